@@ -38,7 +38,7 @@ NOT_ANNOTATED: dict[tuple[str, str], str] = {
     ): "a member of the object that owns the sessions",
     (
         "src/compute/collectives/testing/programs/nccl_in_memory.cpp",
-        "guarded by meetings_mutex",
+        "guarded by rendezvous_mutex",
     ): "as above",
     (
         "src/compute/collectives/testing/programs/nccl_in_memory.cpp",

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "collectives/group.hpp"
-#include "collectives/transport/tcp/meeting.hpp"
+#include "collectives/transport/tcp/bootstrap.hpp"
 #include "gradients/fusion/negotiator.hpp"
 #include "sdk/python/engine/said.hpp"
 #include "sdk/python/engine/timeline.hpp"
@@ -84,13 +84,14 @@ Result<std::unique_ptr<Group>> meet(const engine_options& options) {
     return std::move(groups.front());
   }
   if (options.member) return sdk::join_generation(options.member, std::move(tcp));
-  Met met = options.folder && *options.folder
-                ? TRY(meet_in(options.folder, options.ranks, tcp).in("meeting the other ranks"))
-                : TRY(meet_at({text(options.meeting_host), uint16_t(options.meeting_port)},
-                              options.ranks, tcp)
-                          .in("meeting the other ranks"));
+  Bootstrap met =
+      options.folder && *options.folder
+          ? TRY(bootstrap_in(options.folder, options.ranks, tcp).in("meeting the other ranks"))
+          : TRY(bootstrap_at({text(options.meeting_host), uint16_t(options.meeting_port)},
+                             options.ranks, tcp)
+                    .in("meeting the other ranks"));
   tcp.endpoints = std::move(met.endpoints);
-  return join_met(std::move(tcp), std::move(met.listener));
+  return join_bootstrapped(std::move(tcp), std::move(met.listener));
 }
 
 Result<std::unique_ptr<engine>> join(const engine_options& options) {

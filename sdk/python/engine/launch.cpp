@@ -40,13 +40,13 @@ int32_t engine_read_launch(const char* const* variables, const char* const* host
              found.ranks,
              found.local_rank.value_or(-1),
              found.local_ranks.value_or(-1),
-             text(found.meeting),
-             found.meeting ? found.meeting->port : 0,
+             text(found.rendezvous),
+             found.rendezvous ? found.rendezvous->port : 0,
              found.folder.c_str(),
              text(found.service),
              found.service ? found.service->port : 0,
              found.elastic ? 1 : 0,
              found.secret.c_str(),
-             found.told_by.c_str()};
+             found.launcher.c_str()};
   return 0;
 }

@@ -91,7 +91,7 @@ Result<collectives::Launch> launch_from(const trainyard_join& join) {
   launch.rank = join.rank;
   launch.ranks = join.ranks;
   if (join.rendezvous) {
-    TRY(collectives::set_meeting(launch, join.rendezvous).in("trainyard_join.rendezvous"));
+    TRY(collectives::set_rendezvous(launch, join.rendezvous).in("trainyard_join.rendezvous"));
   } else if (join.ranks > 1) {
     return invalid(
         "trainyard_join has no hosts and no rendezvous: set one of the two, or from_launcher");

@@ -43,8 +43,8 @@ class Accident {
         barriers_(size_t(ranks)),
         left_(steps) {
     for (auto& transport : connect_in_memory(ranks)) transports_.push_back(std::move(transport));
-    auto& seat = transports_[size_t(victim)];
-    seat = std::make_unique<Mortal>(std::move(seat), [this] {
+    auto& transport = transports_[size_t(victim)];
+    transport = std::make_unique<Mortal>(std::move(transport), [this] {
       died_early_ = died_early_ || left_ == 0;
       return left_ == 0 ? false : (--left_, true);
     });
@@ -120,11 +120,11 @@ class Accident {
   }
 
   void check(const std::vector<Bytes>& buffers, const std::vector<Bytes>& expected) const {
-    const std::string last_word =
+    const std::string verdict =
         "rank " + std::to_string(victim_) + " has left the group, but is still needed";
     for (size_t rank = 0; rank < members_.size(); ++rank) {
       if (int(rank) == victim_) continue;
-      EXPECT_EQ(members_[rank].error, last_word) << "of rank " << rank;
+      EXPECT_EQ(members_[rank].error, verdict) << "of rank " << rank;
       // Ranks that completed the operation have the right values.
       if (members_[rank].position >= members_[rank].operation_parts) {
         EXPECT_EQ(buffers[rank], expected[rank]) << "of rank " << rank;

@@ -11,7 +11,7 @@
 #include "collectives/execute.hpp"
 #include "collectives/transport/memory/memory_transport.hpp"
 #include "collectives/transport/shm/shm_transport.hpp"
-#include "collectives/transport/tcp/meeting.hpp"
+#include "collectives/transport/tcp/bootstrap.hpp"
 #include "collectives/transport/tcp/tcp_transport.hpp"
 
 namespace trainyard::collectives {
@@ -339,16 +339,16 @@ Group::~Group() = default;
 
 Result<std::unique_ptr<Group>> Group::make(std::unique_ptr<Transport> transport,
                                            GroupOptions options) {
-  return make(std::move(transport), std::move(options), Asked::of_this_group);
+  return make(std::move(transport), std::move(options), PlanScope::of_this_group);
 }
 
 Result<std::unique_ptr<Group>> Group::make(std::unique_ptr<Transport> transport,
-                                           GroupOptions options, Asked asked) {
+                                           GroupOptions options, PlanScope scope) {
   Costs costs;
   if (!options.deterministic && transport->size() > 1)
     costs = TRY(measure(*transport).in("measuring the links"));
   Table table = Table::made_from(costs, transport->hosts());
-  TRY(table.override_with(options.plans, asked).in("plans"));
+  TRY(table.override_with(options.plans, scope).in("plans"));
   return std::unique_ptr<Group>(new Group(
       std::make_unique<Impl>(std::move(transport), std::move(table), std::move(options))));
 }
@@ -446,7 +446,7 @@ Handle Group::start_receive(int peer, BufferView values, std::string_view name) 
 Result<std::unique_ptr<Group>> Group::split(int color) {
   auto part = TRY(split_transport(color));
   if (!part) return std::unique_ptr<Group>();
-  return make(std::move(part), impl_->options(), Asked::of_the_whole);
+  return make(std::move(part), impl_->options(), PlanScope::of_the_whole);
 }
 
 Result<std::unique_ptr<Group>> Group::split(int color, GroupOptions options) {
@@ -464,15 +464,15 @@ Result<std::unique_ptr<Transport>> Group::split_transport(int color) {
       return ok();
     }));
   }
-  const auto said = TRY(all_gather(std::to_string(color) + "\n" + offer).in("split"));
+  const auto texts = TRY(all_gather(std::to_string(color) + "\n" + offer).in("split"));
   std::vector<int> members;
   std::vector<std::string> offers;
-  for (size_t peer = 0; peer < said.size(); ++peer) {
-    const size_t line = said[peer].find('\n');
+  for (size_t peer = 0; peer < texts.size(); ++peer) {
+    const size_t line = texts[peer].find('\n');
     if (line == std::string::npos)
       return corrupt("split: rank " + std::to_string(peer) + " sent no color");
-    if (said[peer].substr(0, line) == std::to_string(color)) members.push_back(int(peer));
-    offers.push_back(said[peer].substr(line + 1));
+    if (texts[peer].substr(0, line) == std::to_string(color)) members.push_back(int(peer));
+    offers.push_back(texts[peer].substr(line + 1));
   }
   const uint64_t key = impl_->next_split();
   if (color < 0) return std::unique_ptr<Transport>();
@@ -509,12 +509,12 @@ std::string Group::timeline() const { return impl_->timeline(); }
 
 Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) {
   Socket listener(options.listener);
-  return join_met(std::move(options), std::move(listener));
+  return join_bootstrapped(std::move(options), std::move(listener));
 }
 
 // The only function that chooses the transport of a group. A new transport wraps or replaces these
 // for the peers that it reaches.
-Result<std::unique_ptr<Group>> join_met(TcpOptions options, Socket listener) {
+Result<std::unique_ptr<Group>> join_bootstrapped(TcpOptions options, Socket listener) {
   GroupOptions group = options.group;
   const bool share_memory = options.share_memory;
   auto tcp = TRY(connect_tcp(std::move(options), std::move(listener)).in("joining the ranks"));

@@ -50,7 +50,7 @@ enum class Operation : uint8_t;
 class Transport;
 class Table;
 class RegisteredMemory;
-enum class Asked : uint8_t;
+enum class PlanScope : uint8_t;
 
 // Values in memory, aligned for their type.
 struct BufferView {
@@ -308,7 +308,7 @@ class Group {
   class Impl;
   explicit Group(std::unique_ptr<Impl> inside);
   static Result<std::unique_ptr<Group>> make(std::unique_ptr<Transport> transport,
-                                             GroupOptions options, Asked asked);
+                                             GroupOptions options, PlanScope scope);
   std::unique_ptr<Impl> impl_;
 };
 

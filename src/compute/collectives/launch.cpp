@@ -5,7 +5,7 @@
 
 #include "base/fnv.hpp"
 #include "base/text.hpp"
-#include "collectives/transport/tcp/meeting.hpp"
+#include "collectives/transport/tcp/bootstrap.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -82,7 +82,7 @@ Result<void> read_security(const Variables& variables, Launch& launch) {
 }
 
 Result<void> read_horovodrun(const Variables& variables, Launch& launch) {
-  launch.told_by = "horovodrun";
+  launch.launcher = "horovodrun";
   launch.secret = variables("TRAINYARD_SECRET").value_or("");
   launch.elastic = variables("HOROVOD_ELASTIC") == "1";
   const int port = TRY(number(variables, "HOROVOD_GLOO_RENDEZVOUS_PORT"));
@@ -99,15 +99,15 @@ Result<void> read_ranks(const Variables& variables, const std::optional<Hosts>& 
                         Launch& launch) {
   for (const Launcher& each : kLaunchers) {
     if (!variables(each.rank) || (each.needs_both && !variables(each.ranks))) continue;
-    launch.told_by = each.name;
+    launch.launcher = each.name;
     launch.rank = TRY(number(variables, each.rank));
     launch.ranks = TRY(number(variables, each.ranks));
     TRY(read_local(variables, each.local_rank, each.local_ranks, launch));
     if (launch.ranks >= 1 && launch.rank < launch.ranks) return ok();
-    return invalid(launch.told_by + " sets rank " + std::to_string(launch.rank) + " of " +
+    return invalid(launch.launcher + " sets rank " + std::to_string(launch.rank) + " of " +
                    std::to_string(launch.ranks));
   }
-  launch.told_by = hosts ? "resourceconfig.json" : "no launcher: a single rank";
+  launch.launcher = hosts ? "resourceconfig.json" : "no launcher: a single rank";
   launch.local_rank = 0;
   launch.local_ranks = 1;
   if (!hosts) return ok();
@@ -116,10 +116,10 @@ Result<void> read_ranks(const Variables& variables, const std::optional<Hosts>& 
   return ok();
 }
 
-Result<void> read_meeting(const Variables& variables, const std::optional<Hosts>& hosts,
-                          Ports ports, Launch& launch) {
-  if (const auto meeting = variables("TRAINYARD_MEETING"); meeting && !meeting->empty()) {
-    TRY(set_meeting(launch, *meeting).in("TRAINYARD_MEETING"));
+Result<void> read_rendezvous(const Variables& variables, const std::optional<Hosts>& hosts,
+                             Ports ports, Launch& launch) {
+  if (const auto rendezvous = variables("TRAINYARD_MEETING"); rendezvous && !rendezvous->empty()) {
+    TRY(set_rendezvous(launch, *rendezvous).in("TRAINYARD_MEETING"));
   } else if (const auto master = variables("MASTER_ADDR")) {
     const bool has_port = variables("MASTER_PORT").has_value();
     const int port =
@@ -127,13 +127,13 @@ Result<void> read_meeting(const Variables& variables, const std::optional<Hosts>
     if (port > 65535)
       return invalid("MASTER_PORT must leave ports after it, which are used too: " +
                      std::to_string(port) + " is above 65535");
-    launch.meeting = Endpoint{*master, uint16_t(port)};
+    launch.rendezvous = Endpoint{*master, uint16_t(port)};
   } else if (hosts) {
-    launch.meeting = Endpoint{hosts->names[0], ports.hosts};
+    launch.rendezvous = Endpoint{hosts->names[0], ports.hosts};
   } else if (launch.local_ranks == launch.ranks) {
-    launch.meeting = Endpoint{"127.0.0.1", port_for(launch.secret)};
+    launch.rendezvous = Endpoint{"127.0.0.1", port_for(launch.secret)};
   } else {
-    return invalid(launch.told_by + " started " + std::to_string(launch.ranks) +
+    return invalid(launch.launcher + " started " + std::to_string(launch.ranks) +
                    " ranks, but the address of their rendezvous is unknown: set TRAINYARD_MEETING "
                    "to HOST:PORT of "
                    "rank 0, or to a folder of this run that all ranks see");
@@ -143,11 +143,11 @@ Result<void> read_meeting(const Variables& variables, const std::optional<Hosts>
 
 }  // namespace
 
-Result<void> set_meeting(Launch& launch, std::string_view place) {
-  if (place.starts_with('/')) {
-    launch.folder = place;
+Result<void> set_rendezvous(Launch& launch, std::string_view rendezvous) {
+  if (rendezvous.starts_with('/')) {
+    launch.folder = rendezvous;
   } else {
-    launch.meeting = TRY(endpoint_from(place));
+    launch.rendezvous = TRY(endpoint_from(rendezvous));
   }
   return ok();
 }
@@ -166,14 +166,14 @@ Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts
     launch.local_ranks = 1;
     return launch;
   }
-  TRY(read_meeting(variables, hosts, ports, launch));
+  TRY(read_rendezvous(variables, hosts, ports, launch));
   return launch;
 }
 
 Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options) {
   if (launch.service && launch.ranks != 1)
     return invalid(
-        "horovodrun gives places to programs of horovod only: set TRAINYARD_RANK, TRAINYARD_RANKS "
+        "horovodrun assigns ranks to programs of horovod only: set TRAINYARD_RANK, TRAINYARD_RANKS "
         "and "
         "TRAINYARD_MEETING, and unset HOROVOD_GLOO_RENDEZVOUS_ADDR");
   options.rank = launch.rank;
@@ -184,12 +184,13 @@ Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options) {
     options.endpoints = {Endpoint{"127.0.0.1", 0}};
     return join_over_tcp(std::move(options));
   }
-  Met met = launch.meeting ? TRY(meet_at(*launch.meeting, launch.ranks, options)
-                                     .in("rendezvous with the other ranks"))
-                           : TRY(meet_in(launch.folder, launch.ranks, options)
-                                     .in("rendezvous with the other ranks"));
-  options.endpoints = std::move(met.endpoints);
-  return join_met(std::move(options), std::move(met.listener));
+  Bootstrap bootstrap = launch.rendezvous
+                            ? TRY(bootstrap_at(*launch.rendezvous, launch.ranks, options)
+                                      .in("rendezvous with the other ranks"))
+                            : TRY(bootstrap_in(launch.folder, launch.ranks, options)
+                                      .in("rendezvous with the other ranks"));
+  options.endpoints = std::move(bootstrap.endpoints);
+  return join_bootstrapped(std::move(options), std::move(bootstrap.listener));
 }
 
 }  // namespace trainyard::collectives

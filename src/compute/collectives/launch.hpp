@@ -53,7 +53,7 @@ struct Launch {
   std::optional<int> local_rank;
   std::optional<int> local_ranks;
   // One of the two is set when there are several ranks.
-  std::optional<Endpoint> meeting;  // rank 0 listens here, and sends the endpoints of all ranks
+  std::optional<Endpoint> rendezvous;  // rank 0 listens here, and sends the endpoints of all ranks
   // each rank writes its endpoint here; must be used by this run only
   std::string folder;
   // Set by horovodrun only, instead of the two: the service of membership/service.hpp.
@@ -62,7 +62,7 @@ struct Launch {
   std::string secret;
   bool encrypt = false;
   std::optional<int> sockets_per_peer;
-  std::string told_by;  // the source of rank and ranks, for messages: "torchrun"
+  std::string launcher;  // the source of rank and ranks, for messages: "torchrun"
 };
 
 // The hosts of resourceconfig.json.
@@ -85,13 +85,13 @@ inline constexpr Ports kHorovodPorts{7828, 3};
 Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts>& hosts = {},
                            Ports ports = kCollectivesPorts);
 
-// Sets the place of the rendezvous: HOST:PORT at which rank 0 listens, or the absolute path of a
+// Sets the rendezvous: HOST:PORT at which rank 0 listens, or the absolute path of a
 // folder. Errors: invalid.
-Result<void> set_meeting(Launch& launch, std::string_view place);
+Result<void> set_rendezvous(Launch& launch, std::string_view rendezvous);
 
 // Joins the other ranks. Sets endpoints and rank of `options`, and the secret when it is empty. A
 // rank is reached at the address from which it connected to the rendezvous, whatever the name of
-// its host is. Errors: also invalid for a service, which gives places to programs of horovod only.
+// its host is. Errors: also invalid for a service, which assigns ranks to programs of horovod only.
 Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options = {});
 
 }  // namespace trainyard::collectives

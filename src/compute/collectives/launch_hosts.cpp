@@ -19,11 +19,11 @@ Result<Hosts> read_hosts(std::string_view resourceconfig_json) {
     if (!host.is_string()) return invalid("resourceconfig.json: hosts must be a list of strings");
     hosts.names.push_back(host.get<std::string>());
   }
-  const auto place =
+  const auto current =
       std::find(hosts.names.begin(), hosts.names.end(), config["current_host"].get<std::string>());
-  if (place == hosts.names.end())
+  if (current == hosts.names.end())
     return invalid("resourceconfig.json: current_host is not in hosts");
-  hosts.current = int(place - hosts.names.begin());
+  hosts.current = int(current - hosts.names.begin());
   return hosts;
 }
 

@@ -12,9 +12,9 @@ namespace {
 
 Variables from(std::map<std::string, std::string> values) {
   return [values = std::move(values)](std::string_view name) -> std::optional<std::string> {
-    const auto place = values.find(std::string(name));
-    if (place == values.end()) return std::nullopt;
-    return place->second;
+    const auto found = values.find(std::string(name));
+    if (found == values.end()) return std::nullopt;
+    return found->second;
   };
 }
 
@@ -34,7 +34,7 @@ struct Row {
   const char* config;
   int rank;
   int ranks;
-  const char* meeting;
+  const char* rendezvous;
   const char* secret;
 };
 
@@ -121,7 +121,7 @@ TEST(ReadLaunch, what_launchers_say) {
        2,
        "/shared/run",
        ""},
-      {"one rank needs no place", {{"RANK", "0"}, {"WORLD_SIZE", "1"}}, "", 0, 1, "", ""},
+      {"one rank needs no rendezvous", {{"RANK", "0"}, {"WORLD_SIZE", "1"}}, "", 0, 1, "", ""},
   };
   for (const Row& row : rows) {
     const auto launch = launch_of(row.variables, row.config);
@@ -129,12 +129,12 @@ TEST(ReadLaunch, what_launchers_say) {
     EXPECT_EQ(launch->rank, row.rank) << row.about;
     EXPECT_EQ(launch->ranks, row.ranks) << row.about;
     EXPECT_EQ(launch->secret, row.secret) << row.about;
-    std::string meeting = launch->folder;
-    if (launch->meeting)
-      meeting = launch->meeting->host + ":" + std::to_string(launch->meeting->port);
-    if (std::string_view(row.meeting).ends_with('*'))
-      meeting.replace(meeting.rfind(':'), std::string::npos, ":*");
-    EXPECT_EQ(meeting, row.meeting) << row.about;
+    std::string rendezvous = launch->folder;
+    if (launch->rendezvous)
+      rendezvous = launch->rendezvous->host + ":" + std::to_string(launch->rendezvous->port);
+    if (std::string_view(row.rendezvous).ends_with('*'))
+      rendezvous.replace(rendezvous.rfind(':'), std::string::npos, ":*");
+    EXPECT_EQ(rendezvous, row.rendezvous) << row.about;
   }
 }
 
@@ -148,12 +148,12 @@ TEST(ReadLaunch, reads_what_horovod_needs) {
   ASSERT_TRUE(launch) << launch.error().message;
   EXPECT_EQ(launch->local_rank, 1);
   EXPECT_EQ(launch->local_ranks, 2);
-  EXPECT_EQ(launch->meeting->port, 7828);
+  EXPECT_EQ(launch->rendezvous->port, 7828);
   variables.insert(
       {{"MASTER_ADDR", "one"}, {"MASTER_PORT", "7777"}, {"OMPI_MCA_ess_base_jobid", "run"}});
   launch = launch_of(variables, kTwoHosts, kHorovodPorts);
   ASSERT_TRUE(launch) << launch.error().message;
-  EXPECT_EQ(launch->meeting->port, 7780);
+  EXPECT_EQ(launch->rendezvous->port, 7780);
   EXPECT_EQ(launch->secret, "run");
   // horovodrun overrides all others.
   variables.insert({{"HOROVOD_GLOO_RENDEZVOUS_ADDR", "head"},
@@ -180,7 +180,7 @@ TEST(ReadLaunch, ranks_that_share_a_machine_need_no_address) {
   const auto launch = launch_of(
       {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}}, "");
   ASSERT_TRUE(launch) << launch.error().message;
-  EXPECT_EQ(launch->meeting->host, "127.0.0.1");
+  EXPECT_EQ(launch->rendezvous->host, "127.0.0.1");
 }
 
 TEST(ReadLaunch, says_which_variable_is_wrong) {
@@ -206,7 +206,7 @@ TEST(ReadLaunch, says_which_variable_is_wrong) {
   }
 }
 
-void expect_all_meet(int ranks, const std::function<Launch(int rank)>& launch_of) {
+void expect_all_join(int ranks, const std::function<Launch(int rank)>& launch_of) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
@@ -231,35 +231,35 @@ std::string own_loopback() {
          std::to_string(1 + process % 250) + ".77";
 }
 
-TEST(Join, ranks_that_know_one_endpoint_meet_over_ipv4_and_ipv6) {
-  for (const Endpoint& meeting :
+TEST(Join, ranks_that_know_one_endpoint_join_over_ipv4_and_ipv6) {
+  for (const Endpoint& rendezvous :
        {Endpoint{own_loopback(), 7829}, Endpoint{"::1", uint16_t(20000 + getpid() % 20000)}}) {
-    expect_all_meet(5, [&](int rank) {
+    expect_all_join(5, [&](int rank) {
       Launch launch;
       launch.rank = rank;
       launch.ranks = 5;
-      launch.meeting = meeting;
+      launch.rendezvous = rendezvous;
       launch.secret = "launch_test";
       return launch;
     });
   }
 }
 
-TEST(Join, sixteen_ranks_meet) {
-  expect_all_meet(16, [&](int rank) {
+TEST(Join, sixteen_ranks_join) {
+  expect_all_join(16, [&](int rank) {
     Launch launch;
     launch.rank = rank;
     launch.ranks = 16;
-    launch.meeting = Endpoint{own_loopback(), 7830};
+    launch.rendezvous = Endpoint{own_loopback(), 7830};
     launch.secret = "launch_test";
     return launch;
   });
 }
 
-TEST(Join, ranks_that_share_a_folder_meet) {
-  const std::string folder = ::testing::TempDir() + "meeting-" + std::to_string(getpid());
+TEST(Join, ranks_that_share_a_folder_join) {
+  const std::string folder = ::testing::TempDir() + "rendezvous-" + std::to_string(getpid());
   std::filesystem::create_directories(folder);
-  expect_all_meet(3, [&](int rank) {
+  expect_all_join(3, [&](int rank) {
     Launch launch;
     launch.rank = rank;
     launch.ranks = 3;
@@ -270,10 +270,10 @@ TEST(Join, ranks_that_share_a_folder_meet) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Join, a_rank_that_never_comes_to_the_meeting_is_named) {
+TEST(Join, a_rank_that_never_joins_is_named) {
   Launch launch;
   launch.ranks = 2;
-  launch.meeting = Endpoint{own_loopback(), 7831};
+  launch.rendezvous = Endpoint{own_loopback(), 7831};
   TcpOptions options;
   options.join_deadline = 100ms;
   const auto group = join(launch, options);

@@ -143,13 +143,13 @@ void Run::combine(std::byte* out, const plan::Step& step) {
   std::vector<const std::byte*>& operands = workspace_.operands;
   const int divisor = step.last ? buffers_.divisor : 0;
   workspace_.given.clear();
-  workspace_.places.clear();
+  workspace_.addresses.clear();
   for (int k = 0; k < step.operands; ++k) {
     const int peer = workspace_.kept[size_t(k)];
-    std::byte* const place = transport_.lent(peer);
-    if (place == nullptr) continue;
+    std::byte* const address = transport_.lent(peer);
+    if (address == nullptr) continue;
     workspace_.given.push_back(peer);
-    workspace_.places.push_back(place);
+    workspace_.addresses.push_back(address);
   }
   if (workspace_.given.empty())
     return collectives::reduce_values(buffers_.type, buffers_.reduction, out, operands,
@@ -160,9 +160,9 @@ void Run::combine(std::byte* out, const plan::Step& step) {
     const size_t size = std::min(block, step.range.size() - begin);
     const size_t bytes = size * element_bytes_;
     collectives::reduce_values(buffers_.type, buffers_.reduction, out, operands, size, divisor);
-    for (std::byte*& place : workspace_.places) {
-      std::memcpy(place, out, bytes);
-      place += bytes;
+    for (std::byte*& address : workspace_.addresses) {
+      std::memcpy(address, out, bytes);
+      address += bytes;
     }
     for (const std::byte*& operand : operands) operand += bytes;
     out += bytes;

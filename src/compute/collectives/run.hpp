@@ -38,7 +38,7 @@ class Workspace {
   std::vector<const std::byte*> operands;
   // peers to whose memory the last reduction has written its result
   std::vector<int> given;
-  std::vector<std::byte*> places;  // the addresses in that memory
+  std::vector<std::byte*> addresses;  // the addresses in that memory
 
  private:
   std::unique_ptr<std::byte[]> scratch_;

@@ -67,10 +67,10 @@ class Listening final : public Around {
  public:
   using Around::Around;
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
-    told.assign(peers.begin(), peers.end());
+    notified.assign(peers.begin(), peers.end());
     Around::send(peers, tag, bytes);
   }
-  std::vector<int> told;
+  std::vector<int> notified;
 };
 
 // Otherwise all ranks would send to the first rank at once, and the last rank would receive
@@ -98,7 +98,7 @@ TEST(Messages, to_everyone_begin_with_the_next_rank) {
     ASSERT_TRUE(run.advance());
     std::vector<int> expected;
     for (int k = 1; k < ranks; ++k) expected.push_back((rank + k) % ranks);
-    EXPECT_EQ(listening.back()->told, expected) << rank;
+    EXPECT_EQ(listening.back()->notified, expected) << rank;
   }
 }
 

@@ -92,7 +92,7 @@ double seconds_on(Operation operation, Algorithm algorithm, double bytes, int ra
          double(cost.elements_reduced) * scale * reduce_seconds;
 }
 
-std::string in_words(double seconds) {
+std::string time_text(double seconds) {
   char text[32];
   if (seconds < 1e-3) {
     std::snprintf(text, sizeof text, "%.2g us", seconds * 1e6);
@@ -200,10 +200,10 @@ Table Table::made_from(const Costs& costs, std::span<const int> hosts) {
         row.between = between_hosts(double(bytes), place, costs).second;
         row.between_chunk_bytes = kNetworkChunkBytes;
       }
-      row.reason = "at " + size_text(bytes) + ": " + in_words(times[0].first);
+      row.reason = "at " + size_text(bytes) + ": " + time_text(times[0].first);
       if (times.size() > 1)
         row.reason +=
-            "; " + std::string(to_string(times[1].second)) + " " + in_words(times[1].first);
+            "; " + std::string(to_string(times[1].second)) + " " + time_text(times[1].first);
       if (row.algorithm == Algorithm::hierarchical)
         row.reason += "; between the hosts " + std::string(to_string(row.between));
       auto& rows = table.rows_;
@@ -226,7 +226,7 @@ const Choice& Table::choose(Operation operation, size_t bytes) const {
   return *row;
 }
 
-Result<void> Table::override_with(std::string_view text, Asked asked) {
+Result<void> Table::override_with(std::string_view text, PlanScope scope) {
   for (const std::string_view line : split(text, ';')) {
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos)
@@ -241,7 +241,8 @@ Result<void> Table::override_with(std::string_view text, Asked asked) {
         return invalid("'" + std::string(part) + "': write PLAN:FROM-TO");
       const std::string_view name = part.substr(0, std::min(colon, part.find('/')));
       const auto algorithm = plan::algorithm_named(name);
-      if (asked == Asked::of_the_whole && algorithm == Algorithm::hierarchical && !has_many_hosts_)
+      if (scope == PlanScope::of_the_whole && algorithm == Algorithm::hierarchical &&
+          !has_many_hosts_)
         continue;
       if (!algorithm || !serves(*operation, *algorithm, has_many_hosts_)) {
         return invalid("unknown plan '" + std::string(name) + "' for " +

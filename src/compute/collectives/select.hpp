@@ -44,7 +44,7 @@ struct Choice {
 
 // The group for which the user has written the rows: this group, or the group from which it was
 // split.
-enum class Asked : uint8_t { of_this_group, of_the_whole };
+enum class PlanScope : uint8_t { of_this_group, of_the_whole };
 
 class Table {
  public:
@@ -59,7 +59,7 @@ class Table {
   // Sizes are bytes, with K, M or G for powers of 1024; the end is not part of the row. A plan may
   // have a chunk size: "allreduce=direct/1M:4M-". Rows for the whole group are ignored when this
   // part of it is on one host and has no such plan.
-  Result<void> override_with(std::string_view text, Asked asked = Asked::of_this_group);
+  Result<void> override_with(std::string_view text, PlanScope scope = PlanScope::of_this_group);
 
   // Returns one line per row, for logs: operation, sizes, plan, reason.
   std::string text() const;

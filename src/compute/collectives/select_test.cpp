@@ -82,10 +82,10 @@ TEST(Override, a_part_on_one_host_leaves_out_what_is_between_hosts) {
   Table table = Table::made_from({}, kOneHost);
   const auto before = table.choose(Operation::allreduce, 0).algorithm;
   ASSERT_TRUE(table.override_with("allreduce=hierarchical:0-64K,halving_doubling:64K-",
-                                  Asked::of_the_whole));
+                                  PlanScope::of_the_whole));
   EXPECT_EQ(table.choose(Operation::allreduce, 0).algorithm, before);
   EXPECT_EQ(table.choose(Operation::allreduce, 64 << 10).algorithm, Algorithm::halving_doubling);
-  EXPECT_FALSE(table.override_with("allreduce=rings:0-", Asked::of_the_whole));
+  EXPECT_FALSE(table.override_with("allreduce=rings:0-", PlanScope::of_the_whole));
 }
 
 TEST(Override, says_what_is_wrong) {

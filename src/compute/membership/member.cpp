@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/thread_safety.hpp"
-#include "collectives/transport/tcp/meeting.hpp"
+#include "collectives/transport/tcp/bootstrap.hpp"
 #include "membership/wire.hpp"
 
 namespace trainyard::membership {
@@ -107,7 +107,7 @@ class Member::Impl {
       return (!settled->load() && !lost().empty()) || (theirs && theirs());
     };
     settled_->store(false);
-    auto group = collectives::join_met(std::move(options), std::exchange(listener_, {}));
+    auto group = collectives::join_bootstrapped(std::move(options), std::exchange(listener_, {}));
     settled_->store(true);
     if (group) return group;
     const std::string lost_members = lost();

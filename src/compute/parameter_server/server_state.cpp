@@ -83,7 +83,7 @@ std::vector<Outgoing> ServerState::handle(uint32_t worker, Request request) {
     }
   } else {
     // Leave: the pushes of a round that the worker did not end are not applied.
-    for (auto& [place, stored] : slices_) {
+    for (auto& [slice, stored] : slices_) {
       stored.dense.erase(worker);
       for (auto& [row, by_worker] : stored.sparse) by_worker.erase(worker);
     }
@@ -221,7 +221,7 @@ void ServerState::apply(StoredSlice& stored, uint64_t row, std::span<const float
 }
 
 void ServerState::apply_round() {
-  for (auto& [place, stored] : slices_) {
+  for (auto& [slice, stored] : slices_) {
     if (!stored.dense.empty()) {
       apply_dense(stored);
     } else if (!stored.sparse.empty()) {

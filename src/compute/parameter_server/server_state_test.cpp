@@ -215,11 +215,11 @@ std::vector<float> by_rows(const Table& table, uint32_t index, uint32_t workers,
       std::vector<float> sum;
       for (uint32_t worker = 0; worker < workers; ++worker) {
         const auto rows = touched(worker, round);
-        const auto place = std::find(rows.begin(), rows.end(), row);
-        if (place == rows.end()) continue;
+        const auto found = std::find(rows.begin(), rows.end(), row);
+        if (found == rows.end()) continue;
         const auto all = gradient(worker, round, index, rows.size() * table.width);
         const auto mine =
-            std::span(all).subspan(size_t(place - rows.begin()) * table.width, table.width);
+            std::span(all).subspan(size_t(found - rows.begin()) * table.width, table.width);
         if (sum.empty()) {
           sum.assign(mine.begin(), mine.end());
         } else {

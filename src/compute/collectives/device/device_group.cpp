@@ -74,10 +74,10 @@ bool combines(Operation operation) {
          operation == Operation::reduce;
 }
 
-std::string in_words(const Call& call) {
-  std::string words(to_string(call.operation));
-  if (!call.reducing.name.empty()) words += " of " + call.reducing.name;
-  return words;
+std::string describe(const Call& call) {
+  std::string text(to_string(call.operation));
+  if (!call.reducing.name.empty()) text += " of " + call.reducing.name;
+  return text;
 }
 
 // The position of a rank's block in a buffer.
@@ -112,10 +112,11 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(Group& group, DeviceOptio
   // All ranks first report whether they loaded NCCL; otherwise a rank might wait in NCCL for one
   // that has none.
   const auto loaded = nccl::load(options.nccl, options.cuda);
-  const auto said =
+  const auto errors =
       TRY(group.all_gather(loaded ? "" : loaded.error().message).in("joining the ranks over NCCL"));
-  for (size_t rank = 0; rank < said.size(); ++rank) {
-    if (!said[rank].empty()) return unavailable("rank " + std::to_string(rank) + ": " + said[rank]);
+  for (size_t rank = 0; rank < errors.size(); ++rank) {
+    if (!errors[rank].empty())
+      return unavailable("rank " + std::to_string(rank) + ": " + errors[rank]);
   }
   std::unique_ptr<DeviceGroup> device(new DeviceGroup(group, std::move(options), *loaded));
   nccl::Id id{};
@@ -149,7 +150,7 @@ Result<void> DeviceGroup::good(int answer, const char* doing) const {
 
 Result<void> DeviceGroup::run(const Call& call, nccl::Stream stream) {
   if (failure_) return *failure_;
-  TRY(check(call, size_t(group_.rank()), size_t(group_.size())).in(in_words(call)));
+  TRY(check(call, size_t(group_.rank()), size_t(group_.size())).in(describe(call)));
   if (combines(call.operation)) {
     const Type type = call.input.type;
     int version = 0;
@@ -157,19 +158,19 @@ Result<void> DeviceGroup::run(const Call& call, nccl::Stream stream) {
     const bool f8 = type == Type::f8e4m3 || type == Type::f8e5m2;
     if (data_type(type) < 0 || reduction_of(type, call.reducing.reduction) < 0 ||
         (f8 && version < nccl::kVersionWithF8)) {
-      return invalid(in_words(call) + ": NCCL " + std::to_string(version) + " has no " +
+      return invalid(describe(call) + ": NCCL " + std::to_string(version) + " has no " +
                      std::string(to_string(call.reducing.reduction)) + " of " +
                      std::string(to_string(type)));
     }
     if (call.reducing.prescale != 1)
-      return invalid(in_words(call) + ": values on a GPU are scaled there, before the call");
+      return invalid(describe(call) + ": values on a GPU are scaled there, before the call");
   }
   auto result = enqueue(call, stream);
   if (result) result = wait(stream);
   // all streams are empty
   if (result && call.operation == Operation::barrier) return group_.barrier();
   if (result) return ok();
-  return fail(std::move(result).error().in(in_words(call)));
+  return fail(std::move(result).error().in(describe(call)));
 }
 
 Result<void> DeviceGroup::enqueue(const Call& call, nccl::Stream stream) {
@@ -244,9 +245,9 @@ Result<void> DeviceGroup::exchange(const Call& call, nccl::Stream stream) {
       for (int peer = 0; peer < ranks; ++peer) {
         const Bytes& block = blocks[size_t(peer)];
         if (block.size == 0) continue;
-        std::byte* const place = at(call.output, block);
-        TRY(good(nccl_.ncclBroadcast(peer == rank ? call.input.data : place, place, block.size,
-                                     bytes, peer, communicator_, stream),
+        std::byte* const block_data = at(call.output, block);
+        TRY(good(nccl_.ncclBroadcast(peer == rank ? call.input.data : block_data, block_data,
+                                     block.size, bytes, peer, communicator_, stream),
                  "ncclBroadcast"));
       }
       return ok();
@@ -278,7 +279,7 @@ Result<void> DeviceGroup::exchange(const Call& call, nccl::Stream stream) {
 
 Result<void> DeviceGroup::wait(nccl::Stream stream) {
   const auto until = SteadyClock::now() + options_.silence_max;
-  for (int asks = 0;; ++asks) {
+  for (int polls = 0;; ++polls) {
     const int answer = nccl_.cuStreamQuery(stream);
     if (answer == 0) return ok();
     if (answer != nccl::kStreamNotReady)
@@ -290,7 +291,7 @@ Result<void> DeviceGroup::wait(nccl::Stream stream) {
     if (SteadyClock::now() >= until)
       return unavailable("timed out: the ranks' GPUs did not finish within " +
                          std::to_string(options_.silence_max.count()) + " ms");
-    if (asks >= kPollsWithoutSleep) std::this_thread::sleep_for(kSleepBetweenPolls);
+    if (polls >= kPollsWithoutSleep) std::this_thread::sleep_for(kSleepBetweenPolls);
   }
 }
 

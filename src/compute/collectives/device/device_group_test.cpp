@@ -24,7 +24,7 @@ void on_devices(int ranks, const std::function<void(DeviceGroup&, Group&)>& play
   });
 }
 
-TEST(Nccl, that_is_missing_or_lacks_a_function_is_said_in_words) {
+TEST(Nccl, that_is_missing_or_lacks_a_function_is_reported) {
   const auto without = nccl::load("libno-such-nccl.so.2", NCCL_IN_MEMORY);
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().kind, Kind::unavailable);
@@ -161,7 +161,8 @@ TEST(DeviceGroup, a_rank_that_left_is_named_when_an_operation_does_not_end) {
     EXPECT_TRUE(result.error().message.starts_with("allreduce of layer1: "))
         << result.error().message;
     EXPECT_NE(result.error().message.find("rank 2 ("), std::string::npos) << result.error().message;
-    EXPECT_EQ((*device)->run(call).error().message, result.error().message) << "the last word";
+    EXPECT_EQ((*device)->run(call).error().message, result.error().message)
+        << "the group keeps its first error";
   });
 }
 

@@ -8,7 +8,7 @@
 // Let `paired` be the largest power of two that is not above ranks, and `left_over` the number of
 // other ranks. Among the ranks below 2 * left_over, each odd one first sends everything to the even
 // one before it, which adds it to its own values. That leaves `paired` ranks, which are renumbered
-// (seat_of).
+// (slot_of).
 //
 // Halving: in the iteration of bit b = 1, 2, 4, .. a rank and the one whose number differs in that
 // bit hold sums of the same range. The rank without the bit keeps the lower half, the other the
@@ -28,21 +28,21 @@
 namespace trainyard::collectives::plan::halving_doubling {
 namespace {
 
-struct Seats {
+struct Slots {
   int paired = 1;
   int bits = 0;
   int left_over = 0;
 
-  int rank_of(int seat) const { return seat < left_over ? 2 * seat : seat + left_over; }
+  int rank_of(int slot) const { return slot < left_over ? 2 * slot : slot + left_over; }
   // Returns -1 for a rank that is left over.
-  int seat_of(int rank) const {
+  int slot_of(int rank) const {
     if (rank >= 2 * left_over) return rank - left_over;
     return rank % 2 == 0 ? rank / 2 : -1;
   }
 };
 
-Seats seats(int ranks) {
-  Seats all;
+Slots slots(int ranks) {
+  Slots all;
   while (all.paired * 2 <= ranks) {
     all.paired *= 2;
     ++all.bits;
@@ -52,27 +52,27 @@ Seats seats(int ranks) {
 }
 
 // Returns the range of a rank after `turns` iterations of halving.
-Range held(const Plan& plan, int seat, int turns) {
+Range held(const Plan& plan, int slot, int turns) {
   Range range{0, plan.elements};
   for (int turn = 0; turn < turns; ++turn) {
     const Range lower = piece(range.size(), 0, 2);
     const size_t middle = range.begin + lower.end;
-    range = (seat >> turn & 1) == 0 ? Range{range.begin, middle} : Range{middle, range.end};
+    range = (slot >> turn & 1) == 0 ? Range{range.begin, middle} : Range{middle, range.end};
   }
   return range;
 }
 
-Expression sum_at(const Seats& all, int seat, int turns) {
+Expression sum_at(const Slots& all, int slot, int turns) {
   if (turns == 0) {
-    if (seat >= all.left_over) return {all.rank_of(seat), {}};
+    if (slot >= all.left_over) return {all.rank_of(slot), {}};
     Expression pair;
-    pair.parts.push_back({all.rank_of(seat) + 1, {}});
-    pair.parts.push_back({all.rank_of(seat), {}});
+    pair.parts.push_back({all.rank_of(slot) + 1, {}});
+    pair.parts.push_back({all.rank_of(slot), {}});
     return pair;
   }
   Expression sum;
-  sum.parts.push_back(sum_at(all, seat ^ 1 << (turns - 1), turns - 1));
-  sum.parts.push_back(sum_at(all, seat, turns - 1));
+  sum.parts.push_back(sum_at(all, slot ^ 1 << (turns - 1), turns - 1));
+  sum.parts.push_back(sum_at(all, slot, turns - 1));
   return sum;
 }
 
@@ -80,71 +80,71 @@ Expression sum_at(const Seats& all, int seat, int turns) {
 
 size_t rounds(const Plan& plan) {
   if (plan.elements == 0) return 0;
-  return 2 * size_t(seats(plan.ranks).bits) + 2;
+  return 2 * size_t(slots(plan.ranks).bits) + 2;
 }
 
 void add_round(const Plan& plan, size_t round, Steps& steps) {
-  const Seats all = seats(plan.ranks);
-  const int seat = all.seat_of(plan.rank);
+  const Slots all = slots(plan.ranks);
+  const int slot = all.slot_of(plan.rank);
   const Range everything{0, plan.elements};
   const bool first = round == 0;
   const bool last = round + 1 == halving_doubling::rounds(plan);
   if (first || last) {
     if (plan.rank >= 2 * all.left_over) return;
-    if (first && seat < 0) add_send(steps, plan.rank - 1, everything, Use::reduced);
-    if (first && seat >= 0) {
+    if (first && slot < 0) add_send(steps, plan.rank - 1, everything, Use::reduced);
+    if (first && slot >= 0) {
       add_receive(steps, plan.rank + 1, everything);
       add_reduction(steps, everything, 1, 1, false);
     }
-    if (last && seat < 0) add_take(steps, plan.rank - 1, everything);
-    if (last && seat >= 0) add_send(steps, plan.rank + 1, everything, Use::taken);
+    if (last && slot < 0) add_take(steps, plan.rank - 1, everything);
+    if (last && slot >= 0) add_send(steps, plan.rank + 1, everything, Use::taken);
     return;
   }
-  if (seat < 0) return;
+  if (slot < 0) return;
   const int turn = int(round) - 1;
   if (turn < all.bits) {
-    const int peer_seat = seat ^ 1 << turn;
-    const int peer = all.rank_of(peer_seat);
-    const Range kept = held(plan, seat, turn + 1);
-    add_send(steps, peer, held(plan, peer_seat, turn + 1), Use::reduced);
+    const int peer_slot = slot ^ 1 << turn;
+    const int peer = all.rank_of(peer_slot);
+    const Range kept = held(plan, slot, turn + 1);
+    add_send(steps, peer, held(plan, peer_slot, turn + 1), Use::reduced);
     add_receive(steps, peer, kept);
     add_reduction(steps, kept, 1, 1, plan.finishes && turn + 1 == all.bits);
   } else {
     const int undone = 2 * all.bits - 1 - turn;
-    const int peer_seat = seat ^ 1 << undone;
-    const int peer = all.rank_of(peer_seat);
-    add_send(steps, peer, held(plan, seat, undone + 1), Use::taken);
-    add_take(steps, peer, held(plan, peer_seat, undone + 1));
+    const int peer_slot = slot ^ 1 << undone;
+    const int peer = all.rank_of(peer_slot);
+    add_send(steps, peer, held(plan, slot, undone + 1), Use::taken);
+    add_take(steps, peer, held(plan, peer_slot, undone + 1));
   }
 }
 
 Expression expression(const Plan& plan, size_t element) {
-  const Seats all = seats(plan.ranks);
-  for (int seat = 0; seat < all.paired; ++seat) {
-    const Range range = held(plan, seat, all.bits);
-    if (element >= range.begin && element < range.end) return sum_at(all, seat, all.bits);
+  const Slots all = slots(plan.ranks);
+  for (int slot = 0; slot < all.paired; ++slot) {
+    const Range range = held(plan, slot, all.bits);
+    if (element >= range.begin && element < range.end) return sum_at(all, slot, all.bits);
   }
   CHECK(false, "each element lies in the range of a slot");
   return {};
 }
 
 Cost cost(const Plan& plan) {
-  const Seats all = seats(plan.ranks);
+  const Slots all = slots(plan.ranks);
   size_t sent = 0;
   size_t reduced = 0;
   for (int rank = 0; rank < plan.ranks; ++rank) {
-    const int seat = all.seat_of(rank);
-    if (seat < 0) continue;
+    const int slot = all.slot_of(rank);
+    if (slot < 0) continue;
     // While halving, a rank sends all that it does not hold at the end; while doubling, it sends
     // its current range.
-    const size_t kept = held(plan, seat, all.bits).size();
+    const size_t kept = held(plan, slot, all.bits).size();
     size_t own = plan.elements - kept;
     size_t added = 0;
     for (int turn = 0; turn < all.bits; ++turn) {
-      own += held(plan, seat, turn + 1).size();
-      added += held(plan, seat, turn + 1).size();
+      own += held(plan, slot, turn + 1).size();
+      added += held(plan, slot, turn + 1).size();
     }
-    if (seat < all.left_over) {
+    if (slot < all.left_over) {
       own += plan.elements;
       added += plan.elements;
     }

@@ -26,15 +26,15 @@ struct Hosts {
   explicit Hosts(std::span<const int> hosts) {
     std::map<int, size_t> index;
     for (size_t rank = 0; rank < hosts.size(); ++rank) {
-      const auto [place, is_new] = index.try_emplace(hosts[rank], ranks.size());
+      const auto [entry, is_new] = index.try_emplace(hosts[rank], ranks.size());
       if (is_new) ranks.emplace_back();
-      ranks[place->second].push_back(int(rank));
+      ranks[entry->second].push_back(int(rank));
     }
     for (const auto& local : ranks) alike = alike && local.size() == ranks[0].size();
   }
 
   // Returns (host, local rank).
-  std::pair<size_t, size_t> place_of(int rank) const {
+  std::pair<size_t, size_t> position_of(int rank) const {
     for (size_t host = 0; host < ranks.size(); ++host) {
       const auto found = std::find(ranks[host].begin(), ranks[host].end(), rank);
       if (found != ranks[host].end()) return {host, size_t(found - ranks[host].begin())};
@@ -43,9 +43,9 @@ struct Hosts {
     return {};
   }
 
-  std::vector<int> at_place(size_t place) const {
+  std::vector<int> team_at(size_t local_rank) const {
     std::vector<int> team;
-    for (const auto& local : ranks) team.push_back(local[place]);
+    for (const auto& local : ranks) team.push_back(local[local_rank]);
     return team;
   }
 };
@@ -83,38 +83,38 @@ std::vector<Stage> hierarchical(int rank, std::span<const int> hosts, size_t ele
                                 size_t local_chunk_elements, Algorithm between,
                                 size_t between_chunk_elements) {
   const Hosts all(hosts);
-  const auto [host, place] = all.place_of(rank);
+  const auto [host, local_rank] = all.position_of(rank);
   const std::vector<int>& local = all.ranks[host];
   std::vector<Stage> stages;
   const auto add = [&](Plan plan, std::vector<int> team, size_t begin, std::vector<Range> blocks) {
     stages.push_back({plan, std::move(team), begin, std::move(blocks)});
   };
   if (!all.alike) {
-    Plan up = plan_for(Operation::reduce, Algorithm::one_shot, place, local.size(), elements,
+    Plan up = plan_for(Operation::reduce, Algorithm::one_shot, local_rank, local.size(), elements,
                        local_chunk_elements);
     up.finishes = all.ranks.size() == 1;
     add(up, local, 0, {});
-    if (place == 0) {
+    if (local_rank == 0) {
       add(plan_for(Operation::allreduce, between, host, all.ranks.size(), elements,
                    between_chunk_elements),
-          all.at_place(0), 0, {});
+          all.team_at(0), 0, {});
     }
-    add(plan_for(Operation::broadcast, Algorithm::one_shot, place, local.size(), elements,
+    add(plan_for(Operation::broadcast, Algorithm::one_shot, local_rank, local.size(), elements,
                  local_chunk_elements),
         local, 0, {});
   } else {
     std::vector<Range> blocks;
     for (size_t l = 0; l < local.size(); ++l)
       blocks.push_back(piece(elements, int(l), int(local.size())));
-    const Range own = blocks[place];
-    Plan scatter = plan_for(Operation::reduce_scatter, Algorithm::direct, place, local.size(),
+    const Range own = blocks[local_rank];
+    Plan scatter = plan_for(Operation::reduce_scatter, Algorithm::direct, local_rank, local.size(),
                             elements, local_chunk_elements);
     scatter.finishes = all.ranks.size() == 1;
     add(scatter, local, 0, blocks);
     add(plan_for(Operation::allreduce, between, host, all.ranks.size(), own.size(),
                  between_chunk_elements),
-        all.at_place(place), own.begin, {});
-    add(plan_for(Operation::all_gather, Algorithm::direct, place, local.size(), elements,
+        all.team_at(local_rank), own.begin, {});
+    add(plan_for(Operation::all_gather, Algorithm::direct, local_rank, local.size(), elements,
                  local_chunk_elements),
         local, 0, blocks);
   }
@@ -129,9 +129,9 @@ Expression hierarchical_expression(std::span<const int> hosts, size_t elements, 
   size_t size = elements;
   if (all.alike) {
     const int local = int(all.ranks[0].size());
-    int place = 0;
-    while (element >= piece(elements, place, local).end) ++place;
-    const Range own = piece(elements, place, local);
+    int local_rank = 0;
+    while (element >= piece(elements, local_rank, local).end) ++local_rank;
+    const Range own = piece(elements, local_rank, local);
     begin = own.begin;
     size = own.size();
   }

@@ -22,7 +22,7 @@ struct Arrivals {
   int from = 0;
   size_t first = 0;  // number of the message of times[0]
   std::vector<double> times;
-  size_t asked = 0;
+  size_t requested = 0;
 
   const double* find(size_t number) const {
     return number - first < times.size() ? &times[number - first] : nullptr;
@@ -291,7 +291,7 @@ class Replay {
   }
 
   Waited ask(Rank& rank, int from, size_t bytes) {
-    return {from, arrivals_from(rank, from).asked++, bytes};
+    return {from, arrivals_from(rank, from).requested++, bytes};
   }
 
   // Advances the rank to the arrival of the message; returns false when the message has not

@@ -15,9 +15,9 @@ using testing::awkward_inputs;
 using testing::Bytes;
 
 std::vector<const std::byte*> pointers(const std::vector<Bytes>& all) {
-  std::vector<const std::byte*> places;
-  for (const Bytes& bytes : all) places.push_back(bytes.data());
-  return places;
+  std::vector<const std::byte*> addresses;
+  for (const Bytes& bytes : all) addresses.push_back(bytes.data());
+  return addresses;
 }
 
 TEST(Kernels, all_cast_alike) {

@@ -38,17 +38,17 @@ class Timeout {
   void moved(Time now) { moved_at_ = now; }
   Time moved_at() const { return moved_at_; }
   // Records the report of `peer`, which waits and would blame `guilty`. Requires: both are ranks.
-  void heard(int peer, int guilty, Time now);
+  void add_report(int peer, int guilty, Time now);
 
   // Returns the rank that is at fault, as far as this rank knows, when `waited_for` make no
   // progress. Returns this rank when `waited_for` is empty.
   int guilty(std::span<const int> waited_for, Time now) const;
   // Returns the rank to name to the others when a report is due.
-  std::optional<int> word(std::span<const int> waited_for, Time now);
+  std::optional<int> report(std::span<const int> waited_for, Time now);
   bool is_over(Time now) const;
 
  private:
-  struct Word {
+  struct Report {
     int guilty = 0;
     Time at;
   };
@@ -56,14 +56,14 @@ class Timeout {
   static constexpr int kStepsInLimit = 20;
   static constexpr int kStepsUntilBlame =
       2;  // beyond the limit: time for the reports of ranks that began to wait within it
-  static constexpr int kStepsHeard =
+  static constexpr int kStepsReportIsValid =
       10;  // a report is valid until the next, which may be late where cores are busy
 
   const int rank_;
   Duration limit_;
   Time moved_at_;
-  std::vector<std::optional<Word>> heard_;  // by rank
-  std::optional<Word> said_;
+  std::vector<std::optional<Report>> reports_;  // by rank
+  std::optional<Report> last_report_;
 };
 
 }  // namespace trainyard::collectives

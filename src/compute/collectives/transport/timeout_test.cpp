@@ -30,13 +30,13 @@ std::map<int, Blame> play(int ranks, const std::map<int, std::vector<int>>& wait
     std::map<int, int> said;
     for (auto& [rank, timeout] : waiting) {
       if (begins.count(rank) && at < begins.at(rank)) continue;
-      if (const auto word = timeout.word(waits.at(rank), start + at)) said[rank] = *word;
+      if (const auto report = timeout.report(waits.at(rank), start + at)) said[rank] = *report;
       if (timeout.is_over(start + at) && !blames.count(rank))
         blames[rank] = {timeout.guilty(waits.at(rank), start + at), at};
     }
     for (auto& [rank, timeout] : waiting) {
       for (const auto& [from, guilty] : said) {
-        if (from != rank) timeout.heard(from, guilty, start + at);
+        if (from != rank) timeout.add_report(from, guilty, start + at);
       }
     }
   }
@@ -69,7 +69,7 @@ TEST(Timeout, who_came_late_but_waits_is_not_blamed) {
 TEST(Timeout, who_has_stopped_saying_so_is_blamed) {
   const Timeout::Time start{};
   Timeout timeout(0, 3, kLimit, start);
-  timeout.heard(1, 2, start + 500ms);
+  timeout.add_report(1, 2, start + 500ms);
   const int one = 1;
   EXPECT_EQ(timeout.guilty(std::span(&one, 1), start + 1000ms), 2);
   EXPECT_EQ(timeout.guilty(std::span(&one, 1), start + 1100ms), 1);
@@ -86,12 +86,12 @@ TEST(Timeout, begins_when_something_has_moved) {
   const Timeout::Time start{};
   Timeout timeout(0, 2, kLimit, start);
   const int one = 1;
-  EXPECT_FALSE(timeout.word(std::span(&one, 1), start + 49ms));
+  EXPECT_FALSE(timeout.report(std::span(&one, 1), start + 49ms));
   timeout.moved(start + 49ms);
-  EXPECT_FALSE(timeout.word(std::span(&one, 1), start + 98ms));
-  EXPECT_EQ(timeout.word(std::span(&one, 1), start + 99ms), 1);
-  EXPECT_FALSE(timeout.word(std::span(&one, 1), start + 140ms));
-  EXPECT_TRUE(timeout.word(std::span(&one, 1), start + 149ms));
+  EXPECT_FALSE(timeout.report(std::span(&one, 1), start + 98ms));
+  EXPECT_EQ(timeout.report(std::span(&one, 1), start + 99ms), 1);
+  EXPECT_FALSE(timeout.report(std::span(&one, 1), start + 140ms));
+  EXPECT_TRUE(timeout.report(std::span(&one, 1), start + 149ms));
   EXPECT_FALSE(timeout.is_over(start + 1148ms));
   EXPECT_TRUE(timeout.is_over(start + 1149ms));
 }

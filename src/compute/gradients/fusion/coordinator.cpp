@@ -148,24 +148,24 @@ bool goes_with_joined(const Signature& signature) {
 }
 
 std::vector<int> Coordinator::missing(const Row& row, const std::vector<int>& members) const {
-  const auto joined = joined_.find(row.asks.begin()->second.set);
+  const auto joined = joined_.find(row.requests.begin()->second.set);
   std::vector<int> ranks;
   for (const int member : members) {
-    if (row.asks.contains(member)) continue;
+    if (row.requests.contains(member)) continue;
     if (joined == joined_.end() || !joined->second.ranks.contains(member)) ranks.push_back(member);
   }
   return ranks;
 }
 
 bool Coordinator::complete(const Row& row, const Sets& sets) const {
-  return missing(row, sets.at(row.asks.begin()->second.set)).empty();
+  return missing(row, sets.at(row.requests.begin()->second.set)).empty();
 }
 
 std::string Coordinator::difference(const Row& row) const {
   std::string text;
   for (const Field& field : kFields) {
     std::map<std::string, std::vector<int>> ranks_by_value;
-    for (const auto& [rank, signature] : row.asks)
+    for (const auto& [rank, signature] : row.requests)
       ranks_by_value[field.value(signature)].push_back(rank);
     if (ranks_by_value.size() == 1) continue;
     text.append(text.empty() ? "" : "; ").append(field.name).append(" is ");
@@ -181,8 +181,8 @@ std::string Coordinator::difference(const Row& row) const {
 
 Agreement Coordinator::agreed(const Row& row, const std::vector<int>& members) const {
   Agreement agreement;
-  agreement.signature = row.asks.begin()->second;
-  for (const auto& [rank, signature] : row.asks)
+  agreement.signature = row.requests.begin()->second;
+  for (const auto& [rank, signature] : row.requests)
     agreement.signature.priority = std::max(agreement.signature.priority, signature.priority);
   if (auto differs = difference(row); !differs.empty()) {
     agreement.fault = "the ranks do not agree: " + differs;
@@ -197,12 +197,12 @@ Agreement Coordinator::agreed(const Row& row, const std::vector<int>& members) c
   }
   const Operation operation = agreement.signature.operation;
   for (const int member : members) {
-    const auto ask = row.asks.find(member);
+    const auto request = row.requests.find(member);
     if (operation == Operation::all_gather) {
-      agreement.rows.push_back(ask->second.rows());
+      agreement.rows.push_back(request->second.rows());
     } else if (operation == Operation::all_to_all) {
-      agreement.rows.insert(agreement.rows.end(), ask->second.splits.begin(),
-                            ask->second.splits.end());
+      agreement.rows.insert(agreement.rows.end(), request->second.splits.begin(),
+                            request->second.splits.end());
     }
   }
   agreement.keep = !any_joined && operation < Operation::join;
@@ -211,7 +211,7 @@ Agreement Coordinator::agreed(const Row& row, const std::vector<int>& members) c
 
 void Coordinator::fail(const std::string& key, std::string fault, Answer& answer) {
   Agreement& agreement = answer.ready.emplace_back();
-  agreement.signature = rows_.at(key).asks.begin()->second;
+  agreement.signature = rows_.at(key).requests.begin()->second;
   agreement.fault = std::move(fault);
   rows_.erase(key);
 }
@@ -219,19 +219,20 @@ void Coordinator::fail(const std::string& key, std::string fault, Answer& answer
 // A rank requests all tensors of a group at once. So when one of them is complete, every rank has
 // requested all that it knows, and a tensor that is not complete now never will be.
 void Coordinator::settle_group(const Row& row, const Sets& sets, Answer& answer) {
-  const Signature first = row.asks.begin()->second;
+  const Signature first = row.requests.begin()->second;
   const auto& members = sets.at(first.set);
   std::vector<std::pair<uint64_t, std::string>> keys;
   std::string fault;
   for (const auto& [key, other] : rows_) {
-    const bool belongs = std::any_of(other.asks.begin(), other.asks.end(), [&](const auto& ask) {
-      return ask.second.set == first.set && ask.second.group == first.group;
-    });
+    const bool belongs =
+        std::any_of(other.requests.begin(), other.requests.end(), [&](const auto& request) {
+          return request.second.set == first.set && request.second.group == first.group;
+        });
     if (!belongs) continue;
     keys.emplace_back(other.order, key);
     if (!fault.empty()) continue;
     const auto absent = missing(other, members);
-    const std::string& name = other.asks.begin()->second.name;
+    const std::string& name = other.requests.begin()->second.name;
     if (!absent.empty()) {
       fault = listed(absent) + (absent.size() == 1 ? " has" : " have") + " no " + name + " in it";
     } else if (auto agreement = agreed(other, members); !agreement.fault.empty()) {
@@ -258,7 +259,7 @@ void Coordinator::settle(const Sets& sets, Answer& answer) {
   for (const auto& [order, key] : complete_rows) {
     const auto found = rows_.find(key);
     if (found == rows_.end()) continue;  // removed with its group
-    const Signature& signature = found->second.asks.begin()->second;
+    const Signature& signature = found->second.requests.begin()->second;
     if (!signature.group.empty()) {
       settle_group(found->second, sets, answer);
     } else {
@@ -268,7 +269,8 @@ void Coordinator::settle(const Sets& sets, Answer& answer) {
   }
 }
 
-void Coordinator::call_the_roll(std::span<const Report> reports, const Sets& sets, Answer& answer) {
+void Coordinator::check_for_stalls(std::span<const Report> reports, const Sets& sets,
+                                   Answer& answer) {
   struct Seen {
     std::vector<int> ranks;
     uint64_t milliseconds = 0;
@@ -302,16 +304,16 @@ void Coordinator::call_the_roll(std::span<const Report> reports, const Sets& set
     const bool reported = limits_.stall_report_after > 0ms &&
                           each.milliseconds >= uint64_t(limits_.stall_report_after.count());
     if (!fails && !reported) continue;
-    const std::string words = std::string(absent.empty() ? "waits for the rest of its group"
-                                                         : "waits for " + listed(absent)) +
-                              " since " + std::to_string(each.milliseconds / 1000) + " s";
+    const std::string reason = std::string(absent.empty() ? "waits for the rest of its group"
+                                                          : "waits for " + listed(absent)) +
+                               " since " + std::to_string(each.milliseconds / 1000) + " s";
     answer.stalls.append(answer.stalls.empty() ? "" : "\n")
-        .append(key.substr(slash + 1) + " " + words + "; " + listed(each.ranks) + " submitted it");
+        .append(key.substr(slash + 1) + " " + reason + "; " + listed(each.ranks) + " submitted it");
     if (!fails) continue;
     Agreement& agreement = answer.ready.emplace_back();
     agreement.signature.name = key.substr(slash + 1);
     agreement.signature.set = set->first;
-    agreement.fault = words;
+    agreement.fault = reason;
     agreement.late = true;
     rows_.erase(key);
   }
@@ -327,20 +329,20 @@ Result<Answer> Coordinator::answer(std::span<const Report> reports, const Sets& 
   for (int rank = 0; rank < ranks_; ++rank) {
     const Report& report = reports[size_t(rank)];
     if (report.leaving) answer.leaving.push_back(uint32_t(rank));
-    for (const Signature& ask : report.asks) {
-      const auto asked = check(ask, sets, rank);
-      const std::string key = key_of(ask);
-      if (!asked || (rows_.contains(key) && rows_.at(key).asks.contains(rank))) {
+    for (const Signature& request : report.requests) {
+      const auto checked = check(request, sets, rank);
+      const std::string key = key_of(request);
+      if (!checked || (rows_.contains(key) && rows_.at(key).requests.contains(rank))) {
         return corrupt("rank " + std::to_string(rank) + " sent an invalid request, " +
-                       name_of(ask) + (asked ? ", twice" : ": " + asked.error().message));
+                       name_of(request) + (checked ? ", twice" : ": " + checked.error().message));
       }
-      if (ask.operation == Operation::join) {
-        Joined& joined = joined_[ask.set];
+      if (request.operation == Operation::join) {
+        Joined& joined = joined_[request.set];
         joined.ranks.insert(rank);
         joined.last = rank;
         for (size_t position = 0; position < cache.positions(); ++position) {
           const auto* entry = cache.at(position);
-          if (entry && entry->agreement.signature.set == ask.set &&
+          if (entry && entry->agreement.signature.set == request.set &&
               !goes_with_joined(entry->agreement.signature))
             forget(key_of(entry->agreement.signature));
         }
@@ -349,7 +351,7 @@ Result<Answer> Coordinator::answer(std::span<const Report> reports, const Sets& 
       if (cache.find(key)) forget(key);
       const auto [row, is_new] = rows_.try_emplace(key);
       if (is_new) row->second.order = orders_++;
-      row->second.asks.emplace(rank, ask);
+      row->second.requests.emplace(rank, request);
     }
   }
   settle(sets, answer);
@@ -366,14 +368,14 @@ Result<Answer> Coordinator::answer(std::span<const Report> reports, const Sets& 
       ++joined;
     }
   }
-  call_the_roll(reports, sets, answer);
+  check_for_stalls(reports, sets, answer);
   // Removes requests of a set that is removed. The ranks fail their requests when they receive this
   // answer.
   for (const Agreement& ready : answer.ready) {
     if (ready.signature.operation != Operation::remove_set || !ready.fault.empty()) continue;
     joined_.erase(ready.signature.root);
     std::erase_if(rows_, [&](const auto& row) {
-      return row.second.asks.begin()->second.set == ready.signature.root;
+      return row.second.requests.begin()->second.set == ready.signature.root;
     });
   }
   return answer;

@@ -44,7 +44,7 @@ class Coordinator {
 
  private:
   struct Row {
-    std::map<int, Signature> asks;  // by rank
+    std::map<int, Signature> requests;  // by rank
     uint64_t order = 0;
   };
   struct Joined {
@@ -59,7 +59,7 @@ class Coordinator {
   Agreement agreed(const Row& row, const std::vector<int>& members) const;
   void settle(const Sets& sets, Answer& answer);
   void settle_group(const Row& row, const Sets& sets, Answer& answer);
-  void call_the_roll(std::span<const Report> reports, const Sets& sets, Answer& answer);
+  void check_for_stalls(std::span<const Report> reports, const Sets& sets, Answer& answer);
   void fail(const std::string& key, std::string fault, Answer& answer);
 
   const int ranks_;

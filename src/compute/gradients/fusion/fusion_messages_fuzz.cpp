@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto answer = decode_answer(bytes)) {
     CHECK(encode(*answer) == bytes, "an answer encodes as it came");
     Negotiation negotiation(0, 2, {});
-    (void)negotiation.hear_answer(*answer);
+    (void)negotiation.apply_answer(*answer);
     (void)negotiation.take_plan();
   }
   return 0;

@@ -69,7 +69,8 @@ template <class Side, class M>
 void fields(Side& side, M& m) {
   if constexpr (std::is_same_v<std::remove_const_t<M>, Report>) {
     side("leaving", m.leaving);
-    side.list("asks", m.asks, kSignatureBytesMin, [&](auto& ask) { signature_fields(side, ask); });
+    side.list("requests", m.requests, kSignatureBytesMin,
+              [&](auto& request) { signature_fields(side, request); });
     side.list("waiting", m.waiting, 12, [&](auto& waiting) {
       side("waiting.key", waiting.key);
       side("waiting.milliseconds", waiting.milliseconds);

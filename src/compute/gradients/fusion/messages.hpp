@@ -37,7 +37,7 @@ struct Waiting {
 
 struct Report {
   bool leaving = false;
-  std::vector<Signature> asks;
+  std::vector<Signature> requests;
   std::vector<Waiting> waiting;  // in a roll call: everything outstanding, new requests included
   bool operator==(const Report&) const = default;
 };

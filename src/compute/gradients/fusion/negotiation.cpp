@@ -11,7 +11,7 @@ constexpr size_t kWordBits = 64;
 constexpr uint64_t bit_of(size_t position) { return uint64_t{1} << position % kWordBits; }
 
 // A tensor that has waited too long is checked in this interval.
-constexpr Duration kRollCallInterval = 1s;
+constexpr Duration kStallCheckInterval = 1s;
 
 size_t words_for(size_t positions) { return 1 + (positions + kWordBits - 1) / kWordBits; }
 
@@ -117,15 +117,15 @@ Result<void> Negotiation::submit(Signature signature, Duration now) {
   return ok();
 }
 
-bool Negotiation::wants_roll_call(Duration now) const {
+bool Negotiation::wants_stall_check(Duration now) const {
   Duration age = 0ms;
   for (const auto& [key, pending] : pending_) age = std::max(age, now - pending.since);
   const auto& stalls = limits_.stalls;
-  const Duration since = now - last_roll_call_;
+  const Duration since = now - last_stall_check_;
   return (stalls.stall_report_after > 0ms && age >= stalls.stall_report_after &&
           since >= stalls.stall_report_after) ||
          (stalls.stall_fail_after > 0ms && age >= stalls.stall_fail_after &&
-          since >= kRollCallInterval);
+          since >= kStallCheckInterval);
 }
 
 // Sets the bits of a rank that has submitted nothing: tensors of other ranks' sets, and of sets
@@ -149,22 +149,22 @@ void Negotiation::lay_base() {
 std::vector<uint64_t> Negotiation::bits(Duration now) {
   if (base_is_old_) lay_base();
   auto words = base_;
-  bool asks = leaving_ || new_settings_;
-  for (const auto& [set, state] : joining_) asks = asks || state == State::fresh;
+  bool needs_answer = leaving_ || new_settings_;
+  for (const auto& [set, state] : joining_) needs_answer = needs_answer || state == State::fresh;
   for (const auto& [key, pending] : pending_) {
-    asks = asks || pending.state == State::fresh;
+    needs_answer = needs_answer || pending.state == State::fresh;
     if (pending.state == State::known) {
       words[1 + pending.position / kWordBits] |= bit_of(pending.position);
     } else if (const auto position = cache_.position_of(key)) {
       words[1 + *position / kWordBits] &= ~bit_of(*position);
     }
   }
-  if (asks) words[0] &= ~kNoAnswerNeeded;
-  if (wants_roll_call(now)) words[0] &= ~kNoRollCall;
+  if (needs_answer) words[0] &= ~kNoAnswerNeeded;
+  if (wants_stall_check(now)) words[0] &= ~kNoStallCheck;
   return words;
 }
 
-Result<bool> Negotiation::hear_bits(std::span<const uint64_t> all, Duration now) {
+Result<bool> Negotiation::apply_bits(std::span<const uint64_t> all, Duration now) {
   if (all.size() != words_for(cache_.positions()))
     return corrupt("the response caches of the ranks differ");
   // Plans tensors first and evicts later, so that positions do not change while they are read.
@@ -176,9 +176,9 @@ Result<bool> Negotiation::hear_bits(std::span<const uint64_t> all, Duration now)
     cache_.touch(position);
     ++plan_.cached;
   }
-  roll_call_ = !(all[0] & kNoRollCall);
-  if (roll_call_) last_roll_call_ = now;
-  return !(all[0] & kNoAnswerNeeded) || roll_call_;
+  stall_check_ = !(all[0] & kNoStallCheck);
+  if (stall_check_) last_stall_check_ = now;
+  return !(all[0] & kNoAnswerNeeded) || stall_check_;
 }
 
 Report Negotiation::report(Duration now) {
@@ -187,20 +187,20 @@ Report Negotiation::report(Duration now) {
   std::vector<Pending*> fresh;
   for (auto& [key, pending] : pending_) {
     if (pending.state == State::fresh) fresh.push_back(&pending);
-    if (roll_call_)
+    if (stall_check_)
       report.waiting.push_back(
           {key, uint64_t(std::max<int64_t>((now - pending.since).count(), 0))});
   }
   std::sort(fresh.begin(), fresh.end(),
             [](const Pending* a, const Pending* b) { return a->order < b->order; });
   for (Pending* pending : fresh) {
-    pending->state = State::asked;
-    report.asks.push_back(pending->signature);
+    pending->state = State::reported;
+    report.requests.push_back(pending->signature);
   }
   for (auto& [set, state] : joining_) {
     if (state != State::fresh) continue;
-    state = State::asked;
-    Signature& join = report.asks.emplace_back();
+    state = State::reported;
+    Signature& join = report.requests.emplace_back();
     join.name = "join";
     join.operation = Operation::join;
     join.set = set;
@@ -294,7 +294,7 @@ Result<void> Negotiation::apply(const Agreement& agreement) {
   return ok();
 }
 
-Result<void> Negotiation::hear_answer(const Answer& answer) {
+Result<void> Negotiation::apply_answer(const Answer& answer) {
   base_is_old_ = true;
   for (const std::string& key : answer.forgotten) {
     cache_.forget(key);
@@ -302,7 +302,7 @@ Result<void> Negotiation::hear_answer(const Answer& answer) {
   }
   // Rank 0 has recorded the joins that were reported to it. This answer may have completed them.
   for (auto& [set, state] : joining_) {
-    if (state == State::asked) state = State::known;
+    if (state == State::reported) state = State::known;
   }
   for (const Agreement& agreement : answer.ready) TRY(apply(agreement));
   plan_.leaving = answer.leaving;

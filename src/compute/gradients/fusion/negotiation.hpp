@@ -1,15 +1,15 @@
 // Determines which tensors all ranks have submitted: the part of one rank, as a state machine
 // without I/O.
 //
-//   a cycle     bits() -> AND over all ranks -> hear_bits()
-//               if that returns true: report() -> rank 0 -> answer() -> all ranks -> hear_answer()
+//   a cycle     bits() -> AND over all ranks -> apply_bits()
+//               if that returns true: report() -> rank 0 -> answer() -> all ranks -> apply_answer()
 //               take_plan(): the batches that all ranks carry out now, equal on all ranks
 //
 //   a tensor    held  --group is complete-->  known   --all bits set-->  planned
 //                          |                    |  ^
 //                          |          forgotten |  | (next time)
 //                          v                    v  |
-//                        fresh --reported-->  asked --answered-->  planned, or failed
+//                        fresh --sent-->  reported --answered-->  planned, or failed
 //
 // held: other tensors of its group were not submitted on this rank yet. known: it is in the
 // response cache, so a bit reports it. fresh: it must be reported to rank 0. Every rank goes
@@ -74,22 +74,22 @@ class Negotiation {
   // has to submit the tensor.
   std::vector<uint64_t> bits(Duration now);
   // Returns true when rank 0 must answer in this cycle. `all`: the AND of the bits() of all ranks.
-  Result<bool> hear_bits(std::span<const uint64_t> all, Duration now);
+  Result<bool> apply_bits(std::span<const uint64_t> all, Duration now);
   Report report(Duration now);
   // Rank 0 only: reports by rank.
   Result<Answer> answer(std::span<const Report> reports);
-  Result<void> hear_answer(const Answer& answer);
+  Result<void> apply_answer(const Answer& answer);
   // Returns the plan and ends the cycle.
   Plan take_plan();
 
   static constexpr uint64_t kNoAnswerNeeded = 1;  // flag: this rank needs no answer of rank 0
   // flag: no tensor has waited for too long on this rank
-  static constexpr uint64_t kNoRollCall = 2;
+  static constexpr uint64_t kNoStallCheck = 2;
   static constexpr uint64_t kFlagsMax = 3;
   static constexpr uint32_t kCycleMicrosecondsMax = 1'000'000;  // no step may wait longer
 
  private:
-  enum class State : uint8_t { held, known, fresh, asked };
+  enum class State : uint8_t { held, known, fresh, reported };
   struct Pending {
     Signature signature;
     Duration since{};
@@ -103,7 +103,7 @@ class Negotiation {
   bool matches(const Pending& pending) const;
   void route(const std::vector<std::string>& keys);
   void forgotten(const std::string& key);
-  bool wants_roll_call(Duration now) const;
+  bool wants_stall_check(Duration now) const;
   std::optional<Signature> take_pending(const std::string& key);
   Result<void> apply(const Agreement& agreement);
 
@@ -116,10 +116,10 @@ class Negotiation {
   int next_set_ = 1;
   std::map<std::string, Pending> pending_;                // by key
   std::map<std::string, std::vector<std::string>> held_;  // by set and group: keys submitted so far
-  std::map<int, State> joining_;  // by set: fresh, asked, or known once rank 0 has received it
+  std::map<int, State> joining_;  // by set: fresh, reported, or known once rank 0 has received it
   bool leaving_ = false;
-  bool roll_call_ = false;  // in this cycle
-  Duration last_roll_call_{};
+  bool stall_check_ = false;  // in this cycle
+  Duration last_stall_check_{};
   uint64_t orders_ = 0;
   std::vector<uint64_t> base_;
   bool base_is_old_ = true;  // only answers change the base

@@ -31,13 +31,13 @@ class Ranks {
       EXPECT_EQ(one.size(), all.size());
       for (size_t word = 0; word < all.size(); ++word) all[word] &= one[word];
     }
-    asked = false;
+    answered = false;
     for (auto& rank : ranks_) {
-      const auto asks = rank.hear_bits(all, now);
-      EXPECT_TRUE(asks);
-      asked = *asks;
+      const auto needs_answer = rank.apply_bits(all, now);
+      EXPECT_TRUE(needs_answer);
+      answered = *needs_answer;
     }
-    if (asked) {
+    if (answered) {
       std::vector<Report> reports;
       for (auto& rank : ranks_) {
         auto report = decode_report(encode(rank.report(now)));
@@ -48,7 +48,7 @@ class Ranks {
       EXPECT_TRUE(answer) << answer.error().message;
       const std::string bytes = encode(*answer);
       for (auto& rank : ranks_) {
-        const auto heard = rank.hear_answer(*decode_answer(bytes));
+        const auto heard = rank.apply_answer(*decode_answer(bytes));
         EXPECT_TRUE(heard) << heard.error().message;
       }
     }
@@ -58,7 +58,7 @@ class Ranks {
     return plans.front();
   }
 
-  bool asked = false;  // whether rank 0 had to answer in the last cycle
+  bool answered = false;  // whether rank 0 had to answer in the last cycle
 
  private:
   std::vector<Negotiation> ranks_;
@@ -98,10 +98,10 @@ TEST(Negotiation, a_tensor_is_ready_when_the_last_rank_has_it) {
   ASSERT_TRUE(ranks[0].submit(tensor("a"), 0ms));
   EXPECT_EQ(names(ranks.cycle()), Names{});
   EXPECT_EQ(names(ranks.cycle()), Names{});
-  EXPECT_FALSE(ranks.asked);
+  EXPECT_FALSE(ranks.answered);
   ASSERT_TRUE(ranks[2].submit(tensor("a"), 0ms));
   EXPECT_EQ(names(ranks.cycle()), Names{"a"});
-  EXPECT_TRUE(ranks.asked);
+  EXPECT_TRUE(ranks.answered);
 }
 
 TEST(Negotiation, who_is_known_needs_no_question) {
@@ -113,17 +113,17 @@ TEST(Negotiation, who_is_known_needs_no_question) {
     submit_all(ranks, tensor("b"));
     ASSERT_TRUE(ranks[0].submit(tensor("a"), 0ms));
     EXPECT_EQ(names(ranks.cycle()), Names{"b"});
-    EXPECT_FALSE(ranks.asked);
+    EXPECT_FALSE(ranks.answered);
     ASSERT_TRUE(ranks[1].submit(tensor("a"), 0ms));
     ASSERT_TRUE(ranks[2].submit(tensor("a"), 0ms));
     const Plan plan = ranks.cycle();
     EXPECT_EQ(names(plan), Names{"a"});
     EXPECT_EQ(plan.cached, 1u);
-    EXPECT_FALSE(ranks.asked);
+    EXPECT_FALSE(ranks.answered);
   }
 }
 
-TEST(Negotiation, a_known_tensor_that_changes_is_asked_for_again) {
+TEST(Negotiation, a_known_tensor_that_changes_is_negotiated_again) {
   Ranks ranks(2);
   submit_all(ranks, tensor("a", {4}));
   EXPECT_EQ(names(ranks.cycle()), Names{"a"});
@@ -138,10 +138,10 @@ TEST(Negotiation, a_known_tensor_that_changes_is_asked_for_again) {
   EXPECT_EQ(names(ranks.cycle()), Names{"a"});
 }
 
-TEST(Negotiation, every_difference_has_its_words) {
+TEST(Negotiation, every_difference_has_its_message) {
   struct Case {
     void (*change)(Signature&);
-    std::string words;
+    std::string message;
   };
   const Case cases[] = {
       {[](Signature& s) { s.operation = Operation::barrier; },
@@ -174,8 +174,8 @@ TEST(Negotiation, every_difference_has_its_words) {
     ASSERT_TRUE(ranks[1].submit(changed, 0ms));
     ASSERT_TRUE(ranks[2].submit(changed, 0ms));
     const Plan plan = ranks.cycle();
-    ASSERT_EQ(plan.faults.size(), 1u) << one.words;
-    EXPECT_EQ(plan.faults[0].fault, "the ranks do not agree: " + one.words);
+    ASSERT_EQ(plan.faults.size(), 1u) << one.message;
+    EXPECT_EQ(plan.faults[0].fault, "the ranks do not agree: " + one.message);
   }
   Ranks ranks(2);
   Signature gather = tensor("g", {2, 3});
@@ -271,7 +271,7 @@ TEST(Negotiation, stalls_are_named_with_the_ranks_and_fail_in_time) {
   EXPECT_EQ(names(ranks.cycle(601s)), (Names{"known", "new"}));
 }
 
-TEST(Negotiation, an_answer_that_is_not_what_we_asked_for_is_corrupt) {
+TEST(Negotiation, an_answer_to_no_request_is_corrupt) {
   Signature gather = tensor("g", {2, 3});
   gather.operation = Operation::all_gather;
   Signature exchange = tensor("x", {3, 3});
@@ -284,7 +284,7 @@ TEST(Negotiation, an_answer_that_is_not_what_we_asked_for_is_corrupt) {
     (void)negotiation.report(0ms);
     Answer answer;
     answer.ready.push_back(agreement);
-    return negotiation.hear_answer(answer);
+    return negotiation.apply_answer(answer);
   };
   EXPECT_TRUE(answered({tensor("t"), {}}));
   EXPECT_TRUE(answered({gather, {2, 7}}));
@@ -324,16 +324,16 @@ TEST(Negotiation, a_full_cache_forgets_what_was_used_least_recently) {
     submit_all(ranks, tensor(name));
     ranks.cycle();
   }
-  const auto asks = [&](const char* name) {
+  const auto needs_answer = [&](const char* name) {
     submit_all(ranks, tensor(name));
     EXPECT_EQ(names(ranks.cycle()), Names{name});
-    return ranks.asked;
+    return ranks.answered;
   };
-  EXPECT_FALSE(asks("a"));
-  EXPECT_TRUE(asks("c"));  // evicts b
-  EXPECT_FALSE(asks("a"));
-  EXPECT_TRUE(asks("b"));  // evicts c
-  EXPECT_FALSE(asks("a"));
+  EXPECT_FALSE(needs_answer("a"));
+  EXPECT_TRUE(needs_answer("c"));  // evicts b
+  EXPECT_FALSE(needs_answer("a"));
+  EXPECT_TRUE(needs_answer("b"));  // evicts c
+  EXPECT_FALSE(needs_answer("a"));
 }
 
 // Every rank submits the same tensors in its own order and at its own pace, in steps that overlap.

@@ -223,8 +223,8 @@ class Negotiator::Impl {
   void pause();
   void take_inbox();
   Result<void> cycle();
-  Result<std::vector<uint64_t>> and_over_all(std::vector<uint64_t> words);
-  Result<void> ask_rank_0();
+  Result<std::vector<uint64_t>> and_over_all(std::vector<uint64_t> bits);
+  Result<void> exchange_with_rank_0();
   Result<void> carry_out(Plan& plan);
   void tune(const Plan& plan);
   void fail_all(const Error& error);
@@ -348,11 +348,11 @@ void Negotiator::Impl::take_inbox() {
   }
 }
 
-Result<std::vector<uint64_t>> Negotiator::Impl::and_over_all(std::vector<uint64_t> words) {
+Result<std::vector<uint64_t>> Negotiator::Impl::and_over_all(std::vector<uint64_t> bits) {
   TRY(group_->run(collectives::calls::allreduce(
-      {words.data(), words.size(), collectives::Type::i64},
+      {bits.data(), bits.size(), collectives::Type::i64},
       {.reduction = collectives::Reduction::bits_and, .name = "what is ready"})));
-  return words;
+  return bits;
 }
 
 // Reports an error that the group does not know of; otherwise the other ranks would wait for this
@@ -362,7 +362,7 @@ Result<void> Negotiator::Impl::ours_to_blame(Result<void> result) {
   return result;
 }
 
-Result<void> Negotiator::Impl::ask_rank_0() {
+Result<void> Negotiator::Impl::exchange_with_rank_0() {
   const std::string mine = encode(negotiation_.report(now()));
   const auto ranks = size_t(group_->size());
   std::vector<uint64_t> lengths(ranks);
@@ -408,7 +408,7 @@ Result<void> Negotiator::Impl::ask_rank_0() {
   TRY(group_->broadcast(std::as_writable_bytes(std::span(answer)), 0));
   auto heard = decode_answer(answer);
   if (!heard) return ours_to_blame(std::move(heard).error());
-  return ours_to_blame(negotiation_.hear_answer(*heard));
+  return ours_to_blame(negotiation_.apply_answer(*heard));
 }
 
 Result<void> Negotiator::Impl::carry_out(Plan& plan) {
@@ -462,11 +462,11 @@ Result<void> Negotiator::Impl::cycle() {
   cycle_began_ = since_began();
   take_inbox();
   const auto all = TRY(and_over_all(negotiation_.bits(now())));
-  const auto asks = negotiation_.hear_bits(all, now());
-  if (!asks) return ours_to_blame(asks.error());
-  if (*asks) TRY(ask_rank_0());
+  const auto needs_answer = negotiation_.apply_bits(all, now());
+  if (!needs_answer) return ours_to_blame(needs_answer.error());
+  if (*needs_answer) TRY(exchange_with_rank_0());
   Plan plan = negotiation_.take_plan();
-  note(plan, *asks);
+  note(plan, *needs_answer);
   if (!plan.stalls.empty() && options_.on_stall) options_.on_stall(plan.stalls);
   TRY(carry_out(plan));
   if (tuning_) tune(plan);

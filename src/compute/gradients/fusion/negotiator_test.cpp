@@ -58,7 +58,7 @@ TEST(Negotiator, several_threads_submit_at_once) {
     collectives::testing::over_owned(way, ranks, [&](std::unique_ptr<collectives::Group> group) {
       auto negotiator = Negotiator::start(std::move(group));
       ASSERT_TRUE(negotiator) << negotiator.error().message;
-      std::atomic<int> told = 0;
+      std::atomic<int> completed = 0;
       std::vector<std::thread> threads;
       for (int thread = 0; thread < threads_count; ++thread) {
         threads.emplace_back([&, thread] {
@@ -69,8 +69,8 @@ TEST(Negotiator, several_threads_submit_at_once) {
             for (size_t i = 0; i < tensors; ++i) {
               Request request =
                   summing(std::to_string(thread) + " " + std::to_string(i), values[i]);
-              request.on_done = [&told](const Result<Outcome>& outcome) {
-                told += outcome ? 1 : 0;
+              request.on_done = [&completed](const Result<Outcome>& outcome) {
+                completed += outcome ? 1 : 0;
               };
               handles.push_back((*negotiator)->submit(std::move(request)));
             }
@@ -81,7 +81,7 @@ TEST(Negotiator, several_threads_submit_at_once) {
         });
       }
       for (auto& thread : threads) thread.join();
-      EXPECT_EQ(told, threads_count * steps * tensors);
+      EXPECT_EQ(completed, threads_count * steps * tensors);
     });
   }
 }
@@ -231,8 +231,8 @@ TEST(Negotiator, a_name_is_under_way_once) {
 TEST(Negotiator, what_cannot_be_fails_at_once) {
   negotiating(1, [](Negotiator& negotiator) {
     std::vector<float> values(4, 1.0f), others(3);
-    int told = 0;
-    const auto count = [&](const Result<Outcome>& outcome) { told += outcome ? 100 : 1; };
+    int completed = 0;
+    const auto count = [&](const Result<Outcome>& outcome) { completed += outcome ? 100 : 1; };
     Request request = summing("", values);
     request.on_done = count;
     Handle handle = negotiator.submit(request);
@@ -252,7 +252,7 @@ TEST(Negotiator, what_cannot_be_fails_at_once) {
     request.set = 4;
     handle = negotiator.submit(request);
     expect_failed(handle, "unknown process set 4");
-    EXPECT_EQ(told, 4);
+    EXPECT_EQ(completed, 4);
     EXPECT_FALSE(negotiator.add_set({0, 3}));
     EXPECT_FALSE(negotiator.remove_set(0));
   });

@@ -28,13 +28,13 @@ using Bytes = std::vector<std::byte>;
 constexpr int kInvalidArgument = 4;
 constexpr int kNotReady = 600;
 
-struct Meeting {
+struct Rendezvous {
   std::mutex mutex;
   std::map<uint64_t, std::map<int, Bytes>> brought;          // by operation, by rank
   std::map<std::pair<int, int>, std::deque<Bytes>> mailbox;  // by (from, to)
 };
-std::mutex meetings_mutex;
-std::map<uint64_t, std::shared_ptr<Meeting>> meetings;  // guarded by meetings_mutex
+std::mutex rendezvous_mutex;
+std::map<uint64_t, std::shared_ptr<Rendezvous>> all_rendezvous;  // guarded by rendezvous_mutex
 std::atomic<uint64_t> identities = 0;
 
 // The operations on the stream of this thread that are not done. Each returns true when it is.
@@ -96,7 +96,7 @@ int reduce(const std::map<int, Bytes>& all, void* into, size_t count, int type, 
 }  // namespace
 
 struct ncclComm {
-  std::shared_ptr<Meeting> meeting;
+  std::shared_ptr<Rendezvous> rendezvous;
   size_t ranks;
   int rank;
   uint64_t operations = 0;
@@ -110,12 +110,12 @@ void bring(ncclComm* comm, Bytes bytes, bool ours, int from,
            std::function<void(const std::map<int, Bytes>&)> end) {
   const uint64_t operation = comm->operations++;
   if (ours) {
-    const std::scoped_lock lock(comm->meeting->mutex);
-    comm->meeting->brought[operation][comm->rank] = std::move(bytes);
+    const std::scoped_lock lock(comm->rendezvous->mutex);
+    comm->rendezvous->brought[operation][comm->rank] = std::move(bytes);
   }
   stream.push_back([comm, operation, from, end = std::move(end)] {
-    const std::scoped_lock lock(comm->meeting->mutex);
-    const auto& brought = comm->meeting->brought[operation];
+    const std::scoped_lock lock(comm->rendezvous->mutex);
+    const auto& brought = comm->rendezvous->brought[operation];
     if (from >= 0 ? !brought.contains(from) : brought.size() < comm->ranks) return false;
     end(brought);
     return true;
@@ -137,10 +137,10 @@ PUBLIC int ncclCommInitRank(ncclComm** comm, int ranks, Id id, int rank) {
   uint64_t identity = 0;
   std::memcpy(&identity, id.bytes, sizeof identity);
   if (identity == 0 || rank < 0 || rank >= ranks) return kInvalidArgument;
-  const std::scoped_lock lock(meetings_mutex);
-  auto& meeting = meetings[identity];
-  if (!meeting) meeting = std::make_shared<Meeting>();
-  *comm = new ncclComm{meeting, size_t(ranks), rank};
+  const std::scoped_lock lock(rendezvous_mutex);
+  auto& rendezvous = all_rendezvous[identity];
+  if (!rendezvous) rendezvous = std::make_shared<Rendezvous>();
+  *comm = new ncclComm{rendezvous, size_t(ranks), rank};
   return 0;
 }
 PUBLIC int ncclCommDestroy(ncclComm* comm) { return delete comm, 0; }
@@ -179,14 +179,14 @@ PUBLIC int ncclBroadcast(const void* from, void* into, size_t count, int type, i
   return 0;
 }
 PUBLIC int ncclSend(const void* from, size_t count, int type, int peer, ncclComm* comm, void*) {
-  const std::scoped_lock lock(comm->meeting->mutex);
-  comm->meeting->mailbox[{comm->rank, peer}].push_back(copy(from, count * size_of(type)));
+  const std::scoped_lock lock(comm->rendezvous->mutex);
+  comm->rendezvous->mailbox[{comm->rank, peer}].push_back(copy(from, count * size_of(type)));
   return 0;
 }
 PUBLIC int ncclRecv(void* into, size_t count, int type, int peer, ncclComm* comm, void*) {
   stream.push_back([=] {
-    const std::scoped_lock lock(comm->meeting->mutex);
-    auto& letters = comm->meeting->mailbox[{peer, comm->rank}];
+    const std::scoped_lock lock(comm->rendezvous->mutex);
+    auto& letters = comm->rendezvous->mailbox[{peer, comm->rank}];
     if (letters.empty()) return false;
     std::memcpy(into, letters.front().data(),
                 std::min(letters.front().size(), count * size_of(type)));

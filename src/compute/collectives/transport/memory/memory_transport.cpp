@@ -38,12 +38,12 @@ struct Table {
   std::map<std::pair<uint64_t, std::vector<int>>, std::shared_ptr<Table>> among GUARDED_BY(mutex);
 };
 
-class Seat final : public MemoryTransport {
+class RankTransport final : public MemoryTransport {
  public:
-  Seat(std::shared_ptr<Table> table, int rank, int size)
+  RankTransport(std::shared_ptr<Table> table, int rank, int size)
       : table_(std::move(table)), rank_(rank), size_(size), kept_(size_t(size)) {}
 
-  ~Seat() override {
+  ~RankTransport() override {
     const MutexLock lock(table_->mutex);
     // A rank that leaves while others still have to read its bytes ends the group for them.
     table_->left[size_t(rank_)] = true;
@@ -63,9 +63,9 @@ class Seat final : public MemoryTransport {
     const MutexLock lock(table_->mutex);
     auto& table = table_->among[{key, members}];
     if (!table) table = std::make_shared<Table>(int(members.size()));
-    const auto place = std::find(members.begin(), members.end(), rank_);
+    const auto member = std::find(members.begin(), members.end(), rank_);
     return std::unique_ptr<Transport>(
-        std::make_unique<Seat>(table, int(place - members.begin()), int(members.size())));
+        std::make_unique<RankTransport>(table, int(member - members.begin()), int(members.size())));
   }
 
   void abandon(std::string_view why) override {
@@ -252,10 +252,10 @@ class Seat final : public MemoryTransport {
 std::vector<std::unique_ptr<MemoryTransport>> connect_in_memory(int size) {
   CHECK(size > 0, "a group has a rank");
   auto table = std::make_shared<Table>(size);
-  std::vector<std::unique_ptr<MemoryTransport>> seats;
+  std::vector<std::unique_ptr<MemoryTransport>> transports;
   for (int rank = 0; rank < size; ++rank)
-    seats.push_back(std::make_unique<Seat>(table, rank, size));
-  return seats;
+    transports.push_back(std::make_unique<RankTransport>(table, rank, size));
+  return transports;
 }
 
 }  // namespace trainyard::collectives

@@ -66,7 +66,7 @@ AdoptedMemory::~AdoptedMemory() {
   if (::getpid() == process_) registered_->free(pages_.data());
 }
 
-RegisteredMemory::Place RegisteredMemory::place_of(std::span<const std::byte> bytes) const {
+RegisteredMemory::Location RegisteredMemory::find(std::span<const std::byte> bytes) const {
   if (empty()) return {};
   const MutexLock lock(mutex_);
   for (uint32_t region = 1; region < kRegionsMax; ++region) {

@@ -32,14 +32,14 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
   // memory meanwhile.
   Result<std::unique_ptr<AdoptedMemory>> adopt(std::span<std::byte> memory);
 
-  struct Place {
+  struct Location {
     uint32_t region = 0;  // 0: not registered
     uint32_t generation = 0;
     uint64_t offset = 0;
     int descriptor = -1;
     uint64_t region_bytes = 0;
   };
-  Place place_of(std::span<const std::byte> bytes) const;
+  Location find(std::span<const std::byte> bytes) const;
   bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
 
  private:

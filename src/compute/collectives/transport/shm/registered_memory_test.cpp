@@ -45,12 +45,12 @@ TEST(AdoptedMemory, keeps_what_is_in_it_and_is_seen_by_others_until_it_goes) {
   EXPECT_TRUE(buffer.is_as_filled());
   const auto pages = (*adopted)->pages();
   EXPECT_GE(pages.size(), 300'000 - 2 * 4096);
-  EXPECT_EQ(registered->place_of(buffer.bytes).region, 0u) << "the edges are not in it";
-  const auto place = registered->place_of(pages.subspan(100, 1000));
-  ASSERT_NE(place.region, 0u);
-  EXPECT_EQ(place.offset, 100u);
+  EXPECT_EQ(registered->find(buffer.bytes).region, 0u) << "the edges are not in it";
+  const auto location = registered->find(pages.subspan(100, 1000));
+  ASSERT_NE(location.region, 0u);
+  EXPECT_EQ(location.offset, 100u);
 
-  const auto seen = map_of(::getpid(), place.descriptor, place.region_bytes);
+  const auto seen = map_of(::getpid(), location.descriptor, location.region_bytes);
   ASSERT_TRUE(seen) << seen.error().message;
   pages[100] = std::byte(1);
   EXPECT_EQ(seen->begin()[100], std::byte(1));

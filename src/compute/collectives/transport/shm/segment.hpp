@@ -77,7 +77,7 @@ struct alignas(64) Header {
   std::atomic<uint32_t> left;  // 1 when its owner is done and needs no other rank
   // Changes with each report of the owner that it waits (timeout.hpp). The lower half is the rank
   // that it would blame.
-  std::atomic<uint64_t> word;
+  std::atomic<uint64_t> report;
   // a futex: 1 while its owner sleeps; its senders set it to 0
   alignas(64) std::atomic<uint32_t> asleep;
   alignas(64) Region regions[kRegionsMax];  // index 0 is not used

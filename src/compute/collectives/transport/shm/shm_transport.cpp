@@ -37,16 +37,16 @@ size_t to_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Gathers the texts of all ranks, by rank; all texts have the same length. Each round doubles the
 // distance to the peers and the number of texts that are known, so only neighbours communicate.
-Result<std::vector<std::string>> all_say(TcpTransport& tcp, const std::string& mine) {
+Result<std::vector<std::string>> exchange_texts(TcpTransport& tcp, const std::string& mine) {
   const size_t bytes = mine.size();
   const auto ranks = size_t(tcp.size());
-  std::string heard = mine;  // texts of this rank, the rank after it, ..
-  heard.resize(bytes * ranks);
+  std::string texts = mine;  // texts of this rank, the rank after it, ..
+  texts.resize(bytes * ranks);
   for (size_t known = 1; known < ranks; known *= 2) {
     const size_t more = std::min(known, ranks - known);
     const int to = int((size_t(tcp.rank()) + ranks - known) % ranks);
     const int from = int((size_t(tcp.rank()) + known) % ranks);
-    const auto all = std::as_writable_bytes(std::span(heard));
+    const auto all = std::as_writable_bytes(std::span(texts));
     tcp.take(from, kBootstrapTag, all.subspan(known * bytes, more * bytes));
     tcp.send(std::span(&to, 1), kBootstrapTag, all.first(more * bytes));
     for (;;) {
@@ -57,7 +57,7 @@ Result<std::vector<std::string>> all_say(TcpTransport& tcp, const std::string& m
   }
   std::vector<std::string> by_rank(ranks);
   for (size_t i = 0; i < ranks; ++i)
-    by_rank[(size_t(tcp.rank()) + i) % ranks] = heard.substr(i * bytes, bytes);
+    by_rank[(size_t(tcp.rank()) + i) % ranks] = texts.substr(i * bytes, bytes);
   return by_rank;
 }
 
@@ -106,7 +106,7 @@ Result<void> ShmTransport::attach() {
   }
   std::string mine = memory_.begin() ? encode(address) : "";
   mine.resize(kAddressBytes, '\0');
-  const auto addresses = TRY(all_say(*tcp_, mine));
+  const auto addresses = TRY(exchange_texts(*tcp_, mine));
 
   std::string attached(size_t(size()), '0');
   for (int rank = 0; rank < size(); ++rank) {
@@ -126,7 +126,7 @@ Result<void> ShmTransport::attach() {
   }
 
   // Two ranks are local to each other when both could attach; all ranks compute the same result.
-  const auto views = TRY(all_say(*tcp_, attached));
+  const auto views = TRY(exchange_texts(*tcp_, attached));
   const auto mutual = [&](int a, int b) {
     return views[size_t(a)][size_t(b)] == '1' && views[size_t(b)][size_t(a)] == '1';
   };
@@ -159,7 +159,7 @@ Result<void> ShmTransport::attach() {
 Result<std::unique_ptr<Transport>> ShmTransport::meet(const std::vector<int>& members,
                                                       const std::vector<std::string>& offers,
                                                       uint64_t key) {
-  return make(TRY(tcp_->meet_over_tcp(members, offers, key)), registered_);
+  return make(TRY(tcp_->connect_over_tcp(members, offers, key)), registered_);
 }
 
 // -- sending
@@ -267,16 +267,16 @@ bool ShmTransport::put(Outgoing& message) {
     return true;
   }
   if (message.bytes.size() > kEagerBytesMax && message.put == 0) {
-    const auto place = registered_->place_of(message.bytes);
-    if (place.region != 0) {
+    const auto location = registered_->find(message.bytes);
+    if (location.region != 0) {
       if (!can_put()) return false;
-      Region& region = own_.header().regions[place.region];
-      region.descriptor = place.descriptor;
-      region.bytes = place.region_bytes;
-      region.generation.store(place.generation, std::memory_order_release);
+      Region& region = own_.header().regions[location.region];
+      region.descriptor = location.descriptor;
+      region.bytes = location.region_bytes;
+      region.generation.store(location.generation, std::memory_order_release);
       for (const int peer : message.peers) {
-        put_entry(peer, message, message.bytes.size(), place.region, place.generation,
-                  place.offset);
+        put_entry(peer, message, message.bytes.size(), location.region, location.generation,
+                  location.offset);
         references_.push_back({peer, peers_[size_t(peer)].put});
       }
       for (const int peer : message.peers) wake(peers_[size_t(peer)].segment.header());
@@ -355,7 +355,7 @@ Result<bool> ShmTransport::has_message(int peer) {
   const Peer& from = peers_[size_t(peer)];
   if (!from.local) return tcp_->has_message(peer);
   if (has_entry(from)) return true;
-  TRY(tcp_->look(0ms));
+  TRY(tcp_->poll_sockets(0ms));
   TRY(tcp_->advance());
   const bool ended = from.watch.ended();
   if (has_entry(from)) return true;  // written before the process ended
@@ -479,15 +479,15 @@ Result<void> ShmTransport::wait() {
   const bool waits_for_local = !waiting_.empty() || !outgoing_.empty() || !references_.empty();
   if (!waits_for_local) {
     TRY(tcp_->wait());
-    pass_on_word();
+    publish_report();
     return ok();
   }
   const bool waits_for_remote = tcp_->is_busy();
-  constexpr int spins_between_looks = 64;  // polling the network costs as much as this many spins
+  constexpr int spins_between_polls = 64;  // polling the network costs as much as this many spins
   for (int i = 0; i < spins_max_; ++i) {
     if (news()) return ok();
-    if (waits_for_remote && i % spins_between_looks == 0) {
-      TRY(tcp_->look(0ms));
+    if (waits_for_remote && i % spins_between_polls == 0) {
+      TRY(tcp_->poll_sockets(0ms));
       if (tcp_->has_readable()) return ok();
     }
     relax_core();
@@ -501,7 +501,7 @@ Result<void> ShmTransport::wait() {
       relax_core();
     }
     if (waits_for_remote) {
-      TRY(tcp_->look(0ms));
+      TRY(tcp_->poll_sockets(0ms));
       if (tcp_->has_readable()) return ok();
     }
   }
@@ -531,7 +531,7 @@ Result<void> ShmTransport::check_processes() {
 }
 
 Result<void> ShmTransport::check_peers() {
-  TRY(tcp_->look(0ms));
+  TRY(tcp_->poll_sockets(0ms));
   TRY(tcp_->advance());
   TRY(tcp_->check_cancelled());
   std::vector<int> waited_for = waiting_;
@@ -548,28 +548,28 @@ Result<void> ShmTransport::check_peers() {
           unavailable(tcp_->name(peer) + " is lost: it has left the group, but is still needed"),
           peer);
   }
-  hear_words();
+  read_reports();
   const std::vector<int> remote = tcp_->waited_for();
   waited_for.insert(waited_for.end(), remote.begin(), remote.end());
   TRY(tcp_->check_timeout(waited_for));
-  pass_on_word();
+  publish_report();
   return ok();
 }
 
-void ShmTransport::pass_on_word() {
+void ShmTransport::publish_report() {
   if (own_.begin == nullptr) return;
-  const uint64_t word = uint64_t{tcp_->words_told()} << 32 | uint32_t(tcp_->named());
-  own_.header().word.store(word, std::memory_order_relaxed);
+  const uint64_t report = uint64_t{tcp_->reports_sent()} << 32 | uint32_t(tcp_->named());
+  own_.header().report.store(report, std::memory_order_relaxed);
 }
 
-void ShmTransport::hear_words() {
+void ShmTransport::read_reports() {
   for (int rank = 0; rank < size(); ++rank) {
     Peer& peer = peers_[size_t(rank)];
     if (!peer.local) continue;
-    const uint64_t word = peer.segment.header().word.load(std::memory_order_relaxed);
-    const auto named = uint32_t(word);
-    if (std::exchange(peer.word, word) != word && named < uint32_t(size()))
-      tcp_->heard(rank, int(named));
+    const uint64_t report = peer.segment.header().report.load(std::memory_order_relaxed);
+    const auto named = uint32_t(report);
+    if (std::exchange(peer.report, report) != report && named < uint32_t(size()))
+      tcp_->add_report(rank, int(named));
   }
 }
 

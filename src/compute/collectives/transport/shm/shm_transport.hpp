@@ -67,7 +67,7 @@ class ShmTransport final : public Transport {
     Mapping mapping;
     Segment segment;
     ProcessWatch watch;
-    uint64_t word = 0;      // Header::word of the peer, as last read
+    uint64_t report = 0;    // Header::report of the peer, as last read
     uint64_t put = 0;       // entries written to the lane to this peer
     uint64_t consumed = 0;  // entries of its lane that this rank has consumed
     std::deque<Expected> expected;
@@ -129,8 +129,8 @@ class ShmTransport final : public Transport {
   Result<void> check_peers();
   // Publish to the local ranks, and read from them, the reports that a rank waits. TCP carries them
   // between connected ranks.
-  void pass_on_word();
-  void hear_words();
+  void publish_report();
+  void read_reports();
   bool has_left(int peer) const;
 
   std::unique_ptr<TcpTransport> tcp_;

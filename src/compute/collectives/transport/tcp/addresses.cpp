@@ -57,7 +57,7 @@ std::string text_of(const Endpoint& endpoint) {
          std::to_string(endpoint.port);
 }
 
-Result<Address> place_to_listen(const Endpoint& endpoint) {
+Result<Address> listen_address(const Endpoint& endpoint) {
   if (hosts_of(endpoint).size() == 1) return first_of(endpoint.host, endpoint.port);
   Address any;
   // Fails on a machine without IPv6.

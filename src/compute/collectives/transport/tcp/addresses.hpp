@@ -30,6 +30,6 @@ Result<std::vector<Address>> resolve(const Endpoint& endpoint);
 std::string text_of(const Endpoint& endpoint);
 // Returns the address at which to listen: that of the endpoint, or all addresses of the machine
 // when the endpoint names several hosts.
-Result<Address> place_to_listen(const Endpoint& endpoint);
+Result<Address> listen_address(const Endpoint& endpoint);
 
 }  // namespace trainyard::collectives

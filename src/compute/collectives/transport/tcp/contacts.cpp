@@ -201,8 +201,8 @@ std::optional<Contacts::PeerError> Contacts::advance(std::vector<Proved>& proved
   accept_all();
   std::vector<Contact> still;
   for (Contact& contact : std::exchange(contacts_, {})) {
-    auto heard = hear(contact);
-    if (heard && *heard) {
+    auto answered = read_frame(contact);
+    if (answered && *answered) {
       if (contact.ours) {
         std::erase_if(attempts_, [&](const Attempt& each) {
           return each.peer == contact.peer && each.socket == contact.socket &&
@@ -215,13 +215,13 @@ std::optional<Contacts::PeerError> Contacts::advance(std::vector<Proved>& proved
     // A computing rank may be slow to answer. Before all ranks have joined, the address may have
     // moved to another host.
     const bool may_be_slow = contact.ours && contact.connected && all_have_come_;
-    if (heard && (may_be_slow || SteadyClock::now() < contact.until)) {
+    if (answered && (may_be_slow || SteadyClock::now() < contact.until)) {
       still.push_back(std::move(contact));
       continue;
     }
     if (!contact.ours) continue;  // an unauthenticated peer, or a rank that will connect again
-    auto found = failed(contact, heard ? unavailable("it is reachable, but does not answer")
-                                       : std::move(heard).error());
+    auto found = failed(contact, answered ? unavailable("it is reachable, but does not answer")
+                                          : std::move(answered).error());
     if (found && !peer_error) peer_error = std::move(found);
   }
   contacts_.insert(contacts_.end(), std::make_move_iterator(still.begin()),
@@ -256,7 +256,7 @@ std::optional<Contacts::PeerError> Contacts::peer_error_of(const Attempt& attemp
 
 // Returns true when the peer has proved its membership. Errors: unavailable, when another attempt
 // may help.
-Result<bool> Contacts::hear(Contact& contact) {
+Result<bool> Contacts::read_frame(Contact& contact) {
   if (!contact.connected && !TRY(finish_connecting(contact))) return false;
   if (contact.probe) return true;
   if (!contact.greeted) {
@@ -302,26 +302,26 @@ Hello Contacts::fresh_hello(const Contact& contact) const {
 }
 
 Result<void> Contacts::answer_hello(Contact& contact) {
-  const Hello& said = *contact.hello;
+  const Hello& hello = *contact.hello;
   const int ranks = int(options_.endpoints.size());
   if (!contact.ours) {
     // Answers rejected peers too, so that they can report the reason.
-    contact.socket = int(std::min<uint32_t>(said.socket, TcpOptions::kSocketsPerPeerMax));
+    contact.socket = int(std::min<uint32_t>(hello.socket, TcpOptions::kSocketsPerPeerMax));
     contact.our_hello = fresh_hello(contact);
     contact.our_hello.socket = std::min(contact.our_hello.socket, contact.our_hello.sockets - 1);
     if (!send_whole(contact.wire, encode(contact.our_hello)))
       return unavailable("it closed the connection during the hello");
-    if (int(said.ranks) != ranks || int(said.rank) <= options_.rank)
+    if (int(hello.ranks) != ranks || int(hello.rank) <= options_.rank)
       return conflict("it is not a rank of this group");
-    contact.peer = int(said.rank);
-  } else if (int(said.ranks) != ranks || int(said.rank) != contact.peer) {
-    return conflict("it is rank " + std::to_string(said.rank) + " of " +
-                    std::to_string(said.ranks));
+    contact.peer = int(hello.rank);
+  } else if (int(hello.ranks) != ranks || int(hello.rank) != contact.peer) {
+    return conflict("it is rank " + std::to_string(hello.rank) + " of " +
+                    std::to_string(hello.ranks));
   }
-  if (int(said.sockets) != options_.sockets_per_peer)
-    return conflict("it has " + std::to_string(said.sockets) + " sockets for each peer, where " +
+  if (int(hello.sockets) != options_.sockets_per_peer)
+    return conflict("it has " + std::to_string(hello.sockets) + " sockets for each peer, where " +
                     std::to_string(options_.sockets_per_peer) + " are configured here");
-  const Digest proof = prove(options_.shared_value, contact.our_hello, said);
+  const Digest proof = prove(options_.shared_value, contact.our_hello, hello);
   if (!send_whole(contact.wire, encode_proof(proof)))
     return unavailable("it closed the connection during the hello");
   return ok();

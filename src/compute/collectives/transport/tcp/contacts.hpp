@@ -112,7 +112,7 @@ class Contacts {
   Socket begin_connecting(Attempt& attempt);
   // Returns an error when the failures mean that the peer is lost.
   std::optional<PeerError> peer_error_of(const Attempt& attempt) const;
-  Result<bool> hear(Contact& contact);
+  Result<bool> read_frame(Contact& contact);
   Result<bool> finish_connecting(Contact& contact);
   Result<void> answer_hello(Contact& contact);
   std::optional<PeerError> failed(const Contact& contact, Error error);

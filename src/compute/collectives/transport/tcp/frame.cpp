@@ -11,15 +11,15 @@ namespace {
 constexpr uint32_t kMagic = 0x34525954;  // "TYR4"
 
 template <class Number>
-void put(std::byte* place, Number number) {
-  for (size_t i = 0; i < sizeof(Number); ++i) place[i] = std::byte(uint8_t(number >> (8 * i)));
+void put(std::byte* bytes, Number number) {
+  for (size_t i = 0; i < sizeof(Number); ++i) bytes[i] = std::byte(uint8_t(number >> (8 * i)));
 }
 
 template <class Number>
-Number get(const std::byte* place) {
+Number get(const std::byte* bytes) {
   Number number = 0;
   for (size_t i = 0; i < sizeof(Number); ++i)
-    number = Number(number | Number(uint8_t(place[i])) << (8 * i));
+    number = Number(number | Number(uint8_t(bytes[i])) << (8 * i));
   return number;
 }
 

@@ -33,7 +33,7 @@ class Rendezvous {
         listener_(std::move(listener)),
         star_(star) {}
 
-  Result<std::unique_ptr<TcpTransport>> meet() && {
+  Result<std::unique_ptr<TcpTransport>> connect() && {
     const bool listens = ranks() > 1 && (!star_ || options_->rank == 0);
     if (listens && !listener_) TRY(listen().in("listening at " + text_of(own())));
     contacts_ = std::make_unique<Contacts>(*options_, std::move(key_), std::move(listener_));
@@ -42,7 +42,7 @@ class Rendezvous {
     }
     while (!complete()) {
       if (late()) return missing_ranks();
-      if (auto came = look(); !came) return std::move(came).error();
+      if (auto came = poll_contacts(); !came) return std::move(came).error();
     }
     auto transport = std::make_unique<TcpTransport>(std::move(options_), std::move(contacts_),
                                                     std::move(wires_));
@@ -88,7 +88,7 @@ class Rendezvous {
     return error;
   }
 
-  Result<void> look() {
+  Result<void> poll_contacts() {
     std::vector<pollfd> events;
     contacts_->add_events(events);
     TRY(wait(events, contacts_->sleep_max()));
@@ -152,7 +152,7 @@ bool are_neighbours(int a, int b, int ranks) {
 }
 
 Result<Socket> listen_at(const Endpoint& endpoint, int backlog) {
-  const Address address = TRY(place_to_listen(endpoint));
+  const Address address = TRY(listen_address(endpoint));
   Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return from_errno("socket");
   const int on = 1;
@@ -206,14 +206,14 @@ Result<std::shared_ptr<const TlsKey>> key_for(const TcpOptions& options) {
 Result<std::unique_ptr<TcpTransport>> connect_tcp(TcpOptions options, Socket listener) {
   TRY(check(options));
   auto key = TRY(key_for(options));
-  return Rendezvous(std::move(options), std::move(key), std::move(listener), false).meet();
+  return Rendezvous(std::move(options), std::move(key), std::move(listener), false).connect();
 }
 
 Result<std::unique_ptr<TcpTransport>> connect_star(TcpOptions options) {
   TRY(check(options));
   options.sockets_per_peer = 1;
   auto key = TRY(key_for(options));
-  return Rendezvous(std::move(options), std::move(key), {}, true).meet();
+  return Rendezvous(std::move(options), std::move(key), {}, true).connect();
 }
 
 }  // namespace trainyard::collectives

@@ -12,7 +12,7 @@
 
 #include "base/check.hpp"
 #include "collectives/transport/tcp/addresses.hpp"
-#include "collectives/transport/tcp/place.hpp"
+#include "collectives/transport/tcp/endpoint_text.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -56,7 +56,7 @@ TcpTransport::TcpTransport(std::unique_ptr<TcpOptions> options, std::unique_ptr<
 
 TcpTransport::~TcpTransport() {
   if (failure_) {
-    hear_out();
+    drain();
     return;
   }
   const HeaderBytes goodbye = encode(FrameHeader{});
@@ -75,7 +75,7 @@ TcpTransport::~TcpTransport() {
   }
 }
 
-void TcpTransport::hear_out() {
+void TcpTransport::drain() {
   const auto until = SteadyClock::now() + kFarewellMax;
   for (auto now = until - kFarewellMax; now < until; now = SteadyClock::now()) {
     std::vector<pollfd> open;
@@ -101,14 +101,14 @@ Result<void> TcpTransport::await_all(Duration at_most) {
   // from all ranks.
   timeout_.set_limit(std::max(at_most, Duration(1)));
   progressed();
-  std::byte told{};
-  std::byte heard[64];
+  std::byte sent{};
+  std::byte received[64];
   int round = 0;
   for (int distance = 1; distance < size(); distance *= 2, ++round) {
     const int to = (rank() + distance) % size();
     const int from = (rank() + size() - distance) % size();
-    take(from, {kBootstrapOperation, uint64_t(round)}, std::span(&heard[round], 1));
-    send(std::span(&to, 1), {kBootstrapOperation, uint64_t(round)}, std::span(&told, 1));
+    take(from, {kBootstrapOperation, uint64_t(round)}, std::span(&received[round], 1));
+    send(std::span(&to, 1), {kBootstrapOperation, uint64_t(round)}, std::span(&sent, 1));
     for (;;) {
       TRY(advance());
       if (all_taken() && all_sent()) break;
@@ -193,7 +193,7 @@ size_t TcpTransport::expect(int peer, Expected expected) {
   return parts;
 }
 
-Result<void> TcpTransport::meet_contacts() {
+Result<void> TcpTransport::advance_contacts() {
   contacts_due_ = false;
   std::vector<Contacts::Proved> proved;
   auto peer_error = contacts_->advance(proved);
@@ -225,7 +225,7 @@ std::optional<TcpTransport::Fault> TcpTransport::move(int peer) {
     auto fault = pull(peer, stream);
     if (!fault && (fault = push(peer, stream))) {
       // A peer that closed the connection may have reported the reason just before.
-      if (auto last_words = pull(peer, stream)) fault = std::move(last_words);
+      if (auto failure = pull(peer, stream)) fault = std::move(failure);
     }
     if (fault) return fault;
   }
@@ -234,7 +234,7 @@ std::optional<TcpTransport::Fault> TcpTransport::move(int peer) {
 
 Result<void> TcpTransport::advance() {
   if (failure_) return *failure_;
-  if (contacts_due_ || contacts_->busy()) TRY(meet_contacts());
+  if (contacts_due_ || contacts_->busy()) TRY(advance_contacts());
   // Checks every link before it blames a rank: when several peers are gone, one of them may have
   // reported the first failure.
   std::vector<Fault> faults;
@@ -255,9 +255,9 @@ Result<void> TcpTransport::advance() {
 }
 
 Error TcpTransport::blame(std::vector<Fault> faults) {
-  const auto told =
-      std::find_if(faults.begin(), faults.end(), [](const Fault& fault) { return fault.told; });
-  if (told != faults.end()) return fail(told->error, told->rank);
+  const auto reported =
+      std::find_if(faults.begin(), faults.end(), [](const Fault& fault) { return fault.reported; });
+  if (reported != faults.end()) return fail(reported->error, reported->rank);
   Error error = faults[0].error;
   for (size_t i = 1; i < faults.size(); ++i) error.message += "; " + faults[i].error.message;
   return fail(std::move(error), faults[0].rank);
@@ -297,7 +297,7 @@ std::optional<TcpTransport::Fault> TcpTransport::pull(int peer, Stream& stream) 
       if (!stream.left) return gone(peer, "it closed the connection");
       break;
     }
-    idle_looks_ = 0;
+    idle_polls_ = 0;
     stream.used = true;
 
     if (!stream.frame) {
@@ -363,7 +363,7 @@ std::optional<TcpTransport::Fault> TcpTransport::control_frame(int peer, Stream&
   if (kind == FrameKind::waiting) {
     if (tag.operation >= uint64_t(size()))
       return Fault{peer, corrupt(name(peer) + " reports an invalid rank"), false};
-    heard(peer, int(tag.operation));
+    add_report(peer, int(tag.operation));
     return std::nullopt;
   }
   if (kind == FrameKind::hello)
@@ -400,14 +400,14 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) 
       break;
     }
     if (sent < 0) return gone(peer, describe(errno));
-    const bool is_word = frame.is_word;
-    if (!is_word) progressed();
-    idle_looks_ = 0;
+    const bool is_report = frame.is_report;
+    if (!is_report) progressed();
+    idle_polls_ = 0;
     stream.used = true;
     frame.sent += size_t(sent);
     if (frame.sent == kFrameHeaderBytes + frame.payload.size()) {
       stream.outgoing.pop_front();
-      if (!is_word) --sends_open_;
+      if (!is_report) --sends_open_;
     }
   }
   return std::nullopt;
@@ -420,20 +420,20 @@ TcpTransport::Fault TcpTransport::gone(int peer, std::string why) const {
 Result<void> TcpTransport::wait() {
   // A message between two cores needs a few microseconds, and waking a process many more. So this
   // polls for a while before it sleeps, but yields the core to the rank that it may be waiting for.
-  if (idle_looks_ < kIdlePollsMax) {
-    if (++idle_looks_ == kIdlePollsWithoutYielding) yields_since_ = SteadyClock::now();
-    if (idle_looks_ > kIdlePollsWithoutYielding) {
+  if (idle_polls_ < kIdlePollsMax) {
+    if (++idle_polls_ == kIdlePollsWithoutYielding) yields_since_ = SteadyClock::now();
+    if (idle_polls_ > kIdlePollsWithoutYielding) {
       ::sched_yield();
-      if (SteadyClock::now() - yields_since_ > kYieldingMax) idle_looks_ = kIdlePollsMax;
+      if (SteadyClock::now() - yields_since_ > kYieldingMax) idle_polls_ = kIdlePollsMax;
     }
-    return look(0ms);
+    return poll_sockets(0ms);
   }
   const Duration at_most =
       contacts_->busy() ? contacts_->sleep_max() : TcpOptions::kCancelCheckInterval;
-  TRY(look(std::min(at_most, timeout_.step())));
+  TRY(poll_sockets(std::min(at_most, timeout_.step())));
   TRY(check_cancelled());
   const std::vector<int> peers = waited_for();
-  ask_after(peers);
+  probe(peers);
   return check_timeout(peers);
 }
 
@@ -448,7 +448,7 @@ std::vector<int> TcpTransport::waited_for() const {
   return peers;
 }
 
-void TcpTransport::ask_after(std::span<const int> waited_for) {
+void TcpTransport::probe(std::span<const int> waited_for) {
   if (!all_have_come_ || SteadyClock::now() - timeout_.moved_at() < kProbeInterval) return;
   for (const int peer : waited_for) {
     // Attempts to connect to earlier ranks are already under way.
@@ -477,23 +477,23 @@ std::vector<int> TcpTransport::hosts() const {
 Result<std::string> TcpTransport::offer() {
   const Endpoint own{options_->endpoints[size_t(rank())].host, 0};
   offered_ = TRY(listen_at(own, size()).in("listening for a subgroup"));
-  return encode_place({own.host, TRY(port_of(offered_))});
+  return encode_endpoint({own.host, TRY(port_of(offered_))});
 }
 
 Result<std::unique_ptr<Transport>> TcpTransport::meet(const std::vector<int>& members,
                                                       const std::vector<std::string>& offers,
                                                       uint64_t key) {
-  return std::unique_ptr<Transport>(TRY(meet_over_tcp(members, offers, key)));
+  return std::unique_ptr<Transport>(TRY(connect_over_tcp(members, offers, key)));
 }
 
-Result<std::unique_ptr<TcpTransport>> TcpTransport::meet_over_tcp(
+Result<std::unique_ptr<TcpTransport>> TcpTransport::connect_over_tcp(
     const std::vector<int>& members, const std::vector<std::string>& offers, uint64_t key) {
   TcpOptions options = *options_;
   options.endpoints.clear();
   for (size_t i = 0; i < members.size(); ++i) {
     if (members[i] == rank()) options.rank = int(i);
     options.endpoints.push_back(
-        TRY(decode_place(offers[size_t(members[i])]).in("offer of " + name(members[i]))));
+        TRY(decode_endpoint(offers[size_t(members[i])]).in("offer of " + name(members[i]))));
   }
   // Keeps out other groups of the same job.
   const Digest secret = hmac_sha256(options_->shared_value, "part " + std::to_string(key));
@@ -502,7 +502,7 @@ Result<std::unique_ptr<TcpTransport>> TcpTransport::meet_over_tcp(
 }
 
 Result<bool> TcpTransport::has_message(int peer) {
-  TRY(look(0ms));
+  TRY(poll_sockets(0ms));
   TRY(advance());
   return links_[size_t(peer)].streams[0].holds_unwanted_data();
 }
@@ -510,7 +510,7 @@ Result<bool> TcpTransport::has_message(int peer) {
 Result<void> TcpTransport::check_timeout(std::span<const int> waited_for) {
   if (failure_) return *failure_;
   const auto now = SteadyClock::now();
-  if (const auto word = timeout_.word(waited_for, now)) tell(*word);
+  if (const auto named = timeout_.report(waited_for, now)) report_waiting(*named);
   if (!timeout_.is_over(now)) return ok();
   const int guilty = timeout_.guilty(waited_for, now);
   return fail(unavailable("timed out: nothing from " + name(guilty) + " for " +
@@ -518,20 +518,20 @@ Result<void> TcpTransport::check_timeout(std::span<const int> waited_for) {
               guilty);
 }
 
-void TcpTransport::tell(int guilty) {
-  ++words_told_;
+void TcpTransport::report_waiting(int guilty) {
+  ++reports_sent_;
   named_ = guilty;
-  const HeaderBytes word = encode(FrameHeader{FrameKind::waiting, {uint64_t(guilty), 0}, 0});
+  const HeaderBytes report = encode(FrameHeader{FrameKind::waiting, {uint64_t(guilty), 0}, 0});
   for (int peer = 0; peer < size(); ++peer) {
     Stream& stream = links_[size_t(peer)].streams[0];
     // A peer that does not read what it was sent does not need a report.
     if (!stream.wire || stream.left || stream.closed || !stream.outgoing.empty()) continue;
-    stream.outgoing.push_back({word, {}, 0, true});
+    stream.outgoing.push_back({report, {}, 0, true});
     (void)push(peer, stream);
   }
 }
 
-Result<void> TcpTransport::look(Duration at_most) {
+Result<void> TcpTransport::poll_sockets(Duration at_most) {
   if (failure_) return *failure_;
   std::vector<pollfd> waited;
   std::vector<std::pair<int, Stream*>> streams;
@@ -550,7 +550,7 @@ Result<void> TcpTransport::look(Duration at_most) {
   if (ready < 0 && errno != EINTR) return fail(from_errno("poll"), rank());
   for (size_t i = 0; i < waited.size() && ready > 0; ++i) {
     if (waited[i].revents == 0) continue;
-    idle_looks_ = 0;
+    idle_polls_ = 0;
     if (i >= streams.size()) {
       contacts_due_ = true;
       continue;
@@ -568,14 +568,14 @@ void TcpTransport::abandon(std::string_view why) {
 Error TcpTransport::fail(Error error, int guilty) {
   if (failure_) return *failure_;
   failure_ = error;
-  const std::string last_words = encode(Failed{uint32_t(guilty), error.message});
+  const std::string failure = encode(Failed{uint32_t(guilty), error.message});
   for (Link& link : links_) {
     link.arrived = nullptr;
     for (Stream& stream : link.streams) {
       // No frame can be sent in the middle of a data frame; then closing the connection must
       // suffice.
       if (stream.wire && (stream.outgoing.empty() || stream.outgoing.front().sent == 0))
-        (void)stream.wire.send(last_words.data(), last_words.size());
+        (void)stream.wire.send(failure.data(), failure.size());
       if (stream.wire) stream.wire.end();
       stream.outgoing.clear();
       stream.expected.clear();

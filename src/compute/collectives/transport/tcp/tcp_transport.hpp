@@ -6,11 +6,11 @@
 // How failures propagate. When a process dies, the kernel closes its connections, and every
 // neighbour that waits for it notices at once. When a machine vanishes, it stops answering
 // keepalive probes (TcpOptions::dead_peer_max). A rank that fails tells all connected ranks which
-// rank was at fault before it closes its connections, and they tell theirs, so all ranks blame the
-// first failure. A rank gives up on a peer that is alive but stuck after TcpOptions::silence_max. A
-// waiting rank tells all connected ranks that it waits, so the rank that is named is one that does
-// not wait (timeout.hpp). A rank that waits long for a peer to which it is not connected probes
-// repeatedly whether that peer still listens.
+// rank was at fault before it closes its connections, and they report theirs, so all ranks blame
+// the first failure. A rank gives up on a peer that is alive but stuck after
+// TcpOptions::silence_max. A waiting rank tells all connected ranks that it waits, so the rank that
+// is named is one that does not wait (timeout.hpp). A rank that waits long for a peer to which it
+// is not connected probes repeatedly whether that peer still listens.
 //
 // Threads: confined to one thread at a time.
 #pragma once
@@ -66,7 +66,7 @@ class TcpTransport final : public Transport {
   // The functions below are for a transport that wraps this one.
 
   // Polls every connection for at most `at_most`, including those on which nothing is expected.
-  Result<void> look(Duration at_most);
+  Result<void> poll_sockets(Duration at_most);
   // Ends the group because of rank `guilty`.
   Error fail(Error error, int guilty);
   std::string name(int rank) const;
@@ -77,11 +77,11 @@ class TcpTransport final : public Transport {
   // Returns the peers from which this rank expects something, or to which it still has to send.
   std::vector<int> waited_for() const;
   // Records that `peer` waits and would blame `guilty`. Requires: both are ranks.
-  void heard(int peer, int guilty) {
-    timeout_.heard(peer, guilty, std::chrono::steady_clock::now());
+  void add_report(int peer, int guilty) {
+    timeout_.add_report(peer, guilty, std::chrono::steady_clock::now());
   }
   // The number of reports that this rank waits, and the rank that the last one named.
-  uint32_t words_told() const { return words_told_; }
+  uint32_t reports_sent() const { return reports_sent_; }
   int named() const { return named_; }
   Result<void> check_cancelled();
   const std::optional<Error>& failure() const { return failure_; }
@@ -90,17 +90,17 @@ class TcpTransport final : public Transport {
   bool has_readable() const;
   Error other_operation(int peer, uint64_t theirs, uint64_t their_bytes, uint64_t ours,
                         uint64_t our_bytes) const;
-  Result<std::unique_ptr<TcpTransport>> meet_over_tcp(const std::vector<int>& members,
-                                                      const std::vector<std::string>& offers,
-                                                      uint64_t key);
+  Result<std::unique_ptr<TcpTransport>> connect_over_tcp(const std::vector<int>& members,
+                                                         const std::vector<std::string>& offers,
+                                                         uint64_t key);
   void progressed() { timeout_.moved(std::chrono::steady_clock::now()); }
 
  private:
   struct Outgoing {
     HeaderBytes header;
     std::span<const std::byte> payload;
-    size_t sent = 0;       // of header and payload together
-    bool is_word = false;  // reports that this rank waits; need not be delivered
+    size_t sent = 0;         // of header and payload together
+    bool is_report = false;  // reports that this rank waits; need not be delivered
   };
   struct Expected {
     Tag tag;
@@ -125,7 +125,7 @@ class TcpTransport final : public Transport {
     // A report that this rank waits is queued only when nothing else is, so it can only be the
     // first.
     bool owes() const {
-      return outgoing.size() > (!outgoing.empty() && outgoing.front().is_word ? 1 : 0);
+      return outgoing.size() > (!outgoing.empty() && outgoing.front().is_report ? 1 : 0);
     }
     bool idle() const { return !readable && !owes() && expected.empty(); }
     bool holds_unwanted_data() const {
@@ -141,7 +141,7 @@ class TcpTransport final : public Transport {
   struct Fault {
     int rank;
     Error error;
-    bool told;  // a peer reported it, and knew the first cause
+    bool reported;  // a peer reported it, and knew the first cause
   };
 
   // Returns the number of parts of a message, one for each socket from the first on. Both sides
@@ -151,7 +151,7 @@ class TcpTransport final : public Transport {
   void need(int peer, size_t socket);
   size_t expect(int peer, Expected expected);
   // Takes over connections that were made, and blames peers that are lost.
-  Result<void> meet_contacts();
+  Result<void> advance_contacts();
   std::optional<Fault> move(int peer);
   // Send or receive as much as possible without blocking. Return what is wrong with that peer, if
   // anything.
@@ -161,14 +161,14 @@ class TcpTransport final : public Transport {
   // Compares the header of a received data frame with the message that is expected.
   std::optional<Fault> compare(int peer, const Stream& stream) const;
   void finish_expected(Link& link, Stream& stream);
-  void ask_after(std::span<const int> waited_for);
+  void probe(std::span<const int> waited_for);
   // Reports to all connected ranks that this rank waits.
-  void tell(int guilty);
+  void report_waiting(int guilty);
   Fault gone(int peer, std::string why) const;
   Error blame(std::vector<Fault> faults);
   // Reads what the others still send, until they have closed or kFarewellMax is over. Closing a
   // connection with unread bytes resets it, and the reset may overtake the failure message.
-  void hear_out();
+  void drain();
   static constexpr Duration kFarewellMax =
       500ms;  // for peers in the middle of a step; a computing one reads later
 
@@ -179,11 +179,11 @@ class TcpTransport final : public Transport {
   size_t takes_open_ = 0;
   size_t sends_open_ = 0;
   std::chrono::steady_clock::time_point yields_since_;
-  int idle_looks_ = 0;  // calls of wait() since the last progress
+  int idle_polls_ = 0;  // calls of wait() since the last progress
   Socket offered_;      // listens for the members to which this rank made an offer
   std::optional<Error> failure_;
   Timeout timeout_;  // silence_max, except during await_all()
-  uint32_t words_told_ = 0;
+  uint32_t reports_sent_ = 0;
   int named_ = 0;
   bool contacts_due_ = false;  // contacts_ has events, or a new connection is needed
   bool all_have_come_ = false;

@@ -1,14 +1,14 @@
-#include "collectives/transport/tcp/place.hpp"
+#include "collectives/transport/tcp/endpoint_text.hpp"
 
 #include "base/text.hpp"
 
 namespace trainyard::collectives {
 
-std::string encode_place(const Endpoint& endpoint) {
+std::string encode_endpoint(const Endpoint& endpoint) {
   return endpoint.host + " " + std::to_string(endpoint.port);
 }
 
-Result<Endpoint> decode_place(std::string_view text) {
+Result<Endpoint> decode_endpoint(std::string_view text) {
   const size_t space = text.rfind(' ');
   if (space == std::string_view::npos || space == 0)
     return corrupt("invalid rank address: no space");

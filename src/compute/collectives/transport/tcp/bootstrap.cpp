@@ -1,4 +1,4 @@
-#include "collectives/transport/tcp/meeting.hpp"
+#include "collectives/transport/tcp/bootstrap.hpp"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -12,7 +12,7 @@
 #include <optional>
 #include <sstream>
 
-#include "collectives/transport/tcp/place.hpp"
+#include "collectives/transport/tcp/endpoint_text.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 // an address of 46 characters or a short name, and a port
-constexpr size_t kPlaceBytes = 96;
+constexpr size_t kEndpointBytes = 96;
 constexpr Duration kFolderPollInterval = 20ms;  // the longest delay that polling adds to a start
 constexpr Tag kRequestTag{~uint64_t{1}, 1};
 constexpr Tag kReplyTag{~uint64_t{1}, 2};
@@ -48,30 +48,31 @@ Result<void> finish(TcpTransport& transport) {
 
 }  // namespace
 
-Result<Met> meet_at(const Endpoint& place, int ranks, const TcpOptions& options) {
+Result<Bootstrap> bootstrap_at(const Endpoint& endpoint, int ranks, const TcpOptions& options) {
   TcpOptions star = options;
   star.endpoints.assign(size_t(ranks), Endpoint{});
-  star.endpoints[0] = place;
+  star.endpoints[0] = endpoint;
   star.shared_value =
       "meeting " + star.shared_value.substr(0, TcpOptions::kSharedValueBytesMax - 8);
   const auto transport = TRY(connect_star(std::move(star)));
   const bool first = options.rank == 0;
-  const std::string host = first ? place.host : TRY(own_address(transport->socket_to(0)));
-  Met met;
-  met.listener = TRY(listen_at({host, 0}, ranks));
+  const std::string host = first ? endpoint.host : TRY(own_address(transport->socket_to(0)));
+  Bootstrap bootstrap;
+  bootstrap.listener = TRY(listen_at({host, 0}, ranks));
 
-  std::string all(size_t(ranks) * kPlaceBytes, '\0');
-  std::string mine = encode_place({host, TRY(port_of(met.listener))});
-  if (mine.size() >= kPlaceBytes)
+  std::string all(size_t(ranks) * kEndpointBytes, '\0');
+  std::string mine = encode_endpoint({host, TRY(port_of(bootstrap.listener))});
+  if (mine.size() >= kEndpointBytes)
     return invalid("the name '" + host + "' is too long for an address of the rendezvous");
-  mine.resize(kPlaceBytes, '\0');
+  mine.resize(kEndpointBytes, '\0');
   auto bytes = std::as_writable_bytes(std::span(all));
   if (first) {
     std::vector<int> others;
     std::copy(mine.begin(), mine.end(), all.begin());
     for (int peer = 1; peer < ranks; ++peer) {
       others.push_back(peer);
-      transport->take(peer, kRequestTag, bytes.subspan(size_t(peer) * kPlaceBytes, kPlaceBytes));
+      transport->take(peer, kRequestTag,
+                      bytes.subspan(size_t(peer) * kEndpointBytes, kEndpointBytes));
     }
     TRY(finish(*transport));
     transport->send(others, kReplyTag, bytes);
@@ -83,21 +84,21 @@ Result<Met> meet_at(const Endpoint& place, int ranks, const TcpOptions& options)
     TRY(finish(*transport));
   }
   for (int rank = 0; rank < ranks; ++rank)
-    met.endpoints.push_back(
-        TRY(decode_place(all.substr(size_t(rank) * kPlaceBytes, kPlaceBytes).c_str())));
-  return met;
+    bootstrap.endpoints.push_back(
+        TRY(decode_endpoint(all.substr(size_t(rank) * kEndpointBytes, kEndpointBytes).c_str())));
+  return bootstrap;
 }
 
-Result<Met> meet_in(const std::string& folder, int ranks, const TcpOptions& options) {
+Result<Bootstrap> bootstrap_in(const std::string& folder, int ranks, const TcpOptions& options) {
   char name[256] = {};
   if (::gethostname(name, sizeof name - 1) != 0) return from_errno("gethostname");
-  Met met;
-  met.listener = TRY(listen_at({name, 0}, ranks).in("listening at " + std::string(name)));
+  Bootstrap bootstrap;
+  bootstrap.listener = TRY(listen_at({name, 0}, ranks).in("listening at " + std::string(name)));
   const auto file_of = [&](int rank) { return folder + "/rank-" + std::to_string(rank); };
   const std::string draft = file_of(options.rank) + ".draft";
   {
     std::ofstream file(draft);
-    file << encode_place({name, TRY(port_of(met.listener))}) << "\n";
+    file << encode_endpoint({name, TRY(port_of(bootstrap.listener))}) << "\n";
     if (!file.flush()) return unavailable("writing " + draft);
   }
   if (std::rename(draft.c_str(), file_of(options.rank).c_str()) != 0)
@@ -109,7 +110,7 @@ Result<Met> meet_in(const std::string& folder, int ranks, const TcpOptions& opti
       std::ifstream file(file_of(rank));
       std::string line;
       if (file && std::getline(file, line)) {
-        met.endpoints.push_back(TRY(decode_place(line).in(file_of(rank))));
+        bootstrap.endpoints.push_back(TRY(decode_endpoint(line).in(file_of(rank))));
         break;
       }
       if (options.cancelled && options.cancelled())
@@ -121,7 +122,7 @@ Result<Met> meet_in(const std::string& folder, int ranks, const TcpOptions& opti
       (void)::poll(nullptr, 0, int(kFolderPollInterval.count()));
     }
   }
-  return met;
+  return bootstrap;
 }
 
 }  // namespace trainyard::collectives

@@ -11,7 +11,7 @@
 
 namespace trainyard::collectives {
 
-std::string encode_place(const Endpoint& endpoint);
-Result<Endpoint> decode_place(std::string_view text);
+std::string encode_endpoint(const Endpoint& endpoint);
+Result<Endpoint> decode_endpoint(std::string_view text);
 
 }  // namespace trainyard::collectives

@@ -12,21 +12,21 @@
 
 namespace trainyard::collectives {
 
-struct Met {
+struct Bootstrap {
   std::vector<Endpoint> endpoints;  // of all ranks
   Socket listener;                  // at the endpoint of this rank
 };
 
-// Rank 0 listens at `place`. The others connect to it, prove their membership and send their
+// Rank 0 listens at `endpoint`. The others connect to it, prove their membership and send their
 // endpoints. Rank 0 sends all endpoints to every rank. Uses the rank, the secret, the deadline and
 // the cancellation of `options`.
-Result<Met> meet_at(const Endpoint& place, int ranks, const TcpOptions& options);
+Result<Bootstrap> bootstrap_at(const Endpoint& endpoint, int ranks, const TcpOptions& options);
 
 // Each rank writes a file with its host name and port into a folder that all ranks see. The folder
 // must be used by this run only: files of another run would be taken for those of this one.
-Result<Met> meet_in(const std::string& folder, int ranks, const TcpOptions& options);
+Result<Bootstrap> bootstrap_in(const std::string& folder, int ranks, const TcpOptions& options);
 
 // Completes join_over_tcp for a rank that already listens.
-Result<std::unique_ptr<Group>> join_met(TcpOptions options, Socket listener);
+Result<std::unique_ptr<Group>> join_bootstrapped(TcpOptions options, Socket listener);
 
 }  // namespace trainyard::collectives
