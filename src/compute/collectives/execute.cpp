@@ -26,11 +26,6 @@ uint64_t mixed(uint64_t digest, uint64_t word) {
   return digest ^ digest >> 29;
 }
 
-bool combines(Operation operation) {
-  return operation == Operation::allreduce || operation == Operation::reduce_scatter ||
-         operation == Operation::reduce;
-}
-
 size_t sum_of(const std::vector<size_t>& counts) {
   size_t sum = 0;
   for (const size_t count : counts) sum += count;
@@ -98,6 +93,67 @@ void Executor::lay_out(const std::vector<size_t>& counts, size_t elements,
   }
 }
 
+namespace {
+
+Result<void> expect_elements(const char* what, size_t has, size_t needs) {
+  if (has == needs) return ok();
+  return invalid(std::string(what) + " holds " + std::to_string(has) + " elements where " +
+                 std::to_string(needs) + " are needed");
+}
+
+Result<void> check_all_to_all(const Call& call, size_t rank, size_t ranks) {
+  if (call.counts.empty() != call.received_counts.empty())
+    return invalid("all_to_all needs both counts and received_counts, or neither");
+  if (call.counts.empty()) {
+    if (call.input.count % ranks != 0)
+      return invalid("the input's elements do not divide by the ranks");
+    return expect_elements("the output", call.output.count, call.input.count);
+  }
+  TRY(expect_elements("the input", call.input.count, sum_of(call.counts)));
+  TRY(expect_elements("the output", call.output.count, sum_of(call.received_counts)));
+  if (call.counts[rank] != call.received_counts[rank])
+    return invalid("this rank's counts for itself differ: what it sends and what it receives");
+  return ok();
+}
+
+// Checks the numbers of elements. Requires: there is a count for each rank, or none.
+Result<void> check_elements(const Call& call, size_t rank, size_t ranks) {
+  const bool is_root = int(rank) == call.root;
+  const auto expect_input = [&](size_t needs) {
+    return expect_elements("the input", call.input.count, needs);
+  };
+  const auto expect_output = [&](size_t needs) {
+    return expect_elements("the output", call.output.count, needs);
+  };
+  switch (call.operation) {
+    case Operation::allreduce:
+      return expect_output(call.input.count);
+    case Operation::reduce_scatter:
+      if (call.counts.empty())
+        return expect_output(plan::piece(call.input.count, int(rank), int(ranks)).size());
+      TRY(expect_input(sum_of(call.counts)));
+      return expect_output(call.counts[rank]);
+    case Operation::all_gather:
+      if (call.counts.empty()) return expect_output(call.input.count * ranks);
+      TRY(expect_input(call.counts[rank]));
+      return expect_output(sum_of(call.counts));
+    case Operation::reduce:
+      return is_root ? expect_output(call.input.count) : ok();
+    case Operation::gather:
+      if (!call.counts.empty()) TRY(expect_input(call.counts[rank]));
+      return is_root ? expect_output(elements_of(call, int(ranks))) : ok();
+    case Operation::scatter:
+      if (!call.counts.empty()) TRY(expect_output(call.counts[rank]));
+      return is_root ? expect_input(elements_of(call, int(ranks))) : ok();
+    case Operation::all_to_all:
+      return check_all_to_all(call, rank, ranks);
+    default:
+      return ok();
+  }
+}
+
+}  // namespace
+
 Result<void> check(const Call& call, size_t rank, size_t ranks) {
   if (call.root < 0 || size_t(call.root) >= ranks)
     return invalid("invalid root: rank " + std::to_string(call.root) + " in a group of " +
@@ -106,7 +162,7 @@ Result<void> check(const Call& call, size_t rank, size_t ranks) {
     return invalid("invalid counts: one is needed for each rank");
   if (!call.received_counts.empty() && call.received_counts.size() != ranks)
     return invalid("invalid received_counts: one is needed for each rank");
-  if (combines(call.operation) && !exists(call.input.type, call.reducing.reduction))
+  if (plan::reduces(call.operation) && !exists(call.input.type, call.reducing.reduction))
     return invalid("unsupported reduction: " + std::string(to_string(call.reducing.reduction)) +
                    " of " + std::string(to_string(call.input.type)));
   const bool is_root = int(rank) == call.root;
@@ -116,51 +172,7 @@ Result<void> check(const Call& call, size_t rank, size_t ranks) {
       (!rooted || is_root) && call.input.type != call.output.type) {
     return invalid("the input and the output have different types");
   }
-  const auto expect = [&](const char* what, size_t has, size_t needs) -> Result<void> {
-    if (has == needs) return ok();
-    return invalid(std::string(what) + " holds " + std::to_string(has) + " elements where " +
-                   std::to_string(needs) + " are needed");
-  };
-  const auto own_of = [&](size_t elements) {
-    return call.counts.empty() ? plan::piece(elements, int(rank), int(ranks)).size()
-                               : call.counts[rank];
-  };
-  switch (call.operation) {
-    case Operation::allreduce:
-      return expect("the output", call.output.count, call.input.count);
-    case Operation::reduce_scatter:
-      if (!call.counts.empty()) TRY(expect("the input", call.input.count, sum_of(call.counts)));
-      return expect("the output", call.output.count, own_of(call.input.count));
-    case Operation::all_gather:
-      if (call.counts.empty())
-        return expect("the output", call.output.count, call.input.count * ranks);
-      TRY(expect("the input", call.input.count, call.counts[rank]));
-      return expect("the output", call.output.count, sum_of(call.counts));
-    case Operation::reduce:
-      return is_root ? expect("the output", call.output.count, call.input.count) : ok();
-    case Operation::gather:
-      if (!call.counts.empty()) TRY(expect("the input", call.input.count, call.counts[rank]));
-      return is_root ? expect("the output", call.output.count, elements_of(call, int(ranks)))
-                     : ok();
-    case Operation::scatter:
-      if (!call.counts.empty()) TRY(expect("the output", call.output.count, call.counts[rank]));
-      return is_root ? expect("the input", call.input.count, elements_of(call, int(ranks))) : ok();
-    case Operation::all_to_all:
-      if (call.counts.empty() != call.received_counts.empty())
-        return invalid("all_to_all needs both counts and received_counts, or neither");
-      if (call.counts.empty()) {
-        if (call.input.count % ranks != 0)
-          return invalid("the input's elements do not divide by the ranks");
-        return expect("the output", call.output.count, call.input.count);
-      }
-      TRY(expect("the input", call.input.count, sum_of(call.counts)));
-      TRY(expect("the output", call.output.count, sum_of(call.received_counts)));
-      if (call.counts[rank] != call.received_counts[rank])
-        return invalid("this rank's counts for itself differ: what it sends and what it receives");
-      return ok();
-    default:
-      return ok();
-  }
+  return check_elements(call, rank, ranks);
 }
 
 Tag Executor::next_tag(const Call& call, const Choice& choice) {
@@ -198,129 +210,164 @@ std::byte* Executor::work_copy(const Call& call) {
   return work_.get();
 }
 
+Executor::Prepared Executor::prepare(const Call& call, const Choice& choice,
+                                     size_t elements) const {
+  const int ranks = transport_->size();
+  const Type type = type_of_call(call);
+  const bool averages = call.reducing.reduction == Reduction::average;
+  Prepared work{call,
+                choice,
+                {},
+                {},
+                Buffers{bytes_at(call.input), 0, bytes_at(call.output), 0, type,
+                        call.reducing.reduction, averages ? ranks : 0},
+                choice.algorithm != Algorithm::hierarchical &&
+                    plan::reads_input(call.operation, choice.algorithm),
+                plan::reduces(call.operation) && call.reducing.prescale != 1};
+  work.plan.operation = call.operation;
+  work.plan.algorithm = choice.algorithm;
+  work.plan.rank = transport_->rank();
+  work.plan.ranks = ranks;
+  work.plan.elements = elements;
+  work.plan.root = call.root;
+  work.plan.chunk_elements = chunk_bytes_of(call, choice) / bytes_of(type);
+  return work;
+}
+
 Result<void> Executor::execute(const Call& call) {
   TRY(check(call, size_t(transport_->rank()), size_t(transport_->size())));
-  const int ranks = transport_->size();
-  const int rank = transport_->rank();
-  const Type type = type_of_call(call);
-  const size_t element_bytes = bytes_of(type);
-  const size_t elements = elements_of(call, ranks);
-  const Choice& choice = table_.choose(call.operation, elements * element_bytes);
+  const size_t elements = elements_of(call, transport_->size());
+  const Choice& choice = table_.choose(call.operation, elements * bytes_of(type_of_call(call)));
   const Tag tag = next_tag(call, choice);
-  if (ranks == 1) return alone(call);
+  if (transport_->size() == 1) return alone(call);
 
-  plan::Plan plan;
-  plan.operation = call.operation;
-  plan.algorithm = choice.algorithm;
-  plan.rank = rank;
-  plan.ranks = ranks;
-  plan.elements = elements;
-  plan.root = call.root;
-  plan.chunk_elements = chunk_bytes_of(call, choice) / element_bytes;
-  const bool averages = call.reducing.reduction == Reduction::average;
-  Buffers buffers{bytes_at(call.input), 0, bytes_at(call.output), 0, type, call.reducing.reduction,
-                  averages ? ranks : 0};
-  const bool reads_input = choice.algorithm != Algorithm::hierarchical &&
-                           plan::reads_input(call.operation, choice.algorithm);
-  const bool scales = combines(call.operation) && call.reducing.prescale != 1;
-  const size_t input_bytes = call.input.count * element_bytes;
-
+  Prepared work = prepare(call, choice, elements);
+  work.tag = tag;
   switch (call.operation) {
     case Operation::allreduce:
-      if (scales || !reads_input) {
-        copy_numbers(buffers.output, call.input.data, input_bytes);
-        if (scales) scale(type, buffers.output, elements, call.reducing.prescale);
-        buffers.input = buffers.output;
-      }
-      if (choice.algorithm == Algorithm::hierarchical)
-        return allreduce_by_hosts(call, choice, tag, buffers);
-      return run(plan, {}, tag, buffers);
-
-    case Operation::reduce_scatter: {
-      lay_out(call.counts, elements, blocks_);
-      plan.blocks = blocks_;
-      const Range own = blocks_[size_t(rank)];
-      if (reads_input) {
-        if (scales) buffers.input = work_copy(call);
-        buffers.output_begin = own.begin;
-        return run(plan, {}, tag, buffers);
-      }
-      buffers.output = work_copy(call);
-      TRY(run(plan, {}, tag, buffers));
-      copy_numbers(bytes_at(call.output), buffers.output + own.begin * element_bytes,
-                   own.size() * element_bytes);
-      return ok();
-    }
+      return allreduce(work);
+    case Operation::reduce_scatter:
+      return reduce_scatter(work);
     case Operation::all_gather:
-      lay_out(call.counts, elements, blocks_);
-      plan.blocks = blocks_;
-      copy_numbers(bytes_at(call.output, blocks_[size_t(rank)].begin), call.input.data,
-                   input_bytes);
-      return run(plan, {}, tag, buffers);
-
+      return all_gather(work);
     case Operation::broadcast:
-      return run(plan, {}, tag, buffers);
-
+      return run(work);
     case Operation::reduce:
-      if (reads_input) {
-        if (scales) buffers.input = work_copy(call);
-        return run(plan, {}, tag, buffers);
-      }
-      buffers.output = work_copy(call);
-      TRY(run(plan, {}, tag, buffers));
-      if (rank == call.root) copy_numbers(bytes_at(call.output), buffers.output, input_bytes);
-      return ok();
-
+      return reduce(work);
     case Operation::gather:
-      lay_out(call.counts, elements, blocks_);
-      plan.blocks = blocks_;
-      buffers.input_begin = blocks_[size_t(rank)].begin;
-      if (rank == call.root)
-        copy_numbers(bytes_at(call.output, blocks_[size_t(rank)].begin), call.input.data,
-                     input_bytes);
-      return run(plan, {}, tag, buffers);
-
+      return gather(work);
     case Operation::scatter:
-      lay_out(call.counts, elements, blocks_);
-      plan.blocks = blocks_;
-      buffers.output_begin = blocks_[size_t(rank)].begin;
-      if (rank == call.root) {
-        copy_numbers(bytes_at(call.output), bytes_at(call.input, blocks_[size_t(rank)].begin),
-                     blocks_[size_t(rank)].size() * element_bytes);
-      }
-      return run(plan, {}, tag, buffers);
-
-    case Operation::all_to_all: {
-      lay_out(call.counts, call.input.count, blocks_);
-      lay_out(call.received_counts, call.output.count, received_blocks_);
-      plan.elements = call.input.count;
-      plan.blocks = blocks_;
-      plan.received_blocks = received_blocks_;
-      const Range own = blocks_[size_t(rank)];
-      copy_numbers(bytes_at(call.output, received_blocks_[size_t(rank)].begin),
-                   bytes_at(call.input, own.begin), own.size() * element_bytes);
-      return run(plan, {}, tag, buffers);
-    }
+      return scatter(work);
+    case Operation::all_to_all:
+      return all_to_all(work);
     case Operation::barrier: {
       std::byte here[2]{};
-      buffers = Buffers{here, 0, here, 0, Type::u8, Reduction::sum, 0};
-      return run(plan, {}, tag, buffers);
+      work.buffers = Buffers{here, 0, here, 0, Type::u8, Reduction::sum, 0};
+      return run(work);
     }
   }
   return ok();
 }
 
-Result<void> Executor::allreduce_by_hosts(const Call& call, const Choice& choice, Tag tag,
-                                          const Buffers& buffers) {
-  const size_t element_bytes = bytes_of(buffers.type);
-  const auto stages = plan::hierarchical(transport_->rank(), hosts_, call.output.count,
-                                         choice.chunk_bytes / element_bytes, choice.between,
-                                         choice.between_chunk_bytes / element_bytes);
+Result<void> Executor::allreduce(Prepared& work) {
+  const ConstBufferView& input = work.call.input;
+  if (work.scales || !work.reads_input) {
+    std::byte* const output = work.buffers.output;
+    copy_numbers(output, input.data, input.count * bytes_of(input.type));
+    if (work.scales) scale(input.type, output, input.count, work.call.reducing.prescale);
+    work.buffers.input = output;
+  }
+  return work.choice.algorithm == Algorithm::hierarchical ? allreduce_by_hosts(work) : run(work);
+}
+
+Result<void> Executor::reduce_scatter(Prepared& work) {
+  const Call& call = work.call;
+  lay_out(call.counts, work.plan.elements, blocks_);
+  work.plan.blocks = blocks_;
+  const Range own = blocks_[size_t(work.plan.rank)];
+  if (work.reads_input) {
+    if (work.scales) work.buffers.input = work_copy(call);
+    work.buffers.output_begin = own.begin;
+    return run(work);
+  }
+  work.buffers.output = work_copy(call);
+  TRY(run(work));
+  const size_t element_bytes = bytes_of(call.output.type);
+  copy_numbers(bytes_at(call.output), work.buffers.output + own.begin * element_bytes,
+               own.size() * element_bytes);
+  return ok();
+}
+
+Result<void> Executor::all_gather(Prepared& work) {
+  const Call& call = work.call;
+  lay_out(call.counts, work.plan.elements, blocks_);
+  work.plan.blocks = blocks_;
+  copy_numbers(bytes_at(call.output, blocks_[size_t(work.plan.rank)].begin), call.input.data,
+               call.input.count * bytes_of(call.input.type));
+  return run(work);
+}
+
+Result<void> Executor::reduce(Prepared& work) {
+  const Call& call = work.call;
+  if (work.reads_input) {
+    if (work.scales) work.buffers.input = work_copy(call);
+    return run(work);
+  }
+  work.buffers.output = work_copy(call);
+  TRY(run(work));
+  if (work.plan.rank == call.root)
+    copy_numbers(bytes_at(call.output), work.buffers.output,
+                 call.input.count * bytes_of(call.input.type));
+  return ok();
+}
+
+Result<void> Executor::gather(Prepared& work) {
+  const Call& call = work.call;
+  lay_out(call.counts, work.plan.elements, blocks_);
+  work.plan.blocks = blocks_;
+  work.buffers.input_begin = blocks_[size_t(work.plan.rank)].begin;
+  if (work.plan.rank == call.root)
+    copy_numbers(bytes_at(call.output, work.buffers.input_begin), call.input.data,
+                 call.input.count * bytes_of(call.input.type));
+  return run(work);
+}
+
+Result<void> Executor::scatter(Prepared& work) {
+  const Call& call = work.call;
+  lay_out(call.counts, work.plan.elements, blocks_);
+  work.plan.blocks = blocks_;
+  const Range own = blocks_[size_t(work.plan.rank)];
+  work.buffers.output_begin = own.begin;
+  if (work.plan.rank == call.root)
+    copy_numbers(bytes_at(call.output), bytes_at(call.input, own.begin),
+                 own.size() * bytes_of(call.input.type));
+  return run(work);
+}
+
+Result<void> Executor::all_to_all(Prepared& work) {
+  const Call& call = work.call;
+  lay_out(call.counts, call.input.count, blocks_);
+  lay_out(call.received_counts, call.output.count, received_blocks_);
+  work.plan.elements = call.input.count;
+  work.plan.blocks = blocks_;
+  work.plan.received_blocks = received_blocks_;
+  const auto rank = size_t(work.plan.rank);
+  copy_numbers(bytes_at(call.output, received_blocks_[rank].begin),
+               bytes_at(call.input, blocks_[rank].begin),
+               blocks_[rank].size() * bytes_of(call.input.type));
+  return run(work);
+}
+
+Result<void> Executor::allreduce_by_hosts(const Prepared& work) {
+  const size_t element_bytes = bytes_of(work.buffers.type);
+  const auto stages = plan::hierarchical(
+      transport_->rank(), hosts_, work.call.output.count, work.choice.chunk_bytes / element_bytes,
+      work.choice.between, work.choice.between_chunk_bytes / element_bytes);
   for (const plan::Stage& stage : stages) {
-    Buffers part = buffers;
+    Buffers part = work.buffers;
     part.output += stage.begin * element_bytes;
     part.input = part.output;
-    TRY(run(stage.plan, stage.team, tag, part));
+    TRY(run(stage.plan, stage.team, work.tag, part));
   }
   return ok();
 }
@@ -330,7 +377,7 @@ Result<void> Executor::alone(const Call& call) {
   if (call.operation == Operation::barrier || call.operation == Operation::broadcast) return ok();
   copy_numbers(bytes_at(call.output), call.input.data,
                call.output.count * bytes_of(call.output.type));
-  if (combines(call.operation) && call.reducing.prescale != 1)
+  if (plan::reduces(call.operation) && call.reducing.prescale != 1)
     scale(call.output.type, bytes_at(call.output), call.output.count, call.reducing.prescale);
   return ok();
 }

@@ -13,6 +13,7 @@
 
 #include "base/check.hpp"
 #include "collectives/transport/tcp/addresses.hpp"
+#include "collectives/transport/tcp/would_block.hpp"
 
 namespace trainyard::local_sgd {
 namespace {
@@ -29,8 +30,6 @@ constexpr Duration kHandshakeMax = 30s;  // several round trips on the slowest l
 // unauthenticated connections; further ones wait in the kernel
 constexpr size_t kUnauthenticatedMax = 64;
 constexpr size_t kReadBytes = 256 * 1024;  // per read: the bytes in flight on a long link
-
-bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
 
 void tune(int descriptor) {
   const auto set = [descriptor](int level, int name, int value) {
@@ -275,7 +274,7 @@ void Links::push(Connection& connection) {
     const ssize_t sent = connection.wire.send(front.data() + connection.out_sent,
                                               front.size() - connection.out_sent);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && would_block(errno)) return;
+    if (sent < 0 && collectives::would_block(errno)) return;
     if (sent < 0) {
       pull(connection);  // a message of the peer may have arrived before
       return break_off(connection, std::strerror(errno));
@@ -293,7 +292,7 @@ void Links::pull(Connection& connection) {
     char buffer[kReadBytes];
     const ssize_t got = connection.wire.receive(std::as_writable_bytes(std::span(buffer)));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && would_block(errno)) return;
+    if (got < 0 && collectives::would_block(errno)) return;
     if (got <= 0)
       return break_off(connection, got == 0 ? "connection closed by peer" : std::strerror(errno));
     traffic_.received += uint64_t(got);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "collectives/transport/tcp/would_block.hpp"
 
 namespace trainyard::membership {
 namespace {
@@ -60,7 +61,7 @@ Result<void> Wire::read() {
   while (incoming_.size() < collectives::kFrameHeaderBytes + kMessageBytesMax) {
     const ssize_t got = ::recv(socket_.descriptor(), buffer, sizeof buffer, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return ok();
+    if (got < 0 && collectives::would_block(errno)) return ok();
     if (got < 0) return from_errno("using the connection");
     if (got == 0) {
       if (incoming_.empty()) return unavailable("connection closed by peer");
@@ -76,7 +77,7 @@ Result<void> Wire::write() {
     const ssize_t sent = ::send(socket_.descriptor(), outgoing_.data(), outgoing_.size(),
                                 MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (sent < 0 && collectives::would_block(errno)) break;
     if (sent < 0) return from_errno("using the connection");
     outgoing_.erase(0, size_t(sent));
   }

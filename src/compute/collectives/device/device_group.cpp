@@ -69,11 +69,6 @@ int reduction_of(Type type, Reduction reduction) {
   }
 }
 
-bool combines(Operation operation) {
-  return operation == Operation::allreduce || operation == Operation::reduce_scatter ||
-         operation == Operation::reduce;
-}
-
 std::string describe(const Call& call) {
   std::string text(to_string(call.operation));
   if (!call.reducing.name.empty()) text += " of " + call.reducing.name;
@@ -151,7 +146,7 @@ Result<void> DeviceGroup::good(int answer, const char* doing) const {
 Result<void> DeviceGroup::run(const Call& call, nccl::Stream stream) {
   if (failure_) return *failure_;
   TRY(check(call, size_t(group_.rank()), size_t(group_.size())).in(describe(call)));
-  if (combines(call.operation)) {
+  if (plan::reduces(call.operation)) {
     const Type type = call.input.type;
     int version = 0;
     TRY(good(nccl_.ncclGetVersion(&version), "reading NCCL's version"));
@@ -206,71 +201,86 @@ Result<void> DeviceGroup::enqueue(const Call& call, nccl::Stream stream) {
   return result ? ended : result;
 }
 
+Result<void> DeviceGroup::send(const void* from, size_t size, int peer, nccl::Stream stream) {
+  if (size == 0) return ok();
+  return good(nccl_.ncclSend(from, size, data_type(Type::u8), peer, communicator_, stream),
+              "ncclSend");
+}
+
+Result<void> DeviceGroup::receive(void* into, size_t size, int peer, nccl::Stream stream) {
+  if (size == 0) return ok();
+  return good(nccl_.ncclRecv(into, size, data_type(Type::u8), peer, communicator_, stream),
+              "ncclRecv");
+}
+
+// Runs reduce_scatter: each rank is the root of the reduction of its block.
+Result<void> DeviceGroup::reduce_blocks(const Call& call, nccl::Stream stream) {
+  const size_t element_bytes = bytes_of(call.input.type);
+  const auto blocks = lay_out(call.counts, call.input.count, element_bytes, group_.size());
+  for (int peer = 0; peer < group_.size(); ++peer) {
+    const Bytes& block = blocks[size_t(peer)];
+    if (block.size == 0) continue;
+    TRY(good(nccl_.ncclReduce(at(call.input, block), call.output.data, block.size / element_bytes,
+                              data_type(call.input.type),
+                              reduction_of(call.input.type, call.reducing.reduction), peer,
+                              communicator_, stream),
+             "ncclReduce"));
+  }
+  return ok();
+}
+
+// Runs all_gather: each rank broadcasts its block.
+Result<void> DeviceGroup::broadcast_blocks(const Call& call, nccl::Stream stream) {
+  const size_t element_bytes = bytes_of(call.input.type);
+  const auto blocks = lay_out(call.counts, call.output.count, element_bytes, group_.size());
+  for (int peer = 0; peer < group_.size(); ++peer) {
+    const Bytes& block = blocks[size_t(peer)];
+    if (block.size == 0) continue;
+    std::byte* const data = at(call.output, block);
+    TRY(good(nccl_.ncclBroadcast(peer == group_.rank() ? call.input.data : data, data, block.size,
+                                 data_type(Type::u8), peer, communicator_, stream),
+             "ncclBroadcast"));
+  }
+  return ok();
+}
+
 Result<void> DeviceGroup::exchange(const Call& call, nccl::Stream stream) {
   const int ranks = group_.size();
-  const int rank = group_.rank();
-  const bool is_root = rank == call.root;
-  const int bytes = data_type(Type::u8);
+  const bool is_root = group_.rank() == call.root;
   const size_t element_bytes = bytes_of(call.input.data ? call.input.type : call.output.type);
   const auto blocks_of = [&](size_t elements) {
     return lay_out(call.counts, elements, element_bytes, ranks);
   };
-  const auto send = [&](const void* from, size_t size, int peer) -> Result<void> {
-    return size == 0
-               ? ok()
-               : good(nccl_.ncclSend(from, size, bytes, peer, communicator_, stream), "ncclSend");
-  };
-  const auto receive = [&](void* into, size_t size, int peer) -> Result<void> {
-    return size == 0
-               ? ok()
-               : good(nccl_.ncclRecv(into, size, bytes, peer, communicator_, stream), "ncclRecv");
-  };
-  const size_t mine = call.input.count * element_bytes;
   switch (call.operation) {
-    case Operation::reduce_scatter: {
-      const auto blocks = blocks_of(call.input.count);
-      for (int peer = 0; peer < ranks; ++peer) {
-        const Bytes& block = blocks[size_t(peer)];
-        if (block.size == 0) continue;
-        TRY(good(nccl_.ncclReduce(at(call.input, block), call.output.data,
-                                  block.size / element_bytes, data_type(call.input.type),
-                                  reduction_of(call.input.type, call.reducing.reduction), peer,
-                                  communicator_, stream),
-                 "ncclReduce"));
-      }
-      return ok();
-    }
-    case Operation::all_gather: {
-      const auto blocks = blocks_of(call.output.count);
-      for (int peer = 0; peer < ranks; ++peer) {
-        const Bytes& block = blocks[size_t(peer)];
-        if (block.size == 0) continue;
-        std::byte* const block_data = at(call.output, block);
-        TRY(good(nccl_.ncclBroadcast(peer == rank ? call.input.data : block_data, block_data,
-                                     block.size, bytes, peer, communicator_, stream),
-                 "ncclBroadcast"));
-      }
-      return ok();
-    }
+    case Operation::reduce_scatter:
+      return reduce_blocks(call, stream);
+    case Operation::all_gather:
+      return broadcast_blocks(call, stream);
     case Operation::gather: {
-      TRY(send(call.input.data, mine, call.root));
+      TRY(send(call.input.data, call.input.count * element_bytes, call.root, stream));
       const auto blocks = blocks_of(call.output.count);
-      for (int peer = 0; is_root && peer < ranks; ++peer)
-        TRY(receive(at(call.output, blocks[size_t(peer)]), blocks[size_t(peer)].size, peer));
+      for (int peer = 0; is_root && peer < ranks; ++peer) {
+        const Bytes& block = blocks[size_t(peer)];
+        TRY(receive(at(call.output, block), block.size, peer, stream));
+      }
       return ok();
     }
     case Operation::scatter: {
       const auto blocks = blocks_of(call.input.count);
-      for (int peer = 0; is_root && peer < ranks; ++peer)
-        TRY(send(at(call.input, blocks[size_t(peer)]), blocks[size_t(peer)].size, peer));
-      return receive(call.output.data, call.output.count * element_bytes, call.root);
+      for (int peer = 0; is_root && peer < ranks; ++peer) {
+        const Bytes& block = blocks[size_t(peer)];
+        TRY(send(at(call.input, block), block.size, peer, stream));
+      }
+      return receive(call.output.data, call.output.count * element_bytes, call.root, stream);
     }
     default: {  // all_to_all
       const auto sent = blocks_of(call.input.count);
       const auto received = lay_out(call.received_counts, call.output.count, element_bytes, ranks);
       for (int peer = 0; peer < ranks; ++peer) {
-        TRY(send(at(call.input, sent[size_t(peer)]), sent[size_t(peer)].size, peer));
-        TRY(receive(at(call.output, received[size_t(peer)]), received[size_t(peer)].size, peer));
+        const Bytes& to = sent[size_t(peer)];
+        const Bytes& from = received[size_t(peer)];
+        TRY(send(at(call.input, to), to.size, peer, stream));
+        TRY(receive(at(call.output, from), from.size, peer, stream));
       }
       return ok();
     }

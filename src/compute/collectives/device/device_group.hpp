@@ -53,6 +53,11 @@ class DeviceGroup {
   Result<void> enqueue(const Call& call, nccl::Stream stream);
   // Runs the operations that NCCL has no call for, as sends, reductions and broadcasts of blocks.
   Result<void> exchange(const Call& call, nccl::Stream stream);
+  Result<void> reduce_blocks(const Call& call, nccl::Stream stream);
+  Result<void> broadcast_blocks(const Call& call, nccl::Stream stream);
+  // Send and receive nothing when `size` is 0.
+  Result<void> send(const void* from, size_t size, int peer, nccl::Stream stream);
+  Result<void> receive(void* into, size_t size, int peer, nccl::Stream stream);
   Result<void> wait(nccl::Stream stream);
   Result<void> good(int answer, const char* doing) const;
   Error fail(Error error);

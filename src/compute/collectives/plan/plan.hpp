@@ -48,6 +48,12 @@ enum class Algorithm : uint8_t {
   hierarchical
 };
 
+// Returns whether the operation reduces values; others only move them.
+constexpr bool reduces(Operation operation) {
+  return operation == Operation::allreduce || operation == Operation::reduce_scatter ||
+         operation == Operation::reduce;
+}
+
 std::string_view to_string(Operation operation);
 std::string_view to_string(Algorithm algorithm);
 std::optional<Operation> operation_named(std::string_view name);

@@ -10,7 +10,6 @@
 
 #include "base/check.hpp"
 #include "collectives/reduce/processors.hpp"
-#include "collectives/transport/shm/segment_address.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -89,40 +88,48 @@ bool ShmTransport::has_left(int peer) const {
          (local.local && local.segment.header().left.load(std::memory_order_acquire) == 1);
 }
 
-Result<void> ShmTransport::attach() {
+// Makes the segment of this rank. Returns its address; empty when memory cannot be shared.
+std::string ShmTransport::make_segment() {
+  auto memory = SharedMemory::make("trainyard-ranks", Segment::bytes_for(size()));
+  if (!memory) return "";
   SegmentAddress address;
-  if (auto memory = SharedMemory::make("trainyard-ranks", Segment::bytes_for(size()))) {
-    memory_ = *std::move(memory);
-    own_ = {memory_.begin(), size()};
-    CHECK(
-        ::getrandom(address.nonce.data(), sizeof address.nonce, 0) == ssize_t(sizeof address.nonce),
+  memory_ = *std::move(memory);
+  own_ = {memory_.begin(), size()};
+  CHECK(::getrandom(address.nonce.data(), sizeof address.nonce, 0) == ssize_t(sizeof address.nonce),
         "the kernel returns 16 random bytes");
-    address.process = ::getpid();
-    address.descriptor = memory_.descriptor();
-    own_.header().nonce = address.nonce;
-    own_.header().ranks = uint64_t(size());
-    own_.header().cores = usable_cores();
-    own_.header().magic = Segment::kMagic;
-  }
-  std::string mine = memory_.begin() ? encode(address) : "";
+  address.process = ::getpid();
+  address.descriptor = memory_.descriptor();
+  own_.header().nonce = address.nonce;
+  own_.header().ranks = uint64_t(size());
+  own_.header().cores = usable_cores();
+  own_.header().magic = Segment::kMagic;
+  return encode(address);
+}
+
+// Maps the segment of a rank. Returns whether it is the one that the rank made.
+bool ShmTransport::map_segment(Peer& peer, const SegmentAddress& address) {
+  auto mapping = map_of(address.process, address.descriptor, Segment::bytes_for(size()));
+  if (!mapping) return false;
+  peer.segment = {mapping->begin(), size()};
+  if (peer.segment.header().magic != Segment::kMagic ||
+      peer.segment.header().nonce != address.nonce)
+    return false;
+  peer.mapping = *std::move(mapping);
+  peer.process = address.process;
+  return true;
+}
+
+Result<void> ShmTransport::attach() {
+  std::string mine = make_segment();
   mine.resize(kAddressBytes, '\0');
   const auto addresses = TRY(exchange_texts(*tcp_, mine));
 
   std::string attached(size_t(size()), '0');
+  attached[size_t(rank())] = '1';
   for (int rank = 0; rank < size(); ++rank) {
-    Peer& peer = peers_[size_t(rank)];
-    if (rank == this->rank()) attached[size_t(rank)] = '1';
+    if (rank == this->rank() || !memory_.begin()) continue;
     const auto theirs = decode_address(std::string_view(addresses[size_t(rank)].c_str()));
-    if (rank == this->rank() || !theirs || !memory_.begin()) continue;
-    auto mapping = map_of(theirs->process, theirs->descriptor, Segment::bytes_for(size()));
-    if (!mapping) continue;
-    peer.segment = {mapping->begin(), size()};
-    if (peer.segment.header().magic != Segment::kMagic ||
-        peer.segment.header().nonce != theirs->nonce)
-      continue;
-    peer.mapping = *std::move(mapping);
-    peer.process = theirs->process;
-    attached[size_t(rank)] = '1';
+    if (theirs && map_segment(peers_[size_t(rank)], *theirs)) attached[size_t(rank)] = '1';
   }
 
   // Two ranks are local to each other when both could attach; all ranks compute the same result.
@@ -138,14 +145,13 @@ Result<void> ShmTransport::attach() {
       }
     }
   }
-  int local = 0;
-  CoreSet cores{};
+  int local = 1;
+  CoreSet cores = join({}, usable_cores());
   for (int rank = 0; rank < size(); ++rank) {
-    if (hosts_[size_t(rank)] != hosts_[size_t(this->rank())]) continue;
+    if (rank == this->rank() || hosts_[size_t(rank)] != hosts_[size_t(this->rank())]) continue;
     ++local;
+    if (!mutual(rank, this->rank())) continue;
     Peer& peer = peers_[size_t(rank)];
-    if (rank == this->rank()) cores = join(cores, usable_cores());
-    if (rank == this->rank() || !mutual(rank, this->rank())) continue;
     cores = join(cores, peer.segment.header().cores);
     peer.local = true;
     peer.watch = ProcessWatch(peer.process);

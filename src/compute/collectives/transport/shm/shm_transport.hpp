@@ -19,6 +19,7 @@
 
 #include "collectives/transport/shm/registered_memory.hpp"
 #include "collectives/transport/shm/segment.hpp"
+#include "collectives/transport/shm/segment_address.hpp"
 #include "collectives/transport/tcp/tcp_transport.hpp"
 
 namespace trainyard::collectives {
@@ -104,6 +105,8 @@ class ShmTransport final : public Transport {
   };
 
   ShmTransport(std::unique_ptr<TcpTransport> tcp, std::shared_ptr<RegisteredMemory> registered);
+  std::string make_segment();
+  bool map_segment(Peer& peer, const SegmentAddress& address);
   Result<void> attach();
   void put_or_keep(Outgoing message);
   // Writes as many parts as fit. Returns true when the whole message was written.

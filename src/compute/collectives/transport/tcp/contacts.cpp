@@ -12,6 +12,7 @@
 
 #include "base/check.hpp"
 #include "collectives/transport/tcp/addresses.hpp"
+#include "collectives/transport/tcp/would_block.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -62,7 +63,7 @@ Result<std::optional<std::string>> Contacts::FrameReader::read(Wire& wire, Frame
     char buffer[kFrameHeaderBytes + kControlPayloadBytesMax];
     const ssize_t got = wire.receive(std::as_writable_bytes(std::span(buffer, wanted)));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::optional<std::string>{};
+    if (got < 0 && would_block(errno)) return std::optional<std::string>{};
     if (got < 0) return from_errno("waiting for a hello");
     if (got == 0) return unavailable("it closed the connection");
     bytes_.append(buffer, size_t(got));

@@ -13,6 +13,7 @@
 #include "base/check.hpp"
 #include "collectives/transport/tcp/addresses.hpp"
 #include "collectives/transport/tcp/endpoint_text.hpp"
+#include "collectives/transport/tcp/would_block.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -37,8 +38,6 @@ constexpr Duration kProbeInterval = 1s;
 constexpr uint64_t kBootstrapOperation = ~uint64_t{2};
 // More reads than an hour of reports needs.
 constexpr int kUnreadReadsMax = 64;
-
-bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/sha256.hpp"
+#include "collectives/transport/tcp/would_block.hpp"
 
 // Types of OpenSSL, used only through pointers.
 extern "C" {
@@ -94,8 +95,6 @@ struct Library {
 // Set before the first session, and constant afterwards.
 const Library* library = nullptr;
 
-bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
-
 int descriptor_of(Bio* bio) { return int(reinterpret_cast<intptr_t>(library->BIO_get_data(bio))); }
 
 // Unlike OpenSSL's own socket functions, does not raise SIGPIPE when the peer is gone.
@@ -143,17 +142,8 @@ unsigned key_to_accept(Ssl* session, const char* name, unsigned char* key, unsig
   return name != nullptr && std::strcmp(name, kIdentity) == 0 ? give_key(session, key, size) : 0;
 }
 
-Library load() {
-  Library found{};
-  void* handle = nullptr;
-  for (const char* name : {"libssl.so.3", "libssl.so.1.1"}) {
-    if (handle == nullptr) handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  }
-  if (handle == nullptr) {
-    found.missing = "libssl.so.3 not found: encryption between ranks needs OpenSSL; install it";
-    return found;
-  }
-  // Also searches the dependencies of libssl (libcrypto).
+// Finds the functions in libssl, or in its dependency libcrypto.
+void find_functions(void* handle, Library& found) {
   const auto find = [&](auto& function, const char* name) {
     void* const symbol = ::dlsym(handle, name);
     if (symbol == nullptr)
@@ -193,6 +183,19 @@ Library load() {
   find(found.BIO_set_init, "BIO_set_init");
   find(found.BIO_set_flags, "BIO_set_flags");
   find(found.BIO_clear_flags, "BIO_clear_flags");
+}
+
+Library load() {
+  Library found{};
+  void* handle = nullptr;
+  for (const char* name : {"libssl.so.3", "libssl.so.1.1"}) {
+    if (handle == nullptr) handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  }
+  if (handle == nullptr) {
+    found.missing = "libssl.so.3 not found: encryption between ranks needs OpenSSL; install it";
+    return found;
+  }
+  find_functions(handle, found);
   if (!found.missing.empty()) return found;
   found.descriptors = found.BIO_meth_new(kBioTypeDescriptor, "socket of a rank");
   if (found.descriptors == nullptr) {
