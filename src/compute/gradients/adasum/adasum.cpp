@@ -38,6 +38,7 @@ Range range_after(int rank, int distance, size_t elements) {
   return range;
 }
 
+// One adasum. The ranks beyond the largest power of two first give their values to a rank below it.
 struct Work {
   collectives::Group& group;
   std::byte* values;
@@ -46,6 +47,11 @@ struct Work {
   std::byte* received;  // as large as the values
   std::string name;
   size_t element_bytes = bytes_of(type);
+
+  int rank() const { return group.rank(); }
+  int ranks() const { return group.size(); }
+  // Ranks that pair: the largest power of two.
+  int pairing() const { return int(std::bit_floor(unsigned(group.size()))); }
 
   // Sends the range `mine` to the peer and receives `theirs`. A rank without a peer (negative) only
   // takes part in the call.
@@ -81,7 +87,87 @@ struct Work {
               part.size());
     });
   }
+
+  Result<void> combine_with_the_rest(Range whole);
+  Result<Range> combine_pairs(int distance, Range range);
+  Result<void> sum_dots(int distance);
+  Result<void> gather(size_t elements);
+
+  std::vector<Dots> dots = std::vector<Dots>(tensors.size());
+  std::vector<Dots> all = std::vector<Dots>(size_t(group.size()) * tensors.size());  // of all ranks
 };
+
+// Combines the values of the ranks without a pair with those of a rank that pairs.
+Result<void> Work::combine_with_the_rest(Range whole) {
+  const bool gives = rank() >= pairing();
+  const bool takes = rank() + pairing() < ranks();
+  TRY(exchange(gives   ? rank() - pairing()
+               : takes ? rank() + pairing()
+                       : -1,
+               gives ? whole : Range{}, gives ? Range{} : whole));
+  if (takes) {
+    dots_over(whole, true, dots);
+    combine_over(whole, true, dots);
+  }
+  return ok();
+}
+
+// Combines the halves of `range` with the rank at `distance`. Returns the half that this rank
+// keeps.
+Result<Range> Work::combine_pairs(int distance, Range range) {
+  const bool takes_part = rank() < pairing();
+  const bool upper = (rank() & distance) != 0;
+  const Range kept = half_of(range, upper);
+  TRY(exchange(takes_part ? rank() ^ distance : -1, half_of(range, !upper), kept));
+  std::fill(dots.begin(), dots.end(), Dots{});
+  if (takes_part) dots_over(kept, !upper, dots);
+  TRY(sum_dots(distance));
+  if (!takes_part) return range;
+  combine_over(kept, !upper, dots);
+  return kept;
+}
+
+// Adds the dot products of all ranks that hold a part of the same two vectors.
+Result<void> Work::sum_dots(int distance) {
+  TRY(group.all_gather(std::as_bytes(std::span(dots)), std::as_writable_bytes(std::span(all))));
+  if (rank() >= pairing()) return ok();
+  const auto first = size_t(rank() & ~(2 * distance - 1));
+  for (size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+    Dots sum;
+    for (size_t peer = first; peer < first + 2 * size_t(distance); ++peer) {
+      const Dots& part = all[peer * tensors.size() + tensor];
+      sum.ab += part.ab;
+      sum.aa += part.aa;
+      sum.bb += part.bb;
+    }
+    dots[tensor] = sum;
+  }
+  return ok();
+}
+
+// Gathers the finished ranges on all ranks. The ranges are in bit-reversed order of the ranks;
+// all_gather returns them in rank order.
+Result<void> Work::gather(size_t elements) {
+  std::vector<size_t> counts;
+  std::vector<Range> ranges;
+  for (int peer = 0; peer < ranks(); ++peer) {
+    ranges.push_back(peer < pairing() ? range_after(peer, pairing() / 2, elements) : Range{});
+    counts.push_back(ranges.back().size());
+  }
+  const Range own = ranges[size_t(rank())];
+  collectives::Call call =
+      collectives::calls::all_gather({values + own.begin * element_bytes, own.size(), type},
+                                     {received, elements, type}, std::move(counts));
+  call.reducing.name = name;
+  TRY(group.run(call));
+  const std::byte* from = received;
+  for (const Range& each : ranges) {
+    if (each.size() > 0)
+      std::memcpy(values + each.begin * element_bytes, from, each.size() * element_bytes);
+    from += each.size() * element_bytes;
+  }
+  return ok();
+}
 
 }  // namespace
 
@@ -102,79 +188,18 @@ Result<void> adasum(collectives::Group& group, collectives::BufferView values,
     return invalid("unsupported type for adasum: " + std::string(to_string(type)));
   if (std::accumulate(tensors.begin(), tensors.end(), size_t{0}) != values.count)
     return invalid("the tensors' elements do not add up to the buffer");
-  const int ranks = group.size();
-  const int rank = group.rank();
-  if (ranks == 1) return ok();
-  const int pairing = int(std::bit_floor(unsigned(ranks)));
-  const Range whole{0, values.count};
+  if (group.size() == 1) return ok();
   Work work{group,
             static_cast<std::byte*>(values.data),
             type,
             tensors,
             workspace.bytes(values.count * bytes_of(type)).data(),
             std::string(name)};
-  std::vector<Dots> dots(tensors.size());
-
-  if (ranks > pairing) {
-    const bool gives = rank >= pairing;
-    const bool takes = rank + pairing < ranks;
-    TRY(work.exchange(gives   ? rank - pairing
-                      : takes ? rank + pairing
-                              : -1,
-                      gives ? whole : Range{}, gives ? Range{} : whole));
-    if (takes) {
-      work.dots_over(whole, true, dots);
-      work.combine_over(whole, true, dots);
-    }
-  }
-
-  Range range = whole;
-  std::vector<Dots> all(size_t(ranks) * tensors.size());
-  for (int distance = 1; distance < pairing; distance *= 2) {
-    const bool takes_part = rank < pairing;
-    const bool upper = (rank & distance) != 0;
-    const Range kept = half_of(range, upper);
-    TRY(work.exchange(takes_part ? rank ^ distance : -1, half_of(range, !upper), kept));
-    std::fill(dots.begin(), dots.end(), Dots{});
-    if (takes_part) work.dots_over(kept, !upper, dots);
-    TRY(group.all_gather(std::as_bytes(std::span(dots)), std::as_writable_bytes(std::span(all))));
-    if (!takes_part) continue;
-    const auto first = size_t(rank & ~(2 * distance - 1));
-    for (size_t tensor = 0; tensor < tensors.size(); ++tensor) {
-      Dots sum;
-      for (size_t peer = first; peer < first + 2 * size_t(distance); ++peer) {
-        const Dots& part = all[peer * tensors.size() + tensor];
-        sum.ab += part.ab;
-        sum.aa += part.aa;
-        sum.bb += part.bb;
-      }
-      dots[tensor] = sum;
-    }
-    work.combine_over(kept, !upper, dots);
-    range = kept;
-  }
-
-  // The ranges are in bit-reversed order of the ranks; all_gather returns them in rank order.
-  std::vector<size_t> counts;
-  std::vector<Range> ranges;
-  for (int peer = 0; peer < ranks; ++peer) {
-    ranges.push_back(peer < pairing ? range_after(peer, pairing / 2, values.count) : Range{});
-    counts.push_back(ranges.back().size());
-  }
-  const size_t element_bytes = work.element_bytes;
-  const Range own = ranges[size_t(rank)];
-  collectives::Call call =
-      collectives::calls::all_gather({work.values + own.begin * element_bytes, own.size(), type},
-                                     {work.received, values.count, type}, std::move(counts));
-  call.reducing.name = work.name;
-  TRY(group.run(call));
-  const std::byte* from = work.received;
-  for (const Range& each : ranges) {
-    if (each.size() > 0)
-      std::memcpy(work.values + each.begin * element_bytes, from, each.size() * element_bytes);
-    from += each.size() * element_bytes;
-  }
-  return ok();
+  Range range{0, values.count};
+  if (work.ranks() > work.pairing()) TRY(work.combine_with_the_rest(range));
+  for (int distance = 1; distance < work.pairing(); distance *= 2)
+    range = TRY(work.combine_pairs(distance, range));
+  return work.gather(values.count);
 }
 
 }  // namespace trainyard::gradients

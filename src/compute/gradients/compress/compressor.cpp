@@ -118,64 +118,39 @@ Result<void> Compressor::cast(std::span<const CompressedTensor> tensors, Compres
   return ok();
 }
 
-Result<void> Compressor::by_int8(std::span<const CompressedTensor> tensors, Compression compression,
-                                 collectives::Reduction reduction, std::string_view name) {
-  const int ranks = group_.size();
-  const int rank = group_.rank();
-  std::vector<size_t> counts(static_cast<size_t>(ranks));
-  size_t bytes = 0;
-  for (int peer = 0; peer < ranks; ++peer) {
-    for (const auto& tensor : tensors)
-      counts[size_t(peer)] += int8_bytes(piece_of(tensor, peer, ranks).size());
-    bytes += counts[size_t(peer)];
-  }
-  const size_t own_bytes = counts[size_t(rank)];
-
-  // The pieces of all ranks in the tensors of this rank.
-  std::byte* outgoing = outgoing_.bytes(bytes);
-  std::byte* at = outgoing;
-  std::vector<Memory*> memories;
-  for (const auto& tensor : tensors) {
-    memories.push_back(&memory_of(tensor, compression));
-    take_in(tensor, memories.back()->owed.data());
-  }
-  for (int peer = 0; peer < ranks; ++peer) {
+void Compressor::write_int8(std::span<const CompressedTensor> tensors,
+                            std::span<Memory* const> memories, std::byte* to) const {
+  for (int peer = 0; peer < group_.size(); ++peer) {
     for (size_t i = 0; i < tensors.size(); ++i) {
-      const Range piece = piece_of(tensors[i], peer, ranks);
-      to_int8(memories[i]->owed.data() + piece.begin, piece.size(), at);
-      at += int8_bytes(piece.size());
+      const Range piece = piece_of(tensors[i], peer, group_.size());
+      to_int8(memories[i]->owed.data() + piece.begin, piece.size(), to);
+      to += int8_bytes(piece.size());
     }
   }
+}
 
-  // The pieces that all ranks send to this one, added in the order of the ranks.
-  std::byte* incoming = incoming_.bytes(std::max(bytes, own_bytes * size_t(ranks)));
-  const std::vector<size_t> received(size_t(ranks), own_bytes);
-  TRY(group_.run(named(
-      collectives::calls::all_to_all({outgoing, bytes, collectives::Type::u8},
-                                     {incoming, own_bytes * size_t(ranks), collectives::Type::u8},
-                                     counts, received),
-      name)));
+void Compressor::sum_int8(std::span<const CompressedTensor> tensors,
+                          std::span<Memory* const> memories, collectives::Reduction reduction,
+                          const std::byte* from, size_t stride, std::byte* to) const {
+  const int ranks = group_.size();
+  const float divisor = reduction == collectives::Reduction::average ? float(ranks) : 1;
   size_t offset = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const size_t elements = piece_of(tensors[i], rank, ranks).size();
+    const size_t elements = piece_of(tensors[i], group_.rank(), ranks).size();
     std::vector<float> sum(elements);
     for (int peer = 0; peer < ranks; ++peer)
-      add_int8(incoming + size_t(peer) * own_bytes + offset, elements, sum.data());
+      add_int8(from + size_t(peer) * stride + offset, elements, sum.data());
     float* owed = memories[i]->owed_of_sum.data();
-    const float divisor = reduction == collectives::Reduction::average ? float(ranks) : 1;
     for (size_t k = 0; k < elements; ++k) owed[k] += sum[k] / divisor;
-    to_int8(owed, elements, outgoing + offset);
+    to_int8(owed, elements, to + offset);
     offset += int8_bytes(elements);
   }
+}
 
-  TRY(group_.run(
-      named(collectives::calls::all_gather({outgoing, own_bytes, collectives::Type::u8},
-                                           {incoming, bytes, collectives::Type::u8}, counts),
-            name)));
-  const std::byte* from = incoming;
-  for (int peer = 0; peer < ranks; ++peer) {
+void Compressor::read_int8(std::span<const CompressedTensor> tensors, const std::byte* from) const {
+  for (int peer = 0; peer < group_.size(); ++peer) {
     for (const auto& tensor : tensors) {
-      const Range piece = piece_of(tensor, peer, ranks);
+      const Range piece = piece_of(tensor, peer, group_.size());
       if (tensor.output) {
         from_int8(from, piece.size(), tensor.output + piece.begin);
         multiply(tensor.output + piece.begin, piece.size(), tensor.postscale);
@@ -183,81 +158,122 @@ Result<void> Compressor::by_int8(std::span<const CompressedTensor> tensors, Comp
       from += int8_bytes(piece.size());
     }
   }
+}
+
+Result<void> Compressor::by_int8(std::span<const CompressedTensor> tensors, Compression compression,
+                                 collectives::Reduction reduction, std::string_view name) {
+  const auto ranks = size_t(group_.size());
+  std::vector<size_t> counts(ranks);
+  size_t bytes = 0;
+  for (size_t peer = 0; peer < ranks; ++peer) {
+    for (const auto& tensor : tensors)
+      counts[peer] += int8_bytes(piece_of(tensor, int(peer), int(ranks)).size());
+    bytes += counts[peer];
+  }
+  const size_t own_bytes = counts[size_t(group_.rank())];
+  std::vector<Memory*> memories;
+  for (const auto& tensor : tensors) {
+    memories.push_back(&memory_of(tensor, compression));
+    take_in(tensor, memories.back()->owed.data());
+  }
+
+  // Each rank receives its piece of the tensors of all ranks, sums, and sends the sum to all.
+  std::byte* outgoing = outgoing_.bytes(bytes);
+  std::byte* incoming = incoming_.bytes(std::max(bytes, own_bytes * ranks));
+  write_int8(tensors, memories, outgoing);
+  const std::vector<size_t> received(ranks, own_bytes);
+  TRY(group_.run(named(collectives::calls::all_to_all(
+                           {outgoing, bytes, collectives::Type::u8},
+                           {incoming, own_bytes * ranks, collectives::Type::u8}, counts, received),
+                       name)));
+  sum_int8(tensors, memories, reduction, incoming, own_bytes, outgoing);
+  TRY(group_.run(
+      named(collectives::calls::all_gather({outgoing, own_bytes, collectives::Type::u8},
+                                           {incoming, bytes, collectives::Type::u8}, counts),
+            name)));
+  read_int8(tensors, incoming);
   return ok();
+}
+
+void Compressor::project(std::span<const CompressedTensor> tensors, Compression compression,
+                         float* to) {
+  const size_t rank = compression.rank;
+  for (const auto& tensor : tensors) {
+    if (low_rank_saves(tensor.shape, rank)) {
+      Memory& memory = memory_of(tensor, compression);
+      take_in(tensor, memory.owed.data());
+      times(memory.owed.data(), tensor.shape, memory.q.data(), rank, to);
+      to += tensor.shape.rows * rank;
+    } else {
+      const size_t elements = tensor.shape.elements();
+      for (size_t i = 0; i < elements; ++i)
+        to[i] = tensor.input ? tensor.input[i] * float(tensor.prescale) : 0;
+      to += elements;
+    }
+  }
+}
+
+void Compressor::project_back(std::span<const CompressedTensor> tensors, size_t rank, float* p,
+                              float* q) {
+  for (const auto& tensor : tensors) {
+    if (!low_rank_saves(tensor.shape, rank)) {
+      p += tensor.shape.elements();
+      continue;
+    }
+    Memory& memory = memories_.at(tensor.key);
+    if (++memory.steps % kRowInterval == 0) {
+      point_to_row(p, tensor.shape.rows, rank, memory.steps / kRowInterval % tensor.shape.rows);
+    }
+    orthonormalise(p, tensor.shape.rows, rank);
+    transposed_times(memory.owed.data(), tensor.shape, p, rank, q);
+    subtract_product(p, q, tensor.shape, rank, memory.owed.data());
+    p += tensor.shape.rows * rank;
+    q += tensor.shape.columns * rank;
+  }
+}
+
+void Compressor::expand(std::span<const CompressedTensor> tensors, size_t rank, const float* p,
+                        const float* q, double factor) {
+  for (const auto& tensor : tensors) {
+    const size_t elements = tensor.shape.elements();
+    if (!low_rank_saves(tensor.shape, rank)) {
+      if (tensor.output) std::copy_n(p, elements, tensor.output);
+      p += elements;
+    } else {
+      Memory& memory = memories_.at(tensor.key);
+      std::copy_n(q, memory.q.size(), memory.q.data());
+      revive_q(memory.q, rank, seed_of(tensor.key));
+      if (tensor.output) product(p, q, tensor.shape, rank, tensor.output);
+      p += tensor.shape.rows * rank;
+      q += tensor.shape.columns * rank;
+    }
+    if (tensor.output) multiply(tensor.output, elements, factor * tensor.postscale);
+  }
 }
 
 Result<void> Compressor::by_low_rank(std::span<const CompressedTensor> tensors,
                                      Compression compression, collectives::Reduction reduction,
                                      std::string_view name) {
   const size_t rank = compression.rank;
-  const auto thin = [&](const CompressedTensor& tensor) {
-    return low_rank_saves(tensor.shape, rank);
-  };
   // Vectors are not compressed; they are sent behind the P of the matrices.
-  size_t first_elements = 0, second_elements = 0;
+  size_t p_elements = 0, q_elements = 0;
   for (const auto& tensor : tensors) {
-    first_elements += thin(tensor) ? tensor.shape.rows * rank : tensor.shape.elements();
-    second_elements += thin(tensor) ? tensor.shape.columns * rank : 0;
-  }
-  auto* first = reinterpret_cast<float*>(outgoing_.bytes(first_elements * sizeof(float)));
-  float* at = first;
-  for (const auto& tensor : tensors) {
-    if (thin(tensor)) {
-      Memory& memory = memory_of(tensor, compression);
-      take_in(tensor, memory.owed.data());
-      times(memory.owed.data(), tensor.shape, memory.q.data(), rank, at);
-      at += tensor.shape.rows * rank;
-    } else {
-      const size_t elements = tensor.shape.elements();
-      for (size_t i = 0; i < elements; ++i)
-        at[i] = tensor.input ? tensor.input[i] * float(tensor.prescale) : 0;
-      at += elements;
-    }
+    const bool is_compressed = low_rank_saves(tensor.shape, rank);
+    p_elements += is_compressed ? tensor.shape.rows * rank : tensor.shape.elements();
+    q_elements += is_compressed ? tensor.shape.columns * rank : 0;
   }
   const collectives::ReduceOptions averaging{collectives::Reduction::average, 1, std::string(name)};
-  TRY(group_.run(collectives::calls::allreduce(
-      collectives::numbers(std::span(first, first_elements)), averaging)));
-
-  auto* second = reinterpret_cast<float*>(incoming_.bytes(second_elements * sizeof(float)));
-  at = first;
-  float* q = second;
-  for (const auto& tensor : tensors) {
-    if (!thin(tensor)) {
-      at += tensor.shape.elements();
-      continue;
-    }
-    Memory& memory = memories_.at(tensor.key);
-    if (++memory.steps % kRowInterval == 0) {
-      point_to_row(at, tensor.shape.rows, rank, memory.steps / kRowInterval % tensor.shape.rows);
-    }
-    orthonormalise(at, tensor.shape.rows, rank);
-    transposed_times(memory.owed.data(), tensor.shape, at, rank, q);
-    subtract_product(at, q, tensor.shape, rank, memory.owed.data());
-    at += tensor.shape.rows * rank;
-    q += tensor.shape.columns * rank;
-  }
-  if (second_elements > 0)
-    TRY(group_.run(collectives::calls::allreduce(
-        collectives::numbers(std::span(second, second_elements)), averaging)));
-
-  const double summing = reduction == collectives::Reduction::sum ? double(group_.size()) : 1;
-  at = first;
-  q = second;
-  for (const auto& tensor : tensors) {
-    const size_t elements = tensor.shape.elements();
-    if (!thin(tensor)) {
-      if (tensor.output) std::copy_n(at, elements, tensor.output);
-      at += elements;
-    } else {
-      Memory& memory = memories_.at(tensor.key);
-      std::copy_n(q, memory.q.size(), memory.q.data());
-      revive_q(memory.q, rank, seed_of(tensor.key));
-      if (tensor.output) product(at, q, tensor.shape, rank, tensor.output);
-      at += tensor.shape.rows * rank;
-      q += tensor.shape.columns * rank;
-    }
-    if (tensor.output) multiply(tensor.output, elements, summing * tensor.postscale);
-  }
+  auto* p = reinterpret_cast<float*>(outgoing_.bytes(p_elements * sizeof(float)));
+  project(tensors, compression, p);
+  TRY(group_.run(
+      collectives::calls::allreduce(collectives::numbers(std::span(p, p_elements)), averaging)));
+  auto* q = reinterpret_cast<float*>(incoming_.bytes(q_elements * sizeof(float)));
+  project_back(tensors, rank, p, q);
+  if (q_elements > 0)
+    TRY(group_.run(
+        collectives::calls::allreduce(collectives::numbers(std::span(q, q_elements)), averaging)));
+  const bool sums = reduction == collectives::Reduction::sum;
+  expand(tensors, rank, p, q, sums ? double(group_.size()) : 1);
   return ok();
 }
 

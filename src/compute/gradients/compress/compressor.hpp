@@ -71,8 +71,24 @@ class Compressor {
   Memory& memory_of(const CompressedTensor& tensor, Compression compression);
   Result<void> cast(std::span<const CompressedTensor> tensors, Compression compression,
                     collectives::Reduction reduction, std::string_view name);
+  // Writes the pieces of all ranks, in rank order, as int8.
+  void write_int8(std::span<const CompressedTensor> tensors, std::span<Memory* const> memories,
+                  std::byte* to) const;
+  // Adds the pieces of all ranks, which lie `stride` bytes apart, in rank order; writes the sums.
+  void sum_int8(std::span<const CompressedTensor> tensors, std::span<Memory* const> memories,
+                collectives::Reduction reduction, const std::byte* from, size_t stride,
+                std::byte* to) const;
+  // Reads the pieces of all ranks into the outputs.
+  void read_int8(std::span<const CompressedTensor> tensors, const std::byte* from) const;
   Result<void> by_int8(std::span<const CompressedTensor> tensors, Compression compression,
                        collectives::Reduction reduction, std::string_view name);
+  // Computes P of each matrix, and copies the other tensors behind it.
+  void project(std::span<const CompressedTensor> tensors, Compression compression, float* to);
+  // Computes Q from P, and the rounding errors of both.
+  void project_back(std::span<const CompressedTensor> tensors, size_t rank, float* p, float* q);
+  // Writes the outputs: the product of P and Q, times `factor`.
+  void expand(std::span<const CompressedTensor> tensors, size_t rank, const float* p,
+              const float* q, double factor);
   Result<void> by_low_rank(std::span<const CompressedTensor> tensors, Compression compression,
                            collectives::Reduction reduction, std::string_view name);
 

@@ -324,16 +324,45 @@ Result<void> Carrier::all_gather(Shared& shared, std::span<Part> parts, size_t m
   return ok();
 }
 
+namespace {
+
+// Returns the elements of a tensor that a member receives of reduce_scatter. The rows are divided
+// as evenly as possible; the first members get one more.
+collectives::plan::Range piece_of(const Signature& signature, size_t member, size_t members) {
+  const auto rows = collectives::plan::piece(signature.rows(), int(member), int(members));
+  const size_t row = signature.row_elements();
+  return {rows.begin * row, rows.end * row};
+}
+
+// Copies the pieces of all members, in their order; zeros for a tensor that this rank has not.
+void copy_pieces(std::byte* to, std::span<const Carrier::Part> parts, size_t members) {
+  for (size_t member = 0; member < members; ++member) {
+    for (const auto& part : parts) {
+      const Signature& signature = part.agreement->signature;
+      const size_t element_bytes = bytes_of(signature.type);
+      const collectives::plan::Range range = piece_of(signature, member, members);
+      const size_t size = range.size() * element_bytes;
+      if (part.request) {
+        copy_bytes(
+            to,
+            static_cast<const std::byte*>(part.request->input.data) + range.begin * element_bytes,
+            size);
+      } else {
+        std::memset(to, 0, size);
+      }
+      to += size;
+    }
+  }
+}
+
+}  // namespace
+
 Result<void> Carrier::reduce_scatter(Shared& shared, std::span<Part> parts, size_t members,
                                      size_t me) {
   const Signature& first = signature_of(parts.front());
   const size_t element_bytes = bytes_of(first.type);
-  // The rows of a tensor are divided as evenly as possible; the first members get one more.
   const auto piece = [&](const Part& part, size_t member) {
-    const auto rows =
-        collectives::plan::piece(signature_of(part).rows(), int(member), int(members));
-    const size_t row = signature_of(part).row_elements();
-    return collectives::plan::Range{rows.begin * row, rows.end * row};
+    return piece_of(signature_of(part), member, members);
   };
   std::vector<std::byte*> outputs;
   std::vector<size_t> counts(members);
@@ -360,22 +389,7 @@ Result<void> Carrier::reduce_scatter(Shared& shared, std::span<Part> parts, size
   std::byte* all = shared.buffer.bytes((elements + counts[me]) * element_bytes);
   std::byte* mine = all + elements * element_bytes;
   auto began = begin();
-  std::byte* at = all;
-  for (size_t member = 0; member < members; ++member) {
-    for (const Part& part : parts) {
-      const collectives::plan::Range range = piece(part, member);
-      const size_t size = range.size() * element_bytes;
-      if (part.request) {
-        copy_bytes(
-            at,
-            static_cast<const std::byte*>(part.request->input.data) + range.begin * element_bytes,
-            size);
-      } else {
-        std::memset(at, 0, size);
-      }
-      at += size;
-    }
-  }
+  copy_pieces(all, parts, members);
   event(Phase::copy_in, parts, began);
   TRY(run(shared, parts,
           collectives::calls::reduce_scatter({all, elements, first.type},

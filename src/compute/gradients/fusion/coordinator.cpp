@@ -75,6 +75,12 @@ Result<void> check_reduction(const Signature& signature) {
   return ok();
 }
 
+// Adds a key to the answer's forgotten ones, once.
+void forget(Answer& answer, const std::string& key) {
+  if (std::find(answer.forgotten.begin(), answer.forgotten.end(), key) == answer.forgotten.end())
+    answer.forgotten.push_back(key);
+}
+
 }  // namespace
 
 Result<void> check(const Signature& signature, const Sets& sets, int rank) {
@@ -319,42 +325,35 @@ void Coordinator::check_for_stalls(std::span<const Report> reports, const Sets& 
   }
 }
 
-Result<Answer> Coordinator::answer(std::span<const Report> reports, const Sets& sets,
-                                   const ResponseCache& cache) {
-  Answer answer;
-  const auto forget = [&](const std::string& key) {
-    if (std::find(answer.forgotten.begin(), answer.forgotten.end(), key) == answer.forgotten.end())
-      answer.forgotten.push_back(key);
-  };
-  for (int rank = 0; rank < ranks_; ++rank) {
-    const Report& report = reports[size_t(rank)];
-    if (report.leaving) answer.leaving.push_back(uint32_t(rank));
-    for (const Signature& request : report.requests) {
-      const auto checked = check(request, sets, rank);
-      const std::string key = key_of(request);
-      if (!checked || (rows_.contains(key) && rows_.at(key).requests.contains(rank))) {
-        return corrupt("rank " + std::to_string(rank) + " sent an invalid request, " +
-                       name_of(request) + (checked ? ", twice" : ": " + checked.error().message));
-      }
-      if (request.operation == Operation::join) {
-        Joined& joined = joined_[request.set];
-        joined.ranks.insert(rank);
-        joined.last = rank;
-        for (size_t position = 0; position < cache.positions(); ++position) {
-          const auto* entry = cache.at(position);
-          if (entry && entry->agreement.signature.set == request.set &&
-              !goes_with_joined(entry->agreement.signature))
-            forget(key_of(entry->agreement.signature));
-        }
-        continue;
-      }
-      if (cache.find(key)) forget(key);
-      const auto [row, is_new] = rows_.try_emplace(key);
-      if (is_new) row->second.order = orders_++;
-      row->second.requests.emplace(rank, request);
-    }
+Result<void> Coordinator::add_request(const Signature& request, int rank, const Sets& sets,
+                                      const ResponseCache& cache, Answer& answer) {
+  const auto checked = check(request, sets, rank);
+  const std::string key = key_of(request);
+  if (!checked || (rows_.contains(key) && rows_.at(key).requests.contains(rank))) {
+    return corrupt("rank " + std::to_string(rank) + " sent an invalid request, " +
+                   name_of(request) + (checked ? ", twice" : ": " + checked.error().message));
   }
-  settle(sets, answer);
+  if (request.operation == Operation::join) {
+    Joined& joined = joined_[request.set];
+    joined.ranks.insert(rank);
+    joined.last = rank;
+    for (size_t position = 0; position < cache.positions(); ++position) {
+      const auto* entry = cache.at(position);
+      if (entry && entry->agreement.signature.set == request.set &&
+          !goes_with_joined(entry->agreement.signature))
+        forget(answer, key_of(entry->agreement.signature));
+    }
+    return ok();
+  }
+  if (cache.find(key)) forget(answer, key);
+  const auto [row, is_new] = rows_.try_emplace(key);
+  if (is_new) row->second.order = orders_++;
+  row->second.requests.emplace(rank, request);
+  return ok();
+}
+
+// Answers the joins of the sets whose members have all joined.
+void Coordinator::finish_joins(const Sets& sets, Answer& answer) {
   for (auto joined = joined_.begin(); joined != joined_.end();) {
     const auto set = sets.find(joined->first);
     if (set != sets.end() && joined->second.ranks.size() == set->second.size()) {
@@ -368,6 +367,19 @@ Result<Answer> Coordinator::answer(std::span<const Report> reports, const Sets& 
       ++joined;
     }
   }
+}
+
+Result<Answer> Coordinator::answer(std::span<const Report> reports, const Sets& sets,
+                                   const ResponseCache& cache) {
+  Answer answer;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const Report& report = reports[size_t(rank)];
+    if (report.leaving) answer.leaving.push_back(uint32_t(rank));
+    for (const Signature& request : report.requests)
+      TRY(add_request(request, rank, sets, cache, answer));
+  }
+  settle(sets, answer);
+  finish_joins(sets, answer);
   check_for_stalls(reports, sets, answer);
   // Removes requests of a set that is removed. The ranks fail their requests when they receive this
   // answer.

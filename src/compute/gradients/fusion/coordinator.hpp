@@ -57,6 +57,9 @@ class Coordinator {
   // Describes how the requests differ; empty when they are equal.
   std::string difference(const Row& row) const;
   Agreement agreed(const Row& row, const std::vector<int>& members) const;
+  Result<void> add_request(const Signature& request, int rank, const Sets& sets,
+                           const ResponseCache& cache, Answer& answer);
+  void finish_joins(const Sets& sets, Answer& answer);
   void settle(const Sets& sets, Answer& answer);
   void settle_group(const Row& row, const Sets& sets, Answer& answer);
   void check_for_stalls(std::span<const Report> reports, const Sets& sets, Answer& answer);

@@ -229,6 +229,26 @@ std::optional<Signature> Negotiation::take_pending(const std::string& key) {
   return signature;
 }
 
+// Forgets a process set, and fails its requests that are pending.
+void Negotiation::remove_set(int set) {
+  sets_.erase(set);
+  joining_.erase(set);
+  for (size_t position = 0; position < cache_.positions(); ++position) {
+    const auto* entry = cache_.at(position);
+    if (entry && entry->agreement.signature.set == set)
+      cache_.forget(key_of(entry->agreement.signature));
+  }
+  std::vector<std::string> gone;
+  for (const auto& [key, pending] : pending_) {
+    if (pending.signature.set == set) gone.push_back(key);
+  }
+  for (const std::string& key : gone) {
+    Agreement& fault = plan_.faults.emplace_back();
+    fault.signature = *take_pending(key);
+    fault.fault = "set " + std::to_string(set) + " was removed";
+  }
+}
+
 // Rank 0 is a peer, so its answers are checked: they must fit the sets that all ranks know.
 Result<void> Negotiation::apply(const Agreement& agreement) {
   const Signature& signature = agreement.signature;
@@ -271,25 +291,7 @@ Result<void> Negotiation::apply(const Agreement& agreement) {
     auto& ranks = sets_[next_set_++];
     for (const uint64_t rank : signature.splits) ranks.push_back(int(rank));
   }
-  if (signature.operation == Operation::remove_set) {
-    const int removed = signature.root;
-    sets_.erase(removed);
-    joining_.erase(removed);
-    for (size_t position = 0; position < cache_.positions(); ++position) {
-      const auto* entry = cache_.at(position);
-      if (entry && entry->agreement.signature.set == removed)
-        cache_.forget(key_of(entry->agreement.signature));
-    }
-    std::vector<std::string> gone;
-    for (const auto& [other_key, pending] : pending_) {
-      if (pending.signature.set == removed) gone.push_back(other_key);
-    }
-    for (const std::string& other_key : gone) {
-      Agreement& fault = plan_.faults.emplace_back();
-      fault.signature = *take_pending(other_key);
-      fault.fault = "set " + std::to_string(removed) + " was removed";
-    }
-  }
+  if (signature.operation == Operation::remove_set) remove_set(signature.root);
   ready_.push_back(agreement);
   return ok();
 }

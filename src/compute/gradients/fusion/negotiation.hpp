@@ -106,6 +106,7 @@ class Negotiation {
   bool wants_stall_check(Duration now) const;
   std::optional<Signature> take_pending(const std::string& key);
   Result<void> apply(const Agreement& agreement);
+  void remove_set(int set);
 
   const int rank_;
   const int ranks_;

@@ -13,6 +13,7 @@
 #include "base/thread_safety.hpp"
 #include "collectives/plan/plan.hpp"
 #include "gradients/fusion/carrier.hpp"
+#include "gradients/fusion/handle_state.hpp"
 #include "gradients/fusion/negotiation.hpp"
 #include "gradients/fusion/tuner.hpp"
 
@@ -50,58 +51,6 @@ std::string ranks_text(const std::vector<uint32_t>& ranks) {
 }
 
 }  // namespace
-
-// Wakes the background thread. Shared with the handles, which may outlive the negotiator.
-struct Notifier {
-  Mutex mutex;
-  ConditionVariable changed;
-  int waiting GUARDED_BY(mutex) = 0;     // threads in Handle::wait
-  bool hurry GUARDED_BY(mutex) = false;  // a thread began to wait since the last cycle
-};
-
-struct Handle::State {
-  explicit State(std::shared_ptr<Notifier> notifier) : notifier(std::move(notifier)) {}
-  const std::shared_ptr<Notifier> notifier;  // shared with the negotiator; the last one frees it
-  mutable Mutex mutex;
-  ConditionVariable finished;
-  std::optional<Result<Outcome>> result GUARDED_BY(mutex);
-  bool refused = false;  // written before submit() returns
-
-  void finish(Result<Outcome> outcome) {
-    {
-      const MutexLock lock(mutex);
-      result = std::move(outcome);
-    }
-    finished.notify_all();
-  }
-};
-
-bool Handle::done() const {
-  const MutexLock lock(state_->mutex);
-  return state_->result.has_value();
-}
-
-bool Handle::refused() const { return state_->refused; }
-
-Result<Outcome> Handle::wait() {
-  if (!done()) {
-    {
-      const MutexLock lock(state_->notifier->mutex);
-      ++state_->notifier->waiting;
-      state_->notifier->hurry = true;
-    }
-    state_->notifier->changed.notify_all();
-    {
-      MutexLock lock(state_->mutex);
-      state_->finished.wait(lock,
-                            [&]() REQUIRES(state_->mutex) { return state_->result.has_value(); });
-    }
-    const MutexLock lock(state_->notifier->mutex);
-    --state_->notifier->waiting;
-  }
-  const MutexLock lock(state_->mutex);
-  return *state_->result;
-}
 
 class Negotiator::Impl {
  public:
