@@ -147,7 +147,7 @@ def test_a_rank_that_dies_is_named_with_the_tensor(operation: str, tensor: str) 
 def test_a_rank_that_never_comes_is_named() -> None:
     processes = ranks.start("one_is_missing", 3, only=(0, 1))
     for said in ranks.finish(processes):
-        assert "rank 2 did not come" in said, said
+        assert "rank 2 did not join" in said, said
 
 
 def test_another_torch_is_refused_in_words() -> None:

@@ -18,7 +18,7 @@ struct Adoption::Lease {
   }
 };
 
-// What a storage holds instead of its own pointer.
+// Replaces the pointer of a storage: frees the memory after it is private again.
 struct Adoption::Keeper {
   at::DataPtr memory;
   std::shared_ptr<Lease> lease;
@@ -32,8 +32,8 @@ struct Adoption::Keeper {
 void Adoption::note(collectives::Group& group, const at::Tensor& tensor) {
   const c10::Storage& storage = tensor.storage();
   c10::StorageImpl* const storage_impl = storage.unsafeGetStorageImpl();
-  // The whole of what torch's own allocator gave out: other memory (of numpy, of a file) has other
-  // owners.
+  // Takes only whole allocations of torch's own allocator: other memory (of numpy, of a file) has
+  // other owners.
   if (storage.nbytes() < kBytesMin || tensor.nbytes() != storage.nbytes()) return;
   auto known = std::find_if(known_.begin(), known_.end(), [&](const Known& each) {
     return each.storage._unsafe_get_target() == storage_impl;

@@ -1,10 +1,10 @@
-// Large tensors that are reduced again and again, as DDP's buckets are: when one is met often
-// enough, its memory becomes memory that the ranks here map (Group::adopt), and from then on it is
-// reduced without a copy. Every pointer and view stays good. It is private again before the
-// allocator gets it back.
+// Registers the memory of large tensors that are reduced repeatedly, as DDP's buckets are. After
+// some reductions, Group::adopt maps the tensor's memory in the other ranks of this machine; later
+// reductions need no copy. Pointers to the tensor and its views stay valid. The memory becomes
+// private again before the allocator frees it.
 //
-// Threads: confined to one at a time, but that torch may free a tensor meanwhile, anywhere.
-// Lifetime: none: what was adopted stays so for as long as its tensor lives, also when we are gone.
+// Threads: confined to one at a time, except that torch may free a tensor on any thread.
+// Lifetime: registered memory stays registered until its tensor is freed, or end() is called.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,22 +19,23 @@ namespace trainyard::sdk {
 
 class Adoption {
  public:
-  // An allreduce over this memory is about to begin.
+  // Call before an allreduce over this memory.
   void note(collectives::Group& group, const at::Tensor& tensor);
-  // After one has failed: ranks that have not heard of it may still write to what they map.
+  // Call after a failed allreduce: ranks that do not know of the failure may still write to memory
+  // that they map.
   void end();
 
-  // less is copied sooner than it is worth a mapping
+  // a copy of less costs less than a mapping
   static constexpr size_t kBytesMin = size_t{1} << 20;
-  // DDP makes its buckets anew after the first step
+  // DDP allocates new buckets after the first step
   static constexpr int kSightingsMin = 3;
-  static constexpr size_t kKnownMax = 64;  // tensors that are looked out for
+  static constexpr size_t kKnownMax = 64;  // tensors whose reductions are counted
 
  private:
   struct Lease;
   struct Keeper;
   struct Known {
-    c10::weak_intrusive_ptr<c10::StorageImpl> storage;  // keeps its address from being used anew
+    c10::weak_intrusive_ptr<c10::StorageImpl> storage;  // prevents reuse of its address
     int sightings = 0;
     std::shared_ptr<Lease> lease;  // shared with the storage's memory, which ends it
   };

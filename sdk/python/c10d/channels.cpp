@@ -42,14 +42,15 @@ struct Channels::Channel {
                         " (here the sender is rank 0 and the receiver rank 1): " + message);
   }
 
-  // Copies a message that was kept; returns what is wrong with it.
+  // Copies a kept message. Returns its error, or null.
   std::exception_ptr fill(const Posted& receive, const Tensor& message) const {
-    const size_t wanted = bytes_of(receive.destination.contiguous), came = bytes_of(message);
-    if (wanted != came)
-      return failure(receive.tag, "the message has " + std::to_string(came) +
+    const size_t wanted = bytes_of(receive.destination.contiguous), received = bytes_of(message);
+    if (wanted != received)
+      return failure(receive.tag, "the message has " + std::to_string(received) +
                                       " bytes, and the tensor that receives it " +
                                       std::to_string(wanted));
-    if (came > 0) std::memcpy(receive.destination.contiguous.data_ptr(), message.data_ptr(), came);
+    if (received > 0)
+      std::memcpy(receive.destination.contiguous.data_ptr(), message.data_ptr(), received);
     receive.destination.copy_back();
     return nullptr;
   }
@@ -62,9 +63,9 @@ struct Channels::Channel {
   // Guards the members below, and is held while a message is read. Locked before the mutex of the
   // channels.
   std::mutex reading;
-  std::unique_ptr<Group> group;  // of a sender; used by the worker alone
-  bool lost = false;             // receives from any source go on without it
-  std::string lost_message;      // until one of them has failed with it
+  std::unique_ptr<Group> group;  // of a sender: used only by the worker
+  bool lost = false;             // receives from any source continue without it
+  std::string lost_message;      // until a receive has failed with it
 
   // Guarded by the mutex of the channels. No tag is in both `kept` and those posted for this
   // channel.
@@ -85,7 +86,7 @@ Channels::Channel& Channels::channel(int from, int to) {
   return *found;
 }
 
-// -- what is asked for
+// -- sends and receives
 
 c10::intrusive_ptr<c10d::Work> Channels::send(const Tensor& tensor, int to, int tag) {
   Channel& to_them = channel(world_.rank, to);
@@ -132,7 +133,7 @@ void Channels::read_for(int from) {
                                            [&](const Posted& each) { return each.from == from; }));
   const auto found = from == kAnySource ? nullptr : channels_.at({from, world_.rank}).get();
   for (size_t& calls = readers_[from]; calls < posted; ++calls) {
-    // shared by what ends a receive and what tells of it
+    // shared by the function that completes a receive and the one that reports it
     const auto ended = std::make_shared<Ended>();
     (found ? found->worker : poller_)
         ->add([this, found, ended] { *ended = found ? end_one(*found) : end_one_of_any(); },
@@ -140,7 +141,8 @@ void Channels::read_for(int from) {
                 {
                   const std::scoped_lock lock(mutex_);
                   --readers_[from];
-                  if (!ending_) read_for(from);  // it may have ended a receive from elsewhere
+                  if (!ending_)
+                    read_for(from);  // it may have completed a receive of another source
                 }
                 if (ended->work) ended->work->complete(ended->failure);
               });
@@ -270,10 +272,10 @@ std::optional<Channels::Ended> Channels::read_one(Channel& channel) {
       return Ended{receive->work, **read};
     }
     message = read.error().message;
-  } catch (const std::exception& failure) {  // torch's own: no memory
+  } catch (const std::exception& failure) {  // of torch: no memory
     message = failure.what();
   }
-  // in the middle of a message nothing more can be read
+  // nothing can be read after a part of a message
   if (channel.group) channel.group->abandon(message);
   channel.lost = true;
   if (receive) return Ended{receive->work, channel.failure(receive->tag, message)};
@@ -338,7 +340,7 @@ void Channels::poll_directory() {
     ++entries_read_;
     if (*from < 0 || *from >= world_.size || *from == world_.rank) continue;
     Channel& each = channel(*from, world_.rank);
-    // By its own thread: a rank that does not connect must not keep the others waiting.
+    // Connects on the channel's own thread: a rank that does not connect must not delay others.
     each.worker->add(
         [this, &each] {
           const std::scoped_lock reading(each.reading);
@@ -373,7 +375,7 @@ std::optional<Channels::Ended> Channels::poll_channels() {
 
 std::optional<Channels::Ended> Channels::poll_channel(Channel& channel) {
   const std::unique_lock reading(channel.reading, std::try_to_lock);
-  if (!reading) return std::nullopt;  // the present reader takes our messages too
+  if (!reading) return std::nullopt;  // the current reader handles these messages
   if (channel.group && !channel.lost) {
     const auto has = channel.group->has_message(0);
     if (has && !*has) return std::nullopt;

@@ -1,24 +1,23 @@
-// Messages between two ranks, for send and recv: a channel for each ordered pair, which is a group
-// of its own with a thread of its own, so that messages of both ways, other peers, and the
-// collective operations pass each other. Made at the first message.
+// Sends and receives messages between two ranks. Each ordered pair of ranks has a channel: a group
+// of two ranks with a thread of its own. So messages in both directions, messages of other peers
+// and collective operations do not delay each other. A channel is created at the first message.
 //
 //   message   i64 tag, u64 bytes, then the bytes; little-endian
 //
-// A receiver takes messages as they come. One for which a receive of its tag is posted goes to that
-// receive, the oldest first; any other is kept until it is asked for. So tags pass each other, and
-// those of one tag stay in order.
+// A receiver reads messages in their order. A message completes the oldest posted receive of its
+// tag; without one, it is kept until a receive is posted. So messages of different tags may
+// overtake each other, and messages of one tag may not.
 //
-// A receive from any source takes, of its tag, the message that came first of those that are kept.
-// Otherwise a thread of its own looks at the channels in turn, after the one that it took from
-// last: a rank that sends without pause cannot keep the others waiting. It learns of ranks that
-// have not sent before from the directory, in which a sender enters itself before its first
-// message.
+// A receive from any source takes the kept message of its tag that arrived first. If there is none,
+// a separate thread polls the channels, starting after the one that it served last, so that a rank
+// that sends continuously does not starve the others. It finds ranks that have not sent before in a
+// directory, in which a sender adds itself before its first message.
 //
-// Threads: send() and receive() from anywhere. Lifetime: end() before the last owner lets go.
-// Errors:  of a work: what a Group says, with the ranks and the tag; a message of another size than
-//          the tensor. Of a receive from any source also: nothing came within the timeout; a rank
-//          that sent before has died, or one that is about to send does not connect. The next
-//          receive goes on with the other ranks.
+// Threads: send() and receive() from anywhere. Lifetime: end() before the last owner is destroyed.
+// Errors:  of a work: the errors of a Group, with the ranks and the tag; a message whose size
+//          differs from the tensor's. Of a receive from any source also: no message within the
+//          timeout; a rank that sent before has died, or a sender does not connect. The next
+//          receive continues with the other ranks.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Work.hpp>
@@ -50,13 +49,14 @@ class Channels {
     int rank = 0;
     int size = 1;
     std::chrono::milliseconds timeout{};  // limits a receive from any source
-    // Makes a group of two, of which we are `rank`: 0 sends, 1 receives. `key` is the same on
-    // both, and only theirs.
+    // Makes a group of two, in which this process is `rank`: 0 sends, 1 receives. Both pass the
+    // same `key`, which no other pair uses.
     std::function<Result<std::unique_ptr<collectives::Group>>(const std::string& key, int rank)>
         connect;
-    // Enters this rank in the directory of the ranks that send to `to`.
+    // Adds this rank to the directory of the ranks that send to `to`.
     std::function<Result<void>(int to)> announce;
-    // Returns entry `number` of the directory of those that send to this rank, if it is written.
+    // Returns entry `number` of the directory of the ranks that send to this rank, if it is
+    // written.
     std::function<std::optional<int>(int64_t number)> sender;
   };
   explicit Channels(World world);
@@ -67,18 +67,18 @@ class Channels {
   c10::intrusive_ptr<c10d::Work> send(const at::Tensor& tensor, int to, int tag);
   c10::intrusive_ptr<c10d::Work> receive(const at::Tensor& tensor, int from, int tag);
   c10::intrusive_ptr<c10d::Work> receive_from_any(const at::Tensor& tensor, int tag);
-  // Carries out what is left, then ends the threads. Nothing may be asked for any more.
+  // Completes the remaining operations, then ends the threads. Requires: no calls follow.
   void end();
 
-  // Of messages of one channel that nobody has asked for: more than a stage of a pipeline hands on
-  // in a step. A rank that is sent so much more than it takes would end for want of memory, with no
-  // word of why.
+  // Limits the kept messages of one channel: more than a stage of a pipeline sends in a step.
+  // Without a limit, a rank that receives too little would run out of memory without an
+  // explanation.
   static constexpr size_t kKeptBytesMax = size_t{8} << 30;
-  // Pauses between two looks at the channels, while nothing comes: short enough to be unnoticed
-  // beside waking a thread, then long enough to leave the core to the computation.
+  // Pauses between two polls of the channels while nothing arrives: first short compared to waking
+  // a thread, then long enough to leave the core to the computation.
   static constexpr std::chrono::microseconds kPollPauseMin{20};
   static constexpr std::chrono::microseconds kPollPauseMax{2000};
-  // Between two looks at the directory, each of which asks the store.
+  // Pause between two polls of the directory, each of which reads the store.
   static constexpr std::chrono::milliseconds kDirectoryInterval{5};
 
  private:
@@ -94,13 +94,13 @@ class Channels {
     Destination destination;
     c10::intrusive_ptr<ReceivedWork> work;
   };
-  // A message that came before it was asked for.
+  // A message that arrived before its receive was posted.
   struct Kept {
     int64_t tag;
     uint64_t number;  // in the order of arrival
     at::Tensor message;
   };
-  // A receive that is over; without a work, none is.
+  // A completed receive; without a work, no receive was completed.
   struct Ended {
     c10::intrusive_ptr<ReceivedWork> work;
     std::exception_ptr failure;
@@ -108,11 +108,11 @@ class Channels {
 
   Channel& channel(int from, int to);
   c10::intrusive_ptr<c10d::Work> post(const at::Tensor& tensor, int from, int tag);
-  // Adds a call of end_one() or end_one_of_any() for each receive that is posted. Requires: mutex_
+  // Starts a call of end_one() or end_one_of_any() for each posted receive. Requires: mutex_
   // is held.
   void read_for(int from);
   bool is_posted(int from);
-  // Take the first receive that fits. take_first() locks mutex_; the others require it.
+  // Take the first posted receive that fits. take_first() locks mutex_; the others require it.
   template <class Fits>
   std::optional<Posted> take(const Fits& fits);
   std::optional<Posted> take_for(int from, int64_t tag);
@@ -121,42 +121,42 @@ class Channels {
   // mutex_; it is released when there is one.
   std::optional<Ended> take_kept(const Posted& receive, std::unique_lock<std::mutex>& lock);
 
-  // The functions below that read require that channel.reading is held.
+  // The reading functions below require that channel.reading is held.
 
   Result<void> connect_once(Channel& channel);
   Result<void> send_one(Channel& channel, const at::Tensor& tensor, int64_t tag);
-  // Reads the next message for `receive`, and returns what is wrong with that message alone; or
-  // keeps it, and returns nothing.
+  // Reads the next message for `receive`. Returns the error of that message alone, or null; returns
+  // nullopt when the message was kept.
   Result<std::optional<std::exception_ptr>> read_message(Channel& channel,
                                                          std::optional<Posted>& receive);
-  // Reads the next message; nothing when it is kept. Without a work: the channel is lost, and no
-  // receive knows yet.
+  // Reads the next message. Returns nullopt when it was kept; a result without a work when the
+  // channel is lost and no receive has failed yet.
   std::optional<Ended> read_one(Channel& channel);
-  // Reads until a receive is over, whichever, or none of this channel is posted.
+  // Reads until any receive is completed, or no receive of this channel is posted.
   Ended end_one(Channel& channel);
-  // The same of the receives from any source.
+  // Does the same for receives from any source.
   Ended end_one_of_any();
-  // Ends a receive from any source whose time is over.
+  // Fails a receive from any source whose deadline has passed.
   std::optional<Ended> end_late();
   void poll_directory();
-  // Look for messages without waiting; nothing when there are none. Without a work: a message was
-  // kept.
+  // Poll for messages without waiting. Return nullopt when there are none, and a result without a
+  // work when a message was kept.
   std::optional<Ended> poll_channels();
   std::optional<Ended> poll_channel(Channel& channel);
 
   const World world_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ending_ = false;  // guarded by mutex_, as all up to messages_
-  // By sender and receiver: two for each peer at most.
+  bool ending_ = false;  // guarded by mutex_, like all members up to messages_
+  // By sender and receiver; at most two for each peer.
   std::map<std::pair<int, int>, std::unique_ptr<Channel>> channels_;
   std::deque<Posted> posted_;  // receives of all channels, in call order
-  // calls of end_one() and end_one_of_any() that are not over, by source
+  // running calls of end_one() and end_one_of_any(), by source
   std::map<int, size_t> readers_;
-  uint64_t messages_ = 0;  // that were kept
+  uint64_t messages_ = 0;  // kept so far
 
   // Confined to poller_.
-  int served_ = kAnySource;   // the source of the message that was taken last
+  int served_ = kAnySource;   // the source of the last message
   int64_t entries_read_ = 0;  // directory entries handled so far
   Clock::time_point directory_due_{};
   const std::shared_ptr<Worker> poller_ = new_worker();

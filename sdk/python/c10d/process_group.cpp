@@ -1,12 +1,12 @@
-// A backend of torch.distributed over a Group: tensors become Numbers, calls become work of one
-// thread, and its end completes a future, which is what DDP waits for while the backward pass goes
-// on.
+// Implements a backend of torch.distributed with a Group: tensors become buffer views, and calls
+// become tasks of one worker. The end of a task completes a future, for which DDP waits while the
+// backward pass continues.
 //
-// torch 1.13 knows a backend as a ProcessGroup, torch 2 as a Backend; the functions are the same.
+// torch 1.13 calls a backend ProcessGroup, torch 2 calls it Backend; the functions are the same.
 //
-// Threads: as torch says, calls of one group come from one thread at a time; completions come from
-// the worker's.
-// Errors:  what a Group says, as RuntimeError, at wait() and from the future.
+// Threads: as torch requires, calls of one group come from one thread at a time; operations
+// complete on threads of the worker. Errors:  those of a Group, as RuntimeError, from wait() and
+// from the future.
 #include <pybind11/chrono.h>
 #include <torch/extension.h>
 #include <torch/version.h>
@@ -55,8 +55,8 @@ using Base = c10d::Backend;
 using Base = c10d::ProcessGroup;
 #endif
 
-// What takes less than waking a thread would. More than that is begun at once, beside what the
-// caller does next.
+// Operations of at most this size take less time than waking a thread. Larger ones start at once,
+// in parallel with the caller.
 constexpr size_t kSmallBytesMax = 64 << 10;
 
 // -- the backend
@@ -80,14 +80,13 @@ class TrainyardGroup : public Base {
         settings_(std::move(settings)),
         store_(std::move(store), settings_.timeout, ending_) {
     auto group = connect_at("group", rank, size, true);
-    if (!group) throw std::runtime_error(said(group.error()));
+    if (!group) throw std::runtime_error(text_of(group.error()));
     group_ = std::move(group).value();
   }
 
   ~TrainyardGroup() override {
     ending_->store(true);
-    // What is told at the end of an operation may want Python's lock, which whoever lets go of us
-    // may hold.
+    // The end of an operation may need Python's lock, which the caller of this destructor may hold.
     const auto free_for_others =
         PyGILState_Check() ? std::make_unique<pybind11::gil_scoped_release>() : nullptr;
     channels_.end();
@@ -129,7 +128,7 @@ class TrainyardGroup : public Base {
 
   c10::intrusive_ptr<Work> allreduce_coalesced(
       Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
-    // All of one type go in one operation.
+    // Reduces all tensors of one type in one operation.
     std::map<at::ScalarType, Tensors> by_type;
     for (const Tensor& tensor : tensors) by_type[tensor.scalar_type()].push_back(tensor);
     struct Joined {
@@ -242,7 +241,7 @@ class TrainyardGroup : public Base {
       expect_one_a_rank(out);
       for (const Tensor& each : out)
         TORCH_CHECK(each.numel() == in.numel(),
-                    "trainyard: gather takes equally many elements of every rank");
+                    "trainyard: gather needs equally many elements from each rank");
       flat = room_for(out);
       expect_one_type(in, flat);
     }
@@ -264,7 +263,7 @@ class TrainyardGroup : public Base {
       expect_one_a_rank(only_list(inputs));
       for (const Tensor& each : inputs[0])
         TORCH_CHECK(each.numel() == target.tensor.numel(),
-                    "trainyard: scatter gives all ranks equally many elements");
+                    "trainyard: scatter sends equally many elements to each rank");
       flat = joined(inputs[0]);
       expect_one_type(flat, target.tensor);
     }
@@ -380,12 +379,12 @@ class TrainyardGroup : public Base {
   }
   void expect_one_a_rank(const Tensors& tensors) const { expect_one_a_rank_(tensors.size()); }
 
-  // What we bring is one of what comes.
+  // Checks that the input matches this rank's part of the output.
   void expect_ours_among(const Tensor& in, const Tensors& out) const {
     const Tensor& ours = out.at(size_t(getRank()));
     expect_one_type(in, ours);
-    TORCH_CHECK(in.numel() == ours.numel(), "trainyard: we bring ", in.numel(),
-                " elements, and have room for ", ours.numel(), " of our own rank");
+    TORCH_CHECK(in.numel() == ours.numel(), "trainyard: this rank's input has ", in.numel(),
+                " elements, but its part of the output has ", ours.numel());
   }
 
   std::vector<size_t> row_bytes(const Tensor& tensor, const std::vector<int64_t>& splits) const {
@@ -397,7 +396,7 @@ class TrainyardGroup : public Base {
     }
     expect_one_a_rank_(splits.size());
     TORCH_CHECK(std::accumulate(splits.begin(), splits.end(), int64_t{0}) == rows,
-                "trainyard: the splits are not all rows of the tensor");
+                "trainyard: the splits do not add up to the rows of the tensor");
     std::vector<size_t> counts;
     for (const int64_t split : splits)
       counts.push_back(rows == 0 ? 0 : bytes_of(tensor) / size_t(rows) * size_t(split));
@@ -407,7 +406,7 @@ class TrainyardGroup : public Base {
   c10::intrusive_ptr<Work> allreduce_of_sparse(const Tensors& tensors,
                                                const c10d::AllreduceOptions& options) {
     TORCH_CHECK(tensors[0].device().is_cpu() && options.reduceOp == ReduceOp::SUM,
-                "trainyard: sparse tensors are summed, in the memory of the CPU");
+                "trainyard: sparse tensors can only be summed, and in CPU memory");
     return start(OpType::ALLREDUCE, "trainyard:all_reduce_sparse", tensors,
                  [tensor = tensors[0]](const Named& named) { return sum_sparse(named, tensor); });
   }
@@ -439,7 +438,7 @@ class TrainyardGroup : public Base {
                  });
   }
 
-  // Operations of a group end in their order, so the last one stands for all.
+  // Operations of a group end in order, so the last work completes after all others.
   template <class Start>
   c10::intrusive_ptr<Work> last_of(size_t operations, const Start& start_one) {
     TORCH_CHECK(operations > 0, "trainyard: no tensors");
@@ -449,7 +448,7 @@ class TrainyardGroup : public Base {
   }
 
   c10::intrusive_ptr<Work> start(OpType type, const char* title, Tensors result, Doing doing) {
-    // How it is told apart in errors: torch gives no names to tensors.
+    // Identifies the operation in errors: torch gives no names to tensors.
     std::string name = kind_of(result) + "operation " + std::to_string(++operations_);
     size_t size = 0;
     for (const Tensor& tensor : result) size += bytes_of(tensor);
@@ -459,7 +458,7 @@ class TrainyardGroup : public Base {
         work,
         [this, name = std::move(name), doing = std::move(doing)] {
           if (auto done = doing({*group_, name}); !done)
-            throw std::runtime_error(said(done.error()));
+            throw std::runtime_error(text_of(done.error()));
         },
         size <= kSmallBytesMax ? Worker::Start::soon : Worker::Start::now);
     return work;
@@ -482,8 +481,8 @@ class TrainyardGroup : public Base {
     return rendezvous(store_.part(name, alone), std::move(options));
   }
 
-  // An error as people see it; in a part of all ranks it says which ones they are.
-  std::string said(const Error& error) const {
+  // Returns the text of an error. For a group of some of the ranks, it lists their global ranks.
+  std::string text_of(const Error& error) const {
     std::string text = "trainyard: " + error.message;
     if (settings_.global_ranks.empty()) return text;
     text += " (this group's ranks 0..";
@@ -498,7 +497,7 @@ class TrainyardGroup : public Base {
   const GroupStore store_;
   std::atomic<uint64_t> operations_ = 0;
   std::unique_ptr<Group> group_;
-  Adoption adoption_;  // by the worker's work
+  Adoption adoption_;  // used by the worker's tasks only
   const std::shared_ptr<Worker> worker_ = new_worker();
   Channels channels_{Channels::World{
       getRank(), getSize(), settings_.timeout,

@@ -18,9 +18,9 @@ namespace trainyard::sdk {
 namespace {
 
 constexpr size_t kSecretBytes = 32;
-constexpr size_t kAddressesMax = 64;  // of one host; a store is no place for more
+constexpr size_t kAddressesMax = 64;  // of one host: limits the values in the store
 constexpr int kBacklogConnections = 1024;
-constexpr size_t kAnnouncedAddressesMax = 8;  // each costs those who cannot reach it a second
+constexpr size_t kAnnouncedAddressesMax = 8;  // an unreachable one delays each peer by a second
 
 std::string text_of(const sockaddr* address) {
   char text[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
@@ -37,7 +37,7 @@ struct AddressList {
   }
 };
 
-// Errors: unavailable for a name that is not known.
+// Resolves a host. Errors: unavailable for an unknown name.
 Result<void> look_up(const std::string& host, uint16_t port, AddressList& list) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -46,7 +46,7 @@ Result<void> look_up(const std::string& host, uint16_t port, AddressList& list) 
   return ok();
 }
 
-// From which of our addresses the kernel would send there. Nothing is sent.
+// Returns the local address from which the kernel would send to a host. Sends nothing.
 std::string source_towards(const std::string& host) {
   AddressList list;
   if (!look_up(host, 9, list)) return "";
@@ -61,7 +61,7 @@ std::string source_towards(const std::string& host) {
   return found ? text_of(address) : "";
 }
 
-// A socket that listens at a free port of the address; the port is written to `port`.
+// Returns a socket that listens at a free port of the address; writes the port to `port`.
 Result<int> listen_at(const std::string& host, uint16_t& port) {
   AddressList list;
   TRY(look_up(host, 0, list));
@@ -81,12 +81,12 @@ Result<int> listen_at(const std::string& host, uint16_t& port) {
     ::close(descriptor);
     return error;
   }
-  // The port lies at the same place in both families.
+  // The port has the same offset in both address families.
   port = ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
   return descriptor;
 }
 
-// A socket at a free port of all addresses of this machine.
+// Returns a socket that listens at a free port of all addresses of this machine.
 Result<int> listen_everywhere(uint16_t& port) {
   auto listener = listen_at("::", port);
   return listener ? std::move(listener) : listen_at("0.0.0.0", port);
@@ -135,13 +135,13 @@ Result<Presence> own_presence() {
       continue;
     if (each->ifa_addr->sa_family != AF_INET && each->ifa_addr->sa_family != AF_INET6) continue;
     const std::string text = text_of(each->ifa_addr);
-    // means something on this host only
+    // valid on this host only
     const bool link_local = text.find('%') != std::string::npos;
     if (!text.empty() && !link_local && presence.addresses.size() < kAddressesMax)
       presence.addresses.push_back(text);
   }
   ::freeifaddrs(all);
-  // Towards addresses that documentation uses: what the default route would take.
+  // Addresses reserved for documentation: the default route leads to them.
   for (const char* world : {"2001:db8::1", "192.0.2.1"}) {
     const auto found =
         std::find(presence.addresses.begin(), presence.addresses.end(), source_towards(world));
@@ -174,7 +174,7 @@ std::vector<std::string> choose_addresses(
     }
   }
   if (!others || own.addresses.empty()) return {"127.0.0.1"};
-  // Those that somebody else has too would lead there.
+  // An address that another rank has too may lead to that rank.
   for (const auto& address : own.addresses) {
     const bool shared = std::any_of(all.begin(), all.end(), [&](const Presence& peer) {
       return peer.machine != own.machine && has(peer, address);
@@ -191,7 +191,7 @@ namespace {
 // Reads what rank `peer` wrote.
 Result<std::string> read_of(const KeyValueStore& store, size_t peer, const std::string& what) {
   return store.read(what + "/" + std::to_string(peer))
-      .in("rank " + std::to_string(peer) + " did not come: waiting for its " + what);
+      .in("rank " + std::to_string(peer) + " did not join: waiting for its " + what);
 }
 
 // Reads the endpoints of the other ranks, and the secret.
@@ -201,9 +201,10 @@ Result<void> read_endpoints(const KeyValueStore& store, const RendezvousOptions&
     if (peer == size_t(options.rank)) continue;
     std::istringstream text(TRY(read_of(store, peer, "endpoint")));
     text >> tcp.endpoints[peer].port >> tcp.endpoints[peer].host;
-    if (text.fail()) return corrupt("rank " + std::to_string(peer) + " gives no endpoint");
+    if (text.fail()) return corrupt("rank " + std::to_string(peer) + " wrote an invalid endpoint");
   }
-  tcp.shared_value = TRY(store.read("secret").in("rank 0 made no secret")) + options.secret;
+  tcp.shared_value =
+      TRY(store.read("secret").in("waiting for the secret of rank 0")) + options.secret;
   tcp.shared_value = tcp.shared_value.substr(0, collectives::TcpOptions::kSharedValueBytesMax);
   return ok();
 }

@@ -1,14 +1,13 @@
-// How the ranks of a process group find each other: over the store that torch hands to every
-// backend.
+// Connects the ranks of a process group over the store that torch passes to each backend.
 //
-// Each rank writes down the machine it is on and its addresses, then reads what the others wrote.
-// On one machine all take the loopback address; else each takes the address from which the others
-// are reached, by the routes, never by the names of hosts or interfaces, and names its other
-// addresses after it, for hosts on other networks. Then each listens, writes down where, and they
-// join. Rank 0 makes the group's secret; the user's own is part of it.
+// Each rank writes an identifier of its machine and its addresses, and reads those of the others.
+// If all ranks share a machine, they use the loopback address. Otherwise each rank takes the
+// address by which the others reach it, according to the routes, never according to names of hosts
+// or interfaces; it adds its other addresses for hosts on other networks. Then each rank listens,
+// writes its endpoint, and joins. Rank 0 makes the group's secret, to which the user may add.
 //
-// Threads: plain functions; they block. Errors: of the kinds that join_over_tcp names, and
-// unavailable, which names the rank that did not write.
+// Threads: plain functions; they block. Errors: those of join_over_tcp, and unavailable, which
+// names the rank that did not write.
 #pragma once
 
 #include <functional>
@@ -21,24 +20,24 @@
 
 namespace trainyard::sdk {
 
-// What torch's store can do, of one group's own part of it.
+// Reads and writes the keys of one group in torch's store.
 struct KeyValueStore {
   std::function<void(const std::string& key, const std::string& value)> write;
-  // Waits for it. Errors: unavailable.
+  // Waits until the key is written. Errors: unavailable.
   std::function<Result<std::string>(const std::string& key)> read;
 };
 
-// What a rank says of itself before anyone has an address.
+// A rank's description of its machine, before endpoints are chosen.
 struct Presence {
-  std::string machine;                 // equal exactly where the loopback address is the same one
-  std::vector<std::string> addresses;  // not loopback; the one that reaches the world first
+  std::string machine;                 // equal if and only if ranks share the loopback address
+  std::vector<std::string> addresses;  // without loopback; that of the default route first
 };
 std::string encode(const Presence& presence);
 Result<Presence> decode_presence(const std::string& text);
 Result<Presence> own_presence();
 
-// The addresses at which `rank` is reached by all others, the likeliest first. `source_towards`
-// asks the kernel from which of our addresses it would send to one; empty when there is no route.
+// Returns the addresses at which the others reach `rank`, the likeliest first. `source_towards`
+// returns the local address from which the kernel would send to an address; empty without a route.
 std::vector<std::string> choose_addresses(
     const std::vector<Presence>& all, size_t rank,
     const std::function<std::string(const std::string&)>& source_towards);
@@ -48,8 +47,8 @@ struct RendezvousOptions {
   int size = 1;
   Duration join_deadline = 30min;
   Duration silence_max = 30min;
-  std::string address;  // the user's word for it; empty: found out
-  std::string secret;   // the user's own part of the group's; needed where `encrypt` is asked for
+  std::string address;  // set by the user; empty: chosen by the routes
+  std::string secret;   // the user's part of the group's secret; needed for `encrypt`
   bool encrypt = false;
   int sockets_per_peer = 1;
   std::function<bool()> cancelled;

@@ -20,7 +20,7 @@ namespace {
 
 void expect_one_list(const Tensor& first, const Tensor& tensor) {
   TORCH_CHECK(tensor.scalar_type() == first.scalar_type(),
-              "trainyard: a list of tensors of one type");
+              "trainyard: all tensors of a list must have one type");
 }
 
 c10::optional<Type> type_of(at::ScalarType type) {
@@ -83,15 +83,15 @@ ReduceOptions reducing_of(const ReduceOp& op, const Tensor& tensor) {
       break;
     }
     default:
-      TORCH_CHECK(false, "trainyard: there is no such reduction");
+      TORCH_CHECK(false, "trainyard: unsupported reduction");
   }
   const bool additive =
       reducing.reduction == Reduction::sum || reducing.reduction == Reduction::average;
   TORCH_CHECK(additive || !at::isComplexType(tensor.scalar_type()),
               "trainyard: complex numbers can be summed and averaged only");
   TORCH_CHECK(reducing.reduction != Reduction::average || tensor.scalar_type() != at::kBool,
-              "trainyard: there is no average of booleans");
-  (void)numbers(tensor);  // says so now when there is no such type
+              "trainyard: unsupported reduction: average of booleans");
+  (void)numbers(tensor);  // throws here for an unsupported type
   return reducing;
 }
 
@@ -126,7 +126,7 @@ std::vector<size_t> bytes_of(const Tensors& tensors) {
 
 void expect_ours(const Tensor& tensor) {
   TORCH_CHECK(tensor.device().is_cpu() && tensor.layout() == at::kStrided,
-              "trainyard: this backend takes dense tensors in the memory of the CPU; this one is ",
+              "trainyard: this backend takes dense tensors in CPU memory; this one is ",
               tensor.layout(), " on ", tensor.device());
 }
 
@@ -137,7 +137,7 @@ void expect_one_type(const Tensor& input, const Tensor& output) {
 }
 
 Tensor& only(Tensors& tensors) {
-  TORCH_CHECK(tensors.size() == 1, "trainyard: one tensor a rank, not ", tensors.size());
+  TORCH_CHECK(tensors.size() == 1, "trainyard: pass one tensor per rank, not ", tensors.size());
   expect_ours(tensors[0]);
   return tensors[0];
 }
@@ -189,24 +189,24 @@ Result<void> combine_bits(const Named& named, const Tensor& tensor, ReduceOp::Re
 
 Result<void> sum_sparse(const Named& named, Tensor tensor) {
   const Tensor mine = tensor.coalesce();
-  // Places as rows, so that everyone's lie one after the other.
+  // Indices as rows, so that gathering them concatenates those of all ranks.
   const Tensor indices = mine.indices().t().contiguous(), values = mine.values().contiguous();
   std::ostringstream kind;
   kind << "a sparse " << kind_of(tensor) << tensor.sizes() << " by " << tensor.sparse_dim()
        << ", rows: ";
-  const auto said = TRY(named.group.all_gather(kind.str() + std::to_string(indices.size(0)))
-                            .in("sparse allreduce of " + named.name));
+  const auto descriptions = TRY(named.group.all_gather(kind.str() + std::to_string(indices.size(0)))
+                                    .in("sparse allreduce of " + named.name));
   int64_t rows = 0;
   std::vector<size_t> indices_bytes, values_bytes;
   std::vector<int64_t> values_shape = values.sizes().vec();
   values_shape[0] = 1;
   const size_t index_bytes = size_t(indices.size(1)) * sizeof(int64_t);
   const size_t value_bytes = size_t(c10::multiply_integers(values_shape)) * values.element_size();
-  for (size_t rank = 0; rank < said.size(); ++rank) {
-    if (said[rank].rfind(kind.str(), 0) != 0)
-      return conflict("rank " + std::to_string(rank) + " has " + said[rank] + "; we have " +
-                      said[size_t(named.group.rank())]);
-    const auto count = std::strtoll(said[rank].c_str() + kind.str().size(), nullptr, 10);
+  for (size_t rank = 0; rank < descriptions.size(); ++rank) {
+    if (descriptions[rank].rfind(kind.str(), 0) != 0)
+      return conflict("rank " + std::to_string(rank) + " has " + descriptions[rank] +
+                      "; this rank has " + descriptions[size_t(named.group.rank())]);
+    const auto count = std::strtoll(descriptions[rank].c_str() + kind.str().size(), nullptr, 10);
     rows += count;
     indices_bytes.push_back(size_t(count) * index_bytes);
     values_bytes.push_back(size_t(count) * value_bytes);

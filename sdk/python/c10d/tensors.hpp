@@ -1,8 +1,8 @@
-// Tensors of torch as the numbers and bytes of a group, and torch's reductions as ours.
+// Describes torch's tensors as buffer views, and torch's reductions as reductions of a Group.
 //
-// Threads: plain functions. Errors: what a group cannot take is a c10::Error, which Python sees as
-// a RuntimeError that says why; combine_bits and allreduce_now: what a Group says.
-// Lifetime: numbers and bytes point into the tensor, which the caller keeps.
+// Threads: plain functions. Errors: unsupported tensors throw c10::Error, which Python sees as a
+// RuntimeError with the reason; combine_bits, sum_sparse and allreduce_now return errors of a
+// Group. Lifetime: a buffer view points into the tensor, which the caller keeps.
 #pragma once
 
 #include <torch/types.h>
@@ -18,7 +18,7 @@ namespace trainyard::sdk {
 
 using Tensors = std::vector<at::Tensor>;
 
-// A group while it carries out an operation of torch's, whose name is that of all its calls.
+// A group that runs an operation of torch; all calls get the name of that operation.
 struct Named {
   collectives::Group& group;
   const std::string& name;
@@ -28,30 +28,33 @@ struct Named {
   }
 };
 
-// Its type in a word.
+// Returns the type of a tensor, for messages.
 std::string kind_of(const at::Tensor& tensor);
-// "3 Float[6], ": how many, of what the first is. Empty when there are none.
+// Returns "3 Float[6], ": the number of tensors, and the type and shape of the first. Empty without
+// tensors.
 std::string kind_of(const Tensors& tensors);
-// For adding: by type. A complex number is two of its parts, which sums and averages may take one
-// by one.
+// Returns the elements, to reduce them. A complex number counts as two real ones, which is valid
+// for sums and averages.
 collectives::BufferView numbers(const at::Tensor& tensor);
-// For moving: bytes, whatever they mean.
+// Returns the bytes, to move them.
 collectives::BufferView bytes(const at::Tensor& tensor);
 size_t bytes_of(const at::Tensor& tensor);
 std::vector<size_t> bytes_of(const Tensors& tensors);
 
 void expect_ours(const at::Tensor& tensor);
 at::Tensor& only(Tensors& tensors);
-// Bytes of one type that become another's would go unnoticed.
+// Checks the types, because operations that move bytes do not.
 void expect_one_type(const at::Tensor& input, const at::Tensor& output);
 
 template <class List>
 auto& only_list(List& lists) {
-  TORCH_CHECK(lists.size() == 1, "trainyard: one list of tensors a rank, not ", lists.size());
+  TORCH_CHECK(lists.size() == 1, "trainyard: pass one list of tensors per rank, not ",
+              lists.size());
   return lists[0];
 }
 
-// Where an operation may write: the tensor itself, or a place that is copied into it afterwards.
+// A contiguous buffer for the result of an operation: the tensor itself, or a copy that
+// copy_back() writes to the tensor.
 struct Destination {
   explicit Destination(const at::Tensor& tensor) : tensor(tensor), contiguous(tensor.contiguous()) {
     expect_ours(tensor);
@@ -63,19 +66,19 @@ struct Destination {
   at::Tensor contiguous;
 };
 
-// Several tensors end to end; room for them; and back again.
+// Concatenate tensors; allocate such a buffer; and copy its parts to the tensors.
 at::Tensor joined(const Tensors& tensors);
 at::Tensor room_for(const Tensors& tensors);
 void part(const at::Tensor& flat, const Tensors& tensors);
 
 bool is_bitwise(const c10d::ReduceOp& op);
-// How the tensor's numbers are combined; of bits, nothing but that they can be.
+// Returns the options of a reduction. Checks only the type for bitwise operations.
 collectives::ReduceOptions reducing_or_bits(const c10d::ReduceOp& op, const at::Tensor& tensor);
-// Bits are combined here: everyone gets everyone's, so all compute the same.
+// Runs a bitwise reduction: gathers the values of all ranks, and each rank combines them.
 Result<void> combine_bits(const Named& named, const at::Tensor& tensor,
                           c10d::ReduceOp::RedOpType op);
-// Of a sparse tensor, in place: everyone's rows, and those at one place added up, in the order of
-// the ranks.
+// Sums a sparse tensor in place: gathers the rows of all ranks, and adds rows of equal indices in
+// rank order.
 Result<void> sum_sparse(const Named& named, at::Tensor tensor);
 Result<void> allreduce_now(const Named& named, const at::Tensor& tensor, const c10d::ReduceOp& op,
                            const collectives::ReduceOptions& reducing);

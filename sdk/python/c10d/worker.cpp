@@ -34,7 +34,7 @@ std::shared_ptr<Worker::Task> Worker::add(std::function<void()> work, std::funct
   return task;
 }
 
-// Requires: mutex_ is held; nobody is busy; there is work.
+// Requires: mutex_ is held; no operation runs; one is due.
 void Worker::call_thread() {
   if (idle_ > 0) {
     changed_.notify_one();
@@ -54,7 +54,7 @@ void Worker::wait(const std::shared_ptr<Task>& task) {
   }
 }
 
-// Requires: lock holds mutex_; nobody is busy; there is work.
+// Requires: lock holds mutex_; no operation runs; one is due.
 void Worker::carry_out_first(std::unique_lock<std::mutex>& lock) {
   const auto task = std::move(backlog_.front());
   backlog_.pop_front();
@@ -62,7 +62,7 @@ void Worker::carry_out_first(std::unique_lock<std::mutex>& lock) {
   busy_ = true;
   lock.unlock();
   task->work();
-  task->work = nullptr;  // with the tensors that it kept
+  task->work = nullptr;  // frees the tensors that it holds
   lock.lock();
   busy_ = false;
   ++notifying_;
@@ -70,7 +70,7 @@ void Worker::carry_out_first(std::unique_lock<std::mutex>& lock) {
   if (!backlog_.empty()) call_thread();
   if (ending_) changed_.notify_all();
   lock.unlock();
-  finished_.notify_all();  // also those who may carry out the next now
+  finished_.notify_all();  // also callers that may run the next operation
   task->after();
   task->after = nullptr;
   lock.lock();
@@ -83,10 +83,9 @@ void Worker::settle() {
                      [&] { return !busy_ && backlog_.empty() && notifying_ == 0; });
 }
 
-// Returns when there is work to begin, or none and none will come. Requires: lock holds mutex_.
+// Returns when an operation is due, or the worker ends. Requires: lock holds mutex_.
 void Worker::wait_for_work(std::unique_lock<std::mutex>& lock) {
-  // After a large operation nobody looks out for small ones: each look takes the core from the
-  // computation.
+  // After a large operation no thread polls for small ones: each poll interrupts the computation.
   int quiet_polls = added_soon_ == slept_at_ ? kQuietPollsMax : 0;
   uint64_t seen = added_soon_;
   for (;;) {

@@ -10,7 +10,7 @@
 namespace trainyard::sdk {
 namespace {
 
-// All workers of this process, for its end.
+// All workers of this process, for settle_all().
 std::mutex workers_mutex;
 std::vector<std::weak_ptr<Worker>> workers;  // guarded by workers_mutex
 

@@ -1,10 +1,10 @@
-// An operation that torch was promised, whose end completes a future. DDP waits for the future
-// while the backward pass goes on. A StartedWork is work of a worker: whoever calls wait() carries
-// it out itself, if nobody has begun it.
+// A PromisedWork is an operation whose end completes a future of torch. DDP waits for the future
+// while the backward pass continues. A StartedWork is a task of a worker: a caller of wait() runs
+// it, unless it already runs.
 //
-// Threads: wait() and the questions from anywhere; the future completes on the thread that carried
-// the work out.
-// Errors:  what it failed with, or `doing` threw, at wait() and from the future.
+// Threads: wait() and the queries from anywhere; the future completes on the thread that ran the
+// operation.
+// Errors:  those of the operation, or what `doing` threw; from wait() and from the future.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -21,18 +21,18 @@
 
 namespace trainyard::sdk {
 
-// A worker that settle() knows.
+// Returns a worker that settle_all() includes.
 std::shared_ptr<Worker> new_worker();
-// Waits until what this process has started was told, for its end (Worker::settle). Requires:
-// Python's lock is not held.
+// Calls Worker::settle for all workers of this process, before it exits. Requires: Python's lock is
+// not held.
 void settle_all();
 
 class PromisedWork : public c10d::Work {
  public:
   PromisedWork(int rank, c10d::OpType type, const char* title, Tensors result);
 
-  // Its end; a failure unless null. Requires: called once, and not while others wait for the
-  // calling thread.
+  // Completes the future, with a failure unless null. Requires: called once, and not while other
+  // threads wait for the calling thread.
   void complete(const std::exception_ptr& failure);
 
   bool isCompleted() override { return future_->completed(); }
@@ -50,12 +50,12 @@ class PromisedWork : public c10d::Work {
   const c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-// A receive, which knows the rank that sent.
+// A receive that returns the rank of the sender.
 class ReceivedWork : public PromisedWork {
  public:
   using PromisedWork::PromisedWork;
   void came_from(int rank) { source_ = rank; }
-  int sourceRank() const override { return source_; }  // -1 until a message was taken
+  int sourceRank() const override { return source_; }  // -1 until a message has arrived
 
  private:
   std::atomic<int> source_ = -1;
@@ -66,17 +66,17 @@ class StartedWork : public PromisedWork {
   StartedWork(int rank, c10d::OpType type, const char* title, std::shared_ptr<Worker> worker,
               Tensors result);
 
-  // Hands `doing` to the worker, which begins it as `start` says. Requires: called once.
+  // Adds `doing` to the worker, with `start`. Requires: called once.
   void begin(const c10::intrusive_ptr<StartedWork>& self, std::function<void()> doing,
              Worker::Start start);
 
   bool wait(std::chrono::milliseconds timeout) override;
 
  private:
-  // shared with the group, which ends it: whoever is last frees it
+  // shared with the group, which ends it; the last one frees it
   const std::shared_ptr<Worker> worker_;
   std::shared_ptr<Worker::Task> task_;
-  std::exception_ptr failure_;  // written by the work, read after it
+  std::exception_ptr failure_;  // written by the operation, read after its end
 };
 
 }  // namespace trainyard::sdk
