@@ -57,12 +57,9 @@ void play_sums_up_to(Group& group, size_t elements_max) {
 
 void play_sums(Group& group) { play_sums_up_to(group, 400'001); }
 
-// Runs every other operation.
-void play_everything(Group& group) {
+void play_reductions(Group& group) {
   const int ranks = group.size();
   const int rank = group.rank();
-  const auto count = size_t(ranks);
-
   std::vector<double> precise{1.0 + 0x1.0p-40, double(rank)};
   expect_ok(group.allreduce(precise));
   EXPECT_EQ(precise, (std::vector<double>{double(ranks) * (1.0 + 0x1.0p-40),
@@ -77,7 +74,11 @@ void play_everything(Group& group) {
   expect_ok(group.run(calls::allreduce(numbers(std::span(scaled)),
                                        {.reduction = Reduction::average, .prescale = 0.5})));
   EXPECT_EQ(scaled[0], float(ranks + 1));
+}
 
+void play_texts(Group& group) {
+  const int ranks = group.size();
+  const int rank = group.rank();
   std::string text = rank == ranks - 1 ? "from the last rank" : "..................";
   expect_ok(group.broadcast(std::as_writable_bytes(std::span(text)), ranks - 1));
   EXPECT_EQ(text, "from the last rank");
@@ -86,7 +87,13 @@ void play_everything(Group& group) {
   ASSERT_TRUE(texts) << texts.error().message;
   for (int peer = 0; peer < ranks; ++peer)
     EXPECT_EQ((*texts)[size_t(peer)], std::string(size_t(peer), 'x'));
+}
 
+// Runs the operations that divide a buffer into a block for each rank.
+void play_blocks(Group& group) {
+  const int ranks = group.size();
+  const int rank = group.rank();
+  const auto count = size_t(ranks);
   // Element i of rank r is 1000 r + i.
   std::vector<int32_t> whole(count * 3 + 1);
   for (size_t i = 0; i < whole.size(); ++i) whole[i] = int32_t(1000 * size_t(rank) + i);
@@ -119,7 +126,12 @@ void play_everything(Group& group) {
   expect_ok(group.run(calls::scatter(numbers(std::span<const int32_t>(collected)),
                                      numbers(std::span(scattered)), root, counts)));
   EXPECT_EQ(scattered, own);
+}
 
+void play_exchanges(Group& group) {
+  const int ranks = group.size();
+  const int rank = group.rank();
+  const auto count = size_t(ranks);
   std::vector<int32_t> mine, theirs(count);
   for (int peer = 0; peer < ranks; ++peer) mine.push_back(rank * 100 + peer);
   expect_ok(group.run(
@@ -133,6 +145,14 @@ void play_everything(Group& group) {
     if (rank == 1) expect_ok(group.receive(0, numbers(std::span(message)), "activations"));
     EXPECT_EQ(message, std::vector<float>(300'000, 0.0f));
   }
+}
+
+// Runs every other operation.
+void play_everything(Group& group) {
+  play_reductions(group);
+  play_texts(group);
+  play_blocks(group);
+  play_exchanges(group);
   expect_ok(group.barrier());
 }
 

@@ -107,9 +107,15 @@ TEST(DeviceGroup, every_operation_does_what_the_groups_own_does) {
       }
       return calls::all_to_all(in, out, sent, received);
     });
-    auto everyones = values(4, rank);
-    expect_ok(device.run(calls::broadcast(numbers(std::span(everyones)), 2)));
-    EXPECT_EQ(everyones, values(4, 2));
+  });
+}
+
+TEST(DeviceGroup, operations_in_place_take_other_types) {
+  on_devices(3, [](DeviceGroup& device, Group& group) {
+    const int rank = group.rank();
+    std::vector<float> values(4, float(rank));
+    expect_ok(device.run(calls::broadcast(numbers(std::span(values)), 2)));
+    EXPECT_EQ(values, std::vector<float>(4, 2.0f));
     std::vector<int64_t> large{int64_t{1} << 40, rank};
     expect_ok(device.run(calls::allreduce(numbers(std::span(large)))));
     EXPECT_EQ(large, (std::vector<int64_t>{int64_t{3} << 40, 3}));

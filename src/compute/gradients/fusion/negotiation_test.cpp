@@ -379,81 +379,108 @@ std::vector<Wish> wishes_of_a_step(World& world, int step) {
   return wishes;
 }
 
+using Orders = std::vector<std::vector<size_t>>;  // by rank: positions in the wishes
+
+// Returns a random order of each rank's wishes.
+Orders random_orders(World& world, const std::vector<Wish>& wishes) {
+  Orders orders;
+  for (int rank = 0; rank < world.ranks.size(); ++rank) {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < wishes.size(); ++i) {
+      const auto& members = world.ranks[0].sets().at(wishes[i].signature.set);
+      if (std::find(members.begin(), members.end(), rank) != members.end()) order.push_back(i);
+    }
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[world.random.below(i)]);
+    orders.push_back(std::move(order));
+  }
+  return orders;
+}
+
+// Checks the plans of one step.
+class StepChecks {
+ public:
+  StepChecks(World& world, const std::vector<Wish>& wishes) : wishes_(wishes) {
+    for (const Wish& wish : wishes) {
+      waits_for_[key_of(wish.signature)] = int(world.ranks[0].sets().at(wish.signature.set).size());
+      group_is_odd_ = group_is_odd_ || (wish.odd_rank >= 0 && !wish.signature.group.empty());
+    }
+  }
+  void submitted(const Signature& signature) { --waits_for_[key_of(signature)]; }
+  bool all_done() const { return done_.size() == wishes_.size(); }
+
+  void check(const Plan& plan) {
+    std::vector<Agreement> outcomes = plan.faults;
+    for (const Batch& batch : plan.batches) {
+      uint64_t bytes = 0;
+      for (const Agreement& part : batch.parts) {
+        bytes += bytes_of(part);
+        outcomes.push_back(part);
+      }
+      EXPECT_TRUE(bytes <= 200 || batch.parts.size() == 1);
+    }
+    int in_group_now = 0;
+    for (const Agreement& outcome : outcomes) {
+      const std::string key = key_of(outcome.signature);
+      EXPECT_TRUE(done_.insert(key).second) << key << " a second time";
+      EXPECT_EQ(waits_for_[key], 0) << key << " before all had it";
+      const auto wish = std::find_if(wishes_.begin(), wishes_.end(), [&](const Wish& each) {
+        return key_of(each.signature) == key;
+      });
+      ASSERT_NE(wish, wishes_.end());
+      const bool grouped = !wish->signature.group.empty();
+      EXPECT_EQ(!outcome.fault.empty(), grouped ? group_is_odd_ : wish->odd_rank >= 0)
+          << key << outcome.fault;
+      in_group_now += grouped ? 1 : 0;
+    }
+    EXPECT_TRUE(in_group_now == 0 || in_group_now == 3) << "a group is one";
+  }
+
+ private:
+  const std::vector<Wish>& wishes_;
+  bool group_is_odd_ = false;
+  std::map<std::string, int> waits_for_;  // by key: members that did not submit it
+  std::set<std::string> done_;
+};
+
+void play_step(World& world, int step) {
+  Ranks& ranks = world.ranks;
+  const auto wishes = wishes_of_a_step(world, step);
+  Orders orders = random_orders(world, wishes);
+  StepChecks checks(world, wishes);
+  constexpr int cycles_max = 400;
+  int cycle = 0;
+  for (; !checks.all_done() && cycle < cycles_max; ++cycle) {
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      auto& order = orders[size_t(rank)];
+      for (auto more = world.random.below(6); more > 0 && !order.empty(); --more) {
+        const Wish& wish = wishes[order.back()];
+        Signature signature = wish.signature;
+        if (wish.odd_rank == rank) signature.type = collectives::Type::f64;
+        const auto result = ranks[rank].submit(signature, 0ms);
+        ASSERT_TRUE(result) << result.error().message;
+        checks.submitted(signature);
+        order.pop_back();
+      }
+    }
+    checks.check(ranks.cycle());
+  }
+  ASSERT_LT(cycle, cycles_max) << "some tensors were never carried out";
+  for (int rank = 0; rank < ranks.size(); ++rank) EXPECT_TRUE(ranks[rank].idle());
+}
+
 void play_random_orders(int ranks_count, uint64_t seed) {
   SCOPED_TRACE("ranks " + std::to_string(ranks_count) + ", seed " + std::to_string(seed));
   World world(ranks_count, seed);
-  Ranks& ranks = world.ranks;
   if (ranks_count > 1) {
     Signature set = tensor("set", {});
     set.operation = Operation::add_set;
     set.splits = {0, uint64_t(ranks_count - 1)};
-    submit_all(ranks, set);
-    EXPECT_EQ(names(ranks.cycle()), Names{"set"});
+    submit_all(world.ranks, set);
+    EXPECT_EQ(names(world.ranks.cycle()), Names{"set"});
   }
   for (int step = 0; step < 8; ++step) {
-    const auto wishes = wishes_of_a_step(world, step);
-    const bool group_is_odd = std::any_of(wishes.begin(), wishes.end(), [](const Wish& wish) {
-      return wish.odd_rank >= 0 && !wish.signature.group.empty();
-    });
-    std::vector<std::vector<size_t>> orders;
-    std::vector<size_t> submitted(size_t(ranks_count), 0);
-    for (int rank = 0; rank < ranks_count; ++rank) {
-      std::vector<size_t> order;
-      for (size_t i = 0; i < wishes.size(); ++i) {
-        const auto& members = ranks[0].sets().at(wishes[i].signature.set);
-        if (std::find(members.begin(), members.end(), rank) != members.end()) order.push_back(i);
-      }
-      for (size_t i = order.size(); i > 1; --i)
-        std::swap(order[i - 1], order[world.random.below(i)]);
-      orders.push_back(std::move(order));
-    }
-    std::map<std::string, int> waits_for;  // by key: members that did not submit it
-    for (const Wish& wish : wishes)
-      waits_for[key_of(wish.signature)] = int(ranks[0].sets().at(wish.signature.set).size());
-    std::set<std::string> done;
-    constexpr int cycles_max = 400;
-    int cycle = 0;
-    for (; done.size() < wishes.size() && cycle < cycles_max; ++cycle) {
-      for (int rank = 0; rank < ranks_count; ++rank) {
-        auto& order = orders[size_t(rank)];
-        for (auto more = world.random.below(6); more > 0 && !order.empty(); --more) {
-          const Wish& wish = wishes[order.back()];
-          Signature signature = wish.signature;
-          if (wish.odd_rank == rank) signature.type = collectives::Type::f64;
-          const auto result = ranks[rank].submit(signature, 0ms);
-          ASSERT_TRUE(result) << result.error().message;
-          --waits_for[key_of(signature)];
-          order.pop_back();
-        }
-      }
-      const Plan plan = ranks.cycle();
-      std::vector<Agreement> outcomes = plan.faults;
-      for (const Batch& batch : plan.batches) {
-        uint64_t bytes = 0;
-        for (const Agreement& part : batch.parts) {
-          bytes += bytes_of(part);
-          outcomes.push_back(part);
-        }
-        EXPECT_TRUE(bytes <= 200 || batch.parts.size() == 1);
-      }
-      int in_group_now = 0;
-      for (const Agreement& outcome : outcomes) {
-        const std::string key = key_of(outcome.signature);
-        EXPECT_TRUE(done.insert(key).second) << key << " a second time";
-        EXPECT_EQ(waits_for[key], 0) << key << " before all had it";
-        const auto wish = std::find_if(wishes.begin(), wishes.end(), [&](const Wish& each) {
-          return key_of(each.signature) == key;
-        });
-        ASSERT_NE(wish, wishes.end());
-        const bool grouped = !wish->signature.group.empty();
-        EXPECT_EQ(!outcome.fault.empty(), grouped ? group_is_odd : wish->odd_rank >= 0)
-            << key << outcome.fault;
-        in_group_now += grouped ? 1 : 0;
-      }
-      EXPECT_TRUE(in_group_now == 0 || in_group_now == 3) << "a group is one";
-    }
-    ASSERT_LT(cycle, cycles_max) << "some tensors were never carried out";
-    for (int rank = 0; rank < ranks_count; ++rank) EXPECT_TRUE(ranks[rank].idle());
+    play_step(world, step);
+    if (::testing::Test::HasFailure()) return;
   }
 }
 

@@ -108,65 +108,67 @@ TEST(Negotiator, large_tensors_are_fused_in_memory_that_all_see) {
   }
 }
 
+void play_every_operation(Negotiator& negotiator) {
+  const int ranks = negotiator.size();
+  const int rank = negotiator.rank();
+  const auto members = size_t(ranks);
+  // Rank r contributes r + 1 rows of two; the output is allocated when the sizes are known.
+  std::vector<int32_t> rows(2 * size_t(rank + 1), rank);
+  std::vector<int32_t> gathered;
+  Request gather{.name = "gather", .operation = Operation::all_gather};
+  gather.input = collectives::numbers(std::span(rows));
+  gather.shape = {size_t(rank + 1), 2};
+  gather.allocate = [&](size_t elements, const Outcome&) {
+    gathered.resize(elements);
+    return gathered.data();
+  };
+
+  std::vector<double> parameters(5, rank == ranks - 1 ? 3.5 : 0);
+  Request broadcast{.name = "broadcast", .operation = Operation::broadcast};
+  broadcast.output = collectives::numbers(std::span(parameters));
+  broadcast.root = ranks - 1;
+
+  // As many rows as ranks and one more: rank 0 gets two.
+  std::vector<float> whole(3 * (members + 1), 2);
+  std::vector<float> own(rank == 0 ? 6 : 3);
+  Request scatter{.name = "scatter", .operation = Operation::reduce_scatter};
+  scatter.input = collectives::numbers(std::span(whole));
+  scatter.output = collectives::numbers(std::span(own));
+  scatter.shape = {members + 1, 3};
+  scatter.postscale = 0.5;
+
+  // Rank r sends p rows with the value r to rank p.
+  std::vector<int64_t> mine(members * (members - 1) / 2, rank);
+  std::vector<int64_t> theirs;
+  Request exchange{.name = "exchange", .operation = Operation::all_to_all};
+  exchange.input = collectives::numbers(std::span(mine));
+  exchange.allocate = [&](size_t elements, const Outcome&) {
+    theirs.resize(elements);
+    return theirs.data();
+  };
+  for (size_t peer = 0; peer < members; ++peer) exchange.splits.push_back(peer);
+
+  std::vector<Handle> handles{
+      negotiator.submit(gather), negotiator.submit(broadcast), negotiator.submit(scatter),
+      negotiator.submit(exchange),
+      negotiator.submit({.name = "barrier", .operation = Operation::barrier})};
+  for (Handle& handle : handles) expect_done(handle);
+
+  std::vector<int32_t> all;
+  for (int peer = 0; peer < ranks; ++peer) all.insert(all.end(), 2 * size_t(peer + 1), peer);
+  EXPECT_EQ(gathered, all);
+  EXPECT_EQ(handles[0].wait()->rows.back(), uint64_t(ranks));
+  EXPECT_EQ(parameters, std::vector<double>(5, 3.5));
+  EXPECT_EQ(own, std::vector<float>(own.size(), float(ranks)));
+  std::vector<int64_t> expected;
+  for (int peer = 0; peer < ranks; ++peer) expected.insert(expected.end(), size_t(rank), peer);
+  EXPECT_EQ(theirs, expected);
+}
+
 TEST(Negotiator, every_operation) {
   for (const int ranks : {1, 2, 3, 5}) {
-    negotiating(ranks, [&](Negotiator& negotiator) {
-      const int rank = negotiator.rank();
-      const auto members = size_t(ranks);
-      for (int step = 0; step < 3; ++step) {
-        // Rank r contributes r + 1 rows of two; the output is allocated when the sizes are known.
-        std::vector<int32_t> rows(2 * size_t(rank + 1), rank);
-        std::vector<int32_t> gathered;
-        Request gather{.name = "gather", .operation = Operation::all_gather};
-        gather.input = collectives::numbers(std::span(rows));
-        gather.shape = {size_t(rank + 1), 2};
-        gather.allocate = [&](size_t elements, const Outcome&) {
-          gathered.resize(elements);
-          return gathered.data();
-        };
-
-        std::vector<double> parameters(5, rank == ranks - 1 ? 3.5 : 0);
-        Request broadcast{.name = "broadcast", .operation = Operation::broadcast};
-        broadcast.output = collectives::numbers(std::span(parameters));
-        broadcast.root = ranks - 1;
-
-        // As many rows as ranks and one more: rank 0 gets two.
-        std::vector<float> whole(3 * (members + 1), 2);
-        std::vector<float> own(rank == 0 ? 6 : 3);
-        Request scatter{.name = "scatter", .operation = Operation::reduce_scatter};
-        scatter.input = collectives::numbers(std::span(whole));
-        scatter.output = collectives::numbers(std::span(own));
-        scatter.shape = {members + 1, 3};
-        scatter.postscale = 0.5;
-
-        // Rank r sends p rows with the value r to rank p.
-        std::vector<int64_t> mine(members * (members - 1) / 2, rank);
-        std::vector<int64_t> theirs;
-        Request exchange{.name = "exchange", .operation = Operation::all_to_all};
-        exchange.input = collectives::numbers(std::span(mine));
-        exchange.allocate = [&](size_t elements, const Outcome&) {
-          theirs.resize(elements);
-          return theirs.data();
-        };
-        for (size_t peer = 0; peer < members; ++peer) exchange.splits.push_back(peer);
-
-        std::vector<Handle> handles{
-            negotiator.submit(gather), negotiator.submit(broadcast), negotiator.submit(scatter),
-            negotiator.submit(exchange),
-            negotiator.submit({.name = "barrier", .operation = Operation::barrier})};
-        for (Handle& handle : handles) expect_done(handle);
-
-        std::vector<int32_t> all;
-        for (int peer = 0; peer < ranks; ++peer) all.insert(all.end(), 2 * size_t(peer + 1), peer);
-        EXPECT_EQ(gathered, all);
-        EXPECT_EQ(handles[0].wait()->rows.back(), uint64_t(ranks));
-        EXPECT_EQ(parameters, std::vector<double>(5, 3.5));
-        EXPECT_EQ(own, std::vector<float>(own.size(), float(ranks)));
-        std::vector<int64_t> expected;
-        for (int peer = 0; peer < ranks; ++peer)
-          expected.insert(expected.end(), size_t(rank), peer);
-        EXPECT_EQ(theirs, expected);
-      }
+    negotiating(ranks, [](Negotiator& negotiator) {
+      for (int step = 0; step < 3; ++step) play_every_operation(negotiator);
     });
   }
 }
