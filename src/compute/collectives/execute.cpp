@@ -76,6 +76,8 @@ Type type_of_call(const Call& call) {
 
 Executor::Executor(std::unique_ptr<Transport> transport, Table table)
     : transport_(std::move(transport)),
+      rank_(transport_->rank()),
+      ranks_(transport_->size()),
       table_(std::move(table)),
       hosts_(transport_->hosts()),
       sent_to_(size_t(transport_->size())),
@@ -85,9 +87,9 @@ void Executor::lay_out(const std::vector<size_t>& counts, size_t elements,
                        std::vector<Range>& blocks) const {
   blocks.clear();
   size_t begin = 0;
-  for (int rank = 0; rank < transport_->size(); ++rank) {
-    const size_t size = counts.empty() ? plan::piece(elements, rank, transport_->size()).size()
-                                       : counts[size_t(rank)];
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const size_t size =
+        counts.empty() ? plan::piece(elements, rank, ranks_).size() : counts[size_t(rank)];
     blocks.push_back({begin, begin + size});
     begin += size;
   }
@@ -176,7 +178,7 @@ Result<void> check(const Call& call, size_t rank, size_t ranks) {
 }
 
 Tag Executor::next_tag(const Call& call, const Choice& choice) {
-  uint64_t label = mixed(uint64_t(call.operation) + 1, elements_of(call, transport_->size()));
+  uint64_t label = mixed(uint64_t(call.operation) + 1, elements_of(call, ranks_));
   label =
       mixed(label, uint64_t(type_of_call(call)) << 32 | uint64_t(call.reducing.reduction) << 16 |
                        uint64_t(choice.algorithm) << 8 | uint64_t(call.root & 0xff));
@@ -193,7 +195,7 @@ Result<void> Executor::run(const plan::Plan& plan, std::span<const int> team, Ta
 }
 
 std::string Executor::plan_of(const Call& call) const {
-  const size_t bytes = elements_of(call, transport_->size()) * bytes_of(type_of_call(call));
+  const size_t bytes = elements_of(call, ranks_) * bytes_of(type_of_call(call));
   return std::string(to_string(table_.choose(call.operation, bytes).algorithm));
 }
 
@@ -210,39 +212,38 @@ std::byte* Executor::work_copy(const Call& call) {
   return work_.get();
 }
 
-Executor::Prepared Executor::prepare(const Call& call, const Choice& choice,
+Executor::Prepared Executor::prepare(const Call& call, const Choice& choice, Tag tag,
                                      size_t elements) const {
-  const int ranks = transport_->size();
   const Type type = type_of_call(call);
   const bool averages = call.reducing.reduction == Reduction::average;
   Prepared work{call,
                 choice,
-                {},
+                tag,
+                bytes_of(type),
                 {},
                 Buffers{bytes_at(call.input), 0, bytes_at(call.output), 0, type,
-                        call.reducing.reduction, averages ? ranks : 0},
+                        call.reducing.reduction, averages ? ranks_ : 0},
                 choice.algorithm != Algorithm::hierarchical &&
                     plan::reads_input(call.operation, choice.algorithm),
                 plan::reduces(call.operation) && call.reducing.prescale != 1};
   work.plan.operation = call.operation;
   work.plan.algorithm = choice.algorithm;
-  work.plan.rank = transport_->rank();
-  work.plan.ranks = ranks;
+  work.plan.rank = rank_;
+  work.plan.ranks = ranks_;
   work.plan.elements = elements;
   work.plan.root = call.root;
-  work.plan.chunk_elements = chunk_bytes_of(call, choice) / bytes_of(type);
+  work.plan.chunk_elements = chunk_bytes_of(call, choice) / work.element_bytes;
   return work;
 }
 
 Result<void> Executor::execute(const Call& call) {
-  TRY(check(call, size_t(transport_->rank()), size_t(transport_->size())));
-  const size_t elements = elements_of(call, transport_->size());
+  TRY(check(call, size_t(rank_), size_t(ranks_)));
+  const size_t elements = elements_of(call, ranks_);
   const Choice& choice = table_.choose(call.operation, elements * bytes_of(type_of_call(call)));
   const Tag tag = next_tag(call, choice);
-  if (transport_->size() == 1) return alone(call);
+  if (ranks_ == 1) return alone(call);
 
-  Prepared work = prepare(call, choice, elements);
-  work.tag = tag;
+  Prepared work = prepare(call, choice, tag, elements);
   switch (call.operation) {
     case Operation::allreduce:
       return allreduce(work);
@@ -273,7 +274,7 @@ Result<void> Executor::allreduce(Prepared& work) {
   const ConstBufferView& input = work.call.input;
   if (work.scales || !work.reads_input) {
     std::byte* const output = work.buffers.output;
-    copy_numbers(output, input.data, input.count * bytes_of(input.type));
+    copy_numbers(output, input.data, input.count * work.element_bytes);
     if (work.scales) scale(input.type, output, input.count, work.call.reducing.prescale);
     work.buffers.input = output;
   }
@@ -284,7 +285,7 @@ Result<void> Executor::reduce_scatter(Prepared& work) {
   const Call& call = work.call;
   lay_out(call.counts, work.plan.elements, blocks_);
   work.plan.blocks = blocks_;
-  const Range own = blocks_[size_t(work.plan.rank)];
+  const Range own = blocks_[size_t(rank_)];
   if (work.reads_input) {
     if (work.scales) work.buffers.input = work_copy(call);
     work.buffers.output_begin = own.begin;
@@ -292,9 +293,8 @@ Result<void> Executor::reduce_scatter(Prepared& work) {
   }
   work.buffers.output = work_copy(call);
   TRY(run(work));
-  const size_t element_bytes = bytes_of(call.output.type);
-  copy_numbers(bytes_at(call.output), work.buffers.output + own.begin * element_bytes,
-               own.size() * element_bytes);
+  copy_numbers(bytes_at(call.output), work.buffers.output + own.begin * work.element_bytes,
+               own.size() * work.element_bytes);
   return ok();
 }
 
@@ -302,8 +302,8 @@ Result<void> Executor::all_gather(Prepared& work) {
   const Call& call = work.call;
   lay_out(call.counts, work.plan.elements, blocks_);
   work.plan.blocks = blocks_;
-  copy_numbers(bytes_at(call.output, blocks_[size_t(work.plan.rank)].begin), call.input.data,
-               call.input.count * bytes_of(call.input.type));
+  copy_numbers(bytes_at(call.output, blocks_[size_t(rank_)].begin), call.input.data,
+               call.input.count * work.element_bytes);
   return run(work);
 }
 
@@ -315,9 +315,8 @@ Result<void> Executor::reduce(Prepared& work) {
   }
   work.buffers.output = work_copy(call);
   TRY(run(work));
-  if (work.plan.rank == call.root)
-    copy_numbers(bytes_at(call.output), work.buffers.output,
-                 call.input.count * bytes_of(call.input.type));
+  if (rank_ == call.root)
+    copy_numbers(bytes_at(call.output), work.buffers.output, call.input.count * work.element_bytes);
   return ok();
 }
 
@@ -325,10 +324,10 @@ Result<void> Executor::gather(Prepared& work) {
   const Call& call = work.call;
   lay_out(call.counts, work.plan.elements, blocks_);
   work.plan.blocks = blocks_;
-  work.buffers.input_begin = blocks_[size_t(work.plan.rank)].begin;
-  if (work.plan.rank == call.root)
+  work.buffers.input_begin = blocks_[size_t(rank_)].begin;
+  if (rank_ == call.root)
     copy_numbers(bytes_at(call.output, work.buffers.input_begin), call.input.data,
-                 call.input.count * bytes_of(call.input.type));
+                 call.input.count * work.element_bytes);
   return run(work);
 }
 
@@ -336,11 +335,11 @@ Result<void> Executor::scatter(Prepared& work) {
   const Call& call = work.call;
   lay_out(call.counts, work.plan.elements, blocks_);
   work.plan.blocks = blocks_;
-  const Range own = blocks_[size_t(work.plan.rank)];
+  const Range own = blocks_[size_t(rank_)];
   work.buffers.output_begin = own.begin;
-  if (work.plan.rank == call.root)
+  if (rank_ == call.root)
     copy_numbers(bytes_at(call.output), bytes_at(call.input, own.begin),
-                 own.size() * bytes_of(call.input.type));
+                 own.size() * work.element_bytes);
   return run(work);
 }
 
@@ -351,17 +350,17 @@ Result<void> Executor::all_to_all(Prepared& work) {
   work.plan.elements = call.input.count;
   work.plan.blocks = blocks_;
   work.plan.received_blocks = received_blocks_;
-  const auto rank = size_t(work.plan.rank);
+  const auto rank = size_t(rank_);
   copy_numbers(bytes_at(call.output, received_blocks_[rank].begin),
                bytes_at(call.input, blocks_[rank].begin),
-               blocks_[rank].size() * bytes_of(call.input.type));
+               blocks_[rank].size() * work.element_bytes);
   return run(work);
 }
 
 Result<void> Executor::allreduce_by_hosts(const Prepared& work) {
-  const size_t element_bytes = bytes_of(work.buffers.type);
+  const size_t element_bytes = work.element_bytes;
   const auto stages = plan::hierarchical(
-      transport_->rank(), hosts_, work.call.output.count, work.choice.chunk_bytes / element_bytes,
+      rank_, hosts_, work.call.output.count, work.choice.chunk_bytes / element_bytes,
       work.choice.between, work.choice.between_chunk_bytes / element_bytes);
   for (const plan::Stage& stage : stages) {
     Buffers part = work.buffers;
@@ -384,7 +383,7 @@ Result<void> Executor::alone(const Call& call) {
 
 Result<void> Executor::send(int peer, ConstBufferView values) {
   const size_t bytes = values.count * bytes_of(values.type);
-  if (peer < 0 || peer >= transport_->size() || peer == transport_->rank())
+  if (peer < 0 || peer >= ranks_ || peer == rank_)
     return invalid("invalid peer: rank " + std::to_string(peer));
   if (bytes == 0) return ok();
   const Tag tag{kBetweenTwo | sent_to_[size_t(peer)]++, mixed(bytes, 1)};
@@ -398,7 +397,7 @@ Result<void> Executor::send(int peer, ConstBufferView values) {
 
 Result<void> Executor::receive(int peer, BufferView values) {
   const size_t bytes = values.count * bytes_of(values.type);
-  if (peer < 0 || peer >= transport_->size() || peer == transport_->rank())
+  if (peer < 0 || peer >= ranks_ || peer == rank_)
     return invalid("invalid peer: rank " + std::to_string(peer));
   if (bytes == 0) return ok();
   const Tag tag{kBetweenTwo | received_from_[size_t(peer)]++, mixed(bytes, 1)};

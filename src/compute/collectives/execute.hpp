@@ -46,13 +46,14 @@ class Executor {
     const Call& call;
     const Choice& choice;
     Tag tag;
+    size_t element_bytes;
     plan::Plan plan;
     Buffers buffers;
     bool reads_input;  // the plan reads the input itself: no copy is needed
     bool scales;       // the input is multiplied by reducing.prescale first
   };
   Result<void> run(const Prepared& work) { return run(work.plan, {}, work.tag, work.buffers); }
-  Prepared prepare(const Call& call, const Choice& choice, size_t elements) const;
+  Prepared prepare(const Call& call, const Choice& choice, Tag tag, size_t elements) const;
   Result<void> allreduce(Prepared& work);
   Result<void> allreduce_by_hosts(const Prepared& work);
   Result<void> reduce_scatter(Prepared& work);
@@ -65,6 +66,8 @@ class Executor {
   std::byte* work_copy(const Call& call);
 
   const std::unique_ptr<Transport> transport_;
+  const int rank_;
+  const int ranks_;
   const Table table_;
   const std::vector<int> hosts_;
   Workspace workspace_;
