@@ -4,6 +4,7 @@
 #include <future>
 #include <utility>
 
+#include "base/complete_record.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
@@ -35,15 +36,15 @@ std::string random_secret(Random& random) {
   return to_base64(bytes);
 }
 
-Json json_of(const KeyUse& use) {
-  return {{"at", to_milliseconds(use.at)}, {"region", use.region}, {"service", use.service}};
-}
+constexpr auto kKeyUse = complete(json_record<KeyUse>("key use", [](auto& side, auto& use) {
+  side("at", use.at);
+  side("region", use.region);
+  side("service", use.service);
+}));
 
 std::optional<KeyUse> use_of(const Json& json) {
-  const auto at = int_at(json, "at");
-  const auto region = string_at(json, "region"), service = string_at(json, "service");
-  if (!at || !region || !service) return std::nullopt;
-  return KeyUse{from_milliseconds(*at), *region, *service};
+  auto use = kKeyUse.read(json);
+  return use ? std::optional(*std::move(use)) : std::nullopt;
 }
 
 }  // namespace
@@ -171,7 +172,8 @@ Result<void> IdentityStore::write_uses() {
       if (written.size() == kUsesAtOnceMax) break;
       written.push_back(id);
       if (identities->find_key(id))
-        wish.writes.push_back({{std::string(kUseRecord), id}, json_of(uses_.find(id)->second)});
+        wish.writes.push_back(
+            {{std::string(kUseRecord), id}, kKeyUse.write(uses_.find(id)->second)});
     }
     for (const std::string& id : written) unwritten_.erase(id);
   }

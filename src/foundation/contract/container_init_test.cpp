@@ -5,6 +5,16 @@
 namespace trainyard::contract {
 namespace {
 
+// The init is of the release that started it, so the bytes stay.
+TEST(ContainerInit, EncodesInItsFormat) {
+  EXPECT_EQ(encode(InitOrder(RunChild{{"sh", "-c"}, {{"A", "1"}}, "/tmp"})),
+            R"({"run":{"arguments":["sh","-c"],"environment":{"A":"1"},)"
+            R"("working_directory":"/tmp"}})");
+  EXPECT_EQ(encode(InitOrder(SignalChild{9, true})), R"({"all":true,"signal":9})");
+  EXPECT_EQ(encode(InitOrder(Clear{})), R"({"clear":true})");
+  EXPECT_EQ(encode(InitReport(Ended{137})), R"({"ended":137})");
+}
+
 TEST(ContainerInit, DecodesEncodedOrders) {
   const auto run = decode_init_order(
       encode(InitOrder(RunChild{{"sh", "-c", "\xc3\xa9"}, {{"A", "1"}}, "/tmp"})));

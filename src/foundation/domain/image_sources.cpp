@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/complete_record.hpp"
 #include "base/text.hpp"
 #include "domain/image_policy.hpp"
 
@@ -20,33 +21,29 @@ bool is_for(const RegistryLogin& login, std::string_view user, std::string_view 
          lists(login.roles, role_arn.substr(role_arn.rfind('/') + 1));
 }
 
+// A missing list of users or roles must not mean "everyone".
+constexpr auto kLogin = complete(json_record<RegistryLogin>("login", [](auto& side, auto& login) {
+  side("host", login.host);
+  side("username", login.username);
+  side("password", login.password);
+  side("users", login.users);
+  side("roles", login.roles);
+}));
+
+constexpr auto kSources =
+    complete(json_record<ImageSources>("image sources", [](auto& side, auto& sources) {
+      side("logins", sources.logins, kLogin);
+      side("oci_directories", sources.oci_directories);
+    }));
+
 }  // namespace
 
-Json to_json(const ImageSources& sources) {
-  Json logins = Json::array();
-  for (const auto& login : sources.logins)
-    logins.push_back({{"host", login.host},
-                      {"username", login.username},
-                      {"password", login.password},
-                      {"users", login.users},
-                      {"roles", login.roles}});
-  return {{"logins", std::move(logins)}, {"oci_directories", sources.oci_directories}};
-}
+Json to_json(const ImageSources& sources) { return kSources.write(sources); }
 
 Result<ImageSources> image_sources_from_json(const Json& json) {
-  ImageSources sources;
-  try {
-    for (const auto& login : json.at("logins"))
-      sources.logins.push_back({login.at("host").get<std::string>(),
-                                login.at("username").get<std::string>(),
-                                login.at("password").get<std::string>(),
-                                login.at("users").get<std::vector<std::string>>(),
-                                login.at("roles").get<std::vector<std::string>>()});
-    sources.oci_directories = json.at("oci_directories").get<std::vector<std::string>>();
-  } catch (const Json::exception&) {
-    // the text is left out, since it holds secrets
-    return corrupt("not a description of image sources");
-  }
+  auto sources = kSources.read(json);
+  // The reader's text is left out, since it may show secrets.
+  if (!sources) return corrupt("not a description of image sources");
   return sources;
 }
 

@@ -44,6 +44,24 @@ TEST(FindLogin, LeavesOtherSourcesAlone) {
   EXPECT_EQ(login_of("containers-storage:localhost/x", "eve"), "none");
 }
 
+TEST(ImageSources, AreWrittenInTheirFormat) {
+  const ImageSources sources = {{{"registry.lan:5000", "team-b", "secret-b", {"bob"}, {"Train*"}}},
+                                {"/images"}};
+  EXPECT_EQ(dump(to_json(sources)),
+            R"({"logins":[{"host":"registry.lan:5000","password":"secret-b",)"
+            R"("roles":["Train*"],"username":"team-b","users":["bob"]}],)"
+            R"("oci_directories":["/images"]})");
+  EXPECT_EQ(dump(to_json(ImageSources{})), R"({"logins":[],"oci_directories":[]})");
+}
+
+TEST(ImageSources, OfALoginWithoutItsListsAreCorrupt) {
+  Json json = to_json(kSources);
+  json["logins"][0].erase("users");
+  const auto read = image_sources_from_json(json);
+  EXPECT_EQ(read.error().kind, Kind::corrupt);
+  EXPECT_EQ(read.error().message.find("secret"), std::string::npos);
+}
+
 TEST(ImageSources, AreReadAsTheyWereWritten) {
   const auto read = image_sources_from_json(to_json(kSources));
   ASSERT_TRUE(read);

@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/complete_record.hpp"
 #include "base/json.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -41,6 +42,11 @@ constexpr std::string_view kFormatBefore =
 // this in a row.
 constexpr int kReplacedTriesMax = 10;
 constexpr size_t kBucketFileBytesMax = 64 << 10;
+
+constexpr auto kBucket = complete(json_record<BucketInfo>("bucket", [](auto& side, auto& bucket) {
+  side("region", bucket.region);
+  side("created_ms", bucket.created);
+}));
 
 // Shared by the table of buckets and by operations in the bucket; the last one frees it.
 using Tree = std::shared_ptr<BucketTree>;
@@ -97,9 +103,7 @@ class Directory final : public Objects {
     const std::string path = path_ + "/buckets/" + bucket;
     for (const char* part : {"/keys", "/uploads", "/parts"})
       TRY(disk_.make_directories(made + part, 0700));
-    TRY(disk_.write_file_durably(
-        made + "/bucket",
-        dump(Json{{"region", region}, {"created_ms", to_milliseconds(info.created)}})));
+    TRY(disk_.write_file_durably(made + "/bucket", dump(kBucket.write(info))));
     {
       MutexLock lock(mu_);
       if (trees_.contains(bucket)) {
@@ -397,9 +401,9 @@ class Directory final : public Objects {
 
   static Result<BucketInfo> read_bucket(const std::string& name, const std::string& path) {
     const std::string text = TRY(os::read_file(path + "/bucket", kBucketFileBytesMax));
-    const Json json = TRY(parse_json(text).in(path));
-    return BucketInfo{name, TRY(string_at(json, "region").in(path)),
-                      from_milliseconds(TRY(int_at(json, "created_ms").in(path)))};
+    BucketInfo bucket = TRY(kBucket.read(TRY(parse_json(text).in(path))).in(path));
+    bucket.name = name;
+    return bucket;
   }
 
   Result<void> write_list(BucketTree& tree, const Record& record,

@@ -14,6 +14,7 @@
 #include <set>
 #include <thread>
 
+#include "base/complete_record.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
@@ -84,36 +85,32 @@ Result<void> rename_durably(const std::string& from, const std::string& to,
   return os::sync_directory(directory);
 }
 
-Json to_json(const UnpackedImage& image, const std::vector<std::string>& layers) {
-  return {{"digest", image.digest},
-          {"entrypoint", image.config.entrypoint},
-          {"command", image.config.command},
-          {"environment", image.config.environment},
-          {"working_directory", image.config.working_directory},
-          {"user", image.config.user},
-          {"user_id", image.user_id},
-          {"group_id", image.group_id},
-          {"layers", layers}};
-}
+// The file image.json of an unpacked image.
+struct ImageFile {
+  std::string digest;
+  ImageConfig config;
+  uint32_t user_id = 0, group_id = 0;
+  std::vector<std::string> layers;
+};
+
+constexpr auto kImageFile = complete(json_record<ImageFile>("image", [](auto& side, auto& file) {
+  side("digest", file.digest);
+  side("entrypoint", file.config.entrypoint);
+  side("command", file.config.command);
+  side("environment", file.config.environment);
+  side("working_directory", file.config.working_directory);
+  side("user", file.config.user);
+  side("user_id", file.user_id);
+  side("group_id", file.group_id);
+  // Images of earlier releases lack it.
+  side.when(!file.digest.empty(), "layers", file.layers);
+}));
 
 Result<UnpackedImage> load(const std::string& directory) {
-  const Json json =
-      TRY(parse_json(TRY(os::read_file(directory + "/image.json", kImageDocumentBytesMax))));
-  UnpackedImage image;
-  image.root = directory + "/root";
-  image.digest = TRY(string_at(json, "digest"));
-  image.config.working_directory = TRY(string_at(json, "working_directory"));
-  image.config.user = TRY(string_at(json, "user"));
-  image.user_id = uint32_t(TRY(int_at(json, "user_id")));
-  image.group_id = uint32_t(TRY(int_at(json, "group_id")));
-  try {
-    image.config.entrypoint = json.at("entrypoint").get<std::vector<std::string>>();
-    image.config.command = json.at("command").get<std::vector<std::string>>();
-    image.config.environment = json.at("environment").get<std::map<std::string, std::string>>();
-  } catch (const Json::exception& error) {
-    return corrupt(error.what());
-  }
-  return image;
+  ImageFile file = TRY(kImageFile.read(
+      TRY(parse_json(TRY(os::read_file(directory + "/image.json", kImageDocumentBytesMax))))));
+  return UnpackedImage{directory + "/root", std::move(file.digest), std::move(file.config),
+                       file.user_id,        file.group_id,          std::nullopt};
 }
 
 // Returns the image for a user of it. Marks it as used first, checks it second: so trim_images()
@@ -277,22 +274,18 @@ class Pull {
   }
 
   Result<void> assemble(const DescribedImage& described, const std::string& work) const {
-    const std::string made = work + "/image";
-    UnpackedImage image;
-    image.digest = digest_;
-    image.config = described.config;
-    image.root = made + "/root";
-    TRY(os::make_directories(image.root, 0755));
-    std::vector<std::string> layers;
+    const std::string made = work + "/image", root = made + "/root";
+    ImageFile file{.digest = digest_, .config = described.config, .layers = {}};
+    TRY(os::make_directories(root, 0755));
     for (const auto& layer : described.layers) {
-      TRY(lay_over(places_.layer(layer.digest), image.root));
-      layers.push_back(layer.digest);
+      TRY(lay_over(places_.layer(layer.digest), root));
+      file.layers.push_back(layer.digest);
     }
-    const auto ids = TRY(find_user(image.config.user, read_inside(image.root, "etc/passwd"),
-                                   read_inside(image.root, "etc/group")));
-    image.user_id = ids.user;
-    image.group_id = ids.group;
-    TRY(os::write_file(made + "/image.json", dump(to_json(image, layers)), 0600));
+    const auto ids = TRY(find_user(file.config.user, read_inside(root, "etc/passwd"),
+                                   read_inside(root, "etc/group")));
+    file.user_id = ids.user;
+    file.group_id = ids.group;
+    TRY(os::write_file(made + "/image.json", dump(kImageFile.write(file)), 0600));
     return rename_durably(made, places_.image(digest_), places_.images);
   }
 

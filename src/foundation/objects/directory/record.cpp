@@ -7,7 +7,9 @@
 #include <cerrno>
 
 #include "base/check.hpp"
+#include "base/complete_record.hpp"
 #include "base/json.hpp"
+#include "base/little_endian.hpp"
 #include "objects/checksum.hpp"
 #include "objects/directory/part_list.hpp"
 #include "objects/directory/upload_file.hpp"
@@ -18,51 +20,33 @@ namespace {
 constexpr std::string_view kMagic = "TYOBJ001";
 constexpr size_t kFirstReadBytes = 4096;  // contains nearly every record, in one read
 
-void append_little_endian(std::string& bytes, uint64_t value, int width) {
-  for (int i = 0; i < width; ++i) bytes += char(value >> (8 * i) & 255);
-}
-
-uint64_t little_endian(std::string_view bytes) {
-  uint64_t value = 0;
-  for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | uint8_t(bytes[i]);
-  return value;
-}
-
-Result<std::map<std::string, std::string>> texts_at(const Json& record, const char* name) {
-  std::map<std::string, std::string> texts;
-  const auto found = record.find(name);
-  if (found == record.end()) return texts;
-  if (!found->is_object()) return corrupt(std::string("its ") + name + " must be an object");
-  for (const auto& [key, value] : found->items()) {
-    if (!value.is_string()) return corrupt(std::string("its ") + name + " must be strings");
-    texts[key] = value.get<std::string>();
-  }
-  return texts;
-}
+constexpr auto kRecord = complete(json_record<Record>("record", [](auto& side, auto& record) {
+  side("key", record.info.key);
+  side("etag", record.info.etag);
+  side("modified_ms", record.info.modified);
+  side("content_type", record.info.content_type);
+  side.if_set("headers", record.info.headers);
+  side.if_set("metadata", record.info.metadata);
+  side.if_set("checksums", record.info.checksums);
+  side.if_set("owner", record.info.owner);
+  side.if_set("upload_id", record.upload_id);
+  side.if_set("parts", record.parts);
+  side.when(record.parts > 0, "bytes", record.info.bytes);
+}));
 
 Result<Record> parse(std::string_view text, uint64_t object_bytes) {
   const Json json = TRY(parse_json(text));
-  Record record;
-  record.info.key = TRY(string_at(json, "key"));
-  record.info.bytes = object_bytes;
-  record.info.etag = TRY(string_at(json, "etag"));
-  record.info.modified = from_milliseconds(TRY(int_at(json, "modified_ms")));
-  record.info.content_type = TRY(string_at(json, "content_type"));
-  record.info.headers = TRY(texts_at(json, "headers"));
-  record.info.metadata = TRY(texts_at(json, "metadata"));
-  record.info.checksums = TRY(texts_at(json, "checksums"));
-  if (json.contains("owner")) record.info.owner = TRY(string_at(json, "owner"));
-  if (json.contains("upload_id")) record.upload_id = TRY(string_at(json, "upload_id"));
-  if (!json.contains("parts")) return record;
-  const int64_t parts = TRY(int_at(json, "parts")), bytes = TRY(int_at(json, "bytes"));
-  if (bytes < 0 || uint64_t(bytes) > kObjectBytesMax)
-    return corrupt("invalid length " + std::to_string(bytes) + ": not within 0 to " +
+  Record record = TRY(kRecord.read(json));
+  if (!json.contains("parts")) {
+    record.info.bytes = object_bytes;
+    return record;
+  }
+  if (!json.contains("bytes") || record.info.bytes > kObjectBytesMax)
+    return corrupt("invalid length " + std::to_string(record.info.bytes) + ": not within 0 to " +
                    std::to_string(kObjectBytesMax));
-  if (parts < 1 || parts > kPartsMax || object_bytes != part_list_bytes(uint32_t(parts)))
+  if (record.parts < 1 || record.parts > kPartsMax || object_bytes != part_list_bytes(record.parts))
     return corrupt("its list of parts has another length");
   if (!is_upload_id(record.upload_id)) return corrupt("its upload ID is invalid");
-  record.parts = uint32_t(parts);
-  record.info.bytes = uint64_t(bytes);
   return record;
 }
 
@@ -86,20 +70,7 @@ uint64_t body_bytes(const Record& record) {
 }
 
 std::string encode_record(const Record& record) {
-  Json json = {{"key", record.info.key},
-               {"etag", record.info.etag},
-               {"modified_ms", to_milliseconds(record.info.modified)},
-               {"content_type", record.info.content_type}};
-  if (!record.info.headers.empty()) json["headers"] = record.info.headers;
-  if (!record.info.metadata.empty()) json["metadata"] = record.info.metadata;
-  if (!record.info.checksums.empty()) json["checksums"] = record.info.checksums;
-  if (!record.info.owner.empty()) json["owner"] = record.info.owner;
-  if (!record.upload_id.empty()) json["upload_id"] = record.upload_id;
-  if (record.parts > 0) {
-    json["parts"] = record.parts;
-    json["bytes"] = record.info.bytes;
-  }
-  std::string bytes = dump(json);
+  std::string bytes = dump(kRecord.write(record));
   CHECK(bytes.size() <= kRecordBytesMax, "check_options bounds what goes into a record");
   const std::string sum = checksum_of("crc32c", bytes);
   const size_t record_bytes = bytes.size();
