@@ -1,19 +1,11 @@
 #include "wire/shell.hpp"
 
+#include "base/little_endian.hpp"
+
 namespace trainyard::wire {
 namespace {
 
 enum class ShellKind : uint8_t { input = 1, input_ends, resize, output, ended, credit };
-
-void put_u32(std::string& out, uint32_t value) {
-  for (int i = 0; i < 4; ++i) out += char(uint8_t(value >> (8 * i)));
-}
-
-uint32_t get_u32(std::string_view bytes) {
-  uint32_t value = 0;
-  for (size_t i = 0; i < 4; ++i) value |= uint32_t(uint8_t(bytes[i])) << (8 * i);
-  return value;
-}
 
 Error wrong(const char* what) { return corrupt(std::string("invalid frame of a shell: ") + what); }
 
@@ -29,18 +21,18 @@ std::string encode_shell_payload(const ShellFrame& frame) {
     begin(ShellKind::input_ends);
   } else if (const auto* resize = std::get_if<ShellResize>(&frame)) {
     begin(ShellKind::resize);
-    put_u32(out, resize->columns);
-    put_u32(out, resize->rows);
+    append_little_endian(out, resize->columns, 4);
+    append_little_endian(out, resize->rows, 4);
   } else if (const auto* output = std::get_if<ShellOutput>(&frame)) {
     begin(ShellKind::output);
     out += output->bytes;
   } else if (const auto* ended = std::get_if<ShellEnded>(&frame)) {
     begin(ShellKind::ended);
-    put_u32(out, uint32_t(ended->exit_code));
+    append_little_endian(out, uint32_t(ended->exit_code), 4);
     out += ended->reason.substr(0, kShellBytesMax);
   } else if (const auto* credit = std::get_if<ShellCredit>(&frame)) {
     begin(ShellKind::credit);
-    put_u32(out, credit->bytes);
+    append_little_endian(out, credit->bytes, 4);
   }
   return out;
 }
@@ -48,7 +40,7 @@ std::string encode_shell_payload(const ShellFrame& frame) {
 std::string encode_shell(const ShellFrame& frame) {
   const std::string payload = encode_shell_payload(frame);
   std::string out;
-  put_u32(out, uint32_t(payload.size()));
+  append_little_endian(out, uint32_t(payload.size()), 4);
   return out + payload;
 }
 
@@ -65,7 +57,7 @@ Result<ShellFrame> decode_shell_payload(std::string_view payload) {
       return ShellFrame(ShellInputEnds{});
     case ShellKind::resize: {
       if (!numbers(2)) return wrong("a size must be two numbers");
-      const ShellResize resize{get_u32(body), get_u32(body.substr(4))};
+      const ShellResize resize{little_endian_u32(body), little_endian_u32(body.substr(4))};
       if (resize.columns == 0 || resize.rows == 0 || resize.columns > kShellSideMax ||
           resize.rows > kShellSideMax)
         return wrong("invalid terminal size");
@@ -75,18 +67,19 @@ Result<ShellFrame> decode_shell_payload(std::string_view payload) {
       return ShellFrame(ShellOutput{std::string(body)});
     case ShellKind::ended:
       if (body.size() < 4) return wrong("an end must have an exit code");
-      return ShellFrame(ShellEnded{int(get_u32(body)), std::string(body.substr(4))});
+      return ShellFrame(ShellEnded{int(little_endian_u32(body)), std::string(body.substr(4))});
     case ShellKind::credit:
       if (!numbers(1)) return wrong("a credit must be one number");
-      if (get_u32(body) > kShellWindowBytes) return wrong("a credit is larger than the window");
-      return ShellFrame(ShellCredit{get_u32(body)});
+      if (little_endian_u32(body) > kShellWindowBytes)
+        return wrong("a credit is larger than the window");
+      return ShellFrame(ShellCredit{little_endian_u32(body)});
   }
   return wrong("unknown kind");
 }
 
 Result<std::optional<ShellFrame>> ShellDecoder::next() {
   if (buffer_.size() < 4) return std::optional<ShellFrame>();
-  const uint32_t length = get_u32(buffer_);
+  const uint32_t length = little_endian_u32(buffer_);
   if (length > kShellFrameBytesMax) return wrong("its length exceeds the limit");
   if (buffer_.size() - 4 < length) return std::optional<ShellFrame>();
   auto frame = TRY(decode_shell_payload(std::string_view(buffer_).substr(4, length)));

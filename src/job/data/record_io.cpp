@@ -1,8 +1,10 @@
 #include "data/record_io.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/little_endian.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::data {
@@ -11,28 +13,15 @@ namespace {
 // Once so many bytes of the buffer are read, the rest moves to its front.
 constexpr size_t kMoveBytes = 64 << 10;
 
-std::array<char, 4> little_endian(uint32_t value) {
-  return {static_cast<char>(value), static_cast<char>(value >> 8), static_cast<char>(value >> 16),
-          static_cast<char>(value >> 24)};
-}
-
-uint32_t from_little_endian(std::string_view bytes) {
-  uint32_t value = 0;
-  for (size_t i = 4; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
-  return value;
-}
-
 }  // namespace
 
 std::array<char, kRecordHeadBytes> record_head(uint64_t bytes) {
   CHECK(bytes <= kRecordBytesMax, "one record's length has 29 bits");
+  std::string packed;
+  append_little_endian(packed, kRecordMagic, 4);
+  append_little_endian(packed, bytes, 4);
   std::array<char, kRecordHeadBytes> head{};
-  const auto magic = little_endian(kRecordMagic),
-             length = little_endian(static_cast<uint32_t>(bytes));
-  for (size_t i = 0; i < 4; ++i) {
-    head[i] = magic[i];
-    head[4 + i] = length[i];
-  }
+  std::ranges::copy(packed, head.begin());
   return head;
 }
 
@@ -46,9 +35,9 @@ Result<std::optional<std::string>> RecordDecoder::next() {
     }
     const std::string_view rest = std::string_view(buffer_).substr(at_);
     if (rest.size() < kRecordHeadBytes) return std::optional<std::string>();
-    if (from_little_endian(rest) != kRecordMagic)
+    if (little_endian_u32(rest) != kRecordMagic)
       return corrupt("a record does not begin with RecordIO's magic");
-    const uint32_t word = from_little_endian(rest.substr(4));
+    const uint32_t word = little_endian_u32(rest.substr(4));
     const uint32_t flag = word >> 29, length = word & kRecordBytesMax;
     // The magic that a split omitted is inserted between two parts.
     if (length + (split_ ? split_->size() + sizeof kRecordMagic : 0) > record_bytes_max_)
@@ -70,8 +59,8 @@ Result<void> RecordDecoder::take_part(uint32_t flag, std::string_view payload) {
     split_ = std::string(payload);
     return {};
   }
-  const auto magic = little_endian(kRecordMagic);
-  split_->append(magic.data(), magic.size()).append(payload);
+  append_little_endian(*split_, kRecordMagic, 4);
+  split_->append(payload);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "base/fields.hpp"
+#include "base/little_endian.hpp"
 #include "base/sha256.hpp"
 
 namespace trainyard::entry {
@@ -49,16 +50,10 @@ static_assert(std::size(kNames) == std::variant_size_v<Message>);
 
 constexpr auto kDescribe = [](auto& side, auto& message) { fields(side, message); };
 
-std::string number_bytes(uint64_t number, int bytes) {
-  std::string text;
-  for (int i = 0; i < bytes; ++i) text += char(uint8_t(number >> (8 * i)));
-  return text;
-}
-
 std::string seal_of(const std::string& key, char direction, uint64_t place,
                     std::string_view payload) {
   std::string sealed(1, direction);
-  sealed += number_bytes(place, 8);
+  append_little_endian(sealed, place, 8);
   sealed += payload;
   return bytes_of(hmac_sha256(key, sealed)).substr(0, kSealBytes);
 }
@@ -85,7 +80,9 @@ std::string session_key(std::string_view secret, std::string_view challenge_nonc
 
 std::string Sealer::seal(const Message& message) {
   const std::string payload = encode(message);
-  std::string frame = number_bytes(payload.size(), 4) + payload;
+  std::string frame;
+  append_little_endian(frame, payload.size(), 4);
+  frame += payload;
   if (!key_.empty()) frame += seal_of(key_, direction_, sent_, payload);
   ++sent_;
   return frame;
@@ -99,8 +96,7 @@ void Opener::expect_seals(std::string key, char direction) {
 
 Result<std::optional<Message>> Opener::next() {
   if (pending_.size() < 4) return std::optional<Message>();
-  size_t size = 0;
-  for (size_t i = 0; i < 4; ++i) size |= size_t(uint8_t(pending_[i])) << (8 * i);
+  const size_t size = little_endian_u32(pending_);
   if (size > kFrameBytesMax) return corrupt("a frame of " + std::to_string(size) + " bytes");
   const size_t whole = 4 + size + (key_.empty() ? 0 : kSealBytes);
   if (pending_.size() < whole) return std::optional<Message>();

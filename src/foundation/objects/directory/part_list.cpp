@@ -1,6 +1,7 @@
 #include "objects/directory/part_list.hpp"
 
 #include "base/check.hpp"
+#include "base/little_endian.hpp"
 #include "base/text.hpp"
 #include "objects/checksum.hpp"
 #include "objects/objects.hpp"
@@ -11,16 +12,6 @@ namespace {
 constexpr size_t kMd5Bytes = 16;
 constexpr size_t kEntryBytes = 4 + 8 + kMd5Bytes;
 constexpr size_t kSumBytes = 4;
-
-void append_little_endian(std::string& bytes, uint64_t value, int width) {
-  for (int i = 0; i < width; ++i) bytes += char(value >> (8 * i) & 255);
-}
-
-uint64_t little_endian(std::string_view bytes) {
-  uint64_t value = 0;
-  for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | uint8_t(bytes[i]);
-  return value;
-}
 
 }  // namespace
 
