@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "signing/signing.hpp"
+#include "signing/target.hpp"
 
 namespace trainyard::signing {
 namespace {
@@ -10,11 +11,6 @@ namespace {
 constexpr std::string_view kHmac = "AWS4-HMAC-SHA256", kEcdsa = "AWS4-ECDSA-P256-SHA256";
 constexpr size_t kSignedHeadersMax = 100;    // clients sign fewer than twenty
 constexpr size_t kRegionSetBytesMax = 1024;  // all of AWS's regions are half of it
-
-std::string_view query_in(std::string_view target) {
-  const auto mark = target.find('?');
-  return mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
-}
 
 std::string_view header(const HeaderList& headers, std::string_view name) {
   for (const auto& [given, value] : headers)
@@ -151,7 +147,7 @@ Result<std::optional<Claim>> claim_of_query(const Query& query, const HeaderList
 Result<std::optional<Claim>> read_claim(std::string_view target, const HeaderList& headers) {
   const std::string_view authorization = header(headers, "authorization");
   if (authorization.empty()) {
-    const Query query = TRY(read_query(query_in(target)));
+    const Query query = TRY(read_query(query_of(target)));
     if (!query.algorithm && !query.credential && !query.signature) return std::optional<Claim>();
     return claim_of_query(query, headers);
   }

@@ -11,6 +11,7 @@
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "signing/asymmetric.hpp"
+#include "signing/target.hpp"
 
 namespace trainyard::signing {
 namespace {
@@ -70,12 +71,6 @@ Digest hmac(std::string_view key, std::string_view bytes) {
   }
   const Digest first = digest({{inner.data(), inner.size()}, bytes});
   return digest({{outer.data(), outer.size()}, view(first)});
-}
-
-std::string_view path_of(std::string_view target) { return target.substr(0, target.find('?')); }
-std::string_view query_of(std::string_view target) {
-  const auto mark = target.find('?');
-  return mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
 }
 
 // Removes ".", ".." and empty segments, by RFC 3986; a slash at the end stays.
