@@ -33,7 +33,7 @@ int64_t in_use(const control::Consumed& consumed, const ConsumableResource& reso
 
 void create_resource(const Services& services, const Context& context,
                      const batch::CreateConsumableResourceRequest& request,
-                     Answer<batch::CreateConsumableResourceResponse> answer) {
+                     const Answer<batch::CreateConsumableResourceResponse>& answer) {
   const auto made = [&]() -> Outcome<ConsumableResource> {
     TRY(check_batch_name(*request.consumable_resource_name, "consumableResourceName"));
     const std::string type = request.resource_type.value_or(std::string(kReplenishable));
@@ -50,21 +50,11 @@ void create_resource(const Services& services, const Context& context,
     resource.created = context.now;
     return resource;
   };
-  auto resource = made();
-  if (!resource) return answer(std::move(resource).error());
-  auto tags = batch_tags_in(request.tags);
-  if (!tags) return answer(std::move(tags).error());
-  const std::string name = resource->key.name,
-                    arn = batch_resource_arn(context, catalog::kResourceArn, name);
-  change_batch_resource<batch::CreateConsumableResourceResponse>(
-      services, ResourceChange::create, *std::move(resource), arn, *std::move(tags),
-      [name, arn](const auto&) {
-        batch::CreateConsumableResourceResponse out;
-        out.consumable_resource_name = name;
-        out.consumable_resource_arn = arn;
-        return out;
-      },
-      std::move(answer));
+  batch::CreateConsumableResourceResponse out;
+  out.consumable_resource_name = request.consumable_resource_name;
+  change_named_resource(services, context, ResourceChange::create, catalog::kResourceArn, made(),
+                        request.tags, std::move(out),
+                        &batch::CreateConsumableResourceResponse::consumable_resource_arn, answer);
 }
 
 void update_resource(const Services& services, const Context& context,
@@ -253,7 +243,7 @@ Outcome<batch::ListJobsByConsumableResourceResponse> list_consumers(
 void add_consumables(OperationTable& table, const Settings&, const Services& services) {
   table.add_later<batch::CreateConsumableResource>(
       [&](const Context& context, batch::CreateConsumableResourceRequest request, auto answer) {
-        create_resource(services, context, request, std::move(answer));
+        create_resource(services, context, request, answer);
       });
   table.add_later<batch::UpdateConsumableResource>(
       [&](const Context& context, batch::UpdateConsumableResourceRequest request, auto answer) {
@@ -261,13 +251,10 @@ void add_consumables(OperationTable& table, const Settings&, const Services& ser
       });
   table.add_later<batch::DeleteConsumableResource>(
       [&](const Context& context, batch::DeleteConsumableResourceRequest request, auto answer) {
-        ConsumableResource batch_resource;
-        batch_resource.key =
+        const JobKey key =
             batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
-        const bool present =
-            services.control.batch_catalog()->resource(batch_resource.key) != nullptr;
-        remove_batch_resource<batch::DeleteConsumableResourceResponse>(
-            services, std::move(batch_resource), present, std::move(answer));
+        remove_batch_resource<ConsumableResource>(
+            services, key, services.control.batch_catalog()->resource(key), answer);
       });
   table.add<batch::DescribeConsumableResource>(
       [&](const Context& context, const batch::DescribeConsumableResourceRequest& request) {

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "batch/catalog.hpp"
@@ -72,6 +74,11 @@ Outcome<Done> read_place_in_queue(const shapes::batch::SubmitJobRequest& request
 // Nothing: the job consumes no resources.
 std::optional<shapes::batch::ConsumableResourceProperties> consumption_words(
     const domain::QueueOptions& queue, const std::string& region, const std::string& account);
+
+// The text of an optional member of a response.
+inline std::optional<std::string> unless_empty(std::string text) {
+  return text.empty() ? std::nullopt : std::optional(std::move(text));
+}
 
 // Replaces parameters: "--in Ref::input" with {input: s3://..} -> "--in s3://..". Unknown
 // parameters are left unchanged.

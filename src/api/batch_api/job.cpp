@@ -34,6 +34,22 @@ Failure not_yet(const std::string& what, const std::string& instead) {
   return client_exception(what + " cannot be run by this server yet: " + instead);
 }
 
+std::map<std::string, std::string> parameters_of(const batch::SubmitJobRequest& request,
+                                                 const batch::JobDefinition& definition) {
+  auto parameters = request.parameters.value_or(std::map<std::string, std::string>());
+  if (definition.parameters)
+    parameters.insert(definition.parameters->begin(), definition.parameters->end());
+  return parameters;
+}
+
+Outcome<int64_t> runtime_seconds_max_of(const std::optional<batch::JobTimeout>& timeout) {
+  if (!timeout || !timeout->attempt_duration_seconds) return catalog::kRuntimeSecondsMax;
+  if (*timeout->attempt_duration_seconds < catalog::kAttemptSecondsMin)
+    return client_exception("timeout.attemptDurationSeconds must be at least " +
+                            std::to_string(catalog::kAttemptSecondsMin));
+  return std::min(*timeout->attempt_duration_seconds, catalog::kRuntimeSecondsMax);
+}
+
 // Rejects unsupported properties that a user would rely on. Harmless ones are kept and echoed.
 Outcome<Done> refuse_what_is_not_here(const batch::SubmitJobRequest& request,
                                       const batch::JobDefinition& definition) {
@@ -55,10 +71,6 @@ Outcome<Done> refuse_what_is_not_here(const batch::SubmitJobRequest& request,
 }
 
 int64_t milliseconds(Instant instant) { return to_milliseconds(instant); }
-
-std::optional<std::string> unless_empty(std::string text) {
-  return text.empty() ? std::nullopt : std::optional(std::move(text));
-}
 
 domain::HostIndex main_of(const domain::Job& job) { return job.spec.main_host().value_or(0); }
 
@@ -188,10 +200,7 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   TRY(check_batch_name(*request.job_name, "jobName"));
   const auto definition = TRY(describe(kept, account));
   TRY(refuse_what_is_not_here(request, definition));
-  auto parameters = definition.parameters.value_or(std::map<std::string, std::string>());
-  for (const auto& [name, value] :
-       request.parameters.value_or(std::map<std::string, std::string>()))
-    parameters[name] = value;
+  auto parameters = parameters_of(request, definition);
 
   domain::JobSpec spec;
   spec.queue.emplace().name = queue;
@@ -203,14 +212,7 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   TRY(read_array(request, spec));
   TRY(read_place_in_queue(request, definition, *spec.queue));
   const auto timeout = request.timeout ? request.timeout : definition.timeout;
-  spec.max_runtime_seconds = catalog::kRuntimeSecondsMax;
-  if (timeout && timeout->attempt_duration_seconds) {
-    if (*timeout->attempt_duration_seconds < catalog::kAttemptSecondsMin)
-      return client_exception("timeout.attemptDurationSeconds must be at least " +
-                              std::to_string(catalog::kAttemptSecondsMin));
-    spec.max_runtime_seconds =
-        std::min(*timeout->attempt_duration_seconds, catalog::kRuntimeSecondsMax);
-  }
+  spec.max_runtime_seconds = TRY(runtime_seconds_max_of(timeout));
   Body body;
   if (definition.node_properties)
     body =

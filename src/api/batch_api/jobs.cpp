@@ -168,10 +168,8 @@ Outcome<Wanted> read_filters(const batch::ListJobsRequest& request, ledger::JobQ
     } else if (name == "SHARE_IDENTIFIER") {
       wanted.shares = values;
     } else if (name == "BEFORE_CREATED_AT" || name == "AFTER_CREATED_AT") {
-      const auto at = parse_int(values.front());
-      if (!at) return client_exception(name + " needs milliseconds since 1970");
       (name == "BEFORE_CREATED_AT" ? query.created_before : query.created_after) =
-          from_milliseconds(*at);
+          TRY(filter_instant(name, values.front()));
     } else {
       return client_exception("the filter " + shorten(name, 60) +
                               " is not one of JOB_NAME, JOB_DEFINITION, BEFORE_CREATED_AT, "
@@ -188,12 +186,8 @@ Outcome<Wanted> read_filters(const batch::ListJobsRequest& request, ledger::JobQ
   return wanted;
 }
 
-Outcome<Done> add_summary(const Services& services, const Context& context, const domain::Job& kept,
+Outcome<Done> add_summary(const Services& services, const Context& context, const domain::Job& job,
                           batch::ListJobsResponse& out) {
-  // The ledger does not store pending reasons: a job that has not finished is read from control.
-  const auto live = kept.finished() ? Result<std::shared_ptr<const domain::Job>>(not_found("over"))
-                                    : services.control.find(kept.key);
-  const domain::Job& job = live ? **live : kept;
   auto summary = summary_of_batch(job);
   add_array(summary, job, TRY(counts_of(services, job)), context.now);
   out.job_summary_list->push_back(std::move(summary));
@@ -228,7 +222,8 @@ Outcome<batch::ListJobsResponse> list_children(const Services& services, const C
   out.job_summary_list.emplace();
   if (none) return out;
   const auto children = TRY(services.control.children(**array, query));
-  for (const domain::Job& child : children) TRY(add_summary(services, context, child, out));
+  for (const domain::Job& child : children)
+    TRY(add_summary(services, context, *current_job(services, child), out));
   if (children.size() == results_max) {
     const uint32_t next = domain::array_index(children.back()) + 1;
     if (next < (*array)->spec.array.size) out.next_token = std::to_string(next);
@@ -288,19 +283,10 @@ Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Conte
 
   batch::ListJobsResponse out;
   out.job_summary_list.emplace();
-  for (size_t scanned = 0; scanned < kScanJobsMax;) {
-    query.jobs_max = std::min(kScanJobs, results_max - out.job_summary_list->size());
-    const auto page = services.control.list(query);
-    if (!page && page.error().kind == Kind::invalid) return client_exception(page.error().message);
-    if (!page) return page.error();
-    for (const auto& kept : page->jobs) {
-      if (!wanted.matches(kept)) continue;
-      TRY(add_summary(services, context, kept, out));
-    }
-    scanned += page->jobs.size();
-    query.token = page->next_token;
-    if (query.token.empty() || out.job_summary_list->size() >= results_max) break;
-  }
+  for (const auto& job : TRY(scan_jobs(services, query, results_max, [&](const domain::Job& each) {
+         return wanted.matches(each);
+       })))
+    TRY(add_summary(services, context, *job, out));
   if (!query.token.empty()) out.next_token = query.token;
   return out;
 }

@@ -6,6 +6,8 @@ namespace trainyard::api::batch_api {
 
 void add_operations(OperationTable& table, const Settings& settings, const Services& services) {
   add_catalog(table, settings, services);
+  add_definitions(table, settings, services);
+  add_tags(table, settings, services);
   add_jobs(table, settings, services);
   add_policies(table, settings, services);
   add_consumables(table, settings, services);

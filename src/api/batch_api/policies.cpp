@@ -66,7 +66,7 @@ Outcome<SchedulingPolicy> policy_of(const JobKey& key,
 
 void create_policy(const Services& services, const Context& context,
                    const batch::CreateSchedulingPolicyRequest& request,
-                   Answer<batch::CreateSchedulingPolicyResponse> answer) {
+                   const Answer<batch::CreateSchedulingPolicyResponse>& answer) {
   const auto made = [&]() -> Outcome<SchedulingPolicy> {
     TRY(check_batch_name(*request.name, "name"));
     auto policy = TRY(policy_of({context.region, *request.name}, request.fairshare_policy,
@@ -75,21 +75,11 @@ void create_policy(const Services& services, const Context& context,
     policy.request.erase("tags");
     return policy;
   };
-  auto policy = made();
-  if (!policy) return answer(std::move(policy).error());
-  auto tags = batch_tags_in(request.tags);
-  if (!tags) return answer(std::move(tags).error());
-  const std::string name = policy->key.name,
-                    arn = batch_resource_arn(context, catalog::kPolicyArn, name);
-  change_batch_resource<batch::CreateSchedulingPolicyResponse>(
-      services, ResourceChange::create, *std::move(policy), arn, *std::move(tags),
-      [name, arn](const auto&) {
-        batch::CreateSchedulingPolicyResponse out;
-        out.name = name;
-        out.arn = arn;
-        return out;
-      },
-      std::move(answer));
+  batch::CreateSchedulingPolicyResponse out;
+  out.name = request.name;
+  change_named_resource(services, context, ResourceChange::create, catalog::kPolicyArn, made(),
+                        request.tags, std::move(out), &batch::CreateSchedulingPolicyResponse::arn,
+                        answer);
 }
 
 void update_policy(const Services& services, const Context& context,
@@ -185,7 +175,7 @@ Outcome<QuotaShare> checked(QuotaShare share) {
 
 void create_share(const Services& services, const Context& context,
                   const batch::CreateQuotaShareRequest& request,
-                  Answer<batch::CreateQuotaShareResponse> answer) {
+                  const Answer<batch::CreateQuotaShareResponse>& answer) {
   const std::string queue(catalog::name_in_arn(*request.job_queue, catalog::kQueueArn));
   const auto made = [&]() -> Outcome<QuotaShare> {
     TRY(check_batch_name(*request.quota_share_name, "quotaShareName"));
@@ -195,26 +185,16 @@ void create_share(const Services& services, const Context& context,
     for (const char* member : {"tags", "jobQueue"}) share.request.erase(member);
     return checked(std::move(share));
   };
-  auto share = made();
-  if (!share) return answer(std::move(share).error());
-  auto tags = batch_tags_in(request.tags);
-  if (!tags) return answer(std::move(tags).error());
-  const std::string name = share->name(),
-                    arn = batch_resource_arn(context, catalog::kQuotaShareArn, share->key.name);
-  change_batch_resource<batch::CreateQuotaShareResponse>(
-      services, ResourceChange::create, *std::move(share), arn, *std::move(tags),
-      [name, arn](const auto&) {
-        batch::CreateQuotaShareResponse out;
-        out.quota_share_name = name;
-        out.quota_share_arn = arn;
-        return out;
-      },
-      std::move(answer));
+  batch::CreateQuotaShareResponse out;
+  out.quota_share_name = request.quota_share_name;
+  change_named_resource(services, context, ResourceChange::create, catalog::kQuotaShareArn, made(),
+                        request.tags, std::move(out),
+                        &batch::CreateQuotaShareResponse::quota_share_arn, answer);
 }
 
 void update_share(const Services& services, const Context& context,
                   const batch::UpdateQuotaShareRequest& request,
-                  Answer<batch::UpdateQuotaShareResponse> answer) {
+                  const Answer<batch::UpdateQuotaShareResponse>& answer) {
   const JobKey key = batch_resource_key(context, *request.quota_share_arn, catalog::kQuotaShareArn);
   const auto stored = services.control.batch_catalog();
   const QuotaShare* present = stored->quota_share(key);
@@ -227,19 +207,11 @@ void update_share(const Services& services, const Context& context,
     for (auto& [member, value] : changes.items()) share.request[member] = value;
     return checked(std::move(share));
   };
-  auto share = made();
-  if (!share) return answer(std::move(share).error());
-  const std::string name = share->name(),
-                    arn = batch_resource_arn(context, catalog::kQuotaShareArn, key.name);
-  change_batch_resource<batch::UpdateQuotaShareResponse>(
-      services, ResourceChange::update, *std::move(share), arn, {},
-      [name, arn](const auto&) {
-        batch::UpdateQuotaShareResponse out;
-        out.quota_share_name = name;
-        out.quota_share_arn = arn;
-        return out;
-      },
-      std::move(answer));
+  batch::UpdateQuotaShareResponse out;
+  out.quota_share_name = present->name();
+  change_named_resource(services, context, ResourceChange::update, catalog::kQuotaShareArn, made(),
+                        {}, std::move(out), &batch::UpdateQuotaShareResponse::quota_share_arn,
+                        answer);
 }
 
 // Sets the members that descriptions and lists share.
@@ -294,7 +266,7 @@ Outcome<batch::ListQuotaSharesResponse> list_shares(const Services& services,
 void add_policies(OperationTable& table, const Settings&, const Services& services) {
   table.add_later<batch::CreateSchedulingPolicy>(
       [&](const Context& context, batch::CreateSchedulingPolicyRequest request, auto answer) {
-        create_policy(services, context, request, std::move(answer));
+        create_policy(services, context, request, answer);
       });
   table.add_later<batch::UpdateSchedulingPolicy>(
       [&](const Context& context, batch::UpdateSchedulingPolicyRequest request, auto answer) {
@@ -302,11 +274,9 @@ void add_policies(OperationTable& table, const Settings&, const Services& servic
       });
   table.add_later<batch::DeleteSchedulingPolicy>(
       [&](const Context& context, batch::DeleteSchedulingPolicyRequest request, auto answer) {
-        SchedulingPolicy resource;
-        resource.key = batch_resource_key(context, *request.arn, catalog::kPolicyArn);
-        const bool present = services.control.batch_catalog()->policies.contains(resource.key);
-        remove_batch_resource<batch::DeleteSchedulingPolicyResponse>(services, std::move(resource),
-                                                                     present, std::move(answer));
+        const JobKey key = batch_resource_key(context, *request.arn, catalog::kPolicyArn);
+        remove_batch_resource<SchedulingPolicy>(
+            services, key, services.control.batch_catalog()->policies.contains(key), answer);
       });
   table.add<batch::DescribeSchedulingPolicies>(
       [&](const Context& context, const batch::DescribeSchedulingPoliciesRequest& request) {
@@ -318,20 +288,18 @@ void add_policies(OperationTable& table, const Settings&, const Services& servic
       });
   table.add_later<batch::CreateQuotaShare>(
       [&](const Context& context, batch::CreateQuotaShareRequest request, auto answer) {
-        create_share(services, context, request, std::move(answer));
+        create_share(services, context, request, answer);
       });
   table.add_later<batch::UpdateQuotaShare>(
       [&](const Context& context, batch::UpdateQuotaShareRequest request, auto answer) {
-        update_share(services, context, request, std::move(answer));
+        update_share(services, context, request, answer);
       });
   table.add_later<batch::DeleteQuotaShare>(
       [&](const Context& context, batch::DeleteQuotaShareRequest request, auto answer) {
-        QuotaShare resource;
-        resource.key =
+        const JobKey key =
             batch_resource_key(context, *request.quota_share_arn, catalog::kQuotaShareArn);
-        const bool present = services.control.batch_catalog()->quota_share(resource.key) != nullptr;
-        remove_batch_resource<batch::DeleteQuotaShareResponse>(services, std::move(resource),
-                                                               present, std::move(answer));
+        remove_batch_resource<QuotaShare>(
+            services, key, services.control.batch_catalog()->quota_share(key), answer);
       });
   table.add<batch::DescribeQuotaShare>(
       [&](const Context& context, const batch::DescribeQuotaShareRequest& request) {

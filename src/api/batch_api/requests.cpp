@@ -48,9 +48,23 @@ uint32_t revision_in(std::string_view digits) {
   return is_one ? uint32_t(*revision) : 0;
 }
 
+DefinitionName definition_name_in(const std::string& name_or_arn) {
+  const std::string name(
+      trainyard::batch::name_in_arn(name_or_arn, trainyard::batch::kDefinitionArn));
+  const size_t colon = name.rfind(':');
+  if (colon == std::string::npos) return {name, {}};
+  return {name.substr(0, colon), revision_in(std::string_view(name).substr(colon + 1))};
+}
+
 Failure no_such_resource(std::string_view what, const std::string& name) {
   return client_exception("the " + std::string(what) + " " + shorten(name, 256) +
                           " does not exist");
+}
+
+std::shared_ptr<const domain::Job> current_job(const Services& services, domain::Job stored) {
+  if (!stored.finished())
+    if (auto live = services.control.find(stored.key)) return *std::move(live);
+  return std::make_shared<const domain::Job>(std::move(stored));
 }
 
 Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
@@ -62,15 +76,8 @@ Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
     auto page = services.control.list(query);
     if (!page && page.error().kind == Kind::invalid) return client_exception(page.error().message);
     if (!page) return page.error();
-    for (auto& kept : page->jobs) {
-      if (!wanted(kept)) continue;
-      // The ledger does not store pending reasons: a job that has not finished is read from
-      // control.
-      const auto live = kept.finished()
-                            ? Result<std::shared_ptr<const domain::Job>>(not_found("over"))
-                            : services.control.find(kept.key);
-      found.push_back(live ? *live : std::make_shared<const domain::Job>(std::move(kept)));
-    }
+    for (auto& stored : page->jobs)
+      if (wanted(stored)) found.push_back(current_job(services, std::move(stored)));
     scanned += page->jobs.size();
     query.token = page->next_token;
     if (query.token.empty() || found.size() >= results_max) break;

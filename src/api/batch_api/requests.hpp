@@ -59,6 +59,13 @@ std::vector<Detail> by_unit(const std::map<std::string, double>& quantities) {
 // spelled as in policies.
 uint32_t revision_in(std::string_view digits);
 
+// A definition in a request: "train", "train:3" or an ARN of either.
+struct DefinitionName {
+  std::string name;
+  std::optional<uint32_t> revision;
+};
+DefinitionName definition_name_in(const std::string& name_or_arn);
+
 Failure no_such_resource(std::string_view what, const std::string& name);
 
 // Convert a request to JSON in the client's form, and back to its structure.
@@ -70,6 +77,9 @@ Outcome<Json> words_of(const typename Operation::Input& request) {
 Result<void> read_words(const shapes::Shape& shape, const Json& words, void* structure);
 // The shape of the elements of a response's list.
 const shapes::Shape& element_of(const shapes::OperationShape& operation, std::string_view member);
+
+// Returns the job as control has it if it has not finished: the ledger stores no pending reasons.
+std::shared_ptr<const domain::Job> current_job(const Services& services, domain::Job stored);
 
 // Returns a page of at most results_max current jobs of `query` that `wanted` accepts, and sets
 // query.token for the next page, "" at the end. Jobs that `wanted` rejects count as read, so a page
@@ -110,14 +120,34 @@ void change_batch_resource(const Services& services, trainyard::batch::ResourceC
       });
 }
 
+// Creates or updates the resource of a request, and answers with `out` and the resource's ARN.
+// `resource` may be the error that the request is answered with.
+template <class Output, class Resource>
+void change_named_resource(const Services& services, const Context& context,
+                           trainyard::batch::ResourceChange how, std::string_view kind,
+                           Outcome<Resource> resource, const std::optional<TagMap>& tags,
+                           Output out, std::optional<std::string> Output::*arn,
+                           const Answer<Output>& answer) {
+  if (!resource) return answer(std::move(resource).error());
+  auto stored_tags = batch_tags_in(tags);
+  if (!stored_tags) return answer(std::move(stored_tags).error());
+  const std::string full_arn = batch_resource_arn(context, kind, resource->key.name);
+  out.*arn = full_arn;
+  change_batch_resource<Output>(
+      services, how, *std::move(resource), full_arn, *std::move(stored_tags),
+      [out = std::move(out)](const auto&) { return out; }, answer);
+}
+
 // Deleting a resource that does not exist is not an error, as on AWS.
-template <class Output>
-void remove_batch_resource(const Services& services, trainyard::batch::Resource resource,
-                           bool present, Answer<Output> answer) {
+template <class Resource, class Output>
+void remove_batch_resource(const Services& services, domain::JobKey key, bool present,
+                           const Answer<Output>& answer) {
   if (!present) return answer(Output{});
+  Resource resource;
+  resource.key = std::move(key);
   change_batch_resource<Output>(
       services, trainyard::batch::ResourceChange::remove, std::move(resource), "", {},
-      [](const auto&) { return Output{}; }, std::move(answer));
+      [](const auto&) { return Output{}; }, answer);
 }
 
 inline constexpr size_t kManyJobsMax = 50;  // cancelled or terminated by one request, as on AWS
@@ -210,8 +240,10 @@ std::function<bool(const Resource&)> named_by(const std::optional<std::vector<st
   };
 }
 
-// Register the operations on one kind of resource each.
+// Register the operations on some kinds of resources each.
 void add_catalog(OperationTable& table, const Settings& settings, const Services& services);
+void add_definitions(OperationTable& table, const Settings& settings, const Services& services);
+void add_tags(OperationTable& table, const Settings& settings, const Services& services);
 void add_jobs(OperationTable& table, const Settings& settings, const Services& services);
 void add_policies(OperationTable& table, const Settings& settings, const Services& services);
 void add_consumables(OperationTable& table, const Settings& settings, const Services& services);

@@ -36,7 +36,7 @@ Outcome<ServiceEnvironment> checked(ServiceEnvironment environment) {
 
 void create_environment(const Services& services, const Context& context,
                         const batch::CreateServiceEnvironmentRequest& request,
-                        Answer<batch::CreateServiceEnvironmentResponse> answer) {
+                        const Answer<batch::CreateServiceEnvironmentResponse>& answer) {
   const auto made = [&]() -> Outcome<ServiceEnvironment> {
     TRY(check_batch_name(*request.service_environment_name, "serviceEnvironmentName"));
     ServiceEnvironment environment;
@@ -45,26 +45,16 @@ void create_environment(const Services& services, const Context& context,
     environment.request.erase("tags");
     return checked(std::move(environment));
   };
-  auto environment = made();
-  if (!environment) return answer(std::move(environment).error());
-  auto tags = batch_tags_in(request.tags);
-  if (!tags) return answer(std::move(tags).error());
-  const std::string name = environment->key.name,
-                    arn = batch_resource_arn(context, catalog::kServiceEnvironmentArn, name);
-  change_batch_resource<batch::CreateServiceEnvironmentResponse>(
-      services, ResourceChange::create, *std::move(environment), arn, *std::move(tags),
-      [name, arn](const auto&) {
-        batch::CreateServiceEnvironmentResponse out;
-        out.service_environment_name = name;
-        out.service_environment_arn = arn;
-        return out;
-      },
-      std::move(answer));
+  batch::CreateServiceEnvironmentResponse out;
+  out.service_environment_name = request.service_environment_name;
+  change_named_resource(services, context, ResourceChange::create, catalog::kServiceEnvironmentArn,
+                        made(), request.tags, std::move(out),
+                        &batch::CreateServiceEnvironmentResponse::service_environment_arn, answer);
 }
 
 void update_environment(const Services& services, const Context& context,
                         const batch::UpdateServiceEnvironmentRequest& request,
-                        Answer<batch::UpdateServiceEnvironmentResponse> answer) {
+                        const Answer<batch::UpdateServiceEnvironmentResponse>& answer) {
   const JobKey key =
       batch_resource_key(context, *request.service_environment, catalog::kServiceEnvironmentArn);
   const auto stored = services.control.batch_catalog();
@@ -77,18 +67,11 @@ void update_environment(const Services& services, const Context& context,
     environment.request.merge_patch(changes);
     return checked(std::move(environment));
   };
-  auto environment = made();
-  if (!environment) return answer(std::move(environment).error());
-  const std::string arn = batch_resource_arn(context, catalog::kServiceEnvironmentArn, key.name);
-  change_batch_resource<batch::UpdateServiceEnvironmentResponse>(
-      services, ResourceChange::update, *std::move(environment), arn, {},
-      [key, arn](const auto&) {
-        batch::UpdateServiceEnvironmentResponse out;
-        out.service_environment_name = key.name;
-        out.service_environment_arn = arn;
-        return out;
-      },
-      std::move(answer));
+  batch::UpdateServiceEnvironmentResponse out;
+  out.service_environment_name = key.name;
+  change_named_resource(services, context, ResourceChange::update, catalog::kServiceEnvironmentArn,
+                        made(), {}, std::move(out),
+                        &batch::UpdateServiceEnvironmentResponse::service_environment_arn, answer);
 }
 
 Outcome<batch::DescribeServiceEnvironmentsResponse> describe_environments(
@@ -315,7 +298,7 @@ void add_service(OperationTable& table, const Settings& settings, const Services
 
   table.add_later<batch::CreateServiceEnvironment>(
       [&](const Context& context, batch::CreateServiceEnvironmentRequest request, auto answer) {
-        create_environment(services, context, request, std::move(answer));
+        create_environment(services, context, request, answer);
       });
   table.add<batch::DescribeServiceEnvironments>(
       [&](const Context& context, const batch::DescribeServiceEnvironmentsRequest& request) {
@@ -323,17 +306,14 @@ void add_service(OperationTable& table, const Settings& settings, const Services
       });
   table.add_later<batch::UpdateServiceEnvironment>(
       [&](const Context& context, batch::UpdateServiceEnvironmentRequest request, auto answer) {
-        update_environment(services, context, request, std::move(answer));
+        update_environment(services, context, request, answer);
       });
   table.add_later<batch::DeleteServiceEnvironment>(
       [&](const Context& context, batch::DeleteServiceEnvironmentRequest request, auto answer) {
-        ServiceEnvironment resource;
-        resource.key = batch_resource_key(context, *request.service_environment,
-                                          catalog::kServiceEnvironmentArn);
-        const bool present =
-            services.control.batch_catalog()->service_environment(resource.key) != nullptr;
-        remove_batch_resource<batch::DeleteServiceEnvironmentResponse>(
-            services, std::move(resource), present, std::move(answer));
+        const JobKey key = batch_resource_key(context, *request.service_environment,
+                                              catalog::kServiceEnvironmentArn);
+        remove_batch_resource<ServiceEnvironment>(
+            services, key, services.control.batch_catalog()->service_environment(key), answer);
       });
   table.add_later<batch::SubmitServiceJob>([&, constraints](const Context& context,
                                                             batch::SubmitServiceJobRequest request,

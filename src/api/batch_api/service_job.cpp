@@ -134,10 +134,6 @@ std::map<std::string, double> capacity_of(const domain::Job& job) {
   return instances;
 }
 
-std::optional<std::string> unless_empty(std::string text) {
-  return text.empty() ? std::nullopt : std::optional(std::move(text));
-}
-
 // Sets the members that descriptions and summaries share.
 template <class Detail>
 void show(const domain::Job& job, Detail& detail) {
