@@ -39,10 +39,9 @@ std::optional<Failure> check_value(const std::string& name, double value) {
                                  " is invalid.");
 }
 
-// Appends the samples of one datum. `name`: of the datum in error messages: MetricData.member.1
-std::optional<Failure> add_datum(const Context& context, const std::string& name_space,
-                                 const aws::MetricDatum& datum, const std::string& name,
-                                 std::vector<observe::MetricRecord>& records) {
+// Checks a datum but for its values. `name`: of the datum in error messages: MetricData.member.1
+std::optional<Failure> check_datum(const Context& context, const aws::MetricDatum& datum,
+                                   const std::string& name) {
   const bool has_values = datum.values && !datum.values->empty();
   if (int(datum.value.has_value()) + int(datum.statistic_values.has_value()) + int(has_values) >
       1) {
@@ -65,61 +64,79 @@ std::optional<Failure> add_datum(const Context& context, const std::string& name
         ".Timestamp must specify a time no more than two hours in the future.");
   if (datum.storage_resolution && *datum.storage_resolution != 1 && *datum.storage_resolution != 60)
     return invalid_parameter_value("The parameter " + name + ".StorageResolution must be 1 or 60.");
+  return {};
+}
 
-  const observe::MetricKey key{context.region, name_space, *datum.metric_name,
-                               to_map(datum.dimensions)};
-  const std::string unit = datum.unit.value_or("None");
-  if (datum.value) {
-    if (auto failure = check_value(name + ".Value", *datum.value)) return failure;
-    records.push_back({key, observe::sample_of(at, *datum.value, unit)});
-    return {};
-  }
-  if (datum.statistic_values) {
-    const auto& set = *datum.statistic_values;
-    for (const auto& [part, value] : {std::pair{"SampleCount", *set.sample_count},
-                                      {"Sum", *set.sum},
-                                      {"Minimum", *set.minimum},
-                                      {"Maximum", *set.maximum}})
-      if (auto failure = check_value(name + ".StatisticValues." + part, value)) return failure;
-    if (*set.sample_count <= 0)
-      return invalid_parameter_value("The parameter " + name +
-                                     ".StatisticValues.SampleCount must be greater than 0.");
-    if (*set.minimum > *set.maximum)
-      return invalid_parameter_value("The parameter " + name +
-                                     ".StatisticValues.Minimum must be less than or equal to " +
-                                     name + ".StatisticValues.Maximum.");
-    records.push_back({key,
-                       {.at = at,
-                        .count = *set.sample_count,
-                        .sum = *set.sum,
-                        .minimum = *set.minimum,
-                        .maximum = *set.maximum,
-                        .unit = unit}});
-    return {};
-  }
-  const auto& values = *datum.values;
+using Samples = std::vector<observe::Sample>;
+
+std::optional<Failure> add_statistics(const aws::StatisticSet& set, const std::string& name,
+                                      Samples& samples) {
+  for (const auto& [part, value] : {std::pair{"SampleCount", *set.sample_count},
+                                    {"Sum", *set.sum},
+                                    {"Minimum", *set.minimum},
+                                    {"Maximum", *set.maximum}})
+    if (auto failure = check_value(name + ".StatisticValues." + part, value)) return failure;
+  if (*set.sample_count <= 0)
+    return invalid_parameter_value("The parameter " + name +
+                                   ".StatisticValues.SampleCount must be greater than 0.");
+  if (*set.minimum > *set.maximum)
+    return invalid_parameter_value("The parameter " + name +
+                                   ".StatisticValues.Minimum must be less than or equal to " +
+                                   name + ".StatisticValues.Maximum.");
+  samples.push_back({.at = {},
+                     .count = *set.sample_count,
+                     .sum = *set.sum,
+                     .minimum = *set.minimum,
+                     .maximum = *set.maximum});
+  return {};
+}
+
+std::optional<Failure> add_values(const std::vector<double>& values,
+                                  const std::optional<std::vector<double>>& counts,
+                                  const std::string& name, Samples& samples) {
   if (values.size() > kDatumValuesMax)
     return invalid_parameter_value("The collection " + name +
                                    ".Values must not have a size greater than " +
                                    std::to_string(kDatumValuesMax) + ".");
-  if (datum.counts && datum.counts->size() != values.size())
+  if (counts && counts->size() != values.size())
     return invalid_parameter_value("The parameters " + name + ".Values and " + name +
                                    ".Counts must be of the same size.");
   for (size_t i = 0; i < values.size(); ++i) {
     const std::string place = ".member." + std::to_string(i + 1);
-    const double count = datum.counts ? (*datum.counts)[i] : 1;
+    const double count = counts ? (*counts)[i] : 1;
     if (auto failure = check_value(name + ".Values" + place, values[i])) return failure;
     if (auto failure = check_value(name + ".Counts" + place, count)) return failure;
     if (count <= 0)
       return invalid_parameter_value("The parameter " + name + ".Counts" + place +
                                      " must be greater than 0.");
-    records.push_back({key,
-                       {.at = at,
-                        .count = count,
-                        .sum = values[i] * count,
-                        .minimum = values[i],
-                        .maximum = values[i],
-                        .unit = unit}});
+    samples.push_back(
+        {.count = count, .sum = values[i] * count, .minimum = values[i], .maximum = values[i]});
+  }
+  return {};
+}
+
+// Appends the samples of one datum. `name`: as for check_datum.
+std::optional<Failure> add_datum(const Context& context, const std::string& name_space,
+                                 const aws::MetricDatum& datum, const std::string& name,
+                                 std::vector<observe::MetricRecord>& records) {
+  if (auto failure = check_datum(context, datum, name)) return failure;
+  const Instant at = datum.timestamp.value_or(context.now);
+  const std::string unit = datum.unit.value_or("None");
+  Samples samples;
+  if (datum.value) {
+    if (auto failure = check_value(name + ".Value", *datum.value)) return failure;
+    samples.push_back(observe::sample_of(at, *datum.value, unit));
+  } else if (datum.statistic_values) {
+    if (auto failure = add_statistics(*datum.statistic_values, name, samples)) return failure;
+  } else if (auto failure = add_values(*datum.values, datum.counts, name, samples)) {
+    return failure;
+  }
+  const observe::MetricKey key{context.region, name_space, *datum.metric_name,
+                               to_map(datum.dimensions)};
+  for (auto& sample : samples) {
+    sample.at = at;
+    sample.unit = unit;
+    records.push_back({key, std::move(sample)});
   }
   return {};
 }

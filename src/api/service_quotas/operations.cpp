@@ -91,36 +91,53 @@ Outcome<quotas::ServiceQuota> find_quota(const Settings& settings, const Context
   return *found;
 }
 
+Outcome<quotas::ListServicesResponse> list_services(const quotas::ListServicesRequest& request) {
+  std::vector<quotas::ServiceInfo> all;
+  for (const auto& service : quota_services()) {
+    quotas::ServiceInfo info;
+    info.service_code = service.code;
+    info.service_name = service.name;
+    all.push_back(std::move(info));
+  }
+  quotas::ListServicesResponse out;
+  out.services =
+      TRY(page_of(std::move(all), request.max_results, request.next_token, out.next_token));
+  return out;
+}
+
+Outcome<quotas::ListServiceQuotasResponse> list_quotas(
+    const Settings& settings, const Context& context,
+    const quotas::ListServiceQuotasRequest& request) {
+  auto all = TRY(all_of(settings, context, *request.service_code));
+  if (request.quota_code)
+    std::erase_if(all, [&](const auto& each) { return each.quota_code != request.quota_code; });
+  if (request.quota_applied_at_level.value_or("ACCOUNT") == "RESOURCE") all.clear();
+  quotas::ListServiceQuotasResponse out;
+  out.quotas =
+      TRY(page_of(std::move(all), request.max_results, request.next_token, out.next_token));
+  return out;
+}
+
+Outcome<quotas::RequestServiceQuotaIncreaseResponse> refuse_increase(
+    const Settings& settings, const Context& context,
+    const quotas::RequestServiceQuotaIncreaseRequest& request) {
+  const auto quota = TRY(find_quota(settings, context, *request.service_code, *request.quota_code));
+  return illegal_argument(
+      *quota.quota_name +
+      " is not raised by a request: instances of a type are set by [[quota]] in this "
+      "server's config, and the other limits are the server's own");
+}
+
 }  // namespace
 
 void add_operations(OperationTable& table, const Settings& settings, const Services&) {
-  table.add<quotas::ListServices>(
-      [](const Context&,
-         const quotas::ListServicesRequest& request) -> Outcome<quotas::ListServicesResponse> {
-        std::vector<quotas::ServiceInfo> all;
-        for (const auto& service : quota_services()) {
-          quotas::ServiceInfo info;
-          info.service_code = service.code;
-          info.service_name = service.name;
-          all.push_back(std::move(info));
-        }
-        quotas::ListServicesResponse out;
-        out.services =
-            TRY(page_of(std::move(all), request.max_results, request.next_token, out.next_token));
-        return out;
-      });
-  table.add<quotas::ListServiceQuotas>([&](const Context& context,
-                                           const quotas::ListServiceQuotasRequest& request)
-                                           -> Outcome<quotas::ListServiceQuotasResponse> {
-    auto all = TRY(all_of(settings, context, *request.service_code));
-    if (request.quota_code)
-      std::erase_if(all, [&](const auto& each) { return each.quota_code != request.quota_code; });
-    if (request.quota_applied_at_level.value_or("ACCOUNT") == "RESOURCE") all.clear();
-    quotas::ListServiceQuotasResponse out;
-    out.quotas =
-        TRY(page_of(std::move(all), request.max_results, request.next_token, out.next_token));
-    return out;
+  table.add<quotas::ListServices>([](const Context&, const quotas::ListServicesRequest& request) {
+    return list_services(request);
   });
+  table.add<quotas::ListServiceQuotas>(
+      [&](const Context& context, const quotas::ListServiceQuotasRequest& request) {
+        return list_quotas(settings, context, request);
+      });
   table.add<quotas::GetServiceQuota>(
       [&](const Context& context, const quotas::GetServiceQuotaRequest& request)
           -> Outcome<quotas::GetServiceQuotaResponse> {
@@ -145,14 +162,8 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
         return out;
       });
   table.add<quotas::RequestServiceQuotaIncrease>(
-      [&](const Context& context, const quotas::RequestServiceQuotaIncreaseRequest& request)
-          -> Outcome<quotas::RequestServiceQuotaIncreaseResponse> {
-        const auto quota =
-            TRY(find_quota(settings, context, *request.service_code, *request.quota_code));
-        return illegal_argument(
-            *quota.quota_name +
-            " is not raised by a request: instances of a type are set by [[quota]] in this "
-            "server's config, and the other limits are the server's own");
+      [&](const Context& context, const quotas::RequestServiceQuotaIncreaseRequest& request) {
+        return refuse_increase(settings, context, request);
       });
   // Requests for increases cannot be made, so the history is empty.
   table.add<quotas::ListRequestedServiceQuotaChangeHistory>(

@@ -385,55 +385,90 @@ struct Sum {
   }
 };
 
+// Adds up the costs of jobs in groups: by day, user, tag, instance or job.
+class CostReport {
+ public:
+  CostReport(const Settings& settings, const Services& services, const Context& context,
+             std::string group_by)
+      : settings_(settings),
+        services_(services),
+        context_(context),
+        by_(std::move(group_by)),
+        tag_(by_.starts_with("tag:") ? by_.substr(4) : "") {}
+
+  // The cost of a child counts for its array. `named`: the job whose name and tags select the
+  // group.
+  Result<void> add(const domain::Job& job, const domain::Job& named) {
+    const Instant now = context_.own_time(job.clock_offset);
+    const Seconds seconds = seconds_of(job, now);
+    const auto cost = cost_of_job(settings_.prices, job, now);
+    for (const auto& type : cost.unpriced)
+      if (std::find(unpriced_.begin(), unpriced_.end(), type) == unpriced_.end())
+        unpriced_.push_back(type);
+    total_.add(cost, seconds.billable * int64_t(job.spec.hosts()));
+    if (by_ == "instance") {
+      for (const auto& group : job.spec.groups)
+        groups_[group.instance_type].add(cost_of_groups(settings_.prices, job, {group}, now),
+                                         seconds.billable * int64_t(group.count));
+      return {};
+    }
+    groups_[TRY(key_of(job, named))].add(cost, seconds.billable * int64_t(job.spec.hosts()));
+    return {};
+  }
+
+  // By day in the order of time, else the most expensive group first.
+  own::GetCostReportResponse response() const {
+    own::GetCostReportResponse out;
+    out.currency = settings_.prices.currency;
+    out.groups.emplace();
+    std::vector<std::pair<std::string, Sum>> ordered(groups_.begin(), groups_.end());
+    if (by_ != "day")
+      std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
+        return a.second.millionths > b.second.millionths;
+      });
+    for (const auto& [key, sum] : ordered) out.groups->push_back(sum.shown(key));
+    out.total = total_.shown("");
+    if (!unpriced_.empty()) out.unpriced = unpriced_;
+    return out;
+  }
+
+ private:
+  Result<std::string> key_of(const domain::Job& job, const domain::Job& named) const {
+    if (by_ == "day") return to_iso8601(job.created).substr(0, 10);
+    if (by_ != "user" && tag_.empty()) return named.key.name;
+    const auto tags = TRY(services_.control.tags(control::job_arn(named)));
+    return tag_.empty() ? user_of(tags) : value_of(tags, tag_);
+  }
+
+  const Settings& settings_;
+  const Services& services_;
+  const Context& context_;
+  const std::string by_, tag_;
+  std::map<std::string, Sum> groups_;
+  Sum total_;
+  std::vector<std::string> unpriced_;
+};
+
 Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const Services& services,
                                                 const Context& context,
                                                 const own::GetCostReportRequest& request) {
-  const std::string& by = *request.group_by;
-  const std::string tag = by.starts_with("tag:") ? by.substr(4) : "";
   ledger::JobQuery query;
   query.region = context.region;
   query.created_after = request.creation_time_after;
   query.created_before = request.creation_time_before;
   query.jobs_max = ledger::kPageJobsMax;
-  std::map<std::string, Sum> groups;
-  Sum total;
-  std::vector<std::string> unpriced;
-  // The cost of a child counts for its array. `named`: the job whose name and tags select the
-  // group.
-  const auto add = [&](const domain::Job& job, const domain::Job& named) -> Result<void> {
-    const Instant now = context.own_time(job.clock_offset);
-    const Seconds seconds = seconds_of(job, now);
-    const auto cost = cost_of_job(settings.prices, job, now);
-    for (const auto& type : cost.unpriced)
-      if (std::find(unpriced.begin(), unpriced.end(), type) == unpriced.end())
-        unpriced.push_back(type);
-    total.add(cost, seconds.billable * int64_t(job.spec.hosts()));
-    if (by == "instance") {
-      for (const auto& group : job.spec.groups)
-        groups[group.instance_type].add(cost_of_groups(settings.prices, job, {group}, now),
-                                        seconds.billable * int64_t(group.count));
-      return {};
-    }
-    std::string key = named.key.name;
-    if (by == "day") key = to_iso8601(job.created).substr(0, 10);
-    if (by == "user" || !tag.empty()) {
-      const auto tags = TRY(services.control.tags(control::job_arn(named)));
-      key = tag.empty() ? user_of(tags) : value_of(tags, tag);
-    }
-    groups[key].add(cost, seconds.billable * int64_t(job.spec.hosts()));
-    return {};
-  };
+  CostReport report(settings, services, context, *request.group_by);
   size_t looked_at = 0;
   do {
     const auto page = TRY(services.control.list(query));
     for (const domain::Job& job : page.jobs) {
       if (!job.is_array()) {
-        TRY(add(job, job));
+        TRY(report.add(job, job));
         continue;
       }
-      looked_at += TRY(each_child(services.control, job,
-                                  looked_at < kReportJobsMax ? kReportJobsMax - looked_at : 0,
-                                  [&](const domain::Job& child) { return add(child, job); }));
+      looked_at += TRY(each_child(
+          services.control, job, looked_at < kReportJobsMax ? kReportJobsMax - looked_at : 0,
+          [&](const domain::Job& child) { return report.add(child, job); }));
     }
     looked_at += page.jobs.size();
     query.token = page.next_token;
@@ -441,19 +476,7 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
   if (!query.token.empty() || looked_at >= kReportJobsMax)
     return Error(exhausted("more than " + std::to_string(kReportJobsMax) +
                            " jobs: choose a shorter period"));
-
-  own::GetCostReportResponse out;
-  out.currency = settings.prices.currency;
-  out.groups.emplace();
-  std::vector<std::pair<std::string, Sum>> ordered(groups.begin(), groups.end());
-  if (by != "day")
-    std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
-      return a.second.millionths > b.second.millionths;
-    });
-  for (const auto& [key, sum] : ordered) out.groups->push_back(sum.shown(key));
-  out.total = total.shown("");
-  if (!unpriced.empty()) out.unpriced = unpriced;
-  return out;
+  return report.response();
 }
 
 }  // namespace
