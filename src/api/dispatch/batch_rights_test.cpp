@@ -82,6 +82,23 @@ TEST(TagConditions, OnRequestsThatGiveTags) {
       << "it is allowed, and there is no such definition";
 }
 
+bool is_denied(const in_memory::Reply& reply) {
+  return reply.body.find("is not authorized to perform") != std::string::npos;
+}
+
+// A user who may do everything but where `condition` holds.
+Signing denied_if(TestTenants& world, const std::string& condition) {
+  policy::User made = *world.identities->find_user("admin");
+  made.name = "not-a", made.id = "AIDAnot";
+  made.inline_policies["deny"] = document(
+      R"({"Version":"2012-10-17","Statement":{"Effect":"Deny","Action":"*","Resource":"*","Condition":)" +
+      condition + "}}");
+  world.identities->put(made);
+  world.identities->put(
+      policy::AccessKey{.id = "AKIAnot", .user = "not-a", .secret = "not-secret"});
+  return {{"AKIAnot", "not-secret", ""}, "eu-west-1"};
+}
+
 TEST(TagConditions, OnWhatHasTags) {
   TestTenants world;
   const Signing admin = world.user("admin", kEverything);
@@ -102,19 +119,8 @@ TEST(TagConditions, OnWhatHasTags) {
   world.control.tags_of[control::job_arn(child)] = {{"team", "a"}};
   const std::string in_team = R"({"StringEquals":{"aws:ResourceTag/team":"a"}})";
   const Signing ann = world.user("ann", allow_if("*", in_team));
-  policy::User made = *world.identities->find_user("admin");
-  made.name = "not-a", made.id = "AIDAnot";
-  made.inline_policies["deny"] = document(
-      R"({"Version":"2012-10-17","Statement":{"Effect":"Deny","Action":"*","Resource":"*","Condition":)" +
-      in_team + "}}");
-  world.identities->put(made);
-  world.identities->put(
-      policy::AccessKey{.id = "AKIAnot", .user = "not-a", .secret = "not-secret"});
-  const Signing not_a{{"AKIAnot", "not-secret", ""}, "eu-west-1"};
+  const Signing not_a = denied_if(world, in_team);
 
-  const auto is_denied = [](const in_memory::Reply& reply) {
-    return reply.body.find("is not authorized to perform") != std::string::npos;
-  };
   struct Request {
     const char *target, *body;
   };

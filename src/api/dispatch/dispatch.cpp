@@ -12,10 +12,10 @@
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "base/xml.hpp"
 #include "dispatch/all_operations.hpp"
 #include "dispatch/api.hpp"
 #include "dispatch/body.hpp"
+#include "dispatch/decode.hpp"
 #include "dispatch/match.hpp"
 #include "dispatch/post_form.hpp"
 #include "dispatch/remote.hpp"
@@ -24,10 +24,8 @@
 #include "protocol/constraints.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/gzip.hpp"
-#include "protocol/json.hpp"
 #include "protocol/query.hpp"
 #include "protocol/replies.hpp"
-#include "protocol/rest_xml.hpp"
 #include "protocol/route.hpp"
 #include "shapes/services.hpp"
 #include "shapes/trainyard.hpp"
@@ -279,7 +277,9 @@ class Api final : public net::Handler {
     if (auto refused = refuse_region(call)) return reply(fail(call, *refused));
     if (auto refused = refuse_peer(call)) return reply(fail(call, *refused));
     const Decode decode = [&](void* input) -> std::optional<Failure> {
-      if (auto failure = decode_into(call, *entry, body, parameters, input)) return failure;
+      if (auto failure = decode_input(call.route.protocol, *entry->shape, call.head, body,
+                                      parameters, *constraints_.at(entry->shape->service), input))
+        return failure;
       note_resources(call, input);
       return authorizer_.check(call.context, *entry->shape, input);
     };
@@ -302,29 +302,6 @@ class Api final : public net::Handler {
                 [this, later, reply](const void* output, const Failure* failure) {
                   reply(failure ? fail(*later, *failure) : succeed(*later, output));
                 });
-  }
-
-  std::optional<Failure> decode_into(const Call& call, const Entry& entry, const std::string& body,
-                                     const NameValues& parameters, void* input) {
-    const shapes::OperationShape& shape = *entry.shape;
-    if (!shape.input) return {};
-    const auto read =
-        call.route.protocol == Protocol::query       ? read_query(*shape.input, parameters, input)
-        : call.route.protocol == Protocol::rest_json ? read_rest_json(shape, call.head, body, input)
-                                                     : read_json(*shape.input, body, input);
-    if (!read) return unreadable_body(*shape.service, read.error().message);
-    if (auto violations = constraints_.at(shape.service)->check(*shape.input, input))
-      return validation(*shape.service, std::move(*violations));
-    return {};
-  }
-
-  static Result<void> read_rest_json(const shapes::OperationShape& shape,
-                                     const net::RequestHead& head, const std::string& body,
-                                     void* input) {
-    const auto labels = TRY(read_labels(shape, head));
-    const auto query = TRY(read_query_parameters(head.query()));
-    TRY(read_rest(*shape.input, {labels, query, head.headers.fields(), ""}, input));
-    return read_json(*shape.input, body, input);
   }
 
   // Called only for requests with a valid signature, so that no client can use up the rate of
@@ -487,7 +464,8 @@ class Api final : public net::Handler {
     const Entry& entry = *call.route.entry;
     if (!AccessTable::needs_body(*entry.shape))
       return entry.inspect([&](void* input) -> std::optional<Failure> {
-        if (auto failure = decode_s3(call, "", input, true)) return failure;
+        if (auto failure = decode_s3_input(call.route, call.head, "", S3Part::head, input))
+          return failure;
         note_resources(call, input);
         return authorizer_.check(call.context, *entry.shape, input);
       });
@@ -528,7 +506,8 @@ class Api final : public net::Handler {
                                                       : failure_of(s3, read.error());
         text = std::move(*read);
       }
-      if (auto failure = decode_s3(call, text, input, false)) return failure;
+      if (auto failure = decode_s3_input(call.route, call.head, text, S3Part::whole, input))
+        return failure;
       note_resources(call, input);
       return AccessTable::needs_body(*entry.shape)
                  ? authorizer_.check(call.context, *entry.shape, input)
@@ -558,7 +537,8 @@ class Api final : public net::Handler {
       return reply(not_implemented("Forms for a region that is another server"));
     const S3Address& address = call.route.address;
     const Decode decode = [&](void* input) -> std::optional<Failure> {
-      if (auto failure = decode_s3(call, "", input, false)) return failure;
+      if (auto failure = decode_s3_input(call.route, call.head, "", S3Part::whole, input))
+        return failure;
       note_resources(call, input);
       return authorizer_.check(call.context, *entry->shape, input);
     };
@@ -573,32 +553,6 @@ class Api final : public net::Handler {
       if (services_.campaigns) services_.campaigns->object_created(address.bucket, address.key);
       finish_s3(call, stream, std::move(made), {});
     });
-  }
-
-  std::optional<Failure> decode_s3(const Call& call, const std::string& body, void* input,
-                                   bool head_only) {
-    const shapes::OperationShape& operation = *call.route.operation;
-    const S3Address& address = call.route.address;
-    const shapes::Shape* shape = operation.input;
-    if (!shape) return {};
-    const NameValues headers = without_chunked_encoding(call.head.headers.fields());
-    const RestRequest request{
-        {{"Bucket", address.bucket}, {"Key", address.key}}, address.query, headers, body};
-    if (auto read = read_rest(*shape, request, input); !read)
-      return read.error().is(XmlFault::not_well_formed)
-                 ? unreadable_body(
-                       *operation.service,
-                       "The XML you provided was not well-formed or did not validate against our "
-                       "published schema")
-                 : invalid_argument(read.error().message);
-    // S3 has specific errors for violated constraints, so only required members are checked here.
-    for (const auto& member : shape->members)
-      if (member.required && !member.find(input) && !member.streaming &&
-          !(head_only && member.location == shapes::Location::body))
-        return member.location == shapes::Location::body
-                   ? Failure{400, "MissingRequestBodyError", "Request Body is empty"}
-                   : invalid_request("Missing required member: " + std::string(member.wire_name));
-    return {};
   }
 
   void finish_s3(const Call& call, net::Stream& stream, net::Response response,

@@ -96,65 +96,7 @@ struct Attack {
   const char* text;
 };
 
-TEST(Peers, WhatIsRefused) {
-  World world;
-  const Signing bob{{"AKIAbob", "bob-secret", ""}, "eu-west-1"};
-  const auto changed = [&](auto change) {
-    Delegation out = world.session("runner");
-    change(out);
-    return World::header(out);
-  };
-  const auto named = [](const std::string& name) {
-    Delegation out = World::ann();
-    out.name = name;
-    return World::header(out);
-  };
-  const Signing assumed = world.keys({.role_arn = "arn:aws:iam::123456789012:role/runner",
-                                      .session_name = "peer",
-                                      .assumed = true,
-                                      .person = "region-us"});
-  Delegation chained = World::ann();
-  chained.peer_key_id = "AKIAOTHER";
-  const Attack attacks[] = {
-      {"a user who is no peer", bob, World::header(World::ann()),
-       "user/bob is not authorized to make requests"},
-      {"the owner who is no peer", world.owner, World::header(World::ann()),
-       "on behalf of other principals"},
-      {"a session of the peer's user", assumed, World::header(World::ann()),
-       "on behalf of other principals"},
-      {"an owner", world.peer, World::header(Delegation{PrincipalKind::owner, "owner", "x"}),
-       "of owners"},
-      {"the owner's name as a user's", world.peer, named("owner"), "of the user owner"},
-      {"a user that the peer may not act for", world.peer, named("bob"), "of the user bob"},
-      {"a user that is not here", world.peer, named("nobody"), "of the user nobody"},
-      {"a role that the peer may not act for", world.peer, World::header(world.session("private")),
-       "of the role private"},
-      {"a role that is not here", world.peer, World::header(world.session("undefined")),
-       "of the role undefined"},
-      {"a reserved role", world.peer, World::header(world.session("TrainyardOwner")),
-       "of the role Trainyard"},
-      {"a job's role that is not defined", world.peer, changed([](Delegation& out) {
-         out.session.role_arn = kTrainer;
-         out.session.job_region = "eu-west-1";
-         out.session.job_name = "mnist-1";
-         out.session.job_number = 17;
-         out.session.attempt = 1;
-         out.session.assumed = false;
-       }),
-       "of the role trainer"},
-      {"a session that has expired", world.peer,
-       changed([&](Delegation& out) { out.session.expires = world.clock.at; }),
-       "the session has expired"},
-      {"through a third server", world.peer, World::header(chained), "through one server only"},
-      {"bytes", world.peer, World::header("bytes"), "on behalf of other principals"},
-      {"no base64",
-       world.peer,
-       {{std::string(kDelegationHeader), "?!"}},
-       "on behalf of other principals"},
-      {"two headers",
-       world.peer,
-       {World::header(World::ann())[0], World::header(world.session("runner"))[0]},
-       "on behalf of other principals"}};
+void expect_all_refused(World& world, const std::vector<Attack>& attacks) {
   for (const Attack& attack : attacks) {
     SCOPED_TRACE(attack.about);
     expect_refused(world.get("/data/train/part-0", attack.headers, attack.by), attack.text);
@@ -162,6 +104,79 @@ TEST(Peers, WhatIsRefused) {
         world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", attack.by, attack.headers);
     EXPECT_EQ(reply.code(), "AccessDeniedException") << reply.body;
   }
+}
+
+TEST(Peers, AreTheOnlyOnesThatActForOthers) {
+  World world;
+  const Signing bob{{"AKIAbob", "bob-secret", ""}, "eu-west-1"};
+  const Signing assumed = world.keys({.role_arn = "arn:aws:iam::123456789012:role/runner",
+                                      .session_name = "peer",
+                                      .assumed = true,
+                                      .person = "region-us"});
+  expect_all_refused(world, {
+                                {"a user who is no peer", bob, World::header(World::ann()),
+                                 "user/bob is not authorized to make requests"},
+                                {"the owner who is no peer", world.owner,
+                                 World::header(World::ann()), "on behalf of other principals"},
+                                {"a session of the peer's user", assumed,
+                                 World::header(World::ann()), "on behalf of other principals"},
+                            });
+}
+
+TEST(Peers, ActForNoPrincipalBeyondTheirRights) {
+  World world;
+  const auto named = [](const std::string& name) {
+    Delegation out = World::ann();
+    out.name = name;
+    return World::header(out);
+  };
+  Delegation of_job = world.session("runner");
+  of_job.session.role_arn = kTrainer;
+  of_job.session.job_region = "eu-west-1";
+  of_job.session.job_name = "mnist-1";
+  of_job.session.job_number = 17;
+  of_job.session.attempt = 1;
+  of_job.session.assumed = false;
+  expect_all_refused(
+      world,
+      {
+          {"an owner", world.peer, World::header(Delegation{PrincipalKind::owner, "owner", "x"}),
+           "of owners"},
+          {"the owner's name as a user's", world.peer, named("owner"), "of the user owner"},
+          {"a user that the peer may not act for", world.peer, named("bob"), "of the user bob"},
+          {"a user that is not here", world.peer, named("nobody"), "of the user nobody"},
+          {"a role that the peer may not act for", world.peer,
+           World::header(world.session("private")), "of the role private"},
+          {"a role that is not here", world.peer, World::header(world.session("undefined")),
+           "of the role undefined"},
+          {"a reserved role", world.peer, World::header(world.session("TrainyardOwner")),
+           "of the role Trainyard"},
+          {"a job's role that is not defined", world.peer, World::header(of_job),
+           "of the role trainer"},
+      });
+}
+
+TEST(Peers, ActOnlyInAValidSessionOfOneHeader) {
+  World world;
+  Delegation expired = world.session("runner"), chained = World::ann();
+  expired.session.expires = world.clock.at;
+  chained.peer_key_id = "AKIAOTHER";
+  expect_all_refused(
+      world,
+      {
+          {"a session that has expired", world.peer, World::header(expired),
+           "the session has expired"},
+          {"through a third server", world.peer, World::header(chained), "through one server only"},
+          {"bytes", world.peer, World::header("bytes"), "on behalf of other principals"},
+          {"no base64",
+           world.peer,
+           {{std::string(kDelegationHeader), "?!"}},
+           "on behalf of other principals"},
+          {"two headers",
+           world.peer,
+           {World::header(World::ann())[0], World::header(world.session("runner"))[0]},
+           "on behalf of other principals"},
+      });
 }
 
 TEST(Peers, TheHeaderMustBeSignedAndTheRequestsHashInItsHead) {

@@ -1,0 +1,61 @@
+#include "dispatch/decode.hpp"
+
+#include "base/xml.hpp"
+#include "dispatch/body.hpp"
+#include "protocol/json.hpp"
+#include "protocol/rest_xml.hpp"
+#include "protocol/route.hpp"
+
+namespace trainyard::api {
+namespace {
+
+Result<void> read_rest_json(const shapes::OperationShape& operation, const net::RequestHead& head,
+                            const std::string& body, void* input) {
+  const auto labels = TRY(read_labels(operation, head));
+  const auto query = TRY(read_query_parameters(head.query()));
+  TRY(read_rest(*operation.input, {labels, query, head.headers.fields(), ""}, input));
+  return read_json(*operation.input, body, input);
+}
+
+}  // namespace
+
+std::optional<Failure> decode_input(Protocol protocol, const shapes::OperationShape& operation,
+                                    const net::RequestHead& head, const std::string& body,
+                                    const NameValues& parameters, const Constraints& constraints,
+                                    void* input) {
+  if (!operation.input) return {};
+  const auto read = protocol == Protocol::query ? read_query(*operation.input, parameters, input)
+                    : protocol == Protocol::rest_json ? read_rest_json(operation, head, body, input)
+                                                      : read_json(*operation.input, body, input);
+  if (!read) return unreadable_body(*operation.service, read.error().message);
+  if (auto violations = constraints.check(*operation.input, input))
+    return validation(*operation.service, std::move(*violations));
+  return {};
+}
+
+std::optional<Failure> decode_s3_input(const Match& route, const net::RequestHead& head,
+                                       const std::string& body, S3Part part, void* input) {
+  const shapes::OperationShape& operation = *route.operation;
+  const S3Address& address = route.address;
+  const shapes::Shape* shape = operation.input;
+  if (!shape) return {};
+  const NameValues headers = without_chunked_encoding(head.headers.fields());
+  const RestRequest request{
+      {{"Bucket", address.bucket}, {"Key", address.key}}, address.query, headers, body};
+  if (auto read = read_rest(*shape, request, input); !read)
+    return read.error().is(XmlFault::not_well_formed)
+               ? unreadable_body(
+                     *operation.service,
+                     "The XML you provided was not well-formed or did not validate against our "
+                     "published schema")
+               : invalid_argument(read.error().message);
+  for (const auto& member : shape->members)
+    if (member.required && !member.find(input) && !member.streaming &&
+        !(part == S3Part::head && member.location == shapes::Location::body))
+      return member.location == shapes::Location::body
+                 ? Failure{400, "MissingRequestBodyError", "Request Body is empty"}
+                 : invalid_request("Missing required member: " + std::string(member.wire_name));
+  return {};
+}
+
+}  // namespace trainyard::api
