@@ -206,6 +206,39 @@ TEST(KeyPath, OrdersAndDecodesAsKeys) {
 // A child puts and removes as fast as it can and reports each acknowledgement through a pipe; it is
 // killed at a random moment. All that it acknowledged must be there, whole, and nothing else but
 // the last operation.
+// Puts objects until it is killed, and writes a line "key version" after each.
+[[noreturn]] void put_until_killed(const std::string& path, Clock& clock, Random& random, int round,
+                                   int acknowledgements) {
+  auto opened = open_directory(path, clock, random);
+  if (!opened) _exit(1);
+  SeededRandom choices(uint64_t(round) + 100);
+  for (int version = round * 100'000; version < (round + 1) * 100'000; ++version) {
+    const std::string key =
+        "k/" + std::to_string(choices.below(5)) + "/" + std::to_string(choices.below(10));
+    const std::string bytes =
+        std::to_string(version) + ":" + std::string(choices.below(30'000), 'x');
+    if (!write_all(**opened, "bucket", key, bytes + ":" + std::to_string(version))) _exit(2);
+    const std::string line = key + " " + std::to_string(version) + "\n";
+    if (write(acknowledgements, line.data(), line.size()) != ssize_t(line.size())) _exit(3);
+  }
+  _exit(4);
+}
+
+// The versions of the bucket's objects, of which each is whole.
+std::map<std::string, int> versions_in(Objects& objects) {
+  std::map<std::string, int> found;
+  const auto page = objects.list("bucket", {});
+  EXPECT_TRUE(page) << page.error().message;
+  for (const auto& object : page->objects) {
+    const std::string bytes = *read_all(objects, "bucket", object.key, 1 << 20);
+    const std::string first = bytes.substr(0, bytes.find(':')),
+                      last = bytes.substr(bytes.rfind(':') + 1);
+    EXPECT_EQ(first, last) << object.key << " is not whole";
+    found[object.key] = std::stoi(first);
+  }
+  return found;
+}
+
 TEST_F(DirectoryTest, KilledAtRandomMomentsItLosesNothing) {
   open();
   ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
@@ -218,21 +251,7 @@ TEST_F(DirectoryTest, KilledAtRandomMomentsItLosesNothing) {
     ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
     const pid_t child = fork();
     ASSERT_GE(child, 0);
-    if (child == 0) {
-      auto opened = open_directory(path(), clock_, random_);
-      if (!opened) _exit(1);
-      SeededRandom choices(uint64_t(round) + 100);
-      for (int version = round * 100'000; version < (round + 1) * 100'000; ++version) {
-        const std::string key =
-            "k/" + std::to_string(choices.below(5)) + "/" + std::to_string(choices.below(10));
-        const std::string bytes =
-            std::to_string(version) + ":" + std::string(choices.below(30'000), 'x');
-        if (!write_all(**opened, "bucket", key, bytes + ":" + std::to_string(version))) _exit(2);
-        const std::string line = key + " " + std::to_string(version) + "\n";
-        if (write(ends[1], line.data(), line.size()) != ssize_t(line.size())) _exit(3);
-      }
-      _exit(4);
-    }
+    if (child == 0) put_until_killed(path(), clock_, random_, round, ends[1]);
     close(ends[1]);
     std::string told;
     char buffer[4096];
@@ -256,21 +275,12 @@ TEST_F(DirectoryTest, KilledAtRandomMomentsItLosesNothing) {
     std::istringstream acks(told);
     for (std::string key, version; acks >> key >> version;) acknowledged[key] = std::stoi(version);
     open();
-    const auto page = objects_->list("bucket", {});
-    ASSERT_TRUE(page) << page.error().message;
-    std::map<std::string, int> found;
-    for (const auto& object : page->objects) {
-      const std::string bytes = *read_all(*objects_, "bucket", object.key, 1 << 20);
-      const std::string first = bytes.substr(0, bytes.find(':')),
-                        last = bytes.substr(bytes.rfind(':') + 1);
-      EXPECT_EQ(first, last) << object.key << " is not whole";
-      found[object.key] = std::stoi(first);
-    }
+    const auto found = versions_in(*objects_);
     int under_way = 0;
     for (const auto& [key, version] : found)
       under_way += !acknowledged.contains(key) || acknowledged[key] != version;
     EXPECT_LE(under_way, 1) << "one put was under way";
-    for (const auto& [key, version] : acknowledged) EXPECT_GE(found[key], version) << key;
+    for (const auto& [key, version] : acknowledged) EXPECT_GE(found.at(key), version) << key;
     EXPECT_TRUE(std::filesystem::is_empty(path() + "/temporary"));
     acknowledged = found;
   }

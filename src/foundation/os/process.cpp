@@ -195,14 +195,14 @@ struct Started {
   return middle;
 }
 
-}  // namespace
+// A program that runs, and the ends of its streams.
+struct Child {
+  pid_t process = -1;
+  File output, errors;
+  File ended;  // readable once it has ended
+};
 
-Result<Outcome> run(const Command& command) {
-  if (command.arguments.empty()) return invalid("running a program: no arguments");
-  const std::string& program = command.arguments[0];
-  const std::string doing = "running " + program;
-  const auto deadline = std::chrono::steady_clock::now() + command.at_most;
-
+Result<Child> start_child(const Command& command, const std::string& doing) {
   File input = TRY(standard_input(command.input).in(doing));
   Pipe output = TRY(make_pipe().in(doing));
   Pipe errors = TRY(make_pipe().in(doing));
@@ -215,32 +215,37 @@ Result<Outcome> run(const Command& command) {
                  POSIX_SPAWN_SETPGROUP);
   if (!command.working_directory.empty()) plan.start_in(command.working_directory);
   Block arguments(command.arguments), environment(environment_with(command.environment));
-  pid_t process = -1;
-  if (const int why = plan.spawn(&process, arguments.get(), environment.get()); why != 0) {
+  Child child;
+  if (const int why = plan.spawn(&child.process, arguments.get(), environment.get()); why != 0) {
     if (!command.working_directory.empty() && !exists(command.working_directory))
       return from_errno(doing + " in " + command.working_directory, why);
     return from_errno(doing, why);
   }
-  output.writing.close();
-  errors.writing.close();
-  const File ended(int(::syscall(SYS_pidfd_open, process, 0)));
-  if (!ended) {
+  child.output = std::move(output.reading);
+  child.errors = std::move(errors.reading);
+  child.ended = File(int(::syscall(SYS_pidfd_open, child.process, 0)));
+  if (!child.ended) {
     const Error why = from_errno(doing);
-    ::kill(-process, SIGKILL);
-    wait_for(process);
+    ::kill(-child.process, SIGKILL);
+    wait_for(child.process);
     return why;
   }
-  for (const File* pipe : {&output.reading, &errors.reading})
+  for (const File* pipe : {&child.output, &child.errors})
     ::fcntl(pipe->descriptor(), F_SETFL, O_RDONLY | O_NONBLOCK);
+  return child;
+}
 
-  Outcome outcome;
-  pollfd watched[3] = {{output.reading.descriptor(), POLLIN, 0},
-                       {errors.reading.descriptor(), POLLIN, 0},
-                       {ended.descriptor(), POLLIN, 0}};
+enum class Ending { by_itself, late, unwanted };  // the last two: it was killed
+
+// Reads the child's output until it has ended; processes that it left running may hold the pipes
+// open forever. Kills its group at the deadline, and when command.watch returns false.
+Ending await_child(const Command& command, std::chrono::steady_clock::time_point deadline,
+                   const Child& child, Outcome& outcome) {
+  pollfd watched[3] = {{child.output.descriptor(), POLLIN, 0},
+                       {child.errors.descriptor(), POLLIN, 0},
+                       {child.ended.descriptor(), POLLIN, 0}};
   bool killed = false, unwanted = false;
   auto next_look = std::chrono::steady_clock::now() + kWatchInterval;
-  // Until the program itself has ended; processes that it left running may hold the pipes open
-  // forever.
   while (!(watched[2].revents & POLLIN)) {
     const int ready = ::poll(
         watched, 3,
@@ -252,25 +257,35 @@ Result<Outcome> run(const Command& command) {
     }
     const bool late = ready == 0 && std::chrono::steady_clock::now() >= deadline;
     if ((late || unwanted) && !killed) {
-      ::kill(-process, SIGKILL);
+      ::kill(-child.process, SIGKILL);
       killed = true;
       ::poll(&watched[2], 1, -1);
     }
-    if (watched[0].revents && !drain(output.reading, outcome.output, kOutputBytesMax))
+    if (watched[0].revents && !drain(child.output, outcome.output, kOutputBytesMax))
       watched[0].fd = -1;
-    if (watched[1].revents && !drain(errors.reading, outcome.errors, kErrorsBytesMax))
+    if (watched[1].revents && !drain(child.errors, outcome.errors, kErrorsBytesMax))
       watched[1].fd = -1;
   }
-  drain(output.reading, outcome.output, kOutputBytesMax);
-  drain(errors.reading, outcome.errors, kErrorsBytesMax);
-  outcome.code = exit_code(wait_for(process));
-  if (killed) {
-    const std::string words = last_words(outcome);
-    if (unwanted) return cancelled(doing + ": stopped by the caller");
-    return cancelled(doing + ": killed after " + std::to_string(command.at_most.count()) + " ms" +
-                     (words.empty() ? "" : "; its last output: " + words));
-  }
-  return outcome;
+  drain(child.output, outcome.output, kOutputBytesMax);
+  drain(child.errors, outcome.errors, kErrorsBytesMax);
+  return unwanted ? Ending::unwanted : killed ? Ending::late : Ending::by_itself;
+}
+
+}  // namespace
+
+Result<Outcome> run(const Command& command) {
+  if (command.arguments.empty()) return invalid("running a program: no arguments");
+  const std::string doing = "running " + command.arguments[0];
+  const auto deadline = std::chrono::steady_clock::now() + command.at_most;
+  const Child child = TRY(start_child(command, doing));
+  Outcome outcome;
+  const Ending ending = await_child(command, deadline, child, outcome);
+  outcome.code = exit_code(wait_for(child.process));
+  if (ending == Ending::by_itself) return outcome;
+  if (ending == Ending::unwanted) return cancelled(doing + ": stopped by the caller");
+  const std::string words = last_words(outcome);
+  return cancelled(doing + ": killed after " + std::to_string(command.at_most.count()) + " ms" +
+                   (words.empty() ? "" : "; its last output: " + words));
 }
 
 Result<std::string> run_or_fail(const Command& command) {

@@ -90,6 +90,22 @@ std::string LogPump::last_words() const {
   return words;
 }
 
+// Of a flood only the end is kept.
+void LogPump::keep_last(const std::vector<std::string>& lines) {
+  size_t first = lines.size();
+  for (size_t bytes = 0; first > 0 && bytes <= kLastWordsBytesMax;)
+    bytes += lines[--first].size() + 1;
+  const MutexLock lock(mutex_);
+  for (; first < lines.size(); ++first) {
+    last_lines_.push_back(shorten(lines[first], kLastWordsBytesMax));
+    last_bytes_ += last_lines_.back().size() + 1;
+    while (last_bytes_ > kLastWordsBytesMax && last_lines_.size() > 1) {
+      last_bytes_ -= last_lines_.front().size() + 1;
+      last_lines_.pop_front();
+    }
+  }
+}
+
 void LogPump::loop() {
   LineSplitter splitter;
   Batch batch(metrics_, facts_);
@@ -97,26 +113,6 @@ void LogPump::loop() {
   const auto buffer = std::make_unique_for_overwrite<char[]>(kReadBytesMax);
   std::vector<std::string> lines;
   std::chrono::nanoseconds batch_due = kNever, partial_due = kNever;
-  const auto take = [&] {
-    if (lines.empty()) return;
-    {
-      // Of a flood only the end is kept.
-      size_t first = lines.size();
-      for (size_t bytes = 0; first > 0 && bytes <= kLastWordsBytesMax;)
-        bytes += lines[--first].size() + 1;
-      const MutexLock lock(mutex_);
-      for (; first < lines.size(); ++first) {
-        last_lines_.push_back(shorten(lines[first], kLastWordsBytesMax));
-        last_bytes_ += last_lines_.back().size() + 1;
-        while (last_bytes_ > kLastWordsBytesMax && last_lines_.size() > 1) {
-          last_bytes_ -= last_lines_.front().size() + 1;
-          last_lines_.pop_front();
-        }
-      }
-    }
-    batch.add(std::move(lines), clock_.now());
-    lines.clear();
-  };
   for (;;) {
     // Waits for bytes, for a stop, or until waiting lines are due.
     const auto due = std::min(batch_due, partial_due);
@@ -138,7 +134,9 @@ void LogPump::loop() {
       splitter.flush(lines);
       partial_due = kNever;
     }
-    take();
+    keep_last(lines);
+    if (!lines.empty()) batch.add(std::move(lines), clock_.now());
+    lines.clear();
     if (batch.empty()) {
       batch_due = kNever;
     } else if (batch_due == kNever) {

@@ -53,6 +53,7 @@ class LogPump {
 
  private:
   void loop();
+  void keep_last(const std::vector<std::string>& lines);
 
   const os::File read_end_;
   const MetricMatcher& metrics_;

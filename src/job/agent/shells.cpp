@@ -33,6 +33,41 @@ struct Shells::Shell {
   uint32_t credit GUARDED_BY(mutex) = wire::kShellWindowBytes;
   // bytes of input that were not credited yet
   uint32_t input_held GUARDED_BY(mutex) = 0;
+
+  // of the shell's thread
+  std::string input;  // received and not yet written
+  bool input_ends = false;
+
+  // Takes the client's frames. Returns the bytes of output that may be sent.
+  uint32_t take_frames(containers::ExecProcess& process) {
+    notifier.clear();
+    const MutexLock lock(mutex);
+    while (!frames.empty()) {
+      const wire::ShellFrame frame = std::move(frames.front());
+      frames.pop_front();
+      if (const auto* more = std::get_if<wire::ShellInput>(&frame)) input += more->bytes;
+      if (const auto* size = std::get_if<wire::ShellResize>(&frame))
+        process.resize(size->columns, size->rows);
+      input_ends |= std::holds_alternative<wire::ShellInputEnds>(frame);
+    }
+    return credit;
+  }
+  // Returns the bytes written.
+  uint32_t write_input(containers::ExecProcess& process) {
+    uint32_t written = 0;
+    if (!input.empty()) {
+      written = uint32_t(process.write(input).value());
+      input.erase(0, written);
+      const MutexLock lock(mutex);
+      input_held -= std::min(input_held, written);
+    }
+    if (input.empty() && std::exchange(input_ends, false)) process.end_input();
+    return written;
+  }
+  void spend_credit(size_t bytes) {
+    const MutexLock lock(mutex);
+    credit -= uint32_t(bytes);
+  }
 };
 
 Shells::Shells(Start start, Send send, Clock& clock)
@@ -113,48 +148,21 @@ void Shells::run(const std::shared_ptr<Shell>& shell) {
     return;
   }
   log(Level::info, "agent", "opened a shell", {{"shell", std::to_string(number)}});
-  std::string input;  // read and not yet written
-  bool input_ends = false;
   std::string reason;
   auto last_bytes = clock_.monotonic();
   while (!shell->closed) {
-    uint32_t room = 0;
-    shell->notifier.clear();
-    {
-      const MutexLock lock(shell->mutex);
-      while (!shell->frames.empty()) {
-        const wire::ShellFrame frame = std::move(shell->frames.front());
-        shell->frames.pop_front();
-        if (const auto* more = std::get_if<wire::ShellInput>(&frame)) input += more->bytes;
-        if (const auto* size = std::get_if<wire::ShellResize>(&frame))
-          (*process)->resize(size->columns, size->rows);
-        input_ends |= std::holds_alternative<wire::ShellInputEnds>(frame);
-      }
-      room = shell->credit;
+    const uint32_t credit = shell->take_frames(**process);
+    if (const uint32_t written = shell->write_input(**process); written > 0) {
+      last_bytes = clock_.monotonic();
+      say(number, wire::ShellCredit{written});
     }
-    if (!input.empty()) {
-      const size_t written = (*process)->write(input).value();
-      input.erase(0, written);
-      if (written > 0) {
-        last_bytes = clock_.monotonic();
-        {
-          const MutexLock lock(shell->mutex);
-          shell->input_held -= std::min(shell->input_held, uint32_t(written));
-        }
-        say(number, wire::ShellCredit{uint32_t(written)});
-      }
-    }
-    if (input.empty() && std::exchange(input_ends, false)) (*process)->end_input();
-    auto output = (*process)->read(std::min<size_t>(room, wire::kShellBytesMax),
-                                   input.empty() ? kShellLookInterval : kInputInterval,
+    auto output = (*process)->read(std::min<size_t>(credit, wire::kShellBytesMax),
+                                   shell->input.empty() ? kShellLookInterval : kInputInterval,
                                    shell->notifier.descriptor());
     if (!output) break;
     if (!output->empty()) {
       last_bytes = clock_.monotonic();
-      {
-        const MutexLock lock(shell->mutex);
-        shell->credit -= uint32_t(output->size());
-      }
+      shell->spend_credit(output->size());
       say(number, wire::ShellOutput{std::move(*output)});
     }
     if (clock_.monotonic() - last_bytes > kShellIdleMax) {

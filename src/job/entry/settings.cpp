@@ -183,6 +183,74 @@ Json training_environment(const Settings& settings, const Json& group_hosts,
           {"user_entry_point", settings.program}};
 }
 
+Json groups_by_name(const Settings& settings) {
+  Json groups = Json::object();
+  const auto found = settings.resource_config.find("instance_groups");
+  if (found != settings.resource_config.end())
+    for (const auto& group : *found)
+      groups[group["instance_group_name"].get_ref<const std::string&>()] = group;
+  return groups;
+}
+
+// The values of the SM_ variables, by their names in lower case.
+Values script_values(const Settings& settings) {
+  Json group_hosts = Json::array(), group_names = Json::array();
+  for (const auto& group : settings.groups) {
+    if (group.name == settings.current_group) group_hosts = group.hosts;
+    group_names.push_back(group.name);
+  }
+  const Json by_name = groups_by_name(settings);
+  Json channels = Json::object(), channel_names = Json::array();
+  for (const auto& [name, config] : settings.input_data_config.items()) {
+    channels[name] = settings.base + "/input/data/" + name;
+    channel_names.push_back(name);
+  }
+  std::string module_name = settings.program;
+  if (module_name.ends_with(".py")) module_name.resize(module_name.size() - 3);
+
+  const std::string& base = settings.base;
+  Values values = {
+      {"hosts", settings.hosts},
+      {"network_interface_name", settings.network_interface},
+      {"hps", settings.user},
+      {"user_entry_point", settings.program},
+      {"framework_params", settings.framework},
+      {"resource_config", settings.resource_config},
+      {"input_data_config", settings.input_data_config},
+      {"output_data_dir", base + "/output/data"},
+      {"channels", channel_names},
+      {"current_host", settings.current_host},
+      {"current_instance_type", settings.current_instance_type},
+      {"current_instance_group", settings.current_group},
+      {"current_instance_group_hosts", group_hosts},
+      {"instance_groups", group_names},
+      {"instance_groups_dict", by_name},
+      {"distribution_instance_groups", settings.distribution_groups},
+      {"is_hetero", settings.groups.size() > 1},
+      {"module_name", module_name},
+      {"log_level", settings.log_level},
+      {"framework_module", settings.framework_module},
+      {"input_dir", base + "/input"},
+      {"input_config_dir", base + "/input/config"},
+      {"output_dir", base + "/output"},
+      {"num_cpus", settings.cpus},
+      {"num_gpus", settings.gpus},
+      {"num_neurons", 0},
+      {"model_dir", base + "/model"},
+      {"module_dir", settings.module_dir},
+      {"training_env",
+       training_environment(settings, group_hosts, group_names, by_name, channels, module_name)},
+      {"user_args", user_arguments(settings.user)},
+      {"output_intermediate_dir", base + "/output/intermediate"},
+  };
+  if (const auto topology = settings.resource_config.find("topology");
+      topology != settings.resource_config.end() && is_true(*topology))
+    values["topology"] = *topology;
+  for (const auto& [name, path] : channels.items()) values["channel_" + name] = path;
+  for (const auto& [name, value] : settings.user) values["hp_" + name] = value;
+  return values;
+}
+
 }  // namespace
 
 bool Settings::in_distribution() const {
@@ -261,67 +329,8 @@ Result<void> check_program(std::string_view program) {
 }
 
 Variables script_variables(const Settings& settings, const Variables& present) {
-  Json group_hosts = Json::array(), group_names = Json::array(), groups_by_name = Json::object();
-  for (const auto& group : settings.groups) {
-    if (group.name == settings.current_group) group_hosts = group.hosts;
-    group_names.push_back(group.name);
-  }
-  if (const auto groups = settings.resource_config.find("instance_groups");
-      groups != settings.resource_config.end()) {
-    for (const auto& group : *groups)
-      groups_by_name[group["instance_group_name"].get_ref<const std::string&>()] = group;
-  }
-  Json channels = Json::object(), channel_names = Json::array();
-  for (const auto& [name, config] : settings.input_data_config.items()) {
-    channels[name] = settings.base + "/input/data/" + name;
-    channel_names.push_back(name);
-  }
-  std::string module_name = settings.program;
-  if (module_name.ends_with(".py")) module_name.resize(module_name.size() - 3);
-
-  const std::string& base = settings.base;
-  Values values = {
-      {"hosts", settings.hosts},
-      {"network_interface_name", settings.network_interface},
-      {"hps", settings.user},
-      {"user_entry_point", settings.program},
-      {"framework_params", settings.framework},
-      {"resource_config", settings.resource_config},
-      {"input_data_config", settings.input_data_config},
-      {"output_data_dir", base + "/output/data"},
-      {"channels", channel_names},
-      {"current_host", settings.current_host},
-      {"current_instance_type", settings.current_instance_type},
-      {"current_instance_group", settings.current_group},
-      {"current_instance_group_hosts", group_hosts},
-      {"instance_groups", group_names},
-      {"instance_groups_dict", groups_by_name},
-      {"distribution_instance_groups", settings.distribution_groups},
-      {"is_hetero", settings.groups.size() > 1},
-      {"module_name", module_name},
-      {"log_level", settings.log_level},
-      {"framework_module", settings.framework_module},
-      {"input_dir", base + "/input"},
-      {"input_config_dir", base + "/input/config"},
-      {"output_dir", base + "/output"},
-      {"num_cpus", settings.cpus},
-      {"num_gpus", settings.gpus},
-      {"num_neurons", 0},
-      {"model_dir", base + "/model"},
-      {"module_dir", settings.module_dir},
-      {"training_env", training_environment(settings, group_hosts, group_names, groups_by_name,
-                                            channels, module_name)},
-      {"user_args", user_arguments(settings.user)},
-      {"output_intermediate_dir", base + "/output/intermediate"},
-  };
-  if (const auto topology = settings.resource_config.find("topology");
-      topology != settings.resource_config.end() && is_true(*topology))
-    values["topology"] = *topology;
-  for (const auto& [name, path] : channels.items()) values["channel_" + name] = path;
-  for (const auto& [name, value] : settings.user) values["hp_" + name] = value;
-
   Variables variables;
-  for (const auto& [name, value] : values) {
+  for (const auto& [name, value] : script_values(settings)) {
     // A variable cannot contain a NUL, nor a name an equals sign.
     const std::string text = variable_text(value);
     if (name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) continue;
