@@ -81,22 +81,34 @@ TEST(CgroupLayout, ReadsTheControllersOfAV2Tree) {
   }
 }
 
+struct DelegationCase {
+  const char* what;
+  std::string mountinfo, own;
+  std::vector<std::string> writable;
+  std::vector<std::string> expected;  // directories in which ours would be made
+};
+
+void expect_delegated(const std::vector<DelegationCase>& cases) {
+  for (const auto& each : cases) {
+    const auto delegated = delegated_layout(
+        parse_cgroup_layout(each.mountinfo), each.own, [&](const std::string& directory) {
+          return std::find(each.writable.begin(), each.writable.end(), directory) !=
+                 each.writable.end();
+        });
+    std::vector<std::string> found;
+    for (const auto& hierarchy : delegated.hierarchies)
+      found.push_back(hierarchy.path + hierarchy.base);
+    EXPECT_EQ(found, each.expected) << each.what;
+  }
+}
+
 // What systemd hands to a user, and what a login without systemd has.
-TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPart) {
+TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPartOfV2) {
   const std::string v2 =
       "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
   const std::string part = "30 23 0:26 /docker/x /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n";
-  const std::string v1 =
-      "35 31 0:31 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
-      "36 31 0:32 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
-      "37 31 0:33 / /sys/fs/cgroup/devices rw - cgroup cgroup rw,devices\n";
   const std::string scope = "/user.slice/user-1000.slice/user@1000.service/app.slice/run-1.scope";
-  struct Case {
-    const char* what;
-    std::string mountinfo, own;
-    std::vector<std::string> writable;
-    std::vector<std::string> expected;  // directories in which ours would be made
-  } const cases[] = {
+  expect_delegated({
       {"v2, delegated",
        v2,
        "0::" + scope + "\n",
@@ -120,6 +132,15 @@ TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPart) {
        {"/sys/fs/cgroup/init"},
        {"/sys/fs/cgroup/init"}},
       {"v2, a part that we are not in", part, "0::/docker/xy\n", {"/sys/fs/cgroup/docker/xy"}, {}},
+  });
+}
+
+TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPartOfV1) {
+  const std::string v1 =
+      "35 31 0:31 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
+      "36 31 0:32 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+      "37 31 0:33 / /sys/fs/cgroup/devices rw - cgroup cgroup rw,devices\n";
+  expect_delegated({
       {"v1, all",
        v1,
        "4:memory:/u\n3:cpu,cpuacct:/u\n2:devices:/u\n0::/\n",
@@ -136,18 +157,7 @@ TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPart) {
        {"/sys/fs/cgroup/memory/u:1"},
        {"/sys/fs/cgroup/memory/u:1"}},
       {"nothing known", v1, "", {}, {}},
-  };
-  for (const auto& each : cases) {
-    const auto delegated = delegated_layout(
-        parse_cgroup_layout(each.mountinfo), each.own, [&](const std::string& directory) {
-          return std::find(each.writable.begin(), each.writable.end(), directory) !=
-                 each.writable.end();
-        });
-    std::vector<std::string> found;
-    for (const auto& hierarchy : delegated.hierarchies)
-      found.push_back(hierarchy.path + hierarchy.base);
-    EXPECT_EQ(found, each.expected) << each.what;
-  }
+  });
 }
 
 TEST(CgroupPlan, OfV2) {

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "containers/architecture.hpp"
 #include "containers/cgroup.hpp"
 #include "containers/container_plan.hpp"
 #include "containers/container_record.hpp"
@@ -30,6 +30,7 @@
 #include "containers/process_usage.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "containers/runtime.hpp"
+#include "containers/runtime_process.hpp"
 #include "containers/system_call_filter.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
@@ -53,62 +54,6 @@ constexpr size_t kRuntimeLogBytesMax = 64 << 10;
 // user may search the directories above it.
 std::string stage_path() { return run_directory() + "/stage"; }
 constexpr size_t kMountinfoBytesMax = 16 << 20;
-
-// Names below a container's directory.
-constexpr const char* kProcessFile = "pid";       // the first process, for readers outside
-constexpr const char* kProcessPipe = "pid.told";  // the runtime writes its process number here
-constexpr const char* kRuntimeLog = "runtime.log";
-
-struct ChildFailure {
-  size_t step;
-  int error_number;
-};
-
-// Arguments of the child, made before the fork.
-struct Launch {
-  ChildPlan plan;
-  std::vector<char*> arguments;
-  std::vector<char*> environment;
-  int input, output, failure;
-};
-
-[[noreturn]] void be_the_child(const Launch& launch) {
-  // Starts a session of its own, so that signals of a terminal do not reach it. Default actions and
-  // no blocked signal, as exec keeps both.
-  ::setsid();
-  for (int number = 1; number < NSIG; number++) ::signal(number, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  // A group that limits cpus accepts no process with a real-time policy.
-  const sched_param usual = {};
-  (void)::sched_setscheduler(0, SCHED_OTHER, &usual);
-  // Directories are made with exactly the given modes.
-  ::umask(0022);
-  for (size_t i = 0; i < launch.plan.steps().size(); i++) {
-    if (const int error_number = launch.plan.carry_out(i)) {
-      const ChildFailure failure{i, error_number};
-      (void)!::write(launch.failure, &failure, sizeof failure);
-      ::_exit(127);
-    }
-  }
-  ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
-  if (::dup2(launch.input, 0) >= 0 && ::dup2(launch.output, 1) >= 0 &&
-      ::dup2(launch.output, 2) >= 0)
-    ::execve(launch.arguments[0], launch.arguments.data(), launch.environment.data());
-  const ChildFailure failure{launch.plan.steps().size(), errno};
-  (void)!::write(launch.failure, &failure, sizeof failure);
-  ::_exit(127);
-}
-
-// The child shares our memory until it becomes the runtime, and this thread waits for that: copying
-// an agent's page tables takes longer than all that the child does until then, which is system
-// calls only. A separate function, since vfork returns twice.
-[[gnu::noinline]] pid_t start_child(const Launch& launch) {
-  const pid_t child = ::vfork();
-  if (child == 0) be_the_child(launch);
-  return child;
-}
 
 int to_exit_code(const siginfo_t& info) {
   return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
@@ -198,7 +143,7 @@ class CrunContainer final : public Container {
           number && *number > 0) {
         first_process_ = os::File(int(::syscall(SYS_pidfd_open, pid_t(*number), 0)));
         // The number may belong to another process by now, if the first process has already ended.
-        if (first_process_ && !is_child_of_runtime(*number)) first_process_.close();
+        if (first_process_ && parent_of(int(*number)) != runtime_process_) first_process_.close();
         return os::write_file(directory_ + "/" + kProcessFile, std::to_string(*number), 0600);
       }
       if (news[1].revents != 0) {
@@ -240,6 +185,7 @@ class CrunContainer final : public Container {
   }
 
   std::vector<std::string> withheld() const override { return withheld_; }
+  const Cgroup& cgroup() const { return cgroup_; }
   // Before start_container returns.
   void withhold(std::string sentence) { withheld_.push_back(std::move(sentence)); }
   bool out_of_memory() const override { return cgroup_.out_of_memory(); }
@@ -256,16 +202,6 @@ class CrunContainer final : public Container {
   }
 
  private:
-  bool is_child_of_runtime(int64_t process) const {
-    const auto text = os::read_file("/proc/" + std::to_string(process) + "/stat", 4096);
-    if (!text) return false;
-    // "PID (name) S PPID ..": the name may contain any character, also ')'.
-    const size_t end = text->rfind(')');
-    if (end == std::string::npos) return false;
-    const auto members = split(std::string_view(*text).substr(end + 1), ' ');
-    return members.size() > 2 && members[2] == std::to_string(runtime_process_);
-  }
-
   void reap() {
     if (exit_ || !runtime_) return;
     siginfo_t info = {};
@@ -291,11 +227,6 @@ class CrunContainer final : public Container {
   std::optional<ContainerExit> exit_;
 };
 
-std::string machine_architecture() {
-  utsname name;
-  return ::uname(&name) == 0 ? name.machine : "";
-}
-
 // Copies the whole image as the container's root, if the overlay over an image is refused. Slow,
 // but correct.
 Result<void> copy_image(const std::string& image_root, const std::string& directory) {
@@ -305,15 +236,6 @@ Result<void> copy_image(const std::string& image_root, const std::string& direct
   return ok();
 }
 
-// Returns a descriptor that is at its end when it is read. Not /dev/null: the runtime gives the
-// files of its standard streams to the container's root, and /dev/null belongs to all processes.
-Result<os::File> empty_input() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
-  ::close(ends[1]);
-  return os::File(ends[0]);
-}
-
 // The runtime writes to this path, and the writer is noticed at once.
 Result<os::File> make_process_pipe(const std::string& directory) {
   const std::string path = directory + "/" + kProcessPipe;
@@ -321,74 +243,6 @@ Result<os::File> make_process_pipe(const std::string& directory) {
   os::File reading(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!reading) return from_errno("opening " + path);
   return reading;
-}
-
-// Forks, carries out the plan and becomes the runtime. The index of a failed step is returned.
-struct Forked {
-  pid_t process = -1;
-  os::File ended;  // pidfd
-  std::optional<ChildFailure> failure;
-};
-
-Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime,
-                            const std::string& directory, const std::string& id, int given_input,
-                            int output) {
-  std::vector<std::string> words = {runtime,
-                                    "--root",
-                                    runtime_root(),
-                                    "--log",
-                                    "file:" + directory + "/" + kRuntimeLog,
-                                    "--cgroup-manager",
-                                    "disabled",
-                                    "run",
-                                    "--bundle",
-                                    directory,
-                                    "--pid-file",
-                                    directory + "/" + kProcessPipe,
-                                    "--no-new-keyring",
-                                    id};
-  Launch launch{std::move(plan), {}, {}, -1, -1, -1};
-  for (auto& word : words) launch.arguments.push_back(word.data());
-  launch.arguments.push_back(nullptr);
-  // The runtime needs none of our environment, and must not find a secret there.
-  std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-  launch.environment = {path.data(), nullptr};
-
-  const os::File empty = TRY(empty_input());
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
-  const os::File reading(ends[0]);
-  os::File writing(ends[1]);
-  launch.input = given_input >= 0 ? given_input : empty.descriptor();
-  launch.output = output;
-  launch.failure = writing.descriptor();
-
-  Forked forked;
-  // No signal handler of ours may run in the process that shares our memory.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  forked.process = start_child(launch);
-  const int why = errno;
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (forked.process < 0) return from_errno("starting the container runtime", why);
-  writing.close();
-  forked.ended = os::File(int(::syscall(SYS_pidfd_open, forked.process, 0)));
-  const int pidfd_error = errno;
-  ChildFailure failure;
-  ssize_t got;
-  do got = ::read(reading.descriptor(), &failure, sizeof failure);
-  while (got < 0 && errno == EINTR);
-  if (got == sizeof failure || !forked.ended) {
-    if (!forked.ended) ::kill(forked.process, SIGKILL);
-    while (::waitpid(forked.process, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    if (!forked.ended) return from_errno("watching the container runtime", pidfd_error);
-    forked.failure = failure;
-    if (failure.step == launch.plan.steps().size())
-      return from_errno("running " + runtime, failure.error_number);
-  }
-  return forked;
 }
 
 Result<void> make_stage() {
@@ -513,6 +367,29 @@ Result<void> fall_back(const ContainerSpec& spec, const PlanStep& step, const Er
   return ok();
 }
 
+// Makes empty directories for the container's root.
+Result<void> prepare_root(const ContainerSpec& spec, const std::string& name, RootKind kind) {
+  remove_what_we_made(spec.directory, layer_directory_of(spec));
+  if (kind == RootKind::copy) TRY(copy_image(spec.image_root, spec.directory));
+  TRY(os::make_directories(runtime_root(), 0700));
+  TRY(os::remove_all(runtime_root() + "/" + name));  // of a killed predecessor
+  if (kind == RootKind::overlay)
+    for (const char* layer : {kUpperDirectory, kWorkDirectory})
+      TRY(os::make_directories(layer_directory_of(spec) + "/" + layer, 0755));
+  return ok();
+}
+
+// Limits the container, whose record is written. Removes the record on failure.
+Result<std::unique_ptr<CrunContainer>> make_limited(const std::string& name, ContainerSpec& spec) {
+  std::vector<std::string> withheld;
+  raise_limits(spec.limits, withheld);
+  auto cgroup = make_cgroup(name, spec, withheld);
+  if (cgroup)
+    return std::make_unique<CrunContainer>(spec, name, *std::move(cgroup), std::move(withheld));
+  (void)remove_cgroup(name);
+  return std::move(cgroup).error().in("limiting the container " + spec.id);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted,
@@ -540,38 +417,25 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted,
   TRY(write_record(name));
   const IdRange range = TRY(claim_id_range(name, has_container));
   TRY(add_ids(name, range.first));
-  std::vector<std::string> withheld;
-  raise_limits(spec.limits, withheld);
-  auto cgroup = make_cgroup(name, spec, withheld);
-  if (!cgroup) {
-    (void)remove_cgroup(name);
-    return std::move(cgroup).error().in("limiting the container " + spec.id);
-  }
-  auto container = std::make_unique<CrunContainer>(spec, name, *cgroup, std::move(withheld));
+  auto container = TRY(make_limited(name, spec));
   Ids ids = TRY(make_ids(spec, range, *container));
   RootKind kind = spec.image_root.empty() ? RootKind::tmpfs : RootKind::overlay;
   for (;;) {
-    remove_what_we_made(spec.directory, layer_directory_of(spec));
-    if (kind == RootKind::copy) TRY(copy_image(spec.image_root, spec.directory));
-    TRY(os::make_directories(runtime_root(), 0700));
-    TRY(os::remove_all(runtime_root() + "/" + name));  // of a killed predecessor
-    if (kind == RootKind::overlay)
-      for (const char* layer : {kUpperDirectory, kWorkDirectory})
-        TRY(os::make_directories(layer_directory_of(spec) + "/" + layer, 0755));
+    TRY(prepare_root(spec, name, kind));
     const Bundle bundle = make_bundle(spec, system, stage, ids.range, filter);
     TRY(os::write_file(spec.directory + "/" + kConfigFile, dump(bundle.config), 0600));
-    const ChildPlan plan = TRY(make_plan(spec, bundle, stage, *cgroup, kind, ids.range,
+    const ChildPlan plan = TRY(make_plan(spec, bundle, stage, container->cgroup(), kind, ids.range,
                                          ids.user_namespace.descriptor(), ids.identity_namespaces));
     const os::File process_pipe = TRY(make_process_pipe(spec.directory));
-    auto forked =
-        TRY(fork_runtime(plan, runtime, spec.directory, name, spec.input, output.descriptor()));
-    if (forked.failure) {
-      const auto [step, error_number] = *forked.failure;
+    auto begun =
+        TRY(start_runtime(plan, runtime, spec.directory, name, spec.input, output.descriptor()));
+    if (begun.failure) {
+      const auto [step, error_number] = *begun.failure;
       TRY(fall_back(spec, plan.steps()[step], plan.explain(step, error_number), error_number, kind,
                     ids, *container));
       continue;
     }
-    container->runs(forked.process, std::move(forked.ended));
+    container->runs(begun.process, std::move(begun.ended));
     auto started = container->await_start(process_pipe);
     if (started) break;
     // The runtime's message may have its cause in the image, so the machine is checked directly.
@@ -580,7 +444,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted,
     TRY(give_up_user_namespace(spec, lets.error().message, ids, *container));
   }
   output.close();
-  if (cgroup_layout().with("cpu")) TRY(cgroup->limit_cpus(spec.cpus));
+  if (cgroup_layout().with("cpu")) TRY(container->cgroup().limit_cpus(spec.cpus));
   return std::unique_ptr<Container>(std::move(container));
 }
 

@@ -28,14 +28,13 @@
 #include "containers/container_plan.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "containers/runtime.hpp"
+#include "containers/runtime_process.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
 
 namespace trainyard::containers {
 namespace {
 
-// Below a container's directory (container.cpp).
-constexpr const char* kFirstProcess = "pid";
 constexpr size_t kConfigBytesMax = 16 << 20;
 // The common prefix of this process's own files.
 constexpr const char* kProcessConfig = ".json";
@@ -258,16 +257,6 @@ class Console {
   os::File socket_;
 };
 
-// The parent of a process; 0 when it is invisible.
-int parent_of(int process) {
-  const auto text = os::read_file("/proc/" + std::to_string(process) + "/stat", 4096);
-  const size_t end = text ? text->rfind(')') : std::string::npos;
-  if (end == std::string::npos) return 0;
-  const auto members = split(std::string_view(*text).substr(end + 1), ' ');
-  const auto number = members.size() > 2 ? parse_int(members[2]) : Result<int64_t>(not_found(""));
-  return number ? int(*number) : 0;
-}
-
 // Without a group that tells: it is a child of the runtime, which is a child of this process.
 bool is_of(const Cgroup& cgroup, int process) {
   if (cgroup.entrances().empty()) return parent_of(parent_of(process)) == ::getpid();
@@ -275,10 +264,8 @@ bool is_of(const Cgroup& cgroup, int process) {
   return std::find(processes.begin(), processes.end(), process) != processes.end();
 }
 
-}  // namespace
-
-Result<std::unique_ptr<ExecProcess>> start_exec(const ExecSpec& spec) {
-  // Copies environment, rights, user and directory from the container's first process.
+// Copies environment, rights, user and directory from the container's first process.
+Result<Json> process_config_of(const ExecSpec& spec) {
   const Json config =
       TRY(parse_json(TRY(os::read_file(spec.directory + "/" + kConfigFile, kConfigBytesMax))));
   if (!config.contains("process") || !config["process"].is_object())
@@ -290,6 +277,31 @@ Result<std::unique_ptr<ExecProcess>> start_exec(const ExecSpec& spec) {
     process_config["consoleSize"] = {{"height", spec.rows}, {"width", spec.columns}};
   for (const auto& [name, value] : spec.environment)
     process_config["env"].push_back(name + "=" + value);
+  return process_config;
+}
+
+// The container's first process, verified: the process of that number in its cgroup.
+Result<int> first_process_of(const ExecSpec& spec, const Cgroup& cgroup) {
+  const auto number = parse_int(trim(TRY(os::read_file(spec.directory + "/" + kProcessFile, 64))));
+  if (!number || !is_of(cgroup, int(*number)))
+    return not_found("container " + spec.id + " is not running");
+  return int(*number);
+}
+
+// The runtime's message if it printed one, else `otherwise`.
+Error failure_of_runtime(const os::File& output, Error otherwise) {
+  std::string words(kWordsBytesMax, '\0');
+  (void)::fcntl(output.descriptor(), F_SETFL, O_NONBLOCK);
+  const ssize_t got = ::read(output.descriptor(), words.data(), words.size());
+  words.resize(size_t(std::max<ssize_t>(0, got)));
+  const auto said = to_utf8(trim(words));
+  return said.empty() ? std::move(otherwise) : not_found(said);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ExecProcess>> start_exec(const ExecSpec& spec) {
+  const Json process_config = TRY(process_config_of(spec));
   static std::atomic<uint64_t> count{0};
   const std::string files = spec.directory + "/inside-" + std::to_string(++count);
   TRY(os::write_file(files + kProcessConfig, dump(process_config), 0600));
@@ -308,12 +320,9 @@ Result<std::unique_ptr<ExecProcess>> start_exec(const ExecSpec& spec) {
   words.push_back(name);
 
   const Cgroup cgroup = Cgroup::named(name);
-  // Its first process, verified: the process of that number in its cgroup.
-  const auto number = parse_int(trim(TRY(os::read_file(spec.directory + "/" + kFirstProcess, 64))));
-  if (!number || !is_of(cgroup, int(*number)))
-    return not_found("container " + spec.id + " is not running");
+  const int first = TRY(first_process_of(spec, cgroup));
   const os::File network(
-      ::open(("/proc/" + std::to_string(*number) + "/ns/net").c_str(), O_RDONLY | O_CLOEXEC));
+      ::open(("/proc/" + std::to_string(first) + "/ns/net").c_str(), O_RDONLY | O_CLOEXEC));
   if (!network) return from_errno("opening the network namespace of container " + spec.id);
   Ends ends = TRY(make_pipes());
   Child child;
@@ -340,14 +349,9 @@ Result<std::unique_ptr<ExecProcess>> start_exec(const ExecSpec& spec) {
   if (console) {
     auto terminal = console->take(process);
     if (!terminal) {
-      std::string words_of_it(kWordsBytesMax, '\0');
-      (void)::fcntl(ends.ours_out.descriptor(), F_SETFL, O_NONBLOCK);
-      const ssize_t got =
-          ::read(ends.ours_out.descriptor(), words_of_it.data(), words_of_it.size());
-      words_of_it.resize(size_t(std::max<ssize_t>(0, got)));
+      Error error = failure_of_runtime(ends.ours_out, std::move(terminal).error());
       RuntimeExec(process, files, std::move(ends), true).finish();
-      const auto said = to_utf8(trim(words_of_it));
-      return said.empty() ? std::move(terminal).error() : not_found(said);
+      return error;
     }
     ends.ours_in = os::File(::fcntl(terminal->descriptor(), F_DUPFD_CLOEXEC, 0));
     ends.ours_out = std::move(*terminal);

@@ -2,7 +2,6 @@
 
 #include <openssl/evp.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "containers/architecture.hpp"
 #include "os/beneath.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
@@ -27,12 +27,6 @@ constexpr int kIndexDepthMax = 4;
 constexpr std::string_view kOci = "oci:", kStorage = "containers-storage:", kRegistry = "docker://";
 constexpr std::string_view kFetchedTag = "image";
 constexpr std::string_view kOnTheWay = "oci-put-blob";  // skopeo's name for an incomplete blob
-
-std::string machine_architecture() {
-  utsname name;
-  const std::string machine = ::uname(&name) == 0 ? name.machine : "";
-  return machine == "x86_64" ? "amd64" : machine == "aarch64" ? "arm64" : machine;
-}
 
 // The paths at which skopeo looks for it (containers-policy.json(5)); without one it refuses every
 // image.
@@ -115,7 +109,7 @@ Result<FoundManifest> find_manifest(const LayoutPlace& layout, std::string_view 
   ImageReference at = TRY(find_in_index(index, tag).in("the OCI layout " + layout.directory));
   for (int depth = 0; depth < kIndexDepthMax; depth++) {
     auto document =
-        TRY(read_manifest(TRY(read_blob(layout.blobs, at.digest)), machine_architecture()));
+        TRY(read_manifest(TRY(read_blob(layout.blobs, at.digest)), image_architecture()));
     if (!document.is_index) return FoundManifest{at.digest, std::move(document)};
     at = document.next;
   }
@@ -198,7 +192,7 @@ Result<std::vector<ImageReference>> layers_of(const ImageSource& from) {
   const size_t name_end = std::min(source.find('@', slash), source.find(':', slash));
   ImageSource at = from;
   for (int depth = 0; depth < kIndexDepthMax; depth++) {
-    auto document = TRY(read_manifest(TRY(ask(at)), machine_architecture()));
+    auto document = TRY(read_manifest(TRY(ask(at)), image_architecture()));
     if (!document.is_index) return std::move(document.layers);
     at.name = source.substr(0, name_end) + "@" + document.next.digest;
   }
