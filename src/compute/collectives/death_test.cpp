@@ -245,7 +245,7 @@ TEST(Death, before_any_step_of_a_hierarchical_plan) {
 enum class Memory { ordinary, registered };
 
 struct Scene {
-  const char* plan;
+  std::string plan;
   Way way;
   Memory memory;
 };
@@ -334,8 +334,9 @@ TEST(Death, of_a_process_before_any_of_its_steps_ends_all_others_with_its_name) 
   for (const auto& [way, memory] : {std::pair{Way::tcp, Memory::ordinary},
                                     {Way::shared, Memory::ordinary},
                                     {Way::shared, Memory::registered}}) {
-    for (const char* plan :
-         {"ring", "halving_doubling", "tree", "one_shot", "direct", "hierarchical"}) {
+    auto plans = allreduce_plans();
+    plans.emplace_back("hierarchical");
+    for (const std::string& plan : plans) {
       const Scene scene{plan, way, memory};
       // Each rank is killed in turn, at every step of the plan, until none of them has such a step.
       int survivors = 0;

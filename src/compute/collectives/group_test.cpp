@@ -6,6 +6,7 @@
 
 #include "collectives/reference.hpp"
 #include "collectives/select.hpp"
+#include "collectives/testing/cases.hpp"
 #include "collectives/testing/circle.hpp"
 #include "collectives/testing/groups.hpp"
 
@@ -174,8 +175,8 @@ TEST(Group, every_operation_through_shared_memory) {
 }
 
 TEST(Group, every_plan_over_every_transport) {
-  for (const char* plan : {"one_shot", "direct", "ring", "halving_doubling", "tree"}) {
-    const std::string plans = std::string("allreduce=") + plan + ":0-";
+  for (const std::string& plan : allreduce_plans()) {
+    const std::string plans = "allreduce=" + plan + ":0-";
     for (const Way way : {Way::tcp, Way::shared})
       over(
           way, 3, [](Group& group) { play_sums_up_to(group, 20'001); }, plans);

@@ -11,6 +11,7 @@
 #include <csignal>
 
 #include "base/thread_safety.hpp"
+#include "collectives/testing/cases.hpp"
 #include "collectives/testing/groups.hpp"
 #include "collectives/transport/tcp/addresses.hpp"
 #include "collectives/transport/tcp/tcp_transport.hpp"
@@ -158,14 +159,12 @@ TEST(Links, large_messages_travel_on_several_sockets) {
 }
 
 TEST(Links, every_plan_sums_on_several_sockets_as_on_one) {
-  for (const char* plans :
-       {"allreduce=direct:0-", "allreduce=ring:0-", "allreduce=halving_doubling:0-",
-        "allreduce=tree:0-", "allreduce=one_shot:0-"}) {
+  for (const std::string& plan : allreduce_plans()) {
     over_links(
         endpoints(4),
         [&](TcpOptions& options) {
           options.sockets_per_peer = 3;
-          options.group.plans = plans;
+          options.group.plans = "allreduce=" + plan + ":0-";
         },
         [](Group& group) {
           std::vector<float> values(300'007);

@@ -65,6 +65,14 @@ inline std::vector<Case> all_cases() {
   return cases;
 }
 
+// The algorithms of allreduce by name, but for hierarchical, which needs several hosts.
+inline std::vector<std::string> allreduce_plans() {
+  std::vector<std::string> names;
+  for (int i = 0; i <= int(Algorithm::hierarchical); ++i)
+    if (exists(Operation::allreduce, Algorithm(i))) names.emplace_back(to_string(Algorithm(i)));
+  return names;
+}
+
 // Blocks that differ in size; some are empty.
 inline std::vector<Range> uneven_blocks(int ranks, size_t elements) {
   std::vector<Range> blocks;
