@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/testing/test_clock.hpp"
 #include "launch/local/memory_machine.hpp"
 #include "launch/local/stepped_launcher.hpp"
 #include "launch/testing/launcher_suite.hpp"
@@ -51,7 +52,7 @@ class LocalWorld {
   void end_server_after(std::optional<size_t> agents) { end_after_ = agents, started_ = 0; }
   void settle(Launcher&) {
     for (int i = 0; i < 10; ++i) {
-      clock_.elapsed += 2s;
+      clock_.advance(2s);
       present_->work();
     }
   }
@@ -67,16 +68,10 @@ class LocalWorld {
   }
 
  private:
-  struct SteppedClock final : Clock {
-    Instant now() override { return {}; }
-    std::chrono::nanoseconds monotonic() override { return elapsed; }
-    std::chrono::nanoseconds elapsed = 1h;
-  };
-
   os::TemporaryDirectory directory_;
   os::MachineFiles files_;
   MemoryMachine machine_{files_};
-  SteppedClock clock_;
+  TestClock clock_;
   LocalSettings settings_;
   SteppedLauncher* present_ = nullptr;  // made by the last server()
   std::optional<size_t> fail_after_, end_after_;

@@ -211,6 +211,17 @@ TYPED_TEST_P(LauncherSuite, RejectsAGangThatDiffersFromTheRunningOne) {
   this->remove_all(*launcher);
 }
 
+TYPED_TEST_P(LauncherSuite, ReusesNoHostOfABusyAgent) {
+  const auto launcher = this->world_.server();
+  ASSERT_TRUE(launcher->ensure(this->gang(*launcher, 1, 1)));
+  const auto reused = launcher->reuse_host({1, 1}, this->gang(*launcher, 2, 1));
+  ASSERT_TRUE(reused) << reused.error().message;
+  EXPECT_FALSE(*reused);
+  ASSERT_EQ(launcher->list().size(), 1u);
+  EXPECT_EQ(launcher->list()[0].attempt, (domain::AttemptId{1, 1}));
+  this->remove_all(*launcher);
+}
+
 TYPED_TEST_P(LauncherSuite, RejectsAnUnknownKindOfMachine) {
   const auto launcher = this->world_.server();
   const auto grown = launcher->grow("no-such-kind", 1);
@@ -225,6 +236,6 @@ REGISTER_TYPED_TEST_SUITE_P(LauncherSuite, OffersMachinesWithNamesAndCapacity,
                             FindsAgentsOfAPreviousServer, LeavesADeadAgentDead,
                             LeavesNothingWhenAStartFails, CompletesAnInterruptedStart,
                             RemovesAnInterruptedStart, RejectsAGangThatDiffersFromTheRunningOne,
-                            RejectsAnUnknownKindOfMachine);
+                            ReusesNoHostOfABusyAgent, RejectsAnUnknownKindOfMachine);
 
 }  // namespace trainyard::launch
