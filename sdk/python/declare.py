@@ -1,13 +1,13 @@
-"""Writes Python's ctypes declarations of the C headers. Run after a header changed; tests/tidy
+"""Writes Python's ctypes declarations of the C interface. Run after a header changed; tests/tidy
 compares.
 
-    declare.py          writes the files of OUTPUTS
-    declare.py --check  ends with 1 and names the files that are not current
+    declare.py          writes OUTPUT
+    declare.py --check  ends with 1 and names OUTPUT when it is not current
 
-A struct becomes a class (engine_options: Options), a constant of an enum or a number that is
-defined a constant, a function a row of FUNCTIONS: what it returns, and what it takes. Pointers to
-structs that a header does not define are opaque. A `char*` that is not const is memory of the
-caller, or to be freed by it, so it stays an address.
+A struct becomes a class (trainyard_join: Join), a constant of an enum or a number that is defined
+a constant, a function a row of FUNCTIONS: what it returns, and what it takes. Pointers to structs
+that a header does not define are opaque. A `char*` that is not const is memory of the caller, or to
+be freed by it, so it stays an address.
 """
 
 from __future__ import annotations
@@ -18,18 +18,11 @@ import sys
 from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-CAPI = "src/compute/capi/trainyard_"
-# generated file: (prefixes that classes lose, headers)
-OUTPUTS = {
-    "sdk/python/trainyard-horovod/horovod/common/_declarations.py": (
-        ("engine_",),
-        ("sdk/python/engine/engine.h", "sdk/python/engine/elastic.h"),
-    ),
-    "tests/system/capi_declarations.py": (
-        ("trainyard_",),
-        (f"{CAPI}collectives.h", f"{CAPI}parameters.h", f"{CAPI}regions.h"),
-    ),
-}
+OUTPUT = ROOT / "sdk/python/trainyard/_declarations.py"
+PREFIX = "trainyard_"  # which classes lose
+NAMES = ("collectives", "launch", "gradients", "membership", "parameters", "regions")
+HEADERS = [f"src/compute/capi/{PREFIX}{name}.h" for name in NAMES]
+COLUMNS = 100
 PLAIN = {
     "int": "c_int",
     "float": "c_float",
@@ -48,11 +41,23 @@ def without_comments(text: str) -> str:
     return re.sub(r"\bTRAINYARD_PUBLIC\b|__attribute__\(\(.*?\)\)\)?", " ", text)
 
 
+def _laid_out(name: str, result: str, takes: list[str]) -> list[str]:
+    """Returns a row of FUNCTIONS as `ruff format` lays it out."""
+    row = f'    "{name}": ({result}, [{", ".join(takes)}]),'
+    if len(row) <= COLUMNS:
+        return [row]
+    arguments = f"        [{', '.join(takes)}],"
+    if len(arguments) > COLUMNS:
+        arguments = "\n".join(
+            ["        [", *(f"            {each}," for each in takes), "        ],"]
+        )
+    return [f'    "{name}": (', f"        {result},", arguments, "    ),"]
+
+
 class Header:
     """The declarations of several headers, in their order."""
 
-    def __init__(self, prefixes: tuple[str, ...], texts: list[str]) -> None:
-        self.prefixes = prefixes
+    def __init__(self, texts: list[str]) -> None:
         self.constants: list[tuple[str, int]] = []
         self.structs: dict[str, list[tuple[str, str]]] = {}
         self.enums: set[str] = set()
@@ -125,15 +130,13 @@ class Header:
         return made
 
     def class_of(self, name: str) -> str:
-        for prefix in self.prefixes:
-            name = name.removeprefix(prefix)
-        return "".join(word.capitalize() for word in name.split("_"))
+        return "".join(word.capitalize() for word in name.removeprefix(PREFIX).split("_"))
 
-    def python(self, headers: tuple[str, ...]) -> str:
+    def python(self) -> str:
         lines = [
             '"""Declarations in ctypes, which sdk/python/declare.py generates: do not edit.',
             "",
-            *headers,
+            *HEADERS,
             '"""',
             "",
             "from __future__ import annotations",
@@ -150,12 +153,7 @@ class Header:
         lines += ["", "", "# name: what it returns, and what it takes"]
         lines += ["FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {"]
         for name, (result, takes) in self.functions.items():
-            lines += [f'    "{name}": (', f"        {result},"]
-            if takes:
-                lines += ["        [", *(f"            {each}," for each in takes), "        ],"]
-            else:
-                lines += ["        [],"]
-            lines += ["    ),"]
+            lines += _laid_out(name, result, takes)
         lines += [
             "}",
             "",
@@ -169,25 +167,18 @@ class Header:
         return "\n".join(lines)
 
 
-def generated(output: str) -> str:
-    prefixes, headers = OUTPUTS[output]
-    texts = [(ROOT / header).read_text(encoding="utf-8") for header in headers]
-    return Header(prefixes, texts).python(headers)
+def generated() -> str:
+    return Header([(ROOT / header).read_text(encoding="utf-8") for header in HEADERS]).python()
 
 
 def main() -> int:
-    outdated = [
-        output
-        for output in OUTPUTS
-        if not (ROOT / output).exists()
-        or (ROOT / output).read_text(encoding="utf-8") != generated(output)
-    ]
+    text = generated()
+    if OUTPUT.exists() and OUTPUT.read_text(encoding="utf-8") == text:
+        return 0
     if "--check" in sys.argv:
-        for output in outdated:
-            print(f"{output} is not current: run sdk/python/declare.py")
-        return 1 if outdated else 0
-    for output in outdated:
-        (ROOT / output).write_text(generated(output), encoding="utf-8")
+        print(f"{OUTPUT.relative_to(ROOT)} is not current: run sdk/python/declare.py")
+        return 1
+    OUTPUT.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -9,15 +9,15 @@ import os
 import sys
 from typing import Any
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), "../../sdk/python")))
 
-from tests.system import capi_declarations as capi
+from trainyard import _declarations as capi
 
 does, library_path, rank_text, ranks_text, port_text, secret, deadline_ms, encrypt = sys.argv[1:]
 rank, ranks, port = int(rank_text), int(ranks_text), int(port_text)
 library = ctypes.CDLL(library_path)
 capi.declare(library)
-why = ctypes.create_string_buffer(1024)
+message = ctypes.create_string_buffer(1024)
 
 
 def join(fields_of: int = ctypes.sizeof(capi.Join), plans: bytes | None = None) -> ctypes.c_void_p:
@@ -39,9 +39,9 @@ def join(fields_of: int = ctypes.sizeof(capi.Join), plans: bytes | None = None) 
         1,
     )
     group = ctypes.c_void_p()
-    kind = library.trainyard_group_join(ctypes.byref(given), ctypes.byref(group), why)
+    kind = library.trainyard_group_join(ctypes.byref(given), ctypes.byref(group), message)
     if kind:
-        sys.exit(f"{kind} {why.value.decode()}")
+        sys.exit(f"{kind} {message.value.decode()}")
     return group
 
 
@@ -58,9 +58,9 @@ def join_at(rendezvous: bytes | None, from_launcher: int, secret: bytes | None) 
         from_launcher=from_launcher,
     )
     group = ctypes.c_void_p()
-    kind = library.trainyard_group_join(ctypes.byref(given), ctypes.byref(group), why)
+    kind = library.trainyard_group_join(ctypes.byref(given), ctypes.byref(group), message)
     if kind:
-        sys.exit(f"{kind} {why.value.decode()}")
+        sys.exit(f"{kind} {message.value.decode()}")
     return group
 
 
@@ -90,7 +90,7 @@ def call(
 
 
 def good(kind: int) -> None:
-    assert kind == 0, why.value
+    assert kind == 0, message.value
 
 
 def text_of(function: Any, group: ctypes.c_void_p) -> bytes:
@@ -109,12 +109,12 @@ def sum_once() -> None:
     )
     values = (ctypes.c_float * 1000)(*[float(rank + 1)] * 1000)
     one = call(capi.TRAINYARD_ALLREDUCE, values, 1000)
-    good(library.trainyard_group_run(group, ctypes.byref(one), why))
+    good(library.trainyard_group_run(group, ctypes.byref(one), message))
     assert values[999] == ranks * (ranks + 1) / 2
 
     handle = ctypes.c_void_p()
-    good(library.trainyard_group_start(group, ctypes.byref(one), ctypes.byref(handle), why))
-    good(library.trainyard_handle_wait(handle, why))
+    good(library.trainyard_group_start(group, ctypes.byref(one), ctypes.byref(handle), message))
+    good(library.trainyard_handle_wait(handle, message))
     assert values[0] == ranks * ranks * (ranks + 1) / 2
 
     flags = (ctypes.c_uint8 * 3)(1 << rank, 0, 128)
@@ -124,29 +124,32 @@ def sum_once() -> None:
             ctypes.byref(
                 call(capi.TRAINYARD_ALLREDUCE, flags, 3, capi.TRAINYARD_U8, capi.TRAINYARD_BITS_OR)
             ),
-            why,
+            message,
         )
     )
     assert list(flags) == [(1 << ranks) - 1, 0, 128], "the last of the reductions is there too"
 
     assert (
         library.trainyard_group_run(
-            group, ctypes.byref(call(capi.TRAINYARD_ALLREDUCE, values, 1000, output_count=999)), why
+            group,
+            ctypes.byref(call(capi.TRAINYARD_ALLREDUCE, values, 1000, output_count=999)),
+            message,
         )
         == 1
     )
     assert (
-        why.value == b"allreduce of gradients: the output holds 999 elements where 1000 are needed"
-    ), why.value
+        message.value
+        == b"allreduce of gradients: the output holds 999 elements where 1000 are needed"
+    ), message.value
     assert (
         library.trainyard_group_run(
-            group, ctypes.byref(call(capi.TRAINYARD_ALLREDUCE, values, 1000, reduction=8)), why
+            group, ctypes.byref(call(capi.TRAINYARD_ALLREDUCE, values, 1000, reduction=8)), message
         )
         == 1
     )
     good(
         library.trainyard_group_run(
-            group, ctypes.byref(call(capi.TRAINYARD_BARRIER, values, 0)), why
+            group, ctypes.byref(call(capi.TRAINYARD_BARRIER, values, 0)), message
         )
     )
 
@@ -166,16 +169,16 @@ def sum_once() -> None:
                 buffer,
                 ctypes.c_size_t(5),
                 ctypes.byref(handles[-1]),
-                why,
+                message,
             )
         )
     for handle in handles:
-        good(library.trainyard_handle_wait(handle, why))
+        good(library.trainyard_handle_wait(handle, message))
     assert list(theirs) == [(rank - 1) % ranks] * 5
     assert b"receive from rank" in text_of(library.trainyard_group_timeline, group)
 
     part = ctypes.c_void_p()
-    good(library.trainyard_group_split(group, rank % 2, ctypes.byref(part), why))
+    good(library.trainyard_group_split(group, rank % 2, ctypes.byref(part), message))
     assert library.trainyard_group_size(part) == (ranks + 1 - rank % 2) // 2
     table = text_of(library.trainyard_group_table, part)
     assert b"allreduce=tree:0-64K  # requested" in table, table
@@ -189,7 +192,7 @@ def old_program() -> None:
     values = (ctypes.c_float * 10)(*[1.0] * 10)
     good(
         library.trainyard_group_run(
-            group, ctypes.byref(call(capi.TRAINYARD_ALLREDUCE, values, 10)), why
+            group, ctypes.byref(call(capi.TRAINYARD_ALLREDUCE, values, 10)), message
         )
     )
     library.trainyard_group_free(group)
@@ -206,18 +209,20 @@ def sum_after_meeting() -> None:
         values = (ctypes.c_float * 10)(*[1.0] * 10)
         good(
             library.trainyard_group_run(
-                group, ctypes.byref(call(capi.TRAINYARD_ALLREDUCE, values, 10)), why
+                group, ctypes.byref(call(capi.TRAINYARD_ALLREDUCE, values, 10)), message
             )
         )
         assert list(values) == [float(ranks)] * 10
         library.trainyard_group_free(group)
     wrong = capi.Join(size=ctypes.sizeof(capi.Join), rank=0, ranks=2, rendezvous=b"nowhere")
     group = ctypes.c_void_p()
-    assert library.trainyard_group_join(ctypes.byref(wrong), ctypes.byref(group), why) == 1
-    assert b"trainyard_join.rendezvous" in why.value and b"HOST:PORT" in why.value, why.value
+    assert library.trainyard_group_join(ctypes.byref(wrong), ctypes.byref(group), message) == 1
+    assert b"trainyard_join.rendezvous" in message.value and b"HOST:PORT" in message.value, (
+        message.value
+    )
     wrong.rendezvous = None
-    assert library.trainyard_group_join(ctypes.byref(wrong), ctypes.byref(group), why) == 1
-    assert b"no hosts and no rendezvous" in why.value, why.value
+    assert library.trainyard_group_join(ctypes.byref(wrong), ctypes.byref(group), message) == 1
+    assert b"no hosts and no rendezvous" in message.value, message.value
 
 
 def sum_for_ever() -> None:
@@ -228,7 +233,7 @@ def sum_for_ever() -> None:
     memory = ctypes.c_void_p()
     shared = (
         library.trainyard_group_allocate(
-            group, ctypes.c_size_t(4 * count), ctypes.byref(memory), why
+            group, ctypes.c_size_t(4 * count), ctypes.byref(memory), message
         )
         == 0
     )
@@ -239,11 +244,11 @@ def sum_for_ever() -> None:
     )
     one = call(capi.TRAINYARD_ALLREDUCE, values, count)
     rounds = 0
-    while not library.trainyard_group_run(group, ctypes.byref(one), why):
+    while not library.trainyard_group_run(group, ctypes.byref(one), message):
         rounds += 1
         if rounds == 3:
             print("works", flush=True)
-    print("ended:", why.value.decode(), flush=True)
+    print("ended:", message.value.decode(), flush=True)
     # As a program that has heard of it and goes on to something else; it is killed.
     sys.stdin.read()
 

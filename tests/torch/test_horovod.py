@@ -120,16 +120,17 @@ def test_ranks_that_disagree_about_their_connections_do_not_meet() -> None:
     run("one_differs", 2, "TRAINYARD_ENCRYPT", "1", **both)
 
 
-def test_mixed_installations_are_refused_in_words() -> None:
-    from horovod.common import engine
+def test_mixed_installations_are_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    from trainyard import _declarations, _library
 
     with pytest.raises(
-        ImportError,
-        match=(
-            r"of version 99, and trainyard-horovod needs version \d+.*pip install --force-reinstall"
-        ),
+        ImportError, match=r"has version 99 .* needs version \d+.*pip install --force-reinstall"
     ):
-        engine._check_version(99)
+        _library._check_version(99)
+    # As with the library of an older checkout.
+    monkeypatch.setitem(_declarations.FUNCTIONS, "trainyard_of_tomorrow", (None, []))
+    with pytest.raises(ImportError, match="lacks a function .*trainyard_of_tomorrow"):
+        _library.load()
 
 
 def test_every_name_of_horovod_is_there() -> None:

@@ -19,26 +19,26 @@ TWO_HOSTS = json.dumps({"hosts": ["algo-1", "algo-2"], "current_host": "algo-2"}
 
 
 @pytest.mark.parametrize(
-    "environ, resourceconfig, rank, size, local, meeting",
+    "environ, resourceconfig, rank, size, local, rendezvous",
     [
-        ({}, "", 0, 1, (0, 1), None),
-        (OMPI, TWO_HOSTS, 3, 4, (1, 2), ("algo-1", 7828)),
+        ({}, "", 0, 1, (0, 1), ""),
+        (OMPI, TWO_HOSTS, 3, 4, (1, 2), "algo-1:7828"),
         (
             {**OMPI, "MASTER_ADDR": "one", "MASTER_PORT": "7777"},
             TWO_HOSTS,
             3,
             4,
             (1, 2),
-            ("one", 7780),
+            "one:7780",
         ),
-        ({**OMPI, "TRAINYARD_MEETING": "[::1]:99"}, "", 3, 4, (1, 2), ("::1", 99)),
+        ({**OMPI, "TRAINYARD_MEETING": "[::1]:99"}, "", 3, 4, (1, 2), "::1:99"),
         (
             {**OMPI, "TRAINYARD_RANK": "0", "TRAINYARD_RANKS": "2", "TRAINYARD_MEETING": "h:1"},
             "",
             0,
             2,
             (None, None),
-            ("h", 1),
+            "h:1",
         ),
         (
             {"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "0", "MPI_LOCALNRANKS": "1"},
@@ -46,7 +46,7 @@ TWO_HOSTS = json.dumps({"hosts": ["algo-1", "algo-2"], "current_host": "algo-2"}
             1,
             2,
             (0, 1),
-            ("algo-1", 7828),
+            "algo-1:7828",
         ),
         (
             {
@@ -61,9 +61,9 @@ TWO_HOSTS = json.dumps({"hosts": ["algo-1", "algo-2"], "current_host": "algo-2"}
             1,
             2,
             (1, 2),
-            ("a", 8),
+            "a:8",
         ),
-        ({}, TWO_HOSTS, 1, 2, (0, 1), ("algo-1", 7828)),
+        ({}, TWO_HOSTS, 1, 2, (0, 1), "algo-1:7828"),
     ],
 )
 def test_who_we_are_and_where_we_meet(
@@ -72,23 +72,23 @@ def test_who_we_are_and_where_we_meet(
     rank: int,
     size: int,
     local: tuple[Any, ...],
-    meeting: tuple[str, int] | None,
+    rendezvous: str,
 ) -> None:
     found = launch.read(environ, resourceconfig)
-    assert (found.rank, found.size, (found.local_rank, found.local_size), found.meeting) == (
+    assert (found.rank, found.size, (found.local_rank, found.local_size), found.rendezvous) == (
         rank,
         size,
         local,
-        meeting,
+        rendezvous,
     )
 
 
 def test_ranks_of_one_machine_meet_at_a_port_of_their_run() -> None:
     local = {**OMPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}
     one, same, other = (
-        launch.read({**local, "PMIX_NAMESPACE": name}).meeting for name in ("a", "a", "b")
+        launch.read({**local, "PMIX_NAMESPACE": name}, "").rendezvous for name in ("a", "a", "b")
     )
-    assert one == same != other and one[0] == "127.0.0.1"
+    assert one == same != other and one.startswith("127.0.0.1:")
 
 
 @pytest.mark.parametrize(
@@ -108,24 +108,19 @@ def test_what_is_unclear_is_said(environ: dict[str, str], resourceconfig: str, w
 
 
 @pytest.mark.parametrize("value", ["", "0", "false", "False", "NO", "off", "1", "yes", "ture"])
-def test_a_switch_is_read_as_by_the_backend_of_torch(
-    monkeypatch: pytest.MonkeyPatch, value: str
-) -> None:
-    import trainyard.torch
-
+def test_a_switch_is_read_alike_everywhere(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     wanted = value in ("1", "yes", "ture")  # what is not understood leaves no run open
-    alone = launch.Launch("nobody")
-    monkeypatch.setenv("TRAINYARD_ENCRYPT", value)
-    monkeypatch.setenv("TRAINYARD_SECRET", "between us")
-    assert (
-        basics._options(alone, "").encrypt == trainyard.torch._flag("TRAINYARD_ENCRYPT") == wanted
-    )
-    monkeypatch.delenv("TRAINYARD_SECRET")
+    variables = {"TRAINYARD_ENCRYPT": value, "TRAINYARD_SECRET": "between us"}
+    monkeypatch.setenv("HOROVOD_AUTOTUNE", value)
+    found = launch.read(variables, "")
+    assert found.encrypt == bool(basics._join(found).encrypt) == wanted
+    assert basics._options(found).autotune == wanted
+    del variables["TRAINYARD_SECRET"]
     if wanted:
         with pytest.raises(ValueError, match="TRAINYARD_ENCRYPT needs TRAINYARD_SECRET"):
-            basics._options(alone, "")
+            launch.read(variables, "")
     else:
-        assert basics._options(alone, "").encrypt == 0
+        assert not launch.read(variables, "").encrypt
 
 
 def test_hosts_in_both_notations() -> None:

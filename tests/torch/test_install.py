@@ -88,8 +88,9 @@ def test_horovod_and_smddp_find_the_compiled_parts(installed: pathlib.Path) -> N
         " print(hvd.size())",
     )
     assert run.stdout == "1\n", run.stderr
-    run = python(installed, "from horovod.common import engine; print(engine._LIBRARY)")
-    assert run.stdout.endswith("/site-packages/trainyard/_engine.so\n"), run.stderr
+    run = python(installed, "from trainyard import _library; print(_library.PATH)")
+    name = "libtrainyard_collectives.so"
+    assert run.stdout.endswith(f"/site-packages/trainyard/{name}\n"), run.stderr
 
 
 METADATA = """
@@ -124,7 +125,7 @@ def test_the_metadata_of_the_three_is_whole(installed: pathlib.Path) -> None:
     about = json.loads(run.stdout) if run.returncode == 0 else pytest.fail(run.stderr)
     version = about["trainyard"]["version"]
     for name, package, requires, compiled, commands in (
-        ("trainyard", "trainyard", [], ["_backend", "_engine"], []),
+        ("trainyard", "trainyard", [], ["_backend", "libtrainyard_collectives"], []),
         ("trainyard-horovod", "horovod", [f"trainyard=={version}"], [], ["horovodrun"]),
         (
             "trainyard-smddp",

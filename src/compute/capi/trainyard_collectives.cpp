@@ -1,16 +1,12 @@
 #include "capi/trainyard_collectives.h"
 
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
-#include <optional>
-#include <sstream>
 #include <string>
-#include <string_view>
 
 #include "capi/conversion.hpp"
+#include "capi/launch.hpp"
 #include "collectives/group.hpp"
 #include "collectives/launch.hpp"
 #include "collectives/plan/plan.hpp"
@@ -37,10 +33,8 @@ static_assert(int(Kind::internal) + 1 == TRAINYARD_INTERNAL &&
               int(Kind::invalid) + 1 == TRAINYARD_INVALID);
 
 Result<collectives::Call> call_from(const trainyard_group* group, const trainyard_call* from) {
-  if (!group || !from || from->size != sizeof *from)
-    return invalid(
-        "trainyard_call.size is wrong: the program was compiled for another version of the "
-        "library");
+  if (!group) return invalid("the group of a trainyard_call is null");
+  TRY(check_size(from, "trainyard_call"));
   if (from->operation < 0 || from->operation > TRAINYARD_BARRIER)
     return invalid("unknown operation " + std::to_string(from->operation));
   if (from->type < 0 || from->type > TRAINYARD_BOOL)
@@ -65,26 +59,9 @@ Result<collectives::Call> call_from(const trainyard_group* group, const trainyar
   return call;
 }
 
-constexpr const char* kResourceconfigPath = "/opt/ml/input/config/resourceconfig.json";
-
-Result<collectives::Launch> launch_from_environment() {
-  std::optional<collectives::Hosts> hosts;
-  if (std::ifstream file(kResourceconfigPath); file) {
-    std::ostringstream text;
-    text << file.rdbuf();
-    hosts = TRY(collectives::read_hosts(text.str()));
-  }
-  return collectives::read_launch(
-      [](std::string_view name) -> std::optional<std::string> {
-        const char* value = std::getenv(std::string(name).c_str());
-        return value ? std::optional<std::string>(value) : std::nullopt;
-      },
-      hosts);
-}
-
 Result<collectives::Launch> launch_from(const trainyard_join& join) {
   collectives::Launch launch;
-  if (join.from_launcher) return launch_from_environment();
+  if (join.from_launcher) return read_launch(trainyard_launch_source{});
   if (join.ranks < 1 || join.rank < 0 || join.rank >= join.ranks)
     return invalid("invalid trainyard_join: rank " + std::to_string(join.rank) + " of " +
                    std::to_string(join.ranks));
@@ -100,15 +77,7 @@ Result<collectives::Launch> launch_from(const trainyard_join& join) {
 }
 
 Result<std::unique_ptr<collectives::Group>> join_from(const trainyard_join& join) {
-  collectives::TcpOptions options;
-  if (join.secret) options.shared_value = join.secret;
-  if (join.join_deadline_ms > 0) options.join_deadline = Duration(join.join_deadline_ms);
-  if (join.silence_max_ms > 0) options.silence_max = Duration(join.silence_max_ms);
-  options.group.deterministic = join.deterministic != 0;
-  options.group.timeline = join.timeline != 0;
-  if (join.plans) options.group.plans = join.plans;
-  options.encrypt = join.encrypt != 0;
-  if (join.sockets_per_peer != 0) options.sockets_per_peer = join.sockets_per_peer;
+  auto options = options_from(join);
   if (!join.hosts) {
     auto launch = TRY(launch_from(join));
     if (join.sockets_per_peer != 0) launch.sockets_per_peer.reset();
@@ -123,30 +92,40 @@ Result<std::unique_ptr<collectives::Group>> join_from(const trainyard_join& join
   return collectives::join_over_tcp(std::move(options));
 }
 
-char* text_for_c(const std::string& text) {
-  auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
-  if (copy) std::memcpy(copy, text.c_str(), text.size() + 1);
-  return copy;
+}  // namespace
+
+Result<trainyard_join> trainyard::capi::whole(const trainyard_join* join) {
+  if (!join || join->size < offsetof(trainyard_join, encrypt) || join->size > sizeof *join)
+    return wrong_size("trainyard_join");
+  trainyard_join all{};
+  std::memcpy(&all, join, join->size);
+  return all;
 }
 
-}  // namespace
+collectives::TcpOptions trainyard::capi::options_from(const trainyard_join& join) {
+  collectives::TcpOptions options;
+  options.shared_value = text_from(join.secret);
+  if (join.join_deadline_ms > 0) options.join_deadline = Duration(join.join_deadline_ms);
+  if (join.silence_max_ms > 0) options.silence_max = Duration(join.silence_max_ms);
+  options.group.deterministic = join.deterministic != 0;
+  options.group.timeline = join.timeline != 0;
+  options.group.plans = text_from(join.plans);
+  options.encrypt = join.encrypt != 0;
+  if (join.sockets_per_peer != 0) options.sockets_per_peer = join.sockets_per_peer;
+  return options;
+}
 
 extern "C" {
 
 int trainyard_collectives_abi(void) { return TRAINYARD_COLLECTIVES_ABI; }
 
-trainyard_kind trainyard_group_join(const trainyard_join* given, trainyard_group** group,
-                                    char* why) {
-  // Programs that were compiled against an older version pass a smaller struct.
-  if (!given || !group || given->size < offsetof(trainyard_join, encrypt) ||
-      given->size > sizeof *given)
-    return report(invalid("trainyard_join.size is wrong: the program was compiled for another "
-                          "version of the library"),
-                  why);
-  trainyard_join all{};
-  std::memcpy(&all, given, given->size);
-  auto joined = join_from(all);
-  if (!joined) return report(joined.error(), why);
+trainyard_kind trainyard_group_join(const trainyard_join* join, trainyard_group** group,
+                                    char* message) {
+  if (!group) return report(invalid("group must not be null"), message);
+  const auto all = whole(join);
+  if (!all) return report(all.error(), message);
+  auto joined = join_from(*all);
+  if (!joined) return report(joined.error(), message);
   *group = new trainyard_group{*std::move(joined)};
   return TRAINYARD_OK;
 }
@@ -154,41 +133,46 @@ trainyard_kind trainyard_group_join(const trainyard_join* given, trainyard_group
 void trainyard_group_free(trainyard_group* group) { delete group; }
 int trainyard_group_rank(const trainyard_group* group) { return group->group->rank(); }
 int trainyard_group_size(const trainyard_group* group) { return group->group->size(); }
+int trainyard_group_host(const trainyard_group* group, int rank) {
+  const auto& hosts = group->group->hosts();
+  return rank < 0 || size_t(rank) >= hosts.size() ? -1 : hosts[size_t(rank)];
+}
 
-trainyard_kind trainyard_group_run(trainyard_group* group, const trainyard_call* call, char* why) {
+trainyard_kind trainyard_group_run(trainyard_group* group, const trainyard_call* call,
+                                   char* message) {
   auto made = call_from(group, call);
-  if (!made) return report(made.error(), why);
-  return report(group->group->run(*made), why);
+  if (!made) return report(made.error(), message);
+  return report(group->group->run(*made), message);
 }
 
 trainyard_kind trainyard_group_start(trainyard_group* group, const trainyard_call* call,
-                                     trainyard_handle** handle, char* why) {
+                                     trainyard_handle** handle, char* message) {
   auto made = call_from(group, call);
-  if (!made) return report(made.error(), why);
+  if (!made) return report(made.error(), message);
   *handle = new trainyard_handle{group->group->start(*std::move(made))};
   return TRAINYARD_OK;
 }
 
 int trainyard_handle_done(const trainyard_handle* handle) { return handle->handle.done() ? 1 : 0; }
 
-trainyard_kind trainyard_handle_wait(trainyard_handle* handle, char* why) {
-  const auto kind = report(handle->handle.wait(), why);
+trainyard_kind trainyard_handle_wait(trainyard_handle* handle, char* message) {
+  const auto kind = report(handle->handle.wait(), message);
   delete handle;
   return kind;
 }
 
 trainyard_kind trainyard_group_send(trainyard_group* group, int peer, const void* bytes,
-                                    size_t count, char* why) {
+                                    size_t count, char* message) {
   return report(
       group->group->send(peer, collectives::ConstBufferView(bytes, count, collectives::Type::u8)),
-      why);
+      message);
 }
 
 trainyard_kind trainyard_group_receive(trainyard_group* group, int peer, void* bytes, size_t count,
-                                       char* why) {
+                                       char* message) {
   return report(
       group->group->receive(peer, collectives::BufferView{bytes, count, collectives::Type::u8}),
-      why);
+      message);
 }
 
 trainyard_kind trainyard_group_start_send(trainyard_group* group, int peer, const void* bytes,
@@ -206,17 +190,17 @@ trainyard_kind trainyard_group_start_receive(trainyard_group* group, int peer, v
 }
 
 trainyard_kind trainyard_group_split(trainyard_group* group, int color, trainyard_group** part,
-                                     char* why) {
+                                     char* message) {
   auto split = group->group->split(color);
-  if (!split) return report(split.error(), why);
+  if (!split) return report(split.error(), message);
   *part = *split ? new trainyard_group{*std::move(split)} : nullptr;
   return TRAINYARD_OK;
 }
 
 trainyard_kind trainyard_group_allocate(trainyard_group* group, size_t bytes, void** memory,
-                                        char* why) {
+                                        char* message) {
   const auto allocated = group->group->allocate(bytes);
-  if (!allocated) return report(allocated.error(), why);
+  if (!allocated) return report(allocated.error(), message);
   *memory = allocated->data();
   return TRAINYARD_OK;
 }

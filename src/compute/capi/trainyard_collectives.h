@@ -1,18 +1,19 @@
 // Runs collectives between the ranks of a distributed program: collectives/group.hpp in C.
 //
 //   trainyard_group* group;
-//   char why[TRAINYARD_ERROR_BYTES];
+//   char message[TRAINYARD_ERROR_BYTES];
 //   trainyard_join join = {.size = sizeof join, .rank = 0, .ranks = 2, .rendezvous = "algo-1:7829", .secret = "s"};
-//   if (trainyard_group_join(&join, &group, why) != TRAINYARD_OK) ...
+//   if (trainyard_group_join(&join, &group, message) != TRAINYARD_OK) ...
 //   trainyard_call call = {.size = sizeof call, .operation = TRAINYARD_ALLREDUCE, .type = TRAINYARD_F32,
 //                          .input = gradients, .output = gradients, .input_count = n, .output_count = n};
-//   if (trainyard_group_run(group, &call, why) != TRAINYARD_OK) ...
+//   if (trainyard_group_run(group, &call, message) != TRAINYARD_OK) ...
 //
 // Library: libtrainyard_collectives.so.1. A program first compares trainyard_collectives_abi() with
 // TRAINYARD_COLLECTIVES_ABI; structs begin with their size, so that they can grow.
 // Threads: call from anywhere; a group runs one call at a time, in order.
-// Errors:  a kind, and a message in `why`, of at most TRAINYARD_ERROR_BYTES with the final zero.
-//          `why` may be null.
+// Errors:  a kind, and a message in `message`, of at most TRAINYARD_ERROR_BYTES with the final
+// zero.
+//          `message` may be null.
 // Units:   counts are elements, durations are milliseconds.
 #pragma once
 
@@ -102,7 +103,7 @@ typedef struct {
   const char* rendezvous;
   // 1: rank, ranks and rendezvous are those of the launcher (torchrun, mpirun, SageMaker,
   // TRAINYARD_RANK ..), and so are these members when they are null or 0: secret, encrypt,
-  // sockets_per_peer. collectives/launch.hpp lists the environment variables.
+  // sockets_per_peer, plans, deterministic. collectives/launch.hpp lists the environment variables.
   int from_launcher;
 } trainyard_join;
 
@@ -138,43 +139,48 @@ typedef struct {
 TRAINYARD_PUBLIC int trainyard_collectives_abi(void);
 
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_join(const trainyard_join* join,
-                                                     trainyard_group** group, char* why);
+                                                     trainyard_group** group, char* message);
 TRAINYARD_PUBLIC void trainyard_group_free(trainyard_group* group);
 TRAINYARD_PUBLIC int trainyard_group_rank(const trainyard_group* group);
 TRAINYARD_PUBLIC int trainyard_group_size(const trainyard_group* group);
+// Returns a number that two ranks share exactly when they share memory; -1 for an unknown rank.
+TRAINYARD_PUBLIC int trainyard_group_host(const trainyard_group* group, int rank);
 
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_run(trainyard_group* group,
-                                                    const trainyard_call* call, char* why);
+                                                    const trainyard_call* call, char* message);
 // The buffers and counts of the call must live until trainyard_handle_wait() has returned, which
 // frees the handle.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_start(trainyard_group* group,
                                                       const trainyard_call* call,
-                                                      trainyard_handle** handle, char* why);
+                                                      trainyard_handle** handle, char* message);
 TRAINYARD_PUBLIC int trainyard_handle_done(const trainyard_handle* handle);
-TRAINYARD_PUBLIC trainyard_kind trainyard_handle_wait(trainyard_handle* handle, char* why);
+TRAINYARD_PUBLIC trainyard_kind trainyard_handle_wait(trainyard_handle* handle, char* message);
 
 // Send and receive between two ranks, independently of the others; count is bytes, equal on both.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_send(trainyard_group* group, int peer,
-                                                     const void* bytes, size_t count, char* why);
+                                                     const void* bytes, size_t count,
+                                                     char* message);
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_receive(trainyard_group* group, int peer,
-                                                        void* bytes, size_t count, char* why);
+                                                        void* bytes, size_t count, char* message);
 // The bytes must live until trainyard_handle_wait() has returned.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_start_send(trainyard_group* group, int peer,
                                                            const void* bytes, size_t count,
-                                                           trainyard_handle** handle, char* why);
+                                                           trainyard_handle** handle,
+                                                           char* message);
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_start_receive(trainyard_group* group, int peer,
                                                               void* bytes, size_t count,
-                                                              trainyard_handle** handle, char* why);
+                                                              trainyard_handle** handle,
+                                                              char* message);
 // Splits a group into one group for each color, in the order of ranks; all ranks call it. *part is
 // null for a negative color; otherwise free it with trainyard_group_free. A part has the options of
 // its group.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_split(trainyard_group* group, int color,
-                                                      trainyard_group** part, char* why);
+                                                      trainyard_group** part, char* message);
 
 // Allocates memory that ranks of the same machine read without a copy. Free it before the group.
 // Returns TRAINYARD_UNAVAILABLE where memory cannot be shared: use ordinary memory then.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_allocate(trainyard_group* group, size_t bytes,
-                                                         void** memory, char* why);
+                                                         void** memory, char* message);
 TRAINYARD_PUBLIC void trainyard_group_free_memory(trainyard_group* group, void* memory);
 
 // Return a text that the caller frees with trainyard_text_free: the table of plans; the timeline as

@@ -4,12 +4,12 @@
 //                                .rule = TRAINYARD_ADAGRAD, .learning_rate = 0.05f}};
 //   trainyard_service service = {.size = sizeof service, .tables = tables, .tables_count = 1, .servers = servers,
 //                                .servers_count = 1, .consistency = TRAINYARD_BOUNDED, .staleness = 2};
-//   if (the rank is one of servers) return trainyard_serve(group, &service, why);       // until all workers have left
-//   trainyard_worker_join(group, &service, &worker, why);
-//   trainyard_worker_pull(worker, 0, rows, rows_count, values, rows_count * 64, why);
-//   trainyard_worker_push(worker, 0, rows, rows_count, gradient, rows_count * 64, why);
-//   trainyard_worker_end_round(worker, why);
-//   trainyard_worker_leave(worker, why);
+//   if (the rank is one of servers) return trainyard_serve(group, &service, message);       // until all workers have left
+//   trainyard_worker_join(group, &service, &worker, message);
+//   trainyard_worker_pull(worker, 0, rows, rows_count, values, rows_count * 64, message);
+//   trainyard_worker_push(worker, 0, rows, rows_count, gradient, rows_count * 64, message);
+//   trainyard_worker_end_round(worker, message);
+//   trainyard_worker_leave(worker, message);
 //   trainyard_worker_free(worker);
 //
 // Library, errors: as trainyard_collectives.h. Threads: confined to one each. Units: counts are
@@ -59,28 +59,28 @@ typedef struct {
 
 // All ranks of the group call one of these two functions, with equal services.
 TRAINYARD_PUBLIC trainyard_kind trainyard_serve(trainyard_group* group,
-                                                const trainyard_service* service, char* why);
+                                                const trainyard_service* service, char* message);
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_join(trainyard_group* group,
                                                       const trainyard_service* service,
-                                                      trainyard_worker** worker, char* why);
+                                                      trainyard_worker** worker, char* message);
 // Free it before the group.
 TRAINYARD_PUBLIC void trainyard_worker_free(trainyard_worker* worker);
 
 // Sets all rows of a table, row after row; `count` is the number of values.
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_assign(trainyard_worker* worker, uint32_t table,
                                                         const float* values, size_t count,
-                                                        char* why);
+                                                        char* message);
 // Transfer the given rows, or all rows when `rows` is null; values are row after row.
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_push(trainyard_worker* worker, uint32_t table,
                                                       const uint64_t* rows, size_t rows_count,
                                                       const float* gradient, size_t count,
-                                                      char* why);
+                                                      char* message);
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_pull(trainyard_worker* worker, uint32_t table,
                                                       const uint64_t* rows, size_t rows_count,
-                                                      float* values, size_t count, char* why);
+                                                      float* values, size_t count, char* message);
 // Ends the round; waits as the consistency of the service demands.
-TRAINYARD_PUBLIC trainyard_kind trainyard_worker_end_round(trainyard_worker* worker, char* why);
-TRAINYARD_PUBLIC trainyard_kind trainyard_worker_leave(trainyard_worker* worker, char* why);
+TRAINYARD_PUBLIC trainyard_kind trainyard_worker_end_round(trainyard_worker* worker, char* message);
+TRAINYARD_PUBLIC trainyard_kind trainyard_worker_leave(trainyard_worker* worker, char* message);
 
 #ifdef __cplusplus
 }

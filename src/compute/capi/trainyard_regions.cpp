@@ -19,18 +19,15 @@ struct trainyard_regions {
 namespace {
 
 Result<RegionOptions> options_from(const trainyard_regions_join* join) {
-  if (!join || join->size != sizeof *join)
-    return invalid(
-        "trainyard_regions_join.size is wrong: the program was compiled for another version of the "
-        "library");
+  TRY(capi::check_size(join, "trainyard_regions_join"));
   RegionOptions options;
   for (int region = 0; region < join->regions; ++region)
     options.leaders.push_back({join->hosts[region], join->ports[region]});
   options.region = join->region;
-  if (join->secret) options.shared_value = join->secret;
+  options.shared_value = capi::text_from(join->secret);
   options.outer = {join->learning_rate, join->momentum};
   if (join->coding) options.coding = TRY(local_sgd::parse_coding(join->coding));
-  if (join->charter) options.charter = join->charter;
+  options.charter = capi::text_from(join->charter);
   options.regions_min = join->regions_min;
   options.encrypt = join->encrypt != 0;
   if (join->join_deadline_ms > 0) options.join_deadline = Duration(join->join_deadline_ms);
@@ -43,13 +40,13 @@ Result<RegionOptions> options_from(const trainyard_regions_join* join) {
 extern "C" {
 
 trainyard_kind trainyard_regions_open(const trainyard_regions_join* join, float* parameters,
-                                      size_t count, trainyard_regions** regions, char* why) {
+                                      size_t count, trainyard_regions** regions, char* message) {
   auto options = options_from(join);
-  if (!options) return report(options.error(), why);
+  if (!options) return report(options.error(), message);
   if (!parameters || !regions)
-    return report(invalid("parameters and regions must not be null"), why);
+    return report(invalid("parameters and regions must not be null"), message);
   auto joined = Regions::join(*std::move(options), std::span(parameters, count));
-  if (!joined) return report(joined.error(), why);
+  if (!joined) return report(joined.error(), message);
   *regions = new trainyard_regions{*std::move(joined)};
   return TRAINYARD_OK;
 }
@@ -58,15 +55,15 @@ void trainyard_regions_free(trainyard_regions* regions) { delete regions; }
 
 trainyard_kind trainyard_regions_average(trainyard_regions* regions, float* parameters,
                                          size_t count, double weight, trainyard_round* round,
-                                         char* why) {
+                                         char* message) {
   const auto averaged = regions->regions->average(std::span(parameters, count), weight);
-  if (!averaged) return report(averaged.error(), why);
+  if (!averaged) return report(averaged.error(), message);
   if (round) *round = {averaged->number, averaged->regions, averaged->adopted ? 1 : 0};
   return TRAINYARD_OK;
 }
 
-trainyard_kind trainyard_regions_finish(trainyard_regions* regions, char* why) {
-  return report(regions->regions->finish(), why);
+trainyard_kind trainyard_regions_finish(trainyard_regions* regions, char* message) {
+  return report(regions->regions->finish(), message);
 }
 
 uint64_t trainyard_regions_round(const trainyard_regions* regions) {

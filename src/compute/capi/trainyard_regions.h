@@ -3,12 +3,12 @@
 //   trainyard_regions* regions;
 //   trainyard_regions_join join = {.size = sizeof join, .region = 0, .regions = 2, .hosts = hosts, .ports = ports,
 //                                  .secret = "s", .learning_rate = 0.7f, .momentum = 0.6f, .coding = "bf16"};
-//   if (trainyard_regions_open(&join, parameters, count, &regions, why) != TRAINYARD_OK) ...
+//   if (trainyard_regions_open(&join, parameters, count, &regions, message) != TRAINYARD_OK) ...
 //   while (trainyard_regions_round(regions) < rounds) {
 //     train(parameters);                                                   // a hundred steps
-//     if (trainyard_regions_average(regions, parameters, count, rows_seen, NULL, why) != TRAINYARD_OK) ...
+//     if (trainyard_regions_average(regions, parameters, count, rows_seen, NULL, message) != TRAINYARD_OK) ...
 //   }
-//   trainyard_regions_finish(regions, why);
+//   trainyard_regions_finish(regions, message);
 //   trainyard_regions_free(regions);
 //
 // Library, errors: as trainyard_collectives.h. Threads: confined to one. Units: counts are
@@ -49,15 +49,15 @@ typedef struct {
 // Joins the other regions; sets `parameters` to theirs when they have begun already.
 TRAINYARD_PUBLIC trainyard_kind trainyard_regions_open(const trainyard_regions_join* join,
                                                        float* parameters, size_t count,
-                                                       trainyard_regions** regions, char* why);
+                                                       trainyard_regions** regions, char* message);
 // Leaves; the others continue.
 TRAINYARD_PUBLIC void trainyard_regions_free(trainyard_regions* regions);
 // `round` may be null.
 TRAINYARD_PUBLIC trainyard_kind trainyard_regions_average(trainyard_regions* regions,
                                                           float* parameters, size_t count,
                                                           double weight, trainyard_round* round,
-                                                          char* why);
-TRAINYARD_PUBLIC trainyard_kind trainyard_regions_finish(trainyard_regions* regions, char* why);
+                                                          char* message);
+TRAINYARD_PUBLIC trainyard_kind trainyard_regions_finish(trainyard_regions* regions, char* message);
 TRAINYARD_PUBLIC uint64_t trainyard_regions_round(const trainyard_regions* regions);
 // The text lives until the next average or free.
 TRAINYARD_PUBLIC const char* trainyard_regions_charter(const trainyard_regions* regions);

@@ -18,10 +18,9 @@ Result<int> number(const Variables& variables, std::string_view name) {
   return int(value);
 }
 
-// Accepts the same values as trainyard/torch and horovod/common/basics.py of sdk/python.
-bool is_on(const Variables& variables, std::string_view name) {
+bool is_on(const Variables& variables, std::string_view name, bool unless_set = false) {
   const auto value = variables(name);
-  if (!value) return false;
+  if (!value) return unless_set;
   const std::string text = to_lower(*value);
   return !text.empty() && text != "0" && text != "false" && text != "no" && text != "off";
 }
@@ -53,9 +52,8 @@ constexpr Launcher kLaunchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", true},
 };
 // Variables that differ between the runs on one machine, the best first.
-constexpr const char* kRunNames[] = {"TRAINYARD_SECRET",    "TRAINING_JOB_ARN",
-                                     "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
-                                     "PMI_JOBID",           "OMPI_MCA_ess_base_jobid"};
+constexpr const char* kRunNames[] = {"TRAINING_JOB_ARN", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
+                                     "PMI_JOBID", "OMPI_MCA_ess_base_jobid"};
 
 // Derives a port of this machine from the name of a run.
 uint16_t port_for(std::string_view run) { return uint16_t(20000 + fnv1a(run) % 20000); }
@@ -67,26 +65,24 @@ Result<void> read_local(const Variables& variables, const char* rank, const char
   return ok();
 }
 
-Result<void> read_security(const Variables& variables, Launch& launch) {
+// The name of the run, for groups without a secret.
+std::string run_name(const Variables& variables) {
   for (const char* name : kRunNames) {
-    if (const auto value = variables(name); value && launch.secret.empty()) launch.secret = *value;
+    if (const auto value = variables(name); value && !value->empty())
+      return value->substr(0, TcpOptions::kSharedValueBytesMax);
   }
-  launch.secret = launch.secret.substr(0, TcpOptions::kSharedValueBytesMax);
-  launch.encrypt = is_on(variables, "TRAINYARD_ENCRYPT");
-  if (launch.encrypt && variables("TRAINYARD_SECRET").value_or("").empty())
-    return invalid(
-        "TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: the other identifiers of a run are not secret");
-  if (variables("TRAINYARD_SOCKETS"))
-    launch.sockets_per_peer = TRY(number(variables, "TRAINYARD_SOCKETS"));
-  return ok();
+  return "";
 }
 
 Result<void> read_horovodrun(const Variables& variables, Launch& launch) {
   launch.launcher = "horovodrun";
-  launch.secret = variables("TRAINYARD_SECRET").value_or("");
   launch.elastic = variables("HOROVOD_ELASTIC") == "1";
   const int port = TRY(number(variables, "HOROVOD_GLOO_RENDEZVOUS_PORT"));
   launch.service = Endpoint{*variables("HOROVOD_GLOO_RENDEZVOUS_ADDR"), uint16_t(port)};
+  launch.host = variables("HOROVOD_HOSTNAME").value_or("localhost");
+  launch.member = variables("TRAINYARD_MEMBER").value_or("");
+  if (launch.member.empty())
+    launch.member = launch.host + "/" + variables("HOROVOD_LOCAL_RANK").value_or("0");
   launch.rank = launch.elastic ? -1 : TRY(number(variables, "HOROVOD_RANK"));
   launch.ranks = launch.elastic ? 0 : TRY(number(variables, "HOROVOD_SIZE"));
   if (launch.elastic) return ok();
@@ -107,7 +103,7 @@ Result<void> read_ranks(const Variables& variables, const std::optional<Hosts>& 
     return invalid(launch.launcher + " sets rank " + std::to_string(launch.rank) + " of " +
                    std::to_string(launch.ranks));
   }
-  launch.launcher = hosts ? "resourceconfig.json" : "no launcher: a single rank";
+  launch.launcher = hosts ? "SageMaker" : "no launcher: a single rank";
   launch.local_rank = 0;
   launch.local_ranks = 1;
   if (!hosts) return ok();
@@ -152,14 +148,36 @@ Result<void> set_rendezvous(Launch& launch, std::string_view rendezvous) {
   return ok();
 }
 
-Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts>& hosts,
-                           Ports ports) {
+Result<Launch> read_connection(const Variables& variables) {
   Launch launch;
-  TRY(read_security(variables, launch));
+  launch.secret =
+      variables("TRAINYARD_SECRET").value_or("").substr(0, TcpOptions::kSharedValueBytesMax);
+  launch.encrypt = is_on(variables, "TRAINYARD_ENCRYPT");
+  if (launch.encrypt && launch.secret.empty())
+    return invalid(
+        "TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: the other identifiers of a run are not secret");
+  if (!variables("TRAINYARD_SOCKETS").value_or("").empty())
+    launch.sockets_per_peer = TRY(number(variables, "TRAINYARD_SOCKETS"));
+  launch.plans = variables("TRAINYARD_PLANS").value_or("");
+  launch.deterministic = is_on(variables, "TRAINYARD_DETERMINISTIC");
+  launch.address = variables("TRAINYARD_ADDRESS").value_or("");
+  launch.adopt = is_on(variables, "TRAINYARD_ADOPT", true);
+  return launch;
+}
+
+Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts>& hosts_of_file,
+                           Ports ports) {
+  Launch launch = TRY(read_connection(variables));
   if (variables("HOROVOD_GLOO_RENDEZVOUS_ADDR")) {
     TRY(read_horovodrun(variables, launch));
     return launch;
   }
+  if (launch.secret.empty()) launch.secret = run_name(variables);
+  std::optional<Hosts> hosts = hosts_of_file;
+  const auto names = variables("SM_HOSTS");
+  const auto current = variables("SM_CURRENT_HOST");
+  if (!hosts && names && current)
+    hosts = TRY(read_hosts(*names, *current).in("SM_HOSTS and SM_CURRENT_HOST"));
   TRY(read_ranks(variables, hosts, launch));
   if (launch.ranks == 1) {
     launch.local_rank = 0;
@@ -179,6 +197,8 @@ Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options) {
   options.rank = launch.rank;
   if (options.shared_value.empty()) options.shared_value = launch.secret;
   options.encrypt = options.encrypt || launch.encrypt;
+  options.group.deterministic = options.group.deterministic || launch.deterministic;
+  if (options.group.plans.empty()) options.group.plans = launch.plans;
   options.sockets_per_peer = launch.sockets_per_peer.value_or(options.sockets_per_peer);
   if (launch.ranks == 1) {
     options.endpoints = {Endpoint{"127.0.0.1", 0}};

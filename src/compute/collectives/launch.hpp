@@ -10,24 +10,32 @@
 //   TRAINYARD_SECRET                    the secret of the group; default: the name of the job or
 //                                       run
 //   TRAINYARD_ENCRYPT                   1: TLS between hosts; needs TRAINYARD_SECRET, since names
-//                                       are not secret. Off when it is 0, false, no, off or empty,
-//                                       in any case; else on
+//                                       are not secret
 //   TRAINYARD_SOCKETS                   number of sockets for large messages between two ranks
+//   TRAINYARD_PLANS                     plans of operations: "allreduce=one_shot:0-64K,ring:64K-"
+//   TRAINYARD_DETERMINISTIC             1: plans do not depend on measured costs, so every run adds
+//                                       in the same order
+//   TRAINYARD_ADDRESS                   the address at which other hosts reach this one, for torch
+//   TRAINYARD_ADOPT                     0: large tensors are copied every time, for torch
+//
+// A switch is off when it is 0, false, no, off or empty, in any case; else on.
 //
 // Launchers set:
 //   horovodrun  HOROVOD_GLOO_RENDEZVOUS_ADDR, HOROVOD_GLOO_RENDEZVOUS_PORT: the service that knows
 //               all ranks; HOROVOD_RANK, HOROVOD_SIZE, HOROVOD_LOCAL_RANK, HOROVOD_LOCAL_SIZE, or
-//               HOROVOD_ELASTIC=1: the service gives them
+//               HOROVOD_ELASTIC=1: the service gives them. HOROVOD_HOSTNAME, TRAINYARD_MEMBER: the
+//               names of host and process that the service knows
 //   Open MPI    OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK,
 //               OMPI_COMM_WORLD_LOCAL_SIZE
 //   MPICH       PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS
 //   torchrun    RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT
-//   SageMaker   resourceconfig.json: one rank on each host, rendezvous at the first one
+//   SageMaker   resourceconfig.json, else SM_HOSTS and SM_CURRENT_HOST: one rank on each host,
+//               rendezvous at the first one
 // MASTER_PORT is torchrun's own; the rendezvous uses a port after it (Ports). MPI launchers do not
 // name a host for the rendezvous: MASTER_ADDR or the first host of resourceconfig.json does;
 // without them all ranks must be on this machine.
 //
-// Threads: read_launch and read_hosts are pure functions; join as join_over_tcp. Errors: invalid,
+// Threads: the readers are pure functions; join as join_over_tcp. Errors: invalid,
 // naming the variable.
 #pragma once
 
@@ -59,18 +67,27 @@ struct Launch {
   // Set by horovodrun only, instead of the two: the service of membership/service.hpp.
   std::optional<Endpoint> service;
   bool elastic = false;  // the service also gives rank and ranks, which are -1 and 0 here
+  std::string host;      // names for the service
+  std::string member;
   std::string secret;
   bool encrypt = false;
   std::optional<int> sockets_per_peer;
+  std::string plans;
+  bool deterministic = false;
+  std::string address;
+  bool adopt = true;
   std::string launcher;  // the source of rank and ranks, for messages: "torchrun"
 };
 
-// The hosts of resourceconfig.json.
+// The hosts of a job, as SageMaker names them.
 struct Hosts {
   std::vector<std::string> names;
   int current = 0;
 };
+inline constexpr const char* kResourceconfigPath = "/opt/ml/input/config/resourceconfig.json";
 Result<Hosts> read_hosts(std::string_view resourceconfig_json);
+// `names_json` is a JSON list of strings.
+Result<Hosts> read_hosts(std::string_view names_json, std::string_view current);
 
 // The ports of a rendezvous. Programs that may meet in the same processes use different ones.
 struct Ports {
@@ -81,6 +98,10 @@ inline constexpr Ports kCollectivesPorts{7829, 1};
 // two after MASTER_PORT is the job's, where that is 7777
 inline constexpr Ports kHorovodPorts{7828, 3};
 
+// Reads the variables that do not depend on the launcher: from TRAINYARD_SECRET to TRAINYARD_ADOPT.
+// For ranks that find each other in another way.
+Result<Launch> read_connection(const Variables& variables);
+
 // Without `hosts` there is no resourceconfig.json.
 Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts>& hosts = {},
                            Ports ports = kCollectivesPorts);
@@ -89,9 +110,10 @@ Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts
 // folder. Errors: invalid.
 Result<void> set_rendezvous(Launch& launch, std::string_view rendezvous);
 
-// Joins the other ranks. Sets endpoints and rank of `options`, and the secret when it is empty. A
-// rank is reached at the address from which it connected to the rendezvous, whatever the name of
-// its host is. Errors: also invalid for a service, which assigns ranks to programs of horovod only.
+// Joins the other ranks. Sets endpoints and rank of `options`, and the secret, the plans and the
+// switches that are empty or off. A rank is reached at the address from which it connected to the
+// rendezvous, whatever the name of its host is. Errors: also invalid for a service, which assigns
+// ranks to programs of horovod only.
 Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options = {});
 
 }  // namespace trainyard::collectives

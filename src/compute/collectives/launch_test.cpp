@@ -139,6 +139,50 @@ TEST(ReadLaunch, launchers_are_recognised_by_their_variables) {
   }
 }
 
+TEST(ReadLaunch, hosts_of_a_job_are_in_a_file_or_in_variables) {
+  const char* const whole =
+      R"( { "current_instance_type" : "ml.c5.xlarge", "instance_groups": [{"hosts": ["x"], "n": -1.5e3,
+      "none": null}, [], {}], "hosts": ["algo-1", "a\u006cgo-2\/"], "current_host": "algo-2\/"} )";
+  const auto hosts = read_hosts(whole);
+  ASSERT_TRUE(hosts) << hosts.error().message;
+  EXPECT_EQ(hosts->names, (std::vector<std::string>{"algo-1", "algo-2/"}));
+  EXPECT_EQ(hosts->current, 1);
+  const std::string deep = R"({"hosts": [], "x": )" + std::string(100'000, '[');
+  EXPECT_EQ(read_hosts(deep).error().kind, Kind::invalid);
+
+  const std::map<std::string, std::string> variables = {{"SM_HOSTS", R"(["a", "b"])"},
+                                                        {"SM_CURRENT_HOST", "b"}};
+  auto launch = read_launch(from(variables));
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->rank, 1);
+  EXPECT_EQ(launch->ranks, 2);
+  EXPECT_EQ(launch->rendezvous->host, "a");
+  launch = launch_of(variables, kTwoHosts);
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->rendezvous->host, "algo-1");
+}
+
+TEST(ReadLaunch, connections_have_the_same_variables_with_every_launcher) {
+  const std::map<std::string, std::string> variables = {{"TRAINYARD_PLANS", "allreduce=ring:0-"},
+                                                        {"TRAINYARD_DETERMINISTIC", "1"},
+                                                        {"TRAINYARD_ADDRESS", "10.0.0.1"},
+                                                        {"TRAINYARD_ADOPT", "No"},
+                                                        {"TRAINYARD_SOCKETS", ""},
+                                                        {"TRAINING_JOB_ARN", "arn"}};
+  for (const auto& read : {read_connection(from(variables)), read_launch(from(variables))}) {
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->plans, "allreduce=ring:0-");
+    EXPECT_TRUE(read->deterministic);
+    EXPECT_EQ(read->address, "10.0.0.1");
+    EXPECT_FALSE(read->adopt);
+    EXPECT_EQ(read->sockets_per_peer, std::nullopt);
+  }
+  // The name of a run tells groups of different runs apart; it is no secret of the user.
+  EXPECT_EQ(read_connection(from(variables))->secret, "");
+  EXPECT_EQ(read_launch(from(variables))->secret, "arn");
+  EXPECT_TRUE(read_connection(from({}))->adopt);
+}
+
 TEST(ReadLaunch, reads_what_horovod_needs) {
   const std::map<std::string, std::string> open_mpi = {{"OMPI_COMM_WORLD_RANK", "3"},
                                                        {"OMPI_COMM_WORLD_SIZE", "4"},
@@ -169,6 +213,7 @@ TEST(ReadLaunch, reads_what_horovod_needs) {
   EXPECT_EQ(launch->ranks, 2);
   EXPECT_EQ(launch->local_ranks, 1);
   EXPECT_EQ(launch->secret, "");
+  EXPECT_EQ(launch->member, "localhost/0");
   EXPECT_EQ(join(*launch).error().kind, Kind::invalid);
   variables["HOROVOD_ELASTIC"] = "1";
   launch = launch_of(variables, "", kHorovodPorts);
@@ -198,6 +243,10 @@ TEST(ReadLaunch, says_which_variable_is_wrong) {
       {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRAINYARD_MEETING", "here:0"}}, "", "no port"},
       {{}, "{", "resourceconfig.json"},
       {{}, R"({"current_host": "algo-9", "hosts": ["algo-1"]})", "is not in hosts"},
+      {{}, R"({"current_host": "algo-1", "hosts": "algo-1"})", "hosts: a list is missing"},
+      {{}, R"({"current_host": "algo-1"})", "hosts or current_host is missing"},
+      {{}, R"({"current_host": "algo-1", "hosts": ["algo-1"]} x)", "text after the JSON object"},
+      {{{"SM_HOSTS", R"(["algo-1"])"}, {"SM_CURRENT_HOST", "algo-2"}}, "", "SM_HOSTS"},
   };
   for (const auto& row : rows) {
     const auto launch = launch_of(row.variables, row.config);

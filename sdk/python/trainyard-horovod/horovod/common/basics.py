@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from horovod.common import engine as engines
 from horovod.common import launch as launches
+from horovod.common.c_interface import declarations as c
+from horovod.common.c_interface import library as c_library
 from horovod.common.exceptions import HorovodInternalError
 
 if TYPE_CHECKING:  # that module needs this one
@@ -22,6 +24,7 @@ _lock = threading.RLock()
 _engine: engines.Engine | None = None
 _generation = 0
 _place: _Place | None = None
+_elastic = False  # whether ranks come and go
 
 
 class _Communicator(Protocol):
@@ -35,10 +38,9 @@ class _Communicator(Protocol):
 class _Place:
     """Where this rank stands among those of its host and of the others."""
 
-    def __init__(self, engine: engines.Engine, told: Sequence[tuple[int, int] | None]) -> None:
-        """`told` by rank: (local rank, local size), where the launcher said so."""
+    def __init__(self, engine: engines.Engine) -> None:
         locals_ = []
-        for rank, place in enumerate(told):
+        for rank, place in enumerate(engine.places):
             mates = [
                 other for other in range(engine.size) if engine.hosts[other] == engine.hosts[rank]
             ]
@@ -60,77 +62,66 @@ def _number(name: str, otherwise: float) -> float:
 
 
 def _flag(name: str) -> bool:
-    """As in collectives/launch.cpp and trainyard/torch."""
+    """Reads a switch of Horovod. Off as in collectives/launch.hpp: 0, false, no, off or empty."""
     return os.environ.get(name, "0").lower() not in ("", "0", "false", "no", "off")
 
 
-def _options(launch: launches.Launch, said: str) -> engines.Options:
-    options = engines.Options()
-    options.rank, options.ranks = launch.rank, launch.size
-    if launch.meeting:
-        options.meeting_host, options.meeting_port = launch.meeting[0].encode(), launch.meeting[1]
-    options.folder = launch.folder.encode()
-    options.secret = launch.secret.encode()
-    options.said = said.encode()
-    options.encrypt = int(_flag("TRAINYARD_ENCRYPT"))
-    options.sockets_per_peer = int(_number("TRAINYARD_SOCKETS", 1))
-    if options.encrypt and not os.environ.get("TRAINYARD_SECRET"):
-        raise ValueError(
-            "TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: what else tells this run apart is known to"
-            " others"
-        )
-    options.join_ms = int(1000 * _number("HOROVOD_START_TIMEOUT", 600))
-    options.silence_ms = int(1000 * _number("HOROVOD_GLOO_TIMEOUT_SECONDS", 600))
-    options.plans = os.environ.get("TRAINYARD_PLANS", "").encode()
-    options.deterministic = options.reproducible = int(_flag("TRAINYARD_DETERMINISTIC"))
-    options.fusion_bytes = int(_number("HOROVOD_FUSION_THRESHOLD", 128 << 20))
-    options.autotune = int(_flag("HOROVOD_AUTOTUNE"))
-    options.autotune_log = os.environ.get("HOROVOD_AUTOTUNE_LOG", "").encode()
-    options.cycle_us = int(1000 * _number("HOROVOD_CYCLE_TIME", 1))
-    options.cache_entries = int(_number("HOROVOD_CACHE_CAPACITY", 1024))
-    options.stall_report_ms = (
-        0
-        if _flag("HOROVOD_STALL_CHECK_DISABLE")
-        else int(1000 * _number("HOROVOD_STALL_CHECK_TIME_SECONDS", 60))
+def _join(launch: launches.Launch) -> c.Join:
+    return c_library.sized(
+        c.Join,
+        rank=launch.rank,
+        ranks=launch.size,
+        rendezvous=launch.rendezvous.encode() or None,
+        secret=launch.secret.encode(),
+        encrypt=int(launch.encrypt),
+        sockets_per_peer=launch.sockets,
+        join_deadline_ms=int(1000 * _number("HOROVOD_START_TIMEOUT", 600)),
+        silence_max_ms=int(1000 * _number("HOROVOD_GLOO_TIMEOUT_SECONDS", 600)),
+        plans=launch.plans.encode(),
+        deterministic=int(launch.deterministic),
     )
-    options.stall_fail_ms = int(1000 * _number("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", 0))
-    return options
 
 
-def _launch() -> launches.Launch:
-    text = ""
-    if os.path.exists(launches.RESOURCECONFIG):
-        with open(launches.RESOURCECONFIG, encoding="utf-8") as file:
-            text = file.read()
-    return launches.read(os.environ, text)
+def _options(launch: launches.Launch) -> c.NegotiatorOptions:
+    return c_library.sized(
+        c.NegotiatorOptions,
+        reproducible=int(launch.deterministic),
+        fusion_bytes=int(_number("HOROVOD_FUSION_THRESHOLD", 128 << 20)),
+        autotune=int(_flag("HOROVOD_AUTOTUNE")),
+        autotune_log=os.environ.get("HOROVOD_AUTOTUNE_LOG", "").encode(),
+        cycle_us=int(1000 * _number("HOROVOD_CYCLE_TIME", 1)),
+        cache_entries=int(_number("HOROVOD_CACHE_CAPACITY", 1024)),
+        stall_report_ms=0
+        if _flag("HOROVOD_STALL_CHECK_DISABLE")
+        else int(1000 * _number("HOROVOD_STALL_CHECK_TIME_SECONDS", 60)),
+        stall_fail_ms=int(1000 * _number("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", 0)),
+    )
 
 
 def say(words: str) -> None:
     print(f"horovod: rank {_engine.rank if _engine else '?'}: {words}", file=sys.stderr, flush=True)
 
 
-def _meet(launch: launches.Launch) -> engines.Engine:
-    """-> the engine of ranks that have met."""
+def _join_ranks(launch: launches.Launch) -> engines.Engine:
+    """Returns the engine of ranks that have joined."""
     member = None
     while True:
         if launch.service:
             from horovod.common import member as members
 
             member = members.of_this_process(launch)
-            seat = member.next_seat()
-            launch.rank = seat.rank
-            launch.size = seat.ranks
-            launch.local_rank = seat.local_rank
-            launch.local_size = seat.local_ranks
-        told = (
-            f"{'' if launch.local_rank is None else launch.local_rank}"
-            f" {'' if launch.local_size is None else launch.local_size}"
-        )
-        options = _options(launch, told)
-        if member is not None:
-            options.member = member.address
+            assignment = member.next_assignment()
+            launch.rank = assignment.rank
+            launch.size = assignment.ranks
+            launch.local_rank = assignment.local_rank
+            launch.local_size = assignment.local_ranks
+        place = None
+        if launch.local_rank is not None and launch.local_size is not None:
+            place = launch.local_rank, launch.local_size
         try:
-            return engines.Engine(options)
+            return engines.Engine(
+                _join(launch), _options(launch), place, member.address if member else None
+            )
         except HorovodInternalError as failure:
             if not launch.elastic or member is None:
                 raise
@@ -148,11 +139,11 @@ def init(
     comm: a list of the ranks that take part, or an mpi4py communicator of all of them.
     process_sets: ProcessSets to add at once.
     """
-    global _engine, _generation, _place
+    global _engine, _generation, _place, _elastic
     with _lock:
         if _engine is not None:
             return
-        launch = _launch()
+        launch = launches.read()
         if isinstance(comm, Sequence):
             members = sorted(comm)
             if members and members != list(range(launch.size)):
@@ -160,33 +151,31 @@ def init(
                     raise ValueError(
                         f"init(comm={list(comm)}) by rank {launch.rank}, which is none of them"
                     )
-                if launch.meeting and members[0] != 0:
+                folder = launch.rendezvous.startswith("/")
+                if launch.rendezvous and not folder and members[0] != 0:
                     if launch.local_size != launch.size:
                         raise ValueError(
                             "init(comm=[..]) without rank 0 needs all ranks on one host: its host"
                             " is where the ranks meet"
                         )
                     # next to those of rank 0
-                    launch.meeting = (launch.meeting[0], launch.meeting[1] + members[0])
+                    host, port = launch.rendezvous.rsplit(":", 1)
+                    launch.rendezvous = f"{host}:{int(port) + members[0]}"
                 launch.rank = members.index(launch.rank)
                 launch.size = len(members)
                 launch.local_rank = None
         elif comm is not None and (comm.Get_rank(), comm.Get_size()) != (launch.rank, launch.size):
             raise ValueError("init(comm=..) takes a communicator of all ranks, or a list of ranks")
         _generation += 1
-        if launch.folder:
+        if launch.rendezvous.startswith("/"):
             # what lies in the last one's is of no more use
-            launch.folder = os.path.join(launch.folder, f"horovod-{_generation}")
-            os.makedirs(launch.folder, exist_ok=True)
+            launch.rendezvous = os.path.join(launch.rendezvous, f"horovod-{_generation}")
+            os.makedirs(launch.rendezvous, exist_ok=True)
         if launch.secret:
             # ranks that are late by one init() are told apart
             launch.secret += f"#{_generation}" if not launch.service else ""
-        joined = _meet(launch)
-        everyone: list[tuple[int, int] | None] = []
-        for text in joined.heard:
-            numbers = [int(each) for each in text.split()]
-            everyone.append((numbers[0], numbers[1]) if numbers else None)
-        _place = _Place(joined, everyone)
+        joined = _join_ranks(launch)
+        _place, _elastic = _Place(joined), launch.elastic
         _engine = joined
         from horovod.common import process_sets as sets
 
@@ -267,6 +256,12 @@ def cross_rank() -> int:
 
 def cross_size() -> int:
     return _where().cross_size
+
+
+def is_elastic() -> bool:
+    """Whether the ranks may be others after the next init()."""
+    engine()
+    return _elastic
 
 
 def is_homogeneous() -> bool:

@@ -1,161 +1,185 @@
-"""The compiled engine (sdk/python/engine), by ctypes: it takes addresses,
-so it fits every torch and every TensorFlow.
-
-The distribution trainyard brings it, in the package of that name.
-"""
+"""One group of ranks with a negotiator over it, through the C interface of Trainyard, which the
+distribution trainyard brings along."""
 
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Sequence
+from typing import Any
 
-import trainyard
-
-from horovod.common._declarations import (
-    TRAINYARD_ENGINE_VERSION,
-    Launch,
-    Options,
-    Request,
-    Seat,
-    declare,
-)
+from horovod.common.c_interface import declarations as c
+from horovod.common.c_interface import library as c_library
 from horovod.common.exceptions import HorovodInternalError
 
-__all__ = ["Engine", "Launch", "Options", "Request", "Seat", "library", "said"]
-
-VERSION = TRAINYARD_ENGINE_VERSION
-_LIBRARY = os.path.join(os.path.dirname(os.path.abspath(trainyard.__file__)), "_engine.so")
-_INSTALL = (
-    "pip install --force-reinstall --no-cache-dir ./sdk/python ./sdk/python/trainyard-horovod (in a"
-    " checkout of Trainyard)"
-)
-
-# As numbered in collectives/types.hpp, fusion/request.hpp and compress/compression.hpp.
-F64, F32, F16, BF16, F8E4M3, F8E5M2, I64, I32, I16, I8, U8, BOOL = range(12)
-ITEM_BYTES = [8, 4, 2, 2, 1, 1, 8, 4, 2, 1, 1, 1]
-SUM, AVERAGE, MINIMUM, MAXIMUM, PRODUCT = range(5)
-ALLREDUCE, ADASUM, ALL_GATHER, BROADCAST, REDUCE_SCATTER, ALL_TO_ALL, BARRIER = range(7)
-INT8, LOW_RANK = 3, 4
-
-_int, _long, _size = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64
-_loaded: ctypes.CDLL | None = None
-
-
-def _check_version(here: int) -> None:
-    if here != VERSION:
-        raise ImportError(
-            f"the compiled engine of trainyard ({_LIBRARY}) is of version {here}, and"
-            f" trainyard-horovod needs version {VERSION}: they come from two checkouts. Install"
-            f" both again: {_INSTALL}"
-        )
+Request = c.Request
+F64, F32, F16, BF16 = c.TRAINYARD_F64, c.TRAINYARD_F32, c.TRAINYARD_F16, c.TRAINYARD_BF16
+F8E4M3, F8E5M2 = c.TRAINYARD_F8E4M3, c.TRAINYARD_F8E5M2
+I64, I32, I16, I8 = c.TRAINYARD_I64, c.TRAINYARD_I32, c.TRAINYARD_I16, c.TRAINYARD_I8
+U8, BOOL = c.TRAINYARD_U8, c.TRAINYARD_BOOL
+ITEM_BYTES = {F64: 8, F32: 4, F16: 2, BF16: 2, F8E4M3: 1, F8E5M2: 1}
+ITEM_BYTES |= {I64: 8, I32: 4, I16: 2, I8: 1, U8: 1, BOOL: 1}
+SUM, AVERAGE = c.TRAINYARD_SUM, c.TRAINYARD_AVERAGE
+MINIMUM, MAXIMUM, PRODUCT = c.TRAINYARD_MINIMUM, c.TRAINYARD_MAXIMUM, c.TRAINYARD_PRODUCT
+ALLREDUCE, ADASUM = c.TRAINYARD_NAMED_ALLREDUCE, c.TRAINYARD_NAMED_ADASUM
+ALL_GATHER, BROADCAST = c.TRAINYARD_NAMED_ALL_GATHER, c.TRAINYARD_NAMED_BROADCAST
+REDUCE_SCATTER, ALL_TO_ALL = c.TRAINYARD_NAMED_REDUCE_SCATTER, c.TRAINYARD_NAMED_ALL_TO_ALL
+BARRIER = c.TRAINYARD_NAMED_BARRIER
+INT8, LOW_RANK = c.TRAINYARD_COMPRESSED_INT8, c.TRAINYARD_COMPRESSED_LOW_RANK
 
 
 def library() -> ctypes.CDLL:
-    global _loaded
-    if _loaded is None:
-        try:
-            loaded = ctypes.CDLL(_LIBRARY)
-        except OSError as failure:
-            raise ImportError(
-                f"the compiled engine of trainyard cannot be loaded here: {failure}. It is compiled"
-                f" for one kind of processor and system. Install it again: {_INSTALL}"
-            ) from failure
-        _check_version(loaded.engine_version())
-        declare(loaded)
-        _loaded = loaded
-    return _loaded
+    return c_library.library()
 
 
-def said() -> str:
-    text: bytes = library().engine_error()
-    return text.decode(errors="replace")
+def call(name: str, *arguments: Any) -> None:
+    """Calls a function of the C interface. Raises HorovodInternalError."""
+    try:
+        c_library.call(name, *arguments)
+    except c_library.Failure as failure:
+        raise HorovodInternalError(str(failure)) from None
+
+
+def new_request() -> Request:
+    return c_library.sized(Request)
 
 
 class Engine:
     """One group of ranks, between init() and shutdown()."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(
+        self,
+        join: c.Join,
+        options: c.NegotiatorOptions,
+        place: tuple[int, int] | None,
+        member: int | None = None,
+    ) -> None:
+        """`place`: local rank and local size, when the launcher told them. `member`: a
+        trainyard_member, which joins instead of `join`'s ranks."""
         self._library = library()
-        self._engine: int | None = self._library.engine_join(ctypes.byref(options))
-        if not self._engine:
-            raise HorovodInternalError(said())
-        self.rank: int = self._library.engine_rank(self._engine)
-        self.size: int = self._library.engine_ranks(self._engine)
-        self.heard: list[str] = [
-            self._library.engine_heard(self._engine, rank).decode() for rank in range(self.size)
-        ]
-        self.hosts: list[int] = [
-            self._library.engine_host_of(self._engine, rank) for rank in range(self.size)
-        ]
+        self._negotiator: int | None = None
+        group = ctypes.c_void_p()
+        if member is None:
+            call("trainyard_group_join", ctypes.byref(join), ctypes.byref(group))
+        else:
+            call("trainyard_member_join", member, ctypes.byref(join), ctypes.byref(group))
+        try:
+            self.rank: int = self._library.trainyard_group_rank(group)
+            self.size: int = self._library.trainyard_group_size(group)
+            self.hosts: list[int] = [
+                self._library.trainyard_group_host(group, rank) for rank in range(self.size)
+            ]
+            self.places = self._exchange(group, place)
+        except BaseException:
+            self._library.trainyard_group_free(group)
+            raise
+        negotiator = ctypes.c_void_p()
+        call("trainyard_negotiator_start", group, ctypes.byref(options), ctypes.byref(negotiator))
+        self._negotiator = negotiator.value
+
+    def _exchange(
+        self, group: ctypes.c_void_p, place: tuple[int, int] | None
+    ) -> list[tuple[int, int] | None]:
+        """Returns the place of each rank, where its launcher told it."""
+        mine = (ctypes.c_int32 * 2)(*(place or (-1, -1)))
+        all_places = (ctypes.c_int32 * (2 * self.size))()
+        gather = c_library.sized(
+            c.Call,
+            operation=c.TRAINYARD_ALL_GATHER,
+            type=c.TRAINYARD_I32,
+            input=ctypes.addressof(mine),
+            output=ctypes.addressof(all_places),
+            input_count=len(mine),
+            output_count=len(all_places),
+            name=b"places of ranks",
+        )
+        call("trainyard_group_run", group, ctypes.byref(gather))
+        pairs = zip(all_places[::2], all_places[1::2])
+        return [None if local_rank < 0 else (local_rank, size) for local_rank, size in pairs]
 
     def leave(self) -> None:
-        engine, self._engine = self._engine, None
-        if engine:
-            self._library.engine_leave(engine)
+        negotiator, self._negotiator = self._negotiator, None
+        if negotiator:
+            self._library.trainyard_negotiator_free(negotiator)
 
     def _alive(self) -> int:
-        if not self._engine:
+        if not self._negotiator:
             raise HorovodInternalError(
                 "Horovod has been shut down: this operation was for the ranks before"
             )
-        return int(self._engine)
+        return int(self._negotiator)
 
     def submit(self, requests: Sequence[Request]) -> list[int]:
-        """-> a handle each. `requests`: of class Request; more than one complete together.
-        ValueError: a request cannot be, or its name is under way; none was submitted."""
-        handles = (_long * len(requests))()
-        failed = self._library.engine_submit(
-            self._alive(), (Request * len(requests))(*requests), len(requests), handles
-        )
-        if failed:
-            raise (ValueError if failed == 1 else HorovodInternalError)(said())
+        """Returns a handle for each request; several complete together. Raises ValueError when a
+        request is invalid, or its name is outstanding; then none was submitted."""
+        handles = (ctypes.c_int64 * len(requests))()
+        try:
+            c_library.call(
+                "trainyard_negotiator_submit",
+                self._alive(),
+                (Request * len(requests))(*requests),
+                len(requests),
+                handles,
+            )
+        except c_library.Failure as failure:
+            refused = failure.kind in (c.TRAINYARD_INVALID, c.TRAINYARD_CONFLICT)
+            raise (ValueError if refused else HorovodInternalError)(str(failure)) from None
         return list(handles)
 
     def join_ranks(self, number: int = 0) -> int:
-        return int(self._library.engine_join_ranks(self._alive(), number))
+        return int(self._library.trainyard_negotiator_join(self._alive(), number))
 
     def done(self, handle: int) -> bool:
-        return self._engine is None or bool(self._library.engine_done(self._engine, handle))
+        return self._negotiator is None or bool(
+            self._library.trainyard_negotiator_done(self._negotiator, handle)
+        )
 
     def wait(self, handle: int) -> None:
         """Forgets the handle when it failed."""
-        if self._library.engine_wait(self._alive(), handle) != 0:
-            words = said()
+        try:
+            call("trainyard_negotiator_wait", self._alive(), handle)
+        except HorovodInternalError:
             self.forget(handle)
-            raise HorovodInternalError(words)
+            raise
 
     def last(self, handle: int) -> int:
-        return int(self._library.engine_last(self._alive(), handle))
+        return int(self._library.trainyard_negotiator_last_rank(self._alive(), handle))
 
     def rows(self, handle: int) -> list[int]:
-        rows = (_size * self.size)()
-        count = self._library.engine_rows(self._alive(), handle, rows, self.size)
+        rows = (ctypes.c_uint64 * self.size)()
+        count = self._library.trainyard_negotiator_rows(self._alive(), handle, rows, self.size)
         return list(rows[:count])
 
     def take(self, handle: int, address: int, size: int) -> None:
-        if self._library.engine_take(self._alive(), handle, address, size) != 0:
-            raise HorovodInternalError(said())
+        call("trainyard_negotiator_copy_output", self._alive(), handle, address, size)
 
     def forget(self, handle: int) -> None:
-        if self._engine:
-            self._library.engine_forget(self._engine, handle)
+        if self._negotiator:
+            self._library.trainyard_negotiator_forget(self._negotiator, handle)
 
     def add_set(self, ranks: Sequence[int]) -> int:
-        number: int = self._library.engine_add_set(
-            self._alive(), (_int * len(ranks))(*ranks), len(ranks)
+        number = ctypes.c_int()
+        call(
+            "trainyard_negotiator_add_set",
+            self._alive(),
+            (ctypes.c_int * len(ranks))(*ranks),
+            len(ranks),
+            ctypes.byref(number),
         )
-        if number < 0:
-            raise HorovodInternalError(said())
-        return number
+        return number.value
 
     def remove_set(self, number: int) -> None:
-        if self._library.engine_remove_set(self._alive(), number) != 0:
-            raise HorovodInternalError(said())
+        call("trainyard_negotiator_remove_set", self._alive(), number)
 
     def start_timeline(self, path: str, mark_cycles: bool) -> None:
-        if self._library.engine_timeline_start(self._alive(), path.encode(), int(mark_cycles)) != 0:
-            raise ValueError(said())
+        try:
+            c_library.call(
+                "trainyard_negotiator_start_timeline",
+                self._alive(),
+                path.encode(),
+                int(mark_cycles),
+            )
+        except c_library.Failure as failure:
+            raise ValueError(str(failure)) from None
 
     def stop_timeline(self) -> None:
-        self._library.engine_timeline_stop(self._alive())
+        self._library.trainyard_negotiator_stop_timeline(self._alive())

@@ -1,68 +1,72 @@
-"""How this process was launched: the compiled engine reads the variables of the launcher, as for
-C++ (collectives/launch.hpp lists them). Without a launcher this is one rank alone."""
+"""Reads how this process was launched, through the C interface: collectives/launch.hpp lists the
+variables. Without a launcher this is one rank alone."""
 
 from __future__ import annotations
 
 import ctypes
 import dataclasses
-import json
 from collections.abc import Mapping
 
 from horovod.common import engine
-
-RESOURCECONFIG = "/opt/ml/input/config/resourceconfig.json"
+from horovod.common.c_interface import declarations as c
+from horovod.common.c_interface import library as c_library
 
 
 @dataclasses.dataclass
 class Launch:
-    told_by: str
+    launcher: str  # the source of rank and size: "torchrun"
     rank: int = 0
     size: int = 1
-    local_rank: int | None = None  # None: found out from who shares this machine's memory
+    local_rank: int | None = None  # None: determined by the ranks that share this machine's memory
     local_size: int | None = None
-    meeting: tuple[str, int] | None = None  # host and port where rank 0 listens
-    folder: str = ""  # or one that all ranks see
-    service: tuple[str, int] | None = None  # or where horovodrun tells everyone who is there
+    rendezvous: str = ""  # HOST:PORT where rank 0 listens, or a folder that all ranks see
+    service: tuple[str, int] | None = (
+        None  # of horovodrun, which tells each rank where the others are
+    )
     elastic: bool = False
+    host: str = ""  # names for the service
+    member: str = ""
     secret: str = ""
+    encrypt: bool = False
+    sockets: int = 0  # 0: the default
+    plans: str = ""
+    deterministic: bool = False
 
 
 class Unclear(ValueError):
     """The variables contradict each other, or something is missing."""
 
 
-def _texts(texts: list[str]) -> ctypes.Array[ctypes.c_char_p]:
-    return (ctypes.c_char_p * (len(texts) + 1))(*[text.encode() for text in texts], None)
-
-
-def _hosts(resourceconfig: str) -> tuple[list[str], int]:
+def read(variables: Mapping[str, str] | None = None, resourceconfig: str | None = None) -> Launch:
+    """Reads the environment and SageMaker's file, or these: `resourceconfig` is the text of the
+    file, empty where there is none."""
+    source = c_library.sized(c.LaunchSource, program=c.TRAINYARD_PROGRAM_HOROVOD)
+    if variables is not None:
+        texts = [f"{name}={value}".encode() for name, value in variables.items()]
+        source.variables = (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
+    if resourceconfig is not None:
+        source.resourceconfig = resourceconfig.encode()
+    found = ctypes.POINTER(c.Launch)()
     try:
-        config = json.loads(resourceconfig)
-        hosts = [str(host) for host in config["hosts"]]
-        return hosts, hosts.index(config["current_host"])
-    except (ValueError, KeyError, TypeError) as failure:
-        raise Unclear(
-            f"{RESOURCECONFIG} does not say which hosts there are: {failure}"
-        ) from failure
+        c_library.call("trainyard_launch_read", ctypes.byref(source), ctypes.byref(found))
+    except c_library.Failure as failure:
+        raise Unclear(str(failure)) from None
+    try:
+        return _from(found.contents)
+    finally:
+        engine.library().trainyard_launch_free(found)
 
 
-def read(environ: Mapping[str, str], resourceconfig: str = "") -> Launch:
-    """`resourceconfig`: the file's text, empty where there is none."""
-    hosts, current = _hosts(resourceconfig) if resourceconfig else ([], 0)
-    found = engine.Launch()
-    variables = [f"{name}={value}" for name, value in environ.items()]
-    failed = engine.library().engine_read_launch(
-        _texts(variables), _texts(hosts) if hosts else None, current, ctypes.byref(found)
-    )
-    if failed:
-        raise Unclear(engine.said())
-    launch = Launch(found.told_by.decode(), found.rank, found.ranks)
+def _from(found: c.Launch) -> Launch:
+    launch = Launch(found.launcher.decode(), found.rank, found.ranks)
     launch.local_rank = None if found.local_rank < 0 else found.local_rank
     launch.local_size = None if found.local_ranks < 0 else found.local_ranks
-    if found.meeting_host:
-        launch.meeting = (found.meeting_host.decode(), found.meeting_port)
+    launch.rendezvous = found.rendezvous.decode()
     if found.service_host:
         launch.service = (found.service_host.decode(), found.service_port)
-    launch.folder, launch.secret = found.folder.decode(), found.secret.decode()
     launch.elastic = bool(found.elastic)
+    launch.host, launch.member = found.host.decode(), found.member.decode()
+    launch.secret, launch.encrypt = found.secret.decode(), bool(found.encrypt)
+    launch.sockets = found.sockets_per_peer
+    launch.plans, launch.deterministic = found.plans.decode(), bool(found.deterministic)
     return launch

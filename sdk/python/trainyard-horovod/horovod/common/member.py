@@ -1,5 +1,5 @@
-"""This process as one of those that horovodrun started: it is given a rank,
-and another one when ranks came or went."""
+"""This process as one of those that horovodrun started: it gets a rank, and another one when ranks
+come or go."""
 
 from __future__ import annotations
 
@@ -7,66 +7,67 @@ import ctypes
 import os
 
 from horovod.common import engine as engines
-from horovod.common.exceptions import HorovodInternalError
+from horovod.common.c_interface import declarations as c
+from horovod.common.c_interface import library as c_library
 from horovod.common.launch import Launch
 
-_text, _int, _long, _pointer = ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
 _member: Member | None = None
 
 
 class Member:
     def __init__(self, launch: Launch) -> None:
-        self._library = engines.library()
-        host = os.environ.get("HOROVOD_HOSTNAME", "localhost")
-        name = (
-            os.environ.get("TRAINYARD_MEMBER")
-            or f"{host}/{os.environ.get('HOROVOD_LOCAL_RANK', '0')}"
-        )
         assert launch.service is not None
-        address, port = launch.service
-        self.address = self._library.member_connect(
-            address.encode(),
-            port,
-            launch.secret.encode(),
-            name.encode(),
-            host.encode(),
-            launch.rank,
+        options = c_library.sized(
+            c.MemberOptions,
+            service_host=launch.service[0].encode(),
+            service_port=launch.service[1],
+            secret=launch.secret.encode(),
+            name=launch.member.encode(),
+            host=launch.host.encode(),
+            wanted_rank=launch.rank,
         )
-        if not self.address:
-            raise HorovodInternalError(engines.said())
+        address = ctypes.c_void_p()
+        engines.call("trainyard_member_connect", ctypes.byref(options), ctypes.byref(address))
+        assert address.value is not None
+        self.address = address.value
         self.complaint = ""  # why the last generation ended, when it failed
 
-    def next_seat(self) -> engines.Seat:
-        seat, complaint, self.complaint = engines.Seat(), self.complaint, ""
+    def next_assignment(self) -> c.Assignment:
+        assignment, complaint, self.complaint = c_library.sized(c.Assignment), self.complaint, ""
         wait_ms = int(1000 * float(os.environ.get("HOROVOD_ELASTIC_TIMEOUT", 365 * 86400)))
-        if (
-            self._library.member_next(self.address, complaint.encode(), wait_ms, ctypes.byref(seat))
-            != 0
-        ):
-            raise Dismissed(engines.said())
-        return seat
+        try:
+            c_library.call(
+                "trainyard_member_next",
+                self.address,
+                complaint.encode(),
+                wait_ms,
+                ctypes.byref(assignment),
+            )
+        except c_library.Failure as failure:
+            raise Dismissed(str(failure)) from None
+        return assignment
 
     def changed(self) -> tuple[bool, bool]:
         """Returns (a rank waits to be admitted, a rank is to leave)."""
-        bits = self._library.member_changed(self.address)
-        return bool(bits & 1), bool(bits & 2)
+        bits = engines.library().trainyard_member_changed(self.address)
+        return bool(bits & c.TRAINYARD_MEMBERS_ADDED), bool(bits & c.TRAINYARD_MEMBERS_REMOVED)
 
     def leave(self, done: bool) -> None:
         if done:
-            self._library.member_done(self.address)
-        self._library.member_leave(self.address)
+            engines.library().trainyard_member_done(self.address)
+        engines.library().trainyard_member_free(self.address)
 
 
 class Dismissed(SystemExit):
     """Raised when this process has no rank any more: its host leaves, or the training has ended.
     Not an error of the script."""
 
-    def __init__(self, words: str) -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__(0)
-        self.words = words
+        self.reason = reason
 
     def __str__(self) -> str:
-        return self.words
+        return self.reason
 
 
 def of_this_process(launch: Launch) -> Member:
@@ -82,7 +83,7 @@ def current() -> Member | None:
 
 
 def leave(done: bool) -> None:
-    """At the end of the process. `done`: nothing is wrong."""
+    """Leaves at the end of the process. `done`: it ends successfully."""
     global _member
     leaving, _member = _member, None
     if leaving is not None:

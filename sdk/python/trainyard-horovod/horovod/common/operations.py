@@ -133,7 +133,7 @@ def request(
         raise ValueError(
             f"{process_set} was not added: add_process_set or init(process_sets=[..]) do"
         )
-    made = engine.Request()
+    made = engine.new_request()
     made.name = name.encode()
     if op == Adasum and operation == engine.ALLREDUCE:
         operation = engine.ADASUM  # an operation of its own: not element by element

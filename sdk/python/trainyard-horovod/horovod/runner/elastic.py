@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from horovod.runner import hosts as places
 from horovod.runner import processes
-from horovod.runner.service import DISMISSED, SEATED, Service
+from horovod.runner.service import DISMISSED, FORMED, Service
 from horovod.runner.settings import Settings
 
 LOOK_SECONDS = 1.0  # between two looks at which hosts there are
@@ -283,17 +283,17 @@ class Driver:
             )
 
     def _hear(self) -> None:
-        happened = self._service.next(TICK_SECONDS)
-        while happened:
-            kind, name, words, _, ranks = happened
-            if kind == SEATED:
+        event = self._service.next(TICK_SECONDS)
+        while event:
+            kind, name, text, _, ranks = event
+            if kind == FORMED:
                 self._generation_ranks = ranks
                 self._fleet.generation_formed()
             if kind == DISMISSED and name in self._fleet.workers:
                 self._fleet.workers[name].told_to_leave = True
-            if self._settings.verbose or kind in (SEATED, DISMISSED):
-                self._say(words)
-            happened = self._service.next(0)
+            if self._settings.verbose or kind in (FORMED, DISMISSED):
+                self._say(text)
+            event = self._service.next(0)
 
     def _collect(self, now: float) -> None:
         for name, process in list(self._processes.items()):

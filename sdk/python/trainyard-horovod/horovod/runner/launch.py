@@ -20,7 +20,7 @@ from typing import NoReturn
 from horovod.runner import hosts as places
 from horovod.runner import processes
 from horovod.runner import settings as options
-from horovod.runner.service import SEATED, Service
+from horovod.runner.service import FORMED, Service
 
 BLAME_SECONDS = 0.3  # in which those that fail because of another one do
 
@@ -159,14 +159,14 @@ def watch(
     left, met, deadline = dict(running), False, time.monotonic() + settings.start_timeout
     came = set()
     while left:
-        happened = service.next(0.05)
-        while happened:
-            kind, name, words, _, _ = happened
+        event = service.next(0.05)
+        while event:
+            kind, name, text, _, _ = event
             if settings.verbose:
-                say(words)
-            met = met or kind == SEATED
+                say(text)
+            met = met or kind == FORMED
             came.add(name)
-            happened = service.next(0)
+            event = service.next(0)
         if any(process.poll() for process in left.values()):
             time.sleep(BLAME_SECONDS)
             # One that was killed before those that noticed and failed of it.

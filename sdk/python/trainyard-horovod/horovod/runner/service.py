@@ -1,4 +1,4 @@
-"""The service that gives ranks to processes (collectives/elastic), as horovodrun has it."""
+"""The membership service that assigns ranks to processes, in horovodrun."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import ctypes
 from typing import NamedTuple
 
 from horovod.common import engine as engines
+from horovod.common.c_interface import declarations as c
+from horovod.common.c_interface import library as c_library
 
-CAME, SEATED, DONE, LOST, DISMISSED = range(1, 6)
-_text, _int, _long, _pointer = ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
+CAME, FORMED, DONE = c.TRAINYARD_MEMBER_CAME, c.TRAINYARD_GENERATION_FORMED, c.TRAINYARD_MEMBER_DONE
+LOST, DISMISSED = c.TRAINYARD_MEMBER_LOST, c.TRAINYARD_MEMBER_DISMISSED
 
 
 class Event(NamedTuple):
-    """What the service saw."""
+    """An event that the service reports."""
 
     kind: int
     name: str
-    words: str
+    text: str
     generation: int
     ranks: int
 
@@ -31,59 +33,57 @@ class Service:
         settle_seconds: float,
         generations_max: int = 0,
     ) -> None:
-        self._library = engines.library()
-        self._service = self._library.service_start(
-            address.encode(),
-            0,
-            secret.encode(),
-            least,
-            most,
-            int(1000 * settle_seconds),
-            generations_max,
+        options = c_library.sized(
+            c.MembershipOptions,
+            host=address.encode(),
+            secret=secret.encode(),
+            ranks_min=least,
+            ranks_max=most,
+            settle_ms=int(1000 * settle_seconds),
+            generations_max=generations_max,
         )
-        if not self._service:
-            raise RuntimeError(engines.said())
-        self.port = self._library.service_port(self._service)
+        service = ctypes.c_void_p()
+        try:
+            c_library.call(
+                "trainyard_membership_start", ctypes.byref(options), ctypes.byref(service)
+            )
+        except c_library.Failure as failure:
+            raise RuntimeError(str(failure)) from None
+        self._library = engines.library()
+        self._service: int | None = service.value
+        self.port: int = self._library.trainyard_membership_port(self._service)
 
     def stop(self) -> None:
         service, self._service = self._service, None
         if service:
-            self._library.service_stop(service)
+            self._library.trainyard_membership_free(service)
 
     def expect(self, name: str) -> None:
-        self._library.service_expect(self._service, name.encode())
+        self._library.trainyard_membership_expect(self._service, name.encode())
 
-    def gone(self, name: str, why: str) -> None:
-        self._library.service_gone(self._service, name.encode(), why.encode())
+    def gone(self, name: str, reason: str) -> None:
+        self._library.trainyard_membership_gone(self._service, name.encode(), reason.encode())
 
     def host_leaves(self, host: str) -> None:
-        self._library.service_host(self._service, host.encode(), 1)
+        self._library.trainyard_membership_host_leaves(self._service, host.encode())
 
     def host_returns(self, host: str) -> None:
-        self._library.service_host(self._service, host.encode(), 0)
+        self._library.trainyard_membership_host_returns(self._service, host.encode())
 
     def missing(self) -> str:
-        text: bytes = self._library.service_missing(self._service)
-        return text.decode(errors="replace")
+        return c_library.text("trainyard_membership_missing", self._service)
 
     def next(self, seconds: float) -> Event | None:
-        """What happened, or None."""
-        name, words, generation, ranks = _text(), _text(), ctypes.c_uint64(), _int()
-        kind = self._library.service_next(
-            self._service,
-            int(1000 * seconds),
-            ctypes.byref(name),
-            ctypes.byref(words),
-            ctypes.byref(generation),
-            ctypes.byref(ranks),
-        )
-        if not kind:
+        """Waits at most this long for the next event."""
+        event = c_library.sized(c.MembershipEvent)
+        if not self._library.trainyard_membership_next(
+            self._service, int(1000 * seconds), ctypes.byref(event)
+        ):
             return None
-        assert name.value is not None and words.value is not None
         return Event(
-            kind,
-            name.value.decode(errors="replace"),
-            words.value.decode(errors="replace"),
-            generation.value,
-            ranks.value,
+            event.kind,
+            event.name.decode(errors="replace"),
+            event.text.decode(errors="replace"),
+            event.generation,
+            event.ranks,
         )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 import torch
 
-from horovod.common.basics import generation
+from horovod.common.basics import generation, is_elastic
 from horovod.common.compression import AnyCompressor
 from horovod.common.operations import Reduction
 from horovod.common.process_sets import ProcessSet, global_process_set
@@ -138,7 +137,7 @@ class _DistributedOptimizer(_Distributed):
                 self._group_of[parameter] = (number, members)
         # group number -> parameters
         self._ready: dict[int, set[torch.Tensor]] = collections.defaultdict(set)
-        if process_set.included() and (size() > 1 or os.environ.get("HOROVOD_ELASTIC") == "1"):
+        if process_set.included() and (size() > 1 or is_elastic()):
             self._hook()
 
     def _grouped(self, groups: Groups) -> list[list[torch.Tensor]]:

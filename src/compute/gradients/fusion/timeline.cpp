@@ -1,15 +1,12 @@
-#include "sdk/python/engine/timeline.hpp"
+#include "gradients/fusion/timeline.hpp"
 
 #include <cctype>
 #include <chrono>
 
-namespace trainyard::sdk {
+namespace trainyard::gradients {
 namespace {
 
-using gradients::Event;
-using gradients::Phase;
-
-std::string quoted(const std::string& text) {
+std::string quoted_name(const std::string& text) {
   std::string result = "\"";
   for (const char each : text) {
     if (each == '"' || each == '\\') result += '\\';
@@ -18,8 +15,8 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
-// The words that readers of Horovod's timelines know.
-std::string word_for(const Event& event) {
+// Returns the name that readers of Horovod's timelines know.
+std::string name_in_timeline(const Event& event) {
   std::string operation;
   for (const char each : to_string(event.operation))
     if (each != '_') operation += char(std::toupper(static_cast<unsigned char>(each)));
@@ -37,14 +34,14 @@ std::string word_for(const Event& event) {
   }
 }
 
-double microseconds(std::chrono::nanoseconds time) {
+double in_microseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
 }  // namespace
 
 Result<void> Timeline::start(const std::string& path, bool mark_cycles) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (file_.is_open())
     return conflict("a timeline is being written already: stop_timeline() ends it");
   file_.open(path, std::ios::trunc);
@@ -58,7 +55,7 @@ Result<void> Timeline::start(const std::string& path, bool mark_cycles) {
 }
 
 void Timeline::stop() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!file_.is_open()) return;
   file_ << R"({"name":"process_name","ph":"M","pid":0,"args":{"name":"trainyard)"
         << (events_ > kEventsMax ? ", the first events only" : "") << "\"}}\n]\n";
@@ -69,23 +66,23 @@ int Timeline::row_of(const std::string& name) {
   const auto [place, fresh] = rows_.emplace(name, int(rows_.size()) + 1);
   if (fresh)
     file_ << R"({"name":"thread_name","ph":"M","pid":0,"tid":)" << place->second
-          << R"(,"args":{"name":)" << quoted(name) << "}},\n";
+          << R"(,"args":{"name":)" << quoted_name(name) << "}},\n";
   return place->second;
 }
 
 void Timeline::write(const Event& event) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!file_.is_open() || (event.phase == Phase::cycle && !mark_cycles_)) return;
   if (++events_ > kEventsMax) return;
   if (event.phase == Phase::cycle) {
     file_ << R"({"name":"CYCLE_START","ph":"i","s":"g","pid":0,"tid":0,"ts":)"
-          << microseconds(event.begin) << "},\n";
+          << in_microseconds(event.begin) << "},\n";
     return;
   }
   const int row = row_of(event.name);
-  file_ << R"({"name":")" << word_for(event) << R"(","ph":"X","pid":0,"tid":)" << row << R"(,"ts":)"
-        << microseconds(event.begin) << R"(,"dur":)" << microseconds(event.end - event.begin)
-        << "},\n";
+  file_ << R"({"name":")" << name_in_timeline(event) << R"(","ph":"X","pid":0,"tid":)" << row
+        << R"(,"ts":)" << in_microseconds(event.begin) << R"(,"dur":)"
+        << in_microseconds(event.end - event.begin) << "},\n";
 }
 
-}  // namespace trainyard::sdk
+}  // namespace trainyard::gradients

@@ -1,0 +1,15 @@
+"""The C interface of Trainyard, which the distribution trainyard brings along."""
+
+from __future__ import annotations
+
+try:
+    from trainyard import _declarations as declarations
+    from trainyard import _library as library
+except ImportError as failure:
+    raise ImportError(
+        f"trainyard-horovod needs the distribution trainyard of the same checkout: {failure}."
+        " Install both again: pip install --force-reinstall --no-cache-dir ./sdk/python"
+        " ./sdk/python/trainyard-horovod (in a checkout of Trainyard)"
+    ) from failure
+
+__all__ = ["declarations", "library"]
