@@ -21,13 +21,17 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "collectives/launch.hpp"
 #include "sdk/python/c10d/adoption.hpp"
 #include "sdk/python/c10d/channels.hpp"
 #include "sdk/python/c10d/group_store.hpp"
@@ -65,13 +69,7 @@ class TrainyardGroup : public Base {
  public:
   struct Settings {
     std::chrono::milliseconds timeout;
-    std::string address;
-    std::string plans;
-    bool deterministic = false;
-    std::string secret;
-    bool encrypt = false;
-    int sockets_per_peer = 1;
-    bool adopt = true;
+    collectives::Launch connection;     // of read_connection
     std::vector<int64_t> global_ranks;  // of a part of all ranks; empty: of all
   };
 
@@ -117,7 +115,7 @@ class TrainyardGroup : public Base {
     const auto reducing = reducing_or_bits(op, target.tensor);
     return start(OpType::ALLREDUCE, "trainyard:all_reduce", tensors,
                  [this, target, op, reducing](const Named& named) -> Result<void> {
-                   if (settings_.adopt) adoption_.note(named.group, target.contiguous);
+                   if (settings_.connection.adopt) adoption_.note(named.group, target.contiguous);
                    auto done = allreduce_now(named, target.contiguous, op, reducing);
                    if (!done) adoption_.end();
                    TRY(std::move(done));
@@ -471,13 +469,13 @@ class TrainyardGroup : public Base {
     options.rank = rank;
     options.size = size;
     options.join_deadline = options.silence_max = settings_.timeout;
-    options.address = settings_.address;
+    options.address = settings_.connection.address;
     options.cancelled = [ending = ending_] { return ending->load(); };
-    options.group.deterministic = settings_.deterministic;
-    options.group.plans = settings_.plans;
-    options.secret = settings_.secret;
-    options.encrypt = settings_.encrypt;
-    options.sockets_per_peer = settings_.sockets_per_peer;
+    options.group.deterministic = settings_.connection.deterministic;
+    options.group.plans = settings_.connection.plans;
+    options.secret = settings_.connection.secret;
+    options.encrypt = settings_.connection.encrypt;
+    options.sockets_per_peer = settings_.connection.sockets_per_peer.value_or(1);
     return rendezvous(store_.part(name, alone), std::move(options));
   }
 
@@ -507,16 +505,18 @@ class TrainyardGroup : public Base {
 };
 
 c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                                std::chrono::milliseconds timeout, std::string address,
-                                std::string plans, bool deterministic, std::string secret,
-                                bool encrypt, int sockets_per_peer, bool adopt,
+                                std::chrono::milliseconds timeout,
                                 std::vector<int64_t> global_ranks) {
   const pybind11::gil_scoped_release free_for_others;
+  auto connection =
+      collectives::read_connection([](std::string_view name) -> std::optional<std::string> {
+        const char* value = std::getenv(std::string(name).c_str());
+        return value ? std::optional<std::string>(value) : std::nullopt;
+      });
+  if (!connection) throw std::runtime_error(connection.error().message);
   return c10::make_intrusive<TrainyardGroup>(
       store, rank, size,
-      TrainyardGroup::Settings{timeout, std::move(address), std::move(plans), deterministic,
-                               std::move(secret), encrypt, sockets_per_peer, adopt,
-                               std::move(global_ranks)});
+      TrainyardGroup::Settings{timeout, *std::move(connection), std::move(global_ranks)});
 }
 
 void settle() {
@@ -529,9 +529,6 @@ void settle() {
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("create", &trainyard::sdk::create, pybind11::arg("store"), pybind11::arg("rank"),
-             pybind11::arg("size"), pybind11::arg("timeout"), pybind11::arg("address"),
-             pybind11::arg("plans"), pybind11::arg("deterministic"), pybind11::arg("secret"),
-             pybind11::arg("encrypt"), pybind11::arg("sockets_per_peer"), pybind11::arg("adopt"),
-             pybind11::arg("global_ranks"));
+             pybind11::arg("size"), pybind11::arg("timeout"), pybind11::arg("global_ranks"));
   module.def("settle", &trainyard::sdk::settle);
 }

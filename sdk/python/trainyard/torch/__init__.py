@@ -7,7 +7,7 @@ Ranks on one machine share memory, the others are reached over TCP; they find ea
 torch's own store, so torchrun, env://, tcp:// and file:// work as they do with any backend.
 Tensors of the CPU.
 
-What the environment may say, the same on all ranks but the address:
+Environment variables, equal on all ranks but the address (collectives/launch.hpp reads them):
 
     TRAINYARD_ADDRESS        the address at which the other hosts reach this one,
                              where the routes do not tell
@@ -31,7 +31,6 @@ A switch is off when it is 0, false, no, off or empty, in any case, and on with 
 from __future__ import annotations
 
 import atexit
-import os
 
 import torch
 import torch.distributed
@@ -69,11 +68,6 @@ except ImportError as failure:
     ) from failure
 
 
-def _flag(name: str, otherwise: str = "0") -> bool:
-    """As in collectives/launch.cpp and horovod/common/basics.py."""
-    return os.environ.get(name, otherwise).lower() not in ("", "0", "false", "no", "off")
-
-
 def _create(
     options: torch.distributed.DistributedBackendOptions, _: object = None
 ) -> torch.distributed.ProcessGroup:
@@ -88,13 +82,6 @@ def _create(
         options.group_rank,
         options.group_size,
         options.timeout,
-        os.environ.get("TRAINYARD_ADDRESS", ""),
-        os.environ.get("TRAINYARD_PLANS", ""),
-        _flag("TRAINYARD_DETERMINISTIC"),
-        os.environ.get("TRAINYARD_SECRET", ""),
-        _flag("TRAINYARD_ENCRYPT"),
-        int(os.environ.get("TRAINYARD_SOCKETS") or 1),
-        _flag("TRAINYARD_ADOPT", "1"),
         list(options.global_ranks_in_group) if options.group_size < world else [],
     )
 

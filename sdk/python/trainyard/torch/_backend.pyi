@@ -9,13 +9,6 @@ def create(
     rank: int,
     size: int,
     timeout: datetime.timedelta,
-    address: str,
-    plans: str,
-    deterministic: bool,
-    secret: str,
-    encrypt: bool,
-    sockets_per_peer: int,
-    adopt: bool,
     global_ranks: list[int],
 ) -> torch.distributed.ProcessGroup: ...
 def settle() -> None: ...
