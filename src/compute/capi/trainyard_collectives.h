@@ -9,11 +9,11 @@
 //   if (trainyard_group_run(group, &call, message) != TRAINYARD_OK) ...
 //
 // Library: libtrainyard_collectives.so.1. A program first compares trainyard_collectives_abi() with
-// TRAINYARD_COLLECTIVES_ABI; structs begin with their size, so that they can grow.
+// TRAINYARD_COLLECTIVES_ABI, the number of all headers of this folder; structs begin with their
+// size, so that they can grow.
 // Threads: call from anywhere; a group runs one call at a time, in order.
-// Errors:  a kind, and a message in `message`, of at most TRAINYARD_ERROR_BYTES with the final
-// zero.
-//          `message` may be null.
+// Errors:  functions return a kind, and write a text of at most TRAINYARD_ERROR_BYTES, with its
+//          final zero, to `message`, which may be null.
 // Units:   counts are elements, durations are milliseconds.
 #pragma once
 
