@@ -110,7 +110,7 @@ class AgentServer final : public Agents, private Shells {
   std::vector<HostProgress> progress(domain::JobNumber job) override {
     std::vector<HostProgress> all;
     const MutexLock lock(mutex_);
-    for (const auto& [link, session] : sessions_) {
+    for (const auto& [number, session] : sessions_) {
       if (!session->greeted || session->attempt.job != job) continue;
       for (const auto& one : session->progress)
         all.push_back({session->host, one.what, one.done_bytes, one.total_bytes, one.finished});
@@ -126,16 +126,17 @@ class AgentServer final : public Agents, private Shells {
     session->link = link;
     const MutexLock lock(mutex_);
     session->number = ++last_number_;
-    sessions_[link.get()] = std::move(session);
+    numbers_[link.get()] = session->number;
+    sessions_[session->number] = std::move(session);
   }
 
   void closed(const std::shared_ptr<net::Link>& link) {
     MutexLock lock(mutex_);
-    const auto found = sessions_.find(link.get());
-    if (found == sessions_.end()) return;
-    found->second->open = false;
-    const uint64_t number = found->second->number;
-    sessions_.erase(found);
+    const auto found = numbers_.find(link.get());
+    if (found == numbers_.end()) return;
+    const uint64_t number = found->second;
+    numbers_.erase(found);
+    sessions_.extract(number).mapped()->open = false;
     lock.unlock();
     shell_table_.link_closed(number);
   }
@@ -144,9 +145,9 @@ class AgentServer final : public Agents, private Shells {
     std::shared_ptr<Session> session;
     {
       const MutexLock lock(mutex_);
-      const auto found = sessions_.find(link.get());
-      if (found == sessions_.end()) return;
-      session = found->second;
+      const auto found = numbers_.find(link.get());
+      if (found == numbers_.end()) return;
+      session = sessions_.at(found->second);
     }
     auto message = wire::decode(frame);
     const Result<void> done = message ? obey(session, *message) : Result<void>(message.error());
@@ -203,12 +204,10 @@ class AgentServer final : public Agents, private Shells {
   // Sends to the agent behind a link; for the table of shells.
   bool send_to(uint64_t number, const wire::Message& message) {
     const MutexLock lock(mutex_);
-    for (auto& [link, session] : sessions_) {
-      if (session->number != number) continue;
-      session->say(message);
-      return session->open;
-    }
-    return false;
+    const auto found = sessions_.find(number);
+    if (found == sessions_.end()) return false;
+    found->second->say(message);
+    return found->second->open;
   }
 
   Result<std::unique_ptr<Shell>> open(const ShellOrder& order) override {
@@ -225,9 +224,9 @@ class AgentServer final : public Agents, private Shells {
     uint64_t number = 0;
     {
       const MutexLock lock(mutex_);
-      for (const auto& [link, session] : sessions_)
+      for (const auto& [each, session] : sessions_)
         if (session->greeted && session->attempt.job == job->number && session->host == order.host)
-          number = session->number;
+          number = each;
     }
     if (number == 0) return conflict("the agent of " + domain::host_name(order.host) + " is away");
     return shell_table_.open(number, order);
@@ -262,7 +261,7 @@ class AgentServer final : public Agents, private Shells {
 
     const MutexLock lock(mutex_);
     // The host listens on its newest link.
-    for (auto& [link, other] : sessions_)
+    for (auto& [number, other] : sessions_)
       if (other != session && other->greeted && other->attempt == hello.attempt &&
           other->host == hello.host)
         other->link->close();
@@ -439,7 +438,7 @@ class AgentServer final : public Agents, private Shells {
 
   void changed(const domain::Job& job) {
     const MutexLock lock(mutex_);
-    for (auto& [link, session] : sessions_)
+    for (auto& [number, session] : sessions_)
       if (session->greeted && session->attempt.job == job.number) give_orders(*session, job);
   }
 
@@ -501,7 +500,7 @@ class AgentServer final : public Agents, private Shells {
   void refresh() {
     const Instant now = clock_.now();  // keys end by the wall clock, as their verifiers read it
     const MutexLock lock(mutex_);
-    for (auto& [link, session] : sessions_) {
+    for (auto& [number, session] : sessions_) {
       if (!session->greeted || session->dismissed) continue;
       const auto job = control_.find(session->attempt.job);
       if (!job) continue;
@@ -523,8 +522,10 @@ class AgentServer final : public Agents, private Shells {
 
   Mutex mutex_;
   uint64_t last_number_ GUARDED_BY(mutex_) = 0;
-  // A session is shared with the answers to pending facts; the last of them ends it.
-  std::map<net::Link*, std::shared_ptr<Session>> sessions_ GUARDED_BY(mutex_);
+  // By number, so that orders are sent in the order of connection: the same in every run of one
+  // seed. A session is shared with the answers to pending facts; the last of them ends it.
+  std::map<uint64_t, std::shared_ptr<Session>> sessions_ GUARDED_BY(mutex_);
+  std::map<const net::Link*, uint64_t> numbers_ GUARDED_BY(mutex_);
   ShellTable shell_table_{
       [this](uint64_t number, const wire::Message& message) { return send_to(number, message); },
       clock_};

@@ -378,6 +378,38 @@ TEST_F(AgentsTest, OrdersAreRepeatedOnEachLinkAndNotOnOne) {
   EXPECT_EQ(link->messages(), "welcome:0,0 stop:user credentials");
 }
 
+// A link that notes its host when it is sent a Stop.
+class NotingLink final : public net::Link {
+ public:
+  NotingLink(domain::HostIndex host, std::vector<domain::HostIndex>& stopped)
+      : host_(host), stopped_(stopped) {}
+  void send(std::string frame) override {
+    if (std::holds_alternative<wire::Stop>(*wire::decode(frame))) stopped_.push_back(host_);
+  }
+  void close() override {}
+
+ private:
+  const domain::HostIndex host_;
+  std::vector<domain::HostIndex>& stopped_;
+};
+
+TEST_F(AgentsTest, OrdersAreSentInTheOrderOfConnectionWhateverTheAddresses) {
+  std::vector<domain::HostIndex> stopped;
+  struct Links {
+    NotingLink low, high;
+  };
+  const auto links = std::make_shared<Links>(Links{{1, stopped}, {0, stopped}});
+  const std::shared_ptr<net::Link> first(links, &links->high), second(links, &links->low);
+  for (const auto& [link, host] : {std::pair(first, 0), std::pair(second, 1)}) {
+    events.opened(link);
+    events.frame(link, wire::encode(wire::Hello{wire::kVersion, {1, 1}, uint32_t(host), token}));
+    run();
+  }
+  control->stop_job({"us-east-1", "a"}, [](const auto&) {});
+  run();
+  EXPECT_EQ(stopped, (std::vector<domain::HostIndex>{0, 1}));
+}
+
 TEST_F(AgentsTest, TheFirstHostIsToldOfItsPeersModels) {
   const auto first = hello(0), second = hello(1);
   report(first, 1, HostState::running);
