@@ -229,35 +229,40 @@ Result<pid_t> start_egress(const std::string& network, const std::string& log_fi
   return start_slirp(network, log_file, {});
 }
 
-// Runs as long as the holder: starts slirp4netns again whenever it has ended. Until it serves
-// again, jobs are told why they have no egress.
+// Waits until slirp4netns ends. Returns how it ended.
+std::string await_slirp(pid_t process) {
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? "was killed by signal " + std::to_string(WTERMSIG(status))
+                             : "ended with exit code " + std::to_string(WEXITSTATUS(status));
+}
+
+// Runs as long as the holder: starts slirp4netns if it does not run (0: it never did), and again
+// whenever it has ended. Until it serves, jobs are told why they have no egress.
 [[noreturn]] void keep_egress(const std::string& directory, pid_t process) {
   auto pause = kSlirpPause;
+  std::string logged;  // the last reason, each once
   for (;;) {
-    const auto began = std::chrono::steady_clock::now();
-    int status = 0;
-    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+    if (process != 0) {
+      const auto began = std::chrono::steady_clock::now();
+      const std::string ended = await_slirp(process);
+      if (std::chrono::steady_clock::now() - began >= kSlirpWell) pause = kSlirpPause;
+      log(Level::warning, "host", "slirp4netns, the egress of jobs, has ended and is started again",
+          {{"why", ended}, {"after_milliseconds", std::to_string(pause.count())}});
+      (void)os::write_file(directory + kNoEgress, "slirp4netns " + ended + ", and is started again",
+                           0600);
     }
-    if (std::chrono::steady_clock::now() - began >= kSlirpWell) pause = kSlirpPause;
-    const std::string ended = WIFSIGNALED(status)
-                                  ? "was killed by signal " + std::to_string(WTERMSIG(status))
-                                  : "ended with exit code " + std::to_string(WEXITSTATUS(status));
-    log(Level::warning, "host", "slirp4netns, the egress of jobs, has ended and is started again",
-        {{"why", ended}, {"after_milliseconds", std::to_string(pause.count())}});
-    (void)os::write_file(directory + kNoEgress, "slirp4netns " + ended + ", and is started again",
-                         0600);
-    for (;;) {
-      std::this_thread::sleep_for(pause);
-      pause = std::min(2 * pause, kSlirpPauseMax);
-      const auto started = start_egress(directory + kNetwork, directory + kSlirpLog);
-      (void)os::write_file(directory + kNoEgress, started ? "" : started.error().message, 0600);
-      if (started) {
-        process = *started;
-        break;
-      }
-      log(Level::warning, "host", "slirp4netns could not be started again",
-          {{"why", started.error().message}});
-    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kSlirpPauseMax);
+    const auto started = start_egress(directory + kNetwork, directory + kSlirpLog);
+    const std::string why = started ? "" : started.error().message;
+    (void)os::write_file(directory + kNoEgress, why, 0600);
+    if (!started && why != logged)
+      log(Level::warning, "host", "slirp4netns, the egress of jobs, could not be started",
+          {{"why", why}});
+    logged = why;
+    process = started ? *started : 0;
   }
 }
 
@@ -320,8 +325,7 @@ Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
   ::syscall(SYS_close_range, 3u, ~0u, 0u);
   static os::MachineClock clock;
   set_log({}, clock, Level::info);
-  std::thread egress;  // ends with this process
-  if (*prepared != 0) egress = std::thread(keep_egress, directory, *prepared);
+  const std::thread egress(keep_egress, directory, *prepared);  // ends with this process
   const int lock = ::open((directory + kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   int held;
   do held = lock >= 0 ? ::flock(lock, LOCK_EX) : 0;

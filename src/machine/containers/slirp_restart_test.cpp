@@ -1,5 +1,5 @@
-// Kills slirp4netns in the namespaces of an ordinary user. Needs root, to become that user with
-// access to /dev/net/tun.
+// Starts slirp4netns late, and kills it, in the namespaces of an ordinary user. Needs root, to
+// become that user with access to /dev/net/tun.
 #include <fcntl.h>
 #include <grp.h>
 #include <gtest/gtest.h>
@@ -83,13 +83,26 @@ Outcome kill_slirp_twice(const std::string& directory) {
   return has_egress_link() ? kPassed : kFailed;
 }
 
-// Runs as the ordinary user, in a mount namespace whose /dev/net/tun is everybody's.
-Outcome as_ordinary_user(const std::string& directory) {
+// Enters a sandbox while the device of the egress is root's, has root open it, and waits.
+Outcome await_device(const std::string& directory, int to_root) {
+  if (const auto entered = enter_rootless_sandbox(directory); !entered) return kNotPermitted;
+  const auto lacks_device = [] {
+    return why_no_egress().find("/dev/net/tun") != std::string::npos;
+  };
+  if (!lacks_device() || ::write(to_root, "x", 1) != 1) return kFailed;
+  if (!wait_until([&] { return !lacks_device(); })) return kFailed;
+  if (!why_no_egress().empty()) return kNotPermitted;
+  return has_egress_link() ? kPassed : kFailed;
+}
+
+// Becomes the ordinary user, in a mount namespace whose /dev/net/tun has the mode `device_mode`.
+Outcome as_ordinary_user(const std::string& directory, mode_t device_mode,
+                         const std::function<Outcome(const std::string& sandbox)>& work) {
   const std::string device = directory + "/tun";
   if (::unshare(CLONE_NEWNS) != 0 ||
       ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      ::mknod(device.c_str(), S_IFCHR | 0666, ::makedev(10, 200)) != 0 ||
-      ::chmod(device.c_str(), 0666) != 0 ||
+      ::mknod(device.c_str(), S_IFCHR | 0600, ::makedev(10, 200)) != 0 ||
+      ::chmod(device.c_str(), device_mode) != 0 ||
       ::mount(device.c_str(), "/dev/net/tun", nullptr, MS_BIND, nullptr) != 0 ||
       ::chown(directory.c_str(), kOrdinaryUser, kOrdinaryUser) != 0 ||
       ::setgroups(0, nullptr) != 0 ||
@@ -97,7 +110,39 @@ Outcome as_ordinary_user(const std::string& directory) {
       ::setresuid(kOrdinaryUser, kOrdinaryUser, kOrdinaryUser) != 0 ||
       ::prctl(PR_SET_DUMPABLE, 1) != 0)  // else /proc/PID of its children is root's
     return kNotPermitted;
-  return kill_slirp_twice(directory + "/sandbox");
+  return work(directory + "/sandbox");
+}
+
+Outcome outcome_of(pid_t child) {
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? Outcome(WEXITSTATUS(status)) : kFailed;
+}
+
+TEST(SlirpRestart, AnEgressThatBecomesPossibleIsFound) {
+  if (!is_root() || in_rootless_sandbox() || !os::on_path("slirp4netns"))
+    GTEST_SKIP() << "needs root and slirp4netns";
+  const os::TemporaryDirectory directory;
+  ASSERT_EQ(::chmod(directory.path().c_str(), 0755), 0);
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const os::File from_child(ends[0]);
+  os::File to_root(ends[1]);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0)
+    ::_exit(as_ordinary_user(directory.path(), 0600, [&](const std::string& sandbox) {
+      return await_device(sandbox, to_root.descriptor());
+    }));
+  to_root.close();
+  char byte = 0;
+  if (::read(from_child.descriptor(), &byte, 1) == 1) {
+    EXPECT_EQ(::chmod((directory.path() + "/tun").c_str(), 0666), 0);
+  }
+  const Outcome outcome = outcome_of(child);
+  if (outcome == kNotPermitted)
+    GTEST_SKIP() << "this machine permits no user namespaces with egress";
+  EXPECT_EQ(outcome, kPassed);
 }
 
 TEST(SlirpRestart, TheEgressComesBackWhenSlirp4netnsDies) {
@@ -107,13 +152,11 @@ TEST(SlirpRestart, TheEgressComesBackWhenSlirp4netnsDies) {
   ASSERT_EQ(::chmod(directory.path().c_str(), 0755), 0);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
-  if (child == 0) ::_exit(as_ordinary_user(directory.path()));
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == kNotPermitted)
+  if (child == 0) ::_exit(as_ordinary_user(directory.path(), 0666, kill_slirp_twice));
+  const Outcome outcome = outcome_of(child);
+  if (outcome == kNotPermitted)
     GTEST_SKIP() << "this machine permits no user namespaces with egress";
-  EXPECT_EQ(WEXITSTATUS(status), kPassed);
+  EXPECT_EQ(outcome, kPassed);
   const auto log = os::read_file(directory.path() + "/sandbox/keeper.log", 64 << 10);
   ASSERT_TRUE(log) << log.error().message;
   EXPECT_EQ(split(*log, '\n').size(), 3u) << *log;
