@@ -3,39 +3,26 @@
 #include <gtest/gtest.h>
 
 #include "dispatch/api.hpp"
-#include "dispatch/testing/in_memory.hpp"
+#include "dispatch/testing/test_server.hpp"
 #include "objects/memory.hpp"
 #include "os/temporary_directory.hpp"
 
 namespace trainyard::api {
 namespace {
 
-using in_memory::send;
 using in_memory::signed_request;
 using in_memory::Signing;
 
-struct Front : testing::Test {
-  in_memory::SetClock clock;
-  SeededRandom random{7};
-  os::TemporaryDirectory directory;
-  in_memory::PlainControl control{clock};
-  std::unique_ptr<observe::Logs> logs = *observe::open_logs(directory.path() + "/logs", clock);
-  std::unique_ptr<observe::Metrics> metrics = *observe::open_metrics(directory.path() + "/metrics");
-  std::unique_ptr<objects::Objects> objects = objects::make_memory(clock, random);
+struct Front : testing::Test, TestServer {
   RequestStatistics statistics;
   RateLimits limits;
 
-  std::unique_ptr<net::Handler> make() {
-    Settings settings;
-    settings.account = "123456789012";
+  Front() {
     settings.keys = {{"AKIAOWNER", "owner-secret", "owner"}, {"AKIABOB", "bob-secret", "bob"}};
-    settings.temporary_key_secret = std::string(32, 's');
     settings.rate_limits = [this] { return limits; };
-    Services services{control, *logs, *metrics, *objects, clock, random};
     services.statistics = &statistics;
-    return make_api(settings, services);
+    open();
   }
-  std::unique_ptr<net::Handler> api = make();
 
   net::Request json(const std::string& operation, const Signing& by = {}) {
     return signed_request("POST", "/", {{"X-Amz-Target", "SageMaker." + operation}}, "{}",
@@ -77,16 +64,16 @@ TEST_F(Front, AWrongSignatureWithoutAHashIsRefusedWithTheBody) {
   const auto choice = api->choose(request);
   EXPECT_FALSE(choice.refusal);
   EXPECT_NE(choice.intake, net::Intake::streamed) << "no thread waits for its body";
-  EXPECT_EQ(send(*api, std::move(request))->status, 403);
+  EXPECT_EQ(send(std::move(request))->status, 403);
 }
 
 TEST_F(Front, NothingIsUnpackedBeforeItsSignatureIsRight) {
   // The body is not gzip. Only a client with a valid signature gets an error about it.
   const auto packed = [&](const Signing& by) {
-    return send(*api, signed_request("POST", "/",
-                                     {{"X-Amz-Target", "SageMaker.ListTrainingJobs"},
-                                      {"Content-Encoding", "gzip"}},
-                                     "no gzip", "sagemaker", clock.at, by))
+    return send(signed_request(
+                    "POST", "/",
+                    {{"X-Amz-Target", "SageMaker.ListTrainingJobs"}, {"Content-Encoding", "gzip"}},
+                    "no gzip", "sagemaker", clock.at, by))
         ->status;
   };
   EXPECT_EQ(packed({}), 400);
@@ -123,25 +110,24 @@ TEST_F(Front, APrincipalPastItsRateIsThrottledInItsProtocolsForm) {
   limits.objects_per_second = 1;
   limits.burst_seconds = 2;
   const Signing bob{{"AKIABOB", "bob-secret", ""}, "eu-west-1"};
-  for (int i = 0; i < 2; i++) EXPECT_EQ(send(*api, json("ListTrainingJobs"))->status, 200);
-  auto reply = send(*api, json("ListTrainingJobs"));
+  for (int i = 0; i < 2; i++) EXPECT_EQ(send(json("ListTrainingJobs"))->status, 200);
+  auto reply = send(json("ListTrainingJobs"));
   EXPECT_EQ(reply->status, 400);
   EXPECT_EQ(reply->code(), "ThrottlingException");
   EXPECT_NE(reply->body.find("Rate exceeded"), std::string::npos);
-  EXPECT_EQ(send(*api, json("ListTrainingJobs", bob))->status, 200) << "the rate of another user";
+  EXPECT_EQ(send(json("ListTrainingJobs", bob))->status, 200) << "the rate of another user";
   // Requests with a wrong signature do not count towards the principal's rate.
   for (int i = 0; i < 5; i++)
-    send(*api, json("ListTrainingJobs", {{"AKIABOB", "wrong", ""}, "eu-west-1"}));
-  EXPECT_EQ(send(*api, json("ListTrainingJobs", bob))->status, 200);
+    send(json("ListTrainingJobs", {{"AKIABOB", "wrong", ""}, "eu-west-1"}));
+  EXPECT_EQ(send(json("ListTrainingJobs", bob))->status, 200);
 
-  for (int i = 0; i < 2; i++) EXPECT_EQ(send(*api, object("GET"))->status, 404);
-  reply = send(*api, object("GET"));
+  for (int i = 0; i < 2; i++) EXPECT_EQ(send(object("GET"))->status, 404);
+  reply = send(object("GET"));
   EXPECT_EQ(reply->status, 503);
   EXPECT_NE(reply->body.find("<Code>SlowDown</Code>"), std::string::npos) << reply->body;
 
   const auto describe = [&] {
-    return send(*api,
-                signed_request("POST", "/v1/describejobqueues", {}, "{}", "batch", clock.at, bob));
+    return send(signed_request("POST", "/v1/describejobqueues", {}, "{}", "batch", clock.at, bob));
   };
   reply = describe();
   for (int i = 0; i < 3 && reply->status != 429; i++) reply = describe();
@@ -155,10 +141,10 @@ TEST_F(Front, APrincipalPastItsRateIsThrottledInItsProtocolsForm) {
 }
 
 TEST_F(Front, CountsRequestsByOperationAndStatus) {
-  send(*api, json("ListTrainingJobs"));
-  send(*api, json("ListTrainingJobs"));
-  send(*api, object("GET"));
-  send(*api, without(object("PUT"), "Authorization"));
+  send(json("ListTrainingJobs"));
+  send(json("ListTrainingJobs"));
+  send(object("GET"));
+  send(without(object("PUT"), "Authorization"));
   PrometheusText text;
   statistics.write(text);
   for (const char* line :

@@ -6,28 +6,18 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "dispatch/testing/in_memory.hpp"
+#include "dispatch/testing/test_server.hpp"
 #include "objects/memory.hpp"
 #include "os/temporary_directory.hpp"
 
 namespace trainyard::api {
 namespace {
 
-struct World {
-  in_memory::SetClock clock;
-  SeededRandom random{7};
-  os::TemporaryDirectory directory;
-  in_memory::PlainControl control{clock};
-  std::unique_ptr<observe::Logs> logs = *observe::open_logs(directory.path() + "/logs", clock);
-  std::unique_ptr<observe::Metrics> metrics = *observe::open_metrics(directory.path() + "/metrics");
-  std::unique_ptr<objects::Objects> objects = objects::make_memory(clock, random);
-  Settings settings{.account = "123456789012",
-                    .keys = {{"AKIAOWNER", "owner-secret"}},
-                    .temporary_key_secret = std::string(32, 's')};
-  Services services{control, *logs, *metrics, *objects, clock, random};
-  std::unique_ptr<net::Handler> api = make_api(settings, services);
-
-  World() { EXPECT_TRUE(objects->create_bucket("data", "eu-west-1")); }
+struct World : TestServer {
+  World() {
+    open();
+    EXPECT_TRUE(objects->create_bucket("data", "eu-west-1"));
+  }
 
   std::string stored(const std::string& key) {
     const auto bytes = objects::read_all(*objects, "data", key, 1 << 20);

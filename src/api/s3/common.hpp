@@ -90,6 +90,14 @@ void set_checksums(Output& out, const std::map<std::string, std::string>& checks
   set("sha256", out.checksum_sha256);
 }
 
+// Sets the result of CopyObject or UploadPartCopy. Info: of the new object or part.
+template <class Result, class Info>
+void describe_copy(Result& result, const Info& info) {
+  result.e_tag = quoted_etag(info.etag);
+  result.last_modified = info.modified;
+  set_checksums(result, info.checksums);
+}
+
 // The headers and metadata of an object from a put, a copy or an upload.
 template <class Input>
 objects::PutOptions put_options_of(const Input& in) {

@@ -186,10 +186,7 @@ Outcome<s3::CopyObjectOutput> copy_object(objects::Objects& objects, const Conte
   TRY_S3(pass_object(*reader, *writer), *in.bucket, *in.key);
   const auto info = TRY_S3(writer->commit(), *in.bucket, *in.key);
   s3::CopyObjectOutput out;
-  auto& result = out.copy_object_result.emplace();
-  result.e_tag = quoted_etag(info.etag);
-  result.last_modified = info.modified;
-  set_checksums(result, info.checksums);
+  describe_copy(out.copy_object_result.emplace(), info);
   return out;
 }
 

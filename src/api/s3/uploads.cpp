@@ -107,10 +107,7 @@ Outcome<s3::UploadPartCopyOutput> upload_part_copy(objects::Objects& objects,
   TRY_UPLOAD(pass_object(*reader, *writer));
   const auto info = TRY_UPLOAD(writer->commit());
   s3::UploadPartCopyOutput out;
-  auto& result = out.copy_part_result.emplace();
-  result.e_tag = quoted_etag(info.etag);
-  result.last_modified = info.modified;
-  set_checksums(result, info.checksums);
+  describe_copy(out.copy_part_result.emplace(), info);
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "base/text.hpp"
+#include "os/files.hpp"
 
 namespace trainyard::os {
 namespace {
@@ -139,13 +140,7 @@ Result<File> make_directories_beneath(const File& directory, const std::string& 
 Result<void> write_file_beneath(const File& directory, const std::string& path,
                                 std::string_view bytes, unsigned mode) {
   const File file = TRY(create_file_beneath(directory, path, IfThere::truncate, mode));
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file.descriptor(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return from_errno("writing " + path);
-    bytes.remove_prefix(size_t(written));
-  }
-  return ok();
+  return write_whole(file, bytes, path);
 }
 
 }  // namespace trainyard::os
