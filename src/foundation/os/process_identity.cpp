@@ -23,21 +23,37 @@ constexpr Duration kExecPause = 2ms;
 
 std::optional<ProcessIdentity> remembered_identity;  // set before there are threads, if at all
 
-}  // namespace
+struct Status {
+  ProcessIdentity identity;
+  int64_t session = -1;
+};
 
-std::optional<ProcessIdentity> identify(pid_t process) {
+// Returns nothing when there is no such process, or only its exit status is left.
+std::optional<Status> status_of(pid_t process) {
   const auto text = read_file("/proc/" + std::to_string(process) + "/stat", kStatusBytesMax);
   if (!text) return {};
-  // "PID (name) STATE PPID ..": the name may contain any character, also ')'. The start is member
-  // 22 of all.
+  // "PID (name) STATE PPID ..": the name may contain any character, also ')'. The session is member
+  // 6 of all, the start 22.
   const size_t end = text->rfind(')');
   if (end == std::string::npos) return {};
   const auto members = split(std::string_view(*text).substr(end + 1), ' ');
-  constexpr size_t kState = 1, kStarted = 20;
+  constexpr size_t kState = 1, kSession = 4, kStarted = 20;
   if (members.size() <= kStarted || members[kState] == "Z" || members[kState] == "X") return {};
-  const auto started = parse_int(members[kStarted]);
-  if (!started) return {};
-  return ProcessIdentity{process, uint64_t(*started)};
+  const auto started = parse_int(members[kStarted]), session = parse_int(members[kSession]);
+  if (!started || !session) return {};
+  return Status{{process, uint64_t(*started)}, *session};
+}
+
+}  // namespace
+
+std::optional<ProcessIdentity> identify(pid_t process) {
+  const auto status = status_of(process);
+  return status ? std::optional(status->identity) : std::nullopt;
+}
+
+bool leads_session(const ProcessIdentity& identity) {
+  const auto status = status_of(identity.process);
+  return status && status->identity == identity && status->session == identity.process;
 }
 
 std::optional<ProcessIdentity> own_identity() {

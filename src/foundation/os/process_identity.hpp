@@ -35,6 +35,9 @@ std::optional<ProcessIdentity> identify(pid_t process);
 std::optional<ProcessIdentity> own_identity();
 void remember_own_identity();
 bool is_alive(const ProcessIdentity& identity);
+// True for a process of start_detached(), and false for the processes that it starts, unless they
+// begin a session of their own. False when it has ended.
+bool leads_session(const ProcessIdentity& identity);
 // Repeats is_alive() cheaply: by a descriptor of the process instead of /proc. Copies share it.
 // Threads: confined to one.
 class ProcessWatch {

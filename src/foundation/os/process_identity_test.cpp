@@ -4,6 +4,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <thread>
+#include <vector>
+
 #include "os/process.hpp"
 #include "os/temporary_directory.hpp"
 
@@ -38,6 +41,28 @@ TEST(ProcessIdentity, MarkedProcessesAreFoundAndKilledWithTheirChildren) {
   for (const auto& child : ours()) EXPECT_TRUE(kill_and_wait(child, 10s));
   EXPECT_TRUE(ours().empty());
   EXPECT_TRUE(kill_and_wait(*identity, 10s)) << "again";
+}
+
+TEST(ProcessIdentity, ADetachedProcessLeadsASessionAndItsChildrenDoNot) {
+  TemporaryDirectory directory;
+  const auto started =
+      start_detached({"sh", "-c", "sleep 1000 & wait"},
+                     {{"PROCESS_SESSION_TEST", directory.path()}}, directory.path() + "/log");
+  ASSERT_TRUE(started);
+  const auto identity = identify(*started);
+  ASSERT_TRUE(identity);
+  EXPECT_TRUE(leads_session(*identity));
+  EXPECT_FALSE(leads_session({identity->process, identity->started + 1}));
+  std::vector<ProcessIdentity> children;
+  for (int i = 0; i < 2000 && children.empty(); ++i) {
+    std::this_thread::sleep_for(5ms);
+    for (const auto& [each, value] : find_marked("PROCESS_SESSION_TEST"))
+      if (value == directory.path() && each != *identity) children.push_back(each);
+  }
+  ASSERT_EQ(children.size(), 1u);
+  EXPECT_FALSE(leads_session(children[0]));
+  for (const auto& each : {*identity, children[0]}) EXPECT_TRUE(kill_and_wait(each, 10s));
+  EXPECT_FALSE(leads_session(*identity)) << "it has ended";
 }
 
 TEST(ProcessIdentity, KillsNoOtherProcess) {

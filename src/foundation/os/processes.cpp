@@ -12,6 +12,10 @@ Result<ProcessIdentity> MachineProcesses::start(const DetachedProgram& program) 
 
 bool MachineProcesses::is_alive(const ProcessIdentity& identity) { return os::is_alive(identity); }
 
+bool MachineProcesses::leads_session(const ProcessIdentity& identity) {
+  return os::leads_session(identity);
+}
+
 std::function<bool()> MachineProcesses::watch(const ProcessIdentity& identity) {
   return [watch = ProcessWatch(identity)] { return watch.is_alive(); };
 }

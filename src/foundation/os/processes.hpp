@@ -34,6 +34,8 @@ class Processes {
   // A process that has ended at once has the start time 0.
   virtual Result<ProcessIdentity> start(const DetachedProgram& program) = 0;
   virtual bool is_alive(const ProcessIdentity& identity) = 0;
+  // True for a process of start(), and false for the processes that it starts.
+  virtual bool leads_session(const ProcessIdentity& identity) = 0;
   // Returns a function that repeats is_alive() cheaply, on one thread. It may outlive the
   // Processes.
   virtual std::function<bool()> watch(const ProcessIdentity& identity) = 0;
@@ -49,6 +51,7 @@ class MachineProcesses : public Processes {
  public:
   Result<ProcessIdentity> start(const DetachedProgram& program) override;
   bool is_alive(const ProcessIdentity& identity) override;
+  bool leads_session(const ProcessIdentity& identity) override;
   std::function<bool()> watch(const ProcessIdentity& identity) override;
   Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most) override;
   std::vector<MarkedProcess> find_marked(const std::string& variable) override;

@@ -173,8 +173,10 @@ Result<KnownAttempt> load_attempt(const LocalParts& parts, const std::string& at
     }
     if (!marked) marked = parts.processes.find_marked(kHostVariable);
     for (const auto& [identity, value] : *marked) {
-      // The agent is older than the processes that it started.
-      if (value == directory && (!agent.started || identity.started < agent.identity.started))
+      // The agent leads its session and is older than the processes that it started. One of them
+      // that is left after the agent has ended is not taken for it.
+      if (value == directory && parts.processes.leads_session(identity) &&
+          (!agent.started || identity.started < agent.identity.started))
         agent = {true, false, identity};
     }
     if (agent.started) {

@@ -364,6 +364,32 @@ TEST_F(LocalLauncher, CompletesAStartThatWasInterrupted) {
   });
 }
 
+// The agent was killed while the server was down, and before the server had recorded it.
+TEST_F(LocalLauncher, AChildOfADeadAgentIsNotTakenForTheAgent) {
+  in_a_machine([&] {
+    ASSERT_TRUE(server()->ensure(gang(1, 1)));
+    ASSERT_FALSE(await_file(attempt_path(1) + "/0/called").empty());
+    const auto marked = [&] {
+      auto found = os::find_marked(kHostVariable);
+      std::erase_if(found, [&](const auto& each) { return each.value != attempt_path(1) + "/0"; });
+      return found;
+    };
+    ASSERT_TRUE(soon([&] { return marked().size() == 2; }));
+    for (const auto& [identity, value] : marked())
+      if (os::leads_session(identity)) {
+        ASSERT_TRUE(os::kill_and_wait(identity, 10s));
+      }
+    ASSERT_EQ(marked().size(), 1u) << "the child";
+    ASSERT_TRUE(os::remove_all(attempt_path(1) + "/0/agent.json"));
+    auto launcher = server();
+    ASSERT_TRUE(launcher);
+    ASSERT_EQ(launcher->list().size(), 1u);
+    EXPECT_FALSE(launcher->list()[0].alive);
+    ASSERT_TRUE(launcher->remove({1, 1}));
+    expect_nothing_left();
+  });
+}
+
 TEST_F(LocalLauncher, AStrayNetworkIsRemovedByTheNextServer) {
   in_a_machine([&] {
     ASSERT_TRUE(server()->ensure(gang(1, 1)));

@@ -152,6 +152,11 @@ class MemoryMachine final : public LocalSystem, public os::Processes {
     const auto found = processes_.find(identity.started);
     return found != processes_.end() && found->second.is_alive();
   }
+  bool leads_session(const os::ProcessIdentity& identity) override {
+    const auto found = processes_.find(identity.started);
+    return found != processes_.end() && found->second.is_alive() &&
+           !found->second.program.arguments.empty();
+  }
   std::function<bool()> watch(const os::ProcessIdentity& identity) override {
     return [this, identity] { return is_alive(identity); };
   }
