@@ -401,10 +401,10 @@ Result<void> Executor::receive(int peer, BufferView values) {
     return invalid("invalid peer: rank " + std::to_string(peer));
   if (bytes == 0) return ok();
   const Tag tag{kBetweenTwo | received_from_[size_t(peer)]++, mixed(bytes, 1)};
-  transport_->take(peer, tag, {bytes_at(values), bytes});
-  while (!transport_->all_taken()) {
+  transport_->receive_into(peer, tag, {bytes_at(values), bytes});
+  while (!transport_->all_received()) {
     TRY(transport_->advance());
-    if (!transport_->all_taken()) TRY(transport_->wait());
+    if (!transport_->all_received()) TRY(transport_->wait());
   }
   return ok();
 }
@@ -423,10 +423,10 @@ Result<double> round_trip(Transport& transport, int peer, bool first, std::span<
   const Tag tag{kMeasuring | number, bytes.size()};
   const auto began = std::chrono::steady_clock::now();
   if (first) transport.send(std::span(&peer, 1), tag, bytes);
-  transport.take(peer, tag, bytes);
+  transport.receive_into(peer, tag, bytes);
   for (;;) {
     TRY(transport.advance());
-    if (transport.all_taken() && transport.all_sent()) break;
+    if (transport.all_received() && transport.all_sent()) break;
     TRY(transport.wait());
   }
   const auto ended = std::chrono::steady_clock::now();

@@ -75,7 +75,7 @@ Result<bool> Run::advance() {
     } else if (round_ == rounds_) {
       done = transport_.all_sent();
     } else {
-      done = transport_.all_taken();
+      done = transport_.all_received();
     }
     if (!done) {
       if (moved) return false;
@@ -106,9 +106,9 @@ bool Run::carry_out(const plan::Step& step) {
       room_ += bytes;
       workspace_.kept.push_back(rank_of(step.peer));
       return true;
-    case Action::take:
-      transport_.take(rank_of(step.peer), tag_of(tag_, plan_, step),
-                      {output_of(step.range), bytes});
+    case Action::receive_into:
+      transport_.receive_into(rank_of(step.peer), tag_of(tag_, plan_, step),
+                              {output_of(step.range), bytes});
       return true;
     case Action::reduce:
       return reduce_values(step);
@@ -123,8 +123,8 @@ void Run::send(const plan::Step& step) {
   if (step.peer != plan::kAllRanks) {
     const int peer = rank_of(step.peer);
     // A peer may write to the output only when the output is also the input.
-    if (step.use == plan::Use::lent && from == output_of(step.range))
-      return transport_.lend(peer, tag, {output_of(step.range), bytes});
+    if (step.use == plan::Use::reduced_in_place && from == output_of(step.range))
+      return transport_.send_writable(peer, tag, {output_of(step.range), bytes});
     return transport_.send(std::span(&peer, 1), tag, {from, bytes});
   }
   const std::vector<int>& given = workspace_.given;
@@ -132,7 +132,7 @@ void Run::send(const plan::Step& step) {
     return transport_.send(workspace_.others, tag, {from, bytes});
   for (const int peer : workspace_.others) {
     if (std::find(given.begin(), given.end(), peer) != given.end()) {
-      transport_.announce(peer, tag, {from, bytes});
+      transport_.notify(peer, tag, {from, bytes});
     } else {
       transport_.send(std::span(&peer, 1), tag, {from, bytes});
     }
@@ -146,7 +146,7 @@ void Run::combine(std::byte* out, const plan::Step& step) {
   workspace_.addresses.clear();
   for (int k = 0; k < step.operands; ++k) {
     const int peer = workspace_.kept[size_t(k)];
-    std::byte* const address = transport_.lent(peer);
+    std::byte* const address = transport_.writable(peer);
     if (address == nullptr) continue;
     workspace_.given.push_back(peer);
     workspace_.addresses.push_back(address);

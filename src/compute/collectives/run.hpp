@@ -67,7 +67,7 @@ class Run {
   bool carry_out(const plan::Step& step);
   bool reduce_values(const plan::Step& step);
   void send(const plan::Step& step);
-  // Reduces into the output of this rank, and into the memory that peers lent for the result.
+  // Reduces into the output of this rank, and into the memory that peers sent as writable.
   void combine(std::byte* out, const plan::Step& step);
   std::byte* output_of(const plan::Range& range) const {
     return buffers_.output + (range.begin - buffers_.output_begin) * element_bytes_;

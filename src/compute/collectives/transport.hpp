@@ -5,7 +5,7 @@
 //
 // Threads: confined to one thread at a time. Lifetime: posted buffers must live until they are no
 // longer used: bytes to send until all_sent(), buffers to receive into until their message was
-// taken or released.
+// received or released.
 // Errors: of the group, permanent: after the first one every call returns it again, and it names
 // the rank at fault.
 #pragma once
@@ -39,29 +39,29 @@ class Transport {
   virtual int size() const = 0;
 
   // Posts a message to each of `peers`. The messages to one peer arrive in the order of their
-  // sends, and match its takes and receives in that order. The bytes may be read at any time until
+  // sends, and match its receives in that order. The bytes may be read at any time until
   // all_sent().
   virtual void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) = 0;
   // Sends, and allows the receiver to overwrite the bytes with its result. The receiver then calls
-  // announce(). The operation takes the result of `peer` into these bytes.
-  virtual void lend(int peer, Tag tag, std::span<std::byte> bytes) {
+  // notify(). The operation receives the result of `peer` in these bytes.
+  virtual void send_writable(int peer, Tag tag, std::span<std::byte> bytes) {
     send(std::span(&peer, 1), tag, bytes);
   }
-  // Replaces a send whose bytes were already written to lent(peer), where `peer` takes them.
-  virtual void announce(int peer, Tag tag, std::span<const std::byte> bytes) {
+  // Replaces a send whose bytes were already written to writable(peer), where `peer` receives them.
+  virtual void notify(int peer, Tag tag, std::span<const std::byte> bytes) {
     send(std::span(&peer, 1), tag, bytes);
   }
   // Receives the next message of `peer` into `into`.
-  virtual void take(int peer, Tag tag, std::span<std::byte> into) = 0;
+  virtual void receive_into(int peer, Tag tag, std::span<std::byte> into) = 0;
   // Receives the next message of `peer`. The message stays where it arrives, or is copied into the
   // given bytes, until release(peer). Requires: the previous message received from this peer was
   // released.
   virtual void receive(int peer, Tag tag, std::span<std::byte> room) = 0;
   // Returns the message of receive(peer); null while it has not arrived.
   virtual const std::byte* arrived(int peer) = 0;
-  // Returns the memory of the arrived message when `peer` sent it with lend(): a result may be
-  // written there until release(peer). Returns null when the message was copied on its way.
-  virtual std::byte* lent(int) { return nullptr; }
+  // Returns the memory of the arrived message when `peer` sent it with send_writable(): a result
+  // may be written there until release(peer). Returns null when the message was copied on its way.
+  virtual std::byte* writable(int) { return nullptr; }
   virtual void release(int peer) = 0;
 
   // Returns true when the next message of `peer` has begun to arrive; makes progress without
@@ -69,7 +69,7 @@ class Transport {
   // Requires: nothing of this peer is expected.
   virtual Result<bool> has_message(int peer) = 0;
 
-  virtual bool all_taken() const = 0;
+  virtual bool all_received() const = 0;
   virtual bool all_sent() const = 0;
 
   // Makes progress without blocking.

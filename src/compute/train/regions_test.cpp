@@ -38,8 +38,8 @@ class CountingTransport final : public Transport {
     }
     inner_->send(peers, tag, bytes);
   }
-  void take(int peer, Tag tag, std::span<std::byte> into) override {
-    inner_->take(peer, tag, into);
+  void receive_into(int peer, Tag tag, std::span<std::byte> into) override {
+    inner_->receive_into(peer, tag, into);
   }
   void receive(int peer, Tag tag, std::span<std::byte> room) override {
     inner_->receive(peer, tag, room);
@@ -47,7 +47,7 @@ class CountingTransport final : public Transport {
   const std::byte* arrived(int peer) override { return inner_->arrived(peer); }
   void release(int peer) override { inner_->release(peer); }
   Result<bool> has_message(int peer) override { return inner_->has_message(peer); }
-  bool all_taken() const override { return inner_->all_taken(); }
+  bool all_received() const override { return inner_->all_received(); }
   bool all_sent() const override { return inner_->all_sent(); }
   Result<void> advance() override { return inner_->advance(); }
   Result<void> wait() override { return inner_->wait(); }

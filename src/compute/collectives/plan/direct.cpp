@@ -19,9 +19,9 @@
 // last and is still in the caches. The beginning is in the caches when the caller reads it.
 //
 // Where ranks share memory, the rank that reduces a piece writes the sum into the buffers of all
-// ranks (Use::lent): each byte is read once and written once, and nothing is copied. In place,
-// nothing is overwritten too early. A rank writes the piece of another only after the result of
-// that rank has arrived, which was sent after that rank had read the inputs.
+// ranks (Use::reduced_in_place): each byte is read once and written once, and nothing is copied. In
+// place, nothing is overwritten too early. A rank writes the piece of another only after the result
+// of that rank has arrived, which was sent after that rank had read the inputs.
 //
 // Costs of an allreduce: two latencies. A rank sends elements + (ranks - 2) * its own piece. That
 // is 2 * (ranks - 1) / ranks * elements when `ranks` divides the elements, as little as the ring.
@@ -53,7 +53,7 @@ void send_inputs(const Plan& plan, size_t index, Steps& steps) {
   // Each rank begins with another peer, so that not all send to the same rank at once.
   for (int k = 1; k < plan.ranks; ++k) {
     const int peer = around(plan.rank + k, plan.ranks);
-    const Use use = plan.operation == Operation::allreduce ? Use::lent : Use::reduced;
+    const Use use = plan.operation == Operation::allreduce ? Use::reduced_in_place : Use::reduced;
     add_send(steps, peer, part_of(plan, index, peer), use, true);
   }
 }
@@ -66,10 +66,10 @@ void combine_own(const Plan& plan, size_t index, Steps& steps) {
   add_reduction(steps, own, plan.ranks - 1, plan.rank, plan.finishes, true);
 }
 
-void take_results(const Plan& plan, size_t index, Steps& steps) {
+void receive_results(const Plan& plan, size_t index, Steps& steps) {
   for (int k = 1; k < plan.ranks; ++k) {
     const int peer = around(plan.rank - k, plan.ranks);
-    add_take(steps, peer, part_of(plan, index, peer));
+    add_receive_into(steps, peer, part_of(plan, index, peer));
   }
 }
 
@@ -101,9 +101,9 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
       if (round + 1 < all) send_inputs(plan, round + 1, steps);
       if (round < all) {
         combine_own(plan, round, steps);
-        add_send(steps, kAllRanks, part_of(plan, round, plan.rank), Use::taken);
+        add_send(steps, kAllRanks, part_of(plan, round, plan.rank), Use::copied);
       }
-      if (round > 0) take_results(plan, round - 1, steps);
+      if (round > 0) receive_results(plan, round - 1, steps);
       return;
     case Operation::reduce_scatter:
       if (round == 0) send_inputs(plan, 0, steps);
@@ -111,28 +111,29 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
       combine_own(plan, round, steps);
       return;
     case Operation::all_gather:
-      add_send(steps, kAllRanks, part_of(plan, round, plan.rank), Use::taken);
-      take_results(plan, round, steps);
+      add_send(steps, kAllRanks, part_of(plan, round, plan.rank), Use::copied);
+      receive_results(plan, round, steps);
       return;
     case Operation::gather:
       if (plan.rank != plan.root)
-        return add_send(steps, plan.root, plan.blocks[size_t(plan.rank)], Use::taken, true);
+        return add_send(steps, plan.root, plan.blocks[size_t(plan.rank)], Use::copied, true);
       for (int peer = 0; peer < plan.ranks; ++peer) {
-        if (peer != plan.rank) add_take(steps, peer, plan.blocks[size_t(peer)]);
+        if (peer != plan.rank) add_receive_into(steps, peer, plan.blocks[size_t(peer)]);
       }
       return;
     case Operation::scatter:
-      if (plan.rank != plan.root) return add_take(steps, plan.root, plan.blocks[size_t(plan.rank)]);
+      if (plan.rank != plan.root)
+        return add_receive_into(steps, plan.root, plan.blocks[size_t(plan.rank)]);
       for (int peer = 0; peer < plan.ranks; ++peer) {
-        if (peer != plan.rank) add_send(steps, peer, plan.blocks[size_t(peer)], Use::taken, true);
+        if (peer != plan.rank) add_send(steps, peer, plan.blocks[size_t(peer)], Use::copied, true);
       }
       return;
     case Operation::all_to_all:
       for (int k = 1; k < plan.ranks; ++k) {
         const int to = around(plan.rank + k, plan.ranks);
         const int from = around(plan.rank - k, plan.ranks);
-        add_send(steps, to, plan.blocks[size_t(to)], Use::taken, true);
-        add_take(steps, from, plan.received_blocks[size_t(from)]);
+        add_send(steps, to, plan.blocks[size_t(to)], Use::copied, true);
+        add_receive_into(steps, from, plan.received_blocks[size_t(from)]);
       }
       return;
     default:

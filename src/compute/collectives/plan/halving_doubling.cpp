@@ -96,8 +96,8 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
       add_receive(steps, plan.rank + 1, everything);
       add_reduction(steps, everything, 1, 1, false);
     }
-    if (last && slot < 0) add_take(steps, plan.rank - 1, everything);
-    if (last && slot >= 0) add_send(steps, plan.rank + 1, everything, Use::taken);
+    if (last && slot < 0) add_receive_into(steps, plan.rank - 1, everything);
+    if (last && slot >= 0) add_send(steps, plan.rank + 1, everything, Use::copied);
     return;
   }
   if (slot < 0) return;
@@ -113,8 +113,8 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
     const int undone = 2 * all.bits - 1 - turn;
     const int peer_slot = slot ^ 1 << undone;
     const int peer = all.rank_of(peer_slot);
-    add_send(steps, peer, held(plan, slot, undone + 1), Use::taken);
-    add_take(steps, peer, held(plan, peer_slot, undone + 1));
+    add_send(steps, peer, held(plan, slot, undone + 1), Use::copied);
+    add_receive_into(steps, peer, held(plan, peer_slot, undone + 1));
   }
 }
 

@@ -24,18 +24,18 @@ size_t rounds(const Plan& plan) {
 
 void add_round(const Plan& plan, size_t round, Steps& steps) {
   if (plan.operation == Operation::barrier) {
-    add_send(steps, kAllRanks, {0, 1}, Use::taken);
+    add_send(steps, kAllRanks, {0, 1}, Use::copied);
     for (int peer = 0; peer < plan.ranks; ++peer) {
-      if (peer != plan.rank) add_take(steps, peer, {1, 2});
+      if (peer != plan.rank) add_receive_into(steps, peer, {1, 2});
     }
     return;
   }
   const Range part = chunk({0, plan.elements}, plan.chunk_elements, round);
   if (plan.operation == Operation::broadcast) {
     if (plan.rank == plan.root) {
-      add_send(steps, kAllRanks, part, Use::taken);
+      add_send(steps, kAllRanks, part, Use::copied);
     } else {
-      add_take(steps, plan.root, part);
+      add_receive_into(steps, plan.root, part);
     }
     return;
   }

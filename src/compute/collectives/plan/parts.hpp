@@ -19,7 +19,7 @@ Range chunk(Range range, size_t chunk_elements, size_t index);
 
 void add_send(Steps& steps, int peer, Range range, Use use, bool from_input = false);
 void add_receive(Steps& steps, int peer, Range range);
-void add_take(Steps& steps, int peer, Range range);
+void add_receive_into(Steps& steps, int peer, Range range);
 void add_reduction(Steps& steps, Range range, int operands, int before_ours, bool last,
                    bool from_input = false, bool guarded = false);
 

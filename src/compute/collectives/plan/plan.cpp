@@ -89,21 +89,21 @@ void add_receive(Steps& steps, int peer, Range range) {
   if (range.size() > 0)
     steps.push_back({Action::receive, false, false, false, Use::reduced, 0, peer, range});
 }
-void add_take(Steps& steps, int peer, Range range) {
+void add_receive_into(Steps& steps, int peer, Range range) {
   if (range.size() > 0)
-    steps.push_back({Action::take, false, false, false, Use::taken, 0, peer, range});
+    steps.push_back({Action::receive_into, false, false, false, Use::copied, 0, peer, range});
 }
 void add_reduction(Steps& steps, Range range, int operands, int before_ours, bool last,
                    bool from_input, bool guarded) {
   if (range.size() > 0)
-    steps.push_back({Action::reduce, from_input, last, guarded, Use::taken, uint16_t(operands),
+    steps.push_back({Action::reduce, from_input, last, guarded, Use::copied, uint16_t(operands),
                      before_ours, range});
 }
 
 uint64_t message_number(const Plan& plan, const Step& step) {
   // The ranges at the two ends differ, but there is only one message between two ranks.
   if (plan.operation == Operation::all_to_all || plan.operation == Operation::barrier) return 0;
-  return uint64_t(step.range.begin) * 2 + (step.use == Use::taken ? 0 : 1);
+  return uint64_t(step.range.begin) * 2 + (step.use == Use::copied ? 0 : 1);
 }
 
 bool exists(Operation operation, Algorithm algorithm) {

@@ -60,20 +60,20 @@ std::optional<Operation> operation_named(std::string_view name);
 std::optional<Algorithm> algorithm_named(std::string_view name);
 
 enum class Action : uint8_t {
-  send,     // sends `range` to `peer`, or to all other ranks
-  receive,  // receives `range` of `peer` and keeps it for a reduction of the same round
-  take,     // receives `range` of `peer` into the output
-  reduce,   // reduces the own value of `range` with the oldest `operands` kept values
+  send,          // sends `range` to `peer`, or to all other ranks
+  receive,       // receives `range` of `peer` and keeps it for a reduction of the same round
+  receive_into,  // receives `range` of `peer` into the output
+  reduce,        // reduces the own value of `range` with the oldest `operands` kept values
 };
 
 inline constexpr int kAllRanks = -1;
 
 // The use that the receiver makes of a message.
 enum class Use : uint8_t {
-  taken,    // it takes the elements unchanged
+  copied,   // it copies the elements into its output
   reduced,  // it reduces them with others
-  // it reduces them, and may write the result over them, since the sender takes that result
-  lent
+  // it reduces them, and may write the result over them, which the sender then uses
+  reduced_in_place
 };
 
 // Sends never wait for each other; a reduction waits for its operands. At the end of a round all of
@@ -89,7 +89,7 @@ struct Step {
   bool guarded =
       // reducing step: earlier sends may still read `range`; it is written when they are done
       false;
-  Use use = Use::taken;  // send
+  Use use = Use::copied;  // send
   uint16_t operands =
       // reducing step: the number of received values; they are reduced in the order of their
       // receives,
@@ -125,7 +125,7 @@ size_t rounds(const Plan& plan);
 void add_round(const Plan& plan, size_t round, Steps& steps);
 
 // Returns a number that identifies a message among those of its operation between the same two
-// ranks: its elements, and whether they are reduced or taken. Both ends compute it from their own
+// ranks: its elements, and whether they are reduced or copied. Both ends compute it from their own
 // step, so a plan that sends in another order than it receives fails at its first message, and
 // never gives a wrong sum. Requires: not the reducing step.
 uint64_t message_number(const Plan& plan, const Step& step);

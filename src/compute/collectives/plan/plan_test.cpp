@@ -448,7 +448,8 @@ Counted count(const std::function<Plan(int rank)>& plan_of_rank, int ranks) {
             arrivals[{rank, peer}].push_back(now[index] + 1);
             counted.sent[index] += step.range.size();
           }
-        } else if (step.action == plan::Action::receive || step.action == plan::Action::take) {
+        } else if (step.action == plan::Action::receive ||
+                   step.action == plan::Action::receive_into) {
           auto& queue = arrivals[{step.peer, rank}];
           if (queue.empty()) break;
           now[index] = std::max(now[index], queue.front());

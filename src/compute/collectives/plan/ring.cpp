@@ -11,8 +11,9 @@
 // (rank - t - 1), to which it adds its own values. Piece p starts at rank p, so its sum is ((x[p] +
 // x[p+1]) + x[p+2]) + .. around the ring: the order of additions depends only on ranks, elements
 // and the position of the element. After ranks - 1 iterations rank holds the finished piece (rank +
-// 1). Second pass (gather): in iteration t, rank sends the finished piece (rank + 1 - t) and takes
-// piece (rank - t). All ranks then hold the same bytes, since each sum was computed only once.
+// 1). Second pass (gather): in iteration t, rank sends the finished piece (rank + 1 - t) and
+// receives piece (rank - t). All ranks then hold the same bytes, since each sum was computed only
+// once.
 //
 // reduce_scatter is the first pass, with every piece starting one rank later so that it ends at its
 // own rank: piece p starts at rank p + 1. all_gather is the second pass, in which each rank first
@@ -77,7 +78,7 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
   for (size_t sent = round == 0 ? 0 : round + ahead; sent < sends_end; ++sent) {
     const Turn turn = turn_of(plan, int(sent / cut));
     add_send(steps, around(plan.rank + 1, plan.ranks), part(turn.sent, sent),
-             turn.reduces ? Use::reduced : Use::taken);
+             turn.reduces ? Use::reduced : Use::copied);
   }
   const Turn turn = turn_of(plan, int(round / cut));
   const Range received = part(turn.received, round);
@@ -86,7 +87,7 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
     add_receive(steps, previous, received);
     add_reduction(steps, received, 1, 1, turn.last && plan.finishes);
   } else {
-    add_take(steps, previous, received);
+    add_receive_into(steps, previous, received);
   }
 }
 

@@ -63,7 +63,7 @@ void add_broadcast(const Plan& plan, Range part, Steps& steps) {
   const int own = own_span(distance);
   if (own > 0) {
     // A round ends when its messages have arrived, so the chunk can be forwarded in the next round.
-    add_take(steps, around(plan.rank - own, plan.ranks), part);
+    add_receive_into(steps, around(plan.rank - own, plan.ranks), part);
   }
 }
 
@@ -71,7 +71,7 @@ void add_passing_on(const Plan& plan, Range part, Steps& steps) {
   const int distance = distance_of(plan);
   const int own = own_span(distance);
   for (int span = own == 0 ? 1 : own * 2; distance + span < plan.ranks; span *= 2) {
-    add_send(steps, around(plan.rank + span, plan.ranks), part, Use::taken);
+    add_send(steps, around(plan.rank + span, plan.ranks), part, Use::copied);
   }
 }
 
@@ -106,8 +106,8 @@ size_t rounds(const Plan& plan) {
 void add_round(const Plan& plan, size_t round, Steps& steps) {
   if (plan.operation == Operation::barrier) {
     const int span = 1 << round;
-    add_send(steps, around(plan.rank + span, plan.ranks), {0, 1}, Use::taken);
-    return add_take(steps, around(plan.rank - span, plan.ranks), {1, 2});
+    add_send(steps, around(plan.rank + span, plan.ranks), {0, 1}, Use::copied);
+    return add_receive_into(steps, around(plan.rank - span, plan.ranks), {1, 2});
   }
   const size_t all = chunks(plan.elements, plan.chunk_elements);
   const auto part = [&](size_t index) {

@@ -49,8 +49,8 @@ struct Rank {
   size_t rounds = 0;
   plan::Steps steps;
   size_t position = 0;
-  std::vector<Waited> kept;   // received in this round, to be reduced
-  std::vector<Waited> taken;  // taken in this round
+  std::vector<Waited> kept;      // messages of this round that will be reduced
+  std::vector<Waited> received;  // the others
   std::vector<Arrivals> arrivals;
   Waited missing;  // what a waiting rank waits for
   bool waits = false;
@@ -182,12 +182,12 @@ class Replay {
       ++rank.position;
       return true;
     }
-    while (!rank.taken.empty()) {
-      const Waited taken = rank.taken.back();
-      if (!arrived(rank, taken)) return false;
-      rank.taken.pop_back();
-      if (host_of(taken.from) == host_of(index))
-        occupy_processor(index, rank, double(taken.bytes) * cluster_.local.seconds_per_byte);
+    while (!rank.received.empty()) {
+      const Waited received = rank.received.back();
+      if (!arrived(rank, received)) return false;
+      rank.received.pop_back();
+      if (host_of(received.from) == host_of(index))
+        occupy_processor(index, rank, double(received.bytes) * cluster_.local.seconds_per_byte);
     }
     if (++rank.round < rank.rounds) {
       begin_round(rank);
@@ -207,8 +207,8 @@ class Replay {
       case Action::receive:
         rank.kept.push_back(ask(rank, rank_of(rank, step.peer), bytes));
         return true;
-      case Action::take:
-        rank.taken.push_back(ask(rank, rank_of(rank, step.peer), bytes));
+      case Action::receive_into:
+        rank.received.push_back(ask(rank, rank_of(rank, step.peer), bytes));
         return true;
       case Action::reduce:
         for (size_t k = 0; k < step.operands; ++k)

@@ -22,21 +22,23 @@ class Around : public Transport {
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
     impl_->send(peers, tag, bytes);
   }
-  void lend(int peer, Tag tag, std::span<std::byte> bytes) override {
-    impl_->lend(peer, tag, bytes);
+  void send_writable(int peer, Tag tag, std::span<std::byte> bytes) override {
+    impl_->send_writable(peer, tag, bytes);
   }
-  void announce(int peer, Tag tag, std::span<const std::byte> bytes) override {
-    impl_->announce(peer, tag, bytes);
+  void notify(int peer, Tag tag, std::span<const std::byte> bytes) override {
+    impl_->notify(peer, tag, bytes);
   }
-  void take(int peer, Tag tag, std::span<std::byte> into) override { impl_->take(peer, tag, into); }
+  void receive_into(int peer, Tag tag, std::span<std::byte> into) override {
+    impl_->receive_into(peer, tag, into);
+  }
   void receive(int peer, Tag tag, std::span<std::byte> room) override {
     impl_->receive(peer, tag, room);
   }
   const std::byte* arrived(int peer) override { return impl_->arrived(peer); }
-  std::byte* lent(int peer) override { return impl_->lent(peer); }
+  std::byte* writable(int peer) override { return impl_->writable(peer); }
   void release(int peer) override { impl_->release(peer); }
   Result<bool> has_message(int peer) override { return impl_->has_message(peer); }
-  bool all_taken() const override { return impl_->all_taken(); }
+  bool all_received() const override { return impl_->all_received(); }
   bool all_sent() const override { return impl_->all_sent(); }
   Result<void> advance() override { return impl_->advance(); }
   Result<void> wait() override { return impl_->wait(); }
@@ -76,14 +78,14 @@ class Mortal final : public Around {
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
     if (step()) Around::send(peers, tag, bytes);
   }
-  void lend(int peer, Tag tag, std::span<std::byte> bytes) override {
-    if (step()) Around::lend(peer, tag, bytes);
+  void send_writable(int peer, Tag tag, std::span<std::byte> bytes) override {
+    if (step()) Around::send_writable(peer, tag, bytes);
   }
-  void announce(int peer, Tag tag, std::span<const std::byte> bytes) override {
-    if (step()) Around::announce(peer, tag, bytes);
+  void notify(int peer, Tag tag, std::span<const std::byte> bytes) override {
+    if (step()) Around::notify(peer, tag, bytes);
   }
-  void take(int peer, Tag tag, std::span<std::byte> into) override {
-    if (step()) Around::take(peer, tag, into);
+  void receive_into(int peer, Tag tag, std::span<std::byte> into) override {
+    if (step()) Around::receive_into(peer, tag, into);
   }
   void receive(int peer, Tag tag, std::span<std::byte> room) override {
     if (step()) Around::receive(peer, tag, room);
@@ -92,7 +94,7 @@ class Mortal final : public Around {
     if (step()) Around::release(peer);
   }
   const std::byte* arrived(int peer) override { return dead_ ? nullptr : Around::arrived(peer); }
-  bool all_taken() const override { return !dead_ && Around::all_taken(); }
+  bool all_received() const override { return !dead_ && Around::all_received(); }
   bool all_sent() const override { return !dead_ && Around::all_sent(); }
   Result<void> advance() override {
     if (dead_) return cancelled("this rank is dead");

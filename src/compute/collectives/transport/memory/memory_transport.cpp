@@ -16,8 +16,8 @@ namespace {
 struct Message {
   Tag tag;
   std::span<const std::byte> bytes;
-  std::byte* lent = nullptr;
-  bool announced = false;  // the bytes are already where the receiver takes them
+  std::byte* writable = nullptr;
+  bool notified = false;  // the bytes are already where the receiver wants them
 };
 
 // Connects the ranks.
@@ -81,21 +81,21 @@ class RankTransport final : public MemoryTransport {
     for (const int peer : peers) put(peer, {tag, bytes});
     change();
   }
-  void lend(int peer, Tag tag, std::span<std::byte> bytes) override {
+  void send_writable(int peer, Tag tag, std::span<std::byte> bytes) override {
     if (failed_) return;
     const MutexLock lock(table_->mutex);
     put(peer, {tag, bytes, bytes.data()});
     change();
   }
-  void announce(int peer, Tag tag, std::span<const std::byte> bytes) override {
+  void notify(int peer, Tag tag, std::span<const std::byte> bytes) override {
     if (failed_) return;
     const MutexLock lock(table_->mutex);
     put(peer, {tag, bytes, nullptr, true});
     change();
   }
 
-  void take(int peer, Tag tag, std::span<std::byte> into) override {
-    if (!failed_) taken_.push_back({peer, tag, into});
+  void receive_into(int peer, Tag tag, std::span<std::byte> into) override {
+    if (!failed_) receives_.push_back({peer, tag, into});
   }
 
   void receive(int peer, Tag tag, std::span<std::byte> room) override {
@@ -108,7 +108,7 @@ class RankTransport final : public MemoryTransport {
   const std::byte* arrived(int peer) override {
     return failed_ ? nullptr : kept_[size_t(peer)].bytes;
   }
-  std::byte* lent(int peer) override { return kept_[size_t(peer)].lent; }
+  std::byte* writable(int peer) override { return kept_[size_t(peer)].writable; }
 
   void release(int peer) override {
     CHECK(kept_[size_t(peer)].bytes != nullptr, "the released message has arrived");
@@ -125,7 +125,7 @@ class RankTransport final : public MemoryTransport {
     return !queue(peer, rank_).empty();
   }
 
-  bool all_taken() const override { return taken_.empty(); }
+  bool all_received() const override { return receives_.empty(); }
   bool all_sent() const override {
     const MutexLock lock(table_->mutex);
     return table_->unread[size_t(rank_)] == 0;
@@ -157,7 +157,7 @@ class RankTransport final : public MemoryTransport {
     bool open = false;
     Expected expected;
     const std::byte* bytes = nullptr;
-    std::byte* lent = nullptr;
+    std::byte* writable = nullptr;
   };
 
   static std::string left_message(int peer) {
@@ -167,8 +167,8 @@ class RankTransport final : public MemoryTransport {
   // Delivers the messages that can be delivered.
   Result<void> move() REQUIRES(table_->mutex) {
     seen_ = table_->changes;
-    // A plan receives from a peer before it takes from it in the same round. A kept message blocks
-    // the queue until it is released.
+    // A plan receives from a peer before it receives into the output in the same round. A kept
+    // message blocks the queue until it is released.
     for (const int peer : order_) {
       Kept& kept = kept_[size_t(peer)];
       if (kept.bytes != nullptr) continue;
@@ -178,9 +178,9 @@ class RankTransport final : public MemoryTransport {
       }
       TRY(compare(kept.expected));
       kept.bytes = queue(peer, rank_).front().bytes.data();
-      kept.lent = queue(peer, rank_).front().lent;
+      kept.writable = queue(peer, rank_).front().writable;
     }
-    for (auto each = taken_.begin(); each != taken_.end();) {
+    for (auto each = receives_.begin(); each != receives_.end();) {
       // Takes from one peer are matched in order: an open one blocks the later ones.
       const bool empty = queue(each->peer, rank_).empty();
       if (kept_[size_t(each->peer)].open || empty) {
@@ -190,11 +190,11 @@ class RankTransport final : public MemoryTransport {
       }
       TRY(compare(*each));
       const Message& message = queue(each->peer, rank_).front();
-      if (!message.announced)
+      if (!message.notified)
         std::copy(message.bytes.begin(), message.bytes.end(), each->bytes.begin());
       pop(each->peer);
       change();
-      each = taken_.erase(each);
+      each = receives_.erase(each);
     }
     // A rank that has left will not read what this rank sent to it.
     for (int peer = 0; table_->unread[size_t(rank_)] > 0 && peer < size_; ++peer) {
@@ -240,7 +240,7 @@ class RankTransport final : public MemoryTransport {
   const int size_;
   std::vector<Kept> kept_;  // by peer
   std::vector<int> order_;  // peers with something kept
-  std::deque<Expected> taken_;
+  std::deque<Expected> receives_;
   bool failed_ = false;
   uint64_t seen_ = 0;
   uint64_t bytes_sent_ = 0;

@@ -42,11 +42,11 @@ struct alignas(64) Entry {
   uint64_t label;
   uint64_t message_bytes;  // of all parts
   uint64_t part_bytes;
-  // 0: the outbox; kRegionInPlace: no bytes, the sender wrote them where they are taken
+  // 0: the outbox; kRegionInPlace: no bytes, the sender wrote them where they are received
   uint32_t region;
   uint32_t region_generation;
   uint64_t offset;
-  uint32_t lent;  // 1: the receiver may overwrite the bytes with its result
+  uint32_t writable;  // 1: the receiver may overwrite the bytes with its result
 };
 
 struct alignas(64) Lane {

@@ -46,11 +46,11 @@ Result<std::vector<std::string>> exchange_texts(TcpTransport& tcp, const std::st
     const int to = int((size_t(tcp.rank()) + ranks - known) % ranks);
     const int from = int((size_t(tcp.rank()) + known) % ranks);
     const auto all = std::as_writable_bytes(std::span(texts));
-    tcp.take(from, kBootstrapTag, all.subspan(known * bytes, more * bytes));
+    tcp.receive_into(from, kBootstrapTag, all.subspan(known * bytes, more * bytes));
     tcp.send(std::span(&to, 1), kBootstrapTag, all.first(more * bytes));
     for (;;) {
       TRY(tcp.advance());
-      if (tcp.all_taken() && tcp.all_sent()) break;
+      if (tcp.all_received() && tcp.all_sent()) break;
       TRY(tcp.wait());
     }
   }
@@ -186,12 +186,12 @@ void ShmTransport::send(std::span<const int> peers, Tag tag, std::span<const std
   put_or_keep({local, {}, tag, bytes, 0, Manner::read});
 }
 
-void ShmTransport::lend(int peer, Tag tag, std::span<std::byte> bytes) {
-  if (!peers_[size_t(peer)].local) return tcp_->lend(peer, tag, bytes);
-  if (!tcp_->failure()) put_or_keep({std::span(&peer, 1), {}, tag, bytes, 0, Manner::lent});
+void ShmTransport::send_writable(int peer, Tag tag, std::span<std::byte> bytes) {
+  if (!peers_[size_t(peer)].local) return tcp_->send_writable(peer, tag, bytes);
+  if (!tcp_->failure()) put_or_keep({std::span(&peer, 1), {}, tag, bytes, 0, Manner::writable});
 }
 
-void ShmTransport::announce(int peer, Tag tag, std::span<const std::byte> bytes) {
+void ShmTransport::notify(int peer, Tag tag, std::span<const std::byte> bytes) {
   CHECK(peers_[size_t(peer)].local, "only local memory is written in place");
   if (!tcp_->failure()) put_or_keep({std::span(&peer, 1), {}, tag, bytes, 0, Manner::in_place});
 }
@@ -256,7 +256,7 @@ void ShmTransport::put_entry(int peer, const Outgoing& message, size_t part_byte
   entry.region = region;
   entry.region_generation = generation;
   entry.offset = offset;
-  entry.lent = message.manner == Manner::lent && region != 0 ? 1 : 0;
+  entry.writable = message.manner == Manner::writable && region != 0 ? 1 : 0;
   entry.sequence.store(++to.put, std::memory_order_release);
 }
 
@@ -315,10 +315,10 @@ bool ShmTransport::all_sent() const {
 
 // -- receiving
 
-void ShmTransport::take(int peer, Tag tag, std::span<std::byte> into) {
+void ShmTransport::receive_into(int peer, Tag tag, std::span<std::byte> into) {
   Peer& from = peers_[size_t(peer)];
-  if (!from.local) return tcp_->take(peer, tag, into);
-  ++takes_open_;
+  if (!from.local) return tcp_->receive_into(peer, tag, into);
+  ++receives_open_;
   if (from.expected.empty()) waiting_.push_back(peer);
   from.expected.push_back({tag, into, false, 0});
 }
@@ -342,7 +342,7 @@ void ShmTransport::release(int peer) {
   if (!from.local) return tcp_->release(peer);
   CHECK(from.arrived != nullptr, "the released message has arrived");
   from.arrived = nullptr;
-  from.lent = nullptr;
+  from.writable = nullptr;
   if (std::exchange(from.arrived_in_lane, false)) consume(from);
 }
 
@@ -407,7 +407,7 @@ Result<void> ShmTransport::pull(int peer) {
         entry.part_bytes == expected.bytes.size()) {
       spins_ = 0;
       consume(from);
-      --takes_open_;
+      --receives_open_;
       from.expected.pop_front();
       continue;
     }
@@ -422,8 +422,9 @@ Result<void> ShmTransport::pull(int peer) {
     spins_ = 0;
     if (expected.kept && entry.part_bytes == expected.bytes.size()) {
       from.arrived = *bytes;
-      // The mapping is writable when the peer sent registered memory with lend().
-      from.lent = entry.lent == 1 && entry.region != 0 ? const_cast<std::byte*>(*bytes) : nullptr;
+      // The mapping is writable when the peer sent registered memory with send_writable().
+      from.writable =
+          entry.writable == 1 && entry.region != 0 ? const_cast<std::byte*>(*bytes) : nullptr;
       from.arrived_in_lane = true;
       from.expected.pop_front();
       return ok();
@@ -435,7 +436,7 @@ Result<void> ShmTransport::pull(int peer) {
     if (expected.kept) {
       from.arrived = expected.bytes.data();
     } else {
-      --takes_open_;
+      --receives_open_;
     }
     from.expected.pop_front();
   }

@@ -3,7 +3,7 @@
 //
 // The bytes of a message are copied once into the outbox of the sender, and all receivers read them
 // there. Bytes in registered memory are not copied at all; the sender's all_sent() then waits until
-// every receiver has read them. After lend(), the receiver writes its result over them.
+// every receiver has read them. After send_writable(), the receiver writes its result over them.
 //
 // A waiting rank first spins, since a message between two cores takes a fraction of a microsecond.
 // Then it yields its core, which the peer may need when there are more ranks than cores. Then it
@@ -36,15 +36,15 @@ class ShmTransport final : public Transport {
   int size() const override { return tcp_->size(); }
   std::vector<int> hosts() const override { return hosts_; }
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override;
-  void lend(int peer, Tag tag, std::span<std::byte> bytes) override;
-  void announce(int peer, Tag tag, std::span<const std::byte> bytes) override;
-  void take(int peer, Tag tag, std::span<std::byte> into) override;
+  void send_writable(int peer, Tag tag, std::span<std::byte> bytes) override;
+  void notify(int peer, Tag tag, std::span<const std::byte> bytes) override;
+  void receive_into(int peer, Tag tag, std::span<std::byte> into) override;
   void receive(int peer, Tag tag, std::span<std::byte> room) override;
   const std::byte* arrived(int peer) override;
-  std::byte* lent(int peer) override { return peers_[size_t(peer)].lent; }
+  std::byte* writable(int peer) override { return peers_[size_t(peer)].writable; }
   void release(int peer) override;
   Result<bool> has_message(int peer) override;
-  bool all_taken() const override { return takes_open_ == 0 && tcp_->all_taken(); }
+  bool all_received() const override { return receives_open_ == 0 && tcp_->all_received(); }
   bool all_sent() const override;
   Result<void> advance() override;
   Result<void> wait() override;
@@ -73,8 +73,8 @@ class ShmTransport final : public Transport {
     uint64_t consumed = 0;  // entries of its lane that this rank has consumed
     std::deque<Expected> expected;
     const std::byte* arrived = nullptr;
-    std::byte* lent = nullptr;     // `arrived`, when a result may be written there
-    bool arrived_in_lane = false;  // release() frees an entry
+    std::byte* writable = nullptr;  // `arrived`, when a result may be written there
+    bool arrived_in_lane = false;   // release() frees an entry
     // True when memory that the peer registered can no longer be mapped. Either the peer has ended,
     // or it has failed and freed the memory. TCP or `watch` reports which of the two.
     bool unreachable = false;
@@ -84,7 +84,7 @@ class ShmTransport final : public Transport {
     };
     std::vector<Mapped> regions;
   };
-  enum class Manner : uint8_t { read, lent, in_place };
+  enum class Manner : uint8_t { read, writable, in_place };
   struct Outgoing {
     std::span<const int> peers;
     std::vector<int> kept_peers;  // the storage of `peers` once the message must wait
@@ -150,7 +150,7 @@ class ShmTransport final : public Transport {
   mutable std::deque<Reader> references_;  // of the caller's registered memory
   size_t outbox_begin_ = 0;                // the oldest byte in use
   size_t outbox_end_ = 0;
-  size_t takes_open_ = 0;
+  size_t receives_open_ = 0;
   int spins_ = 0;  // yields in wait() since the last progress
   std::chrono::steady_clock::time_point yields_since_;
   int spins_max_ = 0;

@@ -41,7 +41,7 @@ Result<std::string> own_address(const Socket& socket) {
 Result<void> finish(TcpTransport& transport) {
   for (;;) {
     TRY(transport.advance());
-    if (transport.all_taken() && transport.all_sent()) return ok();
+    if (transport.all_received() && transport.all_sent()) return ok();
     TRY(transport.wait());
   }
 }
@@ -71,15 +71,15 @@ Result<Bootstrap> bootstrap_at(const Endpoint& endpoint, int ranks, const TcpOpt
     std::copy(mine.begin(), mine.end(), all.begin());
     for (int peer = 1; peer < ranks; ++peer) {
       others.push_back(peer);
-      transport->take(peer, kRequestTag,
-                      bytes.subspan(size_t(peer) * kEndpointBytes, kEndpointBytes));
+      transport->receive_into(peer, kRequestTag,
+                              bytes.subspan(size_t(peer) * kEndpointBytes, kEndpointBytes));
     }
     TRY(finish(*transport));
     transport->send(others, kReplyTag, bytes);
     TRY(finish(*transport));
   } else {
     const int root = 0;
-    transport->take(root, kReplyTag, bytes);
+    transport->receive_into(root, kReplyTag, bytes);
     transport->send(std::span(&root, 1), kRequestTag, std::as_bytes(std::span(mine)));
     TRY(finish(*transport));
   }

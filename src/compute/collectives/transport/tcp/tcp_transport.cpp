@@ -106,11 +106,11 @@ Result<void> TcpTransport::await_all(Duration at_most) {
   for (int distance = 1; distance < size(); distance *= 2, ++round) {
     const int to = (rank() + distance) % size();
     const int from = (rank() + size() - distance) % size();
-    take(from, {kBootstrapOperation, uint64_t(round)}, std::span(&received[round], 1));
+    receive_into(from, {kBootstrapOperation, uint64_t(round)}, std::span(&received[round], 1));
     send(std::span(&to, 1), {kBootstrapOperation, uint64_t(round)}, std::span(&sent, 1));
     for (;;) {
       TRY(advance());
-      if (all_taken() && all_sent()) break;
+      if (all_received() && all_sent()) break;
       TRY(wait());
     }
   }
@@ -164,8 +164,8 @@ void TcpTransport::send(std::span<const int> peers, Tag tag, std::span<const std
   }
 }
 
-void TcpTransport::take(int peer, Tag tag, std::span<std::byte> into) {
-  takes_open_ += expect(peer, {tag, into, false});
+void TcpTransport::receive_into(int peer, Tag tag, std::span<std::byte> into) {
+  receives_open_ += expect(peer, {tag, into, false});
 }
 
 void TcpTransport::receive(int peer, Tag tag, std::span<std::byte> room) {
@@ -264,7 +264,7 @@ Error TcpTransport::blame(std::vector<Fault> faults) {
 
 void TcpTransport::finish_expected(Link& link, Stream& stream) {
   if (!stream.expected.front().kept) {
-    --takes_open_;
+    --receives_open_;
   } else if (--link.kept_parts == 0) {
     link.arrived = link.kept;
   }

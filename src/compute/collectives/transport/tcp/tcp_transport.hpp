@@ -43,12 +43,12 @@ class TcpTransport final : public Transport {
   int rank() const override { return options_->rank; }
   int size() const override { return int(links_.size()); }
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override;
-  void take(int peer, Tag tag, std::span<std::byte> into) override;
+  void receive_into(int peer, Tag tag, std::span<std::byte> into) override;
   void receive(int peer, Tag tag, std::span<std::byte> room) override;
   const std::byte* arrived(int peer) override { return links_[size_t(peer)].arrived; }
   void release(int peer) override;
   Result<bool> has_message(int peer) override;
-  bool all_taken() const override { return takes_open_ == 0; }
+  bool all_received() const override { return receives_open_ == 0; }
   bool all_sent() const override { return sends_open_ == 0; }
   Result<void> advance() override;
   Result<void> wait() override;
@@ -176,7 +176,7 @@ class TcpTransport final : public Transport {
   const std::unique_ptr<Contacts> contacts_;
   std::vector<Link> links_;  // by rank; that of this rank is empty
   std::vector<int> busy_;    // peers with something to send or to receive; may contain idle ones
-  size_t takes_open_ = 0;
+  size_t receives_open_ = 0;
   size_t sends_open_ = 0;
   std::chrono::steady_clock::time_point yields_since_;
   int idle_polls_ = 0;  // calls of wait() since the last progress
