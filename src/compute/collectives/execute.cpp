@@ -156,6 +156,12 @@ Result<void> check_elements(const Call& call, size_t rank, size_t ranks) {
 
 }  // namespace
 
+std::string name_of(const Call& call) {
+  std::string name(to_string(call.operation));
+  if (!call.reducing.name.empty()) name += " of " + call.reducing.name;
+  return name;
+}
+
 Result<void> check(const Call& call, size_t rank, size_t ranks) {
   if (call.root < 0 || size_t(call.root) >= ranks)
     return invalid("invalid root: rank " + std::to_string(call.root) + " in a group of " +

@@ -19,6 +19,9 @@ namespace trainyard::collectives {
 // Checks the arguments before anything is sent. Errors: invalid.
 Result<void> check(const Call& call, size_t rank, size_t ranks);
 
+// Returns the operation and the name of a call, for messages: "allreduce of layer1".
+std::string name_of(const Call& call);
+
 class Executor {
  public:
   Executor(std::unique_ptr<Transport> transport, Table table);

@@ -20,12 +20,6 @@ namespace {
 using plan::Operation;
 using SteadyClock = std::chrono::steady_clock;
 
-std::string name_of(const Call& call) {
-  std::string name(to_string(call.operation));
-  if (!call.reducing.name.empty()) name += " of " + call.reducing.name;
-  return name;
-}
-
 size_t bytes_of(const Call& call) {
   return std::max(call.input.count * bytes_of(call.input.type),
                   call.output.count * bytes_of(call.output.type));

@@ -1,7 +1,5 @@
 #include "local_sgd/links.hpp"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -13,7 +11,7 @@
 
 #include "base/check.hpp"
 #include "collectives/transport/tcp/addresses.hpp"
-#include "collectives/transport/tcp/would_block.hpp"
+#include "collectives/transport/tcp/sockets.hpp"
 
 namespace trainyard::local_sgd {
 namespace {
@@ -31,20 +29,6 @@ constexpr Duration kHandshakeMax = 30s;  // several round trips on the slowest l
 constexpr size_t kUnauthenticatedMax = 64;
 constexpr size_t kReadBytes = 256 * 1024;  // per read: the bytes in flight on a long link
 
-void tune(int descriptor) {
-  const auto set = [descriptor](int level, int name, int value) {
-    (void)::setsockopt(descriptor, level, name, &value, sizeof value);
-  };
-  set(IPPROTO_TCP, TCP_NODELAY, 1);
-  // Probes after 5 idle seconds, every 3 s, five times: kDeadPeerMax together.
-  static_assert(LinkOptions::kDeadPeerMax == 20s);
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 3);
-  set(IPPROTO_TCP, TCP_KEEPCNT, 5);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(LinkOptions::kDeadPeerMax.count()));
-}
-
 // The ranks of a job and the leaders of its regions may share a secret; the prefix keeps them from
 // connecting to each other.
 std::string secret_of(const LinkOptions& options) { return "regions " + options.shared_value; }
@@ -55,7 +39,7 @@ Result<collectives::Socket> begin_connecting(const collectives::Endpoint& endpoi
   collectives::Socket socket(
       ::socket(first.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return from_errno("socket");
-  tune(socket.descriptor());
+  collectives::set_link_options(socket.descriptor());
   if (::connect(socket.descriptor(), first.get(), first.length) != 0 && errno != EINPROGRESS)
     return unavailable(std::strerror(errno));
   return socket;
@@ -206,7 +190,7 @@ void Links::accept_connections() {
     collectives::Socket socket(
         ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
-    tune(socket.descriptor());
+    collectives::set_link_options(socket.descriptor());
     auto connection = std::make_unique<Connection>();
     connection->wire = collectives::Wire(std::move(socket));
     if (key_) connection->wire.encrypt(*key_, collectives::TlsSide::accepts);

@@ -16,6 +16,7 @@
 
 #include "base/thread_safety.hpp"
 #include "collectives/transport/tcp/bootstrap.hpp"
+#include "collectives/transport/tcp/sockets.hpp"
 #include "membership/wire.hpp"
 
 namespace trainyard::membership {
@@ -212,7 +213,7 @@ Result<std::unique_ptr<Member>> Member::connect(MemberOptions options) {
         std::max(Duration(1), std::chrono::duration_cast<Duration>(deadline - SteadyClock::now()));
     auto socket = connect_once(options.service, left);
     if (socket) {
-      detect_dead_peer(socket->descriptor());
+      collectives::set_link_options(socket->descriptor());
       std::string own = TRY(own_address_of(socket->descriptor()));
       return std::unique_ptr<Member>(new Member(
           std::make_unique<Impl>(std::move(options), std::move(socket).value(), std::move(own))));

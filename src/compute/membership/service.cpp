@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/thread_safety.hpp"
+#include "collectives/transport/tcp/sockets.hpp"
 #include "membership/wire.hpp"
 
 namespace trainyard::membership {
@@ -132,7 +133,7 @@ class Service::Impl {
       collectives::Socket socket(
           ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket) return;
-      detect_dead_peer(socket.descriptor());
+      collectives::set_link_options(socket.descriptor());
       connections_.push_back({Wire(std::move(socket), options_.secret, Wire::Side::service),
                               {},
                               SteadyClock::now() + kHandshakeMax});

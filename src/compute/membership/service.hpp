@@ -6,7 +6,7 @@
 //   while (auto news = service->next(1s)) print(news->text);
 //
 // The launcher of the processes owns it: horovodrun, or the main host. A member is lost when its
-// connection breaks; a machine that vanishes, after TcpOptions::dead_peer_max.
+// connection breaks; a machine that vanishes, after TcpOptions::kDeadPeerMax.
 //
 // Threads: call from anywhere; a thread of its own does all I/O. Errors: of listening.
 // Limits: kUnauthenticatedMax unauthenticated connections, each for kHandshakeMax; kMembersMax;

@@ -1,8 +1,6 @@
 #include "membership/wire.hpp"
 
 #include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
@@ -11,7 +9,7 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "collectives/transport/tcp/would_block.hpp"
+#include "collectives/transport/tcp/sockets.hpp"
 
 namespace trainyard::membership {
 namespace {
@@ -116,19 +114,6 @@ Result<std::optional<Message>> Wire::next() {
       return std::optional(TRY(decode_message(payload)));
     }
   }
-}
-
-void detect_dead_peer(int descriptor) {
-  const auto set = [descriptor](int level, int name, int value) {
-    (void)::setsockopt(descriptor, level, name, &value, sizeof value);
-  };
-  static_assert(collectives::TcpOptions::kDeadPeerMax == 20s);  // 5 idle seconds, then five probes
-  set(IPPROTO_TCP, TCP_NODELAY, 1);
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 3);
-  set(IPPROTO_TCP, TCP_KEEPCNT, 5);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(collectives::TcpOptions::kDeadPeerMax.count()));
 }
 
 Result<std::string> own_address_of(int descriptor) {

@@ -49,10 +49,6 @@ class Wire {
   std::string outgoing_;
 };
 
-// Makes the connection break after TcpOptions::dead_peer_max when the peer's machine vanishes
-// without closing it.
-void detect_dead_peer(int descriptor);
-
 // Returns the local address of a connection.
 Result<std::string> own_address_of(int descriptor);
 

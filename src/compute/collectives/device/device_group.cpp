@@ -69,12 +69,6 @@ int reduction_of(Type type, Reduction reduction) {
   }
 }
 
-std::string describe(const Call& call) {
-  std::string text(to_string(call.operation));
-  if (!call.reducing.name.empty()) text += " of " + call.reducing.name;
-  return text;
-}
-
 // The position of a rank's block in a buffer.
 struct Bytes {
   size_t begin = 0;
@@ -145,7 +139,7 @@ Result<void> DeviceGroup::good(int answer, const char* doing) const {
 
 Result<void> DeviceGroup::run(const Call& call, nccl::Stream stream) {
   if (failure_) return *failure_;
-  TRY(check(call, size_t(group_.rank()), size_t(group_.size())).in(describe(call)));
+  TRY(check(call, size_t(group_.rank()), size_t(group_.size())).in(name_of(call)));
   if (plan::reduces(call.operation)) {
     const Type type = call.input.type;
     int version = 0;
@@ -153,19 +147,19 @@ Result<void> DeviceGroup::run(const Call& call, nccl::Stream stream) {
     const bool f8 = type == Type::f8e4m3 || type == Type::f8e5m2;
     if (data_type(type) < 0 || reduction_of(type, call.reducing.reduction) < 0 ||
         (f8 && version < nccl::kVersionWithF8)) {
-      return invalid(describe(call) + ": NCCL " + std::to_string(version) + " has no " +
+      return invalid(name_of(call) + ": NCCL " + std::to_string(version) + " has no " +
                      std::string(to_string(call.reducing.reduction)) + " of " +
                      std::string(to_string(type)));
     }
     if (call.reducing.prescale != 1)
-      return invalid(describe(call) + ": values on a GPU are scaled there, before the call");
+      return invalid(name_of(call) + ": values on a GPU are scaled there, before the call");
   }
   auto result = enqueue(call, stream);
   if (result) result = wait(stream);
   // all streams are empty
   if (result && call.operation == Operation::barrier) return group_.barrier();
   if (result) return ok();
-  return fail(std::move(result).error().in(describe(call)));
+  return fail(std::move(result).error().in(name_of(call)));
 }
 
 Result<void> DeviceGroup::enqueue(const Call& call, nccl::Stream stream) {

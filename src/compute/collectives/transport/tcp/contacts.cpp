@@ -1,7 +1,5 @@
 #include "collectives/transport/tcp/contacts.hpp"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
@@ -12,7 +10,7 @@
 
 #include "base/check.hpp"
 #include "collectives/transport/tcp/addresses.hpp"
-#include "collectives/transport/tcp/would_block.hpp"
+#include "collectives/transport/tcp/sockets.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -26,20 +24,6 @@ constexpr Duration kAddressAttemptMax =
 constexpr Duration kUnauthenticatedHelloMax = 10s;  // then an unauthenticated peer is disconnected
 // connections without a proof yet; further ones wait
 constexpr size_t kUnauthenticatedMax = 256;
-
-void tune(int descriptor) {
-  const auto set = [descriptor](int level, int name, int value) {
-    (void)::setsockopt(descriptor, level, name, &value, sizeof value);
-  };
-  set(IPPROTO_TCP, TCP_NODELAY, 1);  // the last small frame of a step must not be delayed
-  // Probes after 5 idle seconds, every 3 s, five times: dead_peer_max together.
-  static_assert(TcpOptions::kDeadPeerMax == 20s);
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 3);
-  set(IPPROTO_TCP, TCP_KEEPCNT, 5);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(TcpOptions::kDeadPeerMax.count()));
-}
 
 bool send_whole(Wire& wire, std::string_view bytes) {
   // A hello is far smaller than the buffer of an empty socket: it is sent at once, or the
@@ -171,7 +155,7 @@ Socket Contacts::begin_connecting(Attempt& attempt) {
   const size_t index = (attempt.tries - 1) % addresses->size();
   const Address& address = (*addresses)[index];
   Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (socket) tune(socket.descriptor());
+  if (socket) set_link_options(socket.descriptor());
   if (socket &&
       (::connect(socket.descriptor(), address.get(), address.length) == 0 || errno == EINPROGRESS))
     return socket;
@@ -185,7 +169,7 @@ void Contacts::accept_all() {
     Socket socket(
         ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
-    tune(socket.descriptor());
+    set_link_options(socket.descriptor());
     Contact contact;
     contact.wire = Wire(std::move(socket));
     contact.connected = true;

@@ -4,7 +4,7 @@
 // The later of two ranks connects, and the earlier one listens. On each connection, inside TLS when
 // the group is encrypted, both sides send a hello and then a proof that they know the secret of the
 // group. The side that connected sends first. So an unauthenticated peer learns only that a port is
-// used by a rank, and costs at most its descriptor for unauthenticated_hello_max.
+// used by a rank, and costs at most its descriptor for kUnauthenticatedHelloMax.
 //
 // A rank may have several addresses (hosts on different networks): they are tried in sequence.
 //

@@ -13,7 +13,7 @@
 #include "base/check.hpp"
 #include "collectives/transport/tcp/addresses.hpp"
 #include "collectives/transport/tcp/endpoint_text.hpp"
-#include "collectives/transport/tcp/would_block.hpp"
+#include "collectives/transport/tcp/sockets.hpp"
 
 namespace trainyard::collectives {
 namespace {

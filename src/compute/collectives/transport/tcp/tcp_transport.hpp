@@ -5,7 +5,7 @@
 //
 // How failures propagate. When a process dies, the kernel closes its connections, and every
 // neighbour that waits for it notices at once. When a machine vanishes, it stops answering
-// keepalive probes (TcpOptions::dead_peer_max). A rank that fails tells all connected ranks which
+// keepalive probes (TcpOptions::kDeadPeerMax). A rank that fails tells all connected ranks which
 // rank was at fault before it closes its connections, and they report theirs, so all ranks blame
 // the first failure. A rank gives up on a peer that is alive but stuck after
 // TcpOptions::silence_max. A waiting rank tells all connected ranks that it waits, so the rank that

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/sha256.hpp"
-#include "collectives/transport/tcp/would_block.hpp"
+#include "collectives/transport/tcp/sockets.hpp"
 
 // Types of OpenSSL, used only through pointers.
 extern "C" {
