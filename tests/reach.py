@@ -18,7 +18,7 @@ BASELINE = "tests/thorough.txt"
 # and the modules that these are built from.
 SDK, TORCH_TESTS = "sdk", "torch tests"
 FURTHER = {
-    SDK: {"collectives", "gradients", "membership", "local_sgd", "parameter_server"},
+    SDK: {"capi", "collectives"},
     TORCH_TESTS: {SDK, "agent", "entry", "contract"},
 }
 FOLDERS = {
