@@ -205,10 +205,10 @@ class Replay {
         send(index, rank, step.peer, bytes);
         return true;
       case Action::receive:
-        rank.kept.push_back(ask(rank, rank_of(rank, step.peer), bytes));
+        rank.kept.push_back(expect(rank, rank_of(rank, step.peer), bytes));
         return true;
       case Action::receive_into:
-        rank.received.push_back(ask(rank, rank_of(rank, step.peer), bytes));
+        rank.received.push_back(expect(rank, rank_of(rank, step.peer), bytes));
         return true;
       case Action::reduce:
         for (size_t k = 0; k < step.operands; ++k)
@@ -290,7 +290,7 @@ class Replay {
     }
   }
 
-  Waited ask(Rank& rank, int from, size_t bytes) {
+  Waited expect(Rank& rank, int from, size_t bytes) {
     return {from, arrivals_from(rank, from).requested++, bytes};
   }
 

@@ -38,7 +38,7 @@ struct Waiting {
 struct Report {
   bool leaving = false;
   std::vector<Signature> requests;
-  std::vector<Waiting> waiting;  // in a roll call: everything outstanding, new requests included
+  std::vector<Waiting> waiting;  // in a stall check: everything outstanding, new requests included
   bool operator==(const Report&) const = default;
 };
 

@@ -52,6 +52,7 @@ Result<Bootstrap> bootstrap_at(const Endpoint& endpoint, int ranks, const TcpOpt
   TcpOptions star = options;
   star.endpoints.assign(size_t(ranks), Endpoint{});
   star.endpoints[0] = endpoint;
+  // The prefix is part of the protocol: all ranks must use the same.
   star.shared_value =
       "meeting " + star.shared_value.substr(0, TcpOptions::kSharedValueBytesMax - 8);
   const auto transport = TRY(connect_star(std::move(star)));
