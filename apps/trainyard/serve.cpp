@@ -305,127 +305,189 @@ void wait_for_end(const sigset_t& signals, const std::function<void()>& store_us
   }
 }
 
+// The parts of the server, in the order in which they are made: each may use those above it, and
+// they end in the opposite order. The functions are called in their order, once each.
+class Server {
+ public:
+  explicit Server(const ServeOptions& options) : options_(options) {
+    set_log({}, clock_, Level::info);
+  }
+
+  Result<void> open_data() {
+    if (!options_.config_file.empty()) config_ = TRY(config::read_config(options_.config_file));
+    if (!options_.listen.empty()) config_.listen = options_.listen;
+    data_ = TRY(DataDirectory::open(options_.data_directory));
+    identity_ = TRY(data_->identity(config_.account_id, config_.access_keys, random_));
+    images_ = all_images(config_.images, os::program_directory());
+    reserve_.emplace(reserve_of(config_, data_->path()),
+                     [this] { return os::free_bytes(data_->path()); });
+    reloadable_.emplace(config_);
+    storage_ = TRY(open_storage(config_, *data_, *reloadable_, check_disk_space_, clock_, random_));
+    return {};
+  }
+
+  // The port must be known before the first order is written, so the server listens before the API
+  // is open.
+  Result<void> listen() {
+    listening_ = listening_of(config_);
+    const auto certificates =
+        TRY(net::ensure_certificates(data_->file("tls"), listening_.names, clock_.now())
+                .in("making the server's certificate"));
+    TRY(write_image_sources(config_, *data_));
+    launcher_ = TRY(launch::make_local(local_settings_of(config_, *data_, *reloadable_), clock_)
+                        .in("preparing this machine to launch jobs"));
+    control_settings_ = TRY(control_settings_of(config_, *data_, identity_.account, images_,
+                                                *reloadable_, check_disk_space_, clock_.now()));
+    control_settings_.ledger_failed = [this](const std::string& why) {
+      late_handler_.fail(why);
+      ending_.because(why);
+    };
+    net::HttpSettings http = http_settings_of(config_, listening_);
+    http.certificate_file = certificates.certificate;
+    http.key_file = certificates.key;
+    server_ = TRY(net::serve_http(http, late_handler_).in("listening on " + config_.listen));
+    // Agents are on this machine.
+    reachable_ = (listening_.host == "0.0.0.0" ? std::string("127.0.0.1") : listening_.host) + ":" +
+                 std::to_string(server_->port());
+    return {};
+  }
+
+  Result<void> open_control() {
+    control_settings_.api_address = reachable_;
+    control_settings_.objects_endpoint = "http://" + reachable_;
+    control_ = TRY(control::make_control(control_settings_, *storage_.ledger, *launcher_,
+                                         *storage_.logs, clock_, random_)
+                       .in("reading the ledger"));
+    identity_store_.emplace(*control_, TRY(data_->sealing_key(random_)),
+                            TRY(config_identities(config_, identity_.account, identity_.keys)),
+                            random_);
+    warn_of_idle_identities(*identity_store_);
+    agents_ = gateway::make_agents(*control_, *storage_.logs, *storage_.metrics, clock_,
+                                   config_.stop_grace, credentials_of(identity_, random_));
+    listener_ = TRY(net::listen_links(control_settings_.wire_address, agents_->events())
+                        .in("listening for agents"));
+    return {};
+  }
+
+  Result<void> open_api() {
+    api_settings_ = api_settings_of(config_, identity_, *control_, *reloadable_, check_disk_space_);
+    api_settings_->identities = [this] { return identity_store_->snapshot(); };
+    api_settings_->key_used = [this](std::string_view key, Instant at, std::string_view region,
+                                     std::string_view service) {
+      identity_store_->key_used(key, at, region, service);
+    };
+    const std::string own_endpoint = (listening_.plain_http ? "http://" : "https://") + reachable_;
+    api::Services services{*control_,         *storage_.logs, *storage_.metrics,
+                           *storage_.objects, clock_,         random_};
+    access_.emplace(*api_settings_, services);
+    campaigns_ = TRY(open_campaigns(config_, *data_, own_endpoint, *access_, clock_, random_));
+    api_ = api::make_api(
+        *api_settings_,
+        {*control_, *storage_.logs, *storage_.metrics, *storage_.objects, clock_, random_,
+         &agents_->shells(), [this](domain::JobNumber job) { return agents_->progress(job); },
+         campaigns_.get(), &statistics_, &*identity_store_},
+        storage_.audit.get());
+    record_ = {own_endpoint, reachable_, config_.region, "", identity_.keys.front()};
+    TRY(write_client_files(*data_, reachable_));
+    return write_server_record(data_->path(), record_);
+  }
+
+  // Starts the loops, and answers requests from now on.
+  Result<void> start() {
+    loops_.emplace(*control_, control_settings_.reconcile_interval, &clock_, &loop_statistics_);
+    metrics_endpoint_.emplace(MetricsSources{statistics_, loop_statistics_, *control_, *agents_,
+                                             *server_, *storage_.objects, data_->path()});
+    if (!config_.metrics_listen.empty())
+      metrics_server_ = TRY(serve_metrics(config_.metrics_listen, *metrics_endpoint_));
+    late_handler_.open(*api_);
+    greet(record_, *data_, config_);
+    report_rootless();
+    log(Level::info, "serve", "ready", {{"endpoint", record_.endpoint}, {"data", data_->path()}});
+    return {};
+  }
+
+  // Returns when a signal other than SIGHUP arrives.
+  void work(const sigset_t& signals) {
+    const auto renew = [this] {
+      renew_certificate(data_->file("tls"), listening_.names, clock_.now(), *server_);
+    };
+    const auto upkeep = [&] {
+      renew();
+      keep_up(*storage_.logs, *storage_.metrics, *storage_.objects, images_directory(data_->path()),
+              config_, clock_.now());
+    };
+    upkeep();
+    wait_for_end(
+        signals, [this] { store_key_uses(*identity_store_); }, upkeep,
+        [&] {
+          report_reload(options_.config_file.empty()
+                            ? Result<config::Config>(config_)
+                            : reload(options_.config_file, *data_, identity_, *identity_store_,
+                                     *reloadable_, record_, random_));
+          renew();
+        });
+  }
+
+  // Errors: unavailable, if the server ends because its ledger failed.
+  Result<void> stop() {
+    log(Level::info, "serve", "ending; jobs go on");
+    metrics_server_.reset();
+    server_->stop(kStopGrace);
+    store_key_uses(*identity_store_);
+    if (const auto why = ending_.why()) return unavailable(*why);
+    return {};
+  }
+
+ private:
+  const ServeOptions options_;
+  os::MachineClock clock_;
+  os::MachineRandom random_;
+  config::Config config_;
+  std::optional<DataDirectory> data_;
+  Identity identity_;
+  Images images_;
+  std::optional<DiskReserve> reserve_;
+  const CheckDiskSpace check_disk_space_ = [this] { return reserve_->check(); };
+  std::optional<ReloadableSettings> reloadable_;
+  Storage storage_;
+
+  Listening listening_{};
+  std::unique_ptr<launch::Launcher> launcher_;
+  control::Settings control_settings_;
+  Ending ending_;
+  LateHandler late_handler_{random_};
+  std::unique_ptr<net::HttpServer> server_;
+  std::string reachable_;  // host and port
+
+  std::unique_ptr<control::ControlPlane> control_;
+  std::optional<api::IdentityStore> identity_store_;
+  std::optional<api::Settings> api_settings_;
+  std::unique_ptr<gateway::Agents> agents_;
+  std::unique_ptr<net::LinkListener> listener_;
+  std::optional<api::DelegatedAccess> access_;
+  std::unique_ptr<campaign::Campaigns> campaigns_;
+  api::RequestStatistics statistics_;
+  std::unique_ptr<net::Handler> api_;
+  ServerRecord record_;
+  control::LoopStatistics loop_statistics_;
+  std::optional<control::Loops> loops_;
+  std::optional<MetricsEndpoint> metrics_endpoint_;
+  std::unique_ptr<net::HttpServer> metrics_server_;
+};
+
 }  // namespace
 
 Result<void> serve(const ServeOptions& options) {
   const sigset_t signals = block_signals();
   raise_open_files();
-  os::MachineClock clock;
-  os::MachineRandom random;
-  set_log({}, clock, Level::info);
-
-  config::Config config;
-  if (!options.config_file.empty()) config = TRY(config::read_config(options.config_file));
-  if (!options.listen.empty()) config.listen = options.listen;
-  auto data = TRY(DataDirectory::open(options.data_directory));
-  Identity identity = TRY(data.identity(config.account_id, config.access_keys, random));
-  const auto images = all_images(config.images, os::program_directory());
-  const DiskReserve reserve(reserve_of(config, data.path()),
-                            [&] { return os::free_bytes(data.path()); });
-  const CheckDiskSpace check_disk_space = [&] { return reserve.check(); };
-  ReloadableSettings reloadable(config);
-  const Storage storage =
-      TRY(open_storage(config, data, reloadable, check_disk_space, clock, random));
-  observe::Logs& logs = *storage.logs;
-  observe::Metrics& metrics = *storage.metrics;
-  objects::Objects& objects = *storage.objects;
-
-  // The port must be known before the first order is written, so the server listens before the API
-  // is open.
-  const Listening listening = listening_of(config);
-  const auto certificates =
-      TRY(net::ensure_certificates(data.file("tls"), listening.names, clock.now())
-              .in("making the server's certificate"));
-  TRY(write_image_sources(config, data));
-  auto launcher = TRY(launch::make_local(local_settings_of(config, data, reloadable), clock)
-                          .in("preparing this machine to launch jobs"));
-  auto control_settings = TRY(control_settings_of(config, data, identity.account, images,
-                                                  reloadable, check_disk_space, clock.now()));
-  Ending ending;
-  LateHandler late_handler(random);
-  control_settings.ledger_failed = [&](const std::string& why) {
-    late_handler.fail(why);
-    ending.because(why);
-  };
-  net::HttpSettings http = http_settings_of(config, listening);
-  http.certificate_file = certificates.certificate;
-  http.key_file = certificates.key;
-  auto server = TRY(net::serve_http(http, late_handler).in("listening on " + config.listen));
-
-  // Agents are on this machine.
-  const std::string reachable =
-      (listening.host == "0.0.0.0" ? std::string("127.0.0.1") : listening.host) + ":" +
-      std::to_string(server->port());
-  control_settings.api_address = reachable;
-  control_settings.objects_endpoint = "http://" + reachable;
-  auto control =
-      TRY(control::make_control(control_settings, *storage.ledger, *launcher, logs, clock, random)
-              .in("reading the ledger"));
-  api::IdentityStore identity_store(*control, TRY(data.sealing_key(random)),
-                                    TRY(config_identities(config, identity.account, identity.keys)),
-                                    random);
-  api::Settings api_settings =
-      api_settings_of(config, identity, *control, reloadable, check_disk_space);
-  api_settings.identities = [&] { return identity_store.snapshot(); };
-  api_settings.key_used = [&](std::string_view key, Instant at, std::string_view region,
-                              std::string_view service) {
-    identity_store.key_used(key, at, region, service);
-  };
-  warn_of_idle_identities(identity_store);
-  auto agents = gateway::make_agents(*control, logs, metrics, clock, config.stop_grace,
-                                     credentials_of(identity, random));
-  auto listener = TRY(net::listen_links(control_settings.wire_address, agents->events())
-                          .in("listening for agents"));
-  const std::string own_endpoint = (listening.plain_http ? "http://" : "https://") + reachable;
-  const api::DelegatedAccess access(api_settings,
-                                    {*control, logs, metrics, objects, clock, random});
-  auto campaigns = TRY(open_campaigns(config, data, own_endpoint, access, clock, random));
-  api::RequestStatistics statistics;
-  auto api = api::make_api(api_settings,
-                           {*control, logs, metrics, objects, clock, random, &agents->shells(),
-                            [&](domain::JobNumber job) { return agents->progress(job); },
-                            campaigns.get(), &statistics, &identity_store},
-                           storage.audit.get());
-
-  ServerRecord record{own_endpoint, reachable, config.region, "", identity.keys.front()};
-  TRY(write_client_files(data, reachable));
-  TRY(write_server_record(data.path(), record));
-  control::LoopStatistics loop_statistics;
-  control::Loops loops(*control, control_settings.reconcile_interval, &clock, &loop_statistics);
-  MetricsEndpoint metrics_endpoint(
-      {statistics, loop_statistics, *control, *agents, *server, objects, data.path()});
-  std::unique_ptr<net::HttpServer> metrics_server;
-  if (!config.metrics_listen.empty())
-    metrics_server = TRY(serve_metrics(config.metrics_listen, metrics_endpoint));
-  late_handler.open(*api);
-  greet(record, data, config);
-  report_rootless();
-  log(Level::info, "serve", "ready", {{"endpoint", record.endpoint}, {"data", data.path()}});
-
-  const auto renew = [&] {
-    renew_certificate(data.file("tls"), listening.names, clock.now(), *server);
-  };
-  const auto upkeep = [&] {
-    renew();
-    keep_up(logs, metrics, objects, images_directory(data.path()), config, clock.now());
-  };
-  upkeep();
-  wait_for_end(
-      signals, [&] { store_key_uses(identity_store); }, upkeep,
-      [&] {
-        const auto fresh = options.config_file.empty()
-                               ? Result<config::Config>(config)
-                               : reload(options.config_file, data, identity, identity_store,
-                                        reloadable, record, random);
-        report_reload(fresh);
-        renew();
-      });
-  log(Level::info, "serve", "ending; jobs go on");
-  metrics_server.reset();
-  server->stop(kStopGrace);
-  store_key_uses(identity_store);
-  if (const auto why = ending.why()) return unavailable(*why);
-  return {};
+  Server server(options);
+  TRY(server.open_data());
+  TRY(server.listen());
+  TRY(server.open_control());
+  TRY(server.open_api());
+  TRY(server.start());
+  server.work(signals);
+  return server.stop();
 }
 
 }  // namespace trainyard::apps
