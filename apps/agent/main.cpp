@@ -55,7 +55,7 @@ constexpr Duration kIdleMax = 5s;
 
 struct Options {
   std::string order;
-  agent::HostLayout place;
+  agent::HostLayout layout;
 };
 
 Result<Options> read_options(int argc, char** argv) {
@@ -63,12 +63,12 @@ Result<Options> read_options(int argc, char** argv) {
   std::string devices;
   const std::map<std::string, std::string*> known = {
       {"--order", &options.order},
-      {"--directory", &options.place.directory},
-      {"--network-namespace", &options.place.network_namespace},
-      {"--address", &options.place.address},
-      {"--host-table", &options.place.host_table},
+      {"--directory", &options.layout.directory},
+      {"--network-namespace", &options.layout.network_namespace},
+      {"--address", &options.layout.address},
+      {"--host-table", &options.layout.host_table},
       {"--devices", &devices},
-      {"--underlay", &options.place.underlay}};
+      {"--underlay", &options.layout.underlay}};
   for (int i = 1; i < argc; i += 2) {
     const auto option = known.find(argv[i]);
     if (option == known.end()) return invalid(std::string("unknown option ") + argv[i]);
@@ -76,8 +76,8 @@ Result<Options> read_options(int argc, char** argv) {
     *option->second = argv[i + 1];
   }
   for (const auto device : split(devices, ','))
-    if (!device.empty()) options.place.devices.emplace_back(device);
-  if (options.order.empty() || options.place.directory.empty())
+    if (!device.empty()) options.layout.devices.emplace_back(device);
+  if (options.order.empty() || options.layout.directory.empty())
     return invalid("--order and --directory must be given");
   return options;
 }
@@ -104,7 +104,7 @@ class SignalWatch {
   }
   // Sets the agent to notify; nullptr: none. An agent that is set after the signal is notified at
   // once.
-  void tell(agent::Agent* agent) {
+  void set_agent(agent::Agent* agent) {
     const MutexLock lock(mutex_);
     agent_ = agent;
     if (agent_ && stop_requested_) agent_->fence();
@@ -166,7 +166,7 @@ Result<containers::ImageRights> image_rights(const domain::Image& image,
 // Unpacks the image into a directory that the hosts of a launcher share, if it names one.
 Result<agent::ReadyImage> unpack_image(
     const domain::Image& image, const domain::JobSpec& spec, const std::string& own_directory,
-    const std::function<bool(const std::string& words)>& progress) {
+    const std::function<bool(const std::string& text)>& progress) {
   const char* shared = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
   auto unpacked = TRY(containers::unpack_image(
       domain::transport_of(image), shared != nullptr && *shared != '\0' ? shared : own_directory,
@@ -255,80 +255,104 @@ struct Tools {
   std::shared_future<Result<void>> kept_volume = {};
 };
 
-// Carries out an order. Returns true if it ended properly.
-Result<bool> carry_out(const wire::Order& order, Tools& tools) {
-  const Options& options = tools.options;
-  Clock& clock = tools.clock;
-  Random& random = tools.random;
-  std::shared_future<Result<void>> volume = tools.kept_volume;
-  if (!volume.valid() && writes_to_disk(order))
-    volume = begin_volume(order, options.place.directory);
-  if (order.reuse_host) tools.kept_volume = volume;
-
-  agent::Presence presence;
-  const auto spool =
-      TRY(agent::open_spool(tools.files, options.place.directory + "/spool", clock, presence));
-  agent::JobKeys keys;
-  objects::S3Settings store;
-  store.endpoint = order.objects_endpoint;
-  store.region = order.job.region;
-  store.ca_bundle = order.egress_settings.ca_bundle;
-  store.keys = [&keys] {
+Result<std::unique_ptr<objects::Objects>> open_objects(const wire::Order& order,
+                                                       agent::JobKeys& keys, Clock& clock) {
+  objects::S3Settings settings;
+  settings.endpoint = order.objects_endpoint;
+  settings.region = order.job.region;
+  settings.ca_bundle = order.egress_settings.ca_bundle;
+  settings.keys = [&keys] {
     const auto present = keys.get();
     return present ? signing::Keys{present->access_key_id, present->secret_access_key,
                                    present->session_token}
                    : signing::Keys{};
   };
-  const auto objects = TRY(objects::open_s3(std::move(store), clock));
+  return objects::open_s3(std::move(settings), clock);
+}
 
-  agent::Agent* hearer = nullptr;  // set before the uplink starts
+// The parts of an agent for one order. Lifetime: they outlive its dependencies.
+struct AgentParts {
+  const wire::Order& order;
+  Tools& tools;
+  objects::Objects& objects;
+  agent::JobKeys& keys;
+  agent::Uplink& uplink;
+  agent::Facts& facts;
+  std::shared_future<Result<void>> volume;  // not valid if the order needs none
+};
+
+agent::Dependencies dependencies_of(const AgentParts& parts) {
+  const wire::Order& order = parts.order;
+  Tools& tools = parts.tools;
+  const agent::HostLayout& layout = tools.options.layout;
+  const auto volume = parts.volume;
+  return {
+      parts.objects,
+      [&order, &tools](const containers::ContainerSpec& spec, int output) {
+        return order.reuse_host ? tools.kept.start(spec, output)
+                                : containers::start_container(spec, output);
+      },
+      [&order](const std::string& id, const std::string& directory) -> Result<void> {
+        // A reused container is removed when the agent ends.
+        return order.reuse_host ? ok() : containers::remove_container(id, directory);
+      },
+      [&order](const domain::Image& image, const std::string& own_directory, const auto& progress) {
+        return unpack_image(image, order.spec, own_directory, progress);
+      },
+      [&order, &layout, &keys = parts.keys, &tools] {
+        return agent::open_endpoints(order, layout.network_namespace, keys, tools.random);
+      },
+      parts.facts,
+      tools.clock,
+      tools.random,
+      [&uplink = parts.uplink](const wire::Message& message) { uplink.say_now(message); },
+      [&order, &tools](containers::ExecSpec spec) {
+        if (order.reuse_host && tools.kept.spec()) spec.id = tools.kept.spec()->id;
+        return containers::start_exec(spec);
+      },
+      [&layout] { return containers::gpu_usage(layout.devices); },
+      entry_program(),
+      volume.valid() ? [volume] { return volume.get(); } : std::function<Result<void>()>(),
+      {containers::why_no_egress(), containers::rootless_sandbox_name_server()},
+      networks::open_tunnel,
+      order.reuse_host&& volume.valid(),
+      tools.gpu_marks};
+}
+
+// Carries out an order. Returns true if it ended properly.
+Result<bool> carry_out(const wire::Order& order, Tools& tools) {
+  const agent::HostLayout& layout = tools.options.layout;
+  std::shared_future<Result<void>> volume = tools.kept_volume;
+  if (!volume.valid() && writes_to_disk(order)) volume = begin_volume(order, layout.directory);
+  if (order.reuse_host) tools.kept_volume = volume;
+
+  agent::Presence presence;
+  const std::string spool_directory = layout.directory + "/spool";
+  const auto spool = TRY(agent::open_spool(tools.files, spool_directory, tools.clock, presence));
+  agent::JobKeys keys;
+  const auto objects = TRY(open_objects(order, keys, tools.clock));
+  agent::Agent* receiver = nullptr;  // set before the uplink starts
   agent::Uplink uplink(
       wire::hello_of(order), *spool, presence,
       [&](net::LinkEvents events) {
         return net::connect_link(order.wire_address, std::move(events));
       },
-      clock, random, [&](wire::Message message) { hearer->deliver(message); }, order.issued);
+      tools.clock, tools.random, [&](wire::Message message) { receiver->deliver(message); },
+      order.issued);
   LastWord facts(uplink, [&] {
     if (order.reuse_host && tools.kept.usable()) tools.next.offer();
   });
-  agent::Dependencies world{
-      *objects,
-      [&](const containers::ContainerSpec& spec, int output) {
-        return order.reuse_host ? tools.kept.start(spec, output)
-                                : containers::start_container(spec, output);
-      },
-      [&](const std::string& id, const std::string& directory) -> Result<void> {
-        // A reused container is removed when the agent ends.
-        return order.reuse_host ? ok() : containers::remove_container(id, directory);
-      },
-      [&](const domain::Image& image, const std::string& own_directory, const auto& progress) {
-        return unpack_image(image, order.spec, own_directory, progress);
-      },
-      [&] { return agent::open_endpoints(order, options.place.network_namespace, keys, random); },
-      facts,
-      clock,
-      random,
-      [&](const wire::Message& message) { uplink.say_now(message); },
-      [&](containers::ExecSpec spec) {
-        if (order.reuse_host && tools.kept.spec()) spec.id = tools.kept.spec()->id;
-        return containers::start_exec(spec);
-      },
-      [&] { return containers::gpu_usage(options.place.devices); },
-      entry_program(),
-      volume.valid() ? [&] { return volume.get(); } : std::function<Result<void>()>(),
-      {containers::why_no_egress(), containers::rootless_sandbox_name_server()},
-      networks::open_tunnel,
-      order.reuse_host&& volume.valid(),
-      tools.gpu_marks};
-  agent::Agent agent(order, options.place, world, keys, spool->found_facts());
-  hearer = &agent;
-  tools.signals.tell(&agent);
+  agent::Dependencies dependencies =
+      dependencies_of({order, tools, *objects, keys, uplink, facts, volume});
+  agent::Agent agent(order, layout, dependencies, keys, spool->found_facts());
+  receiver = &agent;
+  tools.signals.set_agent(&agent);
   uplink.start();
   const bool well = agent.run();
   if (well) uplink.wait_acknowledged(kLastDataMax);
-  tools.signals.tell(nullptr);
+  tools.signals.set_agent(nullptr);
   uplink.stop();
-  TRY(os::remove_all(options.place.directory + "/spool"));
+  TRY(os::remove_all(spool_directory));
   return well;
 }
 
@@ -336,12 +360,12 @@ Result<void> run(const Options& options, Clock& clock) {
   os::MachineFiles files;
   os::MachineRandom random;
   SignalWatch signals;  // blocks the signals before other threads start, which inherit that
-  TRY(os::make_directories(options.place.directory, 0700));
-  const auto alive = TRY(os::FileLock::take(options.place.directory + "/alive"));
+  TRY(os::make_directories(options.layout.directory, 0700));
+  const auto alive = TRY(os::FileLock::take(options.layout.directory + "/alive"));
   auto order = TRY(wire::decode_order(TRY(os::read_file(options.order))).in(options.order));
   signals.start();
   agent::ReusedContainer kept(containers::start_container, entry_program());
-  const agent::NextOrder next(options.place.directory);
+  const agent::NextOrder next(options.layout.directory);
   const auto marks = gpu_marks();
   Tools tools{options, files, clock, random, signals, kept, next, marks ? &*marks : nullptr};
   for (;;) {
@@ -355,16 +379,16 @@ Result<void> run(const Options& options, Clock& clock) {
   if (kept.spec()) {
     const std::string id = kept.spec()->id;
     kept.end();
-    TRY(containers::remove_container(id, options.place.directory + "/bundle"));
+    TRY(containers::remove_container(id, options.layout.directory + "/bundle"));
   }
   if (tools.kept_volume.valid()) {
     (void)tools.kept_volume.get();
-    TRY(os::remove_volume(options.place.directory + "/" + agent::kDisk,
-                          options.place.directory + "/" + agent::kVolumeFile));
+    TRY(os::remove_volume(options.layout.directory + "/" + agent::kDisk,
+                          options.layout.directory + "/" + agent::kVolumeFile));
   }
   // No process of this host runs any more, and nothing is mounted, so the launcher only has to
   // remove the directory.
-  return os::write_file(options.place.directory + "/left", "", 0600);
+  return os::write_file(options.layout.directory + "/left", "", 0600);
 }
 
 // Implements `--clear-gpu DEVICE`, which GpuMarks starts as a process of its own, since a driver
