@@ -84,7 +84,7 @@ class FileAuditLog final : public AuditLog {
   }
 
   Result<void> start() {
-    TRY(make_directory(directory_));
+    TRY(os::make_directories(directory_));
     TRY(find_end());
     writer_ = std::thread([this] { write_queued(); });
     return ok();
@@ -151,7 +151,7 @@ class FileAuditLog final : public AuditLog {
       return corrupt(file.path + " is shorter than what was written");
     TRY(opened.truncate(length));
     TRY(opened.sync());
-    TRY(sync_directory(directory_));
+    TRY(os::sync_directory(directory_));
     current_ = file;
     length_ = length;
     descriptor_.emplace(std::move(opened));
@@ -219,7 +219,7 @@ class FileAuditLog final : public AuditLog {
     if (usable && current_.day == day && length_ < limits_.file_bytes_max) return ok();
     const uint64_t number = current_.number + 1;
     descriptor_.reset();
-    TRY(make_directory(directory_));
+    TRY(os::make_directories(directory_));
     TRY(open_file({number, day, file_path(directory_, number, day)}, 0,
                   O_WRONLY | O_CREAT | O_EXCL));
     if (auto removed = remove_old_files(at); !removed)

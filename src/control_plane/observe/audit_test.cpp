@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -13,7 +14,7 @@
 #include <thread>
 
 #include "base/random.hpp"
-#include "observe/test_world.hpp"
+#include "observe/testing/test_world.hpp"
 
 namespace trainyard::observe {
 namespace {
@@ -70,14 +71,14 @@ std::vector<std::string> ids(const AuditPage& page) {
 
 TEST(Audit, ChainsLinesOverFilesAndRestarts) {
   TemporaryDirectory directory;
-  fill(directory, 1, 3);
-  fill(directory, 4, 2);
-  fill(directory, 6, 2, kNoon + kDay);
-  const auto files = files_in(directory);
+  fill(directory.path(), 1, 3);
+  fill(directory.path(), 4, 2);
+  fill(directory.path(), 6, 2, kNoon + kDay);
+  const auto files = files_in(directory.path());
   ASSERT_EQ(files.size(), 2u);
   EXPECT_TRUE(files[0].ends_with("/00000001-2026-11-20.jsonl"));
   EXPECT_TRUE(files[1].ends_with("/00000002-2026-11-21.jsonl"));
-  const auto verified = verify_audit_log(directory);
+  const auto verified = verify_audit_log(directory.path());
   ASSERT_OK(verified);
   EXPECT_EQ(verified->records, 7u);
   EXPECT_TRUE(verified->from_beginning);
@@ -89,9 +90,9 @@ TEST(Audit, ChainsLinesOverFilesAndRestarts) {
 
 TEST(Audit, BeginsAFileWhenOneIsFull) {
   TemporaryDirectory directory;
-  fill(directory, 1, 20, kNoon, {.file_bytes_max = 1'000});
-  EXPECT_GT(files_in(directory).size(), 4u);
-  const auto verified = verify_audit_log(directory);
+  fill(directory.path(), 1, 20, kNoon, {.file_bytes_max = 1'000});
+  EXPECT_GT(files_in(directory.path()).size(), 4u);
+  const auto verified = verify_audit_log(directory.path());
   ASSERT_OK(verified);
   EXPECT_EQ(verified->records, 20u);
 }
@@ -99,14 +100,14 @@ TEST(Audit, BeginsAFileWhenOneIsFull) {
 TEST(Audit, RemovesTheOldestFilesBeyondItsSpaceAndAge) {
   TemporaryDirectory directory;
   constexpr AuditLimits kSmall{.file_bytes_max = 1'000, .total_bytes_max = 5'000, .retention = 48h};
-  fill(directory, 1, 40, kNoon, kSmall);
-  EXPECT_LE(files_in(directory).size(), 5u);
-  auto verified = verify_audit_log(directory);
+  fill(directory.path(), 1, 40, kNoon, kSmall);
+  EXPECT_LE(files_in(directory.path()).size(), 5u);
+  auto verified = verify_audit_log(directory.path());
   ASSERT_OK(verified);
   EXPECT_LT(verified->records, 40u);
   EXPECT_FALSE(verified->from_beginning);
-  fill(directory, 41, 1, kNoon + 3 * kDay, kSmall);
-  verified = verify_audit_log(directory);
+  fill(directory.path(), 41, 1, kNoon + 3 * kDay, kSmall);
+  verified = verify_audit_log(directory.path());
   ASSERT_OK(verified);
   EXPECT_EQ(verified->records, 1u);
 }
@@ -133,16 +134,16 @@ TEST(Audit, FindsWhatWasTamperedWith) {
   };
   for (const auto& [says, attack] : kAttacks) {
     TemporaryDirectory directory;
-    fill(directory, 1, 3);
-    fill(directory, 4, 1, kNoon + kDay);
-    ASSERT_OK(verify_audit_log(directory));
-    const std::string path = files_in(directory)[0];
+    fill(directory.path(), 1, 3);
+    fill(directory.path(), 4, 1, kNoon + kDay);
+    ASSERT_OK(verify_audit_log(directory.path()));
+    const std::string path = files_in(directory.path())[0];
     Lines lines = lines_of(read(path));
     attack(lines);
     std::string changed;
     for (const std::string& line : lines) changed += line;
     write(path, changed);
-    const auto verified = verify_audit_log(directory);
+    const auto verified = verify_audit_log(directory.path());
     ASSERT_FALSE(verified) << says;
     EXPECT_EQ(verified.error().kind, Kind::corrupt) << says;
     EXPECT_NE(verified.error().message.find(".jsonl"), std::string::npos)
@@ -152,14 +153,14 @@ TEST(Audit, FindsWhatWasTamperedWith) {
 
 TEST(Audit, SaysWhichFilesAreMissing) {
   TemporaryDirectory directory;
-  for (int day = 0; day < 3; ++day) fill(directory, day, 1, kNoon + day * kDay);
-  const auto files = files_in(directory);
+  for (int day = 0; day < 3; ++day) fill(directory.path(), day, 1, kNoon + day * kDay);
+  const auto files = files_in(directory.path());
   const std::string middle = read(files[1]);
   std::filesystem::remove(files[1]);
-  EXPECT_FALSE(verify_audit_log(directory));
+  EXPECT_FALSE(verify_audit_log(directory.path()));
   write(files[1], middle);
   std::filesystem::remove(files[0]);
-  const auto verified = verify_audit_log(directory);
+  const auto verified = verify_audit_log(directory.path());
   ASSERT_OK(verified);
   EXPECT_FALSE(verified->from_beginning) << "retired files are not damage, and are said";
   EXPECT_FALSE(verify_audit_log(directory.path() + "/absent"));
@@ -168,16 +169,16 @@ TEST(Audit, SaysWhichFilesAreMissing) {
 // A kill may leave any part of the last line, which is then cut off.
 TEST(Audit, CutsOffATornLine) {
   TemporaryDirectory directory;
-  fill(directory, 1, 2);
-  const std::string path = files_in(directory)[0], whole = read(path);
+  fill(directory.path(), 1, 2);
+  const std::string path = files_in(directory.path())[0], whole = read(path);
   const size_t second = whole.find('\n') + 1;
   for (size_t length = 0; length < whole.size(); length += length < second ? 97 : 13) {
     write(path, whole.substr(0, length));
-    const auto before = verify_audit_log(directory);
+    const auto before = verify_audit_log(directory.path());
     ASSERT_OK(before);
     EXPECT_EQ(before->torn, length != 0 && length != second);
-    fill(directory, 3, 1);
-    const auto verified = verify_audit_log(directory);
+    fill(directory.path(), 3, 1);
+    const auto verified = verify_audit_log(directory.path());
     ASSERT_OK(verified);
     EXPECT_FALSE(verified->torn);
     EXPECT_EQ(verified->records, length < second ? 1u : 2u) << length;
@@ -186,7 +187,7 @@ TEST(Audit, CutsOffATornLine) {
 
 TEST(Audit, LooksUpNewestFirstByPages) {
   TemporaryDirectory directory;
-  auto log = open_audit_log(directory, {.file_bytes_max = 2'000});
+  auto log = open_audit_log(directory.path(), {.file_bytes_max = 2'000});
   ASSERT_OK(log);
   for (int i = 0; i < 30; ++i) {
     const Instant at = kNoon + i * 1h;
@@ -235,7 +236,7 @@ TEST(Audit, LooksUpNewestFirstByPages) {
 TEST(Audit, ManyThreadsAppendToOneChain) {
   TemporaryDirectory directory;
   {
-    auto log = open_audit_log(directory, {.queue_records_max = 4});
+    auto log = open_audit_log(directory.path(), {.queue_records_max = 4});
     ASSERT_OK(log);
     std::vector<std::thread> threads;
     for (int t = 0; t < 8; ++t)
@@ -244,7 +245,7 @@ TEST(Audit, ManyThreadsAppendToOneChain) {
       });
     for (std::thread& thread : threads) thread.join();
   }
-  const auto verified = verify_audit_log(directory);
+  const auto verified = verify_audit_log(directory.path());
   ASSERT_OK(verified);
   EXPECT_EQ(verified->records, 400u) << "the destructor writes what is queued";
 }
@@ -277,7 +278,7 @@ TEST(Audit, WaitsForADiskThatRefuses) {
 
 TEST(Audit, RefusesRecordsThatAreTooLong) {
   TemporaryDirectory directory;
-  auto log = open_audit_log(directory);
+  auto log = open_audit_log(directory.path());
   ASSERT_OK(log);
   const auto appended =
       (*log)->append(dump(Json{{"userAgent", std::string(kAuditRecordBytesMax, 'x')}}), kNoon);

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 
 namespace trainyard::observe {
 
@@ -15,11 +14,7 @@ Result<Descriptor> Descriptor::open(const std::string& path, int flags, unsigned
   do number = ::open(path.c_str(), flags | O_CLOEXEC, mode);
   while (number < 0 && errno == EINTR);
   if (number < 0) return from_errno("opening " + path);
-  return Descriptor(path, number);
-}
-
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
+  return Descriptor(path, os::File(number));
 }
 
 Result<std::string> Descriptor::read(uint64_t offset, uint64_t length) const {
@@ -27,7 +22,7 @@ Result<std::string> Descriptor::read(uint64_t offset, uint64_t length) const {
   size_t done = 0;
   while (done < length) {
     const ssize_t count =
-        ::pread(number_, bytes.data() + done, length - done, off_t(offset + done));
+        ::pread(file_.descriptor(), bytes.data() + done, length - done, off_t(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return from_errno("reading " + path_);
     if (count == 0) break;
@@ -39,7 +34,7 @@ Result<std::string> Descriptor::read(uint64_t offset, uint64_t length) const {
 
 Result<void> Descriptor::write(uint64_t offset, std::string_view bytes) const {
   while (!bytes.empty()) {
-    const ssize_t count = ::pwrite(number_, bytes.data(), bytes.size(), off_t(offset));
+    const ssize_t count = ::pwrite(file_.descriptor(), bytes.data(), bytes.size(), off_t(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return from_errno("writing " + path_);
     bytes.remove_prefix(size_t(count));
@@ -49,31 +44,19 @@ Result<void> Descriptor::write(uint64_t offset, std::string_view bytes) const {
 }
 
 Result<void> Descriptor::truncate(uint64_t length) const {
-  if (::ftruncate(number_, off_t(length)) != 0) return from_errno("truncating " + path_);
+  if (::ftruncate(file_.descriptor(), off_t(length)) != 0) return from_errno("truncating " + path_);
   return ok();
 }
 
 Result<void> Descriptor::sync() const {
-  if (::fdatasync(number_) != 0) return from_errno("syncing " + path_);
+  if (::fdatasync(file_.descriptor()) != 0) return from_errno("syncing " + path_);
   return ok();
 }
 
 Result<uint64_t> Descriptor::length() const {
   struct stat status;
-  if (::fstat(number_, &status) != 0) return from_errno("looking at " + path_);
+  if (::fstat(file_.descriptor(), &status) != 0) return from_errno("looking at " + path_);
   return uint64_t(status.st_size);
-}
-
-Result<void> make_directory(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) return from_errno("making " + path, error.value());
-  return ok();
-}
-
-Result<void> sync_directory(const std::string& path) {
-  const auto directory = TRY(Descriptor::open(path, O_RDONLY | O_DIRECTORY));
-  return directory.sync();
 }
 
 Result<void> rename_file(const std::string& from, const std::string& to) {

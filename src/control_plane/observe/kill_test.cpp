@@ -14,7 +14,7 @@
 #include "base/testing/test_clock.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
-#include "observe/test_world.hpp"
+#include "observe/testing/test_world.hpp"
 
 namespace trainyard::observe {
 namespace {
@@ -95,7 +95,7 @@ TEST(Kill, AcknowledgedLinesSurviveAndNothingIsTwice) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       ::close(pipe[0]);
-      run_child(directory, pipe[1]);
+      run_child(directory.path(), pipe[1]);
     }
     ::close(pipe[1]);
     for (uint64_t left = random.below(40); left-- > 0;) {

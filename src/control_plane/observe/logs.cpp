@@ -276,9 +276,9 @@ class LogDirectory final : public Logs {
 Result<std::unique_ptr<Logs>> open_logs(const std::string& directory, Clock& clock,
                                         const LogSettings& settings) {
   const std::string segments = directory + "/segments";
-  TRY(make_directory(segments));
+  TRY(os::make_directories(segments));
   auto catalogue = TRY(Catalogue::open(directory + "/catalogue.sqlite"));
-  TRY(sync_directory(directory));
+  TRY(os::sync_directory(directory));
   auto logs = std::make_unique<LogDirectory>(segments, std::move(catalogue), clock, settings);
   TRY(logs->recover());
   return std::unique_ptr<Logs>(std::move(logs));

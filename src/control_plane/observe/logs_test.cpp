@@ -3,13 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <thread>
 
 #include "base/random.hpp"
 #include "base/testing/test_clock.hpp"
-#include "observe/test_world.hpp"
+#include "observe/testing/test_world.hpp"
 
 namespace trainyard::observe {
 namespace {
@@ -37,7 +38,7 @@ struct World {
   std::unique_ptr<Logs> logs = open();
 
   std::unique_ptr<Logs> open() {
-    auto opened = open_logs(directory, clock, settings);
+    auto opened = open_logs(directory.path(), clock, settings);
     EXPECT_TRUE(opened) << opened.error().message;
     return std::move(*opened);
   }
@@ -427,7 +428,7 @@ TEST(Logs, ATornTailIsCutBackToWholeAppends) {
     if (cut % 3 == 0)
       // or adds other bytes
       std::ofstream(torn, std::ios::app) << std::string(length + 100 - cut, 'z');
-    auto logs = open_logs(copy, world.clock);
+    auto logs = open_logs(copy.path(), world.clock);
     ASSERT_OK(logs);
     const auto whole = events_at.upper_bound(cut);
     const size_t expected = whole == events_at.begin() ? 0 : std::prev(whole)->second;
@@ -435,7 +436,7 @@ TEST(Logs, ATornTailIsCutBackToWholeAppends) {
     ASSERT_EQ(*(*logs)->last_batch(kKey), expected / 2);
     ASSERT_OK((*logs)->append(kKey, {line(3, "on")}, expected / 2 + 1));
     logs->reset();
-    logs = open_logs(copy, world.clock);
+    logs = open_logs(copy.path(), world.clock);
     ASSERT_EQ((*logs)->read(kKey, {})->events.size(), expected + 1);
   }
 }

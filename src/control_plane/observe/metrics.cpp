@@ -303,9 +303,9 @@ Sample sample_of(Instant at, double value, std::string unit) {
 
 Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory,
                                               const MetricSettings& settings) {
-  TRY(make_directory(directory));
+  TRY(os::make_directories(directory));
   auto database = TRY(Database::open(directory + "/metrics.sqlite", kMetricsVersion, kSchema));
-  TRY(sync_directory(directory));
+  TRY(os::sync_directory(directory));
   return std::unique_ptr<Metrics>(std::make_unique<MetricFile>(std::move(database), settings));
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <thread>
 
-#include "observe/test_world.hpp"
+#include "observe/testing/test_world.hpp"
 
 namespace trainyard::observe {
 namespace {
@@ -18,7 +18,7 @@ struct World {
   TemporaryDirectory directory;
   std::unique_ptr<Metrics> metrics = open();
   std::unique_ptr<Metrics> open() {
-    auto opened = open_metrics(directory);
+    auto opened = open_metrics(directory.path());
     EXPECT_TRUE(opened) << opened.error().message;
     return std::move(*opened);
   }

@@ -116,7 +116,7 @@ Result<bool> Stream::load_segment(uint64_t number) {
   if (open_in_catalogue_) {
     // The appends found may not have been synced. They count from now on, so they are synced here.
     TRY(file.sync());
-    TRY(sync_directory(directory_));
+    TRY(os::sync_directory(directory_));
   }
   write_index();
   return true;
@@ -345,14 +345,14 @@ Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t positio
     return done;
   };
   const auto written = [&]() -> Result<void> {
-    if (is_new) TRY(make_directory(directory_));
+    if (is_new) TRY(os::make_directories(directory_));
     const Descriptor file =
         TRY(Descriptor::open(file_path, is_new ? O_WRONLY | O_CREAT | O_TRUNC : O_WRONLY));
     TRY(file.write(offset, bytes));
     TRY(synced(file.sync()));
     if (is_new) {
-      TRY(synced(sync_directory(directory_)));
-      TRY(synced(sync_directory(directory_ + "/..")));
+      TRY(synced(os::sync_directory(directory_)));
+      TRY(synced(os::sync_directory(directory_ + "/..")));
     }
     return ok();
   }();

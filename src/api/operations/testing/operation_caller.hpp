@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "objects/memory.hpp"
-#include "observe/test_world.hpp"
+#include "observe/testing/test_world.hpp"
 #include "operations/identity_store.hpp"
 #include "operations/services.hpp"
 #include "operations/table.hpp"
