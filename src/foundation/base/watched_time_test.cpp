@@ -2,44 +2,39 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/test_clock.hpp"
+
 namespace trainyard {
 namespace {
 
-class SetClock final : public Clock {
- public:
-  Instant now() override { return {}; }
-  std::chrono::nanoseconds monotonic() override { return at; }
-  std::chrono::nanoseconds at = 5h;
-};
-
 TEST(WatchedTime, GoesOnAsTheClockDoes) {
-  SetClock clock;
+  TestClock clock;
   WatchedTime time(clock, 30s);
   const auto begun = time.now();
   for (int second = 1; second <= 100; ++second) {
-    clock.at += 1s;
+    clock.advance(1s);
     EXPECT_EQ(time.now() - begun, std::chrono::seconds(second));
   }
 }
 
 TEST(WatchedTime, CountsLittleOfTheTimeThatNobodyLooked) {
-  SetClock clock;
+  TestClock clock;
   WatchedTime time(clock, 30s);
   const auto begun = time.now();
-  clock.at += 3h;
+  clock.advance(3h);
   EXPECT_EQ(time.now() - begun, 30s);
   EXPECT_EQ(time.now() - begun, 30s) << "once";
-  clock.at += 29s;
+  clock.advance(29s);
   EXPECT_EQ(time.now() - begun, 59s);
 }
 
 TEST(WatchedTime, NeverGoesBack) {
-  SetClock clock;
+  TestClock clock;
   WatchedTime time(clock, 30s);
   const auto begun = time.now();
-  clock.at -= 1h;
+  clock.advance(-1h);
   EXPECT_EQ(time.now(), begun);
-  clock.at += 2s;
+  clock.advance(2s);
   EXPECT_EQ(time.now() - begun, 2s);
 }
 

@@ -2,16 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/test_clock.hpp"
 #include "client/upgrade.hpp"
 
 namespace trainyard::client {
 namespace {
-
-class StoppedClock final : public Clock {
- public:
-  Instant now() override { return from_milliseconds(1'763'631'900'000); }
-  std::chrono::nanoseconds monotonic() override { return {}; }
-};
 
 TEST(ErrorOf, KeepsTheServersMessageWithTheMatchingKind) {
   struct Row {
@@ -51,7 +46,7 @@ TEST(IsRepeatable, TrueForIdempotentOperations) {
 }
 
 TEST(OpenClient, ReportsInvalidSettings) {
-  StoppedClock clock;
+  TestClock clock;
   const signing::Keys keys{"AK", "secret", ""};
   for (const char* endpoint : {"", "127.0.0.1:4566", "ftp://a", "http://", "http://a/b"}) {
     const auto client =

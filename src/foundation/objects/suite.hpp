@@ -14,21 +14,12 @@
 #include <thread>
 
 #include "base/random.hpp"
+#include "base/testing/test_clock.hpp"
 #include "base/text.hpp"
 #include "objects/checksum.hpp"
 #include "objects/objects.hpp"
 
 namespace trainyard::objects {
-
-class SetClock final : public Clock {
- public:
-  Instant now() override { return now_; }
-  std::chrono::nanoseconds monotonic() override { return now_.time_since_epoch(); }
-  void advance(Duration by) { now_ += by; }
-
- private:
-  Instant now_ = from_milliseconds(1'795'000'000'123);
-};
 
 // An empty Objects, and everything that must live as long.
 struct Subject {
@@ -81,7 +72,7 @@ class ObjectsSuite : public testing::TestWithParam<Maker> {
     return "endless";
   }
 
-  SetClock clock_;
+  TestClock clock_{from_milliseconds(1'795'000'000'123)};
   SeededRandom random_{7};
   Subject subject_;
 };

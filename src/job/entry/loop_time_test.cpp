@@ -2,31 +2,25 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/test_clock.hpp"
 #include "entry/coordinator.hpp"
 #include "entry/host_run.hpp"
 
 namespace trainyard::entry {
 namespace {
 
-class SetClock final : public Clock {
- public:
-  Instant now() override { return {}; }
-  std::chrono::nanoseconds monotonic() override { return at; }
-  std::chrono::nanoseconds at = 5h;
-};
-
 // Sleeps as the loop does until the deadline, or until `at_most` has passed on the clock.
-bool comes(LoopTime& time, SetClock& clock, LoopTime::Time due, Duration at_most) {
-  for (const auto end = clock.at + at_most; clock.at < end;) {
+bool comes(LoopTime& time, TestClock& clock, LoopTime::Time due, Duration at_most) {
+  for (const auto end = clock.monotonic() + at_most; clock.monotonic() < end;) {
     if (time.now() >= due) return true;
-    clock.at +=
-        std::min<std::chrono::nanoseconds>(Duration{time.poll_timeout(due)}, end - clock.at);
+    clock.advance(std::min<std::chrono::nanoseconds>(Duration{time.poll_timeout(due)},
+                                                     end - clock.monotonic()));
   }
   return time.now() >= due;
 }
 
 TEST(LoopTime, KeepsADeadlineOfADayToTheSecond) {
-  SetClock clock;
+  TestClock clock;
   LoopTime time(clock);
   const auto due = time.now() + kJoinMax;
   EXPECT_FALSE(comes(time, clock, due, kJoinMax - 1s));
@@ -34,26 +28,26 @@ TEST(LoopTime, KeepsADeadlineOfADayToTheSecond) {
 }
 
 TEST(LoopTime, KeepsADeadlineAcrossAPauseThatTheClockCounted) {
-  SetClock clock;
+  TestClock clock;
   LoopTime time(clock);
   const auto due = time.now() + kJoinMax;
   ASSERT_FALSE(comes(time, clock, due, 1h));
-  clock.at += 48h;
+  clock.advance(48h);
   EXPECT_FALSE(comes(time, clock, due, 22h)) << "a pause of two days does not end the join";
   EXPECT_TRUE(comes(time, clock, due, 1h));
 }
 
 TEST(LoopTime, KeepsAShortDeadlineAcrossAPause) {
-  SetClock clock;
+  TestClock clock;
   LoopTime time(clock);
   const auto due = time.now() + kLostTimeout;
-  clock.at += 10min;
+  clock.advance(10min);
   EXPECT_LT(time.now(), due);
   EXPECT_TRUE(comes(time, clock, due, kLostTimeout));
 }
 
 TEST(LoopTime, SleepsNoLongerThanTheInterval) {
-  SetClock clock;
+  TestClock clock;
   LoopTime time(clock);
   EXPECT_EQ(time.poll_timeout({}), -1);
   EXPECT_EQ(time.poll_timeout(time.now() + kJoinMax), Duration{kLookInterval}.count());
