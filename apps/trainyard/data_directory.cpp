@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/json_record.hpp"
+#include "base/complete_record.hpp"
 #include "base/text.hpp"
 #include "signing/sealed_text.hpp"
 
@@ -25,46 +25,26 @@ struct HexForm {
   }
 };
 
-Result<void> check_filled(const std::string& text, const std::string& member) {
-  if (text.empty()) return invalid(member + " is missing");
-  return {};
-}
+constexpr auto kKey = complete(json_record<policy::ConfiguredKey>("key", [](auto& side, auto& key) {
+  side("id", key.id);
+  side("secret", key.secret);
+}));
 
-constexpr auto kKey = json_record<policy::ConfiguredKey>(
-    "key",
-    [](auto& side, auto& key) {
-      side("id", key.id);
-      side("secret", key.secret);
-    },
-    [](const policy::ConfiguredKey& key) -> Result<void> {
-      TRY(check_filled(key.id, "key.id"));
-      return check_filled(key.secret, "key.secret");
-    });
-
-constexpr auto kIdentity = json_record<Identity>(
-    "identity",
-    [](auto& side, auto& identity) {
+constexpr auto kIdentity =
+    complete(json_record<Identity>("identity", [](auto& side, auto& identity) {
       side("account", identity.account);
       side("keys", identity.keys, kKey);
       side("temporary_key_secret", identity.temporary_key_secret, HexForm());
-    },
-    [](const Identity& identity) { return check_filled(identity.account, "identity.account"); });
+    }));
 
-constexpr auto kServerRecord = json_record<ServerRecord>(
-    "server",
-    [](auto& side, auto& record) {
+constexpr auto kServerRecord =
+    complete(json_record<ServerRecord>("server", [](auto& side, auto& record) {
       side("endpoint", record.endpoint);
       side("host_and_port", record.host_and_port);
       side("region", record.region);
       side("objects_endpoint", record.objects_endpoint);
       side("key", record.key, kKey);
-    },
-    [](const ServerRecord& record) -> Result<void> {
-      TRY(check_filled(record.endpoint, "server.endpoint"));
-      TRY(check_filled(record.host_and_port, "server.host_and_port"));
-      TRY(check_filled(record.region, "server.region"));
-      return check_filled(record.key.id, "server.key");
-    });
+    }));
 
 std::string make_account(Random& random) {
   std::string account;

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "base/json_record.hpp"
+#include "base/complete_record.hpp"
 #include "base/text.hpp"
 #include "policy/policy.hpp"
 
@@ -66,10 +66,10 @@ struct GroupNamesForm {
 
 // -- records ------------------------------------------------------------------------------------
 
-constexpr auto kTag = json_record<Tag>("tag", [](auto& side, auto& tag) {
+constexpr auto kTag = complete(json_record<Tag>("tag", [](auto& side, auto& tag) {
   side("key", tag.key);
   side("value", tag.value);
-});
+}));
 
 constexpr auto kDescribeEntity = [](auto& side, auto& entity) {
   side("id", entity.id);
@@ -121,9 +121,10 @@ constexpr auto kAccessKey = json_record<AccessKey>("access_key", [](auto& side, 
   side("created", key.created);
 });
 
-constexpr auto kBucketPolicy = json_record<BucketPolicy>(
-    "bucket_policy",
-    [](auto& side, auto& policy) { side("document", policy.document, kResourcePolicy); });
+constexpr auto kBucketPolicy =
+    complete(json_record<BucketPolicy>("bucket_policy", [](auto& side, auto& policy) {
+      side("document", policy.document, kResourcePolicy);
+    }));
 
 Json json_of(const User& user) { return kUser.write(user); }
 Json json_of(const Group& group) { return kGroup.write(group); }
@@ -164,11 +165,6 @@ Result<void> check_has(const Json& json, std::initializer_list<const char*> memb
   return {};
 }
 
-Result<void> check_tags(const Json& json) {
-  for (const Json& tag : json.value("tags", Json::array())) TRY(check_has(tag, {"key", "value"}));
-  return {};
-}
-
 template <class T>
 bool in_config(const Identities::Table<T>& table, const std::string& name) {
   return std::ranges::any_of(table, [&](const auto& each) {
@@ -183,7 +179,6 @@ Result<void> add_entity_record(Identities& identities, const Identities::Table<T
   if (in_config(table, name)) return {};
   T entity = TRY(record.read(json));
   TRY(check_has(json, {"path"}));
-  TRY(check_tags(json));
   entity.name = name;
   identities.put(std::move(entity));
   return {};
@@ -197,7 +192,6 @@ Result<void> add_role_record(Identities& identities, const std::string& name, co
 Result<void> add_policy_record(Identities& identities, const std::string& arn, const Json& json) {
   VersionedPolicy policy = TRY(kPolicy.read(json));
   TRY(check_has(json, {"name", "path", "versions"}));
-  TRY(check_tags(json));
   for (const Json& version : json["versions"]) TRY(check_has(version, {"number", "document"}));
   if (const VersionedPolicy* other = identities.find_policy(arn); other && built_in(*other))
     return {};
@@ -221,7 +215,6 @@ Result<void> add_key_record(Identities& identities, const std::string& id, const
 Result<void> add_bucket_policy_record(Identities& identities, const std::string& bucket,
                                       const Json& json) {
   BucketPolicy policy = TRY(kBucketPolicy.read(json));
-  TRY(check_has(json, {"document"}));
   policy.bucket = bucket;
   identities.put(std::move(policy));
   return {};

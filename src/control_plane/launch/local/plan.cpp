@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "base/check.hpp"
+#include "base/complete_record.hpp"
 #include "base/fnv.hpp"
-#include "base/json_record.hpp"
 #include "domain/json_forms.hpp"
 
 namespace trainyard::launch {
@@ -57,43 +57,32 @@ struct DevicesForm {
 };
 
 constexpr auto kPrivateHost =
-    json_record<networks::PrivateHost>("host", [](auto& side, auto& host) {
+    complete(json_record<networks::PrivateHost>("host", [](auto& side, auto& host) {
       side("link", host.link);
       side("namespace", host.namespace_file);
       side("address", host.address, AddressForm());
       side.when(host.under != 0, "under", host.under, AddressForm());
-    });
+    }));
 
-constexpr auto kAttemptRecord = json_record<Record>("record", [](auto& side, auto& record) {
-  auto& network = record.network;
-  int64_t version = kRecordVersion;
-  side("version", version);
-  side("attempt", record.attempt, domain::kAttemptIdForm);
-  side("token", record.token);
-  side("bridge", network.bridge);
-  side("table", network.table);
-  side("subnet", network.subnet, SubnetForm());
-  side("gateway", network.gateway, AddressForm());
-  side("pool", network.pool, SubnetForm());
-  side("isolated", network.isolated);
-  side("encrypted", network.encrypted);
-  side("comment", network.comment);
-  side("relays", network.relays, AddressForm());
-  side("hosts", network.hosts, kPrivateHost);
-  side("gpus", record.gpus, DevicesForm());
-});
-
-// Refuses a record that lacks a member which is always written. Records of former versions lack
-// those of `added`.
-template <class JsonRecord>
-Result<void> check_complete(const JsonRecord& record, const Json& json,
-                            const std::set<std::string>& added) {
-  const Json complete = record.write(typename JsonRecord::Value{});
-  for (const auto& [name, value] : complete.items())
-    if (!added.contains(name) && (!json.contains(name) || json[name].is_null()))
-      return invalid("an attempt's record lacks its " + name);
-  return {};
-}
+constexpr auto kAttemptRecord =
+    complete(json_record<Record>("record", [](auto& side, auto& record) {
+      auto& network = record.network;
+      int64_t version = kRecordVersion;
+      side("version", version);
+      side("attempt", record.attempt, domain::kAttemptIdForm);
+      side("token", record.token);
+      side("bridge", network.bridge);
+      side("table", network.table);
+      side("subnet", network.subnet, SubnetForm());
+      side("gateway", network.gateway, AddressForm());
+      side("pool", network.pool, SubnetForm());
+      side("isolated", network.isolated);
+      side("encrypted", network.encrypted);
+      side("comment", network.comment);
+      side("relays", network.relays, AddressForm());
+      side("hosts", network.hosts, kPrivateHost);
+      side("gpus", record.gpus, DevicesForm());
+    }));
 
 }  // namespace
 
@@ -242,13 +231,14 @@ Result<Record> record_from_json(const Json& json) {
                     std::to_string(kRecordVersion));
   else if (version < 1)
     return invalid("an attempt's record of version " + std::to_string(version));
-  TRY(check_complete(kAttemptRecord, json, {"encrypted", "gpus"}));
-  Record record = TRY(kAttemptRecord.read(json));
-  for (const Json& host : json["hosts"]) {
-    TRY(check_complete(kPrivateHost, host, {}));
-    if (record.network.encrypted && !host.contains("under"))
+  Json whole = json;
+  // Records of former versions lack these members.
+  whole.emplace("encrypted", false);
+  whole.emplace("gpus", Json::array());
+  Record record = TRY(kAttemptRecord.read(whole).in("an attempt's record"));
+  for (const networks::PrivateHost& host : record.network.hosts)
+    if (record.network.encrypted && host.under == 0)
       return invalid("an attempt's record lacks the address below the encrypted network of a host");
-  }
   if (record.network.hosts.empty()) return invalid("an attempt's record has no host");
   return record;
 }
