@@ -1,5 +1,5 @@
-"""Who we are: what is the same for every framework.
-One engine serves all of them in one process."""
+"""Starts and stops Horovod, and returns ranks and sizes: the part that all frameworks share. One
+engine serves all of them in one process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _elastic = False  # whether ranks come and go
 
 
 class _Communicator(Protocol):
-    """mpi4py's, as far as init() looks at it."""
+    """The part of mpi4py's communicators that init() uses."""
 
     def Get_rank(self) -> int: ...
 
@@ -36,7 +36,7 @@ class _Communicator(Protocol):
 
 
 class _Place:
-    """Where this rank stands among those of its host and of the others."""
+    """The position of this rank among the ranks of its host, and among the hosts."""
 
     def __init__(self, engine: engines.Engine) -> None:
         locals_ = []
@@ -277,9 +277,9 @@ def stop_timeline() -> None:
     engine().stop_timeline()
 
 
-# What it was built with. Collectives are Trainyard's own, over shared memory and TCP: neither MPI
-# nor any of the others. gloo_* say yes: it is Horovod's name for "works without MPI, by TCP",
-# and scripts query whether that is available.
+# The next functions tell what Horovod was built with. Collectives are Trainyard's own, over shared
+# memory and TCP: neither MPI nor any of the others. gloo_* say yes: it is Horovod's name for "works
+# without MPI, by TCP", and scripts query whether that is available.
 def mpi_threads_supported() -> bool:
     return False
 
