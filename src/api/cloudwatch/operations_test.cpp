@@ -12,7 +12,7 @@ namespace aws = shapes::cloudwatch;
 using Datum = aws::MetricDatum;
 
 struct World : OperationsWorld {
-  World() : OperationsWorld(add_operations) { clock.at = *parse_iso8601("2026-11-20T12:00:00Z"); }
+  World() : OperationsWorld(add_operations) { clock.set(*parse_iso8601("2026-11-20T12:00:00Z")); }
   std::string refuse(Datum datum) {
     datum.metric_name = "loss";
     return refusal<aws::PutMetricData>({.namespace_ = "n", .metric_data = {{datum}}});
@@ -25,8 +25,8 @@ struct World : OperationsWorld {
   aws::GetMetricStatisticsInput ask(Duration begin, Duration end, int64_t period) {
     return {.namespace_ = "n",
             .metric_name = "loss",
-            .start_time = clock.at + begin,
-            .end_time = clock.at + end,
+            .start_time = clock.now() + begin,
+            .end_time = clock.now() + end,
             .period = period,
             .statistics = {{"SampleCount", "Average", "Sum", "Minimum", "Maximum"}}};
   }
@@ -34,10 +34,10 @@ struct World : OperationsWorld {
 
 TEST(CloudwatchOperations, ValuesCountsAndSetsAddUp) {
   World world;
-  world.put({.timestamp = world.clock.at, .value = 1});
-  world.put({.timestamp = world.clock.at + 1s, .values = {{2, 3}}, .counts = {{10, 1}}});
-  world.put({.timestamp = world.clock.at + 2s, .values = {{5}}});
-  world.put({.timestamp = world.clock.at + 3s,
+  world.put({.timestamp = world.clock.now(), .value = 1});
+  world.put({.timestamp = world.clock.now() + 1s, .values = {{2, 3}}, .counts = {{10, 1}}});
+  world.put({.timestamp = world.clock.now() + 2s, .values = {{5}}});
+  world.put({.timestamp = world.clock.now() + 3s,
              .statistic_values =
                  aws::StatisticSet{.sample_count = 2, .sum = 10, .minimum = 0, .maximum = 10}});
   const auto out = world.call<aws::GetMetricStatistics>(world.ask(0s, 60s, 60));
@@ -45,7 +45,7 @@ TEST(CloudwatchOperations, ValuesCountsAndSetsAddUp) {
   EXPECT_EQ((*out).label, "loss");
   ASSERT_EQ((*out).datapoints->size(), 1u);
   const auto& point = (*out).datapoints->at(0);
-  EXPECT_EQ(point.timestamp, world.clock.at);
+  EXPECT_EQ(point.timestamp, world.clock.now());
   EXPECT_EQ(point.sample_count, 15);
   EXPECT_EQ(point.sum, 1 + 20 + 3 + 5 + 10);
   EXPECT_EQ(point.minimum, 0);
@@ -71,11 +71,11 @@ TEST(CloudwatchOperations, OnlyWhatWasAskedForIsAnswered) {
 
 TEST(CloudwatchOperations, StartsAreRoundedDownByAge) {
   World world;
-  world.put({.timestamp = world.clock.at, .value = 1});
+  world.put({.timestamp = world.clock.now(), .value = 1});
   auto in = world.ask(30s, 90s, 60);
   auto out = world.call<aws::GetMetricStatistics>(in);
   ASSERT_EQ((*out).datapoints->size(), 1u) << "12:00:30 is rounded down to 12:00:00";
-  EXPECT_EQ((*out).datapoints->at(0).timestamp, world.clock.at);
+  EXPECT_EQ((*out).datapoints->at(0).timestamp, world.clock.now());
   in = world.ask(7s, 60s, 5);
   EXPECT_TRUE(world.call<aws::GetMetricStatistics>(in)->datapoints->empty())
       << "12:00:07 becomes 12:00:05";
@@ -130,10 +130,10 @@ TEST(CloudwatchOperations, DataAreChecked) {
   EXPECT_EQ(world.refuse({.values = std::vector<double>(151, 1)}),
             "InvalidParameterValue: The collection " + name +
                 ".Values must not have a size greater than 150.");
-  EXPECT_EQ(world.refuse({.timestamp = world.clock.at - 14 * 24h - 1s, .value = 1}),
+  EXPECT_EQ(world.refuse({.timestamp = world.clock.now() - 14 * 24h - 1s, .value = 1}),
             "InvalidParameterValue: The parameter " + name +
                 ".Timestamp must specify a time within the past two weeks.");
-  EXPECT_EQ(world.refuse({.timestamp = world.clock.at + 2h + 1s, .value = 1}),
+  EXPECT_EQ(world.refuse({.timestamp = world.clock.now() + 2h + 1s, .value = 1}),
             "InvalidParameterValue: The parameter " + name +
                 ".Timestamp must specify a time no more than two hours in the future.");
   EXPECT_TRUE(
@@ -171,7 +171,7 @@ TEST(CloudwatchOperations, MetricsAreListedByFilterAndPage) {
     world.put({.metric_name = "m" + std::to_string(1000 + i),
                .dimensions = {{{.name = "Host", .value = "algo-1"}}},
                .value = 1});
-  world.put({.metric_name = "old", .timestamp = world.clock.at - 4h, .value = 1});
+  world.put({.metric_name = "old", .timestamp = world.clock.now() - 4h, .value = 1});
   auto out = world.call<aws::ListMetrics>({});
   ASSERT_TRUE(out);
   EXPECT_EQ((*out).metrics->size(), 500u);

@@ -119,23 +119,23 @@ TEST(AuditOfRequests, DeniedRequestsForDataAreRecorded) {
 
 // Opens shells that print a text and end after 90 s.
 struct ShortShells final : gateway::Shells {
-  explicit ShortShells(in_memory::SetClock& clock) : clock(clock) {}
+  explicit ShortShells(TestClock& clock) : clock(clock) {}
   struct ShortShell final : gateway::Shell {
-    explicit ShortShell(in_memory::SetClock& clock) : clock(clock) {}
+    explicit ShortShell(TestClock& clock) : clock(clock) {}
     Result<void> take(std::string_view) override { return ok(); }
     std::string give() override {
-      clock.at += 90s;
+      clock.advance(90s);
       return "hello";
     }
     bool over() override { return true; }
     int descriptor() const override { return -1; }
-    in_memory::SetClock& clock;
+    TestClock& clock;
   };
   Result<std::unique_ptr<gateway::Shell>> open(const gateway::ShellOrder& order) override {
     if (order.job.name != "mnist-1") return not_found("no job " + order.job.name + " runs");
     return std::unique_ptr<gateway::Shell>(new ShortShell(clock));
   }
-  in_memory::SetClock& clock;
+  TestClock& clock;
 };
 
 struct ShellWorld : TestTenants {
@@ -149,7 +149,7 @@ struct ShellWorld : TestTenants {
   int shell(const std::string& job, const Signing& by, const std::string& more = "") {
     return send(in_memory::signed_request(
                     "GET", std::string(kShellPath) + "?job=" + job + "&host=1" + more,
-                    {{"Upgrade", std::string(kShellProtocol)}}, "", "trainyard", clock.at, by))
+                    {{"Upgrade", std::string(kShellProtocol)}}, "", "trainyard", clock.now(), by))
         ->status;
   }
   std::vector<Json> records() {  // oldest first

@@ -57,7 +57,7 @@ struct Lists : TestTenants {
     domain::Attempt attempt;
     attempt.number = 1;
     attempt.state = domain::AttemptState::ended;
-    attempt.started = attempt.ended.emplace(clock.at);
+    attempt.started = attempt.ended.emplace(clock.now());
     attempt.fault = fault;
     attempt.failure = failure;
     if (fault == domain::Fault::algorithm) attempt.exit_code = 1;

@@ -21,13 +21,13 @@ struct World : TestTenants {
 
   // The record that a campaign stores of the principal of these keys.
   campaign::Principal kept(const Signing& by) {
-    Context context{.region = "eu-west-1", .now = clock.at, .source_ip = "192.0.2.7"};
+    Context context{.region = "eu-west-1", .now = clock.now(), .source_ip = "192.0.2.7"};
     const Principals principals(settings, control);
     if (by.keys.session_token.empty()) {
       EXPECT_TRUE(principals.of_key(by.keys.access_key_id, context.principal));
     } else {
       auto resolved = resolve_keys(settings.temporary_key_secret, by.keys.access_key_id,
-                                   by.keys.session_token, clock.at);
+                                   by.keys.session_token, clock.now());
       context.principal = *principals.of_session(resolved.session);
     }
     return *record_of(context, kCampaignArn);
@@ -127,7 +127,7 @@ TEST(CampaignRights, OfASessionEndWithIt) {
   expect_refused(world.get("/data/train/part-0", limited), "explicit deny");
   world.role("runner", allow(R"("s3:*")", R"("*")"), R"({"AWS":"*"})");
   EXPECT_EQ(world.get("/data/train/part-0", limited), "200");
-  world.clock.at += 15min;
+  world.clock.advance(15min);
   expect_refused(world.get("/data/train/part-0", limited), "the session has expired");
 
   const auto second = world.kept(world.session("runner", 1h));
@@ -143,7 +143,7 @@ TEST(CampaignRights, OfAJobsKeysEndWithItsAttemptAndReachNoMore) {
   const auto job = world.kept(world.keys_of("mnist-1"));
   EXPECT_EQ(world.get("/data/train/part-0", job), "200");
   expect_refused(world.get("/bob/secret", job), "arn:aws:s3:::bob/secret");
-  world.clock.at += 2h;
+  world.clock.advance(2h);
   EXPECT_EQ(world.get("/data/train/part-0", job), "200") << "the attempt still runs";
   // A session assumed with the job's keys expires with the session or the attempt.
   world.role("runner", kReadTrain, R"({"AWS":"*"})");
@@ -193,7 +193,7 @@ TEST(CampaignRights, KeysAreSealedAndRecordsAreRead) {
       world.s3("GET", "/data/train/part-0", "", forged).body.find("<Code>InvalidToken</Code>"),
       std::string::npos);
   Signing late = world.keys_for(ann);
-  world.clock.at += DelegatedAccess::kKeysLifetime;
+  world.clock.advance(DelegatedAccess::kKeysLifetime);
   EXPECT_NE(world.s3("GET", "/data/train/part-0", "", late).status, 200);
   EXPECT_EQ(world.get("/data/train/part-0", ann), "200") << "new keys";
 

@@ -66,12 +66,12 @@ TEST(Dispatch, UnknownOperationsAre400InEveryProtocol) {
       << reply.body;
   reply = world.form("Action=Nothing", "unicorns");
   EXPECT_EQ(reply.status, 400);
-  reply = *world.send(signed_request("GET", "/bucket?acl", {}, "", "s3", world.clock.at));
+  reply = *world.send(signed_request("GET", "/bucket?acl", {}, "", "s3", world.clock.now()));
   EXPECT_EQ(reply.status, 501);
   EXPECT_NE(reply.body.find("<Code>NotImplemented</Code>"), std::string::npos) << reply.body;
   reply = *world.send(
       signed_request("POST", "/service/GraniteServiceVersion20100801/operation/ListMetrics",
-                     {{"smithy-protocol", "rpc-v2-cbor"}}, "", "monitoring", world.clock.at));
+                     {{"smithy-protocol", "rpc-v2-cbor"}}, "", "monitoring", world.clock.now()));
   EXPECT_EQ(reply.status, 400);
   EXPECT_EQ(reply.code(), "UnknownOperationException");
 }
@@ -85,23 +85,23 @@ TEST(Authentication, EachFaultInItsServicesWords) {
     return signed_request("POST", "/", {{"X-Amz-Target", "SageMaker.DescribeTrainingJob"}},
                           R"({"TrainingJobName":"a"})", "sagemaker", at, by);
   };
-  EXPECT_EQ(json_code(describe({}, world.clock.at)), "ValidationException");
-  EXPECT_EQ(json_code(describe({{"AKIAOTHER", "x", ""}, "eu-west-1"}, world.clock.at)),
+  EXPECT_EQ(json_code(describe({}, world.clock.now())), "ValidationException");
+  EXPECT_EQ(json_code(describe({{"AKIAOTHER", "x", ""}, "eu-west-1"}, world.clock.now())),
             "UnrecognizedClientException");
-  EXPECT_EQ(json_code(describe({{"AKIAOWNER", "x", ""}, "eu-west-1"}, world.clock.at)),
+  EXPECT_EQ(json_code(describe({{"AKIAOWNER", "x", ""}, "eu-west-1"}, world.clock.now())),
             "InvalidSignatureException");
-  EXPECT_EQ(json_code(describe({}, world.clock.at - 16min)), "InvalidSignatureException");
-  EXPECT_EQ(json_code(describe({{"AKIAOWNER", "owner-secret", ""}, "../etc"}, world.clock.at)),
+  EXPECT_EQ(json_code(describe({}, world.clock.now() - 16min)), "InvalidSignatureException");
+  EXPECT_EQ(json_code(describe({{"AKIAOWNER", "owner-secret", ""}, "../etc"}, world.clock.now())),
             "IncompleteSignatureException");
-  auto request = describe({}, world.clock.at);
+  auto request = describe({}, world.clock.now());
   request.body += " ";
   EXPECT_EQ(json_code(std::move(request)), "InvalidSignatureException");
-  request = describe({}, world.clock.at);
+  request = describe({}, world.clock.now());
   request.headers.set("Authorization", "");
   EXPECT_EQ(json_code(std::move(request)), "MissingAuthenticationTokenException");
   // The signature is for another service.
   EXPECT_EQ(json_code(signed_request("POST", "/", {{"X-Amz-Target", "SageMaker.ListTrainingJobs"}},
-                                     "{}", "logs", world.clock.at)),
+                                     "{}", "logs", world.clock.now())),
             "IncompleteSignatureException");
 
   const auto s3_code = [&](const Signing& by, Instant at) {
@@ -110,10 +110,11 @@ TEST(Authentication, EachFaultInItsServicesWords) {
     return begin == std::string::npos ? body
                                       : body.substr(begin + 6, body.find("</Code>") - begin - 6);
   };
-  EXPECT_EQ(s3_code({{"AKIAOTHER", "x", ""}, "eu-west-1"}, world.clock.at), "InvalidAccessKeyId");
-  EXPECT_EQ(s3_code({{"AKIAOWNER", "x", ""}, "eu-west-1"}, world.clock.at),
+  EXPECT_EQ(s3_code({{"AKIAOTHER", "x", ""}, "eu-west-1"}, world.clock.now()),
+            "InvalidAccessKeyId");
+  EXPECT_EQ(s3_code({{"AKIAOWNER", "x", ""}, "eu-west-1"}, world.clock.now()),
             "SignatureDoesNotMatch");
-  EXPECT_EQ(s3_code({}, world.clock.at - 16min), "RequestTimeTooSkewed");
+  EXPECT_EQ(s3_code({}, world.clock.now() - 16min), "RequestTimeTooSkewed");
   net::Request anonymous;
   anonymous.method = "GET";
   anonymous.target = "/";
@@ -124,7 +125,7 @@ TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
   World world;
   const auto own = [&](const std::string& method, const std::string& target,
                        const std::string& body) {
-    return *world.send(signed_request(method, target, {}, body, "s3", world.clock.at));
+    return *world.send(signed_request(method, target, {}, body, "s3", world.clock.now()));
   };
   ASSERT_EQ(own("PUT", "/bucket", "").status, 200);
   ASSERT_EQ(own("PUT", "/bucket/secret", "the secret").status, 200);
@@ -133,7 +134,7 @@ TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
     net::Request request;
     request.method = "PUT";
     request.target = signing::presign("PUT", "/bucket/upload", "127.0.0.1:4566", keys,
-                                      {"eu-west-1", "s3"}, world.clock.at, 60s);
+                                      {"eu-west-1", "s3"}, world.clock.now(), 60s);
     request.headers.add("Host", "127.0.0.1:4566");
     for (auto& [name, value] : headers) request.headers.add(name, value);
     request.body = body;
@@ -154,7 +155,7 @@ TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
   EXPECT_EQ(presigned({{"Content-Type", "text/plain"}}, "mine").status, 200);
   EXPECT_EQ(own("GET", "/bucket/upload", "").body, "mine");
   // In the JSON protocol a header names the operation, so that header must be signed.
-  auto request = signed_request("POST", "/", {}, "{}", "sagemaker", world.clock.at);
+  auto request = signed_request("POST", "/", {}, "{}", "sagemaker", world.clock.now());
   request.headers.add("X-Amz-Target", "SageMaker.ListTrainingJobs");
   const auto reply = *world.send(std::move(request));
   EXPECT_EQ(reply.code(), "IncompleteSignatureException");
@@ -188,14 +189,14 @@ TEST(TemporaryKeys, CarryTheirRoleUntilTheyExpire) {
   World world;
   const auto keys = issue_keys(world.settings.temporary_key_secret,
                                {"arn:aws:iam::123456789012:role/path/Train", "mnist-1"},
-                               world.clock.at, 1h, world.random);
+                               world.clock.now(), 1h, world.random);
   Signing role{{keys.access_key_id, keys.secret_access_key, keys.session_token}, "us-east-1"};
   auto reply = world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", role);
   EXPECT_EQ(reply.status, 200) << reply.body;
   EXPECT_NE(reply.body.find("arn:aws:sts::123456789012:assumed-role/Train/mnist-1"),
             std::string::npos)
       << reply.body;
-  world.clock.at += 1h;
+  world.clock.advance(1h);
   reply = world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", role);
   EXPECT_EQ(reply.status, 403);
   EXPECT_NE(reply.body.find("<Code>ExpiredToken</Code>"), std::string::npos) << reply.body;
@@ -239,7 +240,7 @@ TEST(TrainingJobs, CreateMayAnswerLater) {
   world.control.hold = true;
   auto reply =
       world.send(signed_request("POST", "/", {{"X-Amz-Target", "SageMaker.CreateTrainingJob"}},
-                                create_body("later"), "sagemaker", world.clock.at));
+                                create_body("later"), "sagemaker", world.clock.now()));
   EXPECT_FALSE(reply->answered);
   ASSERT_EQ(world.control.held.size(), 1u);
   world.control.held[0]();
@@ -378,11 +379,11 @@ TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
       "Starting the training job. waiting for 2 CPUs, which other holds. each host was halved");
   EXPECT_FALSE(describe().contains("FinalMetricDataList"));
 
-  const Instant start = world.clock.at;
+  const Instant start = world.clock.now();
   ASSERT_TRUE(world.metrics->append(
       {{{"eu-west-1", "/aws/sagemaker/TrainingJobs", "loss", {{"TrainingJobName", "job"}}},
         observe::sample_of(start, 0.25)}}));
-  world.clock.at += 5s;
+  world.clock.advance(5s);
   job = std::make_shared<domain::Job>(*job);
   job->state = domain::JobState::failed;
   job->transitions.back().end = start + 1s;
@@ -536,7 +537,8 @@ TEST(Log, TheRequestIdStandsInTheServersLine) {
   set_log([&](Level, std::string_view line) { lines.emplace_back(line); }, world.clock,
           Level::info);
   const auto reply = world.json("SageMaker.ListTrainingJobs", "{}");
-  static in_memory::SetClock later;  // static, since the log keeps the clock after this test
+  static TestClock later{
+      in_memory::kStart};  // static, since the log keeps the clock after this test
   set_log({}, later, Level::warning);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find("api: ListTrainingJobs"), std::string::npos) << lines[0];

@@ -26,7 +26,7 @@ struct Front : testing::Test, TestServer {
 
   net::Request json(const std::string& operation, const Signing& by = {}) {
     return signed_request("POST", "/", {{"X-Amz-Target", "SageMaker." + operation}}, "{}",
-                          "sagemaker", clock.at, by);
+                          "sagemaker", clock.now(), by);
   }
   net::Request without(net::Request request, std::string_view name) {
     net::Headers kept;
@@ -36,7 +36,7 @@ struct Front : testing::Test, TestServer {
     return request;
   }
   net::Request object(const std::string& method, const Signing& by = {}) {
-    return signed_request(method, "/bucket/key", {}, "", "s3", clock.at, by);
+    return signed_request(method, "/bucket/key", {}, "", "s3", clock.now(), by);
   }
 };
 
@@ -73,7 +73,7 @@ TEST_F(Front, NothingIsUnpackedBeforeItsSignatureIsRight) {
     return send(signed_request(
                     "POST", "/",
                     {{"X-Amz-Target", "SageMaker.ListTrainingJobs"}, {"Content-Encoding", "gzip"}},
-                    "no gzip", "sagemaker", clock.at, by))
+                    "no gzip", "sagemaker", clock.now(), by))
         ->status;
   };
   EXPECT_EQ(packed({}), 400);
@@ -127,7 +127,8 @@ TEST_F(Front, APrincipalPastItsRateIsThrottledInItsProtocolsForm) {
   EXPECT_NE(reply->body.find("<Code>SlowDown</Code>"), std::string::npos) << reply->body;
 
   const auto describe = [&] {
-    return send(signed_request("POST", "/v1/describejobqueues", {}, "{}", "batch", clock.at, bob));
+    return send(
+        signed_request("POST", "/v1/describejobqueues", {}, "{}", "batch", clock.now(), bob));
   };
   reply = describe();
   for (int i = 0; i < 3 && reply->status != 429; i++) reply = describe();

@@ -80,13 +80,14 @@ TEST(JobKeys, ReachTheJobsOwnChannelsOutputsLogsAndMetrics) {
       R"("logGroupName":"/aws/sagemaker/TrainingJobs","logStreamName":"mnist-1/mine")";
   EXPECT_EQ(world.json("Logs_20140328.CreateLogStream", "{" + stream + "}", "logs", job).status,
             200);
-  EXPECT_EQ(world
-                .json("Logs_20140328.PutLogEvents",
-                      "{" + stream + R"(,"logEvents":[{"timestamp":)" +
-                          std::to_string(to_milliseconds(world.clock.at)) + R"(,"message":"m"}]})",
-                      "logs", job)
-                .status,
-            200);
+  EXPECT_EQ(
+      world
+          .json("Logs_20140328.PutLogEvents",
+                "{" + stream + R"(,"logEvents":[{"timestamp":)" +
+                    std::to_string(to_milliseconds(world.clock.now())) + R"(,"message":"m"}]})",
+                "logs", job)
+          .status,
+      200);
   EXPECT_EQ(world
                 .form("Action=PutMetricData&Version=2010-08-01&Namespace=mine&MetricData.member.1."
                       "MetricName=loss&"
@@ -247,7 +248,7 @@ TEST_F(JobKeysAreRefused, EverythingElse) {
   expect(own("GetCostReport", R"({"GroupBy":"user"})"), "trainyard:GetCostReport", "*");
   expect(own("DescribeRegion", "{}"), "trainyard:DescribeRegion", "*");
   const auto shell = *world.send(signed_request("GET", "/trainyard/shell?job=rival&host=0", {}, "",
-                                                "trainyard", world.clock.at, job));
+                                                "trainyard", world.clock.now(), job));
   expect(shell, "trainyard:Shell", kJobs + "rival");
 }
 
@@ -323,13 +324,13 @@ TEST(Sessions, KeepTheirPersonAndSourceIdentityAndCanBeRevoked) {
 
   one.inline_policies["AWSRevokeOlderSessions"] = document(
       R"({"Version":"2012-10-17","Statement":{"Effect":"Deny","Action":"*","Resource":"*","Condition":{"DateLessThan":{"aws:TokenIssueTime":")" +
-      to_iso8601(world.clock.at + 1s) + R"("}}}})");
+      to_iso8601(world.clock.now() + 1s) + R"("}}}})");
   world.identities->put(one);
   EXPECT_NE(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", second)
                 .message()
                 .find("with an explicit deny"),
             std::string::npos);
-  world.clock.at += 2s;
+  world.clock.advance(2s);
   const Signing later = credentials(world.form(assume("one"), "sts", ana));
   EXPECT_EQ(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", later).status, 200);
 }
@@ -428,7 +429,7 @@ TEST(Presigned, UrlsHaveTheSignersRights) {
     net::Request request;
     request.method = "GET";
     request.target = signing::presign("GET", target, "127.0.0.1:4566", job.keys,
-                                      {"eu-west-1", "s3"}, world.clock.at, 60s);
+                                      {"eu-west-1", "s3"}, world.clock.now(), 60s);
     request.headers.add("Host", "127.0.0.1:4566");
     return *world.send(std::move(request));
   };

@@ -108,7 +108,7 @@ class WatchedStream final : public net::Stream {
 };
 
 struct World {
-  in_memory::SetClock clock;
+  TestClock clock{in_memory::kStart};
   SeededRandom random{7};
   os::TemporaryDirectory directory;
   SlowDisk disk;
@@ -139,7 +139,7 @@ struct World {
         "POST", "/data/big?uploadId=" + upload, {},
         "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>" + etag +
             "</ETag></Part></CompleteMultipartUpload>",
-        "s3", clock.at);
+        "s3", clock.now());
     request.content_length = request.body.size();
     auto choice = api->choose(request);
     EXPECT_FALSE(choice.refusal);

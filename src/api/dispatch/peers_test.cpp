@@ -42,7 +42,7 @@ struct World : TestTenants {
             .id = "AIDAOFTHEOTHER",
             .source_ip = "198.51.100.9"};
   }
-  Delegation session(const std::string& role) const {
+  Delegation session(const std::string& role) {
     return {.kind = PrincipalKind::session,
             .name = "ann",
             .id = "AROA:work",
@@ -51,8 +51,8 @@ struct World : TestTenants {
                         .assumed = true,
                         .person = "ann",
                         .source_identity = "ann@example.org",
-                        .issued = clock.at,
-                        .expires = clock.at + 15min}};
+                        .issued = clock.now(),
+                        .expires = clock.now() + 15min}};
   }
   std::string get(const std::string& path, const signing::HeaderList& headers, const Signing& by) {
     const auto reply = s3("GET", path, "", by, headers);
@@ -159,7 +159,7 @@ TEST(Peers, ActForNoPrincipalBeyondTheirRights) {
 TEST(Peers, ActOnlyInAValidSessionOfOneHeader) {
   World world;
   Delegation expired = world.session("runner"), chained = World::ann();
-  expired.session.expires = world.clock.at;
+  expired.session.expires = world.clock.now();
   chained.peer_key_id = "AKIAOTHER";
   expect_all_refused(
       world,
@@ -182,7 +182,7 @@ TEST(Peers, ActOnlyInAValidSessionOfOneHeader) {
 TEST(Peers, TheHeaderMustBeSignedAndTheRequestsHashInItsHead) {
   World world;
   auto request =
-      signed_request("GET", "/data/train/part-0", {}, "", "s3", world.clock.at, world.peer);
+      signed_request("GET", "/data/train/part-0", {}, "", "s3", world.clock.now(), world.peer);
   request.headers.add(std::string(kDelegationHeader), to_base64(*format_delegation(World::ann())));
   const auto reply = *world.send(std::move(request));
   EXPECT_EQ(reply.status, 403);
@@ -192,7 +192,7 @@ TEST(Peers, TheHeaderMustBeSignedAndTheRequestsHashInItsHead) {
   net::Request presigned;
   presigned.method = "GET";
   presigned.target = signing::presign("GET", "/data/train/part-0", "127.0.0.1:4566",
-                                      world.peer.keys, {"eu-west-1", "s3"}, world.clock.at, 60s);
+                                      world.peer.keys, {"eu-west-1", "s3"}, world.clock.now(), 60s);
   presigned.headers.add("Host", "127.0.0.1:4566");
   presigned.headers.add(std::string(kDelegationHeader),
                         to_base64(*format_delegation(World::ann())));

@@ -140,7 +140,7 @@ TEST(Users, LastUsesOfTheirKeysAreKept) {
   EXPECT_EQ(*world.call<iam::GetAccessKeyLastUsed>({.access_key_id = id})
                  ->access_key_last_used->service_name,
             "N/A");
-  world.store.key_used(id, world.clock.at, "eu-west-1", "s3");
+  world.store.key_used(id, world.clock.now(), "eu-west-1", "s3");
   ASSERT_TRUE(world.store.write_uses());
   IdentityStore later(world.control, std::string(32, 'k'),
                       *policy::identities_of("123456789012", {}), world.random);
@@ -285,9 +285,9 @@ TEST(Sessions, AreOfTheRoleThatWasAskedFor) {
   ASSERT_TRUE(session);
   EXPECT_EQ(*session->assumed_role_user->arn, "arn:aws:sts::123456789012:assumed-role/Train/me");
   const auto& keys = *session->credentials;
-  EXPECT_EQ(*keys.expiration, world.clock.at + 900s);
+  EXPECT_EQ(*keys.expiration, world.clock.now() + 900s);
   const auto resolved = resolve_keys(world.settings.temporary_key_secret, *keys.access_key_id,
-                                     *keys.session_token, world.clock.at + 899s);
+                                     *keys.session_token, world.clock.now() + 899s);
   EXPECT_EQ(resolved.state, ResolvedKeys::State::good);
   EXPECT_EQ(resolved.session.role_arn, arn);
   EXPECT_EQ(resolved.secret_access_key, *keys.secret_access_key);

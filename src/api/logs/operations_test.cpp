@@ -14,7 +14,7 @@ const std::string kGroup = "/aws/sagemaker/TrainingJobs";
 
 struct World : OperationsWorld {
   World() : OperationsWorld(add_operations) {}
-  int64_t now() { return to_milliseconds(clock.at); }
+  int64_t now() { return to_milliseconds(clock.now()); }
   void make(const std::string& stream) {
     ASSERT_TRUE(logs->ensure_stream({"eu-west-1", kGroup, stream}));
   }

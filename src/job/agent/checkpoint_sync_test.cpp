@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/testing/test_clock.hpp"
 #include "base/thread_safety.hpp"
 #include "objects/memory.hpp"
 #include "os/files.hpp"
@@ -288,11 +289,7 @@ TEST_F(CheckpointSyncTest, AnInterruptionEndsTheLastScan) {
 }
 
 TEST(CheckpointSyncTime, AnObjectFromBefore1970IsRestored) {
-  class EarlyClock final : public Clock {
-   public:
-    Instant now() override { return from_milliseconds(-1); }
-    std::chrono::nanoseconds monotonic() override { return {}; }
-  } early;
+  TestClock early(from_milliseconds(-1));
   SeededRandom random(1);
   const os::TemporaryDirectory directory;
   const auto store = objects::make_memory(early, random);

@@ -3,17 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
+#include "base/testing/test_clock.hpp"
 #include "objects/memory.hpp"
 
 namespace trainyard::agent {
 namespace {
-
-class HandClock final : public Clock {
- public:
-  Instant now() override { return from_milliseconds(0) + Duration(time_ / 1ms); }
-  std::chrono::nanoseconds monotonic() override { return time_; }
-  std::chrono::nanoseconds time_ = 1h;
-};
 
 struct Told {
   std::vector<wire::Progress> all;
@@ -23,13 +17,13 @@ struct Told {
 };
 
 TEST(ProgressMeter, ReportsTheBeginningRegularProgressAndTheEnd) {
-  HandClock clock;
+  TestClock clock(Instant{1h});
   Told told;
   ProgressMeter meter("channel train", told.say, clock);
   meter.expect(100);
   meter.moved(10);
   EXPECT_EQ(told.all.size(), 1u);  // too soon
-  clock.time_ += kProgressInterval;
+  clock.advance(kProgressInterval);
   meter.moved(20);
   meter.finish();
   ASSERT_EQ(told.all.size(), 3u);
@@ -41,14 +35,14 @@ TEST(ProgressMeter, ReportsTheBeginningRegularProgressAndTheEnd) {
 }
 
 TEST(ProgressMeter, WithoutARecipientReportsNothing) {
-  HandClock clock;
+  TestClock clock(Instant{1h});
   ProgressMeter meter("image", nullptr, clock);
   meter.moved(1);
   meter.finish();
 }
 
 TEST(Counted, ExpectsListedBytesAndCountsReadBytes) {
-  HandClock clock;
+  TestClock clock(Instant{1h});
   Told told;
   SeededRandom random(1);
   const auto store = objects::make_memory(clock, random);

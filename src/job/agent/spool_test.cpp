@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/file_faults.hpp"
+#include "base/testing/test_clock.hpp"
 #include "base/text.hpp"
 #include "os/files.hpp"
 #include "os/machine_files.hpp"
@@ -13,12 +14,6 @@
 
 namespace trainyard::agent {
 namespace {
-
-class StandingClock final : public Clock {
- public:
-  Instant now() override { return from_milliseconds(1'000); }
-  std::chrono::nanoseconds monotonic() override { return {}; }
-};
 
 class Away final : public SpoolReason {
  public:
@@ -53,7 +48,7 @@ class SpoolTest : public testing::Test {
 
   os::TemporaryDirectory directory_;
   os::MachineFiles files_;
-  StandingClock clock_;
+  TestClock clock_{from_milliseconds(1'000)};
   Away away_;
 };
 

@@ -1,7 +1,7 @@
 // Sends requests to a handler without sockets, for tests: signs them, passes them to the handler as
 // the server does, and keeps the responses in memory.
 //
-//   auto reply = *send(*api, signed_request("GET", "/bucket/key", {}, "", "s3", clock.at));
+//   auto reply = *send(*api, signed_request("GET", "/bucket/key", {}, "", "s3", clock.now()));
 //   EXPECT_EQ(reply.status, 200);
 //
 // Threads: confined to the test's thread. Limits: none; bodies are small.

@@ -87,7 +87,7 @@ struct TestTenants : TestServer {
 
   in_memory::Signing keys(const RoleSession& session, Duration lifetime = 1h) {
     const auto made =
-        issue_keys(settings.temporary_key_secret, session, clock.at, lifetime, random);
+        issue_keys(settings.temporary_key_secret, session, clock.now(), lifetime, random);
     return {{made.access_key_id, made.secret_access_key, made.session_token}, "eu-west-1"};
   }
   in_memory::Signing keys_of(const std::string& name) {

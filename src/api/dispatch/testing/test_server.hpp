@@ -19,7 +19,7 @@ namespace trainyard::api {
 struct TestServer {
   static constexpr const char* kAccount = "123456789012";
 
-  in_memory::SetClock clock;
+  TestClock clock{in_memory::kStart};
   SeededRandom random{7};
   os::TemporaryDirectory directory;
   in_memory::PlainControl control{clock};
@@ -42,25 +42,25 @@ struct TestServer {
   in_memory::Reply s3(const std::string& method, const std::string& target,
                       const std::string& body = "", const in_memory::Signing& by = {},
                       const signing::HeaderList& headers = {}) {
-    return *send(in_memory::signed_request(method, target, headers, body, "s3", clock.at, by));
+    return *send(in_memory::signed_request(method, target, headers, body, "s3", clock.now(), by));
   }
   in_memory::Reply json(const std::string& target, const std::string& body,
                         const std::string& service = "sagemaker", const in_memory::Signing& by = {},
                         signing::HeaderList headers = {}) {
     headers.emplace_back("X-Amz-Target", target);
     headers.emplace_back("Content-Type", "application/x-amz-json-1.1");
-    return *send(in_memory::signed_request("POST", "/", headers, body, service, clock.at, by));
+    return *send(in_memory::signed_request("POST", "/", headers, body, service, clock.now(), by));
   }
   in_memory::Reply form(const std::string& body, const std::string& service = "sts",
                         const in_memory::Signing& by = {}, signing::HeaderList headers = {}) {
     headers.emplace_back("Content-Type", "application/x-www-form-urlencoded; charset=utf-8");
-    return *send(in_memory::signed_request("POST", "/", headers, body, service, clock.at, by));
+    return *send(in_memory::signed_request("POST", "/", headers, body, service, clock.now(), by));
   }
   in_memory::Reply batch(const std::string& path, const std::string& body,
                          const in_memory::Signing& by = {}) {
     return *send(in_memory::signed_request("POST", "/v1/" + path,
                                            {{"Content-Type", "application/json"}}, body, "batch",
-                                           clock.at, by));
+                                           clock.now(), by));
   }
 };
 

@@ -1,4 +1,4 @@
-// Fakes the clock and control, for tests of operations.
+// Fakes control, for tests of operations, and says when they start.
 //
 // Threads: confined to the test's thread.
 #pragma once
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/test_clock.hpp"
 #include "base/time.hpp"
 #include "batch/catalog.hpp"
 #include "control/control.hpp"
@@ -17,12 +18,8 @@
 
 namespace trainyard::api::in_memory {
 
-class SetClock final : public Clock {
- public:
-  Instant at = *parse_basic_iso8601("20261120T094500Z");
-  Instant now() override { return at; }
-  std::chrono::nanoseconds monotonic() override { return at.time_since_epoch(); }
-};
+// 2026-11-20T09:45:00Z.
+inline constexpr Instant kStart{Duration{1'795'167'900'000}};
 
 // Control in memory. It answers at once, or, when `hold` is set, once the test releases the answer.
 class PlainControl final : public control::Control {

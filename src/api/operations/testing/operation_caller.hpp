@@ -21,7 +21,7 @@ namespace trainyard::api {
 
 struct OperationsWorld {
   observe::TemporaryDirectory directory;
-  in_memory::SetClock clock;
+  TestClock clock{in_memory::kStart};
   SeededRandom random{1};
   in_memory::PlainControl control{clock};
   std::unique_ptr<objects::Objects> objects = objects::make_memory(clock, random);
@@ -40,7 +40,7 @@ struct OperationsWorld {
   OperationTable table;
   Context context{.principal = {.account = "123456789012", .name = "owner"},
                   .region = "eu-west-1",
-                  .now = clock.at};
+                  .now = clock.now()};
 
   // `add`: a service's add_operations.
   explicit OperationsWorld(void (&add)(OperationTable&, const Settings&, const Services&)) {
@@ -49,7 +49,7 @@ struct OperationsWorld {
 
   template <class Operation>
   Outcome<typename Operation::Output> call(const typename Operation::Input& input) {
-    context.now = clock.at;
+    context.now = clock.now();
     Outcome<typename Operation::Output> outcome = internal("not answered");
     table.find(Operation::shape())
         ->call(
