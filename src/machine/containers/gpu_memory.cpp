@@ -10,7 +10,7 @@
 #include <climits>
 #include <thread>
 
-#include "base/json.hpp"
+#include "base/json_record.hpp"
 #include "base/text.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
@@ -237,10 +237,23 @@ std::string GpuMarks::mark_of(const std::string& device) const {
 
 namespace {
 
+struct Mark {
+  std::string device, state, reason;
+};
+
+constexpr auto kMark = json_record<Mark>("GPU mark", [](auto& side, auto& mark) {
+  side("device", mark.device);
+  side("state", mark.state);
+  side("reason", mark.reason);
+});
+
 Result<void> write_mark(const std::string& path, const std::string& device, const char* state,
                         const std::string& reason) {
-  return os::write_file_durably(
-      path, dump(Json{{"device", device}, {"state", state}, {"reason", to_utf8(reason)}}), 0600);
+  return os::write_file_durably(path, dump(kMark.write({device, state, to_utf8(reason)})), 0600);
+}
+
+Result<Mark> read_mark(const std::string& path) {
+  return kMark.read(TRY(parse_json(TRY(os::read_file(path, kMarkBytesMax)))));
 }
 
 }  // namespace
@@ -269,15 +282,9 @@ std::vector<UnclearedGpu> uncleared_gpus(const std::string& directory) {
   const auto names = os::list_directory(directory);
   if (!names) return all;
   for (const auto& name : *names) {
-    const auto text = os::read_file(directory + "/" + name, kMarkBytesMax);
-    const auto mark = text ? parse_json(*text) : Result<Json>(text.error());
-    if (!mark || !mark->is_object()) continue;
-    const auto member = [&](const char* key) {
-      const auto found = mark->find(key);
-      return found != mark->end() && found->is_string() ? found->get<std::string>() : std::string();
-    };
-    if (member("state") == kNotCleared)
-      all.push_back({member("device"), member("reason"), directory + "/" + name});
+    const std::string path = directory + "/" + name;
+    if (auto mark = read_mark(path); mark && mark->state == kNotCleared)
+      all.push_back({std::move(mark->device), std::move(mark->reason), path});
   }
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return a.device < b.device; });

@@ -222,6 +222,8 @@ TEST_F(Marks, NameUnclearedGpus) {
   ASSERT_EQ(uncleared.size(), 1u);
   EXPECT_EQ(uncleared[0].device, "/dev/nvidia1");
   EXPECT_EQ(uncleared[0].reason, "the driver is gone");
+  EXPECT_EQ(*os::read_file(at_ + "/!dev!nvidia1"),
+            R"({"device":"/dev/nvidia1","reason":"the driver is gone","state":"not cleared"})");
   EXPECT_FALSE(marks_.claim("/dev/nvidia1")) << "no job gets it";
   fails_ = false;
   ASSERT_TRUE(marks_.claim("/dev/nvidia1")) << "cleared after all";
