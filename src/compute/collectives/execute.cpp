@@ -72,6 +72,40 @@ Type type_of_call(const Call& call) {
   return call.output.data ? call.output.type : call.input.type;
 }
 
+PreparedCall prepare(const Call& call, const Choice& choice, Tag tag, size_t elements, int rank,
+                     int ranks) {
+  const Type type = type_of_call(call);
+  const bool averages = call.reducing.reduction == Reduction::average;
+  PreparedCall work{call,
+                    choice,
+                    tag,
+                    bytes_of(type),
+                    {},
+                    Buffers{bytes_at(call.input), 0, bytes_at(call.output), 0, type,
+                            call.reducing.reduction, averages ? ranks : 0},
+                    choice.algorithm != Algorithm::hierarchical &&
+                        plan::reads_input(call.operation, choice.algorithm),
+                    plan::reduces(call.operation) && call.reducing.prescale != 1};
+  work.plan.operation = call.operation;
+  work.plan.algorithm = choice.algorithm;
+  work.plan.rank = rank;
+  work.plan.ranks = ranks;
+  work.plan.elements = elements;
+  work.plan.root = call.root;
+  work.plan.chunk_elements = chunk_bytes_of(call, choice) / work.element_bytes;
+  return work;
+}
+
+// Copies the input of an allreduce to its output, unless the plan reads it where it is.
+void copy_input(PreparedCall& work) {
+  if (!work.scales && work.reads_input) return;
+  const ConstBufferView& input = work.call.input;
+  std::byte* const output = work.buffers.output;
+  copy_numbers(output, input.data, input.count * work.element_bytes);
+  if (work.scales) scale(input.type, output, input.count, work.call.reducing.prescale);
+  work.buffers.input = output;
+}
+
 }  // namespace
 
 Executor::Executor(std::unique_ptr<Transport> transport, Table table)
@@ -218,30 +252,6 @@ std::byte* Executor::work_copy(const Call& call) {
   return work_.get();
 }
 
-Executor::Prepared Executor::prepare(const Call& call, const Choice& choice, Tag tag,
-                                     size_t elements) const {
-  const Type type = type_of_call(call);
-  const bool averages = call.reducing.reduction == Reduction::average;
-  Prepared work{call,
-                choice,
-                tag,
-                bytes_of(type),
-                {},
-                Buffers{bytes_at(call.input), 0, bytes_at(call.output), 0, type,
-                        call.reducing.reduction, averages ? ranks_ : 0},
-                choice.algorithm != Algorithm::hierarchical &&
-                    plan::reads_input(call.operation, choice.algorithm),
-                plan::reduces(call.operation) && call.reducing.prescale != 1};
-  work.plan.operation = call.operation;
-  work.plan.algorithm = choice.algorithm;
-  work.plan.rank = rank_;
-  work.plan.ranks = ranks_;
-  work.plan.elements = elements;
-  work.plan.root = call.root;
-  work.plan.chunk_elements = chunk_bytes_of(call, choice) / work.element_bytes;
-  return work;
-}
-
 Result<void> Executor::execute(const Call& call) {
   TRY(check(call, size_t(rank_), size_t(ranks_)));
   const size_t elements = elements_of(call, ranks_);
@@ -249,10 +259,11 @@ Result<void> Executor::execute(const Call& call) {
   const Tag tag = next_tag(call, choice);
   if (ranks_ == 1) return alone(call);
 
-  Prepared work = prepare(call, choice, tag, elements);
+  PreparedCall work = prepare(call, choice, tag, elements, rank_, ranks_);
   switch (call.operation) {
     case Operation::allreduce:
-      return allreduce(work);
+      copy_input(work);
+      return choice.algorithm == Algorithm::hierarchical ? allreduce_by_hosts(work) : run(work);
     case Operation::reduce_scatter:
       return reduce_scatter(work);
     case Operation::all_gather:
@@ -276,18 +287,7 @@ Result<void> Executor::execute(const Call& call) {
   return ok();
 }
 
-Result<void> Executor::allreduce(Prepared& work) {
-  const ConstBufferView& input = work.call.input;
-  if (work.scales || !work.reads_input) {
-    std::byte* const output = work.buffers.output;
-    copy_numbers(output, input.data, input.count * work.element_bytes);
-    if (work.scales) scale(input.type, output, input.count, work.call.reducing.prescale);
-    work.buffers.input = output;
-  }
-  return work.choice.algorithm == Algorithm::hierarchical ? allreduce_by_hosts(work) : run(work);
-}
-
-Result<void> Executor::reduce_scatter(Prepared& work) {
+Result<void> Executor::reduce_scatter(PreparedCall& work) {
   const Call& call = work.call;
   lay_out(call.counts, work.plan.elements, blocks_);
   work.plan.blocks = blocks_;
@@ -304,7 +304,7 @@ Result<void> Executor::reduce_scatter(Prepared& work) {
   return ok();
 }
 
-Result<void> Executor::all_gather(Prepared& work) {
+Result<void> Executor::all_gather(PreparedCall& work) {
   const Call& call = work.call;
   lay_out(call.counts, work.plan.elements, blocks_);
   work.plan.blocks = blocks_;
@@ -313,7 +313,7 @@ Result<void> Executor::all_gather(Prepared& work) {
   return run(work);
 }
 
-Result<void> Executor::reduce(Prepared& work) {
+Result<void> Executor::reduce(PreparedCall& work) {
   const Call& call = work.call;
   if (work.reads_input) {
     if (work.scales) work.buffers.input = work_copy(call);
@@ -326,7 +326,7 @@ Result<void> Executor::reduce(Prepared& work) {
   return ok();
 }
 
-Result<void> Executor::gather(Prepared& work) {
+Result<void> Executor::gather(PreparedCall& work) {
   const Call& call = work.call;
   lay_out(call.counts, work.plan.elements, blocks_);
   work.plan.blocks = blocks_;
@@ -337,7 +337,7 @@ Result<void> Executor::gather(Prepared& work) {
   return run(work);
 }
 
-Result<void> Executor::scatter(Prepared& work) {
+Result<void> Executor::scatter(PreparedCall& work) {
   const Call& call = work.call;
   lay_out(call.counts, work.plan.elements, blocks_);
   work.plan.blocks = blocks_;
@@ -349,7 +349,7 @@ Result<void> Executor::scatter(Prepared& work) {
   return run(work);
 }
 
-Result<void> Executor::all_to_all(Prepared& work) {
+Result<void> Executor::all_to_all(PreparedCall& work) {
   const Call& call = work.call;
   lay_out(call.counts, call.input.count, blocks_);
   lay_out(call.received_counts, call.output.count, received_blocks_);
@@ -363,7 +363,7 @@ Result<void> Executor::all_to_all(Prepared& work) {
   return run(work);
 }
 
-Result<void> Executor::allreduce_by_hosts(const Prepared& work) {
+Result<void> Executor::allreduce_by_hosts(const PreparedCall& work) {
   const size_t element_bytes = work.element_bytes;
   const auto stages = plan::hierarchical(
       rank_, hosts_, work.call.output.count, work.choice.chunk_bytes / element_bytes,

@@ -19,6 +19,18 @@ namespace trainyard::collectives {
 // Checks the arguments before anything is sent. Errors: invalid.
 Result<void> check(const Call& call, size_t rank, size_t ranks);
 
+// An operation that is about to run: its plan without the blocks, and the caller's buffers.
+struct PreparedCall {
+  const Call& call;
+  const Choice& choice;
+  Tag tag;
+  size_t element_bytes;
+  plan::Plan plan;
+  Buffers buffers;
+  bool reads_input;  // the plan reads the input itself: no copy is needed
+  bool scales;       // the input is multiplied by reducing.prescale first
+};
+
 // Returns the operation and the name of a call, for messages: "allreduce of layer1".
 std::string name_of(const Call& call);
 
@@ -44,27 +56,14 @@ class Executor {
   Tag next_tag(const Call& call, const Choice& choice);
   Result<void> run(const plan::Plan& plan, std::span<const int> team, Tag tag,
                    const Buffers& buffers);
-  // An operation that is about to run: its plan without the blocks, and the caller's buffers.
-  struct Prepared {
-    const Call& call;
-    const Choice& choice;
-    Tag tag;
-    size_t element_bytes;
-    plan::Plan plan;
-    Buffers buffers;
-    bool reads_input;  // the plan reads the input itself: no copy is needed
-    bool scales;       // the input is multiplied by reducing.prescale first
-  };
-  Result<void> run(const Prepared& work) { return run(work.plan, {}, work.tag, work.buffers); }
-  Prepared prepare(const Call& call, const Choice& choice, Tag tag, size_t elements) const;
-  Result<void> allreduce(Prepared& work);
-  Result<void> allreduce_by_hosts(const Prepared& work);
-  Result<void> reduce_scatter(Prepared& work);
-  Result<void> all_gather(Prepared& work);
-  Result<void> reduce(Prepared& work);
-  Result<void> gather(Prepared& work);
-  Result<void> scatter(Prepared& work);
-  Result<void> all_to_all(Prepared& work);
+  Result<void> run(const PreparedCall& work) { return run(work.plan, {}, work.tag, work.buffers); }
+  Result<void> allreduce_by_hosts(const PreparedCall& work);
+  Result<void> reduce_scatter(PreparedCall& work);
+  Result<void> all_gather(PreparedCall& work);
+  Result<void> reduce(PreparedCall& work);
+  Result<void> gather(PreparedCall& work);
+  Result<void> scatter(PreparedCall& work);
+  Result<void> all_to_all(PreparedCall& work);
   Result<void> alone(const Call& call);
   std::byte* work_copy(const Call& call);
 
