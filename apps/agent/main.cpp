@@ -43,8 +43,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: trainyard-agent --order FILE --directory DIR --network-namespace PATH --address "
-    "ADDRESS "
-    "--host-table FILE [--devices FILE,..] [--underlay GATEWAY/PREFIX]\n";
+    "ADDRESS --host-table FILE [--devices FILE,..] [--underlay GATEWAY/PREFIX]\n";
 // Wait at the end for acknowledgements. With the last fact the log is acknowledged too, unless the
 // server cannot store it; the agent does not wait longer for that.
 constexpr Duration kLastDataMax = 5s;

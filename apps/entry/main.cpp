@@ -24,8 +24,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: trainyard-entry | trainyard-entry --start-on HOST COMMAND.. | trainyard-entry --rank "
-    "PROGRAM.. | "
-    "trainyard-entry --init PROGRAM.. | trainyard-entry --keep\n";
+    "PROGRAM.. | trainyard-entry --init PROGRAM.. | trainyard-entry --keep\n";
 
 entry::Variables read_variables() {
   entry::Variables variables;

@@ -27,8 +27,7 @@ using namespace trainyard;
 
 constexpr std::string_view kUsage =
     "trainyard-trainer train [--base DIR]                    train as one host of a job (default "
-    "DIR: "
-    "/opt/ml)\n"
+    "DIR: /opt/ml)\n"
     "trainyard-trainer predict --model DIR --csv FILE        evaluate a model [--show N: print N "
     "images]\n"
     "trainyard-trainer compare DIR DIR [--tolerance NUMBER]  compare the weights of two models\n";

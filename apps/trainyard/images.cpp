@@ -12,9 +12,7 @@ namespace {
 constexpr const char* kTrainerInside = "/opt/trainyard/bin/trainyard-trainer";
 constexpr const char* kFrameworkNote =
     "The image is AWS's and is not pulled: the job runs on this machine's own system. [images] in "
-    "the "
-    "server's config "
-    "may name another one.";
+    "the server's config may name another one.";
 
 // AWS's framework images for training. If the machine lacks a Python module of theirs, entry
 // reports it.

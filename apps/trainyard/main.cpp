@@ -77,9 +77,7 @@ const std::vector<cli::Form>& operating() {
        {kData},
        "Restore a data directory for the previous release, which rejects it otherwise.",
        "The server must not run. The ledger becomes the copy that was made at the upgrade: jobs, "
-       "queues and "
-       "users since "
-       "then are lost. Objects stay.",
+       "queues and users since then are lost. Objects stay.",
        {"trainyard downgrade"}},
       {"doctor",
        {},
@@ -106,11 +104,9 @@ std::string overview() {
   add("jobs", cli::forms());
   return text +
          "\n`trainyard COMMAND --help` shows options and examples. The commands about jobs call "
-         "the server "
-         "at\n"
+         "the server at\n"
          "AWS_ENDPOINT_URL with the keys of the environment, as `trainyard env` prints them; where "
-         "nothing "
-         "is\n"
+         "nothing is\n"
          "set, the one of the local data directory.\n";
 }
 

@@ -64,8 +64,8 @@ void print(const char* curve, const Workload& workload, const Machine& machine, 
            const StepTimes& times, double efficiency, const char* assumed) {
   std::printf(
       "{\"curve\": \"%s\", \"workload\": \"%s\", \"machine\": \"%s\", \"ranks\": %d, "
-      "\"efficiency\": %.4f, "
-      "\"compute_ms\": %.2f, \"slowest_ms\": %.2f, \"exposed_ms\": %.2f, \"assumed\": \"%s\"}\n",
+      "\"efficiency\": %.4f, \"compute_ms\": %.2f, \"slowest_ms\": %.2f, \"exposed_ms\": %.2f, "
+      "\"assumed\": \"%s\"}\n",
       curve, workload.name.c_str(), machine.name, ranks, efficiency, times.compute * 1e3,
       times.slowest * 1e3, times.exposed * 1e3, assumed);
   std::fflush(stdout);
@@ -126,8 +126,7 @@ void published() {
     if (ranks == 8) base = hours * 8;
     print("Mask R-CNN", mask, kP3dn, ranks, times, base / (hours * ranks),
           "24 epochs against 8 ranks; start and validation from the run of 12 epochs; ring, fusion "
-          "64 MB, "
-          "jitter 3%");
+          "64 MB, jitter 3%");
   }
 }
 

@@ -83,8 +83,7 @@ constexpr Row kRows[] = {
     {"batch", "TerminateServiceJobs", "batch:TerminateServiceJob", "{jobs[]=service-job}"},
     {"batch",
      "DescribeComputeEnvironments DescribeJobQueues ListJobs ListServiceJobs "
-     "ListSchedulingPolicies "
-     "ListConsumableResources ListQuotaShares DescribeServiceEnvironments",
+     "ListSchedulingPolicies ListConsumableResources ListQuotaShares DescribeServiceEnvironments",
      "", kAll},
     {"batch", "CreateSchedulingPolicy", "", "{name=scheduling-policy}"},
     {"batch", "DescribeSchedulingPolicies", "", "{arns[]}"},

@@ -45,8 +45,7 @@ Outcome<Done> read_dependency(const batch::JobDependency& dependency, domain::Jo
     if (!id.empty())
       return client_exception(
           "A dependency of type SEQUENTIAL has no jobId: each child depends on the previous one of "
-          "its "
-          "own array");
+          "its own array");
     spec.array.sequential = true;
     return Done{};
   }

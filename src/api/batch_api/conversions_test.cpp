@@ -119,8 +119,7 @@ TEST(BatchSpec, WhatCannotBeRunIsRefusedInWords) {
   definition.container_properties->privileged = true;
   EXPECT_EQ(refusal(spec_of(job(), definition)),
             "A privileged container cannot be run by this server: root in a container is always an "
-            "unprivileged "
-            "user of its machine; leave privileged out");
+            "unprivileged user of its machine; leave privileged out");
   auto request = job();
   request.share_identifier = "a-b";
   EXPECT_NE(refusal(spec_of(request)).find("letters and numbers"), std::string::npos);

@@ -46,8 +46,7 @@ const std::vector<Command>& commands() {
          {"--times", "-t", false, "each line with its time"}},
         "The log of all hosts, merged by time, each host in its colour.",
         "With --follow the exit code is 0 when the job completed, 3 when it failed, 4 when it was "
-        "stopped, "
-        "and 130\n"
+        "stopped, and 130\n"
         "after ctrl-C (the job goes on).",
         {"trainyard logs -f mnist-1", "trainyard logs mnist-1 --host algo-2 --since 10m"}},
        logs_command},
@@ -115,9 +114,7 @@ const std::vector<Command>& commands() {
          {"--json", "", false, "the API's words"}},
         "Jobs from the rows of a query, each in the region where its data lies.",
         "  run FILE      plan it, start it, follow its regions; the exit code is 0 when every job "
-        "completed, "
-        "3 "
-        "when\n"
+        "completed, 3 when\n"
         "                one failed, 4 when it was stopped, and 130 after ctrl-C (it goes on)\n"
         "  list          campaigns, the newest first\n"
         "  show NAME     its regions, its rows, its best row, and what its jobs have in common\n"
@@ -134,8 +131,7 @@ const std::vector<Command>& commands() {
         {{"--no-terminal", "", false, "bytes as they are: for pipes"}},
         "A shell inside a running host, or COMMAND instead of a shell.",
         "The exit code is that of the shell. Only the owner's keys may; the server's log says who "
-        "did, where "
-        "and for\n"
+        "did, where and for\n"
         "how long. Options of COMMAND stand behind `--`.",
         {"trainyard shell mnist-1 algo-2", "trainyard shell mnist-1 1 -- nvidia-smi -L",
          "trainyard shell mnist-1 1 --no-terminal cat /opt/ml/model/weights > weights"}},

@@ -46,8 +46,7 @@ TEST(JobView, ALineOfJobs) {
             "name   status               hosts                                   age  ran          "
             "   cost  why\n"
             "big    InProgress Pending   1 x ml.p3.16xlarge + 4 x ml.c5.large     5s              "
-            "0.00 USD  "
-            "waits for 8 GPUs, which mnist holds\n"
+            "0.00 USD  waits for 8 GPUs, which mnist holds\n"
             "mnist  InProgress Training  2 x ml.m5.large                       1m40s  59s  0.30 "
             "USD (-70%)\n");
 }

@@ -88,8 +88,7 @@ TEST(CloudwatchOperations, QuestionsAreChecked) {
   };
   EXPECT_EQ(refuse(world.ask(-24h, 1min, 60)),
             "InvalidParameterCombination: You have requested up to 1,441 datapoints, which exceeds "
-            "the limit "
-            "of 1,440. You may reduce the datapoints "
+            "the limit of 1,440. You may reduce the datapoints "
             "requested by increasing Period, or decreasing the time range.");
   EXPECT_TRUE(world.call<aws::GetMetricStatistics>(world.ask(-24h, 0s, 60)));
   EXPECT_EQ(

@@ -85,8 +85,7 @@ const std::string kOfSecret =
     R"("jobDefinition":"secret","parameters":{"p":"hunter2"},"consumableResourcePropertiesOverride":{"consumableResourceList":[{"consumableResource":"licence","quantity":1}]},"containerOverrides":{"environment":[{"name":"MORE","value":"hunter2"}]})";
 const std::string kNotStarted =
     "CannotStartContainerError: The container cannot be started: executable file `train hunter2` "
-    "not found "
-    "in $PATH";
+    "not found in $PATH";
 
 TEST(BatchLists, ShowNothingOfAJobsContainer) {
   Lists world;

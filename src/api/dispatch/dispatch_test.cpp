@@ -145,8 +145,7 @@ TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
     const auto reply = presigned({{name, "/bucket/secret"}}, "");
     EXPECT_EQ(reply.status, 403) << reply.body;
     EXPECT_NE(reply.body.find("<Code>AccessDenied</Code><Message>There were headers present in the "
-                              "request which were "
-                              "not signed</Message><HeadersNotSigned>" +
+                              "request which were not signed</Message><HeadersNotSigned>" +
                               to_lower(name) + "</HeadersNotSigned>"),
               std::string::npos)
         << reply.body;
@@ -486,20 +485,16 @@ TEST(TrainingJobs, AllViolationsInOneMessage) {
       << text;
   for (const std::string_view part :
        {"Value '-bad-' at 'trainingJobName' failed to satisfy constraint: Member must satisfy "
-        "regular "
-        "expression pattern: ",
+        "regular expression pattern: ",
         "Value 'x' at 'roleArn' failed to satisfy constraint: Member must have length greater than "
-        "or equal "
-        "to 20",
+        "or equal to 20",
         "Value null at 'outputDataConfig.s3OutputPath' failed to satisfy constraint: Member must "
         "not be null",
         "Value 'Fast' at 'algorithmSpecification.trainingInputMode' failed to satisfy constraint: "
-        "Member "
-        "must satisfy enum value set: [",
+        "Member must satisfy enum value set: [",
         "Value 'a b' at 'inputDataConfig.1.member.channelName' failed to satisfy constraint: ",
         "at 'hyperParameters' failed to satisfy constraint: Map value must satisfy constraint: "
-        "[Member must "
-        "have length less than or equal to 2500"})
+        "[Member must have length less than or equal to 2500"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 

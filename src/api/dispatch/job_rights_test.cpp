@@ -88,15 +88,15 @@ TEST(JobKeys, ReachTheJobsOwnChannelsOutputsLogsAndMetrics) {
                 "logs", job)
           .status,
       200);
-  EXPECT_EQ(world
-                .form("Action=PutMetricData&Version=2010-08-01&Namespace=mine&MetricData.member.1."
-                      "MetricName=loss&"
-                      "MetricData.member.1.Value=1&MetricData.member.1.Dimensions.member.1.Name="
-                      "TrainingJobName&"
-                      "MetricData.member.1.Dimensions.member.1.Value=mnist-1",
-                      "monitoring", job)
-                .status,
-            200);
+  EXPECT_EQ(
+      world
+          .form(
+              "Action=PutMetricData&Version=2010-08-01&Namespace=mine&MetricData.member.1."
+              "MetricName=loss&MetricData.member.1.Value=1&MetricData.member.1.Dimensions."
+              "member.1.Name=TrainingJobName&MetricData.member.1.Dimensions.member.1.Value=mnist-1",
+              "monitoring", job)
+          .status,
+      200);
   EXPECT_EQ(world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", job).status, 200);
 }
 

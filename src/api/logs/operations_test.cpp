@@ -206,8 +206,7 @@ TEST(LogsOperations, GroupsByPrefixPatternAndIdentifier) {
   EXPECT_EQ(world.refusal<aws::DescribeLogGroups>(
                 {.log_group_name_prefix = "a", .log_group_name_pattern = "b"}),
             "InvalidParameterException: LogGroupNamePrefix and LogGroupNamePattern are mutually "
-            "exclusive "
-            "parameters.");
+            "exclusive parameters.");
 }
 
 TEST(LogsOperations, AGroupIsNamedByItsArnToo) {
@@ -235,12 +234,10 @@ TEST(LogsOperations, PutChecksOrderSizesAndSpan) {
   };
   EXPECT_EQ(refused({{now, "a"}, {now - 1, "b"}}),
             "InvalidParameterException: Log events in a single PutLogEvents request must be in "
-            "chronological "
-            "order.");
+            "chronological order.");
   EXPECT_EQ(refused({{now - 86'400'001, "a"}, {now, "b"}}),
             "InvalidParameterException: The batch of log events in a single PutLogEvents request "
-            "cannot span "
-            "more than 24 hours.");
+            "cannot span more than 24 hours.");
   EXPECT_EQ(refused({{now, std::string(262'119, 'x')}}),
             "InvalidParameterException: Log event too large: 262145 bytes exceeds limit of 262144");
   EXPECT_EQ(refused({5, {now, std::string(250'000, 'x')}}),

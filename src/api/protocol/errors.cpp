@@ -140,13 +140,10 @@ Failure wrong_signature(const shapes::Service& service) {
                 {"InvalidSignatureException", "SignatureDoesNotMatch", "SignatureDoesNotMatch"}),
           dialect_of(service) == Dialect::s3
               ? "The request signature we calculated does not match the signature you provided. "
-                "Check your "
-                "key and "
-                "signing method."
+                "Check your key and signing method."
               : "The request signature we calculated does not match the signature you provided. "
-                "Check your "
-                "AWS Secret "
-                "Access Key and signing method. Consult the service documentation for details."};
+                "Check your AWS Secret Access Key and signing method. Consult the service "
+                "documentation for details."};
 }
 
 Failure unsigned_headers(const shapes::Service& service, const std::vector<std::string>& names) {
@@ -253,9 +250,7 @@ Failure no_such_key(std::string_view key) {
 Failure no_such_upload(std::string_view upload_id) {
   return {404, "NoSuchUpload",
           "The specified upload does not exist. The upload ID may be invalid, or the upload may "
-          "have been "
-          "aborted or "
-          "completed.",
+          "have been aborted or completed.",
           std::string(upload_id)};
 }
 Failure bucket_not_empty(std::string_view bucket) {
@@ -278,8 +273,7 @@ Failure invalid_part(std::string message) { return {400, "InvalidPart", std::mov
 Failure invalid_part_order() {
   return {400, "InvalidPartOrder",
           "The list of parts was not in ascending order. The parts list must be specified in order "
-          "by part "
-          "number."};
+          "by part number."};
 }
 Failure entity_too_small() {
   return {400, "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size"};

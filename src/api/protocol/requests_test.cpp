@@ -178,12 +178,10 @@ TEST(Constraints, EachKindInTheWordsOfAws) {
       {"", "none"},
       {R"(,"ResourceConfig":{"InstanceCount":-1})",
        head + "Value '-1' at 'resourceConfig.instanceCount' failed to satisfy constraint: Member "
-              "must have "
-              "value greater than or equal to 0"},
+              "must have value greater than or equal to 0"},
       {R"(,"StoppingCondition":{"MaxRuntimeInSeconds":0})",
        head + "Value '0' at 'stoppingCondition.maxRuntimeInSeconds' failed to satisfy constraint: "
-              "Member "
-              "must have value greater than or equal to 1"},
+              "Member must have value greater than or equal to 1"},
       {R"(,"Tags":[{"Key":"k"}])", head + "Value null at 'tags.1.member.value' failed to satisfy "
                                           "constraint: Member must not be null"},
       {R"(,"InputDataConfig":[])",
@@ -191,18 +189,14 @@ TEST(Constraints, EachKindInTheWordsOfAws) {
               "Member must have length greater than or equal to 1"},
       {R"(,"HyperParameters":{"k":"line\nbreak"})",
        head + "Value '{k=line\nbreak}' at 'hyperParameters' failed to satisfy constraint: Map "
-              "value must "
-              "satisfy constraint: [Member must have length "
+              "value must satisfy constraint: [Member must have length "
               "less than or equal to 2500, Member must have length greater than or equal to 0, "
-              "Member must "
-              "satisfy regular expression pattern: .*]"},
+              "Member must satisfy regular expression pattern: .*]"},
       {R"(,"AlgorithmSpecification":{"TrainingInputMode":"File","ContainerEntrypoint":["a\nb"]})",
        head + "Value '[a\nb]' at 'algorithmSpecification.containerEntrypoint' failed to satisfy "
-              "constraint: "
-              "Member must satisfy constraint: [Member must have length less than or equal to 256, "
-              "Member must "
-              "have length greater than or equal to 0, Member must satisfy regular expression "
-              "pattern: .*]"},
+              "constraint: Member must satisfy constraint: [Member must have length less than or "
+              "equal to 256, Member must have length greater than or equal to 0, Member must "
+              "satisfy regular expression pattern: .*]"},
   };
   for (const auto& [more, wanted] : table) {
     const std::string got = one(more);
@@ -267,9 +261,8 @@ TEST(Query, WritesWhatClientsRead) {
       "Label><Datapoints><member><Timestamp>2026-11-20T09:45:00Z</"
       "Timestamp><Average>0.1</Average>"
       "<ExtendedStatistics><entry><key>p90</key><value>2.5</value></entry></ExtendedStatistics></"
-      "member></Datapoints>"
-      "</GetMetricStatisticsResult>\n<ResponseMetadata><RequestId>id-1</RequestId></"
-      "ResponseMetadata>\n</GetMetricStatisticsResponse>\n");
+      "member></Datapoints></GetMetricStatisticsResult>\n<ResponseMetadata><RequestId>id-1</"
+      "RequestId></ResponseMetadata>\n</GetMetricStatisticsResponse>\n");
 }
 
 TEST(RestXml, WritesWhatClientsRead) {

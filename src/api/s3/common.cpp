@@ -32,8 +32,7 @@ Failure failure_of_fault(Fault fault, const Error& error, std::string_view bucke
     case Fault::part_invalid:
       return invalid_part(
           "One or more of the specified parts could not be found. The part may not have been "
-          "uploaded, "
-          "or the specified entity tag may not match the part's entity tag: " +
+          "uploaded, or the specified entity tag may not match the part's entity tag: " +
           cause);
     case Fault::part_order:
       return invalid_part_order();

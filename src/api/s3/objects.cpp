@@ -154,8 +154,7 @@ Outcome<s3::CopyObjectOutput> copy_object(objects::Objects& objects, const Conte
   if (!replace && source->bucket == *in.bucket && source->key == *in.key)
     return invalid_request(
         "This copy request is illegal because it is trying to copy an object to itself without "
-        "changing "
-        "the object's metadata, storage class, website redirect location or encryption "
+        "changing the object's metadata, storage class, website redirect location or encryption "
         "attributes.");
   const auto reader = TRY_S3(objects.get(source->bucket, source->key), source->bucket, source->key);
   const objects::ObjectInfo& from = reader->info();

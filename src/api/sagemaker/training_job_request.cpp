@@ -289,9 +289,7 @@ Outcome<Done> read_resources(const sagemaker::CreateTrainingJobRequest& request,
   if (spec.keep_alive_seconds > 0 && request.enable_managed_spot_training.value_or(false))
     return validation_exception(
         "KeepAlivePeriodInSeconds is not supported when EnableManagedSpotTraining is set to true: "
-        "spot "
-        "capacity "
-        "cannot be kept");
+        "spot capacity cannot be kept");
   if (given(resources.volume_kms_key_id))
     return not_yet("ResourceConfig.VolumeKmsKeyId", "keep the data directory on an encrypted disk");
   if (given(resources.training_plan_arn))

@@ -131,8 +131,7 @@ Result<void> read_rendezvous(const Variables& variables, const std::optional<Hos
   } else {
     return invalid(launch.launcher + " started " + std::to_string(launch.ranks) +
                    " ranks, but the address of their rendezvous is unknown: set TRAINYARD_MEETING "
-                   "to HOST:PORT of "
-                   "rank 0, or to a folder of this run that all ranks see");
+                   "to HOST:PORT of rank 0, or to a folder of this run that all ranks see");
   }
   return ok();
 }
@@ -192,8 +191,7 @@ Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options) {
   if (launch.service && launch.ranks != 1)
     return invalid(
         "horovodrun assigns ranks to programs of horovod only: set TRAINYARD_RANK, TRAINYARD_RANKS "
-        "and "
-        "TRAINYARD_MEETING, and unset HOROVOD_GLOO_RENDEZVOUS_ADDR");
+        "and TRAINYARD_MEETING, and unset HOROVOD_GLOO_RENDEZVOUS_ADDR");
   options.rank = launch.rank;
   if (options.shared_value.empty()) options.shared_value = launch.secret;
   options.encrypt = options.encrypt || launch.encrypt;

@@ -166,8 +166,7 @@ Result<Settings> parse_settings(const std::map<std::string, std::string>& given)
   if (regions.count > 1 && !regions.leaders.empty()) {
     return invalid(
         "hyperparameters regions and region_leaders are mutually exclusive: set regions to split "
-        "this job, "
-        "or region_leaders to "
+        "this job, or region_leaders to "
         "join other jobs");
   }
   if (!regions.leaders.empty() && (regions.secret.empty() || regions.own >= regions.all())) {

@@ -160,8 +160,8 @@ class PostgresCatalogue final : public Catalogue {
     if (PQntuples(powerful.get()) != 1 || std::string_view(PQgetvalue(powerful.get(), 0, 0)) != "f")
       return denied(
           "the catalogue's role is a superuser, may make roles, or may reach files or programs of "
-          "the "
-          "database's machine: give [catalogue] a role that owns the catalogue and nothing else");
+          "the database's machine: give [catalogue] a role that owns the catalogue and nothing "
+          "else");
     return connection;
   }
 

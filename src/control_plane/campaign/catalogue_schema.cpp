@@ -7,13 +7,10 @@ namespace trainyard::campaign {
 
 const char* const kCatalogueSchema =
     "CREATE TABLE IF NOT EXISTS datasets (name TEXT PRIMARY KEY, region TEXT, uri TEXT, bytes "
-    "BIGINT, "
-    "created TEXT);"
-    "CREATE TABLE IF NOT EXISTS reservations (region TEXT, instance_type TEXT, hosts BIGINT, until "
-    "TEXT);"
-    "CREATE TABLE IF NOT EXISTS transfer_prices (from_region TEXT, to_region TEXT, per_gib DOUBLE "
-    "PRECISION,"
-    " PRIMARY KEY (from_region, to_region))";
+    "BIGINT, created TEXT);CREATE TABLE IF NOT EXISTS reservations (region TEXT, instance_type "
+    "TEXT, hosts BIGINT, until "
+    "TEXT);CREATE TABLE IF NOT EXISTS transfer_prices (from_region TEXT, to_region TEXT, per_gib "
+    "DOUBLE PRECISION, PRIMARY KEY (from_region, to_region))";
 
 bool mentions(std::string_view sql, std::string_view name) {
   return to_lower(sql).find(name) != std::string::npos;

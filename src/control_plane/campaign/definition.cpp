@@ -220,9 +220,8 @@ Result<void> check(const Definition& definition) {
   if (definition.face == Face::training_job || rule == Rule::data) return {};
   return invalid("placement.rule \"" + std::string(to_string(rule)) +
                  "\" is for [training_job], which names its instance type: what a job of Batch "
-                 "takes of a region "
-                 "is known to its job definition there. Use \"data\", with a query that says each "
-                 "row's region");
+                 "takes of a region is known to its job definition there. Use \"data\", with a "
+                 "query that says each row's region");
 }
 
 Json to_json(const Definition& definition) {

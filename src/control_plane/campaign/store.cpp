@@ -11,17 +11,13 @@ namespace {
 
 constexpr const char* kSchema =
     "CREATE TABLE IF NOT EXISTS campaigns (name TEXT PRIMARY KEY, definition TEXT NOT NULL, "
-    "created INTEGER "
-    "NOT NULL,"
+    "created INTEGER NOT NULL,"
     " stopped INTEGER);"
     "CREATE TABLE IF NOT EXISTS rows (campaign TEXT NOT NULL, number INTEGER NOT NULL, record TEXT "
-    "NOT NULL,"
-    " PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
+    "NOT NULL, PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS ids (campaign TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS principals (campaign TEXT PRIMARY KEY, arn TEXT NOT NULL, record "
-    "TEXT NOT "
-    "NULL)"
-    " WITHOUT ROWID;"
+    "TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS stop_reasons (campaign TEXT PRIMARY KEY, reason TEXT NOT NULL) "
     "WITHOUT ROWID";
 

@@ -96,8 +96,7 @@ TEST(Interruption, AJobThatIsNoSpotJobIsTriedAgainAndToldSo) {
   EXPECT_EQ(
       cluster.phases("a").back(),
       "Interrupted: The training job was interrupted and starts again: requested by a user (it is "
-      "not a spot "
-      "job: this one does not count as a retry)");
+      "not a spot job: this one does not count as a retry)");
   EXPECT_TRUE(interrupt(cluster, "a")) << "twice is once";
   obey(cluster, "a");
   EXPECT_EQ(cluster.find("a")->attempt()->number, 2u);
@@ -164,9 +163,7 @@ TEST(Retry, ALostHostOfASpotJobIsAnInterruption) {
   cluster.run();
   EXPECT_EQ(cluster.phases("a").back(),
             "Interrupted: The training job was interrupted and starts again: InternalServerError: "
-            "the host's "
-            "agent on "
-            "machine box-1 is gone (algo-2)");
+            "the host's agent on machine box-1 is gone (algo-2)");
   EXPECT_EQ(cluster.find("a")->stop_cause, StopCause::none);
   obey(cluster, "a");
   EXPECT_EQ(cluster.find("a")->attempt()->number, 2u);
@@ -282,8 +279,7 @@ TEST(Retry, TheFormerAttemptGoesFirst) {
   EXPECT_EQ(
       cluster.phases("a").back(),
       "Interrupted: The training job was interrupted and starts again: requested by a user; waits "
-      "until the "
-      "hosts of its former attempt are gone");
+      "until the hosts of its former attempt are gone");
   cluster.clock.advance(31s);
   cluster.run();
   EXPECT_EQ(cluster.find("a")->attempt()->number, 2u) << "it was told to go";
@@ -403,10 +399,9 @@ TEST(WarmPool, IsHeldThenReusedThenGivenBack) {
   ASSERT_TRUE(cluster.create(other));
   EXPECT_EQ(cluster.find("b")->wait_reason,
             "waits for 8 more vCPU on machine box-1 (needs 8, 0 free): held by the warm pool of "
-            "training-job/a (8)"
-            "; and for 32 more GiB of memory on machine box-1 (needs 32, 0 free): held by the warm "
-            "pool of "
-            "training-job/a (32); starts by 2025-11-20 09:55:00 UTC at the latest");
+            "training-job/a (8); and for 32 more GiB of memory on machine box-1 (needs 32, 0 "
+            "free): held by the warm pool of training-job/a (32); starts by 2025-11-20 09:55:00 "
+            "UTC at the latest");
   cluster.clock.advance(40s);
   ASSERT_TRUE(cluster.create(kept("c", 60)));
   EXPECT_EQ(cluster.find("c")->state, JobState::active) << "whoever waits";

@@ -33,8 +33,7 @@ TEST(Batch, AJobRunsInTheFirstEnvironmentOfItsQueueWithRoom) {
   EXPECT_EQ(cluster.find("b")->attempt()->environment, "more");
   EXPECT_EQ(cluster.find("c")->wait_reason,
             "waits for 1 more vCPU of compute environment box (needs 1, 4 of its 4 are used); "
-            "waits for 1 "
-            "more vCPU of "
+            "waits for 1 more vCPU of "
             "compute environment more (needs 1, 2 of its 2 are used)");
   EXPECT_EQ(cluster.status("c"), "RUNNABLE");
   EXPECT_NE(cluster.find("d")->wait_reason.find("has at most 4: raise its maxvCpus"),

@@ -110,8 +110,7 @@ TEST(Control, StopsWaitingJobsAtOnceAndActiveOnesInOrder) {
   EXPECT_EQ(cluster.find("b")->wait_reason,
             "waits for 2 more vCPU on machine box-1 (needs 2, 0 free): held by training-job/a (8)"
             "; and for 8 more GiB of memory on machine box-1 (needs 8, 0 free): held by "
-            "training-job/a (32); "
-            "starts by 2025-11-21 10:52:00 UTC at the latest");
+            "training-job/a (32); starts by 2025-11-21 10:52:00 UTC at the latest");
   EXPECT_EQ(cluster.phases("b"), Lines{"Starting: " + cluster.find("b")->wait_reason});
   EXPECT_EQ(cluster.stop("b")->state, JobState::stopped);
   EXPECT_EQ(cluster.stop("b").error().kind, Kind::conflict);
@@ -342,8 +341,7 @@ TEST(Control, WaitingReasonsOfAJobAreObeyedByAddingAMachine) {
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 1, "ml.m5.12xlarge")));
   EXPECT_EQ(cluster.find("a")->wait_reason,
             "needs 48 vCPU on one machine, the largest has 8: add 1 machine with at least 48 vCPU "
-            "and 192 "
-            "GiB of memory");
+            "and 192 GiB of memory");
   cluster.launcher.the_machines.push_back({"box-2", 48, int64_t{192} << 30, 0});
   cluster.run();
   EXPECT_EQ(cluster.find("a")->attempt()->hosts[0].machine, "box-2");

@@ -45,8 +45,7 @@ TEST(JobBoundary, ALedgerThatHoldsAnImpossibleJobStarts) {
     EXPECT_EQ(cluster.find("poison")->state, JobState::failed);
     EXPECT_EQ(cluster.find("poison")->failure_reason,
               "InternalServerError: instance group a: the number of hosts is 2147483647, and must "
-              "be between 1 "
-              "and 10000");
+              "be between 1 and 10000");
     EXPECT_EQ(cluster.phases("poison").back().substr(0, 28), "Failed: InternalServerError:");
     ASSERT_TRUE(cluster.create(TestCluster::job("after", 1)));
     EXPECT_EQ(cluster.find("after")->state, JobState::active) << "the rest goes on";
@@ -169,8 +168,7 @@ TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
   EXPECT_EQ((*after)->state, JobState::failed);
   EXPECT_EQ((*after)->failure_reason,
             "InternalServerError: the command fact cannot be applied to the job: the job's record "
-            "does not allow "
-            "its next state");
+            "does not allow its next state");
   ASSERT_TRUE(group.commit()) << "what is kept can be replayed";
   EXPECT_EQ(cluster.ledger->find_job(broken.number)->state, JobState::failed);
 }

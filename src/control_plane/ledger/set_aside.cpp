@@ -107,24 +107,18 @@ Result<std::vector<Unreadable>> unreadable_records(Connection& connection) {
 // The whole row as JSON, so that it can be restored.
 constexpr const char* kKeepJob =
     "INSERT INTO set_aside (kind, name, number, reason, record) SELECT 'job', ?, number, ?, "
-    "json_object("
-    "'number', number, 'region', region, 'name', name, 'state', state, 'live', live, "
-    "'status_order', "
-    "status_order, 'created', created, 'modified', modified, 'spec', spec, 'progress', progress, "
-    "'queue', "
-    "queue, 'parent', parent, 'reserved', reserved, 'batch_status', batch_status) FROM jobs WHERE "
-    "number = ?";
+    "json_object('number', number, 'region', region, 'name', name, 'state', state, 'live', live, "
+    "'status_order', status_order, 'created', created, 'modified', modified, 'spec', spec, "
+    "'progress', progress, 'queue', queue, 'parent', parent, 'reserved', reserved, 'batch_status', "
+    "batch_status) FROM jobs WHERE number = ?";
 constexpr const char* kKeepResource =
     "INSERT INTO set_aside (kind, name, number, reason, record) SELECT kind, ?, 0, ?, "
-    "json_object('kind', "
-    "kind, 'region', region, 'name', name, 'revision', revision, 'active', active, 'body', body) "
-    "FROM nouns "
-    "WHERE kind = ? AND region = ? AND name = ? AND revision = ?";
+    "json_object('kind', kind, 'region', region, 'name', name, 'revision', revision, 'active', "
+    "active, 'body', body) FROM nouns WHERE kind = ? AND region = ? AND name = ? AND revision = ?";
 constexpr const char* kKeepRecord =
     "INSERT INTO set_aside (kind, name, number, reason, record) SELECT kind, name, 0, ?, "
-    "json_object('kind', "
-    "kind, 'name', name, 'revision', revision, 'body', body) FROM records WHERE kind = ? AND name "
-    "= ?";
+    "json_object('kind', kind, 'name', name, 'revision', revision, 'body', body) FROM records "
+    "WHERE kind = ? AND name = ?";
 
 Result<void> move(Connection& connection, const Unreadable& each) {
   const std::string reason = shorten(each.record.reason, kReasonBytesMax);

@@ -245,9 +245,8 @@ class MetricFile final : public Metrics {
     {
       auto statement = TRY(connection.prepare(
           "SELECT (at / ?1) * ?1 AS start, unit, sum(count), sum(sum), min(minimum), max(maximum) "
-          "FROM "
-          "points "
-          "WHERE series = ?2 AND at >= ?3 AND at < ?4 GROUP BY start, unit ORDER BY start, unit"));
+          "FROM points WHERE series = ?2 AND at >= ?3 AND at < ?4 GROUP BY start, unit ORDER BY "
+          "start, unit"));
       statement.bind(step).bind(series).bind(begin).bind(end);
       while (TRY(statement.step()))
         joined.push_back(

@@ -154,15 +154,14 @@ TEST(Evaluate, DenialsSayWhy) {
   Policies policies;
   EXPECT_EQ(describe_denial(request, evaluate(request, policies)),
             "User: arn:aws:iam::111122223333:user/ana is not authorized to perform: s3:GetObject "
-            "on resource: "
-            "arn:aws:s3:::data/x because no identity-based policy allows the s3:GetObject action");
+            "on resource: arn:aws:s3:::data/x because no identity-based policy allows the "
+            "s3:GetObject action");
   policies.identity = {no.get()};
   const Decision decision = evaluate(request, policies);
   EXPECT_EQ(decision.statement_id, "No");
   EXPECT_EQ(describe_denial(request, decision),
             "User: arn:aws:iam::111122223333:user/ana is not authorized to perform: s3:GetObject "
-            "on resource: "
-            "arn:aws:s3:::data/x with an explicit deny in an identity-based policy");
+            "on resource: arn:aws:s3:::data/x with an explicit deny in an identity-based policy");
 }
 
 TEST(Evaluate, TrustPolicies) {

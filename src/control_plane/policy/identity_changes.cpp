@@ -446,8 +446,7 @@ Result<int> add_policy_version(Identities& identities, std::string_view arn, Doc
     if (policy.versions.size() >= kPolicyVersionsMax)
       return exhausted(
           "A managed policy can have up to 5 versions. Before you create a new version, you must "
-          "delete an "
-          "existing version.");
+          "delete an existing version.");
     number = ++policy.last_version;
     policy.versions.push_back({number, std::move(document), at});
     if (make_default) policy.default_version = number;
@@ -486,8 +485,7 @@ Result<void> remove_managed_policy(Identities& identities, std::string_view arn)
     if (policy.versions.size() > 1)
       return conflict(
           "This policy has more than one version. Before you delete a policy, you must delete the "
-          "policy's "
-          "versions. The default version is deleted with the policy.");
+          "policy's versions. The default version is deleted with the policy.");
     return {};
   }));
   identities.remove_policy(name);

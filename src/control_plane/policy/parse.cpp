@@ -238,8 +238,7 @@ Result<void> check_sid(const std::string& sid, PolicyKind kind) {
   if (kind == PolicyKind::resource || plain) return ok();
   return invalid(
       "Statement IDs (SID) must be alpha-numeric. Check that your input satisfies the regular "
-      "expression "
-      "[0-9A-Za-z]*");
+      "expression [0-9A-Za-z]*");
 }
 
 Result<Statement> parse_statement(const Json& json, PolicyKind kind, bool variables) {

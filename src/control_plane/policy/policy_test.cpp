@@ -86,8 +86,7 @@ const Refused kRefused[] = {
      "Policy document should not specify a principal."},
     {kIdentity, R"({"Statement":{"Sid":"a b","Effect":"Allow","Action":"*","Resource":"*"}})",
      "Statement IDs (SID) must be alpha-numeric. Check that your input satisfies the regular "
-     "expression "
-     "[0-9A-Za-z]*"},
+     "expression [0-9A-Za-z]*"},
     {kIdentity,
      R"({"Statement":[{"Sid":"a","Effect":"Allow","Action":"*","Resource":"*"},{"Sid":"a","Effect":"Deny","Action":"*","Resource":"*"}]})",
      "Statement IDs (SID) in a single policy must be unique."},

@@ -199,8 +199,7 @@ TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
   ASSERT_EQ(decision.waits.size(), 1u);
   EXPECT_EQ(decision.waits[0].reason,
             "waits for 2 more vCPU on machine box-1 (needs 6, 4 free): held by training-job/a (4); "
-            "starts by "
-            "1970-01-13 14:52:40 UTC at the latest");
+            "starts by 1970-01-13 14:52:40 UTC at the latest");
   snapshot.machines[0].cpus = 10;
   EXPECT_EQ(text_of(decide(snapshot, {}, {}, kSpot, kNow)), "place 2 on box-1");
 }

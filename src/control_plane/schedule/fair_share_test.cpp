@@ -68,17 +68,14 @@ TEST(FairShare, PartIsKeptForSharesThatAreNotActive) {
   EXPECT_EQ(started(snapshot).size(), 4u);
   EXPECT_EQ(reason(snapshot, 5),
             "waits for 1 more vCPU of compute environment box (needs 1, 4 of its 8 are used and 4 "
-            "are kept for "
-            "shares that are not active)");
+            "are kept for shares that are not active)");
   snapshot.waiting[7].share = "b";
   EXPECT_EQ(started(snapshot).size(), 6u);
   snapshot.waiting = {snapshot.waiting[0]};
   snapshot.waiting[0].requests[0].share.cpus = 5;
   EXPECT_EQ(reason(snapshot, 1),
             "needs 5 vCPU of compute environment box, which has at most 8, of which 4 are kept for "
-            "shares "
-            "that are not "
-            "active: lower the reservation of its scheduling policy");
+            "shares that are not active: lower the reservation of its scheduling policy");
 }
 
 }  // namespace

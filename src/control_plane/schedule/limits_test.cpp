@@ -96,8 +96,7 @@ TEST(Limits, ConsumedAmountsDoNotComeBack) {
   EXPECT_EQ(started(snapshot), Numbers{3});
   EXPECT_EQ(reason(snapshot, 1),
             "waits for 1 more of consumable resource licences (needs 3, 2 of its 4 are used); it "
-            "is free by "
-            "1970-01-01 00:00:10 UTC at the latest");
+            "is free by 1970-01-01 00:00:10 UTC at the latest");
 }
 
 TEST(Limits, EqualJobsWaitBehindTheFirstOfThem) {

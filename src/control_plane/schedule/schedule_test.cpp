@@ -53,10 +53,9 @@ TEST(Plan, NamesEachResourceAndItsHolders) {
   EXPECT_EQ(
       reason(snapshot, 1),
       "waits for 2.5 more vCPU on machine box-1 (needs 4, 1.5 free): held by training-job/x (2), "
-      "training-job/y (4.5)"
-      "; and for 7 more GiB of memory on machine box-1 (needs 30, 23 free): held by training-job/x "
-      "(8), training-job/y (1)"
-      "; and for 1 more GPU on machine box-1 (needs 2, 1 free): held by training-job/x (1)");
+      "training-job/y (4.5); and for 7 more GiB of memory on machine box-1 (needs 30, 23 free): "
+      "held by training-job/x (8), training-job/y (1); and for 1 more GPU on machine box-1 (needs "
+      "2, 1 free): held by training-job/x (1)");
 }
 
 TEST(Plan, AMissingByteIsNamed) {
@@ -86,21 +85,18 @@ TEST(Plan, AJobThatNeverFitsDelaysNoOther) {
   EXPECT_EQ(started(snapshot), Numbers{2});
   EXPECT_EQ(reason(snapshot, 1),
             "needs 32 GiB of memory on one machine, the largest has 16: add 1 machine with at "
-            "least 4 vCPU "
-            "and 32 GiB of memory");
+            "least 4 vCPU and 32 GiB of memory");
 }
 
 TEST(Plan, SaysWhatToAddForAGang) {
   EXPECT_EQ(
       reason(cluster({machine("box-1", 8, 16)}, {}, {job(1, 5, 4, 4)}), 1),
       "needs capacity for 5 hosts, and all machines together have capacity for 2 of them: add 3 "
-      "machines with "
-      "at least 4 vCPU and 4 GiB of memory each");
+      "machines with at least 4 vCPU and 4 GiB of memory each");
   EXPECT_EQ(
       reason(cluster({machine("box-1", 8, 2), machine("box-2", 2, 8)}, {}, {job(1, 1, 4, 4)}), 1),
       "needs 4 vCPU and 4 GiB of memory on one machine, and no machine has all of it: add 1 "
-      "machine "
-      "with at least 4 vCPU and 4 GiB of memory");
+      "machine with at least 4 vCPU and 4 GiB of memory");
   EXPECT_EQ(reason(cluster({}, {}, {job(1, 1, 4, 4, 1)}), 1),
             "no machine to run on: add 1 machine with at least 4 vCPU, 4 GiB of memory and 1 GPU");
 }
@@ -172,14 +168,12 @@ TEST(Scaling, AGangThatIsTooLargeGetsTheWholeMachine) {
   ASSERT_EQ(found.starts.size(), 1u);
   EXPECT_EQ(found.starts[0].note,
             "this machine has 2 vCPU and 23.5 GiB; ml.m5.4xlarge x 2 requires 32 vCPU and 128 GiB: "
-            "each host "
-            "gets 1/2 of the machine: 1 vCPU, 11.7 GiB");
+            "each host gets 1/2 of the machine: 1 vCPU, 11.7 GiB");
   EXPECT_EQ(found.starts[0].hosts[1].share.cpus, 1);
   EXPECT_EQ(found.waits[0].reason,
             "waits for 2 more vCPU on machine here (needs 2, 0 free): held by training-job/a (2)"
             "; and for 23.5 more GiB of memory on machine here (needs 23.5, 0 free): held by "
-            "training-job/a "
-            "(23.5)");
+            "training-job/a (23.5)");
 }
 
 TEST(Scaling, FractionsNeverAddUpToMoreThanTheMachine) {
@@ -209,14 +203,12 @@ TEST(Scaling, GpusAreWholeOrNone) {
   EXPECT_EQ(
       note(machine("here", 2, 8), 1, "ml.p3.2xlarge"),
       "this machine has 2 vCPU and 8 GiB; ml.p3.2xlarge requires 8 vCPU and 61 GiB: the host gets "
-      "the "
-      "whole machine: 2 vCPU, 8 GiB. It has no GPU; ml.p3.2xlarge requires 1: it runs without");
+      "the whole machine: 2 vCPU, 8 GiB. It has no GPU; ml.p3.2xlarge requires 1: it runs without");
   EXPECT_EQ(
       note(machine("here", 64, 512, 3), 2, "ml.g5.12xlarge"),
       "this machine has 64 vCPU and 512 GiB; ml.g5.12xlarge x 2 requires 96 vCPU and 384 GiB: each "
       "host gets 1/2 of the machine: 32 vCPU, 256 GiB. It has 3 GPUs; ml.g5.12xlarge x 2 requires "
-      "8: "
-      "it runs with 2 over its hosts");
+      "8: it runs with 2 over its hosts");
 }
 
 TEST(AskFor, UnknownTypesAreInvalid) {

@@ -27,10 +27,8 @@ constexpr uint64_t kLingerBytesMax = 16 << 20;
 
 constexpr std::string_view kOnlyTls =
     "This server answers plain HTTP only where it was told to (plain HTTP is off for your "
-    "address). Use "
-    "https:// and trust the server's own certificate authority: `trainyard env` prints what a "
-    "client "
-    "needs.\n";
+    "address). Use https:// and trust the server's own certificate authority: `trainyard env` "
+    "prints what a client needs.\n";
 
 // Calls the handler's choose(); a handler that throws has chosen to fail.
 Handler::Choice decide(Handler& handler, const RequestHead& head) {

@@ -179,8 +179,7 @@ void Server::shed(const std::optional<asio::ip::address>& peer) {
 void Server::turn_away(tcp::socket socket) {
   static constexpr std::string_view kFull =
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/html\r\nContent-Length: "
-      "43\r\nRetry-After: "
-      "1\r\n"
+      "43\r\nRetry-After: 1\r\n"
       "Connection: close\r\n\r\n<html>Too many connections are open.</html>";
   // Reads the bytes that have already arrived: closing with unread bytes would reset the connection
   // before the answer is read.

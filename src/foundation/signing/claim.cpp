@@ -119,8 +119,7 @@ Result<std::optional<Claim>> claim_of_query(const Query& query, const HeaderList
   if (!query.credential || !query.date || !query.signed_headers || !query.signature)
     return invalid(
         "AWS query-string parameters must include X-Amz-Algorithm, X-Amz-Credential, "
-        "X-Amz-Signature, "
-        "X-Amz-Date, X-Amz-SignedHeaders and X-Amz-Expires");
+        "X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders and X-Amz-Expires");
   TRY(read_credential(*query.credential, claim));
   TRY(read_signed_headers(*query.signed_headers, claim));
   TRY(take_region_set(query.region_set.value_or(std::string(header(headers, "x-amz-region-set"))),

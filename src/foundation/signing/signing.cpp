@@ -400,9 +400,7 @@ Result<void> verify(std::string_view method, std::string_view target, const Head
   }
   return denied(
       "The request signature we calculated does not match the signature you provided. Check your "
-      "AWS Secret "
-      "Access Key "
-      "and signing method. Consult the service documentation for details.");
+      "AWS Secret Access Key and signing method. Consult the service documentation for details.");
 }
 
 }  // namespace trainyard::signing

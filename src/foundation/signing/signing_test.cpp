@@ -252,8 +252,7 @@ TEST(ReadClaim, MalformedClaimsAreInvalidWithAnExplanation) {
       read_claim("/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=00", {{"Host", "h"}}));
   const std::string presigned =
       "/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=A%2F20261120%2Fr%2Fs%2Faws4_request&X-"
-      "Amz-Date="
-      "20261120T094500Z"
+      "Amz-Date=20261120T094500Z"
       "&X-Amz-SignedHeaders=host&X-Amz-Signature=00";
   EXPECT_TRUE(read_claim(presigned + "&X-Amz-Expires=604800", {}));
   EXPECT_FALSE(read_claim(presigned + "&X-Amz-Expires=604801", {}));

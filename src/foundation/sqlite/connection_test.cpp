@@ -119,14 +119,11 @@ TEST(Connection, ReadsOnlyAndWithinItsLimits) {
         "SELECT 'a' LIKE printf('%.*c', 200, '%')",
         // A sort, a recursion and an aggregate that would each use a gigabyte.
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT "
-        "zeroblob(90000) "
-        "AS b FROM n ORDER BY b",
+        "zeroblob(90000) AS b FROM n ORDER BY b",
         "WITH RECURSIVE n(i, b) AS (SELECT 1, zeroblob(90000) UNION SELECT i + 1, b FROM n LIMIT "
-        "20000) "
-        "SELECT count(*) FROM n",
+        "20000) SELECT count(*) FROM n",
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT "
-        "count(DISTINCT "
-        "randomblob(90000)) FROM n"})
+        "count(DISTINCT randomblob(90000)) FROM n"})
     EXPECT_FALSE(connection->run(statement)) << statement;
   EXPECT_TRUE(connection->took_too_much_memory());
   EXPECT_EQ(*connection->integer("SELECT sum(a) FROM things"), 1);

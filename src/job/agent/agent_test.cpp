@@ -293,8 +293,7 @@ TEST_F(AgentTest, OutOfMemoryNamesTheLargestProcess) {
   });
   EXPECT_EQ(finish().message,
             "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, "
-            "most was used "
-            "by python3 (512 MiB)");
+            "most was used by python3 (512 MiB)");
 }
 
 TEST_F(AgentTest, ASignalIsDescribedBeforeTheLastLines) {

@@ -31,16 +31,13 @@ TEST(ExitReason, NamesTheProcessesThatUsedTheMemory) {
   end.last_words = "epoch 1";
   EXPECT_EQ(exit_reason(end),
             "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, "
-            "most was used "
-            "by python3 (800 MiB), loader (100 MiB)\nepoch 1");
+            "most was used by python3 (800 MiB), loader (100 MiB)\nepoch 1");
   end.failure =
       "ExecuteUserScriptError: epoch 1 (algo-1, rank 2, killed by SIGKILL)\nepoch 0\nepoch 1";
   EXPECT_EQ(exit_reason(end),
             "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, "
-            "most was used "
-            "by python3 (800 MiB), loader (100 MiB); ExecuteUserScriptError: epoch 1 (algo-1, rank "
-            "2, killed "
-            "by SIGKILL)\nepoch 0\nepoch 1");
+            "most was used by python3 (800 MiB), loader (100 MiB); ExecuteUserScriptError: epoch 1 "
+            "(algo-1, rank 2, killed by SIGKILL)\nepoch 0\nepoch 1");
 }
 
 TEST(ExitReason, KeepsTheLastLines) {

@@ -101,9 +101,7 @@ TEST_F(ChildrenTest, AreStoppedAloneOrWithTheirGroup) {
   // The shell ends when its child has: both must be told.
   start(
       "trap 'wait; exit 9' TERM; (trap 'echo told > inner; exit' TERM; touch ready; while :; do "
-      "sleep 0.05; "
-      "done) "
-      "& wait; wait",
+      "sleep 0.05; done) & wait; wait",
       group);
   const auto deadline = std::chrono::steady_clock::now() + kEndsWithin;
   while (std::chrono::steady_clock::now() < deadline && !os::exists(directory_.path() + "/ready"))

@@ -197,8 +197,8 @@ Result<Plan> plan_torch(const Settings& settings, const Image& image, const Vari
   if (data_parallel && image.code_names_smdistributed && !image.smdistributed)
     return invalid(
         "The script names smdistributed, and neither its image nor this server has that library: "
-        "use "
-        "torch.distributed with the backend nccl or gloo, for which the same ranks are started");
+        "use torch.distributed with the backend nccl or gloo, for which the same ranks are "
+        "started");
   const int ranks = TRY(ranks_of_host(settings));
   plan.distribution = Distribution::torch;
   const size_t place = place_of(plan.hosts, settings.current_host);
@@ -374,8 +374,7 @@ Result<Plan> make_plan(const Settings& settings, const Image& image, const Varia
   if (settings.enabled("sagemaker_pytorch_xla_multi_worker_enabled"))
     return invalid(
         "The distribution pytorchxla needs the SageMaker Training Compiler, which is not "
-        "supported: use "
-        "torch_distributed");
+        "supported: use torch_distributed");
   return plan_alone(settings, image, std::move(plan));
 }
 

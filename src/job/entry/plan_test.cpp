@@ -187,18 +187,15 @@ TEST(Plan, StartsMpirunOnTheLeadingHostOnly) {
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->starts.size(), 1u);
   EXPECT_EQ(plan->starts[0].role, Start::Role::launcher);
-  EXPECT_EQ(
-      joined(plan->starts[0].arguments),
-      "/usr/bin/mpirun --host algo-1:2,algo-2:2 -np 4 --allow-run-as-root --display-map "
-      "--tag-output "
-      "-mca btl_tcp_if_include eth0 -mca oob_tcp_if_include eth0 -mca plm_rsh_no_tree_spawn 1 "
-      "-bind-to none -map-by slot -mca pml ob1 -mca btl ^openib -mca orte_abort_on_non_zero_status "
-      "1 "
-      "-mca btl_vader_single_copy_mechanism none -mca plm_rsh_agent /opt/trainyard/entry "
-      "--start-on "
-      "-mca orte_leave_session_attached 1 -x NCCL_MIN_NRINGS=4 -x NCCL_SOCKET_IFNAME=eth0 "
-      "-x NCCL_DEBUG=WARN -x PATH -x LD_LIBRARY_PATH -verbose -x A=1 -x SM_HPS "
-      "/opt/trainyard/entry --rank /usr/bin/python3 train.py --epochs 3");
+  EXPECT_EQ(joined(plan->starts[0].arguments),
+            "/usr/bin/mpirun --host algo-1:2,algo-2:2 -np 4 --allow-run-as-root --display-map "
+            "--tag-output -mca btl_tcp_if_include eth0 -mca oob_tcp_if_include eth0 -mca "
+            "plm_rsh_no_tree_spawn 1 -bind-to none -map-by slot -mca pml ob1 -mca btl ^openib -mca "
+            "orte_abort_on_non_zero_status "
+            "1 -mca btl_vader_single_copy_mechanism none -mca plm_rsh_agent /opt/trainyard/entry "
+            "--start-on -mca orte_leave_session_attached 1 -x NCCL_MIN_NRINGS=4 -x "
+            "NCCL_SOCKET_IFNAME=eth0 -x NCCL_DEBUG=WARN -x PATH -x LD_LIBRARY_PATH -verbose -x A=1 "
+            "-x SM_HPS /opt/trainyard/entry --rank /usr/bin/python3 train.py --epochs 3");
   job.host = 2;
   EXPECT_TRUE(job.plan()->starts.empty());
   EXPECT_EQ(job.plan()->hosts.size(), 2u);

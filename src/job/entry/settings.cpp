@@ -312,8 +312,7 @@ Result<Settings> read_settings(const Found& found) {
 Result<void> check_program(std::string_view program) {
   const std::string advice =
       ". Set the hyperparameter sagemaker_program to a path inside the source directory, such as "
-      "'train.py' "
-      "or 'bin/train.sh'";
+      "'train.py' or 'bin/train.sh'";
   if (program.empty()) return invalid("The training entry point has no name" + advice);
   constexpr std::string_view allowed =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-/";

@@ -108,8 +108,7 @@ TEST_F(RealContainer, RunsAProgramOfThisMachine) {
 
 TEST_F(RealContainer, SeesOnlyTheAllowList) {
   EXPECT_EQ(run("ls -d /etc/shadow /etc/ssh /etc/hosts /home/* /root/* /work /var/lib/* /boot "
-                "2>/dev/null; "
-                "ls /usr/bin/env")
+                "2>/dev/null; ls /usr/bin/env")
                 .code,
             0);
   EXPECT_EQ(text_, "/usr/bin/env\n");
@@ -118,8 +117,7 @@ TEST_F(RealContainer, SeesOnlyTheAllowList) {
 TEST_F(RealContainer, CannotWriteToTheMachine) {
   run("touch /usr/x /usr/bin/x /etc/passwd /etc/ssl/certs/x /sys/x /proc/sys/kernel/core_pattern; "
       "echo x >/etc/passwd; echo x >/proc/sys/kernel/core_pattern; echo x >/proc/sysrq-trigger; "
-      "echo ok "
-      ">/etc/environment && cat /etc/environment");
+      "echo ok >/etc/environment && cat /etc/environment");
   EXPECT_NE(text_.find("ok\n"), std::string::npos) << text_;
   EXPECT_FALSE(os::exists("/usr/x"));
   EXPECT_NE(text_.find("Read-only file system"), std::string::npos) << text_;
@@ -287,9 +285,7 @@ TEST_F(RealContainer, SharesAnImageWithoutChangingIt) {
   EXPECT_EQ(text_, "0:0\n0:0\n1000:1000\n7:7\n");
   spec_.user_id = spec_.group_id = 1000;
   EXPECT_EQ(run("busybox id -u; echo mine >/home/user/file && busybox stat -c %u /home/user/file; "
-                "! busybox "
-                "chown 7 "
-                "/home/user/file 2>/dev/null")
+                "! busybox chown 7 /home/user/file 2>/dev/null")
                 .code,
             0);
   EXPECT_EQ(text_, "1000\n1000\n");

@@ -104,8 +104,7 @@ TEST_F(Layers, WhiteoutsRemoveWhatLiesBelow) {
       "-s / out");
   const auto upper = layer(
       "mkdir -p a c; touch a/.wh.b .wh.out .wh.d .wh. .wh... .wh.nothing .wh..wh.plnk; touch "
-      "c/.wh..wh..opq; "
-      "echo new > c/new");
+      "c/.wh..wh..opq; echo new > c/new");
   EXPECT_EQ(laid({lower, upper}), "a d 755\na/two f 644\nc d 755\nc/new f 644\n2\nnew\n");
   EXPECT_EQ(laid({upper, lower}).substr(0, 8), "a d 755\n") << "a layer's own files stay";
 }

@@ -307,12 +307,10 @@ TEST_F(RealNetwork, ReachesPrivateNetworksOnlyByRule) {
               "/outside true; ip link add out0 type veth peer name out1; ip link set out1 netns " +
               directory_.path() +
               "/outside; ip addr add 192.168.77.1/24 dev out0; ip link set out0 up; ip route add "
-              "100.100.100.200 via "
-              "192.168.77.2; nsenter --net=" +
+              "100.100.100.200 via 192.168.77.2; nsenter --net=" +
               directory_.path() +
               "/outside sh -ec 'ip addr add 192.168.77.2/24 dev out1; ip addr add "
-              "100.100.100.200/32 dev "
-              "out1; ip "
+              "100.100.100.200/32 dev out1; ip "
               "addr add 192.168.77.3/24 dev out1; ip link set out1 up'"}}));
     auto closed = network(1, 1), opened = network(2, 1);
     opened.egress.rules = {{*parse_subnet("192.168.77.2/32"), true},

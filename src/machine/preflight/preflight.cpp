@@ -116,8 +116,7 @@ Examination user() {
   return {
       "user", State::limited,
       "runs as an ordinary user with one id: images whose programs chown or change their user "
-      "fail, and "
-      "owners of their files are lost",
+      "fail, and owners of their files are lost",
       "install the package uidmap, and add a line for the user to /etc/subuid and to /etc/subgid"};
 }
 
@@ -161,8 +160,7 @@ Examination own_processes() {
 
 constexpr const char* kRootWithoutRights =
     "; root in containers has no rights: images whose programs chown, change their user or bring "
-    "their own "
-    "sshd fail";
+    "their own sshd fail";
 
 Examination user_namespaces() {
   const int error = try_in_child([] { return ::unshare(CLONE_NEWUSER) == 0; });
@@ -286,14 +284,14 @@ Examination firewall() {
   // namespace.
   std::vector<std::string> words{"nft", "--check", "-f", "-"};
   if (containers::in_rootless_sandbox()) words.insert(words.begin(), {"unshare", "--net"});
-  const auto tried = os::run(
-      {words,
-       {},
-       "table inet trainyard_doctor { chain c { type nat hook postrouting priority srcnat; "
-       "masquerade; }; "
-       "chain f { type filter hook forward priority filter; ct state established accept; }; }\n",
-       "",
-       kToolMax});
+  const auto tried =
+      os::run({words,
+               {},
+               "table inet trainyard_doctor { chain c { type nat hook postrouting priority srcnat; "
+               "masquerade; }; chain f { type filter hook forward priority filter; ct state "
+               "established accept; }; }\n",
+               "",
+               kToolMax});
   if (tried && tried->code == 0) return {"nftables", State::ok, "filters and masquerades", ""};
   return {"nftables", State::missing,
           "the kernel rejects trainyard's rules: " +
@@ -310,8 +308,7 @@ Examination foreign_forwarding() {
   if (!drops) return {"other firewalls", State::ok, "none drops forwarded packets", ""};
   return {"other firewalls", State::ok,
           "the chain FORWARD of 'ip filter' drops by default (Docker and ufw set that up); the "
-          "server adds "
-          "two rules that let "
+          "server adds two rules that let "
           "jobs pass",
           ""};
 }

@@ -164,8 +164,7 @@ TEST(Record, OneOfALaterReleaseIsRefusedWhateverElseItSays) {
   EXPECT_EQ(of_version(2).kind, Kind::conflict);
   EXPECT_EQ(of_version(2).message,
             "the attempt was started by a later release: its record is of version 2, and this "
-            "server reads "
-            "up to 1");
+            "server reads up to 1");
   EXPECT_EQ(of_version(0).kind, Kind::invalid);
   EXPECT_EQ(of_version(INT64_MIN).kind, Kind::invalid);
 }
