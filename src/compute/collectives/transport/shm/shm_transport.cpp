@@ -19,9 +19,10 @@ namespace {
 constexpr size_t kEagerBytesMax = 4096;
 // Some ten microseconds, which a peer needs for a small message. Even when there are enough cores
 // for all ranks, the peer may be waiting for this core: a yield then lets it run at once, and costs
-// almost nothing when no process waits.
+// almost nothing when no process waits. Ranks that share a core look once: while one spins, the
+// others cannot send what it waits for.
 constexpr int kSpinsWithOwnCoreMax = 200;
-constexpr int kSpinsWithSharedCoreMax = 2;
+constexpr int kSpinsWithSharedCoreMax = 1;
 constexpr int kSpinsBetweenYieldsMax = 10;
 constexpr int kYieldsMax = 500;
 // When many processes share this core, a yield takes as long as all their time slices; sleeping
@@ -499,10 +500,12 @@ Result<void> ShmTransport::wait() {
     }
     relax_core();
   }
-  if (spins_ == 0) yields_since_ = std::chrono::steady_clock::now();
   for (; spins_ < kYieldsMax; ++spins_) {
     ::sched_yield();
-    if (std::chrono::steady_clock::now() - yields_since_ > kYieldingMax) spins_ = kYieldsMax - 1;
+    // Most waits end after one yield: they need no clock.
+    if (spins_ == 1) yields_since_ = std::chrono::steady_clock::now();
+    if (spins_ > 1 && std::chrono::steady_clock::now() - yields_since_ > kYieldingMax)
+      spins_ = kYieldsMax - 1;
     for (int i = 0; i < std::min(spins_max_, kSpinsBetweenYieldsMax); ++i) {
       if (news()) return ok();
       relax_core();
