@@ -21,7 +21,6 @@ namespace trainyard::observe {
 namespace {
 
 constexpr size_t kPageBytesMax = 1 << 20;  // as AWS
-constexpr size_t kEventOverheadBytes = 26;
 
 struct Key {
   int64_t at = INT64_MIN;

@@ -21,6 +21,9 @@
 
 namespace trainyard::observe {
 
+// AWS counts this many bytes per event on top of its message.
+inline constexpr size_t kEventOverheadBytes = 26;
+
 class Descriptor;
 
 class Stream {

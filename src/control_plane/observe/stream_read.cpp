@@ -13,9 +13,6 @@
 namespace trainyard::observe {
 namespace {
 
-// AWS counts this many bytes per event on top of its message.
-constexpr size_t kEventOverheadBytes = 26;
-
 struct Interval {
   int64_t from = INT64_MIN;  // inclusive
   int64_t to = INT64_MAX;    // exclusive, INT64_MAX: without end
