@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from bench.rows import ROOT, Row, row
 
 DEMO_MINUTES_MAX, TEST_MINUTES_MAX = 6, 25
 HOURS_MAX = 2
+SHOWN_LINES = 80
 
 
 def minutes_to(command: list[str], directory: str, pattern: str) -> float:
@@ -29,12 +31,15 @@ def minutes_to(command: list[str], directory: str, pattern: str) -> float:
     )
     assert process.stdout
     found = None
+    last: collections.deque[str] = collections.deque(maxlen=SHOWN_LINES)
     for line in process.stdout:
+        last.append(line)
         if found is None and re.search(pattern, line):
             found = (time.monotonic() - began) / 60
     if process.wait(HOURS_MAX * 3600) != 0 or found is None:
         raise RuntimeError(
-            f"{' '.join(command)} ended with {process.returncode}, or never printed {pattern}"
+            f"{' '.join(command)} in {directory} ended with {process.returncode}, or never printed"
+            f" {pattern}:\n{''.join(last)}"
         )
     return found
 
@@ -65,14 +70,12 @@ def clone() -> list[Row]:
             ("test", r"\d+ passed, 0 failed$", "the end of ./yard test", TEST_MINUTES_MAX)
         )
     rows = []
-    try:
-        for command, pattern, about, minutes_max in commands:
-            tree = os.path.join(directory, command)
-            began = time.monotonic()
-            subprocess.run(["git", "clone", "-q", ROOT, tree], check=True)
-            cloned = (time.monotonic() - began) / 60
-            minutes = cloned + minutes_to(["./yard", command], tree, pattern)
-            rows.append(row_of(about, minutes, minutes_max))
-    finally:
-        shutil.rmtree(directory)
+    for command, pattern, about, minutes_max in commands:
+        tree = os.path.join(directory, command)
+        began = time.monotonic()
+        subprocess.run(["git", "clone", "-q", ROOT, tree], check=True)
+        cloned = (time.monotonic() - began) / 60
+        minutes = cloned + minutes_to(["./yard", command], tree, pattern)
+        rows.append(row_of(about, minutes, minutes_max))
+    shutil.rmtree(directory)  # after a failure the trees stay, for their logs
     return rows
