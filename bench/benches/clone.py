@@ -64,6 +64,7 @@ def clone() -> list[Row]:
     are there already; Python's are fetched.
     """
     directory = tempfile.mkdtemp(prefix="trainyard-bench-")
+    os.chmod(directory, 0o755)  # ordinary users run tests in it
     commands = [("demo", r"epoch +1/", "the demo's first epoch", DEMO_MINUTES_MAX)]
     if os.environ.get("TRAINYARD_BENCH_TESTS") == "1":
         commands.append(

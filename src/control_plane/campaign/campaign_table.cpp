@@ -58,10 +58,15 @@ Result<void> CampaignTable::stop(const std::string& name, Instant now, const std
   const MutexLock lock(mutex_);
   Campaign* campaign = find_locked(name);
   if (!campaign) return not_found("campaign '" + name + "' not found");
-  if (campaign->stopped) return {};
-  TRY(store_.put_stopped(name, now, reason));
-  campaign->stopped = now;
-  campaign->stop_reason = reason;
+  return stop_locked(*campaign, now, reason);
+}
+
+Result<void> CampaignTable::stop_locked(Campaign& campaign, Instant now,
+                                        const std::string& reason) {
+  if (campaign.stopped) return {};
+  TRY(store_.put_stopped(campaign.definition.name, now, reason));
+  campaign.stopped = now;
+  campaign.stop_reason = reason;
   return {};
 }
 
@@ -120,12 +125,30 @@ Result<void> CampaignTable::change(const std::string& campaign, int64_t number, 
   const MutexLock lock(mutex_);
   Campaign* found = find_locked(campaign);
   if (!found) return not_found("campaign '" + campaign + "' not found");
-  Row row = found->rows.at(size_t(number - 1));
+  return change_locked(*found, number, durably, change);
+}
+
+Result<void> CampaignTable::change_locked(Campaign& campaign, int64_t number, bool durably,
+                                          const std::function<void(Row&)>& change) {
+  Row row = campaign.rows.at(size_t(number - 1));
   if (row.over()) return cancelled("the row is over");
   change(row);
-  if (durably) TRY(store_.put_rows(campaign, {row}));
-  found->rows.at(size_t(number - 1)) = std::move(row);
+  if (durably) TRY(store_.put_rows(campaign.definition.name, {row}));
+  campaign.rows.at(size_t(number - 1)) = std::move(row);
   return {};
+}
+
+Result<void> CampaignTable::change_and_stop(const std::string& campaign, int64_t number,
+                                            Instant now, const std::string& reason,
+                                            const std::function<void(Row&)>& change) {
+  const MutexLock lock(mutex_);
+  Campaign* found = find_locked(campaign);
+  if (!found) return not_found("campaign '" + campaign + "' not found");
+  if (found->rows.at(size_t(number - 1)).over()) return cancelled("the row is over");
+  // Stored in this order, since a server that is killed in between shall not find a campaign that
+  // failed: one that is being stopped ends what is left of it.
+  TRY(stop_locked(*found, now, reason));
+  return change_locked(*found, number, true, change);
 }
 
 Result<void> CampaignTable::add_rows(const std::string& campaign, std::vector<Row> rows) {

@@ -50,6 +50,10 @@ class CampaignTable {
   // determined again.
   Result<void> change(const std::string& campaign, int64_t number, bool durably,
                       const std::function<void(Row&)>& change);
+  // Changes one row, unless it is over, and stops its campaign for it. Nobody sees the one without
+  // the other: rows that are all over would mean that the campaign failed.
+  Result<void> change_and_stop(const std::string& campaign, int64_t number, Instant now,
+                               const std::string& reason, const std::function<void(Row&)>& change);
   Result<void> add_rows(const std::string& campaign, std::vector<Row> rows);
 
   void note_region(const std::string& region, const std::optional<Error>& fault, Instant now);
@@ -66,6 +70,10 @@ class CampaignTable {
 
  private:
   Campaign* find_locked(const std::string& name) REQUIRES(mutex_);
+  Result<void> stop_locked(Campaign& campaign, Instant now, const std::string& reason)
+      REQUIRES(mutex_);
+  Result<void> change_locked(Campaign& campaign, int64_t number, bool durably,
+                             const std::function<void(Row&)>& change) REQUIRES(mutex_);
 
   Store& store_;
   mutable Mutex mutex_;

@@ -171,12 +171,14 @@ Result<void> RegionFollower::act(const Work& work, client::Client& client, const
   const Error& why = id.error();
   // The next query shows if it arrived.
   if (why.kind == Kind::unavailable || why.kind == Kind::exhausted) return why;
-  TRY(table_.change(name, move.row.number, true, [&](Row& row) {
+  const auto fail = [&](Row& row) {
     row.state = RowState::failed;
     row.reason = "refused: " + why.message;
     row.ended = clock_.now();
-  }));
-  return why.kind == Kind::denied ? table_.stop(name, clock_.now(), reason_of(why)) : ok();
+  };
+  return why.kind == Kind::denied
+             ? table_.change_and_stop(name, move.row.number, clock_.now(), reason_of(why), fail)
+             : table_.change(name, move.row.number, true, fail);
 }
 
 // -- copies
@@ -196,17 +198,19 @@ Duration CopyFollower::turn() {
       const Kind kind = copied.error().kind;
       const bool hopeless =
           kind == Kind::not_found || kind == Kind::invalid || kind == Kind::denied;
-      (void)table_.change(work.definition.name, row.number, true, [&](Row& now) {
+      const auto fail = [&](Row& now) {
         now.reason = copied.error().message;
         if (!hopeless) return;
         now.state = RowState::failed;
         now.ended = clock_.now();
-      });
-      if (!hopeless) return settings_.lost_interval;
+      };
       if (kind == Kind::denied) {
-        (void)table_.stop(work.definition.name, clock_.now(), reason_of(copied.error()));
+        (void)table_.change_and_stop(work.definition.name, row.number, clock_.now(),
+                                     reason_of(copied.error()), fail);
         break;
       }
+      (void)table_.change(work.definition.name, row.number, true, fail);
+      if (!hopeless) return settings_.lost_interval;
     }
   }
   return settings_.turn_interval;

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <deque>
 #include <set>
+#include <thread>
 
 #include "base/random.hpp"
 #include "base/testing/test_clock.hpp"
@@ -210,6 +212,27 @@ TEST_F(Followers, ARequestThatIsDeniedStopsTheCampaignWithThatAsItsReason) {
     EXPECT_EQ(campaign.stop_reason, "AccessDenied: " + refusal);
     EXPECT_EQ(campaign.started_by, ann_);
   }
+}
+
+TEST_F(Followers, ARowThatFailsIsNeverSeenWithoutTheStopOfItsCampaign) {
+  run(kTraining, "mine");
+  std::atomic<bool> failed_alone = false, done = false;
+  std::thread reader([&] {
+    while (!done) {
+      const Campaign campaign = *table_->find("streets");
+      if (campaign.rows[0].over() && !campaign.stopped) failed_alone = true;
+    }
+  });
+  const auto fail = [](Row& row) { row.state = RowState::failed; };
+  EXPECT_TRUE(table_->change_and_stop("streets", 1, clock_.now(), "AccessDenied: no", fail));
+  EXPECT_EQ(table_->change_and_stop("streets", 1, clock_.now(), "again", fail).error().kind,
+            Kind::cancelled);
+  done = true;
+  reader.join();
+  EXPECT_FALSE(failed_alone);
+  restart();
+  EXPECT_EQ(row_text(0), "failed");
+  EXPECT_EQ(table_->find("streets")->stop_reason, "AccessDenied: no");
 }
 
 TEST_F(Followers, ARightThatIsTakenAwayStopsWhatRuns) {
