@@ -50,7 +50,7 @@ class CampaignTable {
   // determined again.
   Result<void> change(const std::string& campaign, int64_t number, bool durably,
                       const std::function<void(Row&)>& change);
-  // Changes one row, unless it is over, and stops its campaign for it. Nobody sees the one without
+  // Changes one row, unless it is over, and stops its campaign for it. No reader sees the one without
   // the other: rows that are all over would mean that the campaign failed.
   Result<void> change_and_stop(const std::string& campaign, int64_t number, Instant now,
                                const std::string& reason, const std::function<void(Row&)>& change);

@@ -129,3 +129,4 @@ Result<void> with_store(StepContext& context, const std::string& doing,
 }
 
 }  // namespace trainyard::agent
+namespace edited_1795493416404098322 {}
