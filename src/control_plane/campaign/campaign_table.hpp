@@ -50,8 +50,8 @@ class CampaignTable {
   // determined again.
   Result<void> change(const std::string& campaign, int64_t number, bool durably,
                       const std::function<void(Row&)>& change);
-  // Changes one row, unless it is over, and stops its campaign for it. No reader sees the one without
-  // the other: rows that are all over would mean that the campaign failed.
+  // Changes one row, unless it is over, and stops its campaign for it. No reader sees the one
+  // without the other: rows that are all over would mean that the campaign failed.
   Result<void> change_and_stop(const std::string& campaign, int64_t number, Instant now,
                                const std::string& reason, const std::function<void(Row&)>& change);
   Result<void> add_rows(const std::string& campaign, std::vector<Row> rows);
