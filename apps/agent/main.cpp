@@ -128,9 +128,9 @@ class SignalWatch {
 
 // Forwards an agent's facts, and calls `before_last` before the last one, so that its receiver may
 // rely on the cleanup.
-class LastWord final : public agent::Facts {
+class LastFactHook final : public agent::Facts {
  public:
-  LastWord(agent::Facts& facts, std::function<void()> before_last)
+  LastFactHook(agent::Facts& facts, std::function<void()> before_last)
       : facts_(facts), before_last_(std::move(before_last)) {}
   void state(wire::StateFact fact) override {
     if (domain::is_final(fact.state)) before_last_();
@@ -338,7 +338,7 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
       },
       tools.clock, tools.random, [&](wire::Message message) { receiver->deliver(message); },
       order.issued);
-  LastWord facts(uplink, [&] {
+  LastFactHook facts(uplink, [&] {
     if (order.reuse_host && tools.kept.usable()) tools.next.offer();
   });
   agent::Dependencies dependencies =

@@ -37,13 +37,13 @@ entry::Variables read_variables() {
 }
 
 // Reads the file and removes it, so that no process of the user can read it.
-contract::EntryTold take_told() {
+contract::EntryConfig take_config() {
   const std::string path(contract::kEntryFile);
   const auto text = os::read_file(path);
   ::unlink(path.c_str());
   if (!text) return {};
-  auto told = contract::read_entry_told(*text);
-  return told ? std::move(*told) : contract::EntryTold{};
+  auto entry_config = contract::read_entry_config(*text);
+  return entry_config ? std::move(*entry_config) : contract::EntryConfig{};
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -65,7 +65,7 @@ int run(const std::vector<std::string>& arguments) {
   station.base = base == variables.end() ? std::string(contract::kBase) : base->second;
   station.program = contract::kEntryInside;
   station.variables = std::move(variables);
-  station.told = take_told();
+  station.entry_config = take_config();
   os::MachineClock clock;
   os::MachineRandom random;
   return entry::run_host(station, clock, random);

@@ -35,7 +35,7 @@ void print_findings(const std::string& data_directory) {
   int missing = 0;
   for (const auto& finding : findings) {
     std::printf("%s  %-22s %s\n", mark(finding.state).c_str(), finding.name.c_str(),
-                finding.sentence.c_str());
+                finding.text.c_str());
     if (!finding.remedy.empty())
       std::printf("         %-22s %s\n", "", paint(Paint::dim, finding.remedy).c_str());
     missing += finding.state == preflight::Examination::State::missing;
@@ -86,7 +86,7 @@ Result<void> doctor(const std::string& data_directory, bool clean) {
   }
   const auto data = TRY(DataDirectory::open(data_directory).in("sweeping"));
   const auto gone = TRY(launch::sweep(data.path()));
-  for (const auto& sentence : gone) std::printf("%s\n", sentence.c_str());
+  for (const auto& text : gone) std::printf("%s\n", text.c_str());
   std::printf("%s\n", gone.empty() ? "Nothing was left behind." : "The rest is clean.");
   return {};
 }

@@ -152,7 +152,7 @@ api::Settings api_settings_of(const config::Config& config, const Identity& iden
 net::HttpSettings http_settings_of(const config::Config& config, const Listening& listening) {
   net::HttpSettings http;
   http.listen = config.listen;
-  http.plain_http = listening.plain_http ? net::PlainHttp::everybody : net::PlainHttp::this_machine;
+  http.plain_http = listening.plain_http ? net::PlainHttp::all : net::PlainHttp::this_machine;
   return http;
 }
 

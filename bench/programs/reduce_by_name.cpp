@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
   }
   options.shared_value = "bench";
   options.join_deadline = 30s;
-  options.silence_max = 30s;
+  options.peer_timeout = 30s;
   options.share_memory = argv[2] == std::string("shared");
   options.group.deterministic = true;
   for (int rank = 1; rank < ranks; ++rank) {

@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   }
   options.shared_value = "bench";
   options.join_deadline = 30s;
-  options.silence_max = 30s;
+  options.peer_timeout = 30s;
   options.share_memory = mode != "tcp" && mode != "hosts";
   options.group.deterministic = true;
   const int plans = mode == "hosts" ? 7 : 5;

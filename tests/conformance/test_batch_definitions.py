@@ -190,7 +190,7 @@ def test_volumes_that_are_not_for_jobs(batch: BaseClient, queue: str) -> None:
     assert "absolute path" in why({}, "v", "v") and "absolute path" in why({}, "v", "/")
 
 
-def test_a_link_on_a_shared_directory_leads_nobody_out_of_it(
+def test_a_link_on_a_shared_directory_does_not_lead_out_of_it(
     cluster: Server, batch: BaseClient, queue: str, shared: pathlib.Path
 ) -> None:
     (shared / "way-out").symlink_to("/etc")

@@ -74,7 +74,7 @@ def wait_until(batch: BaseClient, job: str, statuses: Collection[str] = FINAL) -
     return seen
 
 
-def test_a_queued_training_job_has_both_faces(
+def test_a_queued_training_job_is_in_both_apis(
     server: Server, batch: BaseClient, queue: str
 ) -> None:
     made = submit(

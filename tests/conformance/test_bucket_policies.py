@@ -137,7 +137,7 @@ def test_a_bad_document_is_refused(server: Server, name: str, policy: str) -> No
     assert refused(s3.get_bucket_policy, Bucket="bad")[0] == "NoSuchBucketPolicy"
 
 
-def test_it_decides_beside_the_users_policies(server: Server) -> None:
+def test_it_decides_together_with_the_users_policies(server: Server) -> None:
     owner = server.boto("s3")
     owner.create_bucket(Bucket="shared")
     owner.put_object(Bucket="shared", Key="in/a", Body=b"a")

@@ -110,7 +110,7 @@ def test_uploads_as_boto3_presigns_them(s3: BaseClient) -> None:
     assert s3.get_object(Bucket="forms", Key="up/large")["Body"].read() == large
 
 
-def test_answers_as_the_form_asks(s3: BaseClient) -> None:
+def test_answers_as_the_form_requests(s3: BaseClient) -> None:
     def post(**fields: str) -> tuple[int, email.message.Message, str]:
         form = s3.generate_presigned_post(
             "forms",
@@ -348,7 +348,7 @@ def test_other_addresses_and_headers_are_refused(s3: BaseClient) -> None:
     assert not s3.list_objects_v2(Bucket="forms", Prefix="up/other").get("Contents")
 
 
-def test_a_form_that_is_cut_off_stores_nothing_and_holds_nobody_up(
+def test_a_truncated_form_stores_nothing_and_delays_no_other(
     s3: BaseClient, server: Server
 ) -> None:
     form = s3.generate_presigned_post("forms", "up/cut")

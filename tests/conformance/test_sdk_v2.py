@@ -28,7 +28,7 @@ def test_the_session_finds_account_bucket_and_role(
     assert found["data"] == f"s3://{found['bucket']}/digits/train/rows.csv"
 
 
-def test_nothing_asks_for_the_outside(ran: tuple[dict[str, Any], str, list[str]]) -> None:
+def test_nothing_needs_the_outside(ran: tuple[dict[str, Any], str, list[str]]) -> None:
     assert ran[2] == []
 
 
@@ -83,7 +83,7 @@ def test_stop_gives_the_script_its_time(ran: tuple[dict[str, Any], str, list[str
     assert stopped["role"].endswith(":role/trainer")
 
 
-def test_what_is_not_done_is_refused_in_words(ran: tuple[dict[str, Any], str, list[str]]) -> None:
+def test_unsupported_requests_are_refused_with_an_explanation(ran: tuple[dict[str, Any], str, list[str]]) -> None:
     output, volume = ran[0]["refused_fit"]
     assert "ValidationException" in output and "OutputDataConfig.KmsKeyId" in output
     assert "ValidationException" in volume and "VolumeKmsKeyId" in volume

@@ -24,7 +24,7 @@ def test_the_session_finds_bucket_and_role(ran: tuple[dict[str, Any], str, list[
     )
 
 
-def test_nothing_asks_for_the_outside(ran: tuple[dict[str, Any], str, list[str]]) -> None:
+def test_nothing_needs_the_outside(ran: tuple[dict[str, Any], str, list[str]]) -> None:
     assert ran[2] == []
 
 

@@ -405,7 +405,7 @@ def test_instance_preferences_are_validated(
     assert code == "ValidationException" and why in text, text
 
 
-def test_what_is_not_there_is_told_as_aws_tells_it(sagemaker: BaseClient) -> None:
+def test_missing_resources_have_the_texts_of_aws(sagemaker: BaseClient) -> None:
     code, message = refused(sagemaker.describe_training_job, TrainingJobName="never-made")
     assert code == "ValidationException" and "Requested resource not found" in message
     code, message = refused(sagemaker.stop_training_job, TrainingJobName="never-made")
@@ -512,7 +512,7 @@ def test_an_unknown_image_names_the_known_ones(sagemaker: BaseClient) -> None:
     "uri, words",
     [("s3://nowhere-at-all/x/", "nowhere-at-all"), ("s3://yard/empty-prefix/", "empty-prefix")],
 )
-def test_an_unreadable_channel_fails_the_job_in_words(
+def test_an_unreadable_channel_fails_the_job_with_an_explanation(
     sagemaker: BaseClient, s3: BaseClient, uri: str, words: str
 ) -> None:
     name = fresh("channel")

@@ -24,7 +24,7 @@ class Counting(torch.utils.data.Dataset):
         return {"input_ids": tokens, "labels": tokens}
 
 
-class Told(transformers.TrainerCallback):
+class ProgressPrinter(transformers.TrainerCallback):
     """Says where it is, slowly."""
 
     def __init__(self, seconds: float) -> None:
@@ -91,7 +91,7 @@ def main() -> None:
             seed=7,
         ),
         train_dataset=Counting(),
-        callbacks=[Told(options.step_seconds)],
+        callbacks=[ProgressPrinter(options.step_seconds)],
     )
     result = trainer.train(resume_from_checkpoint=last_checkpoint())
     weights = hashlib.sha256(

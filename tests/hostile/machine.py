@@ -6,7 +6,7 @@ or is false or empty where there is nothing to reach."""
 from tests.hostile.table import JOB_LOG, Attack
 
 # A neighbour of the attacker: it holds what an attacker would look for.
-VICTIM = r"""
+PROBED_JOB = r"""
 import ctypes, os, socket, subprocess, time
 libc = ctypes.CDLL(None, use_errno=True)
 segment = libc.shmget(0x7472, 4096, 0o1666)

@@ -40,7 +40,7 @@ class World:
             "SecretAccessKey": server.env["AWS_SECRET_ACCESS_KEY"],
         }
         self.owner = Caller(self.endpoint, self.keys)
-        self.nobody = Caller(
+        self.anonymous = Caller(
             self.endpoint, {"AccessKeyId": "AKIANOBODY0000000000", "SecretAccessKey": "guessed"}
         )
         self.guesser = Caller(self.endpoint, self.keys | {"SecretAccessKey": "guessed"})
@@ -209,13 +209,13 @@ SIGNATURES = (
         "unknown-key",
         "use a key that nobody has",
         "403 UnrecognizedClientException",
-        lambda w: describe(w.nobody),
+        lambda w: describe(w.anonymous),
     ),
     row(
         "unknown-key-s3",
         "read an object with it",
         "403 InvalidAccessKeyId",
-        lambda w: get(w.nobody),
+        lambda w: get(w.anonymous),
     ),
     row(
         "wrong-secret",

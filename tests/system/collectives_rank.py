@@ -52,7 +52,7 @@ def join_at(rendezvous: bytes | None, from_launcher: int, secret: bytes | None) 
         ranks=0 if from_launcher else ranks,
         secret=secret,
         join_deadline_ms=int(deadline_ms),
-        silence_max_ms=30000,
+        peer_timeout_ms=30000,
         deterministic=1,
         rendezvous=rendezvous,
         from_launcher=from_launcher,
@@ -198,7 +198,7 @@ def old_program() -> None:
     library.trainyard_group_free(group)
 
 
-def sum_after_meeting() -> None:
+def sum_after_rendezvous() -> None:
     """Knows where rank 0 listens, as the launcher does, and no list of addresses."""
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks))
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port + ranks))
@@ -225,7 +225,7 @@ def sum_after_meeting() -> None:
     assert b"no hosts and no rendezvous" in message.value, message.value
 
 
-def sum_for_ever() -> None:
+def sum_forever() -> None:
     """In registered memory where there is some; says when it is in the midst of it,
     and how it ended."""
     group = join()
@@ -253,4 +253,4 @@ def sum_for_ever() -> None:
     sys.stdin.read()
 
 
-{"sum": sum_once, "old": old_program, "meet": sum_after_meeting, "forever": sum_for_ever}[does]()
+{"sum": sum_once, "old": old_program, "meet": sum_after_rendezvous, "forever": sum_forever}[does]()

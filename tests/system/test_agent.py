@@ -224,7 +224,7 @@ echo out > /opt/ml/output/data/report.txt
     assert left == {"order.json", "hosts", "agent.log", "alive", "left"}, left
 
 
-def test_a_failure_is_told_in_the_users_words(cluster: AgentFixture) -> None:
+def test_a_failure_is_reported_in_the_users_terms(cluster: AgentFixture) -> None:
     agent = cluster.start(
         "echo kept > /opt/ml/output/data/x; echo 'no such column: price' > /opt/ml/output/failure;"
         " exit 3"
@@ -409,7 +409,7 @@ def test_two_hosts_make_one_model(cluster: AgentFixture) -> None:
     }
 
 
-def test_an_agent_that_died_is_told_so_by_its_successor(cluster: AgentFixture) -> None:
+def test_the_death_of_an_agent_is_reported_by_its_successor(cluster: AgentFixture) -> None:
     agent = cluster.start("echo ready; sleep 1000")
     wait_for(lambda: "ready" in cluster.server.lines, "the process to run")
     agent.kill()

@@ -271,7 +271,7 @@ def test_a_full_disk(tmp_path: pathlib.Path) -> None:
         subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
-def test_a_job_waits_for_exactly_what_its_sentence_says(start: Callable[..., Server]) -> None:
+def test_a_job_waits_for_exactly_what_its_pending_reason_says(start: Callable[..., Server]) -> None:
     machine = "[[machine]]\nname = 'box'\ncpus = {cpus}\nmemory_gib = 64.0\n"
     server = start(machine.format(cpus="2.0"))
     server.boto("s3").create_bucket(Bucket="yard")

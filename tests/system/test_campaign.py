@@ -256,7 +256,7 @@ def test_what_fails_is_tried_again_and_what_is_refused_is_not(
     ), row
 
 
-def test_words_for_what_is_wrong(catalogue: Server, place: pathlib.Path) -> None:
+def test_messages_for_what_is_wrong(catalogue: Server, place: pathlib.Path) -> None:
     def refusal(**wrong: Any) -> str:
         good = {"name": "wrong", "query": "SELECT 1 AS x"} | wrong
         done = cluster(catalogue, "campaign", "run", campaign_file(place, **good), check=False)

@@ -454,7 +454,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("refused, words", REFUSED, ids=range(len(REFUSED)))
-def test_what_cannot_stand_together_is_refused_in_words(
+def test_contradictions_are_refused_with_an_explanation(
     cluster: Server, refused: dict[str, Any], words: str
 ) -> None:
     request = jobs.request("refused")

@@ -150,7 +150,7 @@ def test_logs_of_many_hosts_are_followed_to_the_end(
 @pytest.mark.parametrize(
     "script, status, code", [("true", "Completed", 0), ("echo no >&2; exit 7", "Failed", 3)]
 )
-def test_the_exit_code_tells_the_result(
+def test_the_exit_code_is_that_of_the_result(
     server: Server, cli: Callable[..., str], script: str, status: str, code: int
 ) -> None:
     name = f"ends-{code}"
@@ -276,7 +276,7 @@ def test_a_server_is_reached_over_tls(server: Server, cli: Callable[..., str]) -
     assert "AWS_CA_BUNDLE" in said
 
 
-def test_mistakes_are_told_in_words(server: Server, cli: Callable[..., str]) -> None:
+def test_mistakes_are_explained(server: Server, cli: Callable[..., str]) -> None:
     assert "did you mean `trainyard jobs`?" in cli("jbos", code=2)
     assert "missing argument JOB" in cli("describe", code=2)
     assert "`trainyard jobs` lists the jobs, those of Batch with their id" in cli(

@@ -155,7 +155,7 @@ ALONE = "no launcher: a single rank|0|1|0|1||"
             "horovodrun|0|2|0|1||head|99|0|localhost|localhost/0|s|",
         ),
         (HOROVODRUN | ELASTIC, "", "horovodrun|-1|0|-1|-1||head|99|1|b|b/0 #1||0|"),
-        (TORCHRUN | {"TRAINYARD_MEETING": "/shared"}, "", "torchrun|1|2|1|2|/shared|"),
+        (TORCHRUN | {"TRAINYARD_RENDEZVOUS": "/shared"}, "", "torchrun|1|2|1|2|/shared|"),
         (TORCHRUN | {"TRAINYARD_ENCRYPT": "yes"}, "", "TRAINYARD_ENCRYPT needs TRAINYARD_SECRET"),
         (
             SECRET

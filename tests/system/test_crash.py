@@ -135,7 +135,7 @@ def test_a_job_outlives_the_server(start: Callable[..., Server], tmp_path: pathl
     assert jobs.log_lines(server.boto("logs"), "outlives") == [f"line {i}" for i in range(1, 7)]
 
 
-def test_the_sweep_cleans_what_a_dead_yard_left(tmp_path: pathlib.Path) -> None:
+def test_the_sweep_cleans_what_a_dead_server_left(tmp_path: pathlib.Path) -> None:
     server = Server(tmp_path / "data")
     before = leftovers.picture(server.data)
     server.start()

@@ -63,7 +63,7 @@ def test_torch_distributed_on_two_hosts(cluster: Server) -> None:
     assert len({rank[8] for rank in ranks}) == 1, "all ranks have the same weights"
 
 
-def test_the_first_error_is_told_with_host_and_rank(cluster: Server) -> None:
+def test_the_first_error_is_reported_with_host_and_rank(cluster: Server) -> None:
     done, _ = scripts.run(
         cluster,
         "ddp-fails",
@@ -161,7 +161,7 @@ def test_mpi_on_two_hosts(cluster: Server) -> None:
     ], lines
 
 
-def test_an_mpi_ranks_error_is_told_not_the_launchers(cluster: Server) -> None:
+def test_an_mpi_ranks_error_is_reported_not_the_launchers(cluster: Server) -> None:
     done, lines = scripts.run(
         cluster,
         "mpi-raises",

@@ -79,7 +79,7 @@ def links() -> set[str]:
 
 
 @pytest.mark.parametrize("encrypted", (False, True))
-def test_nobody_reads_what_hosts_say(start: Callable[..., Server], encrypted: bool) -> None:
+def test_traffic_of_hosts_is_unreadable(start: Callable[..., Server], encrypted: bool) -> None:
     server = start(
         "[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 32.0\n[jobs]\nstop_grace_seconds = 1\n"
     )

@@ -113,10 +113,10 @@ def python_job(
     )
 
 
-def begin_victim(server: Server) -> tuple[str, str]:
+def begin_probed_job(server: Server) -> tuple[str, str]:
     """A job that is attacked by the others. Returns its address,
     and its first id on the machine."""
-    python_job(server, "victim", machine.VICTIM)
+    python_job(server, "victim", machine.PROBED_JOB)
     line = wait_for(
         lambda: next(
             (
@@ -133,29 +133,29 @@ def begin_victim(server: Server) -> tuple[str, str]:
     return address, ids
 
 
-def begin_attacker(server: Server, victim: tuple[str, str]) -> None:
+def begin_attacker(server: Server, probed_job: tuple[str, str]) -> None:
     """The job "hostile", whose process attacks as root in its container."""
     python_job(
         server,
         "hostile",
         machine.ATTACKER,
-        victim[0],
+        probed_job[0],
         server.data,
         server.listen.rsplit(":", 1)[1],
-        victim[1],
+        probed_job[1],
         attempts_json=[[one.name, one.attempt] for one in machine.ATTACKS],
     )
 
 
 @pytest.fixture(scope="module")
-def victim(server: Server) -> tuple[str, str]:
-    return begin_victim(server)
+def probed_job(server: Server) -> tuple[str, str]:
+    return begin_probed_job(server)
 
 
 @pytest.fixture(scope="module")
-def processes(server: Server, victim: tuple[str, str]) -> None:
+def processes(server: Server, probed_job: tuple[str, str]) -> None:
     """Jobs whose process attacks: one as root in its container, one with its keys."""
-    begin_attacker(server, victim)
+    begin_attacker(server, probed_job)
     with open(os.path.join(ROOT, "tests", "hostile", "signer.py"), encoding="utf-8") as file:
         python_job(
             server,
@@ -336,7 +336,7 @@ def test_a_presigned_url_ends(outside: requests.World) -> None:
 
 @by_name(agents.ATTACKS)
 def test_impostors_among_agents_are_refused(
-    server: Server, victim: tuple[str, str], attack: Attack
+    server: Server, probed_job: tuple[str, str], attack: Attack
 ) -> None:
     number = next(
         int(re.match(r"j(\d+)a", name)[1])
@@ -395,7 +395,7 @@ def test_what_a_job_brings_along_reaches_nothing(
 
 
 def test_the_server_and_its_tenants_are_well(
-    server: Server, victim: tuple[str, str], outside: requests.World
+    server: Server, probed_job: tuple[str, str], outside: requests.World
 ) -> None:
     s3 = server.boto("s3")
     assert s3.get_object(Bucket="yard", Key="secret/object")["Body"].read() == b"secret"

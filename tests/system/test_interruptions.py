@@ -34,7 +34,7 @@ INTERRUPTIONS = int(os.environ.get("TRAINYARD_INTERRUPTIONS", "8"))
 SEED = int(os.environ.get("TRAINYARD_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
 PLACES = ("download", "training", "checkpoint", "model")  # a tenth of all at least in each
 RESULT = os.environ.get("TRAINYARD_RESULT", "")  # where to write what happened
-VICTIMS = ("process", "runtime", "agent")
+INTERRUPTED_JOBS = ("process", "runtime", "agent")
 STEPS = 1000 + 120 * INTERRUPTIONS  # more than are trained meanwhile
 SECONDS_MAX = 60 + 20 * INTERRUPTIONS
 DOWNLOAD_BYTES, DOWNLOAD_OBJECTS = 2_000_000, 60
@@ -75,7 +75,7 @@ def weights(server: Server, name: str) -> dict[str, Any]:
     return json.load(tarfile.open(fileobj=io.BytesIO(body)).extractfile("weights.json"))
 
 
-class Victims:
+class InterruptedJobs:
     """Of one job: where it is, and what of it can be ended."""
 
     def __init__(self, server: Server, name: str) -> None:
@@ -140,9 +140,9 @@ class Victims:
                 found.append(int(path.split("/")[2]))
         return found
 
-    def end(self, victim: str, chance: random.Random) -> bool:
+    def end(self, interrupted_job: str, chance: random.Random) -> bool:
         """Whether there was one."""
-        if victim == "process":
+        if interrupted_job == "process":
             try:
                 self.own.interrupt_training_job(
                     TrainingJobName=self.name,
@@ -156,7 +156,7 @@ class Victims:
         if not directories:
             return False
         found = self.processes(
-            chance.choice(directories), {"runtime": "crun", "agent": "trainyard-agent"}[victim]
+            chance.choice(directories), {"runtime": "crun", "agent": "trainyard-agent"}[interrupted_job]
         )
         for process in found:
             try:
@@ -170,7 +170,7 @@ def interrupted(description: dict[str, Any]) -> int:
     return sum(one["Status"] == "Interrupted" for one in description["SecondaryStatusTransitions"])
 
 
-def test_the_weights_are_those_of_the_job_that_nobody_interrupted(tmp_path: pathlib.Path) -> None:
+def test_the_weights_are_those_of_an_uninterrupted_job(tmp_path: pathlib.Path) -> None:
     print(f"note: repeat with TRAINYARD_SEED={SEED}")
     chance = random.Random(SEED)
     server = trainyard_server.Server(
@@ -200,7 +200,7 @@ def test_the_weights_are_those_of_the_job_that_nobody_interrupted(tmp_path: path
         lengths = phase_lengths(
             server.boto("sagemaker").describe_training_job(TrainingJobName="undisturbed")
         )
-        job = Victims(server, "disturbed")
+        job = InterruptedJobs(server, "disturbed")
         start(server, "disturbed")
         happened = disturb(job, chance, lengths)
         done = jobs.wait_until(server.boto("sagemaker"), "disturbed", seconds_max=SECONDS_MAX)
@@ -241,7 +241,7 @@ def phase_lengths(description: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def disturb(job: Victims, chance: random.Random, lengths: dict[str, float]) -> list[dict[str, Any]]:
+def disturb(job: InterruptedJobs, chance: random.Random, lengths: dict[str, float]) -> list[dict[str, Any]]:
     """INTERRUPTIONS of them at least: where, whom, when. The model's come last: before, there is
     none. What came elsewhere than it was meant to is drawn again,
     until each place has its share."""
@@ -257,9 +257,9 @@ def disturb(job: Victims, chance: random.Random, lengths: dict[str, float]) -> l
             place: count for place, count in wanted.items() if count > 0 and place != "model"
         }
         place = chance.choices(*zip(*before_the_model.items()))[0] if before_the_model else "model"
-        victim = VICTIMS[number % len(VICTIMS)]
-        if victim == "runtime" and place in ("download", "model"):
-            victim = chance.choice(
+        interrupted_job = INTERRUPTED_JOBS[number % len(INTERRUPTED_JOBS)]
+        if interrupted_job == "runtime" and place in ("download", "model"):
+            interrupted_job = chance.choice(
                 ("process", "agent")
             )  # the runtime has not started yet, or has ended
         past = "training" if place == "download" else place  # it may be over before it was seen
@@ -285,21 +285,21 @@ def disturb(job: Victims, chance: random.Random, lengths: dict[str, float]) -> l
                 job.describe(),
             )
             at = job.place()
-            return at if at and job.end(victim, chance) else None
+            return at if at and job.end(interrupted_job, chance) else None
 
-        at = wait_for(happens, f"a {victim} to end", SECONDS_MAX, 0.005)
+        at = wait_for(happens, f"a {interrupted_job} to end", SECONDS_MAX, 0.005)
         after = time.monotonic() - began
         wait_for(
             lambda: interrupted(job.describe()) > before,
-            f"interruption {number} of a {victim} in {at} to be seen",
+            f"interruption {number} of a {interrupted_job} in {at} to be seen",
             SECONDS_MAX,
         )
-        print(number, at, victim, flush=True)
+        print(number, at, interrupted_job, flush=True)
         happened.append(
             {
                 "place": at,
                 "meant": place,
-                "victim": victim,
+                "victim": interrupted_job,
                 "moment": round(moment, 3),
                 "after": round(after, 3),
             }

@@ -76,7 +76,7 @@ FSX: dict[str, Any] = {
 }
 
 
-def meeting(nodes: int = 2, main: int = 0, **more: Any) -> dict[str, Any]:
+def rendezvous_job(nodes: int = 2, main: int = 0, **more: Any) -> dict[str, Any]:
     return of_nodes("exec python3 /fsx/meet.py", nodes, main, **(FSX | more))
 
 
@@ -286,7 +286,7 @@ def test_a_server_that_dies_meanwhile_lets_the_nodes_meet_all_the_same(
     )
     batch = server.boto("batch")
     queue = make_queue(batch)
-    job = submit(batch, queue, meeting(3))
+    job = submit(batch, queue, rendezvous_job(3))
     for status in ("STARTING", "RUNNING"):
         wait_until(batch, job, (status, "RUNNING", "SUCCEEDED"))
         server.kill()

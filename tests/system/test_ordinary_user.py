@@ -18,7 +18,7 @@ import pytest
 from tests import jobs, oci, trainyard_server
 from tests.hostile import machine
 from tests.system import test_distributions, test_hostile, test_isolation
-from tests.system.test_outward import HERE, THERE, outside  # noqa: F401, a fixture
+from tests.system.test_egress import HERE, THERE, outside  # noqa: F401, a fixture
 from tests.trainyard_server import PROGRAM, Server, wait_for
 
 BOX = "[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 32.0\n[jobs]\nstop_grace_seconds = 3\n"
@@ -220,7 +220,7 @@ def test_a_job_from_start_to_end(server: Server, user: User) -> None:
         assert os.stat(os.path.join(server.data, path)).st_uid == user.number, path
 
 
-def test_what_is_withheld_is_told(server: Server) -> None:
+def test_what_is_withheld_is_reported(server: Server) -> None:
     done = run(server, "withheld", "true")
     platform = "\n".join(said_by_platform(server, "withheld"))
     status = " ".join(each.get("StatusMessage", "") for each in done["SecondaryStatusTransitions"])
@@ -300,7 +300,7 @@ def test_hosts_run_sshd_of_their_own(
 
 def test_a_hostile_job_reaches_nothing(server: Server) -> None:
     server.boto("s3").create_bucket(Bucket="yard")
-    test_hostile.begin_attacker(server, test_hostile.begin_victim(server))
+    test_hostile.begin_attacker(server, test_hostile.begin_probed_job(server))
     tried = test_hostile.lines_of(server, "hostile", "TRIED")
     server.boto("sagemaker").stop_training_job(TrainingJobName="victim")
     reached = {name for name, answer in tried.items() if "REACHED" in answer}
@@ -370,11 +370,11 @@ def test_jobs_outlive_the_server_and_nothing_outlives_them(
         process for process, words in user.processes() if server.data in words
     }
 
-    def keeper() -> str:
+    def holder() -> str:
         with open(os.path.join(server.data, "enclosure", "keeper"), encoding="utf-8") as file:
             return file.read()
 
-    first = keeper()
+    first = holder()
 
     def rest() -> list[Any]:
         """What is there of this server: with its last process the kernel takes its namespaces,
@@ -396,13 +396,13 @@ def test_jobs_outlive_the_server_and_nothing_outlives_them(
     wait_for(lambda: said_by_job(server, "goes-on").count("begun") == 2, "the job to run")
     server.kill()
     server.start()
-    assert keeper() == first, "it enters what its agents are in"
+    assert holder() == first, "it enters what its agents are in"
     # Without the namespace holder as well: agents hold on to what they are in,
     # and the next server makes another.
     server.kill()
     os.kill(int(first.split()[0]), signal.SIGKILL)
     server.start()
-    assert keeper() != first
+    assert holder() != first
     for host in (0, 1):
         with open(f"{server.data}/attempts/j1a1/{host}/ml/checkpoints/go", "w", encoding="utf-8"):
             pass

@@ -367,7 +367,7 @@ def test_a_right_that_is_taken_away_stops_it(home: Server, there: Server) -> Non
         take_over(home, home_config(there, of_user("ann")))
 
 
-def test_another_server_authorises_whoever_asks(home: Server, there: Server) -> None:
+def test_another_server_authorises_each_caller(home: Server, there: Server) -> None:
     s3 = client(home, ANN, "s3", "eu-west-1")
     s3.put_object(Bucket="team-there", Key="ann/mine", Body=b"mine")
     assert (
@@ -418,7 +418,7 @@ def test_another_server_authorises_whoever_asks(home: Server, there: Server) -> 
     assert code == "AccessDenied" and "user/region-us" in message
 
 
-def test_nobody_else_speaks_for_others(home: Server, there: Server) -> None:
+def test_no_other_principal_signs_for_others(home: Server, there: Server) -> None:
     """A key that does not belong to a peer sends the header, signed."""
     described_owner = base64.b64encode(
         json.dumps({"kind": "user", "name": "ann", "id": "x"}).encode()

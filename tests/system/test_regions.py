@@ -174,12 +174,12 @@ def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path: pathl
     hyperparameters = {"epochs": "3000", "batch_size": "32", "hidden": "8", "region_steps": "40"}
     regions = [Region(tmp_path, region, 2, hyperparameters).start() for region in range(2)]
     try:
-        survivor, victim = regions[1], regions[0]  # the first leads: the other must take over
-        victim.leader.wait_for(lambda line: round_of(line) >= 20)
-        victim.leader.process.send_signal(signal.SIGKILL)
-        victim.leader.process.wait()
+        survivor, interrupted_job = regions[1], regions[0]  # the first leads: the other must take over
+        interrupted_job.leader.wait_for(lambda line: round_of(line) >= 20)
+        interrupted_job.leader.process.send_signal(signal.SIGKILL)
+        interrupted_job.leader.process.wait()
         # A rank without its leader ends by itself, and says whom it misses.
-        other = victim.hosts[1]
+        other = interrupted_job.hosts[1]
         assert other.process.wait(SECONDS_MAX) != 0
         other.reader.join()
         assert any("rank 0" in line for line in other.lines), other.lines[-5:]
@@ -191,14 +191,14 @@ def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path: pathl
         assert any("region 0" in line and "is gone" in line for line in survivor.leader.lines)
         # However slow this machine is, there is something left to come back to.
         survivor.leader.process.send_signal(signal.SIGSTOP)
-        victim.start()
-        victim.leader.wait_for(lambda line: line.startswith("host="))
+        interrupted_job.start()
+        interrupted_job.leader.wait_for(lambda line: line.startswith("host="))
         resumed = len(survivor.leader.lines)
         survivor.leader.process.send_signal(signal.SIGCONT)
         survivor.leader.wait_for(lambda line: " regions=2 " in line, since=resumed)
         assert (
             round_of(
-                victim.leader.lines[victim.leader.wait_for(lambda line: line.startswith("round="))]
+                interrupted_job.leader.lines[interrupted_job.leader.wait_for(lambda line: line.startswith("round="))]
             )
             > 20
         )
@@ -207,7 +207,7 @@ def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path: pathl
             for host in region.hosts:
                 host.ends_well()
         compared = subprocess.run(
-            [TRAINER, "compare", survivor.model(), victim.model(), "--tolerance", "0"],
+            [TRAINER, "compare", survivor.model(), interrupted_job.model(), "--tolerance", "0"],
             capture_output=True,
             text=True,
         )

@@ -13,7 +13,7 @@ from tests import oci
 from tests.trainyard_server import Server, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
-BESIDE = "while :; do { echo x > /tmp/beside && echo x > /beside; } || exit 7; sleep 0.2; done"
+NEIGHBOUR = "while :; do { echo x > /tmp/beside && echo x > /beside; } || exit 7; sleep 0.2; done"
 # name -> image ("" = one of layers), what fills it, what is said of it
 FILLS = {
     "layer-bytes": (
@@ -122,12 +122,12 @@ def test_a_job_that_fills_its_storage_fails_alone(
     batch: tuple[BaseClient, Callable[..., str], BaseClient],
 ) -> None:
     client, submit, logs = batch
-    beside = [
-        submit(f"beside-{number}", image, BESIDE)
+    neighbours = [
+        submit(f"beside-{number}", image, NEIGHBOUR)
         for number, image in enumerate(("", "trainyard/host"))
     ]
     wait_for(
-        lambda: all(described(client, number)["status"] == "RUNNING" for number in beside),
+        lambda: all(described(client, number)["status"] == "RUNNING" for number in neighbours),
         "the neighbours to run",
     )
     filling = {name: submit(name, image, command) for name, (image, command, _) in FILLS.items()}
@@ -147,6 +147,6 @@ def test_a_job_that_fills_its_storage_fails_alone(
             )["events"]
         ]
         assert any(FILLS[name][2] in line for line in lines), (name, lines[-5:])
-    for number in beside:
+    for number in neighbours:
         assert described(client, number)["status"] == "RUNNING", described(client, number)
         client.terminate_job(jobId=number, reason="over")

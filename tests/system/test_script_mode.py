@@ -216,7 +216,7 @@ os.kill(os.getpid(), 4)
         ),
     ],
 )
-def test_failures_are_told_well(
+def test_failures_are_reported_with_their_cause(
     cluster: Server, name: str, files: dict[str, str], reason: str
 ) -> None:
     done, _ = scripts.run(cluster, f"fails-{name}", "train.py", files, status="Failed")
@@ -248,7 +248,7 @@ while True:
     ), done["FailureReason"]
 
 
-def test_a_script_that_is_told_to_stop_saves_first(cluster: Server) -> None:
+def test_a_script_that_is_stopped_saves_first(cluster: Server) -> None:
     script = """
 import os, signal, sys
 def save(*_):

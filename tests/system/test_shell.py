@@ -55,7 +55,7 @@ def shell(server: Server, *arguments: str, **more: Any) -> subprocess.CompletedP
     )
 
 
-class Seat:
+class ShellClient:
     """A terminal with `trainyard shell` in it."""
 
     def __init__(self, server: Server, *arguments: str, columns: int = 100, rows: int = 30) -> None:
@@ -113,20 +113,20 @@ class Seat:
 
 
 @pytest.fixture
-def seat(server: Server) -> Iterator[Callable[..., Seat]]:
-    seats = []
+def shell_client(server: Server) -> Iterator[Callable[..., ShellClient]]:
+    shell_clients = []
 
-    def sit(*arguments: str, **more: Any) -> Seat:
-        seats.append(Seat(server, *arguments, **more))
-        return seats[-1]
+    def sit(*arguments: str, **more: Any) -> ShellClient:
+        shell_clients.append(ShellClient(server, *arguments, **more))
+        return shell_clients[-1]
 
     yield sit
-    for one in seats:
+    for one in shell_clients:
         one.close()
 
 
-def test_a_shell_inside_the_host(server: Server, seat: Callable[..., Seat]) -> None:
-    one = seat("runs", "algo-2")
+def test_a_shell_inside_the_host(server: Server, shell_client: Callable[..., ShellClient]) -> None:
+    one = shell_client("runs", "algo-2")
     one.type("echo I am $(hostname), $COLOUR, $TERM\r")
     one.until(r"I am algo-2, blue, xterm-256color")
     one.type("tty; ls /opt/ml/input/config/resourceconfig.json; stty size\r")
@@ -152,17 +152,17 @@ def test_a_shell_inside_the_host(server: Server, seat: Callable[..., Seat]) -> N
 
 
 def test_the_terminal_is_put_back_whatever_ends_it(
-    server: Server, seat: Callable[..., Seat]
+    server: Server, shell_client: Callable[..., ShellClient]
 ) -> None:
     for ending in (signal.SIGTERM, signal.SIGHUP, signal.SIGABRT):
-        one = seat("runs", "1")
+        one = shell_client("runs", "1")
         one.type("echo rea''dy\r")
         one.until("ready")
         assert not one.is_as_before()
         one.process.send_signal(ending)
         assert one.ends() == -ending
         assert one.is_as_before(), ending
-    one = seat("runs", "1")
+    one = shell_client("runs", "1")
     one.type("echo rea''dy\r")
     one.until("ready")
     one.type("\r~.")
@@ -210,7 +210,7 @@ def test_commands_without_a_terminal_carry_bytes(server: Server) -> None:
     assert shell(server, "runs", "1", "no-such-program", stdin=subprocess.DEVNULL).returncode != 0
 
 
-def test_a_flood_is_bounded_and_harms_nobody(server: Server) -> None:
+def test_a_flood_is_bounded_and_harmless(server: Server) -> None:
     flood = subprocess.Popen(
         [trainyard_server.PROGRAM, "shell", "runs", "1", "--", "cat", "/dev/zero"],
         env=server.environment(),
@@ -236,7 +236,7 @@ def test_a_flood_is_bounded_and_harms_nobody(server: Server) -> None:
     trainyard_server.wait_for(gone, "what it ran to be gone", WAIT, interval_seconds=0.5)
 
 
-def test_who_may_and_what_is_told(server: Server) -> None:
+def test_rights_and_errors(server: Server) -> None:
     assert (
         "runs has no host algo-3"
         in shell(server, "runs", "3", text=True, stdin=subprocess.DEVNULL).stderr
@@ -344,9 +344,9 @@ def test_shells_are_in_the_audit_log(server: Server) -> None:
 
 
 def test_a_shell_ends_with_its_job_and_its_server(
-    server: Server, seat: Callable[..., Seat]
+    server: Server, shell_client: Callable[..., ShellClient]
 ) -> None:
-    one = seat("runs", "1")
+    one = shell_client("runs", "1")
     one.type("echo rea''dy\r")
     one.until("ready")
     server.kill()
@@ -357,7 +357,7 @@ def test_a_shell_ends_with_its_job_and_its_server(
         "shells to open again",
         interval_seconds=0.3,
     )
-    two = seat("runs", "1")
+    two = shell_client("runs", "1")
     two.type("echo rea''dy\r")
     two.until("ready")
     server.boto("sagemaker").stop_training_job(TrainingJobName="runs")

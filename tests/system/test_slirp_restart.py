@@ -14,7 +14,7 @@ from tests.system.test_ordinary_user import (
     user,  # noqa: F401, a fixture
     user_of_one_id,  # noqa: F401, a fixture
 )
-from tests.system.test_outward import HERE, THERE, outside  # noqa: F401, a fixture
+from tests.system.test_egress import HERE, THERE, outside  # noqa: F401, a fixture
 from tests.trainyard_server import Server, wait_for
 
 

@@ -147,18 +147,18 @@ def processes_with(mark: str) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("victim", ["agent", "machine"])
+@pytest.mark.parametrize("interrupted_job", ["agent", "machine"])
 def test_what_dies_under_a_spot_job_is_replaced(
-    cluster: Server, sagemaker: BaseClient, victim: str
+    cluster: Server, sagemaker: BaseClient, interrupted_job: str
 ) -> None:
-    name = fresh(victim)
+    name = fresh(interrupted_job)
     sagemaker.create_training_job(
         **jobs.request(name, "echo begins; exec sleep 1000", hosts=2, **SPOT)
     )
     wait_for_line(cluster, name, "begins", 2)
     agents = cluster.agents()
     assert len(agents) == 2
-    if victim == "agent":
+    if interrupted_job == "agent":
         os.kill(agents[0], signal.SIGKILL)
     else:  # everything on it, and the server
         cluster.kill()

@@ -355,7 +355,7 @@ def residents(server: Server) -> dict[str, dict[str, Any]]:
             server,
             name,
             f"{name}-train",
-            machine.VICTIM.replace(
+            machine.PROBED_JOB.replace(
                 'print("victim"',
                 f'print("{CANARY}{name}",'
                 ' os.environ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"])\nprint("victim"',

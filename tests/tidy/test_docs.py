@@ -23,7 +23,7 @@ def test_links_lead_somewhere() -> None:
     assert not wrong, "links that lead nowhere:\n" + "\n".join(wrong)
 
 
-def test_yards_commands_are_documented() -> None:
+def test_commands_of_the_script_are_documented() -> None:
     known = set(re.findall(r"^  ([a-z]+)\)", sources.read("yard"), re.M))
     for path in documents():
         for command in re.findall(r"\./yard ([a-z]+)", sources.read(path)):

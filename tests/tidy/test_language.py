@@ -6,6 +6,7 @@ with the contexts in which each is banned:
   prose     markdown, without code blocks, inline code and link targets: every file
   comments  // comments of C++, comments and docstrings of Python: every file
   messages  texts in C++ string literals, outside tests: every module
+  names     the words of identifiers of C++ and Python, names of tests included: every file
 
 `python -m tests.tidy.test_language comments MODULE` lists the banned words of one module; without
 arguments it removes corrected headers from headers.txt.
@@ -26,6 +27,7 @@ from tests.tidy import sources
 
 EVERYWHERE = ("prose", "comments", "messages")
 CODE = ("comments", "messages")
+NAMES = (*EVERYWHERE, "names")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,28 +46,28 @@ class Exemption:
 
 RULES = (
     # Terms of the glossary.
-    Rule(r"rooms?", "module; free capacity"),
-    Rule(r"(?<!hugging )faces?", "API, front end, interface"),
-    Rule(r"doors?", "listener, interface"),
+    Rule(r"rooms?", "module; free capacity", NAMES),
+    Rule(r"(?<!hugging )faces?", "API, front end, interface", NAMES),
+    Rule(r"doors?", "listener, interface", NAMES),
     Rule(r"visitors?", "connection"),
-    Rule(r"yards?", "cluster, simulated cluster, resource catalog"),
-    Rule(r"nouns?", "resource, type"),
-    Rule(r"keepers?", "parameter server, namespace holder, container init or watcher"),
-    Rule(r"enclosures?", "rootless sandbox"),
-    Rule(r"bells?", "notifier"),
-    Rule(r"strangers?", "unauthenticated peer"),
-    Rule(r"strays?", "orphan"),
-    Rule(r"patience|silence", "timeout, deadline"),
-    Rule(r"meetings?", "rendezvous, bootstrap; averaging round"),
-    Rule(r"councils?", "membership group, leader election"),
-    Rule(r"conductors?", "coordinator"),
-    Rule(r"fittings?", "container options"),
-    Rule(r"sayings?", "job log"),
+    Rule(r"yards?", "cluster, simulated cluster, resource catalog", NAMES),
+    Rule(r"nouns?", "resource, type", NAMES),
+    Rule(r"keepers?", "parameter server, namespace holder, container init or watcher", NAMES),
+    Rule(r"enclosures?", "rootless sandbox", NAMES),
+    Rule(r"bells?", "notifier", NAMES),
+    Rule(r"strangers?", "unauthenticated peer", NAMES),
+    Rule(r"strays?", "orphan", NAMES),
+    Rule(r"patience|silence", "timeout, deadline", NAMES),
+    Rule(r"meetings?", "rendezvous, bootstrap; averaging round", NAMES),
+    Rule(r"councils?", "membership group, leader election", NAMES),
+    Rule(r"conductors?", "coordinator", NAMES),
+    Rule(r"fittings?", "container options", NAMES),
+    Rule(r"sayings?", "job log", NAMES),
     Rule(r"seats?|seated", "slot"),
-    Rule(r"passer", "forwarder, proxy"),
+    Rule(r"passer", "forwarder, proxy", NAMES),
     Rule(r"handing over|handed over to (?:the|another) job", "host reuse"),
-    Rule(r"troubles?", "last error"),
-    Rule(r"victims?", "interrupted host"),
+    Rule(r"troubles?", "last error", NAMES),
+    Rule(r"victims?", "interrupted host", NAMES),
     Rule(r"mirror(?:s|ing)?", "checkpoint sync"),
     Rule(r"folds?|folded|folding", "reduce"),
     Rule(
@@ -77,23 +79,25 @@ RULES = (
     Rule(r"giv(?:e|es|ing|en) way|gave way", "preempt"),
     Rule(r"tak(?:e|es|en|ing) back|took back", "reclaim"),
     Rule(r"awaits?|awaited|awaiting", "depends on", ("prose", "messages")),
-    Rule(r"ways? out|outward", "egress"),
+    Rule(r"ways? out|outwards?", "egress", NAMES),
     Rule(r"(?:its|a|each|one|per|whose) turns?", "iteration, tick; position in the queue"),
     # Threads, ranks, requests and jobs are not persons.
-    Rule(r"whoever|whomever", "the caller, a peer, each job that"),
-    Rule(r"some(?:body|one)|any(?:body|one)", "a user, a peer, a caller"),
-    Rule(r"nobody|no one", "no caller, no peer, unused"),
+    Rule(r"whoever|whomever", "the caller, a peer, each job that", NAMES),
+    Rule(r"some(?:body|one)|any(?:body|one)", "a user, a peer, a caller", NAMES),
+    Rule(r"nobody|no one", "no caller, no peer, unused", NAMES),
+    Rule(r"told", "reported, configured, requested", ("names",)),
+    Rule(r"typists?", "client", ("names",)),
     Rule(r"(?:jobs?|ranks?|threads?|requests?|hosts?|agents?|processes|those) who", "that"),
     Rule(r"who waits|who asks|who is behind", "waiting jobs, the caller, later jobs"),
     Rule(r"asks?", "requests, queries"),
     # Archaisms.
-    Rule(r"anew|afresh", "again"),
-    Rule(r"seldom", "rarely"),
-    Rule(r"mend(?:s|ed|ing)?", "fix, correct, repair"),
-    Rule(r"for ever", "forever"),
-    Rule(r"beside", "next to, in addition to"),
-    Rule(r"anyhow", "in any case"),
-    Rule(r"reckon(?:s|ed|ing)?", "compute, count"),
+    Rule(r"anew|afresh", "again", NAMES),
+    Rule(r"seldom", "rarely", NAMES),
+    Rule(r"mend(?:s|ed|ing)?", "fix, correct, repair", NAMES),
+    Rule(r"for ever", "forever", NAMES),
+    Rule(r"beside", "next to, in addition to", NAMES),
+    Rule(r"anyhow", "in any case", NAMES),
+    Rule(r"reckon(?:s|ed|ing)?", "compute, count", NAMES),
     Rule(r"else possible", "alternatives considered"),
     Rule(r"(?:refused|told|said|says|answered) in words", "rejected with an explanation"),
     # Errors: "unknown X", "invalid X: ..", "X not found".
@@ -110,6 +114,9 @@ EXEMPTIONS = (
     Exemption("src/control_plane/ledger/sqlite_ledger.cpp", "nouns", "the stored name of a table"),
     Exemption("docs/decisions/05-user-namespaces.md", "nobody", "the POSIX user"),
     Exemption("docs/operating/batch-containers.md", "nobody", "the POSIX user"),
+    Exemption("src/api/trainyard_api/campaigns.cpp", "trouble", "a member of the API's answer"),
+    Exemption("src/foundation/client/forward.cpp", "nobody", "an option of libcurl"),
+    Exemption("src/foundation/objects/s3_client/connection.cpp", "nobody", "an option of libcurl"),
 )
 
 # A doc comment opens with a subject and a verb: "Decides which waiting jobs start now."
@@ -187,15 +194,33 @@ def messages(path: str) -> Iterator[tuple[int, str]]:
                 yield number, literal[1:-1]
 
 
+def words_of(identifier: str) -> str:
+    """read_entry_config, ReadEntryConfig, kReadEntryConfig -> read entry config"""
+    return " ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", identifier)).lower()
+
+
+def names(path: str) -> Iterator[tuple[int, str]]:
+    """(line number, its words) of each identifier of a C++ or Python file."""
+    if path.endswith(".py"):
+        for token in tokenize.generate_tokens(io.StringIO(sources.read(path)).readline):
+            if token.type == tokenize.NAME:
+                yield token.start[0], words_of(token.string)
+        return
+    for number, line in lines_of(sources.code(path)):
+        if not line.startswith("#"):
+            for identifier in re.findall(r"[A-Za-z_]\w*", line):
+                yield number, words_of(identifier)
+
+
 def contexts_of(path: str) -> Sequence[str]:
     if path.endswith(".md"):
         return ("prose",)
-    return ("comments",) if path.endswith(".py") else CODE
+    return ("comments", "names") if path.endswith(".py") else (*CODE, "names")
 
 
 def banned(path: str, context: str) -> Iterator[tuple[int, str, str]]:
     """(line number, word in lower case, term to use) of each banned word, exemptions included."""
-    read = {"prose": prose, "comments": comments, "messages": messages}[context]
+    read = {"prose": prose, "comments": comments, "messages": messages, "names": names}[context]
     patterns = [
         (re.compile(WORD % rule.words, re.I), rule.use)
         for rule in RULES
@@ -263,6 +288,18 @@ def test_modules_use_the_terms_of_the_glossary() -> None:
             for each in found_in(path, context)
         ]
         assert not wrong, f"banned words in {context} (docs/glossary.md):\n" + "\n".join(wrong)
+
+
+def test_names_use_the_terms_of_the_glossary() -> None:
+    paths = [path for path in sources.tracked() if path.endswith((".cpp", ".hpp", ".h", ".py"))]
+    wrong = [each for path in paths for each in found_in(path, "names")]
+    assert not wrong, "banned words in names (docs/glossary.md):\n" + "\n".join(wrong)
+
+
+def test_names_are_read_as_words() -> None:
+    for identifier in ("read_entry_config", "ReadEntryConfig", "kReadEntryConfig"):
+        assert words_of(identifier).removeprefix("k ") == "read entry config", identifier
+    assert words_of("TRAINYARD_MEETING") == "trainyard meeting"
 
 
 def test_exemptions_are_needed() -> None:

@@ -1,4 +1,4 @@
-"""What a reader meets in every file: layout, no leftovers, headers that are letters,
+"""What a reader meets in every file: layout, no leftovers, headers with doc comments,
 files of one idea."""
 
 import os
@@ -45,6 +45,23 @@ def test_abilities_are_part_of_an_interface() -> None:
     assert not wrong, "\n" + "\n".join(wrong)
 
 
+TEST_NAME = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", re.M)
+
+
+def test_tests_are_named_in_pascal_case() -> None:
+    assert TEST_NAME.findall("TEST(Group, a_rank)\nTEST_P(\n    Other, ARank)") == [
+        ("Group", "a_rank"),
+        ("Other", "ARank"),
+    ]
+    wrong = [
+        f"{path}: TEST({suite}, {name})"
+        for path in sources.cpp()
+        for suite, name in TEST_NAME.findall(sources.code(path))
+        if not re.match(r"[A-Z][A-Za-z0-9]*$", suite) or not re.match(r"[A-Z][A-Za-z0-9]*$", name)
+    ]
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
 # A variable at namespace scope (which is not indented), or a static one of a class or function.
 CONSTANT = re.compile(
     r"(?:(?:inline |static |extern )*(?:constexpr|const) |\s+static (?:inline )?constexpr )"
@@ -85,7 +102,7 @@ def test_constants_have_a_prefix() -> None:
     assert not wrong, "\n" + "\n".join(wrong)
 
 
-def test_headers_are_letters() -> None:
+def test_headers_have_doc_comments() -> None:
     """A header of a module begins with its description, and includes itself only once."""
     wrong = [
         path

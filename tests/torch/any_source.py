@@ -81,7 +81,7 @@ def from_any() -> str:
     return "good"
 
 
-def nobody_sends() -> str:
+def no_rank_sends() -> str:
     """A receive from any source ends with the timeout, and harms nothing."""
     init(timeout=timedelta(seconds=3))
     store = dist.distributed_c10d._get_default_store()

@@ -51,7 +51,7 @@ def start(
             LOCAL_RANK=str(rank),
             LOCAL_WORLD_SIZE=str(ranks),
             MEET_AT="file://" + os.path.join(folder, "store"),
-            TRAINYARD_MEETING=folder,
+            TRAINYARD_RENDEZVOUS=folder,
             BACKEND=backend,
             PYTHONPATH=os.path.dirname(os.path.dirname(HERE)),
         )

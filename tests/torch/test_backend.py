@@ -96,7 +96,7 @@ def test_sparse_gradients_train_as_with_gloo_and_equal_on_all_ranks() -> None:
     assert close(mine[0]["weights"], theirs[0]["weights"], 1e-5)
 
 
-def test_other_types_and_sizes_are_refused_in_words() -> None:
+def test_other_types_and_sizes_are_refused_with_an_explanation() -> None:
     assert ranks.run("refusals", 2) == ["good"] * 2
 
 
@@ -150,7 +150,7 @@ def test_a_rank_that_never_comes_is_named() -> None:
         assert "rank 2 did not join" in said, said
 
 
-def test_another_torch_is_refused_in_words() -> None:
+def test_another_torch_is_refused_with_an_explanation() -> None:
     import trainyard.torch
 
     trainyard.torch._check_torch("2.4.0+cpu", "2.4.0+cu121")  # one source, one binary interface

@@ -31,9 +31,9 @@ TWO_HOSTS = json.dumps({"hosts": ["algo-1", "algo-2"], "current_host": "algo-2"}
             (1, 2),
             "one:7780",
         ),
-        ({**OMPI, "TRAINYARD_MEETING": "[::1]:99"}, "", 3, 4, (1, 2), "::1:99"),
+        ({**OMPI, "TRAINYARD_RENDEZVOUS": "[::1]:99"}, "", 3, 4, (1, 2), "::1:99"),
         (
-            {**OMPI, "TRAINYARD_RANK": "0", "TRAINYARD_RANKS": "2", "TRAINYARD_MEETING": "h:1"},
+            {**OMPI, "TRAINYARD_RANK": "0", "TRAINYARD_RANKS": "2", "TRAINYARD_RENDEZVOUS": "h:1"},
             "",
             0,
             2,
@@ -97,7 +97,7 @@ def test_ranks_of_one_machine_meet_at_a_port_of_their_run() -> None:
         (OMPI, "", "the address of their rendezvous is unknown"),
         ({**OMPI, "OMPI_COMM_WORLD_RANK": "4"}, "", "rank 4 of 4"),
         ({**OMPI, "OMPI_COMM_WORLD_RANK": "x"}, "", "OMPI_COMM_WORLD_RANK"),
-        ({**OMPI, "TRAINYARD_MEETING": "nowhere"}, "", "HOST:PORT"),
+        ({**OMPI, "TRAINYARD_RENDEZVOUS": "nowhere"}, "", "HOST:PORT"),
         ({"HOROVOD_GLOO_RENDEZVOUS_ADDR": "a"}, "", "HOROVOD_GLOO_RENDEZVOUS_PORT is not set"),
         ({}, "{", "resourceconfig"),
     ],
@@ -242,7 +242,7 @@ def test_hosts_that_go_and_return() -> None:
     assert fleet.hosts_are([hosts.Host("a", 1), hosts.Host("b", 1)]) == ([], [])
     fleet.to_start(0)
     assert fleet.hosts_are([hosts.Host("a", 2)]) == (["b"], [])
-    fleet.workers["b/0 #2"].told_to_leave = True
+    fleet.workers["b/0 #2"].leave_requested = True
     assert fleet.ended("b/0 #2", False, 1) is None and not fleet.done
     assert names(fleet.to_start(5)) == ["a/1 #3"]
     assert fleet.hosts_are([hosts.Host("a", 2), hosts.Host("b", 1)]) == ([], ["b"])

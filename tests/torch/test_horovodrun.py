@@ -86,7 +86,7 @@ def python(*lines: str) -> list[str]:
 HELLO = ["import os, sys, horovod.torch as hvd, torch", "hvd.init()"]
 
 
-def test_ranks_are_started_and_their_lines_are_told_apart(
+def test_ranks_are_started_and_their_lines_carry_their_rank(
     start: Callable[..., Run], tmp_path: pathlib.Path
 ) -> None:
     code, said = start(
@@ -214,15 +214,15 @@ WATCHER = [sys.executable, "-I", "-S", watcher.__file__]
 
 # Killed before the watcher knew, or after: in neither case a command runs unwatched.
 def test_no_command_begins_after_its_launcher_is_gone(tmp_path: pathlib.Path) -> None:
-    for told in (False, True):
-        file = tmp_path / str(told)
+    for confirmed in (False, True):
+        file = tmp_path / str(confirmed)
         gate = subprocess.Popen(
             [*WATCHER, "sh", "-c", 'cat >"$0"; kill -s PIPE $$', file], stdin=subprocess.PIPE
         )
-        gate.communicate(b"\n" if told else b"", SECONDS_MAX)
-        assert file.exists() == told
+        gate.communicate(b"\n" if confirmed else b"", SECONDS_MAX)
+        assert file.exists() == confirmed
         # A command reads nothing, and has the signals that it would have without a gate.
-        assert gate.returncode == (-signal.SIGPIPE if told else 1)
+        assert gate.returncode == (-signal.SIGPIPE if confirmed else 1)
     missing = subprocess.run([*WATCHER, "/no/such"], input=b"\n", stderr=subprocess.PIPE)
     assert missing.returncode == 127 and b"/no/such: No such file" in missing.stderr
 
@@ -245,7 +245,7 @@ def test_the_watcher_leaves_alone_what_is_gone() -> None:
             each.wait()
 
 
-def test_wrong_command_lines_are_refused_in_words(start: Callable[..., Run]) -> None:
+def test_wrong_command_lines_are_refused_with_an_explanation(start: Callable[..., Run]) -> None:
     for arguments, words in (
         (["-np", "2"], "what is to be run"),
         (["true"], "-np says how many"),

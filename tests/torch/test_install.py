@@ -211,7 +211,7 @@ def changed(installed: pathlib.Path, tmp_path: pathlib.Path) -> tuple[pathlib.Pa
         ("", ["there was no torch when it was installed", "pip install --force-reinstall"]),
     ],
 )
-def test_another_torch_than_it_was_built_for_is_refused_in_words(
+def test_another_torch_than_it_was_built_for_is_refused_with_an_explanation(
     installed: pathlib.Path,
     changed: tuple[pathlib.Path, dict[str, str]],
     built: str,
@@ -228,7 +228,7 @@ def test_another_torch_than_it_was_built_for_is_refused_in_words(
     ), run.stderr
 
 
-def test_a_torch_of_another_binary_interface_is_refused_in_words(
+def test_a_torch_of_another_binary_interface_is_refused_with_an_explanation(
     installed: pathlib.Path, changed: tuple[pathlib.Path, dict[str, str]], tmp_path: pathlib.Path
 ) -> None:
     """Its version is right and its functions are not:

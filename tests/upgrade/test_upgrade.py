@@ -49,7 +49,7 @@ def waits(name: str) -> str:
 
 def let_go(name: str) -> None:
     """Ends the scripts of waits(name), on each host."""
-    told = 0
+    signalled = 0
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         try:
             with open(path, "rb") as file:
@@ -60,8 +60,8 @@ def let_go(name: str) -> None:
             f"echo {name} $i".encode() in word for word in words[2:3]
         ):
             os.kill(int(path.split("/")[2]), signal.SIGUSR1)
-            told += 1
-    assert told, f"no process of {name} runs"
+            signalled += 1
+    assert signalled, f"no process of {name} runs"
 
 
 def exchange(bin_directory: str | os.PathLike[str], names: Sequence[str], source: str) -> None:

@@ -19,12 +19,12 @@ struct Adoption::Lease {
 };
 
 // Replaces the pointer of a storage: frees the memory after it is private again.
-struct Adoption::Keeper {
+struct Adoption::Owner {
   at::DataPtr memory;
   std::shared_ptr<Lease> lease;
 
-  static void free(void* keeper) {
-    const std::unique_ptr<Keeper> owned(static_cast<Keeper*>(keeper));
+  static void free(void* owner) {
+    const std::unique_ptr<Owner> owned(static_cast<Owner*>(owner));
     owned->lease->end();
   }
 };
@@ -50,13 +50,13 @@ void Adoption::note(collectives::Group& group, const at::Tensor& tensor) {
   if (++known->sightings != kSightingsMin) return;
   auto adopted = group.adopt({static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()});
   if (!adopted) return;  // it is copied as before
-  auto keeper = std::make_unique<Keeper>();
-  known->lease = keeper->lease = std::make_shared<Lease>();
-  keeper->lease->memory = std::move(adopted).value();
+  auto owner = std::make_unique<Owner>();
+  known->lease = owner->lease = std::make_shared<Lease>();
+  owner->lease->memory = std::move(adopted).value();
   void* const data = tensor.data_ptr();
-  Keeper* const kept = keeper.get();
+  Owner* const kept = owner.get();
   kept->memory = storage_impl->set_data_ptr(
-      at::DataPtr(data, keeper.release(), &Keeper::free, at::Device(at::kCPU)));
+      at::DataPtr(data, owner.release(), &Owner::free, at::Device(at::kCPU)));
 }
 
 void Adoption::end() {

@@ -33,7 +33,7 @@ class Adoption {
 
  private:
   struct Lease;
-  struct Keeper;
+  struct Owner;
   struct Known {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;  // prevents reuse of its address
     int sightings = 0;

@@ -177,7 +177,7 @@ class TrainyardGroup : public Base {
     const Tensors out = only_list(outputs);
     expect_one_a_rank(out);
     const Tensor in = only(inputs).contiguous();
-    const Tensor flat = room_for(out);
+    const Tensor flat = flat_buffer_for(out);
     expect_ours_among(in, out);
     return start(OpType::ALLGATHER, "trainyard:all_gather", out,
                  [in, flat, out](const Named& named) -> Result<void> {
@@ -220,7 +220,7 @@ class TrainyardGroup : public Base {
         OpType::ALLGATHER_COALESCED, "trainyard:all_gather_coalesced", result,
         [all](const Named& named) -> Result<void> {
           for (const auto& [in, out] : all) {
-            const Tensor flat = room_for(out);
+            const Tensor flat = flat_buffer_for(out);
             TRY(named.run(calls::all_gather(bytes(in), bytes(flat), uneven(bytes_of(out)))));
             part(flat, out);
           }
@@ -240,7 +240,7 @@ class TrainyardGroup : public Base {
       for (const Tensor& each : out)
         TORCH_CHECK(each.numel() == in.numel(),
                     "trainyard: gather needs equally many elements from each rank");
-      flat = room_for(out);
+      flat = flat_buffer_for(out);
       expect_one_type(in, flat);
     }
     return start(OpType::GATHER, "trainyard:gather", out,
@@ -334,7 +334,7 @@ class TrainyardGroup : public Base {
     expect_one_a_rank(outputs);
     expect_one_a_rank(inputs);
     const Tensor in = joined(inputs);
-    const Tensor flat = room_for(outputs);
+    const Tensor flat = flat_buffer_for(outputs);
     expect_one_type(in, flat);
     const auto sent = bytes_of(inputs);
     const Tensors out = outputs;
@@ -468,7 +468,7 @@ class TrainyardGroup : public Base {
     RendezvousOptions options;
     options.rank = rank;
     options.size = size;
-    options.join_deadline = options.silence_max = settings_.timeout;
+    options.join_deadline = options.peer_timeout = settings_.timeout;
     options.address = settings_.connection.address;
     options.cancelled = [ending = ending_] { return ending->load(); };
     options.group.deterministic = settings_.connection.deterministic;

@@ -252,7 +252,7 @@ Result<std::unique_ptr<collectives::Group>> rendezvous(const KeyValueStore& stor
   tcp.encrypt = options.encrypt;
   tcp.sockets_per_peer = options.sockets_per_peer;
   tcp.join_deadline = options.join_deadline;
-  tcp.silence_max = options.silence_max;
+  tcp.peer_timeout = options.peer_timeout;
   tcp.cancelled = std::move(options.cancelled);
   tcp.group = std::move(options.group);
   return collectives::join_over_tcp(std::move(tcp));

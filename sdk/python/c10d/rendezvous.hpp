@@ -46,7 +46,7 @@ struct RendezvousOptions {
   int rank = 0;
   int size = 1;
   Duration join_deadline = 30min;
-  Duration silence_max = 30min;
+  Duration peer_timeout = 30min;
   std::string address;  // set by the user; empty: chosen by the routes
   std::string secret;   // the user's part of the group's secret; needed for `encrypt`
   bool encrypt = false;

@@ -152,7 +152,7 @@ Tensor joined(const Tensors& tensors) {
   return at::cat(flat);
 }
 
-Tensor room_for(const Tensors& tensors) {
+Tensor flat_buffer_for(const Tensors& tensors) {
   int64_t elements = 0;
   for (const Tensor& tensor : tensors) {
     expect_ours(tensor);

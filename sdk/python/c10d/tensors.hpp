@@ -68,7 +68,7 @@ struct Destination {
 
 // Concatenate tensors; allocate such a buffer; and copy its parts to the tensors.
 at::Tensor joined(const Tensors& tensors);
-at::Tensor room_for(const Tensors& tensors);
+at::Tensor flat_buffer_for(const Tensors& tensors);
 void part(const at::Tensor& flat, const Tensors& tensors);
 
 bool is_bitwise(const c10d::ReduceOp& op);

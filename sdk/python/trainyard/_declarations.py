@@ -93,7 +93,7 @@ class Join(ctypes.Structure):
         ("ports", ctypes.POINTER(ctypes.c_uint16)),
         ("secret", ctypes.c_char_p),
         ("join_deadline_ms", ctypes.c_int64),
-        ("silence_max_ms", ctypes.c_int64),
+        ("peer_timeout_ms", ctypes.c_int64),
         ("deterministic", ctypes.c_int),
         ("plans", ctypes.c_char_p),
         ("encrypt", ctypes.c_int),

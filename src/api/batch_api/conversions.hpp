@@ -68,7 +68,7 @@ Outcome<domain::JobSpec> batch_spec_of(const shapes::batch::SubmitJobRequest& re
 
 // Reads the share, the priority in it, and the consumed resources. The request overrides the
 // definition.
-Outcome<Done> read_place_in_queue(const shapes::batch::SubmitJobRequest& request,
+Outcome<Done> read_queue_position(const shapes::batch::SubmitJobRequest& request,
                                   const shapes::batch::JobDefinition& definition,
                                   domain::QueueOptions& queue);
 // Nothing: the job consumes no resources.

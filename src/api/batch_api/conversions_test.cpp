@@ -73,7 +73,7 @@ std::string refusal(const Outcome<domain::JobSpec>& outcome) {
   return outcome ? "" : outcome.failure(shapes::batch::kService).message;
 }
 
-TEST(BatchSpec, AJobAsksForWhatItsContainerNeeds) {
+TEST(BatchSpec, AJobRequestsWhatItsContainerNeeds) {
   auto request = job();
   request.parameters.emplace()["word"] = "hello";
   request.container_overrides.emplace();
@@ -255,11 +255,11 @@ TEST(BatchSpec, RangesOfNodesBecomeGroupsOfHosts) {
   ASSERT_TRUE(spec) << refusal(spec);
   EXPECT_EQ((*spec).main_host(), 2u);
   ASSERT_EQ((*spec).groups.size(), 3u);
-  std::string laid;
+  std::string merged;
   for (const auto& group : (*spec).groups)
-    laid += group.name + " x " + std::to_string(group.count) + " of " +
-            group.program->arguments[0] + " " + group.program->arguments[1] + "; ";
-  EXPECT_EQ(laid, "0:1 x 2 of 0: hello; 2:3 x 2 of 2:3 hello; 4:5 x 2 of 0: hello; ");
+    merged += group.name + " x " + std::to_string(group.count) + " of " +
+              group.program->arguments[0] + " " + group.program->arguments[1] + "; ";
+  EXPECT_EQ(merged, "0:1 x 2 of 0: hello; 2:3 x 2 of 2:3 hello; 4:5 x 2 of 0: hello; ");
   EXPECT_EQ((*spec).arguments[0], "2:3") << "what its main node runs";
   EXPECT_EQ((*spec).request["nodeProperties"]["nodeRangeProperties"].size(), 2u)
       << "as they were written";
@@ -275,10 +275,10 @@ TEST(BatchSpec, OverridesOfNodesSplitTheRangesThatTheyMeet) {
   request.node_overrides->node_property_overrides.emplace().push_back(change);
   const auto spec = spec_of(request, nodes(2, 0, {"0", "1:"}));
   ASSERT_TRUE(spec) << refusal(spec);
-  std::string laid;
+  std::string merged;
   for (const auto& group : (*spec).groups)
-    laid += group.name + " " + group.program->arguments[0] + "; ";
-  EXPECT_EQ(laid, "0:0 0; 1:2 changed; 3:4 1:; ");
+    merged += group.name + " " + group.program->arguments[0] + "; ";
+  EXPECT_EQ(merged, "0:0 0; 1:2 changed; 3:4 1:; ");
   EXPECT_EQ((*spec).hosts(), 5u);
   EXPECT_NE(refusal(spec_of(request, nodes(2, 0, {"0:1"}))).find("has no end"), std::string::npos);
   request.node_overrides->node_property_overrides->front().target_nodes = "5:";

@@ -210,7 +210,7 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   const auto retries = request.retry_strategy ? request.retry_strategy : definition.retry_strategy;
   if (retries) TRY(read_retries(*retries, spec.retry));
   TRY(read_array(request, spec));
-  TRY(read_place_in_queue(request, definition, *spec.queue));
+  TRY(read_queue_position(request, definition, *spec.queue));
   const auto timeout = request.timeout ? request.timeout : definition.timeout;
   spec.max_runtime_seconds = TRY(runtime_seconds_max_of(timeout));
   Body body;

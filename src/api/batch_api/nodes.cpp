@@ -265,11 +265,11 @@ batch::JobSummary summary_of_node(const domain::Job& job, domain::HostIndex host
   const domain::Host& own = attempt->hosts[host];
   summary.container.reset();
   if (own.exit_code) summary.container.emplace().exit_code = *own.exit_code;
-  const std::string told =
+  const std::string own_failure =
       catalog::container_reason(own.fault.value_or(domain::Fault::algorithm), own.failure);
-  if (!told.empty()) {
+  if (!own_failure.empty()) {
     if (!summary.container) summary.container.emplace();
-    summary.container->reason = listed_failure(told);
+    summary.container->reason = listed_failure(own_failure);
   }
   // The times of the other nodes' processes are not stored. The job's start and the time of the
   // node's final state approximate them.

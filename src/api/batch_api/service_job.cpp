@@ -61,7 +61,7 @@ batch::RetryStrategy retries_of(const batch::ServiceJobRetryStrategy& strategy) 
   return out;
 }
 
-Outcome<Done> read_place_in_queue(const batch::SubmitServiceJobRequest& request,
+Outcome<Done> read_queue_position(const batch::SubmitServiceJobRequest& request,
                                   domain::QueueOptions& queue) {
   queue.priority = request.scheduling_priority.value_or(0);
   if (queue.priority < 0 || queue.priority > catalog::kSchedulingPriorityMax)
@@ -178,7 +178,7 @@ Outcome<ServiceJob> service_job_of(const batch::SubmitServiceJobRequest& request
   job.spec.queue->name = queue;
   if (request.retry_strategy)
     TRY(read_retries(retries_of(*request.retry_strategy), job.spec.retry));
-  TRY(read_place_in_queue(request, *job.spec.queue));
+  TRY(read_queue_position(request, *job.spec.queue));
   if (request.timeout_config && request.timeout_config->attempt_duration_seconds) {
     const int64_t seconds = *request.timeout_config->attempt_duration_seconds;
     if (seconds < catalog::kAttemptSecondsMin)

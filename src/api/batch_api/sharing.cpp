@@ -45,7 +45,7 @@ Outcome<Done> read_consumption(const batch::ConsumableResourceProperties& proper
 
 }  // namespace
 
-Outcome<Done> read_place_in_queue(const batch::SubmitJobRequest& request,
+Outcome<Done> read_queue_position(const batch::SubmitJobRequest& request,
                                   const batch::JobDefinition& definition,
                                   domain::QueueOptions& queue) {
   if (request.share_identifier)

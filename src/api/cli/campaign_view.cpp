@@ -63,14 +63,14 @@ std::string hosts_text(const Json& row) {
 
 // Returns the columns of the query that do not locate data, and in which the rows differ.
 std::vector<std::string> telling_columns(const Json& rows) {
-  static const std::set<std::string> kOfPlaces = {"name",  "region", "data",
-                                                  "bytes", "hours",  "uri"};
+  static const std::set<std::string> kOfRegions = {"name",  "region", "data",
+                                                   "bytes", "hours",  "uri"};
   std::vector<std::string> order;
   std::map<std::string, std::set<std::string>> values;
   for (const Json& row : rows)
     for (const Json& column : list_in(row, "Columns")) {
       const std::string name = text_in(column, "Name");
-      if (kOfPlaces.count(name)) continue;
+      if (kOfRegions.count(name)) continue;
       if (!values.count(name)) order.push_back(name);
       values[name].insert(text_in(column, "Value"));
     }

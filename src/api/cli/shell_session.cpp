@@ -43,7 +43,7 @@ Result<std::string> ShellSession::receive(std::string_view bytes) {
       if (!output->bytes.empty())
         out_ += wire::encode_shell(wire::ShellCredit{uint32_t(output->bytes.size())});
     } else if (const auto* credit = std::get_if<wire::ShellCredit>(&*frame)) {
-      room_ = std::min(wire::kShellWindowBytes, room_ + credit->bytes);
+      window_ = std::min(wire::kShellWindowBytes, window_ + credit->bytes);
     } else if (const auto* ended = std::get_if<wire::ShellEnded>(&*frame)) {
       ended_ = *ended;
     } else {
@@ -54,11 +54,11 @@ Result<std::string> ShellSession::receive(std::string_view bytes) {
 }
 
 std::string ShellSession::send() {
-  while (!input_.empty() && room_ > 0) {
-    const size_t bytes = std::min<size_t>({input_.size(), room_, wire::kShellBytesMax});
+  while (!input_.empty() && window_ > 0) {
+    const size_t bytes = std::min<size_t>({input_.size(), window_, wire::kShellBytesMax});
     out_ += wire::encode_shell(wire::ShellInput{input_.substr(0, bytes)});
     input_.erase(0, bytes);
-    room_ -= uint32_t(bytes);
+    window_ -= uint32_t(bytes);
   }
   if (input_ended_ && input_.empty() && !end_said_) {
     end_said_ = true;

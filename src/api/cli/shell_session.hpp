@@ -28,7 +28,7 @@ class ShellSession {
   std::string send();
 
   // True if more keys can be taken now.
-  bool has_room() const {
+  bool window_open() const {
     return input_.size() < wire::kShellWindowBytes && !left_ && !input_ended_;
   }
   bool left() const { return left_; }
@@ -39,7 +39,7 @@ class ShellSession {
   bool at_line_start_ = true, tilde_ = false, left_ = false;
   bool input_ended_ = false, end_said_ = false;
   std::string input_, out_;
-  uint32_t room_ = wire::kShellWindowBytes;
+  uint32_t window_ = wire::kShellWindowBytes;
   wire::ShellDecoder decoder_;
   std::optional<wire::ShellEnded> ended_;
 };

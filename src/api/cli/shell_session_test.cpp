@@ -21,10 +21,10 @@ TEST(ShellSession, KeysGoOutAndOutputComesIn) {
   EXPECT_EQ(session.ended()->exit_code, 2);
 }
 
-TEST(ShellSession, KeysWaitForRoom) {
+TEST(ShellSession, KeysWaitForTheWindow) {
   ShellSession session(false);
   session.type(std::string(wire::kShellWindowBytes + 10, 'x'));
-  EXPECT_FALSE(session.has_room());
+  EXPECT_FALSE(session.window_open());
   session.input_ends();
   size_t input = 0, ends = 0;
   const auto count = [&](const std::string& bytes) {

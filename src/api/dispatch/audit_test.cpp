@@ -34,7 +34,7 @@ struct World : TestServer {
   }
 };
 
-TEST(AuditOfRequests, TellsWhoFromWhereWhatAndTheAnswer) {
+TEST(AuditOfRequests, RecordsPrincipalSourceRequestAndAnswer) {
   World world;
   ASSERT_EQ(world.logs_call("CreateLogGroup", R"({"logGroupName":"one"})").status, 200);
   EXPECT_EQ(world.logs_call("CreateLogGroup", R"({"logGroupName":"one"})").status, 400);
@@ -77,13 +77,14 @@ TEST(AuditOfRequests, WritesHostileTextAsOneJsonObjectOnALine) {
   EXPECT_EQ(record->at("resources").size(), 100u);
 }
 
-TEST(AuditOfRequests, LeavesOutDataAndStrangers) {
+TEST(AuditOfRequests, LeavesOutDataAndUnauthenticatedPeers) {
   World world;
   ASSERT_EQ(world.logs_call("CreateLogGroup", R"({"logGroupName":"one"})").status, 200);
   EXPECT_EQ(world.logs_call("GetLogEvents", R"({"logGroupName":"one","logStreamName":"s"})").status,
             400);
-  const Signing stranger{.keys = {"AKIAOWNER", "wrong", ""}};
-  EXPECT_NE(world.logs_call("CreateLogGroup", R"({"logGroupName":"two"})", stranger).status, 200);
+  const Signing unauthenticated{.keys = {"AKIAOWNER", "wrong", ""}};
+  EXPECT_NE(world.logs_call("CreateLogGroup", R"({"logGroupName":"two"})", unauthenticated).status,
+            200);
   EXPECT_EQ(world.logs_call("DescribeLogGroups", "{}").status, 200);
   const auto events = world.lookup();
   ASSERT_EQ(events.size(), 2u);
@@ -163,7 +164,7 @@ struct ShellWorld : TestTenants {
   }
 };
 
-TEST(AuditOfShells, TellsWhoFromWhereIntoWhatAndForHowLong) {
+TEST(AuditOfShells, RecordsPrincipalSourceHostAndDuration) {
   ShellWorld world;
   const Signing ann = world.user("ann", allow("\"trainyard:Shell\"", "\"*\""));
   EXPECT_EQ(world.shell("mnist-1", ann,

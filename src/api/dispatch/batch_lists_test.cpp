@@ -75,7 +75,9 @@ struct Lists : TestTenants {
   Signing lister() { return user("lister", allow(kLister, R"("*")")); }
 };
 
-bool tells(const in_memory::Reply& reply) { return reply.body.find(kSecret) != std::string::npos; }
+bool discloses(const in_memory::Reply& reply) {
+  return reply.body.find(kSecret) != std::string::npos;
+}
 bool is_denied(const in_memory::Reply& reply) {
   return reply.status != 200 &&
          reply.body.find("is not authorized to perform") != std::string::npos;
@@ -93,7 +95,7 @@ TEST(BatchLists, ShowNothingOfAJobsContainer) {
   const domain::Job waiting = world.submit(kOfSecret);
   const std::string& id = waiting.key.name;
   world.control.page.jobs = {waiting};
-  const auto expect_nothing_told = [&](const std::string& status) {
+  const auto expect_nothing_disclosed = [&](const std::string& status) {
     for (const auto& [path, body] : std::vector<std::pair<std::string, std::string>>{
              {"listjobs", R"({"jobQueue":"q","jobStatus":")" + status + "\"}"},
              {"listjobs", R"({"jobQueue":"q","filters":[{"name":"JOB_NAME","values":["*"]}]})"},
@@ -101,20 +103,20 @@ TEST(BatchLists, ShowNothingOfAJobsContainer) {
       const auto listed = world.batch(path, body, lister);
       EXPECT_EQ(listed.status, 200) << listed.body;
       EXPECT_NE(listed.body.find(id), std::string::npos) << path << " " << listed.body;
-      EXPECT_FALSE(tells(listed)) << path << " " << listed.body;
+      EXPECT_FALSE(discloses(listed)) << path << " " << listed.body;
     }
-    EXPECT_FALSE(tells(world.batch("getjobqueuesnapshot", R"({"jobQueue":"q"})", lister)));
+    EXPECT_FALSE(discloses(world.batch("getjobqueuesnapshot", R"({"jobQueue":"q"})", lister)));
     const auto own = world.json("Trainyard.ListJobs", "{}", "trainyard", lister);
     EXPECT_NE(own.body.find(id), std::string::npos) << own.body;
-    EXPECT_FALSE(tells(own)) << own.body;
-    EXPECT_FALSE(tells(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", lister)));
+    EXPECT_FALSE(discloses(own)) << own.body;
+    EXPECT_FALSE(discloses(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", lister)));
   };
-  expect_nothing_told("RUNNABLE");
+  expect_nothing_disclosed("RUNNABLE");
   world.end(waiting, domain::Fault::algorithm, "KeyError: 'hunter2'");
-  expect_nothing_told("FAILED");
+  expect_nothing_disclosed("FAILED");
   // The runtime's error has the first word of the command, which may be the whole command.
   world.end(waiting, domain::Fault::client, kNotStarted);
-  expect_nothing_told("FAILED");
+  expect_nothing_disclosed("FAILED");
   const Json listed = world.ok("listjobs", R"({"jobQueue":"q","jobStatus":"FAILED"})", lister);
   EXPECT_EQ(listed.at("jobSummaryList")[0].at("container").at("reason"),
             "CannotStartContainerError: The container cannot be started");
@@ -138,16 +140,16 @@ TEST(BatchLists, DescribingAJobIsARightOfItsOwn) {
     for (const Signing& by : {lister, neighbour}) {
       const auto refused = world.batch("describejobs", R"({"jobs":[")" + name + "\"]}", by);
       EXPECT_TRUE(is_denied(refused)) << name << " " << refused.body;
-      EXPECT_FALSE(tells(refused));
+      EXPECT_FALSE(discloses(refused));
     }
   // The other services that find jobs by name do not reveal the secret either.
   const Signing others = world.user("others", allow(R"("sagemaker:*","trainyard:*")", R"("*")"));
-  EXPECT_FALSE(tells(world.json("SageMaker.DescribeTrainingJob",
-                                R"({"TrainingJobName":")" + id + "\"}", "sagemaker", others)));
+  EXPECT_FALSE(discloses(world.json("SageMaker.DescribeTrainingJob",
+                                    R"({"TrainingJobName":")" + id + "\"}", "sagemaker", others)));
   const Signing reader = world.user("reader", allow(R"("batch:DescribeJobs")", "\"" + arn + "\""));
-  const Json told = world.ok("describejobs", R"({"jobs":[")" + id + "\"]}", reader);
-  EXPECT_EQ(told.at("jobs")[0].at("container").at("command")[1], kSecret);
-  EXPECT_EQ(told.at("jobs")[0].at("container").at("reason"), kNotStarted);
+  const Json job_description = world.ok("describejobs", R"({"jobs":[")" + id + "\"]}", reader);
+  EXPECT_EQ(job_description.at("jobs")[0].at("container").at("command")[1], kSecret);
+  EXPECT_EQ(job_description.at("jobs")[0].at("container").at("reason"), kNotStarted);
 }
 
 TEST(BatchLists, ShowNothingOfNodes) {
@@ -162,7 +164,7 @@ TEST(BatchLists, ShowNothingOfNodes) {
         "listjobs", R"({"multiNodeJobId":")" + id + R"(","jobStatus":"FAILED"})", lister);
     EXPECT_EQ(listed.status, 200);
     EXPECT_EQ(listed.json().at("jobSummaryList").size(), 2u) << listed.body;
-    EXPECT_FALSE(tells(listed)) << listed.body;
+    EXPECT_FALSE(discloses(listed)) << listed.body;
     const auto described = world.batch("describejobs", R"({"jobs":[")" + id + "#1\"]}");
     EXPECT_EQ(described.json().at("jobs")[0].at("container").at("reason"), failure)
         << described.body;
@@ -190,13 +192,13 @@ TEST(BatchLists, ShowNothingOfServiceJobs) {
     const auto listed =
         world.batch("listservicejobs", R"({"jobQueue":"q","jobStatus":"FAILED"})", lister);
     EXPECT_EQ(listed.status, 200) << listed.body;
-    EXPECT_FALSE(tells(listed)) << listed.body;
+    EXPECT_FALSE(discloses(listed)) << listed.body;
     const std::string reason = listed.json().at("jobSummaryList").at(0).at("statusReason");
     EXPECT_TRUE(reason.ends_with(shown)) << reason;
-    EXPECT_FALSE(tells(world.json("Trainyard.ListJobs", "{}", "trainyard", lister)));
+    EXPECT_FALSE(discloses(world.json("Trainyard.ListJobs", "{}", "trainyard", lister)));
     const auto refused = world.batch("describeservicejob", R"({"jobId":"service-1"})", lister);
     EXPECT_TRUE(is_denied(refused)) << refused.body;
-    EXPECT_TRUE(tells(world.batch("describeservicejob", R"({"jobId":"service-1"})")));
+    EXPECT_TRUE(discloses(world.batch("describeservicejob", R"({"jobId":"service-1"})")));
   }
 }
 
@@ -231,7 +233,7 @@ TEST(BatchDefinitions, AreDescribedToThoseWhoMayDescribeEachOfThem) {
     for (const std::string& body : beyond) {
       const auto refused = world.batch("describejobdefinitions", body, by);
       EXPECT_TRUE(is_denied(refused)) << body << " " << refused.body;
-      EXPECT_FALSE(tells(refused)) << body;
+      EXPECT_FALSE(discloses(refused)) << body;
     }
 }
 
@@ -246,7 +248,7 @@ TEST(BatchDefinitions, AnEmptyNameNamesNone) {
         R"({"jobDefinitions":["", ":1"]})",
         R"({"jobDefinitions":["arn:aws:batch:eu-west-1:123456789012:job-definition/"]})"}) {
     const auto answer = world.batch("describejobdefinitions", body, odd);
-    EXPECT_FALSE(tells(answer)) << body << " " << answer.body;
+    EXPECT_FALSE(discloses(answer)) << body << " " << answer.body;
     EXPECT_EQ(answer.body.find("team-a"), std::string::npos) << body;
   }
   EXPECT_EQ(world.ok("describejobdefinitions", "{}").at("jobDefinitions").size(), 3u);
@@ -261,7 +263,7 @@ TEST(BatchDefinitions, ARevisionHasOneSpelling) {
       is_denied(world.batch("describejobdefinitions", R"({"jobDefinitions":["secret:1"]})", most)));
   for (const char* name : {"secret:01", "secret:+1", "secret:1 "}) {
     const std::string quoted = std::string("\"") + name + "\"";
-    EXPECT_FALSE(tells(
+    EXPECT_FALSE(discloses(
         world.batch("describejobdefinitions", R"({"jobDefinitions":[)" + quoted + "]}", most)))
         << name;
     const auto submitted = world.batch(

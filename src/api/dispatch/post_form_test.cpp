@@ -95,7 +95,7 @@ TEST(PostForm, StoresTheFileUnderItsKey) {
   }
 }
 
-TEST(PostForm, AnswersAsTheFormAsks) {
+TEST(PostForm, AnswersAsTheFormRequests) {
   World world;
   const auto answer = [&](const std::string& field, const std::string& value) {
     Form form;

@@ -19,8 +19,8 @@ struct World {
     const api::Settings settings{.account = "123456789012",
                                  .keys = {{"AKIAOWNER", "owner-secret"}},
                                  .temporary_key_secret = std::string(32, 's')};
-    face = api::make_api(settings, {control, *logs, *metrics, *objects, clock, random});
-    server = std::move(*net::serve_http({.listen = "127.0.0.1:0"}, *face));
+    service = api::make_api(settings, {control, *logs, *metrics, *objects, clock, random});
+    server = std::move(*net::serve_http({.listen = "127.0.0.1:0"}, *service));
   }
   ~World() { server->stop(0ms); }
 
@@ -30,7 +30,7 @@ struct World {
   api::in_memory::PlainControl control;
   std::unique_ptr<observe::Logs> logs;
   std::unique_ptr<observe::Metrics> metrics;
-  std::unique_ptr<net::Handler> face;
+  std::unique_ptr<net::Handler> service;
   std::unique_ptr<net::HttpServer> server;
 };
 

@@ -38,7 +38,7 @@ std::string decision(OperationsWorld& world, const std::string& arn, const std::
   return answer ? *answer->evaluation_results->front().eval_decision : "refused";
 }
 
-TEST(Roles, ThatNobodyDefinedMayBeUsedByJobs) {
+TEST(Roles, UndefinedRolesMayBeUsedByJobs) {
   OperationsWorld world{add_operations};
   const std::string arn = "arn:aws:iam::123456789012:role/service-role/Train";
   EXPECT_EQ(decision(world, arn, "s3:PutObject", "arn:aws:s3:::bucket/*"), "allowed");

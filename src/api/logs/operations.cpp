@@ -29,7 +29,7 @@ constexpr size_t kEventsDefault = 10'000;
 constexpr const char* kBadToken = "The specified nextToken is invalid.";
 
 // Converts observe's errors to those of CloudWatch Logs.
-std::variant<Failure, Error> told(Error error) {
+std::variant<Failure, Error> translated(Error error) {
   if (error.kind == Kind::not_found)
     return resource_not_found(error.is(observe::LogResource::group)
                                   ? "The specified log group does not exist."
@@ -43,11 +43,11 @@ std::variant<Failure, Error> told(Error error) {
 }
 
 // Like TRY, for results of observe.
-#define TRY_LOGS(expression)                                         \
-  ({                                                                 \
-    auto logs_result_ = (expression);                                \
-    if (!logs_result_) return told(std::move(logs_result_).error()); \
-    std::move(logs_result_).value();                                 \
+#define TRY_LOGS(expression)                                               \
+  ({                                                                       \
+    auto logs_result_ = (expression);                                      \
+    if (!logs_result_) return translated(std::move(logs_result_).error()); \
+    std::move(logs_result_).value();                                       \
   })
 
 std::string group_arn(const Context& context, const std::string& group) {
@@ -99,20 +99,20 @@ std::optional<uint64_t> position_of(std::string_view token) {
 }
 
 // The position of a list's next page: after this name and, in a list ordered by time, this time.
-struct ListPlace {
+struct ListPosition {
   int64_t at = 0;
   std::string name;
 };
-std::string list_token(const ListPlace& place) {
+std::string list_token(const ListPosition& place) {
   return to_base64(std::to_string(place.at) + " " + place.name);
 }
-Outcome<ListPlace> list_place(const std::string& token) {
+Outcome<ListPosition> list_position(const std::string& token) {
   const auto text = from_base64(token);
   const size_t blank = text ? text->find(' ') : std::string::npos;
   if (blank == std::string::npos) return invalid_parameter(kBadToken);
   const auto at = parse_int(std::string_view(*text).substr(0, blank));
   if (!at) return invalid_parameter(kBadToken);
-  return ListPlace{*at, text->substr(blank + 1)};
+  return ListPosition{*at, text->substr(blank + 1)};
 }
 
 // -- operations
@@ -134,7 +134,7 @@ Outcome<aws::DescribeLogGroupsResponse> describe_groups(observe::Logs& logs, con
     });
   });
   if (in.next_token) {
-    const auto place = TRY(list_place(*in.next_token));
+    const auto place = TRY(list_position(*in.next_token));
     std::erase_if(groups,
                   [&](const observe::LogGroupInfo& group) { return group.name <= place.name; });
   }
@@ -166,10 +166,10 @@ Outcome<aws::DescribeLogStreamsResponse> describe_streams(
       TRY_LOGS(logs.streams(context.region, group, in.log_stream_name_prefix.value_or("")));
 
   const auto place_of = [&](const observe::LogStreamInfo& stream) {
-    return ListPlace{by_time && stream.last_event ? to_milliseconds(*stream.last_event) : 0,
-                     stream.name};
+    return ListPosition{by_time && stream.last_event ? to_milliseconds(*stream.last_event) : 0,
+                        stream.name};
   };
-  const auto before = [&](const ListPlace& a, const ListPlace& b) {
+  const auto before = [&](const ListPosition& a, const ListPosition& b) {
     const bool less = std::tie(a.at, a.name) < std::tie(b.at, b.name);
     const bool greater = std::tie(b.at, b.name) < std::tie(a.at, a.name);
     return in.descending.value_or(false) ? greater : less;
@@ -180,7 +180,7 @@ Outcome<aws::DescribeLogStreamsResponse> describe_streams(
   aws::DescribeLogStreamsResponse out;
   if (!by_prefix) {
     if (in.next_token) {
-      const auto place = TRY(list_place(*in.next_token));
+      const auto place = TRY(list_position(*in.next_token));
       std::erase_if(streams, [&](const auto& stream) { return !before(place, place_of(stream)); });
     }
     if (const size_t limit = size_t(in.limit.value_or(kDescribeDefault)); streams.size() > limit) {

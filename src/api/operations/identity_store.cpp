@@ -89,10 +89,11 @@ std::shared_ptr<const policy::Identities> IdentityStore::join(
   return std::make_shared<const policy::Identities>(std::move(joined));
 }
 
-Result<std::shared_ptr<const domain::Records>> IdentityStore::commit(control::RecordsWish wish) {
+Result<std::shared_ptr<const domain::Records>> IdentityStore::commit(
+    control::RecordsRequest requested) {
   auto promise = std::make_shared<std::promise<Result<std::shared_ptr<const domain::Records>>>>();
   auto answered = promise->get_future();
-  control_.change_records(std::move(wish),
+  control_.change_records(std::move(requested),
                           [promise](auto answer) { promise->set_value(std::move(answer)); });
   return answered.get();
 }
@@ -108,15 +109,15 @@ Result<void> IdentityStore::change(const std::function<Result<void>(policy::Iden
     }
     policy::Identities after = *before;
     TRY(edit(after));
-    control::RecordsWish wish;
-    wish.expected = records->version;
+    control::RecordsRequest requested;
+    requested.expected = records->version;
     for (auto& each : policy::difference(*before, after)) {
       if (!each.document && each.name.first == policy::kKeyRecord)
-        wish.writes.push_back({{std::string(kUseRecord), each.name.second}, std::nullopt});
-      wish.writes.push_back({std::move(each.name), std::move(each.document)});
+        requested.writes.push_back({{std::string(kUseRecord), each.name.second}, std::nullopt});
+      requested.writes.push_back({std::move(each.name), std::move(each.document)});
     }
-    if (wish.writes.empty()) return {};
-    const auto committed = commit(std::move(wish));
+    if (requested.writes.empty()) return {};
+    const auto committed = commit(std::move(requested));
     if (committed) return {};
     if (committed.error().kind != Kind::conflict) return committed.error();
     // `edit` reports conflicts with existing identities, so this conflict is a commit by another
@@ -164,7 +165,7 @@ std::optional<KeyUse> IdentityStore::last_use(const std::string& id) const {
 Result<void> IdentityStore::write_uses() {
   const MutexLock turn(changing_);
   const auto identities = snapshot();
-  control::RecordsWish wish;
+  control::RecordsRequest requested;
   std::vector<std::string> written;
   {
     const MutexLock lock(uses_mutex_);
@@ -172,14 +173,14 @@ Result<void> IdentityStore::write_uses() {
       if (written.size() == kUsesAtOnceMax) break;
       written.push_back(id);
       if (identities->find_key(id))
-        wish.writes.push_back(
+        requested.writes.push_back(
             {{std::string(kUseRecord), id}, kKeyUse.write(uses_.find(id)->second)});
     }
     for (const std::string& id : written) unwritten_.erase(id);
   }
-  if (wish.writes.empty()) return {};
-  wish.expected = control_.records()->version;
-  const auto committed = commit(std::move(wish));
+  if (requested.writes.empty()) return {};
+  requested.expected = control_.records()->version;
+  const auto committed = commit(std::move(requested));
   if (committed) return {};
   const MutexLock lock(uses_mutex_);
   unwritten_.insert(written.begin(), written.end());

@@ -26,7 +26,7 @@ Failure no_such_job() { return validation_exception("Requested resource not foun
 // Converts control's errors: not_found to SageMaker's error for it. Others keep the usual name of
 // their kind.
 template <class T>
-Outcome<T> told(const Error& error) {
+Outcome<T> translated(const Error& error) {
   if (error.kind == Kind::not_found) return no_such_job();
   return error;
 }
@@ -198,7 +198,7 @@ void stop_training_job(const Services& services, const Context& context,
                                   &control = services.control](Result<domain::Job> job) {
     if (job) return answer(shapes::sagemaker::Nothing{});
     if (job.error().kind != Kind::conflict)
-      return answer(told<shapes::sagemaker::Nothing>(job.error()));
+      return answer(translated<shapes::sagemaker::Nothing>(job.error()));
     const auto found = control.find(key);
     answer(validation_exception("The request was rejected because the training job is in status " +
                                 std::string(found ? status_of((*found)->state) : "unknown") + "."));
@@ -226,7 +226,7 @@ void update_training_job(const Services& services, const Context& context,
           return answer(sagemaker::UpdateTrainingJobResponse{.training_job_arn =
                                                                  control::job_arn(account, key)});
         if (job.error().kind != Kind::conflict)
-          return answer(told<sagemaker::UpdateTrainingJobResponse>(job.error()));
+          return answer(translated<sagemaker::UpdateTrainingJobResponse>(job.error()));
         answer(validation_exception("KeepAlivePeriodInSeconds of training job " + key.name +
                                     " cannot be updated: " + job.error().message));
       });
@@ -244,7 +244,7 @@ Outcome<domain::JobKey> tagged_job(const Services& services, const Context& cont
   const domain::JobKey key{std::string(parts[3]), std::string(parts[5].substr(prefix.size()))};
   if (parts[4] != context.principal.account || key.region != context.region) return no_such_job();
   const auto found = services.control.find(key);
-  if (!found) return told<domain::JobKey>(found.error());
+  if (!found) return translated<domain::JobKey>(found.error());
   if ((*found)->spec.contract == domain::Contract::plain) return no_such_job();
   return key;
 }
@@ -276,7 +276,8 @@ void add_tags(const Services& services, const Context& context,
         resource_limit_exceeded("A resource has at most " + std::to_string(kTagsMax) + " tags"));
   services.control.set_tags(*request.resource_arn, std::move(*tags), {},
                             [answer = std::move(answer)](Result<std::vector<domain::Tag>> all) {
-                              if (!all) return answer(told<sagemaker::AddTagsOutput>(all.error()));
+                              if (!all)
+                                return answer(translated<sagemaker::AddTagsOutput>(all.error()));
                               answer(sagemaker::AddTagsOutput{.tags = shown(*all)});
                             });
 }
@@ -292,7 +293,7 @@ void delete_tags(const Services& services, const Context& context,
   services.control.set_tags(*request.resource_arn, {}, *request.tag_keys,
                             [answer = std::move(answer)](Result<std::vector<domain::Tag>> all) {
                               if (!all)
-                                return answer(told<sagemaker::DeleteTagsOutput>(all.error()));
+                                return answer(translated<sagemaker::DeleteTagsOutput>(all.error()));
                               answer(sagemaker::DeleteTagsOutput{});
                             });
 }
@@ -311,7 +312,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
       [&, views](const Context& context, const sagemaker::DescribeTrainingJobRequest& request)
           -> Outcome<sagemaker::DescribeTrainingJobResponse> {
         const auto job = services.control.find({context.region, *request.training_job_name});
-        if (!job) return told<sagemaker::DescribeTrainingJobResponse>(job.error());
+        if (!job) return translated<sagemaker::DescribeTrainingJobResponse>(job.error());
         if ((*job)->spec.contract == domain::Contract::plain) return no_such_job();
         return views->describe_job(**job, context.own_time((*job)->clock_offset));
       });

@@ -27,7 +27,7 @@ int64_t seconds_between(Instant from, Instant to) {
   return to <= from ? 0 : std::chrono::ceil<std::chrono::seconds>(to - from).count();
 }
 
-std::string sentence(const std::string& text) {
+std::string as_sentence(const std::string& text) {
   return text.empty() || text.ends_with('.') || text.ends_with('!') ? text : text + ".";
 }
 
@@ -38,7 +38,7 @@ std::string message_of(const domain::Job& job, const domain::Transition& transit
   if (!present) return message;
   const auto add = [&](const std::string& more) {
     if (more.empty()) return;
-    message = message.empty() ? more : sentence(message) + " " + more;
+    message = message.empty() ? more : as_sentence(message) + " " + more;
   };
   const bool said = message.find(job.wait_reason) != std::string::npos;
   if (job.state == domain::JobState::waiting && !said) add(job.wait_reason);

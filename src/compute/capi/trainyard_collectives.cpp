@@ -106,7 +106,7 @@ collectives::TcpOptions trainyard::capi::options_from(const trainyard_join& join
   collectives::TcpOptions options;
   options.shared_value = text_from(join.secret);
   if (join.join_deadline_ms > 0) options.join_deadline = Duration(join.join_deadline_ms);
-  if (join.silence_max_ms > 0) options.silence_max = Duration(join.silence_max_ms);
+  if (join.peer_timeout_ms > 0) options.peer_timeout = Duration(join.peer_timeout_ms);
   options.group.deterministic = join.deterministic != 0;
   options.group.timeline = join.timeline != 0;
   options.group.plans = text_from(join.plans);

@@ -91,7 +91,7 @@ typedef struct {
   const uint16_t* ports;     // by rank
   const char* secret;        // of the group; may be null
   int64_t join_deadline_ms;  // 0: the default of the library
-  int64_t silence_max_ms;    // 0: the default of the library
+  int64_t peer_timeout_ms;   // 0: the default of the library
   int deterministic;
   const char* plans;     // may be null
   int encrypt;           // 1: TLS between ranks that share no memory, with the secret as its key

@@ -36,14 +36,14 @@ enum class Haste {
 // ranks then call a barrier.
 class Accident {
  public:
-  Accident(int ranks, int victim, size_t steps, Haste haste)
-      : victim_(victim),
+  Accident(int ranks, int failed_rank, size_t steps, Haste haste)
+      : failed_rank_(failed_rank),
         haste_(haste),
         workspaces_(size_t(ranks)),
         barriers_(size_t(ranks)),
         left_(steps) {
     for (auto& transport : connect_in_memory(ranks)) transports_.push_back(std::move(transport));
-    auto& transport = transports_[size_t(victim)];
+    auto& transport = transports_[size_t(failed_rank)];
     transport = std::make_unique<Mortal>(std::move(transport), [this] {
       died_early_ = died_early_ || left_ == 0;
       return left_ == 0 ? false : (--left_, true);
@@ -59,7 +59,7 @@ class Accident {
       Member member;
       member.parts = parts_of(rank, buffers[size_t(rank)]);
       member.operation_parts = member.parts.size();
-      if (rank != victim_) {
+      if (rank != failed_rank_) {
         Plan barrier = plan_of({Operation::barrier, Algorithm::tree, 0}, rank, ranks, 0, {});
         std::byte* const bytes = barriers_[size_t(rank)].data();
         member.parts.push_back(
@@ -69,16 +69,16 @@ class Accident {
     }
     constexpr int turns_max = 10'000;
     for (int turn = 0; turn < turns_max; ++turn) {
-      if (haste_ == Haste::ahead) go(victim_);
+      if (haste_ == Haste::ahead) go(failed_rank_);
       bool moving = true;
       while (moving) {
         moving = false;
         for (int k = 0; k < ranks; ++k) {
           const int rank = turn % 2 == 0 ? k : ranks - 1 - k;
-          if (rank != victim_) moving = go(rank) || moving;
+          if (rank != failed_rank_) moving = go(rank) || moving;
         }
       }
-      if (haste_ == Haste::behind) go(victim_);
+      if (haste_ == Haste::behind) go(failed_rank_);
       if (std::all_of(members_.begin(), members_.end(),
                       [](const Member& each) { return each.over(); })) {
         check(buffers, expected);
@@ -115,15 +115,15 @@ class Accident {
     member.run.reset();
     if (advanced) ++member.position;
     // as when a process ends
-    if (rank == victim_ && member.over()) transports_[size_t(rank)].reset();
+    if (rank == failed_rank_ && member.over()) transports_[size_t(rank)].reset();
     return true;
   }
 
   void check(const std::vector<Bytes>& buffers, const std::vector<Bytes>& expected) const {
     const std::string verdict =
-        "rank " + std::to_string(victim_) + " has left the group, but is still needed";
+        "rank " + std::to_string(failed_rank_) + " has left the group, but is still needed";
     for (size_t rank = 0; rank < members_.size(); ++rank) {
-      if (int(rank) == victim_) continue;
+      if (int(rank) == failed_rank_) continue;
       EXPECT_EQ(members_[rank].error, verdict) << "of rank " << rank;
       // Ranks that completed the operation have the right values.
       if (members_[rank].position >= members_[rank].operation_parts) {
@@ -132,7 +132,7 @@ class Accident {
     }
   }
 
-  const int victim_;
+  const int failed_rank_;
   const Haste haste_;
   std::vector<Workspace> workspaces_;
   std::vector<std::array<std::byte, 2>> barriers_;
@@ -150,13 +150,13 @@ size_t kill_everyone_everywhere(int ranks, const PartsOf& parts_of,
   circle.run([&](int rank) { return parts_of(rank, expected[size_t(rank)]); });
   size_t deaths = 0;
   for (const Haste haste : {Haste::ahead, Haste::behind}) {
-    for (int victim = 0; victim < ranks; ++victim) {
+    for (int failed_rank = 0; failed_rank < ranks; ++failed_rank) {
       size_t steps = 0;
       for (bool was_step = true; was_step; deaths += was_step) {
-        Accident accident(ranks, victim, steps, haste);
+        Accident accident(ranks, failed_rank, steps, haste);
         was_step = accident.happen(parts_of, buffers, expected);
         if (::testing::Test::HasFailure()) {
-          ADD_FAILURE() << "rank " << victim << " died after " << steps << " steps, "
+          ADD_FAILURE() << "rank " << failed_rank << " died after " << steps << " steps, "
                         << (haste == Haste::ahead ? "ahead of" : "behind") << " the others";
           return deaths;
         }
@@ -171,7 +171,7 @@ Buffers whole(Bytes& buffer, Type type = Type::f32) {
   return {buffer.data(), 0, buffer.data(), 0, type, Reduction::sum, 0};
 }
 
-TEST(Death, before_any_step_of_any_plan_ends_all_others_with_its_name) {
+TEST(Death, BeforeAnyStepOfAnyPlanEndsAllOthersWithItsName) {
   size_t deaths = 0;
   for (const int ranks : {2, 3, 4, 5, 8}) {
     const size_t elements = size_t(ranks) * 2 + 3;
@@ -192,7 +192,7 @@ TEST(Death, before_any_step_of_any_plan_ends_all_others_with_its_name) {
   EXPECT_GT(deaths, 10'000u) << "else this shows little";
 }
 
-TEST(Death, before_any_step_of_an_exchange_of_blocks) {
+TEST(Death, BeforeAnyStepOfAnExchangeOfBlocks) {
   for (const int ranks : {2, 3, 5, 8}) {
     // The input is the first half of the buffer, the output the second half.
     std::vector<Range> blocks;
@@ -213,7 +213,7 @@ TEST(Death, before_any_step_of_an_exchange_of_blocks) {
   }
 }
 
-TEST(Death, before_any_step_of_a_hierarchical_plan) {
+TEST(Death, BeforeAnyStepOfAHierarchicalPlan) {
   for (const std::vector<int>& hosts :
        {std::vector<int>{0, 0, 1, 1}, {0, 1, 0, 1, 0, 1}, {0, 0, 1}, {0, 0, 0, 1, 1, 2}}) {
     const int ranks = int(hosts.size());
@@ -286,7 +286,7 @@ Result<void> work(Group& group, Memory memory) {
 
 // Kills the process of a rank before its step number `steps`. Returns false when it had no such
 // step.
-bool kill_a_process(const Scene& scene, int victim, size_t steps) {
+bool kill_a_process(const Scene& scene, int failed_rank, size_t steps) {
   const auto all = endpoints(kRanks);
   auto* const survived = static_cast<std::atomic<bool>*>(::mmap(nullptr, sizeof(std::atomic<bool>),
                                                                 PROT_READ | PROT_WRITE,
@@ -295,7 +295,7 @@ bool kill_a_process(const Scene& scene, int victim, size_t steps) {
   if (child == 0) {
     size_t left = steps;
     bool mortal = false;  // deaths while others join have another message (group_failure_test.cpp)
-    auto group = join(scene, options(all, victim, scene.way),
+    auto group = join(scene, options(all, failed_rank, scene.way),
                       [&] { return !mortal || left-- > 0 || raise(SIGKILL); });
     if (!group || !(*group)->barrier()) _exit(1);
     mortal = true;
@@ -306,7 +306,7 @@ bool kill_a_process(const Scene& scene, int victim, size_t steps) {
   }
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kRanks; ++rank) {
-    if (rank == victim) continue;
+    if (rank == failed_rank) continue;
     threads.emplace_back([&, rank] {
       auto group = join(scene, options(all, rank, scene.way));
       ASSERT_TRUE(group) << group.error().message;
@@ -317,7 +317,7 @@ bool kill_a_process(const Scene& scene, int victim, size_t steps) {
       const std::string& why = result.error().message;
       EXPECT_EQ(result.error().kind, Kind::unavailable) << why;
       EXPECT_TRUE(why.starts_with("allreduce of layer1: ") || why.starts_with("barrier: ")) << why;
-      EXPECT_NE(why.find("rank " + std::to_string(victim) + " ("), std::string::npos) << why;
+      EXPECT_NE(why.find("rank " + std::to_string(failed_rank) + " ("), std::string::npos) << why;
       EXPECT_EQ(why.find("nothing from"), std::string::npos) << "seen, not waited for: " << why;
     });
   }
@@ -330,7 +330,7 @@ bool kill_a_process(const Scene& scene, int victim, size_t steps) {
   return died_early;
 }
 
-TEST(Death, of_a_process_before_any_of_its_steps_ends_all_others_with_its_name) {
+TEST(Death, OfAProcessBeforeAnyOfItsStepsEndsAllOthersWithItsName) {
   for (const auto& [way, memory] : {std::pair{Way::tcp, Memory::ordinary},
                                     {Way::shared, Memory::ordinary},
                                     {Way::shared, Memory::registered}}) {
@@ -342,10 +342,10 @@ TEST(Death, of_a_process_before_any_of_its_steps_ends_all_others_with_its_name) 
       int survivors = 0;
       size_t steps = 0;
       for (; survivors < kRanks; ++steps) {
-        const int victim = int(steps % kRanks);
-        survivors = kill_a_process(scene, victim, steps) ? 0 : survivors + 1;
+        const int failed_rank = int(steps % kRanks);
+        survivors = kill_a_process(scene, failed_rank, steps) ? 0 : survivors + 1;
         if (HasFailure())
-          FAIL() << plan << ", rank " << victim << " killed after " << steps << " steps";
+          FAIL() << plan << ", rank " << failed_rank << " killed after " << steps << " steps";
       }
       EXPECT_GT(steps, 8u) << plan;
     }

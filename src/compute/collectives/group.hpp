@@ -335,7 +335,7 @@ struct TcpOptions {
   // error names the rank that is stuck, not a rank that waits for it, and comes at most a tenth of
   // this time later. A peer whose machine is lost is detected far sooner, by TCP keepalive
   // (kDeadPeerMax).
-  Duration silence_max = 10min;
+  Duration peer_timeout = 10min;
   // Called at least every kCancelCheckInterval while waiting; true ends the wait with `cancelled`.
   // May be empty.
   std::function<bool()> cancelled;

@@ -20,7 +20,7 @@ namespace {
 
 using namespace testing;
 
-TEST(Group, ranks_in_different_operations_find_out) {
+TEST(Group, RanksInDifferentOperationsFindOut) {
   over_tcp(2, [](Group& group) {
     std::vector<float> values(4, 1.0f);
     const auto result =
@@ -31,7 +31,7 @@ TEST(Group, ranks_in_different_operations_find_out) {
   });
 }
 
-TEST(Group, a_rank_that_gives_up_says_why) {
+TEST(Group, ARankThatGivesUpSaysWhy) {
   const auto play = [](Group& group) {
     // otherwise others might hear of it while they still join
     Result<void> result = group.barrier();
@@ -47,7 +47,7 @@ TEST(Group, a_rank_that_gives_up_says_why) {
   in_memory(3, play);
 }
 
-TEST(Group, the_first_error_is_the_last_word_though_another_rank_had_answered) {
+TEST(Group, TheFirstErrorIsKeptThoughAnotherRankHadAnswered) {
   // The values of rank 1 have arrived and wait for those of rank 2, which never come. In one
   // process a rank may still read the values of another after a failure: they outlive all calls.
   std::vector<float> all_values[2][2] = {
@@ -68,15 +68,15 @@ TEST(Group, the_first_error_is_the_last_word_though_another_rank_had_answered) {
   in_memory_owned(3, play);
 }
 
-TEST(Group, a_killed_rank_ends_the_others_with_its_name) {
+TEST(Group, AKilledRankEndsTheOthersWithItsName) {
   constexpr int ranks = 4;
-  constexpr int victim = 2;
+  constexpr int failed_rank = 2;
   const auto all = endpoints(ranks);
   // The killed rank is a process, so that it dies in the middle of a sum, without a message.
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    auto group = join_over_tcp(options(all, victim));
+    auto group = join_over_tcp(options(all, failed_rank));
     if (!group) _exit(1);
     std::vector<float> values(100000, 1.0f);
     for (int step = 0; step < 3; ++step) {
@@ -87,7 +87,7 @@ TEST(Group, a_killed_rank_ends_the_others_with_its_name) {
   }
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
-    if (rank == victim) continue;
+    if (rank == failed_rank) continue;
     threads.emplace_back([&, rank] {
       auto group = join_over_tcp(options(all, rank));
       ASSERT_TRUE(group) << group.error().message;
@@ -125,18 +125,18 @@ TEST(Group, a_killed_rank_ends_the_others_with_its_name) {
   }
 }
 
-TEST(Group, a_rank_that_dies_anywhere_ends_all_others_with_its_name_and_the_tensors) {
+TEST(Group, ARankThatDiesAnywhereEndsAllOthersWithItsNameAndTheTensors) {
   constexpr int ranks = 3;
   for (const Way way : {Way::tcp, Way::shared}) {
     for (int trial = 0; trial < 8; ++trial) {
-      const int victim = trial % ranks;
+      const int failed_rank = trial % ranks;
       const auto all = endpoints(ranks);
       const pid_t child = fork();
       ASSERT_GE(child, 0);
-      if (child == 0) work_until_death(options(all, victim, way), 1 + trial * 700);
+      if (child == 0) work_until_death(options(all, failed_rank, way), 1 + trial * 700);
       std::vector<std::thread> threads;
       for (int rank = 0; rank < ranks; ++rank) {
-        if (rank == victim) continue;
+        if (rank == failed_rank) continue;
         threads.emplace_back([&, rank] {
           auto group = join_over_tcp(options(all, rank, way));
           std::string why;
@@ -156,7 +156,8 @@ TEST(Group, a_rank_that_dies_anywhere_ends_all_others_with_its_name_and_the_tens
           } else {
             why = group.error().message;  // it died while the others were still joining
           }
-          EXPECT_NE(why.find("rank " + std::to_string(victim) + " ("), std::string::npos) << why;
+          EXPECT_NE(why.find("rank " + std::to_string(failed_rank) + " ("), std::string::npos)
+              << why;
         });
       }
       for (auto& thread : threads) thread.join();
@@ -167,7 +168,7 @@ TEST(Group, a_rank_that_dies_anywhere_ends_all_others_with_its_name_and_the_tens
   }
 }
 
-TEST(Group, nothing_is_left_in_the_file_system_by_shared_memory) {
+TEST(Group, NothingIsLeftInTheFileSystemBySharedMemory) {
   const auto files = [] {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
@@ -183,7 +184,7 @@ TEST(Group, nothing_is_left_in_the_file_system_by_shared_memory) {
   });
 }
 
-TEST(Group, a_silent_rank_is_given_up) {
+TEST(Group, ASilentRankIsGivenUp) {
   for (const Way way : {Way::tcp, Way::shared}) {
     const auto all = endpoints(2);
     std::atomic<bool> given_up = false;
@@ -192,15 +193,15 @@ TEST(Group, a_silent_rank_is_given_up) {
       ASSERT_TRUE(group) << group.error().message;
       while (!given_up) std::this_thread::yield();
     });
-    auto patient = options(all, 0, way);
-    patient.silence_max = 200ms;
-    auto group = join_over_tcp(patient);
+    auto waiting_options = options(all, 0, way);
+    waiting_options.peer_timeout = 200ms;
+    auto group = join_over_tcp(waiting_options);
     ASSERT_TRUE(group) << group.error().message;
     std::thread onlooker([&] {
       // Reads the stall report of the waiting rank.
-      std::string said;
-      while (!given_up && said.empty()) said = (*group)->under_way();
-      EXPECT_TRUE(given_up || said.find("barrier") != std::string::npos) << said;
+      std::string stall_report;
+      while (!given_up && stall_report.empty()) stall_report = (*group)->under_way();
+      EXPECT_TRUE(given_up || stall_report.find("barrier") != std::string::npos) << stall_report;
     });
     const auto result = (*group)->barrier();
     given_up = true;
@@ -213,17 +214,17 @@ TEST(Group, a_silent_rank_is_given_up) {
 }
 
 // Runs an allreduce on every rank but one. It takes so long that some ranks send and some wait.
-void expect_all_to_name(int victim, const std::vector<Endpoint>& all, Way way,
+void expect_all_to_name(int failed_rank, const std::vector<Endpoint>& all, Way way,
                         const std::string& plan, const std::function<void()>& when_ended) {
   std::latch ended(std::ptrdiff_t(all.size()) - 1);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < int(all.size()); ++rank) {
-    if (rank == victim) continue;
+    if (rank == failed_rank) continue;
     threads.emplace_back([&, rank] {
-      auto patient = options(all, rank, way);
-      patient.silence_max = 1s;
-      patient.group.plans = "allreduce=" + plan + ":0-";
-      auto group = join_over_tcp(patient);
+      auto waiting_options = options(all, rank, way);
+      waiting_options.peer_timeout = 1s;
+      waiting_options.group.plans = "allreduce=" + plan + ":0-";
+      auto group = join_over_tcp(waiting_options);
       if (!group) {
         ADD_FAILURE() << group.error().message;
         ended.count_down();  // no rank waits for this one
@@ -233,8 +234,9 @@ void expect_all_to_name(int victim, const std::vector<Endpoint>& all, Way way,
       const auto began = std::chrono::steady_clock::now();
       Result<void> result = ok();
       while (result) result = (*group)->allreduce(values);
-      EXPECT_NE(result.error().message.find("nothing from rank " + std::to_string(victim) + " ("),
-                std::string::npos)
+      EXPECT_NE(
+          result.error().message.find("nothing from rank " + std::to_string(failed_rank) + " ("),
+          std::string::npos)
           << plan << ", rank " << rank << ": " << result.error().message;
       EXPECT_LT(std::chrono::steady_clock::now() - began, 15s);
       // In shared memory the others may still read the buffers of this rank.
@@ -245,7 +247,7 @@ void expect_all_to_name(int victim, const std::vector<Endpoint>& all, Way way,
   when_ended();
 }
 
-TEST(Group, all_name_the_rank_that_never_comes_to_the_operation) {
+TEST(Group, AllNameTheRankThatNeverComesToTheOperation) {
   const struct {
     const char* plan;
     int ranks;
@@ -267,7 +269,7 @@ TEST(Group, all_name_the_rank_that_never_comes_to_the_operation) {
   }
 }
 
-TEST(Group, all_name_the_process_that_is_stopped_in_the_midst) {
+TEST(Group, AllNameTheProcessThatIsStoppedDuringTheOperation) {
   const struct {
     Way way;
     const char* plan;
@@ -298,7 +300,7 @@ TEST(Group, all_name_the_process_that_is_stopped_in_the_midst) {
   }
 }
 
-TEST(Group, a_wait_can_be_cancelled) {
+TEST(Group, AWaitCanBeCancelled) {
   const auto all = endpoints(2);
   auto cancelled_options = options(all, 0);
   cancelled_options.cancelled = [] { return true; };
@@ -307,12 +309,12 @@ TEST(Group, a_wait_can_be_cancelled) {
   EXPECT_EQ(group.error().kind, Kind::cancelled);
 }
 
-TEST(Rendezvous, a_rank_that_never_comes_is_named) {
+TEST(Rendezvous, ARankThatNeverComesIsNamed) {
   const auto all = endpoints(3);
   for (const int rank : {0, 1}) {
-    auto hasty = options(all, rank);
-    hasty.join_deadline = 200ms;
-    const auto group = join_over_tcp(hasty);
+    auto hasty_options = options(all, rank);
+    hasty_options.join_deadline = 200ms;
+    const auto group = join_over_tcp(hasty_options);
     ASSERT_FALSE(group);
     EXPECT_EQ(group.error().kind, Kind::unavailable);
     EXPECT_NE(group.error().message.find(rank == 0 ? "rank 1 (" : "rank 0 ("), std::string::npos)
@@ -320,7 +322,7 @@ TEST(Rendezvous, a_rank_that_never_comes_is_named) {
   }
 }
 
-TEST(Rendezvous, a_rank_of_another_job_is_refused) {
+TEST(Rendezvous, ARankOfAnotherJobIsRefused) {
   const auto all = endpoints(2);
   std::thread first([&] {
     const auto group = join_over_tcp(options(all, 0));
@@ -337,7 +339,7 @@ TEST(Rendezvous, a_rank_of_another_job_is_refused) {
   first.join();
 }
 
-TEST(Rendezvous, strangers_at_the_port_do_no_harm) {
+TEST(Rendezvous, UnauthenticatedPeersAtThePortDoNoHarm) {
   const auto all = endpoints(2);
   std::thread first([&] {
     const auto group = join_over_tcp(options(all, 0));
@@ -347,22 +349,22 @@ TEST(Rendezvous, strangers_at_the_port_do_no_harm) {
   address.sin_family = AF_INET;
   address.sin_port = htons(all[0].port);
   inet_pton(AF_INET, all[0].host.c_str(), &address.sin_addr);
-  std::vector<int> strangers;
+  std::vector<int> intruders;
   for (const std::string_view words : {"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n", ""}) {
     for (int tries = 0; tries < 100000; ++tries) {
-      const int stranger = socket(AF_INET, SOCK_STREAM, 0);
-      if (connect(stranger, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) {
-        (void)!write(stranger, words.data(), words.size());
-        strangers.push_back(stranger);
+      const int intruder = socket(AF_INET, SOCK_STREAM, 0);
+      if (connect(intruder, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) {
+        (void)!write(intruder, words.data(), words.size());
+        intruders.push_back(intruder);
         break;
       }
-      close(stranger);
+      close(intruder);
     }
   }
-  EXPECT_EQ(strangers.size(), 2u);
+  EXPECT_EQ(intruders.size(), 2u);
   EXPECT_TRUE(join_over_tcp(options(all, 1)));
   first.join();
-  for (const int stranger : strangers) close(stranger);
+  for (const int intruder : intruders) close(intruder);
 }
 
 // Acts as rank 1 of two: knows the secret, proves its membership, and then sends arbitrary bytes.
@@ -410,7 +412,7 @@ std::string text_of(const HeaderBytes& header) {
   return std::string(reinterpret_cast<const char*>(header.data()), header.size());
 }
 
-TEST(Garbage, from_a_member_ends_the_group_with_its_name) {
+TEST(Garbage, FromAMemberEndsTheGroupWithItsName) {
   const struct {
     std::string bytes;
     Kind kind;
@@ -444,7 +446,7 @@ TEST(Garbage, from_a_member_ends_the_group_with_its_name) {
   }
 }
 
-TEST(Garbage, a_wrong_proof_is_closed_and_does_no_harm) {
+TEST(Garbage, AWrongProofIsClosedAndDoesNoHarm) {
   const auto all = endpoints(2);
   std::thread honest([&] {
     const auto group = join_over_tcp(options(all, 0, Way::tcp));
@@ -457,7 +459,7 @@ TEST(Garbage, a_wrong_proof_is_closed_and_does_no_harm) {
   honest.join();
 }
 
-TEST(Rendezvous, refuses_options_that_cannot_be_right) {
+TEST(Rendezvous, RefusesOptionsThatCannotBeRight) {
   EXPECT_EQ(join_over_tcp({}).error().kind, Kind::invalid);
   EXPECT_EQ(join_over_tcp({.endpoints = {{"localhost", 1}}, .rank = 1}).error().kind,
             Kind::invalid);

@@ -157,24 +157,24 @@ void play_everything(Group& group) {
   expect_ok(group.barrier());
 }
 
-TEST(Group, every_operation_in_memory) {
+TEST(Group, EveryOperationInMemory) {
   for (const int ranks : {1, 2, 3, 5}) {
     in_memory(ranks, play_sums);
     in_memory(ranks, play_everything);
   }
 }
 
-TEST(Group, every_operation_over_tcp) {
+TEST(Group, EveryOperationOverTcp) {
   for (const int ranks : {1, 2, 3, 5}) over(Way::tcp, ranks, play_everything);
   for (const int ranks : {2, 3}) over(Way::tcp, ranks, play_sums);
 }
 
-TEST(Group, every_operation_through_shared_memory) {
+TEST(Group, EveryOperationThroughSharedMemory) {
   for (const int ranks : {1, 2, 3, 5}) over(Way::shared, ranks, play_everything);
   for (const int ranks : {2, 3, 5}) over(Way::shared, ranks, play_sums);
 }
 
-TEST(Group, every_plan_over_every_transport) {
+TEST(Group, EveryPlanOverEveryTransport) {
   for (const std::string& plan : allreduce_plans()) {
     const std::string plans = "allreduce=" + plan + ":0-";
     for (const Way way : {Way::tcp, Way::shared})
@@ -183,12 +183,12 @@ TEST(Group, every_plan_over_every_transport) {
   }
 }
 
-TEST(Group, ranks_on_one_machine_find_each_other) {
+TEST(Group, RanksOnOneMachineFindEachOther) {
   over(Way::shared, 3, [](Group& group) { EXPECT_EQ(group.hosts(), (std::vector<int>{0, 0, 0})); });
   over(Way::tcp, 3, [](Group& group) { EXPECT_EQ(group.hosts(), (std::vector<int>{0, 1, 2})); });
 }
 
-TEST(Group, all_ranks_measure_the_same_table) {
+TEST(Group, AllRanksMeasureTheSameTable) {
   const auto all = endpoints(3);
   std::vector<std::string> tables(3);
   std::vector<std::thread> threads;
@@ -208,7 +208,7 @@ TEST(Group, all_ranks_measure_the_same_table) {
   EXPECT_NE(tables[0].find("broadcast=tree:0-1K"), std::string::npos) << tables[0];
 }
 
-TEST(Group, registered_memory_sums_like_any_other) {
+TEST(Group, RegisteredMemorySumsLikeAnyOther) {
   over(Way::shared, 3, [](Group& group) {
     for (const size_t elements : {size_t(100), size_t(200'000)}) {
       const auto inputs = awkward_inputs(Type::f32, group.size(), elements);
@@ -227,7 +227,7 @@ TEST(Group, registered_memory_sums_like_any_other) {
   });
 }
 
-TEST(Group, operations_can_be_started_and_waited_for) {
+TEST(Group, OperationsCanBeStartedAndWaitedFor) {
   const auto play = [](Group& group) {
     std::vector<std::vector<float>> buckets(20, std::vector<float>(5000, 1.0f));
     std::vector<Handle> handles;
@@ -247,7 +247,7 @@ TEST(Group, operations_can_be_started_and_waited_for) {
   over(Way::shared, 3, play);
 }
 
-TEST(Group, parts_of_a_group_work_at_the_same_time_as_the_whole) {
+TEST(Group, PartsOfAGroupWorkAtTheSameTimeAsTheWhole) {
   const auto play = [](Group& group) {
     auto part = group.split(group.rank() % 2, {.deterministic = true});
     ASSERT_TRUE(part) << part.error().message;
@@ -273,7 +273,7 @@ TEST(Group, parts_of_a_group_work_at_the_same_time_as_the_whole) {
   over(Way::tcp, 4, play);
 }
 
-TEST(Group, messages_between_two_are_started_and_recorded_like_calls) {
+TEST(Group, MessagesBetweenTwoAreStartedAndRecordedLikeCalls) {
   const auto all = endpoints(2);
   std::atomic<bool> seen = false;
   const auto play = [&](int rank) {
@@ -315,7 +315,7 @@ bool has(const Result<bool>& message) {
   return message && *message;
 }
 
-TEST(Group, has_message_is_true_as_soon_as_a_message_has_begun_to_arrive) {
+TEST(Group, HasMessageIsTrueAsSoonAsAMessageHasBegunToArrive) {
   const auto play = [](Group& group) {
     const int last = group.size() - 1;
     std::vector<uint8_t> go(1);
@@ -345,7 +345,7 @@ TEST(Group, has_message_is_true_as_soon_as_a_message_has_begun_to_arrive) {
   over(Way::tcp, 3, play);
 }
 
-TEST(Group, has_message_reports_a_rank_that_is_gone) {
+TEST(Group, HasMessageReportsARankThatIsGone) {
   for (const Way way : {Way::shared, Way::tcp}) {
     over_owned(way, 2, [](std::unique_ptr<Group> group) {
       if (group->rank() == 1) return group->abandon("no memory");
@@ -362,7 +362,7 @@ TEST(Group, has_message_reports_a_rank_that_is_gone) {
   }
 }
 
-TEST(Group, parts_of_a_group_have_its_options) {
+TEST(Group, PartsOfAGroupHaveItsOptions) {
   const auto play = [](Group& group) {
     auto part = group.split(group.rank() % 2);
     ASSERT_TRUE(part) << part.error().message;
@@ -393,7 +393,7 @@ TEST(Group, parts_of_a_group_have_its_options) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(Group, arguments_that_cannot_be_right_are_refused_before_anything_is_sent) {
+TEST(Group, ArgumentsThatCannotBeRightAreRefusedBeforeAnythingIsSent) {
   in_memory(2, [](Group& group) {
     std::vector<float> three(3), two(2);
     const auto refused = [&](const Call& call, const char* why) {
@@ -418,7 +418,7 @@ TEST(Group, arguments_that_cannot_be_right_are_refused_before_anything_is_sent) 
   });
 }
 
-TEST(Group, the_timeline_names_operations_and_plans) {
+TEST(Group, TheTimelineNamesOperationsAndPlans) {
   auto groups = join_in_memory(1, {.deterministic = true, .timeline = true});
   std::vector<float> values(100);
   expect_ok(groups[0]->run(calls::allreduce(numbers(std::span(values)), {.name = "layer \"1\""})));
@@ -427,7 +427,7 @@ TEST(Group, the_timeline_names_operations_and_plans) {
   EXPECT_NE(timeline.find("\"bytes\":400"), std::string::npos) << timeline;
 }
 
-TEST(Group, nobody_leaves_a_barrier_before_all_came) {
+TEST(Group, NoRankLeavesABarrierBeforeAllCame) {
   std::atomic<int> came = 0;
   over_tcp(4, [&](Group& group) {
     ++came;
@@ -436,7 +436,7 @@ TEST(Group, nobody_leaves_a_barrier_before_all_came) {
   });
 }
 
-TEST(Group, a_rank_may_leave_when_it_is_done) {
+TEST(Group, ARankMayLeaveWhenItIsDone) {
   // Ranks end at different times. The goodbye of a destructor does not count as a failure.
   over_tcp(3, [](Group& group) {
     std::vector<float> values(1000, 1.0f);

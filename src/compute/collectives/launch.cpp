@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/fnv.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "collectives/transport/tcp/bootstrap.hpp"
 
@@ -54,6 +55,10 @@ constexpr Launcher kLaunchers[] = {
 // Variables that differ between the runs on one machine, the best first.
 constexpr const char* kRunNames[] = {"TRAINING_JOB_ARN", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
                                      "PMI_JOBID", "OMPI_MCA_ess_base_jobid"};
+
+constexpr const char* kRendezvous = "TRAINYARD_RENDEZVOUS";
+// Accepted until the next version.
+constexpr const char* kDeprecatedRendezvous = "TRAINYARD_MEETING";
 
 // Derives a port of this machine from the name of a run.
 uint16_t port_for(std::string_view run) { return uint16_t(20000 + fnv1a(run) % 20000); }
@@ -112,10 +117,19 @@ Result<void> read_ranks(const Variables& variables, const std::optional<Hosts>& 
   return ok();
 }
 
+// The variable that names the rendezvous; empty if none is set.
+std::string rendezvous_variable(const Variables& variables) {
+  if (!variables(kRendezvous).value_or("").empty()) return kRendezvous;
+  if (variables(kDeprecatedRendezvous).value_or("").empty()) return "";
+  log(Level::warning, "collectives", "a deprecated variable",
+      {{"variable", kDeprecatedRendezvous}, {"use", kRendezvous}});
+  return kDeprecatedRendezvous;
+}
+
 Result<void> read_rendezvous(const Variables& variables, const std::optional<Hosts>& hosts,
                              Ports ports, Launch& launch) {
-  if (const auto rendezvous = variables("TRAINYARD_MEETING"); rendezvous && !rendezvous->empty()) {
-    TRY(set_rendezvous(launch, *rendezvous).in("TRAINYARD_MEETING"));
+  if (const std::string name = rendezvous_variable(variables); !name.empty()) {
+    TRY(set_rendezvous(launch, *variables(name)).in(name));
   } else if (const auto master = variables("MASTER_ADDR")) {
     const bool has_port = variables("MASTER_PORT").has_value();
     const int port =
@@ -129,9 +143,10 @@ Result<void> read_rendezvous(const Variables& variables, const std::optional<Hos
   } else if (launch.local_ranks == launch.ranks) {
     launch.rendezvous = Endpoint{"127.0.0.1", port_for(launch.secret)};
   } else {
-    return invalid(launch.launcher + " started " + std::to_string(launch.ranks) +
-                   " ranks, but the address of their rendezvous is unknown: set TRAINYARD_MEETING "
-                   "to HOST:PORT of rank 0, or to a folder of this run that all ranks see");
+    return invalid(
+        launch.launcher + " started " + std::to_string(launch.ranks) +
+        " ranks, but the address of their rendezvous is unknown: set TRAINYARD_RENDEZVOUS "
+        "to HOST:PORT of rank 0, or to a folder of this run that all ranks see");
   }
   return ok();
 }
@@ -191,7 +206,7 @@ Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options) {
   if (launch.service && launch.ranks != 1)
     return invalid(
         "horovodrun assigns ranks to programs of horovod only: set TRAINYARD_RANK, TRAINYARD_RANKS "
-        "and TRAINYARD_MEETING, and unset HOROVOD_GLOO_RENDEZVOUS_ADDR");
+        "and TRAINYARD_RENDEZVOUS, and unset HOROVOD_GLOO_RENDEZVOUS_ADDR");
   options.rank = launch.rank;
   if (options.shared_value.empty()) options.shared_value = launch.secret;
   options.encrypt = options.encrypt || launch.encrypt;

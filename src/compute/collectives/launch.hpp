@@ -5,7 +5,7 @@
 //   TRAINYARD_RANK, TRAINYARD_RANKS     rank and number of ranks; override all others but those of
 //                                       horovodrun. TRAINYARD_LOCAL_RANK, TRAINYARD_LOCAL_RANKS: of
 //                                       those on this machine
-//   TRAINYARD_MEETING                   HOST:PORT at which rank 0 listens, or a folder that all
+//   TRAINYARD_RENDEZVOUS                HOST:PORT at which rank 0 listens, or a folder that all
 //                                       ranks see
 //   TRAINYARD_SECRET                    the secret of the group; default: the name of the job or
 //                                       run

@@ -38,7 +38,7 @@ struct Row {
   const char* secret;
 };
 
-TEST(ReadLaunch, encryption_takes_a_secret) {
+TEST(ReadLaunch, EncryptionTakesASecret) {
   const std::map<std::string, std::string> torchrun = {
       {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"TORCHELASTIC_RUN_ID", "known"}};
   auto variables = torchrun;
@@ -104,7 +104,7 @@ const Row kLaunchers[] = {
     {"our own come first",
      {{"TRAINYARD_RANK", "0"},
       {"TRAINYARD_RANKS", "2"},
-      {"TRAINYARD_MEETING", "[fe80::1]:99"},
+      {"TRAINYARD_RENDEZVOUS", "[fe80::1]:99"},
       {"TRAINYARD_SECRET", "s"},
       {"RANK", "9"},
       {"TRAINING_JOB_ARN", "arn"}},
@@ -114,16 +114,23 @@ const Row kLaunchers[] = {
      "fe80::1:99",
      "s"},
     {"a folder",
-     {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRAINYARD_MEETING", "/shared/run"}},
+     {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRAINYARD_RENDEZVOUS", "/shared/run"}},
      "",
      0,
      2,
      "/shared/run",
      ""},
+    {"a deprecated variable",
+     {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRAINYARD_MEETING", "h:1"}},
+     "",
+     0,
+     2,
+     "h:1",
+     ""},
     {"one rank needs no rendezvous", {{"RANK", "0"}, {"WORLD_SIZE", "1"}}, "", 0, 1, "", ""},
 };
 
-TEST(ReadLaunch, launchers_are_recognised_by_their_variables) {
+TEST(ReadLaunch, LaunchersAreRecognisedByTheirVariables) {
   for (const Row& row : kLaunchers) {
     const auto launch = launch_of(row.variables, row.config);
     ASSERT_TRUE(launch) << row.about << ": " << launch.error().message;
@@ -139,7 +146,7 @@ TEST(ReadLaunch, launchers_are_recognised_by_their_variables) {
   }
 }
 
-TEST(ReadLaunch, hosts_of_a_job_are_in_a_file_or_in_variables) {
+TEST(ReadLaunch, HostsOfAJobAreInAFileOrInVariables) {
   const char* const whole =
       R"( { "current_instance_type" : "ml.c5.xlarge", "instance_groups": [{"hosts": ["x"], "n": -1.5e3,
       "none": null}, [], {}], "hosts": ["algo-1", "a\u006cgo-2\/"], "current_host": "algo-2\/"} )";
@@ -162,7 +169,7 @@ TEST(ReadLaunch, hosts_of_a_job_are_in_a_file_or_in_variables) {
   EXPECT_EQ(launch->rendezvous->host, "algo-1");
 }
 
-TEST(ReadLaunch, connections_have_the_same_variables_with_every_launcher) {
+TEST(ReadLaunch, ConnectionsHaveTheSameVariablesWithEveryLauncher) {
   const std::map<std::string, std::string> variables = {{"TRAINYARD_PLANS", "allreduce=ring:0-"},
                                                         {"TRAINYARD_DETERMINISTIC", "1"},
                                                         {"TRAINYARD_ADDRESS", "10.0.0.1"},
@@ -183,7 +190,7 @@ TEST(ReadLaunch, connections_have_the_same_variables_with_every_launcher) {
   EXPECT_TRUE(read_connection(from({}))->adopt);
 }
 
-TEST(ReadLaunch, reads_what_horovod_needs) {
+TEST(ReadLaunch, ReadsWhatHorovodNeeds) {
   const std::map<std::string, std::string> open_mpi = {{"OMPI_COMM_WORLD_RANK", "3"},
                                                        {"OMPI_COMM_WORLD_SIZE", "4"},
                                                        {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
@@ -222,14 +229,14 @@ TEST(ReadLaunch, reads_what_horovod_needs) {
   EXPECT_EQ(launch->rank, -1);
 }
 
-TEST(ReadLaunch, ranks_that_share_a_machine_need_no_address) {
+TEST(ReadLaunch, RanksThatShareAMachineNeedNoAddress) {
   const auto launch = launch_of(
       {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}}, "");
   ASSERT_TRUE(launch) << launch.error().message;
   EXPECT_EQ(launch->rendezvous->host, "127.0.0.1");
 }
 
-TEST(ReadLaunch, says_which_variable_is_wrong) {
+TEST(ReadLaunch, SaysWhichVariableIsWrong) {
   const struct {
     std::map<std::string, std::string> variables;
     const char* config;
@@ -237,10 +244,10 @@ TEST(ReadLaunch, says_which_variable_is_wrong) {
   } rows[] = {
       {{{"RANK", "4"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "a"}}, "", "rank 4 of 4"},
       {{{"RANK", "x"}, {"WORLD_SIZE", "4"}}, "", "RANK"},
-      {{{"RANK", "0"}, {"WORLD_SIZE", "2"}}, "", "TRAINYARD_MEETING"},
+      {{{"RANK", "0"}, {"WORLD_SIZE", "2"}}, "", "TRAINYARD_RENDEZVOUS"},
       {{{"TRAINYARD_RANK", "0"}}, "", "TRAINYARD_RANKS is not set"},
-      {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRAINYARD_MEETING", "here"}}, "", "HOST:PORT"},
-      {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRAINYARD_MEETING", "here:0"}}, "", "no port"},
+      {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRAINYARD_RENDEZVOUS", "here"}}, "", "HOST:PORT"},
+      {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRAINYARD_RENDEZVOUS", "here:0"}}, "", "no port"},
       {{}, "{", "resourceconfig.json"},
       {{}, R"({"current_host": "algo-9", "hosts": ["algo-1"]})", "is not in hosts"},
       {{}, R"({"current_host": "algo-1", "hosts": "algo-1"})", "hosts: a list is missing"},
@@ -262,7 +269,7 @@ void expect_all_join(int ranks, const std::function<Launch(int rank)>& launch_of
     threads.emplace_back([&, rank] {
       TcpOptions options;
       options.join_deadline = 60s;
-      options.silence_max = 60s;
+      options.peer_timeout = 60s;
       options.group.deterministic = true;
       auto group = join(launch_of(rank), options);
       ASSERT_TRUE(group) << group.error().message;
@@ -281,7 +288,7 @@ std::string own_loopback() {
          std::to_string(1 + process % 250) + ".77";
 }
 
-TEST(Join, ranks_that_know_one_endpoint_join_over_ipv4_and_ipv6) {
+TEST(Join, RanksThatKnowOneEndpointJoinOverIpv4AndIpv6) {
   for (const Endpoint& rendezvous :
        {Endpoint{own_loopback(), 7829}, Endpoint{"::1", uint16_t(20000 + getpid() % 20000)}}) {
     expect_all_join(5, [&](int rank) {
@@ -295,7 +302,7 @@ TEST(Join, ranks_that_know_one_endpoint_join_over_ipv4_and_ipv6) {
   }
 }
 
-TEST(Join, sixteen_ranks_join) {
+TEST(Join, SixteenRanksJoin) {
   expect_all_join(16, [&](int rank) {
     Launch launch;
     launch.rank = rank;
@@ -306,7 +313,7 @@ TEST(Join, sixteen_ranks_join) {
   });
 }
 
-TEST(Join, ranks_that_share_a_folder_join) {
+TEST(Join, RanksThatShareAFolderJoin) {
   const std::string folder = ::testing::TempDir() + "rendezvous-" + std::to_string(getpid());
   std::filesystem::create_directories(folder);
   expect_all_join(3, [&](int rank) {
@@ -320,7 +327,7 @@ TEST(Join, ranks_that_share_a_folder_join) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Join, a_rank_that_never_joins_is_named) {
+TEST(Join, ARankThatNeverJoinsIsNamed) {
   Launch launch;
   launch.ranks = 2;
   launch.rendezvous = Endpoint{own_loopback(), 7831};
@@ -332,7 +339,7 @@ TEST(Join, a_rank_that_never_joins_is_named) {
       << group.error().message;
 }
 
-TEST(Join, one_rank_alone_needs_nobody) {
+TEST(Join, OneRankAloneNeedsNoPeer) {
   const auto group = join(Launch{});
   ASSERT_TRUE(group) << group.error().message;
   EXPECT_EQ((*group)->size(), 1);

@@ -58,7 +58,7 @@ void talk_to_everyone(Group& group, size_t elements) {
   EXPECT_EQ(values, std::vector<float>(elements * 3 + 1, float(ranks * (ranks + 1) / 2)));
 }
 
-TEST(Links, neighbours_are_a_power_of_two_apart_and_see_each_other_alike) {
+TEST(Links, NeighboursAreAPowerOfTwoApartAndSeeEachOtherAlike) {
   for (int ranks = 1; ranks <= 65; ++ranks) {
     for (int a = 0; a < ranks; ++a) {
       EXPECT_EQ(are_neighbours(a, (a + 1) % ranks, ranks), ranks > 1);
@@ -74,7 +74,7 @@ TEST(Links, neighbours_are_a_power_of_two_apart_and_see_each_other_alike) {
   }
 }
 
-TEST(Links, ranks_that_are_no_neighbours_connect_when_they_talk) {
+TEST(Links, RanksThatAreNoNeighboursConnectWhenTheyTalk) {
   over_links(
       endpoints(9), [](TcpOptions&) {},
       [](Group& group) {
@@ -92,20 +92,20 @@ TEST(Links, ranks_that_are_no_neighbours_connect_when_they_talk) {
 }
 
 // The killed rank is a process, so that it dies without a message to any rank.
-TEST(Links, a_rank_that_died_is_named_by_those_who_were_never_connected_to_it) {
+TEST(Links, ARankThatDiedIsNamedByRanksThatWereNeverConnectedToIt) {
   constexpr int ranks = 9;
-  constexpr int victim = 3;
+  constexpr int failed_rank = 3;
   const auto all = endpoints(ranks);
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    auto group = join_over_tcp(options(all, victim, Way::tcp));
+    auto group = join_over_tcp(options(all, failed_rank, Way::tcp));
     if (!group || !(*group)->barrier()) _exit(1);
     raise(SIGKILL);
   }
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
-    if (rank == victim) continue;
+    if (rank == failed_rank) continue;
     threads.emplace_back([&, rank] {
       auto group = join_over_tcp(options(all, rank, Way::tcp));
       ASSERT_TRUE(group) << group.error().message;
@@ -121,7 +121,7 @@ TEST(Links, a_rank_that_died_is_named_by_those_who_were_never_connected_to_it) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
 }
 
-TEST(Links, one_who_has_left_is_missed_by_those_who_were_never_connected_to_it) {
+TEST(Links, ARankThatLeftIsMissedByRanksThatWereNeverConnectedToIt) {
   // The later rank connects, so it is refused; the earlier one has to probe.
   for (const auto& [leaver, other] : {std::pair(0, 6), std::pair(6, 0)}) {
     ASSERT_FALSE(are_neighbours(leaver, other, 9));
@@ -148,7 +148,7 @@ TEST(Links, one_who_has_left_is_missed_by_those_who_were_never_connected_to_it) 
   }
 }
 
-TEST(Links, large_messages_travel_on_several_sockets) {
+TEST(Links, LargeMessagesTravelOnSeveralSockets) {
   for (const int sockets : {2, 5}) {
     over_links(
         endpoints(3), [&](TcpOptions& options) { options.sockets_per_peer = sockets; },
@@ -158,7 +158,7 @@ TEST(Links, large_messages_travel_on_several_sockets) {
   }
 }
 
-TEST(Links, every_plan_sums_on_several_sockets_as_on_one) {
+TEST(Links, EveryPlanSumsOnSeveralSocketsAsOnOne) {
   for (const std::string& plan : allreduce_plans()) {
     over_links(
         endpoints(4),
@@ -177,7 +177,7 @@ TEST(Links, every_plan_sums_on_several_sockets_as_on_one) {
   }
 }
 
-TEST(Links, ranks_that_disagree_about_the_sockets_say_so) {
+TEST(Links, RanksThatDisagreeAboutTheSocketsSaySo) {
   const auto all = endpoints(2);
   std::thread first([&] {
     auto mine = options(all, 0, Way::tcp);
@@ -195,7 +195,7 @@ TEST(Links, ranks_that_disagree_about_the_sockets_say_so) {
   EXPECT_EQ(join_over_tcp(other).error().kind, Kind::invalid);
 }
 
-TEST(Links, addresses_may_be_of_version_6) {
+TEST(Links, AddressesMayBeOfVersion6) {
   if (!listen_at({"::1", 0}, 1)) GTEST_SKIP() << "this machine has no IPv6";
   std::vector<Endpoint> all;
   std::vector<Socket> held;
@@ -218,7 +218,7 @@ TEST(Links, addresses_may_be_of_version_6) {
       });
 }
 
-TEST(Links, of_several_addresses_the_first_that_answers_is_taken) {
+TEST(Links, OfSeveralAddressesTheFirstThatAnswersIsTaken) {
   // An address without a route, a name that cannot be resolved, and the right address.
   std::vector<Endpoint> all(3);
   std::vector<Socket> held;
@@ -298,7 +298,7 @@ class Relay {
 
 bool can_encrypt() { return bool(TlsKey::make("x")); }
 
-TEST(Encryption, nobody_between_the_ranks_reads_along) {
+TEST(Encryption, APeerBetweenTheRanksCannotRead) {
   if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
   const std::string words = "the gradients of the third layer";
   for (const bool encrypt : {false, true}) {
@@ -329,7 +329,7 @@ TEST(Encryption, nobody_between_the_ranks_reads_along) {
   }
 }
 
-TEST(Encryption, groups_do_what_they_do_in_the_clear) {
+TEST(Encryption, GroupsDoWhatTheyDoInTheClear) {
   if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
   over_links(
       endpoints(6),
@@ -345,7 +345,7 @@ TEST(Encryption, groups_do_what_they_do_in_the_clear) {
       });
 }
 
-TEST(Encryption, a_rank_that_gives_up_is_heard) {
+TEST(Encryption, ARankThatGivesUpIsHeard) {
   if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
   over_links(
       endpoints(3), [](TcpOptions& options) { options.encrypt = true; },
@@ -360,7 +360,7 @@ TEST(Encryption, a_rank_that_gives_up_is_heard) {
       });
 }
 
-TEST(Encryption, those_without_the_secret_and_those_who_do_not_encrypt_are_refused) {
+TEST(Encryption, PeersWithoutTheSecretOrWithoutEncryptionAreRefused) {
   if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
   const auto all = endpoints(2);
   std::thread first([&] {
@@ -372,9 +372,9 @@ TEST(Encryption, those_without_the_secret_and_those_who_do_not_encrypt_are_refus
   auto other = options(all, 1, Way::tcp);
   other.encrypt = true;
   other.shared_value = "another job";
-  const auto stranger = join_over_tcp(other);
-  ASSERT_FALSE(stranger);
-  EXPECT_EQ(stranger.error().kind, Kind::conflict) << stranger.error().message;
+  const auto intruder = join_over_tcp(other);
+  ASSERT_FALSE(intruder);
+  EXPECT_EQ(intruder.error().kind, Kind::conflict) << intruder.error().message;
   other = options(all, 1, Way::tcp);
   other.join_deadline = 300ms;
   EXPECT_FALSE(join_over_tcp(other));

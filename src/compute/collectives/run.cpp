@@ -62,7 +62,7 @@ void Run::begin_round() {
   size_t kept = 0;
   for (const plan::Step& step : workspace_.steps)
     kept += step.action == Action::receive || step.guarded ? step.range.size() : 0;
-  room_ = workspace_.scratch(kept * element_bytes_).data();
+  receive_scratch_ = workspace_.scratch(kept * element_bytes_).data();
 }
 
 Result<bool> Run::advance() {
@@ -102,8 +102,8 @@ bool Run::carry_out(const plan::Step& step) {
       send(step);
       return true;
     case Action::receive:
-      transport_.receive(rank_of(step.peer), tag_of(tag_, plan_, step), {room_, bytes});
-      room_ += bytes;
+      transport_.receive(rank_of(step.peer), tag_of(tag_, plan_, step), {receive_scratch_, bytes});
+      receive_scratch_ += bytes;
       workspace_.kept.push_back(rank_of(step.peer));
       return true;
     case Action::receive_into:
@@ -190,7 +190,7 @@ bool Run::reduce_values(const plan::Step& step) {
   }
   if (step.peer == step.operands) operands.push_back(ours);
   const bool guarded = step.guarded && ours == out && !transport_.all_sent();
-  if (guarded) aside_ = room_;
+  if (guarded) aside_ = receive_scratch_;
   combine(guarded ? aside_ : out, step);
   for (int k = 0; k < step.operands; ++k) transport_.release(kept[size_t(k)]);
   kept.erase(kept.begin(), kept.begin() + step.operands);

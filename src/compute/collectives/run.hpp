@@ -85,8 +85,8 @@ class Run {
   Transport& transport_;
   const size_t rounds_;
   size_t round_ = 0;
-  size_t position_ = 0;        // the next step of this round
-  std::byte* room_ = nullptr;  // scratch memory for the next receive of this round
+  size_t position_ = 0;                   // the next step of this round
+  std::byte* receive_scratch_ = nullptr;  // scratch memory for the next receive of this round
   // the range that the last reduction also wrote to the memory of peers
   plan::Range given_;
   // the result of a guarded reduction, until the output may be written

@@ -21,7 +21,7 @@ using namespace testing;
 
 // Rank 0 of two sends what its plan requires, but its first two messages of equal length are
 // exchanged.
-TEST(Messages, that_change_places_fail_loudly_though_they_are_equally_long) {
+TEST(Messages, ThatChangePlacesFailLoudlyThoughTheyAreEquallyLong) {
   size_t changed = 0;
   for (const Case& one : all_cases()) {
     const size_t elements = 24;
@@ -75,7 +75,7 @@ class Listening final : public Around {
 
 // Otherwise all ranks would send to the first rank at once, and the last rank would receive
 // everything last.
-TEST(Messages, to_everyone_begin_with_the_next_rank) {
+TEST(Messages, ToAllRanksBeginWithTheNextRank) {
   constexpr int ranks = 5;
   auto transports = connect_in_memory(ranks);
   std::vector<std::unique_ptr<Listening>> listening;

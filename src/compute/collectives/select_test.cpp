@@ -12,7 +12,7 @@ const std::vector<int> kOneHost{0, 0, 0, 0};
 const std::vector<int> kTwoHosts{0, 0, 1, 1};
 const std::vector<int> kFourHosts{0, 1, 2, 3};
 
-TEST(Table, has_a_plan_that_exists_for_every_operation_and_size) {
+TEST(Table, HasAPlanThatExistsForEveryOperationAndSize) {
   for (const auto& hosts :
        {std::vector<int>{0}, std::vector<int>{0, 0}, kOneHost, kTwoHosts, kFourHosts}) {
     const Table table = Table::made_from({}, hosts);
@@ -27,7 +27,7 @@ TEST(Table, has_a_plan_that_exists_for_every_operation_and_size) {
   }
 }
 
-TEST(Table, small_messages_take_few_latencies_and_large_ones_few_bytes) {
+TEST(Table, SmallMessagesTakeFewLatenciesAndLargeOnesFewBytes) {
   const Table local = Table::made_from({}, kOneHost);
   EXPECT_EQ(local.choose(Operation::allreduce, 1024).algorithm, Algorithm::one_shot);
   EXPECT_EQ(local.choose(Operation::allreduce, 25 << 20).algorithm, Algorithm::direct);
@@ -35,7 +35,7 @@ TEST(Table, small_messages_take_few_latencies_and_large_ones_few_bytes) {
   EXPECT_EQ(network.choose(Operation::allreduce, 25 << 20).algorithm, Algorithm::hierarchical);
 }
 
-TEST(Table, the_model_prefers_the_hierarchy_where_hosts_have_many_ranks) {
+TEST(Table, TheModelPrefersTheHierarchyWhereHostsHaveManyRanks) {
   std::vector<int> hosts;
   for (int rank = 0; rank < 16; ++rank) hosts.push_back(rank / 8);
   const auto seconds = [&](Algorithm algorithm) {
@@ -44,7 +44,7 @@ TEST(Table, the_model_prefers_the_hierarchy_where_hosts_have_many_ranks) {
   EXPECT_LT(seconds(Algorithm::hierarchical), seconds(Algorithm::ring));
 }
 
-TEST(Table, goes_between_many_hosts_in_few_latencies) {
+TEST(Table, GoesBetweenManyHostsInFewLatencies) {
   std::vector<int> hosts;
   for (int rank = 0; rank < 1024; ++rank) hosts.push_back(rank / 8);
   const Table table = Table::made_from({}, hosts);
@@ -55,7 +55,7 @@ TEST(Table, goes_between_many_hosts_in_few_latencies) {
       << small.reason;
 }
 
-TEST(Override, replaces_the_sizes_that_it_names) {
+TEST(Override, ReplacesTheSizesThatItNames) {
   Table table = Table::made_from({}, kFourHosts);
   const auto before = table.choose(Operation::allreduce, 1 << 30).algorithm;
   ASSERT_TRUE(
@@ -78,7 +78,7 @@ TEST(Override, replaces_the_sizes_that_it_names) {
   EXPECT_EQ(table.choose(Operation::allreduce, 200).algorithm, Algorithm::tree);
 }
 
-TEST(Override, a_part_on_one_host_leaves_out_what_is_between_hosts) {
+TEST(Override, APartOnOneHostLeavesOutWhatIsBetweenHosts) {
   Table table = Table::made_from({}, kOneHost);
   const auto before = table.choose(Operation::allreduce, 0).algorithm;
   ASSERT_TRUE(table.override_with("allreduce=hierarchical:0-64K,halving_doubling:64K-",
@@ -88,7 +88,7 @@ TEST(Override, a_part_on_one_host_leaves_out_what_is_between_hosts) {
   EXPECT_FALSE(table.override_with("allreduce=rings:0-", PlanScope::of_the_whole));
 }
 
-TEST(Override, says_what_is_wrong) {
+TEST(Override, SaysWhatIsWrong) {
   const struct {
     const char* text;
     const char* why;

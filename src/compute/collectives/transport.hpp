@@ -56,7 +56,7 @@ class Transport {
   // Receives the next message of `peer`. The message stays where it arrives, or is copied into the
   // given bytes, until release(peer). Requires: the previous message received from this peer was
   // released.
-  virtual void receive(int peer, Tag tag, std::span<std::byte> room) = 0;
+  virtual void receive(int peer, Tag tag, std::span<std::byte> destination) = 0;
   // Returns the message of receive(peer); null while it has not arrived.
   virtual const std::byte* arrived(int peer) = 0;
   // Returns the memory of the arrived message when `peer` sent it with send_writable(): a result

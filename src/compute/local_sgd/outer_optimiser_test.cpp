@@ -9,7 +9,7 @@
 namespace trainyard::local_sgd {
 namespace {
 
-TEST(OuterOptimiser, with_a_full_step_and_no_momentum_gives_the_mean_of_the_regions) {
+TEST(OuterOptimiser, WithAFullStepAndNoMomentumGivesTheMeanOfTheRegions) {
   const std::vector<float> start = {1, 2};
   const std::vector<float> trained[] = {{2, 2}, {4, -2}};  // weights 3 and 1
   std::vector<Share> shares;
@@ -25,7 +25,7 @@ TEST(OuterOptimiser, with_a_full_step_and_no_momentum_gives_the_mean_of_the_regi
   EXPECT_EQ(parameters, (std::vector<float>{2.5f, 1.0f}));
 }
 
-TEST(OuterOptimiser, steps_by_nesterovs_rule) {
+TEST(OuterOptimiser, StepsByNesterovsRule) {
   const struct {
     float learning_rate, momentum, gradient;
     float velocity, parameter;  // after each of two steps from 0 with the same gradient
@@ -49,12 +49,12 @@ TEST(OuterOptimiser, steps_by_nesterovs_rule) {
   }
 }
 
-TEST(WeightedMean, of_zero_weights_is_the_unweighted_mean) {
+TEST(WeightedMean, OfZeroWeightsIsTheUnweightedMean) {
   const std::vector<Share> shares = {{0, {1, 2}}, {0, {3, 6}}};
   EXPECT_EQ(weighted_mean(shares), (std::vector<float>{2, 4}));
 }
 
-TEST(Coding, decodes_within_its_precision_and_rejects_other_sizes) {
+TEST(Coding, DecodesWithinItsPrecisionAndRejectsOtherSizes) {
   const std::vector<float> values = {0, 1, -2.5f, 3.14159265f, 1e-3f};
   const struct {
     Coding coding;
@@ -80,7 +80,7 @@ TEST(Coding, decodes_within_its_precision_and_rejects_other_sizes) {
   EXPECT_FALSE(parse_coding("int4"));
 }
 
-TEST(Replica, rounding_errors_of_the_coding_are_added_to_later_offers) {
+TEST(Replica, RoundingErrorsOfTheCodingAreAddedToLaterOffers) {
   // A step of 1 + 2^-9 is rounded to 1 in bf16; the rounding errors add up and are sent with a
   // later offer.
   const float step = 1 + 0x1p-9f;
@@ -96,7 +96,7 @@ TEST(Replica, rounding_errors_of_the_coding_are_added_to_later_offers) {
   EXPECT_LT(replica.parameters()[0], -8.0f);
 }
 
-TEST(Replica, has_a_digest_of_its_state_and_adopts_the_state_of_another) {
+TEST(Replica, HasADigestOfItsStateAndAdoptsTheStateOfAnother) {
   const OuterSettings outer;
   Replica one({1, 2, 3}, "charter", outer, Coding::f32);
   Replica other({1, 2, 3}, "charter", outer, Coding::f32);

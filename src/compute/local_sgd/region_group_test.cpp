@@ -194,7 +194,7 @@ void expect_equal_replicas(SimulatedRegions& world, uint64_t rounds, const std::
   }
 }
 
-TEST(RegionGroup, regions_without_failures_end_equal_and_send_no_needless_messages) {
+TEST(RegionGroup, RegionsWithoutFailuresEndEqualAndSendNoNeedlessMessages) {
   for (uint32_t regions = 1; regions <= 5; ++regions) {
     for (uint64_t seed = 0; seed < 20; ++seed) {
       constexpr uint64_t rounds = 4;
@@ -210,7 +210,7 @@ TEST(RegionGroup, regions_without_failures_end_equal_and_send_no_needless_messag
   }
 }
 
-TEST(RegionGroup, a_region_that_is_killed_at_any_time_does_not_stop_the_others) {
+TEST(RegionGroup, ARegionThatIsKilledAtAnyTimeDoesNotStopTheOthers) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     const uint32_t regions = 2 + uint32_t(seed % 4);
     SimulatedRegions world(regions, 5, seed);
@@ -233,7 +233,7 @@ TEST(RegionGroup, a_region_that_is_killed_at_any_time_does_not_stop_the_others) 
   }
 }
 
-TEST(RegionGroup, a_region_that_comes_back_continues_with_the_others) {
+TEST(RegionGroup, ARegionThatComesBackContinuesWithTheOthers) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     const uint32_t regions = 2 + uint32_t(seed % 3);
     SimulatedRegions world(regions, 12, seed);
@@ -260,7 +260,7 @@ TEST(RegionGroup, a_region_that_comes_back_continues_with_the_others) {
   }
 }
 
-TEST(RegionGroup, links_that_break_and_come_back_leave_one_group) {
+TEST(RegionGroup, LinksThatBreakAndComeBackLeaveOneGroup) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     const uint32_t regions = 2 + uint32_t(seed % 4);
     SimulatedRegions world(regions, 30, seed);
@@ -295,7 +295,7 @@ TEST(RegionGroup, links_that_break_and_come_back_leave_one_group) {
   }
 }
 
-TEST(RegionGroup, a_region_with_another_model_is_refused) {
+TEST(RegionGroup, ARegionWithAnotherModelIsRefused) {
   Replica ours({1, 2}, "", {}, Coding::f32);
   RegionGroup group(ours, 0, 2);
   group.linked(1);
@@ -311,7 +311,7 @@ TEST(RegionGroup, a_region_with_another_model_is_refused) {
   EXPECT_NE(group.refused()->find("region 1"), std::string::npos);
 }
 
-TEST(RegionGroup, the_sender_of_an_invalid_offer_stops_being_a_member) {
+TEST(RegionGroup, TheSenderOfAnInvalidOfferStopsBeingAMember) {
   for (const Offer& bad :
        {Offer{1, 0, 1, Coding::f32, "short"}, Offer{1, 0, NAN, Coding::bf16, "1234"},
         Offer{1, 0, -1, Coding::bf16, "1234"}}) {
@@ -328,7 +328,7 @@ TEST(RegionGroup, the_sender_of_an_invalid_offer_stops_being_a_member) {
   }
 }
 
-TEST(RegionGroup, a_region_with_different_parameters_gets_a_snapshot) {
+TEST(RegionGroup, ARegionWithDifferentParametersGetsASnapshot) {
   Replica ours({1, 2}, "", {}, Coding::f32);
   RegionGroup group(ours, 0, 2);
   group.linked(1);

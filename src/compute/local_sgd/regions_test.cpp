@@ -46,7 +46,7 @@ void train(std::vector<float>& parameters, int region, uint64_t round) {
   }
 }
 
-TEST(Regions, end_with_equal_parameters_and_send_the_bytes_of_the_formula) {
+TEST(Regions, EndWithEqualParametersAndSendTheBytesOfTheFormula) {
   constexpr uint64_t rounds = 5;
   for (int count = 1; count <= 4; ++count) {
     const auto leaders = endpoints(count);
@@ -99,7 +99,7 @@ TEST(Regions, end_with_equal_parameters_and_send_the_bytes_of_the_formula) {
   }
 }
 
-TEST(Regions, cost_a_200th_of_an_allreduce_after_each_of_100_steps) {
+TEST(Regions, CostA200thOfAnAllreduceAfterEachOf100Steps) {
   constexpr size_t parameters = 1'000'000;
   for (const int regions : {2, 3, 8}) {
     const double each_step = 2.0 * (regions - 1) * 4 * double(parameters);
@@ -108,7 +108,7 @@ TEST(Regions, cost_a_200th_of_an_allreduce_after_each_of_100_steps) {
   }
 }
 
-TEST(Regions, a_region_that_never_comes_is_named_and_regions_min_others_begin_without_it) {
+TEST(Regions, ARegionThatNeverComesIsNamedAndRegionsMinOthersBeginWithoutIt) {
   const auto leaders = endpoints(3);
   for (const int regions_min : {0, 2}) {
     std::vector<std::thread> threads;
@@ -136,7 +136,7 @@ TEST(Regions, a_region_that_never_comes_is_named_and_regions_min_others_begin_wi
   }
 }
 
-TEST(Regions, a_different_model_secret_or_invalid_options_are_rejected) {
+TEST(Regions, ADifferentModelSecretOrInvalidOptionsAreRejected) {
   const auto leaders = endpoints(2);
   // A refusal arrives at once; a wrong secret ends with the join deadline.
   const auto fail = [&](size_t parameters_here, const std::string& secret, Duration deadline) {
@@ -164,7 +164,7 @@ TEST(Regions, a_different_model_secret_or_invalid_options_are_rejected) {
   EXPECT_EQ(Regions::join(options(leaders, 0), {}).error().kind, Kind::invalid);
 }
 
-TEST(Regions, unauthenticated_connections_do_no_harm) {
+TEST(Regions, UnauthenticatedConnectionsDoNoHarm) {
   const auto leaders = endpoints(2);
   std::atomic<bool> connected = false;
   std::thread intruder([&] {
@@ -199,7 +199,7 @@ TEST(Regions, unauthenticated_connections_do_no_harm) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(Regions, encrypt_when_all_have_the_option_and_fail_when_only_some_have) {
+TEST(Regions, EncryptWhenAllHaveTheOptionAndFailWhenOnlySomeHave) {
   const auto join_both = [&](const std::vector<collectives::Endpoint>& leaders, bool first,
                              bool second, Duration deadline) {
     std::vector<Result<void>> results(2, ok());
@@ -231,7 +231,7 @@ TEST(Regions, encrypt_when_all_have_the_option_and_fail_when_only_some_have) {
   }
 }
 
-TEST(Regions, a_wait_can_be_cancelled) {
+TEST(Regions, AWaitCanBeCancelled) {
   auto mine = options(endpoints(2), 0);
   mine.cancelled = [] { return true; };
   std::vector<float> parameters(4);
@@ -329,7 +329,7 @@ class KilledRegion : public ::testing::TestWithParam<int> {
   pid_t children_[kRegionsCount] = {};
 };
 
-TEST_P(KilledRegion, comes_back_and_ends_with_the_same_parameters) {
+TEST_P(KilledRegion, ComesBackAndEndsWithTheSameParameters) {
   const int killed = GetParam();
   wait_for("all train", [&] { return shared_->round[killed] >= 5; });
   ASSERT_EQ(kill(children_[killed], SIGKILL), 0);
@@ -356,7 +356,7 @@ class StalledRegion : public KilledRegion {
   }
 };
 
-TEST_P(StalledRegion, is_dropped_after_the_timeout_and_comes_back_by_itself) {
+TEST_P(StalledRegion, IsDroppedAfterTheTimeoutAndComesBackByItself) {
   const int killed = GetParam();
   wait_for("all train", [&] { return shared_->round[killed] >= 5; });
   ASSERT_EQ(kill(children_[killed], SIGSTOP), 0);

@@ -44,7 +44,7 @@ Trainer train(const Service& service, const std::string& name, int steps, int di
       return trainer;
     }
     complaint.clear();
-    auto group = (*member)->join({.silence_max = 20s, .group = {.deterministic = true}});
+    auto group = (*member)->join({.peer_timeout = 20s, .group = {.deterministic = true}});
     if (!group) {
       complaint = group.error().message;
       continue;

@@ -29,7 +29,7 @@ class PeerActsFirst final : public collectives::testing::Around {
   const std::function<void()> act_;
 };
 
-TEST(Mailbox, a_message_is_sent_when_the_one_before_it_was_read_concurrently) {
+TEST(Mailbox, AMessageIsSentWhenTheOneBeforeItWasReadConcurrently) {
   auto transports = collectives::connect_in_memory(2);
   Mailbox peer(std::move(transports[1]));
   const int first = 0, second = 1;

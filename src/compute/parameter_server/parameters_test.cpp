@@ -33,7 +33,7 @@ void over_all(int ranks, const std::function<void(collectives::Group&)>& run_ran
   over(Way::shared, ranks, run_rank);
 }
 
-TEST(Parameters, synchronous_workers_end_with_what_an_allreduce_gives_bit_for_bit) {
+TEST(Parameters, SynchronousWorkersEndWithWhatAnAllreduceGivesBitForBit) {
   // Three slices, over two servers.
   constexpr size_t numbers = 2 * kSliceNumbersMax + 5;
   const Options options{
@@ -73,7 +73,7 @@ TEST(Parameters, synchronous_workers_end_with_what_an_allreduce_gives_bit_for_bi
   });
 }
 
-TEST(Parameters, rows_are_pushed_and_pulled_by_name_in_any_order) {
+TEST(Parameters, RowsArePushedAndPulledByNameInAnyOrder) {
   const Options options{
       {{"embedding", 1'000'000, 8, {Rule::Kind::sum}}}, {0, 1}, {Consistency::Kind::bounded, 2}};
   over_all(4, [&](collectives::Group& group) {
@@ -112,7 +112,7 @@ TEST(Parameters, rows_are_pushed_and_pulled_by_name_in_any_order) {
   });
 }
 
-TEST(Parameters, ranks_with_different_options_all_fail) {
+TEST(Parameters, RanksWithDifferentOptionsAllFail) {
   in_memory(3, [](collectives::Group& group) {
     const Options options{{{"weights", 10u + (group.rank() == 2 ? 1 : 0), 1, {}}}, {0}, {}};
     const auto result = group.rank() == 0 ? serve(group, options) : [&]() -> Result<void> {
@@ -178,10 +178,10 @@ void kill_rank(int killed, Way way) {
   EXPECT_TRUE(WIFSIGNALED(status)) << status;
 }
 
-TEST(Parameters, a_dead_worker_is_named_by_all_others) {
+TEST(Parameters, ADeadWorkerIsNamedByAllOthers) {
   for (const Way way : {Way::tcp, Way::shared}) kill_rank(2, way);
 }
-TEST(Parameters, a_dead_server_is_named_by_all_workers) {
+TEST(Parameters, ADeadServerIsNamedByAllWorkers) {
   for (const Way way : {Way::tcp, Way::shared}) kill_rank(0, way);
 }
 

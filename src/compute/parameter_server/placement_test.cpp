@@ -15,7 +15,7 @@ std::vector<Table> tables(int count, uint64_t rows, uint32_t width) {
   return all;
 }
 
-TEST(Placement, assigns_every_row_to_one_server_and_balances_the_load) {
+TEST(Placement, AssignsEveryRowToOneServerAndBalancesTheLoad) {
   const struct {
     int tables;
     uint64_t rows;
@@ -53,7 +53,7 @@ TEST(Placement, assigns_every_row_to_one_server_and_balances_the_load) {
   }
 }
 
-TEST(Placement, is_a_function_of_the_tables_alone_and_moves_little_for_one_more_server) {
+TEST(Placement, IsAFunctionOfTheTablesAloneAndMovesLittleForOneMoreServer) {
   const auto all = tables(500, 200, 16);
   for (const uint32_t servers : {2, 4, 9}) {
     const auto before = Placement::make(all, servers);
@@ -69,7 +69,7 @@ TEST(Placement, is_a_function_of_the_tables_alone_and_moves_little_for_one_more_
   }
 }
 
-TEST(Placement, rejects_invalid_tables) {
+TEST(Placement, RejectsInvalidTables) {
   EXPECT_EQ(Placement::make({{"a", 1, 1, {}}, {"a", 2, 1, {}}}, 1).error().kind, Kind::invalid);
   EXPECT_EQ(Placement::make({{"a", 0, 1, {}}}, 1).error().kind, Kind::invalid);
   EXPECT_EQ(Placement::make({{"a", 1, 0, {}}}, 1).error().kind, Kind::invalid);
@@ -77,7 +77,7 @@ TEST(Placement, rejects_invalid_tables) {
   EXPECT_TRUE(Placement::make({}, 3));
 }
 
-TEST(Update, applies_its_rule) {
+TEST(Update, AppliesItsRule) {
   const struct {
     Rule::Kind kind;
     float once, twice;  // the value, from 1, after gradients of 2

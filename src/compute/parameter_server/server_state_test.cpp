@@ -235,7 +235,7 @@ std::vector<float> by_rows(const Table& table, uint32_t index, uint32_t workers,
   return values;
 }
 
-TEST(ServerState, synchronous_rounds_equal_an_allreduce_and_the_rule_bit_for_bit) {
+TEST(ServerState, SynchronousRoundsEqualAnAllreduceAndTheRuleBitForBit) {
   constexpr uint64_t rounds = 4;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const uint32_t workers = 1 + uint32_t(seed % 4);
@@ -260,7 +260,7 @@ TEST(ServerState, synchronous_rounds_equal_an_allreduce_and_the_rule_bit_for_bit
   }
 }
 
-TEST(ServerState, no_worker_gets_further_ahead_than_the_staleness_and_pulls_see_all_older_pushes) {
+TEST(ServerState, NoWorkerGetsFurtherAheadThanTheStalenessAndPullsSeeAllOlderPushes) {
   constexpr uint64_t rounds = 12;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const uint32_t workers = 2 + uint32_t(seed % 3);
@@ -297,7 +297,7 @@ TEST(ServerState, no_worker_gets_further_ahead_than_the_staleness_and_pulls_see_
   }
 }
 
-TEST(ServerState, asynchronous_workers_never_wait_and_nothing_is_lost) {
+TEST(ServerState, AsynchronousWorkersNeverWaitAndNothingIsLost) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     constexpr uint32_t workers = 3;
     constexpr uint64_t rounds = 6;
@@ -315,7 +315,7 @@ TEST(ServerState, asynchronous_workers_never_wait_and_nothing_is_lost) {
   }
 }
 
-TEST(ServerState, pushes_of_one_round_add_up_dense_and_by_rows) {
+TEST(ServerState, PushesOfOneRoundAddUpDenseAndByRows) {
   const auto placement = Placement::make({{"rows", 3, 2, {Rule::Kind::sum}}}, 1);
   ServerState server(*placement, 0, 2, {Kind::synchronous, 0});
   const auto push = [&](uint32_t worker, Rows rows, std::vector<float> values) {
@@ -333,7 +333,7 @@ TEST(ServerState, pushes_of_one_round_add_up_dense_and_by_rows) {
   EXPECT_EQ(values, (std::vector<float>{2, 1, 101, 101, 112, 123}));
 }
 
-TEST(ServerState, a_worker_that_leaves_within_a_round_drops_its_pushes_and_delays_no_other) {
+TEST(ServerState, AWorkerThatLeavesWithinARoundDropsItsPushesAndDelaysNoOther) {
   const auto placement = Placement::make({{"one", 1, 1, {Rule::Kind::sum}}}, 1);
   ServerState server(*placement, 0, 2, {Kind::synchronous, 0});
   const std::vector<float> seven = {7};
@@ -349,7 +349,7 @@ TEST(ServerState, a_worker_that_leaves_within_a_round_drops_its_pushes_and_delay
   EXPECT_TRUE(server.is_finished());
 }
 
-TEST(ServerState, rejects_invalid_requests_with_the_reason_and_stays_unchanged) {
+TEST(ServerState, RejectsInvalidRequestsWithTheReasonAndStaysUnchanged) {
   const auto placement = Placement::make({{"rows", 4, 2, {}}, {"other", 1, 1, {}}}, 1);
   ServerState server(*placement, 0, 2, {Kind::synchronous, 0});
   const std::string row = bytes_of(std::vector<float>(2));

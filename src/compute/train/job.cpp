@@ -12,7 +12,7 @@ namespace trainyard::train {
 namespace {
 
 // A leader waits at most twice this for other regions, which is less than the other ranks of its
-// region wait for it (TcpOptions::silence_max).
+// region wait for it (TcpOptions::peer_timeout).
 constexpr Duration kRegionTimeout = 4min;
 constexpr size_t kConfigBytesMax = 1 << 20;  // AWS allows 100 hyperparameters of 2,500 characters
 

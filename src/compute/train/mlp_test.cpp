@@ -35,7 +35,7 @@ std::vector<double> doubles(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
-TEST(MlpReference, its_gradient_equals_the_finite_differences_of_its_loss) {
+TEST(MlpReference, ItsGradientEqualsTheFiniteDifferencesOfItsLoss) {
   std::vector<double> parameters = doubles(initial_parameters(kShape, 3));
   for (const Example& example : examples(kShape, 5, 1)) {
     const auto input = doubles(example.input);
@@ -53,7 +53,7 @@ TEST(MlpReference, its_gradient_equals_the_finite_differences_of_its_loss) {
   }
 }
 
-TEST(Mlp, equals_the_reference) {
+TEST(Mlp, EqualsTheReference) {
   const auto parameters = initial_parameters(kShape, 7);
   Workspace workspace;
   for (const Example& example : examples(kShape, 50, 2)) {
@@ -71,7 +71,7 @@ TEST(Mlp, equals_the_reference) {
   }
 }
 
-TEST(Mlp, ten_training_steps_equal_those_of_the_reference) {
+TEST(Mlp, TenTrainingStepsEqualThoseOfTheReference) {
   constexpr float rate = 0.1f;
   constexpr double momentum = 0.9;
   constexpr double decay = 1e-4;
@@ -101,7 +101,7 @@ TEST(Mlp, ten_training_steps_equal_those_of_the_reference) {
     EXPECT_NEAR(double(fast[i]), slow[i], 1e-5) << "parameter " << i;
 }
 
-TEST(Mlp, a_sum_of_gradients_does_not_depend_on_the_order_of_rows) {
+TEST(Mlp, ASumOfGradientsDoesNotDependOnTheOrderOfRows) {
   const auto parameters = initial_parameters(kShape, 7);
   const auto rows = examples(kShape, 200, 9);
   Workspace workspace;
@@ -124,7 +124,7 @@ TEST(Mlp, a_sum_of_gradients_does_not_depend_on_the_order_of_rows) {
   EXPECT_EQ(forwards, in_two_parts);
 }
 
-TEST(Mlp, initial_weights_are_a_function_of_the_seed_with_the_variance_of_he) {
+TEST(Mlp, InitialWeightsAreAFunctionOfTheSeedWithTheVarianceOfHe) {
   const Shape shape{64, 256, 10};
   EXPECT_EQ(initial_parameters(shape, 1), initial_parameters(shape, 1));
   EXPECT_NE(initial_parameters(shape, 1), initial_parameters(shape, 2));
@@ -136,7 +136,7 @@ TEST(Mlp, initial_weights_are_a_function_of_the_seed_with_the_variance_of_he) {
   for (size_t i = shape.hidden_bias(); i < shape.class_weight(); ++i) EXPECT_EQ(parameters[i], 0);
 }
 
-TEST(Optimizer, both_methods_find_the_minimum_of_a_quadratic) {
+TEST(Optimizer, BothMethodsFindTheMinimumOfAQuadratic) {
   for (const Method method : {Method::sgd, Method::adam}) {
     Optimizer optimizer({method, 0.9f, 0.0f}, 2);
     std::vector<float> point{3.0f, -2.0f};

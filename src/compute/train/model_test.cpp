@@ -22,7 +22,7 @@ Model small_model() {
   return model;
 }
 
-TEST(Model, is_read_as_it_was_saved) {
+TEST(Model, IsReadAsItWasSaved) {
   const os::TemporaryDirectory folder;
   const Model model = small_model();
   ASSERT_TRUE(save_model(model, folder.path()));
@@ -34,7 +34,7 @@ TEST(Model, is_read_as_it_was_saved) {
   EXPECT_EQ(read->image_width, 2u);
 }
 
-TEST(Model, its_weights_are_a_safetensors_file) {
+TEST(Model, ItsWeightsAreASafetensorsFile) {
   const std::string bytes = encode_weights(small_model());
   uint64_t length;
   std::memcpy(&length, bytes.data(), sizeof length);
@@ -49,7 +49,7 @@ TEST(Model, its_weights_are_a_safetensors_file) {
   EXPECT_EQ(bytes.size(), 8 + length + 92);
 }
 
-TEST(Model, damaged_files_are_rejected) {
+TEST(Model, DamagedFilesAreRejected) {
   const std::string description = encode_description(small_model());
   const std::string weights = encode_weights(small_model());
   EXPECT_FALSE(decode_model("", weights));
@@ -73,7 +73,7 @@ TEST(Model, damaged_files_are_rejected) {
   EXPECT_FALSE(decode_model(description, replaced(weights, "hidden.bias", "hidden.BIAS")));
 }
 
-TEST(Model, compare_is_relative_to_the_size_of_the_tensor) {
+TEST(Model, CompareIsRelativeToTheSizeOfTheTensor) {
   const Model model = small_model();
   EXPECT_EQ(compare(model, model)->relative, 0);
   Model other = model;
@@ -87,7 +87,7 @@ TEST(Model, compare_is_relative_to_the_size_of_the_tensor) {
   EXPECT_FALSE(compare(model, other));
 }
 
-TEST(Image, can_be_moved_and_rotated) {
+TEST(Image, CanBeMovedAndRotated) {
   const std::vector<float> image{1, 2, 3, 4};
   std::vector<float> out(4);
   move_image(image, 2, {}, out);
@@ -106,7 +106,7 @@ TEST(Image, can_be_moved_and_rotated) {
   EXPECT_EQ(motion.turn, random_motion(0.7f, 10, 5).turn);
 }
 
-TEST(Evaluate, counts_and_draws) {
+TEST(Evaluate, CountsAndDraws) {
   Model model;
   model.shape = {2, 2, 2};
   model.input_scale = 16;
@@ -126,7 +126,7 @@ TEST(Evaluate, counts_and_draws) {
   EXPECT_FALSE(evaluate(model, *parse_csv("1,2,3,4\n")));
 }
 
-TEST(Model, numbers_beyond_their_limits_are_rejected) {
+TEST(Model, NumbersBeyondTheirLimitsAreRejected) {
   const Model model = small_model();
   const std::string weights = encode_weights(model);
   const auto described = [&](const char* name, const std::string& number) {
@@ -153,7 +153,7 @@ TEST(Model, numbers_beyond_their_limits_are_rejected) {
     EXPECT_FALSE(described("input_scale", scale)) << scale;
 }
 
-TEST(Model, tensors_outside_the_file_are_rejected) {
+TEST(Model, TensorsOutsideTheFileAreRejected) {
   const Model model = small_model();
   const std::string bytes = encode_weights(model);
   uint64_t length = 0;

@@ -41,8 +41,8 @@ class CountingTransport final : public Transport {
   void receive_into(int peer, Tag tag, std::span<std::byte> into) override {
     inner_->receive_into(peer, tag, into);
   }
-  void receive(int peer, Tag tag, std::span<std::byte> room) override {
-    inner_->receive(peer, tag, room);
+  void receive(int peer, Tag tag, std::span<std::byte> destination) override {
+    inner_->receive(peer, tag, destination);
   }
   const std::byte* arrived(int peer) override { return inner_->arrived(peer); }
   void release(int peer) override { inner_->release(peer); }
@@ -190,7 +190,7 @@ class DigitsInRegions : public ::testing::Test {
   Settings settings_;
 };
 
-TEST_F(DigitsInRegions, send_a_hundredth_of_an_allreduce_with_equal_accuracy) {
+TEST_F(DigitsInRegions, SendAHundredthOfAnAllreduceWithEqualAccuracy) {
   constexpr int regions = 2;
   constexpr int ranks_of_region = 2;
   constexpr int seeds = 3;
@@ -226,7 +226,7 @@ TEST_F(DigitsInRegions, send_a_hundredth_of_an_allreduce_with_equal_accuracy) {
   EXPECT_NEAR(regional_accuracy, joint_accuracy, 0.005);
 }
 
-TEST_F(DigitsInRegions, with_int8_send_a_390th_of_an_allreduce) {
+TEST_F(DigitsInRegions, WithInt8SendA390thOfAnAllreduce) {
   settings_.regions.coding = local_sgd::Coding::int8;
   settings_.epochs = 100;
   const Learned regional = train_in_regions(shards_, settings_, 2, 1);
@@ -238,7 +238,7 @@ TEST_F(DigitsInRegions, with_int8_send_a_390th_of_an_allreduce) {
               least / double(regional.bytes_between));
 }
 
-TEST_F(DigitsInRegions, four_regions_with_federated_averaging_train_reproducibly) {
+TEST_F(DigitsInRegions, FourRegionsWithFederatedAveragingTrainReproducibly) {
   settings_.epochs = 40;
   settings_.regions.outer = {.learning_rate = 1, .momentum = 0};
   const Learned first = train_in_regions(shards_, settings_, 4, 1);
@@ -250,7 +250,7 @@ TEST_F(DigitsInRegions, four_regions_with_federated_averaging_train_reproducibly
       << first.lines.back();
 }
 
-TEST(Regions, rounds_of_another_region_become_a_valid_number_of_steps) {
+TEST(Regions, RoundsOfAnotherRegionBecomeAValidNumberOfSteps) {
   EXPECT_EQ(steps_after(0, 100, 1000), 0);
   EXPECT_EQ(steps_after(3, 100, 1000), 300);
   for (const uint64_t rounds :

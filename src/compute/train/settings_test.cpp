@@ -5,7 +5,7 @@
 namespace trainyard::train {
 namespace {
 
-TEST(Settings, are_read_plain_and_as_the_sdk_quotes_them) {
+TEST(Settings, AreReadPlainAndAsTheSdkQuotesThem) {
   const auto settings = parse_settings({{"epochs", "\"7\""},
                                         {"optimizer", "\"adam\""},
                                         {"learning_rate", "0.01"},
@@ -23,7 +23,7 @@ TEST(Settings, are_read_plain_and_as_the_sdk_quotes_them) {
   EXPECT_EQ(settings->seed, 12345678901u);
 }
 
-TEST(Settings, errors_name_the_hyperparameter) {
+TEST(Settings, ErrorsNameTheHyperparameter) {
   const struct {
     const char* name;
     const char* value;
@@ -41,7 +41,7 @@ TEST(Settings, errors_name_the_hyperparameter) {
   EXPECT_FALSE(parse_settings({{"shift", "1"}}));  // image_width is missing
 }
 
-TEST(Settings, of_regions_split_this_job_or_join_other_jobs) {
+TEST(Settings, OfRegionsSplitThisJobOrJoinOtherJobs) {
   const auto split = parse_settings({{"regions", "2"},
                                      {"region_steps", "50"},
                                      {"region_coding", "f16"},

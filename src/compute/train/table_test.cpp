@@ -5,7 +5,7 @@
 namespace trainyard::train {
 namespace {
 
-TEST(Csv, parses_rows_of_features_and_a_label) {
+TEST(Csv, ParsesRowsOfFeaturesAndALabel) {
   const auto table = parse_csv("1,2.5,0\r\n\n-3, 4e1 ,7\n");
   ASSERT_TRUE(table) << table.error().message;
   EXPECT_EQ(table->columns, 2u);
@@ -14,12 +14,12 @@ TEST(Csv, parses_rows_of_features_and_a_label) {
   EXPECT_EQ(table->row(1)[1], 40);
 }
 
-TEST(Csv, an_empty_text_has_no_rows) {
+TEST(Csv, AnEmptyTextHasNoRows) {
   EXPECT_EQ(parse_csv("")->rows(), 0u);
   EXPECT_EQ(parse_csv("\n\n")->rows(), 0u);
 }
 
-TEST(Csv, errors_name_line_and_column) {
+TEST(Csv, ErrorsNameLineAndColumn) {
   const struct {
     const char* text;
     const char* why;

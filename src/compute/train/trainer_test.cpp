@@ -103,14 +103,14 @@ Hosts distributed(const std::vector<Shard>& all, size_t hosts) {
   return distributed;
 }
 
-TEST(Trainer, trains) {
+TEST(Trainer, Trains) {
   const Learned learned = learn(distributed(shards(), 1), quick());
   EXPECT_TRUE(learned.finished);
   const auto evaluation = evaluate(learned.model, points(300, 999));
   EXPECT_GT(evaluation->accuracy(), 0.95);
 }
 
-TEST(Trainer, any_number_of_hosts_trains_the_same_model_bit_for_bit) {
+TEST(Trainer, AnyNumberOfHostsTrainsTheSameModelBitForBit) {
   const auto all = shards();
   for (const char* what : {"sgd", "adam", "moved"}) {
     Settings settings = quick();
@@ -127,14 +127,14 @@ TEST(Trainer, any_number_of_hosts_trains_the_same_model_bit_for_bit) {
   }
 }
 
-TEST(Trainer, different_seeds_train_different_models) {
+TEST(Trainer, DifferentSeedsTrainDifferentModels) {
   Settings settings = quick();
   const auto one = learn(distributed(shards(), 1), settings).model.parameters;
   settings.seed = 2;
   EXPECT_NE(learn(distributed(shards(), 1), settings).model.parameters, one);
 }
 
-TEST(Trainer, prints_metrics_in_lines_that_a_regex_matches) {
+TEST(Trainer, PrintsMetricsInLinesThatARegexMatches) {
   const auto lines = learn(distributed(shards(), 2), quick()).lines;
   ASSERT_EQ(lines.size(), 7u);  // the begin, five epochs, the end
   EXPECT_EQ(lines[1].substr(0, 27), "epoch=1 step=9 train_loss=0") << lines[1];
@@ -144,13 +144,13 @@ TEST(Trainer, prints_metrics_in_lines_that_a_regex_matches) {
   EXPECT_NE(lines[6].find("the same on all ranks"), std::string::npos) << lines[6];
 }
 
-TEST(Trainer, a_stop_on_one_rank_stops_all_after_the_same_step) {
+TEST(Trainer, AStopOnOneRankStopsAllAfterTheSameStep) {
   const Learned learned = learn(distributed(shards(), 3), quick(), 1);
   EXPECT_FALSE(learned.finished);
   EXPECT_EQ(learned.steps, 1);
 }
 
-TEST(Trainer, data_that_does_not_fit_the_settings_is_rejected) {
+TEST(Trainer, DataThatDoesNotFitTheSettingsIsRejected) {
   os::MachineClock clock;
   const auto make = [&](const std::vector<Shard>& shards, const Settings& settings) {
     auto groups = collectives::join_in_memory(1);
@@ -172,7 +172,7 @@ TEST(Trainer, data_that_does_not_fit_the_settings_is_rejected) {
   EXPECT_NE(make(uneven, {}).find("wider.csv"), std::string::npos);
 }
 
-TEST(Trainer, batches_are_a_function_of_seed_and_epoch) {
+TEST(Trainer, BatchesAreAFunctionOfSeedAndEpoch) {
   EXPECT_EQ(shuffled_rows(100, 1, 1), shuffled_rows(100, 1, 1));
   EXPECT_NE(shuffled_rows(100, 1, 1), shuffled_rows(100, 1, 2));
   EXPECT_NE(shuffled_rows(100, 1, 1), shuffled_rows(100, 2, 1));
@@ -251,7 +251,7 @@ std::string csv(const Table& table) {
   return text;
 }
 
-TEST(Job, two_hosts_train_and_the_first_saves_the_model) {
+TEST(Job, TwoHostsTrainAndTheFirstSavesTheModel) {
   Job job(2, {{"epochs", "3"}, {"hidden", "8"}});
   job.put(0, "a.csv", csv(points(30, 1)));
   job.put(1, "deeper.csv", csv(points(50, 2)));
@@ -264,7 +264,7 @@ TEST(Job, two_hosts_train_and_the_first_saves_the_model) {
   EXPECT_FALSE(os::exists(job.base(1) + "/model"));
 }
 
-TEST(Job, four_hosts_in_two_regions_save_one_model) {
+TEST(Job, FourHostsInTwoRegionsSaveOneModel) {
   Job job(4, {{"epochs", "20"}, {"hidden", "8"}, {"regions", "2"}, {"region_steps", "4"}});
   for (int host = 0; host < 4; ++host) job.put(host, "a.csv", csv(points(30, uint64_t(host))));
   std::vector<std::string> lines;
@@ -282,14 +282,14 @@ TEST(Job, four_hosts_in_two_regions_save_one_model) {
             2);
 }
 
-TEST(Job, hosts_that_cannot_be_split_evenly_are_an_error) {
+TEST(Job, HostsThatCannotBeSplitEvenlyAreAnError) {
   Job job(3, {{"regions", "2"}});
   job.run();
   EXPECT_NE(job.failure(1).find("3 hosts cannot be split into 2"), std::string::npos)
       << job.failure(1);
 }
 
-TEST(Job, an_error_on_one_host_is_reported_by_all) {
+TEST(Job, AnErrorOnOneHostIsReportedByAll) {
   Job job(2, {});
   job.put(0, "a.csv", csv(points(30, 1)));
   job.put(1, "b.csv", "1,2,3,4,not a label\n");
@@ -301,7 +301,7 @@ TEST(Job, an_error_on_one_host_is_reported_by_all) {
   }
 }
 
-TEST(Job, an_unknown_hyperparameter_is_written_to_the_failure_file) {
+TEST(Job, AnUnknownHyperparameterIsWrittenToTheFailureFile) {
   Job job(1, {{"epoch", "3"}});
   job.run();
   EXPECT_FALSE(job.result(0));
@@ -309,7 +309,7 @@ TEST(Job, an_unknown_hyperparameter_is_written_to_the_failure_file) {
       << job.failure(0);
 }
 
-TEST(Job, a_stop_saves_the_model_so_far) {
+TEST(Job, AStopSavesTheModelSoFar) {
   Job job(2, {{"epochs", "1000000"}, {"hidden", "8"}});
   job.put(0, "a.csv", csv(points(30, 1)));
   job.put(1, "b.csv", csv(points(30, 2)));
@@ -322,7 +322,7 @@ TEST(Job, a_stop_saves_the_model_so_far) {
   EXPECT_TRUE(load_model(job.base(0) + "/model"));
 }
 
-TEST(Job, a_stop_before_all_hosts_have_joined_is_a_success) {
+TEST(Job, AStopBeforeAllHostsHaveJoinedIsASuccess) {
   Job job(1, {});
   ASSERT_TRUE(os::write_file(
       job.base(0) + "/input/config/resourceconfig.json",
@@ -334,7 +334,7 @@ TEST(Job, a_stop_before_all_hosts_have_joined_is_a_success) {
 
 // -- the real digits ------------------------------------------------------------------------------
 
-TEST(Digits, three_seeds_reach_97_percent) {
+TEST(Digits, ThreeSeedsReach97Percent) {
   // Prepared by examples/01_digits/prepare.
   const std::string folder = "../../../build/digits";
   if (!os::exists(folder + "/test.csv"))
@@ -356,7 +356,7 @@ TEST(Digits, three_seeds_reach_97_percent) {
   }
 }
 
-TEST(Rows, numbers_from_another_rank_are_checked) {
+TEST(Rows, NumbersFromAnotherRankAreChecked) {
   const auto encoded = [](const std::string& rows, const std::string& columns,
                           const std::string& label) {
     return R"({"name":")" + to_hex("s") + R"(","rows":)" + rows + R"(,"columns":)" + columns +

@@ -68,7 +68,7 @@ TEST(Catalog, DefinitionsAreCountedByName) {
       std::get<JobDefinition>(*changed({}, &one, ResourceChange::create, definition)).revision, 2u);
 }
 
-TEST(Catalog, NounsSurviveTheirRecords) {
+TEST(Catalog, ResourcesSurviveTheirRecords) {
   ComputeEnvironment one = environment("box", false);
   one.cpus_max = 12;
   one.request = {{"type", "MANAGED"}};

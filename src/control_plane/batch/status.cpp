@@ -137,9 +137,9 @@ AttemptEnd end_of(const Job& job, const Attempt& attempt) {
   end.status_reason = status_reason_of(fault, attempt.exit_code, attempt.machine);
   end.reason = container_reason(fault, attempt.failure);
   // The job's stop ended only the last attempt; earlier attempts had ended before it.
-  const bool told_to_stop =
+  const bool stop_requested =
       job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
-  if (last && told_to_stop && attempt.interruption.empty())
+  if (last && stop_requested && attempt.interruption.empty())
     if (std::string reason = reason_of_stop(job); !reason.empty())
       end.status_reason = std::move(reason);
   return end;

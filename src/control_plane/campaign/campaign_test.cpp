@@ -114,13 +114,13 @@ TEST(Definition, RefusesWhatItDoesNotKnow) {
 
 TEST(Definition, OfBatchRunsWhereItsRowsSay) {
   Definition definition = streets();
-  definition.face = Face::batch_job;
+  definition.request_kind = RequestKind::batch_job;
   EXPECT_TRUE(check(definition));
   for (const Rule rule : {Rule::cheapest, Rule::capacity}) {
     definition.placement.rule = rule;
-    definition.face = Face::training_job;
+    definition.request_kind = RequestKind::training_job;
     EXPECT_TRUE(check(definition));
-    definition.face = Face::batch_job;
+    definition.request_kind = RequestKind::batch_job;
     EXPECT_TRUE(check(definition)
                     .error()
                     .message.starts_with("placement.rule \"" + std::string(to_string(rule)) +
@@ -187,7 +187,7 @@ TEST(Plan, WhatIsReservedIsPaidFor) {
   EXPECT_EQ(placed(streets(Rule::cheapest), two, facts), "b c");
 }
 
-TEST(Plan, AnUnansweringRegionHasNoRoom) {
+TEST(Plan, AnUnansweringRegionHasNoFreeCapacity) {
   Facts facts = three_regions();
   facts.regions["a"] = {};
   const auto one = rows({{"x", "a", "s3://d/x/", 1, 0.1, 1}});
@@ -219,7 +219,7 @@ TEST(Plan, OfBatchCountsChildrenAndNodes) {
                                                    {R"({"nodeOverrides":{"numNodes":20}})", 20}};
   for (const auto& [request, hosts] : cases) {
     Definition definition = streets();
-    definition.face = Face::batch_job;
+    definition.request_kind = RequestKind::batch_job;
     definition.request = *parse_json(request);
     EXPECT_EQ(make_plan(definition, {{"name"}, {{"x"}}}, three_regions())->rows[0].hosts, hosts)
         << request;
@@ -374,7 +374,7 @@ TEST(Results, AreAddedUpByRegion) {
   EXPECT_EQ(sum.tried_again, 2);
 }
 
-TEST(Region, ReadsWhatItIsTold) {
+TEST(Region, ReadsItsDefinition) {
   const SeenJob job = seen_training_job(*parse_json(
       R"({"Status":"Failed","SecondaryStatus":"Failed","FailureReason":"why","TrainingStartTime":1.5,"Cost":{"Amount":"0.250000"}})"));
   EXPECT_EQ(job.end, SeenJob::End::failed);

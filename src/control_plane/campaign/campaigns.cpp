@@ -16,7 +16,7 @@ namespace trainyard::campaign {
 namespace {
 
 constexpr const char* kThreadsWaiter = "threads";
-constexpr const char* kKeeperWaiter = "keeper";
+constexpr const char* kWatcherWaiter = "keeper";
 constexpr Duration kThreadsInterval = 1h;  // it is woken when there is something to do
 constexpr size_t kRegionsMax = 64;         // each has two threads
 constexpr size_t kRowsProvidedMax = 100'000;
@@ -38,7 +38,7 @@ class FollowedCampaigns final : public Campaigns {
 
   ~FollowedCampaigns() override {
     table_.end();
-    for (std::thread* thread : {&starter_, &keeper_})
+    for (std::thread* thread : {&starter_, &watcher_})
       if (thread->joinable()) thread->join();
     for (auto& thread : followers_) thread.join();  // the starter, which adds to them, has ended
   }
@@ -50,8 +50,8 @@ class FollowedCampaigns final : public Campaigns {
         start_followers();
       } while (table_.wait(kThreadsWaiter, kThreadsInterval));
     });
-    keeper_ = std::thread([this] {
-      Keeper keeper(
+    watcher_ = std::thread([this] {
+      Watcher watcher(
           settings_, table_, *catalogue_, clock_,
           [this](const Definition& definition, const Principal& by) {
             return answer(definition, by);
@@ -61,8 +61,8 @@ class FollowedCampaigns final : public Campaigns {
           });
       Duration rest{};
       do {
-        rest = keeper.turn();
-      } while (table_.wait(kKeeperWaiter, rest));
+        rest = watcher.turn();
+      } while (table_.wait(kWatcherWaiter, rest));
     });
     return {};
   }
@@ -83,7 +83,7 @@ class FollowedCampaigns final : public Campaigns {
     TRY(check_regions(campaign.rows));
     TRY(table_.add(std::move(campaign), settings_.live_campaigns_max));
     table_.wake(kThreadsWaiter);
-    table_.wake(kKeeperWaiter);
+    table_.wake(kWatcherWaiter);
     wake_regions();
     return describe(definition.name);
   }
@@ -113,12 +113,12 @@ class FollowedCampaigns final : public Campaigns {
 
   Result<int64_t> change(const std::string& sql) override {
     const int64_t changed = TRY(catalogue_->change(sql));
-    table_.wake(kKeeperWaiter);
+    table_.wake(kWatcherWaiter);
     return changed;
   }
 
   void object_created(const std::string& bucket, const std::string& key) override {
-    if (table_.watches(bucket, key)) table_.wake(kKeeperWaiter);
+    if (table_.watches(bucket, key)) table_.wake(kWatcherWaiter);
   }
 
  private:
@@ -131,7 +131,7 @@ class FollowedCampaigns final : public Campaigns {
 
   Described described(Campaign campaign) {
     Described out;
-    out.comparison = compare(campaign.definition.face, campaign.rows);
+    out.comparison = compare(campaign.definition.request_kind, campaign.rows);
     const auto states = table_.regions();
     for (const Row& row : campaign.rows)
       if (const auto found = states.find(row.region); found != states.end())
@@ -302,7 +302,7 @@ class FollowedCampaigns final : public Campaigns {
   CampaignTable table_;
   std::set<std::string> followed_;      // confined to the starter
   std::vector<std::thread> followers_;  // confined to the starter, until it has ended
-  std::thread starter_, keeper_;
+  std::thread starter_, watcher_;
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ constexpr const char* kSourceTag = "trainyard-source-etag";
 
 class Copier {
  public:
-  Copier(const Place& from, const Place& to, const CopyLimits& limits,
+  Copier(const CopyEnd& from, const CopyEnd& to, const CopyLimits& limits,
          const std::function<bool(const CopyProgress&)>& moved)
       : from_(from), to_(to), limits_(limits), moved_(moved), buffer_(limits.buffer_bytes, '\0') {}
 
@@ -147,8 +147,8 @@ class Copier {
     }
   }
 
-  const Place& from_;
-  const Place& to_;
+  const CopyEnd& from_;
+  const CopyEnd& to_;
   const CopyLimits& limits_;
   const std::function<bool(const CopyProgress&)>& moved_;
   std::string buffer_;
@@ -166,7 +166,7 @@ std::string target_key(const std::string& key, const std::string& from_prefix,
   return to_prefix + key.substr(slash == std::string::npos ? 0 : slash + 1);
 }
 
-Result<CopyProgress> copy_objects(const Place& from, const Place& to, const CopyLimits& limits,
+Result<CopyProgress> copy_objects(const CopyEnd& from, const CopyEnd& to, const CopyLimits& limits,
                                   const std::function<bool(const CopyProgress&)>& moved) {
   return Copier(from, to, limits, moved).run();
 }

@@ -30,14 +30,14 @@ struct CopyLimits {
   size_t objects_max = 1'000'000;  // below one prefix
 };
 
-struct Place {
+struct CopyEnd {
   objects::Objects& store;
   std::string uri;     // s3://bucket/prefix
   std::string region;  // of a bucket that must be created
 };
 
 // `moved` is called after each piece; false ends the copy.
-Result<CopyProgress> copy_objects(const Place& from, const Place& to, const CopyLimits& limits,
+Result<CopyProgress> copy_objects(const CopyEnd& from, const CopyEnd& to, const CopyLimits& limits,
                                   const std::function<bool(const CopyProgress&)>& moved);
 
 // "s3://a/drives/7/" to "s3://b/copies/7/": drives/7/x.csv becomes copies/7/x.csv. A URI without a

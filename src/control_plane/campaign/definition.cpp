@@ -210,14 +210,14 @@ Result<Definition> read_definition(std::string_view text) {
   if (trim(definition.query).empty()) return root.must_be("query", "SQL: its rows become jobs");
   if (bool(training) == bool(batch))
     return invalid("one of [training_job] and [batch_job] must say what each row starts");
-  definition.face = training ? Face::training_job : Face::batch_job;
+  definition.request_kind = training ? RequestKind::training_job : RequestKind::batch_job;
   definition.request = training ? *training : *batch;
   return definition;
 }
 
 Result<void> check(const Definition& definition) {
   const Rule rule = definition.placement.rule;
-  if (definition.face == Face::training_job || rule == Rule::data) return {};
+  if (definition.request_kind == RequestKind::training_job || rule == Rule::data) return {};
   return invalid("placement.rule \"" + std::string(to_string(rule)) +
                  "\" is for [training_job], which names its instance type: what a job of Batch "
                  "takes of a region is known to its job definition there. Use \"data\", with a "
@@ -225,14 +225,14 @@ Result<void> check(const Definition& definition) {
 }
 
 Json to_json(const Definition& definition) {
-  Json json{
-      {"name", definition.name},
-      {"query", definition.query},
-      {"retries", definition.retries},
-      {"at_once", definition.at_once},
-      {"standing", definition.standing},
-      {"key", definition.key},
-      {definition.face == Face::training_job ? "training_job" : "batch_job", definition.request}};
+  Json json{{"name", definition.name},
+            {"query", definition.query},
+            {"retries", definition.retries},
+            {"at_once", definition.at_once},
+            {"standing", definition.standing},
+            {"key", definition.key},
+            {definition.request_kind == RequestKind::training_job ? "training_job" : "batch_job",
+             definition.request}};
   json["placement"] = {{"rule", to_string(definition.placement.rule)},
                        {"regions", definition.placement.regions},
                        {"copy_to", definition.placement.copy_to}};

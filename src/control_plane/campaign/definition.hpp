@@ -64,12 +64,12 @@ struct Watch {
   std::map<std::string, std::string> row;
 };
 
-enum class Face { training_job, batch_job };
+enum class RequestKind { training_job, batch_job };
 
 struct Definition {
   std::string name;
   std::string query;
-  Face face = Face::training_job;
+  RequestKind request_kind = RequestKind::training_job;
   Json request;  // of CreateTrainingJob or SubmitJob, with {columns}
   Placement placement;
   Wanted wanted;

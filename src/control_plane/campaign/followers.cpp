@@ -119,8 +119,8 @@ void RegionFollower::add_reports(const Work& work, client::Client& client, const
     auto report = report_of(client, work.definition, of_job);
     if (!report) continue;
     // Lists of training jobs leave out what a job's own output contains.
-    if (work.definition.face == Face::training_job && next.state == RowState::failed &&
-        !report->failure.empty())
+    if (work.definition.request_kind == RequestKind::training_job &&
+        next.state == RowState::failed && !report->failure.empty())
       next.reason = std::move(report->failure);
     if (report->cost) next.cost = row.cost_before + *report->cost;
     if (retried)
@@ -255,7 +255,7 @@ Result<void> CopyFollower::copy(const Work& work, const Row& row) {
 
 // -- standing campaigns
 
-Duration Keeper::turn() {
+Duration Watcher::turn() {
   for (const Campaign& campaign : table_.list()) {
     if (campaign.stopped) continue;
     std::string last_error;
@@ -273,18 +273,18 @@ Duration Keeper::turn() {
   return settings_.watch_interval;
 }
 
-Result<void> Keeper::stop_denied(const Campaign& campaign, const Error& denial) {
+Result<void> Watcher::stop_denied(const Campaign& campaign, const Error& denial) {
   TRY(table_.stop(campaign.definition.name, clock_.now(), reason_of(denial)));
   return denial;
 }
 
-Result<void> Keeper::require(const Campaign& campaign, std::string_view action) {
+Result<void> Watcher::require(const Campaign& campaign, std::string_view action) {
   const auto allowed = settings_.authorise(campaign.started_by, action, "*");
   return allowed || allowed.error().kind != Kind::denied ? allowed
                                                          : stop_denied(campaign, allowed.error());
 }
 
-Result<void> Keeper::look_at(const Campaign& campaign, const Watch& watch) {
+Result<void> Watcher::look_at(const Campaign& campaign, const Watch& watch) {
   const Definition& definition = campaign.definition;
   const std::string region = watch.region.empty() ? settings_.home : watch.region;
   const std::string context = "watching s3://" + watch.bucket + "/" + watch.prefix;
@@ -312,7 +312,7 @@ Result<void> Keeper::look_at(const Campaign& campaign, const Watch& watch) {
   return {};
 }
 
-Result<void> Keeper::refresh(const Campaign& campaign) {
+Result<void> Watcher::refresh(const Campaign& campaign) {
   const Definition& definition = campaign.definition;
   TRY(require(campaign, "trainyard:QueryCatalogue"));
   Answered answered = TRY(answer_(definition, campaign.started_by));

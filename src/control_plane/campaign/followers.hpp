@@ -65,12 +65,12 @@ class CopyFollower {
 
 // Repeats the watches and queries of standing campaigns: new objects become rows of the catalogue,
 // new rows become jobs.
-class Keeper {
+class Watcher {
  public:
   using Plan = std::function<Result<Answered>(const Definition&, const Principal&)>;
   using Facts = std::function<campaign::Facts(const Definition&, const Principal&)>;
-  Keeper(const Settings& settings, CampaignTable& table, Catalogue& catalogue, Clock& clock,
-         Plan answer, Facts facts)
+  Watcher(const Settings& settings, CampaignTable& table, Catalogue& catalogue, Clock& clock,
+          Plan answer, Facts facts)
       : settings_(settings),
         table_(table),
         catalogue_(catalogue),

@@ -265,7 +265,7 @@ TEST_F(Followers, WithoutTheRightToLookOrStopTheJobsAreLeftAsTheyAre) {
   }
 }
 
-TEST_F(Followers, AsksWithThePrincipalsKeysAndRenewsThem) {
+TEST_F(Followers, SignsWithThePrincipalsKeysAndRenewsThem) {
   run(kTraining, "mine");
   after_turns(2);
   EXPECT_EQ(opened_, std::vector<std::string>{"record of ann"});

@@ -69,7 +69,7 @@ class Planner {
     std::vector<Candidate> candidates;
     for (const auto& region : regions_for(row)) candidates.push_back(TRY(render(row, region)));
     const Candidate& chosen = choose(row, candidates);
-    take_room(chosen);
+    take_capacity(chosen);
     row.region = chosen.region;
     row.request = chosen.request;
     row.copy_to = chosen.copy_to;
@@ -136,7 +136,7 @@ class Planner {
   // Batch's sizes are not instances; its jobs are placed without prices.
   void read_size(Candidate& candidate) const {
     const Json& request = candidate.request;
-    if (definition_.face == Face::batch_job) {
+    if (definition_.request_kind == RequestKind::batch_job) {
       if (const auto array = request.find("arrayProperties");
           array != request.end() && array->is_object())
         if (const auto size = array->find("size");
@@ -190,7 +190,7 @@ class Planner {
     return std::max<int64_t>(0, offer.hosts_reserved - (taken == taken_.end() ? 0 : taken->second));
   }
 
-  void take_room(const Candidate& candidate) {
+  void take_capacity(const Candidate& candidate) {
     taken_[{candidate.region, candidate.instance_type}] += candidate.hosts;
   }
 
@@ -273,15 +273,15 @@ void flatten(const Json& json, const std::string& path, std::map<std::string, st
 }
 
 // "HyperParameters.lr" -> "lr"; "" for other paths.
-std::string parameter_of(Face face, const std::string& path) {
+std::string parameter_of(RequestKind request_kind, const std::string& path) {
   static constexpr std::string_view kTraining = "HyperParameters.", kBatch = "parameters.";
-  const std::string_view start = face == Face::training_job ? kTraining : kBatch;
+  const std::string_view start = request_kind == RequestKind::training_job ? kTraining : kBatch;
   return path.starts_with(start) ? path.substr(start.size()) : "";
 }
 
 }  // namespace
 
-Comparison compare(Face face, const std::vector<Row>& rows) {
+Comparison compare(RequestKind request_kind, const std::vector<Row>& rows) {
   std::map<std::string, std::set<std::string>> found;
   for (const Row& row : rows) {
     std::map<std::string, std::string> flat;
@@ -291,7 +291,7 @@ Comparison compare(Face face, const std::vector<Row>& rows) {
   Comparison comparison;
   for (const auto& [path, values] : found) {
     if (values.size() == 1) {
-      if (const auto name = parameter_of(face, path); !name.empty())
+      if (const auto name = parameter_of(request_kind, path); !name.empty())
         comparison.same[name] = *values.begin();
       continue;
     }
@@ -323,7 +323,7 @@ Result<Plan> make_plan(const Definition& definition, const Answered& answered, c
     TRY(planner.place(row).in(context + " (" + shorten(row.label, 60) + ")"));
     plan.rows.push_back(std::move(row));
   }
-  plan.comparison = compare(definition.face, plan.rows);
+  plan.comparison = compare(definition.request_kind, plan.rows);
   return plan;
 }
 

@@ -64,6 +64,6 @@ struct Plan {
 Result<Plan> make_plan(const Definition& definition, const Answered& answered, const Facts& facts,
                        int64_t number_from = 1);
 
-Comparison compare(Face face, const std::vector<Row>& rows);
+Comparison compare(RequestKind request_kind, const std::vector<Row>& rows);
 
 }  // namespace trainyard::campaign

@@ -184,7 +184,7 @@ SeenJob seen_batch_job(const Json& job) {
 
 Result<SeenJobs> look(client::Client& client, const Definition& definition,
                       const std::string& campaign_id, const std::vector<Row>& rows) {
-  return definition.face == Face::training_job
+  return definition.request_kind == RequestKind::training_job
              ? look_at_training_jobs(client, definition, campaign_id, rows)
              : look_at_batch_jobs(client, definition, campaign_id, rows);
 }
@@ -193,7 +193,7 @@ Result<std::string> submit(client::Client& client, const Definition& definition,
                            const std::string& campaign_id, const Row& row) {
   Json request = row.request;
   const std::string name = job_name(definition.name, row);
-  if (definition.face == Face::batch_job) {
+  if (definition.request_kind == RequestKind::batch_job) {
     request["jobName"] = name;
     if (Json* tags = tags_of(request, "tags", Json::object(), campaign_id))
       (*tags)[std::string(kCampaignTag)] = campaign_id;
@@ -210,7 +210,7 @@ Result<std::string> submit(client::Client& client, const Definition& definition,
 Result<void> stop(client::Client& client, const Definition& definition, const Row& row) {
   const std::string name = job_name(definition.name, row);
   const auto stopped =
-      definition.face == Face::batch_job
+      definition.request_kind == RequestKind::batch_job
           ? client.call(Service::batch, "TerminateJob",
                         {{"jobId", row.job_id}, {"reason", "its campaign was stopped"}})
           : client.call(Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}});
@@ -222,8 +222,9 @@ Result<void> stop(client::Client& client, const Definition& definition, const Ro
 }
 
 Result<Report> report_of(client::Client& client, const Definition& definition, const Row& row) {
-  const std::string name =
-      definition.face == Face::batch_job ? row.job_id : job_name(definition.name, row);
+  const std::string name = definition.request_kind == RequestKind::batch_job
+                               ? row.job_id
+                               : job_name(definition.name, row);
   return report_in(TRY(client.call(Service::trainyard, "DescribeJob", {{"JobName", name}})),
                    definition.wanted);
 }

@@ -14,7 +14,7 @@ constexpr double kPriceMax = 1e9;  // per instance and hour, in any currency
 
 Result<void> read_quota(Table table, std::vector<domain::InstanceQuota>& quotas) {
   domain::InstanceQuota quota;
-  TRY(table.read("who", quota.who));
+  TRY(table.read_renamed("user", "who", quota.user));
   TRY(table.read("region", quota.region));
   TRY(table.read("instance_type", quota.instance_type));
   TRY(table.read("count", quota.count));
@@ -27,12 +27,12 @@ Result<void> read_quota(Table table, std::vector<domain::InstanceQuota>& quotas)
                    std::to_string(domain::kCountedMax));
   const bool repeated =
       std::any_of(quotas.begin(), quotas.end(), [&](const domain::InstanceQuota& other) {
-        return other.who == quota.who && other.region == quota.region &&
+        return other.user == quota.user && other.region == quota.region &&
                other.instance_type == quota.instance_type;
       });
   if (repeated)
     return invalid(table.name("instance_type") + ": two quotas are for \"" + quota.instance_type +
-                   "\" of the same who and region");
+                   "\" of the same user and region");
   quotas.push_back(std::move(quota));
   return {};
 }
@@ -45,7 +45,7 @@ Result<void> read_machine(Table table, std::vector<launch::Machine>& machines) {
   TRY(table.read("memory_gib", memory_gib));
   TRY(table.read("gpus", machine.gpus));
   TRY(table.read("gpu_devices", machine.gpu_devices));
-  TRY(table.read("place", machine.place));
+  TRY(table.read_renamed("topology", "place", machine.topology));
   TRY(table.nothing_else());
   if (machine.name.empty())
     return invalid(table.name("name") + " is missing: each machine needs one");

@@ -15,6 +15,46 @@ Config read(const std::string& text) {
   return config ? *config : Config();
 }
 
+TEST(Config, DeprecatedKeysAreAccepted) {
+  const Config present = read("[[machine]]
+name = 'a'
+cpus = 1.0
+memory_gib = 1.0
+"
+                              "topology = 'rack-1'
+"
+                              "[[quota]]
+user = 'ana'
+instance_type = 'ml.m5.large'
+count = 1");
+  const Config former = read("[[machine]]
+name = 'a'
+cpus = 1.0
+memory_gib = 1.0
+"
+                             "place = 'rack-1'
+"
+                             "[[quota]]
+who = 'ana'
+instance_type = 'ml.m5.large'
+count = 1");
+  for (const Config& config : {present, former}) {
+    ASSERT_EQ(config.machines.size(), 1u);
+    EXPECT_EQ(config.machines[0].topology, "rack-1");
+    ASSERT_EQ(config.quotas.size(), 1u);
+    EXPECT_EQ(config.quotas[0].user, "ana");
+  }
+  const auto both = parse_config("[[quota]]
+user = 'ana'
+who = 'bob'
+count = 1
+"
+                                 "instance_type = 'ml.m5.large'",
+                                 "server.toml");
+  ASSERT_FALSE(both);
+  EXPECT_NE(both.error().message.find("unknown key 'who'"), std::string::npos);
+}
+
 TEST(Config, AnEmptyFileHasTheDefaults) {
   const Config config = read("");
   EXPECT_EQ(config.listen, "127.0.0.1:4566");
@@ -103,7 +143,7 @@ TEST(Config, EachSubjectIsRead) {
   EXPECT_EQ(config.catalogue_url, "postgresql:///jobs");
 }
 
-TEST(Config, FilesAreFoundBesideTheConfiguration) {
+TEST(Config, FilesAreFoundNextToTheConfiguration) {
   const os::TemporaryDirectory directory;
   const std::string document = R"({"Version":"2012-10-17","Statement":[]})";
   std::ofstream(directory.path() + "/read.json") << document;

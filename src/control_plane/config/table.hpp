@@ -11,6 +11,7 @@
 #include <toml.hpp>
 #include <vector>
 
+#include "base/log.hpp"
 #include "base/result.hpp"
 
 namespace trainyard::config {
@@ -30,6 +31,14 @@ class Table {
     } catch (const std::exception&) {
       return invalid(name(key) + " must be " + wanted(into));
     }
+  }
+
+  // Also accepts the former name of the key, until the next version.
+  template <class T>
+  Result<void> read_renamed(const char* key, const char* deprecated, T& into) {
+    if (value_.contains(key) || !value_.contains(deprecated)) return read(key, into);
+    log(Level::warning, "config", "a deprecated key", {{"key", name(deprecated)}, {"use", key}});
+    return read(deprecated, into);
   }
 
   // Reads each element of an array of tables, or the one table of that name.

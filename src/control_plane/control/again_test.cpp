@@ -88,7 +88,7 @@ TEST(Interruption, TheJobWaitsStartsAndGoesOn) {
   EXPECT_TRUE(job->attempts[0].hosts.empty());
 }
 
-TEST(Interruption, AJobThatIsNoSpotJobIsTriedAgainAndToldSo) {
+TEST(Interruption, AJobThatIsNoSpotJobIsTriedAgainAndSaysSo) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
   cluster.walk("a", 0, HostState::running);
@@ -248,7 +248,7 @@ TEST(Retry, AConsequenceThatIsHeardFirstIsNotTheCause) {
   }
 }
 
-TEST(Retry, WhatCannotStartIsTriedMoreAndMoreSeldom) {
+TEST(Retry, FailedStartsAreRetriedAtGrowingIntervals) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(spot("a", 1)));
   cluster.launcher.refuses = denied("namespaces are switched off");

@@ -51,7 +51,7 @@ class Story {
           go_on();
       }
     }
-    while (wishes_ < kWishesMax) submit();
+    while (requests_ < kRequestsMax) submit();
     come_to_an_end();
   }
 
@@ -69,24 +69,24 @@ class Story {
   }
 
  private:
-  static constexpr size_t kWishesMax = 5;
+  static constexpr size_t kRequestsMax = 5;
 
   void submit() {
-    if (wishes_ == kWishesMax) return;
-    const std::string id = "array-" + std::to_string(++wishes_);
-    CreateJob wish = BatchCluster::batch_job(id);
-    wish.spec.array.size =
+    if (requests_ == kRequestsMax) return;
+    const std::string id = "array-" + std::to_string(++requests_);
+    CreateJob requested = BatchCluster::batch_job(id);
+    requested.spec.array.size =
         random_.chance(6) ? 300 : uint32_t(2 + random_.below(2) * random_.below(9));
-    wish.spec.retry.attempts_max = uint32_t(1 + random_.below(2));
-    wish.spec.array.sequential = random_.chance(3);
+    requested.spec.retry.attempts_max = uint32_t(1 + random_.below(2));
+    requested.spec.array.sequential = random_.chance(3);
     for (const std::string& other : arrays_) {
       if (random_.chance(4))
-        wish.spec.depends_on.push_back(other + (random_.chance(2) ? ":1" : ""));
-      if (cluster_.find(other)->spec.array.size == wish.spec.array.size)
-        wish.spec.depends_on_alike.push_back(other);
+        requested.spec.depends_on.push_back(other + (random_.chance(2) ? ":1" : ""));
+      if (cluster_.find(other)->spec.array.size == requested.spec.array.size)
+        requested.spec.depends_on_alike.push_back(other);
     }
     bool made = false;
-    cluster_.control->create_job(wish, [&](const auto& answer) { made = bool(answer); });
+    cluster_.control->create_job(requested, [&](const auto& answer) { made = bool(answer); });
     cluster_.control->commit_step();
     ASSERT_TRUE(made);
     arrays_.push_back(id);
@@ -192,7 +192,7 @@ class Story {
 
   SeededRandom random_;
   BatchCluster cluster_;
-  size_t wishes_ = 0;
+  size_t requests_ = 0;
   std::vector<std::string> arrays_;
   std::set<AttemptId> seen_;
 };

@@ -127,10 +127,10 @@ TEST(Arrays, AChildThatWasNotMadeYetIsShownFromItsArray) {
   EXPECT_EQ(child->number, cluster.find("a")->number + 10'000);
   EXPECT_EQ(stage_of(*child), Stage::runnable);
   EXPECT_EQ((*cluster.control->find(child->number))->key.name, "a:9999");
-  for (const char* nobody : {"a:10000", "a:-1", "a:x", "b:0", "a:0:0"})
-    EXPECT_EQ(cluster.control->find(domain::JobKey{"us-east-1", nobody}).error().kind,
+  for (const char* unknown : {"a:10000", "a:-1", "a:x", "b:0", "a:0:0"})
+    EXPECT_EQ(cluster.control->find(domain::JobKey{"us-east-1", unknown}).error().kind,
               Kind::not_found)
-        << nobody;
+        << unknown;
 }
 
 TEST(Arrays, ListsOfChildrenGoThroughAllOnce) {

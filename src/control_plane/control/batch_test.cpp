@@ -21,7 +21,7 @@ std::vector<std::string> ends(const domain::Job& job) {
   return reasons;
 }
 
-TEST(Batch, AJobRunsInTheFirstEnvironmentOfItsQueueWithRoom) {
+TEST(Batch, AJobRunsInTheFirstEnvironmentOfItsQueueWithFreeCapacity) {
   BatchCluster cluster;
   cluster.add_environment("more", 2);
   cluster.add_queue("both", {"box", "more"}, 1);
@@ -211,7 +211,7 @@ TEST(Batch, QueuesEnvironmentsAndDefinitionsOutliveTheServer) {
   EXPECT_EQ(found->back().revision, 1u);
 }
 
-TEST(Batch, ItsOrderNamesItsPlaceAndItsLogsAreBatchs) {
+TEST(Batch, ItsOrderNamesItsPathAndItsLogsAreBatchs) {
   BatchCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("a")));
   const auto job = cluster.find("a");

@@ -86,11 +86,12 @@ class SingleWriter final : public ControlPlane {
     enqueue({reconcile::StopJob{}, std::move(key), by_value(std::move(answer)), {}});
   }
 
-  void interrupt_job(domain::JobKey key, Interruption wish, Answer answer) override {
+  void interrupt_job(domain::JobKey key, Interruption requested, Answer answer) override {
     reconcile::Interrupt interrupt;
-    interrupt.host = wish.host;
-    interrupt.notice = wish.notice.value_or(settings_.spot_notice);
-    interrupt.reason = wish.reason.empty() ? "requested by a user" : std::move(wish.reason);
+    interrupt.host = requested.host;
+    interrupt.notice = requested.notice.value_or(settings_.spot_notice);
+    interrupt.reason =
+        requested.reason.empty() ? "requested by a user" : std::move(requested.reason);
     enqueue({std::move(interrupt), std::move(key), by_value(std::move(answer)), {}});
   }
 
@@ -110,16 +111,17 @@ class SingleWriter final : public ControlPlane {
     enqueue({reconcile::Prioritise{0, priority}, std::move(key), by_value(std::move(answer)), {}});
   }
 
-  void change_resource(ResourceRequest wish, ResourceAnswer answer) override {
-    enqueue({reconcile::ChangeResource{wish.how, std::move(wish.resource)},
+  void change_resource(ResourceRequest requested, ResourceAnswer answer) override {
+    enqueue({reconcile::ChangeResource{requested.how, std::move(requested.resource)},
              {},
              {},
              {},
              std::move(answer)});
   }
 
-  void change_records(RecordsWish wish, RecordsAnswer answer) override {
-    Waiting waiting{reconcile::ChangeRecords{std::move(wish.writes), wish.expected}, {}, {}, {}};
+  void change_records(RecordsRequest requested, RecordsAnswer answer) override {
+    Waiting waiting{
+        reconcile::ChangeRecords{std::move(requested.writes), requested.expected}, {}, {}, {}};
     waiting.records_answer = std::move(answer);
     enqueue(std::move(waiting));
   }

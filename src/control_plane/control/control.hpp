@@ -130,7 +130,7 @@ struct ResourceRequest {
 };
 using ResourceAnswer = std::function<void(Result<batch::Resource>)>;
 // Documents that a front end stores; see domain/record.hpp.
-struct RecordsWish {
+struct RecordsRequest {
   std::vector<domain::RecordWrite> writes;
   uint64_t expected = 0;  // Records::version that the caller has read
 };
@@ -162,10 +162,10 @@ class Control {
   // Withdraws a Batch job; see Withdraw. A job that is over stays as it is.
   virtual void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason,
                             Answer answer) = 0;
-  virtual void change_resource(ResourceRequest wish, ResourceAnswer answer) = 0;
+  virtual void change_resource(ResourceRequest requested, ResourceAnswer answer) = 0;
   // Answers with all records after the change. Errors: conflict, when another request changed
   // records since they were read; exhausted; invalid.
-  virtual void change_records(RecordsWish wish, RecordsAnswer answer) = 0;
+  virtual void change_records(RecordsRequest requested, RecordsAnswer answer) = 0;
   // Sets the priority of a job within its share. Errors: conflict, when it is over.
   virtual void prioritise_job(domain::JobKey key, int64_t priority, Answer answer) = 0;
   virtual void set_tags(std::string arn, std::vector<domain::Tag> add,

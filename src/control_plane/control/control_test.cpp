@@ -311,7 +311,7 @@ TEST(Control, TagsAreMergedAndRemoved) {
   EXPECT_EQ(kind, Kind::invalid);
 }
 
-TEST(Control, StrangersAreRemovedAtTheStart) {
+TEST(Control, OrphanAgentsAreRemovedAtTheStart) {
   TestCluster cluster;
   cluster.launcher.agents.push_back({{99, 1}, "old", 0, true});
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));

@@ -76,7 +76,7 @@ TEST(ControlTime, StandsWhileTheMachineIsSuspended) {
   EXPECT_EQ(time.offset(), 8h);
 }
 
-TEST(ControlTime, CountsLittleOfWhatNobodyWatched) {
+TEST(ControlTime, CountsLittleOfUnwatchedTime) {
   Machine machine;
   machine.settings.unwatched_max = 30s;
   ControlTime time(machine.clock, machine.settings);

@@ -189,7 +189,7 @@ TEST(JobBoundary, AFailedJobsAttemptIsRemoved) {
   EXPECT_TRUE(again->nothing());
 }
 
-TEST(JobBoundary, WhoeverWaitsIsToldThatReconcilingFails) {
+TEST(JobBoundary, WaitingJobsSayThatReconcilingFails) {
   TestCluster cluster;
   bool fails = true;
   cluster.settings.quotas = [&fails]() -> std::vector<domain::InstanceQuota> {

@@ -105,11 +105,11 @@ class Live {
     const auto reason = reasons_.find(number);
     if (reason == reasons_.end()) return found->second;
     auto job = std::make_shared<domain::Job>(*found->second);
-    const std::string& sentence = reason->second.reason.str();
+    const std::string& reason_text = reason->second.reason.str();
     const std::string_view code = job->spec.queue ? reconcile::wait_code(reason->second.cause) : "";
-    job->wait_reason = code.empty() ? sentence : std::string(code) + " - " + sentence;
+    job->wait_reason = code.empty() ? reason_text : std::string(code) + " - " + reason_text;
     std::string& message = job->transitions.back().message;
-    message = job->attempts.empty() ? sentence : message + "; " + sentence;
+    message = job->attempts.empty() ? reason_text : message + "; " + reason_text;
     return job;
   }
 

@@ -198,23 +198,23 @@ TEST(Sharing, WhatWasBorrowedIsTakenBack) {
   for (const char* id : {"red1", "red2", "red3", "red4"})
     if (cluster.find(id)->attempt()->interrupted) preempted.push_back(id);
   ASSERT_EQ(preempted.size(), 1u) << "one is enough";
-  const std::string& victim = preempted[0];
-  EXPECT_TRUE(cluster.find(victim)->attempt()->preempted);
-  EXPECT_EQ(cluster.find(victim)->phase(), Phase::interrupted);
-  EXPECT_NE(cluster.phases(victim).back().find("quota share blue"), std::string::npos)
-      << cluster.phases(victim).back();
+  const std::string& preempted_job = preempted[0];
+  EXPECT_TRUE(cluster.find(preempted_job)->attempt()->preempted);
+  EXPECT_EQ(cluster.find(preempted_job)->phase(), Phase::interrupted);
+  EXPECT_NE(cluster.phases(preempted_job).back().find("quota share blue"), std::string::npos)
+      << cluster.phases(preempted_job).back();
   EXPECT_EQ(cluster.find("blue1")->state, JobState::waiting) << "until the other is gone";
-  cluster.leave(victim);
+  cluster.leave(preempted_job);
   EXPECT_EQ(cluster.find("blue1")->state, JobState::active);
-  EXPECT_EQ(cluster.find(victim)->state, JobState::waiting);
+  EXPECT_EQ(cluster.find(preempted_job)->state, JobState::waiting);
   cluster.walk("blue1", 0, test::HostState::finished);
   const auto blue = cluster.find("blue1");
   ASSERT_TRUE(cluster.launcher.remove({blue->number, 1}));
   cluster.clock.advance(2s);
   cluster.run();
-  EXPECT_EQ(cluster.find(victim)->state, JobState::active) << "it runs again";
-  EXPECT_EQ(cluster.find(victim)->attempt()->number, 2u);
-  EXPECT_FALSE(cluster.find(victim)->attempt()->preempted);
+  EXPECT_EQ(cluster.find(preempted_job)->state, JobState::active) << "it runs again";
+  EXPECT_EQ(cluster.find(preempted_job)->attempt()->number, 2u);
+  EXPECT_FALSE(cluster.find(preempted_job)->attempt()->preempted);
 }
 
 TEST(Sharing, AJobIsPreemptedAsOftenAsItAllows) {
@@ -238,7 +238,7 @@ TEST(Sharing, AJobIsPreemptedAsOftenAsItAllows) {
   EXPECT_EQ(cluster.find("blue")->state, JobState::active);
 }
 
-TEST(Sharing, AJobBeyondItsQuotaWaitsWithASentence) {
+TEST(Sharing, AJobBeyondItsQuotaWaitsWithAPendingReason) {
   BatchCluster cluster;
   int64_t count = 1;
   cluster.settings.quotas = [&] {

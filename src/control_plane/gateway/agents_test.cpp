@@ -167,7 +167,7 @@ class NodesTest : public AgentsTest {
   }
 };
 
-TEST_F(NodesTest, WhoFollowsIsToldWhenTheMainHostRunsAndOnEachLink) {
+TEST_F(NodesTest, FollowersLearnThatTheMainHostRunsOnEachLink) {
   const auto main = hello(1), child = hello(0);
   report(child, 1, HostState::downloading);
   report(main, 1, HostState::downloading);
@@ -191,7 +191,7 @@ TEST_F(NodesTest, WhoFollowsIsStoppedWhenTheMainHostHasEnded) {
   EXPECT_EQ(main->messages(), "welcome:0,0 credentials state:1 state:2");
 }
 
-TEST_F(AgentsTest, RefusesStrangers) {
+TEST_F(AgentsTest, RefusesUnauthenticatedAgents) {
   const auto refusal = [&](const wire::Hello& hello) {
     const auto link = open();
     say(link, hello);
@@ -410,7 +410,7 @@ TEST_F(AgentsTest, OrdersAreSentInTheOrderOfConnectionWhateverTheAddresses) {
   EXPECT_EQ(stopped, (std::vector<domain::HostIndex>{0, 1}));
 }
 
-TEST_F(AgentsTest, TheFirstHostIsToldOfItsPeersModels) {
+TEST_F(AgentsTest, TheFirstHostLearnsOfItsPeersModels) {
   const auto first = hello(0), second = hello(1);
   report(first, 1, HostState::running);
   report(second, 1, HostState::running);

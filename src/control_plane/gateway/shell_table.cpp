@@ -17,12 +17,12 @@ struct ShellTable::State {
   os::Notifier notifier;
 
   Mutex mutex;
-  std::string to_typist GUARDED_BY(mutex);  // whole frames
+  std::string to_client GUARDED_BY(mutex);  // whole frames
   // what the agent may still send
-  uint32_t output_room GUARDED_BY(mutex) = wire::kShellWindowBytes;
+  uint32_t output_window GUARDED_BY(mutex) = wire::kShellWindowBytes;
   // what the client may still send
-  uint32_t input_room GUARDED_BY(mutex) = wire::kShellWindowBytes;
-  // the last frame is in to_typist
+  uint32_t input_window GUARDED_BY(mutex) = wire::kShellWindowBytes;
+  // the last frame is in to_client
   bool ended GUARDED_BY(mutex) = false;
   int exit_code GUARDED_BY(mutex) = -1;
   uint64_t bytes_in GUARDED_BY(mutex) = 0, bytes_out = 0;
@@ -31,7 +31,7 @@ struct ShellTable::State {
     if (ended) return;
     ended = true;
     exit_code = code;
-    to_typist += wire::encode_shell(wire::ShellEnded{code, reason});
+    to_client += wire::encode_shell(wire::ShellEnded{code, reason});
   }
 };
 
@@ -73,14 +73,14 @@ class ShellTable::Open final : public Shell {
       {
         const MutexLock lock(state_->mutex);
         if (const auto* input = std::get_if<wire::ShellInput>(&*frame)) {
-          if (input->bytes.size() > state_->input_room)
+          if (input->bytes.size() > state_->input_window)
             return denied("more input than the window allows");
-          state_->input_room -= uint32_t(input->bytes.size());
+          state_->input_window -= uint32_t(input->bytes.size());
           state_->bytes_in += input->bytes.size();
         } else if (const auto* credit = std::get_if<wire::ShellCredit>(&*frame)) {
-          if (credit->bytes > wire::kShellWindowBytes - state_->output_room)
+          if (credit->bytes > wire::kShellWindowBytes - state_->output_window)
             return corrupt("a shell's frame: it gives back more than it got");
-          state_->output_room += credit->bytes;
+          state_->output_window += credit->bytes;
         } else if (!std::holds_alternative<wire::ShellResize>(*frame) &&
                    !std::holds_alternative<wire::ShellInputEnds>(*frame)) {
           return corrupt("a shell's frame that only the inside says");
@@ -97,12 +97,12 @@ class ShellTable::Open final : public Shell {
   std::string give() override {
     state_->notifier.clear();
     const MutexLock lock(state_->mutex);
-    return std::exchange(state_->to_typist, std::string());
+    return std::exchange(state_->to_client, std::string());
   }
 
   bool over() override {
     const MutexLock lock(state_->mutex);
-    return state_->ended && state_->to_typist.empty();
+    return state_->ended && state_->to_client.empty();
   }
 
   int descriptor() const override { return state_->notifier.descriptor(); }
@@ -160,14 +160,14 @@ Result<void> ShellTable::from_agent(uint64_t link, const wire::ShellData& data) 
     const MutexLock lock(state->mutex);
     if (state->ended) return {};
     if (const auto* output = std::get_if<wire::ShellOutput>(&frame)) {
-      if (output->bytes.size() > state->output_room)
+      if (output->bytes.size() > state->output_window)
         return corrupt("more output than the window allows");
-      state->output_room -= uint32_t(output->bytes.size());
+      state->output_window -= uint32_t(output->bytes.size());
       state->bytes_out += output->bytes.size();
-      state->to_typist += wire::encode_shell(frame);
+      state->to_client += wire::encode_shell(frame);
     } else if (const auto* credit = std::get_if<wire::ShellCredit>(&frame)) {
-      state->input_room = std::min(wire::kShellWindowBytes, state->input_room + credit->bytes);
-      state->to_typist += wire::encode_shell(frame);
+      state->input_window = std::min(wire::kShellWindowBytes, state->input_window + credit->bytes);
+      state->to_client += wire::encode_shell(frame);
     } else if (const auto* ended = std::get_if<wire::ShellEnded>(&frame)) {
       state->end(ended->exit_code, to_utf8(ended->reason));
     } else {

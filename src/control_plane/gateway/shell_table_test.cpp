@@ -47,7 +47,7 @@ TEST(ShellTable, CarriesFramesBothWaysUntilTheEnd) {
   EXPECT_TRUE(shell->over());
 }
 
-TEST(ShellTable, WhoTypesMayNotSendMoreThanThereIsRoomFor) {
+TEST(ShellTable, TheClientMayNotSendMoreThanTheWindow) {
   Fixture fixture;
   const auto shell = fixture.open();
   const std::string frame =
@@ -70,7 +70,7 @@ TEST(ShellTable, AnAgentMayNotEither) {
   EXPECT_TRUE(fixture.up(output));
 }
 
-TEST(ShellTable, NobodySaysWhatOnlyTheOtherSays) {
+TEST(ShellTable, EachEndSendsOnlyItsOwnMessages) {
   Fixture fixture;
   const auto shell = fixture.open();
   EXPECT_EQ(fixture.up(wire::ShellInput{"x"}).error().kind, Kind::corrupt);
@@ -93,7 +93,7 @@ TEST(ShellTable, EndsWithItsLink) {
   EXPECT_TRUE(shell->over());
 }
 
-TEST(ShellTable, TellsTheAgentWhenNobodyTypesAnyMore) {
+TEST(ShellTable, NotifiesTheAgentWhenTheClientIsGone) {
   Fixture fixture;
   fixture.open().reset();
   EXPECT_TRUE(std::holds_alternative<wire::ShellEnded>(fixture.last_down()));

@@ -28,7 +28,7 @@ struct Machine {
   std::vector<std::string> gpu_devices = {};
   std::string kind = {};  // of machines that were added on demand; "": it was always there
   // "room-1/rack-7": the longer the common prefix, the nearer are two machines
-  std::string place = {};
+  std::string topology = {};
 };
 
 // A kind of machine that a launcher can add and release.

@@ -252,7 +252,7 @@ domain::Job an_array(uint64_t number, const std::string& name, uint32_t size) {
   return job;
 }
 
-TEST_P(LedgerTest, AnArraysChildrenAreKeptBesideIt) {
+TEST_P(LedgerTest, AnArraysChildrenAreStoredNextToIt) {
   auto ledger = open();
   const domain::Job array = an_array(5, "array", 4);
   Batch batch{{a_command(1)}, {a_job(1, "a"), array}, {}, {}};
@@ -302,7 +302,7 @@ TEST_P(LedgerTest, AnArraysChildrenAreKeptBesideIt) {
   EXPECT_EQ(ledger->find_array_of(10).error().kind, Kind::not_found);
 }
 
-TEST(LedgerFile, NumbersThatAnArrayHasReservedAreGivenForEver) {
+TEST(LedgerFile, NumbersThatAnArrayHasReservedAreGivenForever) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ASSERT_TRUE(

@@ -21,7 +21,7 @@ constexpr std::string_view kTwoStatements = R"({
   "Version": "2012-10-17"
 })";
 
-TEST(Simulate, TellsWhereTheStatementsStand) {
+TEST(Simulate, ReportsWhereTheStatementsStand) {
   const auto spans = statement_spans(kTwoStatements);
   ASSERT_EQ(spans.size(), 2u);
   EXPECT_EQ(spans[0].begin, (TextPosition{4, 5}));
@@ -61,7 +61,7 @@ TEST(Simulate, NamesTheDenyingStatementsOfADenial) {
   EXPECT_TRUE(simulation.missing_keys.empty());
 }
 
-TEST(Simulate, TellsWhatTheBoundaryAllows) {
+TEST(Simulate, ReportsWhatTheBoundaryAllows) {
   const auto all = parse(R"({"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}})");
   const auto logs =
       parse(R"({"Statement": {"Effect": "Allow", "Action": "logs:*", "Resource": "*"}})");

@@ -98,9 +98,9 @@ std::string failure_reason(const Attempt& attempt, HostIndex index) {
 }
 
 bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
-  const bool told_to_stop =
+  const bool stop_requested =
       job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
-  if (job.state != JobState::active || told_to_stop || attempt.interrupted ||
+  if (job.state != JobState::active || stop_requested || attempt.interrupted ||
       job.attempts.size() >= kAttemptsMax)
     return false;
   const size_t failed = failed_attempts(job);

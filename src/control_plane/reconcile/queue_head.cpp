@@ -84,17 +84,18 @@ QueueHeads next_queue_heads(const QueueHeads& before,
     const auto last = before.queues.find(key);
     const QueueHead* was = last == before.queues.end() ? nullptr : &last->second;
     QueueHead& queue_head = queue_heads.queues[key];
-    for (size_t place = 0; place < waiting.size(); ++place) {
-      if (place < kHeadJobsMax)
-        queue_head.jobs.push_back(head_job(
-            was && place < was->jobs.size() ? &was->jobs[place] : nullptr, waiting[place], now));
-      const std::string& share = waiting[place].job->spec.queue->quota_share;
+    for (size_t position = 0; position < waiting.size(); ++position) {
+      if (position < kHeadJobsMax)
+        queue_head.jobs.push_back(
+            head_job(was && position < was->jobs.size() ? &was->jobs[position] : nullptr,
+                     waiting[position], now));
+      const std::string& share = waiting[position].job->spec.queue->quota_share;
       if (share.empty() || queue_head.of_shares.contains(share)) continue;
       const HeadJob* first = nullptr;
       if (was)
         if (const auto found = was->of_shares.find(share); found != was->of_shares.end())
           first = &found->second;
-      queue_head.of_shares[share] = head_job(first, waiting[place], now);
+      queue_head.of_shares[share] = head_job(first, waiting[position], now);
     }
   }
   return queue_heads;

@@ -92,15 +92,15 @@ class Deciding {
   Decision decide() {
     look_for_idle();
     for (const auto& job : snapshot_.jobs) guard(*job, [&] { review(*job); });
-    for (Victim& victim : victims(snapshot_.jobs, spot_, now_))
-      decision_.commands.push_back(Interrupt{victim.attempt.job, victim.attempt.number, victim.host,
-                                             timeout_.spot_notice, std::move(victim.reason)});
+    for (SpotInterruption& chosen : spot_interruptions(snapshot_.jobs, spot_, now_))
+      decision_.commands.push_back(Interrupt{chosen.attempt.job, chosen.attempt.number, chosen.host,
+                                             timeout_.spot_notice, std::move(chosen.reason)});
     if (snapshot_.catalog)
       for (Overdue& overdue : overdue_at_heads(snapshot_.queue_heads, *snapshot_.catalog, now_))
         if (state_of(overdue.job) == JobState::waiting)
           decision_.commands.push_back(
               Withdraw{overdue.job, overdue.how, std::move(overdue.reason)});
-    remove_strangers();
+    remove_orphans();
     place();
     return std::move(decision_);
   }
@@ -343,7 +343,7 @@ class Deciding {
   }
 
   // Removes agents of attempts that are not the present one of any job.
-  void remove_strangers() {
+  void remove_orphans() {
     for (const launch::Agent& agent : snapshot_.agents) {
       const auto job = std::ranges::lower_bound(snapshot_.jobs, agent.attempt.job, {},
                                                 [](const auto& each) { return each->number; });

@@ -149,7 +149,7 @@ TEST(Decide, RemovesWhatIsOver) {
   EXPECT_EQ(over.decided(), "remove j1a1");
 }
 
-TEST(Decide, RemovesStrangers) {
+TEST(Decide, RemovesOrphanAgents) {
   Case strange;
   strange.agents = {agent(0, true, "old")};
   EXPECT_EQ(strange.decided(), "remove j1a1") << "another token in our place";

@@ -77,7 +77,7 @@ ScheduleView::ScheduleView(const std::vector<launch::Machine>& machines, const C
     : catalog_(catalog), usages_(usages), quotas_(quotas), surroundings_(surroundings), now_(now) {
   for (const launch::Machine& machine : machines)
     snapshot_.machines.push_back(
-        {machine.name, {machine.cpus, machine.memory_bytes, machine.gpus}, machine.place});
+        {machine.name, {machine.cpus, machine.memory_bytes, machine.gpus}, machine.topology});
   schedule::Queue others;
   others.name = "training jobs";
   others.priority = schedule::kPriorityOfOthers;

@@ -127,10 +127,10 @@ const schedule::Limit* limit_named(const schedule::Snapshot& snapshot, const std
   return nullptr;
 }
 
-TEST(ScheduleView, MachinesHaveTheirPlaces) {
+TEST(ScheduleView, MachinesHaveTheirTopology) {
   const auto snapshot = View().of({});
   ASSERT_EQ(snapshot.machines.size(), 1u);
-  EXPECT_EQ(snapshot.machines[0].place, "room-1/rack-2");
+  EXPECT_EQ(snapshot.machines[0].topology, "room-1/rack-2");
   EXPECT_EQ(snapshot.machines[0].total.cpus, 64);
 }
 
@@ -323,7 +323,7 @@ TEST(ScheduleView, WhatCanNeverBeSaysWhatToRaise) {
   EXPECT_NE(view.plan({container(1, 17)}).find("raise its maxvCpus"), std::string::npos);
 }
 
-TEST(ScheduleView, WithoutAnEnabledEnvironmentNobodyStandsInLine) {
+TEST(ScheduleView, WithoutAnEnabledEnvironmentNoJobIsQueued) {
   View view;
   view.catalog.service_environments.begin()->second.enabled = false;
   EXPECT_EQ(view.plan({service_job(1, 1)}),

@@ -45,11 +45,11 @@ class Choosing {
   Choosing(const std::vector<std::shared_ptr<const Job>>& jobs, const Spot& spot, Instant now)
       : jobs_(jobs), spot_(spot), now_(now) {}
 
-  std::vector<Victim> choose() {
+  std::vector<SpotInterruption> choose() {
     for (const TraceEvent& event : spot_.trace)
       if (event.at <= now_ && now_ - event.at < kTraceLineCounts) take(event);
     if (spot_.interruptions_per_host_hour > 0) take_by_chance();
-    return std::move(victims_);
+    return std::move(interruptions_);
   }
 
  private:
@@ -93,15 +93,15 @@ class Choosing {
   void take(const Job& job, const Attempt& attempt, HostIndex host, const std::string& reason) {
     const AttemptId id{job.number, attempt.number};
     const bool present = job.attempt()->number == attempt.number && may_be_taken(job);
-    const bool taken =
-        std::ranges::any_of(victims_, [&](const Victim& each) { return each.attempt == id; });
-    if (present && !taken) victims_.push_back({id, host, reason});
+    const bool taken = std::ranges::any_of(
+        interruptions_, [&](const SpotInterruption& each) { return each.attempt == id; });
+    if (present && !taken) interruptions_.push_back({id, host, reason});
   }
 
   const std::vector<std::shared_ptr<const Job>>& jobs_;
   const Spot& spot_;
   const Instant now_;
-  std::vector<Victim> victims_;
+  std::vector<SpotInterruption> interruptions_;
 };
 
 Result<TraceEvent> parse_event(std::string_view line, Instant start) {
@@ -147,8 +147,8 @@ Result<std::vector<TraceEvent>> parse_trace(std::string_view text, Instant start
   return events;
 }
 
-std::vector<Victim> victims(const std::vector<std::shared_ptr<const Job>>& jobs, const Spot& spot,
-                            Instant now) {
+std::vector<SpotInterruption> spot_interruptions(
+    const std::vector<std::shared_ptr<const Job>>& jobs, const Spot& spot, Instant now) {
   return Choosing(jobs, spot, now).choose();
 }
 

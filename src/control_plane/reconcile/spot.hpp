@@ -45,7 +45,7 @@ struct Spot {
   std::vector<TraceEvent> trace;  // in any order
 };
 
-struct Victim {
+struct SpotInterruption {
   domain::AttemptId attempt;
   domain::HostIndex host = 0;
   std::string reason;
@@ -57,7 +57,7 @@ inline constexpr Duration kTraceLineCounts = 10min;
 
 // Requires: jobs are ordered by number. Ensures: at most one host per attempt; none of an attempt
 // that is ending.
-std::vector<Victim> victims(const std::vector<std::shared_ptr<const domain::Job>>& jobs,
-                            const Spot& spot, Instant now);
+std::vector<SpotInterruption> spot_interruptions(
+    const std::vector<std::shared_ptr<const domain::Job>>& jobs, const Spot& spot, Instant now);
 
 }  // namespace trainyard::reconcile

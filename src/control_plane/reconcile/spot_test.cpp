@@ -32,9 +32,9 @@ Jobs jobs(std::vector<domain::Job> all) {
   for (auto& job : all) shared.push_back(std::make_shared<const domain::Job>(std::move(job)));
   return shared;
 }
-std::string text_of(const std::vector<Victim>& all) {
+std::string text_of(const std::vector<SpotInterruption>& all) {
   std::string text;
-  for (const Victim& each : all)
+  for (const SpotInterruption& each : all)
     text += (text.empty() ? "" : " ") + each.attempt.text() + "/" + std::to_string(each.host);
   return text;
 }
@@ -44,32 +44,40 @@ Spot with(TraceEvent event) {
   return spot;
 }
 
-TEST(Victims, ATraceTakesWhoWasThere) {
+TEST(SpotInterruptions, ATraceTakesWhoWasThere) {
   const TraceEvent one{kNow - 1s, "", "", "", 1, 7};
   const Jobs both = jobs({spot_job(1), spot_job(2)});
-  EXPECT_EQ(text_of(victims(both, with(one), kNow)), "j1a1/0");
-  EXPECT_EQ(victims(both, with(one), kNow)[0].reason,
+  EXPECT_EQ(text_of(spot_interruptions(both, with(one), kNow)), "j1a1/0");
+  EXPECT_EQ(spot_interruptions(both, with(one), kNow)[0].reason,
             "spot capacity was reclaimed (line 7 of the trace)");
-  EXPECT_EQ(text_of(victims(both, with({kNow - 1s, "", "", "", 2, 1}), kNow)), "j1a1/0")
+  EXPECT_EQ(text_of(spot_interruptions(both, with({kNow - 1s, "", "", "", 2, 1}), kNow)), "j1a1/0")
       << "a gang goes as one";
-  EXPECT_EQ(text_of(victims(both, with({kNow - 1s, "", "", "", 3, 1}), kNow)), "j1a1/0 j2a1/0");
-  EXPECT_EQ(text_of(victims(both, with({kNow - 1s, "", "", "box-2", 1, 1}), kNow)), "j2a1/0");
-  EXPECT_EQ(text_of(victims(both, with({kNow - 1s, "eu-west-1", "", "", 1, 1}), kNow)), "");
-  EXPECT_EQ(text_of(victims(both, with({kNow - 1s, "us-east-1", "ml.m5.large", "", 1, 1}), kNow)),
+  EXPECT_EQ(text_of(spot_interruptions(both, with({kNow - 1s, "", "", "", 3, 1}), kNow)),
+            "j1a1/0 j2a1/0");
+  EXPECT_EQ(text_of(spot_interruptions(both, with({kNow - 1s, "", "", "box-2", 1, 1}), kNow)),
+            "j2a1/0");
+  EXPECT_EQ(text_of(spot_interruptions(both, with({kNow - 1s, "eu-west-1", "", "", 1, 1}), kNow)),
+            "");
+  EXPECT_EQ(text_of(spot_interruptions(
+                both, with({kNow - 1s, "us-east-1", "ml.m5.large", "", 1, 1}), kNow)),
             "j1a1/0");
-  EXPECT_EQ(text_of(victims(both, with({kNow - 1s, "", "ml.p3.2xlarge", "", 1, 1}), kNow)), "");
-  EXPECT_EQ(text_of(victims(both, with({kNow + 1s, "", "", "", 1, 1}), kNow)), "") << "not yet";
-  EXPECT_EQ(text_of(victims(both, with({kNow - 1h, "", "", "", 1, 1}), kNow)), "") << "long ago";
+  EXPECT_EQ(
+      text_of(spot_interruptions(both, with({kNow - 1s, "", "ml.p3.2xlarge", "", 1, 1}), kNow)),
+      "");
+  EXPECT_EQ(text_of(spot_interruptions(both, with({kNow + 1s, "", "", "", 1, 1}), kNow)), "")
+      << "not yet";
+  EXPECT_EQ(text_of(spot_interruptions(both, with({kNow - 1h, "", "", "", 1, 1}), kNow)), "")
+      << "long ago";
 }
 
-TEST(Victims, ALineOfATraceCountsOnce) {
+TEST(SpotInterruptions, ALineOfATraceCountsOnce) {
   const Spot spot = with({kNow - 10s, "", "", "", 2, 1});
   domain::Job gone = spot_job(1);
   gone.attempts[0].state = AttemptState::ended;
   gone.attempts[0].ended = kNow - 5s;
   gone.attempts[0].hosts.clear();
   gone.state = JobState::waiting;
-  EXPECT_EQ(text_of(victims(jobs({gone, spot_job(2)}), spot, kNow)), "")
+  EXPECT_EQ(text_of(spot_interruptions(jobs({gone, spot_job(2)}), spot, kNow)), "")
       << "the first had both hosts of it";
   domain::Job back = gone;
   back.state = JobState::active;
@@ -77,11 +85,11 @@ TEST(Victims, ALineOfATraceCountsOnce) {
   second.number = 2;
   second.started = kNow - 1s;
   back.attempts.push_back(second);
-  EXPECT_EQ(text_of(victims(jobs({back, spot_job(2)}), spot, kNow)), "")
+  EXPECT_EQ(text_of(spot_interruptions(jobs({back, spot_job(2)}), spot, kNow)), "")
       << "who came back was not there";
 }
 
-TEST(Victims, OnlyWhoIsSpotAndRuns) {
+TEST(SpotInterruptions, OnlyWhoIsSpotAndRuns) {
   Spot spot = with({kNow - 1s, "", "", "", 9, 1});
   spot.interruptions_per_host_hour = 1e9;
   domain::Job lasting = spot_job(1), waiting = spot_job(2), stopping = spot_job(3),
@@ -91,10 +99,10 @@ TEST(Victims, OnlyWhoIsSpotAndRuns) {
   waiting.state = JobState::waiting;
   stopping.state = JobState::stopping;
   taken.attempts[0].interruption = "taken";
-  EXPECT_EQ(text_of(victims(jobs({lasting, waiting, stopping, taken}), spot, kNow)), "");
+  EXPECT_EQ(text_of(spot_interruptions(jobs({lasting, waiting, stopping, taken}), spot, kNow)), "");
 }
 
-TEST(Victims, ChanceHasTheRateAndASeed) {
+TEST(SpotInterruptions, ChanceHasTheRateAndASeed) {
   Spot spot;
   spot.interruptions_per_host_hour = 2;
   spot.seed = 7;
@@ -102,13 +110,14 @@ TEST(Victims, ChanceHasTheRateAndASeed) {
   for (domain::JobNumber number = 1; number <= 4'000; ++number)
     many.push_back(spot_job(number, 1, kNow - 30min));
   const Jobs all = jobs(many);
-  const auto taken = victims(all, spot, kNow);
+  const auto taken = spot_interruptions(all, spot, kNow);
   // After half an hour at two an hour: 1 - 1/e of them.
   EXPECT_NEAR(double(taken.size()) / 4'000, 0.632, 0.03);
-  EXPECT_EQ(text_of(victims(all, spot, kNow)), text_of(taken));
-  EXPECT_GE(victims(all, spot, kNow + 10min).size(), taken.size()) << "who was one stays one";
+  EXPECT_EQ(text_of(spot_interruptions(all, spot, kNow)), text_of(taken));
+  EXPECT_GE(spot_interruptions(all, spot, kNow + 10min).size(), taken.size())
+      << "who was one stays one";
   spot.seed = 8;
-  EXPECT_NE(text_of(victims(all, spot, kNow)), text_of(taken));
+  EXPECT_NE(text_of(spot_interruptions(all, spot, kNow)), text_of(taken));
 }
 
 TEST(Trace, IsReadLineByLine) {

@@ -43,9 +43,9 @@ void FreeCapacity::set(uint32_t machine, const Share& free) {
   for (Capacity& capacity : capacities_) {
     const int64_t more = times_within(capacity.share, free) - times_within(capacity.share, before);
     if (more == 0) continue;
-    for (uint32_t place = topology_.of(machine);; place = topology_.all()[place].parent) {
-      capacity.by_place[place] += more;
-      if (place == Topology::kRoot) break;
+    for (uint32_t node = topology_.of(machine);; node = topology_.all()[node].parent) {
+      capacity.by_node[node] += more;
+      if (node == Topology::kRoot) break;
     }
   }
 }
@@ -90,9 +90,9 @@ const FreeCapacity::Capacity& FreeCapacity::capacities(const Share& share) {
   Capacity& made =
       capacities_.emplace_back(Capacity{share, std::vector<int64_t>(topology_.all().size())});
   for (uint32_t m = 0; m < free_.size(); ++m)
-    made.by_place[topology_.of(m)] += times_within(share, free_[m]);
-  for (uint32_t place = uint32_t(topology_.all().size()) - 1; place > 0; --place)
-    made.by_place[topology_.all()[place].parent] += made.by_place[place];
+    made.by_node[topology_.of(m)] += times_within(share, free_[m]);
+  for (uint32_t node = uint32_t(topology_.all().size()) - 1; node > 0; --node)
+    made.by_node[topology_.all()[node].parent] += made.by_node[node];
   return made;
 }
 
@@ -109,18 +109,18 @@ std::vector<uint32_t> FreeCapacity::nearest(const Gang& gang) {
     else
       known->second += group.count;
   }
-  for (uint32_t place = 1; place < topology_.all().size(); ++place) found.push_back(place);
+  for (uint32_t node = 1; node < topology_.all().size(); ++node) found.push_back(node);
   for (const auto& [share, count] : requested) {
-    const auto& by_place = capacities(share).by_place;
-    std::erase_if(found, [&, least = count](uint32_t place) { return by_place[place] < least; });
+    const auto& by_node = capacities(share).by_node;
+    std::erase_if(found, [&, least = count](uint32_t node) { return by_node[node] < least; });
   }
   if (found.empty()) return found;
-  const auto& by_place = capacities(requested.front().first).by_place;
+  const auto& by_node = capacities(requested.front().first).by_node;
   std::ranges::sort(found, [&](uint32_t a, uint32_t b) {
     const auto& one = topology_.all()[a];
     const auto& other = topology_.all()[b];
     if (one.depth != other.depth) return one.depth > other.depth;
-    if (by_place[a] != by_place[b]) return by_place[a] < by_place[b];
+    if (by_node[a] != by_node[b]) return by_node[a] < by_node[b];
     return a < b;
   });
   return found;
@@ -219,8 +219,8 @@ std::optional<Layout> FreeCapacity::lay(const Gang& gang,
   Layout layout(gang.hosts);
   for (const uint32_t g : order) {
     const Group& group = gang.groups[g];
-    uint32_t laid = 0;
-    while (laid < group.count) {
+    uint32_t placed = 0;
+    while (placed < group.count) {
       std::optional<size_t> best;
       for (size_t i = 0; i < left.size(); ++i) {
         if (!within(group.share, left[i])) continue;
@@ -234,10 +234,10 @@ std::optional<Layout> FreeCapacity::lay(const Gang& gang,
       if (!best) return std::nullopt;
       used[*best] = true;
       const auto times =
-          uint32_t(std::min<int64_t>(times_within(group.share, left[*best]), group.count - laid));
+          uint32_t(std::min<int64_t>(times_within(group.share, left[*best]), group.count - placed));
       for (uint32_t host = 0; host < times; ++host) {
         left[*best] = minus(left[*best], group.share);
-        layout[first[g] + laid++] = machines[*best];
+        layout[first[g] + placed++] = machines[*best];
       }
     }
   }

@@ -42,7 +42,7 @@ class FreeCapacity {
   // request of an earlier one.
   struct Capacity {
     Share share;
-    std::vector<int64_t> by_place;
+    std::vector<int64_t> by_node;
   };
   // Machines that hold the same number of hosts.
   struct Bin {

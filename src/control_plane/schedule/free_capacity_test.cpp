@@ -57,7 +57,7 @@ TEST(FreeCapacity, AGangGoesOnFewMachines) {
   EXPECT_EQ(cluster.place(gang(6, 1)), (Machines{0, 3}));
 }
 
-TEST(FreeCapacity, UnlikeHostsGoToOnePlaceAsWell) {
+TEST(FreeCapacity, UnlikeHostsGoToOneRackAsWell) {
   Fixture cluster;
   cluster.free[0].cpus = cluster.free[1].cpus = 1;
   EXPECT_EQ(cluster.place({{{share(4), 2}, {share(1), 2}}, 4, 10, ""}), (Machines{0, 1, 2, 3}));

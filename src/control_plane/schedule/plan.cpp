@@ -78,7 +78,7 @@ class Planner {
   struct KindResult {
     bool may_fit = false;  // fits into empty machines and its limits
     std::optional<Duration> waits_from = {};
-    SharedText sentence = {};
+    SharedText reason_text = {};
     WaitCause cause = WaitCause::other;
   };
   // The reason why a job would have to wait forever.
@@ -96,7 +96,7 @@ class Planner {
     if (!job.pools.empty() && take_pool(index)) return;
     KindResult& found = found_[kinds_.kind_of[index]];
     if (found.waits_from && lasts >= *found.waits_from)
-      return wait(job, found.sentence, found.cause);
+      return wait(job, found.reason_text, found.cause);
 
     Shape& shape = shape_of(index);
     if (!found.may_fit) {
@@ -113,16 +113,16 @@ class Planner {
       const bool first = !job.choices.empty() && reserve_limits(job, shape.gang, reason);
       wait(index, lasts, reason);
       // Equal jobs after it wait behind it.
-      if (first) found.sentence = behind_reason(job.name, reason);
+      if (first) found.reason_text = behind_reason(job.name, reason);
       return;
     }
     if (const auto layout = place(shape, ends(job)))
       return start(index, choice, shape.gang, *layout);
     if (reservation_) {
       found.waits_from = shape.fits_now ? lasts : kAnyTime;
-      found.sentence = behind_first();
+      found.reason_text = behind_first();
       found.cause = WaitCause::capacity;
-      return wait(job, found.sentence, found.cause);
+      return wait(job, found.reason_text, found.cause);
     }
     order_.first_waits();
     reserve(job, shape.gang, choice);
@@ -371,9 +371,9 @@ class Planner {
   void wait(uint32_t index, Duration from, std::string reason, WaitCause cause = WaitCause::other) {
     KindResult& found = found_[kinds_.kind_of[index]];
     found.waits_from = std::min(from, found.waits_from.value_or(from));
-    found.sentence = std::move(reason);
+    found.reason_text = std::move(reason);
     found.cause = cause;
-    wait(snapshot_.waiting[index], found.sentence, cause);
+    wait(snapshot_.waiting[index], found.reason_text, cause);
   }
   void wait(const Waiting& job, const SharedText& reason, WaitCause cause) {
     plan_.waits.push_back({job.job, reason, {}, cause});

@@ -49,7 +49,7 @@ namespace trainyard::schedule {
 struct Machine {
   std::string name;
   domain::Share total;
-  std::string place = {};  // "room-1/row-2/rack-7": the longer the common prefix, the nearer
+  std::string topology = {};  // "room-1/row-2/rack-7": the longer the common prefix, the nearer
 };
 
 // A counted resource that jobs need in addition to machines and hold while they run: vCPU of a

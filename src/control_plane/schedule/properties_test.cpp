@@ -140,11 +140,11 @@ TEST_F(Seeds, EqualArgumentsGiveEqualPlans) {
 }
 
 // Adds to the machines exactly what the reason names.
-void obey(Snapshot& snapshot, const std::string& sentence) {
+void obey(Snapshot& snapshot, const std::string& reason_text) {
   static const std::regex more(R"(for ([0-9.]+) more (vCPU|GiB of memory|GPU) on machine (\S+))");
   static const std::regex whole(
       R"(([0-9]+) machines? with at least (?:([0-9.]+) vCPU)(?:(?:, | and )([0-9.]+) GiB of memory)?(?:(?:, | and )([0-9]+) GPU)?)");
-  for (std::sregex_iterator each(sentence.begin(), sentence.end(), more), end; each != end;
+  for (std::sregex_iterator each(reason_text.begin(), reason_text.end(), more), end; each != end;
        ++each) {
     const double amount = std::stod((*each)[1]);
     for (Machine& grown : snapshot.machines) {
@@ -157,7 +157,8 @@ void obey(Snapshot& snapshot, const std::string& sentence) {
         grown.total.memory_bytes += int64_t(amount * kGib);
     }
   }
-  for (std::sregex_iterator each(sentence.begin(), sentence.end(), whole), end; each != end; ++each)
+  for (std::sregex_iterator each(reason_text.begin(), reason_text.end(), whole), end; each != end;
+       ++each)
     for (int i = 0; i < std::stoi((*each)[1]); ++i)
       snapshot.machines.push_back(machine("new-" + std::to_string(snapshot.machines.size()),
                                           std::stod((*each)[2]),
@@ -165,24 +166,24 @@ void obey(Snapshot& snapshot, const std::string& sentence) {
                                           (*each)[4].matched ? std::stoi((*each)[4]) : 0));
 }
 
-TEST_F(Seeds, DoingWhatTheSentenceSaysStartsTheJob) {
+TEST_F(Seeds, DoingWhatThePendingReasonSaysStartsTheJob) {
   int obeyed = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     SeededRandom random(seed);
     Snapshot snapshot = random_snapshot(random);
     if (snapshot.waiting.empty()) continue;
     snapshot.waiting.resize(1);
-    const std::string sentence = reason(snapshot, 1);
-    if (sentence.empty()) continue;
+    const std::string reason_text = reason(snapshot, 1);
+    if (reason_text.empty()) continue;
     ++obeyed;
     // Whole machines first; the next reason names what is still missing because of other jobs.
-    obey(snapshot, sentence);
+    obey(snapshot, reason_text);
     const std::string after = reason(snapshot, 1);
-    if (sentence.starts_with("waits")) {
-      EXPECT_EQ(after, "") << "seed " << seed << ": " << sentence;
+    if (reason_text.starts_with("waits")) {
+      EXPECT_EQ(after, "") << "seed " << seed << ": " << reason_text;
     } else {
       EXPECT_TRUE(after.empty() || after.starts_with("waits"))
-          << "seed " << seed << ": " << sentence << " -> " << after;
+          << "seed " << seed << ": " << reason_text << " -> " << after;
       obey(snapshot, after);
       EXPECT_EQ(reason(snapshot, 1), "") << "seed " << seed << ": " << after;
     }

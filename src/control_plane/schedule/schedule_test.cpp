@@ -110,9 +110,9 @@ TEST(Plan, AReasonStaysReadable) {
       snapshot.running.push_back(
           running("job/" + std::to_string(8 * m + n), snapshot.machines.back().name, 1));
   }
-  const std::string sentence = reason(snapshot, 1);
-  EXPECT_TRUE(sentence.ends_with("; and for capacity on 97 more machines")) << sentence;
-  EXPECT_LT(sentence.size(), 1'000u);
+  const std::string reason_text = reason(snapshot, 1);
+  EXPECT_TRUE(reason_text.ends_with("; and for capacity on 97 more machines")) << reason_text;
+  EXPECT_LT(reason_text.size(), 1'000u);
 }
 
 // Placing host by host, the largest first, leaves no capacity for the last; another layout does.

@@ -20,7 +20,7 @@ bool before(std::string_view a, std::string_view b) {
 
 Topology::Topology(const std::vector<Machine>& machines) : of_(machines.size()) {
   std::unordered_map<std::string_view, std::vector<uint32_t>> by_name;
-  for (uint32_t m = 0; m < machines.size(); ++m) by_name[machines[m].place].push_back(m);
+  for (uint32_t m = 0; m < machines.size(); ++m) by_name[machines[m].topology].push_back(m);
   std::vector<std::string_view> names;
   for (const auto& [name, members] : by_name) names.push_back(name);
   std::ranges::sort(names, before);
@@ -45,7 +45,7 @@ Topology::Topology(const std::vector<Machine>& machines) : of_(machines.size()) 
       of_[m] = innermost;
       machines_.push_back(m);
     }
-    for (const auto& [part, place] : path) topology_[place].end = uint32_t(machines_.size());
+    for (const auto& [part, node] : path) topology_[node].end = uint32_t(machines_.size());
   }
   topology_[kRoot].end = uint32_t(machines_.size());
 }

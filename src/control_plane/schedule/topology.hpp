@@ -31,9 +31,9 @@ class Topology {
   // The innermost domain of the machine.
   uint32_t of(uint32_t machine) const { return of_[machine]; }
   // In no particular order.
-  std::span<const uint32_t> machines(uint32_t place) const {
-    return std::span(machines_).subspan(topology_[place].begin,
-                                        topology_[place].end - topology_[place].begin);
+  std::span<const uint32_t> machines(uint32_t node) const {
+    return std::span(machines_).subspan(topology_[node].begin,
+                                        topology_[node].end - topology_[node].begin);
   }
 
  private:

@@ -55,11 +55,11 @@ void set_log(LogSink sink, Clock& clock, Level least) {
   state() = {std::move(sink), &clock, least};
 }
 
-void log(Level level, std::string_view room, std::string_view what,
+void log(Level level, std::string_view module, std::string_view what,
          std::initializer_list<Field> fields) {
   if (level < state().least) return;
   std::string line = state().clock ? to_iso8601(state().clock->now()) + " " : std::string();
-  line.append(kLevels.text(level)).append(" ").append(room).append(": ").append(what);
+  line.append(kLevels.text(level)).append(" ").append(module).append(": ").append(what);
   for (const auto& [key, value] : fields) {
     line.append(" ").append(key).append("=");
     append_value(line, value);

@@ -29,7 +29,7 @@ using LogSink = std::function<void(Level level, std::string_view line)>;
 // Requires: called by main before any thread starts. Lines below `least` are dropped.
 void set_log(LogSink sink, Clock& clock, Level least);
 
-void log(Level level, std::string_view room, std::string_view what,
+void log(Level level, std::string_view module, std::string_view what,
          std::initializer_list<Field> fields = {});
 
 }  // namespace trainyard

@@ -17,7 +17,7 @@ TEST(WatchedTime, GoesOnAsTheClockDoes) {
   }
 }
 
-TEST(WatchedTime, CountsLittleOfTheTimeThatNobodyLooked) {
+TEST(WatchedTime, CountsLittleOfUnwatchedTime) {
   TestClock clock;
   WatchedTime time(clock, 30s);
   const auto begun = time.now();

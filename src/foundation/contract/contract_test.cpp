@@ -125,25 +125,25 @@ TEST(Contract, FailureReason) {
 }
 
 TEST(Contract, PassesValuesToEntry) {
-  const auto told = read_entry_told(write_entry_told({"5ec7e7", 1.5}));
-  ASSERT_TRUE(told);
-  EXPECT_EQ(told->gang_secret, "5ec7e7");
-  EXPECT_EQ(told->cpus, 1.5);
-  EXPECT_FALSE(read_entry_told("{}"));
-  EXPECT_FALSE(read_entry_told("[1"));
+  const auto entry_config = read_entry_config(write_entry_config({"5ec7e7", 1.5}));
+  ASSERT_TRUE(entry_config);
+  EXPECT_EQ(entry_config->gang_secret, "5ec7e7");
+  EXPECT_EQ(entry_config->cpus, 1.5);
+  EXPECT_FALSE(read_entry_config("{}"));
+  EXPECT_FALSE(read_entry_config("[1"));
 }
 
 TEST(Contract, RejectsImpossibleSharesForEntry) {
   const auto read = [](const std::string& cpus) {
-    return read_entry_told(R"({"gang_secret":"5ec7e7","cpus":)" + cpus + "}");
+    return read_entry_config(R"({"gang_secret":"5ec7e7","cpus":)" + cpus + "}");
   };
   for (const char* cpus : {"0", "0.5", "1048576"}) EXPECT_TRUE(read(cpus)) << cpus;
   for (const char* cpus : {"-1", "2147483648", "4294967296", "9223372036854775807",
                            "18446744073709551615", "1e300", "-1e300"}) {
-    const auto told = read(cpus);
-    ASSERT_FALSE(told) << cpus;
-    EXPECT_NE(told.error().message.find("host.json: invalid cpus: "), std::string::npos)
-        << told.error().message;
+    const auto entry_config = read(cpus);
+    ASSERT_FALSE(entry_config) << cpus;
+    EXPECT_NE(entry_config.error().message.find("host.json: invalid cpus: "), std::string::npos)
+        << entry_config.error().message;
   }
 }
 

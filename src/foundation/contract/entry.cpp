@@ -6,26 +6,28 @@
 namespace trainyard::contract {
 namespace {
 
-constexpr auto kEntryTold = complete(json_record<EntryTold>(
+constexpr auto kEntryConfig = complete(json_record<EntryConfig>(
     "host.json",
-    [](auto& side, auto& told) {
-      side("gang_secret", told.gang_secret);
-      side("cpus", told.cpus);
+    [](auto& side, auto& entry_config) {
+      side("gang_secret", entry_config.gang_secret);
+      side("cpus", entry_config.cpus);
     },
-    [](const EntryTold& told) -> Result<void> {
-      if (!(told.cpus >= 0 && told.cpus <= kEntryCpusMax))
-        return invalid("invalid cpus: " + Json(told.cpus).dump() + " is not within 0 to " +
+    [](const EntryConfig& entry_config) -> Result<void> {
+      if (!(entry_config.cpus >= 0 && entry_config.cpus <= kEntryCpusMax))
+        return invalid("invalid cpus: " + Json(entry_config.cpus).dump() + " is not within 0 to " +
                        Json(kEntryCpusMax).dump());
       return {};
     }));
 
 }  // namespace
 
-std::string write_entry_told(const EntryTold& told) { return dump(kEntryTold.write(told)); }
+std::string write_entry_config(const EntryConfig& entry_config) {
+  return dump(kEntryConfig.write(entry_config));
+}
 
-Result<EntryTold> read_entry_told(std::string_view json) {
+Result<EntryConfig> read_entry_config(std::string_view json) {
   const auto document = TRY(parse_json(json).in("host.json"));
-  return TRY(kEntryTold.read(document).in("host.json"));
+  return TRY(kEntryConfig.read(document).in("host.json"));
 }
 
 }  // namespace trainyard::contract

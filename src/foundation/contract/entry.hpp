@@ -23,12 +23,12 @@ inline constexpr std::string_view kEntryFile = "/opt/trainyard/told/host.json";
 // vCPU of one host; beyond all machines.
 inline constexpr double kEntryCpusMax = 1 << 20;
 
-struct EntryTold {
+struct EntryConfig {
   std::string gang_secret;  // by which the hosts of one attempt authenticate each other
   double cpus = 0;          // the host's share; 0: no limit
 };
 
-std::string write_entry_told(const EntryTold& told);
-Result<EntryTold> read_entry_told(std::string_view json);
+std::string write_entry_config(const EntryConfig& entry_config);
+Result<EntryConfig> read_entry_config(std::string_view json);
 
 }  // namespace trainyard::contract

@@ -55,7 +55,7 @@ TEST(AttemptState, EveryPairOfStateAndEvent) {
     }
 }
 
-TEST(HostState, ForwardOnlyAndFinalForEver) {
+TEST(HostState, ForwardOnlyAndFinalForever) {
   using S = HostState;
   for (const S from : enumerators<S>())
     for (const S to : enumerators<S>()) {

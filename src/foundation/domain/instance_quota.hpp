@@ -13,7 +13,7 @@ namespace trainyard::domain {
 // The number of instances of a type that training jobs may use at once, separately for each user
 // and each region.
 struct InstanceQuota {
-  std::string who = {};     // a user's or a role's name; "": all without a quota of their own
+  std::string user = {};    // a user's or a role's name; "": all without a quota of their own
   std::string region = {};  // "": all regions without a quota of their own
   std::string instance_type;
   int64_t count = 0;
@@ -22,7 +22,7 @@ struct InstanceQuota {
 };
 // Finds the quota that applies; nullptr: no limit. A quota for the principal takes precedence over
 // one for the region.
-const InstanceQuota* quota_of(const std::vector<InstanceQuota>& quotas, std::string_view who,
+const InstanceQuota* quota_of(const std::vector<InstanceQuota>& quotas, std::string_view user,
                               std::string_view region, std::string_view instance_type);
 
 }  // namespace trainyard::domain

@@ -88,7 +88,7 @@ Connection::Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, t
   const bool here = remote.address().is_loopback() ||
                     remote.address() == socket_.local_endpoint(ignored).address();
   const PlainHttp plain = server_.settings().plain_http;
-  may_speak_plain_ = plain == PlainHttp::everybody || (plain == PlainHttp::this_machine && here);
+  may_speak_plain_ = plain == PlainHttp::all || (plain == PlainHttp::this_machine && here);
   const std::string address = remote.address().to_string();
   peer_ = (remote.address().is_v6() ? "[" + address + "]" : address) + ":" +
           std::to_string(remote.port());
@@ -133,12 +133,14 @@ asio::awaitable<bool> Connection::read_some() {
   error_code error;
   size_t got = 0;
   const std::span<char> space =
-      in_.room(std::max(kReadBytes, std::min(in_.waiting(), kStreamBytes)));
-  const auto room = asio::buffer(space.data(), space.size());
+      in_.free_space(std::max(kReadBytes, std::min(in_.waiting(), kStreamBytes)));
+  const auto free_space = asio::buffer(space.data(), space.size());
   if (tls_) {
-    got = co_await tls_->async_read_some(room, asio::redirect_error(asio::use_awaitable, error));
+    got = co_await tls_->async_read_some(free_space,
+                                         asio::redirect_error(asio::use_awaitable, error));
   } else {
-    got = co_await socket_.async_read_some(room, asio::redirect_error(asio::use_awaitable, error));
+    got = co_await socket_.async_read_some(free_space,
+                                           asio::redirect_error(asio::use_awaitable, error));
   }
   in_.filled(got);
   co_return !error && got > 0;
@@ -182,14 +184,14 @@ bool Connection::continue_wanted() {
 
 // Reads the next bytes of a buffered body. 0 at its end, and when the connection has failed or was
 // refused: then some are left.
-asio::awaitable<size_t> Connection::read_body_some(std::span<char> room) {
+asio::awaitable<size_t> Connection::read_body_some(std::span<char> free_space) {
   if (continue_wanted()) {
     const bool sent = co_await send("HTTP/1.1 100 Continue\r\n\r\n", {});
     if (!sent) co_return 0;
   }
   for (;;) {
     size_t got = 0;
-    const HttpDecoder::Step step = in_.take_body(room, got);
+    const HttpDecoder::Step step = in_.take_body(free_space, got);
     if (step == HttpDecoder::Step::done) co_return got;
     if (step == HttpDecoder::Step::fault) {
       co_await refuse(in_.fault().status, in_.fault().words);
@@ -202,8 +204,8 @@ asio::awaitable<size_t> Connection::read_body_some(std::span<char> room) {
       continue;
     }
     error_code error;
-    const auto space =
-        asio::buffer(room.data(), size_t(std::min<uint64_t>(room.size(), in_.announced_left())));
+    const auto space = asio::buffer(
+        free_space.data(), size_t(std::min<uint64_t>(free_space.size(), in_.announced_left())));
     if (tls_) {
       got = co_await tls_->async_read_some(space, asio::redirect_error(asio::use_awaitable, error));
     } else {
@@ -290,11 +292,11 @@ asio::awaitable<bool> Connection::prefaced_request(size_t bytes_max) {
   std::array<char, kReadBytes> buffer;
   head_deadline_ = steady_now() + server_.settings().idle_limit.count();
   for (size_t taken = 0;;) {
-    const size_t room = std::min(buffer.size(), bytes_max - taken);
-    if (room == 0)
+    const size_t free_space = std::min(buffer.size(), bytes_max - taken);
+    if (free_space == 0)
       co_return co_await refuse(
           413, "The fields in front of the file are larger than " + human_bytes(bytes_max) + ".\n");
-    const size_t got = co_await read_body_some({buffer.data(), room});
+    const size_t got = co_await read_body_some({buffer.data(), free_space});
     if (got == 0 && in_.body_left()) {
       if (overdue_) co_return co_await refuse(408, "The request's body did not arrive in time.\n");
       co_return false;
@@ -321,12 +323,13 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
   while (in_.body_left()) {
     // The buffer grows with the arrived bytes, not with the declared length.
     const size_t length = request.body.size();
-    size_t room = std::max(kReadBytes, length);
-    if (in_.announced_left() > 0) room = size_t(std::min<uint64_t>(room, in_.announced_left()));
-    request.body.resize(length + room);
+    size_t free_space = std::max(kReadBytes, length);
+    if (in_.announced_left() > 0)
+      free_space = size_t(std::min<uint64_t>(free_space, in_.announced_left()));
+    request.body.resize(length + free_space);
     head_deadline_ = begun + server_.settings().idle_limit.count() +
                      int64_t(length / kBodyBytesPerSecondMin) * 1000;
-    const size_t got = co_await read_body_some({request.body.data() + length, room});
+    const size_t got = co_await read_body_some({request.body.data() + length, free_space});
     request.body.resize(length + got);
     if (got == 0 && in_.body_left()) {
       if (overdue_) co_return co_await refuse(408, "The request's body did not arrive in time.\n");
@@ -490,10 +493,10 @@ asio::awaitable<void> Connection::end() {
   uint64_t thrown_away = 0;
   while (!error && thrown_away < kLingerBytesMax) {
     in_.forget_waiting();
-    const std::span<char> space = in_.room(kStreamBytes);
-    const auto room = asio::buffer(space.data(), space.size());
-    thrown_away +=
-        co_await socket_.async_read_some(room, asio::redirect_error(asio::use_awaitable, error));
+    const std::span<char> space = in_.free_space(kStreamBytes);
+    const auto free_space = asio::buffer(space.data(), space.size());
+    thrown_away += co_await socket_.async_read_some(
+        free_space, asio::redirect_error(asio::use_awaitable, error));
   }
 }
 

@@ -156,7 +156,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> send_response(const Response& response);
   asio::awaitable<bool> refuse_unread(const Response& response);
   void hand_over(Request request, bool blocking, const std::string& tenant);
-  asio::awaitable<size_t> read_body_some(std::span<char> room);
+  asio::awaitable<size_t> read_body_some(std::span<char> free_space);
   asio::awaitable<bool> send(std::string_view first, std::string_view second);
   asio::awaitable<bool> refuse(int status, std::string_view words);
   asio::awaitable<void> until_woken();
@@ -173,7 +173,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void shut_down() { ::shutdown(descriptor_, SHUT_RDWR); }
   // For the pool's thread, while streaming.
   // `floor`: counted by it; null: any pause up to the idle limit is allowed.
-  size_t read_now(std::span<char> room, error_code& error, RateFloor* floor);
+  size_t read_now(std::span<char> free_space, error_code& error, RateFloor* floor);
   void send_now(std::span<const asio::const_buffer> parts, error_code& error, RateFloor* floor);
   RateFloor make_floor() const;
 

@@ -32,7 +32,7 @@ HttpDecoder::HttpDecoder(size_t head_bytes_max)
 
 HttpDecoder::~HttpDecoder() = default;
 
-std::span<char> HttpDecoder::room(size_t bytes) {
+std::span<char> HttpDecoder::free_space(size_t bytes) {
   const auto space = state_->buffer.prepare(bytes);
   return {static_cast<char*>(space.data()), space.size()};
 }

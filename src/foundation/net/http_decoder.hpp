@@ -25,7 +25,7 @@ class HttpDecoder {
 
   // -- bytes in
   // Returns a buffer for the next bytes, at least `bytes` long; filled() reports how many arrived.
-  std::span<char> room(size_t bytes);
+  std::span<char> free_space(size_t bytes);
   void filled(size_t bytes);
   // Bytes that arrived and are not decoded yet.
   size_t waiting() const;

@@ -116,11 +116,11 @@ void append_head(std::string& out, const ResponseHead& head, std::string_view da
     out += "\r\n";
   }
   if (has_body(head.status)) {
-    const std::string_view told =
+    const std::string_view stated =
         head.answers_head ? head.headers.get("Content-Length") : std::string_view();
-    if (!told.empty() && parse_int(told)) {
+    if (!stated.empty() && parse_int(stated)) {
       out += "Content-Length: ";
-      out += told;
+      out += stated;
       out += "\r\n";
     } else if (head.chunked) {
       out += "Transfer-Encoding: chunked\r\n";

@@ -159,11 +159,11 @@ class Handler {
 
 // Clients that may use plain HTTP; others are answered 403. A client with an address of this
 // machine is on it.
-enum class PlainHttp { everybody, this_machine, nobody };
+enum class PlainHttp { all, this_machine, none };
 
 struct HttpSettings {
   std::string listen = "127.0.0.1:4566";  // port 0: any free one
-  PlainHttp plain_http = PlainHttp::everybody;
+  PlainHttp plain_http = PlainHttp::all;
   std::string certificate_file;  // PEM; "" = no TLS
   std::string key_file;
   size_t io_threads = 2;

@@ -73,7 +73,7 @@ class ConnectionStream final : public Stream {
         in.passed_by(got);
         return got;
       }
-      got = connection_.read_now(in.room(kStreamBytes), error, &reading_);
+      got = connection_.read_now(in.free_space(kStreamBytes), error, &reading_);
       if (error) return fail("reading the request's body", error);
       in.filled(got);
     }
@@ -241,11 +241,11 @@ Result<void> ConnectionUpgrade::write(std::string_view bytes) {
   return ok();
 }
 
-size_t Connection::read_now(std::span<char> room, error_code& error, RateFloor* floor) {
+size_t Connection::read_now(std::span<char> free_space, error_code& error, RateFloor* floor) {
   const auto begun = steady_microseconds();
   set_deadline(floor ? std::chrono::floor<Duration>(floor->allowance())
                      : server_.settings().idle_limit);
-  const auto space = asio::buffer(room.data(), room.size());
+  const auto space = asio::buffer(free_space.data(), free_space.size());
   const size_t got = tls_ ? tls_->read_some(space, error) : socket_.read_some(space, error);
   no_deadline();
   if (floor) floor->waited(steady_microseconds() - begun, got);

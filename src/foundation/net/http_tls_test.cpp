@@ -56,7 +56,7 @@ TEST_F(Http, ACertificateIsRenewedWhileTheServerRuns) {
 
 TEST_F(Http, RefusesPlainHttpWithAnExplanationWhereOnlyTlsIsAllowed) {
   with_tls();
-  settings.plain_http = PlainHttp::nobody;
+  settings.plain_http = PlainHttp::none;
   serve();
   RawClient plain = client(), tls = client();
   const Answer answer = plain.ask("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");

@@ -29,12 +29,13 @@ namespace trainyard::objects {
 // Opens a directory, made when absent. It is locked while open: one process at a time. Errors:
 // conflict (another process has it open), invalid (written by a newer version), and those of files.
 struct DirectorySettings {
-  // Called before each put and part, and after each kRoomCheckBytes of one; its error ends the put.
+  // Called before each put and part, and after each kSpaceCheckBytes of one; its error ends the
+  // put.
   CheckDiskSpace check_disk_space = no_reserve();
   FindStorageQuotas quotas = nullptr;  // unset: none. Called before each write
   FileFaults* faults = nullptr;        // for tests; outlives the objects
 };
-inline constexpr uint64_t kRoomCheckBytes = 16 << 20;  // bytes that a put may go below the reserve
+inline constexpr uint64_t kSpaceCheckBytes = 16 << 20;  // bytes that a put may go below the reserve
 
 Result<std::unique_ptr<Objects>> open_directory(const std::string& path, Clock& clock,
                                                 Random& random,

@@ -178,7 +178,7 @@ TEST_F(DirectoryTest, BelowTheReservePutsAreRefusedAndRemovalsAreNot) {
   while (written && megabytes < 100) written = writer->write(megabyte), ++megabytes;
   ASSERT_FALSE(written) << "one that is under way ends too";
   EXPECT_EQ(written.error().kind, Kind::exhausted);
-  EXPECT_LE(uint64_t(megabytes) << 20, kRoomCheckBytes);
+  EXPECT_LE(uint64_t(megabytes) << 20, kSpaceCheckBytes);
   writer.reset();
   const auto put = write_all(*objects_, "bucket", "second", "x");
   ASSERT_FALSE(put);
@@ -253,26 +253,26 @@ TEST_F(DirectoryTest, KilledAtRandomMomentsItLosesNothing) {
     ASSERT_GE(child, 0);
     if (child == 0) put_until_killed(path(), clock_, random_, round, ends[1]);
     close(ends[1]);
-    std::string told;
+    std::string output;
     char buffer[4096];
     const size_t lines = 1 + moments.below(25);
-    const auto count = [&] { return size_t(std::count(told.begin(), told.end(), '\n')); };
+    const auto count = [&] { return size_t(std::count(output.begin(), output.end(), '\n')); };
     while (count() < lines) {
       const ssize_t got = read(ends[0], buffer, sizeof buffer);
       if (got <= 0) break;
-      told.append(buffer, size_t(got));
+      output.append(buffer, size_t(got));
     }
     for (uint64_t spin = moments.below(200'000); spin > 0; --spin)
       asm volatile("");  // a moment inside the next put
     kill(child, SIGKILL);
     for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
-      told.append(buffer, size_t(got));
+      output.append(buffer, size_t(got));
     close(ends[0]);
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status)) << "the child ended by itself: " << WEXITSTATUS(status);
 
-    std::istringstream acks(told);
+    std::istringstream acks(output);
     for (std::string key, version; acks >> key >> version;) acknowledged[key] = std::stoi(version);
     open();
     const auto found = versions_in(*objects_);

@@ -112,7 +112,7 @@ class Scrub {
     const Range whole = TRY(resolve_range({}, opened.record.info.bytes));
     if (opened.record.parts > 0) {
       const std::string& id = opened.record.upload_id;
-      PartsPlace place{path + "/parts/" + id, path + "/uploads/" + id, {}};
+      PartsPaths place{path + "/parts/" + id, path + "/uploads/" + id, {}};
       const auto reader = TRY(read_parts_of(std::move(opened), std::move(place), whole));
       return read_through(*reader);
     }

@@ -198,17 +198,17 @@ Result<std::string> read_file(const std::string& path, size_t bytes_max) {
   std::string bytes;
   size_t length = 0;
   // The size is a hint: it is 0 for files of /proc, and a file may grow while it is read.
-  size_t room = std::min(size_t(status.st_size), bytes_max) + 1;
+  size_t free_bytes = std::min(size_t(status.st_size), bytes_max) + 1;
   for (;;) {
-    bytes.resize(length + room);
-    const ssize_t got = ::read(file.descriptor(), bytes.data() + length, room);
+    bytes.resize(length + free_bytes);
+    const ssize_t got = ::read(file.descriptor(), bytes.data() + length, free_bytes);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return from_errno("reading " + path);
     length += size_t(got);
     if (length > bytes_max)
       return exhausted("reading " + path + ": larger than " + human_bytes(bytes_max));
     if (got == 0) break;
-    room = std::min<size_t>(64 << 10, bytes_max - length) + 1;
+    free_bytes = std::min<size_t>(64 << 10, bytes_max - length) + 1;
   }
   bytes.resize(length);
   return bytes;

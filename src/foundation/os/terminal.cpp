@@ -104,8 +104,8 @@ class RealTerminal final : public Terminal {
       const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
       if (written < 0 && errno == EINTR) continue;
       if (written < 0 && errno == EAGAIN) {
-        pollfd room{STDOUT_FILENO, POLLOUT, 0};
-        (void)::poll(&room, 1, -1);
+        pollfd writable{STDOUT_FILENO, POLLOUT, 0};
+        (void)::poll(&writable, 1, -1);
         continue;
       }
       if (written < 0) return unavailable("writing to standard output: its reader has closed it");

@@ -58,23 +58,23 @@ Result<std::string> template_of(uint64_t bytes, const std::string& templates) {
   const std::string program = exists("/usr/sbin/mkfs.ext4") ? "/usr/sbin/mkfs.ext4" : "mkfs.ext4";
   if (!exists(program) && !on_path("mkfs.ext4"))
     return not_found("making a volume: mkfs.ext4 is not on PATH; install the package e2fsprogs");
-  const std::string beside = path + ".new";
-  TRY(remove_all(beside));
+  const std::string temporary = path + ".new";
+  TRY(remove_all(temporary));
   {
-    const File file(::open(beside.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    const File file(::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!file || ::ftruncate(file.descriptor(), off_t(bytes)) != 0)
-      return from_errno("making " + beside);
+      return from_errno("making " + temporary);
   }
   // No journal: after a crash of the machine the content is not used. No reserve for root: the
   // job's root has it all.
   TRY(run_or_fail({{program, "-q", "-F", "-m", "0", "-i", std::to_string(kBytesPerInode), "-O",
-                    "^has_journal,^resize_inode", "-E", "lazy_itable_init=1,nodiscard", beside},
+                    "^has_journal,^resize_inode", "-E", "lazy_itable_init=1,nodiscard", temporary},
                    {},
                    "",
                    "",
                    kMakeMax})
           .in("making a volume"));
-  if (::rename(beside.c_str(), path.c_str()) != 0) return from_errno("renaming to " + path);
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return from_errno("renaming to " + path);
   return path;
 }
 

@@ -80,9 +80,9 @@ class Said final : public Facts {
 // A container whose process is a function of the test.
 class Played final : public containers::Container {
  public:
-  struct Hands {  // the function's interface
+  struct Controls {  // the function's interface
     int output;
-    const std::atomic<bool>& told_to_stop;
+    const std::atomic<bool>& stop_requested;
     const std::atomic<bool>& killed;
     const std::atomic<bool>& asked_for_largest;
     bool out_of_memory = false;
@@ -90,15 +90,15 @@ class Played final : public containers::Container {
       ASSERT_EQ(::write(output, text.data(), text.size()), static_cast<ssize_t>(text.size()));
     }
   };
-  using Play = std::function<int(Hands&)>;
+  using Play = std::function<int(Controls&)>;
 
   Played(Play play, int output) {
     thread_ = std::thread([this, play = std::move(play), output] {
-      Hands hands{output, told_to_stop_, killed_, asked_for_largest_};
-      const int code = play(hands);
+      Controls controls{output, stop_requested_, killed_, asked_for_largest_};
+      const int code = play(controls);
       ::close(output);
       const MutexLock lock(mutex_);
-      exit_ = containers::ContainerExit{killed_ ? 137 : code, hands.out_of_memory};
+      exit_ = containers::ContainerExit{killed_ ? 137 : code, controls.out_of_memory};
       changed_.notify_all();
     });
   }
@@ -107,7 +107,7 @@ class Played final : public containers::Container {
     thread_.join();
   }
   Result<void> signal(int) override {
-    told_to_stop_ = true;
+    stop_requested_ = true;
     return {};
   }
   void kill_all() override {
@@ -129,7 +129,7 @@ class Played final : public containers::Container {
   }
 
  private:
-  std::atomic<bool> told_to_stop_ = false, killed_ = false, asked_for_largest_ = false;
+  std::atomic<bool> stop_requested_ = false, killed_ = false, asked_for_largest_ = false;
   Mutex mutex_;
   ConditionVariable changed_;
   std::optional<containers::ContainerExit> exit_ GUARDED_BY(mutex_);
@@ -221,12 +221,12 @@ TEST_F(AgentTest, AJobTrainsAndUploadsItsModel) {
   channel.s3_uri = "s3://data/in/";
   order_.spec.channels = {channel};
   order_.spec.metrics = {{"loss", "loss=([0-9.]+)"}};
-  start([this](Played::Hands& hands) {
+  start([this](Played::Controls& controls) {
     EXPECT_EQ(*os::read_file(ml("input/data/train/a.csv")), "1,2");
     EXPECT_EQ(*os::read_file(ml("input/data/train-manifest")),
               R"([{"prefix":"s3://data/in/"},"a.csv"])");
     EXPECT_TRUE(os::exists(ml("input/config/resourceconfig.json")));
-    hands.print("epoch 1 loss=0.25\n");
+    controls.print("epoch 1 loss=0.25\n");
     leave("model/w.bin", "weights");
     return 0;
   });
@@ -247,7 +247,7 @@ TEST_F(AgentTest, AJobTrainsAndUploadsItsModel) {
 
 TEST_F(AgentTest, ItsAddressIsReportedOnce) {
   place_.address = "10.1.0.2";
-  start([](Played::Hands&) { return 0; });
+  start([](Played::Controls&) { return 0; });
   finish();
   for (const auto& fact : said_.states())
     EXPECT_EQ(fact.address, fact.state == HostState::preparing ? "10.1.0.2" : "");
@@ -256,13 +256,13 @@ TEST_F(AgentTest, ItsAddressIsReportedOnce) {
 TEST_F(AgentTest, AServerOfTheFirstReleaseIsSentNoAddress) {
   place_.address = "10.1.0.2";
   order_.wire_version = 1;
-  start([](Played::Hands&) { return 0; });
+  start([](Played::Controls&) { return 0; });
   finish();
   for (const auto& fact : said_.states()) EXPECT_EQ(fact.address, "");
 }
 
 TEST_F(AgentTest, AFailureKeepsOutputDataOnly) {
-  start([this](Played::Hands&) {
+  start([this](Played::Controls&) {
     leave("model/w.bin", "weights");
     leave("output/data/report", "text");
     leave("output/failure", "no such column\n");
@@ -277,8 +277,8 @@ TEST_F(AgentTest, AFailureKeepsOutputDataOnly) {
 }
 
 TEST_F(AgentTest, OutOfMemoryNamesTheLimit) {
-  start([](Played::Hands& hands) {
-    hands.out_of_memory = true;
+  start([](Played::Controls& controls) {
+    controls.out_of_memory = true;
     return 137;
   });
   EXPECT_EQ(finish().message,
@@ -286,9 +286,9 @@ TEST_F(AgentTest, OutOfMemoryNamesTheLimit) {
 }
 
 TEST_F(AgentTest, OutOfMemoryNamesTheLargestProcess) {
-  start([](Played::Hands& hands) {
-    while (!hands.asked_for_largest) std::this_thread::yield();
-    hands.out_of_memory = true;
+  start([](Played::Controls& controls) {
+    while (!controls.asked_for_largest) std::this_thread::yield();
+    controls.out_of_memory = true;
     return 137;
   });
   EXPECT_EQ(finish().message,
@@ -297,8 +297,8 @@ TEST_F(AgentTest, OutOfMemoryNamesTheLargestProcess) {
 }
 
 TEST_F(AgentTest, ASignalIsDescribedBeforeTheLastLines) {
-  start([](Played::Hands& hands) {
-    for (int i = 0; i < 100; ++i) hands.print("step " + std::to_string(i) + "\n");
+  start([](Played::Controls& controls) {
+    for (int i = 0; i < 100; ++i) controls.print("step " + std::to_string(i) + "\n");
     return 139;
   });
   const std::string message = finish().message;
@@ -308,9 +308,9 @@ TEST_F(AgentTest, ASignalIsDescribedBeforeTheLastLines) {
 }
 
 TEST_F(AgentTest, AStopTerminatesThenUploadsTheModel) {
-  start([this](Played::Hands& hands) {
-    hands.print("ready\n");
-    while (!hands.told_to_stop) std::this_thread::yield();
+  start([this](Played::Controls& controls) {
+    controls.print("ready\n");
+    while (!controls.stop_requested) std::this_thread::yield();
     leave("model/w.bin", "saved");
     return 0;
   });
@@ -321,9 +321,9 @@ TEST_F(AgentTest, AStopTerminatesThenUploadsTheModel) {
 }
 
 TEST_F(AgentTest, AProcessThatIgnoresTheStopIsKilled) {
-  start([](Played::Hands& hands) {
-    hands.print("ready\n");
-    while (!hands.killed) std::this_thread::yield();
+  start([](Played::Controls& controls) {
+    controls.print("ready\n");
+    while (!controls.killed) std::this_thread::yield();
     return 0;
   });
   ASSERT_TRUE(said_.wait_line("ready"));
@@ -333,9 +333,9 @@ TEST_F(AgentTest, AProcessThatIgnoresTheStopIsKilled) {
 }
 
 TEST_F(AgentTest, ARefusalKillsAndLeavesNothing) {
-  start([](Played::Hands& hands) {
-    hands.print("ready\n");
-    while (!hands.killed) std::this_thread::yield();
+  start([](Played::Controls& controls) {
+    controls.print("ready\n");
+    while (!controls.killed) std::this_thread::yield();
     return 0;
   });
   ASSERT_TRUE(said_.wait_line("ready"));
@@ -348,7 +348,7 @@ TEST_F(AgentTest, ARefusalKillsAndLeavesNothing) {
 TEST_F(AgentTest, ALaterHostStagesItsFiles) {
   order_.spec.groups[0].count = 2;
   order_.host = 1;
-  start([this](Played::Hands&) {
+  start([this](Played::Controls&) {
     leave("model/same", "two");
     leave("output/data/o", "two");
     return 0;
@@ -373,7 +373,7 @@ TEST_F(AgentTest, TheFirstHostMergesStagedFiles) {
   ASSERT_TRUE(tar->finish());
   ASSERT_TRUE(objects::write_all(*objects_, "out", "s/algo-2.model.tar", tar_bytes));
   order_.spec.groups[0].count = 3;
-  start([this](Played::Hands&) {
+  start([this](Played::Controls&) {
     leave("model/same", "one");
     return 0;
   });
@@ -388,7 +388,7 @@ TEST_F(AgentTest, TheFirstHostMergesStagedFiles) {
 
 TEST_F(AgentTest, AFailedGangUploadsNoModel) {
   order_.spec.groups[0].count = 2;
-  start([this](Played::Hands&) {
+  start([this](Played::Controls&) {
     leave("model/w", "one");
     return 0;
   });
@@ -400,7 +400,7 @@ TEST_F(AgentTest, AFailedGangUploadsNoModel) {
 
 TEST_F(AgentTest, AMissingOutputBucketIsTheUsersFault) {
   order_.spec.output_uri = "s3://nowhere/models";
-  start([](Played::Hands&) { return 0; });
+  start([](Played::Controls&) { return 0; });
   const auto last = finish();
   EXPECT_EQ(last.fault, domain::Fault::client);
   EXPECT_TRUE(last.message.starts_with("Artifact upload failed: s3://nowhere/models: "))
@@ -409,7 +409,7 @@ TEST_F(AgentTest, AMissingOutputBucketIsTheUsersFault) {
 
 TEST_F(AgentTest, AMissingImageIsTheUsersFault) {
   order_.image.kind = domain::Image::Kind::oci;
-  start([](Played::Hands&) { return 0; });
+  start([](Played::Controls&) { return 0; });
   EXPECT_EQ(finish().fault, domain::Fault::client);
 }
 
@@ -417,7 +417,7 @@ TEST_F(AgentTest, FailuresOfBatchJobsHaveTheNameForRetryRules) {
   order_.spec.queue.emplace();
   order_.spec.contract = domain::Contract::plain;
   order_.image.kind = domain::Image::Kind::oci;
-  start([](Played::Hands&) { return 0; });
+  start([](Played::Controls&) { return 0; });
   const auto last = finish();
   EXPECT_TRUE(last.message.starts_with("CannotPullContainerError: The image ")) << last.message;
 }
@@ -427,7 +427,7 @@ TEST_F(AgentTest, AChannelNamedLikeItsParentIsRefused) {
   channel.name = "..";
   channel.s3_uri = "s3://data/in/";
   order_.spec.channels = {channel};
-  start([](Played::Hands&) { return 0; });
+  start([](Played::Controls&) { return 0; });
   EXPECT_EQ(finish().fault, domain::Fault::client);
 }
 
@@ -435,10 +435,10 @@ TEST_F(AgentTest, AChannelNamedLikeItsParentIsRefused) {
 TEST_F(AgentTest, AFloodOfMetricsIsCutIntoBatches) {
   for (int i = 0; i < 40; ++i)
     order_.spec.metrics.push_back({std::string(200, 'm') + std::to_string(i), "([0-9])"});
-  start([](Played::Hands& hands) {
+  start([](Played::Controls& controls) {
     std::string lines;
     for (int i = 0; i < 5000; ++i) lines += "1\n";
-    for (int i = 0; i < 2; ++i) hands.print(lines);
+    for (int i = 0; i < 2; ++i) controls.print(lines);
     return 0;
   });
   finish();
@@ -460,7 +460,7 @@ TEST_F(AgentTest, NothingIsReadThroughReplacedDirectories) {
   ASSERT_TRUE(
       os::write_file(machine.path() + "/1.json", R"({"MetricName": "secret", "Value": 1})"));
   order_.spec.checkpoint = {"s3://out/ckpt", "/opt/ml/checkpoints"};
-  start([&](Played::Hands&) {
+  start([&](Played::Controls&) {
     for (const char* name :
          {"model", "output/data", "output/intermediate", "output/metrics/sagemaker", "checkpoints"})
       replace_by_link(ml(name), machine.path());
@@ -490,9 +490,9 @@ TEST_F(AgentTest, NothingIsReadThroughReplacedDirectories) {
 TEST_F(AgentTest, TheFailureFileIsNotReadThroughALink) {
   const os::TemporaryDirectory machine;
   ASSERT_TRUE(os::write_file(machine.path() + "/failure", "the secret"));
-  start([&](Played::Hands& hands) {
+  start([&](Played::Controls& controls) {
     replace_by_link(ml("output"), machine.path());
-    hands.print("last words\n");
+    controls.print("last words\n");
     return 1;
   });
   const auto last = finish();
@@ -501,7 +501,7 @@ TEST_F(AgentTest, TheFailureFileIsNotReadThroughALink) {
 }
 
 TEST_F(AgentTest, UndoMayRunTwiceAndWithoutItsStep) {
-  start([](Played::Hands&) { return 0; });
+  start([](Played::Controls&) { return 0; });
   finish();
   Interruption interruption;
   Greeting greeting;

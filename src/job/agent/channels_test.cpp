@@ -152,9 +152,9 @@ TEST_F(DownloadTest, KeysFollowTheReturnedPrefix) {
   for (const auto& [uri, expected] : cases) {
     const auto done = download(channel_of(uri));
     ASSERT_TRUE(done) << uri;
-    std::string told = done->prefix_uri;
-    for (const auto& key : done->keys) told += " " + key;
-    EXPECT_EQ(told, expected) << uri;
+    std::string actual = done->prefix_uri;
+    for (const auto& key : done->keys) actual += " " + key;
+    EXPECT_EQ(actual, expected) << uri;
   }
 }
 

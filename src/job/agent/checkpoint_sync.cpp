@@ -92,7 +92,7 @@ Result<void> CheckpointSync::restore(const Interruption& interruption) {
     if (rest.empty() || rest.ends_with('/') || is_left_out(rest)) continue;
     auto path = path_of_key(object.key, rest);
     if (!path || *path != rest) {
-      tell_once(rest, path ? "it would overwrite the file " + *path : path.error().message);
+      report_once(rest, path ? "it would overwrite the file " + *path : path.error().message);
       continue;
     }
     modified[*path] = object.modified;
@@ -103,7 +103,7 @@ Result<void> CheckpointSync::restore(const Interruption& interruption) {
   std::erase_if(downloads, [&](const Download& download) {
     const auto below = modified.upper_bound(download.path + "/");
     const bool hidden = below != modified.end() && below->first.starts_with(download.path + "/");
-    if (hidden) tell_once(download.path, "there are also files below it");
+    if (hidden) report_once(download.path, "there are also files below it");
     return hidden;
   });
   if (const auto free_bytes = tree.free_bytes())
@@ -206,21 +206,21 @@ Look CheckpointSync::look(const Tree& tree) {
   Look now;
   const auto walked = tree.walk("", [&](const Tree::Entry& entry) -> Result<void> {
     if (S_ISDIR(entry.status.st_mode)) {
-      if (entry.too_deep) tell_once(entry.path, "its directory is too deep");
+      if (entry.too_deep) report_once(entry.path, "its directory is too deep");
       now.whole = now.whole && !entry.too_deep;
       return {};
     }
     if (is_left_out(entry.path)) return {};
     if (!S_ISREG(entry.status.st_mode)) {
-      tell_once(entry.path,
-                S_ISLNK(entry.status.st_mode) ? "it is a link" : "it is not a regular file");
+      report_once(entry.path,
+                  S_ISLNK(entry.status.st_mode) ? "it is a link" : "it is not a regular file");
     } else if (!is_utf8(entry.path)) {
-      tell_once(entry.path, "its name is not UTF-8");
+      report_once(entry.path, "its name is not UTF-8");
     } else if (settings_.to.key.size() + entry.path.size() > objects::kKeyBytesMax) {
-      tell_once(entry.path,
-                "its key would be longer than " + std::to_string(objects::kKeyBytesMax) + " bytes");
+      report_once(entry.path, "its key would be longer than " +
+                                  std::to_string(objects::kKeyBytesMax) + " bytes");
     } else if (now.files.size() >= kSyncedFilesMax) {
-      tell_once("", "there are more than " + std::to_string(kSyncedFilesMax) + " files");
+      report_once("", "there are more than " + std::to_string(kSyncedFilesMax) + " files");
       now.whole = false;
     } else {
       now.files[entry.path] = stamp_of(entry.status);
@@ -293,8 +293,8 @@ void CheckpointSync::mark(const Tree& tree, const std::string& path, std::string
         {{"path", path}, {"error", done.error().message}});
 }
 
-void CheckpointSync::tell_once(const std::string& path, const std::string& why) {
-  if (told_.size() >= kToldPathsMax || !told_.insert(path).second) return;
+void CheckpointSync::report_once(const std::string& path, const std::string& why) {
+  if (reported_.size() >= kReportedPathsMax || !reported_.insert(path).second) return;
   facts_.say(settings_.place + (path.empty() ? "" : "/" + to_utf8(path)) + " is not copied to " +
              uri() + ": " + why);
 }

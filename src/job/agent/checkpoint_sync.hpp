@@ -44,7 +44,7 @@ inline constexpr Duration kOutageIntervalMax = 30s;
 // Files of one directory: their state takes some 100 MB. Further files are not copied.
 inline constexpr size_t kSyncedFilesMax = 200'000;
 // Paths that cannot be copied and are named in the log; further ones are not named.
-inline constexpr size_t kToldPathsMax = 50;
+inline constexpr size_t kReportedPathsMax = 50;
 
 struct SyncSettings {
   std::string directory;  // below the tree of the constructor; "" = the tree itself
@@ -86,7 +86,7 @@ class CheckpointSync {
   Result<void> remove(const Tree& tree, const std::string& path);
   void mark(const Tree& tree, const std::string& path, std::string_view add,
             std::string_view drop) const;
-  void tell_once(const std::string& path, const std::string& why);
+  void report_once(const std::string& path, const std::string& why);
   bool ending() const;
 
   const SyncSettings settings_;
@@ -101,7 +101,7 @@ class CheckpointSync {
   Look before_;
   std::map<std::string, Stamp> stored_;
   std::set<std::string> marked_;  // have kUploadingMark
-  std::set<std::string> told_;
+  std::set<std::string> reported_;
 
   mutable Mutex mutex_;
   ConditionVariable changed_;

@@ -20,7 +20,7 @@ std::map<std::string, Stamp> files(const std::string& text) {
   return found;
 }
 
-std::string told(const SyncPlan& plan) {
+std::string text_of(const SyncPlan& plan) {
   std::string text;
   for (const auto& path : plan.remove_first) text += "!" + path + " ";
   for (const auto& path : plan.upload) text += "+" + path + " ";
@@ -59,20 +59,20 @@ TEST(PlanSync, Table) {
   for (const auto& each : cases) {
     const auto plan = plan_sync({files(each.before), true}, {files(each.now), true},
                                 files(each.stored), true, each.last);
-    EXPECT_EQ(told(plan), each.plan) << each.why;
+    EXPECT_EQ(text_of(plan), each.plan) << each.why;
   }
 }
 
 TEST(PlanSync, DeletionsNeedACompleteScan) {
-  EXPECT_EQ(told(plan_sync({}, {{}, false}, files("a1"), true, true)), "");
-  EXPECT_EQ(told(plan_sync({}, {{}, true}, files("a1"), false, true)), "");
+  EXPECT_EQ(text_of(plan_sync({}, {{}, false}, files("a1"), true, true)), "");
+  EXPECT_EQ(text_of(plan_sync({}, {{}, true}, files("a1"), false, true)), "");
 }
 
 // A checkpoint that is replaced more often than we scan is not delayed forever.
 TEST(PlanSync, ARenamedFileIsComplete) {
   const Look written{{{"a", {1, 1, 500, 500}}}, true}, renamed{{{"a", {2, 1, 500, 501}}}, true};
-  EXPECT_EQ(told(plan_sync(written, renamed, {}, true, false)), "+a");
-  EXPECT_EQ(told(plan_sync(renamed, written, {}, true, false)), "~1");
+  EXPECT_EQ(text_of(plan_sync(written, renamed, {}, true, false)), "+a");
+  EXPECT_EQ(text_of(plan_sync(renamed, written, {}, true, false)), "~1");
 }
 
 // From any state, with writers that come to rest, the store ends up like the directory.

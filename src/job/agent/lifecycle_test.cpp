@@ -116,18 +116,18 @@ TEST(Lifecycle, AQuietHostReportsTheCauseOfAStop) {
 }
 
 TEST(Lifecycle, AHostThatFollowsStartsItsProcessWhenTheMainHostRuns) {
-  for (const bool told_early : {false, true}) {
+  for (const bool notified_early : {false, true}) {
     Story story(1, 1);
     story.run.follows_main = true;
-    if (told_early) {
+    if (notified_early) {
       EXPECT_EQ(story.on(MainRuns{}), "");
     }
     EXPECT_EQ(story.on(Begin{}), "report preparing, work prepare");
     EXPECT_EQ(story.on(StepsDone{}), "report downloading, work pull");
     EXPECT_EQ(story.on(StepsDone{}), "work mount");
-    EXPECT_EQ(story.on(StepsDone{}), told_early ? "work run" : "")
+    EXPECT_EQ(story.on(StepsDone{}), notified_early ? "work run" : "")
         << "all is ready, but its process";
-    EXPECT_EQ(story.on(MainRuns{}), told_early ? "" : "work run");
+    EXPECT_EQ(story.on(MainRuns{}), notified_early ? "" : "work run");
     EXPECT_EQ(story.on(MainRuns{}), "") << "repeated on each link";
     EXPECT_EQ(story.on(StepsDone{}), "report running");
     EXPECT_EQ(story.on(StopOrdered{StopCause::main_ended, 30s}), "terminate");

@@ -14,7 +14,7 @@ void ProgressMeter::moved(uint64_t bytes) {
   done_ += bytes;
   {
     const MutexLock lock(mutex_);
-    if (clock_.monotonic() - told_at_ < kProgressInterval) return;
+    if (clock_.monotonic() - reported_at_ < kProgressInterval) return;
   }
   tell(false);
 }
@@ -24,7 +24,7 @@ void ProgressMeter::finish() { tell(true); }
 void ProgressMeter::tell(bool finished) {
   {
     const MutexLock lock(mutex_);
-    told_at_ = clock_.monotonic();
+    reported_at_ = clock_.monotonic();
   }
   if (say_) say_(wire::Progress{what_, done_, total_, finished});
 }

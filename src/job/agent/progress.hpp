@@ -34,7 +34,7 @@ class ProgressMeter {
   Clock& clock_;
   std::atomic<uint64_t> done_ = 0, total_ = 0;
   Mutex mutex_;
-  std::chrono::nanoseconds told_at_ GUARDED_BY(mutex_){};
+  std::chrono::nanoseconds reported_at_ GUARDED_BY(mutex_){};
 };
 
 // Wraps a store: listed bytes are expected, and read bytes have moved. `counts_listed`: everything

@@ -71,15 +71,15 @@ class ReusedContainer::Child final : public containers::Container {
 
   ~Child() override {
     if (state_->broken) return;
-    const auto told = state_->init.send(contract::encode(contract::Clear{}));
+    const auto clear_sent = state_->init.send(contract::encode(contract::Clear{}));
     // The report of the child's own end may still arrive before.
-    for (bool cleared = false; told && !cleared && !state_->broken;) {
+    for (bool cleared = false; clear_sent && !cleared && !state_->broken;) {
       contract::InitReport answer;
       const auto heard = state_->hear(answer, kClearMax);
       cleared = heard && *heard && std::holds_alternative<contract::Cleared>(answer);
       if (heard && !*heard) state_->broken = true;  // it takes too long
     }
-    if (!told) state_->broken = true;
+    if (!clear_sent) state_->broken = true;
   }
 
   Result<void> signal(int number) override {

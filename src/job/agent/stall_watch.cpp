@@ -22,12 +22,12 @@ std::optional<std::string> StallWatch::look(uint64_t bytes_printed, std::chrono:
   looked_at_ = now;
   if (active) {
     active_at_ = now;
-    if (!told_) return {};
-    told_ = false;
+    if (!reported_) return {};
+    reported_ = false;
     return "";
   }
-  if (told_ || after_ <= 0ms || now - active_at_ < after_) return {};
-  told_ = true;
+  if (reported_ || after_ <= 0ms || now - active_at_ < after_) return {};
+  reported_ = true;
   return "seems to hang: for " + in_words(after_) + " it has printed nothing and used no processor";
 }
 

@@ -33,7 +33,7 @@ class StallWatch {
 
  private:
   const Duration after_;
-  bool begun_ = false, told_ = false;
+  bool begun_ = false, reported_ = false;
   uint64_t bytes_ = 0;
   std::chrono::nanoseconds cpu_{}, looked_at_{}, active_at_{};
 };

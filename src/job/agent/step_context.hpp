@@ -52,7 +52,7 @@ inline constexpr const char* kDisk = "disk";
 inline constexpr const char* kLayer = "disk/layer";
 // Empty directories that the job requested: on that disk, if there is one, else next to it.
 inline constexpr const char* kVolumes = "disk/volumes";
-inline constexpr const char* kVolumesBeside = "volumes";
+inline constexpr const char* kUnlimitedVolumes = "volumes";
 
 // An image made ready to run.
 struct ReadyImage {

@@ -104,7 +104,7 @@ Result<void> with_store(StepContext& context, const std::string& doing,
   // longer.
   WatchedTime time(context.world.clock, kStoreAwayMax / 4);
   const auto since = time.now();
-  bool told = false, keys_renewed = false;
+  bool reported = false, keys_renewed = false;
   for (;;) {
     const auto keys = TRY(context.keys.wait(context.world.clock, context.interruption));
     auto done = work();
@@ -117,10 +117,10 @@ Result<void> with_store(StepContext& context, const std::string& doing,
       return done;
     }
     if (kind != Kind::unavailable || time.now() - since > kStoreAwayMax) return done;
-    if (!told)
+    if (!reported)
       context.world.facts.say("the object store is unavailable: " + done.error().message +
                               "; retrying (" + doing + ")");
-    told = true;
+    reported = true;
     Mutex mutex;
     ConditionVariable never;
     MutexLock lock(mutex);

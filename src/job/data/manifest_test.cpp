@@ -5,7 +5,7 @@
 namespace trainyard::data {
 namespace {
 
-std::string told(const Result<Manifest>& manifest) {
+std::string text_of(const Result<Manifest>& manifest) {
   if (!manifest) return manifest.error().message;
   std::string text;
   for (const auto& entry : manifest->entries)
@@ -14,10 +14,10 @@ std::string told(const Result<Manifest>& manifest) {
 }
 
 TEST(Manifest, PrefixAndRestMakeTheKey) {
-  EXPECT_EQ(told(read_manifest(R"([{"prefix":"s3://b/some/"},"a/1","2"])")),
+  EXPECT_EQ(text_of(read_manifest(R"([{"prefix":"s3://b/some/"},"a/1","2"])")),
             "b:some/a/1|a/1 b:some/2|2 ");
-  EXPECT_EQ(told(read_manifest(R"([{"prefix":"s3://b/part-"},"1"])")), "b:part-1|1 ");
-  EXPECT_EQ(told(read_manifest(R"([{"prefix":"s3://b"},"k"])")), "b:k|k ");
+  EXPECT_EQ(text_of(read_manifest(R"([{"prefix":"s3://b/part-"},"1"])")), "b:part-1|1 ");
+  EXPECT_EQ(text_of(read_manifest(R"([{"prefix":"s3://b"},"k"])")), "b:k|k ");
 }
 
 TEST(Manifest, ReportsInvalidManifests) {
@@ -40,7 +40,7 @@ TEST(Manifest, ReportsInvalidManifests) {
   }
 }
 
-std::string told(const Result<std::vector<Attribute>>& attributes) {
+std::string text_of(const Result<std::vector<Attribute>>& attributes) {
   if (!attributes) return attributes.error().message;
   std::string text;
   for (const auto& each : *attributes)
@@ -51,16 +51,17 @@ std::string told(const Result<std::vector<Attribute>>& attributes) {
 TEST(AugmentedManifest, AttributesComeAsNamed) {
   const char* line =
       R"({"class":1,"source-ref":"s3://b/1.jpg","name":"cat","box":{"x":[1,2]},"no":null})";
-  EXPECT_EQ(told(read_augmented_line(line, {"source-ref", "class"})), "@b:1.jpg 1 ");
-  EXPECT_EQ(told(read_augmented_line(line, {"name", "box", "no"})), "cat {\"x\":[1,2]} null ");
-  EXPECT_EQ(told(read_augmented_line(line, {})), "");
-  EXPECT_EQ(told(read_augmented_line(line, {"label"})), "it has no attribute label");
-  EXPECT_EQ(told(read_augmented_line("[]", {"a"})), "it is not a JSON object");
-  EXPECT_NE(told(read_augmented_line(R"({"a-ref":"b/c"})", {"a-ref"})).find("s3://"),
+  EXPECT_EQ(text_of(read_augmented_line(line, {"source-ref", "class"})), "@b:1.jpg 1 ");
+  EXPECT_EQ(text_of(read_augmented_line(line, {"name", "box", "no"})), "cat {\"x\":[1,2]} null ");
+  EXPECT_EQ(text_of(read_augmented_line(line, {})), "");
+  EXPECT_EQ(text_of(read_augmented_line(line, {"label"})), "it has no attribute label");
+  EXPECT_EQ(text_of(read_augmented_line("[]", {"a"})), "it is not a JSON object");
+  EXPECT_NE(text_of(read_augmented_line(R"({"a-ref":"b/c"})", {"a-ref"})).find("s3://"),
             std::string::npos);
-  EXPECT_NE(told(read_augmented_line(R"({"a-ref":"s3://b/"})", {"a-ref"})).find("names no object"),
-            std::string::npos);
-  EXPECT_NE(told(read_augmented_line("{", {"a"})).find("not JSON"), std::string::npos);
+  EXPECT_NE(
+      text_of(read_augmented_line(R"({"a-ref":"s3://b/"})", {"a-ref"})).find("names no object"),
+      std::string::npos);
+  EXPECT_NE(text_of(read_augmented_line("{", {"a"})).find("not JSON"), std::string::npos);
 }
 
 TEST(AugmentedManifest, BlankLinesDoNotCount) {

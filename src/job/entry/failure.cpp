@@ -155,9 +155,9 @@ std::string describe_failure(std::string_view title, const Failure& failure, boo
       traceback = "..\n" + last_lines(traceback, kDetailBytesMax);
     return text + "\n" + to_utf8(traceback);
   }
-  const size_t room =
+  const size_t detail_bytes_max =
       contract::kShownBytesMax - std::min(contract::kShownBytesMax, text.size() + 1);
-  const std::string details = to_utf8(last_lines(output, room));
+  const std::string details = to_utf8(last_lines(output, detail_bytes_max));
   return details.empty() || details == what ? text : text + "\n" + details;
 }
 

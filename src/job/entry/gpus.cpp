@@ -52,9 +52,9 @@ std::vector<Gpu> find_gpus(const std::string& root) {
   const auto buses = os::list_directory(driver);
   if (!buses) return gpus;
   for (const auto& bus : *buses) {
-    const auto told = os::read_file(driver + "/" + bus + "/information", kFileBytesMax);
-    const auto device =
-        told ? parse_int(value_of(*told, "Device Minor")) : Result<int64_t>(told.error());
+    const auto driver_text = os::read_file(driver + "/" + bus + "/information", kFileBytesMax);
+    const auto device = driver_text ? parse_int(value_of(*driver_text, "Device Minor"))
+                                    : Result<int64_t>(driver_text.error());
     const auto gpu = std::find_if(gpus.begin(), gpus.end(),
                                   [&](const Gpu& one) { return device && one.device == *device; });
     if (gpu == gpus.end()) continue;

@@ -208,14 +208,15 @@ class HostRun {
   }
 
   bool admit(Peer& peer, const Join& join) {
-    const bool right = peer.host.empty() && coordinator_.knows(join.host) &&
-                       host_named(join.host) == nullptr && join.host != settings_.current_host &&
-                       join.nonce.size() == kNonceBytes &&
-                       equal_in_constant_time(
-                           join.proof, proof_of_host(station_.told.gang_secret, peer.nonce, join));
+    const bool right =
+        peer.host.empty() && coordinator_.knows(join.host) && host_named(join.host) == nullptr &&
+        join.host != settings_.current_host && join.nonce.size() == kNonceBytes &&
+        equal_in_constant_time(join.proof,
+                               proof_of_host(station_.entry_config.gang_secret, peer.nonce, join));
     if (!right) return false;
     peer.host = join.host;
-    peer.link.seal_with(session_key(station_.told.gang_secret, peer.nonce, join.nonce), true);
+    peer.link.seal_with(session_key(station_.entry_config.gang_secret, peer.nonce, join.nonce),
+                        true);
     if (coordinator_.joined(peer.host)) go();
     return true;
   }
@@ -228,10 +229,10 @@ class HostRun {
       peer.nonce = challenge->nonce;
       Join join{std::string(kNonceBytes, '\0'), settings_.current_host, ""};
       random_.fill(std::as_writable_bytes(std::span(join.nonce)));
-      join.proof = proof_of_host(station_.told.gang_secret, challenge->nonce, join);
+      join.proof = proof_of_host(station_.entry_config.gang_secret, challenge->nonce, join);
       send(peer, join);
-      peer.link.seal_with(session_key(station_.told.gang_secret, challenge->nonce, join.nonce),
-                          false);
+      peer.link.seal_with(
+          session_key(station_.entry_config.gang_secret, challenge->nonce, join.nonce), false);
     } else if (std::holds_alternative<Go>(message)) {
       go();
     } else if (const auto* end = std::get_if<End>(&message)) {
@@ -294,10 +295,11 @@ class HostRun {
     kind.whole_lines = plan_.starts.size() > 1;
     if (start.role == Start::Role::launcher) {
       const auto per_host = settings_.framework.find("sagemaker_mpi_num_of_processes_per_host");
-      const auto told = per_host == settings_.framework.end()
-                            ? Result<int64_t>(0)
-                            : parse_int(argument_text(per_host->second));
-      const int ranks = told && *told > 0 ? static_cast<int>(*told) : std::max(settings_.gpus, 1);
+      const auto configured = per_host == settings_.framework.end()
+                                  ? Result<int64_t>(0)
+                                  : parse_int(argument_text(per_host->second));
+      const int ranks = configured && *configured > 0 ? static_cast<int>(*configured)
+                                                      : std::max(settings_.gpus, 1);
       kind.change_line = [this, ranks](std::string_view line) {
         return prefix_for_log(line, plan_.hosts, ranks) + "\n";
       };
@@ -367,15 +369,15 @@ class HostRun {
     stopping_ = true;
     // Ranks under a launcher get the signal one by one: the launcher itself would kill them at
     // once.
-    bool any_told = false;
+    bool any_notified = false;
     for (auto& peer : peers_) {
       if (!peer.rank_process) continue;
       send(peer, End{kTerminatedCode, "", ""});
-      any_told = true;
+      any_notified = true;
     }
-    if (plan_.distribution != Distribution::mpi || (!any_told && plan_.hosts.size() == 1))
+    if (plan_.distribution != Distribution::mpi || (!any_notified && plan_.hosts.size() == 1))
       children_.ask_to_end();
-    if (children_.empty() && !any_told) begin_end(End{kTerminatedCode, "", ""});
+    if (children_.empty() && !any_notified) begin_end(End{kTerminatedCode, "", ""});
   }
 
   void begin_end(const End& end) {

@@ -41,10 +41,10 @@ TEST(Init, EndsWithItsProgramsCode) {
 TEST(Init, ForwardsSignals) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
-  const std::string told = "/proc/self/fd/" + std::to_string(ends[1]);
-  const pid_t process = start(
-      {"sh", "-c",
-       "trap 'exit 9' TERM; echo ready > " + told + "; for i in $(seq 1000); do sleep 0.01; done"});
+  const std::string descriptor_path = "/proc/self/fd/" + std::to_string(ends[1]);
+  const pid_t process = start({"sh", "-c",
+                               "trap 'exit 9' TERM; echo ready > " + descriptor_path +
+                                   "; for i in $(seq 1000); do sleep 0.01; done"});
   char byte = 0;
   ASSERT_EQ(::read(ends[0], &byte, 1), 1) << "it has its handler";
   ::kill(process, SIGTERM);

@@ -25,7 +25,7 @@ constexpr const char* kParameterServer =
     "task_index=config['task']['index'], "
     "config=tf.compat.v1.ConfigProto(device_count={'GPU': 0})).join()";
 
-size_t place_of(const std::vector<std::string>& hosts, const std::string& host) {
+size_t location_of(const std::vector<std::string>& hosts, const std::string& host) {
   return static_cast<size_t>(std::ranges::find(hosts, host) - hosts.begin());
 }
 
@@ -40,8 +40,8 @@ Result<std::optional<int>> whole_number_at(const Settings& settings, const std::
 }
 
 Result<int> ranks_of_host(const Settings& settings) {
-  const auto told = TRY(whole_number_at(settings, "sagemaker_mpi_num_of_processes_per_host"));
-  return told.value_or(std::max(settings.gpus, 1));
+  const auto configured = TRY(whole_number_at(settings, "sagemaker_mpi_num_of_processes_per_host"));
+  return configured.value_or(std::max(settings.gpus, 1));
 }
 
 Start started_program(const Settings& settings, const Image& image, size_t place) {
@@ -178,12 +178,12 @@ Variables torch_variables(const Settings& settings, size_t place, int local_rank
 
 Variables data_parallel_variables(const Settings& settings) {
   if (settings.distribution_hosts.size() == 1) return {{"SMDATAPARALLEL_USE_SINGLENODE", "1"}};
-  const auto told = settings.framework.find("sagemaker_instance_type");
+  const auto configured = settings.framework.find("sagemaker_instance_type");
   return {{"SMDATAPARALLEL_USE_HOMOGENEOUS", "1"},
           {"SMDATAPARALLEL_SERVER_ADDR", settings.master()},
           {"SMDATAPARALLEL_SERVER_PORT", kDataParallelPort},
-          {"SAGEMAKER_INSTANCE_TYPE", told != settings.framework.end()
-                                          ? argument_text(told->second)
+          {"SAGEMAKER_INSTANCE_TYPE", configured != settings.framework.end()
+                                          ? argument_text(configured->second)
                                           : settings.current_instance_type}};
 }
 
@@ -201,7 +201,7 @@ Result<Plan> plan_torch(const Settings& settings, const Image& image, const Vari
         "started");
   const int ranks = TRY(ranks_of_host(settings));
   plan.distribution = Distribution::torch;
-  const size_t place = place_of(plan.hosts, settings.current_host);
+  const size_t place = location_of(plan.hosts, settings.current_host);
   for (int local_rank = 0; local_rank < ranks; ++local_rank) {
     Start start;
     start.role = Start::Role::rank;
@@ -245,7 +245,7 @@ std::string tensorflow_config(Json cluster, const char* type, size_t index) {
 Result<Plan> plan_parameter_server(const Settings& settings, const Image& image, Plan plan) {
   TRY(need_python(image, "The distribution parameter_server"));
   plan.distribution = Distribution::parameter_server;
-  const size_t place = place_of(plan.hosts, settings.current_host);
+  const size_t place = location_of(plan.hosts, settings.current_host);
   const Json cluster = parameter_server_cluster(plan.hosts);
   if (image.tensorflow) {
     Start server;
@@ -268,7 +268,7 @@ Result<Plan> plan_parameter_server(const Settings& settings, const Image& image,
 
 Plan plan_mirrored(const Settings& settings, const Image& image, Plan plan) {
   plan.distribution = Distribution::mirrored;
-  const size_t place = place_of(plan.hosts, settings.current_host);
+  const size_t place = location_of(plan.hosts, settings.current_host);
   Start start = started_program(settings, image, place);
   start.variables["TF_CONFIG"] =
       tensorflow_config({{"worker", with_port(plan.hosts, 0, kMirroredPort)}}, "worker", place);
@@ -279,7 +279,7 @@ Plan plan_mirrored(const Settings& settings, const Image& image, Plan plan) {
 Plan plan_alone(const Settings& settings, const Image& image, Plan plan) {
   plan.hosts = {settings.current_host};
   plan.starts.push_back(
-      started_program(settings, image, place_of(settings.hosts, settings.current_host)));
+      started_program(settings, image, location_of(settings.hosts, settings.current_host)));
   if (settings.hosts.size() > 1 && settings.distribution_hosts.empty())
     plan.remarks.push_back(
         "warning: " + std::to_string(settings.hosts.size()) +
@@ -357,7 +357,7 @@ Result<Plan> make_plan(const Settings& settings, const Image& image, const Varia
   Plan plan;
   if (!settings.in_distribution()) return plan_alone(settings, image, std::move(plan));
   plan.hosts = settings.distribution_hosts;
-  if (place_of(plan.hosts, settings.current_host) == plan.hosts.size())
+  if (location_of(plan.hosts, settings.current_host) == plan.hosts.size())
     return invalid("resourceconfig.json: " + settings.current_host +
                    " is not among the hosts of its group");
   if (settings.enabled("sagemaker_parameter_server_enabled") && plan.hosts.size() > 1)

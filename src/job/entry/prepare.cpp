@@ -35,16 +35,16 @@ constexpr const char* kAskPython =
 // Limits the search for a word in the source directory: more bytes are not sources.
 constexpr size_t kSourceFilesMax = 2000;
 constexpr size_t kSourceFileBytesMax = 1 << 20;
-constexpr size_t kNamesToldMax = 12;
+constexpr size_t kNamesShownMax = 12;
 
 Error not_found_in(const std::string& directory, const std::string& program) {
   std::string names;
   size_t count = 0;
   if (const auto listed = os::list_directory(directory)) {
     for (const auto& name : *listed)
-      if (++count <= kNamesToldMax) names += (names.empty() ? "" : ", ") + name;
+      if (++count <= kNamesShownMax) names += (names.empty() ? "" : ", ") + name;
   }
-  if (count > kNamesToldMax) names += ", ..";
+  if (count > kNamesShownMax) names += ", ..";
   return invalid("The training entry point '" + program + "' is not in the source directory; " +
                  directory + (count == 0 ? " is empty" : " holds " + names));
 }
@@ -57,8 +57,9 @@ Result<Found> look_around(const Station& station) {
   found.resource_config = TRY(os::read_file(config + "resourceconfig.json"));
   found.input_data_config = TRY(os::read_file(config + "inputdataconfig.json"));
   found.variables = station.variables;
-  found.cpus =
-      station.told.cpus > 0 ? static_cast<int>(std::ceil(station.told.cpus)) : count_cpus();
+  found.cpus = station.entry_config.cpus > 0
+                   ? static_cast<int>(std::ceil(station.entry_config.cpus))
+                   : count_cpus();
   for (const auto& gpu : find_gpus()) found.gpus.push_back(gpu.cpus);
   return found;
 }

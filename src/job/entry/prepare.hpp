@@ -19,7 +19,7 @@ struct Station {
   std::string base;     // "/opt/ml"
   std::string program;  // path of entry itself, for launchers
   Variables variables;
-  contract::EntryTold told;
+  contract::EntryConfig entry_config;
 };
 
 struct Prepared {

@@ -273,14 +273,14 @@ Result<Settings> read_settings(const Found& found) {
   settings.input_data_config = TRY(object_of(found.input_data_config, "inputdataconfig.json"));
   Values of_sdk;
   TRY(sort_hyperparameters(hyperparameters, settings, of_sdk));
-  const auto told = [&](const char* hyperparameter) {
+  const auto framework_setting = [&](const char* hyperparameter) {
     const auto value = of_sdk.find(hyperparameter);
     return value == of_sdk.end() ? "" : argument_text(value->second);
   };
 
   settings.program = found_at(found.variables, "SAGEMAKER_PROGRAM");
-  if (settings.program.empty()) settings.program = told("sagemaker_program");
-  settings.module_dir = told("sagemaker_submit_directory");
+  if (settings.program.empty()) settings.program = framework_setting("sagemaker_program");
+  settings.module_dir = framework_setting("sagemaker_submit_directory");
   if (settings.module_dir.empty())
     settings.module_dir = found_at(found.variables, "SAGEMAKER_SUBMIT_DIRECTORY");
   if (settings.module_dir.empty()) settings.module_dir = settings.code_directory();
@@ -290,8 +290,8 @@ Result<Settings> read_settings(const Found& found) {
   if (of_sdk.contains("sagemaker_container_log_level"))
     settings.log_level = of_sdk["sagemaker_container_log_level"];
   settings.job_name = found_at(found.variables, "TRAINING_JOB_NAME");
-  settings.sdk_job_name = told("sagemaker_job_name");
-  settings.region = told("sagemaker_region");
+  settings.sdk_job_name = framework_setting("sagemaker_job_name");
+  settings.region = framework_setting("sagemaker_region");
   if (settings.region.empty()) settings.region = found_at(found.variables, "AWS_REGION");
   settings.framework_module = found_at(found.variables, "SAGEMAKER_TRAINING_MODULE");
 

@@ -34,7 +34,7 @@ class Tree {
 };
 
 // One step a line, without where the tree lies.
-std::string told(const std::vector<CgroupStep>& steps, const std::string& root) {
+std::string text_of(const std::vector<CgroupStep>& steps, const std::string& root) {
   static constexpr const char* kWhat[] = {"make", "write", "write if there", "write if we may"};
   std::string text;
   for (const auto& step : steps)
@@ -165,7 +165,7 @@ TEST(CgroupPlan, OfV2) {
   const auto layout = with_offered(parse_cgroup_layout(tree.mountinfo_of_v2()));
   const auto steps = plan_cgroup(layout, "j1a1-0.1f", kLimits, 8, {"c 195:0 rwm"});
   ASSERT_TRUE(steps) << steps.error().message;
-  EXPECT_EQ(told(*steps, tree.path()),
+  EXPECT_EQ(text_of(*steps, tree.path()),
             "make /trainyard\n"
             "write /cgroup.subtree_control = +cpu\n"
             "write /trainyard/cgroup.subtree_control = +cpu\n"
@@ -179,7 +179,7 @@ TEST(CgroupPlan, OfV2) {
             "write /trainyard/j1a1-0.1f/memory.max = 536870912\n"
             "write if there /trainyard/j1a1-0.1f/memory.swap.max = 0\n"
             "write /trainyard/j1a1-0.1f/pids.max = 4096\n");
-  EXPECT_EQ(told(plan_cpu_limit(layout, "j1a1-0.1f", 1.5), tree.path()),
+  EXPECT_EQ(text_of(plan_cpu_limit(layout, "j1a1-0.1f", 1.5), tree.path()),
             "write /trainyard/j1a1-0.1f/cpu.max = 150000 100000\n");
   EXPECT_TRUE(plan_cpu_limit(layout, "j1a1-0.1f", 0).empty());
   EXPECT_EQ(Cgroup::named("j1a1-0.1f", layout).entrances(),
@@ -199,7 +199,7 @@ TEST(CgroupPlan, OfV2BelowADelegatedGroup) {
       << "the root offers it, and he has it not";
   const auto steps = plan_cgroup(layout, "x.1", {0, 1 << 30, 100, {}}, 8, {});
   ASSERT_TRUE(steps) << steps.error().message;
-  EXPECT_EQ(told(*steps, tree.path()),
+  EXPECT_EQ(text_of(*steps, tree.path()),
             "make /user/me/trainyard\n"
             "write /user/me/cgroup.subtree_control = +memory\n"
             "write /user/me/trainyard/cgroup.subtree_control = +memory\n"
@@ -220,7 +220,7 @@ TEST(CgroupPlan, OfV1) {
       "39 31 0:35 / /c/blkio rw - cgroup cgroup rw,blkio\n");
   const auto steps = plan_cgroup(layout, "x.1", kLimits, 2, {"c 195:0 rwm"});
   ASSERT_TRUE(steps) << steps.error().message;
-  EXPECT_EQ(told(*steps, "/c"),
+  EXPECT_EQ(text_of(*steps, "/c"),
             "make /memory/trainyard/x.1\n"
             "make /cpu,cpuacct/trainyard/x.1\n"
             "make /devices/trainyard/x.1\n"
@@ -232,7 +232,7 @@ TEST(CgroupPlan, OfV1) {
             "write /pids/trainyard/x.1/pids.max = 4096\n"
             "write /devices/trainyard/x.1/devices.deny = a\n"
             "write /devices/trainyard/x.1/devices.allow = c 195:0 rwm\n");
-  EXPECT_EQ(told(plan_cpu_limit(layout, "x.1", 0.5), "/c"),
+  EXPECT_EQ(text_of(plan_cpu_limit(layout, "x.1", 0.5), "/c"),
             "write /cpu,cpuacct/trainyard/x.1/cpu.cfs_period_us = 100000\n"
             "write /cpu,cpuacct/trainyard/x.1/cpu.cfs_quota_us = 50000\n");
 }

@@ -187,7 +187,7 @@ class CrunContainer final : public Container {
   std::vector<std::string> withheld() const override { return withheld_; }
   const Cgroup& cgroup() const { return cgroup_; }
   // Before start_container returns.
-  void withhold(std::string sentence) { withheld_.push_back(std::move(sentence)); }
+  void withhold(std::string notice) { withheld_.push_back(std::move(notice)); }
   bool out_of_memory() const override { return cgroup_.out_of_memory(); }
   Result<ContainerUsage> usage() override {
     const auto cpu = cgroup_.cpu_used();

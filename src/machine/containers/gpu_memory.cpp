@@ -129,9 +129,9 @@ std::string bus_of(int number, const std::string& root) {
   const auto buses = os::list_directory(driver);
   if (!buses) return "";
   for (const auto& bus : *buses) {
-    const auto told = os::read_file(driver + "/" + bus + "/information", kMarkBytesMax);
-    if (!told) continue;
-    for (const auto line : split(*told, '\n')) {
+    const auto driver_text = os::read_file(driver + "/" + bus + "/information", kMarkBytesMax);
+    if (!driver_text) continue;
+    for (const auto line : split(*driver_text, '\n')) {
       const size_t colon = line.find(':');
       if (colon == std::string_view::npos || trim(line.substr(0, colon)) != "Device Minor")
         continue;

@@ -61,8 +61,9 @@ OwnIds parse_own_ids(std::string_view uid_map) {
       if (const auto number = parse_int(trim(word))) numbers.push_back(*number);
     if (numbers.size() != 3 || numbers[0] < 0 || uint64_t(numbers[0]) != next) continue;
     if (numbers[0] == 0 && numbers[1] == 0 && numbers[2] == 0xffffffff) own.whole_machine = true;
-    const uint64_t room = kIdsOfRange - std::min<uint64_t>(next, kIdsOfRange);
-    if (room > 0) own.pieces.push_back(uint32_t(std::min<uint64_t>(room, uint64_t(numbers[2]))));
+    const uint64_t remaining = kIdsOfRange - std::min<uint64_t>(next, kIdsOfRange);
+    if (remaining > 0)
+      own.pieces.push_back(uint32_t(std::min<uint64_t>(remaining, uint64_t(numbers[2]))));
     next += uint64_t(numbers[2]);
   }
   own.count = uint32_t(std::min<uint64_t>(next, kIdsOfRange));

@@ -48,7 +48,7 @@ class Claims : public testing::Test {
 };
 
 bool everybody(const std::string&) { return true; }
-bool nobody(const std::string& owner) { return owner.find("id_range_test") == std::string::npos; }
+bool unused(const std::string& owner) { return owner.find("id_range_test") == std::string::npos; }
 
 TEST_F(Claims, AreApartAndStay) {
   const auto first = claim_id_range(first_, everybody);
@@ -74,7 +74,7 @@ TEST_F(Claims, OfTheDeadAreTakenOver) {
   const std::string path =
       "/run/trainyard/ids/" + std::to_string((first->first - kFirstRange) / kIdsOfRange);
   ASSERT_TRUE(os::write_file(path, "id_range_test-dead"));
-  const auto again = claim_id_range(first_, nobody);
+  const auto again = claim_id_range(first_, unused);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->first, first->first);
   release_id_range(first_, again->first);

@@ -35,7 +35,7 @@ constexpr unsigned kUnpackersMax = 4;          // layers at a time: more do not 
 constexpr int kAssemblyTriesMax = 2;           // a second time, if layers were removed in between
 
 // The paths below an images directory.
-struct Places {
+struct ImagePaths {
   std::string images;
 
   std::string image(const std::string& digest) const {
@@ -115,12 +115,13 @@ Result<UnpackedImage> load(const std::string& directory) {
 
 // Returns the image for a user of it. Marks it as used first, checks it second: so trim_images()
 // never removes a checked one.
-Result<std::optional<UnpackedImage>> use_if_there(const Places& places, const std::string& digest) {
+Result<std::optional<UnpackedImage>> use_if_there(const ImagePaths& image_paths,
+                                                  const std::string& digest) {
   static std::atomic<uint64_t> count{0};
-  const std::string directory = places.image(digest);
-  TRY(os::make_directories(places.used(digest), 0700));
-  auto use = TRY(os::FileLock::take(places.used(digest) + "/" + std::to_string(::getpid()) + "-" +
-                                    std::to_string(++count)));
+  const std::string directory = image_paths.image(digest);
+  TRY(os::make_directories(image_paths.used(digest), 0700));
+  auto use = TRY(os::FileLock::take(image_paths.used(digest) + "/" + std::to_string(::getpid()) +
+                                    "-" + std::to_string(++count)));
   if (!os::exists(directory + "/image.json")) return std::optional<UnpackedImage>();
   auto image = TRY(load(directory).in("the unpacked image " + directory));
   ::utimensat(AT_FDCWD, (directory + "/image.json").c_str(), nullptr, 0);  // its last use
@@ -132,7 +133,7 @@ Result<std::optional<UnpackedImage>> use_if_there(const Places& places, const st
 // thread.
 class LayerUnpacking {
  public:
-  explicit LayerUnpacking(const Places& places) : places_(places) {
+  explicit LayerUnpacking(const ImagePaths& image_paths) : paths_(image_paths) {
     const unsigned count = std::clamp(std::thread::hardware_concurrency(), 1u, kUnpackersMax);
     for (unsigned i = 0; i < count; i++) threads_.emplace_back([this] { work(); });
   }
@@ -186,18 +187,18 @@ class LayerUnpacking {
 
   // Another image that is being unpacked may have the same layer.
   Result<void> one(const std::string& digest) {
-    const std::string directory = places_.layer(digest);
+    const std::string directory = paths_.layer(digest);
     const auto lock = TRY(os::FileLock::take_within(directory + ".lock", kPullMax));
     if (!os::exists(directory)) {
       TRY(os::remove_all(directory + ".unpacking"));
-      TRY(unpack_layer(places_.blob(digest), directory + ".unpacking"));
-      TRY(rename_durably(directory + ".unpacking", directory, places_.layers()));
+      TRY(unpack_layer(paths_.blob(digest), directory + ".unpacking"));
+      TRY(rename_durably(directory + ".unpacking", directory, paths_.layers()));
     }
-    bytes_done_ += file_bytes(places_.blob(digest));
+    bytes_done_ += file_bytes(paths_.blob(digest));
     return ok();
   }
 
-  const Places& places_;
+  const ImagePaths& paths_;
   std::vector<std::thread> threads_;
   std::atomic<uint64_t> bytes_done_{0};
   Mutex mutex_;
@@ -212,17 +213,17 @@ class LayerUnpacking {
 // Pulls one image. Requires: the image's lock is held.
 class Pull {
  public:
-  Pull(ImageSource source, Places places, std::string digest, const PullWatch& watch)
+  Pull(ImageSource source, ImagePaths image_paths, std::string digest, const PullWatch& watch)
       : source_(std::move(source)),
-        places_(std::move(places)),
+        paths_(std::move(image_paths)),
         digest_(std::move(digest)),
         watch_(watch) {}
 
   Result<void> run() {
-    const std::string work = places_.work(digest_);
+    const std::string work = paths_.work(digest_);
     TRY(os::remove_all(work));
     TRY(os::make_directories(work, 0700));
-    TRY(os::make_directories(places_.layers(), 0700));
+    TRY(os::make_directories(paths_.layers(), 0700));
     auto done = pull(work);
     (void)os::remove_all(work);
     return done;
@@ -230,12 +231,11 @@ class Pull {
 
  private:
   Result<void> pull(const std::string& work) {
-    const LayoutPlace layout{work + "/layout", places_.blobs()};
+    const LayoutPaths layout{work + "/layout", paths_.blobs()};
     known_ = TRY(layers_of(source_));
-    std::erase_if(known_,
-                  [&](const auto& layer) { return os::exists(places_.blob(layer.digest)); });
+    std::erase_if(known_, [&](const auto& layer) { return os::exists(paths_.blob(layer.digest)); });
     for (const auto& layer : known_) bytes_total_ += layer.bytes;
-    LayerUnpacking unpacking(places_);
+    LayerUnpacking unpacking(paths_);
     if (!say(PullProgress::Doing::downloading, 0, bytes_total_))
       return cancelled("pulling the image: stopped");
     TRY(fetch(source_, layout, [&] {
@@ -245,7 +245,7 @@ class Pull {
     const auto image = TRY(describe(layout));
     uint64_t bytes = 0;
     for (const auto& layer : image.layers) {
-      bytes += file_bytes(places_.blob(layer.digest));
+      bytes += file_bytes(paths_.blob(layer.digest));
       unpacking.unpack(layer.digest);
     }
     while (!unpacking.idle()) {
@@ -262,7 +262,7 @@ class Pull {
   uint64_t take_landed(LayerUnpacking& unpacking) {
     uint64_t bytes = 0;
     for (const auto& layer : known_) {
-      if (!os::exists(places_.blob(layer.digest))) continue;
+      if (!os::exists(paths_.blob(layer.digest))) continue;
       bytes += layer.bytes;
       unpacking.unpack(layer.digest);
     }
@@ -278,7 +278,7 @@ class Pull {
     ImageFile file{.digest = digest_, .config = described.config, .layers = {}};
     TRY(os::make_directories(root, 0755));
     for (const auto& layer : described.layers) {
-      TRY(lay_over(places_.layer(layer.digest), root));
+      TRY(lay_over(paths_.layer(layer.digest), root));
       file.layers.push_back(layer.digest);
     }
     const auto ids = TRY(find_user(file.config.user, read_inside(root, "etc/passwd"),
@@ -286,11 +286,11 @@ class Pull {
     file.user_id = ids.user;
     file.group_id = ids.group;
     TRY(os::write_file(made + "/image.json", dump(kImageFile.write(file)), 0600));
-    return rename_durably(made, places_.image(digest_), places_.images);
+    return rename_durably(made, paths_.image(digest_), paths_.images);
   }
 
   const ImageSource source_;
-  const Places places_;
+  const ImagePaths paths_;
   const std::string digest_;
   const PullWatch& watch_;
   std::vector<ImageReference> known_;  // layers that are expected
@@ -311,17 +311,18 @@ Result<os::FileLock> take_image_lock(const std::string& path, const PullWatch& w
 
 // Returns the digest by which a source is stored here. An unavailable registry does not stop hosts
 // that used the image before: the last digest of the name counts then.
-Result<std::string> find_digest(const Places& places, const ImageSource& source) {
-  const std::string remembered = places.name(source.name);
+Result<std::string> find_digest(const ImagePaths& image_paths, const ImageSource& source) {
+  const std::string remembered = image_paths.name(source.name);
   const auto last = os::read_file(remembered, 256);
   auto digest = digest_of(source);
   if (!digest) {
     Error failure = explained(std::move(digest).error(), source.name);
-    if (failure.kind == Kind::unavailable && last && os::exists(places.image(*last))) return *last;
+    if (failure.kind == Kind::unavailable && last && os::exists(image_paths.image(*last)))
+      return *last;
     return failure;
   }
   if (!last || *last != *digest) {
-    TRY(os::make_directories(places.images + "/names", 0700));
+    TRY(os::make_directories(image_paths.images + "/names", 0700));
     TRY(os::write_file_durably(remembered, *digest, 0600));
   }
   return digest;
@@ -361,19 +362,19 @@ Result<UserIds> user_of(const std::string& root, const std::string& user) {
 namespace {
 
 // Called when the paths are known, and how the source is reached.
-Result<UnpackedImage> unpack(const ImageSource& source, const Places& places,
+Result<UnpackedImage> unpack(const ImageSource& source, const ImagePaths& image_paths,
                              const PullWatch& watch) {
-  const auto digest = find_digest(places, source);
+  const auto digest = find_digest(image_paths, source);
   if (!digest) return digest.error();
-  if (auto there = TRY(use_if_there(places, *digest))) return *std::move(there);
+  if (auto there = TRY(use_if_there(image_paths, *digest))) return *std::move(there);
   Error failure = internal("unpacking an image: not tried");
   for (int attempt = 0; attempt < kAssemblyTriesMax; attempt++) {
-    const auto lock = take_image_lock(places.lock(*digest), watch);
+    const auto lock = take_image_lock(image_paths.lock(*digest), watch);
     if (!lock) return lock.error();
-    if (auto there = TRY(use_if_there(places, *digest))) return *std::move(there);
-    auto done = Pull(source, places, *digest, watch).run();
+    if (auto there = TRY(use_if_there(image_paths, *digest))) return *std::move(there);
+    auto done = Pull(source, image_paths, *digest, watch).run();
     if (done) {
-      if (auto there = TRY(use_if_there(places, *digest))) return *std::move(there);
+      if (auto there = TRY(use_if_there(image_paths, *digest))) return *std::move(there);
       continue;
     }
     failure = explained(std::move(done).error(), source.name);
@@ -392,16 +393,16 @@ std::string directory_of(const std::string& images, const ImageRights::Login& lo
 Result<UnpackedImage> unpack_image(const std::string& source, const std::string& images_directory,
                                    const PullWatch& watch, const ImageRights& rights) {
   TRY(check_source(source));
-  const Places places{rights.login ? directory_of(images_directory, *rights.login)
-                                   : images_directory};
-  TRY(os::make_directories(places.images, 0700));
+  const ImagePaths image_paths{rights.login ? directory_of(images_directory, *rights.login)
+                                            : images_directory};
+  TRY(os::make_directories(image_paths.images, 0700));
   if (rights.login) {
-    const auto file = TRY(LoginFile::write(places.images, *rights.login));
-    return unpack({source, file.path()}, places, watch);
+    const auto file = TRY(LoginFile::write(image_paths.images, *rights.login));
+    return unpack({source, file.path()}, image_paths, watch);
   }
   const auto held = TRY(hold_layout(source, rights.oci_directories).in("the image " + source));
-  if (!held) return unpack({source}, places, watch);
-  auto unpacked = unpack({held->source}, places, watch);
+  if (!held) return unpack({source}, image_paths, watch);
+  auto unpacked = unpack({held->source}, image_paths, watch);
   if (unpacked) return unpacked;
   // Messages show the layout's own name.
   Error failure = std::move(unpacked).error();

@@ -35,7 +35,7 @@ class Layers : public testing::Test {
     return made;
   }
   // The tree below the root, a line each: path, kind and mode, content.
-  std::string laid(const std::vector<std::string>& layers) {
+  std::string unpacked(const std::vector<std::string>& layers) {
     const std::string root = directory_.path() + "/root" + std::to_string(++count_);
     EXPECT_TRUE(os::make_directories(root));
     for (const auto& each : layers) {
@@ -80,7 +80,7 @@ TEST_F(Layers, LieOverEachOther) {
   const auto lower =
       layer("mkdir -m 1777 tmp; mkdir a; echo old > a/file; echo kept > a/kept; ln -s a/kept link");
   const auto upper = layer("mkdir -p a; echo new > a/file; chmod 4755 a/file", "--zstd");
-  EXPECT_EQ(laid({lower, upper}),
+  EXPECT_EQ(unpacked({lower, upper}),
             "a d 755\na/file f 4755\na/kept f 644\nlink l 777 a/kept\ntmp d 1777\nnew\nkept\n");
 }
 
@@ -94,7 +94,7 @@ TEST_F(Layers, AnImpliedDirectoryHasNoMode) {
        "",
        directory_.path()}));
   ASSERT_TRUE(unpack_layer(way, directory_.path() + "/upper"));
-  EXPECT_EQ(laid({lower, directory_.path() + "/upper"}),
+  EXPECT_EQ(unpacked({lower, directory_.path() + "/upper"}),
             "mine d 755\ntmp d 1777\ntmp/x f 644\nx\n");
 }
 
@@ -105,8 +105,8 @@ TEST_F(Layers, WhiteoutsRemoveWhatLiesBelow) {
   const auto upper = layer(
       "mkdir -p a c; touch a/.wh.b .wh.out .wh.d .wh. .wh... .wh.nothing .wh..wh.plnk; touch "
       "c/.wh..wh..opq; echo new > c/new");
-  EXPECT_EQ(laid({lower, upper}), "a d 755\na/two f 644\nc d 755\nc/new f 644\n2\nnew\n");
-  EXPECT_EQ(laid({upper, lower}).substr(0, 8), "a d 755\n") << "a layer's own files stay";
+  EXPECT_EQ(unpacked({lower, upper}), "a d 755\na/two f 644\nc d 755\nc/new f 644\n2\nnew\n");
+  EXPECT_EQ(unpacked({upper, lower}).substr(0, 8), "a d 755\n") << "a layer's own files stay";
 }
 
 TEST_F(Layers, KindsReplaceEachOther) {
@@ -114,7 +114,7 @@ TEST_F(Layers, KindsReplaceEachOther) {
       "mkdir was_directory; echo x > was_directory/x; echo y > was_file; ln -s /etc was_link");
   const auto upper =
       layer("echo file > was_directory; mkdir was_file was_link; echo z > was_link/z");
-  EXPECT_EQ(laid({lower, upper}),
+  EXPECT_EQ(unpacked({lower, upper}),
             "was_directory f 644\nwas_file d 755\nwas_link d 755\nwas_link/z f 644\nfile\nz\n");
 }
 

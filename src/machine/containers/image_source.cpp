@@ -36,12 +36,12 @@ bool has_signature_policy() {
          os::exists("/etc/containers/policy.json");
 }
 
-struct OciPlace {
+struct OciReference {
   std::string layout, tag;
 };
 
 // "PATH:TAG"; a tag has no '/', so a ':' before the last '/' belongs to the path.
-OciPlace split_oci(std::string_view place) {
+OciReference split_oci(std::string_view place) {
   const size_t colon = place.rfind(':');
   const size_t slash = place.rfind('/');
   if (colon == std::string_view::npos || (slash != std::string_view::npos && colon < slash))
@@ -102,7 +102,7 @@ struct FoundManifest {
 };
 
 // Follows tag -> (index ->) manifest.
-Result<FoundManifest> find_manifest(const LayoutPlace& layout, std::string_view tag) {
+Result<FoundManifest> find_manifest(const LayoutPaths& layout, std::string_view tag) {
   const std::string index =
       TRY(os::read_file(layout.directory + "/index.json", kImageDocumentBytesMax)
               .in("reading the OCI layout " + layout.directory));
@@ -199,7 +199,7 @@ Result<std::vector<ImageReference>> layers_of(const ImageSource& from) {
   return invalid("reading the image: indexes nested too deeply");
 }
 
-Result<void> fetch(const ImageSource& from, const LayoutPlace& to,
+Result<void> fetch(const ImageSource& from, const LayoutPaths& to,
                    const std::function<bool()>& watch) {
   TRY(need_skopeo());
   const std::string& source = from.name;
@@ -221,7 +221,7 @@ Result<void> fetch(const ImageSource& from, const LayoutPlace& to,
   return ok();
 }
 
-uint64_t bytes_on_the_way(const LayoutPlace& to) {
+uint64_t bytes_on_the_way(const LayoutPaths& to) {
   uint64_t bytes = 0;
   const auto names = os::list_directory(to.directory);
   if (!names) return 0;
@@ -233,7 +233,7 @@ uint64_t bytes_on_the_way(const LayoutPlace& to) {
   return bytes;
 }
 
-Result<DescribedImage> describe(const LayoutPlace& layout) {
+Result<DescribedImage> describe(const LayoutPaths& layout) {
   auto found = TRY(find_manifest(layout, kFetchedTag));
   return DescribedImage{
       found.digest,

@@ -68,14 +68,14 @@ Result<std::vector<ImageReference>> layers_of(const ImageSource& source);
 
 // An OCI layout with one image, called "image"; its blobs lie in BLOBS/sha256/, where present ones
 // are not fetched again. `watch` as Command::watch.
-struct LayoutPlace {
+struct LayoutPaths {
   std::string directory;
   std::string blobs;
 };
-Result<void> fetch(const ImageSource& source, const LayoutPlace& to,
+Result<void> fetch(const ImageSource& source, const LayoutPaths& to,
                    const std::function<bool()>& watch);
 // Bytes that fetch() has written so far to incomplete blobs.
-uint64_t bytes_on_the_way(const LayoutPlace& to);
+uint64_t bytes_on_the_way(const LayoutPaths& to);
 
 // The documents of the fetched image.
 struct DescribedImage {
@@ -83,7 +83,7 @@ struct DescribedImage {
   ImageConfig config;
   std::vector<ImageReference> layers;
 };
-Result<DescribedImage> describe(const LayoutPlace& layout);
+Result<DescribedImage> describe(const LayoutPaths& layout);
 
 // Returns the error with its proper kind, and with the image in its message.
 Error explained(Error error, const std::string& source);

@@ -38,7 +38,7 @@ class Trimming {
 
   Result<uint64_t> run() {
     look();
-    if (!somebody_pulls()) {
+    if (!pull_under_way()) {
       TRY(sweep());
       TRY(drop_orphans());
       // A compressed layer is only of use when its image changes: it is removed before runnable
@@ -46,7 +46,7 @@ class Trimming {
       TRY(drop_blobs());
     }
     for (const auto& [used_at, name] : oldest_first()) {
-      if (bytes() <= bytes_max_ || somebody_pulls()) break;
+      if (bytes() <= bytes_max_ || pull_under_way()) break;
       TRY(drop_image(name));
     }
     return bytes();
@@ -82,7 +82,7 @@ class Trimming {
     return sum;
   }
 
-  bool somebody_pulls() const {
+  bool pull_under_way() const {
     for (const auto& directory : {images_, images_ + "/layers"})
       for (const auto& name : names_in(directory))
         if (name.ends_with(".lock") && os::FileLock::held(directory + "/" + name)) return true;
@@ -143,7 +143,7 @@ class Trimming {
   Result<void> drop_image(const std::string& name) {
     if (!TRY(take_away(name))) return ok();
     layers_of_.erase(name);
-    return somebody_pulls() ? ok() : drop_orphans();
+    return pull_under_way() ? ok() : drop_orphans();
   }
 
   // False: the image is in use. A user marks the image first and checks it second; we remove it

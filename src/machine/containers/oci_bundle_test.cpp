@@ -64,7 +64,7 @@ TEST(Bundle, MapsIdsInThePiecesThatItsOwnNamespaceHas) {
   const IdRange ids{0, 1001, {1, 65535}, {1, 999, 500}};
   const auto bundle = bundle_of(a_spec(), ids);
   ASSERT_TRUE(bundle) << bundle.error().message;
-  const auto told = [&](const char* map) {
+  const auto text_of = [&](const char* map) {
     std::string text;
     for (const auto& each : bundle->config["linux"][map])
       text += std::to_string(each["containerID"].get<int>()) + "=" +
@@ -72,11 +72,11 @@ TEST(Bundle, MapsIdsInThePiecesThatItsOwnNamespaceHas) {
               std::to_string(each["size"].get<int>()) + " ";
     return text;
   };
-  EXPECT_EQ(told("uidMappings"), "0=0+1 1=1+1000 ");
-  EXPECT_EQ(told("gidMappings"), "0=0+1 1=1+999 1000=1000+1 ");
+  EXPECT_EQ(text_of("uidMappings"), "0=0+1 1=1+1000 ");
+  EXPECT_EQ(text_of("gidMappings"), "0=0+1 1=1+999 1000=1000+1 ");
 }
 
-TEST(Bundle, LimitsProcessesByUserWhereItIsTold) {
+TEST(Bundle, LimitsProcessesByUserWhenConfigured) {
   auto spec = a_spec();
   EXPECT_TRUE(bundle_of(spec, kIds)->config["process"]["rlimits"].empty());
   spec.pids_max = 5000;

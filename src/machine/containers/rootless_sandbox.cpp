@@ -64,9 +64,9 @@ constexpr size_t kWordsBytesMax = 4096;
 constexpr size_t kGrantsMax = 32;
 // The egress has addresses of its own, of a network reserved for tests (RFC 2544): 2 is its router,
 // 3 its name server.
-constexpr const char* kWayOutNetwork = "198.18.255.0/24";
+constexpr const char* kEgressNetwork = "198.18.255.0/24";
 constexpr const char* kEgressNameServer = "198.18.255.3";
-constexpr const char* kWayOutLink = "tap0";
+constexpr const char* kEgressLink = "tap0";
 
 // State of this process.
 bool passing = false;
@@ -179,13 +179,13 @@ Result<pid_t> start_slirp(const std::string& network, const std::string& log_fil
   std::vector<std::string> words = {"slirp4netns",
                                     "--configure",
                                     "--mtu=65520",
-                                    std::string("--cidr=") + kWayOutNetwork,
+                                    std::string("--cidr=") + kEgressNetwork,
                                     "--disable-host-loopback",
                                     "--ready-fd=" + std::to_string(writing.descriptor()),
                                     "--netns-type=path"};
   words.insert(words.end(), more.begin(), more.end());
   words.push_back(network);
-  words.emplace_back(kWayOutLink);
+  words.emplace_back(kEgressLink);
   std::vector<char*> arguments;
   for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -286,10 +286,10 @@ Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
   TRY(os::write_file(directory + kNoEgress, egress ? "" : egress.error().message, 0600));
   const auto ours = os::identify(::getpid());
   if (!ours) return internal("starting the namespace holder: it is not in /proc");
-  const std::string beside = directory + kHolder + ".new";
-  TRY(os::write_file(beside, std::to_string(ours->process) + " " + std::to_string(ours->started),
+  const std::string temporary = directory + kHolder + ".new";
+  TRY(os::write_file(temporary, std::to_string(ours->process) + " " + std::to_string(ours->started),
                      0600));
-  if (::rename(beside.c_str(), (directory + kHolder).c_str()) != 0)
+  if (::rename(temporary.c_str(), (directory + kHolder).c_str()) != 0)
     return from_errno("writing " + directory + kHolder);
   return egress ? *egress : 0;
 }

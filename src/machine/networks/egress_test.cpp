@@ -65,17 +65,17 @@ TEST(Egress, MetadataIsRefusedAndConnectionsAreCountedBeforeAnyRule) {
 }
 
 TEST(Egress, ServicesAreReadFromUrlsAndResolvers) {
-  const auto told = [](const char* url) {
+  const auto parsed = [](const char* url) {
     const auto service = service_of_url(url);
     return service ? to_text(service->address) + " " + std::to_string(service->port) : "none";
   };
-  EXPECT_EQ(told("http://10.0.0.3:3128"), "10.0.0.3 3128");
-  EXPECT_EQ(told("http://me:secret@10.0.0.3:3128/"), "10.0.0.3 3128");
-  EXPECT_EQ(told("https://10.0.0.3/simple"), "10.0.0.3 443");
-  EXPECT_EQ(told("http://10.0.0.3/"), "10.0.0.3 80");
+  EXPECT_EQ(parsed("http://10.0.0.3:3128"), "10.0.0.3 3128");
+  EXPECT_EQ(parsed("http://me:secret@10.0.0.3:3128/"), "10.0.0.3 3128");
+  EXPECT_EQ(parsed("https://10.0.0.3/simple"), "10.0.0.3 443");
+  EXPECT_EQ(parsed("http://10.0.0.3/"), "10.0.0.3 80");
   for (const char* none : {"", "https://proxy.lan:3128", "http://10.0.0.3:0",
                            "http://10.0.0.3:65536", "http://[::1]:80"})
-    EXPECT_EQ(told(none), "none") << none;
+    EXPECT_EQ(parsed(none), "none") << none;
   const auto servers = name_servers_of(
       "# nameserver 1.2.3.4\nsearch lan\nnameserver 10.0.0.2 \nnameserver 127.0.0.53\n"
       "nameserver fe80::1\n");

@@ -30,11 +30,11 @@ struct Listener {
 };
 
 // Sends a word to its first connection.
-std::function<Result<void>(os::File)> saying(const std::string& word, std::atomic<int>& opened) {
+std::function<Result<void>(os::File)> sending(const std::string& word, std::atomic<int>& opened) {
   return [word, &opened](os::File listener) -> Result<void> {
     opened++;
-    const os::File visitor(::accept(listener.descriptor(), nullptr, nullptr));
-    return ::write(visitor.descriptor(), word.data(), word.size()) == ssize_t(word.size())
+    const os::File connection(::accept(listener.descriptor(), nullptr, nullptr));
+    return ::write(connection.descriptor(), word.data(), word.size()) == ssize_t(word.size())
                ? ok()
                : Result<void>(from_errno("speaking"));
   };
@@ -43,10 +43,10 @@ std::function<Result<void>(os::File)> saying(const std::string& word, std::atomi
 TEST(LazyListeners, AreOpenedOnTheFirstConnection) {
   Listener first, second;
   std::atomic<int> opened = 0;
-  std::vector<net::LazyListener> doors;
-  doors.push_back({std::move(first.file), saying("one", opened)});
-  doors.push_back({std::move(second.file), saying("two", opened)});
-  const auto waiting = net::serve_lazily(std::move(doors));
+  std::vector<net::LazyListener> listeners;
+  listeners.push_back({std::move(first.file), sending("one", opened)});
+  listeners.push_back({std::move(second.file), sending("two", opened)});
+  const auto waiting = net::serve_lazily(std::move(listeners));
   ASSERT_TRUE(waiting) << waiting.error().message;
   EXPECT_EQ(opened, 0);
   EXPECT_EQ(read_to_end(connect_to(second.port)), "two");
@@ -56,10 +56,10 @@ TEST(LazyListeners, AreOpenedOnTheFirstConnection) {
 
 TEST(LazyListeners, ConnectionsToOneThatCannotBeOpenedAreRefused) {
   Listener listener;
-  std::vector<net::LazyListener> doors;
-  doors.push_back({std::move(listener.file),
-                   [](os::File) -> Result<void> { return unavailable("not ready"); }});
-  const auto waiting = net::serve_lazily(std::move(doors));
+  std::vector<net::LazyListener> listeners;
+  listeners.push_back({std::move(listener.file),
+                       [](os::File) -> Result<void> { return unavailable("not ready"); }});
+  const auto waiting = net::serve_lazily(std::move(listeners));
   ASSERT_TRUE(waiting);
   EXPECT_EQ(read_to_end(connect_to(listener.port)), "");
   EXPECT_FALSE(connect_to(listener.port));
@@ -68,10 +68,10 @@ TEST(LazyListeners, ConnectionsToOneThatCannotBeOpenedAreRefused) {
 TEST(LazyListeners, EndWithoutAConnection) {
   Listener listener;
   std::atomic<int> opened = 0;
-  std::vector<net::LazyListener> doors;
-  doors.push_back({std::move(listener.file), saying("one", opened)});
+  std::vector<net::LazyListener> listeners;
+  listeners.push_back({std::move(listener.file), sending("one", opened)});
   {
-    const auto waiting = net::serve_lazily(std::move(doors));
+    const auto waiting = net::serve_lazily(std::move(listeners));
     ASSERT_TRUE(waiting);
   }
   EXPECT_EQ(opened, 0);

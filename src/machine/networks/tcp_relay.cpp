@@ -105,8 +105,8 @@ class Relay final : public TcpRelay {
     asio::co_spawn(context_, one_way(session, false), asio::detached);
   }
 
-  asio::awaitable<void> one_way(std::list<Session>::iterator session, bool outwards) {
-    if (outwards) {
+  asio::awaitable<void> one_way(std::list<Session>::iterator session, bool outbound) {
+    if (outbound) {
       co_await pass_on(session->inside, session->outside);
     } else {
       co_await pass_on(session->outside, session->inside);

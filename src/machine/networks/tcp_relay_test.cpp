@@ -74,12 +74,12 @@ TEST(TcpRelay, PassesBothWaysAndTheEndOfEach) {
 TEST(TcpRelay, AnAbsentTargetClosesTheConnection) {
   auto listener = listen_in_namespace("", "127.0.0.1:0");
   const uint16_t port = *listening_port(*listener);
-  uint16_t nobody;
+  uint16_t closed_port;
   {
     const auto free = listen_in_namespace("", "127.0.0.1:0");
-    nobody = *listening_port(*free);
+    closed_port = *listening_port(*free);
   }
-  const auto relay = relay_tcp(std::move(*listener), "127.0.0.1:" + std::to_string(nobody));
+  const auto relay = relay_tcp(std::move(*listener), "127.0.0.1:" + std::to_string(closed_port));
   ASSERT_TRUE(relay);
   const auto socket = connect_to(port);
   EXPECT_EQ(read_to_end(socket.descriptor()), "");

@@ -217,12 +217,12 @@ Examination cgroups() {
   static constexpr const char* kModes[] = {"no cgroups", "cgroup v1",
                                            "hybrid cgroups (v1 next to a v2 hierarchy)",
                                            "cgroup v2 (tested with recorded trees only)"};
-  std::string sentence = kModes[size_t(layout.mode)];
+  std::string text = kModes[size_t(layout.mode)];
   if (layout.mode == containers::CgroupMode::none)
     return {"cgroups", State::missing,
             "no cgroups are mounted: a job's cpus, memory and processes cannot be limited",
             "mount cgroup2 at /sys/fs/cgroup"};
-  if (containers::in_rootless_sandbox()) return delegated_cgroups(sentence);
+  if (containers::in_rootless_sandbox()) return delegated_cgroups(text);
   std::vector<std::string> can, cannot;
   for (const char* controller : {"cpu", "memory", "pids"})
     (layout.with(controller) ? can : cannot).push_back(controller);
@@ -242,13 +242,13 @@ Examination cgroups() {
     (void)containers::Cgroup::named("doctor." + std::to_string(::getpid())).remove();
     if (!tried)
       return {"cgroups", State::missing,
-              sentence + ", but groups cannot be made or limited: " + tried.error().message,
+              text + ", but groups cannot be made or limited: " + tried.error().message,
               "run as root, with /sys/fs/cgroup writable"};
   }
-  sentence += "; can limit " + joined(can);
-  if (cannot.empty()) return {"cgroups", State::ok, sentence, ""};
+  text += "; can limit " + joined(can);
+  if (cannot.empty()) return {"cgroups", State::ok, text, ""};
   return {"cgroups", State::missing,
-          sentence + "; not " + joined(cannot) + ": jobs that request it are rejected",
+          text + "; not " + joined(cannot) + ": jobs that request it are rejected",
           "boot with the controllers " + joined(cannot) + " enabled (cgroup_enable=..)"};
 }
 
@@ -409,12 +409,12 @@ Examination disk(const std::string& data_directory) {
     if (path[0] != '/') path = "/";
   }
   const uint64_t free = uint64_t(status.f_bavail) * status.f_frsize;
-  const std::string sentence = human_bytes(free) + " free at " + path;
+  const std::string text = human_bytes(free) + " free at " + path;
   if (free < kDiskBytesLeast)
-    return {"disk", State::missing, sentence, "free some space, or set --data to another disk"};
+    return {"disk", State::missing, text, "free some space, or set --data to another disk"};
   if (free < kDiskBytesComfortable)
-    return {"disk", State::limited, sentence + ": little for data sets and images", ""};
-  return {"disk", State::ok, sentence, ""};
+    return {"disk", State::limited, text + ": little for data sets and images", ""};
+  return {"disk", State::ok, text, ""};
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ struct Examination {
   };
   std::string name;  // "OCI runtime"
   State state = State::ok;
-  std::string sentence;  // the finding
-  std::string remedy;    // what to install or allow; "" when nothing is needed
+  std::string text;    // the finding
+  std::string remedy;  // what to install or allow; "" when nothing is needed
 };
 // Examines the machine. Tries what can be tried without leaving a trace. `data_directory`: its disk
 // is examined.

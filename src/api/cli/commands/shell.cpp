@@ -34,7 +34,8 @@ Result<int> shell_command(World& world, const Arguments& arguments) {
     }
     if (session.ended()) break;
     if (const auto out = session.send(); !out.empty()) TRY(connection->write(out));
-    const auto event = world.terminal.wait(kKeyWait, session.has_room(), connection->descriptor());
+    const auto event =
+        world.terminal.wait(kKeyWait, session.window_open(), connection->descriptor());
     if (event.interrupted) return kExitInterrupted;
     if (event.resized) {
       const auto now = world.terminal.shape();

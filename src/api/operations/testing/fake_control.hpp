@@ -78,12 +78,14 @@ class PlainControl final : public control::Control {
                     control::Answer answer) override {
     stop_job(std::move(key), std::move(answer));
   }
-  void change_resource(control::ResourceRequest wish, control::ResourceAnswer answer) override {
-    const domain::JobKey key = trainyard::batch::key_of(wish.resource);
+  void change_resource(control::ResourceRequest requested,
+                       control::ResourceAnswer answer) override {
+    const domain::JobKey key = trainyard::batch::key_of(requested.resource);
     const auto* last = definitions_of.contains(key) ? &definitions_of[key].front() : nullptr;
-    auto resource = trainyard::batch::changed(catalog, last, wish.how, std::move(wish.resource));
+    auto resource =
+        trainyard::batch::changed(catalog, last, requested.how, std::move(requested.resource));
     if (!resource) return answer(resource.error());
-    trainyard::batch::put(catalog, wish.how, *resource);
+    trainyard::batch::put(catalog, requested.how, *resource);
     if (const auto* definition = std::get_if<trainyard::batch::JobDefinition>(&*resource)) {
       auto& revisions = definitions_of[key];
       std::erase_if(revisions,
@@ -92,9 +94,9 @@ class PlainControl final : public control::Control {
     }
     answer(*std::move(resource));
   }
-  void change_records(control::RecordsWish wish, control::RecordsAnswer answer) override {
-    if (wish.expected != kept_records->version) return answer(conflict("read them again"));
-    auto next = domain::changed(*kept_records, wish.writes);
+  void change_records(control::RecordsRequest requested, control::RecordsAnswer answer) override {
+    if (requested.expected != kept_records->version) return answer(conflict("read them again"));
+    auto next = domain::changed(*kept_records, requested.writes);
     if (!next) return answer(next.error());
     kept_records = std::make_shared<const domain::Records>(*std::move(next));
     answer(kept_records);

@@ -282,7 +282,7 @@ Result<void> DeviceGroup::exchange(const Call& call, nccl::Stream stream) {
 }
 
 Result<void> DeviceGroup::wait(nccl::Stream stream) {
-  const auto until = SteadyClock::now() + options_.silence_max;
+  const auto until = SteadyClock::now() + options_.peer_timeout;
   for (int polls = 0;; ++polls) {
     const int answer = nccl_.cuStreamQuery(stream);
     if (answer == 0) return ok();
@@ -294,7 +294,7 @@ Result<void> DeviceGroup::wait(nccl::Stream stream) {
     if (options_.cancelled && options_.cancelled()) return cancelled("this rank was cancelled");
     if (SteadyClock::now() >= until)
       return unavailable("timed out: the ranks' GPUs did not finish within " +
-                         std::to_string(options_.silence_max.count()) + " ms");
+                         std::to_string(options_.peer_timeout.count()) + " ms");
     if (polls >= kPollsWithoutSleep) std::this_thread::sleep_for(kSleepBetweenPolls);
   }
 }

@@ -31,7 +31,7 @@ struct DeviceOptions {
   std::string nccl = "libnccl.so.2";
   std::string cuda = "libcuda.so.1";
   // The longest time from the call of an operation to its end; NCCL itself would wait forever.
-  Duration silence_max = 10min;
+  Duration peer_timeout = 10min;
   // Called repeatedly during an operation; true ends it with `cancelled`. May be empty.
   std::function<bool()> cancelled;
 };

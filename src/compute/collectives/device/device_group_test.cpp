@@ -24,7 +24,7 @@ void on_devices(int ranks, const std::function<void(DeviceGroup&, Group&)>& play
   });
 }
 
-TEST(Nccl, that_is_missing_or_lacks_a_function_is_reported) {
+TEST(Nccl, ThatIsMissingOrLacksAFunctionIsReported) {
   const auto without = nccl::load("libno-such-nccl.so.2", NCCL_IN_MEMORY);
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().kind, Kind::unavailable);
@@ -42,7 +42,7 @@ TEST(Nccl, that_is_missing_or_lacks_a_function_is_reported) {
   EXPECT_TRUE(nccl::load(NCCL_IN_MEMORY, NCCL_IN_MEMORY));
 }
 
-TEST(DeviceGroup, a_rank_without_nccl_is_named_on_all_ranks) {
+TEST(DeviceGroup, ARankWithoutNcclIsNamedOnAllRanks) {
   in_memory(3, [](Group& group) {
     auto options = in_ordinary_memory();
     if (group.rank() == 1) options.nccl = "libno-such-nccl.so.2";
@@ -55,7 +55,7 @@ TEST(DeviceGroup, a_rank_without_nccl_is_named_on_all_ranks) {
   });
 }
 
-TEST(DeviceGroup, every_operation_does_what_the_groups_own_does) {
+TEST(DeviceGroup, EveryOperationDoesWhatTheGroupsOwnDoes) {
   on_devices(3, [](DeviceGroup& device, Group& group) {
     const int rank = group.rank();
     const auto values = [&](size_t count, int of) {
@@ -110,7 +110,7 @@ TEST(DeviceGroup, every_operation_does_what_the_groups_own_does) {
   });
 }
 
-TEST(DeviceGroup, operations_in_place_take_other_types) {
+TEST(DeviceGroup, OperationsInPlaceTakeOtherTypes) {
   on_devices(3, [](DeviceGroup& device, Group& group) {
     const int rank = group.rank();
     std::vector<float> values(4, float(rank));
@@ -126,7 +126,7 @@ TEST(DeviceGroup, operations_in_place_take_other_types) {
   });
 }
 
-TEST(DeviceGroup, what_nccl_does_not_know_is_refused_before_anything_is_sent) {
+TEST(DeviceGroup, WhatNcclDoesNotKnowIsRefusedBeforeAnythingIsSent) {
   on_devices(2, [](DeviceGroup& device, Group&) {
     int32_t memory[4]{};
     const struct {
@@ -152,10 +152,10 @@ TEST(DeviceGroup, what_nccl_does_not_know_is_refused_before_anything_is_sent) {
   });
 }
 
-TEST(DeviceGroup, a_rank_that_left_is_named_when_an_operation_does_not_end) {
+TEST(DeviceGroup, ARankThatLeftIsNamedWhenAnOperationDoesNotEnd) {
   over_owned(Way::shared, 3, [](std::unique_ptr<Group> group) {
     auto options = in_ordinary_memory();
-    options.silence_max = 200ms;
+    options.peer_timeout = 200ms;
     auto device = DeviceGroup::make(*group, options);
     ASSERT_TRUE(device) << device.error().message;
     if (group->rank() == 2) return device->reset();
@@ -172,7 +172,7 @@ TEST(DeviceGroup, a_rank_that_left_is_named_when_an_operation_does_not_end) {
   });
 }
 
-TEST(DeviceGroup, a_wait_can_be_cancelled) {
+TEST(DeviceGroup, AWaitCanBeCancelled) {
   in_memory(2, [](Group& group) {
     auto options = in_ordinary_memory();
     options.cancelled = [] { return true; };

@@ -79,7 +79,7 @@ std::vector<plan::Expression> expressions_of(const Case& one, int ranks, size_t 
   return expressions;
 }
 
-TEST(Plans, every_type_and_reduction_equals_the_reference_bit_for_bit) {
+TEST(Plans, EveryTypeAndReductionEqualsTheReferenceBitForBit) {
   for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
     Circle circle(ranks);
     for (const Case& one : kReductionsOfAll) {
@@ -97,7 +97,7 @@ TEST(Plans, every_type_and_reduction_equals_the_reference_bit_for_bit) {
   }
 }
 
-TEST(Plans, sizes_that_do_not_divide_and_nothing_at_all) {
+TEST(Plans, SizesThatDoNotDivideAndNothingAtAll) {
   for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
     Circle circle(ranks);
     for (const Case& one : kReductionsOfAll) {
@@ -114,7 +114,7 @@ TEST(Plans, sizes_that_do_not_divide_and_nothing_at_all) {
   }
 }
 
-TEST(Plans, the_order_of_additions_matters_to_these_inputs) {
+TEST(Plans, TheOrderOfAdditionsMattersToTheseInputs) {
   // Otherwise the tests above would show nothing about the order.
   const auto inputs = awkward_inputs(Type::f32, 5, 101);
   const auto ring = expressions_of({Operation::allreduce, Algorithm::ring, 0}, 5, 101);
@@ -163,7 +163,7 @@ void expect_hierarchical(Circle& circle, const std::vector<int>& hosts, size_t e
 constexpr std::pair<Type, Reduction> kSomeKinds[] = {
     {Type::f32, Reduction::sum}, {Type::bf16, Reduction::average}, {Type::i32, Reduction::product}};
 
-TEST(Hierarchical, every_type_and_reduction_equals_the_reference_bit_for_bit) {
+TEST(Hierarchical, EveryTypeAndReductionEqualsTheReferenceBitForBit) {
   std::vector<std::pair<Type, Reduction>> kinds;
   for (int type = 0; type < kTypesCount; ++type) {
     for (int reduction = 0; reduction < kReductionsCount; ++reduction) {
@@ -186,7 +186,7 @@ TEST(Hierarchical, every_type_and_reduction_equals_the_reference_bit_for_bit) {
   }
 }
 
-TEST(Hierarchical, equals_the_reference_on_any_placement) {
+TEST(Hierarchical, EqualsTheReferenceOnAnyPlacement) {
   const std::vector<int> placements[] = {{0},
                                          {5, 5},
                                          {0, 1},
@@ -211,7 +211,7 @@ TEST(Hierarchical, equals_the_reference_on_any_placement) {
   }
 }
 
-TEST(Hierarchical, a_hosts_network_carries_what_the_formula_says) {
+TEST(Hierarchical, AHostsNetworkCarriesWhatTheFormulaSays) {
   // Counts from the steps that a host sends as much as in a ring of hosts, not of ranks.
   for (int hosts = 2; hosts <= 5; ++hosts) {
     for (int local = 1; local <= 4; ++local) {
@@ -250,7 +250,7 @@ TEST(Hierarchical, a_hosts_network_carries_what_the_formula_says) {
 
 // -- operations that only move elements
 
-TEST(Plans, blocks_and_roots_reach_whom_they_should) {
+TEST(Plans, BlocksAndRootsReachTheRightRanks) {
   for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
     Circle circle(ranks);
     for (const Case& one : kMovesOfAll) {
@@ -302,7 +302,7 @@ TEST(Plans, blocks_and_roots_reach_whom_they_should) {
   }
 }
 
-TEST(Plans, all_to_all_brings_everyone_what_is_meant_for_it) {
+TEST(Plans, AllToAllBringsEachRankWhatIsMeantForIt) {
   for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
     Circle circle(ranks);
     // Rank a sends (a + 2 b) % 5 elements to rank b, each with the value a * 16 + b.
@@ -341,7 +341,7 @@ TEST(Plans, all_to_all_brings_everyone_what_is_meant_for_it) {
   }
 }
 
-TEST(Barrier, nobody_is_done_before_all_came) {
+TEST(Barrier, NoRankIsDoneBeforeAllCame) {
   for (const Algorithm algorithm : {Algorithm::tree, Algorithm::one_shot}) {
     for (int ranks = 2; ranks <= kRanksMax; ++ranks) {
       auto transports = connect_in_memory(ranks);
@@ -380,8 +380,7 @@ TEST(Barrier, nobody_is_done_before_all_came) {
 
 // -- messages
 
-TEST(Messages,
-     of_one_operation_between_two_ranks_are_told_apart_and_come_in_the_order_of_their_sends) {
+TEST(Messages, OfOneOperationBetweenTwoRanksDifferAndArriveInTheOrderOfTheirSends) {
   for (const Case& one : all_cases()) {
     for (int ranks = 2; ranks <= kRanksMax; ++ranks) {
       const size_t elements = size_t(ranks) * 3 + 5;
@@ -467,7 +466,7 @@ Counted count(const std::function<Plan(int rank)>& plan_of_rank, int ranks) {
   return counted;
 }
 
-TEST(Costs, steps_and_elements_are_what_the_formulas_say) {
+TEST(Costs, StepsAndElementsAreWhatTheFormulasSay) {
   for (const Case& one : all_cases()) {
     for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
       for (const size_t elements : {size_t(1), size_t(101), size_t(720 * ranks)}) {
@@ -494,7 +493,7 @@ TEST(Costs, steps_and_elements_are_what_the_formulas_say) {
   }
 }
 
-TEST(Costs, an_exchange_of_blocks_sends_each_once) {
+TEST(Costs, AnExchangeOfBlocksSendsEachOnce) {
   for (int ranks = 2; ranks <= kRanksMax; ++ranks) {
     // Rank a sends (a + 2 b) % 5 elements to rank b.
     std::vector<std::vector<Range>> sent(static_cast<size_t>(ranks)),
@@ -524,7 +523,7 @@ TEST(Costs, an_exchange_of_blocks_sends_each_once) {
   }
 }
 
-TEST(Costs, a_ring_sends_as_little_as_can_be) {
+TEST(Costs, ARingSendsAsLittleAsCanBe) {
   for (int ranks = 2; ranks <= kRanksMax; ++ranks) {
     const size_t elements = size_t(ranks) * 1000;
     for (const Algorithm algorithm : {Algorithm::ring, Algorithm::direct}) {
@@ -534,7 +533,7 @@ TEST(Costs, a_ring_sends_as_little_as_can_be) {
   }
 }
 
-TEST(Piece, pieces_cover_everything_and_differ_by_at_most_one) {
+TEST(Piece, PiecesCoverEverythingAndDifferByAtMostOne) {
   for (const size_t elements : {0, 1, 2, 3, 5, 8, 9, 17, 64, 1009, 65537}) {
     for (int parts = 1; parts <= kRanksMax; ++parts) {
       size_t expected_begin = 0;
@@ -550,7 +549,7 @@ TEST(Piece, pieces_cover_everything_and_differ_by_at_most_one) {
   }
 }
 
-TEST(Names, are_read_as_they_are_written) {
+TEST(Names, AreReadAsTheyAreWritten) {
   for (int i = 0; i <= int(Operation::barrier); ++i)
     EXPECT_EQ(plan::operation_named(to_string(Operation(i))), Operation(i));
   for (int i = 0; i <= int(Algorithm::hierarchical); ++i)

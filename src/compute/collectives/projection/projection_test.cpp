@@ -93,7 +93,7 @@ TEST(Replay, LetsBurstsThrough) {
   EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::ring), much, cluster), wire, 0.01 * wire);
 }
 
-TEST(Replay, SharesAHostsWayOutBetweenItsRanks) {
+TEST(Replay, SharesAHostsUplinkBetweenItsRanks) {
   auto cluster = network_of(16, 0, kGigabit);
   cluster.hosts = hosts_of(16, 8);
   cluster.local = {0, 0};

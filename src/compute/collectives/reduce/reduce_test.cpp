@@ -20,7 +20,7 @@ std::vector<const std::byte*> pointers(const std::vector<Bytes>& all) {
   return addresses;
 }
 
-TEST(Kernels, all_cast_alike) {
+TEST(Kernels, AllCastAlike) {
   std::vector<float> floats;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 65'521 * 3)
     floats.push_back(formats::float_of(uint32_t(bits)));
@@ -47,7 +47,7 @@ TEST(Kernels, all_cast_alike) {
   }
 }
 
-TEST(Kernels, all_give_the_bits_of_the_reference) {
+TEST(Kernels, AllGiveTheBitsOfTheReference) {
   for (const Kernels& kernels : runnable_kernels()) {
     for (int type = 0; type < kTypesCount; ++type) {
       for (int reduction = 0; reduction < kReductionsCount; ++reduction) {
@@ -86,7 +86,7 @@ void put_float(Type type, Bytes& bytes, size_t i, float value) {
                       type == Type::f8e4m3 ? formats::to_f8e4m3(value) : formats::to_f8e5m2(value));
 }
 
-TEST(Kernels, minimum_and_maximum_keep_the_first_of_equals_and_beside_what_is_no_number) {
+TEST(Kernels, MinimumAndMaximumKeepTheFirstOfEqualsAndOfNan) {
   const float values[] = {NAN, -NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1.0f, -1.0f};
   constexpr size_t kinds = std::size(values);
   constexpr size_t operands = 3;
@@ -142,7 +142,7 @@ TEST(Kernels, minimum_and_maximum_keep_the_first_of_equals_and_beside_what_is_no
   }
 }
 
-TEST(Kernels, every_f16_and_bf16_survives_beside_zero) {
+TEST(Kernels, EveryF16AndBf16SurvivesNextToZero) {
   // A reduction with -0 keeps every value but quiets a signalling NaN, as the conversions of the
   // processors do.
   for (const Kernels& kernels : runnable_kernels()) {
@@ -163,7 +163,7 @@ TEST(Kernels, every_f16_and_bf16_survives_beside_zero) {
   }
 }
 
-TEST(Kernels, rounding_to_f16_is_the_same_everywhere) {
+TEST(Kernels, RoundingToF16IsTheSameEverywhere) {
   SeededRandom random(5);
   std::vector<uint16_t> a(100000), b(100000);
   for (size_t i = 0; i < a.size(); ++i) {
@@ -199,14 +199,14 @@ void expect_nearest(float (*widen)(Narrow), Narrow (*narrow)(float), unsigned fi
   }
 }
 
-TEST(Formats, round_to_the_nearest_and_to_even) {
+TEST(Formats, RoundToTheNearestAndToEven) {
   expect_nearest(formats::from_f16, formats::to_f16, 0x7bff);
   expect_nearest(formats::from_f8e4m3, formats::to_f8e4m3, 0x7e);
   expect_nearest(formats::from_f8e5m2, formats::to_f8e5m2, 0x7b);
   expect_nearest(formats::from_bf16, formats::to_bf16, 0x7f7f);
 }
 
-TEST(Formats, ends_of_the_ranges) {
+TEST(Formats, EndsOfTheRanges) {
   EXPECT_EQ(formats::from_f16(0x7bff), 65504.0f);
   EXPECT_EQ(formats::from_f16(0x0001), std::ldexp(1.0f, -24));
   EXPECT_EQ(formats::to_f16(65520.0f), 0x7c00);
@@ -228,7 +228,7 @@ std::vector<Number> scaled(Type type, std::vector<Number> values, double factor)
   return values;
 }
 
-TEST(Scale, integers_are_multiplied_as_doubles_and_cut) {
+TEST(Scale, IntegersAreMultipliedAsDoublesAndCut) {
   EXPECT_EQ(scaled<int32_t>(Type::i32, {7, -7}, 0.5), (std::vector<int32_t>{3, -3}));
   EXPECT_EQ(scaled<int64_t>(Type::i64, {(1LL << 53) - 1, -100}, 0.19),
             (std::vector<int64_t>{1711367858400788, -19}));
@@ -240,7 +240,7 @@ TEST(Scale, integers_are_multiplied_as_doubles_and_cut) {
 }
 
 // Frameworks do the same: the factor has the type in which they compute.
-TEST(Scale, floats_are_multiplied_in_float32_by_a_factor_of_float32) {
+TEST(Scale, FloatsAreMultipliedInFloat32ByAFactorOfFloat32) {
   constexpr double factor = 0.1915194503788923;
   for (int number = -2048; number <= 2048; ++number) {
     const auto value = float(number);

@@ -39,7 +39,7 @@ inline TcpOptions options(const std::vector<Endpoint>& endpoints, int rank, Way 
   options.rank = rank;
   options.shared_value = "group_test";
   options.join_deadline = 60s;
-  options.silence_max = 60s;
+  options.peer_timeout = 60s;
   options.share_memory = way == Way::shared;
   options.group.deterministic = true;
   return options;

@@ -31,8 +31,8 @@ class Around : public Transport {
   void receive_into(int peer, Tag tag, std::span<std::byte> into) override {
     impl_->receive_into(peer, tag, into);
   }
-  void receive(int peer, Tag tag, std::span<std::byte> room) override {
-    impl_->receive(peer, tag, room);
+  void receive(int peer, Tag tag, std::span<std::byte> destination) override {
+    impl_->receive(peer, tag, destination);
   }
   const std::byte* arrived(int peer) override { return impl_->arrived(peer); }
   std::byte* writable(int peer) override { return impl_->writable(peer); }
@@ -87,8 +87,8 @@ class Mortal final : public Around {
   void receive_into(int peer, Tag tag, std::span<std::byte> into) override {
     if (step()) Around::receive_into(peer, tag, into);
   }
-  void receive(int peer, Tag tag, std::span<std::byte> room) override {
-    if (step()) Around::receive(peer, tag, room);
+  void receive(int peer, Tag tag, std::span<std::byte> destination) override {
+    if (step()) Around::receive(peer, tag, destination);
   }
   void release(int peer) override {
     if (step()) Around::release(peer);

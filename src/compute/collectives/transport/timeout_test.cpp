@@ -43,7 +43,7 @@ std::map<int, Blame> play(int ranks, const std::map<int, std::vector<int>>& wait
   return blames;
 }
 
-TEST(Timeout, all_of_a_chain_blame_its_end) {
+TEST(Timeout, AllOfAChainBlameItsEnd) {
   // A ring of 20 ranks, of which rank 7 is stuck.
   std::map<int, std::vector<int>> waits;
   for (int rank = 0; rank < 20; ++rank) {
@@ -52,13 +52,13 @@ TEST(Timeout, all_of_a_chain_blame_its_end) {
   for (const auto& [rank, blame] : play(20, waits)) EXPECT_EQ(blame, (Blame{7, 1100ms})) << rank;
 }
 
-TEST(Timeout, of_several_the_one_that_does_not_wait_is_blamed) {
+TEST(Timeout, OfSeveralTheOneThatDoesNotWaitIsBlamed) {
   const std::map<int, std::vector<int>> waits = {
       {0, {1, 2, 3, 4}}, {1, {0, 2, 3, 4}}, {3, {4, 2}}, {4, {0, 1, 3}}};
   for (const auto& [rank, blame] : play(5, waits)) EXPECT_EQ(blame, (Blame{2, 1100ms})) << rank;
 }
 
-TEST(Timeout, who_came_late_but_waits_is_not_blamed) {
+TEST(Timeout, ALateRankThatWaitsIsNotBlamed) {
   const auto blames = play(3, {{0, {1}}, {1, {2}}}, {{1, 990ms}});
   EXPECT_EQ(blames.at(0), (Blame{2, 1100ms}));
   EXPECT_EQ(blames.at(1), (Blame{2, 2090ms}));
@@ -66,7 +66,7 @@ TEST(Timeout, who_came_late_but_waits_is_not_blamed) {
   EXPECT_EQ(play(3, {{0, {1}}, {1, {2}}}, {{1, 1090ms}}).at(0).guilty, 1);
 }
 
-TEST(Timeout, who_has_stopped_saying_so_is_blamed) {
+TEST(Timeout, ARankThatStoppedReportingIsBlamed) {
   const Timeout::Time start{};
   Timeout timeout(0, 3, kLimit, start);
   timeout.add_report(1, 2, start + 500ms);
@@ -75,14 +75,14 @@ TEST(Timeout, who_has_stopped_saying_so_is_blamed) {
   EXPECT_EQ(timeout.guilty(std::span(&one, 1), start + 1100ms), 1);
 }
 
-TEST(Timeout, ranks_that_wait_for_each_other_blame_one_that_they_wait_for) {
+TEST(Timeout, RanksThatWaitForEachOtherBlameOneThatTheyWaitFor) {
   const auto blames = play(2, {{0, {1}}, {1, {0}}});
   EXPECT_EQ(blames.at(0), (Blame{1, 1100ms}));
   EXPECT_EQ(blames.at(1), (Blame{0, 1100ms}));
   EXPECT_EQ(Timeout(1, 2, kLimit, {}).guilty({}, {}), 1);
 }
 
-TEST(Timeout, begins_when_something_has_moved) {
+TEST(Timeout, BeginsWhenSomethingHasMoved) {
   const Timeout::Time start{};
   Timeout timeout(0, 2, kLimit, start);
   const int one = 1;

@@ -16,7 +16,7 @@ using collectives::testing::awkward_inputs;
 using collectives::testing::expect_ok;
 using collectives::testing::in_memory;
 
-TEST(Adasum, equals_the_reference_bit_for_bit) {
+TEST(Adasum, EqualsTheReferenceBitForBit) {
   const std::vector<std::vector<size_t>> cuts{{}, {0}, {1}, {5}, {3, 0, 7, 1}, {257, 1, 100}};
   for (int ranks = 1; ranks <= 9; ++ranks) {
     for (const collectives::Type type : {collectives::Type::f64, collectives::Type::f32,
@@ -37,7 +37,7 @@ TEST(Adasum, equals_the_reference_bit_for_bit) {
   }
 }
 
-TEST(Adasum, equals_the_reference_with_seventeen_ranks) {
+TEST(Adasum, EqualsTheReferenceWithSeventeenRanks) {
   in_memory(17, [&](collectives::Group& group) {
     AdasumWorkspace workspace;
     const std::vector<size_t> tensors{33, 64, 900};
@@ -48,7 +48,7 @@ TEST(Adasum, equals_the_reference_with_seventeen_ranks) {
   });
 }
 
-TEST(Adasum, orthogonal_gradients_are_added_and_equal_ones_averaged) {
+TEST(Adasum, OrthogonalGradientsAreAddedAndEqualOnesAveraged) {
   for (const int ranks : {2, 3, 4, 6, 8}) {
     in_memory(ranks, [&](collectives::Group& group) {
       AdasumWorkspace workspace;
@@ -63,7 +63,7 @@ TEST(Adasum, orthogonal_gradients_are_added_and_equal_ones_averaged) {
   }
 }
 
-TEST(Adasum, the_length_lies_between_the_averages_and_the_sums) {
+TEST(Adasum, TheLengthLiesBetweenTheAveragesAndTheSums) {
   in_memory(4, [&](collectives::Group& group) {
     AdasumWorkspace workspace;
     SeededRandom random(uint64_t(group.rank()) + 1);
@@ -84,7 +84,7 @@ TEST(Adasum, the_length_lies_between_the_averages_and_the_sums) {
   });
 }
 
-TEST(Adasum, zeros_change_nothing_and_integers_are_refused) {
+TEST(Adasum, ZerosChangeNothingAndIntegersAreRefused) {
   in_memory(2, [&](collectives::Group& group) {
     AdasumWorkspace workspace;
     std::vector<float> values(10, group.rank() == 0 ? 0.0f : 1.5f);

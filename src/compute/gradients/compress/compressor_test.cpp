@@ -50,7 +50,7 @@ CompressedTensor in_place(const std::string& key, std::vector<float>& values) {
   return in_place(key, values, {values.size(), 1});
 }
 
-TEST(Int8, a_value_is_off_by_half_a_step_at_most_and_the_rest_is_kept) {
+TEST(Int8, AValueIsOffByHalfAStepAtMostAndTheRestIsKept) {
   for (const size_t elements : {0, 1, 255, 256, 257, 1000}) {
     for (const float largest : {1e-30f, 1e-3f, 1.0f, 3e38f}) {
       const auto original = random_values(elements, elements + 1, largest);
@@ -67,7 +67,7 @@ TEST(Int8, a_value_is_off_by_half_a_step_at_most_and_the_rest_is_kept) {
   }
 }
 
-TEST(Int8, what_is_no_number_spoils_its_block_alone) {
+TEST(Int8, NanSpoilsItsBlockAlone) {
   auto values = random_values(600, 3);
   values[300] = INFINITY;
   values[301] = NAN;
@@ -81,7 +81,7 @@ TEST(Int8, what_is_no_number_spoils_its_block_alone) {
   }
 }
 
-TEST(LowRank, columns_become_orthonormal_and_dependent_ones_zero) {
+TEST(LowRank, ColumnsBecomeOrthonormalAndDependentOnesZero) {
   const size_t rows = 40, rank = 5;
   auto p = random_values(rows * rank, 1);
   for (size_t row = 0; row < rows; ++row) p[row * rank + 3] = 2 * p[row * rank] - p[row * rank + 1];
@@ -98,7 +98,7 @@ TEST(LowRank, columns_become_orthonormal_and_dependent_ones_zero) {
 
 // Compares the bits of all ranks after one step of each kind with tensors of awkward sizes, and
 // their distance from exact sums.
-TEST(Compressor, all_ranks_get_the_same_bits_near_the_sums) {
+TEST(Compressor, AllRanksGetTheSameBitsNearTheSums) {
   struct Case {
     Compression compression;
     double tolerance;  // of the largest sum; low_rank guarantees nothing for one step
@@ -143,7 +143,7 @@ TEST(Compressor, all_ranks_get_the_same_bits_near_the_sums) {
 
 // An error is at most 1/254 of the block maximum, which itself includes the previous error. So for
 // gradients of at most G it never exceeds G/253.
-TEST(Compressor, what_int8_owes_stays_bounded_and_comes_later) {
+TEST(Compressor, WhatInt8OwesStaysBoundedAndComesLater) {
   constexpr int ranks = 3;
   constexpr size_t elements = 700;
   constexpr int steps = 200;
@@ -176,7 +176,7 @@ TEST(Compressor, what_int8_owes_stays_bounded_and_comes_later) {
 // The gradients of the ranks are independent here, and the same in all 1000 steps. Without the
 // exact rows, parts that cancel out in the average would add up 1000 times. They add up over
 // kRowInterval x rows steps at most.
-TEST(Compressor, low_rank_finds_the_matrix_and_owes_no_more_than_a_few_steps) {
+TEST(Compressor, LowRankFindsTheMatrixAndOwesNoMoreThanAFewSteps) {
   constexpr Matrix shape{30, 20};
   constexpr size_t rank = 2;
   in_memory(2, [&](collectives::Group& group) {
@@ -215,7 +215,7 @@ TEST(Compressor, low_rank_finds_the_matrix_and_owes_no_more_than_a_few_steps) {
   });
 }
 
-TEST(Compressor, a_gradient_that_was_zero_is_found_when_it_comes) {
+TEST(Compressor, AGradientThatWasZeroIsFoundWhenItComes) {
   in_memory(2, [&](collectives::Group& group) {
     Compressor compressor(group);
     constexpr Matrix shape{16, 16};
@@ -234,7 +234,7 @@ TEST(Compressor, a_gradient_that_was_zero_is_found_when_it_comes) {
   });
 }
 
-TEST(Compressor, the_bytes_are_those_of_the_formula) {
+TEST(Compressor, TheBytesAreThoseOfTheFormula) {
   const Matrix shape{48, 32};
   const size_t vector_elements = 300;
   for (const int ranks : {2, 3, 4}) {
@@ -350,7 +350,7 @@ double train(const std::optional<Compression>& compression, int ranks, int steps
 // has a length of some 1e-2), so it may differ by about rate x error x 1e-2. The error of int8 is
 // 1/254 of a gradient, that of low_rank with 2 of 10 directions a few gradients: both far below a
 // hundredth of the loss. Without feedback low_rank would never see the other directions.
-TEST(Compressor, training_comes_to_where_it_comes_without_compression) {
+TEST(Compressor, TrainingComesToWhereItComesWithoutCompression) {
   constexpr int ranks = 3, steps = 150;
   const double exact = train({}, ranks, steps);
   EXPECT_LT(exact, 0.75 * std::log(10.0)) << "there is something to learn";
@@ -361,7 +361,7 @@ TEST(Compressor, training_comes_to_where_it_comes_without_compression) {
   }
 }
 
-TEST(Compressor, what_cannot_be_compressed_is_refused) {
+TEST(Compressor, WhatCannotBeCompressedIsRefused) {
   in_memory(1, [&](collectives::Group& group) {
     Compressor compressor(group);
     std::vector<float> values(4);

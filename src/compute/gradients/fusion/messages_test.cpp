@@ -46,7 +46,7 @@ constexpr std::string_view kSignatureBytes =
     "0200000004000000000000000500000000000000"  // shape
     "010000000100000000000000";                 // splits
 
-TEST(Messages, a_report_has_these_bytes) {
+TEST(Messages, AReportHasTheseBytes) {
   const Report report{true, {signature()}, {{"2/w", 258}}};
   const std::string bytes = encode(report);
   EXPECT_EQ(hex(bytes),
@@ -60,7 +60,7 @@ TEST(Messages, a_report_has_these_bytes) {
   EXPECT_EQ(*decode_report(bytes), report);
 }
 
-TEST(Messages, an_answer_has_these_bytes) {
+TEST(Messages, AnAnswerHasTheseBytes) {
   const Answer answer{
       {{signature(), {6}, true, -1, "no", true}}, {"0/a"}, {1}, Settings{1 << 20, 500}, "s"};
   const std::string bytes = encode(answer);
@@ -83,7 +83,7 @@ TEST(Messages, an_answer_has_these_bytes) {
   EXPECT_EQ(*decode_answer(bytes), answer);
 }
 
-TEST(Messages, what_ends_too_early_or_goes_on_is_corrupt) {
+TEST(Messages, WhatEndsTooEarlyOrGoesOnIsCorrupt) {
   const std::string report = encode(Report{false, {signature()}, {{"2/w", 258}}});
   for (size_t size = 0; size < report.size(); ++size) {
     const auto decoded = decode_report(report.substr(0, size));

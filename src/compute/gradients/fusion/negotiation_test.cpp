@@ -91,7 +91,7 @@ std::vector<std::string> names(const Plan& plan) {
 
 using Names = std::vector<std::string>;
 
-TEST(Negotiation, a_tensor_is_ready_when_the_last_rank_has_it) {
+TEST(Negotiation, ATensorIsReadyWhenTheLastRankHasIt) {
   Ranks ranks(3);
   ASSERT_TRUE(ranks[1].submit(tensor("a"), 0ms));
   EXPECT_EQ(names(ranks.cycle()), Names{});
@@ -104,7 +104,7 @@ TEST(Negotiation, a_tensor_is_ready_when_the_last_rank_has_it) {
   EXPECT_TRUE(ranks.answered);
 }
 
-TEST(Negotiation, who_is_known_needs_no_question) {
+TEST(Negotiation, AKnownTensorNeedsNoRequest) {
   Ranks ranks(3);
   submit_all(ranks, tensor("a"));
   submit_all(ranks, tensor("b"));
@@ -123,7 +123,7 @@ TEST(Negotiation, who_is_known_needs_no_question) {
   }
 }
 
-TEST(Negotiation, a_known_tensor_that_changes_is_negotiated_again) {
+TEST(Negotiation, AKnownTensorThatChangesIsNegotiatedAgain) {
   Ranks ranks(2);
   submit_all(ranks, tensor("a", {4}));
   EXPECT_EQ(names(ranks.cycle()), Names{"a"});
@@ -138,7 +138,7 @@ TEST(Negotiation, a_known_tensor_that_changes_is_negotiated_again) {
   EXPECT_EQ(names(ranks.cycle()), Names{"a"});
 }
 
-TEST(Negotiation, every_difference_has_its_message) {
+TEST(Negotiation, EveryDifferenceHasItsMessage) {
   struct Case {
     void (*change)(Signature&);
     std::string message;
@@ -187,7 +187,7 @@ TEST(Negotiation, every_difference_has_its_message) {
             "the ranks do not agree: shape is [*, 3] on rank 0, [*, 4] on rank 1");
 }
 
-TEST(Negotiation, larger_priorities_come_first_and_fuse_first) {
+TEST(Negotiation, LargerPrioritiesComeFirstAndFuseFirst) {
   Ranks ranks(2, {.settings = {.fusion_bytes = 32}});
   Signature urgent = tensor("urgent");
   urgent.priority = 3;
@@ -213,7 +213,7 @@ TEST(Negotiation, larger_priorities_come_first_and_fuse_first) {
   }
 }
 
-TEST(Negotiation, only_alike_tensors_are_fused) {
+TEST(Negotiation, OnlyAlikeTensorsAreFused) {
   std::vector<Agreement> ready;
   const auto add = [&](auto change) {
     Agreement& one = ready.emplace_back();
@@ -245,7 +245,7 @@ TEST(Negotiation, only_alike_tensors_are_fused) {
             ready.size() - 1);
 }
 
-TEST(Negotiation, stalls_are_named_with_the_ranks_and_fail_in_time) {
+TEST(Negotiation, StallsAreNamedWithTheRanksAndFailInTime) {
   Ranks ranks(4, {.stalls = {.stall_report_after = 60s, .stall_fail_after = 600s}});
   submit_all(ranks, tensor("known"));
   ranks.cycle();
@@ -271,7 +271,7 @@ TEST(Negotiation, stalls_are_named_with_the_ranks_and_fail_in_time) {
   EXPECT_EQ(names(ranks.cycle(601s)), (Names{"known", "new"}));
 }
 
-TEST(Negotiation, an_answer_to_no_request_is_corrupt) {
+TEST(Negotiation, AnAnswerToNoRequestIsCorrupt) {
   Signature gather = tensor("g", {2, 3});
   gather.operation = Operation::all_gather;
   Signature exchange = tensor("x", {3, 3});
@@ -304,13 +304,13 @@ TEST(Negotiation, an_answer_to_no_request_is_corrupt) {
   }
 }
 
-TEST(Negotiation, who_leaves_is_named_to_all) {
+TEST(Negotiation, ARankThatLeavesIsNamedToAll) {
   Ranks ranks(3);
   ranks[1].leave();
   EXPECT_EQ(ranks.cycle().leaving, std::vector<uint32_t>{1});
 }
 
-TEST(Negotiation, new_settings_reach_all_in_one_cycle) {
+TEST(Negotiation, NewSettingsReachAllInOneCycle) {
   Ranks ranks(3);
   ranks[0].change({.fusion_bytes = 77, .cycle_microseconds = 5});
   EXPECT_EQ(ranks.cycle().settings->fusion_bytes, 77u);
@@ -318,7 +318,7 @@ TEST(Negotiation, new_settings_reach_all_in_one_cycle) {
   EXPECT_FALSE(ranks.cycle().settings);
 }
 
-TEST(Negotiation, a_full_cache_forgets_what_was_used_least_recently) {
+TEST(Negotiation, AFullCacheForgetsWhatWasUsedLeastRecently) {
   Ranks ranks(2, {.cache_entries_max = 2});
   for (const char* name : {"a", "b"}) {
     submit_all(ranks, tensor(name));
@@ -349,45 +349,46 @@ struct World {
   Ranks ranks;
 };
 
-struct Wish {
+struct RequestSpec {
   Signature signature;
   int odd_rank = -1;  // requests something else under this name
 };
 
-std::vector<Wish> wishes_of_a_step(World& world, int step) {
-  std::vector<Wish> wishes;
+std::vector<RequestSpec> specs_of_a_step(World& world, int step) {
+  std::vector<RequestSpec> specs;
   const int ranks = world.ranks.size();
   for (int i = 0; i < 14; ++i) {
-    Wish wish{tensor("t" + std::to_string(i), {1 + world.random.below(2) * uint64_t(step / 3), 3})};
+    RequestSpec spec{
+        tensor("t" + std::to_string(i), {1 + world.random.below(2) * uint64_t(step / 3), 3})};
     const int operations = 7;
-    wish.signature.operation = Operation(i % operations);
-    if (wish.signature.operation == Operation::all_to_all) {
-      wish.signature.splits.assign(size_t(ranks), 0);
-      wish.signature.splits[0] = wish.signature.rows();
+    spec.signature.operation = Operation(i % operations);
+    if (spec.signature.operation == Operation::all_to_all) {
+      spec.signature.splits.assign(size_t(ranks), 0);
+      spec.signature.splits[0] = spec.signature.rows();
     }
-    wish.signature.root = ranks / 2;
-    wish.signature.priority = int(world.random.below(3));
-    if (i == 0 || i == 7 || i == 1) wish.signature = in_group(wish.signature, "g", 3);
+    spec.signature.root = ranks / 2;
+    spec.signature.priority = int(world.random.below(3));
+    if (i == 0 || i == 7 || i == 1) spec.signature = in_group(spec.signature, "g", 3);
     if (ranks > 1 && world.random.chance(20))
-      wish.odd_rank = int(world.random.below(uint64_t(ranks)));
-    wishes.push_back(std::move(wish));
+      spec.odd_rank = int(world.random.below(uint64_t(ranks)));
+    specs.push_back(std::move(spec));
   }
   if (world.ranks[0].sets().size() > 1) {
-    wishes.push_back({tensor("t0")});
-    wishes.back().signature.set = 1;
+    specs.push_back({tensor("t0")});
+    specs.back().signature.set = 1;
   }
-  return wishes;
+  return specs;
 }
 
 using Orders = std::vector<std::vector<size_t>>;  // by rank: positions in the wishes
 
 // Returns a random order of each rank's wishes.
-Orders random_orders(World& world, const std::vector<Wish>& wishes) {
+Orders random_orders(World& world, const std::vector<RequestSpec>& specs) {
   Orders orders;
   for (int rank = 0; rank < world.ranks.size(); ++rank) {
     std::vector<size_t> order;
-    for (size_t i = 0; i < wishes.size(); ++i) {
-      const auto& members = world.ranks[0].sets().at(wishes[i].signature.set);
+    for (size_t i = 0; i < specs.size(); ++i) {
+      const auto& members = world.ranks[0].sets().at(specs[i].signature.set);
       if (std::find(members.begin(), members.end(), rank) != members.end()) order.push_back(i);
     }
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[world.random.below(i)]);
@@ -399,14 +400,14 @@ Orders random_orders(World& world, const std::vector<Wish>& wishes) {
 // Checks the plans of one step.
 class StepChecks {
  public:
-  StepChecks(World& world, const std::vector<Wish>& wishes) : wishes_(wishes) {
-    for (const Wish& wish : wishes) {
-      waits_for_[key_of(wish.signature)] = int(world.ranks[0].sets().at(wish.signature.set).size());
-      group_is_odd_ = group_is_odd_ || (wish.odd_rank >= 0 && !wish.signature.group.empty());
+  StepChecks(World& world, const std::vector<RequestSpec>& specs) : specs_(specs) {
+    for (const RequestSpec& spec : specs) {
+      waits_for_[key_of(spec.signature)] = int(world.ranks[0].sets().at(spec.signature.set).size());
+      group_is_odd_ = group_is_odd_ || (spec.odd_rank >= 0 && !spec.signature.group.empty());
     }
   }
   void submitted(const Signature& signature) { --waits_for_[key_of(signature)]; }
-  bool all_done() const { return done_.size() == wishes_.size(); }
+  bool all_done() const { return done_.size() == specs_.size(); }
 
   void check(const Plan& plan) {
     std::vector<Agreement> outcomes = plan.faults;
@@ -423,12 +424,12 @@ class StepChecks {
       const std::string key = key_of(outcome.signature);
       EXPECT_TRUE(done_.insert(key).second) << key << " a second time";
       EXPECT_EQ(waits_for_[key], 0) << key << " before all had it";
-      const auto wish = std::find_if(wishes_.begin(), wishes_.end(), [&](const Wish& each) {
+      const auto spec = std::find_if(specs_.begin(), specs_.end(), [&](const RequestSpec& each) {
         return key_of(each.signature) == key;
       });
-      ASSERT_NE(wish, wishes_.end());
-      const bool grouped = !wish->signature.group.empty();
-      EXPECT_EQ(!outcome.fault.empty(), grouped ? group_is_odd_ : wish->odd_rank >= 0)
+      ASSERT_NE(spec, specs_.end());
+      const bool grouped = !spec->signature.group.empty();
+      EXPECT_EQ(!outcome.fault.empty(), grouped ? group_is_odd_ : spec->odd_rank >= 0)
           << key << outcome.fault;
       in_group_now += grouped ? 1 : 0;
     }
@@ -436,7 +437,7 @@ class StepChecks {
   }
 
  private:
-  const std::vector<Wish>& wishes_;
+  const std::vector<RequestSpec>& specs_;
   bool group_is_odd_ = false;
   std::map<std::string, int> waits_for_;  // by key: members that did not submit it
   std::set<std::string> done_;
@@ -444,18 +445,18 @@ class StepChecks {
 
 void play_step(World& world, int step) {
   Ranks& ranks = world.ranks;
-  const auto wishes = wishes_of_a_step(world, step);
-  Orders orders = random_orders(world, wishes);
-  StepChecks checks(world, wishes);
+  const auto specs = specs_of_a_step(world, step);
+  Orders orders = random_orders(world, specs);
+  StepChecks checks(world, specs);
   constexpr int cycles_max = 400;
   int cycle = 0;
   for (; !checks.all_done() && cycle < cycles_max; ++cycle) {
     for (int rank = 0; rank < ranks.size(); ++rank) {
       auto& order = orders[size_t(rank)];
       for (auto more = world.random.below(6); more > 0 && !order.empty(); --more) {
-        const Wish& wish = wishes[order.back()];
-        Signature signature = wish.signature;
-        if (wish.odd_rank == rank) signature.type = collectives::Type::f64;
+        const RequestSpec& spec = specs[order.back()];
+        Signature signature = spec.signature;
+        if (spec.odd_rank == rank) signature.type = collectives::Type::f64;
         const auto result = ranks[rank].submit(signature, 0ms);
         ASSERT_TRUE(result) << result.error().message;
         checks.submitted(signature);
@@ -484,7 +485,7 @@ void play_random_orders(int ranks_count, uint64_t seed) {
   }
 }
 
-TEST(Negotiation, all_ranks_come_to_the_same_plans_whatever_the_order) {
+TEST(Negotiation, AllRanksComeToTheSamePlansWhateverTheOrder) {
   for (int ranks = 1; ranks <= 17; ++ranks) {
     for (uint64_t seed = 1; seed <= 6; ++seed) {
       play_random_orders(ranks, seed);
@@ -494,7 +495,7 @@ TEST(Negotiation, all_ranks_come_to_the_same_plans_whatever_the_order) {
 }
 
 // Ranks run out of data one after the other, while the others continue.
-TEST(Negotiation, joined_ranks_hold_nobody_up) {
+TEST(Negotiation, JoinedRanksDelayNoOther) {
   for (int count = 1; count <= 9; ++count) {
     for (uint64_t seed = 1; seed <= 8; ++seed) {
       SCOPED_TRACE("ranks " + std::to_string(count) + ", seed " + std::to_string(seed));

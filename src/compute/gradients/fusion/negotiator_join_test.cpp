@@ -12,7 +12,7 @@ using testing::expect_failed;
 using testing::negotiating;
 using testing::summing;
 
-TEST(JoinedRanks, take_part_in_sums_with_zeros) {
+TEST(JoinedRanks, TakePartInSumsWithZeros) {
   constexpr int ranks = 3;
   negotiating(ranks, [](Negotiator& negotiator) {
     for (int round = 0; round < 2; ++round) {
@@ -46,7 +46,7 @@ TEST(JoinedRanks, take_part_in_sums_with_zeros) {
 
 // Tensors that are cached, and new ones: where a rank has joined they fail on the others, and the
 // negotiation continues.
-TEST(JoinedRanks, move_no_rows_and_the_others_go_on) {
+TEST(JoinedRanks, MoveNoRowsAndTheOthersGoOn) {
   constexpr int ranks = 3;
   negotiating(ranks, [](Negotiator& negotiator) {
     std::vector<float> values(6, 1.0f), own(2), exchanged(6), everyones(18);

@@ -24,7 +24,7 @@ using testing::expect_failed;
 using testing::negotiating;
 using testing::summing;
 
-TEST(Negotiator, tensors_are_summed_whatever_the_order_in_which_the_ranks_submit_them) {
+TEST(Negotiator, TensorsAreSummedWhateverTheOrderInWhichTheRanksSubmitThem) {
   for (const int ranks : {1, 2, 3, 5}) {
     negotiating(ranks, [&](Negotiator& negotiator) {
       SeededRandom random(uint64_t(negotiator.rank()) + 7);
@@ -52,7 +52,7 @@ TEST(Negotiator, tensors_are_summed_whatever_the_order_in_which_the_ranks_submit
 }
 
 // Runs over shared memory, where the fusion buffer is registered, and over TCP.
-TEST(Negotiator, several_threads_submit_at_once) {
+TEST(Negotiator, SeveralThreadsSubmitAtOnce) {
   constexpr int ranks = 3, threads_count = 4, steps = 10, tensors = 6;
   for (const Way way : {Way::shared, Way::tcp}) {
     collectives::testing::over_owned(way, ranks, [&](std::unique_ptr<collectives::Group> group) {
@@ -86,7 +86,7 @@ TEST(Negotiator, several_threads_submit_at_once) {
   }
 }
 
-TEST(Negotiator, large_tensors_are_fused_in_memory_that_all_see) {
+TEST(Negotiator, LargeTensorsAreFusedInMemoryThatAllSee) {
   constexpr size_t elements = 700'000;
   for (const Way way : {Way::shared, Way::tcp}) {
     collectives::testing::over_owned(way, 3, [&](std::unique_ptr<collectives::Group> group) {
@@ -165,7 +165,7 @@ void play_every_operation(Negotiator& negotiator) {
   EXPECT_EQ(theirs, expected);
 }
 
-TEST(Negotiator, every_operation) {
+TEST(Negotiator, EveryOperation) {
   for (const int ranks : {1, 2, 3, 5}) {
     negotiating(ranks, [](Negotiator& negotiator) {
       for (int step = 0; step < 3; ++step) play_every_operation(negotiator);
@@ -173,7 +173,7 @@ TEST(Negotiator, every_operation) {
   }
 }
 
-TEST(Negotiator, unlike_requests_of_one_name_fail_with_what_differs) {
+TEST(Negotiator, UnlikeRequestsOfOneNameFailWithWhatDiffers) {
   negotiating(3, [](Negotiator& negotiator) {
     std::vector<float> values(negotiator.rank() == 1 ? 7 : 6, 1.0f), fine(3, 1.0f);
     Handle wrong = negotiator.submit(summing("layer1.weight", values));
@@ -197,7 +197,7 @@ TEST(Negotiator, unlike_requests_of_one_name_fail_with_what_differs) {
   });
 }
 
-TEST(Negotiator, a_name_is_under_way_once) {
+TEST(Negotiator, ANameIsUnderWayOnce) {
   negotiating(2, [](Negotiator& negotiator) {
     std::vector<float> first(4, 1.0f), second(4, 1.0f);
     if (negotiator.rank() == 1) {
@@ -230,7 +230,7 @@ TEST(Negotiator, a_name_is_under_way_once) {
   });
 }
 
-TEST(Negotiator, what_cannot_be_fails_at_once) {
+TEST(Negotiator, InvalidRequestsFailAtOnce) {
   negotiating(1, [](Negotiator& negotiator) {
     std::vector<float> values(4, 1.0f), others(3);
     int completed = 0;
@@ -260,7 +260,7 @@ TEST(Negotiator, what_cannot_be_fails_at_once) {
   });
 }
 
-TEST(Negotiator, a_group_is_carried_out_when_all_of_it_is_there) {
+TEST(Negotiator, AGroupIsCarriedOutWhenAllOfItIsThere) {
   negotiating(2, [](Negotiator& negotiator) {
     for (int step = 0; step < 3; ++step) {
       std::vector<std::vector<float>> values(3, std::vector<float>(4, 1.0f));
@@ -287,7 +287,7 @@ TEST(Negotiator, a_group_is_carried_out_when_all_of_it_is_there) {
   });
 }
 
-TEST(Negotiator, sets_of_ranks_work_by_themselves) {
+TEST(Negotiator, SetsOfRanksWorkByThemselves) {
   negotiating(4, [](Negotiator& negotiator) {
     const int rank = negotiator.rank();
     const auto odd = negotiator.add_set({3, 1});
@@ -311,16 +311,16 @@ TEST(Negotiator, sets_of_ranks_work_by_themselves) {
       EXPECT_EQ(all, std::vector<float>(10, 6.0f));
       EXPECT_EQ(root, std::vector<float>(3, float(2 + rank % 2)));
     }
-    Request stranger{.name = "barrier", .operation = Operation::barrier};
-    stranger.set = rank % 2 == 1 ? *even : *odd;
-    Handle refused = negotiator.submit(stranger);
+    Request intruder{.name = "barrier", .operation = Operation::barrier};
+    intruder.set = rank % 2 == 1 ? *even : *odd;
+    Handle refused = negotiator.submit(intruder);
     expect_failed(refused, "does not belong to process set");
     EXPECT_TRUE(negotiator.remove_set(*odd));
     EXPECT_TRUE(negotiator.members_of(*odd).empty());
   });
 }
 
-TEST(Negotiator, a_tensor_that_some_ranks_do_not_submit_is_reported_and_fails) {
+TEST(Negotiator, ATensorThatSomeRanksDoNotSubmitIsReportedAndFails) {
   Mutex mutex;
   std::string reports;
   Options options;
@@ -355,7 +355,7 @@ TEST(Negotiator, a_tensor_that_some_ranks_do_not_submit_is_reported_and_fails) {
   EXPECT_NE(reports.find("ranks 0 and 2 submitted it"), std::string::npos) << reports;
 }
 
-TEST(Negotiator, who_stops_ends_it_for_all) {
+TEST(Negotiator, ARankThatStopsEndsItForAll) {
   negotiating(3, [](Negotiator& negotiator) {
     std::vector<float> values(4, 1.0f);
     if (negotiator.rank() == 2) return negotiator.stop();
@@ -371,7 +371,7 @@ TEST(Negotiator, who_stops_ends_it_for_all) {
   });
 }
 
-TEST(Negotiator, adaptive_sums_are_fused_but_combined_each_by_itself) {
+TEST(Negotiator, AdaptiveSumsAreFusedButCombinedEachByItself) {
   negotiating(2, [](Negotiator& negotiator) {
     const bool first = negotiator.rank() == 0;
     std::vector<float> orthogonal{first ? 1.0f : 0.0f, first ? 0.0f : 2.0f}, equal(3, 4.0f);
@@ -387,15 +387,15 @@ TEST(Negotiator, adaptive_sums_are_fused_but_combined_each_by_itself) {
 
 // The killed rank is a process, so that it dies between two cycles or within one, without a
 // message.
-TEST(Negotiator, a_killed_rank_fails_all_that_is_outstanding_with_its_name_and_the_tensors) {
+TEST(Negotiator, AKilledRankFailsAllThatIsOutstandingWithItsNameAndTheTensors) {
   constexpr int ranks = 3;
-  constexpr int victim = 1;
+  constexpr int failed_rank = 1;
   for (const Way way : {Way::tcp, Way::shared}) {
     const auto all = endpoints(ranks);
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      auto group = collectives::join_over_tcp(collectives::testing::options(all, victim, way));
+      auto group = collectives::join_over_tcp(collectives::testing::options(all, failed_rank, way));
       if (!group) _exit(1);
       auto negotiator = Negotiator::start(std::move(*group));
       if (!negotiator) _exit(2);
@@ -405,7 +405,7 @@ TEST(Negotiator, a_killed_rank_fails_all_that_is_outstanding_with_its_name_and_t
     }
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
-      if (rank == victim) continue;
+      if (rank == failed_rank) continue;
       threads.emplace_back([&, rank] {
         auto group = collectives::join_over_tcp(collectives::testing::options(all, rank, way));
         ASSERT_TRUE(group) << group.error().message;
@@ -437,7 +437,7 @@ TEST(Negotiator, a_killed_rank_fails_all_that_is_outstanding_with_its_name_and_t
   }
 }
 
-TEST(Negotiator, compressed_sums_are_those_of_the_narrow_type) {
+TEST(Negotiator, CompressedSumsAreThoseOfTheNarrowType) {
   for (const auto kind : {Compression::Kind::f16, Compression::Kind::bf16}) {
     negotiating(2, [&](Negotiator& negotiator) {
       std::vector<float> values{1.0f, 1.0f / 3, -2.5f, 1e-3f}, other(5, 0.25f);
@@ -460,7 +460,7 @@ TEST(Negotiator, compressed_sums_are_those_of_the_narrow_type) {
   }
 }
 
-TEST(Negotiator, compressed_tensors_owe_by_name_whatever_they_travel_with) {
+TEST(Negotiator, CompressedTensorsOweByNameWhateverTheyTravelWith) {
   for (const Compression compression :
        {Compression{Compression::Kind::int8}, {Compression::Kind::low_rank, 2}}) {
     negotiating(3, [&](Negotiator& negotiator) {
@@ -489,7 +489,7 @@ TEST(Negotiator, compressed_tensors_owe_by_name_whatever_they_travel_with) {
   }
 }
 
-TEST(Negotiator, a_tensors_way_can_be_watched) {
+TEST(Negotiator, ATensorsWayCanBeWatched) {
   Mutex mutex;
   std::vector<Event> events;
   Options options;
@@ -518,7 +518,7 @@ TEST(Negotiator, a_tensors_way_can_be_watched) {
   EXPECT_EQ(seen, expected);
 }
 
-TEST(Negotiator, settings_that_are_tried_reach_all_ranks) {
+TEST(Negotiator, SettingsThatAreTriedReachAllRanks) {
   Options options;
   options.autotune = true;
   options.settings = {.fusion_bytes = 1 << 20, .cycle_microseconds = 300};

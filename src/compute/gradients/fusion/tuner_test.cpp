@@ -49,7 +49,7 @@ Rate hill(double fusion_mib, double cycle_ms, double steepness) {
   };
 }
 
-TEST(Tuner, comes_near_the_best_wherever_it_lies) {
+TEST(Tuner, ComesNearTheBestWhereverItLies) {
   for (const double fusion_mib : {0.0625, 1.0, 25.0, 128.0}) {
     for (const double cycle_ms : {0.125, 1.0, 5.0, 30.0}) {
       for (const double steepness : {0.02, 0.2}) {
@@ -67,7 +67,7 @@ TEST(Tuner, comes_near_the_best_wherever_it_lies) {
 }
 
 // Each message has a latency, and each cycle a wait, as on a cluster of many ranks.
-TEST(Tuner, weighs_latency_against_waiting) {
+TEST(Tuner, WeighsLatencyAgainstWaiting) {
   const Rate rate = [](const Settings& settings) {
     const double gradients = 100e6, seconds_per_byte = 1e-9, latency = 2e-3;
     const double messages = std::max(1.0, gradients / double(settings.fusion_bytes));
@@ -78,7 +78,7 @@ TEST(Tuner, weighs_latency_against_waiting) {
     EXPECT_GT(rate(tune(rate, seed)), 0.9 * best_of(rate));
 }
 
-TEST(Tuner, keeps_what_it_has_where_nothing_matters_and_is_the_same_for_equal_seeds) {
+TEST(Tuner, KeepsWhatItHasWhereNothingMattersAndIsTheSameForEqualSeeds) {
   const Rate flat = [](const Settings&) { return 1e9; };
   const Settings first{uint64_t{64} << 20, 1000};
   int tries = 0;
@@ -86,7 +86,7 @@ TEST(Tuner, keeps_what_it_has_where_nothing_matters_and_is_the_same_for_equal_se
   EXPECT_EQ(tune(hill(1, 1, 0.1), 9), tune(hill(1, 1, 0.1), 9));
 }
 
-TEST(Tuner, learns_nothing_while_nothing_is_carried_out) {
+TEST(Tuner, LearnsNothingWhileNothingIsCarriedOut) {
   Tuner tuner({}, 1);
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(tuner.sample(0, 100ms));
   EXPECT_TRUE(tuner.tried().empty());

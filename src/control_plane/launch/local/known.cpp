@@ -31,9 +31,9 @@ constexpr size_t kIdleBytesMax = 20;
 // Written under another name and renamed: a reader sees it whole. Not synced: after a power cut no
 // agent is left.
 Result<void> write_whole(Files& files, const std::string& path, const std::string& text) {
-  const std::string beside = path + ".new";
-  TRY(files.write(beside, text, 0600));
-  return files.rename(beside, path);
+  const std::string temporary = path + ".new";
+  TRY(files.write(temporary, text, 0600));
+  return files.rename(temporary, path);
 }
 
 // Nothing: the file is missing. Errors: unavailable, when it is there and cannot be read.
@@ -123,10 +123,10 @@ Result<void> settle_handing_over(Files& files, const std::string& attempt_direct
 
 }  // namespace
 
-Result<Places> places_of(const std::string& data_directory, const std::string& run_directory,
-                         const LocalParts& parts) {
+Result<LocalPaths> paths_of(const std::string& data_directory, const std::string& run_directory,
+                            const LocalParts& parts) {
   const std::string resolved = TRY(parts.system.resolve(data_directory));
-  return Places{resolved, server_mark(resolved), run_directory};
+  return LocalPaths{resolved, server_mark(resolved), run_directory};
 }
 
 bool KnownAgent::is_alive(os::Processes& processes) {

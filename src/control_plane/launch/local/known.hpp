@@ -25,7 +25,7 @@ inline constexpr const char* kRecordFile = "launch.json";
 inline constexpr Duration kKillMax = 10s;
 
 // The directories of a launcher.
-struct Places {
+struct LocalPaths {
   std::string data;  // links resolved
   std::string mark;
   std::string run_directory;  // of all servers
@@ -34,8 +34,8 @@ struct Places {
   std::string attempt(const domain::AttemptId& id) const { return attempts() + "/" + id.text(); }
   std::string namespaces() const { return run_directory + "/" + mark; }
 };
-Result<Places> places_of(const std::string& data_directory, const std::string& run_directory,
-                         const LocalParts& parts);
+Result<LocalPaths> paths_of(const std::string& data_directory, const std::string& run_directory,
+                            const LocalParts& parts);
 
 // The known state of one host's agent.
 struct KnownAgent {

@@ -36,14 +36,14 @@ std::string with_shared_devices(const std::vector<std::string>& cards) {
 
 class LocalLauncher final : public SteppedLauncher {
  public:
-  LocalLauncher(LocalSettings settings, Places places, networks::Subnet pool, Clock& clock,
+  LocalLauncher(LocalSettings settings, LocalPaths paths, networks::Subnet pool, Clock& clock,
                 const LocalParts& parts)
       : parts_(parts),
         settings_(std::move(settings)),
-        places_(std::move(places)),
+        paths_(std::move(paths)),
         pool_(pool),
         next_address_(pool.base),
-        gate_(parts.system, direct_firewall(places_.mark, pool)),
+        gate_(parts.system, direct_firewall(paths_.mark, pool)),
         reaper_(
             clock, [this](const auto& networks) { return parts_.system.remove_networks(networks); },
             {}, parts.own_threads),
@@ -53,11 +53,11 @@ class LocalLauncher final : public SteppedLauncher {
 
   // Loads what a former server left.
   Result<void> load() {
-    TRY(parts_.files.make_directories(places_.attempts(), 0700));
+    TRY(parts_.files.make_directories(paths_.attempts(), 0700));
     // by directory; nothing: without a record
     std::map<std::string, std::optional<KnownAttempt>> ended;
-    for (const auto& name : TRY(parts_.files.list_directory(places_.attempts()))) {
-      const std::string directory = places_.attempts() + "/" + name;
+    for (const auto& name : TRY(parts_.files.list_directory(paths_.attempts()))) {
+      const std::string directory = paths_.attempts() + "/" + name;
       if (!domain::parse_attempt_id(name)) {
         log(Level::warning, "launch", "not an attempt's directory, left alone",
             {{"path", directory}});
@@ -90,7 +90,7 @@ class LocalLauncher final : public SteppedLauncher {
       ended[directory] = known ? std::optional(*std::move(known)) : std::nullopt;
     }
     for (auto& [directory, known] : ended) TRY(remove_ended(directory, known ? &*known : nullptr));
-    return remove_strays();
+    return remove_orphans();
   }
 
   std::vector<Machine> machines() override {
@@ -116,7 +116,7 @@ class LocalLauncher final : public SteppedLauncher {
       TRY(remove(gang.attempt));
     }
     // The attempt was removed, and is wanted again: its directory is about to go.
-    if (is_removing(places_.attempt(gang.attempt))) drain();
+    if (is_removing(paths_.attempt(gang.attempt))) drain();
     auto started = start(gang);
     if (!started && started.error().kind == Kind::exhausted && !waiting().empty()) {
       // Addresses that will be free in a moment. Agents that could not be ended must not be
@@ -130,7 +130,7 @@ class LocalLauncher final : public SteppedLauncher {
     const auto removed = remove(gang.attempt);
     drain();
     // Until its network is gone, the record says what to remove.
-    if (const std::string directory = places_.attempt(gang.attempt);
+    if (const std::string directory = paths_.attempt(gang.attempt);
         removed && !is_removing(directory))
       remove_rest(directory);
     if (!removed)
@@ -195,7 +195,7 @@ class LocalLauncher final : public SteppedLauncher {
   ~LocalLauncher() override {
     drain();
     if (attempts_.empty() && unreadable_.empty())
-      (void)parts_.files.remove_all(places_.namespaces());
+      (void)parts_.files.remove_all(paths_.namespaces());
   }
 
  private:
@@ -220,7 +220,7 @@ class LocalLauncher final : public SteppedLauncher {
       give_to_reaper(*known);
       return ok();
     }
-    // The network is unknown, or may belong to another attempt by now; otherwise remove_strays()
+    // The network is unknown, or may belong to another attempt by now; otherwise remove_orphans()
     // finds it.
     remove_rest(directory);
     return ok();
@@ -275,14 +275,14 @@ class LocalLauncher final : public SteppedLauncher {
     return *domain::parse_attempt_id(directory.substr(directory.rfind('/') + 1));
   }
   Result<void> check_readable(const domain::AttemptId& attempt) const {
-    if (!unreadable_.contains(places_.attempt(attempt))) return ok();
+    if (!unreadable_.contains(paths_.attempt(attempt))) return ok();
     return unavailable("the record of attempt " + attempt.text() +
                        " cannot be read, and is read again later");
   }
   // Reads again what could not be read when the server started, and then removes what else a crash
   // left.
   void read_again() {
-    if (unreadable_.empty() && !strays_remain_) return;
+    if (unreadable_.empty() && !orphans_remain_) return;
     for (const std::string& directory : std::set(unreadable_)) {
       auto known = load_attempt(parts_, directory);
       const bool runs = !running_hosts(parts_, directory).empty();
@@ -299,8 +299,8 @@ class LocalLauncher final : public SteppedLauncher {
       unreadable_.erase(directory);
       leave_gate();
     }
-    const auto removed = remove_strays();
-    strays_remain_ = !removed;
+    const auto removed = remove_orphans();
+    orphans_remain_ = !removed;
     if (!removed) log(Level::error, "launch", removed.error().message);
   }
 
@@ -322,7 +322,7 @@ class LocalLauncher final : public SteppedLauncher {
   std::set<std::string> uncleared_gpus() const {
     std::set<std::string> devices;
     if (settings_.clear_gpus)
-      for (auto& gpu : containers::uncleared_gpus(gpus_directory(places_.data)))
+      for (auto& gpu : containers::uncleared_gpus(gpus_directory(paths_.data)))
         devices.insert(std::move(gpu.device));
     return devices;
   }
@@ -358,7 +358,7 @@ class LocalLauncher final : public SteppedLauncher {
 
   Result<void> start(const Gang& gang) {
     const NetworkReaper::Start start(reaper_), direct_start(direct_reaper_);
-    const std::string directory = places_.attempt(gang.attempt);
+    const std::string directory = paths_.attempt(gang.attempt);
     // Its late removal would take what is made now.
     if (is_removing(directory))
       return unavailable("what its former start left cannot be removed yet");
@@ -367,12 +367,12 @@ class LocalLauncher final : public SteppedLauncher {
     {
       // Until the bridge has its address, other servers cannot see that the subnet is taken; and
       // until the owner is recorded, a sweep would remove it as an orphan.
-      TRY(parts_.files.make_directories(places_.run_directory, 0755));
-      const auto lock = TRY(parts_.system.lock_networks(places_.run_directory));
-      TRY(parts_.files.make_directories(places_.namespaces(), 0700));
-      if (const std::string owner = places_.namespaces() + "/" + kOwnerFile;
+      TRY(parts_.files.make_directories(paths_.run_directory, 0755));
+      const auto lock = TRY(parts_.system.lock_networks(paths_.run_directory));
+      TRY(parts_.files.make_directories(paths_.namespaces(), 0700));
+      if (const std::string owner = paths_.namespaces() + "/" + kOwnerFile;
           !parts_.files.exists(owner))
-        TRY(parts_.files.write(owner, places_.data, 0600));
+        TRY(parts_.files.write(owner, paths_.data, 0600));
       auto taken = TRY(parts_.system.networks_in_use());
       auto egress = with_own_networks(present_egress(), taken, pool_);
       for (const auto& [id, other] : attempts_) taken.push_back(other.record.network.subnet);
@@ -385,8 +385,8 @@ class LocalLauncher final : public SteppedLauncher {
                              gang.members.size(),
                              gang.network_isolation,
                              encrypted,
-                             places_.mark,
-                             places_.namespaces(),
+                             paths_.mark,
+                             paths_.namespaces(),
                              "trainyard " + directory,
                              {*networks::parse_address(kRelayAddress)}};
       auto gpus = TRY(gpus_for(gang));
@@ -421,9 +421,9 @@ class LocalLauncher final : public SteppedLauncher {
       auto environment = settings_.agent_environment;
       environment[kAttemptVariable] = attempt_directory;
       environment[kHostVariable] = directory;
-      environment[kImagesVariable] = places_.data + "/images";
-      environment[kImageSourcesVariable] = image_sources_file(places_.data);
-      if (settings_.clear_gpus) environment[kGpusVariable] = gpus_directory(places_.data);
+      environment[kImagesVariable] = paths_.data + "/images";
+      environment[kImageSourcesVariable] = image_sources_file(paths_.data);
+      if (settings_.clear_gpus) environment[kGpusVariable] = gpus_directory(paths_.data);
       std::vector<std::string> command = {settings_.agent_program,
                                           "--order",
                                           directory + "/order.json",
@@ -454,11 +454,11 @@ class LocalLauncher final : public SteppedLauncher {
   }
 
   // Removes what bears our mark and belongs to no known attempt.
-  Result<void> remove_strays();
+  Result<void> remove_orphans();
 
   const LocalParts parts_;
   const LocalSettings settings_;
-  const Places places_;
+  const LocalPaths paths_;
   const networks::Subnet pool_;
   networks::Address
       // subnets are used in rotation: late packets for an old gang do not reach a new one
@@ -467,7 +467,7 @@ class LocalLauncher final : public SteppedLauncher {
   // directories of attempts that run, and whose record cannot be read
   std::set<std::string> unreadable_;
   // of a crash: they could not be removed after the last record was read
-  bool strays_remain_ = false;
+  bool orphans_remain_ = false;
   Marked marked_{parts_.processes};
   mutable Mutex removing_mutex_;
   // directories that the reapers will remove
@@ -476,14 +476,14 @@ class LocalLauncher final : public SteppedLauncher {
   NetworkReaper reaper_, direct_reaper_;
 };
 
-Result<void> LocalLauncher::remove_strays() {
+Result<void> LocalLauncher::remove_orphans() {
   if (!unreadable_.empty()) return ok();  // their names are unknown
   InUse used;
   for (const auto& [id, known] : attempts_) used.add(known.record.network, gate_.firewall());
-  for (const auto& what : TRY(remove_unused(parts_, places_.run_directory, places_.mark, used)
+  for (const auto& what : TRY(remove_unused(parts_, paths_.run_directory, paths_.mark, used)
                                   .in("removing what a crash left")))
     log(Level::warning, "launch", "removed what a crash left", {{"what", what}});
-  if (attempts_.empty()) (void)parts_.files.remove_all(places_.namespaces());
+  if (attempts_.empty()) (void)parts_.files.remove_all(paths_.namespaces());
   return ok();
 }
 
@@ -500,7 +500,7 @@ Result<std::unique_ptr<SteppedLauncher>> make_local_over(const LocalSettings& se
   if (pool.prefix < 8) return invalid("network_pool " + pool.text() + " is larger than a /8");
   TRY(parts.files.make_directories(settings.data_directory, 0700));
   auto launcher = std::make_unique<LocalLauncher>(
-      settings, TRY(places_of(settings.data_directory, settings.run_directory, parts)), pool, clock,
+      settings, TRY(paths_of(settings.data_directory, settings.run_directory, parts)), pool, clock,
       parts);
   TRY(launcher->load().in("finding what runs"));
   return std::unique_ptr<SteppedLauncher>(std::move(launcher));

@@ -226,7 +226,7 @@ TEST_F(LocalLauncher, FindsWhatAFormerServerStarted) {
   });
 }
 
-TEST_F(LocalLauncher, HandsAnAgentToTheNextAttempt) {
+TEST_F(LocalLauncher, ReusesAnAgentForTheNextAttempt) {
   in_a_machine([&] {
     auto launcher = server();
     ASSERT_TRUE(launcher);
@@ -390,7 +390,7 @@ TEST_F(LocalLauncher, AChildOfADeadAgentIsNotTakenForTheAgent) {
   });
 }
 
-TEST_F(LocalLauncher, AStrayNetworkIsRemovedByTheNextServer) {
+TEST_F(LocalLauncher, AnOrphanNetworkIsRemovedByTheNextServer) {
   in_a_machine([&] {
     ASSERT_TRUE(server()->ensure(gang(1, 1)));
     kill_all(kAttemptVariable, attempt_path(1));
@@ -436,7 +436,7 @@ TEST_F(LocalLauncher, LeavesNothingOnError) {
   });
 }
 
-TEST_F(LocalLauncher, SweepTakesWhatNobodyUsesAndNothingElse) {
+TEST_F(LocalLauncher, SweepTakesWhatIsUnusedAndNothingElse) {
   in_a_machine([&] {
     auto launcher = server();
     ASSERT_TRUE(launcher);
@@ -537,7 +537,7 @@ TEST_F(LocalLauncher, StartsAgainWhatItHasJustRemoved) {
   });
 }
 
-TEST_F(LocalLauncher, OffersThisMachineUnlessTold) {
+TEST_F(LocalLauncher, OffersThisMachineUnlessConfigured) {
   auto launcher = server();
   ASSERT_TRUE(launcher);
   ASSERT_EQ(launcher->machines().size(), 1u);

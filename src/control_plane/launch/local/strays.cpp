@@ -83,14 +83,14 @@ Result<std::vector<std::string>> remove_unused(const LocalParts& parts,
 namespace {
 
 // Sweeps what belongs to the server of that data directory, which does not run.
-Result<std::vector<std::string>> sweep_own(const Places& places, const LocalParts& parts) {
+Result<std::vector<std::string>> sweep_own(const LocalPaths& paths, const LocalParts& parts) {
   InUse used;
-  const auto names = parts.files.list_directory(places.attempts());
+  const auto names = parts.files.list_directory(paths.attempts());
   std::vector<networks::Subnet> subnets;  // of living gangs
   std::vector<networks::PrivateNetwork> ended;
   bool all_known = true;
   for (const auto& name : names ? *names : std::vector<std::string>()) {
-    const std::string directory = places.attempts() + "/" + name;
+    const std::string directory = paths.attempts() + "/" + name;
     if (!domain::parse_attempt_id(name)) continue;
     auto known = load_attempt(parts, directory);
     const bool lives =
@@ -98,7 +98,7 @@ Result<std::vector<std::string>> sweep_own(const Places& places, const LocalPart
           return agent.started && parts.processes.is_alive(agent.identity);
         });
     if (lives) {
-      used.add(known->record.network, direct_firewall(places.mark, known->record.network.pool));
+      used.add(known->record.network, direct_firewall(paths.mark, known->record.network.pool));
       subnets.push_back(known->record.network.subnet);
       continue;
     }
@@ -118,7 +118,7 @@ Result<std::vector<std::string>> sweep_own(const Places& places, const LocalPart
                                [&](const auto& used) { return used.overlaps(network.subnet); });
   });
   if (!ended.empty()) TRY(parts.system.remove_networks(ended));
-  return remove_unused(parts, places.run_directory, places.mark, used);
+  return remove_unused(parts, paths.run_directory, paths.mark, used);
 }
 
 }  // namespace
@@ -136,9 +136,9 @@ Result<std::vector<std::string>> sweep_over(const std::string& data_directory,
     if (taken) lock = std::move(*taken);  // otherwise it belongs to another user, with its contents
   }
   if (!data_directory.empty() && parts.files.exists(data_directory)) {
-    const Places places = TRY(places_of(data_directory, run_directory, parts));
-    own_mark = places.mark;
-    append(said, TRY(sweep_own(places, parts)));
+    const LocalPaths paths = TRY(paths_of(data_directory, run_directory, parts));
+    own_mark = paths.mark;
+    append(said, TRY(sweep_own(paths, parts)));
   }
   // Agents whose directory is gone end first; then their containers have no parent.
   for (const auto& [identity, value] : parts.processes.find_marked(kAttemptVariable)) {

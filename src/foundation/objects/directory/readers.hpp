@@ -51,12 +51,12 @@ std::string part_name(uint32_t part);
 std::unique_ptr<Reader> read_file_of(Opened opened, Range range);
 
 // The directory of an object's parts, and that of its upload, where they may still be.
-struct PartsPlace {
+struct PartsPaths {
   std::string directory;
   std::string upload;
   HeldParts::Hold hold;  // on directory
 };
 // Errors: corrupt (the list).
-Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPlace place, Range range);
+Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPaths place, Range range);
 
 }  // namespace trainyard::objects

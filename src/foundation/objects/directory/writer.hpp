@@ -71,7 +71,7 @@ class FileWriter final : public Writer {
 
   Result<void> write(std::span<const char> bytes) override {
     unchecked_bytes_ += bytes.size();
-    if (unchecked_bytes_ >= kRoomCheckBytes) {
+    if (unchecked_bytes_ >= kSpaceCheckBytes) {
       TRY(check_disk_space_());
       unchecked_bytes_ = 0;
     }

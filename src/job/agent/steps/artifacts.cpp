@@ -16,8 +16,8 @@
 namespace trainyard::agent {
 namespace {
 
-constexpr const char* kModelPlace = "/opt/ml/model";
-constexpr const char* kOutputPlace = "/opt/ml/output/data";
+constexpr const char* kModelPath = "/opt/ml/model";
+constexpr const char* kOutputPath = "/opt/ml/output/data";
 constexpr const char* kModelDirectory = "model";
 constexpr const char* kOutputDirectory = "output/data";
 constexpr std::string_view kModelTar = ".model.tar";
@@ -46,7 +46,7 @@ class LooseFiles final : public TarWriter {
     if (entry.type == TarEntry::Type::directory) return {};
     if (entry.type == TarEntry::Type::link) {
       job_log_.say(
-          std::string(kModelPlace) + "/" + entry.name +
+          std::string(kModelPath) + "/" + entry.name +
           " was left out: it is a link, and without an archive there is nothing to keep one in");
       return {};
     }
@@ -82,7 +82,7 @@ Result<void> put_files(StepContext& context, const objects::Location& to,
                        const std::function<Result<void>(Artifact&)>& fill) {
   JobLog job_log([&](const std::string& text) { context.world.facts.say(text); });
   LooseFiles files(context, to, job_log);
-  Artifact artifact(files, kModelPlace, job_log, context.interruption);
+  Artifact artifact(files, kModelPath, job_log, context.interruption);
   TRY(fill(artifact));
   job_log.finish();
   return files.finish();
@@ -139,7 +139,7 @@ Result<void> put_own_output(StepContext& context, const Tree& tree,
   const std::string name =
       context.order.host == 0 ? "output.tar.gz" : "output-" + context.host_name() + ".tar.gz";
   const objects::Location to{output.bucket, output.key + name};
-  TRY(put_archive(context, to, Compression::gzip, kOutputPlace, [&](Artifact& artifact) {
+  TRY(put_archive(context, to, Compression::gzip, kOutputPath, [&](Artifact& artifact) {
     return artifact.add_tree(tree, kOutputDirectory, context.host_name());
   }));
   context.done.output_uri = "s3://" + to.bucket + "/" + to.key;
@@ -165,7 +165,7 @@ Result<void> put_union(StepContext& context, const Tree& tree, const objects::Lo
   const bool archive = context.order.spec.compress_model;
   const objects::Location model{output.bucket, output.key + (archive ? "model.tar.gz" : "model/")};
   if (archive) {
-    TRY(put_archive(context, model, Compression::gzip, kModelPlace, fill(kModelDirectory, true)));
+    TRY(put_archive(context, model, Compression::gzip, kModelPath, fill(kModelDirectory, true)));
   } else {
     TRY(put_files(context, model, fill(kModelDirectory, true)));
   }
@@ -178,7 +178,7 @@ Result<void> put_union(StepContext& context, const Tree& tree, const objects::Lo
   }
   if (any_output) {
     const objects::Location data{output.bucket, output.key + "output.tar.gz"};
-    TRY(put_archive(context, data, Compression::gzip, kOutputPlace, fill(kOutputDirectory, false)));
+    TRY(put_archive(context, data, Compression::gzip, kOutputPath, fill(kOutputDirectory, false)));
     context.done.output_uri = "s3://" + data.bucket + "/" + data.key;
   }
   for (const auto& key : staged) remove_staged(context, output.bucket, key);
@@ -190,13 +190,13 @@ Result<void> put_staged(StepContext& context, const Tree& tree, const objects::L
   if (!has_output && !tree.has_files(kModelDirectory)) return {};
   const std::string model_key = output.key + "staged/" + context.order.attempt.text() + "/" +
                                 context.host_name() + std::string(kModelTar);
-  TRY(put_archive(context, {output.bucket, model_key}, Compression::none, kModelPlace,
+  TRY(put_archive(context, {output.bucket, model_key}, Compression::none, kModelPath,
                   [&](Artifact& artifact) {
                     return artifact.add_tree(tree, kModelDirectory, context.host_name());
                   }));
   if (has_output) {
     TRY(put_archive(context, {output.bucket, output_key_of(model_key)}, Compression::none,
-                    kOutputPlace, [&](Artifact& artifact) {
+                    kOutputPath, [&](Artifact& artifact) {
                       return artifact.add_tree(tree, kOutputDirectory, context.host_name());
                     }));
   }
@@ -207,7 +207,7 @@ Result<void> put_staged(StepContext& context, const Tree& tree, const objects::L
 // A directory that the job replaced by a link is skipped, which the job's log reports.
 void say_what_was_replaced(StepContext& context) {
   for (const auto& [directory, place] :
-       {std::pair(kModelDirectory, kModelPlace), {kOutputDirectory, kOutputPlace}})
+       {std::pair(kModelDirectory, kModelPath), {kOutputDirectory, kOutputPath}})
     if (const auto below = context.ml_tree->below(directory);
         !below && below.error().kind == Kind::invalid)
       context.world.facts.say(std::string(place) + " is not kept: " + below.error().message);

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kIntermediate = "output/intermediate";
 
 // those outside of /opt/ml: mounted at the requested path
-constexpr const char* kBeside = "checkpoints";
+constexpr const char* kDirectory = "checkpoints";
 
 std::unique_ptr<CheckpointSync> make_sync(StepContext& context, SyncSettings settings, Tree base) {
   return std::make_unique<CheckpointSync>(std::move(settings), std::move(base),
@@ -35,10 +35,10 @@ Result<std::unique_ptr<CheckpointSync>> make_checkpoint_sync(StepContext& contex
     settings.directory = path_inside.substr(base.size());
     return make_sync(context, std::move(settings), TRY(context.ml_tree->below("")));
   }
-  TRY(os::make_directories(context.path(kBeside)));
-  auto tree = TRY(Tree::open(context.path(kBeside)));
+  TRY(os::make_directories(context.path(kDirectory)));
+  auto tree = TRY(Tree::open(context.path(kDirectory)));
   containers::Mount mount;
-  mount.source = context.path(kBeside);
+  mount.source = context.path(kDirectory);
   mount.destination = path_inside;
   mount.read_only = false;
   context.mounts.push_back(std::move(mount));

@@ -115,13 +115,13 @@ containers::ContainerSpec container_spec(StepContext& context) {
 void say_what_is_withheld(StepContext& context) {
   if (context.world.await_volume && !context.volume_limited)
     context.done.notice = std::string(size_member(context)) + " is not enforced";
-  auto sentences = context.container->withheld();
+  auto texts = context.container->withheld();
   if (const auto& why = context.world.egress.missing;
       !why.empty() && !context.order.spec.network_isolation)
-    sentences.push_back("this job reaches its own hosts and the API, and nothing outside: " + why);
-  for (const auto& sentence : sentences) {
-    context.world.facts.say(sentence);
-    context.done.notice += (context.done.notice.empty() ? "" : "; ") + sentence;
+    texts.push_back("this job reaches its own hosts and the API, and nothing outside: " + why);
+  for (const auto& text : texts) {
+    context.world.facts.say(text);
+    context.done.notice += (context.done.notice.empty() ? "" : "; ") + text;
   }
 }
 

@@ -38,13 +38,13 @@ Result<void> fetch(StepContext& context, const std::string& archive) {
 }
 
 // A folder of its own, which the container's first process may read and empty as any user.
-Result<void> write_told(StepContext& context) {
+Result<void> write_entry_file(StepContext& context) {
   const std::string folder = context.path("entry"), file = folder + "/host.json";
   TRY(os::make_directories(folder, 0700));
-  contract::EntryTold told;
-  told.gang_secret = gang_secret(context.order.attempt, context.order.token);
-  told.cpus = context.order.share.cpus;
-  TRY(os::write_file(file, contract::write_entry_told(told), 0600));
+  contract::EntryConfig entry_config;
+  entry_config.gang_secret = gang_secret(context.order.attempt, context.order.token);
+  entry_config.cpus = context.order.share.cpus;
+  TRY(os::write_file(file, contract::write_entry_config(entry_config), 0600));
   for (const auto& path : {file, folder})
     if (::chown(path.c_str(), context.image.user_id, context.image.group_id) != 0)
       return from_errno("changing the owner of " + path);
@@ -85,8 +85,8 @@ std::optional<Failure> fetch_sources(StepContext& context) {
       return failure_of(done.error(), doing);
     }
   }
-  if (auto told = write_told(context); !told)
-    return failure_of(told.error(), "preparing script mode");
+  if (auto entry_config = write_entry_file(context); !entry_config)
+    return failure_of(entry_config.error(), "preparing script mode");
   return {};
 }
 

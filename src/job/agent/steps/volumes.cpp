@@ -22,8 +22,8 @@ Result<std::string> mount_shared(StepContext& context, const domain::Volume& vol
 
 // For any user of the container's processes.
 Result<std::string> make_own(StepContext& context, const std::string& place) {
-  const std::string path =
-      context.path(std::string(context.volume_limited ? kVolumes : kVolumesBeside) + "/" + place);
+  const std::string path = context.path(
+      std::string(context.volume_limited ? kVolumes : kUnlimitedVolumes) + "/" + place);
   TRY(os::make_directories(path));
   if (::chmod(path.c_str(), 01777) != 0) return from_errno("opening " + path + " to the job");
   return path;

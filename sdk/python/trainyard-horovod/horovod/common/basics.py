@@ -76,7 +76,7 @@ def _join(launch: launches.Launch) -> c.Join:
         encrypt=int(launch.encrypt),
         sockets_per_peer=launch.sockets,
         join_deadline_ms=int(1000 * _number("HOROVOD_START_TIMEOUT", 600)),
-        silence_max_ms=int(1000 * _number("HOROVOD_GLOO_TIMEOUT_SECONDS", 600)),
+        peer_timeout_ms=int(1000 * _number("HOROVOD_GLOO_TIMEOUT_SECONDS", 600)),
         plans=launch.plans.encode(),
         deterministic=int(launch.deterministic),
     )

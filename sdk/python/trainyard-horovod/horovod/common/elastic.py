@@ -102,9 +102,9 @@ class ObjectState(State):
 
 
 def run_with(
-    anyone: Callable[[bool], bool], function: Callable[..., Result]
+    any_rank: Callable[[bool], bool], function: Callable[..., Result]
 ) -> Callable[..., Result]:
-    """`anyone(flag)`: whether some rank says so."""
+    """`any_rank(flag)`: whether some rank says so."""
 
     @functools.wraps(function)
     def wrapper(state: State, *arguments: Any, **more: Any) -> Result:
@@ -114,7 +114,7 @@ def run_with(
             try:
                 # One that is new has nothing yet: then all take part,
                 # whatever the others would have skipped.
-                if anyone(not skip_sync):
+                if any_rank(not skip_sync):
                     state.sync()
                 return function(state, *arguments, **more)
             except HorovodInternalError as failure:

@@ -26,7 +26,7 @@ TICK_SECONDS = 0.1
 
 
 @dataclasses.dataclass
-class Site:
+class HostRecord:
     """A host, as far as it is known."""
 
     slots: int = 0  # 0: it is gone
@@ -41,7 +41,7 @@ class Worker:
     name: str
     host: str
     slot: int
-    told_to_leave: bool = False
+    leave_requested: bool = False
 
 
 class Fleet:
@@ -50,7 +50,7 @@ class Fleet:
     def __init__(self, most: int, cooldown: tuple[float, float] | None = None) -> None:
         self.most, self.cooldown = most, cooldown
         # by name, both
-        self.sites: dict[str, Site] = {}
+        self.records: dict[str, HostRecord] = {}
         self.workers: dict[str, Worker] = {}
         # (host, slot) -> when it may be filled again
         self.ready_at: dict[tuple[str, int], float] = {}
@@ -60,12 +60,12 @@ class Fleet:
     def hosts_are(self, hosts: Iterable[places.Host]) -> tuple[list[str], list[str]]:
         """-> (those that went, those that came back)"""
         there = {host.name: host.slots for host in hosts}
-        went = [name for name, site in self.sites.items() if site.slots and name not in there]
-        back = [name for name in there if name in self.sites and not self.sites[name].slots]
+        went = [name for name, record in self.records.items() if record.slots and name not in there]
+        back = [name for name in there if name in self.records and not self.records[name].slots]
         for name in went:
-            self.sites[name].slots = 0
+            self.records[name].slots = 0
         for name, slots in there.items():
-            self.sites.setdefault(name, Site()).slots = slots
+            self.records.setdefault(name, HostRecord()).slots = slots
         return went, back
 
     def to_start(self, now: float) -> list[Worker]:
@@ -74,16 +74,16 @@ class Fleet:
             return []
         started: list[Worker] = []
         taken = {(worker.host, worker.slot) for worker in self.workers.values()}
-        for host, site in self.sites.items():
-            if site.blacklisted and site.again_at is not None and now >= site.again_at:
-                site.blacklisted, site.failures = False, 0
-            if site.blacklisted:
+        for host, record in self.records.items():
+            if record.blacklisted and record.again_at is not None and now >= record.again_at:
+                record.blacklisted, record.failures = False, 0
+            if record.blacklisted:
                 continue
-            for slot in range(site.slots):
+            for slot in range(record.slots):
                 if len(self.workers) >= self.most:
                     return started
                 # A host that has shrunk may have some in slots that are not there any more.
-                if sum(worker.host == host for worker in self.workers.values()) >= site.slots:
+                if sum(worker.host == host for worker in self.workers.values()) >= record.slots:
                     break
                 if (host, slot) in taken or now < self.ready_at.get((host, slot), now):
                     continue
@@ -96,34 +96,34 @@ class Fleet:
     def ended(self, name: str, failed: bool, now: float) -> str | None:
         """-> the host, if it is given up now."""
         worker = self.workers.pop(name)
-        site = self.sites[worker.host]
+        record = self.records[worker.host]
         self.ready_at[(worker.host, worker.slot)] = now + RESTART_SECONDS
         if not failed:
             # A rank that was requested to leave ends with 0 too; any other has finished.
-            self.done = self.done or not worker.told_to_leave
+            self.done = self.done or not worker.leave_requested
             return None
-        site.failures += 1
-        if site.failures < FAILURES_MAX or site.blacklisted:
+        record.failures += 1
+        if record.failures < FAILURES_MAX or record.blacklisted:
             return None
-        site.blacklisted, site.again_at = True, None
+        record.blacklisted, record.again_at = True, None
         if self.cooldown:
-            site.again_at = now + min(self.cooldown[0] * 2**site.given_up, self.cooldown[1])
-        site.given_up += 1
+            record.again_at = now + min(self.cooldown[0] * 2**record.given_up, self.cooldown[1])
+        record.given_up += 1
         return worker.host
 
     def generation_formed(self) -> None:
-        for site in self.sites.values():
-            if not site.blacklisted:
-                site.failures = 0
+        for record in self.records.values():
+            if not record.blacklisted:
+                record.failures = 0
 
     def slots(self) -> int:
-        return sum(site.slots for site in self.sites.values() if not site.blacklisted)
+        return sum(record.slots for record in self.records.values() if not record.blacklisted)
 
     def may_come(self) -> bool:
         """Whether a host that is given up will be tried again."""
         return any(
-            site.blacklisted and site.again_at is not None and site.slots > 0
-            for site in self.sites.values()
+            record.blacklisted and record.again_at is not None and record.slots > 0
+            for record in self.records.values()
         )
 
 
@@ -245,7 +245,7 @@ class Driver:
             self._say(f"host {host} is gone")
             self._service.host_leaves(host)
             for worker in self._fleet.workers.values():
-                worker.told_to_leave = worker.told_to_leave or worker.host == host
+                worker.leave_requested = worker.leave_requested or worker.host == host
         for host in back:
             self._service.host_returns(host)
         if not first and self._settings.verbose and (went or back):
@@ -290,7 +290,7 @@ class Driver:
                 self._generation_ranks = ranks
                 self._fleet.generation_formed()
             if kind == DISMISSED and name in self._fleet.workers:
-                self._fleet.workers[name].told_to_leave = True
+                self._fleet.workers[name].leave_requested = True
             if self._settings.verbose or kind in (FORMED, DISMISSED):
                 self._say(text)
             event = self._service.next(0)
@@ -308,12 +308,12 @@ class Driver:
             self._service.gone(name, why)
             if why and not self._fleet.done:
                 self._say(f"{name} failed: {why}")
-            given_up = self._fleet.ended(name, bool(why) and not worker.told_to_leave, now)
+            given_up = self._fleet.ended(name, bool(why) and not worker.leave_requested, now)
             if given_up:
-                site = self._fleet.sites[given_up]
+                record = self._fleet.records[given_up]
                 self._say(
                     f"host {given_up} is given"
-                    f" up{'' if site.again_at is None else f' for {site.again_at - now:.0f} s'}:"
+                    f" up{'' if site.again_at is None else f' for {record.again_at - now:.0f} s'}:"
                     f" {FAILURES_MAX} of its processes failed"
                 )
 

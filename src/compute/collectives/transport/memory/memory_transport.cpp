@@ -98,10 +98,10 @@ class RankTransport final : public MemoryTransport {
     if (!failed_) receives_.push_back({peer, tag, into});
   }
 
-  void receive(int peer, Tag tag, std::span<std::byte> room) override {
+  void receive(int peer, Tag tag, std::span<std::byte> destination) override {
     if (failed_) return;
     CHECK(!kept_[size_t(peer)].open, "one message of a peer is kept at a time");
-    kept_[size_t(peer)] = {true, {peer, tag, room}, nullptr, nullptr};
+    kept_[size_t(peer)] = {true, {peer, tag, destination}, nullptr, nullptr};
     order_.push_back(peer);
   }
 

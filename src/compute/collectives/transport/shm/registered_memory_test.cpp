@@ -20,8 +20,8 @@ using namespace testing;
 // A buffer as an allocator returns it, with whole pages inside.
 struct Buffer {
   explicit Buffer(size_t bytes, size_t beyond = 64)
-      : room(static_cast<std::byte*>(std::malloc(bytes + beyond))),
-        bytes(room.get() + beyond, bytes) {
+      : allocation(static_cast<std::byte*>(std::malloc(bytes + beyond))),
+        bytes(allocation.get() + beyond, bytes) {
     for (size_t i = 0; i < bytes; ++i) this->bytes[i] = std::byte(i * 7 % 251);
   }
   bool is_as_filled() const {
@@ -33,11 +33,11 @@ struct Buffer {
   struct Free {
     void operator()(std::byte* begin) const { std::free(begin); }
   };
-  std::unique_ptr<std::byte, Free> room;
+  std::unique_ptr<std::byte, Free> allocation;
   std::span<std::byte> bytes;
 };
 
-TEST(AdoptedMemory, keeps_what_is_in_it_and_is_seen_by_others_until_it_goes) {
+TEST(AdoptedMemory, KeepsWhatIsInItAndIsSeenByOthersUntilItGoes) {
   const auto registered = std::make_shared<RegisteredMemory>();
   Buffer buffer(300'000);
   auto adopted = registered->adopt(buffer.bytes);
@@ -65,7 +65,7 @@ TEST(AdoptedMemory, keeps_what_is_in_it_and_is_seen_by_others_until_it_goes) {
   EXPECT_EQ(pages[5000], before);
 }
 
-TEST(AdoptedMemory, is_given_back_as_it_was_taken) {
+TEST(AdoptedMemory, IsGivenBackAsItWasTaken) {
   const auto registered = std::make_shared<RegisteredMemory>();
   for (int round = 0; round < 30; ++round) {
     Buffer buffer(20'000 + size_t(round) * 50'000);
@@ -75,7 +75,7 @@ TEST(AdoptedMemory, is_given_back_as_it_was_taken) {
   EXPECT_TRUE(registered->empty());
 }
 
-TEST(AdoptedMemory, of_a_process_is_not_its_childrens) {
+TEST(AdoptedMemory, OfAProcessIsNotItsChildrens) {
   const auto registered = std::make_shared<RegisteredMemory>();
   Buffer buffer(100'000);
   auto adopted = registered->adopt(buffer.bytes);
@@ -94,7 +94,7 @@ TEST(AdoptedMemory, of_a_process_is_not_its_childrens) {
   EXPECT_TRUE(buffer.is_as_filled());
 }
 
-TEST(AdoptedMemory, has_limits) {
+TEST(AdoptedMemory, HasLimits) {
   const auto registered = std::make_shared<RegisteredMemory>();
   Buffer small(100);
   EXPECT_EQ(registered->adopt(small.bytes.first(0)).error().kind, Kind::invalid);
@@ -114,7 +114,7 @@ TEST(AdoptedMemory, has_limits) {
 
 // Some ranks have registered their buffers, and others have not. Reduces in and out of place, and
 // with memory freed in between.
-TEST(AdoptedMemory, sums_like_any_other) {
+TEST(AdoptedMemory, SumsLikeAnyOther) {
   for (const char* plans : {"", "allreduce=direct:0-", "allreduce=ring:0-"}) {
     over(
         Way::shared, 3,
@@ -153,7 +153,7 @@ TEST(AdoptedMemory, sums_like_any_other) {
   }
 }
 
-TEST(AdoptedMemory, is_not_to_be_had_where_nothing_is_shared) {
+TEST(AdoptedMemory, IsUnavailableWhereNothingIsShared) {
   over(Way::tcp, 2, [](Group& group) {
     Buffer buffer(100'000);
     EXPECT_EQ(group.adopt(buffer.bytes).error().kind, Kind::unavailable);

@@ -204,12 +204,12 @@ void ShmTransport::put_or_keep(Outgoing message) {
   outgoing_.back().peers = outgoing_.back().kept_peers;
 }
 
-bool ShmTransport::lane_has_room(int peer) const {
+bool ShmTransport::lane_has_space(int peer) const {
   const uint64_t consumed = own_.lane(peer).consumed.load(std::memory_order_acquire);
   return peers_[size_t(peer)].put - consumed < kLaneEntries;
 }
 
-std::byte* ShmTransport::room_in_outbox(size_t bytes) {
+std::byte* ShmTransport::outbox_space(size_t bytes) {
   // reuses the same lines, which are in the cache
   if (blocks_.empty()) outbox_begin_ = outbox_end_ = 0;
   const bool wrapped = outbox_end_ < outbox_begin_;
@@ -264,7 +264,7 @@ void ShmTransport::put_entry(int peer, const Outgoing& message, size_t part_byte
 bool ShmTransport::put(Outgoing& message) {
   const auto can_put = [&] {
     return std::all_of(message.peers.begin(), message.peers.end(),
-                       [&](int peer) { return lane_has_room(peer); });
+                       [&](int peer) { return lane_has_space(peer); });
   };
   if (message.manner == Manner::in_place) {
     if (!can_put()) return false;
@@ -294,11 +294,11 @@ bool ShmTransport::put(Outgoing& message) {
     if (!can_put()) return false;
     const size_t part = std::min(message.bytes.size() - message.put, kFragmentBytesMax);
     reclaim();
-    std::byte* const room = room_in_outbox(to_lines(part));
-    if (room == nullptr) return false;
-    std::memcpy(room, message.bytes.data() + message.put, part);
+    std::byte* const destination = outbox_space(to_lines(part));
+    if (destination == nullptr) return false;
+    std::memcpy(destination, message.bytes.data() + message.put, part);
     for (const int peer : message.peers) {
-      put_entry(peer, message, part, 0, 0, uint64_t(room - own_.outbox()));
+      put_entry(peer, message, part, 0, 0, uint64_t(destination - own_.outbox()));
       readers_.push_back({peer, peers_[size_t(peer)].put});
     }
     blocks_.push_back({outbox_end_, message.peers.size()});
@@ -324,13 +324,13 @@ void ShmTransport::receive_into(int peer, Tag tag, std::span<std::byte> into) {
   from.expected.push_back({tag, into, false, 0});
 }
 
-void ShmTransport::receive(int peer, Tag tag, std::span<std::byte> room) {
+void ShmTransport::receive(int peer, Tag tag, std::span<std::byte> destination) {
   Peer& from = peers_[size_t(peer)];
-  if (!from.local) return tcp_->receive(peer, tag, room);
+  if (!from.local) return tcp_->receive(peer, tag, destination);
   if (tcp_->failure()) return;  // earlier messages may never be released
   CHECK(from.arrived == nullptr, "the former message was released");
   if (from.expected.empty()) waiting_.push_back(peer);
-  from.expected.push_back({tag, room, true, 0});
+  from.expected.push_back({tag, destination, true, 0});
 }
 
 const std::byte* ShmTransport::arrived(int peer) {
@@ -479,7 +479,7 @@ bool ShmTransport::news() const {
   if (oldest_block_was_read()) return true;
   const auto& peers = outgoing_.front().peers;
   return readers_.empty() &&
-         std::all_of(peers.begin(), peers.end(), [&](int peer) { return lane_has_room(peer); });
+         std::all_of(peers.begin(), peers.end(), [&](int peer) { return lane_has_space(peer); });
 }
 
 Result<void> ShmTransport::wait() {

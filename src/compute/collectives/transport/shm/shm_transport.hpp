@@ -39,7 +39,7 @@ class ShmTransport final : public Transport {
   void send_writable(int peer, Tag tag, std::span<std::byte> bytes) override;
   void notify(int peer, Tag tag, std::span<const std::byte> bytes) override;
   void receive_into(int peer, Tag tag, std::span<std::byte> into) override;
-  void receive(int peer, Tag tag, std::span<std::byte> room) override;
+  void receive(int peer, Tag tag, std::span<std::byte> destination) override;
   const std::byte* arrived(int peer) override;
   std::byte* writable(int peer) override { return peers_[size_t(peer)].writable; }
   void release(int peer) override;
@@ -112,14 +112,14 @@ class ShmTransport final : public Transport {
   // Writes as many parts as fit. Returns true when the whole message was written.
   bool put(Outgoing& message);
   // Reserves contiguous bytes in the outbox; null when they do not fit now.
-  std::byte* room_in_outbox(size_t bytes);
+  std::byte* outbox_space(size_t bytes);
   bool was_read(const Reader& reader) const;
   bool oldest_block_was_read() const;
   void reclaim();
   void drop_references() const;
   void put_entry(int peer, const Outgoing& message, size_t part_bytes, uint32_t region,
                  uint32_t generation, uint64_t offset);
-  bool lane_has_room(int peer) const;
+  bool lane_has_space(int peer) const;
   // Receives what has arrived from one peer.
   Result<void> pull(int peer);
   Result<const std::byte*> bytes_of_entry(Peer& peer, const Entry& entry);

@@ -19,7 +19,7 @@ HeaderBytes from_text(std::string_view hex) {
   return bytes;
 }
 
-TEST(Frame, golden_bytes) {
+TEST(Frame, GoldenBytes) {
   EXPECT_EQ(as_hex(encode(FrameHeader{FrameKind::data, {7, 0x0102030405060708}, 4096})),
             "545952340200000007000000000000000807060504030201"
             "0010000000000000");
@@ -42,7 +42,7 @@ TEST(Frame, golden_bytes) {
             "0000000000000000");
 }
 
-TEST(Frame, decodes_what_it_encodes) {
+TEST(Frame, DecodesWhatItEncodes) {
   const auto header =
       decode_header(encode(FrameHeader{FrameKind::data, {~uint64_t{0}, 1}, uint64_t{1} << 40}));
   ASSERT_TRUE(header);
@@ -66,7 +66,7 @@ TEST(Frame, decodes_what_it_encodes) {
   EXPECT_LE(failed->why.size(), kControlPayloadBytesMax);
 }
 
-TEST(Proof, fits_one_connection_one_way_and_one_secret) {
+TEST(Proof, FitsOneConnectionOneWayAndOneSecret) {
   const Hello a{0, 2, {1}};
   const Hello b{1, 2, {2}};
   const Digest proof = prove("secret", a, b);
@@ -76,7 +76,7 @@ TEST(Proof, fits_one_connection_one_way_and_one_secret) {
   EXPECT_FALSE(equal_in_constant_time(proof, prove("secret", a, Hello{1, 2, {3}})));
 }
 
-TEST(Frame, refuses_what_makes_no_sense) {
+TEST(Frame, RefusesWhatMakesNoSense) {
   const struct {
     const char* bytes;
     const char* why;

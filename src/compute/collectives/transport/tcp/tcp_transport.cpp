@@ -46,7 +46,7 @@ TcpTransport::TcpTransport(std::unique_ptr<TcpOptions> options, std::unique_ptr<
     : options_(std::move(options)),
       contacts_(std::move(contacts)),
       links_(wires.size()),
-      timeout_(options_->rank, int(links_.size()), options_->silence_max, SteadyClock::now()) {
+      timeout_(options_->rank, int(links_.size()), options_->peer_timeout, SteadyClock::now()) {
   for (size_t i = 0; i < wires.size(); ++i) {
     links_[i].streams = std::vector<Stream>(size_t(options_->sockets_per_peer));
     links_[i].streams[0].wire = std::move(wires[i]);
@@ -114,7 +114,7 @@ Result<void> TcpTransport::await_all(Duration at_most) {
       TRY(wait());
     }
   }
-  timeout_.set_limit(options_->silence_max);
+  timeout_.set_limit(options_->peer_timeout);
   all_have_come_ = true;
   contacts_->all_have_come();
   return ok();
@@ -168,10 +168,10 @@ void TcpTransport::receive_into(int peer, Tag tag, std::span<std::byte> into) {
   receives_open_ += expect(peer, {tag, into, false});
 }
 
-void TcpTransport::receive(int peer, Tag tag, std::span<std::byte> room) {
+void TcpTransport::receive(int peer, Tag tag, std::span<std::byte> destination) {
   Link& link = links_[size_t(peer)];
-  link.kept = room.data();
-  link.kept_parts = expect(peer, {tag, room, true});
+  link.kept = destination.data();
+  link.kept_parts = expect(peer, {tag, destination, true});
 }
 
 void TcpTransport::release(int peer) { links_[size_t(peer)].arrived = nullptr; }

@@ -8,9 +8,9 @@
 // keepalive probes (TcpOptions::kDeadPeerMax). A rank that fails tells all connected ranks which
 // rank was at fault before it closes its connections, and they report theirs, so all ranks blame
 // the first failure. A rank gives up on a peer that is alive but stuck after
-// TcpOptions::silence_max. A waiting rank tells all connected ranks that it waits, so the rank that
-// is named is one that does not wait (timeout.hpp). A rank that waits long for a peer to which it
-// is not connected probes repeatedly whether that peer still listens.
+// TcpOptions::peer_timeout. A waiting rank tells all connected ranks that it waits, so the rank
+// that is named is one that does not wait (timeout.hpp). A rank that waits long for a peer to which
+// it is not connected probes repeatedly whether that peer still listens.
 //
 // Threads: confined to one thread at a time.
 #pragma once
@@ -44,7 +44,7 @@ class TcpTransport final : public Transport {
   int size() const override { return int(links_.size()); }
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override;
   void receive_into(int peer, Tag tag, std::span<std::byte> into) override;
-  void receive(int peer, Tag tag, std::span<std::byte> room) override;
+  void receive(int peer, Tag tag, std::span<std::byte> destination) override;
   const std::byte* arrived(int peer) override { return links_[size_t(peer)].arrived; }
   void release(int peer) override;
   Result<bool> has_message(int peer) override;
@@ -182,7 +182,7 @@ class TcpTransport final : public Transport {
   int idle_polls_ = 0;  // calls of wait() since the last progress
   Socket offered_;      // listens for the members to which this rank made an offer
   std::optional<Error> failure_;
-  Timeout timeout_;  // silence_max, except during await_all()
+  Timeout timeout_;  // peer_timeout, except during await_all()
   uint32_t reports_sent_ = 0;
   int named_ = 0;
   bool contacts_due_ = false;  // contacts_ has events, or a new connection is needed

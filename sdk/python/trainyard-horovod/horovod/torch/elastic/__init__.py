@@ -28,7 +28,7 @@ class ObjectState(_common.ObjectState):
         super().__init__(bcast_object, get_rank, **attributes)
 
 
-def _anyone(flag: bool) -> bool:
+def _any_rank(flag: bool) -> bool:
     return bool(
         _operations.allreduce_(
             torch.tensor([int(flag)], dtype=torch.int32), name="elastic.anyone", op=_operations.Max
@@ -38,4 +38,4 @@ def _anyone(flag: bool) -> bool:
 
 def run(func: Callable[..., _common.Result]) -> Callable[..., _common.Result]:
     """Decorates the training function, whose first argument is a State."""
-    return _common.run_with(_anyone, func)
+    return _common.run_with(_any_rank, func)
