@@ -7,6 +7,12 @@ std::string arn_of(const std::string& account, const std::string& region, std::s
   return "arn:aws:batch:" + region + ":" + account + ":" + std::string(kind) + "/" + name;
 }
 
+std::string ecs_arn(const std::string& account, const std::string& region, std::string_view kind,
+                    const std::string& cluster, const std::string& id) {
+  return "arn:aws:ecs:" + region + ":" + account + ":" + std::string(kind) + "/" + cluster + "/" +
+         id;
+}
+
 std::string_view name_in_arn(std::string_view text, std::string_view kind) {
   if (!text.starts_with("arn:")) return text;
   const size_t slash = text.find('/');

@@ -360,7 +360,7 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
     std::vector<schedule::Wait> waits;
     for (const auto& job : live_.all())
       if (job->state == JobState::waiting)
-        waits.push_back({job->number, "InternalServerError: planning failed: " + reconcile_fault_});
+        waits.push_back({job->number, reconcile::planning_failed(reconcile_fault_)});
     live_.say_why(std::move(waits));
     return {};
   }

@@ -4,6 +4,7 @@
 
 #include "batch/arn.hpp"
 #include "batch/variables.hpp"
+#include "contract/aws_texts.hpp"
 #include "contract/plain_container.hpp"
 #include "reconcile/state.hpp"
 #include "wire/codec.hpp"
@@ -112,7 +113,7 @@ Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, co
 }
 
 std::string job_arn(const std::string& account, const domain::JobKey& key) {
-  return "arn:aws:sagemaker:" + key.region + ":" + account + ":training-job/" + key.name;
+  return contract::training_job_arn(account, key.region, key.name);
 }
 
 std::string job_arn(const std::string& account, const domain::JobKey& key,

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "batch/service_job.hpp"
 #include "batch/status.hpp"
+#include "contract/aws_texts.hpp"
 #include "reconcile/state.hpp"
 
 namespace trainyard::reconcile {
@@ -13,19 +14,6 @@ using namespace batch;
 using namespace domain;
 
 namespace {
-
-// The texts of the AWS status machine.
-constexpr std::string_view kDownloading = "Downloading input data";
-constexpr std::string_view kUploading = "Uploading generated training model";
-constexpr std::string_view kStopped = "Training job stopped";
-constexpr std::string_view kCompleted = "Training job completed";
-constexpr std::string_view kMaxRuntimeExceeded =
-    "Training job runtime exceeded MaxRuntimeInSeconds provided";
-constexpr std::string_view kMaxWaitExceeded =
-    "Training job did not complete within MaxWaitTimeInSeconds provided";
-constexpr std::string_view kMaxPendingExceeded =
-    "Training job stopped: it did not start within MaxPendingTimeInSeconds provided";
-constexpr std::string_view kReplacing = "Launched instance was unhealthy, replacing it!";
 
 // Tests the hosts whose state is the job's: all, or the main host.
 bool every(const Job& job, const Attempt& attempt, HostState at_least) {
@@ -82,15 +70,15 @@ std::string failure_reason(const Attempt& attempt, HostIndex index) {
   std::string prefix, suffix;
   switch (host.fault.value_or(Fault::algorithm)) {
     case Fault::algorithm:
-      prefix = "AlgorithmError: ";
+      prefix = contract::kAlgorithmError;
       if (host.exit_code) suffix = ", exit code: " + std::to_string(*host.exit_code);
       break;
     case Fault::client:
-      prefix = "ClientError: ";
+      prefix = contract::kClientError;
       break;
     case Fault::internal:
     case Fault::lost:
-      prefix = "InternalServerError: ";
+      prefix = contract::kInternalServerError;
       break;
   }
   suffix += where;
@@ -132,12 +120,14 @@ void leave_pool(Job& job, bool hosts_are_well, Instant at) {
 
 void enter_stopped(Job& job, Instant at) {
   if (job.stop_cause == StopCause::max_runtime)
-    enter(job, Phase::max_runtime_exceeded, kMaxRuntimeExceeded, at);
+    enter(job, Phase::max_runtime_exceeded, contract::kMaxRuntimeExceeded, at);
   else if (job.stop_cause == StopCause::max_wait)
-    enter(job, Phase::max_wait_time_exceeded, kMaxWaitExceeded, at);
+    enter(job, Phase::max_wait_time_exceeded, contract::kMaxWaitExceeded, at);
   else
     enter(job, Phase::stopped,
-          job.stop_cause == StopCause::max_pending ? kMaxPendingExceeded : kStopped, at);
+          job.stop_cause == StopCause::max_pending ? contract::kMaxPendingExceeded
+                                                   : contract::kStopped,
+          at);
   end_phases(job);
 }
 
@@ -171,12 +161,13 @@ void look_for_faults_of_ours(Job& job, Attempt& attempt, Instant at) {
 std::string no_further_attempt(const Job& job, const Attempt& attempt) {
   const std::string last = ", the last time: " + attempt.interruption;
   if (job.attempts.size() >= kAttemptsMax)
-    return "InternalServerError: it was interrupted " + std::to_string(kAttemptsMax) + " times" +
-           last;
+    return std::string(contract::kInternalServerError) + "it was interrupted " +
+           std::to_string(kAttemptsMax) + " times" + last;
   if (job.spec.contract == Contract::plain && attempt.interrupted) {
     const AttemptEnd end = end_of(job, attempt);
     if (ends_with_interruption(job.spec.retry, end))
-      return "ClientError: it was interrupted, and a rule of its evaluateOnExit says EXIT then: " +
+      return std::string(contract::kClientError) +
+             "it was interrupted, and a rule of its evaluateOnExit says EXIT then: " +
              attempt.interruption;
     if (attempt.spot && !attempt.preempted &&
         !domain::tries_again(job.spec.retry, failed_attempts(job), end))
@@ -185,7 +176,7 @@ std::string no_further_attempt(const Job& job, const Attempt& attempt) {
   if (!attempt.preempted || !job.spec.queue || !job.spec.queue->preemptions_max) return "";
   const auto preempted = std::ranges::count_if(job.attempts, &Attempt::preempted);
   if (preempted <= int64_t(*job.spec.queue->preemptions_max)) return "";
-  return "ClientError: it was preempted " + std::to_string(preempted) +
+  return std::string(contract::kClientError) + "it was preempted " + std::to_string(preempted) +
          (preempted == 1 ? " time" : " times") +
          ", and its preemptionRetriesBeforeTermination is " +
          std::to_string(*job.spec.queue->preemptions_max) + last;
@@ -198,7 +189,7 @@ void wait_again(Job& job, const Attempt& attempt, Instant at) {
   job.model_uri.clear();
   job.output_uri.clear();
   if (job.phase() != Phase::interrupted)
-    enter(job, Phase::starting, std::string(kReplacing) + " " + attempt.interruption, at);
+    enter(job, Phase::starting, std::string(contract::kReplacing) + " " + attempt.interruption, at);
 }
 
 // Every host has ended: so has the attempt, and the job with it, unless it gets another one.
@@ -228,7 +219,7 @@ void finish(Job& job, Attempt& attempt, Instant at) {
     enter(job, Phase::failed, job.failure_reason, at);
   } else {
     move(job.state, JobEvent::complete);
-    enter(job, Phase::completed, kCompleted, at);
+    enter(job, Phase::completed, contract::kCompleted, at);
   }
   end_phases(job);
 }
@@ -246,15 +237,16 @@ void follow(Job& job, Attempt& attempt, Instant happened, Instant at) {
   if (job.state == JobState::active && job.stop_cause == StopCause::none &&
       attempt.interruption.empty()) {
     if (every(job, attempt, HostState::uploading))
-      enter(job, Phase::uploading, kUploading, happened);
+      enter(job, Phase::uploading, contract::kUploading, happened);
     else if (every(job, attempt, HostState::running)) {
       // Once only: a later message of a host stays.
-      if (job.phase() != Phase::training) enter(job, Phase::training, kTraining, happened);
+      if (job.phase() != Phase::training)
+        enter(job, Phase::training, contract::kTraining, happened);
     } else if (job.phase() != Phase::downloading &&
                std::ranges::any_of(attempt.hosts, [](const Host& host) {
                  return host.state >= HostState::downloading;
                }))
-      enter(job, Phase::downloading, kDownloading, happened);
+      enter(job, Phase::downloading, contract::kDownloading, happened);
   }
   if (every_final(attempt)) finish(job, attempt, at);
 }

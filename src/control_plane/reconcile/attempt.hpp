@@ -12,8 +12,6 @@
 
 namespace trainyard::reconcile {
 
-inline constexpr std::string_view kTraining =
-    "Training image download completed. Training in progress.";
 inline constexpr std::string_view kInterrupted =
     "The training job was interrupted and starts again: ";
 

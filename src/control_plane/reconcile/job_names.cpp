@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "batch/arn.hpp"
 #include "batch/limits.hpp"
+#include "contract/aws_texts.hpp"
 #include "reconcile/state.hpp"
 
 namespace trainyard::reconcile {
@@ -18,6 +19,10 @@ std::string job_title(const Job& job) {
   return "training-job/" + job.key.name;
 }
 
+std::string planning_failed(const std::string& fault) {
+  return std::string(contract::kInternalServerError) + "planning failed: " + fault;
+}
+
 Duration stop_grace_of(const Job& job, Duration usual) {
   return job.spec.contract == Contract::plain
              ? std::min<Duration>(usual, std::chrono::seconds(kStopGraceSeconds))
@@ -27,7 +32,7 @@ Duration stop_grace_of(const Job& job, Duration usual) {
 std::string_view log_group_of(const Job& job, HostIndex host) {
   if (job.spec.contract == Contract::training) return kLogGroup;
   const std::string& own = job.spec.group(host).container_options.log_group;
-  return own.empty() ? kBatchLogGroup : std::string_view(own);
+  return own.empty() ? batch::kLogGroup : std::string_view(own);
 }
 
 namespace {
@@ -44,24 +49,19 @@ std::string task_of(const Job& job, const Attempt& attempt, HostIndex host) {
                    "/" + std::to_string(host));
 }
 
-// Each compute environment is a cluster to ECS.
-std::string ecs_arn(const Job& job, const Attempt& attempt, std::string_view kind,
-                    const std::string& id) {
-  return "arn:aws:ecs:" + job.key.region + ":" + job.account + ":" + std::string(kind) + "/" +
-         attempt.environment + "/" + id;
-}
-
 }  // namespace
 
 std::string task_arn(const Job& job, const Attempt& attempt, HostIndex host) {
-  return ecs_arn(job, attempt, "task", task_of(job, attempt, host));
+  return batch::ecs_arn(job.account, job.key.region, batch::kTaskArn, attempt.environment,
+                        task_of(job, attempt, host));
 }
 
 std::string container_instance_arn(const Job& job, const Attempt& attempt, HostIndex host) {
   // Of a former attempt only the machine of its last host is kept.
   const std::string& machine =
       host < attempt.hosts.size() ? attempt.hosts[host].machine : attempt.machine;
-  return ecs_arn(job, attempt, "container-instance", digits_of(machine));
+  return batch::ecs_arn(job.account, job.key.region, batch::kContainerInstanceArn,
+                        attempt.environment, digits_of(machine));
 }
 
 std::string log_stream_of(const Job& job, const Attempt& attempt, HostIndex host) {

@@ -434,7 +434,7 @@ class Deciding {
     } catch (const std::exception&) {
       schedule::Plan none;
       for (const schedule::Waiting& waiting : others.waiting)
-        none.waits.push_back({waiting.job, "InternalServerError: planning failed: " + fault});
+        none.waits.push_back({waiting.job, planning_failed(fault)});
       return none;
     }
   }

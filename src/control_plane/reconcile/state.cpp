@@ -13,11 +13,7 @@ namespace {
 
 using namespace domain;
 
-constexpr std::string_view kStartingTheJob = "Starting the training job.";
-constexpr std::string_view kPreparing = "Preparing the instances for training.";
-constexpr std::string_view kStopping = "Stopping the training job";
 constexpr std::string_view kAllChildrenSucceeded = "All children of the array have succeeded";
-constexpr std::string_view kInternalServerError = "InternalServerError: ";
 constexpr std::string_view kChildFailed = "Array Child Job failed";
 constexpr std::string_view kNotSpot = " (it is not a spot job: this one does not count as a retry)";
 constexpr std::string_view kPreempted = " (a preemption does not count as a retry)";
@@ -57,7 +53,7 @@ class Applying {
     change.job->created = change.job->modified = at_;
     if (const int64_t keep = change.job->spec.keep_alive_seconds; keep > 0)
       change.job->warm_pool = WarmPool{WarmPoolState::in_use, keep, {}, {}, {}};
-    enter(*change.job, Phase::starting, kStartingTheJob, at_);
+    enter(*change.job, Phase::starting, contract::kStartingTheJob, at_);
     if (!create.tags.empty()) change.tags.emplace(create.arn, create.tags);
     return change;
   }
@@ -71,7 +67,7 @@ class Applying {
     if (waited)
       stop_waiting();
     else
-      enter(job_, Phase::stopping, kStopping, at_);
+      enter(job_, Phase::stopping, contract::kStopping, at_);
     return changed();
   }
 
@@ -131,8 +127,8 @@ class Applying {
     if (job_.training_start) job_.training_end = std::max(at_, *job_.training_start);
     leave_pool(job_, false, at_);
     job_.failure_reason =
-        std::string(kInternalServerError) +
-        shorten(command.reason, kFailureReasonBytesMax - kInternalServerError.size());
+        std::string(contract::kInternalServerError) +
+        shorten(command.reason, kFailureReasonBytesMax - contract::kInternalServerError.size());
     move(job_.state, JobEvent::fail);
     enter(job_, Phase::failed, job_.failure_reason, at_);
     end_phases(job_);
@@ -214,7 +210,7 @@ class Applying {
     }
     job_.attempts.push_back(std::move(attempt));
     job_.note = start.note;
-    enter(job_, Phase::starting, kPreparing, at_);
+    enter(job_, Phase::starting, contract::kPreparing, at_);
     return changed();
   }
 
@@ -234,7 +230,8 @@ class Applying {
     if (fact.state == HostState::running && host.state == HostState::running) {
       if (job_.phase() == Phase::training)
         enter(job_, Phase::training,
-              std::string(kTraining) + (fact.message.empty() ? "" : " " + fact.message), at_);
+              std::string(contract::kTraining) + (fact.message.empty() ? "" : " " + fact.message),
+              at_);
       return changed();
     }
     // An impossible fact (an agent that was given up goes on reporting) is counted and changes
@@ -401,7 +398,7 @@ class Applying {
     move(job_.state, JobEvent::stop);
     job_.stop_requested = at_;
     job_.stop_cause = cause;
-    enter(job_, Phase::stopping, kStopping, at_);
+    enter(job_, Phase::stopping, contract::kStopping, at_);
     if (waited) stop_waiting();
   }
 

@@ -18,6 +18,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "batch/catalog.hpp"
+#include "contract/aws_texts.hpp"
 #include "domain/job.hpp"
 #include "domain/record.hpp"
 #include "ledger/ledger.hpp"
@@ -179,6 +180,8 @@ Result<Command> command_of(const ledger::CommandRecord& record);
 // -- texts and names that the API shows
 // "training-job/mnist", "job/mnist (4b7d..)", for messages
 std::string job_title(const domain::Job& job);
+// The pending reason of jobs that cannot be planned because of a fault of the platform.
+std::string planning_failed(const std::string& fault);
 // The time between SIGTERM and SIGKILL; `usual` is the configured one.
 Duration stop_grace_of(const domain::Job& job, Duration usual);
 // Lifetime: the job's.
@@ -193,11 +196,10 @@ std::string task_arn(const domain::Job& job, const domain::Attempt& attempt,
                      domain::HostIndex host);
 std::string container_instance_arn(const domain::Job& job, const domain::Attempt& attempt,
                                    domain::HostIndex host);
-inline constexpr std::string_view kLogGroup = "/aws/sagemaker/TrainingJobs";
-inline constexpr std::string_view kBatchLogGroup = "/aws/batch/job";
+inline constexpr std::string_view kLogGroup = contract::kTrainingLogGroup;
 inline constexpr size_t kDefinitionInStreamMax =
     200;  // characters of a definition's name in its streams' names, as AWS
-inline constexpr std::string_view kMetricNameSpace = "/aws/sagemaker/TrainingJobs";
+inline constexpr std::string_view kMetricNameSpace = contract::kTrainingMetricNamespace;
 inline constexpr size_t kTagsMax = 50;  // AWS's limit for a resource
 // Of one job; each stays in its record, with some 200 bytes. A spot job of 28 days that is
 // interrupted each hour makes 672.

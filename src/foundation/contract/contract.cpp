@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "contract/aws_texts.hpp"
 
 namespace trainyard::contract {
 namespace {
@@ -165,7 +166,8 @@ std::map<std::string, std::string> plain_environment(const HostConfig& host,
 }
 
 std::string failure_reason(std::string_view failure, int exit_code) {
-  return "AlgorithmError: " + failure_text(failure) + ", exit code: " + std::to_string(exit_code);
+  return std::string(kAlgorithmError) + failure_text(failure) +
+         ", exit code: " + std::to_string(exit_code);
 }
 
 }  // namespace trainyard::contract

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/enum_table.hpp"
+#include "contract/aws_texts.hpp"
 
 namespace trainyard::agent {
 
@@ -29,10 +30,10 @@ std::string_view to_string(Stage stage) { return kStageNames.text(stage); }
 
 namespace {
 
-wire::StateFact fact(HostState state, std::string message) {
+wire::StateFact fact(HostState state, std::string_view message) {
   wire::StateFact fact;
   fact.state = state;
-  fact.message = std::move(message);
+  fact.message = message;
   return fact;
 }
 
@@ -62,7 +63,7 @@ class Deciding {
   Result<Decision> on_event(const Begin&) {
     if (run_.stage != Stage::prepare || run_.begun) return cannot("begin");
     run_.begun = true;
-    act(Report{fact(HostState::preparing, "Preparing the instances for training.")});
+    act(Report{fact(HostState::preparing, contract::kPreparing)});
     act(Work{Stage::prepare});
     return decided();
   }
@@ -75,7 +76,7 @@ class Deciding {
     switch (run_.stage) {
       case Stage::prepare:
         run_.stage = Stage::pull;
-        if (!run_.quiet) act(Report{fact(HostState::downloading, "Downloading input data")});
+        if (!run_.quiet) act(Report{fact(HostState::downloading, contract::kDownloading)});
         act(Work{Stage::pull});
         return decided();
       case Stage::pull:
@@ -90,8 +91,7 @@ class Deciding {
         if (!run_.start_ordered) return cannot("steps done while waiting for the main host");
         if (run_.process_started) return cannot("a second start of the process");
         run_.process_started = true;
-        act(Report{
-            fact(HostState::running, "Training image download completed. Training in progress.")});
+        act(Report{fact(HostState::running, contract::kTraining)});
         if (!done.notice.empty()) act(Report{fact(HostState::running, done.notice)});
         if (run_.stop != StopCause::none) act(Terminate{run_.grace});
         return decided();
@@ -211,7 +211,7 @@ class Deciding {
   Result<Decision> begin_upload() {
     run_.stage = Stage::upload;
     if (!run_.quiet) {
-      auto uploading = fact(HostState::uploading, "Uploading generated training model");
+      auto uploading = fact(HostState::uploading, contract::kUploading);
       uploading.exit_code = run_.exit_code;
       uploading.staged_model = run_.staged_model;
       uploading.stopped = run_.stopped;

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "base/text.hpp"
+#include "contract/aws_texts.hpp"
 #include "entry/children.hpp"
 #include "entry/failure.hpp"
 #include "entry/gpus.hpp"
@@ -86,7 +87,7 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
     Failure failure{host, rank, code, ""};
     if (entry)
       (void)entry->send(Failed{
-          rank, code, describe_failure("ExecuteUserScriptError", failure, true, printed, line)});
+          rank, code, describe_failure(contract::kUserScriptError, failure, true, printed, line)});
   };
   Children children;
   Children::Kind kind;

@@ -10,6 +10,7 @@
 
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "contract/aws_texts.hpp"
 #include "entry/coordinator.hpp"
 #include "entry/end_file.hpp"
 #include "entry/failure.hpp"
@@ -27,7 +28,6 @@ constexpr int kNoSuchHostCode = 255;  // ssh's code
 // Hosts of a gang and ranks of a host, with a margin; more connections are an error.
 constexpr size_t kPeersMax = 10'000;
 constexpr const char* kHostsFile = "/etc/hosts";
-constexpr const char* kUserTitle = "ExecuteUserScriptError";
 
 void say(const std::string& text) { write_all(STDOUT_FILENO, "trainyard: " + text + "\n"); }
 
@@ -305,7 +305,8 @@ class HostRun {
       };
     }
     if (auto started = children_.start(std::move(command), std::move(kind)); !started)
-      report(Failed{start.rank, 127, std::string(kUserTitle) + ": " + started.error().message});
+      report(Failed{start.rank, 127,
+                    std::string(contract::kUserScriptError) + ": " + started.error().message});
   }
 
   void run_line(uint32_t number, const std::string& line) {
@@ -341,7 +342,8 @@ class HostRun {
     const bool is_rank = exit.kind.role == Start::Role::rank;
     Failure failure{settings_.current_host, exit.kind.rank, exit.code, ""};
     report(Failed{exit.kind.rank, exit.code,
-                  describe_failure(kUserTitle, failure, is_rank, exit.printed, exit.command)});
+                  describe_failure(contract::kUserScriptError, failure, is_rank, exit.printed,
+                                   exit.command)});
   }
 
   void done() {

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/text.hpp"
+#include "contract/aws_texts.hpp"
 #include "entry/failure.hpp"
 #include "entry/gpus.hpp"
 #include "os/files.hpp"
@@ -201,8 +202,9 @@ class Preparer {
     if (exit.code == 0) return {};
     Failure failure{settings.current_host, 0, exit.code, ""};
     why_.code = exit.code;
-    why_.failure = describe_failure(package ? "InstallModuleError" : "InstallRequirementsError",
-                                    failure, false, exit.printed, exit.command);
+    why_.failure = describe_failure(
+        package ? contract::kInstallModuleError : contract::kInstallRequirementsError, failure,
+        false, exit.printed, exit.command);
     return invalid("installing packages");
   }
 
@@ -248,7 +250,8 @@ Preparation prepare(const Station& station, Signals& signals) {
   if (preparation.otherwise.failure.empty()) {
     const bool users = prepared.error().kind == Kind::invalid;
     preparation.otherwise.failure =
-        (users ? "ClientError: " : "Framework Error: ") + prepared.error().message;
+        std::string(users ? contract::kClientError : contract::kFrameworkError) +
+        prepared.error().message;
   }
   return preparation;
 }

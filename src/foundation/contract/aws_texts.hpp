@@ -1,0 +1,48 @@
+// Defines the names and texts of AWS that are stored with a training job, or that its programs see:
+// its ARN, its log group, the status messages and how a failure begins. Users and their tools match
+// them, so they are AWS's to the letter. Everything else of AWS stands in api, batch and policy.
+//
+// Threads: constants and a pure function.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace trainyard::contract {
+
+std::string training_job_arn(const std::string& account, const std::string& region,
+                             const std::string& name);
+
+inline constexpr std::string_view kTrainingLogGroup = "/aws/sagemaker/TrainingJobs";
+inline constexpr std::string_view kTrainingMetricNamespace = "/aws/sagemaker/TrainingJobs";
+
+// -- the beginning of FailureReason: who must act
+inline constexpr std::string_view kAlgorithmError = "AlgorithmError: ";            // the script
+inline constexpr std::string_view kClientError = "ClientError: ";                  // the request
+inline constexpr std::string_view kInternalServerError = "InternalServerError: ";  // the platform
+
+// -- titles of failures in script mode, those of SageMaker's toolkit
+inline constexpr const char* kUserScriptError = "ExecuteUserScriptError";
+inline constexpr const char* kInstallModuleError = "InstallModuleError";
+inline constexpr const char* kInstallRequirementsError = "InstallRequirementsError";
+inline constexpr std::string_view kFrameworkError = "Framework Error: ";
+
+// -- status messages
+inline constexpr std::string_view kStartingTheJob = "Starting the training job.";
+inline constexpr std::string_view kPreparing = "Preparing the instances for training.";
+inline constexpr std::string_view kDownloading = "Downloading input data";
+inline constexpr std::string_view kTraining =
+    "Training image download completed. Training in progress.";
+inline constexpr std::string_view kUploading = "Uploading generated training model";
+inline constexpr std::string_view kStopping = "Stopping the training job";
+inline constexpr std::string_view kStopped = "Training job stopped";
+inline constexpr std::string_view kCompleted = "Training job completed";
+inline constexpr std::string_view kMaxRuntimeExceeded =
+    "Training job runtime exceeded MaxRuntimeInSeconds provided";
+inline constexpr std::string_view kMaxWaitExceeded =
+    "Training job did not complete within MaxWaitTimeInSeconds provided";
+inline constexpr std::string_view kMaxPendingExceeded =
+    "Training job stopped: it did not start within MaxPendingTimeInSeconds provided";
+inline constexpr std::string_view kReplacing = "Launched instance was unhealthy, replacing it!";
+
+}  // namespace trainyard::contract
