@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "base/complete_record.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "cli/status_block.hpp"
@@ -14,6 +15,12 @@ namespace {
 constexpr Duration kDrawInterval = 200ms;    // fast enough for a smooth bar
 constexpr size_t kLastScrubBytesMax = 4096;  // size limit of the file with its counts
 constexpr Duration kPauseMax = 1s;           // limit of one wait, so that Ctrl-C takes effect
+
+constexpr auto kLastScrub = complete(json_record<LastScrub>("scrub", [](auto& side, auto& last) {
+  side("at_ms", last.at);
+  side("objects", last.objects);
+  side("broken", last.broken);
+}));
 
 // Draws the bar, waits to keep the rate, and notices Ctrl-C.
 class Pace {
@@ -101,9 +108,8 @@ std::string file_of(const std::string& data_directory) { return data_directory +
 // Stores the counts, for the server's metrics.
 Result<void> keep(const std::string& data_directory, const objects::ScrubReport& report,
                   Instant now) {
-  const Json json{{"at_ms", to_milliseconds(now)},
-                  {"objects", report.objects},
-                  {"broken", report.broken.size() + report.broken_not_named}};
+  const Json json =
+      kLastScrub.write({now, report.objects, report.broken.size() + report.broken_not_named});
   return os::write_file_durably(file_of(data_directory), dump(json))
       .in("keeping the result of the scrub");
 }
@@ -114,10 +120,8 @@ std::optional<LastScrub> last_scrub(const std::string& data_directory) {
   const auto text = os::read_file(file_of(data_directory), kLastScrubBytesMax);
   const auto json = text ? parse_json(*text) : Result<Json>(text.error());
   if (!json) return std::nullopt;
-  const auto at = int_at(*json, "at_ms"), objects = int_at(*json, "objects"),
-             broken = int_at(*json, "broken");
-  if (!at || !objects || !broken || *objects < 0 || *broken < 0) return std::nullopt;
-  return LastScrub{from_milliseconds(*at), uint64_t(*objects), uint64_t(*broken)};
+  const auto last = kLastScrub.read(*json);
+  return last ? std::optional(*last) : std::nullopt;
 }
 
 Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks,

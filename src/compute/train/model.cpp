@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/complete_record.hpp"
 #include "base/json.hpp"
 
 namespace trainyard::train {
@@ -17,8 +18,27 @@ constexpr std::string_view kFormat = "trainyard-mlp";
 constexpr int64_t kVersion = 1;
 constexpr int64_t kDimensionMax = 1 << 20;  // of inputs, hidden, classes: products do not overflow
 
-Result<size_t> dimension(const Json& description, std::string_view name) {
-  const int64_t value = TRY(int_at(description, name));
+struct Description {
+  std::string format{kFormat};
+  int64_t version = kVersion;
+  int64_t inputs = 0, hidden = 0, classes = 0;
+  double input_scale = 0;
+  int64_t image_width = 0;
+  std::string weights{kWeightsFile};
+};
+constexpr auto kDescription =
+    complete(json_record<Description>("model", [](auto& side, auto& description) {
+      side("format", description.format);
+      side("version", description.version);
+      side("inputs", description.inputs);
+      side("hidden", description.hidden);
+      side("classes", description.classes);
+      side("input_scale", description.input_scale);
+      side("image_width", description.image_width);
+      side("weights", description.weights);
+    }));
+
+Result<size_t> dimension(std::string_view name, int64_t value) {
   if (value < 1 || value > kDimensionMax)
     return corrupt("invalid " + std::string(name) + " " + std::to_string(value) +
                    ": it must be 1 to " + std::to_string(kDimensionMax));
@@ -104,36 +124,33 @@ std::string encode_weights(const Model& model) {
 }
 
 std::string encode_description(const Model& model) {
-  const Json description = {{"format", kFormat},
-                            {"version", kVersion},
-                            {"inputs", model.shape.inputs},
-                            {"hidden", model.shape.hidden},
-                            {"classes", model.shape.classes},
-                            {"input_scale", model.input_scale},
-                            {"image_width", model.image_width},
-                            {"weights", kWeightsFile}};
-  return dump(description, 2) + "\n";
+  Description description;
+  description.inputs = int64_t(model.shape.inputs);
+  description.hidden = int64_t(model.shape.hidden);
+  description.classes = int64_t(model.shape.classes);
+  description.input_scale = model.input_scale;
+  description.image_width = int64_t(model.image_width);
+  return dump(kDescription.write(description), 2) + "\n";
 }
 
 Result<Model> decode_model(std::string_view description_text, std::string_view weights) {
-  const auto description = TRY(parse_json(description_text).in(kDescriptionFile));
   const auto read = [&]() -> Result<Model> {
-    if (!description.is_object()) return corrupt("must be a JSON object");
-    if (TRY(string_at(description, "format")) != kFormat)
+    const Description description = TRY(kDescription.read(TRY(parse_json(description_text))));
+    if (description.format != kFormat)
       return corrupt("unknown format: expected " + std::string(kFormat));
-    if (const int64_t version = TRY(int_at(description, "version")); version != kVersion) {
-      return corrupt("unknown version " + std::to_string(version));
-    }
+    if (description.version != kVersion)
+      return corrupt("unknown version " + std::to_string(description.version));
     Model model;
-    model.shape = {TRY(dimension(description, "inputs")), TRY(dimension(description, "hidden")),
-                   TRY(dimension(description, "classes"))};
-    const double scale = TRY(double_at(description, "input_scale"));
+    model.shape = {TRY(dimension("inputs", description.inputs)),
+                   TRY(dimension("hidden", description.hidden)),
+                   TRY(dimension("classes", description.classes))};
+    const double scale = description.input_scale;
     if (!(scale >= kInputScaleMin && scale <= kInputScaleMax)) {
-      return corrupt("input_scale " + description["input_scale"].dump() + " must be within " +
+      return corrupt("input_scale " + Json(scale).dump() + " must be within " +
                      Json(kInputScaleMin).dump() + " to " + Json(kInputScaleMax).dump());
     }
     model.input_scale = float(scale);
-    const int64_t width = TRY(int_at(description, "image_width"));
+    const int64_t width = description.image_width;
     if (width < 0 || (width > 0 && model.shape.inputs % size_t(width) != 0)) {
       return corrupt("invalid image_width " + std::to_string(width) +
                      ": inputs must be a multiple of it");

@@ -1,6 +1,7 @@
 #include "campaign/definition.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "base/enum_table.hpp"
@@ -12,86 +13,224 @@ namespace {
 constexpr EnumTable<Rule> kRules{
     "rule", {{Rule::data, "data"}, {Rule::cheapest, "cheapest"}, {Rule::capacity, "capacity"}}};
 
-// Reads a table of the definition and notes which keys were read, so that unknown keys can be
-// named. Users write definitions, so they are read by hand and not by a JsonRecord, which ignores
-// unknown keys and knows no bounds.
-class Table {
- public:
-  Table(const Json& json, std::string location) : json_(json), location_(std::move(location)) {}
+constexpr std::string_view kUriScheme = "s3://";
 
-  Result<void> read(const char* key, std::string& into) {
-    return read_as(key, "a string", &Json::is_string, into);
+constexpr const char* member_of(RequestKind kind) {
+  return kind == RequestKind::training_job ? "training_job" : "batch_job";
+}
+
+// The texts of Wanted::highest, with the functions of an EnumTable.
+struct Orders {
+  static std::string_view text(bool highest) { return highest ? "highest" : "lowest"; }
+  static std::optional<bool> find(std::string_view text) {
+    if (text != "highest" && text != "lowest") return std::nullopt;
+    return text == "highest";
   }
-  Result<void> read(const char* key, bool& into) {
-    return read_as(key, "true or false", &Json::is_boolean, into);
+};
+
+bool all_strings(const Json& list) {
+  return std::all_of(list.begin(), list.end(), [](const Json& each) { return each.is_string(); });
+}
+
+// Reads a table of the definition by its description. Users write definitions, so unknown keys and
+// numbers out of bounds are errors, which a JsonRecord does not know. The first error is kept.
+class TableReader {
+ public:
+  TableReader(const Json& json, std::string location)
+      : json_(json), location_(std::move(location)) {}
+
+  void operator()(const char* key, std::string& into) {
+    read_as(key, "a string", &Json::is_string, into);
   }
-  Result<void> read(const char* key, int64_t& into, int64_t least, int64_t most) {
+  void operator()(const char* key, bool& into) {
+    read_as(key, "true or false", &Json::is_boolean, into);
+  }
+  void operator()(const char* key, int64_t& into, int64_t least, int64_t most) {
     const std::string wanted =
         "a whole number between " + std::to_string(least) + " and " + std::to_string(most);
-    TRY(read_as(key, wanted, &Json::is_number_integer, into));
-    if (into < least || into > most) return must_be(key, wanted);
-    return {};
+    read_as(key, wanted, &Json::is_number_integer, into);
+    if (into < least || into > most) must_be(key, wanted);
   }
-  Result<void> read(const char* key, std::vector<std::string>& into) {
+  void operator()(const char* key, std::vector<std::string>& into) {
     const Json* found = find(key);
-    if (!found) return {};
-    if (!found->is_array()) return must_be(key, "a list of strings");
-    for (const Json& each : *found) {
-      if (!each.is_string()) return must_be(key, "a list of strings");
-      into.push_back(each.get<std::string>());
-    }
-    return {};
+    if (!found) return;
+    if (!found->is_array() || !all_strings(*found)) return must_be(key, "a list of strings");
+    into = found->get<std::vector<std::string>>();
   }
-  Result<void> read(const char* key, std::map<std::string, std::string>& into) {
+  void operator()(const char* key, std::map<std::string, std::string>& into) {
     const Json* found = find(key);
-    if (!found) return {};
-    if (!found->is_object()) return must_be(key, "a table of strings");
-    for (const auto& [name, value] : found->items()) {
-      if (!value.is_string()) return must_be(key, "a table of strings");
-      into[name] = value.get<std::string>();
-    }
-    return {};
+    if (!found) return;
+    if (!found->is_object() || !all_strings(*found)) return must_be(key, "a table of strings");
+    into = found->get<std::map<std::string, std::string>>();
   }
-  // nullptr when it is missing. Errors: when it is not a table.
-  Result<const Json*> table(const char* key) {
+  template <class T, class Names>
+  void choice(const char* key, T& into, const Names& names, const char* wanted) {
+    std::string text(names.text(into));
+    (*this)(key, text);
+    if (const auto known = names.find(text))
+      into = *known;
+    else
+      must_be(key, wanted);
+  }
+  void uri(const char* key, std::string& bucket, std::string& prefix) {
+    std::string text;
+    (*this)(key, text);
+    if (!text.starts_with(kUriScheme) || text.size() == kUriScheme.size() ||
+        text[kUriScheme.size()] == '/')
+      return must_be(key, "s3://BUCKET/PREFIX");
+    const size_t slash = text.find('/', kUriScheme.size());
+    bucket = text.substr(kUriScheme.size(), slash - kUriScheme.size());
+    prefix = slash == std::string::npos ? "" : text.substr(slash + 1);
+  }
+  template <class T, class Describe>
+  void table(const char* key, T& into, const Describe& describe) {
     const Json* found = find(key);
     if (found && !found->is_object()) return must_be(key, "a table");
-    return found;
+    if (found) read_inner(*found, key, into, describe);
   }
-  const Json* find(const char* key) {
-    known_.insert(key);
-    const auto found = json_.find(key);
-    return found == json_.end() ? nullptr : &*found;
+  template <class T, class Describe>
+  void list(const char* key, std::vector<T>& into, size_t most, const Describe& describe) {
+    const Json* found = find(key);
+    if (!found) return;
+    if (!found->is_array() || found->size() > most)
+      return must_be(key, "at most " + std::to_string(most) + " tables, [[" + key + "]]");
+    for (const Json& each : *found) {
+      const std::string location = key + ("[" + std::to_string(into.size()) + "]");
+      if (!each.is_object()) return keep(invalid(location + " must be a table"));
+      read_inner(each, location, into.emplace_back(), describe);
+    }
   }
-  Result<void> nothing_else() const {
+  // The request is in the member that is named by its kind.
+  void request(RequestKind& kind, Json& into) {
+    const Json* training = find(member_of(RequestKind::training_job));
+    const Json* batch = find(member_of(RequestKind::batch_job));
+    if (bool(training) == bool(batch))
+      return keep(invalid("one of [training_job] and [batch_job] must say what each row starts"));
+    kind = training ? RequestKind::training_job : RequestKind::batch_job;
+    into = training ? *training : *batch;
+    if (!into.is_object()) must_be(member_of(kind), "a table");
+  }
+
+  void must_be(const std::string& key, const std::string& wanted) {
+    keep(invalid((location_.empty() ? key : location_ + "." + key) + " must be " + wanted));
+  }
+  void keep(Error error) {
+    if (!error_) error_ = std::move(error);
+  }
+  const std::string& location() const { return location_; }
+
+  // An unknown key comes first: it explains what is missing.
+  Result<void> result() && {
     for (const auto& [key, value] : json_.items()) {
-      if (known_.count(key)) continue;
+      if (known_.contains(key)) continue;
       std::string names;
       for (const auto& one : known_) names += (names.empty() ? "" : ", ") + one;
       return invalid("unknown key '" + shorten(key, 60) + "'" +
                      (location_.empty() ? "" : " in [" + location_ + "]") +
                      "; known keys: " + names);
     }
+    if (error_) return *std::move(error_);
     return {};
-  }
-  Error must_be(const std::string& key, const std::string& wanted) const {
-    return invalid((location_.empty() ? key : location_ + "." + key) + " must be " + wanted);
   }
 
  private:
+  const Json* find(const char* key) {
+    known_.insert(key);
+    const auto found = json_.find(key);
+    return found == json_.end() ? nullptr : &*found;
+  }
   template <class T>
-  Result<void> read_as(const char* key, const std::string& wanted,
-                       bool (Json::*is)() const noexcept, T& into) {
+  void read_as(const char* key, const std::string& wanted, bool (Json::*is)() const noexcept,
+               T& into) {
     const Json* found = find(key);
-    if (!found) return {};
+    if (!found) return;
     if (!(found->*is)()) return must_be(key, wanted);
     into = found->template get<T>();
-    return {};
   }
+  template <class T, class Describe>
+  void read_inner(const Json& json, const std::string& location, T& into,
+                  const Describe& describe) {
+    TableReader inner(json, location);
+    describe(inner, into);
+    check(inner, into);
+    if (auto read = std::move(inner).result(); !read) keep(std::move(read).error());
+  }
+
+  static void check(TableReader& table, const Placement& placement);
+  static void check(TableReader&, const Wanted&) {}
+  static void check(TableReader& table, const Watch& watch);
 
   const Json& json_;
   const std::string location_;
   std::set<std::string> known_;
+  std::optional<Error> error_;
+};
+
+// Writes what TableReader reads.
+class TableWriter {
+ public:
+  template <class T>
+  void operator()(const char* key, const T& value) {
+    json_[key] = value;
+  }
+  void operator()(const char* key, int64_t value, int64_t, int64_t) { json_[key] = value; }
+  template <class T, class Names>
+  void choice(const char* key, const T& value, const Names& names, const char*) {
+    json_[key] = names.text(value);
+  }
+  void uri(const char* key, const std::string& bucket, const std::string& prefix) {
+    json_[key] = std::string(kUriScheme) + bucket + "/" + prefix;
+  }
+  template <class T, class Describe>
+  void table(const char* key, const T& value, const Describe& describe) {
+    json_[key] = written(value, describe);
+  }
+  template <class T, class Describe>
+  void list(const char* key, const std::vector<T>& values, size_t, const Describe& describe) {
+    json_[key] = Json::array();
+    for (const T& each : values) json_[key].push_back(written(each, describe));
+  }
+  void request(RequestKind kind, const Json& value) { json_[member_of(kind)] = value; }
+
+  template <class T, class Describe>
+  static Json written(const T& value, const Describe& describe) {
+    TableWriter side;
+    describe(side, value);
+    return std::move(side.json_);
+  }
+
+ private:
+  Json json_ = Json::object();
+};
+
+constexpr auto kDescribePlacement = [](auto& side, auto& placement) {
+  side.choice("rule", placement.rule, kRules, "\"data\", \"cheapest\" or \"capacity\"");
+  side("regions", placement.regions);
+  side("copy_to", placement.copy_to);
+};
+constexpr auto kDescribeWanted = [](auto& side, auto& wanted) {
+  side("best", wanted.best);
+  side.choice("order", wanted.highest, Orders(), "\"highest\" or \"lowest\"");
+  side("rate", wanted.rate);
+};
+constexpr auto kDescribeWatch = [](auto& side, auto& watch) {
+  side("region", watch.region);
+  side.uri("uri", watch.bucket, watch.prefix);
+  side("suffix", watch.suffix);
+  side("table", watch.table);
+  side("row", watch.row);
+};
+constexpr auto kDescribeDefinition = [](auto& side, auto& definition) {
+  side("name", definition.name);
+  side("query", definition.query);
+  side("retries", definition.retries, 0, kRetriesMax);
+  side("at_once", definition.at_once, 1, kAtOnceMax);
+  side("standing", definition.standing);
+  side("key", definition.key);
+  side.table("placement", definition.placement, kDescribePlacement);
+  side.table("results", definition.wanted, kDescribeWanted);
+  side.list("watch", definition.watches, kWatchesMax, kDescribeWatch);
+  side.request(definition.request_kind, definition.request);
 };
 
 bool is_name(const std::string& name) {
@@ -112,71 +251,19 @@ bool is_identifier(const std::string& name) {
          });
 }
 
-Result<Placement> read_placement(const Json& json) {
-  Table table(json, "placement");
-  Placement placement;
-  std::string rule(to_string(placement.rule));
-  TRY(table.read("rule", rule));
-  TRY(table.read("regions", placement.regions));
-  TRY(table.read("copy_to", placement.copy_to));
-  TRY(table.nothing_else());
-  const auto known = kRules.find(rule);
-  if (!known) return table.must_be("rule", "\"data\", \"cheapest\" or \"capacity\"");
-  placement.rule = *known;
-  if (!placement.copy_to.empty() && !placement.copy_to.starts_with("s3://"))
-    return table.must_be("copy_to", "an s3:// URI");
-  return placement;
+void TableReader::check(TableReader& table, const Placement& placement) {
+  if (!placement.copy_to.empty() && !placement.copy_to.starts_with(kUriScheme))
+    table.must_be("copy_to", "an s3:// URI");
 }
 
-Result<Wanted> read_wanted(const Json& json) {
-  Table table(json, "results");
-  Wanted wanted;
-  std::string order = "highest";
-  TRY(table.read("best", wanted.best));
-  TRY(table.read("order", order));
-  TRY(table.read("rate", wanted.rate));
-  TRY(table.nothing_else());
-  if (order != "highest" && order != "lowest")
-    return table.must_be("order", "\"highest\" or \"lowest\"");
-  wanted.highest = order == "highest";
-  return wanted;
-}
-
-Result<Watch> read_watch(const Json& json, size_t index) {
-  const std::string location = "watch[" + std::to_string(index) + "]";
-  if (!json.is_object()) return invalid(location + " must be a table");
-  Table table(json, location);
-  Watch watch;
-  std::string uri;
-  TRY(table.read("region", watch.region));
-  TRY(table.read("uri", uri));
-  TRY(table.read("suffix", watch.suffix));
-  TRY(table.read("table", watch.table));
-  TRY(table.read("row", watch.row));
-  TRY(table.nothing_else());
-  if (!uri.starts_with("s3://") || uri.size() == 5 || uri[5] == '/')
-    return table.must_be("uri", "s3://BUCKET/PREFIX");
-  const size_t slash = uri.find('/', 5);
-  watch.bucket = uri.substr(5, slash == std::string::npos ? slash : slash - 5);
-  watch.prefix = slash == std::string::npos ? "" : uri.substr(slash + 1);
-  if (!is_identifier(watch.table))
-    return table.must_be("table", "a table name: letters, digits, '_'");
-  if (!watch.row.count("name"))
-    return table.must_be("row", "a table with `name`: the column that identifies a row");
+void TableReader::check(TableReader& table, const Watch& watch) {
+  if (!is_identifier(watch.table)) table.must_be("table", "a table name: letters, digits, '_'");
+  if (!watch.row.contains("name"))
+    table.must_be("row", "a table with `name`: the column that identifies a row");
   for (const auto& [column, text] : watch.row)
     if (!is_identifier(column))
-      return invalid(location + ".row: invalid column name '" + shorten(column, 60) + "'");
-  return watch;
-}
-
-Result<void> read_watches(Table& root, Definition& definition) {
-  const Json* watches = root.find("watch");
-  if (!watches) return {};
-  if (!watches->is_array() || watches->size() > kWatchesMax)
-    return root.must_be("watch", "at most " + std::to_string(kWatchesMax) + " tables, [[watch]]");
-  for (size_t i = 0; i < watches->size(); ++i)
-    definition.watches.push_back(TRY(read_watch((*watches)[i], i)));
-  return {};
+      table.keep(
+          invalid(table.location() + ".row: invalid column name '" + shorten(column, 60) + "'"));
 }
 
 }  // namespace
@@ -188,30 +275,14 @@ Result<Definition> read_definition(std::string_view text) {
     return invalid("the campaign has more than " + human_bytes(kDefinitionBytesMax));
   const Json json = TRY(parse_json(text));
   if (!json.is_object()) return invalid("a campaign must be an object");
-  Table root(json, "");
+  TableReader root(json, "");
   Definition definition;
-  TRY(root.read("name", definition.name));
-  TRY(root.read("query", definition.query));
-  TRY(root.read("retries", definition.retries, 0, kRetriesMax));
-  TRY(root.read("at_once", definition.at_once, 1, kAtOnceMax));
-  TRY(root.read("standing", definition.standing));
-  TRY(root.read("key", definition.key));
-  if (const Json* found = TRY(root.table("placement")))
-    definition.placement = TRY(read_placement(*found));
-  if (const Json* found = TRY(root.table("results"))) definition.wanted = TRY(read_wanted(*found));
-  TRY(read_watches(root, definition));
-  const Json* training = TRY(root.table("training_job"));
-  const Json* batch = TRY(root.table("batch_job"));
-  TRY(root.nothing_else());
+  kDescribeDefinition(root, definition);
   if (!is_name(definition.name))
-    return root.must_be("name", "1 to " + std::to_string(kNameBytesMax) +
-                                    " letters, digits and '-', and begin "
-                                    "and end with none of these");
-  if (trim(definition.query).empty()) return root.must_be("query", "SQL: its rows become jobs");
-  if (bool(training) == bool(batch))
-    return invalid("one of [training_job] and [batch_job] must say what each row starts");
-  definition.request_kind = training ? RequestKind::training_job : RequestKind::batch_job;
-  definition.request = training ? *training : *batch;
+    root.must_be("name", "1 to " + std::to_string(kNameBytesMax) +
+                             " letters, digits and '-', and begin and end with none of these");
+  if (trim(definition.query).empty()) root.must_be("query", "SQL: its rows become jobs");
+  TRY(std::move(root).result());
   return definition;
 }
 
@@ -225,28 +296,7 @@ Result<void> check(const Definition& definition) {
 }
 
 Json to_json(const Definition& definition) {
-  Json json{{"name", definition.name},
-            {"query", definition.query},
-            {"retries", definition.retries},
-            {"at_once", definition.at_once},
-            {"standing", definition.standing},
-            {"key", definition.key},
-            {definition.request_kind == RequestKind::training_job ? "training_job" : "batch_job",
-             definition.request}};
-  json["placement"] = {{"rule", to_string(definition.placement.rule)},
-                       {"regions", definition.placement.regions},
-                       {"copy_to", definition.placement.copy_to}};
-  json["results"] = {{"best", definition.wanted.best},
-                     {"order", definition.wanted.highest ? "highest" : "lowest"},
-                     {"rate", definition.wanted.rate}};
-  json["watch"] = Json::array();
-  for (const Watch& watch : definition.watches)
-    json["watch"].push_back({{"region", watch.region},
-                             {"uri", "s3://" + watch.bucket + "/" + watch.prefix},
-                             {"suffix", watch.suffix},
-                             {"table", watch.table},
-                             {"row", watch.row}});
-  return json;
+  return TableWriter::written(definition, kDescribeDefinition);
 }
 
 }  // namespace trainyard::campaign
