@@ -100,7 +100,7 @@ def first_sentence(bench: Callable[[], list[Row]]) -> str:
 def main(names: Sequence[str]) -> int:
     unknown = [name for name in names if name not in BENCHES]
     if unknown:
-        sys.exit(f"no bench named {', '.join(unknown)}; there are: {', '.join(BENCHES)}")
+        sys.exit(f"unknown bench {', '.join(unknown)}: use {', '.join(BENCHES)}")
     os.makedirs(RESULTS, exist_ok=True)
     missed = 0
     for name in names or BENCHES:

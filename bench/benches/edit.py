@@ -6,9 +6,10 @@ import glob
 import os
 import statistics
 import subprocess
+import sys
 import time
 
-from bench import progress
+from bench import edits, progress
 from bench.rows import BIN, ROOT, Row, row
 from tests import reach
 
@@ -31,47 +32,46 @@ def build(module: str) -> None:
 
 
 def seconds_of(module: str, folder: str, source: str) -> float:
-    """The file is as before afterwards, and built again."""
-    with open(source, encoding="utf-8") as file:
-        text = file.read()
+    """The source is as before afterwards, and built again."""
     try:
-        with open(source, "a", encoding="utf-8") as file:  # no compiler cache has seen it
-            file.write(f"namespace edited_{time.time_ns()} {{}}\n")
-        began = time.monotonic()
-        build(module)
-        subprocess.run(
-            [os.path.join(BIN, f"{module}_test"), "--gtest_brief=1"],
-            check=True,
-            cwd=folder,
-            stdout=subprocess.DEVNULL,
-        )
-        return time.monotonic() - began
+        with edits.edited(source):
+            began = time.monotonic()
+            build(module)
+            subprocess.run(
+                [os.path.join(BIN, f"{module}_test"), "--gtest_brief=1"],
+                check=True,
+                cwd=folder,
+                stdout=subprocess.DEVNULL,
+            )
+            return time.monotonic() - began
     finally:
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(text)
         build(module)
 
 
 def edit() -> list[Row]:
     """One changed source to its module's test result, over all modules."""
+    edits.end_on_signals()
+    every_source = glob.glob(os.path.join(ROOT, "src", "**", "*.cpp"), recursive=True)
+    for source in edits.remove_edits(every_source):
+        print(f"removed the edit of a killed bench from {source}", file=sys.stderr)
     seconds: dict[str, float] = {}
     for module in progress.rounds(reach.tested()):
         folder = os.path.join(ROOT, "src", reach.folder_of(module))
-        if source := source_of(folder):
+        if median := source_of(folder):
             build(module)
-            seconds[module] = seconds_of(module, folder, source)
+            seconds[module] = seconds_of(module, folder, median)
     slowest = sorted(seconds, key=lambda module: seconds[module])[-3:]
 
     def shown(case: str, values: list[float], target: str, met: bool) -> Row:
         return row("edit", case, "s", values, None, None, target, lambda ours, peer: met)
 
-    median = statistics.median(seconds.values())
+    median_seconds = statistics.median(seconds.values())
     return [
         shown(
             f"one changed source to the test result, over {len(seconds)} modules",
             list(seconds.values()),
             f"median at most {EDIT_SECONDS_MAX} s",
-            median <= EDIT_SECONDS_MAX,
+            median_seconds <= EDIT_SECONDS_MAX,
         )
     ] + [
         shown(f"of these the slowest: {module}", [seconds[module]], "shown", True)

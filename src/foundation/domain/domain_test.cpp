@@ -91,17 +91,14 @@ TEST(AttemptId, OneNameEach) {
     EXPECT_FALSE(parse_attempt_id(text)) << text;
 }
 
-Job a_job() {
-  Job job;
-  job.number = 17;
-  job.key = {"eu-west-1", "digits"};
-  job.account = "123456789012";
-  job.spec.image = "oci:/images/a:latest";
-  job.spec.entrypoint = {"/bin/bash"};
-  job.spec.arguments = {"-c", "train"};
-  job.spec.environment = {{"A", "1"}};
-  job.spec.hyperparameters = {{"epochs", "10"}};
-  job.spec.channels = {
+JobSpec a_spec() {
+  JobSpec spec;
+  spec.image = "oci:/images/a:latest";
+  spec.entrypoint = {"/bin/bash"};
+  spec.arguments = {"-c", "train"};
+  spec.environment = {{"A", "1"}};
+  spec.hyperparameters = {{"epochs", "10"}};
+  spec.channels = {
       {"train",
        "text/csv",
        InputMode::fast_file,
@@ -114,41 +111,27 @@ Job a_job() {
        {"first"},
        7},
       {.name = "shared", .file_system = FileSystemSource{"fs-1", "EFS", "/data", true}}};
-  job.spec.metrics = {{"loss", "loss=([0-9.]+)"}};
-  job.spec.groups = {{"first", "ml.m5.large", 2}, {"second", "ml.c5.xlarge", 1}};
-  job.spec.volume_gib = 30;
-  job.spec.role_arn = "arn:aws:iam::123456789012:role/r";
-  job.spec.output_uri = "s3://b/out";
-  job.spec.output_kms_key = "k";
-  job.spec.max_runtime_seconds = 60;
-  job.spec.compress_model = false;
-  job.spec.spot = true;
-  job.spec.max_wait_seconds = 3600;
-  job.spec.max_pending_seconds = 7200;
-  job.spec.retries_max = 3;
-  job.spec.checkpoint = Checkpoint{"s3://b/checkpoints", "/opt/ml/checkpoints"};
-  job.spec.keep_alive_seconds = 600;
-  job.spec.network_isolation = true;
-  job.spec.encrypt_traffic = true;
-  job.spec.request = {{"TrainingJobName", "digits"}};
-  job.state = JobState::stopping;
-  job.created = from_milliseconds(1000);
-  job.modified = from_milliseconds(2000);
-  job.transitions = {{Phase::starting, "m", from_milliseconds(1000), from_milliseconds(1500)},
-                     {Phase::training, "n", from_milliseconds(1500), {}}};
-  job.note = "note";
-  job.stop_requested = from_milliseconds(1900);
-  job.stop_cause = StopCause::user;
-  Attempt attempt;
-  attempt.token = "t";
-  attempt.state = AttemptState::draining;
-  attempt.first_failed = 0;
-  attempt.interruption = "its machine was taken away";
-  attempt.interrupted = from_milliseconds(1800);
-  attempt.notice = 5s;
-  attempt.warm_pool = 16;
-  attempt.started = from_milliseconds(1100);
-  attempt.training_started = from_milliseconds(1200);
+  spec.metrics = {{"loss", "loss=([0-9.]+)"}};
+  spec.groups = {{"first", "ml.m5.large", 2}, {"second", "ml.c5.xlarge", 1}};
+  spec.volume_gib = 30;
+  spec.role_arn = "arn:aws:iam::123456789012:role/r";
+  spec.output_uri = "s3://b/out";
+  spec.output_kms_key = "k";
+  spec.max_runtime_seconds = 60;
+  spec.compress_model = false;
+  spec.spot = true;
+  spec.max_wait_seconds = 3600;
+  spec.max_pending_seconds = 7200;
+  spec.retries_max = 3;
+  spec.checkpoint = Checkpoint{"s3://b/checkpoints", "/opt/ml/checkpoints"};
+  spec.keep_alive_seconds = 600;
+  spec.network_isolation = true;
+  spec.encrypt_traffic = true;
+  spec.request = {{"TrainingJobName", "digits"}};
+  return spec;
+}
+
+Host a_host() {
   Host host;
   host.state = HostState::failed;
   host.machine = "box-1";
@@ -160,8 +143,39 @@ Job a_job() {
   host.staged_model = "k";
   host.stopped = StopCause::interrupted;
   host.state_since = from_milliseconds(1700);
-  attempt.hosts = {host, Host{}};
-  job.attempts = {attempt};
+  return host;
+}
+
+Attempt an_attempt() {
+  Attempt attempt;
+  attempt.token = "t";
+  attempt.state = AttemptState::draining;
+  attempt.first_failed = 0;
+  attempt.interruption = "its machine was taken away";
+  attempt.interrupted = from_milliseconds(1800);
+  attempt.notice = 5s;
+  attempt.warm_pool = 16;
+  attempt.started = from_milliseconds(1100);
+  attempt.training_started = from_milliseconds(1200);
+  attempt.hosts = {a_host(), Host{}};
+  return attempt;
+}
+
+Job a_job() {
+  Job job;
+  job.number = 17;
+  job.key = {"eu-west-1", "digits"};
+  job.account = "123456789012";
+  job.spec = a_spec();
+  job.state = JobState::stopping;
+  job.created = from_milliseconds(1000);
+  job.modified = from_milliseconds(2000);
+  job.transitions = {{Phase::starting, "m", from_milliseconds(1000), from_milliseconds(1500)},
+                     {Phase::training, "n", from_milliseconds(1500), {}}};
+  job.note = "note";
+  job.stop_requested = from_milliseconds(1900);
+  job.stop_cause = StopCause::user;
+  job.attempts = {an_attempt()};
   job.failure_reason = "AlgorithmError: no";
   job.model_uri = "s3://b/out/model.tar.gz";
   job.output_uri = "s3://b/out/output.tar.gz";

@@ -129,4 +129,3 @@ Result<void> with_store(StepContext& context, const std::string& doing,
 }
 
 }  // namespace trainyard::agent
-namespace edited_1795493416404098322 {}
