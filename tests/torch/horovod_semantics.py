@@ -228,6 +228,47 @@ def absent() -> None:
                 assert torch.allclose(used.weight, alone, atol=1e-5), (op, user, step)
 
 
+def groups() -> None:
+    """A group with an embedding: its sparse gradient goes by itself, or as a dense one with the
+    others, also on a rank that does not use it. As one process with the average of all."""
+    rank, size = hvd.rank(), hvd.size()
+    rows = torch.tensor([1, 4, 4])
+    for sparse_as_dense in (False, True):
+        for one_group in (True, False):
+            torch.manual_seed(3)
+            table, layer = torch.nn.Embedding(6, 3, sparse=True), torch.nn.Linear(3, 1)
+            named = [
+                ("weight", layer.weight),
+                ("table", table.weight),
+                ("bias", layer.bias),
+            ]
+            hvd.broadcast_parameters(named, root_rank=0)
+            alone = [each.detach().clone().requires_grad_() for _, each in named]
+            parameters = [each for _, each in named]
+            optimizer = hvd.DistributedOptimizer(
+                torch.optim.SGD(parameters, lr=0.1),
+                named,
+                sparse_as_dense=sparse_as_dense,
+                groups=1 if one_group else [parameters[:2], parameters[2:]],
+            )
+            reference = torch.optim.SGD(alone, lr=0.1)
+            for step in range(3):
+                for each in parameters + alone:
+                    each.grad = None
+                uses = [step == 2 or user == size - 1 for user in range(size)]
+                inputs = table(rows) if uses[rank] else torch.ones(3, 3)
+                (layer(inputs) ** 2).sum().backward()
+                optimizer.step()
+                weight, rows_of, bias = alone
+                for used in uses:
+                    inputs = rows_of[rows] if used else torch.ones(3, 3)
+                    loss = (torch.nn.functional.linear(inputs, weight, bias) ** 2).sum()
+                    (loss / size).backward()
+                reference.step()
+                for ours, expected in zip(parameters, alone):
+                    assert torch.allclose(ours, expected, atol=1e-5), (sparse_as_dense, step)
+
+
 def priorities() -> None:
     """Of tensors that all ranks have submitted, those with the largest priority go first."""
     if hvd.size() == 1:
@@ -311,6 +352,7 @@ PROGRAMS = (
     names,
     embeddings,
     absent,
+    groups,
     priorities,
     refusals,
 )

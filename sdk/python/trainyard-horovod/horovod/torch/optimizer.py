@@ -135,8 +135,10 @@ class _DistributedOptimizer(_Distributed):
         for number, members in enumerate(self._grouped(groups)):
             for parameter in members:
                 self._group_of[parameter] = (number, members)
-        # group number -> parameters
+        # group number -> parameters of this step: those whose gradients are there, and those whose
+        # sparse gradients go by themselves
         self._ready: dict[int, set[torch.Tensor]] = collections.defaultdict(set)
+        self._separate: dict[int, set[torch.Tensor]] = collections.defaultdict(set)
         if process_set.included() and (size() > 1 or is_elastic()):
             self._hook()
 
@@ -189,14 +191,19 @@ class _DistributedOptimizer(_Distributed):
 
     def _start(self, parameter: torch.Tensor) -> None:
         group = self._group_of.get(parameter)
-        if group is None or parameter.grad.is_sparse:
+        if group is None:
             self._handles[parameter] = self._reduce(parameter)
             return
         number, members = group
-        self._ready[number].add(parameter)
-        self._handles.setdefault(parameter, (None, None, None))
-        if len(self._ready[number]) == len(members):
-            self._reduce_group(number, members)
+        if parameter.grad.is_sparse and not self._sparse_as_dense:
+            self._handles[parameter] = self._reduce(parameter)
+            self._separate[number].add(parameter)
+        else:
+            self._ready[number].add(parameter)
+            self._handles.setdefault(parameter, (None, None, None))
+        together = [member for member in members if member not in self._separate[number]]
+        if together and len(self._ready[number]) == len(together):
+            self._reduce_group(number, together)
 
     def _scales(self) -> tuple[float, float]:
         if self._op == Average and self._predivide != 1.0:
@@ -236,7 +243,11 @@ class _DistributedOptimizer(_Distributed):
 
     def _reduce_group(self, number: int, members: Sequence[torch.Tensor]) -> None:
         before, after = self._scales()
-        pairs = [self._compression.compress(parameter.grad) for parameter in members]
+        gradients = [
+            parameter.grad.to_dense() if parameter.grad.is_sparse else parameter.grad
+            for parameter in members
+        ]
+        pairs = [self._compression.compress(gradient) for gradient in gradients]
         handle = grouped_allreduce_async_(
             [tensor for tensor, _ in pairs],
             name=f"group.{number}.{self._parameter_names[members[0]]}",
@@ -261,6 +272,7 @@ class _DistributedOptimizer(_Distributed):
         operations under way are dropped."""
         self._handles.clear()
         self._ready.clear()
+        self._separate.clear()
         self._synchronized = False
         self.set_backward_passes_per_step(self.backward_passes_per_step)
 
@@ -346,6 +358,7 @@ class _DistributedOptimizer(_Distributed):
                 parameter.grad.copy_(output)
             self._passes_left[parameter] = self.backward_passes_per_step
         self._handles.clear()
+        self._separate.clear()
         self._synchronized = True
 
     @contextlib.contextmanager
