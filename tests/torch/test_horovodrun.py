@@ -250,7 +250,7 @@ def test_wrong_command_lines_are_refused_with_an_explanation(start: Callable[...
         (["-np", "2"], "what is to be run"),
         (["true"], "-np says how many"),
         (["-np", "3", "-H", "localhost:2", "true"], "2 slots"),
-        (["-np", "1", "-H", "a b", "true"], "is no host"),
+        (["-np", "1", "-H", "a b", "true"], "invalid host"),
         (["-np", "2", "--min-np", "5", "--max-np", "3", "true"], "--min-np"),
     ):
         code, said = start(*arguments).finish()

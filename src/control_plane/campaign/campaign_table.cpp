@@ -131,7 +131,7 @@ Result<void> CampaignTable::change(const std::string& campaign, int64_t number, 
 Result<void> CampaignTable::change_locked(Campaign& campaign, int64_t number, bool durably,
                                           const std::function<void(Row&)>& change) {
   Row row = campaign.rows.at(size_t(number - 1));
-  if (row.over()) return cancelled("the row is over");
+  if (row.over()) return cancelled("the row has ended");
   change(row);
   if (durably) TRY(store_.put_rows(campaign.definition.name, {row}));
   campaign.rows.at(size_t(number - 1)) = std::move(row);
@@ -144,7 +144,7 @@ Result<void> CampaignTable::change_and_stop(const std::string& campaign, int64_t
   const MutexLock lock(mutex_);
   Campaign* found = find_locked(campaign);
   if (!found) return not_found("campaign '" + campaign + "' not found");
-  if (found->rows.at(size_t(number - 1)).over()) return cancelled("the row is over");
+  if (found->rows.at(size_t(number - 1)).over()) return cancelled("the row has ended");
   // Stored in this order, since a server that is killed in between shall not find a campaign that
   // failed: one that is being stopped ends what is left of it.
   TRY(stop_locked(*found, now, reason));

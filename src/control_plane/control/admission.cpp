@@ -32,7 +32,7 @@ Result<void> Admission::check(const domain::JobSpec& spec) {
       log(Level::warning, "control", "jobs use a deprecated image name",
           {{"image", std::string(name)}, {"use", std::string(domain::present_image_name(name))}});
   if (spec.encrypt_traffic && most_hosts(spec) > 1 && !settings_.no_encryption.empty())
-    return invalid("EnableInterContainerTrafficEncryption is not to be had here: " +
+    return invalid("EnableInterContainerTrafficEncryption is not available here: " +
                    settings_.no_encryption);
   return {};
 }

@@ -113,7 +113,7 @@ TEST(Interruption, NothingIsInterruptedThatDoesNotRun) {
   cluster.walk("c", 0, HostState::running);
   ASSERT_TRUE(cluster.stop("c"));
   EXPECT_EQ(interrupt(cluster, "c").error().message,
-            "nothing of it runs that could be interrupted: it is stopping");
+            "no host of the job runs, so none can be interrupted: it is stopping");
 }
 
 TEST(Interruption, AStopMeanwhileStops) {

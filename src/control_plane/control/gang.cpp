@@ -47,12 +47,12 @@ Result<void> name_program(const Settings& settings, ImageResolver& images, const
     const auto& known = by_path ? settings.volumes : settings.file_systems;
     const auto found = known.find(volume.name);
     if (found == known.end() || found->second.directory.empty())
-      return invalid(volume.name + ", which is wanted at " + volume.destination +
-                     ", is not in the config's " + (by_path ? "[volumes]" : "[file_systems]") +
-                     " any more");
+      return invalid(volume.name + ", to be mounted at " + volume.destination +
+                     ", is no longer in the config's " +
+                     (by_path ? "[volumes]" : "[file_systems]"));
     if (found->second.read_only && !volume.read_only)
-      return invalid(volume.name + ", which is wanted at " + volume.destination +
-                     ", is read-only by the config now");
+      return invalid(volume.name + ", to be mounted at " + volume.destination +
+                     ", is read-only in the config now");
     order.file_systems[volume.name] = found->second.directory;
   }
   return {};
@@ -87,7 +87,7 @@ Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, co
     const auto found = settings.file_systems.find(channel.file_system->id);
     if (found == settings.file_systems.end())
       return invalid("the file system " + channel.file_system->id + " of channel " + channel.name +
-                     " is not in the config any more");
+                     " is no longer in the config");
     order.file_systems[found->first] = found->second.directory;
   }
   order.runtime_left =

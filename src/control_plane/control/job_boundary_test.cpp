@@ -97,7 +97,7 @@ TEST(JobBoundary, EachInstancePreferenceMustBePossible) {
   job.spec.preferences[1].count = 2;
   job.spec.encrypt_traffic = true;
   EXPECT_EQ(cluster.create(job).error().message,
-            "EnableInterContainerTrafficEncryption is not to be had here: no WireGuard");
+            "EnableInterContainerTrafficEncryption is not available here: no WireGuard");
   job.spec.encrypt_traffic = false;
   EXPECT_TRUE(cluster.create(job));
 }

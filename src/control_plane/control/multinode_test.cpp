@@ -188,9 +188,9 @@ TEST(Multinode, AVolumeThatTheConfigHasNoMoreIsSaid) {
   ImageResolver images(cluster.settings.images);
   const auto gang = gang_of(cluster.settings, images, *job, {job->number, 1}, cluster.clock.now());
   ASSERT_FALSE(gang);
-  EXPECT_NE(
-      gang.error().message.find("/fsx, which is wanted at /fsx, is not in the config's [volumes]"),
-      std::string::npos);
+  EXPECT_NE(gang.error().message.find(
+                "/fsx, to be mounted at /fsx, is no longer in the config's [volumes]"),
+            std::string::npos);
 }
 
 }  // namespace

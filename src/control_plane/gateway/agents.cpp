@@ -171,7 +171,7 @@ class AgentServer final : public Agents, private Shells {
     if (const auto* progress = std::get_if<wire::Progress>(&message))
       return note(*session, *progress);
     if (const auto* unknown = std::get_if<wire::Unknown>(&message)) return skip(*session, *unknown);
-    return invalid("a message that only the server says");
+    return invalid("invalid message: only the server sends it");
   }
 
   static Instant sane(Instant at, Instant now) {

@@ -79,11 +79,11 @@ class ShellTable::Open final : public Shell {
           state_->bytes_in += input->bytes.size();
         } else if (const auto* credit = std::get_if<wire::ShellCredit>(&*frame)) {
           if (credit->bytes > wire::kShellWindowBytes - state_->output_window)
-            return corrupt("a shell's frame: it gives back more than it got");
+            return corrupt("invalid shell frame: more credit than the window");
           state_->output_window += credit->bytes;
         } else if (!std::holds_alternative<wire::ShellResize>(*frame) &&
                    !std::holds_alternative<wire::ShellInputEnds>(*frame)) {
-          return corrupt("a shell's frame that only the inside says");
+          return corrupt("invalid shell frame: only the agent sends it");
         }
       }
       if (!table_.send_(state_->link,
@@ -171,7 +171,7 @@ Result<void> ShellTable::from_agent(uint64_t link, const wire::ShellData& data) 
     } else if (const auto* ended = std::get_if<wire::ShellEnded>(&frame)) {
       state->end(ended->exit_code, to_utf8(ended->reason));
     } else {
-      return corrupt("a shell's frame that only who types says");
+      return corrupt("invalid shell frame: only the client sends it");
     }
   }
   state->notifier.notify();

@@ -206,10 +206,11 @@ class SqliteLedger final : public Ledger {
           TRY(connection.prepare(std::string(kJobColumns) +
                                  "WHERE reserved > 0 AND number < ? ORDER BY number DESC LIMIT 1"));
       rows.bind(int64_t(child));
-      if (!TRY(rows.step())) return not_found("no array has the child " + std::to_string(child));
+      if (!TRY(rows.step()))
+        return not_found("child " + std::to_string(child) + " not found in any array");
       auto array = TRY(JobReader(connection).read(rows));
       if (domain::last_number_of(array) < child)
-        return not_found("no array has the child " + std::to_string(child));
+        return not_found("child " + std::to_string(child) + " not found in any array");
       return array;
     });
   }

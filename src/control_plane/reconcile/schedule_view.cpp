@@ -310,7 +310,7 @@ Result<schedule::Choices> ScheduleView::choices_of(const Job& job, QueueView& qu
   const std::string& name = queue.queue->key.name;
   if (job.spec.contract == Contract::training)
     return invalid("waits for a service environment: none of job queue " + name +
-                   " is there and enabled");
+                   " exists and is enabled");
   return invalid("waits for a compute environment: none of job queue " + name + " is enabled");
 }
 
@@ -356,7 +356,7 @@ Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
   if (const auto left = run_left(job))
     waiting.lasts_max = surroundings_.launch + *left + after_run(job);
   QueueView* queue = job.spec.queue ? queue_view_of(job) : nullptr;
-  if (job.spec.queue && !queue) return invalid("its job queue is not there any more");
+  if (job.spec.queue && !queue) return invalid("its job queue no longer exists");
   waiting.queue = queue ? queue->index : kQueueOfOthers;
   schedule::Alternative needs = TRY(needs_of(job, job.spec.groups, queue));
   waiting.requests = std::move(needs.requests);

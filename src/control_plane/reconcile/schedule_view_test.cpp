@@ -327,7 +327,7 @@ TEST(ScheduleView, WithoutAnEnabledEnvironmentNoJobIsQueued) {
   View view;
   view.catalog.service_environments.begin()->second.enabled = false;
   EXPECT_EQ(view.plan({service_job(1, 1)}),
-            "waits for a service environment: none of job queue training is there and enabled");
+            "waits for a service environment: none of job queue training exists and is enabled");
   view.catalog.environments.begin()->second.enabled = false;
   EXPECT_EQ(view.plan({container(1, 1)}),
             "waits for a compute environment: none of job queue q is enabled");

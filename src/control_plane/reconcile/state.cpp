@@ -303,7 +303,7 @@ class Applying {
       return conflict("it is an array: its children run, and are interrupted one by one");
     if (job_.state != JobState::active) {
       if (ours) return Change{};
-      return conflict("nothing of it runs that could be interrupted: it is " +
+      return conflict("no host of the job runs, so none can be interrupted: it is " +
                       std::string(to_string(job_.state)));
     }
     Attempt& attempt = job_.attempts.back();

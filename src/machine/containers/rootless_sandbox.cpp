@@ -513,7 +513,7 @@ Result<void> enter_temporary_rootless_sandbox() {
     TRY(take_answer(hear_done));
     if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0 ||
         ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
-      return from_errno("becoming root of namespaces of our own");
+      return from_errno("becoming root in a new user namespace");
     return ok();
   }();
   say_go.close();
@@ -532,7 +532,7 @@ Result<void> settle_in_rootless_sandbox() {
   // the identity outside, by which processes of other namespaces know us
   os::remember_own_identity();
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
-    return from_errno("mounting a /proc of our own");
+    return from_errno("mounting a new /proc");
   return ok();
 }
 

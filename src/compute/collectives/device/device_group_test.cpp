@@ -28,12 +28,13 @@ TEST(Nccl, ThatIsMissingOrLacksAFunctionIsReported) {
   const auto without = nccl::load("libno-such-nccl.so.2", NCCL_IN_MEMORY);
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().kind, Kind::unavailable);
-  EXPECT_TRUE(
-      without.error().message.starts_with("this machine has no NCCL: libno-such-nccl.so.2: "))
+  EXPECT_TRUE(without.error().message.starts_with(
+      "NCCL is not available on this machine: libno-such-nccl.so.2: "))
       << without.error().message;
   const auto without_driver = nccl::load(NCCL_IN_MEMORY, "libno-such-driver.so.1");
   ASSERT_FALSE(without_driver);
-  EXPECT_TRUE(without_driver.error().message.starts_with("this machine has no CUDA driver: "))
+  EXPECT_TRUE(
+      without_driver.error().message.starts_with("CUDA driver is not available on this machine: "))
       << without_driver.error().message;
   const auto another = nccl::load("libm.so.6", NCCL_IN_MEMORY);
   ASSERT_FALSE(another);
@@ -49,7 +50,7 @@ TEST(DeviceGroup, ARankWithoutNcclIsNamedOnAllRanks) {
     const auto device = DeviceGroup::make(group, options);
     ASSERT_FALSE(device);
     EXPECT_EQ(device.error().kind, Kind::unavailable);
-    EXPECT_TRUE(device.error().message.starts_with("rank 1: this machine has no NCCL"))
+    EXPECT_TRUE(device.error().message.starts_with("rank 1: NCCL is not available on this machine"))
         << device.error().message;
     expect_ok(group.barrier());
   });

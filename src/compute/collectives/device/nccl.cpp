@@ -11,7 +11,7 @@ Result<void*> open(const std::string& name, const char* what) {
   // Never closed, since its threads and the destructors of its users may outlive this code.
   void* const handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return handle;
-  return unavailable("this machine has no " + std::string(what) + ": " + ::dlerror());
+  return unavailable(std::string(what) + " is not available on this machine: " + ::dlerror());
 }
 
 template <class Function>

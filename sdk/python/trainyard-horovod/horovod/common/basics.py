@@ -127,7 +127,7 @@ def _join_ranks(launch: launches.Launch) -> engines.Engine:
                 raise
             # a rank died meanwhile: the remaining ranks repeat the rendezvous
             member.complaint = str(failure)[:1000]
-            say(f"the ranks did not meet: {failure}")
+            say(f"the ranks could not connect: {failure}")
 
 
 def init(
@@ -149,7 +149,8 @@ def init(
             if members and members != list(range(launch.size)):
                 if launch.rank not in members:
                     raise ValueError(
-                        f"init(comm={list(comm)}) by rank {launch.rank}, which is none of them"
+                        f"init(comm={list(comm)}) was called by rank {launch.rank}, which is not"
+                        " in it"
                     )
                 folder = launch.rendezvous.startswith("/")
                 if launch.rendezvous and not folder and members[0] != 0:

@@ -74,7 +74,8 @@ def op_of(op: Reduction | None, average: bool | None) -> Reduction:
     if op is None:
         return Sum if average is False else Average
     if op not in _REDUCTIONS:
-        raise ValueError(f"op is one of {', '.join(each.name for each in _REDUCTIONS)}, not {op!r}")
+        known = ", ".join(each.name for each in _REDUCTIONS)
+        raise ValueError(f"unknown op {op!r}: use one of {known}")
     return op
 
 

@@ -14,7 +14,7 @@ class ProcessSet:
     def __init__(self, ranks_or_comm: Sequence[int]) -> None:
         if not isinstance(ranks_or_comm, (list, tuple, range)):
             raise ValueError(
-                "a ProcessSet is made of a list of ranks; MPI communicators are not known here"
+                "a ProcessSet takes a list of ranks: MPI communicators are not supported"
             )
         self.ranks = sorted({int(rank) for rank in ranks_or_comm})
         self.process_set_id: int | None = None
@@ -70,14 +70,14 @@ def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
     if not isinstance(process_set, ProcessSet):
         process_set = ProcessSet(process_set)
     if process_set is global_process_set or process_set.process_set_id is not None:
-        raise ValueError(f"{process_set} is there already")
+        raise ValueError(f"{process_set} already exists")
     if process_set.ranks == list(range(basics.size())) or any(
         each.ranks == process_set.ranks for each in _sets.values()
     ):
-        raise ValueError(f"a process set of the ranks {process_set.ranks} is there already")
+        raise ValueError(f"a process set of the ranks {process_set.ranks} already exists")
     if not process_set.ranks or process_set.ranks[0] < 0 or process_set.ranks[-1] >= basics.size():
         raise ValueError(
-            f"a process set of the ranks {process_set.ranks}, and there are {basics.size()}"
+            f"invalid process set {process_set.ranks}: there are {basics.size()}"
         )
     process_set.process_set_id = basics.engine().add_set(process_set.ranks)
     _sets[process_set.process_set_id] = process_set

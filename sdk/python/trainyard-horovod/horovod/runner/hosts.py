@@ -35,10 +35,10 @@ _HOST = re.compile(r"^(?P<name>\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(?P<slots>\d+))?$"
 def _host(text: str, slots: int) -> Host:
     found = _HOST.match(text.strip())
     if not found:
-        raise Wrong(f"'{text.strip()}' is no host: HOST or HOST:SLOTS is")
+        raise Wrong(f"invalid host '{text.strip()}': write HOST or HOST:SLOTS")
     count = int(found["slots"]) if found["slots"] else slots
     if count < 1:
-        raise Wrong(f"host {found['name']} has no slots")
+        raise Wrong(f"invalid host {found['name']}: 0 slots")
     return Host(found["name"].strip("[]"), count)
 
 
@@ -46,7 +46,7 @@ def parse(text: str, slots: int = 1) -> list[Host]:
     """ "h1:2,h2:4" -> hosts; `slots` for those that do not say."""
     hosts = [_host(each, slots) for each in text.split(",") if each.strip()]
     if not hosts:
-        raise Wrong("no host is named")
+        raise Wrong("no hosts: pass -H or --hostfile")
     return merged(hosts)
 
 
@@ -59,10 +59,10 @@ def parse_file(text: str, slots: int = 1) -> list[Host]:
             continue
         given = [word.split("=", 1)[1] for word in words[1:] if word.startswith("slots=")]
         if len(words) > 2 or (len(words) == 2 and (not given or not given[0].isdigit())):
-            raise Wrong(f"the hostfile's line '{line.strip()}' is not HOST slots=N")
+            raise Wrong(f"invalid line '{line.strip()}' in the hostfile: write HOST slots=N")
         hosts.append(_host(words[0], int(given[0]) if given else slots))
     if not hosts:
-        raise Wrong("the hostfile names no host")
+        raise Wrong("the hostfile has no hosts: write HOST slots=N, one a line")
     return merged(hosts)
 
 

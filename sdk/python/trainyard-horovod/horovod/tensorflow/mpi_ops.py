@@ -473,7 +473,7 @@ def grouped_reducescatter(
 ) -> list[tf.Tensor]:
     op = operations.op_of(op, None)
     if op not in (Sum, Average):
-        raise NotImplementedError(f"reducescatter sums or averages: there is no {op} of it")
+        raise NotImplementedError(f"unsupported op {op} of reducescatter: use Sum or Average")
     if isinstance(compression, Remembering):
         raise ValueError("reducescatter's compressions are none, fp16 and bf16")
     tensors = _tensors(tensors)

@@ -350,7 +350,7 @@ def _start_reducescatter(
     process_set: ProcessSet,
 ) -> Pending:
     if op not in (Sum, Average):
-        raise NotImplementedError(f"reducescatter sums or averages: there is no {op} of it")
+        raise NotImplementedError(f"unsupported op {op} of reducescatter: use Sum or Average")
     given = [ready(tensor) for tensor in tensors]
     if any(tensor.dim() == 0 for tensor in given):
         raise ValueError("a scalar has no first dimension to scatter along")

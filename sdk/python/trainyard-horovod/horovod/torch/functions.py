@@ -39,7 +39,7 @@ def broadcast_parameters(
     }
     if others:
         raise ValueError(
-            "broadcast_parameters takes tensors; of another kind are:"
+            "broadcast_parameters takes tensors, not the values of"
             f" {', '.join(map(str, others))}"
         )
     handles = [

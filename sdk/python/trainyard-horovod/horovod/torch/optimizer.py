@@ -493,7 +493,7 @@ def DistributedOptimizer(
     if process_set is not global_process_set:
         raise NotImplementedError("Adasum does not support non-global process sets yet.")
     if groups:
-        raise NotImplementedError("Adasum takes each parameter by itself: groups have no meaning.")
+        raise NotImplementedError("Adasum does not support groups: it takes each parameter alone.")
     return _DistributedAdasumOptimizer._instead_of(
         optimizer, names, compression=compression, backward_passes_per_step=backward_passes_per_step
     )

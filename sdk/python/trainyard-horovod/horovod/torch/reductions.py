@@ -33,7 +33,7 @@ from horovod.torch.tensors import (
 
 def _check_reduction(tensor: torch.Tensor, op: Reduction) -> None:
     if op == Average and tensor.dtype == torch.bool:
-        raise ValueError("there is no average of booleans")
+        raise ValueError("booleans have no average: use another op")
     if op == Adasum and not tensor.dtype.is_floating_point:
         raise ValueError("Adasum takes floating point numbers")
 
@@ -353,7 +353,7 @@ def sparse_allreduce_async(
     """Of a sparse COO tensor: everyone's rows, which coalesce() adds up. Of `op`,
     Sum and Average."""
     if op not in (Sum, Average):
-        raise ValueError("sparse tensors are summed or averaged")
+        raise ValueError("invalid op for sparse tensors: use Sum or Average")
     tensor = tensor.coalesce() if not tensor.is_coalesced() else tensor
     places, values = ready(tensor._indices().t()), ready(tensor._values())
     base = name_for(name, "sparse_allreduce", process_set)

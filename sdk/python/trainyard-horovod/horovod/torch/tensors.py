@@ -47,9 +47,9 @@ def buffer(tensor: torch.Tensor) -> Buffer:
 def ready(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor as the engine reads it: itself, or a copy."""
     if not isinstance(tensor, torch.Tensor):
-        raise ValueError(f"this takes tensors, not {type(tensor).__name__}")
+        raise ValueError(f"expected a tensor, not {type(tensor).__name__}")
     if tensor.is_sparse:
-        raise ValueError("this takes dense tensors: sparse_allreduce_async takes sparse ones")
+        raise ValueError("sparse tensor: use sparse_allreduce_async")
     return tensor.detach().cpu().contiguous()
 
 
