@@ -238,7 +238,7 @@ def test_a_failure_is_tried_again_and_each_attempt_is_kept(
     )
 
 
-def test_what_never_ran_says_so_in_the_words_that_rules_look_for(
+def test_a_container_that_never_ran_has_the_texts_that_rules_match(
     batch: BaseClient, queue: str
 ) -> None:
     none = register(batch, fresh("none"), containerProperties={"image": "oci:/no/such/image:1"})[

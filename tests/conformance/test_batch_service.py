@@ -168,7 +168,7 @@ def test_instances_are_limited_and_who_waits_says_why(batch: BaseClient) -> None
     assert wait_until(batch, second)["status"] == "SUCCEEDED"
 
 
-def test_a_failure_is_tried_again_by_its_words(batch: BaseClient, queue: str) -> None:
+def test_a_failure_is_retried_by_its_text(batch: BaseClient, queue: str) -> None:
     strategy = {
         "attempts": 3,
         "evaluateOnExit": [

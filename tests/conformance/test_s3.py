@@ -151,7 +151,7 @@ def test_presign(aws: Callable[..., Answer], bucket: str, tmp_path: pathlib.Path
     assert urllib.request.urlopen(url, context=context).read() == b"by url"
 
 
-def test_errors_in_the_clis_words(aws: Callable[..., Answer]) -> None:
+def test_errors_of_the_cli(aws: Callable[..., Answer]) -> None:
     done = aws("s3", "cp", "s3://never-made/x", "-", check=False)
     assert (done.returncode != 0 and "404" in done.stderr) or "NoSuchBucket" in done.stderr
     done = aws("s3", "ls", "s3://never-made", check=False)

@@ -473,7 +473,7 @@ Outcome<int64_t> volume_gib_of(const batch::ContainerProperties& container) {
   return gib;
 }
 
-Outcome<Json> words_of(const batch::ContainerProperties& container) {
+Outcome<Json> json_of(const batch::ContainerProperties& container) {
   const auto& members = batch::RegisterJobDefinition::shape().input->members;
   std::string words;
   write_json(*std::ranges::find(members, "containerProperties", &shapes::Member::name)->shape,

@@ -48,6 +48,6 @@ Outcome<domain::InstanceGroup> group_of(const shapes::batch::ContainerProperties
 Outcome<int64_t> volume_gib_of(const shapes::batch::ContainerProperties& container);
 
 // The container as JSON in the model's form.
-Outcome<Json> words_of(const shapes::batch::ContainerProperties& container);
+Outcome<Json> json_of(const shapes::batch::ContainerProperties& container);
 
 }  // namespace trainyard::api::batch_api

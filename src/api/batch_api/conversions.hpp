@@ -72,7 +72,7 @@ Outcome<Done> read_queue_position(const shapes::batch::SubmitJobRequest& request
                                   const shapes::batch::JobDefinition& definition,
                                   domain::QueueOptions& queue);
 // Nothing: the job consumes no resources.
-std::optional<shapes::batch::ConsumableResourceProperties> consumption_words(
+std::optional<shapes::batch::ConsumableResourceProperties> describe_consumption(
     const domain::QueueOptions& queue, const std::string& region, const std::string& account);
 
 // The text of an optional member of a response.

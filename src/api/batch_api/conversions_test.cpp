@@ -114,7 +114,7 @@ TEST(BatchSpec, WhatTheRequestSaysGoesBeforeTheDefinition) {
   EXPECT_EQ((*spec_of(request, definition)).retry.attempts_max, 5u);
 }
 
-TEST(BatchSpec, WhatCannotBeRunIsRefusedInWords) {
+TEST(BatchSpec, UnsupportedJobsAreRefusedWithAnExplanation) {
   auto definition = container();
   definition.container_properties->privileged = true;
   EXPECT_EQ(refusal(spec_of(job(), definition)),
@@ -151,7 +151,7 @@ TEST(BatchSpec, ArraysAwaitWholeJobsThemselvesAndEachOther) {
   EXPECT_EQ((*spec).depends_on_alike, (std::vector<std::string>{"b", "c"}));
 }
 
-TEST(BatchSpec, WhatArraysCannotBeIsRefusedInWords) {
+TEST(BatchSpec, UnsupportedArraysAreRefusedWithAnExplanation) {
   for (const int64_t size : {0, 1, 10'001, -3}) {
     auto request = job();
     request.array_properties.emplace().size = size;

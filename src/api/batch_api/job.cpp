@@ -235,7 +235,7 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   detail.timeout = timeout;
   detail.share_identifier = request.share_identifier;
   if (spec.queue->priority != 0) detail.scheduling_priority = spec.queue->priority;
-  detail.consumable_resource_properties = consumption_words(*spec.queue, region, account);
+  detail.consumable_resource_properties = describe_consumption(*spec.queue, region, account);
   detail.propagate_tags =
       request.propagate_tags ? request.propagate_tags : definition.propagate_tags;
   detail.platform_capabilities =
@@ -244,7 +244,7 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   std::string words;
   write_json(detail_shape(), &detail, words);
   spec.request = TRY(parse_json(words));
-  if (body.container) spec.request["container"] = TRY(words_of(*body.container));
+  if (body.container) spec.request["container"] = TRY(json_of(*body.container));
   if (dump(spec.request).size() > kSubmitBytesMax)
     return client_exception("a job has at most " + std::to_string(kSubmitBytesMax) + " bytes");
   return spec;
@@ -254,7 +254,7 @@ Result<void> read_container(const batch::ContainerProperties& container,
                             batch::ContainerDetail& detail) {
   const auto& shape =
       *std::ranges::find(detail_shape().members, "container", &shapes::Member::name)->shape;
-  const auto words = words_of(container);
+  const auto words = json_of(container);
   if (!words) return internal("a container's properties cannot be written");
   TRY(read_json(shape, dump(*words), &detail));
   add_empty_lists(detail);

@@ -71,7 +71,7 @@ void create_policy(const Services& services, const Context& context,
     TRY(check_batch_name(*request.name, "name"));
     auto policy = TRY(policy_of({context.region, *request.name}, request.fairshare_policy,
                                 request.quota_share_policy));
-    policy.request = TRY(words_of<batch::CreateSchedulingPolicy>(request));
+    policy.request = TRY(json_of<batch::CreateSchedulingPolicy>(request));
     policy.request.erase("tags");
     return policy;
   };
@@ -95,7 +95,7 @@ void update_policy(const Services& services, const Context& context,
     return answer(batch::UpdateSchedulingPolicyResponse{});
   const auto made = [&]() -> Outcome<SchedulingPolicy> {
     auto policy = TRY(policy_of(key, request.fairshare_policy, request.quota_share_policy));
-    policy.request = TRY(words_of<batch::UpdateSchedulingPolicy>(request));
+    policy.request = TRY(json_of<batch::UpdateSchedulingPolicy>(request));
     policy.request.erase("arn");
     policy.request["name"] = key.name;
     return policy;
@@ -120,7 +120,7 @@ Outcome<batch::DescribeSchedulingPoliciesResponse> describe_policies(
     const auto found = stored->policies.find(batch_resource_key(context, arn, catalog::kPolicyArn));
     if (found == stored->policies.end()) continue;
     batch::SchedulingPolicyDetail detail;
-    TRY(read_words(shape, found->second.request, &detail));
+    TRY(read_json_into(shape, found->second.request, &detail));
     detail.name = found->first.name;
     detail.arn = batch_resource_arn(context, catalog::kPolicyArn, found->first.name);
     detail.tags = batch_tags_out(TRY(services.control.tags(*detail.arn)));
@@ -181,7 +181,7 @@ void create_share(const Services& services, const Context& context,
     TRY(check_batch_name(*request.quota_share_name, "quotaShareName"));
     QuotaShare share;
     share.key = {context.region, catalog::quota_share_name(queue, *request.quota_share_name)};
-    share.request = TRY(words_of<batch::CreateQuotaShare>(request));
+    share.request = TRY(json_of<batch::CreateQuotaShare>(request));
     for (const char* member : {"tags", "jobQueue"}) share.request.erase(member);
     return checked(std::move(share));
   };
@@ -201,7 +201,7 @@ void update_share(const Services& services, const Context& context,
   if (!present) return answer(no_such_resource("quota share", key.name));
   const auto made = [&]() -> Outcome<QuotaShare> {
     QuotaShare share = *present;
-    Json changes = TRY(words_of<batch::UpdateQuotaShare>(request));
+    Json changes = TRY(json_of<batch::UpdateQuotaShare>(request));
     changes.erase("quotaShareArn");
     // Whole members are replaced, so that an old borrowLimit does not remain with a new strategy.
     for (auto& [member, value] : changes.items()) share.request[member] = value;
@@ -218,7 +218,7 @@ void update_share(const Services& services, const Context& context,
 template <class Detail>
 Result<void> show(const Context& context, const QuotaShare& share, const shapes::Shape& shape,
                   Detail& detail) {
-  TRY(read_words(shape, share.request, &detail));
+  TRY(read_json_into(shape, share.request, &detail));
   detail.quota_share_name = share.name();
   detail.quota_share_arn = batch_resource_arn(context, catalog::kQuotaShareArn, share.key.name);
   detail.job_queue_arn = batch_resource_arn(context, catalog::kQueueArn, share.queue());

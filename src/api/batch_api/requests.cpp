@@ -97,13 +97,13 @@ Outcome<Instant> filter_instant(const std::string& name, const std::string& valu
   return from_milliseconds(*at);
 }
 
-Result<Json> words_in(const shapes::Shape& shape, const void* request) {
+Result<Json> json_in(const shapes::Shape& shape, const void* request) {
   std::string words;
   write_json(shape, request, words);
   return parse_json(words);
 }
 
-Result<void> read_words(const shapes::Shape& shape, const Json& words, void* structure) {
+Result<void> read_json_into(const shapes::Shape& shape, const Json& words, void* structure) {
   return read_json(shape, dump(words), structure);
 }
 

@@ -69,12 +69,12 @@ DefinitionName definition_name_in(const std::string& name_or_arn);
 Failure no_such_resource(std::string_view what, const std::string& name);
 
 // Convert a request to JSON in the client's form, and back to its structure.
-Result<Json> words_in(const shapes::Shape& shape, const void* request);
+Result<Json> json_in(const shapes::Shape& shape, const void* request);
 template <class Operation>
-Outcome<Json> words_of(const typename Operation::Input& request) {
-  return TRY(words_in(*Operation::shape().input, &request));
+Outcome<Json> json_of(const typename Operation::Input& request) {
+  return TRY(json_in(*Operation::shape().input, &request));
 }
-Result<void> read_words(const shapes::Shape& shape, const Json& words, void* structure);
+Result<void> read_json_into(const shapes::Shape& shape, const Json& words, void* structure);
 // The shape of the elements of a response's list.
 const shapes::Shape& element_of(const shapes::OperationShape& operation, std::string_view member);
 

@@ -137,7 +137,7 @@ Outcome<catalog::JobQueue> checked(catalog::JobQueue queue) {
 template <class Detail>
 Result<Detail> read_detail(const shapes::Shape& shape, const Json& words) {
   Detail detail;
-  TRY(read_words(shape, words, &detail));
+  TRY(read_json_into(shape, words, &detail));
   return detail;
 }
 
@@ -226,14 +226,14 @@ Outcome<catalog::ComputeEnvironment> environment_of(
     return not_here("eksConfiguration", "its hosts are this server's machines; leave it out");
   catalog::ComputeEnvironment environment;
   environment.key = {region, *request.compute_environment_name};
-  environment.request = TRY(words_of<batch::CreateComputeEnvironment>(request));
+  environment.request = TRY(json_of<batch::CreateComputeEnvironment>(request));
   environment.request.erase("tags");
   return checked(std::move(environment));
 }
 
 Outcome<catalog::ComputeEnvironment> environment_of(
     const batch::UpdateComputeEnvironmentRequest& request, catalog::ComputeEnvironment present) {
-  Json changes = TRY(words_of<batch::UpdateComputeEnvironment>(request));
+  Json changes = TRY(json_of<batch::UpdateComputeEnvironment>(request));
   changes.erase("computeEnvironment");
   present.request.merge_patch(changes);
   return checked(std::move(present));
@@ -244,14 +244,14 @@ Outcome<catalog::JobQueue> queue_of(const batch::CreateJobQueueRequest& request,
   TRY(check_batch_name(*request.job_queue_name, "jobQueueName"));
   catalog::JobQueue queue;
   queue.key = {region, *request.job_queue_name};
-  queue.request = TRY(words_of<batch::CreateJobQueue>(request));
+  queue.request = TRY(json_of<batch::CreateJobQueue>(request));
   queue.request.erase("tags");
   return checked(std::move(queue));
 }
 
 Outcome<catalog::JobQueue> queue_of(const batch::UpdateJobQueueRequest& request,
                                     catalog::JobQueue present) {
-  Json changes = TRY(words_of<batch::UpdateJobQueue>(request));
+  Json changes = TRY(json_of<batch::UpdateJobQueue>(request));
   changes.erase("jobQueue");
   present.request.merge_patch(changes);
   return checked(std::move(present));
@@ -277,7 +277,7 @@ Outcome<catalog::JobDefinition> definition_of(const batch::RegisterJobDefinition
                             std::to_string(catalog::kAttemptSecondsMin));
   catalog::JobDefinition definition;
   definition.key = {region, *request.job_definition_name};
-  definition.request = TRY(words_of<batch::RegisterJobDefinition>(request));
+  definition.request = TRY(json_of<batch::RegisterJobDefinition>(request));
   definition.request.erase("tags");
   if (dump(definition.request).size() > kDefinitionBytesMax)
     return client_exception("a job definition has at most " + std::to_string(kDefinitionBytesMax) +

@@ -41,7 +41,7 @@ void create_environment(const Services& services, const Context& context,
     TRY(check_batch_name(*request.service_environment_name, "serviceEnvironmentName"));
     ServiceEnvironment environment;
     environment.key = {context.region, *request.service_environment_name};
-    environment.request = TRY(words_of<batch::CreateServiceEnvironment>(request));
+    environment.request = TRY(json_of<batch::CreateServiceEnvironment>(request));
     environment.request.erase("tags");
     return checked(std::move(environment));
   };
@@ -62,7 +62,7 @@ void update_environment(const Services& services, const Context& context,
   if (!present) return answer(no_such_resource("service environment", key.name));
   const auto made = [&]() -> Outcome<ServiceEnvironment> {
     ServiceEnvironment environment = *present;
-    Json changes = TRY(words_of<batch::UpdateServiceEnvironment>(request));
+    Json changes = TRY(json_of<batch::UpdateServiceEnvironment>(request));
     changes.erase("serviceEnvironment");
     environment.request.merge_patch(changes);
     return checked(std::move(environment));
@@ -88,7 +88,7 @@ Outcome<batch::DescribeServiceEnvironmentsResponse> describe_environments(
       results_max, request.next_token.value_or(""), out.next_token,
       [&](const ServiceEnvironment& resource) -> Outcome<batch::ServiceEnvironmentDetail> {
         batch::ServiceEnvironmentDetail detail;
-        TRY(read_words(shape, resource.request, &detail));
+        TRY(read_json_into(shape, resource.request, &detail));
         detail.service_environment_arn =
             batch_resource_arn(context, catalog::kServiceEnvironmentArn, resource.key.name);
         detail.state = resource.enabled ? "ENABLED" : "DISABLED";

@@ -186,7 +186,7 @@ Outcome<ServiceJob> service_job_of(const batch::SubmitServiceJobRequest& request
                               std::to_string(catalog::kAttemptSecondsMin));
     job.spec.max_runtime_seconds = std::min(job.spec.max_runtime_seconds, seconds);
   }
-  job.spec.queue->request = TRY(words_of<batch::SubmitServiceJob>(request));
+  job.spec.queue->request = TRY(json_of<batch::SubmitServiceJob>(request));
   for (const char* member : {"tags", "clientToken"}) job.spec.queue->request.erase(member);
   return job;
 }
@@ -197,7 +197,7 @@ batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
   batch::DescribeServiceJobResponse out;
   // A stored request that does not match the current shape (from an old version) is left out.
   const auto read =
-      read_words(*batch::DescribeServiceJob::shape().output, job.spec.queue->request, &out);
+      read_json_into(*batch::DescribeServiceJob::shape().output, job.spec.queue->request, &out);
   if (!read) out = {};
   out.job_queue =
       catalog::arn_of(job.account, job.key.region, catalog::kQueueArn, job.spec.queue->name);

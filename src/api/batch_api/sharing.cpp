@@ -63,7 +63,7 @@ Outcome<Done> read_queue_position(const batch::SubmitJobRequest& request,
   return Done{};
 }
 
-std::optional<batch::ConsumableResourceProperties> consumption_words(
+std::optional<batch::ConsumableResourceProperties> describe_consumption(
     const domain::QueueOptions& queue, const std::string& region, const std::string& account) {
   if (queue.consumes.empty()) return std::nullopt;
   batch::ConsumableResourceProperties out;

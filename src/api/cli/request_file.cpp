@@ -77,7 +77,7 @@ Result<Json> texts_of(const Json& file, const char* key) {
   return out;
 }
 
-Result<Json> words_of(const Json& file, const char* key) {
+Result<Json> strings_of(const Json& file, const char* key) {
   if (file[key].is_string()) return Json::array({file[key]});
   const bool all =
       file[key].is_array() && std::all_of(file[key].begin(), file[key].end(),
@@ -88,7 +88,7 @@ Result<Json> words_of(const Json& file, const char* key) {
 
 // Reads the command: a text with blanks is run by a shell, one without is a program.
 Result<Json> command_of(const Json& file) {
-  Json words = TRY(words_of(file, "command"));
+  Json words = TRY(strings_of(file, "command"));
   if (file["command"].is_string() &&
       words[0].get<std::string>().find_first_of(" \t\n") != std::string::npos)
     return Json::array({"/bin/sh", "-c", words[0]});
@@ -238,7 +238,8 @@ Result<void> add_short_form(const Json& file, const FileFacts& facts, Json& requ
   if (file.contains("command"))
     set(request, "AlgorithmSpecification", "ContainerEntrypoint", TRY(command_of(file)));
   if (file.contains("arguments"))
-    set(request, "AlgorithmSpecification", "ContainerArguments", TRY(words_of(file, "arguments")));
+    set(request, "AlgorithmSpecification", "ContainerArguments",
+        TRY(strings_of(file, "arguments")));
   if (file.contains("metrics")) {
     Json list = Json::array();
     const Json metrics = TRY(texts_of(file, "metrics"));

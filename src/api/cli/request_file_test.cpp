@@ -74,7 +74,7 @@ TEST(ReadSubmission, TheApisOwnRequestStaysAsItIs) {
   EXPECT_EQ(read(text, "given")->request["TrainingJobName"], "given");
 }
 
-TEST(ReadSubmission, TheApisOwnWordsWin) {
+TEST(ReadSubmission, KeysOfTheApiTakePrecedence) {
   const auto submission =
       read("image = \"short\"\n[AlgorithmSpecification]\nTrainingImage = \"own\"\n");
   EXPECT_EQ(submission->request["AlgorithmSpecification"]["TrainingImage"], "own");

@@ -76,7 +76,7 @@ TEST(Dispatch, UnknownOperationsAre400InEveryProtocol) {
   EXPECT_EQ(reply.code(), "UnknownOperationException");
 }
 
-TEST(Authentication, EachFaultInItsServicesWords) {
+TEST(Authentication, EachFaultHasTheTextOfItsService) {
   World world;
   const auto json_code = [&](net::Request request) {
     return world.send(std::move(request))->code();
@@ -248,7 +248,7 @@ TEST(TrainingJobs, CreateMayAnswerLater) {
   EXPECT_EQ(reply->status, 200) << reply->body;
 }
 
-TEST(TrainingJobs, WhatIsNotDoneYetIsRefusedInWords) {
+TEST(TrainingJobs, UnsupportedRequestsAreRefusedWithAnExplanation) {
   World world;
   const auto message = [&](std::string body) {
     const auto reply = world.json("SageMaker.CreateTrainingJob", body);

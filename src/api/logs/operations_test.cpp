@@ -45,7 +45,7 @@ std::vector<std::string> messages(const aws::GetLogEventsResponse& out) {
 }
 using Messages = std::vector<std::string>;
 
-TEST(LogsOperations, WhatIsMissingOrThereIsSaidInTheServicesWords) {
+TEST(LogsOperations, ErrorsHaveTheTextsOfTheService) {
   World world;
   const aws::GetLogEventsRequest get{.log_group_name = "g", .log_stream_name = "s"};
   EXPECT_EQ(world.refusal<aws::GetLogEvents>(get),

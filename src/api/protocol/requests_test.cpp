@@ -169,7 +169,7 @@ std::string violations(const std::string& body) {
   return constraints.check(shape, &input).value_or("none");
 }
 
-TEST(Constraints, EachKindInTheWordsOfAws) {
+TEST(Constraints, EachKindHasTheTextOfAws) {
   const std::string start =
       R"({"TrainingJobName":"a","RoleArn":"arn:aws:iam::123456789012:role/Train","OutputDataConfig":{"S3OutputPath":"s3://b"})";
   const auto one = [&](const std::string& more) { return violations(start + more + "}"); };

@@ -14,7 +14,7 @@ bool lies_within(const NodeRange& inner, const NodeRange& outer, uint32_t nodes)
   return inner.first >= outer.first && last_of(inner, nodes) <= last_of(outer, nodes);
 }
 
-std::string words_of(const NodeRange& range) {
+std::string describe_range(const NodeRange& range) {
   return "'" + std::to_string(range.first) + ":" + (range.last ? std::to_string(*range.last) : "") +
          "'";
 }
@@ -60,7 +60,7 @@ Result<std::vector<size_t>> nodes_by_range(const std::vector<NodeRange>& ranges,
     return invalid("numNodes must be between 1 and " + std::to_string(kNodesMax));
   for (const NodeRange& range : ranges)
     if (range.first >= nodes || last_of(range, nodes) >= nodes)
-      return invalid("targetNodes " + words_of(range) + " goes beyond the last of " +
+      return invalid("targetNodes " + describe_range(range) + " goes beyond the last of " +
                      std::to_string(nodes) + " nodes, which is " + std::to_string(nodes - 1));
   for (size_t a = 0; a < ranges.size(); ++a)
     for (size_t b = a + 1; b < ranges.size(); ++b) {
@@ -70,7 +70,7 @@ Result<std::vector<size_t>> nodes_by_range(const std::vector<NodeRange>& ranges,
                  b_in_a = lies_within(ranges[b], ranges[a], nodes);
       if (meet && (a_in_b == b_in_a))
         return invalid(
-            "targetNodes " + words_of(ranges[a]) + " and " + words_of(ranges[b]) +
+            "targetNodes " + describe_range(ranges[a]) + " and " + describe_range(ranges[b]) +
             (a_in_b ? " are the same nodes" : " overlap: one must lie within the other"));
     }
   std::vector<size_t> by_node(nodes);

@@ -44,7 +44,7 @@ TEST(ServiceJob, StatusFollowsTheState) {
     }
 }
 
-TEST(ServiceJob, AnEndIsInTheWordsThatRulesMatch) {
+TEST(ServiceJob, AnEndHasTheTextsThatRulesMatch) {
   struct Row {
     std::optional<Fault> fault;
     std::string failure;

@@ -58,7 +58,7 @@ TEST(BatchJob, ItsReasonIsTheUsersOwnWhenHeTookItBack) {
   EXPECT_EQ(status_reason(job), "Job attempt duration exceeded timeout");
 }
 
-TEST(BatchJob, AnAttemptsEndIsInTheWordsThatRulesMatch) {
+TEST(BatchJob, AnAttemptsEndHasTheTextsThatRulesMatch) {
   const std::string host = "Host EC2 (instance i-26f8567f256918229) terminated.";
   struct Row {
     std::optional<Fault> fault;

@@ -129,7 +129,7 @@ TEST(Definition, OfBatchRunsWhereItsRowsSay) {
   }
 }
 
-TEST(Definition, IsReadFromItsOwnWords) {
+TEST(Definition, IsReadFromItsOwnJson) {
   Definition definition = streets(Rule::capacity, kCopies);
   definition.standing = true;
   definition.watches.push_back({"a", "bucket", "in/", ".csv", "datasets", {{"name", "{key}"}}});
@@ -233,7 +233,7 @@ TEST(Plan, NamesTheRowThatIsWrong) {
             "row 1: the column `data` must be an s3:// URI, not '/data'");
 }
 
-TEST(Row, IsReadFromItsOwnWords) {
+TEST(Row, IsReadFromItsOwnJson) {
   Row row = make_plan(streets(Rule::cheapest, kCopies), rows({{"x", "a", "s3://d/x/", 7, 0.1, 1}}),
                       three_regions())
                 ->rows[0];

@@ -239,7 +239,7 @@ TEST_F(AgentsTest, SkipsWhatALaterVersionSays) {
             HostState::running);
 }
 
-TEST_F(AgentsTest, ClosesLinksThatDoNotKeepToTheWords) {
+TEST_F(AgentsTest, ClosesLinksThatBreakTheProtocol) {
   auto link = open();
   events.frame(link, "\xff");
   EXPECT_TRUE(link->closed);

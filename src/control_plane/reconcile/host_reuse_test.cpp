@@ -36,7 +36,7 @@ TEST(Reuse, IsForHostsOfQueuesThatSaySo) {
   EXPECT_FALSE(allows_reuse({{"trainyard:reuse-hosts", "false"}}));
 }
 
-TEST(Reuse, IsBetweenJobsThatDifferInWordsOnly) {
+TEST(Reuse, IsBetweenJobsThatDifferInNamesOnly) {
   const auto former = job("quick");
   struct Case {
     const char* what;

@@ -31,7 +31,7 @@ constexpr size_t kErrorsBytesMax = 1 << 20;
 // The largest pipe that Linux makes for ordinary users.
 constexpr size_t kPipeBytesMax = 1 << 20;
 // Bytes of a program's output in an error message: a few lines.
-constexpr size_t kLastWordsBytesMax = 2000;
+constexpr size_t kLastOutputBytesMax = 2000;
 
 // The arrays for exec, over strings that outlive it.
 struct Block {
@@ -146,10 +146,10 @@ bool drain(const File& pipe, std::string& kept, size_t bytes_max) {
   return true;
 }
 
-std::string last_words(const Outcome& outcome) {
+std::string last_output(const Outcome& outcome) {
   std::string_view words = trim(outcome.errors);
   if (words.empty()) words = trim(outcome.output);
-  if (words.size() > kLastWordsBytesMax) words.remove_prefix(words.size() - kLastWordsBytesMax);
+  if (words.size() > kLastOutputBytesMax) words.remove_prefix(words.size() - kLastOutputBytesMax);
   return to_utf8(words);
 }
 
@@ -283,7 +283,7 @@ Result<Outcome> run(const Command& command) {
   outcome.code = exit_code(wait_for(child.process));
   if (ending == Ending::by_itself) return outcome;
   if (ending == Ending::unwanted) return cancelled(doing + ": stopped by the caller");
-  const std::string words = last_words(outcome);
+  const std::string words = last_output(outcome);
   return cancelled(doing + ": killed after " + std::to_string(command.at_most.count()) + " ms" +
                    (words.empty() ? "" : "; its last output: " + words));
 }
@@ -291,7 +291,7 @@ Result<Outcome> run(const Command& command) {
 Result<std::string> run_or_fail(const Command& command) {
   Outcome outcome = TRY(run(command));
   if (outcome.code == 0) return std::move(outcome.output);
-  const std::string words = last_words(outcome);
+  const std::string words = last_output(outcome);
   return internal("running " + command.arguments[0] + ": exit code " +
                   std::to_string(outcome.code) + (words.empty() ? "" : ": " + words));
 }

@@ -27,7 +27,7 @@ constexpr Duration kUnseenTimeMax = 2min;
 constexpr size_t kFailureBytesMax = 4 * contract::kFailureCharactersMax + 64;
 // After the end of the first process the kernel ends the others; their output is read within this
 // time.
-constexpr Duration kLastWordsMax = 5s;
+constexpr Duration kLastOutputMax = 5s;
 // Processes that are named when the memory limit is hit. They are looked for while at least half of
 // it is used.
 constexpr size_t kLargestProcesses = 3;
@@ -290,7 +290,7 @@ ProcessExited Agent::explain_exit(const containers::ContainerExit& exited) {
     return event;
   }
   context_.container->kill_all();
-  context_.pump->finish(kLastWordsMax);
+  context_.pump->finish(kLastOutputMax);
   if (exited.runtime_killed && !exited.out_of_memory) {
     event.fault = domain::Fault::lost;
     event.reason = "the container runtime under the process was killed";
@@ -308,10 +308,10 @@ ProcessExited Agent::explain_exit(const containers::ContainerExit& exited) {
         " or over the image, is refused");
   event.reason = exit_reason({.code = exited.code,
                               .out_of_memory = exited.out_of_memory,
-                              .limit = share_in_words(order_),
+                              .limit = describe_share(order_),
                               .largest = largest_processes_,
                               .failure = failure,
-                              .last_words = context_.pump->last_words()});
+                              .last_output = context_.pump->last_output()});
   if (volume_full) event.reason = volume + "; " + event.reason;
   return event;
 }

@@ -16,7 +16,7 @@ static_assert(kListedObjectsMax <= UINT32_MAX && data::kManifestBytesMax <= UINT
               data::kAugmentedBytesMax <= UINT32_MAX);
 
 // Converts an error of the store about a channel's own address, with a text for the user.
-Error in_words(Error error, const objects::Location& location, const std::string& uri) {
+Error explained(Error error, const objects::Location& location, const std::string& uri) {
   if (error.is(objects::Fault::key_missing)) return not_found("object " + uri + " not found");
   if (error.kind == Kind::not_found)
     return not_found("bucket " + location.bucket + " not found (" + uri + ")");
@@ -37,7 +37,7 @@ Result<std::string> read_document(objects::Objects& objects, const domain::Chann
                                   size_t bytes_max) {
   const auto location = TRY(objects::parse_s3_uri(channel.s3_uri));
   auto text = objects::read_all(objects, location.bucket, location.key, bytes_max);
-  if (!text) return in_words(std::move(text).error(), location, channel.s3_uri);
+  if (!text) return explained(std::move(text).error(), location, channel.s3_uri);
   return text;
 }
 
@@ -99,7 +99,7 @@ Result<ChannelObjects> list_channel(objects::Objects& objects, const domain::Cha
     return invalid("S3DataType " + channel.s3_data_type + " is not supported in this input mode");
   const auto prefix = TRY(objects::parse_s3_uri(channel.s3_uri));
   auto listed = list_all(objects, prefix, interruption);
-  if (!listed) return in_words(std::move(listed).error(), prefix, channel.s3_uri);
+  if (!listed) return explained(std::move(listed).error(), prefix, channel.s3_uri);
   return objects_of_listing(channel, prefix, *listed);
 }
 

@@ -25,10 +25,10 @@ std::string exit_reason(const ProcessEnd& end) {
     return end.out_of_memory
                ? contract::fit_lines(head + "; " + end.failure, contract::kShownBytesMax)
                : end.failure;
-  if (!end.last_words.empty())
+  if (!end.last_output.empty())
     return head.empty()
-               ? contract::last_lines(end.last_words, contract::kShownBytesMax)
-               : contract::fit_lines(head + "\n" + end.last_words, contract::kShownBytesMax);
+               ? contract::last_lines(end.last_output, contract::kShownBytesMax)
+               : contract::fit_lines(head + "\n" + end.last_output, contract::kShownBytesMax);
   if (end.out_of_memory) return head;
   return (head.empty() ? "" : head + "; ") + "the process left no failure file and printed nothing";
 }

@@ -19,8 +19,8 @@ struct ProcessEnd {
   std::string limit = {};
   // as last seen before its end; none: unknown
   std::vector<containers::ProcessMemory> largest = {};
-  std::string failure = {};     // the text of the failure file
-  std::string last_words = {};  // the last lines of its output
+  std::string failure = {};      // the text of the failure file
+  std::string last_output = {};  // the last lines of its output
 };
 
 // Returns at most contract::kShownBytesMax, unless the failure file, which is shown as it is, has

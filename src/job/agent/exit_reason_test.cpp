@@ -11,15 +11,15 @@ TEST(ExitReason, OfASignalIsDescribed) {
   EXPECT_EQ(exit_reason({.code = 139}),
             "killed by SIGSEGV (segmentation fault); the process left no failure file and printed "
             "nothing");
-  EXPECT_EQ(exit_reason({.code = 132, .last_words = "epoch 1\nepoch 2"}),
+  EXPECT_EQ(exit_reason({.code = 132, .last_output = "epoch 1\nepoch 2"}),
             "killed by SIGILL (illegal instruction)\nepoch 1\nepoch 2");
-  EXPECT_EQ(exit_reason({.code = 137, .last_words = "epoch 1"}), "killed by SIGKILL\nepoch 1");
-  EXPECT_EQ(exit_reason({.code = 1, .last_words = "epoch 1\nepoch 2"}), "epoch 1\nepoch 2");
+  EXPECT_EQ(exit_reason({.code = 137, .last_output = "epoch 1"}), "killed by SIGKILL\nepoch 1");
+  EXPECT_EQ(exit_reason({.code = 1, .last_output = "epoch 1\nepoch 2"}), "epoch 1\nepoch 2");
   EXPECT_EQ(exit_reason({.code = 1}), "the process left no failure file and printed nothing");
 }
 
 TEST(ExitReason, IsTheFailureFileWhereThereIsOne) {
-  EXPECT_EQ(exit_reason({.code = 139, .failure = "no such column", .last_words = "epoch 1"}),
+  EXPECT_EQ(exit_reason({.code = 139, .failure = "no such column", .last_output = "epoch 1"}),
             "no such column");
 }
 
@@ -28,7 +28,7 @@ TEST(ExitReason, NamesTheProcessesThatUsedTheMemory) {
   EXPECT_EQ(exit_reason(end),
             "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit");
   end.largest = {{"python3", 800 << 20}, {"loader", 100 << 20}};
-  end.last_words = "epoch 1";
+  end.last_output = "epoch 1";
   EXPECT_EQ(exit_reason(end),
             "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, "
             "most was used by python3 (800 MiB), loader (100 MiB)\nepoch 1");
@@ -42,7 +42,7 @@ TEST(ExitReason, NamesTheProcessesThatUsedTheMemory) {
 
 TEST(ExitReason, KeepsTheLastLines) {
   ProcessEnd end{.code = 134};
-  for (int i = 0; i < 100; ++i) end.last_words += std::to_string(i) + std::string(50, 'x') + "\n";
+  for (int i = 0; i < 100; ++i) end.last_output += std::to_string(i) + std::string(50, 'x') + "\n";
   const std::string reason = exit_reason(end);
   EXPECT_LE(reason.size(), contract::kShownBytesMax);
   EXPECT_TRUE(reason.starts_with("killed by SIGABRT (aborted)\n8")) << reason;

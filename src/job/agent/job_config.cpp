@@ -100,7 +100,7 @@ std::map<std::string, std::string> container_environment(
   return variables;
 }
 
-std::string share_in_words(const wire::Order& order) {
+std::string describe_share(const wire::Order& order) {
   const auto bytes = order.share.memory_bytes;
   std::string text = human_bytes(static_cast<uint64_t>(bytes));
   const auto& name = order.spec.instance_type(order.host);

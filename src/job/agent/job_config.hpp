@@ -18,7 +18,7 @@ std::map<std::string, std::string> container_environment(
     const std::map<std::string, std::string>& own = {});
 
 // Returns "1.0 GiB, 1/2 of ml.m5.large": for the text of a memory limit.
-std::string share_in_words(const wire::Order& order);
+std::string describe_share(const wire::Order& order);
 
 // Returns /etc/hosts from the host table, and /etc/resolv.conf from the config or, without one,
 // from the machine's own, as far as its servers can be reached from another network namespace.

@@ -83,7 +83,7 @@ void LogPump::finish(Duration at_most) {
   thread_.join();
 }
 
-std::string LogPump::last_words() const {
+std::string LogPump::last_output() const {
   const MutexLock lock(mutex_);
   std::string words;
   for (const auto& line : last_lines_) words += (words.empty() ? "" : "\n") + line;
@@ -93,13 +93,13 @@ std::string LogPump::last_words() const {
 // Of a flood only the end is kept.
 void LogPump::keep_last(const std::vector<std::string>& lines) {
   size_t first = lines.size();
-  for (size_t bytes = 0; first > 0 && bytes <= kLastWordsBytesMax;)
+  for (size_t bytes = 0; first > 0 && bytes <= kLastOutputBytesMax;)
     bytes += lines[--first].size() + 1;
   const MutexLock lock(mutex_);
   for (; first < lines.size(); ++first) {
-    last_lines_.push_back(shorten(lines[first], kLastWordsBytesMax));
+    last_lines_.push_back(shorten(lines[first], kLastOutputBytesMax));
     last_bytes_ += last_lines_.back().size() + 1;
-    while (last_bytes_ > kLastWordsBytesMax && last_lines_.size() > 1) {
+    while (last_bytes_ > kLastOutputBytesMax && last_lines_.size() > 1) {
       last_bytes_ -= last_lines_.front().size() + 1;
       last_lines_.pop_front();
     }

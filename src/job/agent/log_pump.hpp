@@ -4,7 +4,7 @@
 // The pipe is always read: a process never waits for the server to log, however much it prints (the
 // spool drops the oldest lines when it must). An incomplete line is sent after kPartialLineMax.
 //
-// Threads: one of its own; finish() and last_words() from one other. Lifetime: the constructor's
+// Threads: one of its own; finish() and last_output() from one other. Lifetime: the constructor's
 // arguments must outlive it; destruction ends the reading.
 #pragma once
 
@@ -30,7 +30,7 @@ inline constexpr size_t kBatchPointsMax = 10'000;
 inline constexpr Duration kBatchAgeMax = 200ms;
 inline constexpr Duration kPartialLineMax = 1s;
 // Output kept for the failure reason of a process without a failure file.
-inline constexpr size_t kLastWordsBytesMax = 1024;
+inline constexpr size_t kLastOutputBytesMax = 1024;
 
 struct Pipe {
   os::File read_end;
@@ -46,8 +46,8 @@ class LogPump {
   // Waits until every writer has closed the pipe and all was sent, at most so long; later output is
   // not read.
   void finish(Duration at_most);
-  // The last lines, oldest first, at most kLastWordsBytesMax.
-  std::string last_words() const;
+  // The last lines, oldest first, at most kLastOutputBytesMax.
+  std::string last_output() const;
   // All bytes that the processes have printed so far. From any thread.
   uint64_t bytes_read() const { return bytes_read_; }
 

@@ -3,7 +3,7 @@
 namespace trainyard::agent {
 namespace {
 
-std::string in_words(Duration duration) {
+std::string describe_duration(Duration duration) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration).count();
   return seconds >= 120 ? std::to_string(seconds / 60) + " minutes"
                         : std::to_string(seconds) + " seconds";
@@ -28,7 +28,8 @@ std::optional<std::string> StallWatch::look(uint64_t bytes_printed, std::chrono:
   }
   if (reported_ || after_ <= 0ms || now - active_at_ < after_) return {};
   reported_ = true;
-  return "seems to hang: for " + in_words(after_) + " it has printed nothing and used no processor";
+  return "seems to hang: for " + describe_duration(after_) +
+         " it has printed nothing and used no processor";
 }
 
 }  // namespace trainyard::agent

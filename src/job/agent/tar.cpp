@@ -21,7 +21,7 @@ struct EntryCloser {
 using Archive = std::unique_ptr<struct archive, ArchiveCloser>;
 using ArchiveEntry = std::unique_ptr<struct archive_entry, EntryCloser>;
 
-std::string words_of(struct archive* archive) {
+std::string error_text_of(struct archive* archive) {
   const char* words = libarchive().archive_error_string(archive);
   return words != nullptr ? words : "no reason given";
 }
@@ -102,7 +102,7 @@ class Writer final : public TarWriter {
   Result<void> answer(int code) {
     if (sink_error_) return *sink_error_;
     if (code >= ARCHIVE_WARN) return {};
-    return internal("writing a tar: " + words_of(archive_.get()));
+    return internal("writing a tar: " + error_text_of(archive_.get()));
   }
 
   const Sink sink_;

@@ -19,12 +19,12 @@ constexpr size_t kLastBytesMax = 4 << 20;
 
 // Keeps the end of the text.
 void keep_end(std::string& end, std::string_view text) {
-  if (text.size() >= kLastWordsBytesMax) {
-    end = text.substr(text.size() - kLastWordsBytesMax);
+  if (text.size() >= kLastOutputBytesMax) {
+    end = text.substr(text.size() - kLastOutputBytesMax);
     return;
   }
   end += text;
-  if (end.size() > kLastWordsBytesMax) end.erase(0, end.size() - kLastWordsBytesMax);
+  if (end.size() > kLastOutputBytesMax) end.erase(0, end.size() - kLastOutputBytesMax);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ std::vector<std::string> bare_lines(std::string_view printed) {
 
 // OpenMPI frames its messages with two lines of dashes: returns the last such paragraph, as one
 // line; "" when there is none at the end.
-std::string framed_words(std::string_view printed) {
+std::string framed_output(std::string_view printed) {
   const auto lines = bare_lines(printed);
   const auto is_frame = [](const std::string& line) {
     return line.size() >= 16 && line.find_first_not_of('-') == std::string::npos;
@@ -140,7 +140,7 @@ std::string describe_failure(std::string_view title, const Failure& failure, boo
       failure.host + (with_rank ? ", rank " + std::to_string(failure.rank) : "");
   const std::string exception = last_exception(printed.errors);
   std::string what = shorten(exception, kExceptionBytesMax);
-  if (what.empty()) what = shorten(framed_words(printed.errors), kExceptionBytesMax);
+  if (what.empty()) what = shorten(framed_output(printed.errors), kExceptionBytesMax);
   const std::string output = printed.all.empty() ? printed.errors : printed.all;
   if (what.empty()) what = last_line(output);
   const std::string ended = where + ", " + how_it_ended(failure.code);

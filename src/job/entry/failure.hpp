@@ -11,7 +11,7 @@ namespace trainyard::entry {
 
 // Bytes kept of a process's standard error, and of all its output: a traceback of the usual depth
 // and the lines after it.
-inline constexpr size_t kLastWordsBytesMax = 16 << 10;
+inline constexpr size_t kLastOutputBytesMax = 16 << 10;
 
 // The end of what a process printed.
 struct Printed {

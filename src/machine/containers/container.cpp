@@ -60,7 +60,7 @@ int to_exit_code(const siginfo_t& info) {
 }
 
 // The last lines of the runtime's log.
-std::string runtime_words(const std::string& directory) {
+std::string runtime_message(const std::string& directory) {
   const auto text = os::read_file(directory + "/" + kRuntimeLog, kRuntimeLogBytesMax);
   return text ? to_utf8(trim(*text)) : "";
 }
@@ -148,7 +148,7 @@ class CrunContainer final : public Container {
       }
       if (news[1].revents != 0) {
         reap();
-        return runtime_error(runtime_words(directory_), exit_->code);
+        return runtime_error(runtime_message(directory_), exit_->code);
       }
     }
   }

@@ -59,7 +59,7 @@ constexpr Duration kToolMax = 10s;
 // Pauses before slirp4netns is started again: doubled each time, until it has run well for a while.
 constexpr std::chrono::milliseconds kSlirpPause{100}, kSlirpPauseMax{30'000};
 constexpr std::chrono::seconds kSlirpWell{60};
-constexpr size_t kWordsBytesMax = 4096;
+constexpr size_t kMessageBytesMax = 4096;
 // The kernel accepts 340 triples; an ordinary user has fewer than these.
 constexpr size_t kGrantsMax = 32;
 // The egress has addresses of its own, of a network reserved for tests (RFC 2544): 2 is its router,
@@ -113,8 +113,8 @@ Result<void> map_ids(pid_t process) {
   const std::string number = std::to_string(process);
   if (!users.empty() && !groups.empty() && os::on_path("newuidmap") && os::on_path("newgidmap")) {
     std::vector<std::string> of_users{"newuidmap", number}, of_groups{"newgidmap", number};
-    for (auto& word : id_map_words(user, users)) of_users.push_back(std::move(word));
-    for (auto& word : id_map_words(group, groups)) of_groups.push_back(std::move(word));
+    for (auto& word : id_map_arguments(user, users)) of_users.push_back(std::move(word));
+    for (auto& word : id_map_arguments(group, groups)) of_groups.push_back(std::move(word));
     auto mapped = os::run_or_fail({of_groups, {}, "", "", kToolMax});
     if (mapped) mapped = os::run_or_fail({of_users, {}, "", "", kToolMax});
     if (mapped) return ok();
@@ -212,7 +212,7 @@ Result<pid_t> start_slirp(const std::string& network, const std::string& log_fil
   ::kill(child, SIGKILL);
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  const auto text = os::read_file(log_file, kWordsBytesMax);
+  const auto text = os::read_file(log_file, kMessageBytesMax);
   return internal("slirp4netns fails: " +
                   (text ? to_utf8(shorten(trim(*text), 300)) : "no output"));
 }
@@ -335,7 +335,7 @@ Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
 }
 
 // Reads a message up to a zero byte.
-Result<std::string> hear_words(const os::File& from) {
+Result<std::string> receive_message(const os::File& from) {
   std::string words;
   for (;;) {
     pollfd said{from.descriptor(), POLLIN, 0};
@@ -347,12 +347,12 @@ Result<std::string> hear_words(const os::File& from) {
     if (got <= 0)
       return unavailable("starting the sandbox's namespace holder: it ended without a message");
     if (byte == '\0') return words;
-    if (words.size() < kWordsBytesMax) words += byte;
+    if (words.size() < kMessageBytesMax) words += byte;
   }
 }
 
 Result<void> take_answer(const os::File& from) {
-  const std::string words = TRY(hear_words(from));
+  const std::string words = TRY(receive_message(from));
   if (words.empty()) return ok();
   return denied(words);
 }
@@ -460,7 +460,7 @@ std::vector<IdGrant> parse_id_grants(std::string_view text, std::string_view nam
   return grants;
 }
 
-std::vector<std::string> id_map_words(uint32_t own, const std::vector<IdGrant>& grants) {
+std::vector<std::string> id_map_arguments(uint32_t own, const std::vector<IdGrant>& grants) {
   std::vector<std::string> words{"0", std::to_string(own), "1"};
   uint64_t next = 1;
   for (const auto& grant : grants) {
@@ -566,7 +566,7 @@ std::string network_of_bridges() {
 std::string why_no_egress() {
   const std::string directory = rootless_sandbox_directory();
   if (!in_rootless_sandbox() || directory.empty()) return "";
-  const auto words = os::read_file(directory + kNoEgress, kWordsBytesMax);
+  const auto words = os::read_file(directory + kNoEgress, kMessageBytesMax);
   return words ? *words : words.error().message;
 }
 

@@ -43,7 +43,7 @@ struct IdGrant {
 std::vector<IdGrant> parse_id_grants(std::string_view text, std::string_view name, uint32_t number);
 // Returns the triples (inside, outside, count) of a map in which 0 is `own` and the rest the
 // grants, in the form of newuidmap's arguments. Pure.
-std::vector<std::string> id_map_words(uint32_t own, const std::vector<IdGrant>& grants);
+std::vector<std::string> id_map_arguments(uint32_t own, const std::vector<IdGrant>& grants);
 
 // True for root of this machine or of namespaces.
 bool is_root();

@@ -26,7 +26,7 @@ TEST(IdGrants, AreTheUsersLines) {
       {":100000:65536\n", "0 1000 1"},
   };
   for (const auto& each : cases)
-    EXPECT_EQ(joined(id_map_words(1000, parse_id_grants(each.text, "me", 1000))), each.expected)
+    EXPECT_EQ(joined(id_map_arguments(1000, parse_id_grants(each.text, "me", 1000))), each.expected)
         << each.text;
   EXPECT_TRUE(parse_id_grants(":100000:65536\n", "", 1000).empty())
       << "who has no name has no lines by name";
