@@ -134,7 +134,7 @@ def test_a_queued_training_job_is_in_both_apis(
     ] == [made["jobId"]]
 
 
-def test_instances_are_limited_and_who_waits_says_why(batch: BaseClient) -> None:
+def test_instances_are_limited_and_waiting_jobs_say_why(batch: BaseClient) -> None:
     queue = make_queue(batch, 2)
     first = submit(batch, queue, "while :; do sleep 0.1; done", hosts=2)["jobId"]
     wait_until(batch, first, ("RUNNING",))

@@ -199,7 +199,7 @@ def test_it_decides_together_with_the_users_policies(server: Server) -> None:
     assert owner.get_object(Bucket="shared", Key="out/b")["Body"].read() == b"b"
 
 
-def test_it_may_lock_out_everybody_but_the_owner(server: Server) -> None:
+def test_it_may_lock_out_all_but_the_owner(server: Server) -> None:
     owner = server.boto("s3")
     owner.create_bucket(Bucket="locked")
     _, bob = user(server, "locked-bob", EVERYTHING)

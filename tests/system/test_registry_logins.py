@@ -115,7 +115,7 @@ def test_a_job_has_the_login_of_its_principal(
     assert secrets_in(server) == []
 
 
-def test_what_is_here_serves_only_those_who_may_fetch_it(
+def test_local_images_serve_only_users_that_may_fetch_them(
     server: Server, registry: oci.Registry, image: tuple[str, str]
 ) -> None:
     """By its tag and by its digest, while the registry is there and while it is away."""

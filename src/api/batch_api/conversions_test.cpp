@@ -135,7 +135,7 @@ batch::JobDependency dependency(const char* id, const char* type) {
   return dependency;
 }
 
-TEST(BatchSpec, ArraysAwaitWholeJobsThemselvesAndEachOther) {
+TEST(BatchSpec, ArraysDependOnWholeJobsThemselvesAndEachOther) {
   auto request = job();
   request.array_properties.emplace().size = 3;
   request.depends_on.emplace();

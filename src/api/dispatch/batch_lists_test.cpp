@@ -202,7 +202,7 @@ TEST(BatchLists, ShowNothingOfServiceJobs) {
   }
 }
 
-TEST(BatchDefinitions, AreDescribedToThoseWhoMayDescribeEachOfThem) {
+TEST(BatchDefinitions, AreDescribedToUsersWithTheRightToDescribeEach) {
   Lists world;
   const std::string definitions = "arn:aws:batch:eu-west-1:123456789012:job-definition/";
   const Signing team = world.user(

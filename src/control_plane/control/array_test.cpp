@@ -216,7 +216,7 @@ TEST(Arrays, CancelLeavesWhatRunsAndTerminateMayFollow) {
   EXPECT_EQ(cluster.counts("b"), "RUNNABLE 3, STARTING 2, FAILED 1");
 }
 
-TEST(Arrays, AnArrayAwaitsWholeJobsAndIsAwaitedWhole) {
+TEST(Arrays, AnArrayDependsOnWholeJobsAndIsDependedOnWhole) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("first")));
   CreateJob array = cluster.array_job("a", 2);

@@ -78,7 +78,7 @@ class Nodes : public BatchCluster {
   }
 };
 
-TEST(Multinode, EachHostsOrderSaysWhatItRunsAndWhoItIs) {
+TEST(Multinode, EachHostsOrderNamesItsProgramAndItsHost) {
   Nodes cluster;
   EXPECT_EQ(cluster.order(0).spec.arguments, std::vector<std::string>{"first"});
   EXPECT_EQ(cluster.order(0).spec.environment.at("A"), "1");

@@ -128,7 +128,7 @@ class AgentsTest : public testing::Test {
   int issued = 0;
 };
 
-TEST_F(AgentsTest, WelcomesWhomItStarted) {
+TEST_F(AgentsTest, WelcomesTheAgentsThatItStarted) {
   const auto link = hello(0);
   EXPECT_EQ(link->messages(), "welcome:0,0 credentials");
   report(link, 1, HostState::preparing);
@@ -181,7 +181,7 @@ TEST_F(NodesTest, FollowersLearnThatTheMainHostRunsOnEachLink) {
       << "late, and told all the same";
 }
 
-TEST_F(NodesTest, WhoFollowsIsStoppedWhenTheMainHostHasEnded) {
+TEST_F(NodesTest, FollowersAreStoppedWhenTheMainHostHasEnded) {
   const auto main = hello(1), child = hello(0), other = hello(2);
   report(main, 1, HostState::running);
   report(child, 1, HostState::running);
@@ -433,7 +433,7 @@ TEST_F(AgentsTest, CredentialsAreRenewedBeforeTheyExpire) {
   EXPECT_EQ(issued, 2);
 }
 
-TEST_F(AgentsTest, WhoWasGivenUpIsRefused) {
+TEST_F(AgentsTest, AnAgentThatWasGivenUpIsRefused) {
   const auto link = hello(0);
   report(link, 1, HostState::running);
   launcher.kill({1, 1}, 0);

@@ -66,7 +66,7 @@ TEST(BucketPolicy, IsAboutItsBucketAndThisAccount) {
       parse(statement("\"*\"", "arn:aws:s3:::data/" + std::string(kBucketPolicyBytesMax, 'x'))));
 }
 
-TEST(BucketPolicy, IsPublicWhenItAllowsEverybodyUnconditionally) {
+TEST(BucketPolicy, IsPublicWhenItAllowsAllPrincipalsUnconditionally) {
   const auto is = [](const std::string& document) { return is_public(**parse(document)); };
   EXPECT_TRUE(is(statement()));
   EXPECT_TRUE(is(statement(R"({"AWS": "*"})")));

@@ -74,7 +74,7 @@ TEST(QueueHead, WithoutAPolicyTheOrderIsThatOfSubmission) {
             "3@0 1@0 2@0 ");
 }
 
-TEST(QueueHead, OnlyWhoIsReadyToRunStandsThere) {
+TEST(QueueHead, OnlyReadyJobsStandThere) {
   auto pending = std::make_shared<Job>(*waiting(1));
   pending->awaits = {9};
   auto active = std::make_shared<Job>(*waiting(2));
@@ -106,7 +106,7 @@ TEST(QueueHead, HasAHundredAtMostAndTheFirstOfEachQuotaShare) {
   EXPECT_EQ(queue_head.of_shares.at("b").since, kStart);
 }
 
-TEST(QueueHead, WhoStandsAtTheHeadForTooLongGoes) {
+TEST(QueueHead, AJobThatStandsAtTheHeadForTooLongGoes) {
   batch::Catalog catalog;
   batch::JobQueue queue;
   queue.key = kQueue;
@@ -134,7 +134,7 @@ TEST(QueueHead, AQueueIsSeenHoweverManyWaitInOthers) {
             "20003@0 20004@0 20005@0 ");
 }
 
-TEST(QueueHead, ALimitThatNamesOneOfAwsCodesIsForThoseWhoLackJustThat) {
+TEST(QueueHead, ALimitThatNamesOneOfAwsCodesIsForJobsThatLackJustThat) {
   using schedule::WaitCause;
   batch::Catalog catalog;
   batch::JobQueue queue;

@@ -146,7 +146,7 @@ TEST(ScheduleView, EachQueueIsALineAndTrainingJobsOfNoQueueAreOne) {
   EXPECT_EQ(snapshot.waiting[1].choices.front().environment, "box");
 }
 
-TEST(ScheduleView, WhoCreatedTrainingJobsSharesTheirLineAlike) {
+TEST(ScheduleView, TheUsersOfTrainingJobsShareTheirQueueAlike) {
   View view;
   view.usages[{{}, "bob"}] = {3600, kNow};
   view.usages[{{}, "nobody"}] = {0.0001, kNow};
@@ -333,7 +333,7 @@ TEST(ScheduleView, WithoutAnEnabledEnvironmentNoJobIsQueued) {
             "waits for a compute environment: none of job queue q is enabled");
 }
 
-TEST(ScheduleView, LicencesComeBackAndOthersOvertakeWhoWaitsForThem) {
+TEST(ScheduleView, LicencesComeBackAndOthersOvertakeJobsThatWaitForThem) {
   View view;
   auto running = container(1, 1, 1);
   run(*running);

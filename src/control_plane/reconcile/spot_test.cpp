@@ -44,7 +44,7 @@ Spot with(TraceEvent event) {
   return spot;
 }
 
-TEST(SpotInterruptions, ATraceTakesWhoWasThere) {
+TEST(SpotInterruptions, ATraceInterruptsTheHostsOfItsTime) {
   const TraceEvent one{kNow - 1s, "", "", "", 1, 7};
   const Jobs both = jobs({spot_job(1), spot_job(2)});
   EXPECT_EQ(text_of(spot_interruptions(both, with(one), kNow)), "j1a1/0");
@@ -89,7 +89,7 @@ TEST(SpotInterruptions, ALineOfATraceCountsOnce) {
       << "who came back was not there";
 }
 
-TEST(SpotInterruptions, OnlyWhoIsSpotAndRuns) {
+TEST(SpotInterruptions, OnlyRunningSpotJobs) {
   Spot spot = with({kNow - 1s, "", "", "", 9, 1});
   spot.interruptions_per_host_hour = 1e9;
   domain::Job lasting = spot_job(1), waiting = spot_job(2), stopping = spot_job(3),

@@ -41,7 +41,7 @@ TEST(Array, ItsChildrenHaveTheNumbersAfterItsOwn) {
   }
 }
 
-TEST(Array, WhomAChildAwaitsIsArithmetic) {
+TEST(Array, TheDependencyOfAChildIsArithmetic) {
   Job array = array_of(3);
   array.spec.array.sequential = true;
   array.awaits_alike = {7, 20};

@@ -262,7 +262,7 @@ TEST(Job, RanIsWithoutItsWaits) {
   EXPECT_EQ(job.ran(from_milliseconds(9000)), 3200ms);
 }
 
-TEST(JobSpec, WhoMayTakeOverItsHosts) {
+TEST(JobSpec, MatchesTheJobsThatMayReuseItsHosts) {
   const JobSpec kept = a_job().spec;
   EXPECT_TRUE(same_hosts(kept, kept));
   const auto other = [&](auto&& change) {

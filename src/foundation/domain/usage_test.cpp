@@ -31,7 +31,7 @@ TEST(Usage, FadesToAThirdInItsDecayTime) {
   EXPECT_DOUBLE_EQ(faded({90, kStart}, 60s, kStart - 5s).cpu_seconds, 90) << "clocks are set back";
 }
 
-TEST(Usage, WhoHoldsForLongCountsAsForTheDecayTime) {
+TEST(Usage, ALongUseCountsAsForTheDecayTime) {
   EXPECT_NEAR(used_since(4, kStart, 600s, kStart + 1s), 4, 0.01) << "nothing has faded yet";
   EXPECT_NEAR(used_since(4, kStart, 600s, kStart + 24h), 4 * 600, 1e-6);
 }
@@ -64,7 +64,7 @@ TEST(Usage, IsAccountedWhenAnAttemptEndsAndThenOnly) {
   EXPECT_DOUBLE_EQ(late->cpu_seconds, 50 + faded(*usage, 600s, kStart + 150s).cpu_seconds);
 }
 
-TEST(Usage, IsOfTheShareOrOfWhoCreatedTheJob) {
+TEST(Usage, IsOfTheShareOrOfTheUser) {
   Job job = job_of({}, 1, AttemptState::running);
   EXPECT_EQ(*share_of(job), (ShareKey{{"eu-west-1", "q"}, "red"}));
   job.spec.queue->share.clear();

@@ -106,7 +106,7 @@ TEST(Replay, SharesAHostsUplinkBetweenItsRanks) {
       << "each of 8 ranks sends a sixteenth to each of 8, twice";
 }
 
-TEST(Replay, SharesAHostsWayInBetweenThoseWhoSend) {
+TEST(Replay, SharesAHostsDownlinkBetweenItsSenders) {
   // Rank 1 of three ranks is left over. It sends everything to rank 0 while rank 2 sends half to
   // rank 0: one and a half in all. Then rank 0 and rank 2 exchange the halves, one direction after
   // the other, and rank 1 receives everything.

@@ -491,7 +491,7 @@ TEST_F(LocalLauncher, RefusesAGangThatIsNotTheOneItStarted) {
   });
 }
 
-TEST_F(LocalLauncher, HandsOutGpusWholeAndRemembersWhichTo) {
+TEST_F(LocalLauncher, AssignsWholeGpusAndRemembersTheirHosts) {
   in_a_machine([&] {
     settings_.machines = [] {
       return std::vector<Machine>{{"box", 8, 1 << 30, 2, {"/dev/full", "/dev/zero"}}};
