@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/uplink.hpp"
+#include "agent/report/uplink.hpp"
 #include "sim/checkers.hpp"
 #include "sim/workload.hpp"
 

@@ -14,9 +14,9 @@
 #include <memory>
 #include <optional>
 
-#include "agent/job_clock.hpp"
 #include "agent/lifecycle.hpp"
-#include "agent/spool.hpp"
+#include "agent/report/job_clock.hpp"
+#include "agent/report/spool.hpp"
 #include "observe/metrics.hpp"
 #include "sim/machine_clock.hpp"
 #include "sim/network.hpp"

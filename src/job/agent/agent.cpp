@@ -1,7 +1,7 @@
 #include "agent/agent.hpp"
 
-#include "agent/exit_reason.hpp"
 #include "agent/job_config.hpp"
+#include "agent/output/exit_reason.hpp"
 #include "agent/steps.hpp"
 #include "base/check.hpp"
 #include "base/log.hpp"

@@ -18,11 +18,11 @@
 #include <optional>
 #include <thread>
 
-#include "agent/metric_files.hpp"
+#include "agent/output/metric_files.hpp"
+#include "agent/output/stall_watch.hpp"
+#include "agent/output/usage_meter.hpp"
 #include "agent/shells.hpp"
-#include "agent/stall_watch.hpp"
 #include "agent/step_context.hpp"
-#include "agent/usage_meter.hpp"
 #include "base/thread_safety.hpp"
 #include "base/watched_time.hpp"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "agent/artifact.hpp"
+#include "agent/files/artifact.hpp"
 #include "agent/steps.hpp"
 #include "base/thread_safety.hpp"
 #include "objects/memory.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "agent/endpoints.hpp"
-#include "agent/metric_files.hpp"
+#include "agent/output/metric_files.hpp"
 #include "base/text.hpp"
 #include "domain/channel_names.hpp"
 #include "domain/instance_type.hpp"

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "agent/tree.hpp"
+#include "agent/files/tree.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "contract/contract.hpp"

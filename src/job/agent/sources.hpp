@@ -11,9 +11,9 @@
 
 #include <string>
 
+#include "agent/files/tar.hpp"
+#include "agent/files/tree.hpp"
 #include "agent/step_context.hpp"
-#include "agent/tar.hpp"
-#include "agent/tree.hpp"
 
 namespace trainyard::agent {
 

@@ -10,16 +10,16 @@
 #include <optional>
 #include <string>
 
-#include "agent/channel_pipe.hpp"
-#include "agent/checkpoint_sync.hpp"
 #include "agent/endpoints.hpp"
-#include "agent/facts.hpp"
+#include "agent/files/channel_pipe.hpp"
+#include "agent/files/checkpoint_sync.hpp"
+#include "agent/files/tree.hpp"
 #include "agent/interruption.hpp"
 #include "agent/keys.hpp"
 #include "agent/lifecycle.hpp"
-#include "agent/log_pump.hpp"
-#include "agent/metric_matcher.hpp"
-#include "agent/tree.hpp"
+#include "agent/output/log_pump.hpp"
+#include "agent/output/metric_matcher.hpp"
+#include "agent/report/facts.hpp"
 #include "base/random.hpp"
 #include "base/thread_safety.hpp"
 #include "containers/container.hpp"

@@ -4,11 +4,11 @@
 // Hosts after the first stage their files as plain tars next to the output; the first host merges
 // them with its own and removes them. A model that is not kept is not merged: when the job failed,
 // each host uploads its own output data (the first host's as output.tar.gz), and no model.
-#include "agent/artifact.hpp"
+#include "agent/files/artifact.hpp"
 
 #include <algorithm>
 
-#include "agent/progress.hpp"
+#include "agent/report/progress.hpp"
 #include "agent/steps.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"

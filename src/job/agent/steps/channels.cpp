@@ -1,9 +1,9 @@
 // Provides input channels: directories of shared file systems, mounted at
 // /opt/ml/input/data/<channel>; objects copied to /opt/ml/input/data/<channel>/, with a manifest
 // next to it; or streamed through FIFOs /opt/ml/input/data/<channel>_<epoch>.
-#include "agent/channels.hpp"
+#include "agent/files/channels.hpp"
 
-#include "agent/progress.hpp"
+#include "agent/report/progress.hpp"
 #include "agent/steps.hpp"
 #include "base/text.hpp"
 #include "contract/contract.hpp"

@@ -1,6 +1,6 @@
 // Syncs directories to the object store while the job runs: checkpoints, which are restored when
 // the job is started again, and intermediate output.
-#include "agent/checkpoint_sync.hpp"
+#include "agent/files/checkpoint_sync.hpp"
 
 #include "agent/steps.hpp"
 #include "base/log.hpp"

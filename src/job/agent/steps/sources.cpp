@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/files/tree.hpp"
 #include "agent/steps.hpp"
-#include "agent/tree.hpp"
 #include "contract/entry.hpp"
 #include "os/files.hpp"
 

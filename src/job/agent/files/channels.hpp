@@ -1,0 +1,74 @@
+// Lists a channel's objects, selects a host's share of them, assigns their file names, and
+// downloads them.
+//
+// Threads: share_of_channel() and slot_of() are pure; download_channel() starts threads and joins
+// them.
+// Errors: of the user (no such bucket, an empty prefix, an invalid manifest, keys without a file
+//         name): invalid, denied or not_found, with a text for FailureReason; exhausted: the disk
+//         is full; cancelled: interrupted; others: the object store's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/files/fetch.hpp"
+#include "agent/interruption.hpp"
+#include "base/result.hpp"
+#include "data/contents.hpp"
+#include "domain/job.hpp"
+#include "objects/objects.hpp"
+
+namespace trainyard::agent {
+
+// The slot of a host among those that get a channel.
+struct Slot {
+  uint32_t host = 0, hosts = 1;
+};
+// Returns nothing if the host's group does not get the channel.
+std::optional<Slot> slot_of(const domain::Channel& channel,
+                            const std::vector<domain::InstanceGroup>& groups,
+                            domain::HostIndex host);
+
+// All objects of a channel, in its order.
+struct ChannelObjects {
+  std::vector<Download> all;
+  std::string prefix_uri;  // the common prefix of all keys, as a URI: "s3://data/in/"
+};
+
+// Converts a listing of the channel's prefix. A key's path is the part behind the prefix, or, when
+// the prefix ends within a name, behind its last slash. Keys that end in a slash are directory
+// markers of consoles and are left out.
+Result<ChannelObjects> objects_of_listing(const domain::Channel& channel,
+                                          const objects::Location& prefix,
+                                          const std::vector<objects::ObjectInfo>& listed);
+
+// Lists the channel's prefix, or reads its manifest. Errors also: invalid, for a channel of another
+// kind.
+Result<ChannelObjects> list_channel(objects::Objects& objects, const domain::Channel& channel,
+                                    const Interruption& interruption);
+
+// Returns this host's share, in the order of the first epoch: ShardedByS3Key distributes objects
+// round robin, after a shuffle if there is a seed. Errors: invalid: two objects would be the same
+// file.
+Result<std::vector<Download>> share_of_channel(const domain::Channel& channel,
+                                               std::vector<Download> all, const Slot& slot);
+
+struct Downloaded {
+  size_t files = 0;
+  uint64_t bytes = 0;             // as the listing has them
+  std::vector<std::string> keys;  // in their order, relative to prefix_uri
+  std::string prefix_uri;
+};
+
+// Lists, shares out and fetches the channel into `directory`.
+Result<Downloaded> download_channel(objects::Objects& objects, const domain::Channel& channel,
+                                    const Slot& slot, const Tree& directory,
+                                    const Interruption& interruption);
+
+// Returns the contents that a channel in Pipe mode streams.
+Result<data::Contents> stream_channel(objects::Objects& objects, const domain::Channel& channel,
+                                      const Interruption& interruption);
+
+}  // namespace trainyard::agent

@@ -1,0 +1,112 @@
+// Copies a directory that the job writes to the object store while the job runs:
+// /opt/ml/checkpoints and /opt/ml/output/intermediate. One direction only: changes that others make
+// in the store are not copied back.
+//
+//   restore() --> start() .. scans, uploads, deletes every kLookInterval .. finish()
+//
+// checkpoint_sync_plan decides; this carries it out. An object is visible as a whole or not at all,
+// and a file that changed while it was read is not committed: after a kill at any moment, the store
+// holds only contents that a file really had. Scanning needs no watches and loses no events, and
+// costs at most a tenth of a processor (kLookShare).
+//
+// The directory is opened again at each scan, beneath a tree that is held since before the job ran:
+// a job may remove it and make it again, but a link or a mount in its place is an error and is not
+// followed.
+//
+// Threads: one of its own, from start() to finish() or the destructor; the other calls from one
+// thread.
+// Errors: those of the store and of files; while the job runs they are reported in its log once for
+// each outage, and the work is retried.
+// Lifetime: the constructor's arguments must outlive it.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "agent/files/checkpoint_sync_plan.hpp"
+#include "agent/files/tree.hpp"
+#include "agent/interruption.hpp"
+#include "agent/keys.hpp"
+#include "agent/report/facts.hpp"
+#include "base/thread_safety.hpp"
+#include "objects/objects.hpp"
+
+namespace trainyard::agent {
+
+// Between two scans; a file is in the store two scans and its transfer after its last write.
+inline constexpr Duration kLookInterval = 1s;
+// A long scan is followed by a pause of so many times its length.
+inline constexpr int kLookShare = 10;
+// After an outage: the interval doubles up to this.
+inline constexpr Duration kOutageIntervalMax = 30s;
+// Files of one directory: their state takes some 100 MB. Further files are not copied.
+inline constexpr size_t kSyncedFilesMax = 200'000;
+// Paths that cannot be copied and are named in the log; further ones are not named.
+inline constexpr size_t kReportedPathsMax = 50;
+
+struct SyncSettings {
+  std::string directory;  // below the tree of the constructor; "" = the tree itself
+  std::string place;      // the path in the container: "/opt/ml/checkpoints"
+  objects::Location to;   // its key ends in '/' or is empty
+  bool deletions = true;  // files deleted here are deleted there
+  bool marks = true;      // tell the job by marker files what was copied (checkpoint_sync_plan.hpp)
+};
+
+class CheckpointSync {
+ public:
+  CheckpointSync(SyncSettings settings, Tree base, objects::Objects& objects, const JobKeys& keys,
+                 Facts& facts, Clock& clock);
+  ~CheckpointSync();  // cancels running transfers
+
+  // Downloads the store's content into the directory, which is made, writable for any user. Keys
+  // without a valid file name are left out, which the log reports. Requires: before start(); the
+  // directory is unused. Errors also: not_found: no such bucket; exhausted: the disk is too small.
+  Result<void> restore(const Interruption& interruption);
+  void start();
+  // Ends the thread, then copies the remaining differences. Requires: no process writes to the
+  // directory any more. May be called again after an error.
+  Result<void> finish(const Interruption& interruption);
+
+  const SyncSettings& settings() const { return settings_; }
+  std::string uri() const { return "s3://" + settings_.to.bucket + "/" + settings_.to.key; }
+
+ private:
+  enum class Outcome { stored, changed };
+
+  void run();
+  // Makes one scan and carries out its plan; returns whether nothing is left to be done.
+  Result<bool> turn(bool last, const Interruption& interruption);
+  Look look(const Tree& tree);
+  Result<void> upload(const Tree& tree, const std::string& path, const Stamp& stamp,
+                      const Interruption& interruption);
+  Result<Outcome> put(const Tree& tree, const std::string& path, const Stamp& stamp,
+                      const Interruption& interruption);
+  Result<void> remove(const Tree& tree, const std::string& path);
+  void mark(const Tree& tree, const std::string& path, std::string_view add,
+            std::string_view drop) const;
+  void report_once(const std::string& path, const std::string& why);
+  bool ending() const;
+
+  const SyncSettings settings_;
+  const Tree base_;
+  objects::Objects& objects_;
+  const JobKeys& keys_;
+  Facts& facts_;
+  Clock& clock_;
+  Interruption broken_off_;  // of the thread's work
+
+  // Confined to the thread while there is one, then to finish().
+  Look before_;
+  std::map<std::string, Stamp> stored_;
+  std::set<std::string> marked_;  // have kUploadingMark
+  std::set<std::string> reported_;
+
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  bool ending_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace trainyard::agent

@@ -1,0 +1,109 @@
+#include "agent/files/checkpoint_sync_plan.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trainyard::agent {
+namespace {
+
+// "a1 b2": file a in its first version, file b in its second. Later letters changed earlier.
+std::map<std::string, Stamp> files(const std::string& text) {
+  std::map<std::string, Stamp> found;
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t end = text.find(' ', at);
+    if (end == std::string::npos) end = text.size();
+    const std::string path = text.substr(at, end - at - 1);
+    const int64_t version = text[end - 1] - '0';
+    found[path] = {1, 1, version * 200 - path[0], version * 200 - path[0]};
+    at = end + 1;
+  }
+  return found;
+}
+
+std::string text_of(const SyncPlan& plan) {
+  std::string text;
+  for (const auto& path : plan.remove_first) text += "!" + path + " ";
+  for (const auto& path : plan.upload) text += "+" + path + " ";
+  for (const auto& path : plan.remove) text += "-" + path + " ";
+  if (plan.waiting > 0) text += "~" + std::to_string(plan.waiting) + " ";
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+TEST(PlanSync, Table) {
+  struct Case {
+    const char *before, *now, *stored;
+    bool last;
+    const char* plan;
+    const char* why;
+  };
+  const Case cases[] = {
+      {"", "", "", false, "", "nothing is nothing"},
+      {"", "a1", "", false, "~1", "a new file may still be written"},
+      {"a1", "a1", "", false, "+a", "it rests"},
+      {"a1", "a1", "a1", false, "", "it is there"},
+      {"a1", "a2", "a1", false, "~1", "it changes"},
+      {"a2", "a2", "a1", false, "+a", "it changed and rests"},
+      {"a1", "a2", "", true, "+a", "at the end everything goes"},
+      {"", "a1", "", true, "+a", "what came between the last two looks goes too"},
+      {"a1 b1", "a1 b1", "", false, "+b +a", "in the order of their last change"},
+      {"a1 b1", "b1", "a1 b1", false, "", "it may come back in a moment"},
+      {"b1", "b1", "a1 b1", false, "-a", "deletions propagate"},
+      {"a1 b1", "b1", "a1 b1", true, "-a", "at the end at once"},
+      {"a1", "b1", "a1", false, "~1", "a rename"},
+      {"b1", "b1", "a1", false, "+b -a", "the new name comes before the old one goes"},
+      {"a/b1", "a/b1", "a1", false, "!a +a/b", "a directory where a file was"},
+      {"a1", "a1", "a/b1 a/c1 d1", false, "!a/b !a/c +a -d", "a file where a directory was"},
+      {"ab1", "ab1", "a1", false, "+ab -a", "beginnings of names are not in the way"},
+  };
+  for (const auto& each : cases) {
+    const auto plan = plan_sync({files(each.before), true}, {files(each.now), true},
+                                files(each.stored), true, each.last);
+    EXPECT_EQ(text_of(plan), each.plan) << each.why;
+  }
+}
+
+TEST(PlanSync, DeletionsNeedACompleteScan) {
+  EXPECT_EQ(text_of(plan_sync({}, {{}, false}, files("a1"), true, true)), "");
+  EXPECT_EQ(text_of(plan_sync({}, {{}, true}, files("a1"), false, true)), "");
+}
+
+// A checkpoint that is replaced more often than we scan is not delayed forever.
+TEST(PlanSync, ARenamedFileIsComplete) {
+  const Look written{{{"a", {1, 1, 500, 500}}}, true}, renamed{{{"a", {2, 1, 500, 501}}}, true};
+  EXPECT_EQ(text_of(plan_sync(written, renamed, {}, true, false)), "+a");
+  EXPECT_EQ(text_of(plan_sync(renamed, written, {}, true, false)), "~1");
+}
+
+// From any state, with writers that come to rest, the store ends up like the directory.
+TEST(PlanSync, EndsAtTheDirectory) {
+  const char* histories[][4] = {
+      {"", "a1", "a2", "a2 b1"}, {"a1 b1", "b1", "c1", ""}, {"a1", "a/b1", "a1", "a2"}};
+  for (const auto& history : histories) {
+    std::map<std::string, Stamp> stored;
+    Look before;
+    const auto turn = [&](const char* now, bool last) {
+      const Look look{files(now), true};
+      const auto plan = plan_sync(before, look, stored, true, last);
+      for (const auto& path : plan.remove_first) stored.erase(path);
+      for (const auto& path : plan.upload) stored[path] = look.files.at(path);
+      for (const auto& path : plan.remove) stored.erase(path);
+      before = look;
+    };
+    for (const auto* now : history) turn(now, false);
+    turn(history[3], true);
+    EXPECT_EQ(stored, files(history[3]));
+  }
+}
+
+TEST(PlanSync, PlatformNamesAreLeftOut) {
+  EXPECT_FALSE(is_left_out("ckpt-1/model.pt"));
+  EXPECT_FALSE(is_left_out("my.sagemaker-uploaded-list"));
+  EXPECT_TRUE(is_left_out("ckpt-1.sagemaker-uploaded"));
+  EXPECT_TRUE(is_left_out("d/tmpx1.sagemaker-ignore"));
+  EXPECT_TRUE(is_left_out("d.sagemaker-ignore/part"));
+  EXPECT_TRUE(is_left_out("a/b.sagemaker-uploading"));
+}
+
+}  // namespace
+}  // namespace trainyard::agent

@@ -1,0 +1,54 @@
+// Fetches objects of a store into files of this machine: many at once, and large ones in several
+// parts at once.
+//
+// Memory is kFetchesMax buffers, for objects of any size. The parts of one object are of one
+// version: if it was replaced meanwhile, that is an error of kind unavailable, and the caller lists
+// again.
+//
+// Threads: fetch_all() starts up to kFetchesMax threads and joins them. Errors: the object store's,
+// those of files, cancelled: interrupted; the first one, naming its key.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/files/tree.hpp"
+#include "agent/interruption.hpp"
+#include "base/result.hpp"
+#include "objects/objects.hpp"
+
+namespace trainyard::agent {
+
+// Fetches at once: enough to fill a link to a store some milliseconds away.
+inline constexpr size_t kFetchesMax = 8;
+// Bytes of one request: so large that its start costs little, so small that one object of some
+// hundred megabytes keeps all threads busy.
+inline constexpr uint64_t kPieceBytes = 32 << 20;
+// Objects of one listing: bounds its memory (some 200 MB).
+inline constexpr size_t kListedObjectsMax = 1'000'000;
+
+struct Download {
+  std::string bucket;
+  std::string key;
+  std::string path;  // below the directory: "a/b.csv"
+  uint64_t bytes = 0;
+  std::string etag;  // as listed; "" = unknown, and it is fetched in one part
+};
+
+// Checks that all of them fit on a disk with so many free bytes; `what` names them for the user.
+// Errors: exhausted: they do not fit, or a length exceeds kObjectBytesMax.
+Result<void> check_disk_space(const std::vector<Download>& downloads, uint64_t free_bytes,
+                              const std::string& what);
+
+// Lists everything below the prefix, in order of keys. Errors also: exhausted, past
+// kListedObjectsMax.
+Result<std::vector<objects::ObjectInfo>> list_all(objects::Objects& objects,
+                                                  const objects::Location& location,
+                                                  const Interruption& interruption);
+
+// Requires: paths are those of key_paths.hpp; no other thread writes below `directory` meanwhile.
+Result<void> fetch_all(objects::Objects& objects, const std::vector<Download>& downloads,
+                       const Tree& directory, const Interruption& interruption);
+
+}  // namespace trainyard::agent

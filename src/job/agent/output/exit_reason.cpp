@@ -1,0 +1,36 @@
+#include "agent/output/exit_reason.hpp"
+
+#include "base/text.hpp"
+#include "contract/failure_text.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+std::string describe_out_of_memory(const ProcessEnd& end) {
+  std::string text = "OutOfMemory: the memory limit of " + end.limit + " was hit";
+  std::string users;
+  for (const auto& process : end.largest)
+    users += (users.empty() ? "" : ", ") + process.name + " (" +
+             human_bytes(uint64_t(process.bytes)) + ")";
+  if (!users.empty()) text += "; shortly before, most was used by " + users;
+  return text;
+}
+
+}  // namespace
+
+std::string exit_reason(const ProcessEnd& end) {
+  std::string head =
+      end.out_of_memory ? describe_out_of_memory(end) : contract::describe_signal(end.code);
+  if (!end.failure.empty())
+    return end.out_of_memory
+               ? contract::fit_lines(head + "; " + end.failure, contract::kShownBytesMax)
+               : end.failure;
+  if (!end.last_output.empty())
+    return head.empty()
+               ? contract::last_lines(end.last_output, contract::kShownBytesMax)
+               : contract::fit_lines(head + "\n" + end.last_output, contract::kShownBytesMax);
+  if (end.out_of_memory) return head;
+  return (head.empty() ? "" : head + "; ") + "the process left no failure file and printed nothing";
+}
+
+}  // namespace trainyard::agent

@@ -1,0 +1,73 @@
+// Reads the output of a host's processes, and sends it to the server as lines and metrics, in
+// batches.
+//
+// The pipe is always read: a process never waits for the server to log, however much it prints (the
+// spool drops the oldest lines when it must). An incomplete line is sent after kPartialLineMax.
+//
+// Threads: one of its own; finish() and last_output() from one other. Lifetime: the constructor's
+// arguments must outlive it; destruction ends the reading.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "agent/output/metric_matcher.hpp"
+#include "agent/report/facts.hpp"
+#include "base/thread_safety.hpp"
+#include "base/time.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::agent {
+
+// A batch is sent when it reaches this size, or its oldest line this age: small enough to watch a
+// job live, large enough that a flood is few messages.
+inline constexpr size_t kBatchBytesMax = 512 << 10;
+// A point is little more than its name (255 bytes); forty regexes may match every line.
+inline constexpr size_t kBatchPointsMax = 10'000;
+inline constexpr Duration kBatchAgeMax = 200ms;
+inline constexpr Duration kPartialLineMax = 1s;
+// Output kept for the failure reason of a process without a failure file.
+inline constexpr size_t kLastOutputBytesMax = 1024;
+
+struct Pipe {
+  os::File read_end;
+  os::File write_end;
+};
+Result<Pipe> make_pipe();
+
+class LogPump {
+ public:
+  LogPump(os::File read_end, const MetricMatcher& metrics, Facts& facts, Clock& clock);
+  ~LogPump();
+
+  // Waits until every writer has closed the pipe and all was sent, at most so long; later output is
+  // not read.
+  void finish(Duration at_most);
+  // The last lines, oldest first, at most kLastOutputBytesMax.
+  std::string last_output() const;
+  // All bytes that the processes have printed so far. From any thread.
+  uint64_t bytes_read() const { return bytes_read_; }
+
+ private:
+  void loop();
+  void keep_last(const std::vector<std::string>& lines);
+
+  const os::File read_end_;
+  const MetricMatcher& metrics_;
+  Facts& facts_;
+  Clock& clock_;
+  Pipe stop_;  // closing its write end ends the loop
+
+  std::atomic<uint64_t> bytes_read_ = 0;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  bool ended_ GUARDED_BY(mutex_) = false;
+  std::deque<std::string> last_lines_ GUARDED_BY(mutex_);
+  size_t last_bytes_ GUARDED_BY(mutex_) = 0;
+  std::thread thread_;
+};
+
+}  // namespace trainyard::agent

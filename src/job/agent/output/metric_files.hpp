@@ -1,0 +1,61 @@
+// Reads metrics that a program writes to files instead of its log: lines of JSON in *.json below
+// /opt/ml/output/metrics/sagemaker, the value of $SAGEMAKER_METRICS_DIRECTORY, where SageMaker's
+// own libraries write one file per process.
+//
+//   {"MetricName": "loss", "Value": 0.25, "Timestamp": 1700000000.5, "IterationNumber": 7}
+//
+// Only name and value are required; without a time, or with one that AWS would reject, the time of
+// reading is used. They become points of the job, in addition to those that regexes find in its
+// log.
+//
+// Threads: MetricFiles is confined to one; parse_metric_line is pure. Errors: none: an invalid line
+// is ignored.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/files/tree.hpp"
+#include "base/time.hpp"
+#include "wire/messages.hpp"
+
+namespace trainyard::agent {
+
+inline constexpr const char* kMetricFilesDirectory = "output/metrics/sagemaker";  // below /opt/ml
+inline constexpr const char* kMetricFilesVariable = "SAGEMAKER_METRICS_DIRECTORY";
+// One file per process: a host with so many ranks and helpers.
+inline constexpr size_t kMetricFilesMax = 256;
+// The library's lines are below 200 bytes; CloudWatch's names have at most 255 characters.
+inline constexpr size_t kMetricLineBytesMax = 4096, kMetricNameBytesMax = 255;
+// Of one file in one pass: a program that writes more than a megabyte a second is read with a
+// delay, up to its end.
+inline constexpr size_t kMetricBytesOfLookMax = 1 << 20;
+// At the end so many passes over all files: a sparse file has any size, and costs its program
+// nothing.
+inline constexpr int kMetricLastLooksMax = 1024;
+// The range of times that CloudWatch accepts.
+inline constexpr Duration kMetricAgeMax = 14 * 24h, kMetricAheadMax = 2h;
+
+std::optional<wire::MetricPoint> parse_metric_line(std::string_view line, Instant now);
+
+class MetricFiles {
+ public:
+  // Returns the points of the lines completed since the last call. `base` is the job's /opt/ml.
+  std::vector<wire::MetricPoint> look(const Tree& base, Instant now);
+  // Does the same once the program has ended: to the end of every file, incomplete last lines
+  // included, or up to kMetricLastLooksMax passes.
+  std::vector<wire::MetricPoint> look_last(const Tree& base, Instant now);
+
+ private:
+  // Returns whether there may be more to read.
+  bool look_at_all(const Tree& base, Instant now, bool last,
+                   std::vector<wire::MetricPoint>& points);
+  std::map<std::string, uint64_t>
+      read_to_;  // by file name: the offset of its next line; kMetricFilesMax at most
+};
+
+}  // namespace trainyard::agent

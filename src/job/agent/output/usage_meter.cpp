@@ -1,0 +1,58 @@
+#include "agent/output/usage_meter.hpp"
+
+#include <sys/statvfs.h>
+
+#include <algorithm>
+
+namespace trainyard::agent {
+
+std::optional<DiskUsage> disk_usage(const std::string& path) {
+  struct statvfs volume {};
+  if (::statvfs(path.c_str(), &volume) != 0 || volume.f_blocks == 0) return {};
+  return DiskUsage{(volume.f_blocks - volume.f_bfree) * volume.f_frsize,
+                   volume.f_blocks * volume.f_frsize};
+}
+
+std::vector<wire::MetricPoint> UsageMeter::measure(const containers::ContainerUsage& usage,
+                                                   int64_t memory_limit_bytes,
+                                                   const std::optional<DiskUsage>& disk,
+                                                   const std::vector<containers::GpuUsage>& gpus,
+                                                   Instant at, std::chrono::nanoseconds monotonic) {
+  std::vector<wire::MetricPoint> points;
+  const auto add = [&](const char* name, double value) {
+    points.push_back({name, at, value, true});
+  };
+  if (!last_at_ || monotonic <= *last_at_) {
+    last_at_ = monotonic;
+    last_cpu_ = usage.cpu;
+    return points;
+  }
+  measured_ = true;
+  add("CPUUtilization",
+      100.0 *
+          static_cast<double>(
+              std::max(usage.cpu - *last_cpu_, std::chrono::nanoseconds(0)).count()) /
+          static_cast<double>((monotonic - *last_at_).count()));
+  last_at_ = monotonic;
+  last_cpu_ = usage.cpu;
+  if (memory_limit_bytes > 0) {
+    add("MemoryUtilization", std::min(100.0, 100.0 * static_cast<double>(usage.memory_bytes) /
+                                                 static_cast<double>(memory_limit_bytes)));
+  }
+  if (disk && disk->all_bytes > 0) {
+    add("DiskUtilization",
+        100.0 * static_cast<double>(disk->used_bytes) / static_cast<double>(disk->all_bytes));
+  }
+  if (!gpus.empty()) {
+    double busy = 0, memory = 0;
+    for (const auto& gpu : gpus) {
+      busy += gpu.busy;
+      memory += gpu.memory_percent;
+    }
+    add("GPUUtilization", busy);
+    add("GPUMemoryUtilization", memory);
+  }
+  return points;
+}
+
+}  // namespace trainyard::agent

@@ -1,0 +1,106 @@
+// Connects the agent to the server: sends spooled facts until they are acknowledged, over as many
+// connections as that takes, and delivers the server's messages.
+//
+// The server may be unavailable for hours: it is called again forever, with growing pauses. A final
+// fact (finished, failed) is held until the log before it is acknowledged, so that a finished job
+// has its complete log; but not longer than kFinalFactHoldMax.
+//
+// Threads: state(), lines(), points(), say() and stop() from anywhere; `deliver` is called on the
+//          link's thread, one message at a time, and must not block.
+// Lifetime: the constructor's arguments must outlive it. stop() joins.
+//
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "agent/report/facts.hpp"
+#include "agent/report/job_clock.hpp"
+#include "agent/report/spool.hpp"
+#include "base/random.hpp"
+#include "base/thread_safety.hpp"
+#include "net/link.hpp"
+
+namespace trainyard::agent {
+
+// The pause before calling the server again doubles from the first to the last, plus up to half of
+// it by chance, so that the agents of a big gang do not call at once after an outage.
+inline constexpr Duration kReconnectPauseMin = 20ms;
+inline constexpr Duration kReconnectPauseMax = 2s;
+// A connection without a Welcome by then is stuck, and is closed.
+inline constexpr Duration kWelcomeWaitMax = 10s;
+// Data sent and not acknowledged: enough to fill the network, far below the link's own limit of
+// unsent bytes.
+inline constexpr uint64_t kDataWindowBytes = 8 << 20;
+// The longest time that a final fact waits for the log before it: a server that cannot store logs
+// must not keep jobs from ending.
+inline constexpr Duration kFinalFactHoldMax = 30s;
+
+// Tells whether the server is connected; outlives spool and uplink, which both refer to it.
+class Presence final : public SpoolReason {
+ public:
+  std::string reason() override;
+  std::atomic<bool> connected = false;
+};
+
+class Uplink final : public Facts {
+ public:
+  using Connect = std::function<Result<std::unique_ptr<net::LinkClient>>(net::LinkEvents)>;
+  using Deliver = std::function<void(wire::Message)>;
+
+  // `issued`: wire::Order::issued.
+  Uplink(wire::Hello hello, Spool& spool, Presence& presence, Connect connect, Clock& clock,
+         Random& random, Deliver deliver, Instant issued = {});
+  ~Uplink() override;
+
+  void start();
+  void stop();
+  // Waits until all facts are acknowledged, at most so long, and returns whether they are.
+  bool wait_acknowledged(Duration at_most);
+
+  void state(wire::StateFact fact) override;
+  void lines(std::vector<wire::LogLine> lines) override;
+  void points(std::vector<wire::MetricPoint> points) override;
+  void say(const std::string& text) override;
+  // Sends at once, neither numbered nor spooled; dropped when there is no link.
+  void say_now(const wire::Message& message);
+
+ private:
+  void loop();
+  void serve();  // until the connection closes
+  // Releases the mutex while the spool's files are read and frames are sent.
+  void send_what_waits(net::Link& link) REQUIRES(mutex_);
+  void on_frame(uint64_t connection, const std::shared_ptr<net::Link>& link,
+                const std::string& frame);
+  void wake();
+
+  const wire::Hello hello_;
+  Spool& spool_;
+  Presence& presence_;
+  const Connect connect_;
+  Clock& clock_;
+  const JobClock job_clock_;  // for facts; log lines use the wall clock
+  Random& random_;
+  const Deliver deliver_;
+
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  bool refused_ GUARDED_BY(mutex_) = false;
+  uint64_t connection_ GUARDED_BY(mutex_) = 0;  // events of earlier ones are ignored
+  // shared with the transport, which frees it last
+  std::shared_ptr<net::Link> link_ GUARDED_BY(mutex_);
+  bool welcomed_ GUARDED_BY(mutex_) = false;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  bool news_ GUARDED_BY(mutex_) = false;  // there may be something to send
+  // a final fact, waiting for the log before it
+  std::optional<wire::StateFact> held_ GUARDED_BY(mutex_);
+  std::chrono::nanoseconds held_since_ GUARDED_BY(mutex_){};
+
+  std::thread thread_;
+};
+
+}  // namespace trainyard::agent
