@@ -66,7 +66,7 @@ TEST(Dispatch, UnknownOperationsAre400InEveryProtocol) {
       << reply.body;
   reply = world.form("Action=Nothing", "unicorns");
   EXPECT_EQ(reply.status, 400);
-  reply = *world.send(signed_request("GET", "/bucket?acl", {}, "", "s3", world.clock.now()));
+  reply = *world.send(signed_request("GET", "/bucket?inventory", {}, "", "s3", world.clock.now()));
   EXPECT_EQ(reply.status, 501);
   EXPECT_NE(reply.body.find("<Code>NotImplemented</Code>"), std::string::npos) << reply.body;
   reply = *world.send(

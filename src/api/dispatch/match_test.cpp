@@ -83,7 +83,7 @@ TEST(Match, KeepsTheFailureOfAnS3Request) {
     return found.failure ? found.failure->code : "none";
   };
   EXPECT_EQ(failure_of("GET", "/bucket/%zz"), "InvalidURI");
-  EXPECT_EQ(failure_of("GET", "/bucket?acl"), "NotImplemented");
+  EXPECT_EQ(failure_of("GET", "/bucket?inventory"), "NotImplemented");
   EXPECT_EQ(failure_of("PUT", "/bucket/key"), "NotImplemented") << "not in the table";
 }
 

@@ -172,7 +172,7 @@ TEST(PostForm, RefusedFormsStoreNothing) {
               form.fields.emplace_back("acl", "public-read");
               form.conditions += R"(, {"acl": "public-read"})";
             }),
-            "NotImplemented");
+            "AccessControlListNotSupported");
 }
 
 TEST(PostForm, SizesOfThePolicyHold) {

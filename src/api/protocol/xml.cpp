@@ -13,7 +13,21 @@ using shapes::ShapeKind;
 using shapes::TimestampFormat;
 
 bool is_in_body(const Member& member) {
-  return member.location == Location::body && !member.streaming;
+  return member.location == Location::body && !member.streaming && !member.xml_attribute;
+}
+
+// Writes the attributes of a structure's element. The only ones in AWS's models have the prefix
+// xsi.
+void append_attributes(const Shape& shape, const void* structure, std::string& out) {
+  for (const Member& member : shape.members) {
+    const void* found = member.xml_attribute ? member.find(structure) : nullptr;
+    if (!found) continue;
+    out.append(" xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" ")
+        .append(member.wire_name)
+        .append("=\"");
+    append_xml_text(out, to_utf8(scalar_text(*member.shape, TimestampFormat::unset, found)));
+    out.append("\"");
+  }
 }
 
 // The name of a member's element. A flattened list may have the name of its elements instead.
@@ -93,7 +107,9 @@ void write_xml(const Shape& shape, TimestampFormat format, std::string_view name
       write_xml(*shape.element, TimestampFormat::unset, name, shape.at(value, i), out);
     return;
   }
-  out.append("<").append(name).append(">");
+  out.append("<").append(name);
+  if (shape.kind == ShapeKind::structure) append_attributes(shape, value, out);
+  out.append(">");
   switch (shape.kind) {
     case ShapeKind::structure:
       write_xml_members(shape, value, out);

@@ -35,10 +35,10 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, Identit
                                               const Context& context,
                                               const s3::CreateBucketRequest& in) {
   const std::string& bucket = *in.bucket;
-  if (in.acl && *in.acl != "private")
-    return not_implemented(
-        "A header you provided implies functionality that is not implemented: x-amz-acl: " +
-        *in.acl);
+  if (is_of_others(in.acl))
+    return s3_failure(400, "InvalidBucketAclWithObjectOwnership",
+                      "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced "
+                      "setting");
   if (in.object_lock_enabled_for_bucket.value_or(false))
     return not_implemented(
         "A header you provided implies functionality that is not implemented: "

@@ -23,6 +23,10 @@ Failure failure_of_fault(Fault fault, const Error& error, std::string_view bucke
       return bucket_not_empty(bucket);
     case Fault::key_exists:
       return precondition_failed("If-None-Match");
+    case Fault::etag_differs:
+      return precondition_failed("If-Match");
+    case Fault::part_missing:
+      return s3_failure(416, "InvalidPartNumber", "The requested partnumber is not satisfiable");
     case Fault::bad_bucket_name:
       return invalid_bucket_name(bucket);
     case Fault::key_too_long:
@@ -65,6 +69,16 @@ std::optional<Failure> check_owner(const Context& context,
                                    const std::optional<std::string>& expected) {
   if (!expected || *expected == context.principal.account) return std::nullopt;
   return s3_failure(403, "AccessDenied", "Access Denied");
+}
+
+std::optional<Failure> check_version(const std::optional<std::string>& version_id) {
+  if (!version_id || *version_id == kNullVersion) return std::nullopt;
+  return s3_failure(404, "NoSuchVersion", "The specified version does not exist.");
+}
+
+Outcome<uint32_t> part_number(const std::optional<int64_t>& requested) {
+  if (requested && *requested >= 1 && *requested <= kPartsMax) return uint32_t(*requested);
+  return invalid_argument("Part number must be an integer between 1 and 10000, inclusive");
 }
 
 std::optional<Range> read_range(const std::optional<std::string>& header) {
@@ -118,13 +132,31 @@ std::optional<Failure> check_conditions(const Conditions& conditions, const Obje
   return std::nullopt;
 }
 
+Outcome<WriteConditions> write_conditions(const std::optional<std::string>& if_match,
+                                          const std::optional<std::string>& if_none_match) {
+  if (if_none_match && (*if_none_match != "*" || if_match))
+    return not_implemented(
+        "A header you provided implies functionality that is not implemented: If-None-Match other "
+        "than *");
+  if (!if_match) return WriteConditions{if_none_match.has_value(), ""};
+  std::string_view etag = trim(*if_match);
+  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"')
+    etag = etag.substr(1, etag.size() - 2);
+  if (etag.empty()) return invalid_argument("Invalid ETag in If-Match: expected \"ETAG\"");
+  return WriteConditions{false, std::string(etag)};
+}
+
+Failure acl_not_supported() {
+  return s3_failure(400, "AccessControlListNotSupported", "The bucket does not allow ACLs");
+}
+
 Outcome<Location> read_copy_source(const std::string& source) {
   std::string_view text = source;
   const size_t question = text.find('?');
   if (question != text.npos) {
     const std::string_view version = text.substr(question + 1);
     if (version != "versionId=null" && version != "versionId=")
-      return not_implemented("A copy of a version: buckets have no versions here");
+      return s3_failure(404, "NoSuchVersion", "The specified version does not exist.");
     text = text.substr(0, question);
   }
   if (text.starts_with('/')) text.remove_prefix(1);

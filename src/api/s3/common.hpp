@@ -39,6 +39,13 @@ Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_v
 std::optional<Failure> check_owner(const Context& context,
                                    const std::optional<std::string>& expected);
 
+inline constexpr std::string_view kNullVersion = "null";  // of every object: none has another
+// Returns a failure for the ID of any other version.
+std::optional<Failure> check_version(const std::optional<std::string>& version_id);
+
+// Reads the number of a part: 1 .. kPartsMax.
+Outcome<uint32_t> part_number(const std::optional<int64_t>& requested);
+
 // Reads "bytes=0-9", "bytes=5-", "bytes=-3". Nothing: another text, for which S3 returns the whole
 // object.
 std::optional<objects::Range> read_range(const std::optional<std::string>& header);
@@ -54,6 +61,14 @@ struct Conditions {
 };
 std::optional<Failure> check_conditions(const Conditions& conditions,
                                         const objects::ObjectInfo& info, bool reading);
+
+// The conditions of a write on the object that it replaces: members of objects::PutOptions.
+struct WriteConditions {
+  bool only_if_absent = false;
+  std::string only_if_etag;
+};
+Outcome<WriteConditions> write_conditions(const std::optional<std::string>& if_match,
+                                          const std::optional<std::string>& if_none_match);
 
 // Reads "bucket/key" or "/bucket/key", percent-encoded, optionally with "?versionId=null".
 Outcome<objects::Location> read_copy_source(const std::string& source);
@@ -115,6 +130,12 @@ objects::PutOptions put_options_of(const Input& in) {
   return options;
 }
 
+// Access lists are disabled, as in S3's new buckets: policies give access to others.
+inline bool is_of_others(const std::optional<std::string>& acl) {
+  return acl && *acl != "private" && !acl->starts_with("bucket-owner-");
+}
+Failure acl_not_supported();
+
 // Returns a failure for options that this server cannot honour: encryption with the client's keys,
 // access for others, locks, tags.
 template <class Input>
@@ -123,10 +144,9 @@ std::optional<Failure> check_not_here(const Input& in) {
     return not_implemented("A header you provided implies functionality that is not implemented: " +
                            std::string(what));
   };
-  if (in.acl && *in.acl != "private" && !in.acl->starts_with("bucket-owner-"))
-    return refused("x-amz-acl: " + *in.acl);
-  if (in.grant_full_control || in.grant_read || in.grant_read_acp || in.grant_write_acp)
-    return refused("x-amz-grant-*");
+  if (is_of_others(in.acl) || in.grant_full_control || in.grant_read || in.grant_read_acp ||
+      in.grant_write_acp)
+    return acl_not_supported();
   if (in.sse_customer_algorithm) return refused("x-amz-server-side-encryption-customer-algorithm");
   // "aws:kms" without a key is accepted, since the SageMaker SDK sends it by default. No response
   // confirms it.
@@ -164,6 +184,8 @@ void add_policies(OperationTable& table, objects::Objects& objects, IdentityStor
 Result<void> forget_policy(IdentityStore* identities, const std::string& bucket);
 void add_lists(OperationTable& table, objects::Objects& objects);
 void add_objects(OperationTable& table, objects::Objects& objects);
+void add_attributes(OperationTable& table, objects::Objects& objects);
+void add_defaults(OperationTable& table, objects::Objects& objects);
 void add_uploads(OperationTable& table, objects::Objects& objects);
 
 }  // namespace trainyard::api::s3

@@ -109,7 +109,54 @@ Outcome<s3::ListObjectsOutput> list_objects(objects::Objects& objects, const Con
   out.marker = (*encode)(in.marker.value_or(""));
   out.max_keys = *keys_max;
   out.encoding_type = encode->name();
-  if (!page.next.empty() && in.delimiter) out.next_marker = (*encode)(page.next);
+  if (!page.next.empty() && !query.delimiter.empty()) out.next_marker = (*encode)(page.next);
+  return out;
+}
+
+// No bucket keeps versions: each object has one, with the ID "null".
+Outcome<s3::ListObjectVersionsOutput> list_versions(objects::Objects& objects,
+                                                    const Context& context,
+                                                    const s3::ListObjectVersionsRequest& in) {
+  if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
+  auto encode = Encoding::read(in.encoding_type);
+  if (!encode) return std::move(encode).error();
+  auto keys_max = page_size(in.max_keys);
+  if (!keys_max) return std::move(keys_max).error();
+  const std::string after = in.key_marker.value_or("");
+  if (in.version_id_marker && after.empty())
+    return invalid_argument("A version-id marker cannot be specified without a key marker.");
+  if (in.version_id_marker && in.version_id_marker->empty())
+    return invalid_argument("A version-id marker cannot be empty.");
+  if (in.version_id_marker && *in.version_id_marker != "null")
+    return invalid_argument("Invalid version id specified");
+  const objects::ListQuery query{in.prefix.value_or(""), in.delimiter.value_or(""), after,
+                                 size_t(*keys_max)};
+  const auto page = TRY_S3(objects.list(*in.bucket, query), *in.bucket, "");
+  s3::ListObjectVersionsOutput out;
+  auto& versions = out.versions.emplace();
+  for (const auto& object : page.objects)
+    versions.push_back({.e_tag = quoted_etag(object.etag),
+                        .size = int64_t(object.bytes),
+                        .storage_class = "STANDARD",
+                        .key = (*encode)(object.key),
+                        .version_id = std::string(kNullVersion),
+                        .is_latest = true,
+                        .last_modified = object.modified,
+                        .owner = s3::Owner{.id = context.principal.account}});
+  auto& prefixes = out.common_prefixes.emplace();
+  for (const auto& prefix : page.prefixes) prefixes.push_back({.prefix = (*encode)(prefix)});
+  out.is_truncated = !page.next.empty();
+  out.name = *in.bucket;
+  out.prefix = (*encode)(query.prefix);
+  out.delimiter = (*encode)(in.delimiter);
+  out.key_marker = (*encode)(after);
+  out.version_id_marker = in.version_id_marker.value_or("");
+  out.max_keys = *keys_max;
+  out.encoding_type = encode->name();
+  if (page.next.empty()) return out;
+  out.next_key_marker = (*encode)(page.next);
+  const bool is_key = !page.objects.empty() && page.objects.back().key == page.next;
+  if (is_key) out.next_version_id_marker = std::string(kNullVersion);
   return out;
 }
 
@@ -125,11 +172,10 @@ Outcome<s3::DeleteObjectsOutput> delete_objects(objects::Objects& objects, const
                       "published schema");
   for (const auto& one : *in.delete_->objects) {
     const std::string key = one.key.value_or("");
-    std::optional<Failure> failure;
-    if (one.version_id && *one.version_id != "null")
-      failure = s3_failure(404, "NoSuchVersion", "The specified version does not exist.");
-    else if (const auto removed = objects.remove(*in.bucket, key); !removed)
-      failure = s3_failure_of(removed.error(), *in.bucket, key);
+    std::optional<Failure> failure = check_version(one.version_id);
+    if (!failure)
+      if (const auto removed = objects.remove(*in.bucket, key); !removed)
+        failure = s3_failure_of(removed.error(), *in.bucket, key);
     if (failure) {
       if (!out.errors) out.errors.emplace();
       out.errors->push_back({.key = key,
@@ -147,8 +193,7 @@ Outcome<s3::DeleteObjectsOutput> delete_objects(objects::Objects& objects, const
 Outcome<s3::DeleteObjectOutput> delete_object(objects::Objects& objects, const Context& context,
                                               const s3::DeleteObjectRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
-  if (in.version_id && *in.version_id != "null")
-    return s3_failure(404, "NoSuchVersion", "The specified version does not exist.");
+  if (auto failure = check_version(in.version_id)) return *failure;
   if (in.if_match || in.if_match_size || in.if_match_last_modified_time)
     return not_implemented(
         "A header you provided implies functionality that is not implemented: If-Match of a "
@@ -166,6 +211,10 @@ void add_lists(OperationTable& table, objects::Objects& objects) {
   table.add<s3::ListObjects>([&](const Context& context, const s3::ListObjectsRequest& in) {
     return list_objects(objects, context, in);
   });
+  table.add<s3::ListObjectVersions>(
+      [&](const Context& context, const s3::ListObjectVersionsRequest& in) {
+        return list_versions(objects, context, in);
+      });
   table.add<s3::DeleteObjects>([&](const Context& context, const s3::DeleteObjectsRequest& in) {
     return delete_objects(objects, context, in);
   });

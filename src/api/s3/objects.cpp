@@ -11,19 +11,30 @@ namespace s3 = shapes::s3;
 template <class Input>
 std::optional<Failure> check_reading(const Context& context, const Input& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return failure;
-  if (in.version_id && *in.version_id != "null")
-    return s3_failure(404, "NoSuchVersion", "The specified version does not exist.");
+  if (auto failure = check_version(in.version_id)) return failure;
   if (in.sse_customer_algorithm) return not_implemented("Objects encrypted with the client's key");
   if (in.part_number && in.range)
     return invalid_request("Cannot specify both Range header and partNumber query parameter");
-  if (in.part_number) return not_implemented("Reading one part of an object by its number");
+  if (in.part_number)
+    if (auto number = part_number(in.part_number); !number) return number.failure(s3::kService);
   return std::nullopt;
+}
+
+// The bytes that a get or head requests; nothing: the whole object.
+template <class Input>
+std::optional<objects::Range> requested_range(const Input& in) {
+  if (!in.part_number) return read_range(in.range);
+  objects::Range range;
+  range.part = uint32_t(*in.part_number);
+  return range;
 }
 
 // The head of the response to a get: the object's properties and the range that is sent.
 template <class Output, class Input>
-Output describe(const objects::ObjectInfo& info, const objects::Range& range, bool ranged,
-                const Input& in) {
+Outcome<Output> describe(objects::Reader& reader, bool ranged, const Input& in) {
+  const objects::ObjectInfo& info = reader.info();
+  const objects::Range range = reader.range();
+  const auto parts = in.part_number ? reader.parts() : std::vector<objects::PartInfo>();
   Output out;
   out.accept_ranges = "bytes";
   out.last_modified = info.modified;
@@ -44,15 +55,23 @@ Output describe(const objects::ObjectInfo& info, const objects::Range& range, bo
       header("expires", in.response_expires ? std::optional(to_http_date(*in.response_expires))
                                             : std::nullopt);
   if (!info.metadata.empty()) out.metadata = info.metadata;
-  if (ranged)
+  if (!parts.empty()) out.parts_count = int64_t(parts.size());
+  if (ranged && *out.content_length > 0)
     out.content_range = "bytes " + std::to_string(range.first) + "-" + std::to_string(range.last) +
                         "/" + std::to_string(info.bytes);
-  // The checksums are those of the whole object, so they are left out for a range.
-  if (!ranged && in.checksum_mode && !info.checksums.empty()) {
-    set_checksums(out, info.checksums);
+  // Checksums are of a whole object or a whole part, so they are left out for a range.
+  if ((!ranged || in.part_number) && in.checksum_mode && !info.checksums.empty()) {
+    set_checksums(out, parts.empty() ? info.checksums
+                                     : TRY_S3(reader.part_checksums(uint32_t(*in.part_number)),
+                                              *in.bucket, *in.key));
     out.checksum_type = checksum_type_of(info.checksums);
   }
   return out;
+}
+
+template <class Output>
+int status_of(const Output& out) {
+  return out.content_range ? 206 : 200;
 }
 
 template <class Input>
@@ -65,11 +84,11 @@ Outcome<std::optional<s3::GetObjectOutput>> get_object(objects::Objects& objects
                                                        const s3::GetObjectRequest& in,
                                                        Exchange<s3::GetObject>& exchange) {
   if (auto failure = check_reading(context, in)) return *failure;
-  const auto asked = read_range(in.range);
+  const auto asked = requested_range(in);
   const auto reader = TRY_S3(objects.get(*in.bucket, *in.key, asked), *in.bucket, *in.key);
   if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
-  const auto out =
-      describe<s3::GetObjectOutput>(reader->info(), reader->range(), asked.has_value(), in);
+  const auto out = describe<s3::GetObjectOutput>(*reader, asked.has_value(), in);
+  if (!out) return out.failure(s3::kService);
   // Read the first bytes before the head is sent, so that an unreadable or corrupt object can still
   // be reported.
   std::vector<char> buffer(kBodyBufferBytes);
@@ -81,7 +100,7 @@ Outcome<std::optional<s3::GetObjectOutput>> get_object(objects::Objects& objects
   // From here on only the body can be sent. An error closes the connection, and the client sees
   // that bytes are missing.
   const auto sent = [&]() -> Result<void> {
-    TRY(exchange.start(out, uint64_t(*out.content_length), asked ? 206 : 200));
+    TRY(exchange.start(*out, uint64_t(*out->content_length), status_of(*out)));
     for (; bytes > 0; bytes = TRY(reader->read(buffer)))
       TRY(exchange.write(std::span(buffer).first(bytes)));
     return ok();
@@ -97,13 +116,13 @@ Outcome<std::optional<s3::HeadObjectOutput>> head_object(objects::Objects& objec
                                                          const s3::HeadObjectRequest& in,
                                                          Exchange<s3::HeadObject>& exchange) {
   if (auto failure = check_reading(context, in)) return *failure;
-  const auto asked = read_range(in.range);
+  const auto asked = requested_range(in);
   const auto reader = TRY_S3(objects.get(*in.bucket, *in.key, asked), *in.bucket, *in.key);
   if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
-  const auto out =
-      describe<s3::HeadObjectOutput>(reader->info(), reader->range(), asked.has_value(), in);
-  (void)!exchange.start(out, uint64_t(*out.content_length),
-                        asked ? 206 : 200);  // a disconnected client needs no answer
+  const auto out = describe<s3::HeadObjectOutput>(*reader, asked.has_value(), in);
+  if (!out) return out.failure(s3::kService);
+  (void)!exchange.start(*out, uint64_t(*out->content_length),
+                        status_of(*out));  // a disconnected client needs no answer
   return std::optional<s3::HeadObjectOutput>();
 }
 
@@ -113,13 +132,12 @@ Outcome<std::optional<s3::PutObjectOutput>> put_object(objects::Objects& objects
                                                        Exchange<s3::PutObject>& exchange) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   if (auto failure = check_not_here(in)) return *failure;
-  if (in.if_match || in.write_offset_bytes)
+  if (in.write_offset_bytes)
     return not_implemented(
-        "A header you provided implies functionality that is not implemented: If-Match of a PUT");
-  if (in.if_none_match && *in.if_none_match != "*")
-    return not_implemented(
-        "A header you provided implies functionality that is not implemented: If-None-Match other "
-        "than *");
+        "A header you provided implies functionality that is not implemented: "
+        "x-amz-write-offset-bytes");
+  auto conditions = write_conditions(in.if_match, in.if_none_match);
+  if (!conditions) return std::move(conditions).error();
   auto checksums = announced_checksums(exchange.head());
   if (!checksums) return std::move(checksums).error();
   objects::PutOptions options = put_options_of(in);
@@ -132,7 +150,8 @@ Outcome<std::optional<s3::PutObjectOutput>> put_object(objects::Objects& objects
       return s3_failure(400, "InvalidDigest", "The Content-MD5 you specified is not valid.");
   }
   options.checksums = *checksums;
-  options.only_if_absent = in.if_none_match.has_value();
+  options.only_if_absent = conditions->only_if_absent;
+  options.only_if_etag = conditions->only_if_etag;
   const auto writer = TRY_S3(objects.put(*in.bucket, *in.key, options), *in.bucket, *in.key);
   TRY_S3(pass_body(exchange, *writer), *in.bucket, *in.key);
   const auto info = TRY_S3(writer->commit(), *in.bucket, *in.key);
@@ -151,7 +170,11 @@ Outcome<s3::CopyObjectOutput> copy_object(objects::Objects& objects, const Conte
   auto source = read_copy_source(*in.copy_source);
   if (!source) return std::move(source).error();
   const bool replace = in.metadata_directive && *in.metadata_directive == "REPLACE";
-  if (!replace && source->bucket == *in.bucket && source->key == *in.key)
+  auto conditions = write_conditions(in.if_match, in.if_none_match);
+  if (!conditions) return std::move(conditions).error();
+  const bool changes =
+      replace || in.storage_class || in.website_redirect_location || in.server_side_encryption;
+  if (!changes && source->bucket == *in.bucket && source->key == *in.key)
     return invalid_request(
         "This copy request is illegal because it is trying to copy an object to itself without "
         "changing the object's metadata, storage class, website redirect location or encryption "
@@ -173,7 +196,8 @@ Outcome<s3::CopyObjectOutput> copy_object(objects::Objects& objects, const Conte
   }
   options.owner = context.principal.name;
   options.bytes = from.bytes;
-  options.only_if_absent = in.if_none_match.has_value();
+  options.only_if_absent = conditions->only_if_absent;
+  options.only_if_etag = conditions->only_if_etag;
   if (in.checksum_algorithm) {
     auto algorithm = checksum_name(*in.checksum_algorithm);
     if (!algorithm) return std::move(algorithm).error();

@@ -9,6 +9,8 @@ void add_operations(OperationTable& table, const Settings&, const Services& serv
   add_policies(table, services.objects, services.identities);
   add_lists(table, services.objects);
   add_objects(table, services.objects);
+  add_attributes(table, services.objects);
+  add_defaults(table, services.objects);
   add_uploads(table, services.objects);
 }
 

@@ -1,5 +1,6 @@
 // Operations on multipart uploads.
 #include "base/text.hpp"
+#include "objects/listing.hpp"
 #include "s3/common.hpp"
 
 namespace trainyard::api::s3 {
@@ -27,9 +28,21 @@ Failure upload_failure(const Error& error, const std::string& bucket, const std:
     std::move(try_upload_result_).value();                                                  \
   })
 
-Outcome<uint32_t> part_number(const std::optional<int64_t>& asked) {
-  if (asked && *asked >= 1 && *asked <= objects::kPartsMax) return uint32_t(*asked);
-  return invalid_argument("Part number must be an integer between 1 and 10000, inclusive");
+// Reads the range of a copied part, which lies within the source.
+Outcome<std::optional<objects::Range>> copied_range(objects::Objects& objects,
+                                                    const objects::Location& source,
+                                                    const std::optional<std::string>& header) {
+  if (!header) return std::optional<objects::Range>();
+  const auto range = read_range(header);
+  if (!range || range->from_end || range->last == UINT64_MAX)
+    return invalid_argument(
+        "The x-amz-copy-source-range value must be of the form bytes=first-last where first and "
+        "last are the zero-based offsets of the first and last bytes to copy");
+  const auto info = TRY_S3(objects.head(source.bucket, source.key), source.bucket, source.key);
+  if (range->last >= info.bytes)
+    return invalid_argument("Range specified is not valid for source object of size: " +
+                            std::to_string(info.bytes));
+  return range;
 }
 
 Outcome<s3::CreateMultipartUploadOutput> create_upload(objects::Objects& objects,
@@ -92,12 +105,10 @@ Outcome<s3::UploadPartCopyOutput> upload_part_copy(objects::Objects& objects,
   if (!number) return std::move(number).error();
   auto source = read_copy_source(*in.copy_source);
   if (!source) return std::move(source).error();
-  const auto range = read_range(in.copy_source_range);
-  if (in.copy_source_range && !range)
-    return invalid_argument(
-        "The x-amz-copy-source-range value must be of the form bytes=first-last");
+  const auto range = copied_range(objects, *source, in.copy_source_range);
+  if (!range) return range.failure(s3::kService);
   const auto reader =
-      TRY_S3(objects.get(source->bucket, source->key, range), source->bucket, source->key);
+      TRY_S3(objects.get(source->bucket, source->key, *range), source->bucket, source->key);
   if (auto failure =
           check_conditions({in.copy_source_if_match, in.copy_source_if_none_match,
                             in.copy_source_if_modified_since, in.copy_source_if_unmodified_since},
@@ -115,9 +126,8 @@ Outcome<s3::CompleteMultipartUploadOutput> complete_upload(
     objects::Objects& objects, const Context& context,
     const s3::CompleteMultipartUploadRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
-  if (in.if_match || (in.if_none_match && *in.if_none_match != "*"))
-    return not_implemented(
-        "A header you provided implies functionality that is not implemented: If-Match");
+  auto conditions = write_conditions(in.if_match, in.if_none_match);
+  if (!conditions) return std::move(conditions).error();
   std::vector<objects::PartInfo> parts;
   if (in.multipart_upload && in.multipart_upload->parts) {
     for (const auto& one : *in.multipart_upload->parts) {
@@ -131,7 +141,8 @@ Outcome<s3::CompleteMultipartUploadOutput> complete_upload(
                       "The XML you provided was not well-formed or did not validate against our "
                       "published schema");
   objects::CompleteOptions promised;
-  promised.only_if_absent = in.if_none_match.has_value();
+  promised.only_if_absent = conditions->only_if_absent;
+  promised.only_if_etag = conditions->only_if_etag;
   promised.checksums = given_checksums(in);
   if (in.mpu_object_size && *in.mpu_object_size >= 0)
     promised.bytes = uint64_t(*in.mpu_object_size);
@@ -184,8 +195,6 @@ Outcome<s3::ListMultipartUploadsOutput> list_uploads(objects::Objects& objects,
                                                      const Context& context,
                                                      const s3::ListMultipartUploadsRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
-  if (in.delimiter && !in.delimiter->empty())
-    return not_implemented("A delimiter in a listing of uploads");
   const auto all = TRY_S3(objects.list_uploads(*in.bucket, in.prefix.value_or("")), *in.bucket, "");
   const bool url = in.encoding_type.has_value();
   const auto encode = [&](const std::string& text) {
@@ -195,25 +204,34 @@ Outcome<s3::ListMultipartUploadsOutput> list_uploads(objects::Objects& objects,
   s3::ListMultipartUploadsOutput out;
   out.bucket = in.bucket;
   out.prefix = encode(in.prefix.value_or(""));
+  if (in.delimiter) out.delimiter = encode(*in.delimiter);
   out.key_marker = encode(in.key_marker.value_or(""));
   out.upload_id_marker = in.upload_id_marker.value_or("");
   out.max_uploads = uploads_max;
   out.encoding_type = in.encoding_type;
   out.is_truncated = false;
   auto& uploads = out.uploads.emplace();
+  auto& prefixes = out.common_prefixes.emplace();
   const std::string after = in.key_marker.value_or(""), after_id = in.upload_id_marker.value_or("");
-  const objects::UploadInfo* last = nullptr;
+  std::string last, last_id;  // what was listed last: a key and its upload, or a prefix
   for (const auto& one : all) {
-    if (one.key < after) continue;
+    const std::string prefix(
+        objects::rolled_up(one.key, in.prefix.value_or(""), in.delimiter.value_or("")));
+    if (one.key < after || (!prefix.empty() && (prefix == after || prefix == last))) continue;
     if (one.key == after && !after.empty() && (after_id.empty() || one.upload_id <= after_id))
       continue;
-    if (int64_t(uploads.size()) == uploads_max) {
+    if (int64_t(uploads.size() + prefixes.size()) == uploads_max) {
       out.is_truncated = true;
-      out.next_key_marker = encode(last->key);
-      out.next_upload_id_marker = last->upload_id;
+      out.next_key_marker = encode(last);
+      out.next_upload_id_marker = last_id;
       break;
     }
-    last = &one;
+    last = prefix.empty() ? one.key : prefix;
+    last_id = prefix.empty() ? one.upload_id : "";
+    if (!prefix.empty()) {
+      prefixes.push_back({.prefix = encode(prefix)});
+      continue;
+    }
     uploads.push_back({.upload_id = one.upload_id,
                        .key = encode(one.key),
                        .initiated = one.started,

@@ -26,11 +26,20 @@ ROOTS = {
         "ListBucketsOutput": "ListAllMyBucketsResult",
         "ListObjectsOutput": "ListBucketResult",
         "ListObjectsV2Output": "ListBucketResult",
+        "ListObjectVersionsOutput": "ListVersionsResult",
         "ListPartsOutput": "ListPartsResult",
         "ListMultipartUploadsOutput": "ListMultipartUploadsResult",
         "DeleteObjectsOutput": "DeleteResult",
         "CreateMultipartUploadOutput": "InitiateMultipartUploadResult",
         "CompleteMultipartUploadOutput": "CompleteMultipartUploadResult",
+        "GetObjectAttributesOutput": "GetObjectAttributesResponse",
+        "GetBucketAclOutput": "AccessControlPolicy",
+        "GetObjectAclOutput": "AccessControlPolicy",
+        "GetObjectTaggingOutput": "Tagging",
+        "GetBucketVersioningOutput": "VersioningConfiguration",
+        "GetBucketLoggingOutput": "BucketLoggingStatus",
+        "GetBucketAccelerateConfigurationOutput": "AccelerateConfiguration",
+        "GetBucketRequestPaymentOutput": "RequestPaymentConfiguration",
     }
 }
 # And which document is its only member, without an element around it.

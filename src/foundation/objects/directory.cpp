@@ -163,15 +163,17 @@ class Directory final : public Objects {
     TRY(check_key(key));
     for (int tries = 0;; ++tries) {
       auto opened = TRY(open_object(*tree, key));
-      const Range resolved = TRY(resolve_range(range, opened.record.info.bytes));
-      if (opened.record.parts == 0) return read_file_of(std::move(opened), resolved);
-      PartsPaths place{parts_of(*tree, opened.record.upload_id),
+      if (opened.record.parts == 0) {
+        const Range resolved = TRY(resolve_range(range, opened.record.info.bytes));
+        return read_file_of(std::move(opened), resolved);
+      }
+      PartsPlace place{parts_of(*tree, opened.record.upload_id),
                        upload_path(*tree, opened.record.upload_id),
                        held_parts_.hold(parts_of(*tree, opened.record.upload_id))};
       // Held from here on; the object may have been replaced before.
       if (!os::exists(place.directory) && !os::exists(place.upload) && tries < kReplacedTriesMax)
         continue;
-      return read_parts_of(std::move(opened), std::move(place), resolved);
+      return read_parts_of(std::move(opened), std::move(place), range);
     }
   }
 
@@ -188,7 +190,8 @@ class Directory final : public Objects {
     TRY(charge.add(options.bytes.value_or(0), 1));
     return make_writer(key, options, std::move(charge),
                        [this, tree, key, options](const std::string& file) -> Result<void> {
-                         forget(*tree, TRY(tree->install(file, key, options.only_if_absent)));
+                         forget(*tree, TRY(tree->install(file, key, options.only_if_absent,
+                                                         options.only_if_etag)));
                          return ok();
                        });
   }
@@ -314,8 +317,8 @@ class Directory final : public Objects {
                          options.headers, options.metadata, joined.checksums, options.owner},
                         upload_id,
                         uint32_t(parts.size())};
-    TRY(write_list(*tree, record, parts, stored,
-                   options.only_if_absent || declared.only_if_absent));
+    TRY(write_list(*tree, record, parts, stored, options.only_if_absent || declared.only_if_absent,
+                   declared.only_if_etag));
     charge.keep();
     use_.remove(bucket, options.owner, {remove_others(directory, parts, stored), 0});
     move_parts(*tree, upload_id);
@@ -408,7 +411,8 @@ class Directory final : public Objects {
 
   Result<void> write_list(BucketTree& tree, const Record& record,
                           const std::vector<PartInfo>& parts,
-                          const std::map<uint32_t, PartInfo>& stored, bool only_if_absent) {
+                          const std::map<uint32_t, PartInfo>& stored, bool only_if_absent,
+                          const std::string& only_if_etag) {
     std::vector<PartEntry> entries;
     for (const auto& part : parts) {
       const PartInfo& kept = stored.at(part.number);
@@ -420,7 +424,7 @@ class Directory final : public Objects {
     TRY(file.write(encode_part_list(entries)));
     TRY(file.write(encode_record(record)));
     TRY(file.sync());
-    forget(tree, TRY(tree.install(file.path(), record.info.key, only_if_absent)));
+    forget(tree, TRY(tree.install(file.path(), record.info.key, only_if_absent, only_if_etag)));
     file.moved_away();
     return ok();
   }

@@ -3,17 +3,13 @@
 #include <algorithm>
 
 namespace trainyard::objects {
-namespace {
 
-// Returns the prefix that a key rolls up into: up to and including the first delimiter after the
-// query's prefix; "" if the key is listed itself.
-std::string_view rolled_up(std::string_view key, const ListQuery& query) {
-  if (query.delimiter.empty() || key.size() <= query.prefix.size()) return "";
-  const size_t at = key.find(query.delimiter, query.prefix.size());
-  return at == key.npos ? "" : key.substr(0, at + query.delimiter.size());
+std::string_view rolled_up(std::string_view key, std::string_view prefix,
+                           std::string_view delimiter) {
+  if (delimiter.empty() || key.size() <= prefix.size()) return "";
+  const size_t at = key.find(delimiter, prefix.size());
+  return at == key.npos ? "" : key.substr(0, at + delimiter.size());
 }
-
-}  // namespace
 
 std::string after_all_of(std::string beginning) {
   while (!beginning.empty() && uint8_t(beginning.back()) == 0xff) beginning.pop_back();
@@ -28,8 +24,9 @@ Result<ListPage> list_page(Cursor& cursor, const ListQuery& query) {
   std::string bound = query.prefix;
   if (!query.start_after.empty()) {
     // A page that ended on a rolled-up prefix continues behind all its keys.
-    const bool after_a_prefix = query.start_after.starts_with(query.prefix) &&
-                                rolled_up(query.start_after, query) == query.start_after;
+    const bool after_a_prefix =
+        query.start_after.starts_with(query.prefix) &&
+        rolled_up(query.start_after, query.prefix, query.delimiter) == query.start_after;
     const std::string next =
         after_a_prefix ? after_all_of(query.start_after) : query.start_after + '\0';
     if (next.empty()) return page;
@@ -37,13 +34,14 @@ Result<ListPage> list_page(Cursor& cursor, const ListQuery& query) {
   }
 
   const auto rolls_up = [&](std::string_view beginning) {
-    return beginning.starts_with(query.prefix) && !rolled_up(beginning, query).empty();
+    return beginning.starts_with(query.prefix) &&
+           !rolled_up(beginning, query.prefix, query.delimiter).empty();
   };
   std::string last;  // key or prefix that was added last
   for (;;) {
     const auto key = TRY(cursor.at_or_after(bound, rolls_up));
     if (!key || !key->starts_with(query.prefix)) return page;
-    const std::string prefix(rolled_up(*key, query));
+    const std::string prefix(rolled_up(*key, query.prefix, query.delimiter));
     if (page.objects.size() + page.prefixes.size() == query.keys_max) {
       page.next = last;
       return page;

@@ -37,6 +37,11 @@ class Cursor {
 // Ensures: at most query.keys_max entries; `next` is set exactly if there are more.
 Result<ListPage> list_page(Cursor& cursor, const ListQuery& query);
 
+// Returns the prefix that a key rolls up into: up to and including the first delimiter after
+// `prefix`, with which the key begins; "" if the key is listed itself.
+std::string_view rolled_up(std::string_view key, std::string_view prefix,
+                           std::string_view delimiter);
+
 // Returns the least text that is greater than all that begin with `beginning`; "" when there is
 // none.
 std::string after_all_of(std::string beginning);

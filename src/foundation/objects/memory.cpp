@@ -18,7 +18,8 @@ namespace {
 struct Stored {
   ObjectInfo info;
   std::string bytes;
-  std::string upload_id;  // of its upload; "" for a plain put
+  std::string upload_id;        // of its upload; "" for a plain put
+  std::vector<PartInfo> parts;  // of its upload
 };
 using Blob = std::shared_ptr<const Stored>;
 
@@ -43,6 +44,12 @@ class MemoryReader final : public Reader {
   MemoryReader(Blob blob, Range range) : blob_(std::move(blob)), range_(range), at_(range.first) {}
   const ObjectInfo& info() const override { return blob_->info; }
   Range range() const override { return range_; }
+  std::vector<PartInfo> parts() const override { return blob_->parts; }
+  Result<std::map<std::string, std::string>> part_checksums(uint32_t number) override {
+    for (const auto& part : blob_->parts)
+      if (part.number == number) return part.checksums;
+    return std::map<std::string, std::string>();
+  }
   Result<size_t> read(std::span<char> buffer) override {
     const size_t bytes = std::min<uint64_t>(buffer.size(), range_.last + 1 - at_);
     std::copy_n(blob_->bytes.data() + at_, bytes, buffer.data());
@@ -111,7 +118,7 @@ class Memory final : public Objects {
                                       std::optional<Range> range) override {
     MutexLock lock(mu_);
     Blob blob = TRY(find(bucket, key));
-    const Range resolved = TRY(resolve_range(range, blob->info.bytes));
+    const Range resolved = TRY(resolve_range(range, blob->info.bytes, blob->parts));
     return std::unique_ptr<Reader>(new MemoryReader(std::move(blob), resolved));
   }
 
@@ -126,7 +133,7 @@ class Memory final : public Objects {
     return make_writer(key, options, [this, bucket, key, options](Blob blob) -> Result<void> {
       MutexLock lock(mu_);
       auto& blobs = TRY(find(bucket))->blobs;
-      if (options.only_if_absent && blobs.contains(key)) return key_exists(bucket, key);
+      TRY(check_replaced(bucket, blobs, key, options.only_if_absent, options.only_if_etag));
       blobs[key] = std::move(blob);
       return ok();
     });
@@ -189,10 +196,14 @@ class Memory final : public Objects {
     std::map<uint32_t, PartInfo> stored;
     for (const auto& [number, blob] : upload->parts) stored[number] = part_info(number, *blob);
     Joined joined = TRY(join_parts(parts, stored, upload->options, declared));
-    if ((upload->options.only_if_absent || declared.only_if_absent) && done != found->blobs.end())
-      return key_exists(bucket, key);
+    TRY(check_replaced(bucket, found->blobs, key,
+                       upload->options.only_if_absent || declared.only_if_absent,
+                       declared.only_if_etag));
     auto whole = std::make_shared<Stored>();
-    for (const auto& part : parts) whole->bytes += upload->parts.at(part.number)->bytes;
+    for (const auto& part : parts) {
+      whole->bytes += upload->parts.at(part.number)->bytes;
+      whole->parts.push_back(stored.at(part.number));
+    }
     whole->upload_id = upload_id;
     whole->info = {key,
                    joined.bytes,
@@ -288,6 +299,18 @@ class Memory final : public Objects {
     ContentCheck check = TRY(ContentCheck::make(options));
     return std::unique_ptr<Writer>(
         new MemoryWriter(clock_, key, options, std::move(check), std::move(store)));
+  }
+
+  // Checks the conditions of a write on the object that it replaces.
+  static Result<void> check_replaced(const std::string& bucket,
+                                     const std::map<std::string, Blob>& blobs,
+                                     const std::string& key, bool only_if_absent,
+                                     const std::string& only_if_etag) {
+    const auto found = blobs.find(key);
+    if (only_if_absent && found != blobs.end()) return key_exists(bucket, key);
+    if (only_if_etag.empty()) return ok();
+    if (found == blobs.end()) return no_key(bucket, key);
+    return check_etag(bucket, found->second->info, only_if_etag);
   }
 
   Result<Bucket*> find(const std::string& bucket) REQUIRES(mu_) {

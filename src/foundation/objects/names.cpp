@@ -12,6 +12,16 @@ constexpr size_t kHeaderBytesMax = 8 << 10;    // as S3's limit on all headers o
 
 std::string quoted(std::string_view text) { return "'" + shorten(to_utf8(text), 200) + "'"; }
 
+Result<Range> range_of_part(uint32_t number, uint64_t bytes, const std::vector<PartInfo>& parts) {
+  if (parts.empty() && number == 1) return Range{0, bytes - 1};
+  uint64_t begin = 0;
+  for (const auto& part : parts) {
+    if (part.number == number) return Range{begin, begin + part.bytes - 1};
+    begin += part.bytes;
+  }
+  return invalid("the object has no part " + std::to_string(number), Fault::part_missing);
+}
+
 }  // namespace
 
 Result<void> check_bucket_name(std::string_view bucket) {
@@ -84,6 +94,13 @@ Error key_exists(std::string_view bucket, std::string_view key) {
   return conflict("key " + quoted(key) + " already exists in bucket " + quoted(bucket),
                   Fault::key_exists);
 }
+Result<void> check_etag(const std::string& bucket, const ObjectInfo& replaced,
+                        const std::string& only_if_etag) {
+  if (only_if_etag == "*" || only_if_etag == replaced.etag) return ok();
+  return conflict("key " + quoted(replaced.key) + " in bucket " + quoted(bucket) +
+                      " has the ETag " + replaced.etag + ", not the requested one",
+                  Fault::etag_differs);
+}
 Error bucket_exists(std::string_view bucket) {
   return conflict("bucket " + quoted(bucket) + " already exists", Fault::bucket_exists);
 }
@@ -91,8 +108,10 @@ Error bucket_not_empty(std::string_view bucket) {
   return conflict("bucket " + quoted(bucket) + " is not empty", Fault::bucket_not_empty);
 }
 
-Result<Range> resolve_range(const std::optional<Range>& range, uint64_t bytes) {
+Result<Range> resolve_range(const std::optional<Range>& range, uint64_t bytes,
+                            const std::vector<PartInfo>& parts) {
   if (!range) return Range{0, bytes - 1, {}};
+  if (range->part) return range_of_part(*range->part, bytes, parts);
   const auto bad = [&] {
     return invalid("the range holds none of the object's " + std::to_string(bytes) + " bytes",
                    Fault::bad_range);

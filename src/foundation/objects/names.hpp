@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "objects/objects.hpp"
@@ -22,10 +23,15 @@ Error no_bucket(std::string_view bucket);
 Error no_key(std::string_view bucket, std::string_view key);
 Error no_upload(std::string_view upload_id);
 Error key_exists(std::string_view bucket, std::string_view key);
+// Checks only_if_etag of a write that replaces this object. Errors: conflict (etag_differs).
+Result<void> check_etag(const std::string& bucket, const ObjectInfo& replaced,
+                        const std::string& only_if_etag);
 Error bucket_exists(std::string_view bucket);
 Error bucket_not_empty(std::string_view bucket);
 
-// Returns the bytes that a range selects from an object of `bytes`. Errors: invalid (bad_range).
-Result<Range> resolve_range(const std::optional<Range>& range, uint64_t bytes);
+// Returns the bytes that a range selects from an object of `bytes`, uploaded in `parts` (none: as a
+// whole). Errors: invalid (bad_range, part_missing).
+Result<Range> resolve_range(const std::optional<Range>& range, uint64_t bytes,
+                            const std::vector<PartInfo>& parts = {});
 
 }  // namespace trainyard::objects

@@ -54,12 +54,14 @@ enum class Fault {
   bucket_exists,      // conflict
   bucket_not_empty,   // conflict
   key_exists,         // conflict, with only_if_absent
+  etag_differs,       // conflict, with only_if_etag
   bad_bucket_name,    // invalid
   key_too_long,       // invalid
   bad_range,          // invalid
   part_invalid,       // invalid: missing, or another ETag
   part_order,         // invalid
   part_too_small,     // invalid
+  part_missing,       // invalid: a Range names a part that the object does not have
   checksum_mismatch,  // corrupt
   length_mismatch,    // corrupt
   quota_exceeded,     // exhausted
@@ -74,11 +76,21 @@ inline constexpr uint64_t kPartBytesMin = 5 << 20;  // as S3; the last part may 
 inline constexpr uint64_t kObjectBytesMax = uint64_t(1) << 50;
 
 // Bytes first..last inclusive; last is clamped to the object's end. With `from_end`, the last so
-// many bytes instead (all of them when the object is shorter).
+// many bytes instead (all of them when the object is shorter). With `part`, the bytes of the part
+// that was uploaded with this number; an object that was not uploaded in parts is its own part 1.
 struct Range {
   uint64_t first = 0;
   uint64_t last = UINT64_MAX;
-  std::optional<uint64_t> from_end;
+  std::optional<uint64_t> from_end = {};
+  std::optional<uint32_t> part = {};
+};
+
+struct PartInfo {
+  uint32_t number = 0;
+  std::string etag;
+  uint64_t bytes = 0;
+  Instant modified;
+  std::map<std::string, std::string> checksums;  // at complete: compared when given
 };
 
 class Reader {
@@ -87,6 +99,14 @@ class Reader {
   virtual const ObjectInfo& info() const = 0;
   // The bytes to read, resolved: first..last of this object; last = first - 1 when it is empty.
   virtual Range range() const = 0;
+  // The parts in which the object was uploaded: number, etag and bytes. None: it was put as a
+  // whole, an earlier version joined its parts, or it is remote.
+  virtual std::vector<PartInfo> parts() const { return {}; }
+  // The checksums of one of parts(). Errors also: corrupt.
+  virtual Result<std::map<std::string, std::string>> part_checksums(uint32_t number) {
+    static_cast<void>(number);
+    return std::map<std::string, std::string>();
+  }
   // Reads at most buffer.size() bytes; 0 at the end.
   virtual Result<size_t> read(std::span<char> buffer) = 0;
 };
@@ -105,7 +125,10 @@ struct PutOptions {
   // of an upload: over the whole object, not over its parts' checksums
   bool checksum_of_whole = false;
   bool only_if_absent = false;  // If-None-Match: *
-  std::string owner = {};       // the user whose quota it counts against; "": no quota
+  // If-Match: the ETag of the object that is replaced, "*" for any; "": no condition. Of an upload:
+  // see CompleteOptions.
+  std::string only_if_etag = {};
+  std::string owner = {};  // the user whose quota it counts against; "": no quota
 };
 
 class Writer {
@@ -116,8 +139,8 @@ class Writer {
   // PutOptions.checksums has with ""; for another one, commit() fails with invalid. Requires:
   // before commit().
   virtual void expect_checksum(std::string algorithm, std::string base64) = 0;
-  // Makes the object visible and durable. Errors also: conflict (only_if_absent and the key
-  // exists).
+  // Makes the object visible and durable. Errors also: conflict (key_exists, etag_differs), and
+  // with only_if_etag not_found (key_missing).
   virtual Result<ObjectInfo> commit() = 0;
 };
 
@@ -134,14 +157,6 @@ struct ListPage {
   std::string next;  // start_after of the next page; "" when this is the last
 };
 
-struct PartInfo {
-  uint32_t number = 0;
-  std::string etag;
-  uint64_t bytes = 0;
-  Instant modified;
-  std::map<std::string, std::string> checksums;  // at complete: compared when given
-};
-
 struct UploadInfo {
   std::string key;
   std::string upload_id;
@@ -151,6 +166,7 @@ struct UploadInfo {
 // Properties that a complete_upload declares besides its parts.
 struct CompleteOptions {
   bool only_if_absent = false;
+  std::string only_if_etag = {};
   std::optional<uint64_t> bytes;  // of the whole: verified
   // of the whole, of the upload's algorithms: verified
   std::map<std::string, std::string> checksums;
@@ -177,7 +193,8 @@ class Objects {
   virtual Result<BucketInfo> head_bucket(const std::string& bucket) = 0;
   virtual Result<std::vector<BucketInfo>> list_buckets() = 0;
 
-  // Errors also: invalid (bad_range) when the range contains no byte of the object.
+  // Errors also: invalid (bad_range) when the range contains no byte of the object, and
+  // (part_missing).
   virtual Result<std::unique_ptr<Reader>> get(const std::string& bucket, const std::string& key,
                                               std::optional<Range> range = {}) = 0;
   virtual Result<ObjectInfo> head(const std::string& bucket, const std::string& key) = 0;

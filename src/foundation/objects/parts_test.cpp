@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/text.hpp"
+#include "objects/checksum.hpp"
 #include "objects/directory_fixture.hpp"
 #include "os/files.hpp"
 
@@ -88,6 +90,30 @@ TEST_F(PartsTest, CompletingAnUploadCopiesNothing) {
       EXPECT_TRUE(read("big", Range{first, first + bytes - 1, {}}) == whole_.substr(first, bytes))
           << first << " " << bytes;
   EXPECT_TRUE(read("big", Range{0, UINT64_MAX, 150}) == whole_.substr(whole_.size() - 150));
+}
+
+TEST_F(PartsTest, AReaderDescribesThePartsAndTheirChecksums) {
+  const std::string first(kPartBytesMin, 'a'), last = "end";
+  id_ = *objects_->start_upload("bucket", "summed", PutOptions{.checksums = {{"sha256", ""}}});
+  put_part("summed", 2, first);
+  put_part("summed", 3, last);
+  const std::string sum = to_base64(checksum_of("sha256", whole_.substr(kPartBytesMin)));
+  ASSERT_TRUE(objects_->complete_upload("bucket", "summed", id_, parts_));
+  open();
+  const auto reader = objects_->get("bucket", "summed");
+  ASSERT_TRUE(reader) << reader.error().message;
+  const auto parts = (*reader)->parts();
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].number, 2u);
+  EXPECT_EQ(parts[0].bytes, kPartBytesMin);
+  EXPECT_EQ(parts[1].number, 3u);
+  EXPECT_EQ(parts[1].bytes, last.size());
+  EXPECT_EQ(parts[1].etag, parts_[1].etag);
+  EXPECT_EQ(*(*reader)->part_checksums(3), (std::map<std::string, std::string>{{"sha256", sum}}));
+  std::filesystem::remove(in_parts("00003"));
+  EXPECT_EQ((*reader)->part_checksums(3).error().kind, Kind::corrupt);
+  ASSERT_TRUE(write_all(*objects_, "bucket", "plain", "x"));
+  EXPECT_TRUE((*objects_->get("bucket", "plain"))->parts().empty());
 }
 
 TEST_F(PartsTest, PartsOutsideOfTheObjectAreRemoved) {

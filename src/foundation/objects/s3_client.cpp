@@ -89,6 +89,14 @@ Fields headers_of(const PutOptions& options) {
   return headers;
 }
 
+void add_condition(Fields& headers, bool only_if_absent, const std::string& only_if_etag) {
+  if (only_if_absent) headers.emplace_back("If-None-Match", "*");
+  if (only_if_etag == "*")
+    headers.emplace_back("If-Match", "*");
+  else if (!only_if_etag.empty())
+    headers.emplace_back("If-Match", "\"" + only_if_etag + "\"");
+}
+
 void add_checksums(Fields& headers, const std::map<std::string, std::string>& checksums) {
   for (const auto& [algorithm, base64] : checksums) {
     headers.emplace_back("x-amz-sdk-checksum-algorithm", upper(algorithm));
@@ -145,7 +153,9 @@ class S3 final : public Objects {
                                       std::optional<Range> range) override {
     TRY(check_key(key));
     S3Request what{.method = "GET", .bucket = bucket, .key = key};
-    if (range && range->from_end)
+    if (range && range->part)
+      what.query.emplace_back("partNumber", std::to_string(*range->part));
+    else if (range && range->from_end)
       what.headers.emplace_back("Range", "bytes=-" + std::to_string(*range->from_end));
     else if (range)
       what.headers.emplace_back("Range",
@@ -154,9 +164,13 @@ class S3 final : public Objects {
     what.headers.emplace_back("x-amz-checksum-mode", "ENABLED");
     auto opened = TRY(client_.open(what));
     ObjectInfo info = TRY(object_info_of(opened.head, key));
-    if (opened.head.status != 206) range.reset();
+    if (opened.head.status != 206)
+      range.reset();
+    else if (range && range->part)
+      range = TRY(content_range_of(opened.head));
     const Range resolved = TRY(resolve_range(range, info.bytes));
     what.headers.clear();
+    what.query.clear();
     return std::unique_ptr<Reader>(
         new S3Reader(client_, std::move(what), std::move(opened), std::move(info), resolved));
   }
@@ -280,7 +294,7 @@ class S3 final : public Objects {
                    .key = key,
                    .query = {{"uploadId", upload_id}},
                    .body = body};
-    if (declared.only_if_absent) what.headers.emplace_back("If-None-Match", "*");
+    add_condition(what.headers, declared.only_if_absent, declared.only_if_etag);
     if (declared.bytes)
       what.headers.emplace_back("x-amz-mp-object-size", std::to_string(*declared.bytes));
     for (const auto& [algorithm, base64] : declared.checksums)
@@ -402,7 +416,8 @@ class S3Writer final : public Writer {
       TRY(send_part());
       ObjectInfo info =
           TRY(s3_.complete_upload(bucket_, key_, upload_id_, parts_,
-                                  CompleteOptions{.only_if_absent = options_.only_if_absent}));
+                                  CompleteOptions{.only_if_absent = options_.only_if_absent,
+                                                  .only_if_etag = options_.only_if_etag}));
       upload_id_.clear();
       info.content_type = options_.content_type;
       info.headers = options_.headers;
@@ -414,9 +429,9 @@ class S3Writer final : public Writer {
                    .key = key_,
                    .headers = headers_of(options_),
                    .body = part_,
-                   .repeatable = !options_.only_if_absent};
+                   .repeatable = !options_.only_if_absent && options_.only_if_etag.empty()};
     if (options_.md5) what.headers.emplace_back("Content-MD5", *options_.md5);
-    if (options_.only_if_absent) what.headers.emplace_back("If-None-Match", "*");
+    add_condition(what.headers, options_.only_if_absent, options_.only_if_etag);
     add_checksums(what.headers, kept.checksums);
     const HttpAnswer answer = TRY(s3_.client().send(what));
     return ObjectInfo{key_,

@@ -312,6 +312,36 @@ TEST_P(ObjectsSuite, OnlyIfAbsentNeverReplaces) {
   EXPECT_EQ(get("key"), "first");
 }
 
+TEST_P(ObjectsSuite, OnlyIfEtagReplacesThatObjectOnly) {
+  const auto replace = [&](const std::string& etag, const std::string& bytes) {
+    return kind_and_word(
+        write_all(objects(), "bucket", "key", bytes, PutOptions{.only_if_etag = etag}));
+  };
+  EXPECT_EQ(replace("*", "x"), "not_found key_missing");
+  EXPECT_EQ(replace(std::string(32, '0'), "x"), "not_found key_missing");
+  const std::string first = put("key", "first").etag;
+  EXPECT_EQ(replace(std::string(32, '0'), "x"), "conflict etag_differs");
+  EXPECT_EQ(get("key"), "first");
+  EXPECT_EQ(replace(first, "second"), "ok");
+  EXPECT_EQ(replace(first, "third"), "conflict etag_differs");
+  EXPECT_EQ(replace("*", "third"), "ok");
+  EXPECT_EQ(get("key"), "third");
+
+  const auto id = objects().start_upload("bucket", "key");
+  ASSERT_TRUE(id);
+  auto writer = objects().put_part("bucket", "key", *id, 1, PutOptions{.bytes = 4});
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE((*writer)->write(std::string_view("part")));
+  const std::vector<PartInfo> parts{{1, (*writer)->commit()->etag}};
+  const auto complete = [&](const std::string& etag) {
+    return kind_and_word(
+        objects().complete_upload("bucket", "key", *id, parts, {.only_if_etag = etag}));
+  };
+  EXPECT_EQ(complete(first), "conflict etag_differs");
+  EXPECT_EQ(complete(objects().head("bucket", "key")->etag), "ok");
+  EXPECT_EQ(get("key"), "part");
+}
+
 TEST_P(ObjectsSuite, ListsInKeyOrderWithPrefixAndDelimiter) {
   for (const char* key : {"a", "a!", "a/b", "a/c/d", "a/c/e", "a0", "b/x", "b/y/z", "c"})
     put(key, key);
@@ -409,6 +439,22 @@ TEST_P(ObjectsSuite, AnUploadBecomesOneObject) {
   EXPECT_EQ(head->content_type, "application/x-tar");
   EXPECT_EQ(head->metadata, options.metadata);
   EXPECT_EQ(head->bytes, first.size() + second.size() + last.size());
+  const auto get_part = [&](const std::string& key, uint32_t number) {
+    const auto reader = objects().get("bucket", key, Range{.part = number});
+    if (!reader) return kind_and_word(reader);
+    std::string bytes(second.size() + 1, '\0');
+    size_t at = 0;
+    while (const auto read = *(*reader)->read(std::span(bytes).subspan(at))) at += read;
+    EXPECT_EQ((*reader)->range().last + 1 - (*reader)->range().first, at);
+    return bytes.substr(0, at);
+  };
+  EXPECT_TRUE(get_part("big", 1) == first);
+  EXPECT_TRUE(get_part("big", 5) == second) << "parts keep their numbers";
+  EXPECT_EQ(get_part("big", 7), last);
+  EXPECT_EQ(get_part("big", 2), "invalid part_missing");
+  put("plain", "in one piece");
+  EXPECT_EQ(get_part("plain", 1), "in one piece");
+  EXPECT_EQ(get_part("plain", 2), "invalid part_missing");
   const std::string sums =
       checksum_of("crc32", first) + checksum_of("crc32", second) + checksum_of("crc32", last);
   EXPECT_EQ(head->checksums.at("crc32"), to_base64(checksum_of("crc32", sums)) + "-3");

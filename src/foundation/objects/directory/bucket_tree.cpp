@@ -9,6 +9,7 @@
 
 #include "base/thread_safety.hpp"
 #include "objects/directory/key_path.hpp"
+#include "objects/directory/record.hpp"
 #include "objects/names.hpp"
 
 namespace trainyard::objects {
@@ -79,7 +80,7 @@ Result<void> BucketTree::sync(std::vector<ToSync> directories) {
 }
 
 Result<os::File> BucketTree::install(const std::string& file, const std::string& key,
-                                     bool only_if_absent) {
+                                     bool only_if_absent, const std::string& only_if_etag) {
   const std::string path = path_of_key(key);
   std::vector<ToSync> directories;
   os::File before;
@@ -88,6 +89,10 @@ Result<os::File> BucketTree::install(const std::string& file, const std::string&
     if (retired_) return no_bucket(info_.name);
     if (only_if_absent && access(path.c_str(), F_OK) == 0) return key_exists(info_.name, key);
     before = os::File(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!only_if_etag.empty()) {
+      if (!before) return no_key(info_.name, key);
+      TRY(check_etag(info_.name, TRY(read_record(before.descriptor(), path)).info, only_if_etag));
+    }
     if (auto renamed = disk_.rename(file, path); !renamed) {
       if (renamed.error().kind != Kind::not_found) return std::move(renamed).error();
       TRY(make_parents(path));

@@ -35,8 +35,9 @@ class BucketTree {
   NamesCache& names() { return names_; }
 
   // Moves a finished, synced file to the key's path. Returns when that is durable, with the
-  // replaced file, opened; none if there was none.
-  Result<os::File> install(const std::string& file, const std::string& key, bool only_if_absent);
+  // replaced file, opened; none if there was none. `only_if_etag`: as in PutOptions.
+  Result<os::File> install(const std::string& file, const std::string& key, bool only_if_absent,
+                           const std::string& only_if_etag);
   // Removes a key; harmless when absent. Returns when that is durable, with the removed file.
   Result<os::File> remove(const std::string& key);
   // Moves the whole bucket to `path`, if it holds no object; from then on every change of it fails.

@@ -8,6 +8,9 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/check.hpp"
+#include "objects/names.hpp"
+
 namespace trainyard::objects {
 namespace {
 
@@ -60,7 +63,7 @@ class FileReader final : public Reader {
 
 class PartsReader final : public Reader {
  public:
-  PartsReader(ObjectInfo info, std::vector<PartEntry> parts, PartsPaths place, Range range)
+  PartsReader(ObjectInfo info, std::vector<PartInfo> parts, PartsPlace place, Range range)
       : info_(std::move(info)),
         parts_(std::move(parts)),
         place_(std::move(place)),
@@ -68,6 +71,12 @@ class PartsReader final : public Reader {
         at_(range.first) {}
   const ObjectInfo& info() const override { return info_; }
   Range range() const override { return range_; }
+  std::vector<PartInfo> parts() const override { return parts_; }
+  Result<std::map<std::string, std::string>> part_checksums(uint32_t number) override {
+    const auto part = std::ranges::find(parts_, number, &PartInfo::number);
+    CHECK(part != parts_.end(), "the number is that of a part");
+    return std::move(TRY(open_part_file(*part)).record.info.checksums);
+  }
 
   Result<size_t> read(std::span<char> buffer) override {
     const uint64_t left = range_.last + 1 - at_;
@@ -88,18 +97,22 @@ class PartsReader final : public Reader {
   // Opens the part that contains byte at_.
   Result<void> open_part() {
     while (at_ >= begin_ + parts_[part_].bytes) begin_ += parts_[part_++].bytes;
-    const PartEntry& part = parts_[part_];
-    auto opened = open_part_file(part.number);
+    const PartInfo& part = parts_[part_];
+    auto opened = TRY(open_part_file(part));
+    // A part that is read from its first to its last byte is verified, independent of the others.
+    const Range of_part{at_ - begin_, std::min(range_.last - begin_, part.bytes - 1), {}};
+    reader_ = read_file_of(std::move(opened), of_part);
+    return ok();
+  }
+  Result<Opened> open_part_file(const PartInfo& part) const {
+    auto opened = find_part_file(part.number);
     if (!opened) return corrupt("opening a part of " + info_.key + ": " + opened.error().message);
     if (opened->record.info.etag != part.etag || opened->record.info.bytes != part.bytes)
       return corrupt("reading " + info_.key + ": its part " + std::to_string(part.number) +
                      " has been replaced");
-    // A part that is read from its first to its last byte is verified, independent of the others.
-    const Range of_part{at_ - begin_, std::min(range_.last - begin_, part.bytes - 1), {}};
-    reader_ = read_file_of(*std::move(opened), of_part);
-    return ok();
+    return opened;
   }
-  Result<Opened> open_part_file(uint32_t number) {
+  Result<Opened> find_part_file(uint32_t number) const {
     const std::string name = "/" + part_name(number);
     auto opened = open_recorded(place_.directory + name);
     if (opened || opened.error().kind != Kind::not_found) return opened;
@@ -109,8 +122,8 @@ class PartsReader final : public Reader {
   }
 
   const ObjectInfo info_;
-  const std::vector<PartEntry> parts_;
-  const PartsPaths place_;
+  const std::vector<PartInfo> parts_;
+  const PartsPlace place_;
   const Range range_;
   uint64_t at_;         // in the object
   size_t part_ = 0;     // in parts_
@@ -137,14 +150,18 @@ std::unique_ptr<Reader> read_file_of(Opened opened, Range range) {
   return std::make_unique<FileReader>(std::move(opened), range);
 }
 
-Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPaths place, Range range) {
+Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPlace place,
+                                              const std::optional<Range>& range) {
   std::string list(part_list_bytes(opened.record.parts), '\0');
   for (size_t done = 0; done < list.size();)
     done += TRY(read_at(opened.file, std::span(list).subspan(done), done, opened.record.info.key));
-  auto parts =
-      TRY(decode_part_list(list, opened.record.info.bytes).in("reading " + opened.record.info.key));
+  std::vector<PartInfo> parts;
+  for (auto& entry : TRY(decode_part_list(list, opened.record.info.bytes)
+                             .in("reading " + opened.record.info.key)))
+    parts.push_back({entry.number, std::move(entry.etag), entry.bytes, {}, {}});
+  const Range resolved = TRY(resolve_range(range, opened.record.info.bytes, parts));
   return std::unique_ptr<Reader>(
-      new PartsReader(std::move(opened.record.info), std::move(parts), std::move(place), range));
+      new PartsReader(std::move(opened.record.info), std::move(parts), std::move(place), resolved));
 }
 
 }  // namespace trainyard::objects

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,10 @@ class CountingReader final : public Reader {
       : reader_(std::move(reader)), broken_(broken) {}
   const ObjectInfo& info() const override { return reader_->info(); }
   Range range() const override { return reader_->range(); }
+  std::vector<PartInfo> parts() const override { return reader_->parts(); }
+  Result<std::map<std::string, std::string>> part_checksums(uint32_t number) override {
+    return reader_->part_checksums(number);
+  }
   Result<size_t> read(std::span<char> buffer) override {
     auto got = reader_->read(buffer);
     if (!got && got.error().kind == Kind::corrupt) ++broken_;
@@ -56,7 +62,8 @@ struct PartsPaths {
   std::string upload;
   HeldParts::Hold hold;  // on directory
 };
-// Errors: corrupt (the list).
-Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPaths place, Range range);
+// Errors: corrupt (the list), and those of resolve_range().
+Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPlace place,
+                                              const std::optional<Range>& range);
 
 }  // namespace trainyard::objects

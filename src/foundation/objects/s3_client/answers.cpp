@@ -25,6 +25,7 @@ constexpr Meaning kMeanings[] = {
     {"KeyTooLongError", Kind::invalid, Fault::key_too_long},
     {"InvalidRange", Kind::invalid, Fault::bad_range},
     {"InvalidPart", Kind::invalid, Fault::part_invalid},
+    {"InvalidPartNumber", Kind::invalid, Fault::part_missing},
     {"InvalidPartOrder", Kind::invalid, Fault::part_order},
     {"EntityTooSmall", Kind::invalid, Fault::part_too_small},
     {"BadDigest", Kind::corrupt, Fault::checksum_mismatch},
@@ -53,8 +54,10 @@ Kind kind_of_status(int status) {
 
 Refusal refusal_of(const HttpAnswer& answer, const std::string& doing) {
   std::string code, words;
+  bool etag_differs = false;
   if (const auto xml = parse_xml(answer.body); xml && xml->name == "Error") {
     code = xml->text_of("Code");
+    etag_differs = code == "PreconditionFailed" && xml->text_of("Condition") == "If-Match";
     words = xml->text_of("Message");
   }
   std::string message = doing + ": " + std::to_string(answer.status);
@@ -68,6 +71,7 @@ Refusal refusal_of(const HttpAnswer& answer, const std::string& doing) {
     refusal.error.kind = meaning.kind;
     if (meaning.fault) refusal.error.detail = *meaning.fault;
   }
+  if (etag_differs) refusal.error.detail = Fault::etag_differs;
   if (code.empty() && answer.status == 416) refusal.error.detail = Fault::bad_range;
   if (code.empty() && answer.status == 412) refusal.error.detail = Fault::key_exists;
   // The clock may have been set between signing and checking; the retry is signed again.
@@ -109,6 +113,15 @@ Result<Instant> instant_of(const std::string& text) {
   if (!instant)
     return corrupt("invalid time in the endpoint's answer: '" + shorten(to_utf8(text), 40) + "'");
   return instant;
+}
+
+Result<Range> content_range_of(const HttpHead& head) {
+  const std::string text = head.get("content-range");  // "bytes 0-9/1234"
+  const size_t space = text.find(' '), dash = text.find('-'), slash = text.find('/');
+  if (space == text.npos || dash == text.npos || slash == text.npos || dash < space || slash < dash)
+    return corrupt("invalid range in the endpoint's answer: '" + shorten(to_utf8(text), 60) + "'");
+  return Range{TRY(length_of(text.substr(space + 1, dash - space - 1))),
+               TRY(length_of(text.substr(dash + 1, slash - dash - 1)))};
 }
 
 Result<ObjectInfo> object_info_of(const HttpHead& head, const std::string& key) {

@@ -22,6 +22,9 @@ struct Refusal {
 // Interprets an answer without success. `doing`: "PUT s3://bucket/key".
 Refusal refusal_of(const HttpAnswer& answer, const std::string& doing);
 
+// Decodes the bytes that a partial answer contains. Errors: corrupt.
+Result<Range> content_range_of(const HttpHead& head);
+
 // Decodes the headers of a get or head. Errors: corrupt.
 Result<ObjectInfo> object_info_of(const HttpHead& head, const std::string& key);
 

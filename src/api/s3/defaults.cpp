@@ -1,0 +1,135 @@
+// Answers reads of settings that buckets and objects do not have here, as S3 answers for a new
+// bucket. Clients read them before they work with a bucket: infrastructure tools all of them, the
+// AWS CLI the tags of a source that it copies.
+//
+// Two answers differ from those for a new bucket of S3, which encrypts objects and rejects public
+// policies: encryption and the public access block are reported as absent.
+#include "s3/common.hpp"
+
+namespace trainyard::api::s3 {
+namespace {
+
+namespace s3 = shapes::s3;
+
+// Checks that the bucket, and the object if the request names one, exist.
+template <class Input>
+std::optional<Failure> check_target(objects::Objects& objects, const Context& context,
+                                    const Input& in) {
+  if (auto failure = check_owner(context, in.expected_bucket_owner)) return failure;
+  if constexpr (requires { in.key; }) {
+    if (auto failure = check_version(in.version_id)) return failure;
+    if (const auto info = objects.head(*in.bucket, *in.key); !info)
+      return s3_failure_of(info.error(), *in.bucket, *in.key);
+  } else if (const auto info = objects.head_bucket(*in.bucket); !info) {
+    return s3_failure_of(info.error(), *in.bucket, "");
+  }
+  return std::nullopt;
+}
+
+// Adds a read that returns the same for every bucket or object.
+template <class Operation>
+void add_constant(OperationTable& table, objects::Objects& objects,
+                  typename Operation::Output output = {}) {
+  table.add<Operation>(
+      [&objects, output](
+          const Context& context,
+          const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
+        if (auto failure = check_target(objects, context, in)) return *failure;
+        return output;
+      });
+}
+
+// Adds a read of a setting whose absence is an error on S3.
+template <class Operation>
+void add_absent(OperationTable& table, objects::Objects& objects, int status, std::string code,
+                std::string message) {
+  Failure absent = s3_failure(status, std::move(code), std::move(message));
+  table.add<Operation>(
+      [&objects, absent](
+          const Context& context,
+          const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
+        if (auto failure = check_target(objects, context, in)) return *failure;
+        Failure failure = absent;
+        failure.resource = *in.bucket;
+        return failure;
+      });
+}
+
+// The access list of a bucket or an object: full control for the account.
+template <class Operation>
+void add_owners_acl(OperationTable& table, objects::Objects& objects) {
+  table.add<Operation>([&objects](const Context& context, const typename Operation::Input& in)
+                           -> Outcome<typename Operation::Output> {
+    if (auto failure = check_target(objects, context, in)) return *failure;
+    const std::string& account = context.principal.account;
+    typename Operation::Output out;
+    out.owner = s3::Owner{.id = account};
+    out.grants.emplace().push_back({.grantee = s3::Grantee{.id = account, .type = "CanonicalUser"},
+                                    .permission = "FULL_CONTROL"});
+    return out;
+  });
+}
+
+// A write of an access list: only that of the owner is accepted.
+template <class Operation>
+void add_acl_check(OperationTable& table, objects::Objects& objects) {
+  table.add<Operation>(
+      [&objects](const Context& context,
+                 const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
+        if (auto failure = check_target(objects, context, in)) return *failure;
+        const bool by_header = in.grant_full_control || in.grant_read || in.grant_read_acp ||
+                               in.grant_write || in.grant_write_acp;
+        if (is_of_others(in.acl) || by_header || in.access_control_policy)
+          return acl_not_supported();
+        return typename Operation::Output{};
+      });
+}
+
+void add_object_defaults(OperationTable& table, objects::Objects& objects) {
+  add_owners_acl<s3::GetObjectAcl>(table, objects);
+  add_acl_check<s3::PutObjectAcl>(table, objects);
+  s3::GetObjectTaggingOutput no_tags;
+  no_tags.tag_set.emplace();
+  add_constant<s3::GetObjectTagging>(table, objects, no_tags);
+  const std::string no_lock = "Bucket is missing Object Lock Configuration";
+  add_absent<s3::GetObjectLegalHold>(table, objects, 400, "InvalidRequest", no_lock);
+  add_absent<s3::GetObjectRetention>(table, objects, 400, "InvalidRequest", no_lock);
+}
+
+}  // namespace
+
+void add_defaults(OperationTable& table, objects::Objects& objects) {
+  add_object_defaults(table, objects);
+  add_owners_acl<s3::GetBucketAcl>(table, objects);
+  add_acl_check<s3::PutBucketAcl>(table, objects);
+  add_constant<s3::GetBucketVersioning>(table, objects);
+  add_constant<s3::GetBucketLogging>(table, objects);
+  add_constant<s3::GetBucketAccelerateConfiguration>(table, objects);
+  add_constant<s3::GetBucketNotificationConfiguration>(table, objects);
+  add_constant<s3::GetBucketRequestPayment>(table, objects, {.payer = "BucketOwner"});
+  s3::GetBucketOwnershipControlsOutput enforced;
+  enforced.ownership_controls.emplace().rules.emplace().push_back(
+      {.object_ownership = "BucketOwnerEnforced"});
+  add_constant<s3::GetBucketOwnershipControls>(table, objects, enforced);
+  add_absent<s3::GetBucketTagging>(table, objects, 404, "NoSuchTagSet",
+                                   "The TagSet does not exist");
+  add_absent<s3::GetBucketCors>(table, objects, 404, "NoSuchCORSConfiguration",
+                                "The CORS configuration does not exist");
+  add_absent<s3::GetBucketEncryption>(table, objects, 404,
+                                      "ServerSideEncryptionConfigurationNotFoundError",
+                                      "The server side encryption configuration was not found");
+  add_absent<s3::GetBucketLifecycleConfiguration>(table, objects, 404,
+                                                  "NoSuchLifecycleConfiguration",
+                                                  "The lifecycle configuration does not exist");
+  add_absent<s3::GetBucketReplication>(table, objects, 404, "ReplicationConfigurationNotFoundError",
+                                       "The replication configuration was not found");
+  add_absent<s3::GetBucketWebsite>(table, objects, 404, "NoSuchWebsiteConfiguration",
+                                   "The specified bucket does not have a website configuration");
+  add_absent<s3::GetPublicAccessBlock>(table, objects, 404, "NoSuchPublicAccessBlockConfiguration",
+                                       "The public access block configuration was not found");
+  add_absent<s3::GetObjectLockConfiguration>(
+      table, objects, 404, "ObjectLockConfigurationNotFoundError",
+      "Object Lock configuration does not exist for this bucket");
+}
+
+}  // namespace trainyard::api::s3
