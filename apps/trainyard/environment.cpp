@@ -1,7 +1,5 @@
 #include "trainyard/environment.hpp"
 
-#include "base/json.hpp"
-
 namespace trainyard::apps {
 namespace {
 
@@ -13,37 +11,6 @@ std::string quoted(const std::string& text) {
 }
 
 }  // namespace
-
-std::string endpoints_json(const std::string& host_and_port) {
-  // Services that are not listed have the partition's defaults, so one entry covers them all.
-  // Clients show the listed regions in their help texts; the regular expression accepts every valid
-  // region name.
-  Json regions = Json::object();
-  for (const char* region :
-       {"us-east-1", "us-east-2", "us-west-1", "us-west-2", "ca-central-1", "sa-east-1",
-        "eu-west-1", "eu-west-2", "eu-west-3", "eu-central-1", "eu-north-1", "eu-south-1",
-        "ap-south-1", "ap-southeast-1", "ap-southeast-2", "ap-northeast-1", "ap-northeast-2",
-        "ap-northeast-3", "us-local-1"})
-    regions[region] = {{"description", region}};
-  const Json partition{
-      {"partition", "aws"},
-      {"partitionName", "Trainyard"},
-      {"dnsSuffix", "amazonaws.com"},
-      {"regionRegex", "^[a-z0-9][a-z0-9-]*$"},
-      {"defaults",
-       {{"hostname", host_and_port}, {"protocols", {"https"}}, {"signatureVersions", {"v4"}}}},
-      {"regions", regions},
-      // s3 must list its signature versions, or old clients fall back to version 2. A client
-      // without a region uses a global endpoint.
-      {"services",
-       {{"s3",
-         {{"partitionEndpoint", "aws-global"},
-          {"isRegionalized", true},
-          {"defaults", {{"protocols", {"https"}}, {"signatureVersions", {"s3v4"}}}},
-          {"endpoints", {{"aws-global", {{"credentialScope", {{"region", "us-east-1"}}}}}}}}}}},
-  };
-  return dump(Json{{"version", 3}, {"partitions", {partition}}}, 2) + "\n";
-}
 
 std::string sagemaker_yaml() {
   // Version 2 of the SDK sends telemetry to a host of AWS and waits for the response without a

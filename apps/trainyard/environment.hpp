@@ -1,11 +1,10 @@
 // `trainyard env`: prints shell exports with which unmodified AWS clients find the server.
 //
-// Clients that do not know AWS_ENDPOINT_URL (Debian 12's) find an endpoints.json on AWS_DATA_PATH,
-// in which every service of every region has this server's address. For the SageMaker SDK there are
-// a config that disables its telemetry, and a plugin of botocore: the SDK calls STS at AWS's own
-// host in any environment, and reads endpoints.json only from the home directory, where it would
-// apply to every shell. Evaluating the text twice has no further effect; evaluating another
-// server's text replaces it.
+// Clients that do not know AWS_ENDPOINT_URL (Debian 12's) find an endpoints.json on AWS_DATA_PATH
+// (contract/clients.hpp). For the SageMaker SDK there are a config that disables its telemetry, and
+// a plugin of botocore: the SDK calls STS at AWS's own host in any environment, and reads
+// endpoints.json only from the home directory, where it would apply to every shell. Evaluating the
+// text twice has no further effect; evaluating another server's text replaces it.
 #pragma once
 
 #include <string>
@@ -14,10 +13,6 @@
 #include "trainyard/data_directory.hpp"
 
 namespace trainyard::apps {
-
-// Formats the endpoints.json with which old versions of botocore send all requests to
-// `host_and_port`.
-std::string endpoints_json(const std::string& host_and_port);
 
 // Formats the SageMaker SDK's config.
 std::string sagemaker_yaml();

@@ -20,6 +20,7 @@
 #include "config/config.hpp"
 #include "containers/image.hpp"
 #include "containers/rootless_sandbox.hpp"
+#include "contract/clients.hpp"
 #include "control/control.hpp"
 #include "control/loops.hpp"
 #include "control/resource_records.hpp"
@@ -203,7 +204,8 @@ Result<std::vector<policy::ConfiguredKey>> keys_of(const DataDirectory& data,
 
 Result<void> write_client_files(const DataDirectory& data, const std::string& reachable) {
   TRY(os::make_directories(data.file("clients")));
-  TRY(os::write_file_durably(data.file("clients/endpoints.json"), endpoints_json(reachable), 0644));
+  TRY(os::write_file_durably(data.file("clients/endpoints.json"),
+                             contract::endpoints_json("https://" + reachable), 0644));
   TRY(write_own_model(data));
   TRY(os::write_file_durably(data.file("clients/sagemaker.yaml"), sagemaker_yaml(), 0644));
   TRY(os::make_directories(data.file("clients/python")));

@@ -161,6 +161,7 @@ std::map<std::string, std::string> plain_environment(const HostConfig& host,
         endpoint.credentials_url.substr(relative_to.size() - 1);
   }
   add("AWS_CA_BUNDLE", endpoint.ca_bundle);
+  add("AWS_DATA_PATH", endpoint.data_path);  // read by SDKs that do not know AWS_ENDPOINT_URL
   for (const auto& [name, value] : host.environment) variables[name] = value;
   return variables;
 }

@@ -81,6 +81,7 @@ struct EndpointConfig {
   std::string credentials_url;    // AWS_CONTAINER_CREDENTIALS_FULL_URI
   std::string credentials_token;  // AWS_CONTAINER_AUTHORIZATION_TOKEN
   std::string ca_bundle;          // path inside the container
+  std::string data_path = {};     // AWS_DATA_PATH: likewise, of the directory with endpoints.json
 };
 std::map<std::string, std::string> environment(const HostConfig& host,
                                                const EndpointConfig& endpoint);

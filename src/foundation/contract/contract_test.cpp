@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "contract/clients.hpp"
 #include "contract/entry.hpp"
 
 namespace trainyard::contract {
@@ -50,8 +51,12 @@ TEST(Contract, InputFilesMatchTheGoldenOnes) {
 }
 
 TEST(Contract, EnvironmentMatchesTheGoldenOne) {
-  EndpointConfig endpoint{"http://169.254.170.2:4566", "",
-                          "http://169.254.170.2/v2/credentials/11-22", "secret", "/ca.pem"};
+  EndpointConfig endpoint{"http://169.254.170.2:4566",
+                          "",
+                          "http://169.254.170.2/v2/credentials/11-22",
+                          "secret",
+                          "/ca.pem",
+                          std::string(kClientsInside)};
   std::string text;
   for (const auto& [name, value] : environment(two_hosts(), endpoint))
     text += name + "=" + value + "\n";
@@ -64,6 +69,22 @@ TEST(Contract, ClientsGetTheUrlOfAnotherObjectStore) {
   EXPECT_EQ(variables.at("S3_ENDPOINT_URL"), "http://b");
   EXPECT_EQ(variables.at("AWS_ENDPOINT_URL_S3"), "http://b");
   EXPECT_FALSE(variables.contains("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"));
+}
+
+TEST(Contract, OldClientsGetTheSchemeAndAddressOfEachServer) {
+  const auto addresses = [](const char* api, const char* objects) {
+    const Json partition = parse_json(endpoints_json(api, objects))->at("partitions").at(0);
+    std::string text;
+    for (const Json& of :
+         {partition.at("defaults"), partition.at("services").at("s3").at("defaults")})
+      text += of.at("protocols").at(0).get<std::string>() + " " +
+              of.at("hostname").get<std::string>() + "\n";
+    return text;
+  };
+  EXPECT_EQ(addresses("http://169.254.170.2:4566", ""),
+            "http 169.254.170.2:4566\nhttp 169.254.170.2:4566\n");
+  EXPECT_EQ(addresses("http://169.254.170.2:4566", "https://s3.lan/path"),
+            "http 169.254.170.2:4566\nhttps s3.lan\n");
 }
 
 TEST(Contract, WithoutHyperparametersTheFileIsAnEmptyObject) {

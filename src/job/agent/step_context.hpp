@@ -54,6 +54,9 @@ inline constexpr const char* kLayer = "disk/layer";
 inline constexpr const char* kVolumes = "disk/volumes";
 inline constexpr const char* kUnlimitedVolumes = "volumes";
 
+// The endpoints.json of the job's AWS clients.
+inline constexpr const char* kEndpointsFile = "etc/endpoints.json";
+
 // An image made ready to run.
 struct ReadyImage {
   std::string root;  // "" = this machine's own system

@@ -1,7 +1,10 @@
-// Opens the job's endpoints for the API, the object store and its keys.
+// Opens the job's endpoints for the API, the object store and its keys, and writes the file by
+// which old clients find the first two.
 #include "agent/endpoints.hpp"
 
 #include "agent/steps.hpp"
+#include "contract/clients.hpp"
+#include "os/files.hpp"
 
 namespace trainyard::agent {
 
@@ -9,6 +12,10 @@ std::optional<Failure> open_job_endpoints(StepContext& context) {
   auto opened = context.world.open_endpoints();
   if (!opened) return Failure{domain::Fault::internal, opened.error().message};
   context.endpoints = std::move(*opened);
+  const auto& config = context.endpoints->config();
+  auto written = os::write_file(context.path(kEndpointsFile),
+                                contract::endpoints_json(config.api_url, config.objects_url));
+  if (!written) return failure_of(written.error(), "writing the job's endpoints.json");
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "agent/steps.hpp"
 #include "base/text.hpp"
 #include "containers/oci_image.hpp"
+#include "contract/clients.hpp"
 #include "contract/entry.hpp"
 #include "contract/plain_container.hpp"
 #include "os/ownership.hpp"
@@ -71,6 +72,10 @@ containers::ContainerSpec container_spec(StepContext& context) {
   spec.mounts.insert(spec.mounts.end(), context.mounts.begin(), context.mounts.end());
   spec.mounts.push_back(bound(context.path("etc/hosts"), "/etc/hosts", false));
   spec.mounts.push_back(bound(context.path("etc/resolv.conf"), "/etc/resolv.conf", false));
+  // The file, not its directory: a reused container keeps it when the host's files are removed.
+  spec.mounts.push_back(
+      bound(context.path(kEndpointsFile), std::string(contract::kEndpointsInside), true));
+  endpoint.data_path = contract::kClientsInside;
   if (!order.egress_settings.ca_bundle.empty()) {
     spec.mounts.push_back(bound(order.egress_settings.ca_bundle, kCaInside, true));
     endpoint.ca_bundle = kCaInside;
@@ -152,9 +157,10 @@ std::optional<Failure> start_process(StepContext& context) {
   auto container = context.world.start_container(spec, pipe->write_end.release());
   if (!container) {
     const bool clients = container.error().kind == Kind::not_found;
-    return named(context, contract::kCannotStart,
-                 {clients ? domain::Fault::client : domain::Fault::internal,
-                  "The container cannot be started: " + container.error().message});
+    return named(
+        context, contract::kCannotStart,
+        {clients ? domain::Fault::client : domain::Fault::internal,
+         "The container cannot be started: " + container.error().message});
   }
   context.container = std::move(*container);
   say_what_is_withheld(context);
