@@ -160,3 +160,51 @@ def test_an_external_object_store(start: Callable[..., Server]) -> None:
         .read()
     )
     assert tarfile.open(fileobj=io.BytesIO(body)).extractfile("copy").read() == b"from the store\n"
+
+
+AWS = "811284229777.dkr.ecr.us-east-1.amazonaws.com/linear-learner:1"
+FRAMEWORK = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.1.0-cpu-py310"
+
+
+def fail_train(server: Server, name: str, image: str) -> tuple[str, list[str]]:
+    """The FailureReason and the log of a job that runs the image's own `train`."""
+    request = jobs.request(name, image=image)
+    request["AlgorithmSpecification"] = {"TrainingImage": image, "TrainingInputMode": "File"}
+    server.boto("sagemaker").create_training_job(**request)
+    done = jobs.wait_until(server.boto("sagemaker"), name)
+    assert done["TrainingJobStatus"] == "Failed"
+    return done["FailureReason"], jobs.log_lines(server.boto("logs"), name)
+
+
+def test_an_image_of_aws_that_cannot_be_had(start: Callable[..., Server]) -> None:
+    server = start()
+    server.boto("s3").create_bucket(Bucket="yard")
+    reason, said = fail_train(server, "built-in", AWS)
+    registry = AWS.split("/")[0]
+    # Without the internet it cannot be reached; with it, AWS wants a login.
+    assert reason.startswith(f"ClientError: The image {AWS} cannot be used: the registry {registry}")
+    assert '[images."linear-learner"] in the server\'s configuration replaces it' in reason
+    assert f"`trainyard pull {AWS}`" in reason and "skopeo: exit code" not in reason
+    assert any(line.startswith(f"trainyard: pulling {AWS}: ") for line in said), said
+    assert "skopeo" in " ".join(said), "all that the tool said is in the log"
+
+
+def test_an_image_that_its_layout_does_not_have(
+    start: Callable[..., Server], tmp_path: pathlib.Path
+) -> None:
+    server = start()
+    server.boto("s3").create_bucket(Bucket="yard")
+    missing = f"oci:{tmp_path}/layout:v2"
+    assert fail_train(server, "missing", missing)[0] == (
+        f"ClientError: The image {missing} cannot be used: the OCI layout does not have it; `skopeo"
+        f" copy docker://HOST/NAME:TAG {missing}` puts it there"
+    )
+
+
+def test_a_framework_image_without_a_script(start: Callable[..., Server]) -> None:
+    server = start()
+    server.boto("s3").create_bucket(Bucket="yard")
+    reason, _ = fail_train(server, "framework", FRAMEWORK)
+    assert reason.startswith("ClientError: The container cannot be started: executable file")
+    assert f"{FRAMEWORK} is an image of AWS's, and this machine's own system was used" in reason
+    assert '[images."pytorch-training"]' in reason

@@ -34,6 +34,14 @@
 
 namespace trainyard::containers {
 
+// The details of errors of unpack_image (Error::detail).
+enum class ImageFault {
+  missing,       // not_found: no such name or tag
+  refused,       // denied: the registry wants a login, or another one
+  unreachable,   // unavailable: the registry
+  tool_missing,  // not_found: skopeo
+};
+
 struct UnpackedImage {
   std::string root;    // directory
   std::string digest;  // "sha256:.."

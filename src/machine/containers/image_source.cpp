@@ -64,7 +64,8 @@ std::string pinned_digest(const std::string& source) {
 
 Result<void> need_skopeo() {
   if (os::on_path("skopeo")) return ok();
-  return not_found("fetching images: skopeo is not on PATH; install the package skopeo");
+  return not_found("fetching images: skopeo is not on PATH; install the package skopeo",
+                   ImageFault::tool_missing);
 }
 
 // The environment of programs that query registries: no password in arguments, which other
@@ -81,7 +82,11 @@ Result<std::string> ask(const ImageSource& from) {
   std::vector<std::string> words{"skopeo", "inspect", "--raw"};
   if (source.starts_with(kRegistry) && is_loopback(source)) words.push_back("--tls-verify=false");
   words.push_back(source);
-  std::string raw = TRY(os::run_or_fail({words, login_of(from), "", "", kAskMax}));
+  auto asked = os::run_or_fail({words, login_of(from), "", "", kAskMax});
+  if (!asked && asked.error().kind == Kind::cancelled)
+    return unavailable("reading the image's manifest: no answer within a minute",
+                       ImageFault::unreachable);
+  std::string raw = TRY(std::move(asked));
   if (const std::string pinned = pinned_digest(source); !pinned.empty() && sha256(raw) != pinned)
     return corrupt("reading the registry's manifest: its digest is not " + pinned);
   return raw;
@@ -242,21 +247,28 @@ Result<DescribedImage> describe(const LayoutPaths& layout) {
 }
 
 Error explained(Error error, const std::string& source) {
+  if (error.detail.as<ImageFault>()) return std::move(error).in("the image " + source);
   const auto says = [&](std::initializer_list<const char*> parts) {
     return std::any_of(parts.begin(), parts.end(), [&](const char* part) {
       return error.message.find(part) != std::string::npos;
     });
   };
+  const auto is = [&](Kind kind, ImageFault fault) {
+    error.kind = kind;
+    error.detail = fault;
+  };
   if (says({"no descriptor found", "does not resolve to an image", "identifier is not an image",
-            "manifest unknown", "name unknown", "no image found"}))
-    error.kind = Kind::not_found;
+            "manifest unknown", "name unknown", "no image found"}) ||
+      error.kind == Kind::not_found)
+    is(Kind::not_found, ImageFault::missing);
   else if (says({"No space left", "no space left"}))
     error.kind = Kind::exhausted;
-  else if (says({"unauthorized", "authentication required", "denied:"}))
-    error.kind = Kind::denied;
+  else if (says({"unauthorized", "authentication required", "denied:", "403 (Forbidden)"}))
+    is(Kind::denied, ImageFault::refused);
   else if (says({"connection refused", "no such host", "i/o timeout", "network is unreachable",
-                 "TLS handshake timeout", "connection reset"}))
-    error.kind = Kind::unavailable;
+                 "no route to host", "server misbehaving", "name resolution", "proxyconnect",
+                 "TLS handshake timeout", "connection reset", "deadline exceeded"}))
+    is(Kind::unavailable, ImageFault::unreachable);
   return std::move(error).in("the image " + source);
 }
 

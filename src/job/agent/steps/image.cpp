@@ -1,6 +1,7 @@
 // Prepares the image: a runtime is this machine's own system and needs nothing; others are
 // unpacked.
 #include "containers/image.hpp"
+#include "agent/image_failure.hpp"
 #include "agent/steps.hpp"
 #include "contract/plain_container.hpp"
 
@@ -31,10 +32,12 @@ std::optional<Failure> ready_image(StepContext& context) {
           }
           return !context.interruption.ordered();
         });
-    if (!unpacked)
+    if (!unpacked) {
+      context.world.facts.say("pulling " + context.order.spec.image + ": " +
+                              unpacked.error().message);
       return named(context, contract::kCannotPull,
-                   failure_of(unpacked.error(),
-                              "The image " + context.order.spec.image + " cannot be used"));
+                   image_failure(image, context.order.spec.image, unpacked.error()));
+    }
     context.image = std::move(*unpacked);
   }
   if (const std::string& user = context.container_options().user; !user.empty()) {

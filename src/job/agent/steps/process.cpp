@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "agent/image_failure.hpp"
 #include "agent/job_config.hpp"
 #include "agent/steps.hpp"
 #include "base/text.hpp"
@@ -160,7 +161,8 @@ std::optional<Failure> start_process(StepContext& context) {
     return named(
         context, contract::kCannotStart,
         {clients ? domain::Fault::client : domain::Fault::internal,
-         "The container cannot be started: " + container.error().message});
+         "The container cannot be started: " + container.error().message +
+             (clients ? replaced_image_hint(context.order.image, context.order.spec.image) : "")});
   }
   context.container = std::move(*container);
   say_what_is_withheld(context);
