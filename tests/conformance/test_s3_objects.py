@@ -4,6 +4,7 @@ of writes, and the settings of a bucket that has none."""
 import base64
 import hashlib
 import os
+import pathlib
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -15,6 +16,7 @@ import pytest
 from botocore.client import BaseClient
 
 from tests.calls import fresh, refused
+from tests.conformance.test_bucket_policies import user
 from tests.trainyard_server import Answer, Server
 
 MEBIBYTE = 1 << 20
@@ -176,6 +178,15 @@ def test_uploads_roll_up_at_a_delimiter(s3: BaseClient, bucket: str, size: int) 
 # -- parts
 
 
+def test_a_range_beyond_the_end_says_what_there_is(s3: BaseClient, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="k", Body=b"0123456789")
+    with pytest.raises(botocore.exceptions.ClientError) as caught:
+        s3.get_object(Bucket=bucket, Key="k", Range="bytes=10-20")
+    error = caught.value.response["Error"]
+    assert error["Code"] == "InvalidRange"
+    assert (error["ActualObjectSize"], error["RangeRequested"]) == ("10", "bytes=10-20")  # type: ignore[typeddict-item]
+
+
 def test_parts_are_read_by_their_numbers(s3: BaseClient, bucket: str) -> None:
     parts = {1: os.urandom(5 * MEBIBYTE), 4: os.urandom(5 * MEBIBYTE + 1), 7: b"the end"}
     upload(s3, bucket, "big", parts)
@@ -226,16 +237,14 @@ def test_a_part_comes_with_its_own_checksum(s3: BaseClient, bucket: str) -> None
     upload(s3, bucket, "summed", parts, ChecksumAlgorithm="SHA256")
     for number, body in parts.items():
         # boto3 itself compares the bytes with the checksum.
-        got = s3.get_object(
-            Bucket=bucket, Key="summed", PartNumber=number, ChecksumMode="ENABLED"
-        )
+        got = s3.get_object(Bucket=bucket, Key="summed", PartNumber=number, ChecksumMode="ENABLED")
         assert got["Body"].read() == body
         assert base64.b64decode(got["ChecksumSHA256"]) == hashlib.sha256(body).digest()
         assert got["ChecksumType"] == "COMPOSITE"
 
 
 def test_parts_in_the_cli(
-    aws: Callable[..., Answer], s3: BaseClient, bucket: str, tmp_path: Any
+    aws: Callable[..., Answer], s3: BaseClient, bucket: str, tmp_path: pathlib.Path
 ) -> None:
     upload(s3, bucket, "big", {1: b"x" * (5 * MEBIBYTE), 2: b"the end"})
     named = ("--bucket", bucket, "--key", "big", "--part-number", "2")
@@ -248,7 +257,7 @@ def test_ranges_of_copied_parts(s3: BaseClient, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="source", Body=b"0123456789")
     opened = s3.create_multipart_upload(Bucket=bucket, Key="copy")["UploadId"]
 
-    def copy(text: str, **more: Any) -> Any:
+    def copy(text: str, **more: Any) -> dict[str, Any]:
         return dict(
             Bucket=bucket,
             Key="copy",
@@ -296,9 +305,12 @@ def test_attributes_of_an_object(s3: BaseClient, bucket: str) -> None:
     assert "ObjectParts" not in got
     got = s3.get_object_attributes(Bucket=bucket, Key="plain", ObjectAttributes=["ObjectSize"])
     assert got["ObjectSize"] == 5 and "ETag" not in got and "Checksum" not in got
-    assert refused(
-        s3.get_object_attributes, Bucket=bucket, Key="missing", ObjectAttributes=["ETag"]
-    )[0] == "NoSuchKey"
+    assert (
+        refused(s3.get_object_attributes, Bucket=bucket, Key="missing", ObjectAttributes=["ETag"])[
+            0
+        ]
+        == "NoSuchKey"
+    )
     assert refused(
         s3.get_object_attributes, Bucket=bucket, Key="plain", ObjectAttributes=["Colour"]
     ) == ("InvalidArgument", "Invalid attribute name specified.")
@@ -393,6 +405,122 @@ def test_answers_have_the_headers_that_the_url_asks_for(s3: BaseClient, bucket: 
     assert headers["Expires"] == "Tue, 01 Jan 2030 00:00:00 GMT"
 
 
+# -- tags
+
+
+def tags_of(s3: BaseClient, bucket: str, key: str) -> dict[str, str]:
+    found = s3.get_object_tagging(Bucket=bucket, Key=key)["TagSet"]
+    return {one["Key"]: one["Value"] for one in found}
+
+
+def tag_set(tags: dict[str, str]) -> dict[str, Any]:
+    return {"TagSet": [{"Key": key, "Value": value} for key, value in tags.items()]}
+
+
+def test_tags_of_an_object(s3: BaseClient, bucket: str) -> None:
+    tags = {"team": "blue \u00fc", "a+b=c": "x/y@z:1_2-3.4"}
+    s3.put_object(Bucket=bucket, Key="k", Body=b"x", Tagging=urllib.parse.urlencode(tags))
+    assert tags_of(s3, bucket, "k") == tags
+    assert s3.get_object(Bucket=bucket, Key="k")["TagCount"] == 2
+    before = s3.head_object(Bucket=bucket, Key="k")
+    assert before["TagCount"] == 2
+    s3.put_object_tagging(Bucket=bucket, Key="k", Tagging=tag_set({"run": ""}))
+    assert tags_of(s3, bucket, "k") == {"run": ""}
+    after = s3.head_object(Bucket=bucket, Key="k")
+    assert (after["LastModified"], after["ETag"]) == (before["LastModified"], before["ETag"])
+    s3.delete_object_tagging(Bucket=bucket, Key="k")
+    assert tags_of(s3, bucket, "k") == {}
+    assert "TagCount" not in s3.head_object(Bucket=bucket, Key="k")
+    s3.put_object_tagging(Bucket=bucket, Key="k", Tagging=tag_set({"run": "1"}))
+    s3.put_object(Bucket=bucket, Key="k", Body=b"y")
+    assert tags_of(s3, bucket, "k") == {}, "a new object has none of the old one's"
+    assert refused(s3.get_object_tagging, Bucket=bucket, Key="missing")[0] == "NoSuchKey"
+    for call, more in (
+        (s3.put_object_tagging, {"Tagging": tag_set({"a": "b"})}),
+        (s3.delete_object_tagging, {}),
+    ):
+        assert refused(call, Bucket=bucket, Key="missing", **more)[0] == "NoSuchKey"
+
+
+def test_tags_of_a_bucket(s3: BaseClient, bucket: str) -> None:
+    assert refused(s3.get_bucket_tagging, Bucket=bucket)[0] == "NoSuchTagSet"
+    tags = {f"key {number}": "x" for number in range(50)}
+    s3.put_bucket_tagging(Bucket=bucket, Tagging=tag_set(tags))
+    found = s3.get_bucket_tagging(Bucket=bucket)["TagSet"]
+    assert {one["Key"]: one["Value"] for one in found} == tags
+    made = fresh("tagged")
+    s3.create_bucket(
+        Bucket=made, CreateBucketConfiguration={"Tags": [{"Key": "team", "Value": "blue"}]}
+    )
+    assert s3.get_bucket_tagging(Bucket=made)["TagSet"] == [{"Key": "team", "Value": "blue"}]
+    for wrong, code in ((tags | {"more": ""}, "BadRequest"), ({"aws:x": ""}, "InvalidTag")):
+        assert refused(s3.put_bucket_tagging, Bucket=bucket, Tagging=tag_set(wrong))[0] == code
+    assert len(s3.get_bucket_tagging(Bucket=bucket)["TagSet"]) == 50
+    s3.delete_bucket_tagging(Bucket=bucket)
+    assert refused(s3.get_bucket_tagging, Bucket=bucket)[0] == "NoSuchTagSet"
+    assert refused(s3.get_bucket_tagging, Bucket=fresh("missing"))[0] == "NoSuchBucket"
+
+
+def test_copies_and_uploads_have_tags(s3: BaseClient, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="from", Body=b"x", Tagging="team=blue")
+    copy = dict(Bucket=bucket, CopySource=f"{bucket}/from")
+    s3.copy_object(Key="same", **copy)
+    s3.copy_object(Key="other", Tagging="run=7", TaggingDirective="REPLACE", **copy)
+    upload(s3, bucket, "big", {1: b"x" * (5 * MEBIBYTE), 2: b"end"}, Tagging="run=8")
+    assert tags_of(s3, bucket, "same") == {"team": "blue"}
+    assert tags_of(s3, bucket, "other") == {"run": "7"}
+    assert tags_of(s3, bucket, "big") == {"run": "8"}
+    s3.put_object_tagging(Bucket=bucket, Key="big", Tagging=tag_set({"run": "9"}))
+    assert tags_of(s3, bucket, "big") == {"run": "9"}
+    assert s3.get_object(Bucket=bucket, Key="big")["Body"].read().endswith(b"xend")
+
+
+def test_invalid_tags_are_refused(s3: BaseClient, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="k", Body=b"x", Tagging="kept=1")
+    many = {f"key-{number}": "x" for number in range(11)}
+    key = ("InvalidTag", "The TagKey you have provided is invalid")
+    value = ("InvalidTag", "The TagValue you have provided is invalid")
+    for tags, error in (
+        (many, ("BadRequest", "Object tags cannot be greater than 10")),
+        ({"": "x"}, key),
+        ({"x" * 129: "x"}, key),
+        ({"x<y": "x"}, key),
+        ({"x": "x" * 257}, value),
+        ({"aws:x": "x"}, ("InvalidTag", "System tags cannot be added/updated by requester")),
+    ):
+        assert refused(s3.put_object_tagging, Bucket=bucket, Key="k", Tagging=tag_set(tags)) == (
+            error
+        )
+        header = urllib.parse.urlencode(tags)
+        assert refused(s3.put_object, Bucket=bucket, Key="k", Body=b"y", Tagging=header) == error
+    twice = {"TagSet": [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]}
+    assert refused(s3.put_object_tagging, Bucket=bucket, Key="k", Tagging=twice) == (
+        "InvalidTag",
+        "Cannot provide multiple Tags with the same key",
+    )
+    assert refused(s3.put_object, Bucket=bucket, Key="k", Body=b"y", Tagging="a=1&a=2")[0] == (
+        "InvalidArgument"
+    )
+    assert tags_of(s3, bucket, "k") == {"kept": "1"}
+
+
+def test_writing_with_tags_needs_the_right_to_tag(server: Server, bucket: str) -> None:
+    _, plain = user(server, fresh("writer"), allow("s3:PutObject", bucket))
+    _, tagger = user(
+        server, fresh("tagger"), allow(["s3:PutObject", "s3:PutObjectTagging"], bucket)
+    )
+    for client in (plain, tagger):
+        client.put_object(Bucket=bucket, Key="k", Body=b"x")
+    more = dict(Bucket=bucket, Key="k", Tagging="a=b")
+    assert refused(plain.put_object, Body=b"x", **more)[0] == "AccessDenied"
+    assert refused(plain.create_multipart_upload, **more)[0] == "AccessDenied"
+    tagger.put_object(Body=b"x", **more)
+
+
+def allow(action: str | list[str], bucket: str) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": action, "Resource": f"arn:aws:s3:::{bucket}/*"}
+
+
 # -- settings that no bucket has
 
 ABSENT = {
@@ -401,7 +529,6 @@ ABSENT = {
     "get_bucket_lifecycle_configuration": "NoSuchLifecycleConfiguration",
     "get_bucket_policy": "NoSuchBucketPolicy",
     "get_bucket_replication": "ReplicationConfigurationNotFoundError",
-    "get_bucket_tagging": "NoSuchTagSet",
     "get_bucket_website": "NoSuchWebsiteConfiguration",
     "get_object_lock_configuration": "ObjectLockConfigurationNotFoundError",
     "get_public_access_block": "NoSuchPublicAccessBlockConfiguration",
@@ -434,19 +561,16 @@ def test_settings_of_a_bucket_without_any(s3: BaseClient, bucket: str, call: str
 
 def test_settings_of_an_object_without_any(s3: BaseClient, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"x")
-    assert s3.get_object_tagging(Bucket=bucket, Key="k")["TagSet"] == []
     for call in (s3.get_object_legal_hold, s3.get_object_retention):
         assert refused(call, Bucket=bucket, Key="k") == (
             "InvalidRequest",
             "Bucket is missing Object Lock Configuration",
         )
-    for call in (s3.get_object_tagging, s3.get_object_acl, s3.get_object_retention):
+    for call in (s3.get_object_acl, s3.get_object_retention):
         assert refused(call, Bucket=bucket, Key="missing")[0] == "NoSuchKey"
 
 
-def test_access_lists_give_the_account_all_and_others_nothing(
-    s3: BaseClient, bucket: str
-) -> None:
+def test_access_lists_give_the_account_all_and_others_nothing(s3: BaseClient, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"x", ACL="private")
     s3.put_object(Bucket=bucket, Key="k", Body=b"x", ACL="bucket-owner-full-control")
     owner = s3.list_buckets()["Owner"]["ID"]

@@ -182,7 +182,9 @@ def test_an_image_of_aws_that_cannot_be_had(start: Callable[..., Server]) -> Non
     reason, said = fail_train(server, "built-in", AWS)
     registry = AWS.split("/")[0]
     # Without the internet it cannot be reached; with it, AWS wants a login.
-    assert reason.startswith(f"ClientError: The image {AWS} cannot be used: the registry {registry}")
+    assert reason.startswith(
+        f"ClientError: The image {AWS} cannot be used: the registry {registry}"
+    )
     assert '[images."linear-learner"] in the server\'s configuration replaces it' in reason
     assert f"`trainyard pull {AWS}`" in reason and "skopeo: exit code" not in reason
     assert any(line.startswith(f"trainyard: pulling {AWS}: ") for line in said), said

@@ -26,6 +26,7 @@ constexpr std::string_view kJob =
     "arn:aws:sagemaker:{region}:{account}:training-job/{TrainingJobName}";
 constexpr std::string_view kBucket = "arn:aws:s3:::{Bucket}",
                            kObject = "arn:aws:s3:::{Bucket}/{Key}";
+constexpr const char* kS3Objects = "arn:aws:s3:::";
 constexpr std::string_view kStreams = "log streams";                            // add_streams()
 constexpr std::string_view kCampaignOfDefinition = "campaign of a definition";  // campaign_arn()
 constexpr std::string_view kAll = "*";
@@ -46,6 +47,7 @@ constexpr Row kRows[] = {
      "GetBucketAcl PutBucketAcl GetBucketVersioning GetBucketTagging GetBucketLogging "
      "GetBucketOwnershipControls GetBucketRequestPayment GetBucketWebsite",
      "", kBucket},
+    {"s3", "PutBucketTagging DeleteBucketTagging", "s3:PutBucketTagging", kBucket},
     {"s3", "GetBucketCors", "s3:GetBucketCORS", kBucket},
     {"s3", "GetBucketEncryption", "s3:GetEncryptionConfiguration", kBucket},
     {"s3", "GetBucketLifecycleConfiguration", "s3:GetLifecycleConfiguration", kBucket},
@@ -59,8 +61,8 @@ constexpr Row kRows[] = {
     {"s3", "ListMultipartUploads", "s3:ListBucketMultipartUploads", kBucket},
     {"s3", "GetObject HeadObject GetObjectAttributes", "s3:GetObject", kObject},
     {"s3",
-     "GetObjectAttributes GetObjectAcl PutObjectAcl GetObjectTagging GetObjectLegalHold "
-     "GetObjectRetention",
+     "GetObjectAttributes GetObjectAcl PutObjectAcl GetObjectTagging PutObjectTagging "
+     "DeleteObjectTagging GetObjectLegalHold GetObjectRetention",
      "", kObject},
     {"s3",
      "PutObject CopyObject CreateMultipartUpload UploadPart UploadPartCopy CompleteMultipartUpload",
@@ -428,6 +430,10 @@ void add_special(const shapes::OperationShape& operation, const void* input, Acc
     set(out.values, "s3:max-keys", texts("MaxKeys"));
     set(out.values, "s3:x-amz-copy-source", texts("CopySource"));
     set(out.values, "s3:x-amz-acl", texts("ACL"));
+    // As on S3, writing an object with tags needs the permission to tag it.
+    if (!texts("Tagging").empty() && name != "PutObjectTagging")
+      out.all.push_back({"s3:PutObjectTagging", kS3Objects + member_text(shape, input, "Bucket") +
+                                                    "/" + member_text(shape, input, "Key")});
   } else if (service == "sagemaker") {
     if (name == "CreateTrainingJob") {
       std::string request;

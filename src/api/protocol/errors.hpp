@@ -25,6 +25,8 @@ struct Failure {
   std::string resource = {};            // S3: the bucket, key, upload or condition
   bool head_only = false;               // S3: a response without a body (304)
   std::string headers_not_signed = {};  // S3: names, separated by ", "
+  // S3: further elements of the error's document
+  std::vector<std::pair<std::string, std::string>> details = {};
 };
 
 // Makes the failure that the service usually returns for an error of this kind.

@@ -134,6 +134,11 @@ net::Response s3_failure_reply(const net::RequestHead&, const Failure& failure,
     append_xml_text(out, to_utf8(failure.resource));
     out.append("</").append(name).append(">");
   }
+  for (const auto& [name, value] : failure.details) {
+    out.append("<").append(name).append(">");
+    append_xml_text(out, to_utf8(value));
+    out.append("</").append(name).append(">");
+  }
   if (!failure.headers_not_signed.empty()) {
     out += "<HeadersNotSigned>";
     append_xml_text(out, to_utf8(failure.headers_not_signed));

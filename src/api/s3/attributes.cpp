@@ -14,8 +14,8 @@ constexpr std::string_view kAttributes[] = {"ETag", "Checksum", "ObjectParts", "
 
 // The page of parts that the request wants. As on S3, parts are listed only where they have
 // checksums; their number always is.
-Outcome<s3::GetObjectAttributesParts> list_parts(objects::Reader& reader,
-                                                 const s3::GetObjectAttributesRequest& in) {
+Outcome<s3::GetObjectAttributesParts> page_of_parts(objects::Reader& reader,
+                                                    const s3::GetObjectAttributesRequest& in) {
   const auto parts = reader.parts();
   s3::GetObjectAttributesParts out;
   out.total_parts_count = int64_t(parts.size());
@@ -64,7 +64,7 @@ Outcome<s3::GetObjectAttributesOutput> get_attributes(objects::Objects& objects,
     out.checksum->checksum_type = checksum_type_of(info.checksums);
   }
   if (wants("ObjectParts") && !reader->parts().empty()) {
-    auto parts = list_parts(*reader, in);
+    auto parts = page_of_parts(*reader, in);
     if (!parts) return std::move(parts).error();
     out.object_parts = *std::move(parts);
   }

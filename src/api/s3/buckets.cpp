@@ -45,6 +45,12 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, Identit
         "x-amz-bucket-object-lock");
   auto region = region_for(context, in);
   if (!region) return std::move(region).error();
+  Tags tags;
+  if (in.create_bucket_configuration) {
+    auto read = read_bucket_tags(in.create_bucket_configuration->tags);
+    if (!read) return std::move(read).error();
+    tags = *std::move(read);
+  }
   if (!objects.head_bucket(bucket)) TRY_S3(forget_policy(identities, bucket), bucket, "");
   const auto made = objects.create_bucket(bucket, *region);
   if (!made) {
@@ -54,6 +60,7 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, Identit
                        there->region == kFirstRegion && context.region == kFirstRegion;
     if (!again) return s3_failure_of(made.error(), bucket, "");
   }
+  if (made && !tags.empty()) TRY_S3(objects.set_bucket_tags(bucket, tags), bucket, "");
   return s3::CreateBucketOutput{.location = "/" + bucket};
 }
 

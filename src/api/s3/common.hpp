@@ -137,7 +137,7 @@ inline bool is_of_others(const std::optional<std::string>& acl) {
 Failure acl_not_supported();
 
 // Returns a failure for options that this server cannot honour: encryption with the client's keys,
-// access for others, locks, tags.
+// access for others, locks.
 template <class Input>
 std::optional<Failure> check_not_here(const Input& in) {
   const auto refused = [](std::string_view what) {
@@ -154,9 +154,13 @@ std::optional<Failure> check_not_here(const Input& in) {
     return refused("x-amz-server-side-encryption-aws-kms-key-id");
   if (in.object_lock_mode || in.object_lock_legal_hold_status)
     return refused("x-amz-object-lock-*");
-  if (in.tagging && !in.tagging->empty()) return refused("x-amz-tagging");
   return std::nullopt;
 }
+
+// Reads the tags of the header x-amz-tagging: "team=blue&run=7", percent-encoded.
+using Tags = std::map<std::string, std::string>;
+Outcome<Tags> read_tags(const std::optional<std::string>& header);
+Outcome<Tags> read_bucket_tags(const std::optional<std::vector<shapes::s3::Tag>>& set);
 
 // Copies the request's body and the checksums of its trailers to the writer. Errors: those of
 // either.
@@ -186,6 +190,7 @@ void add_lists(OperationTable& table, objects::Objects& objects);
 void add_objects(OperationTable& table, objects::Objects& objects);
 void add_attributes(OperationTable& table, objects::Objects& objects);
 void add_defaults(OperationTable& table, objects::Objects& objects);
+void add_tagging(OperationTable& table, objects::Objects& objects);
 void add_uploads(OperationTable& table, objects::Objects& objects);
 
 }  // namespace trainyard::api::s3

@@ -1,6 +1,5 @@
 // Answers reads of settings that buckets and objects do not have here, as S3 answers for a new
-// bucket. Clients read them before they work with a bucket: infrastructure tools all of them, the
-// AWS CLI the tags of a source that it copies.
+// bucket. Infrastructure tools read all of them before they change a bucket.
 //
 // Two answers differ from those for a new bucket of S3, which encrypts objects and rejects public
 // policies: encryption and the public access block are reported as absent.
@@ -88,9 +87,6 @@ void add_acl_check(OperationTable& table, objects::Objects& objects) {
 void add_object_defaults(OperationTable& table, objects::Objects& objects) {
   add_owners_acl<s3::GetObjectAcl>(table, objects);
   add_acl_check<s3::PutObjectAcl>(table, objects);
-  s3::GetObjectTaggingOutput no_tags;
-  no_tags.tag_set.emplace();
-  add_constant<s3::GetObjectTagging>(table, objects, no_tags);
   const std::string no_lock = "Bucket is missing Object Lock Configuration";
   add_absent<s3::GetObjectLegalHold>(table, objects, 400, "InvalidRequest", no_lock);
   add_absent<s3::GetObjectRetention>(table, objects, 400, "InvalidRequest", no_lock);
@@ -111,8 +107,6 @@ void add_defaults(OperationTable& table, objects::Objects& objects) {
   enforced.ownership_controls.emplace().rules.emplace().push_back(
       {.object_ownership = "BucketOwnerEnforced"});
   add_constant<s3::GetBucketOwnershipControls>(table, objects, enforced);
-  add_absent<s3::GetBucketTagging>(table, objects, 404, "NoSuchTagSet",
-                                   "The TagSet does not exist");
   add_absent<s3::GetBucketCors>(table, objects, 404, "NoSuchCORSConfiguration",
                                 "The CORS configuration does not exist");
   add_absent<s3::GetBucketEncryption>(table, objects, 404,

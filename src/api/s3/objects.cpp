@@ -55,6 +55,7 @@ Outcome<Output> describe(objects::Reader& reader, bool ranged, const Input& in) 
       header("expires", in.response_expires ? std::optional(to_http_date(*in.response_expires))
                                             : std::nullopt);
   if (!info.metadata.empty()) out.metadata = info.metadata;
+  if (!info.tags.empty()) out.tag_count = int64_t(info.tags.size());
   if (!parts.empty()) out.parts_count = int64_t(parts.size());
   if (ranged && *out.content_length > 0)
     out.content_range = "bytes " + std::to_string(range.first) + "-" + std::to_string(range.last) +
@@ -67,6 +68,19 @@ Outcome<Output> describe(objects::Reader& reader, bool ranged, const Input& in) 
     out.checksum_type = checksum_type_of(info.checksums);
   }
   return out;
+}
+
+// A range or a part that cannot be read is shown next to what there is.
+template <class Input>
+Failure reading_failure(objects::Objects& objects, const Input& in, const Error& error) {
+  Failure failure = s3_failure_of(error, *in.bucket, *in.key);
+  if (error.is(objects::Fault::part_missing))
+    failure.details = {{"PartNumberRequested", std::to_string(*in.part_number)}};
+  if (!error.is(objects::Fault::bad_range)) return failure;
+  failure.details = {{"RangeRequested", in.range.value_or("")}};
+  if (const auto info = objects.head(*in.bucket, *in.key))
+    failure.details.emplace_back("ActualObjectSize", std::to_string(info->bytes));
+  return failure;
 }
 
 template <class Output>
@@ -85,7 +99,9 @@ Outcome<std::optional<s3::GetObjectOutput>> get_object(objects::Objects& objects
                                                        Exchange<s3::GetObject>& exchange) {
   if (auto failure = check_reading(context, in)) return *failure;
   const auto asked = requested_range(in);
-  const auto reader = TRY_S3(objects.get(*in.bucket, *in.key, asked), *in.bucket, *in.key);
+  auto opened = objects.get(*in.bucket, *in.key, asked);
+  if (!opened) return reading_failure(objects, in, opened.error());
+  const auto reader = *std::move(opened);
   if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
   const auto out = describe<s3::GetObjectOutput>(*reader, asked.has_value(), in);
   if (!out) return out.failure(s3::kService);
@@ -117,7 +133,9 @@ Outcome<std::optional<s3::HeadObjectOutput>> head_object(objects::Objects& objec
                                                          Exchange<s3::HeadObject>& exchange) {
   if (auto failure = check_reading(context, in)) return *failure;
   const auto asked = requested_range(in);
-  const auto reader = TRY_S3(objects.get(*in.bucket, *in.key, asked), *in.bucket, *in.key);
+  auto opened = objects.get(*in.bucket, *in.key, asked);
+  if (!opened) return reading_failure(objects, in, opened.error());
+  const auto reader = *std::move(opened);
   if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
   const auto out = describe<s3::HeadObjectOutput>(*reader, asked.has_value(), in);
   if (!out) return out.failure(s3::kService);
@@ -140,7 +158,10 @@ Outcome<std::optional<s3::PutObjectOutput>> put_object(objects::Objects& objects
   if (!conditions) return std::move(conditions).error();
   auto checksums = announced_checksums(exchange.head());
   if (!checksums) return std::move(checksums).error();
+  auto tags = read_tags(in.tagging);
+  if (!tags) return std::move(tags).error();
   objects::PutOptions options = put_options_of(in);
+  options.tags = *std::move(tags);
   options.owner = context.principal.name;
   options.bytes = exchange.body_bytes();
   options.md5 = in.content_md5;
@@ -172,8 +193,11 @@ Outcome<s3::CopyObjectOutput> copy_object(objects::Objects& objects, const Conte
   const bool replace = in.metadata_directive && *in.metadata_directive == "REPLACE";
   auto conditions = write_conditions(in.if_match, in.if_none_match);
   if (!conditions) return std::move(conditions).error();
-  const bool changes =
-      replace || in.storage_class || in.website_redirect_location || in.server_side_encryption;
+  const bool replace_tags = in.tagging_directive && *in.tagging_directive == "REPLACE";
+  auto tags = read_tags(replace_tags ? in.tagging : std::nullopt);
+  if (!tags) return std::move(tags).error();
+  const bool changes = replace || replace_tags || in.storage_class ||
+                       in.website_redirect_location || in.server_side_encryption;
   if (!changes && source->bucket == *in.bucket && source->key == *in.key)
     return invalid_request(
         "This copy request is illegal because it is trying to copy an object to itself without "
@@ -194,6 +218,7 @@ Outcome<s3::CopyObjectOutput> copy_object(objects::Objects& objects, const Conte
     options.headers = from.headers;
     options.metadata = from.metadata;
   }
+  options.tags = replace_tags ? *std::move(tags) : from.tags;
   options.owner = context.principal.name;
   options.bytes = from.bytes;
   options.only_if_absent = conditions->only_if_absent;

@@ -11,6 +11,7 @@ void add_operations(OperationTable& table, const Settings&, const Services& serv
   add_objects(table, services.objects);
   add_attributes(table, services.objects);
   add_defaults(table, services.objects);
+  add_tagging(table, services.objects);
   add_uploads(table, services.objects);
 }
 

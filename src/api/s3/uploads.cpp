@@ -52,6 +52,9 @@ Outcome<s3::CreateMultipartUploadOutput> create_upload(objects::Objects& objects
   if (auto failure = check_not_here(in)) return *failure;
   objects::PutOptions options = put_options_of(in);
   options.owner = context.principal.name;
+  auto tags = read_tags(in.tagging);
+  if (!tags) return std::move(tags).error();
+  options.tags = *std::move(tags);
   if (in.checksum_algorithm) {
     auto algorithm = checksum_name(*in.checksum_algorithm);
     if (!algorithm) return std::move(algorithm).error();

@@ -36,6 +36,7 @@ ROOTS = {
         "GetBucketAclOutput": "AccessControlPolicy",
         "GetObjectAclOutput": "AccessControlPolicy",
         "GetObjectTaggingOutput": "Tagging",
+        "GetBucketTaggingOutput": "Tagging",
         "GetBucketVersioningOutput": "VersioningConfiguration",
         "GetBucketLoggingOutput": "BucketLoggingStatus",
         "GetBucketAccelerateConfigurationOutput": "AccelerateConfiguration",
@@ -47,6 +48,9 @@ UNWRAPPED = {"s3": ["GetBucketLocationOutput"]}
 # Enumerations whose values the service takes in upper and lower case, as its documentation says and
 # its model does not: the operations look at them.
 ANY_CASE = {"batch": ["RetryAction"]}
+
+# The statuses of success that S3's documentation has and its model does not.
+STATUSES = {"s3": {"PutBucketTagging": 204}}
 
 KEYWORDS = set(
     """alignas and asm auto bool break case catch char class const constexpr continue default
@@ -398,7 +402,7 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
                 text(operation),
                 text(shape["http"]["method"]),
                 text(shape["http"]["requestUri"]),
-                shape["http"].get("responseCode", 200),
+                STATUSES.get(service, {}).get(operation, shape["http"].get("responseCode", 200)),
                 sides[0],
                 sides[1],
                 text(shape.get("output", {}).get("resultWrapper", "")),

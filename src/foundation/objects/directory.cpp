@@ -10,13 +10,13 @@
 #include <set>
 #include <tuple>
 
-#include "base/complete_record.hpp"
-#include "base/json.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "objects/checksum.hpp"
+#include "objects/directory/bucket_file.hpp"
 #include "objects/directory/bucket_tree.hpp"
+#include "objects/directory/format.hpp"
 #include "objects/directory/held_parts.hpp"
 #include "objects/directory/key_walk.hpp"
 #include "objects/directory/named_locks.hpp"
@@ -35,18 +35,9 @@
 namespace trainyard::objects {
 namespace {
 
-constexpr std::string_view kFormat = "trainyard objects 2\n";
-constexpr std::string_view kFormatBefore =
-    "trainyard objects 1\n";  // the format without objects that are lists of parts
 // An object may be replaced between reading its record and opening its parts; not more often than
 // this in a row.
 constexpr int kReplacedTriesMax = 10;
-constexpr size_t kBucketFileBytesMax = 64 << 10;
-
-constexpr auto kBucket = complete(json_record<BucketInfo>("bucket", [](auto& side, auto& bucket) {
-  side("region", bucket.region);
-  side("created_ms", bucket.created);
-}));
 
 // Shared by the table of buckets and by operations in the bucket; the last one frees it.
 using Tree = std::shared_ptr<BucketTree>;
@@ -73,7 +64,7 @@ class Directory final : public Objects {
     const auto buckets = TRY(os::list_directory(path_ + "/buckets"));
     for (const auto& name : buckets) {
       const std::string bucket_path = path_ + "/buckets/" + name;
-      auto info = read_bucket(name, bucket_path);
+      auto info = read_bucket_file(name, bucket_path);
       if (!info) {
         // Its objects and the other buckets stay available.
         log(Level::error, "objects",
@@ -103,7 +94,7 @@ class Directory final : public Objects {
     const std::string path = path_ + "/buckets/" + bucket;
     for (const char* part : {"/keys", "/uploads", "/parts"})
       TRY(disk_.make_directories(made + part, 0700));
-    TRY(disk_.write_file_durably(made + "/bucket", dump(kBucket.write(info))));
+    TRY(disk_.write_file_durably(made + "/bucket", encode_bucket(info)));
     {
       MutexLock lock(mu_);
       if (trees_.contains(bucket)) {
@@ -136,13 +127,21 @@ class Directory final : public Objects {
   }
 
   Result<BucketInfo> head_bucket(const std::string& bucket) override {
-    return TRY(find(bucket))->info();
+    return TRY(find(bucket))->described();
+  }
+
+  Result<void> set_bucket_tags(const std::string& bucket,
+                               const std::map<std::string, std::string>& tags) override {
+    const Tree tree = TRY(find(bucket));
+    TRY(check_tags(tags, kBucketTagsMax));
+    TRY(check_writable());
+    return tree->set_tags(tags);
   }
 
   Result<std::vector<BucketInfo>> list_buckets() override {
     MutexLock lock(mu_);
     std::vector<BucketInfo> all;
-    for (const auto& [name, tree] : trees_) all.push_back(tree->info());
+    for (const auto& [name, tree] : trees_) all.push_back(tree->described());
     return all;
   }
 
@@ -194,6 +193,24 @@ class Directory final : public Objects {
                                                          options.only_if_etag)));
                          return ok();
                        });
+  }
+
+  // Tags are in the record at the end of the object's file, so that file is copied.
+  Result<void> set_tags(const std::string& bucket, const std::string& key,
+                        const std::map<std::string, std::string>& tags) override {
+    const Tree tree = TRY(find(bucket));
+    TRY(check_key(key));
+    TRY(check_options(PutOptions{.tags = tags}));
+    TRY(check_writable());
+    for (int tries = 0; tries < kReplacedTriesMax; ++tries) {
+      const auto opened = TRY(open_object(*tree, key));
+      auto file = TRY(TemporaryFile::make(temporary_path(), disk_));
+      TRY(copy_with_tags(opened, tags, file, check_disk_space_).in("tagging " + key));
+      if (!TRY(tree->replace(file.path(), key, opened.file))) continue;
+      file.moved_away();
+      return ok();
+    }
+    return unavailable("tagging " + key + ": it is replaced too often");
   }
 
   Result<void> remove(const std::string& bucket, const std::string& key) override {
@@ -313,10 +330,11 @@ class Directory final : public Objects {
     auto charge = use_.charge(bucket, upload->options.owner);  // its bytes are counted already
     TRY(charge.add(0, 1));
     const PutOptions& options = upload->options;
-    const Record record{{key, joined.bytes, joined.etag, clock_.now(), options.content_type,
-                         options.headers, options.metadata, joined.checksums, options.owner},
-                        upload_id,
-                        uint32_t(parts.size())};
+    const Record record{
+        {key, joined.bytes, joined.etag, clock_.now(), options.content_type, options.headers,
+         options.metadata, joined.checksums, options.owner, options.tags},
+        upload_id,
+        uint32_t(parts.size())};
     TRY(write_list(*tree, record, parts, stored, options.only_if_absent || declared.only_if_absent,
                    declared.only_if_etag));
     charge.keep();
@@ -400,13 +418,6 @@ class Directory final : public Objects {
     if (failed.empty()) return ok();
     return unavailable("the object store is read-only until the server is restarted: syncing " +
                        failed + " failed");
-  }
-
-  static Result<BucketInfo> read_bucket(const std::string& name, const std::string& path) {
-    const std::string text = TRY(os::read_file(path + "/bucket", kBucketFileBytesMax));
-    BucketInfo bucket = TRY(kBucket.read(TRY(parse_json(text).in(path))).in(path));
-    bucket.name = name;
-    return bucket;
   }
 
   Result<void> write_list(BucketTree& tree, const Record& record,
@@ -571,17 +582,7 @@ Result<std::unique_ptr<Objects>> open_directory(const std::string& path, Clock& 
   const std::string doing = "opening the objects in " + path;
   TRY(os::make_directories(path, 0700).in(doing));
   auto lock = TRY(os::FileLock::take_after_death(path + "/lock").in(doing));
-  const std::string format_path = path + "/format";
-  if (os::exists(format_path)) {
-    const std::string format = TRY(os::read_file(format_path, 4096).in(doing));
-    if (format == kFormatBefore) TRY(os::write_file_durably(format_path, kFormat).in(doing));
-    if (format != kFormat && format != kFormatBefore)
-      return invalid(doing + ": unsupported format '" + shorten(trim(format), 80) +
-                     "', this program writes '" + std::string(trim(kFormat)) +
-                     "'; a newer version wrote it");
-  } else {
-    TRY(os::write_file_durably(format_path, kFormat).in(doing));
-  }
+  TRY(check_format(path).in(doing));
   auto directory = std::make_unique<Directory>(path, std::move(lock), clock, random, settings);
   TRY(directory->open().in(doing));
   return std::unique_ptr<Objects>(std::move(directory));

@@ -107,6 +107,14 @@ class Memory final : public Objects {
     return TRY(find(bucket))->info;
   }
 
+  Result<void> set_bucket_tags(const std::string& bucket,
+                               const std::map<std::string, std::string>& tags) override {
+    TRY(check_tags(tags, kBucketTagsMax));
+    MutexLock lock(mu_);
+    TRY(find(bucket))->info.tags = tags;
+    return ok();
+  }
+
   Result<std::vector<BucketInfo>> list_buckets() override {
     MutexLock lock(mu_);
     std::vector<BucketInfo> all;
@@ -137,6 +145,16 @@ class Memory final : public Objects {
       blobs[key] = std::move(blob);
       return ok();
     });
+  }
+
+  Result<void> set_tags(const std::string& bucket, const std::string& key,
+                        const std::map<std::string, std::string>& tags) override {
+    TRY(check_options(PutOptions{.tags = tags}));
+    MutexLock lock(mu_);
+    auto tagged = std::make_shared<Stored>(*TRY(find(bucket, key)));
+    tagged->info.tags = tags;
+    TRY(find(bucket))->blobs[key] = std::move(tagged);
+    return ok();
   }
 
   Result<void> remove(const std::string& bucket, const std::string& key) override {
@@ -212,7 +230,9 @@ class Memory final : public Objects {
                    upload->options.content_type,
                    upload->options.headers,
                    upload->options.metadata,
-                   joined.checksums};
+                   joined.checksums,
+                   {},
+                   upload->options.tags};
     found->uploads.erase(upload_id);
     found->blobs[key] = whole;
     return whole->info;
@@ -277,7 +297,9 @@ class Memory final : public Objects {
                       options_.content_type,
                       options_.headers,
                       options_.metadata,
-                      kept.checksums};
+                      kept.checksums,
+                      {},
+                      options_.tags};
       stored->bytes = std::move(bytes_);
       TRY(store_(stored));
       return stored->info;

@@ -48,6 +48,10 @@ Result<void> check_bucket_name(std::string_view bucket) {
   return ok();
 }
 
+size_t characters_in(std::string_view text) {
+  return size_t(std::ranges::count_if(text, [](char c) { return (uint8_t(c) & 0xC0) != 0x80; }));
+}
+
 Result<void> check_key(std::string_view key) {
   if (key.empty()) return invalid("invalid key: it must have at least one byte");
   if (key.size() > kKeyBytesMax)
@@ -57,6 +61,17 @@ Result<void> check_key(std::string_view key) {
   if (key.find('\0') != key.npos)
     return invalid("invalid key " + quoted(key) + ": it has a NUL byte");
   if (!is_utf8(key)) return invalid("invalid key " + quoted(key) + ": it must be UTF-8");
+  return ok();
+}
+
+Result<void> check_tags(const std::map<std::string, std::string>& tags, size_t tags_max) {
+  if (tags.size() > tags_max) return invalid("invalid tags: more than " + std::to_string(tags_max));
+  for (const auto& [name, value] : tags)
+    if (!is_utf8(name) || !is_utf8(value) || characters_in(name) > kTagKeyCharactersMax ||
+        characters_in(value) > kTagValueCharactersMax)
+      return invalid("invalid tag " + quoted(name) + ": it must be UTF-8 of at most " +
+                     std::to_string(kTagKeyCharactersMax) + " and " +
+                     std::to_string(kTagValueCharactersMax) + " characters");
   return ok();
 }
 
@@ -75,7 +90,7 @@ Result<void> check_options(const PutOptions& options) {
       if (!is_utf8(name) || !is_utf8(value))
         return invalid("invalid metadata " + quoted(name) + ": it must be UTF-8");
   if (!is_utf8(options.content_type)) return invalid("invalid content type: it must be UTF-8");
-  return ok();
+  return check_tags(options.tags, kTagsMax);
 }
 
 Error no_bucket(std::string_view bucket) {

@@ -15,7 +15,11 @@ Result<void> check_bucket_name(std::string_view bucket);
 // 1 to kKeyBytesMax bytes of UTF-8 without NUL. Any other text is a valid key, also "../x" and
 // "a//b/".
 Result<void> check_key(std::string_view key);
-// Headers and metadata of an object: UTF-8, at most 2 KiB of metadata as S3 and 8 KiB of headers.
+// The number of characters of UTF-8 text.
+size_t characters_in(std::string_view text);
+Result<void> check_tags(const std::map<std::string, std::string>& tags, size_t tags_max);
+// Headers, metadata and tags of an object: UTF-8, at most 2 KiB of metadata as S3 and 8 KiB of
+// headers; tags within S3's limits.
 Result<void> check_options(const PutOptions& options);
 
 // Make errors with the words of `fault`.

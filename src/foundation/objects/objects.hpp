@@ -31,6 +31,7 @@ struct BucketInfo {
   std::string name;
   std::string region;
   Instant created;
+  std::map<std::string, std::string> tags = {};  // empty of remote endpoints
 };
 
 struct ObjectInfo {
@@ -44,6 +45,7 @@ struct ObjectInfo {
   std::map<std::string, std::string> metadata;   // x-amz-meta-*, without that prefix
   std::map<std::string, std::string> checksums;  // "crc32" -> base64, as given and verified at put
   std::string owner = {};  // as given at put; "" of earlier versions, and of remote endpoints
+  std::map<std::string, std::string> tags = {};  // empty of remote endpoints
 };
 
 // The details of errors (Error::detail).
@@ -68,8 +70,11 @@ enum class Fault {
 };
 std::string_view to_string(Fault fault);
 
-inline constexpr size_t kKeyBytesMax = 1024;        // as S3
-inline constexpr uint32_t kPartsMax = 10'000;       // as S3
+inline constexpr size_t kKeyBytesMax = 1024;   // as S3
+inline constexpr uint32_t kPartsMax = 10'000;  // as S3
+inline constexpr size_t kTagsMax = 10;         // of an object, as S3
+inline constexpr size_t kBucketTagsMax = 50;   // as S3
+inline constexpr size_t kTagKeyCharactersMax = 128, kTagValueCharactersMax = 256;  // as S3
 inline constexpr uint64_t kPartBytesMin = 5 << 20;  // as S3; the last part may be smaller
 // Limit of one object: 1 PiB, far above S3's 50 TB, and little enough that the sum of thousands
 // fits in 64 bits.
@@ -129,6 +134,7 @@ struct PutOptions {
   // see CompleteOptions.
   std::string only_if_etag = {};
   std::string owner = {};  // the user whose quota it counts against; "": no quota
+  std::map<std::string, std::string> tags = {};
 };
 
 class Writer {
@@ -192,6 +198,8 @@ class Objects {
   virtual Result<void> delete_bucket(const std::string& bucket) = 0;  // conflict when not empty
   virtual Result<BucketInfo> head_bucket(const std::string& bucket) = 0;
   virtual Result<std::vector<BucketInfo>> list_buckets() = 0;
+  virtual Result<void> set_bucket_tags(const std::string& bucket,
+                                       const std::map<std::string, std::string>& tags) = 0;
 
   // Errors also: invalid (bad_range) when the range contains no byte of the object, and
   // (part_missing).
@@ -200,6 +208,9 @@ class Objects {
   virtual Result<ObjectInfo> head(const std::string& bucket, const std::string& key) = 0;
   virtual Result<std::unique_ptr<Writer>> put(const std::string& bucket, const std::string& key,
                                               const PutOptions& options = {}) = 0;
+  // Replaces the object's tags. It is modified in no other way, and its time of modification stays.
+  virtual Result<void> set_tags(const std::string& bucket, const std::string& key,
+                                const std::map<std::string, std::string>& tags) = 0;
   // harmless when absent
   virtual Result<void> remove(const std::string& bucket, const std::string& key) = 0;
   virtual Result<ListPage> list(const std::string& bucket, const ListQuery& query) = 0;

@@ -116,6 +116,32 @@ TEST_F(PartsTest, AReaderDescribesThePartsAndTheirChecksums) {
   EXPECT_TRUE((*objects_->get("bucket", "plain"))->parts().empty());
 }
 
+TEST_F(PartsTest, TagsAreKeptAndThePartsStay) {
+  id_ = *objects_->start_upload("bucket", "big", PutOptions{.tags = {{"team", "blue"}}});
+  put_part("big", 1, std::string(kPartBytesMin, 'a'));
+  put_part("big", 2, "end");
+  ASSERT_TRUE(objects_->complete_upload("bucket", "big", id_, parts_));
+  const auto modified = objects_->head("bucket", "big")->modified;
+  EXPECT_EQ(objects_->head("bucket", "big")->tags.at("team"), "blue");
+  const auto stored = objects_->statistics()->buckets.at("bucket");
+  ASSERT_TRUE(objects_->set_tags("bucket", "big", {{"team", "red"}}));
+  open();
+  ASSERT_TRUE(objects_->keep_up(clock_.now() + 48h, 1h));
+  EXPECT_EQ(objects_->head("bucket", "big")->tags.at("team"), "red");
+  EXPECT_EQ(objects_->head("bucket", "big")->modified, modified);
+  EXPECT_TRUE(read("big") == whole_);
+  EXPECT_EQ(objects_->statistics()->buckets.at("bucket").bytes, stored.bytes);
+  EXPECT_EQ(objects_->statistics()->buckets.at("bucket").objects, 1u);
+  ASSERT_TRUE(write_all(*objects_, "bucket", "plain", "x", PutOptions{.tags = {{"a", "b"}}}));
+  ASSERT_TRUE(objects_->set_tags("bucket", "plain", {}));
+  open();
+  EXPECT_TRUE(objects_->head("bucket", "plain")->tags.empty());
+  ASSERT_TRUE(objects_->set_bucket_tags("bucket", {{"of", "the bucket"}}));
+  open();
+  EXPECT_EQ(objects_->head_bucket("bucket")->tags.at("of"), "the bucket");
+  EXPECT_EQ(read("plain"), "x");
+}
+
 TEST_F(PartsTest, PartsOutsideOfTheObjectAreRemoved) {
   upload("big");
   parts_.erase(parts_.begin() + 1);

@@ -86,6 +86,10 @@ Fields headers_of(const PutOptions& options) {
   for (const auto& [name, value] : options.headers) headers.emplace_back(name, value);
   for (const auto& [name, value] : options.metadata)
     headers.emplace_back("x-amz-meta-" + name, value);
+  std::string tags;
+  for (const auto& [name, value] : options.tags)
+    tags += (tags.empty() ? "" : "&") + percent_encode(name) + "=" + percent_encode(value);
+  if (!tags.empty()) headers.emplace_back("x-amz-tagging", tags);
   return headers;
 }
 
@@ -147,6 +151,11 @@ class S3 final : public Objects {
     return all;
   }
 
+  Result<void> set_bucket_tags(const std::string& bucket,
+                               const std::map<std::string, std::string>& tags) override {
+    return put_tags({.method = "PUT", .bucket = bucket}, tags);
+  }
+
   // -- objects
 
   Result<std::unique_ptr<Reader>> get(const std::string& bucket, const std::string& key,
@@ -190,6 +199,12 @@ class S3 final : public Objects {
 
   Result<std::unique_ptr<Writer>> put(const std::string& bucket, const std::string& key,
                                       const PutOptions& options) override;
+
+  Result<void> set_tags(const std::string& bucket, const std::string& key,
+                        const std::map<std::string, std::string>& tags) override {
+    TRY(check_key(key));
+    return put_tags({.method = "PUT", .bucket = bucket, .key = key}, tags);
+  }
 
   Result<void> remove(const std::string& bucket, const std::string& key) override {
     TRY(check_key(key));
@@ -377,6 +392,17 @@ class S3 final : public Objects {
   Client& client() { return client_; }
 
  private:
+  Result<void> put_tags(S3Request what, const std::map<std::string, std::string>& tags) {
+    std::string body = "<Tagging xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><TagSet>";
+    for (const auto& [name, value] : tags)
+      body += "<Tag><Key>" + xml_text(name) + "</Key><Value>" + xml_text(value) + "</Value></Tag>";
+    body += "</TagSet></Tagging>";
+    what.query = {{"tagging", ""}};
+    what.body = body;
+    TRY(client_.send(what));
+    return ok();
+  }
+
   Client client_;
 };
 

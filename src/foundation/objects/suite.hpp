@@ -342,6 +342,32 @@ TEST_P(ObjectsSuite, OnlyIfEtagReplacesThatObjectOnly) {
   EXPECT_EQ(get("key"), "part");
 }
 
+TEST_P(ObjectsSuite, BucketsHaveTags) {
+  ASSERT_TRUE(objects().set_bucket_tags("bucket", {{"team", "blue"}}));
+  ASSERT_TRUE(objects().set_bucket_tags("bucket", {}));
+  EXPECT_EQ(objects().head_bucket("bucket")->region, "eu-west-1");
+  EXPECT_EQ(kind_and_word(objects().set_bucket_tags("no-bucket", {})), "not_found bucket_missing");
+}
+
+TEST_P(ObjectsSuite, TaggingChangesNothingElse) {
+  const std::map<std::string, std::string> tags{{"team", "blue"}, {"run \xc3\xbc", "a+b=c/d"}};
+  const ObjectInfo before = put("key", "bytes", PutOptions{.metadata = {{"a", "b"}}});
+  auto reader = objects().get("bucket", "key");
+  ASSERT_TRUE(objects().set_tags("bucket", "key", tags));
+  ASSERT_TRUE(objects().set_tags("bucket", "key", {{"team", "red"}}));
+  const auto after = objects().head("bucket", "key");
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->etag, before.etag);
+  EXPECT_EQ(after->metadata, before.metadata);
+  EXPECT_EQ(get("key"), "bytes");
+  EXPECT_EQ(objects().list("bucket", {})->objects.size(), 1u);
+  char buffer[8];
+  EXPECT_EQ(*(*reader)->read(buffer), 5u) << "a reader goes on with the object it opened";
+  EXPECT_EQ(kind_and_word(objects().set_tags("bucket", "no", tags)), "not_found key_missing");
+  put("tagged", "x", PutOptions{.tags = tags});
+  EXPECT_EQ(get("tagged"), "x");
+}
+
 TEST_P(ObjectsSuite, ListsInKeyOrderWithPrefixAndDelimiter) {
   for (const char* key : {"a", "a!", "a/b", "a/c/d", "a/c/e", "a0", "b/x", "b/y/z", "c"})
     put(key, key);

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "base/thread_safety.hpp"
+#include "objects/directory/bucket_file.hpp"
 #include "objects/directory/key_path.hpp"
 #include "objects/directory/record.hpp"
 #include "objects/names.hpp"
@@ -27,6 +28,24 @@ Result<os::File> open_directory_file(const std::string& path) {
 
 std::string BucketTree::path_of_key(const std::string& key) const {
   return keys_path() + "/" + path_of(key);
+}
+
+BucketInfo BucketTree::described() const {
+  BucketInfo info = info_;
+  MutexLock lock(tags_mu_);
+  info.tags = tags_;
+  return info;
+}
+
+Result<void> BucketTree::set_tags(const std::map<std::string, std::string>& tags) {
+  BucketInfo info = info_;
+  info.tags = tags;
+  MutexLock lock(tags_mu_);
+  auto written = disk_.write_file_durably(path_ + "/bucket", encode_bucket(info));
+  if (!written && written.error().kind == Kind::not_found) return no_bucket(info_.name);
+  TRY(written);
+  tags_ = tags;
+  return ok();
 }
 
 Result<void> BucketTree::make_parents(const std::string& path) {
@@ -103,6 +122,24 @@ Result<os::File> BucketTree::install(const std::string& file, const std::string&
   }
   TRY(sync(std::move(directories)));
   return before;
+}
+
+Result<bool> BucketTree::replace(const std::string& file, const std::string& key,
+                                 const os::File& present) {
+  const std::string path = path_of_key(key);
+  std::vector<ToSync> directories;
+  {
+    MutexLock lock(mu_);
+    struct stat named {
+    }, opened{};
+    if (retired_ || lstat(path.c_str(), &named) != 0) return false;
+    if (fstat(present.descriptor(), &opened) != 0) return from_errno("reading " + path);
+    if (named.st_ino != opened.st_ino || named.st_dev != opened.st_dev) return false;
+    TRY(disk_.rename(file, path));
+    directories = TRY(open_to_sync(path));
+  }
+  TRY(sync(std::move(directories)));
+  return true;
 }
 
 Result<os::File> BucketTree::remove(const std::string& key) {

@@ -23,10 +23,16 @@ namespace trainyard::objects {
 class BucketTree {
  public:
   // Lifetime: `disk` outlives the tree.
-  BucketTree(BucketInfo info, std::string path, const os::Disk& disk)
-      : info_(std::move(info)), path_(std::move(path)), disk_(disk) {}
+  BucketTree(const BucketInfo& info, std::string path, const os::Disk& disk)
+      : info_{info.name, info.region, info.created},
+        tags_(info.tags),
+        path_(std::move(path)),
+        disk_(disk) {}
 
-  const BucketInfo& info() const { return info_; }
+  const BucketInfo& info() const { return info_; }  // without tags
+  BucketInfo described() const;
+  // Returns when that is durable.
+  Result<void> set_tags(const std::map<std::string, std::string>& tags);
   std::string keys_path() const { return path_ + "/keys"; }
   std::string uploads_path() const { return path_ + "/uploads"; }
   // A directory for each object that is a list of parts, named like its upload.
@@ -38,6 +44,9 @@ class BucketTree {
   // replaced file, opened; none if there was none. `only_if_etag`: as in PutOptions.
   Result<os::File> install(const std::string& file, const std::string& key, bool only_if_absent,
                            const std::string& only_if_etag);
+  // Moves a file to the key's path as install() does, if its file is still `present`. Returns
+  // whether it was.
+  Result<bool> replace(const std::string& file, const std::string& key, const os::File& present);
   // Removes a key; harmless when absent. Returns when that is durable, with the removed file.
   Result<os::File> remove(const std::string& key);
   // Moves the whole bucket to `path`, if it holds no object; from then on every change of it fails.
@@ -56,6 +65,8 @@ class BucketTree {
   Result<void> sync(std::vector<ToSync> directories);
 
   const BucketInfo info_;
+  mutable Mutex tags_mu_;  // held while they are written, so that the file has the last ones
+  std::map<std::string, std::string> tags_ GUARDED_BY(tags_mu_);
   const std::string path_;
   const os::Disk& disk_;
   NamesCache names_;

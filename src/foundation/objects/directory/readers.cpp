@@ -14,17 +14,6 @@
 namespace trainyard::objects {
 namespace {
 
-Result<size_t> read_at(const os::File& file, std::span<char> buffer, uint64_t at,
-                       const std::string& key) {
-  for (;;) {
-    const ssize_t read = pread(file.descriptor(), buffer.data(), buffer.size(), off_t(at));
-    if (read < 0 && errno == EINTR) continue;
-    if (read < 0) return from_errno("reading " + key);
-    if (read == 0) return corrupt("reading " + key + ": its file ended early");
-    return size_t(read);
-  }
-}
-
 bool is_whole(const Range& range, uint64_t bytes) {
   return range.first == 0 && range.last + 1 == bytes;
 }
@@ -132,6 +121,17 @@ class PartsReader final : public Reader {
 };
 
 }  // namespace
+
+Result<size_t> read_at(const os::File& file, std::span<char> buffer, uint64_t at,
+                       const std::string& key) {
+  for (;;) {
+    const ssize_t read = pread(file.descriptor(), buffer.data(), buffer.size(), off_t(at));
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) return from_errno("reading " + key);
+    if (read == 0) return corrupt("reading " + key + ": its file ended early");
+    return size_t(read);
+  }
+}
 
 Result<Opened> open_recorded(const std::string& path) {
   os::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ struct Opened {
 
 // Opens an object's or a part's file. Errors: not_found without a word of `fault`; corrupt.
 Result<Opened> open_recorded(const std::string& path);
+
+// Reads at least one byte of a file. `key`: for messages. Errors also: corrupt (the file's end).
+Result<size_t> read_at(const os::File& file, std::span<char> buffer, uint64_t at,
+                       const std::string& key);
 
 // Counts the reads that fail with corrupt. Lifetime: the counter outlives it.
 class CountingReader final : public Reader {

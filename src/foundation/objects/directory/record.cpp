@@ -29,6 +29,7 @@ constexpr auto kRecord = complete(json_record<Record>("record", [](auto& side, a
   side.if_set("metadata", record.info.metadata);
   side.if_set("checksums", record.info.checksums);
   side.if_set("owner", record.info.owner);
+  side.if_set("tags", record.info.tags);
   side.if_set("upload_id", record.upload_id);
   side.if_set("parts", record.parts);
   side.when(record.parts > 0, "bytes", record.info.bytes);

@@ -26,6 +26,7 @@ Record of_parts() {
   record.info.metadata = {{"by", "ann"}};
   record.info.checksums = {{"crc32c", "x"}};
   record.info.owner = "ann";
+  record.info.tags = {{"team", "blue"}};
   record.info.bytes = 12 << 20;
   record.upload_id = kUploadId;
   record.parts = 2;
@@ -50,7 +51,7 @@ TEST(ObjectRecord, IsWrittenInItsFormat) {
             R"({"bytes":12582912,"checksums":{"crc32c":"x"},"content_type":"text/plain",)"
             R"("etag":"5d41","headers":{"cache-control":"no-store"},"key":"a/b",)"
             R"("metadata":{"by":"ann"},"modified_ms":7,"owner":"ann","parts":2,)"
-            R"("upload_id":"0123456789abcdef0123456789abcdef"})");
+            R"("tags":{"team":"blue"},"upload_id":"0123456789abcdef0123456789abcdef"})");
 }
 
 TEST(ObjectRecord, IsReadAsItWasWritten) {
@@ -85,6 +86,9 @@ TEST(UploadFile, IsWrittenInItsFormat) {
             R"({"checksum_of_whole":true,"checksums":{},"content_type":"text/plain",)"
             R"("headers":{},"key":"a/b","metadata":{"by":"ann"},"only_if_absent":false,)"
             R"("owner":"","started_ms":7})");
+  UploadFile tagged = an_upload();
+  tagged.options.tags = {{"team", "blue"}};
+  EXPECT_EQ(decode_upload(encode_upload(tagged))->options.tags, tagged.options.tags);
 }
 
 TEST(UploadFile, IsReadAsItWasWritten) {

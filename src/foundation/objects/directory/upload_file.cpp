@@ -19,6 +19,7 @@ constexpr auto kUpload = json_record<UploadFile>(
       side("checksum_of_whole", upload.options.checksum_of_whole);
       side("only_if_absent", upload.options.only_if_absent);
       side("owner", upload.options.owner);
+      side.if_set("tags", upload.options.tags);
     },
     [](const UploadFile& upload) -> Result<void> {
       if (upload.info.key.empty()) return corrupt("the upload has no key");

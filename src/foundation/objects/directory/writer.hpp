@@ -7,12 +7,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
+#include <map>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/time.hpp"
 #include "objects/checksum.hpp"
 #include "objects/directory.hpp"
+#include "objects/directory/readers.hpp"
 #include "objects/directory/record.hpp"
 #include "objects/objects.hpp"
 #include "objects/storage_use.hpp"
@@ -50,6 +55,28 @@ class TemporaryFile {
   os::File file_;
   const os::Disk& disk_;
 };
+
+// Copies an object's file with other tags. The bytes are copied as they are, and checked when they
+// are read.
+inline Result<void> copy_with_tags(const Opened& from,
+                                   const std::map<std::string, std::string>& tags,
+                                   TemporaryFile& to, const CheckDiskSpace& check_disk_space) {
+  constexpr size_t kCopyBufferBytes = 1 << 20;
+  std::vector<char> buffer(kCopyBufferBytes);
+  const uint64_t bytes = body_bytes(from.record);
+  for (uint64_t at = 0; at < bytes;) {
+    if (at % kRoomCheckBytes < kCopyBufferBytes) TRY(check_disk_space());
+    const size_t want = std::min<uint64_t>(buffer.size(), bytes - at);
+    const size_t got =
+        TRY(read_at(from.file, std::span(buffer).first(want), at, from.record.info.key));
+    TRY(to.write(std::span(buffer).first(got)));
+    at += got;
+  }
+  Record record = from.record;
+  record.info.tags = tags;
+  TRY(to.write(encode_record(record)));
+  return to.sync();
+}
 
 // Writes an object's or a part's file; `install` moves it to its place and makes that durable.
 class FileWriter final : public Writer {
@@ -98,7 +125,8 @@ class FileWriter final : public Writer {
                    options_.headers,
                    options_.metadata,
                    kept.checksums,
-                   options_.owner};
+                   options_.owner,
+                   options_.tags};
     TRY(file_.write(encode_record(record)));
     TRY(file_.sync());
     TRY(install_(file_.path()));

@@ -88,6 +88,14 @@ class CountedObjects final : public objects::Objects {
                                                const PutOptions& options) override {
     return store_.put(bucket, key, options);
   }
+  Result<void> set_bucket_tags(Text bucket,
+                               const std::map<std::string, std::string>& tags) override {
+    return store_.set_bucket_tags(bucket, tags);
+  }
+  Result<void> set_tags(Text bucket, Text key,
+                        const std::map<std::string, std::string>& tags) override {
+    return store_.set_tags(bucket, key, tags);
+  }
   Result<void> remove(Text bucket, Text key) override { return store_.remove(bucket, key); }
   Result<std::string> start_upload(Text bucket, Text key, const PutOptions& options) override {
     return store_.start_upload(bucket, key, options);
