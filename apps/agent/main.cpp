@@ -14,6 +14,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/endpoints.hpp"
+#include "agent/init_container.hpp"
 #include "agent/next_order.hpp"
 #include "agent/report/spool.hpp"
 #include "agent/report/uplink.hpp"
@@ -269,6 +270,17 @@ Result<std::unique_ptr<objects::Objects>> open_objects(const wire::Order& order,
   return objects::open_s3(std::move(settings), clock);
 }
 
+// A reused container has an init in any case.
+Result<std::unique_ptr<containers::Container>> start_container(
+    const wire::Order& order, const containers::ContainerSpec& spec, int output,
+    agent::ReusedContainer& kept) {
+  if (order.reuse_host) return kept.start(spec, output);
+  const bool init = order.spec.group(order.host).container_options.init.value_or(true);
+  return init && !agent::is_init(spec.arguments[0])
+             ? agent::start_with_init(containers::start_container, spec, output, entry_program())
+             : containers::start_container(spec, output);
+}
+
 // The parts of an agent for one order. Lifetime: they outlive its dependencies.
 struct AgentParts {
   const wire::Order& order;
@@ -288,8 +300,7 @@ agent::Dependencies dependencies_of(const AgentParts& parts) {
   return {
       parts.objects,
       [&order, &tools](const containers::ContainerSpec& spec, int output) {
-        return order.reuse_host ? tools.kept.start(spec, output)
-                                : containers::start_container(spec, output);
+        return start_container(order, spec, output, tools.kept);
       },
       [&order](const std::string& id, const std::string& directory) -> Result<void> {
         // A reused container is removed when the agent ends.

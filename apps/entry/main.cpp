@@ -1,5 +1,6 @@
 // trainyard-entry runs a script in its container (entry/host_run.hpp). This file only wires
 // modules.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -46,10 +47,18 @@ contract::EntryConfig take_config() {
   return entry_config ? std::move(*entry_config) : contract::EntryConfig{};
 }
 
+// Standard input is the agent's socket; the program gets another one.
+int run_init(const std::vector<std::string>& program) {
+  std::vector<std::string> environment;
+  for (char** each = environ; *each != nullptr; ++each) environment.emplace_back(*each);
+  return entry::run_init(program, std::move(environment),
+                         os::PacketSocket(os::File(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3))));
+}
+
 int run(const std::vector<std::string>& arguments) {
   const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1),
                                       arguments.end());
-  if (!arguments.empty() && arguments[0] == contract::kEntryInit) return entry::run_init(rest);
+  if (!arguments.empty() && arguments[0] == contract::kEntryInit) return run_init(rest);
   auto variables = read_variables();
   if (!arguments.empty() && arguments[0] == "--start-on") return entry::start_on(rest);
   if (!arguments.empty() && arguments[0] == "--rank") return entry::run_rank(rest, variables);

@@ -255,6 +255,15 @@ def test_limits_and_linux_parameters(cluster: Server, batch: BaseClient, queue: 
     ), found
 
 
+def test_the_program_is_the_first_process_where_that_is_requested(
+    cluster: Server, batch: BaseClient, queue: str
+) -> None:
+    script = "tr '\\0' ' ' < /proc/1/cmdline | cut -d' ' -f1,2"
+    assert run(cluster, batch, queue, script) == ["/opt/trainyard/entry --init"]
+    first = run(cluster, batch, queue, script, linuxParameters={"initProcessEnabled": False})
+    assert first == ["/bin/sh -c"]
+
+
 def test_the_first_process_passes_signals_on(
     cluster: Server, batch: BaseClient, queue: str
 ) -> None:

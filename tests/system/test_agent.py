@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import tarfile
@@ -273,6 +274,41 @@ def test_a_stop_gives_grace_then_uploads(cluster: AgentFixture) -> None:
     assert cluster.archive("models/digits/output/model.tar.gz") == {"m": b"m\n"}
 
 
+def test_a_process_without_a_handler_ends_at_once(cluster: AgentFixture) -> None:
+    script = "import time; print('ready', flush=True); time.sleep(1000)"
+    agent = cluster.start("", entrypoint=["/usr/bin/python3", "-c", script])
+    wait_for(lambda: "ready" in cluster.server.lines, "the process to run")
+    cluster.server.stop(grace_seconds=3600)
+    last = cluster.finish(agent)
+    assert (last["state"], last["exit_code"]) == ("finished", 143)
+
+
+def test_a_script_below_shells_gets_the_stop_and_its_grace(cluster: AgentFixture) -> None:
+    # Shells without a handler, and a script with one.
+    script = (
+        "trap 'sleep 1; echo saved; echo m > /opt/ml/model/m; exit 4' TERM; echo ready;"
+        " while :; do sleep 0.1; done"
+    )
+    agent = cluster.start(f"bash -c {shlex.quote(script)}; exit $?")
+    wait_for(lambda: "ready" in cluster.server.lines, "the script to run")
+    cluster.server.stop(grace_seconds=3600)
+    last = cluster.finish(agent)
+    assert (last["state"], last["exit_code"]) == ("finished", 4)
+    assert "saved" in cluster.server.lines
+    assert cluster.archive("models/digits/output/model.tar.gz") == {"m": b"m\n"}
+
+
+def test_orphans_are_reaped(cluster: AgentFixture) -> None:
+    # Each inner shell leaves a child that ends after it.
+    last = cluster.finish(
+        cluster.start(
+            "for i in 1 2 3; do (sleep 0.1 &); done; sleep 1;"
+            " grep -l '^State:.*zombie' /proc/[0-9]*/status 2>/dev/null | wc -l"
+        )
+    )
+    assert last["state"] == "finished" and "0" in cluster.server.lines
+
+
 def test_a_process_that_ignores_the_stop_is_killed_and_its_model_kept(
     cluster: AgentFixture,
 ) -> None:
@@ -374,6 +410,7 @@ def test_traversal_in_keys_is_refused(cluster: AgentFixture) -> None:
 def test_a_program_that_is_not_there(cluster: AgentFixture) -> None:
     last = cluster.finish(cluster.start("", entrypoint=["/no/such/program"]))
     assert (last["state"], last["fault"]) == ("failed", "client")
+    assert "executable file `/no/such/program` not found in $PATH" in last["message"]
 
 
 def test_two_hosts_make_one_model(cluster: AgentFixture) -> None:

@@ -237,7 +237,7 @@ Outcome<Done> read_linux_parameters(const batch::LinuxParameters& parameters,
                                     domain::ContainerOptions& container_options) {
   for (const auto& device : parameters.devices.value_or(std::vector<batch::Device>()))
     TRY(read_device(device, settings, container_options));
-  container_options.init = parameters.init_process_enabled.value_or(false);
+  container_options.init = parameters.init_process_enabled;
   const auto mebibytes = [](int64_t asked, const char* member) -> Outcome<int64_t> {
     if (asked < 1 || asked > kSharedMemoryMebibytesMax)
       return client_exception(std::string(member) + " must be between 1 and " +

@@ -101,7 +101,8 @@ TEST(Nodes, WhatTheyRunSurvivesItsRecord) {
   container_options.devices = {"/dev/fuse"};
   container_options.shared_memory_bytes = 64 << 20;
   container_options.user = "nobody";
-  container_options.read_only_root = container_options.init = true;
+  container_options.read_only_root = true;
+  container_options.init = false;
   container_options.log_group = "group";
   container_options.log_prefix = "prefix";
   spec.groups = {group, {"3", "1 vCPU, 64 MiB", 1}};
@@ -110,6 +111,8 @@ TEST(Nodes, WhatTheyRunSurvivesItsRecord) {
   EXPECT_EQ(to_json(*read), to_json(spec));
   EXPECT_EQ(read->groups[0].container_options.volumes[0].path, "resized");
   EXPECT_EQ(read->groups[0].program->environment.at("A"), "1");
+  EXPECT_EQ(read->groups[0].container_options.init, false);
+  EXPECT_EQ(read->groups[1].container_options.init, std::nullopt);
   EXPECT_FALSE(read->groups[1].program);
   EXPECT_EQ(read->main_host(), 2u);
 }

@@ -19,6 +19,9 @@
 namespace trainyard::contract {
 
 inline constexpr std::string_view kBase = "/opt/ml";
+// $PATH where an image names none.
+inline constexpr std::string_view kUsualPath =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 // of /opt/ml/output/failure that FailureReason shows
 inline constexpr size_t kFailureCharactersMax = 1024;
 

@@ -131,7 +131,7 @@ class ReusedContainer::Child final : public containers::Container {
   std::optional<containers::ContainerExit> exit_;
 };
 
-ReusedContainer::ReusedContainer(Start start, std::string entry_program)
+ReusedContainer::ReusedContainer(StartContainer start, std::string entry_program)
     : start_(std::move(start)), entry_program_(std::move(entry_program)) {}
 
 ReusedContainer::~ReusedContainer() { end(); }

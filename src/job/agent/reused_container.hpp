@@ -11,10 +11,10 @@
 // signal(), kill_all() and usage() from any. Lifetime: outlives the children.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 
+#include "agent/init_container.hpp"
 #include "containers/container.hpp"
 #include "os/packet_socket.hpp"
 
@@ -22,10 +22,8 @@ namespace trainyard::agent {
 
 class ReusedContainer {
  public:
-  using Start = std::function<Result<std::unique_ptr<containers::Container>>(
-      const containers::ContainerSpec&, int)>;
   // `entry_program`: its path on the machine.
-  ReusedContainer(Start start, std::string entry_program);
+  ReusedContainer(StartContainer start, std::string entry_program);
   ~ReusedContainer();
 
   Result<std::unique_ptr<containers::Container>> start(const containers::ContainerSpec& spec,
@@ -41,7 +39,7 @@ class ReusedContainer {
   class Child;
   Result<void> make(const containers::ContainerSpec& spec);
 
-  const Start start_;
+  const StartContainer start_;
   const std::string entry_program_;
   std::optional<containers::ContainerSpec> spec_;
   std::shared_ptr<State> state_;  // shared with the running child, which may still receive a signal

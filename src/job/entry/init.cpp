@@ -1,12 +1,12 @@
 #include "entry/init.hpp"
 
-#include <sys/wait.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
-#include <cstring>
 
+#include "contract/container_init.hpp"
+#include "entry/init_child.hpp"
 #include "entry/processes.hpp"
 
 namespace trainyard::entry {
@@ -14,49 +14,44 @@ namespace {
 
 constexpr int kNotFound = 127, kNotRunnable = 126;  // shells' codes
 
-[[noreturn]] void become(const std::vector<std::string>& arguments, const sigset_t& mask) {
-  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-  std::vector<char*> words;
-  for (const auto& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  ::execvp(words[0], words.data());
-  const int code = errno == ENOENT ? kNotFound : kNotRunnable;
-  write_all(STDERR_FILENO, arguments[0] + ": " + std::strerror(errno) + "\n");
-  ::_exit(code);
+// Without an agent, as in tests, the error is printed.
+int report_failure(const Error& error, const os::PacketSocket& agent) {
+  if (!agent.send(contract::encode(contract::InitReport(contract::NotStarted{error.message}))))
+    write_all(STDERR_FILENO, "trainyard-entry: " + error.message + "\n");
+  return error.kind == Kind::not_found ? kNotFound : kNotRunnable;
+}
+
+// Follows the program until it ends.
+int follow(InitChild child, const sigset_t& signals) {
+  const timespec interval{0, std::chrono::nanoseconds(kStopLookInterval).count()};
+  for (;;) {
+    const int number = child.stops() ? ::sigtimedwait(&signals, nullptr, &interval)
+                                     : ::sigwaitinfo(&signals, nullptr);
+    if (number > 0 && number != SIGCHLD) child.signal(number);
+    if (number < 0 && child.stops()) child.look();
+    if (const auto code = child.reap()) return *code;
+  }
 }
 
 }  // namespace
 
-int run_init(const std::vector<std::string>& arguments) {
-  if (arguments.empty()) {
-    write_all(STDERR_FILENO, "trainyard-entry: --init needs a program\n");
-    return 2;
-  }
+int run_init(const std::vector<std::string>& arguments, std::vector<std::string> environment,
+             os::PacketSocket agent) {
+  // Orphans come to the first process anyhow.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // A parent that ignores SIGCHLD, also by inheritance, gets no notice of a child's end.
   ::signal(SIGCHLD, SIG_DFL);
-  sigset_t all, before;
-  ::sigfillset(&all);
+  sigset_t signals;
+  ::sigfillset(&signals);
   // Faults of our own are not forwarded.
   for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP})
-    ::sigdelset(&all, number);
-  ::sigprocmask(SIG_SETMASK, &all, &before);
-  const pid_t program = ::fork();
-  if (program < 0) {
-    write_all(STDERR_FILENO, std::string("trainyard-entry: ") + std::strerror(errno) + "\n");
-    return kNotRunnable;
-  }
-  if (program == 0) become(arguments, before);
-  for (;;) {
-    int number = 0;
-    if (::sigwait(&all, &number) != 0) continue;
-    if (number != SIGCHLD) {
-      ::kill(program, number);
-      continue;
-    }
-    int status = 0;
-    for (pid_t ended; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;)
-      if (ended == program) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
+    ::sigdelset(&signals, number);
+  ::sigprocmask(SIG_SETMASK, &signals, nullptr);
+  auto child = InitChild::start({arguments, std::move(environment)});
+  if (!child) return report_failure(child.error(), agent);
+  (void)agent.send(contract::encode(contract::InitReport(contract::Started{})));
+  agent = os::PacketSocket(os::File());
+  return follow(*std::move(child), signals);
 }
 
 }  // namespace trainyard::entry

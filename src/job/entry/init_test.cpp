@@ -5,20 +5,26 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <functional>
+#include <string>
+
+#include "contract/container_init.hpp"
+
+extern char** environ;
 
 namespace trainyard::entry {
 namespace {
 
 // In a process of its own, as it blocks signals and reaps orphans.
-pid_t start(const std::vector<std::string>& arguments) {
+pid_t start(const std::vector<std::string>& arguments, os::File agent = os::File()) {
   const pid_t process = ::fork();
   if (process == 0) {
     // Unblocks signals that other tests have blocked.
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::_exit(run_init(arguments));
+    std::vector<std::string> environment;
+    for (char** each = environ; *each != nullptr; ++each) environment.emplace_back(*each);
+    ::_exit(run_init(arguments, std::move(environment), os::PacketSocket(std::move(agent))));
   }
   return process;
 }
@@ -35,22 +41,128 @@ TEST(Init, EndsWithItsProgramsCode) {
   EXPECT_EQ(code_of(start({"sh", "-c", "(sleep 0; exit 3) & wait; exit 0"})), 0);
   EXPECT_EQ(code_of(start({"/no/such/program"})), 127);
   EXPECT_EQ(code_of(start({"/"})), 126);
-  EXPECT_EQ(code_of(start({})), 2);
+  EXPECT_EQ(code_of(start({})), 126);
 }
 
-TEST(Init, ForwardsSignals) {
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  const std::string descriptor_path = "/proc/self/fd/" + std::to_string(ends[1]);
-  const pid_t process = start({"sh", "-c",
-                               "trap 'exit 9' TERM; echo ready > " + descriptor_path +
-                                   "; for i in $(seq 1000); do sleep 0.01; done"});
-  char byte = 0;
-  ASSERT_EQ(::read(ends[0], &byte, 1), 1) << "it has its handler";
+// Each script ends by itself, also if its test fails.
+constexpr const char* kWait = "for i in $(seq 6000); do sleep 0.01; done";
+
+// Scripts write to it as $TOLD.
+class InitSignals : public testing::Test {
+ protected:
+  InitSignals() {
+    EXPECT_EQ(::pipe(ends_), 0);
+    ::setenv("TOLD",
+             ("/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(ends_[1])).c_str(),
+             1);
+  }
+  ~InitSignals() override {
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+    ::unsetenv("TOLD");
+  }
+  std::string told(size_t bytes) {
+    std::string text(bytes, '\0');
+    size_t length = 0;
+    while (length < bytes) {
+      const ssize_t got = ::read(ends_[0], text.data() + length, bytes - length);
+      if (got <= 0) break;
+      length += size_t(got);
+    }
+    return text.substr(0, length);
+  }
+
+ private:
+  int ends_[2];
+};
+
+TEST_F(InitSignals, AreForwarded) {
+  const pid_t process =
+      start({"sh", "-c", std::string("trap 'exit 9' TERM; printf r > $TOLD; ") + kWait});
+  ASSERT_EQ(told(1), "r") << "it has its handler";
   ::kill(process, SIGTERM);
   EXPECT_EQ(code_of(process), 9);
-  ::close(ends[0]);
-  ::close(ends[1]);
+}
+
+TEST_F(InitSignals, EndAProgramWithoutAHandler) {
+  const pid_t process = start({"sh", "-c", std::string("printf r > $TOLD; ") + kWait});
+  ASSERT_EQ(told(1), "r");
+  ::kill(process, SIGTERM);
+  EXPECT_EQ(code_of(process), 128 + SIGTERM);
+}
+
+// Saves what it has when it is told to end.
+std::string saving_script() {
+  return std::string("trap 'sleep 0.3; printf s > $TOLD; exit 4' TERM; printf r > $TOLD; ") + kWait;
+}
+
+// As a shell that starts a driver, which starts the script.
+TEST_F(InitSignals, ReachTheScriptBelowShells) {
+  ::setenv("SCRIPT", saving_script().c_str(), 1);
+  const pid_t process = start({"sh", "-c", "sh -c 'sh -c \"$SCRIPT\"; exit $?'; exit $?"});
+  ASSERT_EQ(told(1), "r");
+  ::kill(process, SIGTERM);
+  EXPECT_EQ(told(1), "s");
+  EXPECT_EQ(code_of(process), 4) << "the shells end after it, with its code";
+  ::unsetenv("SCRIPT");
+}
+
+TEST_F(InitSignals, EndAShellThatGoesOnAfterItsScript) {
+  ::setenv("SCRIPT", saving_script().c_str(), 1);
+  const pid_t process =
+      start({"sh", "-c", std::string("sh -c \"$SCRIPT\"; printf n > $TOLD; ") + kWait});
+  ASSERT_EQ(told(1), "r");
+  ::kill(process, SIGTERM);
+  EXPECT_EQ(told(2), "sn");
+  EXPECT_EQ(code_of(process), 128 + SIGTERM);
+  ::unsetenv("SCRIPT");
+}
+
+// A copy of the program serves it, so the program alone is meant. It leaves the copy behind.
+TEST_F(InitSignals, ReachWhatTheProgramLeaves) {
+  const pid_t process = start({"sh", "-c", "(" + saving_script() + "); printf n > $TOLD"});
+  ASSERT_EQ(told(1), "r");
+  ::kill(process, SIGTERM);
+  EXPECT_EQ(told(1), "s") << "the end waits for it";
+  EXPECT_EQ(code_of(process), 128 + SIGTERM);
+}
+
+TEST_F(InitSignals, DoNotReachTheChildrenOfAProgramThatHandlesThem) {
+  // The child outlives its parent: were it told, it would write an "x" before the end.
+  ::setenv("CHILD",
+           (std::string("trap 'printf x > $TOLD' TERM; printf c > $TOLD; ") + kWait).c_str(), 1);
+  const pid_t process = start(
+      {"sh", "-c",
+       std::string(
+           "trap 'sleep 0.3; kill -KILL $child; printf e > $TOLD; exit 3' TERM; sh -c \"$CHILD\" & "
+           "child=$!; ") +
+           kWait});
+  ASSERT_EQ(told(1), "c");
+  ::kill(process, SIGTERM);
+  EXPECT_EQ(code_of(process), 3);
+  EXPECT_EQ(told(1), "e");
+  ::unsetenv("CHILD");
+}
+
+contract::InitReport reported(const std::vector<std::string>& arguments) {
+  auto pair = os::PacketSocket::pair();
+  EXPECT_TRUE(pair);
+  const pid_t process = start(arguments, os::File(std::move(pair->second)));
+  pair->second.close();
+  auto packet = pair->first.receive(60s);
+  EXPECT_TRUE(packet && *packet);
+  (void)code_of(process);
+  EXPECT_EQ(pair->first.receive(60s).error().kind, Kind::cancelled) << "nothing but one report";
+  return packet && *packet ? contract::decode_init_report((*packet)->bytes).value()
+                           : contract::InitReport(contract::Cleared{});
+}
+
+TEST(Init, ReportsItsStart) {
+  EXPECT_TRUE(std::holds_alternative<contract::Started>(reported({"true"})));
+  const auto failed = reported({"no-such-program"});
+  ASSERT_TRUE(std::holds_alternative<contract::NotStarted>(failed));
+  EXPECT_EQ(std::get<contract::NotStarted>(failed).reason,
+            "executable file `no-such-program` not found in $PATH");
 }
 
 }  // namespace

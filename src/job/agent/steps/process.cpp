@@ -52,11 +52,6 @@ void fit(const StepContext& context, containers::ContainerSpec& spec) {
   if (container_options.shared_memory_bytes)
     spec.shared_memory_bytes = uint64_t(*container_options.shared_memory_bytes);
   spec.read_only_root = container_options.read_only_root;
-  if (!container_options.init) return;
-  spec.arguments.insert(spec.arguments.begin(),
-                        {std::string(contract::kEntryInside), std::string(contract::kEntryInit)});
-  spec.mounts.push_back(
-      bound(context.world.entry_program, std::string(contract::kEntryInside), true));
 }
 
 containers::ContainerSpec container_spec(StepContext& context) {
@@ -141,11 +136,8 @@ std::optional<Failure> start_process(StepContext& context) {
   if (!pipe) return failure_of(pipe.error(), "starting the process");
   context.pump = std::make_unique<LogPump>(std::move(pipe->read_end), *context.metrics,
                                            context.world.facts, context.world.clock);
-  if (context.container_options().init && context.world.entry_program.empty())
-    return Failure{domain::Fault::internal,
-                   "starting script mode: trainyard-entry not found next to the agent"};
   const auto spec = container_spec(context);
-  if (spec.arguments.empty() || (context.container_options().init && spec.arguments.size() == 2))
+  if (spec.arguments.empty())
     return named(
         context, contract::kCannotStart,
         {domain::Fault::client,
