@@ -189,6 +189,13 @@ ATTACKS = (
         "victim",
     ),
     row(
+        "kill-victim",
+        "end another job at once",
+        "my.target('trainyard', 'KillJob', JobName='victim')",
+        "KillJob",
+        "victim",
+    ),
+    row(
         "campaign",
         "start a campaign",
         "my.target('trainyard', 'CreateCampaign', Definition='{}')",

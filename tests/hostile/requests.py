@@ -618,6 +618,13 @@ POOR = (
         lambda w: w.poor.target("trainyard", "InterruptTrainingJob", TrainingJobName="victim"),
         "victim",
     ),
+    poor(
+        "poor-kill",
+        "end a job at once",
+        "KillJob",
+        lambda w: w.poor.target("trainyard", "KillJob", JobName="victim"),
+        "victim",
+    ),
 )
 
 GROUPS = {

@@ -136,7 +136,7 @@ constexpr Row kRows[] = {
     {"trainyard",
      "ListJobs GetCostReport ListCampaigns QueryCatalogue ChangeCatalogue DescribeRegion", "",
      kAll},
-    {"trainyard", "DescribeJob", "", "arn:aws:trainyard:{region}:{account}:job/{JobName}"},
+    {"trainyard", "DescribeJob KillJob", "", "arn:aws:trainyard:{region}:{account}:job/{JobName}"},
     {"trainyard", "InterruptTrainingJob", "", kJob},
     {"trainyard", "DescribeCampaign StopCampaign", "",
      "arn:aws:trainyard:{region}:{account}:campaign/{CampaignName}"},

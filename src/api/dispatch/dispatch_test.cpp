@@ -350,6 +350,14 @@ TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreAsked) {
           .message(),
       "Requested resource not found.");
 
+  const auto kill = [&](const std::string& name) {
+    return world.json("Trainyard.KillJob", R"({"JobName":")" + name + R"("})", "trainyard");
+  };
+  EXPECT_EQ(kill("job").status, 200);
+  ASSERT_EQ(world.control.killed.size(), 1u);
+  EXPECT_TRUE(world.control.killed[0].starts_with("killed by ")) << world.control.killed[0];
+  EXPECT_EQ(kill("none").message(), "Requested resource not found.");
+
   const auto update = [&](const std::string& more) {
     return world.json("SageMaker.UpdateTrainingJob", R"({"TrainingJobName":"job")" + more + "}");
   };
@@ -409,6 +417,49 @@ TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
             Json::parse(R"([{"MetricName":"loss","Value":0.25,"Timestamp":1795167900}])"));
   EXPECT_EQ(world.json("SageMaker.StopTrainingJob", R"({"TrainingJobName":"job"})").message(),
             "The request was rejected because the training job is in status Failed.");
+}
+
+TEST(TrainingJobs, AStoppingOneSaysWhatItWaitsFor) {
+  World world;
+  ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("job")).status, 200);
+  const domain::JobKey key{"eu-west-1", "job"};
+  auto job = std::make_shared<domain::Job>(*world.control.jobs[key]);
+  job->state = domain::JobState::stopping;
+  job->transitions = {
+      {domain::Phase::stopping, "Stopping the training job", world.clock.now(), {}}};
+  job->stop_requested = world.clock.now();  // 09:45:00 UTC
+  job->stop_grace = 120s;
+  job->attempts.emplace_back();
+  job->attempts.back().hosts.resize(6);
+  const auto shown = [&](size_t running) {
+    auto changed = std::make_shared<domain::Job>(*job);
+    for (size_t i = 0; i < running; ++i)
+      changed->attempts.back().hosts[i].state = domain::HostState::running;
+    world.control.jobs[key] = changed;
+    const Json own =
+        world.json("Trainyard.DescribeJob", R"({"JobName":"job"})", "trainyard").json();
+    const Json described =
+        world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"job"})").json();
+    const std::string why = own.value("WaitReason", "");
+    EXPECT_EQ(described["SecondaryStatusTransitions"][0]["StatusMessage"],
+              "Stopping the training job" + (why.empty() ? "" : ". " + why));
+    return why;
+  };
+  EXPECT_EQ(shown(0), "");
+  EXPECT_EQ(shown(1), "waiting for algo-1 to exit after SIGTERM, until 09:47:00 UTC");
+  EXPECT_EQ(shown(2), "waiting for algo-1 and algo-2 to exit after SIGTERM, until 09:47:00 UTC");
+  EXPECT_EQ(shown(4),
+            "waiting for algo-1, algo-2, algo-3 and 1 other host to exit after SIGTERM, until "
+            "09:47:00 UTC");
+  job->stop_grace.reset();
+  EXPECT_EQ(shown(1), "waiting for algo-1 to exit after SIGTERM") << "of an earlier version";
+  job->stop_grace = 0s;
+  EXPECT_EQ(shown(1), "waiting for algo-1 to exit after SIGKILL");
+  job->state = domain::JobState::active;
+  EXPECT_EQ(shown(1), "");
+  job->attempts.back().interrupted = world.clock.now();
+  job->attempts.back().notice = 30s;
+  EXPECT_EQ(shown(1), "waiting for algo-1 to exit after SIGTERM, until 09:45:30 UTC");
 }
 
 TEST(TrainingJobs, ListPassesEveryFilterOn) {

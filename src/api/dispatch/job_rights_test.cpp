@@ -244,6 +244,8 @@ TEST_F(JobKeysAreRefused, EverythingElse) {
   };
   expect(own("InterruptTrainingJob", R"({"TrainingJobName":"rival"})"),
          "trainyard:InterruptTrainingJob", kJobs + "rival");
+  expect(own("KillJob", R"({"JobName":"rival"})"), "trainyard:KillJob",
+         "arn:aws:trainyard:eu-west-1:123456789012:job/rival");
   expect(own("ListJobs", "{}"), "trainyard:ListJobs", "*");
   expect(own("GetCostReport", R"({"GroupBy":"user"})"), "trainyard:GetCostReport", "*");
   expect(own("DescribeRegion", "{}"), "trainyard:DescribeRegion", "*");

@@ -44,5 +44,9 @@ void describe(const domain::Job& job, Instant now,
 shapes::sagemaker::TrainingJobSummary summary_of(const domain::Job& job, Instant now);
 
 std::string_view status_of(domain::JobState state);  // "InProgress"
+// Returns what a job that is stopped or interrupted waits for: "waiting for algo-1 and algo-2 to
+// exit after SIGTERM, until 12:03:10 UTC"; "" if none of its processes runs. `now`: in its own
+// time.
+std::string describe_stop(const domain::Job& job, Instant now);
 
 }  // namespace trainyard::api::sagemaker

@@ -27,13 +27,16 @@ int64_t seconds_between(Instant from, Instant to) {
   return to <= from ? 0 : std::chrono::ceil<std::chrono::seconds>(to - from).count();
 }
 
-std::string as_sentence(const std::string& text) {
+constexpr size_t kNamedHostsMax = 3;  // in a message; others are counted
+
+std::string sentence(const std::string& text) {
   return text.empty() || text.ends_with('.') || text.ends_with('!') ? text : text + ".";
 }
 
-// The message of a transition. The current one also has the pending reason and the job's note,
-// where users look first.
-std::string message_of(const domain::Job& job, const domain::Transition& transition, bool present) {
+// The message of a transition. The current one also has the pending reason, what a stop waits for,
+// and the job's note, where users look first.
+std::string message_of(const domain::Job& job, const domain::Transition& transition, bool present,
+                       Instant now) {
   std::string message = transition.message;
   if (!present) return message;
   const auto add = [&](const std::string& more) {
@@ -42,6 +45,7 @@ std::string message_of(const domain::Job& job, const domain::Transition& transit
   };
   const bool said = message.find(job.wait_reason) != std::string::npos;
   if (job.state == domain::JobState::waiting && !said) add(job.wait_reason);
+  add(describe_stop(job, now));
   add(job.note);
   return message;
 }
@@ -76,6 +80,34 @@ std::string_view status_of(domain::JobState state) {
       return "Stopped";
   }
   return "";
+}
+
+std::string describe_stop(const domain::Job& job, Instant now) {
+  const domain::Attempt* attempt = job.attempt();
+  const bool stops = job.state == domain::JobState::stopping;
+  if (!attempt || (!stops && !(job.state == domain::JobState::active && attempt->interrupted)))
+    return "";
+  std::vector<std::string> names;
+  for (domain::HostIndex host = 0; host < attempt->hosts.size(); ++host)
+    if (attempt->hosts[host].state == domain::HostState::running)
+      names.push_back(domain::host_name(host));
+  if (names.empty()) return "";
+  const size_t others = names.size() - std::min(names.size(), kNamedHostsMax);
+  names.resize(names.size() - others);
+  const std::string last =
+      others > 0 ? std::to_string(others) + " other host" + (others > 1 ? "s" : "") : names.back();
+  if (others == 0) names.pop_back();
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  text = "waiting for " + text + (text.empty() ? "" : " and ") + last + " to exit after ";
+  const auto since = stops ? job.stop_requested : attempt->interrupted;
+  const auto grace = stops ? job.stop_grace : std::optional(attempt->notice);
+  if (!since || !grace) return text + "SIGTERM";
+  const Instant until = *since + *grace;
+  if (now >= until) return text + "SIGKILL";
+  const size_t time_at = 11, time_size = 8;  // in "2026-11-24T12:03:10Z"
+  return text + "SIGTERM, until " +
+         to_iso8601(job.control_time(until), false).substr(time_at, time_size) + " UTC";
 }
 
 Result<sagemaker::DescribeTrainingJobResponse> echo_of(const domain::Job& job) {
@@ -145,7 +177,7 @@ void describe(const domain::Job& job, Instant now, sagemaker::DescribeTrainingJo
     shown.status = domain::to_string(transition.phase);
     shown.start_time = transition.start;
     shown.end_time = transition.end;
-    shown.status_message = message_of(job, transition, &transition == &job.transitions.back());
+    shown.status_message = message_of(job, transition, &transition == &job.transitions.back(), now);
   }
   out.training_start_time = job.training_start;
   out.training_end_time = job.training_end;

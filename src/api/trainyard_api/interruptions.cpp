@@ -1,4 +1,4 @@
-// Operations that interrupt jobs, for which AWS has none.
+// Operations that interrupt jobs or end them at once, for which AWS has none.
 #include "base/text.hpp"
 #include "domain/limits.hpp"
 #include "shapes/trainyard.hpp"
@@ -40,12 +40,38 @@ void interrupt_training_job(const Services& services, const Context& context,
       });
 }
 
+// The reason that AWS Batch's operations show for a job that was ended by it.
+std::string reason_of(const Context& context) {
+  return "killed by " + context.principal.arn.substr(context.principal.arn.rfind(':') + 1);
+}
+
+void kill_job(const Services& services, const Context& context, const own::KillJobRequest& request,
+              Answer<own::KillJobResponse> answer) {
+  const domain::JobKey key{context.region, *request.job_name};
+  services.control.kill_job(
+      key, reason_of(context), [answer = std::move(answer), key](Result<domain::Job> job) {
+        if (!job && job.error().kind == Kind::not_found)
+          return answer(validation_exception("Requested resource not found."));
+        if (!job && job.error().kind == Kind::conflict)
+          return answer(validation_exception("The request was rejected because the job " +
+                                             key.name + " has ended."));
+        if (!job) return answer(std::move(job).error());
+        own::KillJobResponse out;
+        out.job_arn = control::job_arn(*job);
+        answer(std::move(out));
+      });
+}
+
 }  // namespace
 
 void add_interruptions(OperationTable& table, const Settings&, const Services& services) {
   table.add_later<own::InterruptTrainingJob>(
       [&](const Context& context, own::InterruptTrainingJobRequest request, auto answer) {
         interrupt_training_job(services, context, request, std::move(answer));
+      });
+  table.add_later<own::KillJob>(
+      [&](const Context& context, own::KillJobRequest request, auto answer) {
+        kill_job(services, context, request, std::move(answer));
       });
 }
 

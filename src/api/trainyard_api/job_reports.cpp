@@ -221,7 +221,9 @@ own::Job shown(const Settings& settings, const domain::Job& job,
   out.billable_time_in_seconds = seconds.billable;
   out.spot = job.spec.spot || (job.attempt() && job.on_spot(*job.attempt()));
   out.attempts = int64_t(job.attempts.size());
-  set_unless_empty(out.wait_reason, job.state == domain::JobState::waiting ? job.wait_reason : "");
+  set_unless_empty(out.wait_reason, job.state == domain::JobState::waiting
+                                        ? job.wait_reason
+                                        : sagemaker::describe_stop(job, now));
   set_unless_empty(out.failure_reason, job.failure_reason);
   set_unless_empty(out.note, job.note);
   const auto cost = cost_of_job(settings.prices, job, now);

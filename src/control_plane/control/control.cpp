@@ -83,7 +83,19 @@ class SingleWriter final : public ControlPlane {
   }
 
   void stop_job(domain::JobKey key, Answer answer) override {
-    enqueue({reconcile::StopJob{}, std::move(key), by_value(std::move(answer)), {}});
+    enqueue({reconcile::StopJob{0, settings_.stop_grace},
+             std::move(key),
+             by_value(std::move(answer)),
+             {}});
+  }
+
+  void kill_job(domain::JobKey key, std::string reason, Answer answer) override {
+    const auto job = find(key);
+    if (!job) return answer(job.error());
+    reconcile::Command command = reconcile::StopJob{0, 0ms};
+    if ((*job)->spec.queue)
+      command = reconcile::Withdraw{0, domain::Withdrawn::terminated, std::move(reason), 0ms};
+    enqueue({std::move(command), std::move(key), by_value(std::move(answer)), {}});
   }
 
   void interrupt_job(domain::JobKey key, Interruption requested, Answer answer) override {
@@ -101,7 +113,7 @@ class SingleWriter final : public ControlPlane {
 
   void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason,
                     Answer answer) override {
-    enqueue({reconcile::Withdraw{0, how, std::move(reason)},
+    enqueue({reconcile::Withdraw{0, how, std::move(reason), settings_.stop_grace},
              std::move(key),
              by_value(std::move(answer)),
              {}});

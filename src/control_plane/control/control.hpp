@@ -153,6 +153,9 @@ class Control {
   // -- commands: answered once durable
   virtual void create_job(CreateJob job, Answer answer) = 0;
   virtual void stop_job(domain::JobKey key, Answer answer) = 0;
+  // Stops a job of any kind without a grace period, also one that is already stopping. A Batch job
+  // is terminated, for that reason.
+  virtual void kill_job(domain::JobKey key, std::string reason, Answer answer) = 0;
   // Its attempt ends, with the checkpoints that it has saved, and the next one follows when there
   // is capacity.
   virtual void interrupt_job(domain::JobKey key, Interruption interruption, Answer answer) = 0;

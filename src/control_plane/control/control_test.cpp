@@ -129,6 +129,23 @@ TEST(Control, StopsWaitingJobsAtOnceAndActiveOnesInOrder) {
   EXPECT_EQ(cluster.phases("a").back(), "Stopped: Training job stopped");
 }
 
+TEST(Control, AKillEndsTheGracePeriodOfAStop) {
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(TestCluster::job("a")));
+  cluster.walk("a", 0, HostState::running);
+  ASSERT_TRUE(cluster.stop("a"));
+  EXPECT_EQ(cluster.find("a")->stop_grace, cluster.settings.stop_grace);
+  ASSERT_TRUE(cluster.kill("a"));
+  EXPECT_EQ(cluster.find("a")->stop_grace, Duration(0s));
+  EXPECT_EQ(cluster.find("a")->stop_cause, StopCause::user);
+  ASSERT_TRUE(cluster.stop("a"));
+  EXPECT_EQ(cluster.find("a")->stop_grace, Duration(0s)) << "a later stop gives nothing back";
+  cluster.walk("a", 0, HostState::finished);
+  EXPECT_EQ(cluster.find("a")->state, JobState::stopped);
+  EXPECT_EQ(cluster.kill("a").error().kind, Kind::conflict);
+  EXPECT_EQ(cluster.kill("b").error().kind, Kind::not_found);
+}
+
 TEST(Control, AStopBeforeTheLauncherCouldStartItEndsTheJob) {
   TestCluster cluster;
   cluster.launcher.refuses = unavailable("not now");

@@ -71,6 +71,13 @@ class TestCluster {
     run();
     return result;
   }
+  Result<domain::Job> kill(const std::string& name) {
+    Result<domain::Job> result = internal("not answered");
+    control->kill_job({"us-east-1", name}, "by hand",
+                      [&](Result<domain::Job> answer) { result = std::move(answer); });
+    run();
+    return result;
+  }
   std::shared_ptr<const domain::Job> find(const std::string& name) {
     return *control->find({"us-east-1", name});
   }

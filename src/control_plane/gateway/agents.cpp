@@ -49,6 +49,7 @@ struct Session {
   // What was sent on this link: orders are repeated on the next link, not on this one.
   StopCause stop_sent = StopCause::none;
   bool peers_sent = false;
+  Duration grace_sent{};  // with it
   bool main_runs_sent = false;
   std::vector<wire::Progress> progress;  // the last report of each transfer
   uint64_t number = 0;                   // of the link, for its shells
@@ -461,10 +462,12 @@ class AgentServer final : public Agents, private Shells {
                            : job.stop_cause != StopCause::none         ? job.stop_cause
                            : follows && of_main >= HostState::draining ? StopCause::main_ended
                                                                        : StopCause::none;
-    if (stop != StopCause::none && session.stop_sent != stop) {
-      session.say(wire::Stop{stop, attempt->interrupted
-                                       ? attempt->notice
-                                       : reconcile::stop_grace_of(job, stop_grace_)});
+    const Duration usual =
+        attempt->interrupted ? attempt->notice : reconcile::stop_grace_of(job, stop_grace_);
+    const Duration grace = std::min(usual, job.stop_grace.value_or(usual));
+    // A shorter grace ends the first one.
+    if (stop != StopCause::none && (session.stop_sent != stop || grace < session.grace_sent)) {
+      session.say(wire::Stop{stop, grace});
       session.stop_sent = stop;
     }
     if (follows && of_main == HostState::running && !session.main_runs_sent) {
@@ -503,6 +506,7 @@ class AgentServer final : public Agents, private Shells {
     for (auto& [number, session] : sessions_) {
       if (!session->greeted || session->dismissed) continue;
       const auto job = control_.find(session->attempt.job);
+      session.grace_sent = grace;
       if (!job) continue;
       give_orders(*session, **job);
       give_credentials(*session, **job, now);

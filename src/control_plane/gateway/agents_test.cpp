@@ -39,7 +39,7 @@ class TestLink final : public net::Link {
       return (acknowledged->track == wire::Track::state ? "state:" : "data:") +
              std::to_string(acknowledged->number);
     if (const auto* stop = std::get_if<wire::Stop>(&message))
-      return "stop:" + std::string(to_string(stop->cause));
+      return "stop:" + std::string(to_string(stop->cause)) + (stop->grace == 0ms ? " at once" : "");
     if (std::holds_alternative<wire::Credentials>(message)) return "credentials";
     if (const auto* peers = std::get_if<wire::PeersDrained>(&message)) {
       std::string text = "peers:";
@@ -404,6 +404,20 @@ TEST_F(AgentsTest, OrdersAreSentInTheOrderOfConnectionWhateverTheAddresses) {
     events.opened(link);
     events.frame(link, wire::encode(wire::Hello{wire::kVersion, {1, 1}, uint32_t(host), token}));
     run();
+TEST_F(AgentsTest, AStopWithoutGraceFollowsOneWithIt) {
+  auto link = hello(0);
+  control->stop_job({"us-east-1", "a"}, [](const auto&) {});
+  run();
+  EXPECT_EQ(link->messages(), "welcome:0,0 credentials stop:user");
+  for (int twice = 0; twice < 2; ++twice) {
+    control->kill_job({"us-east-1", "a"}, "now", [](const auto&) {});
+    run();
+  }
+  EXPECT_EQ(link->messages(), "stop:user at once") << "and only once";
+  link = hello(0);
+  EXPECT_EQ(link->messages(), "welcome:0,0 stop:user at once credentials");
+}
+
   }
   control->stop_job({"us-east-1", "a"}, [](const auto&) {});
   run();

@@ -25,8 +25,10 @@ constexpr auto kCreate = json_record<CreateJob>("create", [](auto& side, auto& c
   side("tags", create.tags, tag_from_json);
 });
 
-constexpr auto kStop =
-    json_record<StopJob>("stop", [](auto& side, auto& stop) { side("job", stop.job); });
+constexpr auto kStop = json_record<StopJob>("stop", [](auto& side, auto& stop) {
+  side("job", stop.job);
+  side.if_set("grace", stop.grace);
+});
 
 constexpr auto kSetTags = json_record<SetTags>("tags", [](auto& side, auto& set) {
   side("arn", set.arn);
@@ -76,6 +78,7 @@ constexpr auto kLose = json_record<Lose>("lose", [](auto& side, auto& lose) {
 constexpr auto kExpire = json_record<Expire>("expire", [](auto& side, auto& expire) {
   side("job", expire.job);
   side("cause", expire.cause, parse_stop_cause);
+  side.if_set("grace", expire.grace);
 });
 
 constexpr auto kInterrupt = json_record<Interrupt>("interrupt", [](auto& side, auto& interrupt) {
@@ -101,6 +104,7 @@ constexpr auto kWithdraw = json_record<Withdraw>("withdraw", [](auto& side, auto
   side("job", withdraw.job);
   side("how", withdraw.how, parse_withdrawn);
   side("reason", withdraw.reason);
+  side.if_set("grace", withdraw.grace);
 });
 
 constexpr auto kStopAwaiting =

@@ -207,9 +207,9 @@ class Deciding {
     const auto since_creation = now - job.created;
     if (job.spec.max_wait_seconds &&
         since_creation >= std::chrono::seconds(*job.spec.max_wait_seconds))
-      decision_.commands.push_back(Expire{job.number, StopCause::max_wait});
+      decision_.commands.push_back(Expire{job.number, StopCause::max_wait, timeout_.stop_grace});
     else if (job.ran_of_max(now) >= std::chrono::seconds(job.spec.max_runtime_seconds))
-      decision_.commands.push_back(Expire{job.number, StopCause::max_runtime});
+      decision_.commands.push_back(Expire{job.number, StopCause::max_runtime, timeout_.stop_grace});
     else if (job.spec.max_pending_seconds && job.attempts.empty() &&
              since_creation >= std::chrono::seconds(*job.spec.max_pending_seconds))
       decision_.commands.push_back(Expire{job.number, StopCause::max_pending});
@@ -219,16 +219,19 @@ class Deciding {
   void look_after(const Job& job) {
     if (job.finished()) return;
     if (job.is_array()) look_after_children(job);
-    if (job.state == JobState::stopping || !snapshot_.catalog) return;
+    const Job* array = job.parent != 0 ? job_of(job.parent) : nullptr;
+    const bool with_array =
+        array && array->state == JobState::stopping &&
+        (job.state == JobState::waiting || array->withdrawn != Withdrawn::cancelled);
+    const bool sooner = with_array && array->stop_grace == 0ms && job.stop_grace != 0ms;
+    if ((job.state == JobState::stopping && !sooner) || !snapshot_.catalog) return;
     if (!snapshot_.catalog->queue({job.key.region, job.spec.queue->name}))
       return withdraw(job, Withdrawn::queue_deleted,
                       "the job queue " + job.spec.queue->name + " was deleted");
-    if (const Job* array = job.parent != 0 ? job_of(job.parent) : nullptr;
-        array && array->state == JobState::stopping &&
-        (job.state == JobState::waiting || array->withdrawn != Withdrawn::cancelled))
+    if (with_array)
       return withdraw(job,
                       array->withdrawn == Withdrawn::no ? Withdrawn::terminated : array->withdrawn,
-                      array->withdrawn_reason);
+                      array->withdrawn_reason, array->stop_grace);
     for (const JobNumber awaited : job.awaits) {
       const auto state = state_of(awaited);
       if (!state || !is_final(*state)) continue;
@@ -238,8 +241,10 @@ class Deciding {
     }
   }
 
-  void withdraw(const Job& job, Withdrawn how, std::string reason) {
-    decision_.commands.push_back(Withdraw{job.number, how, std::move(reason)});
+  void withdraw(const Job& job, Withdrawn how, std::string reason,
+                std::optional<Duration> grace = {}) {
+    decision_.commands.push_back(
+        Withdraw{job.number, how, std::move(reason), grace.value_or(timeout_.stop_grace)});
     if (job.state == JobState::waiting) withdrawn_.insert(job.number);
   }
 

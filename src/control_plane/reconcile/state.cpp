@@ -58,11 +58,12 @@ class Applying {
     return change;
   }
 
-  Result<Change> on(const StopJob&) {
-    if (job_.state == JobState::stopping) return Change{};
+  Result<Change> on(const StopJob& stop) {
+    if (job_.state == JobState::stopping) return stop_sooner(stop.grace);
     const bool waited = job_.state == JobState::waiting;
     job_.state = TRY(next(job_.state, JobEvent::stop));
     job_.stop_requested = at_;
+    set_grace(stop.grace);
     if (job_.stop_cause == StopCause::none) job_.stop_cause = StopCause::user;
     if (waited)
       stop_waiting();
@@ -77,11 +78,13 @@ class Applying {
     if (job_.finished()) return Change{};
     // Running children of a cancelled array may still be terminated.
     const bool further = job_.is_array() && job_.withdrawn == Withdrawn::cancelled && !only_waiting;
-    if (job_.state == JobState::stopping && !further) return Change{};
+    if (job_.state == JobState::stopping && !further) return stop_sooner(withdraw.grace);
     if (only_waiting && job_.state != JobState::waiting && !job_.is_array()) return Change{};
     job_.withdrawn = withdraw.how;
     job_.withdrawn_reason = withdraw.reason;
-    return job_.state == JobState::stopping ? changed() : on(StopJob{job_.number});
+    if (job_.state != JobState::stopping) return on(StopJob{job_.number, withdraw.grace});
+    set_grace(withdraw.grace);
+    return changed();
   }
 
   Result<Change> on(const MakeChildren& make) {
@@ -293,6 +296,7 @@ class Applying {
 
   Result<Change> on(const Expire& command) {
     if (!may_expire()) return Change{};
+    set_grace(command.grace);
     expire(command.cause);
     return changed();
   }
@@ -400,6 +404,17 @@ class Applying {
     job_.stop_cause = cause;
     enter(job_, Phase::stopping, contract::kStopping, at_);
     if (waited) stop_waiting();
+  }
+
+  void set_grace(std::optional<Duration> grace) {
+    if (grace) job_.stop_grace = stop_grace_of(job_, *grace);
+  }
+
+  // Of a job that is stopping, only the grace period can change: it can be ended.
+  Result<Change> stop_sooner(std::optional<Duration> grace) {
+    if (grace != 0ms || job_.stop_grace == 0ms) return Change{};
+    job_.stop_grace = 0ms;
+    return changed();
   }
 
   // None of its hosts runs, so it is over at once.

@@ -30,6 +30,9 @@ namespace trainyard::reconcile {
 
 struct StopJob {
   domain::JobNumber job = 0;
+  // Between SIGTERM and SIGKILL; 0: the processes are killed at once, also those of a job that is
+  // already stopping. Unset in records of earlier versions: as configured.
+  std::optional<Duration> grace = {};
 };
 
 struct SetTags {
@@ -63,6 +66,7 @@ struct Lose {
 struct Expire {
   domain::JobNumber job = 0;
   domain::StopCause cause = domain::StopCause::max_runtime;  // or max_wait, max_pending
+  std::optional<Duration> grace = {};                        // as in StopJob
 };
 
 // The job's present attempt is interrupted, with notice, and another one follows.
@@ -93,6 +97,7 @@ struct Withdraw {
   domain::JobNumber job = 0;
   domain::Withdrawn how = domain::Withdrawn::terminated;
   std::string reason;
+  std::optional<Duration> grace = {};  // as in StopJob
 };
 
 // A job that it depends on has succeeded.

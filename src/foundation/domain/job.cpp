@@ -187,6 +187,7 @@ constexpr auto kProgress = json_record<Job>("job", [](auto& side, auto& job) {
   side("note", job.note);
   side("stop_requested", job.stop_requested);
   side("stop_cause", job.stop_cause, parse_stop_cause);
+  side.if_set("stop_grace", job.stop_grace);
   side.if_set("withdrawn", job.withdrawn, parse_withdrawn);
   side.when(job.withdrawn != Withdrawn::no, "withdrawn_reason", job.withdrawn_reason);
   side.if_set("awaits", job.awaits, kJobNumberForm);

@@ -263,6 +263,9 @@ struct Job {
   std::string note;
   std::optional<Instant> stop_requested;
   StopCause stop_cause = StopCause::none;
+  // Between SIGTERM and SIGKILL of its processes, after that request; 0: killed at once. Unset: as
+  // configured.
+  std::optional<Duration> stop_grace;
   Withdrawn withdrawn = Withdrawn::no;  // for jobs in queues: the operation that stopped it
   std::string withdrawn_reason;         // the reason in that request
   std::vector<JobNumber> awaits;        // jobs that must succeed before it may be placed

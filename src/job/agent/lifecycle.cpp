@@ -153,9 +153,10 @@ class Deciding {
   Result<Decision> on_event(const StopOrdered& order) {
     if (run_.stage >= Stage::report) return decided();
     const bool first = run_.stop == StopCause::none;
-    // The first order's grace counts; that the gang has failed is recorded at any time.
+    // The first order's grace counts, unless a later one ends it; that the gang has failed is
+    // recorded at any time.
     if (first || order.cause == StopCause::host_failed) run_.stop = order.cause;
-    if (first) run_.grace = order.grace;
+    if (first || order.grace < run_.grace) run_.grace = order.grace;
     // In drain the process has ended by itself, but its results may have to be dropped; in upload,
     // an ordered upload may still finish in time.
     const bool ends_it = run_.stage <= Stage::run || !run_.keeps_model();
@@ -165,7 +166,10 @@ class Deciding {
     if (before_process()) {
       if (first && run_.begun) act(Interrupt{});
     } else if (run_.stage == Stage::run) {
-      if (first) act(Terminate{run_.grace});
+      if (first)
+        act(Terminate{run_.grace});
+      else if (run_.grace <= 0ms)
+        act(Kill{});
     } else if (run_.stage == Stage::upload) {
       if (run_.upload_ordered && order.cause == StopCause::interrupted) act(Interrupt{});
       order_upload_when_ready();  // no peers to wait for any more

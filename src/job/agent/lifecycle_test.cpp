@@ -206,6 +206,26 @@ TEST(Lifecycle, AStopTerminatesThenKillsThenUploads) {
   EXPECT_EQ(story.facts.back().exit_code, 137);
 }
 
+TEST(Lifecycle, AStopWithoutGraceEndsTheGraceOfAnEarlierOne) {
+  Story story;
+  story.until_running();
+  EXPECT_EQ(story.on(StopOrdered{StopCause::user, 120s}), "terminate");
+  EXPECT_EQ(story.on(StopOrdered{StopCause::user, 0s}), "kill");
+  EXPECT_EQ(story.on(ProcessExited{137, {}, {}}), "report draining, work drain");
+  EXPECT_TRUE(story.run.keeps_model());
+  EXPECT_EQ(story.on(StopOrdered{StopCause::user, 0s}), "") << "its process has ended";
+}
+
+TEST(Lifecycle, AStopWithoutGraceThatMeetsTheStartLeavesNone) {
+  Story story;
+  story.on(Begin{});
+  for (int i = 0; i < 3; ++i) story.on(StepsDone{});
+  EXPECT_EQ(story.on(StopOrdered{StopCause::user, 120s}), "interrupt");
+  EXPECT_EQ(story.on(StopOrdered{StopCause::user, 0s}), "");
+  EXPECT_EQ(story.on(StepsDone{}), "report running, terminate");
+  EXPECT_EQ(story.run.grace, Duration(0s));
+}
+
 TEST(Lifecycle, AStopBeforeTheProcessRanEndsWithoutUpload) {
   Story story;
   story.on(Begin{});

@@ -13,7 +13,11 @@ constexpr Duration kWaitInterval = 500ms;
 
 Result<int> stop_command(World& world, const Arguments& arguments) {
   const std::string& name = arguments.operands[0];
-  TRY(call_about(world, name, Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}}));
+  if (arguments.has("--now"))
+    TRY(call_about(world, name, Service::trainyard, "KillJob", {{"JobName", name}}));
+  else
+    TRY(call_about(world, name, Service::sagemaker, "StopTrainingJob",
+                   {{"TrainingJobName", name}}));
   if (!arguments.has("--wait")) {
     TRY(world.terminal.write(name + " is stopping\n"));
     return 0;

@@ -31,6 +31,7 @@ class PlainControl final : public control::Control {
   ledger::JobPage page;
   std::vector<control::Interruption> interruptions;
   std::vector<int64_t> kept_alive;
+  std::vector<std::string> killed;  // the reasons
   trainyard::batch::Catalog catalog;
   std::shared_ptr<const domain::Records> kept_records = std::make_shared<const domain::Records>();
   // newest first
@@ -65,6 +66,10 @@ class PlainControl final : public control::Control {
   void interrupt_job(domain::JobKey key, control::Interruption interruption,
                      control::Answer answer) override {
     interruptions.push_back(std::move(interruption));
+    stop_job(std::move(key), std::move(answer));
+  }
+  void kill_job(domain::JobKey key, std::string reason, control::Answer answer) override {
+    killed.push_back(std::move(reason));
     stop_job(std::move(key), std::move(answer));
   }
   void keep_alive(domain::JobKey key, int64_t seconds, control::Answer answer) override {
