@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/activity_table.hpp"
 #include "base/text.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
@@ -71,7 +72,8 @@ Result<int> train_job(const CommandLine& line) {
   os::MachineClock clock;
   const std::string arn = variable("TRAINING_JOB_ARN");
   const train::JobOptions options{line.option("base", "/opt/ml"),
-                                  arn.empty() ? variable("TRAINING_JOB_NAME") : arn};
+                                  arn.empty() ? variable("TRAINING_JOB_NAME") : arn,
+                                  variable(kActivityVariable)};
   TRY(train::run_job(options, clock, stop, [](std::string_view text) {
     std::printf("%.*s\n", int(text.size()), text.data());
   }));

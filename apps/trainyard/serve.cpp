@@ -387,7 +387,8 @@ class Server {
         *api_settings_,
         {*control_, *storage_.logs, *storage_.metrics, *storage_.objects, clock_, random_,
          &agents_->shells(), [this](domain::JobNumber job) { return agents_->progress(job); },
-         campaigns_.get(), &statistics_, &*identity_store_},
+         [this](domain::JobNumber job) { return agents_->activity(job); }, campaigns_.get(),
+         &statistics_, &*identity_store_},
         storage_.audit.get());
     record_ = {own_endpoint, reachable_, config_.region, "", identity_.keys.front()};
     TRY(write_client_files(*data_, reachable_));

@@ -473,6 +473,7 @@ class TrainyardGroup : public Base {
     options.cancelled = [ending = ending_] { return ending->load(); };
     options.group.deterministic = settings_.connection.deterministic;
     options.group.plans = settings_.connection.plans;
+    options.group.activity = settings_.connection.activity;
     options.secret = settings_.connection.secret;
     options.encrypt = settings_.connection.encrypt;
     options.sockets_per_peer = settings_.connection.sockets_per_peer.value_or(1);

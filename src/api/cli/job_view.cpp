@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "cli/activity_view.hpp"
 #include "domain/price.hpp"
 
 namespace trainyard::cli {
@@ -69,6 +70,13 @@ HostView host_view(const Json& json) {
       if (value.is_number()) view.values.push_back(value.get<double>());
     host.usage.push_back(std::move(view));
   }
+  const auto age = [](const Json& of, const char* name) {
+    return member(of, name) ? std::optional(integer_of(of, name)) : std::nullopt;
+  };
+  host.output_seconds = age(json, "SecondsSinceOutput");
+  for (const Json& rank : list_of(json, "Ranks"))
+    host.ranks.push_back({integer_of(rank, "Rank"), age(rank, "SecondsSinceOutput"),
+                          age(rank, "SecondsSinceCollective")});
   return host;
 }
 
@@ -463,6 +471,10 @@ std::string job_page(const Looks& looks, const JobView& job, const Json& describ
   }
   add_timeline(page, looks, described, now);
   add_hosts(page, looks, job, now);
+  if (const std::string activity = activity_table(looks, job); !activity.empty()) {
+    page.heading("Activity");
+    page.block(activity);
+  }
   add_channels(page, looks, described);
   add_metrics(page, looks, job);
   add_links(page, job, described);

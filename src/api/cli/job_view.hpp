@@ -37,6 +37,12 @@ struct UsageView {
   std::vector<double> values;
 };
 
+// A rank, and how long ago it was last active; unset: not known.
+struct RankView {
+  int64_t rank = 0;
+  std::optional<int64_t> output_seconds, collective_seconds;
+};
+
 struct HostView {
   std::string name, instance_type, machine, state, failure;
   std::optional<Instant> state_since;
@@ -44,6 +50,8 @@ struct HostView {
   double cpus = 0;
   int64_t memory_bytes = 0, gpus = 0;
   std::vector<UsageView> usage;
+  std::optional<int64_t> output_seconds;  // since its last output, while it runs
+  std::vector<RankView> ranks;
 };
 
 // The progress of the children of an array job of AWS Batch.

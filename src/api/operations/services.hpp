@@ -97,6 +97,7 @@ struct Services {
   Random& random;
   gateway::Shells* shells = nullptr;  // nullptr: shells are rejected
   gateway::FindProgress progress = nullptr;
+  gateway::FindActivity activity = nullptr;
   campaign::Campaigns* campaigns = nullptr;  // nullptr: campaigns are rejected
   RequestStatistics* statistics = nullptr;   // nullptr: requests are not counted
   IdentityStore* identities = nullptr;       // required by IAM's operations

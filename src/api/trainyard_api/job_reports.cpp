@@ -325,6 +325,29 @@ Result<std::vector<own::Utilization>> usage_of(observe::Metrics& metrics, const 
   return out;
 }
 
+int64_t seconds_in(Duration age) {
+  return std::chrono::duration_cast<std::chrono::seconds>(age).count();
+}
+
+// Adds how long ago the running hosts and their ranks were last active.
+void add_activity(const std::vector<gateway::HostActivity>& activities,
+                  std::vector<own::Host>& hosts) {
+  for (const auto& [host, activity] : activities) {
+    if (host >= hosts.size() || hosts[host].state != domain::to_string(domain::HostState::running))
+      continue;
+    own::Host& out = hosts[host];
+    if (activity.output) out.seconds_since_output = seconds_in(*activity.output);
+    for (const wire::RankActivity& rank : activity.ranks) {
+      if (!out.ranks) out.ranks.emplace();
+      own::HostRank& shown = out.ranks->emplace_back();
+      shown.rank = rank.rank;
+      if (rank.output) shown.seconds_since_output = seconds_in(*rank.output);
+      if (rank.collective) shown.seconds_since_collective = seconds_in(*rank.collective);
+      shown.collectives = int64_t(std::min<uint64_t>(rank.collectives, INT64_MAX));
+    }
+  }
+}
+
 Outcome<own::Job> describe_job(const Settings& settings, const Services& services,
                                const Context& context, const own::DescribeJobRequest& request) {
   const auto found = services.control.find({context.region, *request.job_name});
@@ -360,6 +383,7 @@ Outcome<own::Job> describe_job(const Settings& settings, const Services& service
     if (i < kUsageHostsMax) one.utilization = TRY(usage_of(services.metrics, job, i, context.now));
     out.hosts->push_back(std::move(one));
   }
+  if (services.activity) add_activity(services.activity(job.number), *out.hosts);
   if (services.progress) {
     out.progress.emplace();
     for (const auto& moved : services.progress(job.number)) {

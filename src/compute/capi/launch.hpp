@@ -11,5 +11,7 @@
 namespace trainyard::capi {
 
 Result<collectives::Launch> read_launch(const trainyard_launch_source& source);
+// Where this process counts its collectives.
+collectives::ActivityFile activity_of_process();
 
 }  // namespace trainyard::capi

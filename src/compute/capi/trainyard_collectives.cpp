@@ -110,6 +110,7 @@ collectives::TcpOptions trainyard::capi::options_from(const trainyard_join& join
   options.group.deterministic = join.deterministic != 0;
   options.group.timeline = join.timeline != 0;
   options.group.plans = text_from(join.plans);
+  options.group.activity = activity_of_process();
   options.encrypt = join.encrypt != 0;
   if (join.sockets_per_peer != 0) options.sockets_per_peer = join.sockets_per_peer;
   return options;

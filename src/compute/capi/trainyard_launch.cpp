@@ -67,6 +67,11 @@ Result<collectives::Launch> capi::read_launch(const trainyard_launch_source& sou
                                       : collectives::kCollectivesPorts);
 }
 
+collectives::ActivityFile capi::activity_of_process() {
+  auto connection = collectives::read_connection(variable_of_process);
+  return connection ? std::move(connection->activity) : collectives::ActivityFile{};
+}
+
 extern "C" {
 
 trainyard_kind trainyard_launch_read(const trainyard_launch_source* source,

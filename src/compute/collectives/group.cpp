@@ -149,6 +149,7 @@ class Group::Impl {
   Impl(std::unique_ptr<Transport> transport, Table table, GroupOptions options)
       : options_(std::move(options)),
         executor_(std::move(transport), std::move(table)),
+        activity_(options_.activity),
         began_(SteadyClock::now()) {}
 
   ~Impl() {
@@ -162,6 +163,10 @@ class Group::Impl {
 
   Executor& executor() { return executor_; }
   const GroupOptions& options() const { return options_; }
+  ActivityCounter& count_elsewhere() {
+    counts_ = false;
+    return activity_;
+  }
 
   template <class Work>
   Result<void> now(const Work& work) {
@@ -264,6 +269,7 @@ class Group::Impl {
       current_.store(nullptr, std::memory_order_relaxed);
     }
     operations_.fetch_add(1, std::memory_order_relaxed);
+    if (activity.call && result && counts_.load(std::memory_order_relaxed)) activity_.count();
     bytes_.fetch_add(activity.bytes, std::memory_order_relaxed);
     if (activity.bytes >= kTimedBytesMin || options_.timeline) {
       const auto ended = SteadyClock::now();
@@ -306,6 +312,8 @@ class Group::Impl {
 
   const GroupOptions options_;
   Executor executor_;  // used by the thread that holds busy_
+  ActivityCounter activity_;
+  std::atomic<bool> counts_ = true;
   const int executor_rank_ = executor_.transport().rank();
   const SteadyClock::time_point began_;
 
@@ -347,6 +355,7 @@ Result<std::unique_ptr<Group>> Group::make(std::unique_ptr<Transport> transport,
       std::make_unique<Impl>(std::move(transport), std::move(table), std::move(options))));
 }
 
+ActivityCounter& Group::count_elsewhere() { return impl_->count_elsewhere(); }
 int Group::rank() const { return impl_->executor().transport().rank(); }
 int Group::size() const { return impl_->executor().transport().size(); }
 const std::vector<int>& Group::hosts() const { return impl_->executor().hosts(); }

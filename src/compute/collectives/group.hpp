@@ -40,6 +40,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "collectives/activity.hpp"
 #include "collectives/types.hpp"
 
 namespace trainyard::collectives {
@@ -214,6 +215,7 @@ struct GroupOptions {
   std::string plans;
   // Keeps the last kTimelineSpansMax operations for timeline().
   bool timeline = false;
+  ActivityFile activity = {};                           // in which the collectives are counted
   static constexpr size_t kTimelineSpansMax = 100'000;  // a hundred bytes each
 };
 
@@ -225,6 +227,10 @@ class Group {
   ~Group();  // sends a goodbye; another rank fails when it still needs this one
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
+
+  // Ends the counting of this group's collectives, and returns the counter, for a caller that makes
+  // collectives of its own besides those of its user.
+  ActivityCounter& count_elsewhere();
 
   int rank() const;
   int size() const;

@@ -151,6 +151,17 @@ Result<void> read_rendezvous(const Variables& variables, const std::optional<Hos
   return ok();
 }
 
+// With the rank that a launcher gave to this process, which a group of some ranks does not know.
+ActivityFile read_activity_file(const Variables& variables) {
+  const std::string path = variables(kActivityVariable).value_or("");
+  if (const auto rank = number(variables, "HOROVOD_RANK")) return {path, *rank};
+  for (const Launcher& each : kLaunchers)
+    if (const auto rank = number(variables, each.rank);
+        rank && (!each.needs_both || variables(each.ranks)))
+      return {path, *rank};
+  return {};
+}
+
 }  // namespace
 
 Result<void> set_rendezvous(Launch& launch, std::string_view rendezvous) {
@@ -176,6 +187,7 @@ Result<Launch> read_connection(const Variables& variables) {
   launch.deterministic = is_on(variables, "TRAINYARD_DETERMINISTIC");
   launch.address = variables("TRAINYARD_ADDRESS").value_or("");
   launch.adopt = is_on(variables, "TRAINYARD_ADOPT", true);
+  launch.activity = read_activity_file(variables);
   return launch;
 }
 
@@ -193,6 +205,7 @@ Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts
   if (!hosts && names && current)
     hosts = TRY(read_hosts(*names, *current).in("SM_HOSTS and SM_CURRENT_HOST"));
   TRY(read_ranks(variables, hosts, launch));
+  launch.activity = {variables(kActivityVariable).value_or(""), launch.rank};
   if (launch.ranks == 1) {
     launch.local_rank = 0;
     launch.local_ranks = 1;
@@ -212,6 +225,7 @@ Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options) {
   options.encrypt = options.encrypt || launch.encrypt;
   options.group.deterministic = options.group.deterministic || launch.deterministic;
   if (options.group.plans.empty()) options.group.plans = launch.plans;
+  if (options.group.activity.path.empty()) options.group.activity = launch.activity;
   options.sockets_per_peer = launch.sockets_per_peer.value_or(options.sockets_per_peer);
   if (launch.ranks == 1) {
     options.endpoints = {Endpoint{"127.0.0.1", 0}};

@@ -17,6 +17,7 @@
 //                                       in the same order
 //   TRAINYARD_ADDRESS                   the address at which other hosts reach this one, for torch
 //   TRAINYARD_ADOPT                     0: large tensors are copied every time, for torch
+//   TRAINYARD_ACTIVITY                  the activity table of the host, in which the rank is counted
 //
 // A switch is off when it is 0, false, no, off or empty, in any case; else on.
 //
@@ -76,6 +77,7 @@ struct Launch {
   bool deterministic = false;
   std::string address;
   bool adopt = true;
+  ActivityFile activity = {};
   std::string launcher;  // the source of rank and ranks, for messages: "torchrun"
 };
 

@@ -38,7 +38,21 @@ struct Row {
   const char* secret;
 };
 
-TEST(ReadLaunch, EncryptionTakesASecret) {
+TEST(ReadLaunch, activity_is_counted_under_the_rank_of_the_launcher) {
+  const std::map<std::string, std::string> table = {{"TRAINYARD_ACTIVITY", "/table"}};
+  auto variables = table;
+  variables.insert({{"RANK", "3"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "a"}});
+  EXPECT_EQ(read_launch(from(variables))->activity.path, "/table");
+  EXPECT_EQ(read_launch(from(variables))->activity.rank, 3);
+  EXPECT_EQ(read_connection(from(variables))->activity.rank, 3) << "also in a group of some ranks";
+  EXPECT_EQ(launch_of(table, kTwoHosts)->activity.rank, 1);
+  EXPECT_EQ(launch_of(table, kTwoHosts)->activity.path, "/table");
+  EXPECT_EQ(read_connection(from(table))->activity.path, "") << "whose rank is not known";
+  variables.erase("TRAINYARD_ACTIVITY");
+  EXPECT_EQ(read_launch(from(variables))->activity.path, "");
+}
+
+TEST(ReadLaunch, encryption_takes_a_secret) {
   const std::map<std::string, std::string> torchrun = {
       {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"TORCHELASTIC_RUN_ID", "known"}};
   auto variables = torchrun;

@@ -120,6 +120,7 @@ Result<void> join_and_train(const JobOptions& options, Clock& clock, const std::
   for (const std::string& host : config.region)
     tcp.endpoints.push_back({host, uint16_t(config.settings.port)});
   tcp.rank = config.rank_in_region;
+  tcp.group.activity = {options.activity, config.rank};
   tcp.shared_value = options.shared_value.substr(0, collectives::TcpOptions::kSharedValueBytesMax);
   // While the hosts join, a stop takes effect at once. Later all hosts stop after the same step; if
   // they cannot agree on it in time, this host stops waiting.

@@ -20,8 +20,9 @@
 namespace trainyard::train {
 
 struct JobOptions {
-  std::string base;          // /opt/ml
-  std::string shared_value;  // a secret of this job, equal on all of its hosts: its ARN
+  std::string base;           // /opt/ml
+  std::string shared_value;   // a secret of this job, equal on all of its hosts: its ARN
+  std::string activity = {};  // the activity table of its host; "": none
 };
 
 // After `stop` is set, all hosts end after the same step, and the first one saves the model so far;

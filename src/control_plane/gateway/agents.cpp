@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/activity_table.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
@@ -48,12 +49,14 @@ struct Session {
 
   // What was sent on this link: orders are repeated on the next link, not on this one.
   StopCause stop_sent = StopCause::none;
-  bool peers_sent = false;
   Duration grace_sent{};  // with it
+  bool peers_sent = false;
   bool main_runs_sent = false;
-  std::vector<wire::Progress> progress;  // the last report of each transfer
-  uint64_t number = 0;                   // of the link, for its shells
-  bool dismissed = false;                // Goodbye or Refused: nothing more is sent
+  std::vector<wire::Progress> progress;    // the last report of each transfer
+  std::optional<wire::Activity> activity;  // the last report, and the monotonic time of its arrival
+  std::chrono::nanoseconds activity_at{};
+  uint64_t number = 0;     // of the link, for its shells
+  bool dismissed = false;  // Goodbye or Refused: nothing more is sent
   std::optional<Instant> credentials_expire;
 
   void say(const wire::Message& message) {
@@ -67,9 +70,10 @@ constexpr Duration kAheadMax = 24h;
 constexpr size_t kMetricNameBytesMax = 255;  // as CloudWatch
 constexpr size_t kFactMessageBytesMax =
     16'384;  // FailureReason has 1,024 characters, and a tail of the log before it
-constexpr size_t kFactUriBytesMax = 4'096;     // of S3: a bucket and a key
-constexpr size_t kAddressBytesMax = 45;        // of IPv6, with an IPv4 part
-constexpr size_t kProgressThingsMax = 64;      // of one host: its channels, its image, its model
+constexpr size_t kFactUriBytesMax = 4'096;  // of S3: a bucket and a key
+constexpr size_t kAddressBytesMax = 45;     // of IPv6, with an IPv4 part
+constexpr size_t kProgressThingsMax = 64;   // of one host: its channels, its image, its model
+constexpr Duration kActivityAgeMax = 365 * 24h;
 constexpr size_t kProgressNameBytesMax = 300;  // "channel " and AWS's longest name
 
 // True for the digits and separators of an IPv4 or IPv6 address. It is shown, never used.
@@ -107,6 +111,24 @@ class AgentServer final : public Agents, private Shells {
   }
 
   Shells& shells() override { return *this; }
+
+  std::vector<HostActivity> activity(domain::JobNumber job) override {
+    std::vector<HostActivity> all;
+    const auto now = clock_.monotonic();
+    const MutexLock lock(mutex_);
+    for (const auto& [number, session] : sessions_) {
+      if (!session->activity || session->attempt.job != job) continue;
+      const auto since = std::chrono::duration_cast<Duration>(now - session->activity_at);
+      HostActivity& one = all.emplace_back(HostActivity{session->host, *session->activity});
+      if (one.activity.output) *one.activity.output += since;
+      for (wire::RankActivity& rank : one.activity.ranks) {
+        if (rank.output) *rank.output += since;
+        if (rank.collective) *rank.collective += since;
+      }
+    }
+    std::ranges::sort(all, {}, &HostActivity::host);
+    return all;
+  }
 
   std::vector<HostProgress> progress(domain::JobNumber job) override {
     std::vector<HostProgress> all;
@@ -171,6 +193,7 @@ class AgentServer final : public Agents, private Shells {
       return shell_table_.from_agent(session->number, *data);
     if (const auto* progress = std::get_if<wire::Progress>(&message))
       return note(*session, *progress);
+    if (auto* activity = std::get_if<wire::Activity>(&message)) return note(*session, *activity);
     if (const auto* unknown = std::get_if<wire::Unknown>(&message)) return skip(*session, *unknown);
     return invalid("invalid message: only the server sends it");
   }
@@ -199,6 +222,20 @@ class AgentServer final : public Agents, private Shells {
         return {};
       }
     if (session.progress.size() < kProgressThingsMax) session.progress.push_back(progress);
+    return {};
+  }
+
+  Result<void> note(Session& session, wire::Activity& activity) {
+    if (activity.ranks.size() > kActivitySlots)
+      return corrupt("invalid Activity.ranks: more than " + std::to_string(kActivitySlots));
+    const auto limit = [](std::optional<Duration>& age) {
+      if (age) *age = std::clamp<Duration>(*age, 0ms, kActivityAgeMax);
+    };
+    limit(activity.output);
+    for (wire::RankActivity& rank : activity.ranks) limit(rank.output), limit(rank.collective);
+    const MutexLock lock(mutex_);
+    session.activity = std::move(activity);
+    session.activity_at = clock_.monotonic();
     return {};
   }
 
@@ -469,6 +506,7 @@ class AgentServer final : public Agents, private Shells {
     if (stop != StopCause::none && (session.stop_sent != stop || grace < session.grace_sent)) {
       session.say(wire::Stop{stop, grace});
       session.stop_sent = stop;
+      session.grace_sent = grace;
     }
     if (follows && of_main == HostState::running && !session.main_runs_sent) {
       session.say(wire::MainRuns{});
@@ -506,7 +544,6 @@ class AgentServer final : public Agents, private Shells {
     for (auto& [number, session] : sessions_) {
       if (!session->greeted || session->dismissed) continue;
       const auto job = control_.find(session->attempt.job);
-      session.grace_sent = grace;
       if (!job) continue;
       give_orders(*session, **job);
       give_credentials(*session, **job, now);

@@ -41,6 +41,8 @@ class Agents {
   virtual Shells& shells() = 0;
   // The transfers of the job's hosts, by host: the last report of each.
   virtual std::vector<HostProgress> progress(domain::JobNumber job) = 0;
+  // When the job's hosts were last active, by host.
+  virtual std::vector<HostActivity> activity(domain::JobNumber job) = 0;
 };
 
 // Limits the log and metrics of one host of a job. Data beyond them is dropped, and a line of its

@@ -368,6 +368,32 @@ TEST_F(FewMetricsTest, FurtherNamesAreDropped) {
   EXPECT_NE(lines()[0].find("2 names of metrics"), std::string::npos);
 }
 
+TEST_F(AgentsTest, AnActivityAgesUntilTheNextAndEndsWithItsLink) {
+  const auto link = hello(0);
+  const auto send = [&](const wire::Activity& activity) {
+    events.frame(link, wire::encode(activity));
+  };
+  EXPECT_TRUE(agents->activity(1).empty());
+  send({2s, {{7, {}, 3s, 40}}});
+  clock.advance(60s);
+  auto found = agents->activity(1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].host, 0u);
+  EXPECT_EQ(found[0].activity.output, Duration(62s));
+  ASSERT_EQ(found[0].activity.ranks.size(), 1u);
+  EXPECT_EQ(found[0].activity.ranks[0].collective, Duration(63s));
+  EXPECT_FALSE(found[0].activity.ranks[0].output);
+  EXPECT_TRUE(agents->activity(2).empty()) << "another job";
+
+  send({Duration::max(), {{7, Duration::min(), {}, 40}}});
+  found = agents->activity(1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].activity.output, Duration(365 * 24h)) << "an agent may say anything";
+  EXPECT_EQ(found[0].activity.ranks[0].output, Duration(0s));
+  send({{}, std::vector<wire::RankActivity>(513)});
+  EXPECT_TRUE(link->closed);
+}
+
 TEST_F(AgentsTest, OrdersAreRepeatedOnEachLinkAndNotOnOne) {
   auto link = hello(0);
   control->stop_job({"us-east-1", "a"}, [](const auto&) {});
@@ -376,6 +402,20 @@ TEST_F(AgentsTest, OrdersAreRepeatedOnEachLinkAndNotOnOne) {
   EXPECT_EQ(link->messages(), "welcome:0,0 credentials stop:user");
   link = hello(0);
   EXPECT_EQ(link->messages(), "welcome:0,0 stop:user credentials");
+}
+
+TEST_F(AgentsTest, AStopWithoutGraceFollowsOneWithIt) {
+  auto link = hello(0);
+  control->stop_job({"us-east-1", "a"}, [](const auto&) {});
+  run();
+  EXPECT_EQ(link->messages(), "welcome:0,0 credentials stop:user");
+  for (int twice = 0; twice < 2; ++twice) {
+    control->kill_job({"us-east-1", "a"}, "now", [](const auto&) {});
+    run();
+  }
+  EXPECT_EQ(link->messages(), "stop:user at once") << "and only once";
+  link = hello(0);
+  EXPECT_EQ(link->messages(), "welcome:0,0 stop:user at once credentials");
 }
 
 // A link that notes its host when it is sent a Stop.
@@ -404,20 +444,6 @@ TEST_F(AgentsTest, OrdersAreSentInTheOrderOfConnectionWhateverTheAddresses) {
     events.opened(link);
     events.frame(link, wire::encode(wire::Hello{wire::kVersion, {1, 1}, uint32_t(host), token}));
     run();
-TEST_F(AgentsTest, AStopWithoutGraceFollowsOneWithIt) {
-  auto link = hello(0);
-  control->stop_job({"us-east-1", "a"}, [](const auto&) {});
-  run();
-  EXPECT_EQ(link->messages(), "welcome:0,0 credentials stop:user");
-  for (int twice = 0; twice < 2; ++twice) {
-    control->kill_job({"us-east-1", "a"}, "now", [](const auto&) {});
-    run();
-  }
-  EXPECT_EQ(link->messages(), "stop:user at once") << "and only once";
-  link = hello(0);
-  EXPECT_EQ(link->messages(), "welcome:0,0 stop:user at once credentials");
-}
-
   }
   control->stop_job({"us-east-1", "a"}, [](const auto&) {});
   run();

@@ -1,5 +1,5 @@
-// Describes the present transfers of a job's hosts: channels, images, models. Transient: nothing of
-// it is stored.
+// Describes the present transfers of a job's hosts (channels, images, models), and when the hosts
+// were last active. Transient: nothing of it is stored.
 //
 // Threads: plain values.
 #pragma once
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "domain/job.hpp"
+#include "wire/messages.hpp"
 
 namespace trainyard::gateway {
 
@@ -23,5 +24,14 @@ struct HostProgress {
 
 // By host; the last report of each transfer.
 using FindProgress = std::function<std::vector<HostProgress>(domain::JobNumber)>;
+
+// When a host and its ranks were last active: ages, as of now.
+struct HostActivity {
+  domain::HostIndex host = 0;
+  wire::Activity activity;
+};
+
+// By host; those that have reported.
+using FindActivity = std::function<std::vector<HostActivity>(domain::JobNumber)>;
 
 }  // namespace trainyard::gateway

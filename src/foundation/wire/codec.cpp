@@ -140,12 +140,26 @@ template <class Side>
 void fields(Side&, Is<MainRuns> auto&) {}
 
 template <class Side>
+void fields(Side& side, Is<Activity> auto& m) {
+  const auto age = [&](const char* name, auto& value) {
+    side.optional(name, value, [&](auto& duration) { side(name, duration); });
+  };
+  age("output", m.output);
+  side.list("ranks", m.ranks, 14, [&](auto& each) {
+    side("ranks.rank", each.rank);
+    age("ranks.output", each.output);
+    age("ranks.collective", each.collective);
+    side("ranks.collectives", each.collectives);
+  });
+}
+
+template <class Side>
 void fields(Side&, Is<Unknown> auto&) {}
 
-constexpr const char* kNames[] = {"Hello",       "StateFact",    "LogBatch",    "MetricBatch",
-                                  "Welcome",     "Refused",      "Acknowledge", "Stop",
-                                  "Credentials", "PeersDrained", "Goodbye",     "Progress",
-                                  "OpenShell",   "ShellData",    "MainRuns",    "Unknown"};
+constexpr const char* kNames[] = {
+    "Hello",       "StateFact", "LogBatch",    "MetricBatch",  "Welcome", "Refused",
+    "Acknowledge", "Stop",      "Credentials", "PeersDrained", "Goodbye", "Progress",
+    "OpenShell",   "ShellData", "MainRuns",    "Activity",     "Unknown"};
 constexpr size_t kKinds = std::size(kNames) - 1;  // those with a number, from 1
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
 static_assert(std::is_same_v<std::variant_alternative_t<kKinds, Message>, Unknown>);

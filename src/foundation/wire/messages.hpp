@@ -167,6 +167,19 @@ struct ShellData {
   std::string payload;
 };
 
+// Up: how long ago a host and its ranks were last active, at the time of sending. Sent every few
+// seconds while something happens.
+struct RankActivity {
+  uint32_t rank = 0;
+  std::optional<Duration> output;      // unset: it has printed nothing, or that is not known
+  std::optional<Duration> collective;  // since it last completed one; unset: none yet
+  uint64_t collectives = 0;            // that it has completed
+};
+struct Activity {
+  std::optional<Duration> output;   // of all processes of the host
+  std::vector<RankActivity> ranks;  // that are known
+};
+
 // In both directions: a message of a later version. It is read and ignored, never sent.
 struct Unknown {
   uint8_t kind = 0;
@@ -174,7 +187,7 @@ struct Unknown {
 
 using Message = std::variant<Hello, StateFact, LogBatch, MetricBatch, Welcome, Refused, Acknowledge,
                              Stop, Credentials, PeersDrained, Goodbye, Progress, OpenShell,
-                             ShellData, MainRuns, Unknown>;
+                             ShellData, MainRuns, Activity, Unknown>;
 
 // -- the order with which an agent starts (a file; never on the command line)
 // ----------------------

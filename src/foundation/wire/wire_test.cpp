@@ -105,6 +105,8 @@ const std::vector<Golden> kGoldenMessages{
      "01000000"
      "02"},
     {MainRuns{}, "0f"},
+    {Activity{1s, {{3, {}, 2s, 7}}},
+     "1001e80300000000000001000000030000000001d0070000000000000700000000000000"},
 };
 
 TEST(Codec, GoldenBytes) {

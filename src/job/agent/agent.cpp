@@ -1,5 +1,8 @@
 #include "agent/agent.hpp"
 
+#include <unistd.h>
+
+#include "agent/exit_reason.hpp"
 #include "agent/job_config.hpp"
 #include "agent/output/exit_reason.hpp"
 #include "agent/steps.hpp"
@@ -61,6 +64,7 @@ Agent::~Agent() {
 void Agent::deliver(const wire::Message& message) {
   if (std::holds_alternative<wire::Welcome>(message)) {
     shells_.close_all();  // of the previous link
+    activity_forgotten_ = true;
     greeting_.hear();
   }
   if (const auto* refused = std::get_if<wire::Refused>(&message)) {
@@ -238,6 +242,7 @@ void Agent::watch_process() {
       auto exited = context_.container->wait(kWatchInterval);
       if (exited && !*exited) {
         note_largest_processes();
+        tell_activity();
         tell(metric_files_.look(*context_.ml_tree, world_.clock.now()));
         // A program that waits for bytes that will not come would wait forever.
         if (context_.input_failure.get()) context_.container->kill_all();
@@ -337,6 +342,18 @@ void Agent::note_largest_processes() {
   int64_t bytes = 0;
   for (const auto& process : largest) bytes += process.bytes;
   if (bytes >= order_.share.memory_bytes / 4) largest_processes_ = std::move(largest);
+}
+
+void Agent::tell_activity() {
+  // Release 0.1.0 does not know the message.
+  if (!world_.say_now || order_.wire_version < 2) return;
+  std::string table(kActivityBytes, '\0');
+  const ssize_t got = ::pread(context_.activity_table.descriptor(), table.data(), table.size(), 0);
+  table.resize(got > 0 ? size_t(got) : 0);
+  if (activity_forgotten_.exchange(false)) activity_.forget_report();
+  if (auto activity = activity_.look(context_.pump->bytes_read(), read_activity(table),
+                                     world_.clock.monotonic()))
+    world_.say_now(*std::move(activity));
 }
 
 void Agent::tell(std::vector<wire::MetricPoint> points) {

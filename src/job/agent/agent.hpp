@@ -18,9 +18,8 @@
 #include <optional>
 #include <thread>
 
-#include "agent/output/metric_files.hpp"
-#include "agent/output/stall_watch.hpp"
-#include "agent/output/usage_meter.hpp"
+#include "agent/activity_watch.hpp"
+#include "agent/metric_files.hpp"
 #include "agent/shells.hpp"
 #include "agent/step_context.hpp"
 #include "base/thread_safety.hpp"
@@ -61,6 +60,7 @@ class Agent {
   void tell(std::vector<wire::MetricPoint> points);
   void look_for_a_stall();
   void note_largest_processes();
+  void tell_activity();
 
   const wire::Order& order_;
   Dependencies& world_;
@@ -72,6 +72,8 @@ class Agent {
   // confined to the watcher while it runs
   UsageMeter meter_;
   MetricFiles metric_files_;                                  // confined to the watcher
+  ActivityWatch activity_;                                    // confined to the watcher
+  std::atomic<bool> activity_forgotten_ = false;              // by the server: the link is new
   std::vector<containers::ProcessMemory> largest_processes_;  // confined to the watcher
   bool left_ = false;
   bool dismissed_ = false;

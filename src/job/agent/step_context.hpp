@@ -152,6 +152,8 @@ struct StepContext {
   std::map<std::string, std::string> variables = {};     // likewise
   // The job's /opt/ml, held since before the job ran: all files below it are opened through it.
   std::optional<Tree> ml_tree = std::nullopt;
+  // In which the job's ranks count what they do; the job can write to it.
+  os::File activity_table = {};
   std::vector<std::unique_ptr<CheckpointSync>> syncs = {};  // of directories that the job writes to
   bool volume_limited = false;                              // writes beyond its size fail
   // reported after the upload of artifacts

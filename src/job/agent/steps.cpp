@@ -20,6 +20,7 @@ std::span<const Step> steps() {
       Step{Stage::pull, "sources", fetch_sources, nullptr},
       Step{Stage::mount, "contract", write_contract, nullptr},
       Step{Stage::mount, "pipes", start_pipes, end_pipes},
+      Step{Stage::mount, "activity table", open_activity, close_activity},
       Step{Stage::mount, "tunnel", open_job_tunnel, close_job_tunnel},
       Step{Stage::mount, "endpoints", open_job_endpoints, close_job_endpoints},
       Step{Stage::run, "GPUs", claim_gpus, release_gpus},

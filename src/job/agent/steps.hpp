@@ -41,6 +41,8 @@ std::optional<Failure> write_contract(StepContext& context);
 std::optional<Failure> start_pipes(StepContext& context);
 std::optional<Failure> finish_pipes(StepContext& context);
 void end_pipes(StepContext& context);
+std::optional<Failure> open_activity(StepContext& context);
+void close_activity(StepContext& context);
 std::optional<Failure> open_job_tunnel(StepContext& context);
 void close_job_tunnel(StepContext& context);
 std::optional<Failure> open_job_endpoints(StepContext& context);

@@ -77,6 +77,7 @@ void Children::pass_on(Child& child, bool to_the_end) {
     std::string text;
     const bool open = read_available(child.running.errors, text);
     bytes += text.size();
+    if (child.kind.on_output) child.kind.on_output(text.size());
     write_all(kErrors, text);
     keep_end(child.printed.errors, text);
     keep_end(child.printed.all, text);
@@ -91,6 +92,7 @@ void Children::pass_on_output(Child& child, bool to_the_end) {
     std::string text;
     const bool open = read_available(child.running.output, text);
     bytes += text.size();
+    if (child.kind.on_output) child.kind.on_output(text.size());
     more = to_the_end && !text.empty() && bytes < kLastBytesMax;
     keep_end(child.printed.all, text);
     if (child.kind.change_line || child.kind.whole_lines)

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <list>
 
+#include "base/activity_table.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "contract/aws_texts.hpp"
@@ -16,6 +17,7 @@
 #include "entry/failure.hpp"
 #include "entry/loop_time.hpp"
 #include "entry/output_prefix.hpp"
+#include "entry/rank_output.hpp"
 #include "entry/sockets.hpp"
 
 namespace trainyard::entry {
@@ -58,6 +60,7 @@ class HostRun {
         signals_(signals),
         time_(clock),
         random_(random),
+        rank_output_(found_at(variables_, kActivityVariable)),
         coordinator_(plan_.hosts) {}
 
   int run() {
@@ -293,6 +296,10 @@ class HostRun {
     kind.rank = start.rank;
     kind.signal_group = start.signal_group;
     kind.whole_lines = plan_.starts.size() > 1;
+    if (start.role == Start::Role::rank) {
+      rank_output_.add(start.rank);
+      kind.on_output = [this, rank = start.rank](size_t bytes) { rank_output_.count(rank, bytes); };
+    }
     if (start.role == Start::Role::launcher) {
       const auto per_host = settings_.framework.find("sagemaker_mpi_num_of_processes_per_host");
       const auto configured = per_host == settings_.framework.end()
@@ -449,6 +456,7 @@ class HostRun {
 
   os::File listener_, helpers_;
   std::list<Peer> peers_;
+  RankOutput rank_output_;  // outlives the children
   Children children_;
   Coordinator coordinator_;
   Time started_{};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "cli/activity_view.hpp"
 #include "cli/commands.hpp"
 #include "cli/cost_view.hpp"
 
@@ -89,7 +90,9 @@ Result<int> jobs_command(World& world, const Arguments& arguments) {
 
 Result<int> describe_command(World& world, const Arguments& arguments) {
   const JobView job = TRY(fetch_job(world, arguments.operands[0]));
-  const Json described = TRY(described_by_service(world, job));
+  Json described = TRY(described_by_service(world, job));
+  if (Json activity = activity_json(job); !activity.empty())
+    described["Activity"] = std::move(activity);
   TRY(world.terminal.write(arguments.has("--json")
                                ? dump(described, 2) + "\n"
                                : job_page(world.looks, job, described, world.clock.now())));

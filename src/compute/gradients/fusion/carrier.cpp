@@ -70,7 +70,10 @@ size_t total(const std::vector<size_t>& counts) {
 
 Carrier::Carrier(collectives::Group& world, const std::function<void(const Event&)>& on_event,
                  Now now)
-    : on_event_(on_event), now_(std::move(now)), rank_(world.rank()) {
+    : on_event_(on_event),
+      now_(std::move(now)),
+      rank_(world.rank()),
+      activity_(world.count_elsewhere()) {
   shared_.emplace(0, std::make_unique<Shared>(&world));
 }
 
@@ -96,6 +99,12 @@ Result<void> Carrier::run(Shared& shared, std::span<Part> parts, collectives::Ca
 }
 
 Result<void> Carrier::carry_out(std::span<Part> parts) {
+  TRY(execute(parts));
+  activity_.count();
+  return ok();
+}
+
+Result<void> Carrier::execute(std::span<Part> parts) {
   const Signature& first = signature_of(parts.front());
   if (first.operation == Operation::add_set || first.operation == Operation::remove_set)
     return change_sets(parts.front());

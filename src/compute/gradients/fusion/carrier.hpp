@@ -67,6 +67,7 @@ class Carrier {
 
   Staged copy_in(Shared& shared, std::span<Part> parts);
   void copy_out(const Staged& staged, std::span<Part> parts);
+  Result<void> execute(std::span<Part> parts);
   Result<void> run(Shared& shared, std::span<Part> parts, collectives::Call call);
   void event(Phase phase, std::span<Part> parts, std::chrono::nanoseconds begin);
   std::chrono::nanoseconds begin() const;
@@ -83,6 +84,8 @@ class Carrier {
   const std::function<void(const Event&)>& on_event_;
   const Now now_;
   const int rank_;
+  // The group also carries the negotiation, which goes on while no tensor is reduced.
+  collectives::ActivityCounter& activity_;
   // by set; the sets of which this rank is a member
   std::map<int, std::unique_ptr<Shared>> shared_;
   int next_set_ = 1;
