@@ -44,3 +44,38 @@ def test_train_waits_shows_all_hosts_logs_and_leaves_a_model(
 def test_a_failed_job_raises_with_its_reason(ran: tuple[dict[str, Any], str, list[str]]) -> None:
     failing = ran[0]["failing_train"]
     assert failing["kind"] == "FailedStatusError" and "AlgorithmError" in failing["words"], failing
+
+
+def test_the_reason_is_the_scripts_own_exception(
+    ran: tuple[dict[str, Any], str, list[str]],
+) -> None:
+    assert "ValueError: out of ideas" in ran[0]["failing_train"]["words"]
+    reason = ran[0]["failing_script"]["reason"]
+    assert reason.startswith("AlgorithmError: ValueError: no such column\n"), reason
+    assert "failing.py" in reason and "sm_drivers" not in reason
+
+
+def test_torchrun_works_with_debians_torch(ran: tuple[dict[str, Any], str, list[str]]) -> None:
+    done = ran[0]["torchrun"]
+    assert done["status"] == "Completed", done
+    sums = sorted(line for line in done["log"] if "has the sum" in line)
+    assert sums == ["rank 0 has the sum 3", "rank 1 has the sum 3"]
+
+
+def test_a_driver_of_mpi_without_paramiko_says_so(
+    ran: tuple[dict[str, Any], str, list[str]],
+) -> None:
+    reason = ran[0]["mpi"]["reason"]
+    assert reason.startswith(
+        "AlgorithmError: ModuleNotFoundError: No module named 'paramiko' (the SDK's MPI driver"
+        " needs it: add paramiko to requirements.txt)"
+    ), reason
+
+
+def test_a_stop_reaches_the_script_below_the_drivers(
+    ran: tuple[dict[str, Any], str, list[str]],
+) -> None:
+    done = ran[0]["stopped"]
+    assert done["status"] == "Stopped", done
+    assert done["files"] == {"saved": "saved"}
+    assert "saved all" in done["log"], done["log"][-10:]

@@ -11,13 +11,16 @@ import logging
 import os
 import sys
 import tarfile
+import time
 from typing import Any
 
 import boto3
 from sagemaker.core.helper.session_helper import Session, get_execution_role
 from sagemaker.core.resources import TrainingJob
+from sagemaker.core.utils.exceptions import FailedStatusError
 from sagemaker.train import ModelTrainer
 from sagemaker.train.configs import Compute, InputData, SourceCode
+from sagemaker.train.distributed import MPI, Torchrun
 
 IMAGE = "trainyard/host"
 logging.basicConfig(level=logging.INFO)  # the SDK's way of showing logs
@@ -88,7 +91,76 @@ def failing_train() -> dict[str, Any]:
     return {"words": "it did not fail"}
 
 
-parts = {part.__name__: part for part in (train, failing_train)}
+def trainer_of(script: str, **more: Any) -> ModelTrainer:
+    return ModelTrainer(
+        training_image=IMAGE,
+        source_code=SourceCode(source_dir=here, entry_script=script),
+        base_job_name=script.removesuffix(".py"),
+        compute=Compute(instance_type="ml.m5.large", instance_count=1),
+        role="trainer",
+        sagemaker_session=session(),
+        **more,
+    )
+
+
+def end_of(trainer: ModelTrainer) -> dict[str, Any]:
+    name = trainer._latest_training_job.training_job_name
+    job = TrainingJob.get(name)
+    logs = boto3.session.Session().client("logs")
+    group = "/aws/sagemaker/TrainingJobs"
+    events = logs.filter_log_events(logGroupName=group, logStreamNamePrefix=name + "/")["events"]
+    return {
+        "name": name,
+        "status": job.training_job_status,
+        "reason": job.failure_reason if isinstance(job.failure_reason, str) else "",
+        "log": [event["message"] for event in events],
+    }
+
+
+def end_of_failure(trainer: ModelTrainer) -> dict[str, Any]:
+    try:
+        trainer.train(wait=True, logs=False)
+    except FailedStatusError:
+        return end_of(trainer)
+    return {"reason": "it did not fail"}
+
+
+def failing_script() -> dict[str, Any]:
+    return end_of_failure(trainer_of("failing.py"))
+
+
+def torchrun() -> dict[str, Any]:
+    trainer = trainer_of("ranks.py", distributed=Torchrun(process_count_per_node=2))
+    trainer.train(wait=True, logs=False)
+    return end_of(trainer)
+
+
+def mpi() -> dict[str, Any]:
+    return end_of_failure(trainer_of("ranks.py", distributed=MPI(process_count_per_node=2)))
+
+
+def stopped() -> dict[str, Any]:
+    """Stops a job whose script has a handler."""
+    trainer = trainer_of("saving.py")
+    trainer.train(wait=False)
+    deadline = time.monotonic() + 120
+    while not any("ready to be stopped" in line for line in end_of(trainer)["log"]):
+        assert time.monotonic() < deadline, end_of(trainer)
+        time.sleep(1)
+    job = trainer._latest_training_job
+    job.stop()
+    try:
+        job.wait(poll=1)
+    except FailedStatusError:
+        pass  # the SDK takes Stopped for a failure
+    end = end_of(trainer)
+    end["files"] = model_files(TrainingJob.get(end["name"]).model_artifacts.s3_model_artifacts)
+    return end
+
+
+parts = {
+    part.__name__: part for part in (train, failing_train, failing_script, torchrun, mpi, stopped)
+}
 with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
     running = {name: pool.submit(part) for name, part in parts.items()}
     for name, part in running.items():

@@ -1,5 +1,6 @@
 #include "agent/output/exit_reason.hpp"
 
+#include "agent/driver_failure.hpp"
 #include "base/text.hpp"
 #include "contract/failure_text.hpp"
 
@@ -19,6 +20,12 @@ std::string describe_out_of_memory(const ProcessEnd& end) {
 }  // namespace
 
 std::string exit_reason(const ProcessEnd& end) {
+  if (is_driver_failure(end.failure))
+    if (std::string own = script_failure(end.last_words); !own.empty()) {
+      ProcessEnd of_script = end;
+      of_script.failure = std::move(own);
+      return exit_reason(of_script);
+    }
   std::string head =
       end.out_of_memory ? describe_out_of_memory(end) : contract::describe_signal(end.code);
   if (!end.failure.empty())

@@ -3,13 +3,41 @@
 #include "containers/image.hpp"
 #include "agent/image_failure.hpp"
 #include "agent/steps.hpp"
+#include "contract/contract.hpp"
 #include "contract/plain_container.hpp"
+#include "os/files.hpp"
 
 namespace trainyard::agent {
 namespace {
 
 // Each is a record in the server's ledger.
-constexpr Duration kProgressInterval = 2s;
+constexpr Duration kPullReportInterval = 2s;
+
+// Programs that scripts and SageMaker's SDK call, and that Debian's packages lack: python3 and
+// python3-torch have none of these names. A program of the machine itself comes first.
+struct RuntimeProgram {
+  const char* name;
+  const char* text;
+};
+constexpr RuntimeProgram kRuntimePrograms[] = {
+    {"python", "#!/bin/sh\nexec python3 \"$@\"\n"},
+    {"torchrun", "#!/bin/sh\nexec python3 -m torch.distributed.run \"$@\"\n"}};
+constexpr const char* kRuntimeProgramsInside = "/opt/trainyard/programs";
+
+// Requires: the image's environment is complete.
+Result<void> add_runtime_programs(StepContext& context) {
+  const std::string directory = context.path("programs");
+  TRY(os::make_directories(directory, 0755));
+  for (const auto& program : kRuntimePrograms)
+    TRY(os::write_file(directory + "/" + program.name, program.text, 0755));
+  containers::Mount mount;
+  mount.source = directory;
+  mount.destination = kRuntimeProgramsInside;
+  context.image.mounts.push_back(std::move(mount));
+  std::string& path = context.image.environment["PATH"];
+  path = (path.empty() ? std::string(contract::kUsualPath) : path) + ":" + kRuntimeProgramsInside;
+  return {};
+}
 
 }  // namespace
 
@@ -24,7 +52,7 @@ std::optional<Failure> ready_image(StepContext& context) {
         context.world.unpack_image(image, context.path("image"), [&](const std::string& words) {
           if (words != said && context.world.clock.monotonic() >= next_word) {
             said = words;
-            next_word = context.world.clock.monotonic() + kProgressInterval;
+            next_word = context.world.clock.monotonic() + kPullReportInterval;
             wire::StateFact fact;
             fact.state = domain::HostState::downloading;
             fact.message = words;
@@ -50,6 +78,9 @@ std::optional<Failure> ready_image(StepContext& context) {
   }
   if (!image.entrypoint.empty()) context.image.entrypoint = image.entrypoint;
   for (const auto& [name, value] : image.environment) context.image.environment[name] = value;
+  if (image.kind == domain::Image::Kind::machine)
+    if (auto added = add_runtime_programs(context); !added)
+      return failure_of(added.error(), "preparing the runtime");
   for (const auto& [inside, outside] : image.mounts) {
     containers::Mount mount;
     mount.source = outside;

@@ -1,0 +1,101 @@
+#include "agent/driver_failure.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/text.hpp"
+#include "contract/failure_text.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+constexpr std::string_view kTracebackHead = "Traceback (most recent call last):";
+constexpr std::string_view kDriverDirectory = "/sm_drivers/";
+constexpr std::string_view kGenericFailure = "Training Execution failed.";
+constexpr std::string_view kDriverSays = "Command failed with exit code ";
+// They say that a process of theirs failed.
+constexpr std::string_view kLauncherErrors[] = {
+    "subprocess.CalledProcessError",
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"};
+constexpr std::string_view kMissingForMpi = "No module named 'paramiko'";
+constexpr size_t kExceptionBytesMax = 600;
+constexpr size_t kFramesBytesMax = 700;
+
+// Removes torch's prefix ("[rank3]: ") and the indentation.
+std::string_view bare(std::string_view line) {
+  line = trim(line);
+  if (line.starts_with("[rank"))
+    if (const size_t end = line.find("]: "); end != line.npos && end < 16)
+      line = trim(line.substr(end + 3));
+  return line;
+}
+
+// True for "KeyError: 'x'", "torch.cuda.OutOfMemoryError", and not for a line of code.
+bool is_exception(std::string_view line) {
+  const std::string_view name = line.substr(0, line.find(": "));
+  const bool identifier = !name.empty() && std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '.';
+  });
+  const std::string_view last = name.substr(name.rfind('.') + 1);
+  return identifier && !last.empty() && last[0] >= 'A' && last[0] <= 'Z';
+}
+
+struct Exception {
+  size_t traceback = 0, line = 0;
+};
+
+// The last exception before `end` that is not a launcher's.
+std::optional<Exception> find_exception(const std::vector<std::string_view>& lines, size_t end) {
+  for (size_t head = end; head-- > 0;) {
+    if (!lines[head].starts_with(kTracebackHead)) continue;
+    bool in_frame = false;
+    for (size_t i = head + 1; i < end && !lines[i].starts_with(kTracebackHead); ++i) {
+      if (lines[i].starts_with("File \"")) {
+        in_frame = true;
+        continue;
+      }
+      if (!in_frame || !is_exception(lines[i])) continue;
+      const bool of_launcher = std::ranges::any_of(
+          kLauncherErrors, [&](std::string_view name) { return lines[i].starts_with(name); });
+      if (of_launcher) break;
+      return Exception{head, i};
+    }
+  }
+  return {};
+}
+
+std::string joined(const std::vector<std::string_view>& lines, size_t begin, size_t end) {
+  std::string text;
+  for (size_t i = begin; i < end; ++i) text += (i == begin ? "" : "\n") + std::string(lines[i]);
+  return text;
+}
+
+}  // namespace
+
+bool is_driver_failure(std::string_view failure) {
+  failure = trim(failure);
+  if (failure.starts_with(kGenericFailure)) return true;
+  return failure.starts_with(kTracebackHead) && failure.find(kDriverDirectory) != failure.npos &&
+         failure.find(std::string("\n") + std::string(kLauncherErrors[0])) != failure.npos;
+}
+
+std::string script_failure(std::string_view printed) {
+  std::vector<std::string_view> lines;
+  for (const auto line : split(printed, '\n')) lines.push_back(bare(line));
+  const auto driver = std::ranges::find_if(
+      lines, [](std::string_view line) { return line.starts_with(kDriverSays); });
+  const auto end = static_cast<size_t>(driver - lines.begin());
+  if (const auto found = find_exception(lines, end)) {
+    std::string text = shorten(lines[found->line], kExceptionBytesMax);
+    if (text.find(kMissingForMpi) != text.npos)
+      text += " (the SDK's MPI driver needs it: add paramiko to requirements.txt)";
+    return text + "\n" +
+           contract::last_lines(joined(lines, found->traceback, found->line + 1), kFramesBytesMax);
+  }
+  return driver == lines.end()
+             ? ""
+             : contract::last_lines(joined(lines, 0, end), contract::kShownBytesMax);
+}
+
+}  // namespace trainyard::agent
