@@ -243,7 +243,10 @@ Result<batch::JobDetail> describe_node(const domain::Job& job, domain::HostIndex
     detail.container->reason = std::move(reason);
   detail.container->task_arn = reconcile::task_arn(job, *attempt, host);
   detail.container->container_instance_arn = reconcile::container_instance_arn(job, *attempt, host);
-  if (summary.started_at)
+  // A node that ended without an exit code, as one whose machine was lost, has its log, too.
+  const bool ended = attempt->training_started && host < attempt->hosts.size() &&
+                     domain::is_final(attempt->hosts[host].state);
+  if (summary.started_at || ended)
     detail.container->log_stream_name = reconcile::log_stream_of(job, *attempt, host);
   return detail;
 }

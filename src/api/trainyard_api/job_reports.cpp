@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
+#include "batch/status.hpp"
 #include "domain/array.hpp"
 #include "domain/price.hpp"
 #include "domain/stage.hpp"
@@ -25,7 +26,8 @@ constexpr size_t kScanJobs = 200;        // read from the ledger at a time, with
 constexpr size_t kScanJobsMax = 20'000;  // read for one page; the client continues with its token
 constexpr size_t kReportJobsMax = 1'000'000;
 constexpr size_t kListedChildrenMax = 20'000;  // read for the costs of one list: about a second
-constexpr size_t kArrayCostsMax = 10'000;      // kept of arrays that have ended
+constexpr size_t kArraySumsMax = 10'000;       // kept of arrays that have ended
+constexpr size_t kIdPrefixBytesMin = 4;        // shorter ones select too many jobs
 constexpr size_t kUsageHostsMax = 128;         // hosts whose usage is read for one response
 constexpr Duration kUsageSpan = 60min;
 constexpr Duration kUsagePeriod = 1min;
@@ -123,38 +125,51 @@ Result<std::vector<own::Metric>> metrics_of(observe::Metrics& metrics, const dom
   return out;
 }
 
-// Replaces the cost of an array's own record by the sum of its children's.
-void put_cost(const domain::Cost& sum, own::Job& out) {
-  out.cost->amount = decimal(sum.millionths);
-  out.cost->on_demand_amount = decimal(sum.on_demand_millionths);
-}
+// The cost and the run time of an array's children.
+struct ChildrenSum {
+  domain::Cost cost;
+  Seconds seconds;
+  void add(const domain::PriceTable& prices, const domain::Job& child, Instant now) {
+    const Seconds of_child = seconds_of(child, now);
+    seconds.training += of_child.training;
+    seconds.billable += of_child.billable;
+    cost.add(cost_of_job(prices, child, now));
+  }
+  // Replaces the cost and the time of the array's own record.
+  void put(own::Job& out) const {
+    out.training_time_in_seconds = seconds.training;
+    out.billable_time_in_seconds = seconds.billable;
+    out.cost->amount = decimal(cost.millionths);
+    out.cost->on_demand_amount = decimal(cost.on_demand_millionths);
+  }
+};
 
-// The summed costs of arrays' children for lists. Those of an array that has ended are kept, since
-// they change no more.
+// The sums of arrays for lists. Those of an array that has ended are kept, since they change no
+// more.
 //
 // Threads: callable from any.
-class ArrayCosts {
+class ArraySums {
  public:
   // Nothing: there are more children than `children_left`, which counts down.
-  Result<std::optional<domain::Cost>> of(const domain::PriceTable& prices,
-                                         control::Control& control, const domain::Job& array,
-                                         Instant now, size_t& children_left) {
+  Result<std::optional<ChildrenSum>> of(const domain::PriceTable& prices, control::Control& control,
+                                        const domain::Job& array, Instant now,
+                                        size_t& children_left) {
     {
       const MutexLock lock(mutex_);
       if (const auto kept = ended_.find(array.number); kept != ended_.end())
         return std::optional(kept->second);
     }
-    if (array.children_made > children_left) return std::optional<domain::Cost>();
+    if (array.children_made > children_left) return std::optional<ChildrenSum>();
     children_left -= array.children_made;
-    domain::Cost sum;
+    ChildrenSum sum;
     TRY(each_child(control, array, array.children_made,
                    [&](const domain::Job& child) -> Result<void> {
-                     sum.add(cost_of_job(prices, child, now));
+                     sum.add(prices, child, now);
                      return {};
                    }));
     if (array.finished()) {
       const MutexLock lock(mutex_);
-      if (ended_.size() >= kArrayCostsMax) ended_.clear();
+      if (ended_.size() >= kArraySumsMax) ended_.clear();
       ended_.emplace(array.number, sum);
     }
     return std::optional(sum);
@@ -162,17 +177,18 @@ class ArrayCosts {
 
  private:
   Mutex mutex_;
-  std::map<domain::JobNumber, domain::Cost> ended_ GUARDED_BY(mutex_);
+  std::map<domain::JobNumber, ChildrenSum> ended_ GUARDED_BY(mutex_);
 };
 
-// Adds the metrics and the cost of an array's children, which the array's own record does not have.
+// Adds the metrics, time and cost of an array's children, which the array's own record does not
+// have.
 Result<void> add_children(const Settings& settings, const Services& services,
                           const domain::Job& array, Instant now, own::Job& out) {
   std::map<std::string, own::ArrayMetric> by_name;
-  domain::Cost cost;
+  ChildrenSum sum;
   TRY(each_child(services.control, array, kReportJobsMax,
                  [&](const domain::Job& child) -> Result<void> {
-                   cost.add(cost_of_job(settings.prices, child, now));
+                   sum.add(settings.prices, child, now);
                    const auto index = int64_t(domain::array_index(child));
                    for (const own::Metric& metric : TRY(metrics_of(services.metrics, child))) {
                      own::ArrayMetric& seen = by_name[*metric.name];
@@ -184,7 +200,7 @@ Result<void> add_children(const Settings& settings, const Services& services,
                    }
                    return {};
                  }));
-  put_cost(cost, out);
+  sum.put(out);
   if (by_name.empty()) return {};
   out.array->metrics.emplace();
   for (auto& [name, metric] : by_name) out.array->metrics->push_back(std::move(metric));
@@ -225,6 +241,8 @@ own::Job shown(const Settings& settings, const domain::Job& job,
                                         ? job.wait_reason
                                         : sagemaker::describe_stop(job, now));
   set_unless_empty(out.failure_reason, job.failure_reason);
+  if (job.spec.contract == domain::Contract::plain)
+    set_unless_empty(out.status_reason, batch::status_reason(job));
   set_unless_empty(out.note, job.note);
   const auto cost = cost_of_job(settings.prices, job, now);
   out.cost = own::Cost{settings.prices.currency, decimal(cost.millionths),
@@ -244,25 +262,30 @@ bool has_tag(const std::vector<domain::Tag>& tags, const std::string& key,
 
 // Adds the progress and the cost of an array to its line. Beyond the limit for one response, arrays
 // have no cost.
-Result<void> add_array(const Settings& settings, const Services& services, ArrayCosts& costs,
+Result<void> add_array(const Settings& settings, const Services& services, ArraySums& sums,
                        const domain::Job& array, Instant now, size_t& children_left,
                        own::Job& out) {
   out.array = TRY(progress_of(services.control, array));
-  const auto cost = TRY(costs.of(settings.prices, services.control, array, now, children_left));
-  if (cost)
-    put_cost(*cost, out);
+  const auto sum = TRY(sums.of(settings.prices, services.control, array, now, children_left));
+  if (sum)
+    sum->put(out);
   else
     out.cost.reset();
   return {};
 }
 
 Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Services& services,
-                                         ArrayCosts& costs, const Context& context,
+                                         ArraySums& sums, const Context& context,
                                          const own::ListJobsRequest& request) {
   using domain::JobState;
   ledger::JobQuery query;
   query.region = context.region;
   query.name_contains = request.name_contains.value_or("");
+  query.or_display_name_contains = true;
+  query.display_name = request.job_reference.value_or("");
+  if (query.display_name.size() >= kIdPrefixBytesMin &&
+      query.display_name.find_first_not_of("0123456789abcdef-") == std::string::npos)
+    query.id_prefix = query.display_name;
   query.created_after = request.creation_time_after;
   query.created_before = request.creation_time_before;
   if (request.status_equals)
@@ -293,8 +316,7 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
       const Instant now = context.own_time(kept.clock_offset);
       own::Job& each = out.jobs->emplace_back(shown(settings, live ? **live : kept, tags, now));
       if (each.failure_reason) each.failure_reason = listed_failure(*each.failure_reason);
-      if (kept.is_array())
-        TRY(add_array(settings, services, costs, kept, now, children_left, each));
+      if (kept.is_array()) TRY(add_array(settings, services, sums, kept, now, children_left, each));
     }
     scanned += page->jobs.size();
     query.token = page->next_token;
@@ -508,9 +530,9 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
 }  // namespace
 
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services) {
-  table.add<own::ListJobs>([&, costs = std::make_shared<ArrayCosts>()](
+  table.add<own::ListJobs>([&, sums = std::make_shared<ArraySums>()](
                                const Context& context, const own::ListJobsRequest& request) {
-    return list_jobs(settings, services, *costs, context, request);
+    return list_jobs(settings, services, *sums, context, request);
   });
   table.add<own::DescribeJob>([&](const Context& context, const own::DescribeJobRequest& request) {
     return describe_job(settings, services, context, request);

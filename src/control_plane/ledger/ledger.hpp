@@ -74,6 +74,10 @@ struct Batch {
 struct JobQuery {
   std::string region;
   std::string name_contains;
+  bool or_display_name_contains = false;  // then that of a queue's job may hold name_contains
+  // Jobs in queues with this display name, or whose name (a Batch job's id) begins with
+  // `id_prefix`, unless that is "". "": all
+  std::string display_name, id_prefix;
   std::optional<Instant> created_after, created_before, modified_after, modified_before;
   std::vector<domain::JobState> states;            // empty: all
   std::optional<std::string> queue;                // "": jobs without a queue; nothing: all

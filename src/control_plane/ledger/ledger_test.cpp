@@ -137,6 +137,39 @@ TEST_P(LedgerTest, Filters) {
             (Names{"alpha", "alphabet", "beta"}));
 }
 
+TEST_P(LedgerTest, JobsOfQueuesAreFoundByDisplayNameAndBeginningOfTheirId) {
+  auto ledger = open();
+  const auto batch_job = [](uint64_t number, const std::string& id, const std::string& name) {
+    domain::Job job = a_batch_job(number, id, JobState::active);
+    job.spec.display_name = name;
+    return job;
+  };
+  ASSERT_TRUE(
+      ledger->commit({{},
+                      {batch_job(1, "4b7d-1", "digits"), batch_job(2, "4b7d-2", "letters"),
+                       batch_job(3, "0aaa-3", "digits"), batch_job(4, "14b7-4", "more-digits"),
+                       a_job(5, "digits", JobState::active, 5)},
+                      {}}));
+  const auto found = [&](auto&& change) {
+    JobQuery query;
+    query.region = "us-east-1";
+    query.descending = false;
+    change(query);
+    return names(*ledger->list_jobs(query));
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(found([](JobQuery& q) { q.display_name = "digits"; }), (Names{"4b7d-1", "0aaa-3"}));
+  EXPECT_EQ(found([](JobQuery& q) { q.display_name = q.id_prefix = "4b7d"; }),
+            (Names{"4b7d-1", "4b7d-2"}));
+  EXPECT_EQ(found([](JobQuery& q) { q.display_name = "digit"; }), Names{});
+  EXPECT_EQ(found([](JobQuery& q) { q.name_contains = "digits"; }), Names{"digits"});
+  EXPECT_EQ(found([](JobQuery& q) {
+              q.name_contains = "digits";
+              q.or_display_name_contains = true;
+            }),
+            (Names{"4b7d-1", "0aaa-3", "14b7-4", "digits"}));
+}
+
 TEST_P(LedgerTest, TokensOfOthersAreInvalid) {
   auto ledger = open();
   for (const char* token : {"x", "bm8=", "WzEsMiwzLDRd"}) {

@@ -75,11 +75,26 @@ struct Question {
   }
 };
 
+// Adds the conditions on the names of jobs.
+void add_names(const JobQuery& query, Question& question) {
+  if (!query.name_contains.empty()) {
+    question.add(" AND (instr(name, ?) > 0", query.name_contains);
+    if (query.or_display_name_contains)
+      question.add(" OR (queue <> '' AND instr(json_extract(spec, '$.batch.name'), ?) > 0)",
+                   query.name_contains);
+    question.sql += ")";
+  }
+  if (query.display_name.empty()) return;
+  question.add(" AND queue <> '' AND (json_extract(spec, '$.batch.name') = ?", query.display_name);
+  if (!query.id_prefix.empty()) question.add(" OR instr(name, ?) = 1", query.id_prefix);
+  question.sql += ")";
+}
+
 Result<Question> question_of(const JobQuery& query) {
   Question question;
   // This condition makes SQLite use the indexes of jobs that are not children.
   question.add(std::string(kJobColumns) + "WHERE parent = 0 AND region = ?", query.region);
-  if (!query.name_contains.empty()) question.add(" AND instr(name, ?) > 0", query.name_contains);
+  add_names(query, question);
   if (query.created_after) question.add(" AND created > ?", to_milliseconds(*query.created_after));
   if (query.created_before)
     question.add(" AND created < ?", to_milliseconds(*query.created_before));
