@@ -33,8 +33,9 @@ const std::vector<Command>& commands() {
         {"JOB"},
         {{"--json", "", false,
           "the API's words: DescribeTrainingJob's answer, or Batch's of the job"}},
-        "One job, or one of Batch by its id: timeline, hosts, channels, last metrics, where things "
-        "lie.",
+        "One job, or one of Batch by its id or name: timeline, hosts, channels, last metrics, "
+        "where "
+        "things lie.",
         "",
         {"trainyard describe mnist-1"}},
        describe_command},
@@ -44,11 +45,15 @@ const std::vector<Command>& commands() {
          {"--host", "", true, "only of HOST: algo-2, or 2"},
          {"--since", "", true, "only lines of the last DURATION: 90s, 15m, 2h"},
          {"--times", "-t", false, "each line with its time"}},
-        "The log of all hosts, merged by time, each host in its colour.",
+        "The log of all hosts, merged by time, each host in its colour; also of jobs of Batch.",
+        "Of an array the log of each child, those of failed children first; JOB:7 is child 7, "
+        "JOB#1 "
+        "node 1 of a\nmulti-node parallel job.\n"
         "With --follow the exit code is 0 when the job completed, 3 when it failed, 4 when it was "
         "stopped, and 130\n"
         "after ctrl-C (the job goes on).",
-        {"trainyard logs -f mnist-1", "trainyard logs mnist-1 --host algo-2 --since 10m"}},
+        {"trainyard logs -f mnist-1", "trainyard logs mnist-1 --host algo-2 --since 10m",
+         "trainyard logs nightly:7"}},
        logs_command},
       {{"top",
         {"[JOB]"},
@@ -60,10 +65,12 @@ const std::vector<Command>& commands() {
       {{"stop",
         {"JOB"},
         {{"--wait", "", false, "until it has ended"},
-         {"--now", "", false, "kill its processes: no SIGTERM, and no time to save"}},
+         {"--reason", "", true, "TEXT for the status reason of a job of Batch"}},
         "Stop a job: its processes get SIGTERM and time to save, and its model is kept.",
-        "",
-        {"trainyard stop mnist-1 --wait", "trainyard stop mnist-1 --now"}},
+        "JOB is a training job's name, or of a job of Batch the id, the beginning of the id, or "
+        "the "
+        "name if no other\nunfinished job has it. ID:7 is child 7 of an array.",
+        {"trainyard stop mnist-1 --wait", "trainyard stop 4b7d2c:7 --reason 'wrong data'"}},
        stop_command},
       {{"interrupt",
         {"JOB"},
@@ -76,14 +83,15 @@ const std::vector<Command>& commands() {
         {"trainyard interrupt mnist-1 --host algo-2 --notice 30s"}},
        interrupt_command},
       {{"cost",
-        {},
+        {"[JOB]"},
         {{"--by", "-b", true, "tag:KEY, user, instance, day or job (day)"},
          {"--since", "", true, "jobs created within DURATION (30d)"},
          {"--json", "", false, "the API's words"}},
-        "What jobs cost, added up.",
+        "What jobs cost, added up; or what JOB costs.",
         "Prices are those of the server's config, [prices]; where it has none, AWS's list prices "
         "of 2023.",
-        {"trainyard cost --by tag:project", "trainyard cost --by user --since 7d"}},
+        {"trainyard cost --by tag:project", "trainyard cost --by user --since 7d",
+         "trainyard cost nightly"}},
        cost_command},
       {{"submit",
         {"FILE"},
@@ -99,12 +107,14 @@ const std::vector<Command>& commands() {
         "  output = \"s3://bucket/models\"\n"
         "  [channels]\n"
         "  train = \"./data\"                 # a local directory is uploaded first\n"
-        "  [code]\n"
-        "  directory = \"./src\"              # becomes channel `code`; entry = \"train.py\" is "
-        "run\n"
+        "  [code]                           # instead of command\n"
+        "  directory = \"./src\"              # packed and uploaded\n"
+        "  entry = \"train.py\"               # run as `train.py --epochs 3`, with SM_* variables\n"
+        "  [hyperparameters]\n"
+        "  epochs = 3\n"
         "Also: name, role, max_runtime_seconds, spot, max_wait_seconds, checkpoints, "
-        "[hyperparameters],\n"
-        "[environment], [tags]. Keys of the API's own request may be added, and take precedence.",
+        "[environment],\n"
+        "[tags]. Keys of the API's own request may be added, and take precedence.",
         {"trainyard submit job.toml --follow", "trainyard submit request.json --dry-run"}},
        submit_command},
       {{"campaign",
@@ -128,7 +138,7 @@ const std::vector<Command>& commands() {
          "trainyard campaign query 'SELECT * FROM datasets'"}},
        campaign_command},
       {{"shell",
-        {"JOB", "HOST", "[COMMAND..]"},
+        {"JOB", "[HOST]", "[COMMAND..]"},
         {{"--no-terminal", "", false, "bytes as they are: for pipes"}},
         "A shell inside a running host, or COMMAND instead of a shell.",
         "The exit code is that of the shell. Only the owner's keys may; the server's log says who "
@@ -172,6 +182,10 @@ Result<int> run(World& world, const Arguments& arguments) {
 
 int exit_code_of(const std::string& status) {
   return status == "Completed" ? 0 : status == "Stopped" ? kExitJobStopped : kExitJobFailed;
+}
+
+Result<FoundJob> find_job(World& world, const std::string& text, Meant meant) {
+  return find_job(world.client, world.looks, world.clock.now(), text, meant);
 }
 
 Result<Json> call_about(World& world, const std::string& name, client::Service service,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/cli.hpp"
+#include "cli/job_reference.hpp"
 #include "cli/job_view.hpp"
 
 namespace trainyard::cli {
@@ -20,10 +21,14 @@ Result<int> shell_command(World& world, const Arguments& arguments);
 
 // -- shared by several commands
 
+// Finds the job that an argument names (job_reference.hpp).
+Result<FoundJob> find_job(World& world, const std::string& text, Meant meant = Meant::any);
 // Calls the API about a job; if the job does not exist, the error says what to do.
 Result<Json> call_about(World& world, const std::string& name, client::Service service,
                         const std::string& operation, const Json& question);
-// Trainyard's own description of one job.
+// Stops a job: a training job, a job of Batch, an array or a child of one. `reason`: for Batch.
+Result<void> stop_job(World& world, const FoundJob& found, const std::string& reason);
+// Trainyard's own description of one job, by its exact name or id.
 Result<JobView> fetch_job(World& world, const std::string& name);
 
 // Draws `page` repeatedly over itself, until Ctrl-C or until it returns false in `more`. If the

@@ -37,6 +37,21 @@ Result<CostView> cost_view(const Json& answer) {
   return view;
 }
 
+CostView cost_view_of(const JobView& job) {
+  CostView view;
+  view.currency = job.currency;
+  view.total.key = "total";
+  view.total.jobs = job.array ? job.array->size : 1;
+  view.total.billable_seconds =
+      job.billable_seconds * (job.array ? 1 : std::max<int64_t>(1, job.hosts_wanted()));
+  view.total.millionths = job.cost_millionths;
+  view.total.on_demand_millionths = job.on_demand_millionths;
+  view.lines = {view.total};
+  view.lines.front().key = label_of(job);
+  view.unpriced = job.unpriced;
+  return view;
+}
+
 std::string cost_table(const Looks& looks, const std::string& by, const CostView& view) {
   if (view.lines.empty()) return "no jobs\n";
   constexpr int kKeyWidthMin = 12;

@@ -9,6 +9,7 @@
 
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "cli/job_view.hpp"
 #include "cli/layout.hpp"
 
 namespace trainyard::cli {
@@ -26,6 +27,8 @@ struct CostView {
 };
 
 Result<CostView> cost_view(const Json& answer);
+// The cost of one job; of an array that of its children.
+CostView cost_view_of(const JobView& job);
 std::string cost_table(const Looks& looks, const std::string& by, const CostView& view);
 
 }  // namespace trainyard::cli

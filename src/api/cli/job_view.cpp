@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "cli/activity_view.hpp"
+#include "cli/batch_log.hpp"
 #include "domain/price.hpp"
 
 namespace trainyard::cli {
@@ -82,10 +82,31 @@ HostView host_view(const Json& json) {
 
 std::string percent(double part) { return std::to_string(std::lround(part * 100)) + "%"; }
 
-int64_t hosts_of(const JobView& job) {
-  int64_t hosts = 0;
-  for (const auto& group : job.groups) hosts += group.count;
-  return hosts;
+// The number of the child that this job of an array is; "" for other jobs.
+std::string child_part(const JobView& job) {
+  const size_t colon = job.of_batch() ? job.name.find(':') : std::string::npos;
+  return colon == std::string::npos ? "" : job.name.substr(colon);
+}
+
+bool runs(const HostView& host) {
+  return host.state != "finished" && host.state != "failed" && host.state != "lost";
+}
+
+// "2 jobs on 5 hosts, 3 jobs waiting". An array is one job, with a host for each running child.
+std::string top_summary(const std::vector<JobView>& jobs) {
+  const auto counted = [](int64_t number, const char* what) {
+    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+  };
+  int64_t running = 0, waiting = 0, hosts = 0;
+  for (const auto& job : jobs) {
+    if (!child_part(job).empty() && jobs.size() > 1) continue;  // counted with its array
+    const int64_t of_job =
+        job.array ? job.array->running : std::count_if(job.hosts.begin(), job.hosts.end(), runs);
+    ++(of_job > 0 ? running : waiting);
+    hosts += of_job;
+  }
+  return counted(running, "job") + " on " + counted(hosts, "host") +
+         (waiting > 0 ? ", " + counted(waiting, "job") + " waiting" : "");
 }
 
 // Builds a page of lines and sections. Leaves out lines without a value.
@@ -228,13 +249,20 @@ void add_metrics(Page& page, const Looks& looks, const JobView& job) {
 
 // Adds the definition and queue of a Batch job.
 void add_batch(Page& page, const JobView& job, const Json& described) {
-  page.line("name", job.display_name);
-  if (job.array) page.line("array", array_text(*job.array));
+  page.line("name", label_of(job));
   const auto last_part = [](const std::string& arn) { return arn.substr(arn.rfind('/') + 1); };
   page.line("queue", last_part(text_of(described, "jobQueue")));
   page.line("definition", last_part(text_of(described, "jobDefinition")));
   if (const Json* container = member(described, "container"))
     page.line("image", text_of(*container, "image"));
+}
+
+// "/aws/batch/job hello/default/4b7d..  (trainyard logs 4b7d..)"
+std::string place_of_log(const JobView& job, const Json& described) {
+  const std::string command = "trainyard logs " + job.name;
+  const auto sources = log_sources(described, "");
+  if (sources.empty()) return command;
+  return sources.back().group + " " + sources.back().stream + "  (" + command + ")";
 }
 
 void add_links(Page& page, const JobView& job, const Json& described) {
@@ -248,10 +276,8 @@ void add_links(Page& page, const JobView& job, const Json& described) {
   if (!job.of_batch())
     page.line("log",
               "/aws/sagemaker/TrainingJobs " + job.name + "/  (trainyard logs " + job.name + ")");
-  else if (const Json* container = member(described, "container"))
-    page.line("log", text_of(*container, "logStreamName").empty()
-                         ? ""
-                         : "/aws/batch/job " + text_of(*container, "logStreamName"));
+  else
+    page.line("log", place_of_log(job, described));
   page.line("arn", job.arn);
 }
 
@@ -317,6 +343,7 @@ Result<JobView> job_view(const Json& json) {
                           integer_of(*array, "Succeeded"), integer_of(*array, "Failed")};
   job.wait_reason = text_of(json, "WaitReason");
   job.failure_reason = text_of(json, "FailureReason");
+  job.status_reason = text_of(json, "StatusReason");
   job.note = text_of(json, "Note");
   job.user = text_of(json, "User");
   job.created = instant_of(json, "CreationTime");
@@ -356,6 +383,18 @@ Result<JobView> job_view(const Json& json) {
   return job;
 }
 
+int64_t JobView::hosts_wanted() const {
+  int64_t hosts = 0;
+  for (const auto& group : groups) hosts += group.count;
+  return hosts;
+}
+
+const std::string& JobView::reason() const {
+  return !wait_reason.empty()      ? wait_reason
+         : !failure_reason.empty() ? failure_reason
+                                   : status_reason;
+}
+
 Result<std::vector<JobView>> job_views(const Json& answer) {
   std::vector<JobView> jobs;
   for (const Json& json : list_of(answer, "Jobs")) jobs.push_back(TRY(job_view(json)));
@@ -380,11 +419,33 @@ std::string hosts_text(const JobView& job) {
 }
 
 std::string array_text(const ArrayView& array) {
-  std::string text =
-      std::to_string(array.succeeded) + " of " + std::to_string(array.size) + " done";
+  const int64_t pending = array.size - array.running - array.succeeded - array.failed;
+  const std::string of_all = " of " + std::to_string(array.size);
+  const std::string succeeded = std::to_string(array.succeeded);
+  std::string text;
+  if (array.running > 0)
+    text = "Running " + std::to_string(array.running) + of_all;
+  else if (pending > 0)
+    text = "Pending " + std::to_string(pending) + of_all;
+  else
+    text = succeeded + of_all + " succeeded";
+  if (array.running + pending > 0 && array.succeeded > 0) text += ", " + succeeded + " succeeded";
   if (array.failed > 0) text += ", " + std::to_string(array.failed) + " failed";
-  if (array.running > 0) text += ", " + std::to_string(array.running) + " run";
   return text;
+}
+
+std::string status_text(const JobView& job) {
+  if (job.array) return job.status + " " + array_text(*job.array);
+  const bool more = !job.secondary_status.empty() && job.secondary_status != job.status;
+  return job.status + (more ? " " + job.secondary_status : "");
+}
+
+std::string label_of(const JobView& job) {
+  return job.display_name.empty() ? job.name : job.display_name + child_part(job);
+}
+
+std::string label_with_id(const JobView& job) {
+  return label_of(job) + (job.of_batch() ? " (" + job.name + ")" : "");
 }
 
 Paint paint_of_status(const std::string& status) {
@@ -396,27 +457,24 @@ Paint paint_of_status(const std::string& status) {
   return Paint::none;
 }
 
+Paint paint_of_job(const JobView& job) {
+  const Paint how = paint_of_status(job.finished() ? job.status : job.secondary_status);
+  return !job.finished() && how == Paint::none ? Paint::cyan : how;
+}
+
 std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Instant now) {
   std::vector<std::vector<Cell>> rows;
   for (const JobView& job : jobs) {
-    std::string status = job.status;
-    if (job.array)
-      status += " " + array_text(*job.array);
-    else if (!job.secondary_status.empty() && job.secondary_status != job.status)
-      status += " " + job.secondary_status;
-    Paint how = paint_of_status(job.finished() ? job.status : job.secondary_status);
-    if (!job.finished() && how == Paint::none) how = Paint::cyan;
     const std::string took =
         job.started ? duration_text(job.ended.value_or(now) - *job.started) : "";
-    rows.push_back({{job.display_name.empty() ? job.name : job.display_name,
-                     job.finished() ? Paint::none : Paint::bold},
+    rows.push_back({{label_of(job), job.finished() ? Paint::none : Paint::bold},
                     {job.display_name.empty() ? "" : job.name, Paint::dim},
-                    {status, how},
+                    {status_text(job), paint_of_job(job)},
                     {hosts_text(job)},
                     {job.created ? duration_text(now - *job.created) : "", Paint::dim},
                     {took},
                     {cost_text(job)},
-                    {job.wait_reason.empty() ? job.failure_reason : job.wait_reason, Paint::dim}});
+                    {job.reason(), Paint::dim}});
   }
   return table(looks,
                {{"name", false, kNameWidthMin},
@@ -432,14 +490,16 @@ std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Ins
 
 std::string job_page(const Looks& looks, const JobView& job, const Json& described, Instant now) {
   Page page(looks);
+  const std::string second = job.array                            ? array_text(*job.array)
+                             : job.secondary_status == job.status ? ""
+                                                                  : job.secondary_status;
   page.block(paint(looks, Paint::bold, job.name) + "  " +
              paint(looks, paint_of_status(job.finished() ? job.status : job.secondary_status),
-                   job.status + (job.secondary_status == job.status || job.secondary_status.empty()
-                                     ? ""
-                                     : " (" + job.secondary_status + ")")) +
+                   job.status + (second.empty() ? "" : " (" + second + ")")) +
              "\n");
   page.line("why", job.wait_reason, Paint::yellow);
   page.line("failed", job.failure_reason, Paint::red);
+  if (job.status_reason != job.wait_reason) page.line("reason", job.status_reason, Paint::yellow);
   page.line("note", job.note);
   page.line("hosts", hosts_text(job));
   if (const Json* algorithm = member(described, "AlgorithmSpecification"))
@@ -482,24 +542,21 @@ std::string job_page(const Looks& looks, const JobView& job, const Json& describ
 }
 
 std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Instant now) {
-  std::string out;
-  int64_t hosts = 0;
-  for (const auto& job : jobs) hosts += hosts_of(job);
-  out += paint(looks, Paint::bold, "trainyard top") + "  " + std::to_string(jobs.size()) +
-         " jobs, " + std::to_string(hosts) + " hosts  " + paint(looks, Paint::dim, time_text(now)) +
-         "\n\n";
+  std::string out = paint(looks, Paint::bold, "trainyard top") + "  " + top_summary(jobs) + "  " +
+                    paint(looks, Paint::dim, time_text(now)) + "\n\n";
   std::vector<std::vector<Cell>> rows;
   // Hosts that do not fit on the terminal are only counted.
   const size_t rows_max = looks.live ? size_t(std::max(1, looks.rows - 5)) : SIZE_MAX;
   size_t left_out = 0;
   for (const auto& job : jobs)
     for (const auto& host : job.hosts) {
+      if (!runs(host)) continue;
       if (rows.size() >= rows_max) {
         ++left_out;
         continue;
       }
       auto& row = rows.emplace_back();
-      row = {{job.name}, {host.name}, {host.state, Paint::dim}};
+      row = {{label_of(job)}, {host.name}, {host.state, Paint::dim}};
       for (const auto& column : kUsageColumns) row.push_back(usage_cell(looks, host, column));
       row.push_back(cpu_history(looks, host));
     }

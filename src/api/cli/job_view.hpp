@@ -73,6 +73,7 @@ struct JobView {
   std::string display_name;        // the user's name for a Batch job, whose `name` is its id
   std::optional<ArrayView> array;  // set for arrays
   std::string wait_reason, failure_reason, note, user;
+  std::string status_reason;  // of Batch: a dependency that failed, or why it was cancelled
   std::optional<Instant> created, started, ended;
   std::vector<GroupView> groups;
   int64_t training_seconds = 0, billable_seconds = 0, attempts = 0;
@@ -86,6 +87,9 @@ struct JobView {
   std::vector<MetricView> metrics;     // likewise
 
   bool of_batch() const { return !display_name.empty() && arn.find(":job/") != std::string::npos; }
+  int64_t hosts_wanted() const;  // over all groups
+  // The reason of its status: why it waits, failed or was stopped; "" if there is none.
+  const std::string& reason() const;
   bool finished() const {
     return status == "Completed" || status == "Failed" || status == "Stopped";
   }
@@ -98,8 +102,16 @@ Result<std::vector<JobView>> job_views(const Json& answer);
 // Formats "12.34 USD", with "?" if a type has no price, and with the savings of spot: "0.30 USD
 // (-70%)".
 std::string cost_text(const JobView& job);
-// "120 of 10000 done, 3 failed, 64 run"
+// "Running 64 of 10000, 120 succeeded, 3 failed", "Pending 200 of 200", "9 of 10 succeeded, 1
+// failed"
 std::string array_text(const ArrayView& array);
+// "InProgress Training"; of an array the state of its children: "InProgress Running 4 of 200".
+std::string status_text(const JobView& job);
+Paint paint_of_job(const JobView& job);
+// The name that its user gave it: "mnist", "digits", and "digits:7" for a child of an array.
+std::string label_of(const JobView& job);
+// The label, and for a Batch job its id: "digits (4b7d..)".
+std::string label_with_id(const JobView& job);
 // "2 x ml.m5.large + 1 x ml.g5.xlarge"
 std::string hosts_text(const JobView& job);
 Paint paint_of_status(const std::string& status);
@@ -110,7 +122,8 @@ std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Ins
 // response of DescribeTrainingJob, or an element of that of Batch's DescribeJobs.
 std::string job_page(const Looks& looks, const JobView& job, const Json& described, Instant now);
 
-// Formats `trainyard top`: hosts with bars and sparklines, as many as fit on the terminal.
+// Formats `trainyard top`: hosts with bars and sparklines, as many as fit on the terminal. `jobs`
+// are unfinished; children of an array follow it, as many as were fetched.
 std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Instant now);
 
 }  // namespace trainyard::cli

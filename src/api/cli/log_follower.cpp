@@ -1,6 +1,6 @@
 #include "cli/log_follower.hpp"
 
-#include <algorithm>
+#include "cli/batch_log.hpp"
 
 namespace trainyard::cli {
 namespace {
@@ -8,59 +8,63 @@ namespace {
 using client::Service;
 
 constexpr const char* kGroup = "/aws/sagemaker/TrainingJobs";
-// of one query: some hundred kilobytes, in memory for each host
-constexpr int kPageLinesMax = 5'000;
+
+// Follows the hosts of a training job. A stream is read only if its summary shows that it has
+// grown.
+class TrainingLog final : public LogFollower {
+ public:
+  TrainingLog(client::Client& client, const std::string& job, const LogChoice& choice)
+      : client_(client),
+        prefix_(job + "/" + (choice.host ? "algo-" + std::to_string(*choice.host + 1) + "-" : "")),
+        reader_(client, choice.since) {}
+
+  Result<void> round(bool, const LinesTaker& each) override {
+    TRY(look());
+    return reader_.drain(each);
+  }
+  int widest() const override { return reader_.widest(); }
+
+ private:
+  struct Mark {
+    int64_t stored_bytes = -1;
+    int64_t last_ingestion = -1;
+    auto operator<=>(const Mark&) const = default;
+  };
+
+  Result<void> look() {
+    auto answer = client_.call(Service::logs, "DescribeLogStreams",
+                               {{"logGroupName", kGroup}, {"logStreamNamePrefix", prefix_}});
+    if (!answer && answer.error().kind == Kind::not_found) return {};  // no job has started yet
+    const Json streams = TRY(std::move(answer));
+    for (const Json& stream : streams.value("logStreams", Json::array())) {
+      const std::string name = stream.value("logStreamName", "");
+      const Mark mark{stream.value("storedBytes", int64_t(0)),
+                      stream.value("lastIngestionTime", int64_t(0))};
+      if (const auto known = marks_.find(name); known != marks_.end() && known->second == mark)
+        continue;
+      marks_[name] = mark;
+      reader_.wake({kGroup, name, host_of_stream(name)});
+    }
+    return {};
+  }
+
+  client::Client& client_;
+  const std::string prefix_;
+  LogReader reader_;
+  std::map<std::string, Mark> marks_;
+};
 
 }  // namespace
 
-Result<void> LogFollower::look() {
-  const std::string prefix = choice_.job + "/" + (choice_.host.empty() ? "" : choice_.host + "-");
-  auto answer = client_.call(Service::logs, "DescribeLogStreams",
-                             {{"logGroupName", kGroup}, {"logStreamNamePrefix", prefix}});
-  if (!answer && answer.error().kind == Kind::not_found) return {};  // no job has started yet
-  const Json streams = TRY(std::move(answer));
-  for (const Json& stream : streams.value("logStreams", Json::array())) {
-    const std::string name = stream.value("logStreamName", "");
-    const Mark mark{stream.value("storedBytes", int64_t(0)),
-                    stream.value("lastIngestionTime", int64_t(0))};
-    widest_ = std::max(widest_, width_of(host_of_stream(name)));
-    if (const auto known = marks_.find(name); known != marks_.end() && known->second == mark)
-      continue;
-    marks_[name] = mark;
-    merge_.wake(name);
-  }
-  return {};
-}
-
-Result<void> LogFollower::read(const std::string& stream) {
-  Json question{{"logGroupName", kGroup},
-                {"logStreamName", stream},
-                {"startFromHead", true},
-                {"limit", kPageLinesMax}};
-  if (choice_.since) question["startTime"] = to_milliseconds(*choice_.since);
-  if (const auto token = tokens_.find(stream); token != tokens_.end())
-    question["nextToken"] = token->second;
-  const Json answer = TRY(client_.call(Service::logs, "GetLogEvents", question));
-  tokens_[stream] = answer.value("nextForwardToken", "");
-  std::vector<LogLine> lines;
-  const std::string host = host_of_stream(stream);
-  for (const Json& event : answer.value("events", Json::array()))
-    lines.push_back({event.value("timestamp", int64_t(0)), host, event.value("message", "")});
-  const bool at_end = lines.empty();
-  merge_.feed(stream, std::move(lines), at_end);
-  return {};
-}
-
-Result<void> LogFollower::round(
-    const std::function<Result<void>(const std::vector<LogLine>&)>& each) {
-  TRY(look());
-  for (;;) {
-    const auto hungry = merge_.hungry();
-    for (const auto& stream : hungry) TRY(read(stream));
-    const auto lines = merge_.take();
-    if (!lines.empty()) TRY(each(lines));
-    if (hungry.empty() && lines.empty()) return {};
-  }
+Result<std::unique_ptr<LogFollower>> follow_log(client::Client& client, const JobView& job,
+                                                const LogChoice& choice) {
+  if (!job.of_batch())
+    return std::unique_ptr<LogFollower>(std::make_unique<TrainingLog>(client, job.name, choice));
+  if (job.array && choice.host)
+    return invalid("array '" + job.name + "' has children, not hosts; write " + job.name +
+                   ":INDEX");
+  if (job.array) return follow_array(client, job, choice);
+  return follow_batch_job(client, job, choice);
 }
 
 }  // namespace trainyard::cli

@@ -1,57 +1,39 @@
-// LogFollower reads a job's log streams from the API, and merges them. It remembers its positions,
-// so that each round reads only new lines. A stream is read only if its summary shows that it has
-// grown.
+// LogFollower reads a job's log from the API, round by round, each line once.
 //
-// The number of hosts is not limited.
+// The number of hosts and children is not limited.
 //
 // Threads: confined to one. Errors: the client's.
 #pragma once
 
-#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "base/json.hpp"
-#include "cli/log_merge.hpp"
-#include "client/client.hpp"
+#include "cli/job_view.hpp"
+#include "cli/log_reader.hpp"
 
 namespace trainyard::cli {
 
+class LogFollower {
+ public:
+  virtual ~LogFollower() = default;
+  // Calls `each` with the new lines. `ended`: the job has ended, and this is the last round.
+  virtual Result<void> round(bool ended, const LinesTaker& each) = 0;
+  // The width of the widest label of a line so far.
+  virtual int widest() const = 0;
+};
+
 struct LogChoice {
-  std::string job;
-  std::string host;  // "algo-2"; "": all
+  std::optional<uint32_t> host;  // only that host, or node of a Batch job; nothing: all
   std::optional<Instant> since;
 };
 
-class LogFollower {
- public:
-  LogFollower(client::Client& client, LogChoice choice)
-      : client_(client), choice_(std::move(choice)) {}
-
-  // Calls `each` with the new lines, with at most a page of lines per stream at a time.
-  Result<void> round(const std::function<Result<void>(const std::vector<LogLine>&)>& each);
-  // The width of the widest host name so far.
-  int widest() const { return widest_; }
-
- private:
-  struct Mark {
-    int64_t stored_bytes = -1;
-    int64_t last_ingestion = -1;
-    auto operator<=>(const Mark&) const = default;
-  };
-
-  Result<void> look();
-  Result<void> read(const std::string& stream);
-
-  client::Client& client_;
-  const LogChoice choice_;
-  LogMerge merge_;
-  std::map<std::string, Mark> marks_;
-  std::map<std::string, std::string> tokens_;
-  int widest_ = 0;
-};
+// Follows a job of SageMaker, a job of Batch, the nodes of a multi-node parallel job, or the
+// children of an array. Of an array, the first round writes the logs of failed children, then those
+// of the others, one child after the other; later rounds merge what the running ones add.
+// Errors: invalid, if an array is asked for a host.
+Result<std::unique_ptr<LogFollower>> follow_log(client::Client& client, const JobView& job,
+                                                const LogChoice& choice);
 
 }  // namespace trainyard::cli

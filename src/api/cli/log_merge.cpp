@@ -45,9 +45,12 @@ std::string host_of_stream(const std::string& stream) {
 }
 
 std::string log_line(const Looks& looks, const LogLine& line, int widest) {
+  // Hosts are counted from 1, children and nodes from 0.
+  const size_t mark = line.host.starts_with("algo-") ? 4 : line.host.find_last_of(":#");
   const auto number =
-      parse_int(line.host.starts_with("algo-") ? std::string_view(line.host).substr(5) : "");
-  const uint32_t colour = number && *number > 0 ? uint32_t(*number - 1) : 0;
+      parse_int(mark == std::string::npos ? "" : std::string_view(line.host).substr(mark + 1));
+  const int64_t from_zero = number ? *number - (line.host[mark] == '-') : 0;
+  const uint32_t colour = from_zero > 0 ? uint32_t(from_zero) : 0;
   return paint_by_number(looks, colour,
                          pad(looks, line.host, widest) + (looks.unicode ? " │" : " |")) +
          " " + harmless(looks, line.text) + "\n";

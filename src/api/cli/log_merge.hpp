@@ -18,7 +18,7 @@ namespace trainyard::cli {
 
 struct LogLine {
   int64_t at_milliseconds = 0;
-  std::string host;  // "algo-1"
+  std::string host;  // "algo-1"; "digits:7" for a child of an array, "digits#1" for a node
   std::string text;
 };
 
@@ -28,6 +28,8 @@ class LogMerge {
   void wake(const std::string& stream);
   // Adds lines of the stream, ordered by time. `at_end`: it has no further lines now.
   void feed(const std::string& stream, std::vector<LogLine> lines, bool at_end);
+  // Leaves out a stream that grows no more. Requires: its lines were taken.
+  void forget(const std::string& stream) { sources_.erase(stream); }
   // Returns the streams that must be read before further lines can be taken.
   std::vector<std::string> hungry() const;
   std::vector<LogLine> take();

@@ -58,16 +58,46 @@ Result<Json> question_of(World& world, const Arguments& arguments) {
   return question;
 }
 
-Result<Json> described_by_service(World& world, const JobView& job) {
-  if (!job.of_batch())
+Result<Json> described_by_service(World& world, const FoundJob& found) {
+  if (!found.job.of_batch())
     return world.client.call(Service::sagemaker, "DescribeTrainingJob",
-                             {{"TrainingJobName", job.name}});
+                             {{"TrainingJobName", found.job.name}});
   const Json answer =
-      TRY(world.client.call(Service::batch, "DescribeJobs", {{"jobs", {job.name}}}));
+      TRY(world.client.call(Service::batch, "DescribeJobs", {{"jobs", {found.id()}}}));
   const auto jobs = answer.find("jobs");
   if (jobs == answer.end() || !jobs->is_array() || jobs->empty())
-    return not_found("job " + job.name + " no longer exists");
+    return not_found("job " + found.id() + " no longer exists");
   return jobs->front();
+}
+
+// Adds the children of an array that run to the jobs of `top`.
+Result<void> add_running_children(World& world, const JobView& array, std::vector<JobView>& jobs) {
+  for (const char* status : {"RUNNING", "STARTING"}) {
+    const Json page = TRY(world.client.call(
+        Service::batch, "ListJobs",
+        {{"arrayJobId", array.name}, {"jobStatus", status}, {"maxResults", kTopJobsMax}}));
+    for (const Json& child : page.value("jobSummaryList", Json::array())) {
+      if (int64_t(jobs.size()) >= kTopJobsMax) return {};
+      jobs.push_back(TRY(fetch_job(world, child.value("jobId", ""))));
+    }
+  }
+  return {};
+}
+
+// Prints the cost of one job, of an array with all its children.
+Result<int> cost_of_job(World& world, const Arguments& arguments) {
+  for (const char* option : {"--by", "--since"})
+    if (!arguments.value(option).empty())
+      return invalid(std::string(option) + " is for the costs of all jobs; leave out the job");
+  const JobView job = TRY(find_job(world, arguments.operands[0])).job;
+  if (arguments.has("--json")) {
+    const Json answer =
+        TRY(world.client.call(Service::trainyard, "DescribeJob", {{"JobName", job.name}}));
+    TRY(world.terminal.write(dump(answer.value("Cost", Json::object()), 2) + "\n"));
+    return 0;
+  }
+  TRY(world.terminal.write(cost_table(world.looks, "job", cost_view_of(job))));
+  return 0;
 }
 
 }  // namespace
@@ -89,35 +119,32 @@ Result<int> jobs_command(World& world, const Arguments& arguments) {
 }
 
 Result<int> describe_command(World& world, const Arguments& arguments) {
-  const JobView job = TRY(fetch_job(world, arguments.operands[0]));
-  Json described = TRY(described_by_service(world, job));
-  if (Json activity = activity_json(job); !activity.empty())
-    described["Activity"] = std::move(activity);
+  const FoundJob found = TRY(find_job(world, arguments.operands[0]));
+  const Json described = TRY(described_by_service(world, found));
   TRY(world.terminal.write(arguments.has("--json")
                                ? dump(described, 2) + "\n"
-                               : job_page(world.looks, job, described, world.clock.now())));
+                               : job_page(world.looks, found.job, described, world.clock.now())));
   return 0;
 }
 
 Result<int> top_command(World& world, const Arguments& arguments) {
+  std::string only;  // the job that was asked for
+  if (!arguments.operands.empty()) only = TRY(find_job(world, arguments.operands[0])).job.name;
   const auto page = [&]() -> Result<Frame> {
-    std::vector<JobView> jobs;
-    if (!arguments.operands.empty()) {
-      auto job = fetch_job(world, arguments.operands[0]);
-      if (!job) return std::move(job).error();
-      jobs.push_back(std::move(*job));
-    } else {
-      const auto running =
+    std::vector<JobView> jobs, listed;
+    if (only.empty())
+      listed =
           TRY(job_views(TRY(fetch_jobs(world, {{"StatusEquals", "InProgress"}}, kTopJobsMax))));
-      for (const JobView& job : running) {
-        auto whole = fetch_job(world, job.name);
-        // Skips a job that was removed after the list was fetched.
-        if (!whole && whole.error().kind == Kind::not_found) continue;
-        if (!whole) return std::move(whole).error();
-        jobs.push_back(std::move(*whole));
-      }
+    else
+      listed.push_back(TRY(fetch_job(world, only)));
+    for (const JobView& job : listed) {
+      auto whole = only.empty() ? fetch_job(world, job.name) : job;
+      // Skips a job that was removed after the list was fetched.
+      if (!whole && whole.error().kind == Kind::not_found) continue;
+      jobs.push_back(TRY(std::move(whole)));
+      if (job.array) TRY(add_running_children(world, job, jobs));
     }
-    const bool over = !arguments.operands.empty() && jobs[0].finished();
+    const bool over = !only.empty() && jobs[0].finished();
     return Frame{top_page(world.looks, jobs, world.clock.now()), !over};
   };
   if (!arguments.has("--once") && world.looks.live) return redraw(world, kTopInterval, page);
@@ -126,6 +153,7 @@ Result<int> top_command(World& world, const Arguments& arguments) {
 }
 
 Result<int> cost_command(World& world, const Arguments& arguments) {
+  if (!arguments.operands.empty()) return cost_of_job(world, arguments);
   const std::string by = arguments.value("--by", "day");
   const Duration since = TRY(arguments.duration("--since")).value_or(30 * 24h);
   const Json answer = TRY(world.client.call(

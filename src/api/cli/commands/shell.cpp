@@ -10,10 +10,16 @@ constexpr Duration kKeyWait = 1s;
 }  // namespace
 
 Result<int> shell_command(World& world, const Arguments& arguments) {
+  const FoundJob found = TRY(find_job(world, arguments.operands[0], Meant::unfinished));
   client::ShellRequest request;
-  request.job = arguments.operands[0];
-  request.host = TRY(host_index(arguments.operands[1]));
-  request.command.assign(arguments.operands.begin() + 2, arguments.operands.end());
+  request.job = found.job.name;
+  // ID#NODE names the host.
+  if (!found.node && arguments.operands.size() < 2)
+    return invalid("missing argument HOST: algo-1, algo-2, ..; of a multi-node parallel job " +
+                   found.job.name + "#NODE names it");
+  request.host = found.node ? *found.node : TRY(host_index(arguments.operands[1]));
+  request.command.assign(arguments.operands.begin() + (found.node ? 1 : 2),
+                         arguments.operands.end());
   const auto shape = world.terminal.shape();
   request.terminal = shape.input && shape.output && !arguments.has("--no-terminal");
   request.terminal_name = world.terminal_name.empty() ? "dumb" : world.terminal_name;

@@ -8,23 +8,38 @@ namespace {
 using client::Service;
 
 constexpr Duration kWaitInterval = 500ms;
+constexpr const char* kReason = "requested by `trainyard stop`";
 
 }  // namespace
 
+Result<void> stop_job(World& world, const FoundJob& found, const std::string& reason) {
+  if (!found.job.of_batch()) {
+    TRY(call_about(world, found.job.name, Service::sagemaker, "StopTrainingJob",
+                   {{"TrainingJobName", found.job.name}}));
+    return {};
+  }
+  // Batch accepts a request to end a job that is over, and does nothing.
+  if (found.job.finished())
+    return conflict("job " + label_with_id(found.job) + " has already ended: " + found.job.status);
+  TRY(call_about(world, found.id(), Service::batch, "TerminateJob",
+                 {{"jobId", found.id()}, {"reason", reason.empty() ? kReason : reason}}));
+  return {};
+}
+
 Result<int> stop_command(World& world, const Arguments& arguments) {
-  const std::string& name = arguments.operands[0];
-  if (arguments.has("--now"))
-    TRY(call_about(world, name, Service::trainyard, "KillJob", {{"JobName", name}}));
-  else
-    TRY(call_about(world, name, Service::sagemaker, "StopTrainingJob",
-                   {{"TrainingJobName", name}}));
+  const FoundJob found = TRY(find_job(world, arguments.operands[0], Meant::unfinished));
+  const std::string reason = arguments.value("--reason");
+  if (!reason.empty() && !found.job.of_batch())
+    return invalid("--reason is for jobs of Batch; " + found.job.name + " is a training job");
+  TRY(stop_job(world, found, reason));
+  const std::string name = label_with_id(found.job);
   if (!arguments.has("--wait")) {
     TRY(world.terminal.write(name + " is stopping\n"));
     return 0;
   }
   world.terminal.watch_interrupts();
   for (;;) {
-    const JobView job = TRY(fetch_job(world, name));
+    const JobView job = TRY(fetch_job(world, found.job.name));
     if (job.finished()) {
       TRY(world.terminal.write(name + " has ended: " + job.status + "\n"));
       return 0;
@@ -34,15 +49,17 @@ Result<int> stop_command(World& world, const Arguments& arguments) {
 }
 
 Result<int> interrupt_command(World& world, const Arguments& arguments) {
-  const std::string& name = arguments.operands[0];
-  Json question{{"TrainingJobName", name}};
+  const FoundJob found = TRY(find_job(world, arguments.operands[0], Meant::unfinished));
+  const std::string name = label_with_id(found.job);
+  Json question{{"TrainingJobName", found.job.name}};
+  if (found.node) question["HostName"] = "algo-" + std::to_string(*found.node + 1);
   if (const auto host = arguments.value("--host"); !host.empty())
     question["HostName"] = "algo-" + std::to_string(TRY(host_index(host)) + 1);
   if (const auto notice = TRY(arguments.duration("--notice")))
     question["NoticeInSeconds"] = *notice / 1s;
   if (const auto reason = arguments.value("--reason"); !reason.empty()) question["Reason"] = reason;
   const Json answer =
-      TRY(call_about(world, name, Service::trainyard, "InterruptTrainingJob", question));
+      TRY(call_about(world, found.job.name, Service::trainyard, "InterruptTrainingJob", question));
   const std::string message = answer.value("StatusMessage", "");
   TRY(world.terminal.write(name + " is interrupted, and starts again from its checkpoints" +
                            (message.empty() ? "" : ": " + message) + "\n"));

@@ -157,15 +157,15 @@ Result<int> leave(World& world, const std::string& name) {
 Result<int> follow(World& world, const std::string& name) {
   world.terminal.watch_interrupts();
   StatusBlock block(world.looks);
-  LogFollower log(world.client, {name, "", {}});
+  const auto log = TRY(follow_log(world.client, TRY(fetch_job(world, name)), {}));
   for (;;) {
     const auto shape = world.terminal.shape();
     if (shape.columns > 0) world.looks.columns = shape.columns;
     const JobView job = TRY(fetch_job(world, name));
     const Instant now = world.clock.now();
-    TRY(log.round([&](const std::vector<LogLine>& lines) {
+    TRY(log->round(job.finished(), [&](const std::vector<LogLine>& lines) {
       std::string text;
-      for (const LogLine& line : lines) text += log_line(world.looks, line, log.widest());
+      for (const LogLine& line : lines) text += log_line(world.looks, line, log->widest());
       return world.terminal.write(block.scroll(text));
     }));
     if (job.finished()) {

@@ -1,0 +1,45 @@
+"""The CLI as people call it, without a terminal."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+
+from tests import trainyard_server
+from tests.trainyard_server import Server
+
+
+class CommandLine:
+    """cli("jobs", "--json") is the finished process; its exit code must be `code`."""
+
+    def __init__(self, server: Server, directory: str | os.PathLike[str] | None = None) -> None:
+        self.server = server
+        self.directory = directory
+
+    def __call__(
+        self, *arguments: str, code: int = 0, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [trainyard_server.PROGRAM, *arguments],
+            env=self.server.environment() | dict(environment or {}),
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            timeout=trainyard_server.WAIT_SECONDS_MAX,
+            stdin=subprocess.DEVNULL,
+        )
+        assert done.returncode == code, (
+            f"trainyard {' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        )
+        return done
+
+    def begin(self, *arguments: str) -> subprocess.Popen[str]:
+        """The same, but it still runs: for commands that follow a job."""
+        return subprocess.Popen(
+            [trainyard_server.PROGRAM, *arguments],
+            env=self.server.environment(),
+            cwd=self.directory,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
