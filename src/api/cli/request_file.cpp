@@ -16,6 +16,7 @@ constexpr int64_t kMaxRuntimeSecondsDefault = 86'400;  // as AWS
 constexpr size_t kNameBytesMax = 63;                   // as AWS
 constexpr int kDepthMax = 50;
 constexpr const char* kCodeChannel = "code";
+constexpr int kContainerLogLevel = 20;  // INFO, as the SDK
 constexpr const char* kShortKeys[] = {"name",
                                       "image",
                                       "command",
@@ -174,25 +175,90 @@ Result<void> add_channels(const Json& file, Json& request) {
   return {};
 }
 
-// Converts [code] to a channel, and to a command that runs its entry point.
-Result<void> add_code(const Json& file, Json& request) {
-  if (!file.contains("code")) return {};
-  const Json& code = file["code"];
+bool has_entry(const Json& file) {
+  const auto code = file.find("code");
+  return code != file.end() && code->is_object() && code->contains("entry");
+}
+
+Result<std::string> directory_of(const Json& code) {
   const std::string directory =
       code.is_string() ? code.get<std::string>() : TRY(string_at(code, "directory").in("code"));
   if (!is_local(directory) && !directory.starts_with("s3://"))
     return must_be("code.directory", "a path that begins with ./ or /, or an s3:// URI");
+  return directory;
+}
+
+// Converts [code] without an entry to a channel.
+Result<void> add_code(const Json& file, Json& request) {
+  if (!file.contains("code") || has_entry(file)) return {};
   Json& list = request["InputDataConfig"];
   if (list.is_null()) list = Json::array();
-  list.push_back(channel_from(kCodeChannel, directory, "FullyReplicated"));
-  if (!code.is_object() || !code.contains("entry")) return {};
-  const std::string entry = TRY(string_at(code, "entry").in("code"));
-  const std::string path = "/opt/ml/input/data/code/" + entry;
-  Json command = entry.ends_with(".py")   ? Json::array({"python3", path})
-                 : entry.ends_with(".sh") ? Json::array({"/bin/sh", path})
-                                          : Json::array({path});
-  set(request, "AlgorithmSpecification", "ContainerEntrypoint", std::move(command));
+  list.push_back(channel_from(kCodeChannel, TRY(directory_of(file["code"])), "FullyReplicated"));
   return {};
+}
+
+// The bucket and the prefix of local files of a kind, below the job's output: "input/train".
+struct Destination {
+  std::string bucket, prefix;
+  std::string uri() const { return "s3://" + bucket + "/" + prefix; }
+};
+Result<Destination> destination_of(const Json& request, const std::string& kind) {
+  const std::string output =
+      TRY(string_at(request.at("OutputDataConfig"), "S3OutputPath").in("OutputDataConfig"));
+  const std::string name = TRY(string_at(request, "TrainingJobName"));
+  if (!output.starts_with("s3://"))
+    return must_be("output", "s3://BUCKET/PREFIX: local files are uploaded below it");
+  const std::string place = output.substr(5);
+  const size_t slash = place.find('/');
+  std::string prefix = slash == std::string::npos ? "" : place.substr(slash + 1);
+  while (prefix.ends_with('/')) prefix.pop_back();
+  return Destination{place.substr(0, slash),
+                     (prefix.empty() ? "" : prefix + "/") + name + "/" + kind + "/"};
+}
+
+// Sets a hyperparameter in the form of the SDK: its value is JSON, so that texts have quotes.
+void set_hyperparameter(Json& request, const std::string& name, const Json& value) {
+  set(request, "HyperParameters", name.c_str(), dump(value));
+}
+
+// Converts code.entry to script mode: the program, the archive of its sources, and the
+// hyperparameters, which become its arguments. Requires: output and name are set.
+Result<std::vector<Upload>> add_script(const Json& file, const FileFacts& facts, Json& request) {
+  const Json& code = file["code"];
+  const std::string entry = TRY(string_at(code, "entry").in("code"));
+  for (const char* key : {"command", "arguments"})
+    if (file.contains(key))
+      return invalid(std::string(key) +
+                     " and code.entry exclude each other: [hyperparameters] "
+                     "become arguments of the entry");
+  std::vector<Upload> uploads;
+  std::string program = entry, archive;
+  if (!code.contains("directory")) {
+    // Like the SDK: without a directory, the script alone.
+    const auto to = TRY(destination_of(request, "source"));
+    program = entry.substr(entry.rfind('/') + 1);
+    uploads.push_back({kCodeChannel, local_path(entry), to.bucket, to.prefix, program});
+    archive = to.uri() + kSourceArchive;
+  } else if (const std::string directory = TRY(directory_of(code)); is_local(directory)) {
+    const auto to = TRY(destination_of(request, "source"));
+    while (program.starts_with("./")) program.erase(0, 2);
+    uploads.push_back({kCodeChannel, local_path(directory), to.bucket, to.prefix, program});
+    archive = to.uri() + kSourceArchive;
+  } else {
+    if (!directory.ends_with(".tar.gz"))
+      return must_be("code.directory", "an archive, s3://BUCKET/KEY.tar.gz, when it has an entry");
+    archive = directory;
+  }
+  if (program.empty() || program.starts_with('/') || program.starts_with("../"))
+    return must_be("code.entry", "the path of a script below code.directory");
+  set_hyperparameter(request, "sagemaker_program", program);
+  set_hyperparameter(request, "sagemaker_submit_directory", archive);
+  set_hyperparameter(request, "sagemaker_container_log_level", kContainerLogLevel);
+  set_hyperparameter(request, "sagemaker_region", facts.region);
+  if (file.contains("hyperparameters"))
+    for (const auto& [name, value] : file["hyperparameters"].items())
+      set_hyperparameter(request, name, value);
+  return uploads;
 }
 
 // Replaces local channels by uploads below the job's output.
@@ -200,9 +266,6 @@ Result<std::vector<Upload>> take_uploads(Json& request) {
   std::vector<Upload> uploads;
   if (!request.contains("InputDataConfig") || !request["InputDataConfig"].is_array())
     return uploads;
-  const std::string output =
-      TRY(string_at(request["OutputDataConfig"], "S3OutputPath").in("OutputDataConfig"));
-  const std::string name = TRY(string_at(request, "TrainingJobName"));
   for (Json& channel : request["InputDataConfig"]) {
     if (!channel.is_object() || !channel.contains("DataSource") ||
         !channel["DataSource"].is_object() || !channel["DataSource"].contains("S3DataSource"))
@@ -210,19 +273,10 @@ Result<std::vector<Upload>> take_uploads(Json& request) {
     Json& source = channel["DataSource"]["S3DataSource"];
     const auto uri = string_at(source, "S3Uri");
     if (!uri || !is_local(*uri)) continue;
-    if (!output.starts_with("s3://"))
-      return must_be("output", "s3://BUCKET/PREFIX: local files are uploaded below it");
-    const std::string place = output.substr(5);
-    const size_t slash = place.find('/');
-    std::string prefix = slash == std::string::npos ? "" : place.substr(slash + 1);
-    while (prefix.ends_with('/')) prefix.pop_back();
-    Upload upload;
-    upload.channel = TRY(string_at(channel, "ChannelName"));
-    upload.path = local_path(*uri);
-    upload.bucket = place.substr(0, slash);
-    upload.prefix = (prefix.empty() ? "" : prefix + "/") + name + "/input/" + upload.channel + "/";
-    source["S3Uri"] = "s3://" + upload.bucket + "/" + upload.prefix;
-    uploads.push_back(std::move(upload));
+    const std::string name = TRY(string_at(channel, "ChannelName"));
+    const auto to = TRY(destination_of(request, "input/" + name));
+    uploads.push_back({name, local_path(*uri), to.bucket, to.prefix});
+    source["S3Uri"] = to.uri();
   }
   return uploads;
 }
@@ -255,8 +309,10 @@ Result<void> add_short_form(const Json& file, const FileFacts& facts, Json& requ
   copy("max_wait_seconds", "StoppingCondition", "MaxWaitTimeInSeconds");
   copy("spot", "", "EnableManagedSpotTraining");
   copy("checkpoints", "CheckpointConfig", "S3Uri");
-  if (file.contains("hyperparameters"))
-    set(request, "", "HyperParameters", TRY(texts_of(file, "hyperparameters")));
+  if (file.contains("hyperparameters")) {
+    Json texts = TRY(texts_of(file, "hyperparameters"));
+    if (!has_entry(file)) set(request, "", "HyperParameters", std::move(texts));
+  }
   if (file.contains("environment"))
     set(request, "", "Environment", TRY(texts_of(file, "environment")));
   if (file.contains("tags")) {
@@ -306,6 +362,9 @@ Result<Submission> read_submission(const std::string& text, const FileFacts& fac
   if (!name_given.empty()) submission.request["TrainingJobName"] = name_given;
   TRY(add_short_form(file, facts, submission.request));
   submission.uploads = TRY(take_uploads(submission.request));
+  if (has_entry(file))
+    for (Upload& upload : TRY(add_script(file, facts, submission.request)))
+      submission.uploads.push_back(std::move(upload));
   return submission;
 }
 

@@ -3,7 +3,9 @@
 //
 // Short keys begin with a lower-case letter, the API's keys with a capital; the API's keys take
 // precedence. Local paths of channels (./data, ../data, /data, file:///data) and [code] become
-// uploads; the request names their destination.
+// uploads; the request names their destination. With code.entry the job runs in script mode, as one
+// of the SageMaker SDK's estimators: the sources are an archive, and the hyperparameters become
+// arguments of the script.
 //
 // Threads: pure. Errors: invalid, naming the key and the expected value.
 #pragma once
@@ -22,7 +24,10 @@ struct Upload {
   std::string path;  // of a directory or a file, as in the job file
   std::string bucket;
   std::string prefix;  // "jobs/mnist/input/train/"; keys are this and the path below the directory
+  // Of sources: the script, below `path`. They are packed as one object, kSourceArchive.
+  std::string entry = {};
 };
+inline constexpr const char* kSourceArchive = "sourcedir.tar.gz";
 
 struct Submission {
   Json request;  // of CreateTrainingJob

@@ -96,7 +96,6 @@ train = "./data"
 test = "file:///srv/test"
 [code]
 directory = "../src"
-entry = "train.py"
 )T");
   ASSERT_TRUE(submission);
   ASSERT_EQ(submission->uploads.size(), 3u);
@@ -109,8 +108,56 @@ entry = "train.py"
   const Json& request = submission->request;
   EXPECT_EQ(request["InputDataConfig"][2]["DataSource"]["S3DataSource"]["S3Uri"],
             "s3://yard/models/mnist/input/code/");
-  EXPECT_EQ(request["AlgorithmSpecification"]["ContainerEntrypoint"],
-            Json::array({"python3", "/opt/ml/input/data/code/train.py"}));
+  EXPECT_EQ(submission->uploads[2].entry, "");
+}
+
+TEST(ReadSubmission, AnEntryRunsInScriptMode) {
+  const auto submission = read(R"T(
+name = "mnist"
+output = "s3://yard/models/"
+code = {directory = "./src", entry = "./bin/train.py"}
+[hyperparameters]
+epochs = 3
+rate = 0.1
+shuffle = true
+name = "a b"
+)T");
+  ASSERT_TRUE(submission) << submission.error().message;
+  ASSERT_EQ(submission->uploads.size(), 1u);
+  const Upload& sources = submission->uploads[0];
+  EXPECT_EQ(sources.path, "./src");
+  EXPECT_EQ(sources.entry, "bin/train.py");
+  EXPECT_EQ("s3://" + sources.bucket + "/" + sources.prefix + kSourceArchive,
+            "s3://yard/models/mnist/source/sourcedir.tar.gz");
+  const Json& request = submission->request;
+  EXPECT_EQ(
+      request["HyperParameters"],
+      (Json{{"sagemaker_program", "\"bin/train.py\""},
+            {"sagemaker_submit_directory", "\"s3://yard/models/mnist/source/sourcedir.tar.gz\""},
+            {"sagemaker_container_log_level", "20"},
+            {"sagemaker_region", "\"eu-west-1\""},
+            {"epochs", "3"},
+            {"rate", "0.1"},
+            {"shuffle", "true"},
+            {"name", "\"a b\""}}));
+  EXPECT_FALSE(request["AlgorithmSpecification"].contains("ContainerEntrypoint"));
+  EXPECT_FALSE(request.contains("InputDataConfig"));
+}
+
+TEST(ReadSubmission, AnEntryAloneIsPackedAlone) {
+  const auto submission = read("name = \"a\"\ncode = {entry = \"src/train.py\"}");
+  ASSERT_TRUE(submission) << submission.error().message;
+  EXPECT_EQ(submission->uploads[0].path, "src/train.py");
+  EXPECT_EQ(submission->uploads[0].entry, "train.py");
+  EXPECT_EQ(submission->request["HyperParameters"]["sagemaker_program"], "\"train.py\"");
+}
+
+TEST(ReadSubmission, AnArchiveInABucketIsUsedAsItIs) {
+  const auto submission = read("code = {directory = \"s3://b/src.tar.gz\", entry = \"train.py\"}");
+  ASSERT_TRUE(submission) << submission.error().message;
+  EXPECT_TRUE(submission->uploads.empty());
+  EXPECT_EQ(submission->request["HyperParameters"]["sagemaker_submit_directory"],
+            "\"s3://b/src.tar.gz\"");
 }
 
 TEST(ReadSubmission, SaysWhatIsWrong) {
@@ -127,6 +174,11 @@ TEST(ReadSubmission, SaysWhatIsWrong) {
       {"[hyperparameters]\na = [1]", "hyperparameters.a must be a text or a number"},
       {"command = [1]", "command must be a list of texts"},
       {"[code]\ndirectory = \"src\"", "code.directory must be a path that begins with ./"},
+      {"[code]\ndirectory = \"s3://b/src\"\nentry = \"a.py\"", "code.directory must be an archive"},
+      {"[code]\ndirectory = \"./src\"\nentry = \"../a.py\"",
+       "code.entry must be the path of a script below code.directory"},
+      {"command = \"ls\"\n[code]\ndirectory = \"./src\"\nentry = \"a.py\"",
+       "command and code.entry exclude each other"},
       {"output = \"./here\"\n[channels]\ntrain = \"./data\"", "output must be s3://BUCKET/PREFIX"},
   };
   for (const Row& row : rows) {

@@ -1,0 +1,41 @@
+// Packs a job's sources as sourcedir.tar.gz, as the SageMaker SDK does: a tar of regular files,
+// with pax headers for long names, compressed by gzip.
+//
+// Threads: confined to one. Errors: invalid (a file that an archive cannot hold), those of the
+// sink.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace trainyard::cli {
+
+// of all files together; sources, not data sets. The agent that unpacks them takes no more.
+inline constexpr int64_t kSourceBytesMax = int64_t(20) << 30;
+
+struct PackedFile {
+  std::string name;      // in the archive: "src/train.py"
+  uint32_t mode = 0644;  // permission bits
+  int64_t bytes = 0;
+  int64_t modified = 0;  // seconds since 1970
+};
+
+class SourceArchive {
+ public:
+  // Takes the bytes of the compressed archive, in order.
+  using Sink = std::function<Result<void>(std::string_view)>;
+
+  static std::unique_ptr<SourceArchive> open(Sink sink);
+  virtual ~SourceArchive() = default;
+  // Begins a file, whose content follows in calls of write(), file.bytes altogether.
+  virtual Result<void> add(const PackedFile& file) = 0;
+  virtual Result<void> write(std::string_view bytes) = 0;
+  // Requires: the last file is complete.
+  virtual Result<void> finish() = 0;
+};
+
+}  // namespace trainyard::cli
