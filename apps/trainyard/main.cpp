@@ -2,7 +2,6 @@
 
 #include <signal.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -10,8 +9,10 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "cli/cli.hpp"
+#include "cli/table.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "objects/s3_client.hpp"
 #include "observe/audit.hpp"
@@ -31,7 +32,7 @@ namespace {
 using namespace trainyard;
 
 const cli::Option kData{"--data", "", true,
-                        "the data directory DIR ($TRAINYARD_DATA, else ~/.local/share/trainyard)"};
+                        "data directory DIR (default: $TRAINYARD_DATA, ~/.local/share/trainyard)"};
 
 // The commands for the server and its operation.
 const std::vector<cli::Form>& operating() {
@@ -39,20 +40,20 @@ const std::vector<cli::Form>& operating() {
       {"serve",
        {},
        {kData,
-        {"--listen", "", true, "ADDRESS:PORT (127.0.0.1:4566)"},
-        {"--config", "", true, "the TOML FILE of docs/operating"}},
-       "Run the server. One port speaks plain HTTP and TLS; jobs outlive it.",
+        {"--listen", "", true, "ADDRESS:PORT (default: 127.0.0.1:4566)"},
+        {"--config", "", true, "configuration FILE (docs/operating)"}},
+       "Run the server. One port serves HTTP and HTTPS; jobs outlive the server.",
        "",
        {"trainyard serve", "trainyard serve --data /srv/yard --listen 0.0.0.0:4566"}},
       {"env",
        {},
        {kData},
-       "Print shell exports with which AWS clients find the server.",
+       "Print shell exports for AWS clients.",
        "",
        {"eval \"$(trainyard env)\""}},
       {"pull",
        {"IMAGE"},
-       {kData, {"--config", "", true, "the server's TOML FILE, whose [images] apply"}},
+       {kData, {"--config", "", true, "configuration FILE of the server, whose [images] apply"}},
        "Pull and unpack an image before jobs need it.",
        "",
        {"trainyard pull registry.lan:5000/team/train:v1"}},
@@ -60,29 +61,29 @@ const std::vector<cli::Form>& operating() {
        {},
        {kData,
         {"--bucket", "", true, "only this BUCKET"},
-        {"--rate", "", true, "at most so many MIB a second (0: as fast as the disk is)"},
+        {"--rate", "", true, "at most MIB per second (default: 0, no limit)"},
         {"--json", "", false, "print JSON"}},
-       "Read every object and compare it with its checksum; exit code 1 if one is broken.",
+       "Verify the checksum of every object; exit code 1 if one is broken.",
        "",
        {"trainyard scrub", "trainyard scrub --bucket data --rate 50"}},
       {"audit",
        {"ACTION"},
        {kData},
-       "Check that no record of the audit log was changed.",
-       "Prints the digest of the last record: kept elsewhere, it shows later that none was cut "
-       "off.",
+       "Verify that no record of the audit log was changed.",
+       "ACTION is verify. Prints the digest of the last record. Keep it elsewhere to detect later "
+       "that records were cut off.",
        {"trainyard audit verify"}},
       {"downgrade",
        {},
        {kData},
-       "Restore a data directory for the previous release, which rejects it otherwise.",
-       "The server must not run. The ledger becomes the copy that was made at the upgrade: jobs, "
-       "queues and users since then are lost. Objects stay.",
+       "Convert a data directory back to the format of the previous release.",
+       "The server must not run. The ledger is replaced by the copy that was made at the upgrade: "
+       "jobs, queues and users since then are lost. Objects stay.",
        {"trainyard downgrade"}},
       {"doctor",
        {},
-       {kData, {"--clean", "", false, "sweep what a crash left"}},
-       "Report what this machine can do and what to install.",
+       {kData, {"--clean", "", false, "remove what a crash left behind"}},
+       "Report what this machine supports, and what to install.",
        "",
        {"trainyard doctor"}}};
   return kForms;
@@ -92,22 +93,23 @@ const std::vector<cli::Form>& operating() {
 constexpr const char* kDeprecatedPull = "warm";
 
 std::string overview() {
+  constexpr int kSummaryColumn = 13;
+  const cli::Looks looks{.columns = cli::kHelpColumns};
   std::string text = "trainyard: a training cloud that you own\n";
   const auto add = [&](const char* title, const std::vector<cli::Form>& forms) {
     text += std::string("\n") + title + "\n";
     for (const auto& form : forms)
-      text += "  " + form.command +
-              std::string(12 - std::min<size_t>(11, form.command.size()), ' ') + form.summary +
-              "\n";
+      text += cli::paragraph(looks, form.summary, cli::Paint::none, "  " + form.command,
+                             kSummaryColumn);
   };
-  add("the server", operating());
-  add("jobs", cli::forms());
-  return text +
-         "\n`trainyard COMMAND --help` shows options and examples. The commands about jobs call "
-         "the server at\n"
-         "AWS_ENDPOINT_URL with the keys of the environment, as `trainyard env` prints them; where "
-         "nothing is\n"
-         "set, the one of the local data directory.\n";
+  add("server commands", operating());
+  add("job commands", cli::forms());
+  return text + "\n" +
+         cli::paragraph(looks,
+                        "`trainyard COMMAND --help` shows options and examples. Job commands call "
+                        "the server at AWS_ENDPOINT_URL with the keys of the environment, as "
+                        "`trainyard env` prints them; if that is not set, the server of the local "
+                        "data directory.");
 }
 
 std::string variable(const char* name) {
@@ -153,10 +155,13 @@ Result<Reach> find_server(const cli::Arguments& arguments) {
   return reach;
 }
 
-cli::Looks looks_of(os::Terminal& terminal) {
+enum class Stream { output, error };
+
+cli::Looks looks_of(os::Terminal& terminal, Stream stream) {
   const auto shape = terminal.shape();
-  return cli::looks_of({shape.output, shape.columns, shape.rows, variable("NO_COLOR"),
-                        variable("TERM"), first_of({"LC_ALL", "LC_CTYPE", "LANG"})});
+  return cli::looks_of({stream == Stream::output ? shape.output : shape.error, shape.columns,
+                        shape.rows, variable("NO_COLOR"), variable("TERM"),
+                        first_of({"LC_ALL", "LC_CTYPE", "LANG"})});
 }
 
 Result<int> about_jobs(const cli::Arguments& arguments) {
@@ -174,7 +179,13 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
     settings.keys = [&] { return reach.api.keys; };
     return objects::open_s3(std::move(settings), clock);
   };
-  cli::World world{*client, *terminal, looks_of(*terminal), clock, open_objects, variable("TERM")};
+  cli::World world{*client,
+                   *terminal,
+                   looks_of(*terminal, Stream::output),
+                   looks_of(*terminal, Stream::error),
+                   clock,
+                   open_objects,
+                   variable("TERM")};
   return cli::run(world, arguments);
 }
 
@@ -196,24 +207,23 @@ constexpr int64_t kScrubMibMax = 1 << 20;  // per second: a tebibyte, more than 
 Result<int> scrub(const cli::Arguments& arguments, const std::string& data) {
   const auto rate = parse_int(arguments.value("--rate", "0"));
   if (!rate || *rate < 0 || *rate > kScrubMibMax)
-    return invalid("--rate must be a whole number of MiB a second, 0 to " +
-                   std::to_string(kScrubMibMax));
+    return invalid("invalid --rate '" + arguments.value("--rate") +
+                   "': use a whole number of MiB per second, 0 to " + std::to_string(kScrubMibMax));
   os::MachineClock clock;
   const auto terminal = os::open_terminal();
   const bool whole = TRY(apps::scrub(
       {data, arguments.value("--bucket"), uint64_t(*rate) << 20, arguments.has("--json")},
-      *terminal, looks_of(*terminal), clock));
+      *terminal, looks_of(*terminal, Stream::output), looks_of(*terminal, Stream::error), clock));
   return whole ? 0 : 1;
 }
 
 // Works without a server: the log may be a copy.
 Result<void> verify_audit(const std::string& action, const std::string& data) {
   if (action != "verify")
-    return invalid("unknown action '" + action + "': `trainyard audit verify`");
+    return invalid("unknown action '" + action + "': use `trainyard audit verify`");
   const auto found = TRY(observe::verify_audit_log(data + "/audit").in("verifying the audit log"));
-  std::printf("%llu records in %llu files, unchanged%s%s\nlast digest: %s\n",
-              static_cast<unsigned long long>(found.records),
-              static_cast<unsigned long long>(found.files),
+  std::printf("%s in %s, unchanged%s%s\nlast digest: %s\n",
+              counted(found.records, "record").c_str(), counted(found.files, "file").c_str(),
               found.from_beginning ? "" : "; older files were moved away",
               found.torn ? "; the last line is not whole" : "", found.digest.c_str());
   return ok();
@@ -224,10 +234,9 @@ Result<void> downgrade(const std::string& data) {
   os::MachineRandom random;
   const auto done = TRY(apps::downgrade(std::filesystem::absolute(data).string(), clock, random));
   std::printf(
-      "the ledger is of version %lld again; what it was is in %s\n%llu objects were joined from "
-      "parts\n",
+      "the ledger has version %lld again; the newer one is kept as %s\njoined the parts of %s\n",
       static_cast<long long>(done.ledger_version), done.kept_ledger.c_str(),
-      static_cast<unsigned long long>(done.joined));
+      counted(done.joined, "object").c_str());
   return ok();
 }
 
@@ -257,7 +266,7 @@ const cli::Form* find_operating(const std::string& name) {
 }
 
 int complain(const Error& error, int code) {
-  std::fprintf(stderr, "trainyard: %s\n", error.message.c_str());
+  std::fprintf(stderr, "trainyard: %s\n", cli::plain_lines(error.message).c_str());
   return code;
 }
 
@@ -267,8 +276,8 @@ int no_such_command(const std::string& name) {
     for (const auto& form : *forms) names.push_back(form.command);
   const std::string near = cli::nearest(name, names);
   return complain(invalid("unknown command '" + name + "'" +
-                          (near.empty() ? "" : "; did you mean `trainyard " + near + "`?") +
-                          " `trainyard help` lists them"),
+                          (near.empty() ? "." : "; did you mean `trainyard " + near + "`?") +
+                          " `trainyard help` lists the commands"),
                   cli::kExitUsage);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/complete_record.hpp"
 #include "base/json.hpp"
+#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "cli/status_block.hpp"
 #include "objects/scrub.hpp"
@@ -28,7 +29,7 @@ class Pace {
   Pace(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks, Clock& clock)
       : options_(options),
         terminal_(terminal),
-        draws_(looks.live && !options.json),
+        draws_(looks.live),
         block_(looks),
         clock_(clock),
         began_(clock.monotonic()) {
@@ -39,18 +40,16 @@ class Pace {
     const auto now = clock_.monotonic();
     if (draws_ && (!drawn_ || now - *drawn_ >= kDrawInterval)) {
       drawn_ = now;
-      static_cast<void>(terminal_.write(
+      terminal_.write_error(
           block_.show("", {{"", "objects", int64_t(std::min(progress.bytes, progress.bytes_all)),
-                            int64_t(progress.bytes_all), false}})));
+                            int64_t(progress.bytes_all), false}}));
     }
     for (;;) {
       if (terminal_.wait(pause(progress), false, -1).interrupted) return false;
       if (pause(progress) == Duration{}) return true;
     }
   }
-  void end() {
-    if (draws_) static_cast<void>(terminal_.write(block_.clear()));
-  }
+  void end() { terminal_.write_error(block_.clear()); }
 
  private:
   // Returns the time to wait to keep the rate.
@@ -88,14 +87,21 @@ std::string text_of(const objects::ScrubReport& report, const cli::Looks& looks)
   std::string text;
   std::vector<std::vector<cli::Cell>> rows;
   for (const auto& one : report.broken)
-    rows.push_back({{cli::harmless(looks, one.bucket)},
-                    {cli::harmless(looks, one.key)},
-                    {cli::harmless(looks, one.why), cli::Paint::red}});
+    rows.push_back({{one.bucket}, {one.key}, {one.why, cli::Paint::red}});
   if (!rows.empty())
-    text += cli::table(looks, {{"BUCKET"}, {"KEY"}, {"REASON", false, 20}}, rows) + "\n";
+    text += cli::table(looks,
+                       {{.title = "BUCKET", .width_min = 12, .overflow = cli::Overflow::middle},
+                        {.title = "KEY", .width_min = 20, .overflow = cli::Overflow::wrap},
+                        {.title = "REASON",
+                         .width_min = 20,
+                         .drop = 1,
+                         .overflow = cli::Overflow::wrap,
+                         .below = true}},
+                       rows) +
+            "\n";
   if (report.broken_not_named > 0)
-    text += "and " + std::to_string(report.broken_not_named) + " more broken objects\n";
-  text += std::to_string(report.objects) + " objects, " + human_bytes(report.bytes) + ", " +
+    text += "and " + counted(report.broken_not_named, "more broken object") + "\n";
+  text += counted(report.objects, "object") + ", " + human_bytes(report.bytes) + ", " +
           std::to_string(report.broken.size() + report.broken_not_named) + " broken\n";
   if (report.without_checksum > 0)
     text += std::to_string(report.without_checksum) +
@@ -125,16 +131,15 @@ std::optional<LastScrub> last_scrub(const std::string& data_directory) {
 }
 
 Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks,
-                   Clock& clock) {
-  Pace pace(options, terminal, looks, clock);
+                   const cli::Looks& error_looks, Clock& clock) {
+  Pace pace(options, terminal, error_looks, clock);
   objects::ScrubSettings settings;
   settings.bucket = options.bucket;
   settings.go_on = [&](const objects::ScrubProgress& progress) { return pace.go_on(progress); };
   auto report = objects::scrub_directory(options.data_directory + "/objects", settings);
   pace.end();
   if (!report) return std::move(report).error();
-  if (!report->whole)
-    return cancelled("interrupted after " + std::to_string(report->objects) + " objects");
+  if (!report->whole) return cancelled("interrupted after " + counted(report->objects, "object"));
   if (options.bucket.empty()) TRY(keep(options.data_directory, *report, clock.now()));
   TRY(terminal.write(options.json ? json_of(*report) : text_of(*report, looks)));
   return report->broken.empty();

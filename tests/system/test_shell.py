@@ -1,16 +1,11 @@
 """`trainyard shell`: a real terminal on this side, a real container on the other."""
 
 import contextlib
-import fcntl
 import json
 import os
-import pty
 import re
-import select
 import signal
-import struct
 import subprocess
-import termios
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests import jobs, trainyard_server
+from tests.terminals import Terminal
 from tests.trainyard_server import Server
 
 WAIT = 20
@@ -55,78 +51,14 @@ def shell(server: Server, *arguments: str, **more: Any) -> subprocess.CompletedP
     )
 
 
-class ShellClient:
-    """A terminal with `trainyard shell` in it."""
-
-    def __init__(self, server: Server, *arguments: str, columns: int = 100, rows: int = 30) -> None:
-        self.master, self.slave = pty.openpty()
-        self.resize(columns, rows)
-        self.usual = termios.tcgetattr(self.slave)
-        self.process = subprocess.Popen(
-            [trainyard_server.PROGRAM, "shell", *arguments],
-            env=server.environment() | {"TERM": "xterm-256color"},
-            stdin=self.slave,
-            stdout=self.slave,
-            stderr=self.slave,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
-        self.shown = ""
-
-    def resize(self, columns: int, rows: int) -> None:
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def type(self, keys: str) -> None:
-        os.write(self.master, keys.encode())
-
-    def read(self, seconds: float) -> None:
-        if select.select([self.master], [], [], seconds)[0]:
-            with contextlib.suppress(OSError):
-                self.shown += os.read(self.master, 65536).decode(errors="replace")
-
-    def until(self, pattern: str) -> re.Match[str]:
-        """Until the pattern is shown; what was shown up to there is forgotten."""
-        end = time.monotonic() + WAIT
-        while not (found := re.search(pattern, self.shown)):
-            assert time.monotonic() < end, f"waited for {pattern!r}, saw {self.shown!r}"
-            self.read(0.2)
-        self.shown = self.shown[found.end() :]
-        return found
-
-    def ends(self) -> int:
-        end = time.monotonic() + WAIT
-        while self.process.poll() is None:
-            assert time.monotonic() < end, f"it does not end; saw {self.shown!r}"
-            self.read(0.1)
-        self.read(0.1)
-        return self.process.returncode
-
-    def is_as_before(self) -> bool:
-        return termios.tcgetattr(self.slave) == self.usual
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        os.close(self.master)
-        os.close(self.slave)
-
-
 @pytest.fixture
-def shell_client(server: Server) -> Iterator[Callable[..., ShellClient]]:
-    shell_clients = []
-
-    def sit(*arguments: str, **more: Any) -> ShellClient:
-        shell_clients.append(ShellClient(server, *arguments, **more))
-        return shell_clients[-1]
-
-    yield sit
-    for one in shell_clients:
-        one.close()
+def seat(server: Server) -> Iterator[Callable[..., Terminal]]:
+    with contextlib.ExitStack() as terminals:
+        yield lambda *arguments: terminals.enter_context(Terminal(server, "shell", *arguments))
 
 
-def test_a_shell_inside_the_host(server: Server, shell_client: Callable[..., ShellClient]) -> None:
-    one = shell_client("runs", "algo-2")
+def test_a_shell_inside_the_host(server: Server, seat: Callable[..., Terminal]) -> None:
+    one = seat("runs", "algo-2")
     one.type("echo I am $(hostname), $COLOUR, $TERM\r")
     one.until(r"I am algo-2, blue, xterm-256color")
     one.type("tty; ls /opt/ml/input/config/resourceconfig.json; stty size\r")
@@ -152,7 +84,7 @@ def test_a_shell_inside_the_host(server: Server, shell_client: Callable[..., She
 
 
 def test_the_terminal_is_put_back_whatever_ends_it(
-    server: Server, shell_client: Callable[..., ShellClient]
+    server: Server, seat: Callable[..., Terminal]
 ) -> None:
     for ending in (signal.SIGTERM, signal.SIGHUP, signal.SIGABRT):
         one = shell_client("runs", "1")
@@ -344,7 +276,7 @@ def test_shells_are_in_the_audit_log(server: Server) -> None:
 
 
 def test_a_shell_ends_with_its_job_and_its_server(
-    server: Server, shell_client: Callable[..., ShellClient]
+    server: Server, seat: Callable[..., Terminal]
 ) -> None:
     one = shell_client("runs", "1")
     one.type("echo rea''dy\r")

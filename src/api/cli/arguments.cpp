@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "cli/table.hpp"
 
 namespace trainyard::cli {
 namespace {
@@ -122,7 +123,7 @@ Result<Duration> parse_duration(const std::string& text) {
                                         : 0;
   constexpr int64_t kNumberMax = 1'000'000;  // in any unit: longer than any useful duration
   if (!number || seconds == 0 || *number > kNumberMax)
-    return invalid("invalid duration '" + text + "': write 90s, 15m, 2h or 1d");
+    return invalid("invalid duration '" + text + "': use 90s, 15m, 2h or 1d");
   return Duration(*number * seconds * 1000);
 }
 
@@ -138,17 +139,18 @@ std::string nearest(const std::string& typed, const std::vector<std::string>& na
 }
 
 std::string help_of(const Form& form) {
-  std::string out = "usage: " + usage(form) + "\n\n" + form.summary + "\n";
-  if (!form.text.empty()) out += "\n" + form.text + "\n";
-  size_t widest = 0;
+  const Looks looks{.columns = kHelpColumns};
+  std::string out =
+      paragraph(looks, "usage: " + usage(form)) + "\n" + paragraph(looks, form.summary);
+  if (!form.text.empty()) out += "\n" + paragraph(looks, form.text);
+  int widest = 0;
   const auto left = [](const Option& option) {
-    return (option.brief.empty() ? "" : option.brief + ", ") + option.name;
+    return "  " + (option.brief.empty() ? "" : option.brief + ", ") + option.name + "  ";
   };
-  for (const Option& option : form.options) widest = std::max(widest, left(option).size());
+  for (const Option& option : form.options) widest = std::max(widest, width_of(left(option)));
   if (!form.options.empty()) out += "\n";
   for (const Option& option : form.options)
-    out += "  " + left(option) + std::string(widest - left(option).size() + 2, ' ') +
-           option.meaning + "\n";
+    out += paragraph(looks, option.meaning, Paint::none, left(option), widest);
   if (!form.examples.empty()) out += "\nexamples:\n";
   for (const auto& example : form.examples) out += "  " + example + "\n";
   return out;

@@ -27,7 +27,7 @@ struct Form {
   std::vector<std::string> operands;
   std::vector<Option> options;
   std::string summary;                // one line
-  std::string text;                   // further lines of the help
+  std::string text;                   // further paragraphs of the help
   std::vector<std::string> examples;  // each a whole line
 };
 
@@ -54,7 +54,8 @@ Result<Duration> parse_duration(const std::string& text);
 // Returns the name closest to a mistyped one; "" if none is close.
 std::string nearest(const std::string& typed, const std::vector<std::string>& names);
 
-// Formats the command's help: its usage, options and examples.
+inline constexpr int kHelpColumns = 80;
+// Formats the command's help: its usage, options and examples, in lines of at most kHelpColumns.
 std::string help_of(const Form& form);
 
 }  // namespace trainyard::cli

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/cli.hpp"
+#include "cli/table.hpp"
 
 namespace trainyard::cli {
 namespace {
@@ -56,6 +57,7 @@ TEST(ParseDuration, NumbersWithAUnit) {
   EXPECT_EQ(*parse_duration("7d"), Duration(7 * 24h));
   for (const char* wrong : {"", "x", "5 m", "-1s", "1w", "99999999999d", "1.5h"})
     EXPECT_FALSE(parse_duration(wrong)) << wrong;
+  EXPECT_EQ(parse_duration("1w").error().message, "invalid duration '1w': use 90s, 15m, 2h or 1d");
 }
 
 TEST(Nearest, TheOneThatWasMeant) {
@@ -74,6 +76,8 @@ TEST(HelpOf, EveryCommandHasAnExample) {
     EXPECT_FALSE(form.summary.empty()) << form.command;
     for (const auto& example : form.examples)
       EXPECT_TRUE(example.starts_with("trainyard " + form.command)) << example;
+    for (const auto& line : wrap(help_of(form), 0))
+      EXPECT_LE(width_of(line), kHelpColumns) << form.command << ": " << line;
   }
   EXPECT_EQ(help_of(kForm),
             "usage: trainyard logs JOB [HOST] [options]\n\nThe log.\n\n"

@@ -8,7 +8,9 @@
 #include <tuple>
 #include <vector>
 
+#include "base/plural.hpp"
 #include "base/text.hpp"
+#include "cli/table.hpp"
 #include "domain/price.hpp"
 
 namespace trainyard::cli {
@@ -16,6 +18,7 @@ namespace {
 
 constexpr int kBarWidth = 20;
 constexpr int kWhyWidthMin = 12;
+constexpr int kNoteWidthMin = 20;
 constexpr size_t kRowsShownMax = 200;  // on a terminal; --json prints all
 constexpr double kGibibyte = double(1 << 30);
 
@@ -57,7 +60,7 @@ std::string money(double amount) {
 std::string hosts_text(const Json& row) {
   const std::string type = text_in(row, "InstanceType");
   const auto count = count_in(row, "InstanceCount");
-  if (type.empty()) return count > 1 ? std::to_string(count) + " hosts" : "";
+  if (type.empty()) return count > 1 ? counted(uint64_t(count), "host") : "";
   return std::to_string(count) + " x " + type;
 }
 
@@ -85,19 +88,20 @@ std::string column_of(const Json& row, const std::string& name) {
 }
 
 std::string comparison_text(const Looks& looks, const Json& campaign) {
+  constexpr int kLabelColumns = 17;
   std::string text;
   if (const Json& same = list_in(campaign, "Same"); !same.empty()) {
-    text += paint(looks, Paint::bold, "the same in all") + " ";
     std::string values;
-    for (const Json& one : same) values += " " + text_in(one, "Name") + "=" + text_in(one, "Value");
-    text += harmless(looks, values) + "\n";
+    for (const Json& one : same)
+      values += (values.empty() ? "" : " ") + text_in(one, "Name") + "=" + text_in(one, "Value");
+    text += paragraph(looks, values, Paint::none, "the same in all", kLabelColumns);
   }
   for (const Json& one : list_in(campaign, "Different")) {
     std::string values;
     for (const Json& value : list_in(one, "Values"))
       values += (values.empty() ? "" : ", ") + (value.is_string() ? value.get<std::string>() : "");
-    text += paint(looks, Paint::bold, "differs") + "          " +
-            harmless(looks, text_in(one, "Path") + ": " + values) + "\n";
+    text += paragraph(looks, text_in(one, "Path") + ": " + values, Paint::none, "differs",
+                      kLabelColumns);
   }
   return text.empty() ? text : "\n" + text;
 }
@@ -141,6 +145,19 @@ std::string copied_text(const Json& json) {
          human_bytes(uint64_t(total));
 }
 
+// A column of texts that go below their rows where the terminal is narrow.
+Column note_column(const std::string& title, int drop) {
+  return {.title = title,
+          .width_min = kNoteWidthMin,
+          .drop = drop,
+          .overflow = Overflow::wrap,
+          .below = true};
+}
+
+Column label_column() {
+  return {.title = "NAME", .width_min = kWhyWidthMin, .overflow = Overflow::middle};
+}
+
 std::string region_table(const Looks& looks, const Json& campaign, Instant now, bool running) {
   std::vector<std::vector<Cell>> rows;
   for (const Json& region : list_in(campaign, "Regions")) {
@@ -158,9 +175,7 @@ std::string region_table(const Looks& looks, const Json& campaign, Instant now, 
                                                           : Paint::green;
     rows.push_back(
         {{text_in(region, "Region"), answers ? Paint::none : Paint::yellow},
-         {running ? paint(looks, of_bar,
-                          bar(looks, all > 0 ? double(over) / double(all) : 0, kBarWidth))
-                  : ""},
+         {running ? bar(looks, all > 0 ? double(over) / double(all) : 0, kBarWidth) : "", of_bar},
          {std::to_string(over) + "/" + std::to_string(all)},
          {count_text(count_in(region, "Running"))},
          {count_text(count_in(region, "Copying"))},
@@ -174,19 +189,19 @@ std::string region_table(const Looks& looks, const Json& campaign, Instant now, 
          {lost, Paint::yellow}});
   }
   return table(looks,
-               {{"REGION"},
-                {""},
-                {"DONE", true},
-                {"RUNNING", true},
-                {"COPYING", true},
-                {"FAILED", true},
-                {"RETRIES", true},
-                {"HOSTS", true},
-                {"GPUS", true},
-                {"SAMPLES/S", true},
-                {"COPIED", true},
-                {text_in(campaign, "Currency"), true},
-                {"", false, kWhyWidthMin}},
+               {{.title = "REGION"},
+                {.title = "", .drop = 8},
+                {.title = "DONE", .right = true},
+                {.title = "RUNNING", .right = true},
+                {.title = "COPYING", .right = true, .drop = 4},
+                {.title = "FAILED", .right = true},
+                {.title = "RETRIES", .right = true, .drop = 5},
+                {.title = "HOSTS", .right = true, .drop = 3},
+                {.title = "GPUS", .right = true, .drop = 2},
+                {.title = "SAMPLES/S", .right = true, .drop = 6},
+                {.title = "COPIED", .right = true, .drop = 7},
+                {.title = text_in(campaign, "Currency"), .right = true, .drop = 1},
+                note_column("", 9)},
                rows);
 }
 
@@ -195,12 +210,14 @@ std::string region_table(const Looks& looks, const Json& campaign, Instant now, 
 std::string plan_page(const Looks& looks, const Json& campaign) {
   const Json& all = list_in(campaign, "Rows");
   const auto telling = telling_columns(all);
-  std::vector<Column> columns{{"ROW", true}, {"NAME", false, kWhyWidthMin}};
-  for (const auto& name : telling) columns.push_back({name, true});
-  for (const Column& column :
-       {Column{"DATA IN"}, Column{"RUNS IN"}, Column{"BECAUSE", false, kWhyWidthMin},
-        Column{"HOSTS"}, Column{text_in(campaign, "Currency") + "/H", true}, Column{"COPY", true},
-        Column{"COPY " + text_in(campaign, "Currency"), true}})
+  const std::string currency = text_in(campaign, "Currency");
+  std::vector<Column> columns{{"ROW", true}, label_column()};
+  for (const auto& name : telling) columns.push_back({.title = name, .right = true, .drop = 7});
+  for (const Column& column : {Column{.title = "DATA IN", .drop = 3}, Column{.title = "RUNS IN"},
+                               note_column("BECAUSE", 8), Column{.title = "HOSTS", .drop = 4},
+                               Column{.title = currency + "/H", .right = true, .drop = 2},
+                               Column{.title = "COPY", .right = true, .drop = 6},
+                               Column{.title = "COPY " + currency, .right = true, .drop = 5}})
     columns.push_back(column);
   std::vector<std::vector<Cell>> rows;
   std::map<std::string, int64_t> jobs;
@@ -238,17 +255,13 @@ std::string plan_page(const Looks& looks, const Json& campaign) {
   }
   std::string text = table(looks, columns, rows);
   if (all.size() > rows.size())
-    text += "and " + std::to_string(all.size() - rows.size()) + " more rows\n";
-  text +=
-      "\n" +
-      paint(looks, Paint::bold, std::to_string(all.size()) + (all.size() == 1 ? " job" : " jobs")) +
-      " in " + std::to_string(jobs.size()) + (jobs.size() == 1 ? " region" : " regions") + ":";
-  for (const auto& [region, count] : jobs) text += " " + region + " " + std::to_string(count);
-  text += "; " + money(per_hour) + " " + text_in(campaign, "Currency") + " an hour while all run";
+    text += "and " + counted(all.size() - rows.size(), "more row") + "\n";
+  std::string sum = counted(all.size(), "job") + " in " + counted(jobs.size(), "region") + ":";
+  for (const auto& [region, count] : jobs) sum += " " + region + " " + std::to_string(count);
+  sum += "; " + money(per_hour) + " " + currency + " an hour while all run";
   if (bytes > 0)
-    text += "; " + human_bytes(uint64_t(bytes)) + " to copy, " + money(copying) + " " +
-            text_in(campaign, "Currency");
-  return text + "\n" + comparison_text(looks, campaign);
+    sum += "; " + human_bytes(uint64_t(bytes)) + " to copy, " + money(copying) + " " + currency;
+  return text + "\n" + paragraph(looks, sum, Paint::bold) + comparison_text(looks, campaign);
 }
 
 std::string regions_page(const Looks& looks, const Json& campaign, Instant now) {
@@ -257,46 +270,66 @@ std::string regions_page(const Looks& looks, const Json& campaign, Instant now) 
     all += rows_of(region), over += over_of(region);
   std::string text = paint(looks, Paint::bold, text_in(campaign, "CampaignName")) + "  " +
                      text_in(campaign, "Status") + "  " + std::to_string(over) + " of " +
-                     std::to_string(all) + " jobs  " +
+                     counted(uint64_t(all), "job") + "  " +
                      time_of(campaign, "CreationTime", "EndTime", now) + "\n";
   text += region_table(looks, campaign, now, true);
   for (const char* member : {"StopReason", "Trouble"})
     if (const auto why = text_in(campaign, member); !why.empty())
-      text += paint(looks, Paint::yellow, harmless(looks, why)) + "\n";
+      text += paragraph(looks, why, Paint::yellow);
   return text;
 }
 
-std::string region_line(const Looks& looks, const Json& region) {
+std::string region_line(const Json& region) {
   std::string text = text_in(region, "Region") + ": " + std::to_string(over_of(region)) + "/" +
                      std::to_string(rows_of(region)) + " done";
   for (const auto& [member, word] : {std::pair{"Running", "running"},
                                      {"Copying", "copying"},
                                      {"Failed", "failed"},
-                                     {"TriedAgain", "tried again"}})
+                                     {"TriedAgain", "retried"}})
     if (count_in(region, member) > 0)
       text += ", " + std::to_string(count_in(region, member)) + " " + word;
   if (!flag_in(region, "Answers")) text += ", no answer: " + text_in(region, "WhyNot");
-  return harmless(looks, text) + "\n";
+  return plain_text(text) + "\n";
 }
 
-std::string results_page(const Looks& looks, const Json& campaign, Instant now) {
-  const Json& all = list_in(campaign, "Rows");
-  const auto telling = telling_columns(all);
-  const int64_t best = count_in(campaign, "BestRow");
+namespace {
+
+// Returns the names of the metrics of all rows, the campaign's own first.
+std::vector<std::string> metrics_of(const Json& campaign) {
   std::vector<std::string> metrics;
   if (const auto first = text_in(campaign, "BestMetric"); !first.empty()) metrics.push_back(first);
-  for (const Json& row : all)
+  for (const Json& row : list_in(campaign, "Rows"))
     for (const Json& metric : list_in(row, "Metrics"))
       if (const auto name = text_in(metric, "Name");
           !std::count(metrics.begin(), metrics.end(), name))
         metrics.push_back(name);
-  std::vector<Column> columns{{""}, {"ROW", true}, {"NAME", false, kWhyWidthMin}, {"REGION"}};
-  for (const auto& name : telling) columns.push_back({name, true});
-  for (const auto& name : metrics) columns.push_back({name, true});
+  return metrics;
+}
+
+std::vector<Column> results_columns(const std::vector<std::string>& telling,
+                                    const std::vector<std::string>& metrics,
+                                    const std::string& currency) {
+  std::vector<Column> columns{{""}, {"ROW", true}, label_column(), {.title = "REGION", .drop = 1}};
+  for (const auto& name : telling) columns.push_back({.title = name, .right = true, .drop = 6});
+  for (const auto& name : metrics)
+    columns.push_back({.title = name, .right = true, .drop = name == metrics.front() ? 0 : 5});
   for (const Column& column :
-       {Column{"STATE"}, Column{"TRIES", true}, Column{"TIME", true}, Column{"COPIED", true},
-        Column{text_in(campaign, "Currency"), true}, Column{"", false, kWhyWidthMin}})
+       {Column{.title = "STATE"}, Column{.title = "TRIES", .right = true, .drop = 4},
+        Column{.title = "TIME", .right = true, .drop = 2},
+        Column{.title = "COPIED", .right = true, .drop = 7},
+        Column{.title = currency, .right = true, .drop = 3}, note_column("", 8)})
     columns.push_back(column);
+  return columns;
+}
+
+}  // namespace
+
+std::string results_page(const Looks& looks, const Json& campaign, Instant now) {
+  const Json& all = list_in(campaign, "Rows");
+  const auto telling = telling_columns(all);
+  const auto metrics = metrics_of(campaign);
+  const auto columns = results_columns(telling, metrics, text_in(campaign, "Currency"));
+  const int64_t best = count_in(campaign, "BestRow");
   std::vector<std::vector<Cell>> rows;
   const Json* winner = nullptr;
   for (const Json& row : all) {
@@ -327,7 +360,7 @@ std::string results_page(const Looks& looks, const Json& campaign, Instant now) 
   }
   std::string text = table(looks, columns, rows);
   if (all.size() > rows.size())
-    text += "and " + std::to_string(all.size() - rows.size()) + " more rows\n";
+    text += "and " + counted(all.size() - rows.size(), "more row") + "\n";
   text += "\n" + region_table(looks, campaign, now, false);
   if (winner) {
     std::string line = "best: row " + std::to_string(best) + ", " + text_in(*winner, "Label");
@@ -335,7 +368,7 @@ std::string results_page(const Looks& looks, const Json& campaign, Instant now) 
       if (text_in(metric, "Name") == metrics.front())
         line += ", " + metrics.front() + " " + figure(number_in(metric, "Value"));
     for (const auto& name : telling) line += ", " + name + "=" + column_of(*winner, name);
-    text += "\n" + paint(looks, Paint::green, harmless(looks, line)) + "\n";
+    text += "\n" + paragraph(looks, line, Paint::green);
   }
   return text + comparison_text(looks, campaign);
 }
@@ -366,21 +399,23 @@ std::string campaigns_table(const Looks& looks, const Json& answer, Instant now)
                     {lost.empty() ? text_in(campaign, "Trouble") : lost, Paint::yellow}});
   }
   return table(looks,
-               {{"NAME"},
-                {"STATUS"},
-                {"DONE", true},
-                {"FAILED", true},
-                {"REGIONS", true},
-                {"TIME", true},
-                {"COST", true},
-                {"", false, kWhyWidthMin}},
+               {label_column(),
+                {.title = "STATUS"},
+                {.title = "DONE", .right = true},
+                {.title = "FAILED", .right = true},
+                {.title = "REGIONS", .right = true, .drop = 3},
+                {.title = "TIME", .right = true, .drop = 1},
+                {.title = "COST", .right = true, .drop = 2},
+                note_column("", 4)},
                rows);
 }
 
 std::string answer_table(const Looks& looks, const Json& answer) {
   std::vector<Column> columns;
   for (const Json& name : list_in(answer, "Columns"))
-    columns.push_back({name.is_string() ? name.get<std::string>() : "", false, kWhyWidthMin});
+    columns.push_back({.title = name.is_string() ? name.get<std::string>() : "",
+                       .width_min = kWhyWidthMin,
+                       .overflow = Overflow::wrap});
   std::vector<std::vector<Cell>> rows;
   for (const Json& row : list_in(answer, "Rows")) {
     auto& cells = rows.emplace_back();

@@ -18,7 +18,7 @@ std::string plan_page(const Looks& looks, const Json& campaign);
 // A line for the campaign, and one for each of its regions.
 std::string regions_page(const Looks& looks, const Json& campaign, Instant now);
 // One region in one line, for output that cannot be redrawn.
-std::string region_line(const Looks& looks, const Json& region);
+std::string region_line(const Json& region);
 // A table of all rows with their metrics, the best row, and the totals of each region.
 std::string results_page(const Looks& looks, const Json& campaign, Instant now);
 std::string campaigns_table(const Looks& looks, const Json& answer, Instant now);

@@ -63,10 +63,9 @@ TEST(CampaignView, ARegionThatDoesNotAnswerSaysSince) {
   EXPECT_TRUE(holds(page, "no answer for 6s")) << page;
   EXPECT_TRUE(holds(page, "1.0 KiB of 2.0 KiB")) << page;
   EXPECT_TRUE(holds(page, "0.75")) << page;
-  EXPECT_EQ(region_line({}, streets()["Regions"][0]),
+  EXPECT_EQ(region_line(streets()["Regions"][0]),
             "eu-west-1: 1/2 done, 1 running, no answer: cut\n");
-  EXPECT_EQ(region_line({}, streets()["Regions"][1]),
-            "us-east-1: 1/1 done, 1 failed, 2 tried again\n");
+  EXPECT_EQ(region_line(streets()["Regions"][1]), "us-east-1: 1/1 done, 1 failed, 2 retried\n");
 }
 
 TEST(CampaignView, TheResultsNameTheBest) {

@@ -30,7 +30,8 @@ inline constexpr int kExitInterrupted = 130;
 struct World {
   client::Client& client;
   os::Terminal& terminal;
-  Looks looks;
+  Looks looks;        // of standard output
+  Looks error_looks;  // of standard error, to which progress goes
   Clock& clock;
   // Opens the object store behind the API, for uploads.
   std::function<Result<std::unique_ptr<objects::Objects>>()> open_objects;

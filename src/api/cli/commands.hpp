@@ -39,6 +39,9 @@ struct Frame {
 };
 Result<int> redraw(World& world, Duration interval, const std::function<Result<Frame>()>& page);
 
+// Adopts the terminal's present size.
+void update_size(World& world);
+
 // Parses "algo-2" or "2" to 1. Errors: invalid.
 Result<uint32_t> host_index(const std::string& text);
 

@@ -73,17 +73,17 @@ std::string cost_table(const Looks& looks, const std::string& by, const CostView
   for (const CostLine& line : view.lines) add(line, false);
   add(view.total, true);
   std::string out = table(looks,
-                          {{by, false, kKeyWidthMin},
-                           {"jobs", true},
-                           {"host time", true},
-                           {"cost", true},
-                           {"saved", true},
-                           {"", false, 0}},
+                          {{.title = by, .width_min = kKeyWidthMin, .overflow = Overflow::middle},
+                           {.title = "jobs", .right = true, .drop = 1},
+                           {.title = "host time", .right = true, .drop = 2},
+                           {.title = "cost", .right = true},
+                           {.title = "saved", .right = true, .drop = 3},
+                           {.title = "", .drop = 4}},
                           rows);
   if (!view.unpriced.empty()) {
     std::string names;
     for (const auto& type : view.unpriced) names += (names.empty() ? "" : ", ") + type;
-    out += paint(looks, Paint::yellow, "not in it, for want of a price: " + names) + "\n";
+    out += paragraph(looks, "not included, since the price is unknown: " + names, Paint::yellow);
   }
   return out;
 }

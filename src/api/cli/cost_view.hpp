@@ -9,8 +9,7 @@
 
 #include "base/json.hpp"
 #include "base/result.hpp"
-#include "cli/job_view.hpp"
-#include "cli/layout.hpp"
+#include "cli/table.hpp"
 
 namespace trainyard::cli {
 

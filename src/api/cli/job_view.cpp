@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
+#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "cli/batch_log.hpp"
 #include "domain/price.hpp"
@@ -12,8 +14,11 @@ namespace trainyard::cli {
 namespace {
 
 constexpr int kNameWidthMin = 12;
-constexpr int kReasonWidthMin = 16;
+constexpr int kJobNameWidthMin = 32;  // most names, whole
+constexpr int kStatusWidthMin = 22;   // "InProgress Downloading"
+constexpr int kReasonWidthMin = 24;
 constexpr int kLabelWidth = 14;  // of the left column of a page
+constexpr size_t kShortIdBytesMin = 8;
 
 const Json* member(const Json& json, const char* name) {
   if (!json.is_object()) return nullptr;
@@ -80,43 +85,20 @@ HostView host_view(const Json& json) {
   return host;
 }
 
+std::string figure(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
 std::string percent(double part) { return std::to_string(std::lround(part * 100)) + "%"; }
-
-// The number of the child that this job of an array is; "" for other jobs.
-std::string child_part(const JobView& job) {
-  const size_t colon = job.of_batch() ? job.name.find(':') : std::string::npos;
-  return colon == std::string::npos ? "" : job.name.substr(colon);
-}
-
-bool runs(const HostView& host) {
-  return host.state != "finished" && host.state != "failed" && host.state != "lost";
-}
-
-// "2 jobs on 5 hosts, 3 jobs waiting". An array is one job, with a host for each running child.
-std::string top_summary(const std::vector<JobView>& jobs) {
-  const auto counted = [](int64_t number, const char* what) {
-    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
-  };
-  int64_t running = 0, waiting = 0, hosts = 0;
-  for (const auto& job : jobs) {
-    if (!child_part(job).empty() && jobs.size() > 1) continue;  // counted with its array
-    const int64_t of_job =
-        job.array ? job.array->running : std::count_if(job.hosts.begin(), job.hosts.end(), runs);
-    ++(of_job > 0 ? running : waiting);
-    hosts += of_job;
-  }
-  return counted(running, "job") + " on " + counted(hosts, "host") +
-         (waiting > 0 ? ", " + counted(waiting, "job") + " waiting" : "");
-}
 
 // Builds a page of lines and sections. Leaves out lines without a value.
 class Page {
  public:
   explicit Page(const Looks& looks) : looks_(looks) {}
   void line(const std::string& label, const std::string& value, Paint how = Paint::none) {
-    if (value.empty()) return;
-    text_ += paint(looks_, Paint::dim, pad(looks_, label, kLabelWidth)) +
-             paint(looks_, how, value) + "\n";
+    if (!value.empty()) text_ += paragraph(looks_, value, how, label, kLabelWidth);
   }
   void heading(const std::string& title) {
     text_ += "\n" + paint(looks_, Paint::bold, title) + "\n";
@@ -155,10 +137,17 @@ void add_timeline(Page& page, const Looks& looks, const Json& described, Instant
          {final || longest <= 0 ? "" : bar(looks, double(length(transition) / 1ms) / longest, 12)},
          {text_of(transition, "StatusMessage"), last ? Paint::none : Paint::dim}});
   }
-  page.block(table(
-      looks,
-      {{"since"}, {"status"}, {"took", true}, {"", false}, {"message", false, kReasonWidthMin}},
-      rows));
+  page.block(table(looks,
+                   {{.title = "since", .drop = 1},
+                    {.title = "status"},
+                    {.title = "took", .right = true, .drop = 2},
+                    {.title = "", .drop = 4},
+                    {.title = "message",
+                     .width_min = kReasonWidthMin,
+                     .drop = 3,
+                     .overflow = Overflow::wrap,
+                     .below = true}},
+                   rows));
 }
 
 void add_channels(Page& page, const Looks& looks, const Json& described) {
@@ -181,9 +170,21 @@ void add_channels(Page& page, const Looks& looks, const Json& described) {
          {text_of(from, "S3DataDistributionType")},
          {text_of(channel, "ContentType")}});
   }
-  page.block(table(
-      looks, {{"channel"}, {"from", false, kReasonWidthMin}, {"mode"}, {"distribution"}, {"type"}},
-      rows));
+  page.block(table(looks,
+                   {{.title = "channel", .width_min = kNameWidthMin, .overflow = Overflow::middle},
+                    {.title = "from", .width_min = kReasonWidthMin, .overflow = Overflow::wrap},
+                    {.title = "mode", .drop = 1},
+                    {.title = "distribution", .drop = 3},
+                    {.title = "type", .width_min = kNameWidthMin, .drop = 2}},
+                   rows));
+}
+
+std::string share_text(const HostView& host) {
+  if (host.cpus <= 0) return "";
+  std::string text = figure(host.cpus) + (host.cpus == 1 ? " cpu, " : " cpus, ") +
+                     human_bytes(uint64_t(host.memory_bytes));
+  if (host.gpus > 0) text += ", " + counted(uint64_t(host.gpus), "GPU");
+  return text;
 }
 
 void add_hosts(Page& page, const Looks& looks, const JobView& job, Instant now) {
@@ -191,42 +192,37 @@ void add_hosts(Page& page, const Looks& looks, const JobView& job, Instant now) 
   page.heading("Hosts");
   std::vector<std::vector<Cell>> rows;
   for (const HostView& host : job.hosts) {
-    std::string share = host.cpus > 0 ? std::to_string(std::lround(host.cpus * 10) / 10) +
-                                            " cpus, " + human_bytes(uint64_t(host.memory_bytes))
-                                      : "";
-    if (host.gpus > 0) share += ", " + std::to_string(host.gpus) + " GPUs";
     rows.push_back(
         {{host.name},
          {host.instance_type},
          {host.machine},
-         {share},
+         {share_text(host)},
          {host.state, host.state == "failed" || host.state == "lost" ? Paint::red : Paint::none},
          {host.state_since ? duration_text(now - *host.state_since) : ""},
          {host.exit_code ? std::to_string(*host.exit_code) : ""},
          {host.failure, Paint::red}});
   }
   page.block(table(looks,
-                   {{"host"},
-                    {"instance"},
-                    {"machine"},
-                    {"share"},
-                    {"state"},
-                    {"since", true},
-                    {"exit", true},
-                    {"reason", false, kReasonWidthMin}},
+                   {{.title = "host"},
+                    {.title = "instance", .drop = 3},
+                    {.title = "machine", .width_min = kNameWidthMin, .drop = 4},
+                    {.title = "share", .drop = 2},
+                    {.title = "state"},
+                    {.title = "since", .right = true, .drop = 1},
+                    {.title = "exit", .right = true},
+                    {.title = "reason",
+                     .width_min = kReasonWidthMin,
+                     .drop = 5,
+                     .overflow = Overflow::wrap,
+                     .below = true}},
                    rows));
-}
-
-std::string figure(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
 }
 
 void add_metrics(Page& page, const Looks& looks, const JobView& job) {
   if (job.metrics.empty()) return;
   page.heading("Metrics");
   std::vector<std::vector<Cell>> rows;
+  const Column name{.title = "metric", .width_min = kReasonWidthMin, .overflow = Overflow::middle};
   if (job.array) {
     const auto of_child = [](const std::optional<int64_t>& child) {
       return child ? "child " + std::to_string(*child) : std::string();
@@ -237,14 +233,14 @@ void add_metrics(Page& page, const Looks& looks, const JobView& job) {
                       {of_child(metric.child), Paint::dim},
                       {figure(metric.lowest)},
                       {of_child(metric.lowest_child), Paint::dim}});
-    page.block(table(looks, {{"metric"}, {"highest", true}, {""}, {"lowest", true}, {""}}, rows));
+    page.block(table(looks, {name, {"highest", true}, {""}, {"lowest", true}, {""}}, rows));
     return;
   }
   for (const MetricView& metric : job.metrics)
     rows.push_back({{metric.name},
                     {figure(metric.value)},
                     {metric.at ? time_text(*metric.at) : "", Paint::dim}});
-  page.block(table(looks, {{"metric"}, {"last", true}, {"at"}}, rows));
+  page.block(table(looks, {name, {"last", true}, {.title = "at", .drop = 1}}, rows));
 }
 
 // Adds the definition and queue of a Batch job.
@@ -279,54 +275,6 @@ void add_links(Page& page, const JobView& job, const Json& described) {
   else
     page.line("log", place_of_log(job, described));
   page.line("arn", job.arn);
-}
-
-double last_of(const HostView& host, const std::string& metric) {
-  for (const auto& usage : host.usage)
-    if (usage.metric == metric && !usage.values.empty()) return usage.values.back();
-  return -1;
-}
-
-Paint paint_of_load(double percent) {
-  return percent >= 90 ? Paint::red : percent >= 70 ? Paint::yellow : Paint::green;
-}
-
-// A column of `trainyard top`: a metric of usage_meter.hpp, and how many of a host's units can be
-// used at 100 % each.
-struct UsageColumn {
-  const char* title;
-  const char* metric;
-  double (*units)(const HostView&);
-};
-double one_unit(const HostView&) { return 1; }
-double cores_of(const HostView& host) { return std::max(1.0, host.cpus); }
-double gpus_of(const HostView& host) { return double(std::max<int64_t>(1, host.gpus)); }
-constexpr UsageColumn kUsageColumns[] = {
-    {"cpu", "CPUUtilization", cores_of},
-    {"memory", "MemoryUtilization", one_unit},
-    {"disk", "DiskUtilization", one_unit},
-    {"gpu", "GPUUtilization", gpus_of},
-    {"gpu memory", "GPUMemoryUtilization", gpus_of},
-};
-
-Cell usage_cell(const Looks& looks, const HostView& host, const UsageColumn& column) {
-  constexpr int kBarWidth = 10;
-  const double last = last_of(host, column.metric);
-  if (last < 0) return {""};
-  const double part = last / (100 * column.units(host));
-  char digits[16];
-  std::snprintf(digits, sizeof digits, "%5.1f%%", last);
-  return {bar(looks, part, kBarWidth) + digits, paint_of_load(part * 100)};
-}
-
-Cell cpu_history(const Looks& looks, const HostView& host) {
-  constexpr size_t kSparkValues = 20;
-  std::vector<double> history;
-  for (const auto& usage : host.usage)
-    if (usage.metric == "CPUUtilization") history = usage.values;
-  if (history.size() > kSparkValues)
-    history.erase(history.begin(), history.end() - ptrdiff_t(kSparkValues));
-  return {sparkline(looks, history, 100 * cores_of(host)), Paint::cyan};
 }
 
 }  // namespace
@@ -431,6 +379,7 @@ std::string array_text(const ArrayView& array) {
     text = succeeded + of_all + " succeeded";
   if (array.running + pending > 0 && array.succeeded > 0) text += ", " + succeeded + " succeeded";
   if (array.failed > 0) text += ", " + std::to_string(array.failed) + " failed";
+  if (array.running > 0) text += ", " + std::to_string(array.running) + " running";
   return text;
 }
 
@@ -457,46 +406,101 @@ Paint paint_of_status(const std::string& status) {
   return Paint::none;
 }
 
-Paint paint_of_job(const JobView& job) {
-  const Paint how = paint_of_status(job.finished() ? job.status : job.secondary_status);
-  return !job.finished() && how == Paint::none ? Paint::cyan : how;
+namespace {
+
+std::string status_text(const JobView& job) {
+  if (job.array) return job.status + " " + array_text(*job.array);
+  if (job.secondary_status.empty() || job.secondary_status == job.status) return job.status;
+  return job.status + " " + job.secondary_status;
+}
+
+const std::vector<Column>& jobs_columns() {
+  static const std::vector<Column> kColumns{
+      {.title = "name", .width_min = kJobNameWidthMin, .overflow = Overflow::middle},
+      {.title = "id", .drop = 1},
+      {.title = "status", .width_min = kStatusWidthMin, .overflow = Overflow::wrap},
+      {.title = "hosts", .width_min = kNameWidthMin, .drop = 5},
+      {.title = "age", .right = true, .drop = 2},
+      {.title = "ran", .right = true, .drop = 3},
+      {.title = "cost", .right = true, .drop = 4},
+      {.title = "why",
+       .width_min = kReasonWidthMin,
+       .drop = 6,
+       .overflow = Overflow::wrap,
+       .below = true,
+       .lines_max = 2}};  // describe has the whole
+  return kColumns;
+}
+
+}  // namespace
+
+std::vector<std::string> short_ids(const std::vector<std::string>& names) {
+  constexpr size_t kUuidBytes = 36;
+  const auto is_uuid = [](const std::string& id) {
+    return id.size() == kUuidBytes &&
+           id.find_first_not_of("0123456789abcdef-") == std::string::npos;
+  };
+  // A child is named like its array, with a suffix: only the ids themselves must differ.
+  std::set<std::string> ids;
+  for (const auto& name : names)
+    if (const auto id = name.substr(0, name.find_first_of(":#")); is_uuid(id)) ids.insert(id);
+  const auto is_unique = [&](const std::string& prefix) {
+    const auto first = ids.lower_bound(prefix);
+    return std::next(first) == ids.end() || !std::next(first)->starts_with(prefix);
+  };
+  std::vector<std::string> shortened;
+  for (const auto& name : names) {
+    const auto id = name.substr(0, name.find_first_of(":#"));
+    size_t bytes = is_uuid(id) ? kShortIdBytesMin : id.size();
+    while (bytes < id.size() && !is_unique(id.substr(0, bytes))) ++bytes;
+    shortened.push_back(id.substr(0, bytes) + name.substr(id.size()));
+  }
+  return shortened;
 }
 
 std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Instant now) {
+  std::vector<std::string> ids;
+  for (const JobView& job : jobs) ids.push_back(job.name);
+  if (looks.columns > 0) ids = short_ids(ids);
   std::vector<std::vector<Cell>> rows;
-  for (const JobView& job : jobs) {
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const JobView& job = jobs[i];
+    Paint how = paint_of_status(job.finished() ? job.status : job.secondary_status);
+    if (!job.finished() && how == Paint::none) how = Paint::cyan;
     const std::string took =
         job.started ? duration_text(job.ended.value_or(now) - *job.started) : "";
-    rows.push_back({{label_of(job), job.finished() ? Paint::none : Paint::bold},
-                    {job.display_name.empty() ? "" : job.name, Paint::dim},
-                    {status_text(job), paint_of_job(job)},
+    rows.push_back({{job.display_name.empty() ? job.name : job.display_name,
+                     job.finished() ? Paint::none : Paint::bold},
+                    {job.display_name.empty() ? "" : ids[i], Paint::dim},
+                    {status_text(job), how},
                     {hosts_text(job)},
                     {job.created ? duration_text(now - *job.created) : "", Paint::dim},
                     {took},
                     {cost_text(job)},
                     {job.reason(), Paint::dim}});
   }
-  return table(looks,
-               {{"name", false, kNameWidthMin},
-                {"id"},
-                {"status", false, kNameWidthMin},
-                {"hosts", false, kNameWidthMin},
-                {"age", true},
-                {"ran", true},
-                {"cost", true},
-                {"why", false, kReasonWidthMin}},
-               rows);
+  return table(looks, jobs_columns(), rows);
 }
+
+namespace {
+
+// Formats the first line of a page, or two if they do not fit into one: the id and the status.
+std::string head_of(const Looks& looks, const JobView& job) {
+  std::string status = job.status;
+  if (!job.secondary_status.empty() && job.secondary_status != job.status)
+    status += " (" + job.secondary_status + ")";
+  const std::string name = plain_text(job.name);
+  const bool fits = looks.columns <= 0 || width_of(name) + 2 + width_of(status) <= looks.columns;
+  return paint(looks, Paint::bold, name) + (fits ? "  " : "\n") +
+         paint(looks, paint_of_status(job.finished() ? job.status : job.secondary_status), status) +
+         "\n";
+}
+
+}  // namespace
 
 std::string job_page(const Looks& looks, const JobView& job, const Json& described, Instant now) {
   Page page(looks);
-  const std::string second = job.array                            ? array_text(*job.array)
-                             : job.secondary_status == job.status ? ""
-                                                                  : job.secondary_status;
-  page.block(paint(looks, Paint::bold, job.name) + "  " +
-             paint(looks, paint_of_status(job.finished() ? job.status : job.secondary_status),
-                   job.status + (second.empty() ? "" : " (" + second + ")")) +
-             "\n");
+  page.block(head_of(looks, job));
   page.line("why", job.wait_reason, Paint::yellow);
   page.line("failed", job.failure_reason, Paint::red);
   if (job.status_reason != job.wait_reason) page.line("reason", job.status_reason, Paint::yellow);
@@ -515,7 +519,7 @@ std::string job_page(const Looks& looks, const JobView& job, const Json& describ
               duration_text(job.ended.value_or(now) - *job.started) + ", " +
                   std::to_string(job.billable_seconds) + " s billable of " +
                   std::to_string(job.training_seconds) + " s" +
-                  (job.attempts > 1 ? ", " + std::to_string(job.attempts) + " attempts" : ""));
+                  (job.attempts > 1 ? ", " + counted(uint64_t(job.attempts), "attempt") : ""));
   page.line("cost", cost_text(job) +
                         (job.unpriced.empty() ? "" : ", no price for " + job.unpriced.front()));
   std::string tags;
@@ -539,35 +543,6 @@ std::string job_page(const Looks& looks, const JobView& job, const Json& describ
   add_metrics(page, looks, job);
   add_links(page, job, described);
   return page.text();
-}
-
-std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Instant now) {
-  std::string out = paint(looks, Paint::bold, "trainyard top") + "  " + top_summary(jobs) + "  " +
-                    paint(looks, Paint::dim, time_text(now)) + "\n\n";
-  std::vector<std::vector<Cell>> rows;
-  // Hosts that do not fit on the terminal are only counted.
-  const size_t rows_max = looks.live ? size_t(std::max(1, looks.rows - 5)) : SIZE_MAX;
-  size_t left_out = 0;
-  for (const auto& job : jobs)
-    for (const auto& host : job.hosts) {
-      if (!runs(host)) continue;
-      if (rows.size() >= rows_max) {
-        ++left_out;
-        continue;
-      }
-      auto& row = rows.emplace_back();
-      row = {{label_of(job)}, {host.name}, {host.state, Paint::dim}};
-      for (const auto& column : kUsageColumns) row.push_back(usage_cell(looks, host, column));
-      row.push_back(cpu_history(looks, host));
-    }
-  if (rows.empty()) return out + "nothing runs\n";
-  std::vector<Column> columns{{"job", false, kNameWidthMin}, {"host"}, {"state"}};
-  for (const auto& column : kUsageColumns) columns.push_back({column.title});
-  columns.push_back({"cpu, last minutes", false, 5});
-  out += table(looks, columns, rows);
-  if (left_out > 0)
-    out += paint(looks, Paint::dim, "and " + std::to_string(left_out) + " hosts more\n");
-  return out;
 }
 
 }  // namespace trainyard::cli

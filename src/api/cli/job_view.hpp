@@ -13,7 +13,7 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
-#include "cli/layout.hpp"
+#include "cli/table.hpp"
 
 namespace trainyard::cli {
 
@@ -115,15 +115,14 @@ std::string label_with_id(const JobView& job);
 // "2 x ml.m5.large + 1 x ml.g5.xlarge"
 std::string hosts_text(const JobView& job);
 Paint paint_of_status(const std::string& status);
+// Shortens the ids (UUIDs) of `jobs` to at least 8 characters, as far as they stay different:
+// "4b7d0f12", "4b7d0f12:7" for a child. Leaves names as they are.
+std::vector<std::string> short_ids(const std::vector<std::string>& names);
 
 std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Instant now);
 
 // Formats the page of a job. `described` is the description of the same job by its service: the
 // response of DescribeTrainingJob, or an element of that of Batch's DescribeJobs.
 std::string job_page(const Looks& looks, const JobView& job, const Json& described, Instant now);
-
-// Formats `trainyard top`: hosts with bars and sparklines, as many as fit on the terminal. `jobs`
-// are unfinished; children of an array follow it, as many as were fetched.
-std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Instant now);
 
 }  // namespace trainyard::cli

@@ -10,7 +10,6 @@
 namespace trainyard::cli {
 namespace {
 
-constexpr int kGap = 2;  // between columns
 constexpr std::string_view kReset = "\033[0m";
 constexpr int kHostColours[] = {39, 208, 76, 170, 44, 220, 99, 203, 37, 142, 111, 180};
 constexpr size_t kBlocks = 8;
@@ -40,18 +39,39 @@ struct Character {
   uint32_t point = 0;
 };
 
-// Returns the character at the start of UTF-8 text. An invalid byte counts as a character.
+constexpr uint32_t kReplacement = 0xFFFD;
+
+// Returns the character at the start of UTF-8 text. An ill-formed byte counts as a character of its
+// own, kReplacement: it must not hide a control character behind it.
 Character first_character(std::string_view text) {
+  constexpr uint32_t kPointMin[] = {0, 0, 0x80, 0x800, 0x10000};
   const auto byte = [&](size_t i) { return uint32_t(uint8_t(text[i])); };
   const uint32_t lead = byte(0);
-  const size_t bytes = lead < 0x80 ? 1 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
-  if (bytes == 1 || bytes > text.size()) return {1, lead};
+  if (lead < 0x80) return {1, lead};
+  const size_t bytes = lead >= 0xF8   ? 0
+                       : lead >= 0xF0 ? 4
+                       : lead >= 0xE0 ? 3
+                       : lead >= 0xC0 ? 2
+                                      : 0;
+  if (bytes == 0 || bytes > text.size()) return {1, kReplacement};
   uint32_t point = lead & (0x7Fu >> bytes);
-  for (size_t i = 1; i < bytes; ++i) point = point << 6 | (byte(i) & 0x3F);
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {1, kReplacement};
+    point = point << 6 | (byte(i) & 0x3F);
+  }
+  const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+  if (point < kPointMin[bytes] || point > 0x10FFFF || surrogate) return {1, kReplacement};
   return {bytes, point};
 }
 
-int width_of(uint32_t point) {
+// Returns true for characters that do something to a terminal, or change the order of text.
+bool is_control(uint32_t point) {
+  const auto in = [&](uint32_t first, uint32_t last) { return point >= first && point <= last; };
+  return point < 0x20 || in(0x7F, 0x9F) || point == 0x61C || in(0x200E, 0x200F) ||
+         in(0x2028, 0x202E) || in(0x2066, 0x2069) || point == 0xFEFF || point == kReplacement;
+}
+
+int columns_of(uint32_t point) {
   const auto in = [&](uint32_t first, uint32_t last) { return point >= first && point <= last; };
   if (in(0x300, 0x36F) || in(0x200B, 0x200F) || in(0xFE00, 0xFE0F)) return 0;
   // Scripts and symbols that are two columns wide in terminals.
@@ -59,28 +79,6 @@ int width_of(uint32_t point) {
                     in(0xF900, 0xFAFF) || in(0xFE30, 0xFE6F) || in(0xFF00, 0xFF60) ||
                     in(0xFFE0, 0xFFE6) || in(0x1F300, 0x1FAFF) || in(0x20000, 0x3FFFD);
   return wide ? 2 : 1;
-}
-
-// Shrinks the columns that may be cut, the widest first, until all columns fit.
-std::vector<int> widths_that_fit(const std::vector<Column>& columns, std::vector<int> widths,
-                                 int width_max) {
-  if (width_max <= 0) return widths;
-  const auto total = [&] {
-    int sum = 0, shown = 0;
-    for (const int width : widths)
-      if (width > 0) sum += width, ++shown;
-    return sum + kGap * std::max(0, shown - 1);
-  };
-  while (total() > width_max) {
-    size_t widest = columns.size();
-    for (size_t i = 0; i < columns.size(); ++i)
-      if (columns[i].width_min > 0 && widths[i] > columns[i].width_min &&
-          (widest == columns.size() || widths[i] > widths[widest]))
-        widest = i;
-    if (widest == columns.size()) break;
-    --widths[widest];
-  }
-  return widths;
 }
 
 }  // namespace
@@ -119,16 +117,28 @@ int width_of(std::string_view text) {
       continue;
     }
     const Character first = first_character(text);
-    width += width_of(first.point);
+    width += columns_of(first.point);
     text.remove_prefix(first.bytes);
   }
   return width;
 }
 
+size_t bytes_within(std::string_view text, int width) {
+  size_t bytes = 0;
+  while (bytes < text.size()) {
+    const Character next = first_character(text.substr(bytes));
+    width -= columns_of(next.point);
+    if (width < 0 && bytes > 0) break;
+    bytes += next.bytes;
+  }
+  return bytes;
+}
+
+std::string_view ellipsis(const Looks& looks) { return looks.unicode ? "…" : "~"; }
+
 std::string fit(const Looks& looks, std::string_view text, int width) {
   if (width_of(text) <= width) return std::string(text);
   if (width <= 0) return "";
-  const std::string_view ellipsis = looks.unicode ? "…" : "~";
   std::string out;
   int used = 0;
   bool coloured = false;
@@ -140,66 +150,31 @@ std::string fit(const Looks& looks, std::string_view text, int width) {
       continue;
     }
     const Character first = first_character(text);
-    if (used + width_of(first.point) > width - 1) break;
-    used += width_of(first.point);
+    if (used + columns_of(first.point) > width - 1) break;
+    used += columns_of(first.point);
     out += text.substr(0, first.bytes);
     text.remove_prefix(first.bytes);
   }
-  out += ellipsis;
+  out += ellipsis(looks);
   if (coloured) out += kReset;
   return out;
+}
+
+std::string fit_middle(const Looks& looks, std::string_view text, int width) {
+  constexpr int kWidthMin = 5;  // less has no two sides
+  if (width_of(text) <= width) return std::string(text);
+  if (width < kWidthMin) return fit(looks, text, width);
+  const std::string_view start = text.substr(0, bytes_within(text, width / 2));
+  const int left = width - 1 - width_of(start);
+  std::string_view end = text.substr(start.size());
+  while (width_of(end) > left) end.remove_prefix(first_character(end).bytes);
+  return std::string(start) + std::string(ellipsis(looks)) + std::string(end);
 }
 
 std::string pad(const Looks& looks, std::string_view text, int width, bool to_the_right) {
   std::string fitted = fit(looks, text, width);
   const std::string blanks(size_t(std::max(0, width - width_of(fitted))), ' ');
   return to_the_right ? blanks + fitted : fitted + blanks;
-}
-
-namespace {
-
-// Joins the lines of a text: a reason may be a whole traceback, but a row is one line.
-std::string in_one_line(const std::string& text) {
-  std::string line;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r')
-      line += line.ends_with(' ') || line.empty() ? "" : " ";
-    else
-      line += c;
-  }
-  return line;
-}
-
-}  // namespace
-
-std::string table(const Looks& looks, const std::vector<Column>& columns,
-                  const std::vector<std::vector<Cell>>& all) {
-  auto rows = all;
-  for (auto& row : rows)
-    for (Cell& cell : row) cell.text = in_one_line(cell.text);
-  std::vector<int> widths(columns.size(), 0);
-  for (const auto& row : rows)
-    for (size_t i = 0; i < columns.size() && i < row.size(); ++i)
-      widths[i] = std::max(widths[i], width_of(row[i].text));
-  for (size_t i = 0; i < columns.size(); ++i)
-    if (widths[i] > 0) widths[i] = std::max(widths[i], width_of(columns[i].title));
-  widths = widths_that_fit(columns, widths, looks.columns);
-  const auto line = [&](const auto& cell_at) {
-    std::string out;
-    for (size_t i = 0; i < columns.size(); ++i) {
-      if (widths[i] == 0) continue;
-      if (!out.empty()) out += std::string(kGap, ' ');
-      const Cell cell = cell_at(i);
-      out += paint(looks, cell.paint, pad(looks, cell.text, widths[i], columns[i].right));
-    }
-    // Removes blanks at the end of a plain line.
-    while (out.ends_with(' ')) out.pop_back();
-    return out + "\n";
-  };
-  std::string out = line([&](size_t i) { return Cell{columns[i].title, Paint::dim}; });
-  for (const auto& row : rows)
-    out += line([&](size_t i) { return i < row.size() ? row[i] : Cell{}; });
-  return out;
 }
 
 std::string bar(const Looks& looks, double part, int width) {
@@ -260,17 +235,44 @@ std::string harmless(const Looks& looks, std::string_view text) {
       continue;
     }
     const Character first = first_character(text);
-    const bool control =
-        (first.point < 0x20 && first.point != '\t') || (first.point >= 0x7F && first.point < 0xA0);
-    if (!control)
+    if (first.point == '\t' || !is_control(first.point))
       out += text.substr(0, first.bytes);
-    else if (first.point == '\r')
-      out += ' ';
     else
-      out += '?';
+      out += first.point == '\r' ? ' ' : '?';
     text.remove_prefix(first.bytes);
   }
   if (coloured) out += kReset;
+  return out;
+}
+
+std::string plain_lines(std::string_view text) {
+  constexpr std::string_view kTab = "    ";
+  std::string out;
+  while (!text.empty()) {
+    if (const size_t bytes = colour_sequence(text)) {
+      text.remove_prefix(bytes);
+      continue;
+    }
+    const Character first = first_character(text);
+    if (first.point == '\n' || !is_control(first.point))
+      out += text.substr(0, first.bytes);
+    else if (first.point == '\t')
+      out += kTab;
+    else if (!text.starts_with("\r\n"))
+      out += first.point == '\r' ? ' ' : '?';
+    text.remove_prefix(first.bytes);
+  }
+  return out;
+}
+
+std::string plain_text(std::string_view text) {
+  std::string out;
+  for (const char c : plain_lines(text)) {
+    if (c != '\n')
+      out += c;
+    else if (!out.empty() && !out.ends_with(' '))
+      out += ' ';
+  }
   return out;
 }
 

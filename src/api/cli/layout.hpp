@@ -1,4 +1,5 @@
-// Formats text for a terminal: widths, tables that fit, bars, sparklines, short durations and ages.
+// Formats text for a terminal: widths, colours, bars, sparklines, short durations and ages. Removes
+// what untrusted text could do to the terminal.
 //
 // Threads: pure. Units: widths are columns of a terminal.
 #pragma once
@@ -38,23 +39,17 @@ std::string paint_by_number(const Looks& looks, uint32_t number, std::string_vie
 
 // Returns the width of text; colour sequences have none.
 int width_of(std::string_view text);
+// Returns the length of the longest start of text that is at most `width` columns wide, but at
+// least one character.
+size_t bytes_within(std::string_view text, int width);
+// Returns the character that stands for what was cut.
+std::string_view ellipsis(const Looks& looks);
 // Cuts text to `width` columns, with an ellipsis at the end; colours are kept and reset.
 std::string fit(const Looks& looks, std::string_view text, int width);
+// Cuts text without colours to `width` columns, with an ellipsis in its middle.
+std::string fit_middle(const Looks& looks, std::string_view text, int width);
 // Cuts or fills text to exactly `width` columns.
 std::string pad(const Looks& looks, std::string_view text, int width, bool to_the_right = false);
-
-struct Cell {
-  std::string text;
-  Paint paint = Paint::none;
-};
-struct Column {
-  std::string title;
-  bool right = false;  // numbers
-  int width_min = 0;   // 0: never narrower than its content; else may be cut down to this
-};
-// Formats a title line and a line for each row. Leaves out columns without content.
-std::string table(const Looks& looks, const std::vector<Column>& columns,
-                  const std::vector<std::vector<Cell>>& rows);
 
 // Formats "[#####.....]", or blocks. `part` is 0 to 1.
 std::string bar(const Looks& looks, double part, int width);
@@ -66,7 +61,13 @@ std::string duration_text(Duration duration);
 // Formats "2026-11-20 09:45:00Z": in UTC, like the API and the logs.
 std::string time_text(Instant instant);
 
-// Escapes or removes control sequences in untrusted text; keeps colours if looks.colours.
+// Replaces control characters in untrusted text, and characters that change the direction of text,
+// by
+// "?"; keeps tabs, and colours if looks.colours.
 std::string harmless(const Looks& looks, std::string_view text);
+// The same without colours and tabs, but with line ends.
+std::string plain_lines(std::string_view text);
+// The same in one line: line ends become blanks.
+std::string plain_text(std::string_view text);
 
 }  // namespace trainyard::cli

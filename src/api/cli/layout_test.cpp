@@ -49,35 +49,13 @@ TEST(Layout, WhatIsTooWideIsCut) {
   EXPECT_EQ(fit(kFull, "訓練訓練", 4), "訓…");
   EXPECT_EQ(fit(kFull, "\033[1mabcdefg\033[0m", 4), "\033[1mabc…\033[0m");
   EXPECT_EQ(fit(kFull, "abc", 0), "");
+  EXPECT_EQ(fit_middle(kFull, "pytorch-training-0815", 12), "pytorc…-0815");
+  EXPECT_EQ(fit_middle(kPlain, "pytorch-training-0815", 12), "pytorc~-0815");
+  EXPECT_EQ(fit_middle(kFull, "訓練訓練訓練", 7), "訓…訓練");
+  EXPECT_EQ(fit_middle(kFull, "short", 5), "short");
+  EXPECT_EQ(fit_middle(kFull, "longer", 4), "lon…");
   EXPECT_EQ(pad(kPlain, "ab", 4), "ab  ");
   EXPECT_EQ(pad(kPlain, "ab", 4, true), "  ab");
-}
-
-TEST(Layout, ATableFitsItsTerminal) {
-  const std::vector<Column> columns{
-      {"name", false, 6}, {"cost", true}, {"empty"}, {"why", false, 8}};
-  const std::vector<std::vector<Cell>> rows{
-      {{"mnist"}, {"12.00"}, {""}, {"waits for 2 GPUs that another job holds"}},
-      {{"a-long-name"}, {"0.50"}, {""}, {""}}};
-  EXPECT_EQ(table(kPlain, columns, rows),
-            "name          cost  why\n"
-            "mnist        12.00  waits for 2 GPUs that another job holds\n"
-            "a-long-name   0.50\n");
-  Looks narrow = kPlain;
-  narrow.columns = 36;
-  EXPECT_EQ(table(narrow, columns, rows),
-            "name          cost  why\n"
-            "mnist        12.00  waits for 2 GPU~\n"
-            "a-long-name   0.50\n");
-  narrow.columns = 10;  // columns keep their minimum width
-  EXPECT_EQ(table(narrow, columns, rows),
-            "name     cost  why\n"
-            "mnist   12.00  waits f~\n"
-            "a-lon~   0.50\n");
-  EXPECT_EQ(
-      table(kPlain, columns, {{{"mnist"}, {"1"}, {""}, {"KeyError: 'x'\n\nin train.py\r\n"}}}),
-      "name   cost  why\n"
-      "mnist     1  KeyError: 'x' in train.py\n");
 }
 
 TEST(Layout, Bars) {
@@ -101,13 +79,29 @@ TEST(Layout, DurationsInAFewLetters) {
   EXPECT_EQ(time_text(from_milliseconds(1'763'631'900'000)), "2025-11-20 09:45:00Z");
 }
 
-TEST(Layout, NothingOfOthersIsObeyed) {
+TEST(Layout, UntrustedTextDoesNotControlTheTerminal) {
   EXPECT_EQ(harmless(kFull, "\033[31mred\033[0m"), "\033[31mred\033[0m");
   EXPECT_EQ(harmless(kFull, "\033[31mred"), "\033[31mred\033[0m");
   EXPECT_EQ(harmless(kPlain, "\033[31mred\033[0m"), "red");
   EXPECT_EQ(harmless(kFull, "\033]0;title\a\033[2J"), "?]0;title??[2J");
   EXPECT_EQ(harmless(kPlain, " 10%\r 20%\tdone"), " 10%  20%\tdone");
   EXPECT_EQ(harmless(kPlain, "caf\u00e9 \u009b31m"), "caf\u00e9 ?31m");
+  EXPECT_EQ(harmless(kFull, "abc\u202ecba"), "abc?cba");  // the rest would be written backwards
+}
+
+TEST(Layout, IllFormedUtf8DoesNotHideControlCharacters) {
+  EXPECT_EQ(harmless(kFull, "\xc3\033[2J"), "??[2J");  // a lead byte without its tail
+  EXPECT_EQ(harmless(kFull, "\xc0\x9b[2J"), "??[2J");  // an overlong escape
+  EXPECT_EQ(harmless(kFull, "\x9b[2J"), "?[2J");       // an escape of one byte
+  EXPECT_EQ(harmless(kFull, "\xed\xa0\x80 \xf4\x90\x80\x80 \xff"), "??? ???? ?");
+  EXPECT_EQ(harmless(kFull, "\xe2\x82"), "??");  // truncated
+}
+
+TEST(Layout, PlainTextHasNeitherColoursNorLineEnds) {
+  EXPECT_EQ(plain_text("\033[31mred\033[0m\a"), "red?");
+  EXPECT_EQ(plain_text("KeyError: 'x'\n\nin train.py\r\n"), "KeyError: 'x' in train.py ");
+  EXPECT_EQ(plain_lines("Traceback:\r\n\tfile\n50%\r60%"), "Traceback:\n    file\n50% 60%");
+  EXPECT_EQ(plain_lines("\xc3\033[2J"), "??[2J");
 }
 
 }  // namespace

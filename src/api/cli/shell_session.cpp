@@ -47,7 +47,7 @@ Result<std::string> ShellSession::receive(std::string_view bytes) {
     } else if (const auto* ended = std::get_if<wire::ShellEnded>(&*frame)) {
       ended_ = *ended;
     } else {
-      return corrupt("the server sent what only who types says");
+      return corrupt("unexpected frame from the server: of the client's direction");
     }
   }
   return shown;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
+#include "base/plural.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::cli {
@@ -26,7 +29,7 @@ std::string bytes_text(const ProgressView& progress) {
 
 std::string progress_line(const Looks& looks, const ProgressView& progress) {
   const bool known = progress.finished || progress.total_bytes > 0;
-  std::string line = pad(looks, progress.what, kWhatWidth) + " ";
+  std::string line = pad(looks, plain_text(progress.what), kWhatWidth) + " ";
   line += paint(looks, progress.finished ? Paint::green : Paint::cyan,
                 bar(looks, part_of(progress), kBarWidth));
   line += known
@@ -38,7 +41,6 @@ std::string progress_line(const Looks& looks, const ProgressView& progress) {
 }
 
 std::vector<ProgressView> summed(const std::vector<ProgressView>& progress) {
-  if (progress.size() <= kLinesMax) return progress;
   std::vector<ProgressView> sums;
   // transfer -> index of its sum, number of hosts
   std::map<std::string, std::pair<size_t, size_t>> places;
@@ -57,51 +59,52 @@ std::vector<ProgressView> summed(const std::vector<ProgressView>& progress) {
     sum.finished = sum.finished && one.finished;
   }
   for (const auto& [what, place] : places)
-    if (place.second > 1) sums[place.first].host = std::to_string(place.second) + " hosts";
-  if (sums.size() > kLinesMax) sums.resize(kLinesMax);
+    if (place.second > 1) sums[place.first].host = counted(place.second, "host");
   return sums;
 }
 
-std::string StatusBlock::erase() const {
-  if (lines_ == 0) return "";
-  return "\033[" + std::to_string(lines_) + "A\r\033[J";
+std::string StatusBlock::hide() {
+  const size_t lines = std::exchange(lines_drawn_, 0);
+  return lines == 0 ? "" : "\033[" + std::to_string(lines) + "A\r\033[J";
 }
 
-std::string StatusBlock::scroll(const std::string& text) {
-  if (!looks_.live || text.empty()) return text;
-  return erase() + text + block_;
+std::string StatusBlock::draw() {
+  if (!looks_.live) return "";
+  lines_drawn_ = size_t(std::count(block_.begin(), block_.end(), '\n'));
+  return block_;
 }
 
 std::string StatusBlock::show(const std::string& headline,
                               const std::vector<ProgressView>& progress) {
   if (!looks_.live) {
-    std::string said;
-    if (headline != headline_ && !headline.empty()) said += headline + "\n";
-    headline_ = headline;
-    for (const auto& one : progress) {
-      const auto [place, made] = said_.try_emplace(one.host + " " + one.what, false);
-      if (made && !one.finished) said += progress_line(looks_, one) + "\n";
-      if (one.finished && !place->second) said += progress_line(looks_, one) + "\n";
-      place->second = one.finished;
-    }
-    return said;
+    const bool changed = std::exchange(headline_, headline) != headline && !headline.empty();
+    return changed ? plain_text(headline) + "\n" : "";
   }
   std::string block;
-  size_t lines = 0;
   if (!headline.empty())
-    block += paint(looks_, Paint::bold, fit(looks_, headline, looks_.columns)) + "\n", ++lines;
-  for (const auto& one : summed(progress)) block += progress_line(looks_, one) + "\n", ++lines;
-  const std::string out = block == block_ ? "" : erase() + block;
+    block += paint(looks_, Paint::bold, fit(looks_, plain_text(headline), looks_.columns)) + "\n";
+  auto lines = progress.size() > kLinesMax ? summed(progress) : progress;
+  if (lines.size() > kLinesMax) lines.resize(kLinesMax);
+  for (const auto& one : lines) block += progress_line(looks_, one) + "\n";
+  if (block == block_ && lines_drawn_ > 0) return "";
+  const std::string hidden = hide();
   block_ = block;
-  lines_ = lines;
-  return out;
+  return hidden + draw();
+}
+
+std::string StatusBlock::settle(const std::vector<ProgressView>& progress) {
+  std::string lines;
+  for (const auto& one : summed(progress))
+    if (one.finished && settled_.insert(one.what).second)
+      lines += progress_line(looks_, one) + "\n";
+  if (lines.empty()) return "";
+  const std::string hidden = hide();
+  return hidden + lines + draw();
 }
 
 std::string StatusBlock::clear() {
-  const std::string out = looks_.live ? erase() : "";
   block_.clear();
-  lines_ = 0;
-  return out;
+  return hide();
 }
 
 }  // namespace trainyard::cli

@@ -1,10 +1,13 @@
 // Tests the formatted output of responses of the API.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cli/cost_view.hpp"
 #include "cli/job_view.hpp"
 #include "cli/log_merge.hpp"
 #include "cli/status_block.hpp"
+#include "cli/top_view.hpp"
 
 namespace trainyard::cli {
 namespace {
@@ -59,58 +62,14 @@ TEST(JobView, BatchJobsGoByTheirNameAndArraysAreOneLine) {
             {"CreationTime", 1'763'631'895.0},
             {"InstanceGroups", {{{"InstanceType", "1 vCPU, 64 MiB"}, {"InstanceCount", 1}}}},
             {"Array", {{"Size", 10'000}, {"Running", 64}, {"Succeeded", 120}, {"Failed", 3}}}};
-  EXPECT_EQ(jobs_table(kPlain, {*job_view(json)}, kNow),
-            "name    id       status                                                        hosts"
-            "               age\n"
-            "digits  4b7d-01  InProgress Running 64 of 10000, 120 succeeded, 3 failed  1 x 1 vCPU, "
-            "64 MiB   5s\n");
-  EXPECT_EQ(array_text({200, 4, 0, 12}), "Running 4 of 200, 12 failed");
-  EXPECT_EQ(array_text({200, 0, 0, 0}), "Pending 200 of 200");
-  EXPECT_EQ(array_text({200, 0, 100, 1}), "Pending 99 of 200, 100 succeeded, 1 failed");
-  EXPECT_EQ(array_text({2, 0, 2, 0}), "2 of 2 succeeded");
-  EXPECT_EQ(array_text({200, 0, 188, 12}), "188 of 200 succeeded, 12 failed");
-}
-
-JobView batch_view(const Json& more = Json::object()) {
-  Json json{{"Name", "4b7d"},
-            {"DisplayName", "digits"},
-            {"Arn", "arn:aws:batch:us-east-1:123456789012:job/4b7d"},
-            {"Status", "Stopped"},
-            {"CreationTime", 1'763'631'895.0}};
-  json.update(more);
-  return *job_view(json);
-}
-
-TEST(JobView, TheReasonOfABatchJobIsShown) {
-  const JobView cancelled = batch_view({{"StatusReason", "wrong data"}});
-  EXPECT_NE(jobs_table(kPlain, {cancelled}, kNow).find("  wrong data\n"), std::string::npos);
-  EXPECT_NE(job_page(kPlain, cancelled, Json::object(), kNow).find("reason        wrong data\n"),
-            std::string::npos);
-  const JobView failed = batch_view(
-      {{"StatusReason", "Essential container in task exited"}, {"FailureReason", "exit code 3"}});
-  EXPECT_EQ(failed.reason(), "exit code 3");
-  // A waiting job has its reason once.
-  const std::string waits = job_page(
-      kPlain, batch_view({{"WaitReason", "no GPU"}, {"StatusReason", "no GPU"}}), {}, kNow);
-  EXPECT_NE(waits.find("why           no GPU\n"), std::string::npos) << waits;
-  EXPECT_EQ(waits.find("reason"), std::string::npos) << waits;
-}
-
-TEST(JobView, ThePageOfAnArrayHasTheStateOfItsChildren) {
-  const JobView array = batch_view({{"Status", "InProgress"},
-                                    {"SecondaryStatus", "Starting"},
-                                    {"Array", {{"Size", 200}, {"Running", 4}, {"Failed", 12}}}});
-  const std::string page = job_page(kPlain, array, Json::object(), kNow);
-  EXPECT_TRUE(page.starts_with("4b7d  InProgress (Running 4 of 200, 12 failed)\n")) << page;
-  EXPECT_NE(page.find("log           trainyard logs 4b7d\n"), std::string::npos) << page;
-}
-
-TEST(JobView, LabelsOfChildren) {
-  JobView child = batch_view();
-  child.name = "4b7d:7";
-  EXPECT_EQ(label_of(child), "digits:7");
-  EXPECT_EQ(label_with_id(child), "digits:7 (4b7d:7)");
-  EXPECT_EQ(label_with_id(*job_view(job_json())), "mnist");
+  EXPECT_EQ(
+      jobs_table(kPlain, {*job_view(json)}, kNow),
+      "name    id       status                                              hosts               "
+      "age\n"
+      "digits  4b7d-01  InProgress 120 of 10000 done, 3 failed, 64 running  1 x 1 vCPU, 64 MiB   "
+      "5s\n");
+  json["Array"] = {{"Size", 2}, {"Running", 0}, {"Succeeded", 2}, {"Failed", 0}};
+  EXPECT_EQ(array_text(*job_view(json)->array), "2 of 2 done");
 }
 
 TEST(JobView, WhatIsNoJobIsInvalid) {
@@ -213,14 +172,14 @@ TEST(TopPage, BarsOfEachHost) {
   host.usage = {{"CPUUtilization", {100, 150}}, {"MemoryUtilization", {25}}};
   job.hosts = {host};
   EXPECT_EQ(top_page(kPlain, {job}, kNow),
-            "trainyard top  1 job on 1 host  2025-11-20 09:45:00Z\n\n"
-            "job    host    state    cpu               memory\n"
-            "mnist  algo-1  running  [######..]150.0%  [##......] 25.0%\n");
-  EXPECT_NE(top_page(kPlain, {}, kNow).find("nothing runs"), std::string::npos);
+            "trainyard top  1 job, 2 hosts  2025-11-20 09:45:00Z\n\n"
+            "job    host    state       cpu              memory\n"
+            "mnist  algo-1  running  150.0%  [######..]   25.0%  [##......]\n");
+  EXPECT_NE(top_page(kPlain, {}, kNow).find("no jobs are running"), std::string::npos);
   Looks low = kLive;
   low.rows = 6;
   job.hosts = {host, host, host};
-  EXPECT_NE(top_page(low, {job}, kNow).find("and 2 hosts more"), std::string::npos);
+  EXPECT_NE(top_page(low, {job}, kNow).find("and 2 more hosts"), std::string::npos);
 }
 
 TEST(TopPage, CountsRunningChildrenAndNoWaitingHosts) {
@@ -278,7 +237,7 @@ TEST(CostTable, GroupsAndTheirSum) {
             "digits          3      2h00m  10.00 EUR   2.00  [##############]\n"
             "(none)          1      1m00s   5.00 EUR         [#######.......]\n"
             "total           4      2h01m  15.00 EUR   2.00\n"
-            "not in it, for want of a price: ml.x.y\n");
+            "not included, since the price is unknown: ml.x.y\n");
   EXPECT_FALSE(cost_view(Json::object()));
 }
 
@@ -343,7 +302,7 @@ TEST(StatusBlock, OneLineSaysHowFarItIs) {
             "model              [######################] 100%  2.0 KiB");
 }
 
-TEST(StatusBlock, ManyHostsAreAddedUp) {
+TEST(StatusBlock, HostsAreAddedUp) {
   std::vector<ProgressView> many;
   for (int i = 0; i < 20; ++i)
     many.push_back({"algo-" + std::to_string(i), "channel train", 10, 20, i < 5});
@@ -353,27 +312,48 @@ TEST(StatusBlock, ManyHostsAreAddedUp) {
   EXPECT_EQ(sums[0].total_bytes, 400);
   EXPECT_FALSE(sums[0].finished);
   EXPECT_EQ(sums[0].host, "20 hosts");
+  EXPECT_EQ(summed({many[0]})[0].host, "algo-0");
+  StatusBlock block(kLive);
+  const auto lines = [&](const std::string& text) {
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  EXPECT_EQ(lines(block.show("", many)), 1);
   many.resize(3);
-  EXPECT_EQ(summed(many).size(), 3u);
+  EXPECT_EQ(lines(block.show("", many)), 3);
 }
 
 TEST(StatusBlock, StaysBelowTheLog) {
   StatusBlock block(kLive);
   EXPECT_EQ(block.show("mnist  Training", {}), "mnist  Training\n");
   EXPECT_EQ(block.show("mnist  Training", {}), "");  // unchanged
-  EXPECT_EQ(block.scroll("line\n"), "\033[1A\r\033[Jline\nmnist  Training\n");
+  EXPECT_EQ(block.hide(), "\033[1A\r\033[J");
+  EXPECT_EQ(block.hide(), "");
+  EXPECT_EQ(block.draw(), "mnist  Training\n");
   EXPECT_EQ(block.clear(), "\033[1A\r\033[J");
   EXPECT_EQ(block.clear(), "");
 }
 
-TEST(StatusBlock, InAFileEachThingIsSaidOnce) {
+TEST(StatusBlock, ATransferThatAllHostsHaveFinishedStays) {
+  const ProgressView half{"algo-1", "channel train", 1, 2, false};
+  const ProgressView whole{"algo-2", "channel train", 2, 2, true};
+  for (const Looks* looks : {&kPlain, &kLive}) {
+    StatusBlock block(*looks);
+    block.show("mnist  Training", {});
+    EXPECT_EQ(block.settle({half, whole}), "");
+    const std::string stays = block.settle({whole, whole});
+    EXPECT_NE(stays.find("100%  4 B  2 hosts\n"), std::string::npos) << stays;
+    EXPECT_EQ(stays.ends_with("mnist  Training\n"), looks->live);
+    EXPECT_EQ(block.settle({whole, whole}), "");
+  }
+}
+
+TEST(StatusBlock, InAFileAHeadlineIsALineAndBarsThatMoveAreNot) {
   StatusBlock block(kPlain);
-  const ProgressView half{"", "upload train", 1, 2, false}, whole{"", "upload train", 2, 2, true};
-  EXPECT_NE(block.show("a", {half}).find("50%"), std::string::npos);
+  const ProgressView half{"", "upload train", 1, 2, false};
+  EXPECT_EQ(block.show("a", {half}), "a\n");
   EXPECT_EQ(block.show("a", {half}), "");
-  EXPECT_NE(block.show("b", {whole}).find("100%"), std::string::npos);
-  EXPECT_EQ(block.show("b", {whole}), "");
-  EXPECT_EQ(block.scroll("line\n"), "line\n");
+  EXPECT_EQ(block.show("b\033[2J", {}), "b?[2J\n");
+  EXPECT_EQ(block.hide() + block.draw() + block.clear(), "");
 }
 
 }  // namespace

@@ -93,8 +93,10 @@ class RealTerminal final : public Terminal {
     TerminalShape shape;
     shape.input = ::isatty(STDIN_FILENO) == 1;
     shape.output = ::isatty(STDOUT_FILENO) == 1;
+    shape.error = ::isatty(STDERR_FILENO) == 1;
     winsize size = {};
-    if (shape.output && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+    if ((shape.output || shape.error) &&
+        ::ioctl(shape.output ? STDOUT_FILENO : STDERR_FILENO, TIOCGWINSZ, &size) == 0)
       shape.columns = size.ws_col, shape.rows = size.ws_row;
     return shape;
   }
@@ -134,10 +136,9 @@ class RealTerminal final : public Terminal {
         {wake_pipe[0], POLLIN, 0}, {with_input ? STDIN_FILENO : -1, POLLIN, 0}, {other, POLLIN, 0}};
     const int milliseconds = int(std::clamp<int64_t>(at_most / 1ms, 0, 1 << 30));
     const int count = ::poll(ready, 3, milliseconds);
-    if (count > 0 && ready[0].revents != 0) {
-      char ignored[64];
-      while (::read(wake_pipe[0], ignored, sizeof ignored) > 0) {
-      }
+    // A signal may have ended poll() itself (EINTR): its byte must not end the next wait too.
+    char ignored[64];
+    while (::read(wake_pipe[0], ignored, sizeof ignored) > 0) {
     }
     if (count > 0 && ready[1].revents != 0) {
       event.input.resize(kInputBytes);

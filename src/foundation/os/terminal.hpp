@@ -18,8 +18,9 @@
 namespace trainyard::os {
 
 struct TerminalShape {
-  bool input = false, output = false;  // true for a terminal
-  int columns = 0, rows = 0;           // of the output; 0 if it is not a terminal
+  bool input = false, output = false, error = false;  // true for a terminal
+  int columns = 0,
+      rows = 0;  // of the output, or else of the error output; 0: neither is a terminal
 };
 
 struct TerminalEvent {
@@ -45,7 +46,8 @@ class Terminal {
   virtual void write_error(std::string_view text) = 0;
   // Makes ctrl-C an event from now on.
   virtual void watch_interrupts() = 0;
-  // Waits for an event or the end of the time. `other`: a descriptor to watch; -1 = none.
+  // Waits for an event or the end of the time; may return earlier without an event. `other`: a
+  // descriptor to watch; -1 = none.
   virtual TerminalEvent wait(Duration at_most, bool with_input, int other) = 0;
   // Passes each key as it is typed, without echo. Errors: unavailable, if the input is not a
   // terminal.

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "cli/campaign_view.hpp"
 #include "cli/commands.hpp"
@@ -37,7 +38,7 @@ Result<Json> read_campaign(World& world, const Arguments& arguments, const std::
                 .in("training_job"));
     if (!submission.uploads.empty())
       return invalid("training_job: " + submission.uploads.front().path +
-                     " lies on this machine: a campaign's channels are s3:// URIs");
+                     " is a local path; the channels of a campaign must be s3:// URIs");
     submission.request.erase("TrainingJobName");
     *job = std::move(submission.request);
   }
@@ -66,8 +67,7 @@ Result<int> follow(World& world, const std::string& name) {
     return lines == 0 ? std::string() : "\033[" + std::to_string(lines) + "A\r\033[J";
   };
   for (;;) {
-    if (const auto shape = world.terminal.shape(); shape.columns > 0)
-      world.looks.columns = shape.columns;
+    update_size(world);
     const Json campaign =
         TRY(ask(world, "DescribeCampaign", {{"CampaignName", name}, {"WithoutRows", true}}));
     const std::string status = campaign.value("Status", "");
@@ -78,16 +78,16 @@ Result<int> follow(World& world, const std::string& name) {
       lines = size_t(std::count(page.begin(), page.end(), '\n'));
     } else {
       for (const Json& region : campaign.value("Regions", Json::array())) {
-        const std::string line = region_line(world.looks, region);
+        const std::string line = region_line(region);
         if (std::exchange(said[region.value("Region", "")], line) != line)
           TRY(world.terminal.write(line));
       }
     }
     if (over) return finish(world, name);
     if (world.terminal.wait(kLookInterval, false, -1).interrupted) {
-      world.terminal.write_error("trainyard: " + name + " goes on; `trainyard campaign follow " +
-                                 name + "` follows it again, `trainyard campaign stop " + name +
-                                 "` ends it\n");
+      world.terminal.write_error(
+          "trainyard: " + name + " keeps running; `trainyard campaign follow " + name +
+          "` follows it again, `trainyard campaign stop " + name + "` stops it\n");
       return kExitInterrupted;
     }
   }
@@ -164,8 +164,8 @@ Result<int> query(World& world, const Arguments& arguments, const std::string& o
 Result<int> change(World& world, const Arguments&, const std::string& operand) {
   const std::string statement = TRY(statement_of(operand));
   const Json answer = TRY(ask(world, "ChangeCatalogue", {{"Statement", statement}}));
-  TRY(world.terminal.write(std::to_string(answer.value("RowsChanged", int64_t(0))) +
-                           " rows changed\n"));
+  TRY(world.terminal.write(counted(answer.value("RowsChanged", uint64_t(0)), "row") +
+                           " changed\n"));
   return 0;
 }
 

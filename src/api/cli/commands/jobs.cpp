@@ -6,6 +6,7 @@
 #include "cli/activity_view.hpp"
 #include "cli/commands.hpp"
 #include "cli/cost_view.hpp"
+#include "cli/top_view.hpp"
 
 namespace trainyard::cli {
 namespace {
@@ -24,9 +25,9 @@ Result<std::string> status_named(const std::string& typed) {
   std::vector<std::string> names(std::begin(kStatuses), std::end(kStatuses));
   for (const auto& name : names)
     if (equals_ignoring_case(name, typed)) return name;
-  const std::string near = nearest(typed, names);
-  return invalid("unknown status '" + typed + "'" +
-                 (near.empty() ? "" : "; did you mean " + near + "?"));
+  std::string list;
+  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  return invalid("unknown status '" + typed + "': one of " + list);
 }
 
 // Fetches jobs page by page, up to `jobs_max`.

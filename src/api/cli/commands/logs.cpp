@@ -42,13 +42,14 @@ Result<int> logs_command(World& world, const Arguments& arguments) {
                                  status_text(job) + ")\n");
     if (!follow) return 0;
     if (job.finished()) {
-      world.terminal.write_error("trainyard: " + label_of(job) + " " + job.status +
-                                 (job.reason().empty() ? "" : ": " + job.reason()) + "\n");
+      world.terminal.write_error(paragraph(
+          world.error_looks, "trainyard: " + name + " " + job.status +
+                                 (job.failure_reason.empty() ? "" : ": " + job.failure_reason)));
       return exit_code_of(job.status);
     }
     if (world.terminal.wait(kFollowInterval, false, -1).interrupted) {
-      world.terminal.write_error("\ntrainyard: " + name + " goes on; `trainyard stop " + name +
-                                 "` ends it\n");
+      world.terminal.write_error("\ntrainyard: " + name + " keeps running; `trainyard stop " +
+                                 name + "` stops it\n");
       return kExitInterrupted;
     }
   }

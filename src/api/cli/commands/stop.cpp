@@ -61,8 +61,8 @@ Result<int> interrupt_command(World& world, const Arguments& arguments) {
   const Json answer =
       TRY(call_about(world, found.job.name, Service::trainyard, "InterruptTrainingJob", question));
   const std::string message = answer.value("StatusMessage", "");
-  TRY(world.terminal.write(name + " is interrupted, and starts again from its checkpoints" +
-                           (message.empty() ? "" : ": " + message) + "\n"));
+  TRY(world.terminal.write(name + " was interrupted, and restarts from its checkpoints" +
+                           (message.empty() ? "" : ": " + plain_text(message)) + "\n"));
   return 0;
 }
 

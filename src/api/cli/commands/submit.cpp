@@ -1,10 +1,9 @@
 // `trainyard submit`: uploads local files, sends the request, and with --follow shows the job until
 // it ends.
-#include <array>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
-#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/log_follower.hpp"
 #include "cli/request_file.hpp"
@@ -21,7 +20,8 @@ constexpr size_t kFileBytesMax = 4 << 20;      // of the request
 constexpr size_t kUploadFilesMax = 1'000'000;  // of one channel
 constexpr size_t kChunkBytes = 1 << 20;        // read before the progress is drawn again
 constexpr Duration kFollowInterval = 500ms;
-constexpr Duration kQuestionWait = 15s;  // for the answer whether to stop the job
+constexpr char kControlC = 3, kControlD = 4, kEscape = 27;  // as a raw terminal passes them
+constexpr Duration kKeyWait = 1min;                         // then the wait begins again
 
 struct LocalFile {
   std::string path;
@@ -175,19 +175,18 @@ Result<void> ensure_bucket(World& world, objects::Objects& store, const std::str
 
 Result<void> upload_all(World& world, const std::vector<PlannedUpload>& plan) {
   auto store = TRY(world.open_objects());
-  StatusBlock block(world.looks);
-  std::vector<ProgressView> progress;
-  for (const PlannedUpload& each : plan) {
-    const Upload& upload = each.upload;
+  StatusBlock block(world.error_looks);
+  for (const Upload& upload : uploads) {
+    const auto files = TRY(files_of(upload));
     TRY(ensure_bucket(world, *store, upload.bucket).in("the bucket " + upload.bucket));
-    ProgressView& mine = progress.emplace_back();
-    mine.what = "upload " + upload.channel;
-    for (const auto& file : each.files) mine.total_bytes += file.bytes;
+    ProgressView progress;
+    progress.what = "upload " + upload.channel;
+    for (const auto& file : files) progress.total_bytes += file.bytes;
     const auto draw = [&]() -> Result<void> {
-      TRY(world.terminal.write(block.show("", progress)));
-      if (world.terminal.wait(0ms, false, -1).interrupted)
-        return cancelled("nothing was submitted");
-      return {};
+      world.terminal.write_error(block.show("", {progress}));
+      if (!world.terminal.wait(0ms, false, -1).interrupted) return {};
+      world.terminal.write_error(block.clear());
+      return cancelled("nothing was submitted");
     };
     const Moved moved = [&](int64_t bytes) {
       mine.done_bytes += bytes;
@@ -200,82 +199,152 @@ Result<void> upload_all(World& world, const std::vector<PlannedUpload>& plan) {
       return Error(done.error()).in("uploading " + path);
     };
     TRY(draw());
-    if (!upload.entry.empty())
-      TRY(finish(upload_sources(*store, each, moved), upload.path));
-    else
-      for (const auto& file : each.files)
-        TRY(finish(upload_file(*store, upload, file, moved), file.path));
-    mine.finished = true;
-    TRY(draw());
+    for (const auto& file : files) {
+      const auto done = upload_file(*store, upload, file, [&](int64_t bytes) {
+        progress.done_bytes += bytes;
+        return draw();
+      });
+      if (!done) return Error(done.error()).in("uploading " + file.path);
+    }
+    progress.finished = true;
+    world.terminal.write_error(block.clear());
+    world.terminal.write_error(block.settle({progress}));
   }
   return {};
 }
 
-std::string headline_of(const JobView& job, Instant now) {
+std::string headline_of(const JobView& job, bool with_time, Instant now) {
   std::string text = job.name + "  " + job.status;
   if (!job.secondary_status.empty() && job.secondary_status != job.status)
     text += " " + job.secondary_status;
+  if (!with_time) return text;
   if (!job.wait_reason.empty()) text += ": " + job.wait_reason;
-  // The time is for terminals only: in a file there would be a new line each second.
   if (job.started) text += "  " + duration_text(job.ended.value_or(now) - *job.started);
   return text;
 }
 
-// Lets the user decide whether to stop the job; without an answer it continues.
+// Waits for a key that is an answer. Requires: the terminal is raw, so Ctrl-C is a key.
+bool wants_to_stop(World& world) {
+  for (;;) {
+    const auto event = world.terminal.wait(kKeyWait, true, -1);
+    if (event.interrupted || event.input_ended) return false;
+    if (event.input.empty() || event.input[0] == kEscape) continue;  // an arrow or a function key
+    switch (event.input[0]) {
+      case 's':
+      case 'S':
+        return true;
+      case '\r':
+      case '\n':
+      case kControlC:
+      case kControlD:
+        return false;
+      default:
+        break;
+    }
+  }
+}
+
+// Lets the user decide whether to stop the job.
 Result<int> leave(World& world, const std::string& name) {
-  const std::string stays = "trainyard: " + name + " goes on; `trainyard logs -f " + name +
-                            "` follows it again, `trainyard stop " + name + "` ends it\n";
-  if (!world.looks.live || !world.terminal.shape().input) {
+  const std::string stays = "trainyard: " + name + " keeps running; `trainyard logs -f " + name +
+                            "` follows it again, `trainyard stop " + name + "` stops it\n";
+  if (!world.error_looks.live || !world.terminal.shape().input) {
     world.terminal.write_error(stays);
     return kExitInterrupted;
   }
-  world.terminal.write_error("\nStop the job? [s = stop it, Enter = let it go on without you] ");
-  const auto answer = world.terminal.wait(kQuestionWait, true, -1);
-  if (!answer.interrupted && trim(answer.input).starts_with("s")) {
+  bool stop = false;
+  {
+    const auto raw = TRY(world.terminal.raw());
+    (void)world.terminal.wait(0ms, true, -1);  // keys that were typed before the question
+    world.terminal.write_error(
+        "\r\nStop the job? [s: stop it; Enter or Ctrl-C: leave it running] ");
+    stop = wants_to_stop(world);
+  }
+  world.terminal.write_error("\n");
+  if (stop) {
     TRY(call_about(world, name, Service::sagemaker, "StopTrainingJob",
                    {{"TrainingJobName", name}}));
     world.terminal.write_error("trainyard: " + name + " is stopping\n");
     return kExitJobStopped;
   }
-  world.terminal.write_error("\n" + stays);
+  world.terminal.write_error(stays);
   return kExitInterrupted;
 }
 
-Result<int> follow(World& world, const std::string& name) {
-  world.terminal.watch_interrupts();
-  StatusBlock block(world.looks);
-  const auto log = TRY(follow_log(world.client, TRY(fetch_job(world, name)), {}));
-  for (;;) {
-    const auto shape = world.terminal.shape();
-    if (shape.columns > 0) world.looks.columns = shape.columns;
-    const JobView job = TRY(fetch_job(world, name));
-    const Instant now = world.clock.now();
-    TRY(log->round(job.finished(), [&](const std::vector<LogLine>& lines) {
-      std::string text;
-      for (const LogLine& line : lines) text += log_line(world.looks, line, log->widest());
-      return world.terminal.write(block.scroll(text));
-    }));
-    if (job.finished()) {
-      TRY(world.terminal.write(block.clear()));
-      std::string words = paint(world.looks, paint_of_status(job.status), job.status);
-      if (job.started) words += " after " + duration_text(job.ended.value_or(now) - *job.started);
-      if (const auto cost = cost_text(job); !cost.empty()) words += ", " + cost;
-      if (!job.failure_reason.empty()) words += ": " + job.failure_reason;
-      TRY(world.terminal.write(job.name + " " + words + "\n"));
-      return exit_code_of(job.status);
-    }
-    std::string headline = headline_of(job, now);
-    if (!world.looks.live) headline = job.name + "  " + job.status + " " + job.secondary_status;
-    std::vector<ProgressView> moving;
-    for (const auto& one : job.progress)
-      if (!one.finished || !world.looks.live) moving.push_back(one);
-    TRY(world.terminal.write(block.show(headline, moving)));
-    if (world.terminal.wait(kFollowInterval, false, -1).interrupted) {
-      TRY(world.terminal.write(block.clear()));
-      return leave(world, name);
+// Returns true when the hosts of a job have its channels: transfers that all of them report are
+// then those of all.
+bool has_begun(const JobView& job) {
+  for (const char* before : {"Pending", "Starting", "Downloading"})
+    if (job.secondary_status == before) return false;
+  return true;
+}
+
+std::string result_text(const Looks& looks, const JobView& job) {
+  std::string text = job.name + " " + job.status;
+  if (job.started && job.ended) text += " after " + duration_text(*job.ended - *job.started);
+  if (const auto cost = cost_text(job); !cost.empty()) text += ", " + cost;
+  if (!job.failure_reason.empty()) text += ": " + job.failure_reason;
+  return paragraph(looks, text, paint_of_status(job.status));
+}
+
+// Shows a job until it ends: its log on standard output, its progress below it on standard error.
+class Follower {
+ public:
+  Follower(World& world, const std::string& name)
+      : world_(world), name_(name), block_(world.error_looks), log_(world.client, {name, "", {}}) {}
+
+  Result<int> run() {
+    world_.terminal.watch_interrupts();
+    for (;;) {
+      update_size(world_);
+      const JobView job = TRY(fetch_job(world_, name_));
+      if (has_begun(job)) show_transfers(job);
+      TRY(log_.round([&](const std::vector<LogLine>& lines) { return print(lines); }));
+      if (job.finished()) {
+        show_transfers(job);
+        world_.terminal.write_error(block_.clear());
+        TRY(world_.terminal.write(result_text(world_.looks, job)));
+        return exit_code_of(job.status);
+      }
+      draw(job);
+      if (world_.terminal.wait(kFollowInterval, false, -1).interrupted) {
+        world_.terminal.write_error(block_.clear());
+        return leave(world_, name_);
+      }
     }
   }
-}
+
+ private:
+  void show_transfers(const JobView& job) {
+    world_.terminal.write_error(block_.settle(job.progress));
+  }
+
+  // The first lines of the log come after the transfers before them, which `job` may not have yet.
+  Result<void> print(const std::vector<LogLine>& lines) {
+    if (!std::exchange(has_printed_, true)) show_transfers(TRY(fetch_job(world_, name_)));
+    std::string text;
+    for (const LogLine& line : lines) text += log_line(world_.looks, line, log_.widest());
+    world_.terminal.write_error(block_.hide());
+    TRY(world_.terminal.write(text));
+    world_.terminal.write_error(block_.draw());
+    return {};
+  }
+
+  void draw(const JobView& job) {
+    std::vector<ProgressView> moving;
+    for (const auto& one : job.progress)
+      if (!one.finished) moving.push_back(one);
+    // The time is for terminals only: in a file there would be a new line each second.
+    world_.terminal.write_error(
+        block_.show(headline_of(job, world_.error_looks.live, world_.clock.now()), moving));
+  }
+
+  World& world_;
+  const std::string name_;
+  StatusBlock block_;
+  LogFollower log_;
+  bool has_printed_ = false;
+};
 
 }  // namespace
 
@@ -318,7 +387,7 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
                                "` follows it\n");
     return 0;
   }
-  return follow(world, name);
+  return Follower(world, name).run();
 }
 
 }  // namespace trainyard::cli

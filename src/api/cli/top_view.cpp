@@ -1,0 +1,115 @@
+#include "cli/top_view.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/plural.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr int kNameShownMin = 12;  // columns
+
+int64_t hosts_of(const JobView& job) {
+  int64_t hosts = 0;
+  for (const auto& group : job.groups) hosts += group.count;
+  return hosts;
+}
+
+double last_of(const HostView& host, const std::string& metric) {
+  for (const auto& usage : host.usage)
+    if (usage.metric == metric && !usage.values.empty()) return usage.values.back();
+  return -1;
+}
+
+Paint paint_of_load(double percent) {
+  return percent >= 90 ? Paint::red : percent >= 70 ? Paint::yellow : Paint::green;
+}
+
+// Two columns of `trainyard top`, a number and a bar: a metric of usage_meter.hpp, and how many of
+// a host's units can be used at 100 % each.
+struct UsageColumn {
+  const char* title;
+  const char* metric;
+  double (*units)(const HostView&);
+  int drop, drop_bar;
+};
+double one_unit(const HostView&) { return 1; }
+double cores_of(const HostView& host) { return std::max(1.0, host.cpus); }
+double gpus_of(const HostView& host) { return double(std::max<int64_t>(1, host.gpus)); }
+constexpr UsageColumn kUsageColumns[] = {
+    {"cpu", "CPUUtilization", cores_of, 0, 5},
+    {"memory", "MemoryUtilization", one_unit, 0, 7},
+    {"disk", "DiskUtilization", one_unit, 4, 9},
+    {"gpu", "GPUUtilization", gpus_of, 0, 6},
+    {"gpu memory", "GPUMemoryUtilization", gpus_of, 2, 8},
+};
+
+// Adds the number and the bar of a column.
+void add_usage(const Looks& looks, const HostView& host, const UsageColumn& column,
+               std::vector<Cell>& row) {
+  constexpr int kBarWidth = 10;
+  const double last = last_of(host, column.metric);
+  if (last < 0) {
+    row.resize(row.size() + 2);
+    return;
+  }
+  const double part = last / (100 * column.units(host));
+  char digits[16];
+  std::snprintf(digits, sizeof digits, "%.1f%%", last);
+  row.push_back({digits, paint_of_load(part * 100)});
+  row.push_back({bar(looks, part, kBarWidth), paint_of_load(part * 100)});
+}
+
+Cell cpu_history(const Looks& looks, const HostView& host) {
+  constexpr size_t kSparkValues = 20;
+  std::vector<double> history;
+  for (const auto& usage : host.usage)
+    if (usage.metric == "CPUUtilization") history = usage.values;
+  if (history.size() > kSparkValues)
+    history.erase(history.begin(), history.end() - ptrdiff_t(kSparkValues));
+  return {sparkline(looks, history, 100 * cores_of(host)), Paint::cyan};
+}
+
+}  // namespace
+
+std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Instant now) {
+  std::string out;
+  int64_t hosts = 0;
+  std::vector<std::string> names;
+  for (const auto& job : jobs) hosts += hosts_of(job), names.push_back(job.name);
+  if (looks.columns > 0) names = short_ids(names);
+  out += paint(looks, Paint::bold, "trainyard top") + "  " + counted(jobs.size(), "job") + ", " +
+         counted(uint64_t(hosts), "host") + "  " + paint(looks, Paint::dim, time_text(now)) +
+         "\n\n";
+  std::vector<std::vector<Cell>> rows;
+  // Hosts that do not fit on the terminal are only counted.
+  const size_t rows_max = looks.live ? size_t(std::max(1, looks.rows - 5)) : SIZE_MAX;
+  size_t left_out = 0;
+  for (size_t i = 0; i < jobs.size(); ++i)
+    for (const auto& host : jobs[i].hosts) {
+      if (rows.size() >= rows_max) {
+        ++left_out;
+        continue;
+      }
+      auto& row = rows.emplace_back();
+      row = {{names[i]}, {host.name}, {host.state, Paint::dim}};
+      for (const auto& column : kUsageColumns) add_usage(looks, host, column, row);
+      row.push_back(cpu_history(looks, host));
+    }
+  if (rows.empty()) return out + "no jobs are running\n";
+  std::vector<Column> columns{
+      {.title = "job", .width_min = kNameShownMin, .overflow = Overflow::middle},
+      {.title = "host"},
+      {.title = "state", .drop = 3}};
+  for (const auto& column : kUsageColumns) {
+    columns.push_back({.title = column.title, .right = true, .drop = column.drop});
+    columns.push_back({.title = "", .drop = column.drop_bar});
+  }
+  columns.push_back({.title = "cpu, last minutes", .drop = 10});
+  out += table(looks, columns, rows);
+  if (left_out > 0) out += paint(looks, Paint::dim, "and " + counted(left_out, "more host")) + "\n";
+  return out;
+}
+
+}  // namespace trainyard::cli
