@@ -82,7 +82,7 @@ void SimulatedAgent::suspend(Duration lasts, Suspension kind) {
 }
 
 void SimulatedAgent::resume(Duration suspended, Suspension kind) {
-  world_.trace(name(), "goes on");
+  world_.trace(name(), "continues");
   suspended_ = false;
   clock_.resume(kind, suspended);
   for (const World::Action& action : std::exchange(postponed_, {}))

@@ -70,7 +70,7 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>,
   bool in_process(const std::function<void()>& action);
   bool open_spool();
   void lose_power();
-  std::string reason() override { return "because the server was away"; }
+  std::string reason() override { return "because the server was unavailable"; }
 
   void happen(const agent::Event& event);
   void carry_out(const agent::Action& action);

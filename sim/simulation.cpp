@@ -192,7 +192,7 @@ class Simulation {
     suspended_ = true;
     world_.after(lasts, [this, lasts, kind] {
       server_clock_.resume(kind, lasts);
-      world_.trace("server", "goes on");
+      world_.trace("server", "continues");
       suspended_ = false;
       for (const World::Action& action : std::exchange(postponed_, {})) in_server(action);
     });

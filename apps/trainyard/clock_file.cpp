@@ -24,7 +24,7 @@ control::ClockSettings clock_settings(const std::string& path) {
   if (auto record = read_record(path))
     settings.record = *std::move(record);
   else if (record.error().kind != Kind::not_found)
-    log(Level::warning, "serve", "the clock file cannot be read; time goes on by the wall clock",
+    log(Level::warning, "serve", "the clock file cannot be read; using the wall clock",
         {{"file", path}, {"why", record.error().message}});
   settings.keep = [path](const control::ClockRecord& record) {
     if (const auto written = os::write_file_durably(path, dump(to_json(record)) + "\n"); !written)

@@ -88,13 +88,13 @@ Result<DataDirectory> DataDirectory::open(const std::string& path) {
     const std::string text = TRY(os::read_file(version_file, kSmallFileBytesMax));
     const auto version = parse_int(trim(text));
     if (!version)
-      return corrupt("the data directory " + absolute + " has a VERSION file that says '" +
+      return corrupt("the data directory " + absolute + " has an invalid VERSION file: '" +
                      shorten(trim(text), 40) + "'");
     if (*version > kDataVersion)
       return conflict("the data directory " + absolute +
                       " was written by a newer trainyard (format " + std::to_string(*version) +
-                      ", this program knows up to " + std::to_string(kDataVersion) +
-                      "): use that program, or another --data");
+                      ", this program reads up to " + std::to_string(kDataVersion) +
+                      "): use that version, or another --data");
   }
   return DataDirectory(absolute, std::move(lock));
 }
@@ -134,7 +134,7 @@ Result<std::string> DataDirectory::sealing_key(Random& random) const {
   if (!key || key->size() != signing::kSealingKeyBytes)
     return corrupt(
         path + " must hold " + std::to_string(signing::kSealingKeyBytes) +
-        " bytes in hex: restore it from a backup, or remove it and make all access keys again");
+        " bytes in hex: restore it from a backup, or remove it and create all access keys again");
   return *std::move(key);
 }
 

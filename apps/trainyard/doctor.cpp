@@ -40,8 +40,10 @@ void print_findings(const std::string& data_directory) {
       std::printf("         %-22s %s\n", "", paint(Paint::dim, finding.remedy).c_str());
     missing += finding.state == preflight::Examination::State::missing;
   }
-  std::printf("%s\n", missing == 0 ? "This machine can run jobs."
-                                   : "What is missing above keeps jobs from running here.");
+  std::printf("%s\n",
+              missing == 0
+                  ? "This machine can run jobs."
+                  : "Jobs cannot run on this machine until what is missing above is there.");
 }
 
 // Prints the GPUs that jobs do not get, since their memory may hold data of the last job.
@@ -71,8 +73,9 @@ void print_set_aside(const std::string& data_directory) {
                 mark(preflight::Examination::State::limited).c_str(), "ledger", record.kind.c_str(),
                 record.name.c_str(), record.reason.c_str());
   if (!aside->empty())
-    std::printf("         %-22s %s\n", "",
-                paint(Paint::dim, "docs/formats/ledger.md says how a record is put back").c_str());
+    std::printf(
+        "         %-22s %s\n", "",
+        paint(Paint::dim, "docs/formats/ledger.md describes how to restore a record").c_str());
 }
 
 }  // namespace

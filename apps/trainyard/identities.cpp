@@ -20,8 +20,7 @@ void warn_of_idle_identities(const api::IdentityStore& store) {
 
 void store_key_uses(api::IdentityStore& store) {
   if (const auto written = store.write_uses(); !written)
-    log(Level::warning, "serve",
-        "the last uses of access keys were not stored, and are tried again later",
+    log(Level::warning, "serve", "the last uses of access keys were not stored; retrying later",
         {{"why", written.error().message}});
 }
 

@@ -15,6 +15,7 @@
 #include "auth/delegated_access.hpp"
 #include "auth/temporary_keys.hpp"
 #include "base/log.hpp"
+#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "config/config.hpp"
@@ -128,7 +129,7 @@ void keep_up(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& o
         std::pair{"objects", objects.keep_up(now, config.upload_lifetime)},
         std::pair{"images", trimmed ? ok() : Result<void>(trimmed.error())}})
     if (!done)
-      log(Level::warning, "serve", "upkeep failed, and is tried again later",
+      log(Level::warning, "serve", "upkeep failed; it is retried later",
           {{"of", what}, {"why", done.error().message}});
 }
 
@@ -140,7 +141,7 @@ void renew_certificate(const std::string& directory, const std::vector<std::stri
   const Result<void> taken =
       renewed ? server.renew_certificate() : Result<void>(std::move(renewed).error());
   if (!taken)
-    log(Level::error, "serve", "renewing the server's certificate failed, and is tried again later",
+    log(Level::error, "serve", "renewing the server's certificate failed; it is retried later",
         {{"why", taken.error().message}});
 }
 
@@ -151,7 +152,7 @@ Result<std::unique_ptr<net::HttpServer>> serve_metrics(const std::string& listen
   settings.io_threads = 1;
   settings.stream_threads_max = settings.stream_threads_per_tenant = 1;
   settings.connections_max = settings.connections_per_peer_max = kMetricsConnectionsMax;
-  return net::serve_http(settings, handler).in("listening for Prometheus on " + listen);
+  return net::serve_http(settings, handler).in("serving metrics");
 }
 
 // Writes the model of Trainyard's own operations for clients: `aws trainyard
@@ -166,17 +167,16 @@ void report_rootless() {
   if (!containers::in_rootless_sandbox()) return;
   const std::string missing = containers::why_no_egress();
   log(Level::info, "serve",
-      "works as an ordinary user, in namespaces of its own; trainyard doctor says what this "
-      "withholds",
+      "running rootless, in user namespaces; `trainyard doctor` reports what is limited",
       {{"egress", missing.empty() ? "slirp4netns" : "none: " + missing}});
 }
 
 void report_reload(const Result<config::Config>& fresh) {
   if (!fresh)
-    return log(Level::error, "serve", "the config was not taken over",
+    return log(Level::error, "serve", "the config was not reloaded",
                {{"why", fresh.error().message}});
   log(Level::info, "serve",
-      "took over the machines, quotas, rate limits, keys, users, roles and peers of the config",
+      "reloaded the machines, quotas, rate limits, keys, users, roles and peers of the config",
       {{"machines", std::to_string(fresh->machines.size())},
        {"quotas", std::to_string(fresh->quotas.size())}});
 }
@@ -188,8 +188,7 @@ void greet(const ServerRecord& record, const DataDirectory& data, const config::
   if (config.machines.empty()) {
     std::printf("  mode    dev: this machine as it is; larger gangs are scaled down\n");
   } else {
-    std::printf("  mode    %zu machine%s of the config\n", config.machines.size(),
-                config.machines.size() == 1 ? "" : "s");
+    std::printf("  mode    %s of the config\n", counted(config.machines.size(), "machine").c_str());
   }
   std::printf("  clients eval \"$(trainyard env --data %s)\"\n", data.path().c_str());
   std::fflush(stdout);
@@ -347,7 +346,7 @@ class Server {
     net::HttpSettings http = http_settings_of(config_, listening_);
     http.certificate_file = certificates.certificate;
     http.key_file = certificates.key;
-    server_ = TRY(net::serve_http(http, late_handler_).in("listening on " + config_.listen));
+    server_ = TRY(net::serve_http(http, late_handler_));
     // Agents are on this machine.
     reachable_ = (listening_.host == "0.0.0.0" ? std::string("127.0.0.1") : listening_.host) + ":" +
                  std::to_string(server_->port());
@@ -433,7 +432,7 @@ class Server {
 
   // Errors: unavailable, if the server ends because its ledger failed.
   Result<void> stop() {
-    log(Level::info, "serve", "ending; jobs go on");
+    log(Level::info, "serve", "stopping; jobs keep running");
     metrics_server_.reset();
     server_->stop(kStopGrace);
     store_key_uses(*identity_store_);

@@ -258,7 +258,7 @@ def test_out_of_memory_is_named_with_its_limit(cluster: AgentFixture) -> None:
     )
     assert last["state"] == "failed" and last["fault"] == "algorithm"
     assert (
-        "OutOfMemory: the memory limit of 64.0 MiB, 1/128 of ml.m5.large was hit" in last["message"]
+        "OutOfMemory: exceeded its 64.0 MiB memory limit (1/128 of ml.m5.large)" in last["message"]
     )
 
 

@@ -507,7 +507,7 @@ def test_limits_are_enforced_where_they_are_delegated(
         hungry = "python3 -c 'x = bytearray(5 << 30)'"
         server.boto("sagemaker").create_training_job(**jobs.request("hungry", hungry))
         done = jobs.wait_until(server.boto("sagemaker"), "hungry")
-        assert "OutOfMemory: the memory limit of 4.0 GiB" in done["FailureReason"], done[
+        assert "OutOfMemory: exceeded its 4.0 GiB memory limit" in done["FailureReason"], done[
             "FailureReason"
         ]
         assert not any(

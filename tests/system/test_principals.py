@@ -194,10 +194,10 @@ def finished(server: Server, name: str) -> dict[str, Any]:
 
 def take_over(server: Server, config: str) -> None:
     """Another config, once it holds."""
-    before = server.log_text().count("took over the machines")
+    before = server.log_text().count("reloaded the machines")
     server.reload(config)
     wait_for(
-        lambda: server.log_text().count("took over the machines") > before,
+        lambda: server.log_text().count("reloaded the machines") > before,
         "the config to be taken over",
     )
 

@@ -242,8 +242,8 @@ while True:
         ResourceConfig={"InstanceType": "ml.t3.medium"},
     )
     assert (
-        "OutOfMemory: the memory limit of" in done["FailureReason"]
-        and "shortly before, most was used by python3" in done["FailureReason"]
+        "OutOfMemory: exceeded its " in done["FailureReason"]
+        and "; largest processes: python3" in done["FailureReason"]
         and "SIGKILL" in done["FailureReason"]
     ), done["FailureReason"]
 

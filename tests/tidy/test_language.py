@@ -101,8 +101,23 @@ RULES = (
     Rule(r"else possible", "alternatives considered"),
     Rule(r"(?:refused|told|said|says|answered) in words", "rejected with an explanation"),
     # Errors: "unknown X", "invalid X: ..", "X not found".
-    Rule(r"is (?:no|none of) \w+", "unknown X, invalid X, X not found", ("messages",)),
+    Rule(r"is (?:no(?! longer)|none of) \w+", "unknown X, invalid X, X not found", ("messages",)),
     Rule(r"there (?:is|are) no", "X not found, unknown X", ("messages",)),
+    # What people read on a terminal, in a FailureReason or in a pending reason.
+    Rule(r"is too much", "unexpected argument 'X'", ("messages",)),
+    Rule(r"(?:go|goes|went) on", "keeps running, continues", ("messages",)),
+    Rule(r"the API's words|in words", "raw API response; as text", ("messages",)),
+    Rule(r"not to be had", "not available", ("messages",)),
+    Rule(r"(?:is|are|was|were) (?:gone|away)", "exited, lost X, not connected", ("messages",)),
+    Rule(r"is still needed", "rank N exited during X", ("messages",)),
+    Rule(r"any more", "no longer", ("messages",)),
+    Rule(r"was hit", "exceeded its N GiB memory limit", ("messages",)),
+    Rule(r"came where", "is out of order: expected N", ("messages",)),
+    Rule(r"for want of", "since X is unknown, without X", ("messages",)),
+    Rule(r"took over|taken over", "reloaded", ("messages",)),
+    Rule(r"tried again", "retried", ("messages",)),
+    Rule(r"makes no sense|means nothing", "has no effect, needs X", ("messages",)),
+    Rule(r"(?:only|those) who", "the client, users that", ("messages",)),
 )
 
 EXEMPTIONS = (

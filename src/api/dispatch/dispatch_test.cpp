@@ -344,6 +344,7 @@ TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreAsked) {
   EXPECT_EQ(world.control.interruptions.at(0).reason, "why");
   EXPECT_EQ(interrupt("").status, 200);
   EXPECT_FALSE(world.control.interruptions.at(1).notice);
+  EXPECT_EQ(world.control.interruptions.at(1).reason, "requested by root");
   EXPECT_EQ(interrupt(R"(,"HostName":"algo-0")").code(), "ValidationException");
   EXPECT_EQ(
       world.json("Trainyard.InterruptTrainingJob", R"({"TrainingJobName":"none"})", "trainyard")

@@ -16,7 +16,7 @@ void interrupt_training_job(const Services& services, const Context& context,
                             Answer<own::InterruptTrainingJobResponse> answer) {
   const domain::JobKey key{context.region, *request.training_job_name};
   control::Interruption interruption;
-  interruption.reason = request.reason.value_or("");
+  interruption.reason = request.reason.value_or("requested by " + context.principal.name);
   if (request.notice_in_seconds)
     interruption.notice = std::chrono::seconds(*request.notice_in_seconds);
   if (request.host_name) {

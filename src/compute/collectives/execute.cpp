@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/plural.hpp"
 #include "collectives/reduce/reduce.hpp"
 
 namespace trainyard::collectives {
@@ -199,7 +200,7 @@ std::string name_of(const Call& call) {
 Result<void> check(const Call& call, size_t rank, size_t ranks) {
   if (call.root < 0 || size_t(call.root) >= ranks)
     return invalid("invalid root: rank " + std::to_string(call.root) + " in a group of " +
-                   std::to_string(ranks) + " ranks");
+                   counted(ranks, "rank"));
   if (!call.counts.empty() && call.counts.size() != ranks)
     return invalid("invalid counts: one is needed for each rank");
   if (!call.received_counts.empty() && call.received_counts.size() != ranks)

@@ -42,6 +42,20 @@ std::string name_of(const Activity& activity) {
          (activity.name.empty() ? "" : " of ") + std::string(activity.name);
 }
 
+// Adds the operation: "rank 3 exited during allreduce of 'grad'", or in front of an error of the
+// caller's own.
+Error in_activity(Error error, const Activity& activity) {
+  if (error.kind != Kind::unavailable) return std::move(error).in(name_of(activity));
+  const std::string_view name =
+      activity.call ? std::string_view(activity.call->reducing.name) : activity.name;
+  error.message.append(" during ")
+      .append(activity.call
+                  ? std::string(to_string(activity.call->operation))
+                  : std::string(activity.verb) + " rank " + std::to_string(activity.peer));
+  if (!name.empty()) error.message.append(" of '").append(name).append("'");
+  return error;
+}
+
 // One operation in the timeline.
 struct Span {
   std::string name;  // "allreduce of layer1.weight"
@@ -276,7 +290,7 @@ class Group::Impl {
       nanoseconds_.fetch_add(uint64_t((ended - began).count()), std::memory_order_relaxed);
       if (options_.timeline) remember(activity, began, ended);
     }
-    if (!result) return std::move(result).error().in(name_of(activity));
+    if (!result) return in_activity(std::move(result).error(), activity);
     return ok();
   }
 

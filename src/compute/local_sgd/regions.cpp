@@ -142,7 +142,7 @@ class Regions::Impl {
         news_.push_back(name + " is here");
         region_group_.linked(event.region);
       } else if (event.kind == LinkEvent::Kind::lost) {
-        news_.push_back(name + " is gone: " + event.text);
+        news_.push_back("lost " + name + ": " + event.text);
         region_group_.lost(event.region);
       } else if (auto message = decode_message(event.text)) {
         region_group_.received(event.region, *std::move(message));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/plural.hpp"
 #include "collectives/reduce/reduce.hpp"
 
 namespace trainyard::parameter_server {
@@ -123,7 +124,7 @@ std::string ServerState::error_in(const Rows& rows, const std::string* values) c
   const uint64_t count = rows.named.empty() ? rows.count : rows.named.size();
   if (values && (count > values->size() || values->size() != count * table.width * sizeof(float)))
     return "table '" + table.name + "': " + std::to_string(values->size()) + " bytes for " +
-           std::to_string(count) + " rows";
+           counted(count, "row");
   if (count > kValuesBytesMax / (table.width * sizeof(float)))
     return "table '" + table.name + "': " + std::to_string(count) +
            " rows exceed the maximum message size";

@@ -363,7 +363,7 @@ TEST(ServerState, RejectsInvalidRequestsWithTheReasonAndStaysUnchanged) {
               {Pull{{0, 0, 0, {1, 9}}}, "row 9"},
               {Pull{{0, 0, ~uint64_t{0}, {}}}, "exceed the maximum message size"},
               {Push{{0, 0, 2, {}}, row}, "8 bytes for 2 rows"},
-              {Push{{0, 0, 0, {1}}, row + "x"}, "9 bytes for 1 rows"},
+              {Push{{0, 0, 0, {1}}, row + "x"}, "9 bytes for 1 row"},
               {Assign{{0, 0, ~uint64_t{0} / 8 + 1, {}}, row}, "bytes for"},
               {Tick{3}, "tick for round 3"}};
   for (const auto& each : rows) {

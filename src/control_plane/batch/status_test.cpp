@@ -117,8 +117,8 @@ TEST(BatchJob, TheShownReasonNamesTheSignalOrTheMemoryLimit) {
   EXPECT_EQ(shown(139, "killed by SIGSEGV (segmentation fault)\nlast line"),
             exited + ": killed by SIGSEGV (segmentation fault)");
   EXPECT_EQ(shown(137, "last line"), exited + ": killed by SIGKILL");
-  EXPECT_EQ(shown(137, "OutOfMemory: the memory limit of 1.0 GiB was hit\nlast line"),
-            exited + ": OutOfMemory: the memory limit of 1.0 GiB was hit");
+  EXPECT_EQ(shown(137, "OutOfMemory: exceeded its 1.0 GiB memory limit\nlast line"),
+            exited + ": OutOfMemory: exceeded its 1.0 GiB memory limit");
   EXPECT_EQ(shown(137, "it was lost", Fault::internal), "Task stopped by an internal error");
 }
 

@@ -23,9 +23,8 @@ Result<void> CampaignTable::add(Campaign campaign, size_t live_max) {
   const auto live = size_t(std::count_if(campaigns_.begin(), campaigns_.end(),
                                          [](const auto& each) { return !each.second.over(); }));
   if (live >= live_max)
-    return exhausted(
-        std::to_string(live) +
-        " campaigns are active, which is the limit: wait until one is over, or stop one");
+    return exhausted(std::to_string(live) +
+                     " campaigns are active, which is the limit: wait until one ends, or stop one");
   TRY(store_.create(campaign));
   campaigns_.emplace(name, std::move(campaign));
   return {};

@@ -266,7 +266,7 @@ Duration Watcher::turn() {
       if (const auto refreshed = refresh(campaign); !refreshed)
         last_error = refreshed.error().message;
     if (!last_error.empty() && last_error != table_.last_error(campaign.definition.name))
-      log(Level::warning, "campaign", "a standing campaign cannot go on just now",
+      log(Level::warning, "campaign", "a standing campaign cannot continue now",
           {{"campaign", campaign.definition.name}, {"why", last_error}});
     table_.set_last_error(campaign.definition.name, last_error);
   }

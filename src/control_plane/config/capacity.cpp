@@ -23,7 +23,8 @@ Result<void> read_quota(Table table, std::vector<domain::InstanceQuota>& quotas)
     return invalid(table.name("instance_type") + ": \"" + quota.instance_type +
                    "\" must be an instance type, like \"ml.m5.xlarge\"");
   if (!table.has("count") || quota.count < 0 || quota.count > domain::kCountedMax)
-    return invalid(table.name("count") + " must say how many instances may be used at once: 0 to " +
+    return invalid(table.name("count") +
+                   " must be the number of instances that may be used at once: 0 to " +
                    std::to_string(domain::kCountedMax));
   const bool repeated =
       std::any_of(quotas.begin(), quotas.end(), [&](const domain::InstanceQuota& other) {
@@ -31,8 +32,8 @@ Result<void> read_quota(Table table, std::vector<domain::InstanceQuota>& quotas)
                other.instance_type == quota.instance_type;
       });
   if (repeated)
-    return invalid(table.name("instance_type") + ": two quotas are for \"" + quota.instance_type +
-                   "\" of the same user and region");
+    return invalid(table.name("instance_type") + ": duplicate quota of \"" + quota.instance_type +
+                   "\" for the same who and region");
   quotas.push_back(std::move(quota));
   return {};
 }
@@ -76,7 +77,7 @@ Result<void> read_machine(Table table, std::vector<launch::Machine>& machines) {
           return std::count(other.gpu_devices.begin(), other.gpu_devices.end(), device) > 0;
         }))
       return invalid(table.name("gpu_devices") + ": \"" + device +
-                     "\" must be a device file below /dev, named once: a GPU is handed out whole");
+                     "\" must be a device file below /dev, named once: GPUs are not shared");
   machine.cpus = cpus;
   machine.memory_bytes = int64_t(memory_gib * (1 << 30));
   const bool taken = std::any_of(machines.begin(), machines.end(),
@@ -103,7 +104,7 @@ Result<void> read_prices(Table table, domain::PriceTable& prices) {
     TRY(one.read("spot", price.spot));
     TRY(one.nothing_else());
     if (type.empty())
-      return invalid(one.name("type") + " is missing: the instance type that this is the price of");
+      return invalid(one.name("type") + " is missing: the instance type of this price");
     for (const double each : {price.on_demand, price.spot})
       if (!(each >= 0 && each <= kPriceMax))
         return invalid(one.name("on_demand") + " and spot must be between 0 and " +

@@ -187,7 +187,7 @@ constexpr Refused kRefused[] = {
     {"[storage]\nupload_expiry_days = 0", "storage.upload_expiry_days must be between 1 and"},
     {"[[storage_quota]]\ngib = 1.0", "storage_quota[0].bucket or user must be given"},
     {"[[storage_quota]]\nuser = 'a'\ngib = 1.0\n[[storage_quota]]\nuser = 'a'\ngib = 2.0",
-     "two quotas are for the same name"},
+     "duplicate quota for the same name"},
     {"[audit]\nretention_days = 0", "audit.retention_days must be between 1 and"},
     {"[logs]\nretention_days = -1", "logs.retention_days must be between 0"},
     {"[file_systems.fs]\ndirectory = '/'", "must be an absolute path, and not /"},

@@ -111,7 +111,7 @@ Result<void> read_peers(Table& root, std::vector<policy::Peer>& peers) {
     if (peer.access_key_id.empty())
       return invalid(
           table.name("access_key_id") +
-          " is missing: the key of a user of this server, which the other one signs with");
+          " is missing: the access key of a user of this server, with which the peer signs");
     peers.push_back(std::move(peer));
     return {};
   });

@@ -35,7 +35,7 @@ Result<void> read_storage_quota(Table table, objects::StorageQuotas& quotas) {
   auto& named = bucket.empty() ? quotas.users : quotas.buckets;
   if (!named.emplace(bucket.empty() ? user : bucket, quota).second)
     return invalid(table.name(bucket.empty() ? "user" : "bucket") +
-                   ": two quotas are for the same name");
+                   ": duplicate quota for the same name");
   return {};
 }
 
@@ -73,7 +73,7 @@ Result<void> read_volume(const std::string& path, Table table, domain::FileSyste
                    " must be an absolute path, and not /: what jobs see of this machine");
   if (volume.directory.empty() && volume.read_only)
     return invalid(table.name("read_only") +
-                   " makes no sense without a directory: each host's own would always be empty");
+                   " needs a directory: without one each host has its own, empty volume");
   volumes[path] = volume;
   return {};
 }

@@ -108,12 +108,11 @@ TEST(Interruption, NothingIsInterruptedThatDoesNotRun) {
   EXPECT_EQ(interrupt(cluster, "a").error().kind, Kind::conflict);
   EXPECT_EQ(interrupt(cluster, "b").error().kind, Kind::not_found);
   ASSERT_TRUE(cluster.create(TestCluster::job("c")));
-  EXPECT_EQ(interrupt(cluster, "c", {4, {}, ""}).error().message,
-            "it has 1 hosts: algo-1 to algo-1");
+  EXPECT_EQ(interrupt(cluster, "c", {4, {}, ""}).error().message, "its only host is algo-1");
   cluster.walk("c", 0, HostState::running);
   ASSERT_TRUE(cluster.stop("c"));
   EXPECT_EQ(interrupt(cluster, "c").error().message,
-            "no host of the job runs, so none can be interrupted: it is stopping");
+            "it has no running hosts, since it is stopping");
 }
 
 TEST(Interruption, AStopMeanwhileStops) {
@@ -163,7 +162,7 @@ TEST(Retry, ALostHostOfASpotJobIsAnInterruption) {
   cluster.run();
   EXPECT_EQ(cluster.phases("a").back(),
             "Interrupted: The training job was interrupted and starts again: InternalServerError: "
-            "the host's agent on machine box-1 is gone (algo-2)");
+            "lost the host's agent on machine box-1 (algo-2)");
   EXPECT_EQ(cluster.find("a")->stop_cause, StopCause::none);
   obey(cluster, "a");
   EXPECT_EQ(cluster.find("a")->attempt()->number, 2u);
@@ -185,7 +184,7 @@ TEST(Retry, OthersAsOftenAsTheyAskedFor) {
   cluster.run();
   EXPECT_EQ(cluster.find("a")->state, JobState::failed);
   EXPECT_EQ(cluster.find("a")->failure_reason,
-            "InternalServerError: the host's agent on machine box-1 is gone");
+            "InternalServerError: lost the host's agent on machine box-1");
 }
 
 TEST(Retry, WhatIsTheUsersIsNotTriedAgain) {
@@ -275,11 +274,12 @@ TEST(Retry, TheFormerAttemptGoesFirst) {
   fact.stopped = StopCause::interrupted;
   ASSERT_TRUE(cluster.report("a", 0, fact));
   EXPECT_EQ(cluster.find("a")->state, JobState::waiting);
-  EXPECT_EQ(cluster.find("a")->wait_reason, "waits until the hosts of its former attempt are gone");
+  EXPECT_EQ(cluster.find("a")->wait_reason,
+            "waits until the hosts of its previous attempt have ended");
   EXPECT_EQ(
       cluster.phases("a").back(),
       "Interrupted: The training job was interrupted and starts again: requested by a user; waits "
-      "until the hosts of its former attempt are gone");
+      "until the hosts of its previous attempt have ended");
   cluster.clock.advance(31s);
   cluster.run();
   EXPECT_EQ(cluster.find("a")->attempt()->number, 2u) << "it was told to go";

@@ -501,9 +501,9 @@ bool SingleWriter::resize(const reconcile::Decision& decision) {
       log(Level::warning, "control", what, {{"which", which}, {"why", done.error().message}});
   };
   for (const auto& [kind, machines] : decision.grow)
-    say("machines are not to be had", kind, launcher_.grow(kind, machines));
+    say("machines are not available", kind, launcher_.grow(kind, machines));
   for (const std::string& machine : decision.shrink)
-    say("a machine could not be given back", machine, launcher_.shrink(machine));
+    say("a machine could not be released", machine, launcher_.shrink(machine));
   return all;
 }
 

@@ -100,7 +100,7 @@ TEST(Control, ALostAgentFailsItsJobByName) {
   EXPECT_EQ(cluster.find("a")->state, JobState::active) << "the other host is told to stop first";
   cluster.walk("a", 0, HostState::finished);
   EXPECT_EQ(cluster.find("a")->failure_reason,
-            "InternalServerError: the host's agent on machine box-1 is gone (algo-2)");
+            "InternalServerError: lost the host's agent on machine box-1 (algo-2)");
 }
 
 TEST(Control, StopsWaitingJobsAtOnceAndActiveOnesInOrder) {

@@ -47,12 +47,12 @@ Result<void> name_program(const Settings& settings, ImageResolver& images, const
     const auto& known = by_path ? settings.volumes : settings.file_systems;
     const auto found = known.find(volume.name);
     if (found == known.end() || found->second.directory.empty())
-      return invalid(volume.name + ", to be mounted at " + volume.destination +
+      return invalid(volume.name + ", which is mounted at " + volume.destination +
                      ", is no longer in the config's " +
                      (by_path ? "[volumes]" : "[file_systems]"));
     if (found->second.read_only && !volume.read_only)
-      return invalid(volume.name + ", to be mounted at " + volume.destination +
-                     ", is read-only in the config now");
+      return invalid(volume.name + ", which is mounted at " + volume.destination +
+                     ", is now read-only in the config");
     order.file_systems[volume.name] = found->second.directory;
   }
   return {};

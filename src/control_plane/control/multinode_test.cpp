@@ -189,7 +189,7 @@ TEST(Multinode, AVolumeThatTheConfigHasNoMoreIsSaid) {
   const auto gang = gang_of(cluster.settings, images, *job, {job->number, 1}, cluster.clock.now());
   ASSERT_FALSE(gang);
   EXPECT_NE(gang.error().message.find(
-                "/fsx, to be mounted at /fsx, is no longer in the config's [volumes]"),
+                "/fsx, which is mounted at /fsx, is no longer in the config's [volumes]"),
             std::string::npos);
 }
 

@@ -195,7 +195,7 @@ class AgentServer final : public Agents, private Shells {
       return note(*session, *progress);
     if (auto* activity = std::get_if<wire::Activity>(&message)) return note(*session, *activity);
     if (const auto* unknown = std::get_if<wire::Unknown>(&message)) return skip(*session, *unknown);
-    return invalid("invalid message: only the server sends it");
+    return invalid("unexpected message: only the server sends it");
   }
 
   static Instant sane(Instant at, Instant now) {
@@ -204,8 +204,7 @@ class AgentServer final : public Agents, private Shells {
 
   static Result<void> skip(Session& session, const wire::Unknown& unknown) {
     if (!std::exchange(session.skipped, true))
-      log(Level::info, "control",
-          "an agent of a later version says what is not understood, which is skipped",
+      log(Level::info, "control", "skipped an unknown message of an agent of a later version",
           {{"attempt", session.attempt.text()}, {"kind", std::to_string(unknown.kind)}});
     return {};
   }
@@ -266,7 +265,8 @@ class AgentServer final : public Agents, private Shells {
         if (session->greeted && session->attempt.job == job->number && session->host == order.host)
           number = each;
     }
-    if (number == 0) return conflict("the agent of " + domain::host_name(order.host) + " is away");
+    if (number == 0)
+      return conflict("the agent of " + domain::host_name(order.host) + " is not connected");
     return shell_table_.open(number, order);
   }
 
@@ -376,8 +376,8 @@ class AgentServer final : public Agents, private Shells {
       return false;
     }
     if (number != session->data_applied + 1)
-      return conflict("batch " + std::to_string(number) + " came where " +
-                      std::to_string(session->data_applied + 1) + " is next");
+      return conflict("batch " + std::to_string(number) + " is out of order: expected " +
+                      std::to_string(session->data_applied + 1));
     return true;
   }
 

@@ -83,13 +83,13 @@ class ShellTable::Open final : public Shell {
           state_->output_window += credit->bytes;
         } else if (!std::holds_alternative<wire::ShellResize>(*frame) &&
                    !std::holds_alternative<wire::ShellInputEnds>(*frame)) {
-          return corrupt("invalid shell frame: only the agent sends it");
+          return corrupt("unexpected shell frame from the client: of the host's direction");
         }
       }
       if (!table_.send_(state_->link,
                         wire::ShellData{state_->number, wire::encode_shell_payload(*frame)})) {
         const MutexLock lock(state_->mutex);
-        state_->end(-1, "the host's agent is away");
+        state_->end(-1, "the host's agent is not connected");
       }
     }
   }
@@ -143,7 +143,7 @@ Result<std::unique_ptr<Shell>> ShellTable::open(uint64_t link, const ShellOrder&
   auto shell = std::make_unique<Open>(*this, state, order);
   if (!send_(link, wire::OpenShell{state->number, order.command, order.terminal,
                                    order.terminal_name, order.columns, order.rows}))
-    return conflict("the host's agent is away");
+    return conflict("the host's agent is not connected");
   return std::unique_ptr<Shell>(std::move(shell));
 }
 
@@ -171,7 +171,7 @@ Result<void> ShellTable::from_agent(uint64_t link, const wire::ShellData& data) 
     } else if (const auto* ended = std::get_if<wire::ShellEnded>(&frame)) {
       state->end(ended->exit_code, to_utf8(ended->reason));
     } else {
-      return corrupt("invalid shell frame: only the client sends it");
+      return corrupt("unexpected shell frame from the host: of the client's direction");
     }
   }
   state->notifier.notify();
@@ -184,7 +184,7 @@ void ShellTable::link_closed(uint64_t link) {
     if (state->link != link) continue;
     {
       const MutexLock inner(state->mutex);
-      state->end(-1, "the host is gone");
+      state->end(-1, "the host has ended");
     }
     state->notifier.notify();
   }

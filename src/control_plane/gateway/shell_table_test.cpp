@@ -89,7 +89,7 @@ TEST(ShellTable, EndsWithItsLink) {
   Fixture fixture;
   const auto shell = fixture.open();
   fixture.table.link_closed(7);
-  EXPECT_NE(shell->give().find("the host is gone"), std::string::npos);
+  EXPECT_NE(shell->give().find("the host has ended"), std::string::npos);
   EXPECT_TRUE(shell->over());
 }
 

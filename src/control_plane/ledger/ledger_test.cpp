@@ -69,7 +69,7 @@ TEST_P(LedgerTest, ABatchIsAllOrNothing) {
   EXPECT_FALSE(ledger->find_job(2));
   EXPECT_EQ(ledger->last_sequence(), 1u);
   EXPECT_EQ(ledger->commit({{a_command(4)}, {}, {}}).error().message,
-            "ledger: command 4 came where 2 is next");
+            "ledger: command 4 is out of order: expected 2");
   ASSERT_TRUE(ledger->commit({{a_command(2)}, {a_job(2, "b")}, {}}));
 }
 

@@ -392,8 +392,8 @@ class SqliteLedger final : public Ledger {
     uint64_t sequence = last_sequence_;
     for (const CommandRecord& command : batch.commands) {
       if (command.sequence != ++sequence)
-        return conflict("ledger: command " + std::to_string(command.sequence) + " came where " +
-                        std::to_string(sequence) + " is next");
+        return conflict("ledger: command " + std::to_string(command.sequence) +
+                        " is out of order: expected " + std::to_string(sequence));
       Statement insert = TRY(
           writer_->prepare("INSERT INTO commands (sequence, at, kind, body) VALUES (?, ?, ?, ?)"));
       insert.bind(int64_t(command.sequence))

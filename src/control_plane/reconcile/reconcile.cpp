@@ -185,7 +185,7 @@ class Deciding {
     });
     if (!gone.empty()) {
       lose(id, gone, Fault::lost,
-           "the host's agent on machine " + attempt.hosts[gone.front()].machine + " is gone");
+           "lost the host's agent on machine " + attempt.hosts[gone.front()].machine);
     } else if (!missing.empty()) {
       start(job, attempt, id, missing);
     } else if (overdue(job, attempt)) {
@@ -502,9 +502,9 @@ class Deciding {
   // unknown (CreateTrainingJob rejects such types, but an earlier version may have known more);
   // hosts of a former attempt may still be there; and attempts must not follow each other too fast.
   Result<void> stand_in_line(const Job& job, ScheduleView& view) const {
-    if (holds(job)) return invalid("waits until the hosts of its former attempt are gone");
+    if (holds(job)) return invalid("waits until the hosts of its previous attempt have ended");
     if (job.attempt() && job.own_time(now_) < *job.attempt()->ended + pause_after(job))
-      return invalid("is tried again soon: " + job.attempt()->interruption);
+      return invalid("is retried soon: " + job.attempt()->interruption);
     if (!job.awaits.empty())
       return invalid(
           "waits for " + std::to_string(job.awaits.size()) +

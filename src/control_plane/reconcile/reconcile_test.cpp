@@ -94,7 +94,7 @@ TEST(Decide, CompletesAGangThatWasStartedByHalf) {
 }
 
 TEST(Decide, NoticesTheDead) {
-  const std::string gone = "(lost: the host's agent on machine box-1 is gone)";
+  const std::string gone = "(lost: lost the host's agent on machine box-1)";
   EXPECT_EQ((Case{a_job(HostState::running, HostState::placed), {agent(0), agent(1, false)}, {}}
                  .decided()),
             "lose 1 " + gone);

@@ -282,7 +282,7 @@ Result<void> ScheduleView::need_consumables(const Job& job, std::vector<schedule
     const auto limit = consumable(key);
     if (!limit)
       return invalid("waits for the consumable resource " + each.resource +
-                     ", which does not exist any more");
+                     ", which no longer exists");
     needs.push_back(
         {*limit, double(each.quantity), false, !catalog_->resource(key)->replenishable});
   }

@@ -349,7 +349,7 @@ TEST(ScheduleView, LicencesComeBackAndOthersOvertakeJobsThatWaitForThem) {
   EXPECT_EQ(view.plan({container(6, 1, 2)}), "in box");
   view.catalog.resources.clear();
   EXPECT_EQ(view.plan({container(6, 1, 2)}),
-            "waits for the consumable resource licences, which does not exist any more");
+            "waits for the consumable resource licences, which no longer exists");
 }
 
 TEST(ScheduleView, WhatIsUsedUpWasTakenAtTheStart) {

@@ -144,7 +144,7 @@ class Applying {
   }
 
   Result<Change> on(const Prioritise& command) {
-    if (job_.finished()) return conflict("it is over");
+    if (job_.finished()) return conflict("it has ended");
     if (job_.priority() == command.priority) return Change{};
     job_.new_priority = command.priority;
     return changed();
@@ -225,8 +225,8 @@ class Applying {
     const wire::StateFact& fact = command.fact;
     if (fact.number <= host.facts_applied) return Change{};
     if (fact.number != host.facts_applied + 1)
-      return conflict("fact " + std::to_string(fact.number) + " came where " +
-                      std::to_string(host.facts_applied + 1) + " is next");
+      return conflict("fact " + std::to_string(fact.number) + " is out of order: expected " +
+                      std::to_string(host.facts_applied + 1));
     host.facts_applied = fact.number;
     // The same state again brings a message about the host: that it seems to hang, or no longer
     // does.
@@ -307,17 +307,18 @@ class Applying {
       return conflict("it is an array: its children run, and are interrupted one by one");
     if (job_.state != JobState::active) {
       if (ours) return Change{};
-      return conflict("no host of the job runs, so none can be interrupted: it is " +
-                      std::string(to_string(job_.state)));
+      return conflict("it has no running hosts, since it is " + std::string(to_string(job_.state)));
     }
     Attempt& attempt = job_.attempts.back();
     if ((ours && command.attempt != attempt.number) || attempt.interrupted) return Change{};
     if (command.host && *command.host >= attempt.hosts.size())
-      return invalid("it has " + std::to_string(attempt.hosts.size()) + " hosts: algo-1 to " +
-                     host_name(HostIndex(attempt.hosts.size() - 1)));
+      return invalid(attempt.hosts.size() == 1
+                         ? "its only host is algo-1"
+                         : "its hosts are algo-1 to " +
+                               host_name(HostIndex(attempt.hosts.size() - 1)));
     if (attempt.first_failed || job_.stop_cause != StopCause::none) {
       if (ours) return Change{};
-      return conflict("its attempt is ending already");
+      return conflict("its attempt is already ending");
     }
     attempt.interruption = (command.host ? host_name(*command.host) + ": " : "") + command.reason;
     attempt.interrupted = at_;

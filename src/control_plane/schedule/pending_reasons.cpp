@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/enum_table.hpp"
+#include "base/plural.hpp"
 
 namespace trainyard::schedule {
 namespace {
@@ -135,13 +136,13 @@ std::string shortage_reason(const std::vector<Shortage>& shortages) {
               number(rounded_down(std::max(0.0, free)), 3) + " free)" + holders(shortage, resource);
     }
   if (shortages.size() > kMachinesNamedMax)
-    text += "; and for capacity on " + std::to_string(shortages.size() - kMachinesNamedMax) +
-            " more machines";
+    text += "; and for capacity on " +
+            trainyard::counted(shortages.size() - kMachinesNamedMax, "more machine");
   return text;
 }
 
 std::string capacity_reason(const Gang& gang, int64_t capacity) {
-  const std::string hosts = std::to_string(gang.hosts) + " hosts";
+  const std::string hosts = trainyard::counted(gang.hosts, "host");
   if (!gang.even() || capacity >= gang.hosts)
     return "waits for capacity for its " + hosts + " together";
   return "waits for capacity for " + std::to_string(gang.hosts - capacity) + " more of its " +
@@ -202,7 +203,7 @@ std::string limit_reason(const Limits& limits, const Limits::Obstacle& obstacle)
 std::string quota_reason(const std::string& share, const Quotas::Obstacle& obstacle) {
   using What = Quotas::Obstacle::What;
   if (obstacle.what == What::no_share)
-    return "waits for quota share " + share + ", which does not exist any more";
+    return "waits for quota share " + share + ", which no longer exists";
   const std::string unit(obstacle.unit), needs = number(rounded_up(obstacle.needs), 3);
   const std::string own = number(obstacle.capacity, 3);
   const std::string borrowable =
@@ -273,10 +274,9 @@ std::string scaled_note(const Machine& machine, const std::vector<HostRequest>& 
   for (const Group& group : given) given_gpus += group.share.gpus * group.count;
   if (given_gpus < sum.gpus) {
     if (!note.empty()) note += ". ";
-    const std::string gpus =
-        machine.total.gpus == 0
-            ? "no GPU"
-            : std::to_string(machine.total.gpus) + (machine.total.gpus == 1 ? " GPU" : " GPUs");
+    const std::string gpus = machine.total.gpus == 0
+                                 ? "no GPU"
+                                 : trainyard::counted(uint64_t(machine.total.gpus), "GPU");
     note += (note.empty() ? "this machine has " : "It has ") + gpus + "; " + types(requested) +
             " requires " + std::to_string(sum.gpus) + ": " +
             (given_gpus == 0 ? std::string("it runs without")

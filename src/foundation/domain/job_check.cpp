@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "domain/limits.hpp"
 
@@ -102,8 +103,8 @@ Result<void> check_attempts(const Job& job) {
   if (runs && attempt->state == AttemptState::ended)
     return invalid("it runs, and its last attempt has ended");
   if (attempt->hosts.size() != job.spec.hosts())
-    return invalid("its last attempt has " + std::to_string(attempt->hosts.size()) +
-                   " hosts, and its spec names " + std::to_string(job.spec.hosts()));
+    return invalid("its last attempt has " + counted(attempt->hosts.size(), "host") +
+                   ", and its spec names " + std::to_string(job.spec.hosts()));
   for (const Host& host : attempt->hosts) TRY(check_share("host", host.share));
   if (attempt->first_failed && *attempt->first_failed >= attempt->hosts.size())
     return invalid("first_failed names host " + std::to_string(*attempt->first_failed) + " of " +

@@ -134,7 +134,7 @@ TEST(CheckConsistent, PartsThatDisagreeAreNamed) {
   EXPECT_EQ(message(job), "it is active without an attempt");
   job = a_running_job();
   job.attempts.back().hosts.pop_back();
-  EXPECT_EQ(message(job), "its last attempt has 1 hosts, and its spec names 2");
+  EXPECT_EQ(message(job), "its last attempt has 1 host, and its spec names 2");
   job = a_running_job();
   job.attempts.back().first_failed = 2;
   EXPECT_EQ(message(job), "first_failed names host 2 of 2");

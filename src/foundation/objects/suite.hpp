@@ -247,7 +247,7 @@ TEST_P(ObjectsSuite, APutIsSeenWholeOrNotAtAll) {
   char buffer[8];
   const auto read = (*reader)->read(buffer);
   ASSERT_TRUE(read);
-  EXPECT_EQ(std::string(buffer, *read), "old") << "a reader goes on with the object it opened";
+  EXPECT_EQ(std::string(buffer, *read), "old") << "a reader keeps the object it opened";
 }
 
 TEST_P(ObjectsSuite, ChecksumsAreVerifiedAndKept) {

@@ -313,7 +313,7 @@ ProcessExited Agent::explain_exit(const containers::ContainerExit& exited) {
         " or over the image, is refused");
   event.reason = exit_reason({.code = exited.code,
                               .out_of_memory = exited.out_of_memory,
-                              .limit = describe_share(order_),
+                              .limit = memory_limit_text(order_),
                               .largest = largest_processes_,
                               .failure = failure,
                               .last_output = context_.pump->last_output()});

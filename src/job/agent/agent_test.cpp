@@ -282,7 +282,7 @@ TEST_F(AgentTest, OutOfMemoryNamesTheLimit) {
     return 137;
   });
   EXPECT_EQ(finish().message,
-            "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit");
+            "OutOfMemory: exceeded its 1.0 GiB memory limit (1/8 of ml.m5.large)");
 }
 
 TEST_F(AgentTest, OutOfMemoryNamesTheLargestProcess) {
@@ -291,9 +291,10 @@ TEST_F(AgentTest, OutOfMemoryNamesTheLargestProcess) {
     controls.out_of_memory = true;
     return 137;
   });
-  EXPECT_EQ(finish().message,
-            "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, "
-            "most was used by python3 (512 MiB)");
+  EXPECT_EQ(
+      finish().message,
+      "OutOfMemory: exceeded its 1.0 GiB memory limit (1/8 of ml.m5.large); largest processes: "
+      "python3 (512 MiB)");
 }
 
 TEST_F(AgentTest, ASignalIsDescribedBeforeTheLastLines) {

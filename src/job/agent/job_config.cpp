@@ -100,19 +100,19 @@ std::map<std::string, std::string> container_environment(
   return variables;
 }
 
-std::string describe_share(const wire::Order& order) {
+std::string memory_limit_text(const wire::Order& order) {
   const auto bytes = order.share.memory_bytes;
-  std::string text = human_bytes(static_cast<uint64_t>(bytes));
+  const std::string text = human_bytes(static_cast<uint64_t>(bytes)) + " memory limit (";
   const auto& name = order.spec.instance_type(order.host);
   const auto type = domain::find_instance_type(name);
-  if (!type) return text + ", the share of " + name;
+  if (!type) return text + "the share of " + name + ")";
   const double promised = type->memory_gib * 1024 * 1024 * 1024;
   const double part = promised / static_cast<double>(bytes);
-  if (part < 1.01) return text + ", all of " + name;
+  if (part < 1.01) return text + "all of " + name + ")";
   const double whole = std::round(part);
   if (std::abs(part - whole) < 0.02)
-    return text + ", 1/" + std::to_string(static_cast<int>(whole)) + " of " + name;
-  return text + " of the " + human_bytes(static_cast<uint64_t>(promised)) + " of " + name;
+    return text + "1/" + std::to_string(static_cast<int>(whole)) + " of " + name + ")";
+  return text + "of the " + human_bytes(static_cast<uint64_t>(promised)) + " of " + name + ")";
 }
 
 std::string hosts_file(std::string_view host_table) {

@@ -17,8 +17,8 @@ std::map<std::string, std::string> container_environment(
     const std::map<std::string, std::string>& image_environment,
     const std::map<std::string, std::string>& own = {});
 
-// Returns "1.0 GiB, 1/2 of ml.m5.large": for the text of a memory limit.
-std::string describe_share(const wire::Order& order);
+// Returns "1.0 GiB memory limit (1/2 of ml.m5.large)".
+std::string memory_limit_text(const wire::Order& order);
 
 // Returns /etc/hosts from the host table, and /etc/resolv.conf from the config or, without one,
 // from the machine's own, as far as its servers can be reached from another network namespace.

@@ -41,11 +41,11 @@ TEST(JobConfig, TheRequestsEnvironmentOverridesImageAndEgress) {
 
 TEST(JobConfig, DescribesShares) {
   auto order = order_of_two();
-  EXPECT_EQ(describe_share(order), "1.0 GiB, 1/8 of ml.c5.xlarge");
+  EXPECT_EQ(memory_limit_text(order), "1.0 GiB memory limit (1/8 of ml.c5.xlarge)");
   order.share.memory_bytes = 8LL << 30;
-  EXPECT_EQ(describe_share(order), "8.0 GiB, all of ml.c5.xlarge");
+  EXPECT_EQ(memory_limit_text(order), "8.0 GiB memory limit (all of ml.c5.xlarge)");
   order.share.memory_bytes = 3LL << 30;
-  EXPECT_EQ(describe_share(order), "3.0 GiB of the 8.0 GiB of ml.c5.xlarge");
+  EXPECT_EQ(memory_limit_text(order), "3.0 GiB memory limit (of the 8.0 GiB of ml.c5.xlarge)");
 }
 
 TEST(JobConfig, HostsAndResolver) {

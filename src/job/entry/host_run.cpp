@@ -8,7 +8,7 @@
 #include <csignal>
 #include <list>
 
-#include "base/activity_table.hpp"
+#include "base/plural.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "contract/aws_texts.hpp"
@@ -107,8 +107,7 @@ class HostRun {
     if (alone()) return {};
     if (leads()) {
       listener_ = TRY(listen_for_gang(kGangPort));
-      say("waiting for " + std::to_string(plan_.hosts.size() - 1) + " other host" +
-          (plan_.hosts.size() > 2 ? "s" : "") + " to start " +
+      say("waiting for " + counted(plan_.hosts.size() - 1, "other host") + " to start " +
           std::string(to_string(plan_.distribution)));
     } else {
       connect_at_ = now();

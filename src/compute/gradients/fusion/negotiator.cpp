@@ -300,7 +300,7 @@ void Negotiator::Impl::take_inbox() {
 Result<std::vector<uint64_t>> Negotiator::Impl::and_over_all(std::vector<uint64_t> bits) {
   TRY(group_->run(collectives::calls::allreduce(
       {bits.data(), bits.size(), collectives::Type::i64},
-      {.reduction = collectives::Reduction::bits_and, .name = "what is ready"})));
+      {.reduction = collectives::Reduction::bits_and, .name = "ready tensors"})));
   return bits;
 }
 

@@ -8,12 +8,12 @@ namespace trainyard::agent {
 namespace {
 
 std::string describe_out_of_memory(const ProcessEnd& end) {
-  std::string text = "OutOfMemory: the memory limit of " + end.limit + " was hit";
+  std::string text = "OutOfMemory: exceeded its " + end.limit;
   std::string users;
   for (const auto& process : end.largest)
     users += (users.empty() ? "" : ", ") + process.name + " (" +
              human_bytes(uint64_t(process.bytes)) + ")";
-  if (!users.empty()) text += "; shortly before, most was used by " + users;
+  if (!users.empty()) text += "; largest processes: " + users;
   return text;
 }
 

@@ -15,7 +15,7 @@ struct ProcessEnd {
   int code = 1;  // not 0; 128+n when ended by signal n
   // the memory limit killed one of its processes
   bool out_of_memory = false;
-  // that memory limit: "1.0 GiB, 1/8 of ml.m5.large"
+  // that memory limit: "1.0 GiB memory limit (1/8 of ml.m5.large)"
   std::string limit = {};
   // as last seen before its end; none: unknown
   std::vector<containers::ProcessMemory> largest = {};

@@ -24,20 +24,23 @@ TEST(ExitReason, IsTheFailureFileWhereThereIsOne) {
 }
 
 TEST(ExitReason, NamesTheProcessesThatUsedTheMemory) {
-  ProcessEnd end{.code = 137, .out_of_memory = true, .limit = "1.0 GiB, 1/8 of ml.m5.large"};
+  ProcessEnd end{
+      .code = 137, .out_of_memory = true, .limit = "1.0 GiB memory limit (1/8 of ml.m5.large)"};
   EXPECT_EQ(exit_reason(end),
-            "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit");
+            "OutOfMemory: exceeded its 1.0 GiB memory limit (1/8 of ml.m5.large)");
   end.largest = {{"python3", 800 << 20}, {"loader", 100 << 20}};
-  end.last_output = "epoch 1";
-  EXPECT_EQ(exit_reason(end),
-            "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, "
-            "most was used by python3 (800 MiB), loader (100 MiB)\nepoch 1");
+  end.last_words = "epoch 1";
+  EXPECT_EQ(
+      exit_reason(end),
+      "OutOfMemory: exceeded its 1.0 GiB memory limit (1/8 of ml.m5.large); largest processes: "
+      "python3 (800 MiB), loader (100 MiB)\nepoch 1");
   end.failure =
       "ExecuteUserScriptError: epoch 1 (algo-1, rank 2, killed by SIGKILL)\nepoch 0\nepoch 1";
-  EXPECT_EQ(exit_reason(end),
-            "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, "
-            "most was used by python3 (800 MiB), loader (100 MiB); ExecuteUserScriptError: epoch 1 "
-            "(algo-1, rank 2, killed by SIGKILL)\nepoch 0\nepoch 1");
+  EXPECT_EQ(
+      exit_reason(end),
+      "OutOfMemory: exceeded its 1.0 GiB memory limit (1/8 of ml.m5.large); largest processes: "
+      "python3 (800 MiB), loader (100 MiB); ExecuteUserScriptError: epoch 1 "
+      "(algo-1, rank 2, killed by SIGKILL)\nepoch 0\nepoch 1");
 }
 
 TEST(ExitReason, KeepsTheLastLines) {

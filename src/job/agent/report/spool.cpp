@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/log.hpp"
+#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "wire/codec.hpp"
@@ -309,9 +310,10 @@ class FileSpool final : public Spool {
   }
 
   std::string notice(const Batch& batch) REQUIRES(mutex_) {
-    std::string text = "trainyard: " + std::to_string(batch.content.log_bytes) + " bytes of log";
+    std::string text =
+        "trainyard: " + trainyard::counted(uint64_t(batch.content.log_bytes), "byte") + " of log";
     if (batch.content.points > 0)
-      text += " and " + std::to_string(batch.content.points) + " metric points";
+      text += " and " + trainyard::counted(uint64_t(batch.content.points), "metric point");
     text += " were dropped here " + why_.reason();
     return wire::encode(wire::LogBatch{0, {{clock_.now(), std::move(text)}}});
   }

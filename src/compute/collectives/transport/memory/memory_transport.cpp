@@ -160,9 +160,7 @@ class RankTransport final : public MemoryTransport {
     std::byte* writable = nullptr;
   };
 
-  static std::string left_message(int peer) {
-    return "rank " + std::to_string(peer) + " has left the group, but is still needed";
-  }
+  static std::string left_message(int peer) { return "rank " + std::to_string(peer) + " exited"; }
 
   // Delivers the messages that can be delivered.
   Result<void> move() REQUIRES(table_->mutex) {

@@ -535,7 +535,7 @@ Result<void> ShmTransport::check_processes() {
   for (int peer = 0; peer < size(); ++peer) {
     const Peer& local = peers_[size_t(peer)];
     if (local.local && local.watch.ended() && !has_left(peer) && !news())
-      return tcp_->fail(unavailable(tcp_->name(peer) + " is lost: its process has ended"), peer);
+      return tcp_->fail(unavailable(tcp_->name(peer) + " exited"), peer);
   }
   return ok();
 }
@@ -554,9 +554,7 @@ Result<void> ShmTransport::check_peers() {
   TRY(check_processes());
   for (const int peer : waited_for) {
     if (has_left(peer) && !news())
-      return tcp_->fail(
-          unavailable(tcp_->name(peer) + " is lost: it has left the group, but is still needed"),
-          peer);
+      return tcp_->fail(unavailable(tcp_->name(peer) + " exited"), peer);
   }
   read_reports();
   const std::vector<int> remote = tcp_->waited_for();

@@ -205,7 +205,8 @@ Result<void> TcpTransport::advance_contacts() {
     progressed();
   }
   if (!peer_error) return ok();
-  peer_error->error.message = name(peer_error->peer) + " is lost: " + peer_error->error.message;
+  peer_error->error.message =
+      "cannot connect to " + name(peer_error->peer) + ": " + peer_error->error.message;
   // Other ranks may know the first cause.
   std::vector<Fault> faults;
   for (int peer = 0; peer < size(); ++peer) {
@@ -293,7 +294,7 @@ std::optional<TcpTransport::Fault> TcpTransport::pull(int peer, Stream& stream) 
     if (got < 0 && !stream.left) return gone(peer, describe(errno));
     if (got <= 0) {
       stream.closed = true;
-      if (!stream.left) return gone(peer, "it closed the connection");
+      if (!stream.left) return gone(peer, "closed by the peer");
       break;
     }
     idle_polls_ = 0;
@@ -325,8 +326,7 @@ std::optional<TcpTransport::Fault> TcpTransport::pull(int peer, Stream& stream) 
       if (auto fault = control_frame(peer, stream)) return fault;
     }
   }
-  if (stream.left && !stream.expected.empty() && !stream.frame)
-    return gone(peer, "it has left the group, but is still needed");
+  if (stream.left && !stream.expected.empty() && !stream.frame) return exited(peer);
   return std::nullopt;
 }
 
@@ -379,7 +379,7 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) 
   while (stream.wire && !stream.outgoing.empty()) {
     Outgoing& frame = stream.outgoing.front();
     if (stream.left || stream.closed) {
-      if (stream.owes()) return gone(peer, "it has left the group, but is still needed");
+      if (stream.owes()) return exited(peer);
       stream.outgoing.clear();
       break;
     }
@@ -413,7 +413,11 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) 
 }
 
 TcpTransport::Fault TcpTransport::gone(int peer, std::string why) const {
-  return {peer, unavailable(name(peer) + " is lost: " + std::move(why)), false};
+  return {peer, unavailable("lost connection to " + name(peer) + ": " + std::move(why)), false};
+}
+
+TcpTransport::Fault TcpTransport::exited(int peer) const {
+  return {peer, unavailable(name(peer) + " exited"), false};
 }
 
 Result<void> TcpTransport::wait() {

@@ -165,6 +165,7 @@ class TcpTransport final : public Transport {
   // Reports to all connected ranks that this rank waits.
   void report_waiting(int guilty);
   Fault gone(int peer, std::string why) const;
+  Fault exited(int peer) const;
   Error blame(std::vector<Fault> faults);
   // Reads what the others still send, until they have closed or kFarewellMax is over. Closing a
   // connection with unread bytes resets it, and the reset may overtake the failure message.
