@@ -1,5 +1,6 @@
 #include "net/certificates.hpp"
 
+#include <arpa/inet.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ctime>
 #include <memory>
 
 #include "base/text.hpp"
@@ -201,6 +203,21 @@ Result<Identity> make_server(const Identity& authority, const std::vector<std::s
 // -- checking
 // ---------------------------------------------------------------------------------------
 
+// Returns a DNS name or an IP address; "" for other kinds of names.
+std::string text_of(const GENERAL_NAME& name) {
+  int kind = 0;
+  const auto* value =
+      static_cast<const ASN1_STRING*>(GENERAL_NAME_get0_value(&name, &kind));  // borrowed
+  if (kind != GEN_DNS && kind != GEN_IPADD) return "";
+  const std::string bytes(reinterpret_cast<const char*>(ASN1_STRING_get0_data(value)),
+                          size_t(ASN1_STRING_length(value)));
+  if (kind == GEN_DNS) return bytes;
+  char address[INET6_ADDRSTRLEN] = {};
+  const int family = bytes.size() == sizeof(in_addr) ? AF_INET : AF_INET6;
+  if (bytes.size() != sizeof(in_addr) && bytes.size() != sizeof(in6_addr)) return "";
+  return ::inet_ntop(family, bytes.data(), address, sizeof address) ? address : "";
+}
+
 bool ends_before(const X509* certificate, Instant instant) {
   const time_t limit = seconds(instant);
   return X509_cmp_time(X509_get0_notAfter(certificate), const_cast<time_t*>(&limit)) <= 0;
@@ -249,6 +266,26 @@ Result<CertificatePaths> ensure_certificates(const std::string& directory,
   if (server && good_for(*server, authority, names, now)) return paths;
   TRY(write_identity(TRY(make_server(authority, names, now)), paths.key, paths.certificate));
   return paths;
+}
+
+Result<CertificateFacts> read_certificate(const std::string& path) {
+  const std::string text = TRY(os::read_file(path, kPemBytesMax));
+  const Bio bio(BIO_new_mem_buf(text.data(), int(text.size())));
+  const Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+  tm ends{};
+  if (!certificate || ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &ends) != 1) {
+    Error error = openssl_error("reading " + path);
+    error.kind = Kind::corrupt;
+    return error;
+  }
+  CertificateFacts facts;
+  facts.ends = from_milliseconds(int64_t(::timegm(&ends)) * 1000);
+  const Names names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i)
+    if (std::string name = text_of(*sk_GENERAL_NAME_value(names.get(), i)); !name.empty())
+      facts.names.push_back(std::move(name));
+  return facts;
 }
 
 }  // namespace trainyard::net

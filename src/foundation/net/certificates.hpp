@@ -23,4 +23,12 @@ struct CertificatePaths {
 Result<CertificatePaths> ensure_certificates(const std::string& directory,
                                              const std::vector<std::string>& names, Instant now);
 
+struct CertificateFacts {
+  std::vector<std::string> names;  // DNS names and IP addresses, in the certificate's order
+  Instant ends;
+};
+
+// Reads the first certificate of a PEM file. Errors: corrupt.
+Result<CertificateFacts> read_certificate(const std::string& path);
+
 }  // namespace trainyard::net

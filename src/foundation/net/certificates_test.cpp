@@ -40,6 +40,17 @@ unsigned mode_of(const std::string& path) {
   return status.st_mode & 0777;
 }
 
+TEST_F(Certificates, FactsAreReadBack) {
+  const auto facts = read_certificate(ensure(names, now).certificate);
+  ASSERT_TRUE(facts) << facts.error().message;
+  EXPECT_EQ(facts->names, names);
+  EXPECT_GT(facts->ends, now + std::chrono::hours(24 * 396));
+  EXPECT_LE(facts->ends, now + std::chrono::hours(24 * 397));
+  const std::string other = directory.path() + "/other.pem";
+  ASSERT_TRUE(os::write_file(other, "no certificate"));
+  EXPECT_EQ(read_certificate(other).error().kind, Kind::corrupt);
+}
+
 TEST_F(Certificates, TheChainVerifiesStrictlyForEachName) {
   const CertificatePaths paths = ensure(names, now);
   EXPECT_TRUE(verifies(paths, "-verify_hostname", "localhost"));
