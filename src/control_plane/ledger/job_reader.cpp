@@ -77,4 +77,13 @@ Result<domain::Record> record_of(const Statement& row) {
   return domain::Record{uint64_t(revision), *std::move(body)};
 }
 
+Result<domain::Records> records_of(sqlite::Connection& connection) {
+  Statement rows = TRY(connection.prepare_once("SELECT kind, name, revision, body FROM records"));
+  domain::Records records;
+  while (TRY(rows.step()))
+    records.all[{rows.text(0), rows.text(1)}] =
+        std::make_shared<const domain::Record>(TRY(record_of(rows)));
+  return records;
+}
+
 }  // namespace trainyard::ledger

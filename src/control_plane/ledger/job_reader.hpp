@@ -43,5 +43,7 @@ Result<ResourceRecord> resource_of(const sqlite::Statement& row);
 
 // Reads columns `kind`, `name`, `revision` and `body` of the table `records`.
 Result<domain::Record> record_of(const sqlite::Statement& row);
+// Reads all rows of the table `records`.
+Result<domain::Records> records_of(sqlite::Connection& connection);
 
 }  // namespace trainyard::ledger

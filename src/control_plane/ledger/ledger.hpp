@@ -165,4 +165,8 @@ Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path,
                                             FileFaults* faults = nullptr,
                                             const ResourceCheck& check = {});
 
+// Reads the records of front ends from a ledger's file, next to a running server or without one.
+// Errors: not_found: no ledger.
+Result<domain::Records> read_records(const std::string& path);
+
 }  // namespace trainyard::ledger

@@ -236,6 +236,19 @@ TEST_P(LedgerTest, KeepsRecords) {
   EXPECT_EQ(records->all.at(ann)->document, (Json{{"n", 2}}));
 }
 
+TEST(LedgerFile, RecordsAreReadBesideItsWriter) {
+  os::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ledger.db";
+  EXPECT_EQ(read_records(path).error().kind, Kind::not_found);
+  auto ledger = *open_sqlite(path);
+  const domain::RecordKey ann{"user", "ann"};
+  const auto record = std::make_shared<const domain::Record>(domain::Record{1, {{"n", 1}}});
+  ASSERT_TRUE(ledger->commit({{a_command(1)}, {}, {}, {}, {}, {{ann, record}}}));
+  const auto records = read_records(path);
+  ASSERT_TRUE(records) << records.error().message;
+  EXPECT_EQ(records->all.at(ann)->document, (Json{{"n", 1}}));
+}
+
 TEST(LedgerFile, ABrokenRecordIsNamed) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";

@@ -310,15 +310,7 @@ class SqliteLedger final : public Ledger {
   }
 
   Result<domain::Records> records() override {
-    return read([](Connection& connection) -> Result<domain::Records> {
-      Statement rows = TRY(connection.prepare("SELECT kind, name, revision, body FROM records"));
-      domain::Records records;
-      while (TRY(rows.step())) {
-        records.all[{rows.text(0), rows.text(1)}] =
-            std::make_shared<const domain::Record>(TRY(record_of(rows)));
-      }
-      return records;
-    });
+    return read([](Connection& connection) { return records_of(connection); });
   }
 
   Result<domain::Usages> usages() override {
@@ -559,6 +551,11 @@ class SqliteLedger final : public Ledger {
 Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path, uint64_t commands_max,
                                             FileFaults* faults, const ResourceCheck& check) {
   return SqliteLedger::open(path, commands_max, faults, check);
+}
+
+Result<domain::Records> read_records(const std::string& path) {
+  const auto connection = TRY(Connection::open(path, sqlite::Access::read));
+  return records_of(*connection);
 }
 
 }  // namespace trainyard::ledger
