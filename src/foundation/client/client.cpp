@@ -5,30 +5,51 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "base/xml.hpp"
 #include "client/authority.hpp"
 #include "client/curl.hpp"
+#include "client/query.hpp"
 #include "client/upgrade.hpp"
 
 namespace trainyard::client {
 namespace {
 
+enum class Protocol { json, path, query };
+
 struct ServiceNames {
-  const char* scope;   // of the signature
-  const char* target;  // before the operation's name; "" = the operation is the path, as with Batch
+  const char* scope;  // of the signature
+  Protocol protocol;
+  const char* target = "";  // of json: before the operation's name
 };
+
+constexpr const char* kIamVersion = "2010-05-08";
 
 ServiceNames names_of(Service service) {
   switch (service) {
     case Service::sagemaker:
-      return {"sagemaker", "SageMaker."};
+      return {"sagemaker", Protocol::json, "SageMaker."};
     case Service::logs:
-      return {"logs", "Logs_20140328."};
+      return {"logs", Protocol::json, "Logs_20140328."};
     case Service::trainyard:
-      return {"trainyard", "Trainyard."};
+      return {"trainyard", Protocol::json, "Trainyard."};
     case Service::batch:
-      return {"batch", ""};
+      return {"batch", Protocol::path};
+    case Service::iam:
+      return {"iam", Protocol::query};
   }
-  return {"", ""};
+  return {"", Protocol::json};
+}
+
+const char* content_type_of(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::json:
+      return "application/x-amz-json-1.1";
+    case Protocol::path:
+      return "application/json";
+    case Protocol::query:
+      return "application/x-www-form-urlencoded; charset=utf-8";
+  }
+  return "";
 }
 
 class SignedClient final : public Client {
@@ -45,15 +66,15 @@ class SignedClient final : public Client {
 
   Result<Json> call(Service service, std::string_view operation, const Json& input) override {
     const ServiceNames names = names_of(service);
-    const bool by_path = names.target[0] == '\0';
-    const std::string path = by_path ? "/v1/" + to_lower(operation) : "/";
-    const std::string body = dump(input);
+    const bool query = names.protocol == Protocol::query;
+    const std::string path = names.protocol == Protocol::path ? "/v1/" + to_lower(operation) : "/";
+    const std::string body = query ? query_body(operation, kIamVersion, input) : dump(input);
     Duration pause = settings_.first_pause;
     for (int attempt = 1;; ++attempt) {
-      signing::HeaderList headers{
-          {"Host", authority_},
-          {"Content-Type", by_path ? "application/json" : "application/x-amz-json-1.1"}};
-      if (!by_path) headers.emplace_back("X-Amz-Target", names.target + std::string(operation));
+      signing::HeaderList headers{{"Host", authority_},
+                                  {"Content-Type", content_type_of(names.protocol)}};
+      if (names.protocol == Protocol::json)
+        headers.emplace_back("X-Amz-Target", names.target + std::string(operation));
       for (auto& header :
            signing::sign("POST", path, headers, signing::sha256_hex(body), settings_.keys,
                          {settings_.region, names.scope}, clock_.now()))
@@ -61,7 +82,8 @@ class SignedClient final : public Client {
       auto answer = curl_.post(settings_.endpoint + path, headers, body);
       if (answer && answer->status < 300) {
         if (trim(answer->body).empty()) return Json::object();
-        return parse_json(answer->body).in("the answer to " + std::string(operation));
+        auto decoded = query ? query_answer(answer->body) : parse_json(answer->body);
+        return std::move(decoded).in("the answer to " + std::string(operation));
       }
       Error error = answer ? error_of(*answer, operation)
                            : std::move(answer).error().in("asking " + settings_.endpoint);
@@ -154,7 +176,13 @@ bool is_repeatable(std::string_view operation) {
 
 Error error_of(const Answer& answer, std::string_view operation) {
   std::string code, message;
-  if (const auto body = parse_json(answer.body); body && body->is_object()) {
+  if (answer.body.starts_with('<')) {
+    const auto xml = parse_xml(answer.body);
+    if (const XmlElement* error = xml ? xml->child("Error") : nullptr) {
+      code = error->text_of("Code");
+      message = error->text_of("Message");
+    }
+  } else if (const auto body = parse_json(answer.body); body && body->is_object()) {
     code = body->value("__type", "");
     code = code.substr(code.rfind('#') + 1);
     for (const char* name : {"message", "Message"})
@@ -170,7 +198,8 @@ Error error_of(const Answer& answer, std::string_view operation) {
   if (says("AccessDenied") || says("Signature") || says("UnrecognizedClient") || says("Token") ||
       says("MissingAuthentication") || answer.status == 403 || answer.status == 401)
     kind = Kind::denied;
-  else if (says("NotFound") || answer.status == 404 || starts("Requested resource not found"))
+  else if (says("NotFound") || says("NoSuchEntity") || answer.status == 404 ||
+           starts("Requested resource not found"))
     kind = Kind::not_found;
   else if (says("InUse") || says("AlreadyExists") || says("Conflict") || answer.status == 409)
     kind = Kind::conflict;

@@ -1,0 +1,64 @@
+#include "client/query.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "base/xml.hpp"
+
+namespace trainyard::client {
+namespace {
+
+constexpr std::string_view kItem = "member";
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : dump(value);
+}
+
+Json json_of(const XmlElement& element) {
+  if (element.children.empty()) return element.text;
+  const bool list = std::ranges::all_of(
+      element.children, [](const XmlElement& child) { return child.name == kItem; });
+  Json json = list ? Json::array() : Json::object();
+  for (const XmlElement& child : element.children) {
+    if (list)
+      json.push_back(json_of(child));
+    else
+      json[child.name] = json_of(child);
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string query_body(std::string_view operation, std::string_view version, const Json& input) {
+  std::string body = "Action=" + percent_encode(operation) + "&Version=" + percent_encode(version);
+  const auto add = [&](const std::string& name, const Json& value) {
+    body += "&" + percent_encode(name) + "=" + percent_encode(text_of(value));
+  };
+  for (const auto& [name, value] : input.items()) {
+    if (!value.is_array()) {
+      add(name, value);
+      continue;
+    }
+    for (size_t i = 0; i < value.size(); ++i)
+      add(name + ".member." + std::to_string(i + 1), value[i]);
+  }
+  return body;
+}
+
+Result<Json> query_answer(std::string_view body) {
+  const XmlElement answer = TRY(parse_xml(body));
+  for (const XmlElement& part : answer.children)
+    if (part.name.ends_with("Result")) {
+      Json result = json_of(part);
+      return result.is_object() ? std::move(result) : Json::object();
+    }
+  return Json::object();
+}
+
+Json items_of(const Json& answer, const char* name) {
+  const auto found = answer.find(name);
+  return found != answer.end() && found->is_array() ? *found : Json::array();
+}
+
+}  // namespace trainyard::client
