@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/principals.hpp"
 #include "domain/instance_type.hpp"
 #include "domain/limits.hpp"
 
@@ -19,6 +20,9 @@ Result<void> read_quota(Table table, std::vector<domain::InstanceQuota>& quotas)
   TRY(table.read("instance_type", quota.instance_type));
   TRY(table.read("count", quota.count));
   TRY(table.nothing_else());
+  if (!quota.who.empty() && !is_user(quota.who))
+    return invalid(table.name("who") + ": \"" + quota.who +
+                   "\" cannot be the name of a user or a role");
   if (!domain::find_instance_type(quota.instance_type))
     return invalid(table.name("instance_type") + ": \"" + quota.instance_type +
                    "\" must be an instance type, like \"ml.m5.xlarge\"");

@@ -24,6 +24,7 @@
 #include "networks/egress.hpp"
 #include "objects/storage_use.hpp"
 #include "observe/audit.hpp"
+#include "os/log_file.hpp"
 #include "policy/identity_seed.hpp"
 #include "policy/principal_settings.hpp"
 
@@ -51,6 +52,7 @@ struct Config {
   std::string catalogue_query_url;  // the same, with a read-only role; "": catalogue_url
   std::string listen = "127.0.0.1:4566";
   bool allow_plain_http_from_other_machines = false;
+  os::LogFileSettings log;         // of the server; without a path: standard error
   std::string metrics_listen;      // for Prometheus, without signatures; "": not exported
   policy::RateLimits rate_limits;  // of each principal's requests; 0: no limit
   // In addition to 127.0.0.1, localhost, this machine's name and the listen address.

@@ -83,6 +83,9 @@ constexpr const char* kEachSubject = R"(
     reads_per_second = 20.0
     [server]
     listen = "0.0.0.0:4566"
+    log_file = "/var/log/trainyard.log"
+    log_bytes_max = 1048576
+    log_files = 3
     [network]
     deny = ["10.0.0.0/8"]
     allow = ["10.0.0.7"]
@@ -127,6 +130,9 @@ TEST(Config, EachSubjectIsRead) {
   EXPECT_EQ(config.peers.at(0).access_key_id, "AKIAPEER");
   EXPECT_EQ(config.rate_limits.reads_per_second, 20);
   EXPECT_EQ(config.listen, "0.0.0.0:4566");
+  EXPECT_EQ(config.log.path, "/var/log/trainyard.log");
+  EXPECT_EQ(config.log.bytes_max, uint64_t{1} << 20);
+  EXPECT_EQ(config.log.files_max, 3);
   EXPECT_EQ(config.egress.rules.size(), 2u);
   EXPECT_EQ(config.egress.services.size(), 1u) << "the name server is reached by its address";
   EXPECT_EQ(config.regions, std::vector<std::string>{"eu-central-1"});
@@ -143,15 +149,40 @@ TEST(Config, EachSubjectIsRead) {
   EXPECT_EQ(config.catalogue_url, "postgresql:///jobs");
 }
 
-TEST(Config, FilesAreFoundNextToTheConfiguration) {
+TEST(Config, WholeNumbersAreAcceptedWhereNumbersAre) {
+  const Config config = read(R"(
+      [[machine]]
+      name = "box"
+      cpus = 2
+      memory_gib = 4
+      [rate_limits]
+      reads_per_second = 100
+      [[storage_quota]]
+      user = "ana"
+      gib = 500
+      [[prices.instance]]
+      type = "ml.m5.large"
+      on_demand = 1
+  )");
+  ASSERT_EQ(config.machines.size(), 1u);
+  EXPECT_EQ(config.machines[0].cpus, 2);
+  EXPECT_EQ(config.machines[0].memory_bytes, int64_t{4} << 30);
+  EXPECT_EQ(config.rate_limits.reads_per_second, 100);
+  EXPECT_EQ(config.storage_quotas.users.at("ana").bytes, uint64_t{500} << 30);
+  EXPECT_EQ(config.prices.find("us-east-1", "ml.m5.large")->on_demand, 1);
+}
+
+TEST(Config, FilesAreFoundBesideTheConfiguration) {
   const os::TemporaryDirectory directory;
   const std::string document = R"({"Version":"2012-10-17","Statement":[]})";
   std::ofstream(directory.path() + "/read.json") << document;
   std::ofstream(directory.path() + "/server.toml")
-      << "[[policy]]\nname = \"read\"\ndocument_file = \"read.json\"\n";
+      << "[[policy]]\nname = \"read\"\ndocument_file = \"read.json\"\n"
+      << "[server]\nlog_file = \"server.log\"\n";
   const auto config = read_config(directory.path() + "/server.toml");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->identities.policies.at(0).document, document);
+  EXPECT_EQ(config->log.path, directory.path() + "/server.log");
 }
 
 struct Refused {
@@ -166,6 +197,8 @@ constexpr Refused kRefused[] = {
     {"roles = 'some'", "roles must be \"closed\""},
     {"isolation = 'none'", "isolation must be \"strict\" or \"best-effort\", not \"none\""},
     {"server = 7", "server must be a table"},
+    {"[server]\nlog_bytes_max = 7", "server.log_bytes_max must be between 65536 and"},
+    {"[server]\nlog_files = 0", "server.log_files must be between 1 and"},
     {"[server]\nlissten = 'x'", "unknown key 'lissten' in server"},
     {"[[access_key]]\nid = 'a'", "access_key[0].id and secret must both be given"},
     {"[[access_key]]\nid = 'a'\nsecret = 'b'\nuser = 'a b'",
@@ -173,8 +206,14 @@ constexpr Refused kRefused[] = {
     {"[[peer]]", "peer[0].access_key_id is missing"},
     {"[posix_users]\nana = 'root'", "posix_users.\"ana\""},
     {"[rate_limits]\nreads_per_second = -1.0", "rate_limits.reads_per_second"},
-    {"[rate_limits]\nburst_seconds = 0.0", "rate_limits.burst_seconds must be greater than 0.0"},
+    {"[rate_limits]\nburst_seconds = 0.0", "rate_limits.burst_seconds must be greater than 0"},
     {"[rate_limits]\nreads_per_second = nan", "rate_limits.reads_per_second"},
+    {"[rate_limits]\nreads_per_second = '7'", "rate_limits.reads_per_second must be a number"},
+    {"[[machine]]\nname = 'a'\ncpus = '2'", "machine[0].cpus must be a number"},
+    {"[[quota]]\nwho = 'a b'\ninstance_type = 'ml.m5.large'\ncount = 1",
+     "quota[0].who: \"a b\" cannot be the name of a user or a role"},
+    {"[[storage_quota]]\nuser = 'a b'\ngib = 1",
+     "storage_quota[0].user: \"a b\" cannot be the name of a user"},
     {"[network]\nallow = ['x']", "network.allow"},
     {"[network]\nconnections_per_job_max = 0",
      "network.connections_per_job_max must be between 1 and"},

@@ -3,6 +3,9 @@
 namespace trainyard::config {
 namespace {
 
+constexpr int64_t kLogBytesMin = 64 << 10;  // some hundred lines: less is rotated all the time
+constexpr int64_t kLogBytesMax = int64_t{1} << 40;  // a tebibyte: a larger number is a mistake
+constexpr int64_t kLogFilesMax = 1'000;             // each is renamed at each rotation
 constexpr int64_t kConnectionsPerJobMax = 1 << 20;  // more than a machine's connection table holds
 
 // Reads the lists of networks. `deny` comes before `allow`, since the first of two equal networks
@@ -40,12 +43,30 @@ Result<void> read_region(const std::string& name, Table table, Config& config) {
   return {};
 }
 
-Result<void> read_server(Table table, Config& config) {
+// Reads the server's log file: a path next to the configuration file, or an absolute one.
+Result<void> read_log(Table& table, const std::string& directory, os::LogFileSettings& log) {
+  int64_t bytes_max = int64_t(log.bytes_max);
+  TRY(table.read("log_file", log.path));
+  TRY(table.read("log_bytes_max", bytes_max));
+  TRY(table.read("log_files", log.files_max));
+  if (bytes_max < kLogBytesMin || bytes_max > kLogBytesMax)
+    return invalid(table.name("log_bytes_max") + " must be between " +
+                   std::to_string(kLogBytesMin) + " and " + std::to_string(kLogBytesMax));
+  if (log.files_max < 1 || log.files_max > kLogFilesMax)
+    return invalid(table.name("log_files") + " must be between 1 and " +
+                   std::to_string(kLogFilesMax));
+  log.bytes_max = uint64_t(bytes_max);
+  if (!log.path.empty() && !log.path.starts_with('/')) log.path.insert(0, directory);
+  return {};
+}
+
+Result<void> read_server(Table table, const std::string& directory, Config& config) {
   TRY(table.read("listen", config.listen));
   TRY(table.read("allow_plain_http_from_other_machines",
                  config.allow_plain_http_from_other_machines));
   TRY(table.read("certificate_names", config.certificate_names));
   TRY(table.read("metrics_listen", config.metrics_listen));
+  TRY(read_log(table, directory, config.log));
   return table.nothing_else();
 }
 
@@ -73,8 +94,8 @@ Result<void> read_jobs_network(Table table, Config& config) {
 
 }  // namespace
 
-Result<void> read_network(Table& root, Config& config) {
-  TRY(root.each("server", [&](Table table) { return read_server(table, config); }));
+Result<void> read_network(Table& root, const std::string& directory, Config& config) {
+  TRY(root.each("server", [&](Table table) { return read_server(table, directory, config); }));
   TRY(root.each("network", [&](Table table) { return read_jobs_network(table, config); }));
   TRY(root.each_named("regions", [&](const std::string& name, Table table) {
     return read_region(name, table, config);

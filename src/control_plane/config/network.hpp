@@ -8,7 +8,8 @@
 
 namespace trainyard::config {
 
-Result<void> read_network(Table& root, Config& config);
+// `directory` is that of the configuration file, with a slash at its end.
+Result<void> read_network(Table& root, const std::string& directory, Config& config);
 
 // Returns the services that all jobs may reach, if the configuration gives their addresses: name
 // servers, proxies, the package index and the object store.

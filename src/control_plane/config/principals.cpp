@@ -33,10 +33,10 @@ Result<void> read_rate_limits(Table table, policy::RateLimits& limits) {
     if (!(rate >= 0 && rate <= kRatePerSecondMax))
       return invalid(
           table.name("reads_per_second") +
-          ", changes_per_second and objects_per_second must be between 0.0 (no limit) and " +
+          ", changes_per_second and objects_per_second must be between 0 (no limit) and " +
           std::to_string(int64_t(kRatePerSecondMax)));
   if (!(limits.burst_seconds > 0 && limits.burst_seconds <= kBurstSecondsMax))
-    return invalid(table.name("burst_seconds") + " must be greater than 0.0, and at most " +
+    return invalid(table.name("burst_seconds") + " must be greater than 0, and at most " +
                    std::to_string(int64_t(kBurstSecondsMax)));
   return {};
 }

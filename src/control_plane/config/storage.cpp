@@ -24,10 +24,12 @@ Result<void> read_storage_quota(Table table, objects::StorageQuotas& quotas) {
   if (bucket.empty() == user.empty())
     return invalid(table.name("bucket") +
                    " or user must be given, and not both: a name, or \"*\" for each other");
+  if (!user.empty() && user != "*" && !is_user(user))
+    return invalid(table.name("user") + ": \"" + user + "\" cannot be the name of a user");
   if (!table.has("gib") && !table.has("objects"))
     return invalid(table.name("gib") + " or objects must be given");
   if (!(gib >= 0 && gib <= double(kQuotaGibMax)) || objects < 0)
-    return invalid(table.name("gib") + " must be between 0.0 and " + std::to_string(kQuotaGibMax) +
+    return invalid(table.name("gib") + " must be between 0 and " + std::to_string(kQuotaGibMax) +
                    ", objects 0 or more");
   objects::StorageQuota quota;
   if (table.has("gib")) quota.bytes = uint64_t(gib * (1 << 30));

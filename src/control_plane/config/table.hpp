@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <toml.hpp>
+#include <type_traits>
 #include <vector>
 
 #include "base/log.hpp"
@@ -21,12 +22,20 @@ class Table {
   Table(const toml::value& value, std::string location)
       : value_(value), location_(std::move(location)) {}
 
+  // A whole number is also accepted where any number is.
   template <class T>
   Result<void> read(const char* key, T& into) {
     known_.insert(key);
     if (!value_.contains(key)) return {};
+    const auto& found = value_.at(key);
+    if constexpr (std::is_same_v<T, double>) {
+      if (found.is_integer()) {
+        into = double(found.as_integer());
+        return {};
+      }
+    }
     try {
-      into = toml::get<T>(value_.at(key));
+      into = toml::get<T>(found);
       return {};
     } catch (const std::exception&) {
       return invalid(name(key) + " must be " + wanted(into));
@@ -96,7 +105,7 @@ class Table {
  private:
   static std::string wanted(const std::string&) { return "a string"; }
   static std::string wanted(bool) { return "true or false"; }
-  static std::string wanted(double) { return "a number with a decimal point"; }
+  static std::string wanted(double) { return "a number"; }
   static std::string wanted(int64_t) { return "a whole number"; }
   static std::string wanted(const std::vector<std::string>&) { return "a list of strings"; }
   static std::string wanted(const std::map<std::string, std::string>&) {
