@@ -214,6 +214,12 @@ ATTACKS = (
         "ChangeCatalogue",
     ),
     row(
+        "server",
+        "read the server's state and errors",
+        "my.target('trainyard', 'DescribeServer')",
+        "DescribeServer",
+    ),
+    row(
         "costs",
         "read everybody's costs",
         "my.target('trainyard', 'GetCostReport', GroupBy='user')",

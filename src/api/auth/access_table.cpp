@@ -134,9 +134,10 @@ constexpr Row kRows[] = {
     {"sts", "AssumeRole", "", "{RoleArn}"},
 
     {"trainyard",
-     "ListJobs GetCostReport ListCampaigns QueryCatalogue ChangeCatalogue DescribeRegion", "",
-     kAll},
-    {"trainyard", "DescribeJob KillJob", "", "arn:aws:trainyard:{region}:{account}:job/{JobName}"},
+     "ListJobs GetCostReport ListCampaigns QueryCatalogue ChangeCatalogue DescribeRegion "
+     "DescribeServer",
+     "", kAll},
+    {"trainyard", "DescribeJob", "", "arn:aws:trainyard:{region}:{account}:job/{JobName}"},
     {"trainyard", "InterruptTrainingJob", "", kJob},
     {"trainyard", "DescribeCampaign StopCampaign", "",
      "arn:aws:trainyard:{region}:{account}:campaign/{CampaignName}"},

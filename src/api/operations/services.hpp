@@ -32,6 +32,7 @@
 #include "observe/metrics.hpp"
 #include "operations/rate_limiter.hpp"
 #include "operations/request_statistics.hpp"
+#include "operations/server_facts.hpp"
 #include "policy/identities.hpp"
 #include "policy/principal_settings.hpp"
 
@@ -101,6 +102,8 @@ struct Services {
   campaign::Campaigns* campaigns = nullptr;  // nullptr: campaigns are rejected
   RequestStatistics* statistics = nullptr;   // nullptr: requests are not counted
   IdentityStore* identities = nullptr;       // required by IAM's operations
+  // May read the disk; called from many threads. Unset: DescribeServer is rejected.
+  std::function<ServerFacts()> server_facts = nullptr;
 };
 
 }  // namespace trainyard::api

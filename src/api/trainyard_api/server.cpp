@@ -1,0 +1,53 @@
+// Reports the state of the server itself.
+#include <map>
+
+#include "domain/job_state.hpp"
+#include "shapes/trainyard.hpp"
+#include "trainyard_api/operations.hpp"
+
+namespace trainyard::api::trainyard_api {
+namespace {
+
+namespace own = shapes::trainyard;
+
+std::vector<own::JobStateCount> count_jobs(control::Control& control) {
+  std::map<std::string_view, int64_t> counts;
+  for (const auto& job : control.live_jobs()) counts[domain::to_string(job->state)]++;
+  std::vector<own::JobStateCount> out;
+  for (const auto& [state, count] : counts) out.push_back({std::string(state), count});
+  return out;
+}
+
+own::DescribeServerResponse shown(const Settings& settings, const Services& services,
+                                  const ServerFacts& facts) {
+  own::DescribeServerResponse out;
+  out.account = settings.account;
+  out.endpoint = facts.endpoint;
+  out.start_time = facts.started;
+  out.data_directory = facts.data_directory;
+  set_unless_empty(out.config_file, facts.config_file);
+  set_unless_empty(out.log_file, facts.log_file);
+  out.disk_free_bytes = int64_t(facts.disk_free_bytes);
+  out.disk_size_bytes = int64_t(facts.disk_size_bytes);
+  out.disk_reserve_bytes = int64_t(facts.disk_reserve_bytes);
+  out.ledger_bytes = int64_t(facts.ledger_bytes);
+  out.jobs = count_jobs(services.control);
+  out.agents = int64_t(facts.agents);
+  out.certificate_names = facts.certificate_names;
+  out.certificate_end_time = facts.certificate_ends;
+  out.errors.emplace();
+  for (const ServerError& error : facts.errors) out.errors->push_back({error.at, error.message});
+  out.warnings = facts.warnings;
+  return out;
+}
+
+}  // namespace
+
+void add_server(OperationTable& table, const Settings& settings, const Services& services) {
+  if (!services.server_facts) return;
+  table.add<own::DescribeServer>([&](const Context&, const own::DescribeServerRequest&) {
+    return Outcome<own::DescribeServerResponse>(shown(settings, services, services.server_facts()));
+  });
+}
+
+}  // namespace trainyard::api::trainyard_api
