@@ -138,12 +138,51 @@ const std::vector<Command>& commands() {
   return kCommands;
 }
 
+const std::vector<Command>& administration() {
+  static const std::vector<Command> kCommands = {
+      {{"user",
+        {"ACTION", "[NAME]"},
+        {{"--groups", "-g", true, "add: the groups A,B of the user"},
+         {"--policies", "-p", true, "add: the managed policies A,B of the user, by name or ARN"},
+         {"--env", "", true, "add: write what the user evaluates in a shell to FILE"},
+         {"--endpoint", "", true, "add: the URL by which the user reaches the server"},
+         {"--json", "", false, "print JSON"}},
+        "Users of the server: add one with an access key, list them, remove one.",
+        "  add NAME      make the user, the memberships and an access key, or nothing of it\n"
+        "  list          users with their groups, policies and keys\n"
+        "  remove NAME   delete the keys, policies and memberships, then the user; jobs stay\n"
+        "The calls are IAM's, so `aws iam` shows and changes the same users. Users of the\n"
+        "server's config can only be changed there.",
+        {"trainyard user add ann --groups researchers",
+         "trainyard user add bob -g researchers --endpoint https://yard.lan:4566 --env bob.env",
+         "trainyard user remove bob"}},
+       user_command},
+      {{"status",
+        {},
+        {{"--json", "", false, "DescribeServer's response"}},
+        "The server itself: disk, ledger, jobs, agents, certificate, warnings, last errors.",
+        "",
+        {"trainyard status"}},
+       status_command},
+  };
+  return kCommands;
+}
+
+const std::vector<Command>& all_commands() {
+  static const std::vector<Command> kCommands = [] {
+    std::vector<Command> all = commands();
+    all.insert(all.end(), administration().begin(), administration().end());
+    return all;
+  }();
+  return kCommands;
+}
+
 }  // namespace
 
 const std::vector<Form>& forms() {
   static const std::vector<Form> kForms = [] {
     std::vector<Form> all;
-    for (const Command& command : commands()) {
+    for (const Command& command : all_commands()) {
       all.push_back(command.form);
       all.back().options.push_back({"--region", "", true, "the REGION (default: AWS_REGION)"});
       all.back().options.push_back(
@@ -161,7 +200,7 @@ const Form* find_form(const std::string& command) {
 }
 
 Result<int> run(World& world, const Arguments& arguments) {
-  for (const Command& command : commands())
+  for (const Command& command : all_commands())
     if (command.form.command == arguments.command) return command.run(world, arguments);
   return invalid("unknown command '" + arguments.command + "'");
 }

@@ -1,6 +1,6 @@
-// Runs the commands about jobs: `trainyard jobs`, `describe`, `logs`, `top`, `stop`, `interrupt`,
-// `cost`, `submit`, `campaign`, `shell`. The commands are ordinary clients: all their data comes
-// from the API.
+// Runs the commands about jobs, users and the server: `trainyard jobs`, `describe`, `logs`, `top`,
+// `stop`, `interrupt`, `cost`, `submit`, `campaign`, `shell`, `user`, `status`. The commands are
+// ordinary clients: all their data comes from the API.
 //
 // Threads: confined to the main thread. Lifetime: the dependencies outlive run().
 #pragma once
@@ -27,6 +27,11 @@ inline constexpr int kExitJobFailed = 3;   // from commands that follow a job
 inline constexpr int kExitJobStopped = 4;  // likewise
 inline constexpr int kExitInterrupted = 130;
 
+// An access key that the API has just made.
+struct Key {
+  std::string id, secret;
+};
+
 struct World {
   client::Client& client;
   os::Terminal& terminal;
@@ -36,6 +41,10 @@ struct World {
   // Opens the object store behind the API, for uploads.
   std::function<Result<std::unique_ptr<objects::Objects>>()> open_objects;
   std::string terminal_name;  // $TERM, for shells
+  // Formats the script with which a user reaches the server at `endpoint` ("": as this client).
+  std::function<Result<std::string>(const std::string& user, const Key& key,
+                                    const std::string& endpoint)>
+      hand_over;
 };
 
 const std::vector<Form>& forms();

@@ -18,6 +18,8 @@ Result<int> cost_command(World& world, const Arguments& arguments);
 Result<int> submit_command(World& world, const Arguments& arguments);
 Result<int> campaign_command(World& world, const Arguments& arguments);
 Result<int> shell_command(World& world, const Arguments& arguments);
+Result<int> user_command(World& world, const Arguments& arguments);
+Result<int> status_command(World& world, const Arguments& arguments);
 
 // -- shared by several commands
 

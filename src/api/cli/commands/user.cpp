@@ -1,0 +1,292 @@
+// `trainyard user`: makes users with their access keys, lists them, removes them. Each action is a
+// few calls of IAM.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+#include "cli/user_view.hpp"
+#include "client/query.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+using client::items_of;
+
+Result<Json> iam(World& world, const std::string& operation, const Json& question) {
+  return world.client.call(client::Service::iam, operation, question);
+}
+
+// Returns the items of all pages.
+Result<std::vector<Json>> all_pages(World& world, const std::string& operation, Json question,
+                                    const char* list) {
+  std::vector<Json> all;
+  for (;;) {
+    const Json page = TRY(iam(world, operation, question));
+    for (const Json& item : items_of(page, list)) all.push_back(item);
+    if (page.value("IsTruncated", "") != "true") return all;
+    question["Marker"] = page.value("Marker", "");
+  }
+}
+
+// Returns a member of each item of all pages; items that are texts themselves have no member.
+Result<std::vector<std::string>> texts(World& world, const std::string& operation,
+                                       const std::string& user, const char* list,
+                                       const char* member) {
+  std::vector<std::string> all;
+  for (const Json& item : TRY(all_pages(world, operation, {{"UserName", user}}, list)))
+    all.push_back(item.is_string() ? item.get<std::string>() : item.value(member, ""));
+  return all;
+}
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  for (const auto word : split(list, ','))
+    if (const auto trimmed = trim(word); !trimmed.empty()) words.emplace_back(trimmed);
+  return words;
+}
+
+// Converts names of managed policies to ARNs.
+Result<std::vector<std::string>> find_managed_policies(World& world,
+                                                       const std::vector<std::string>& names) {
+  if (names.empty()) return std::vector<std::string>();
+  std::vector<std::string> known, arns;
+  const auto all = TRY(all_pages(world, "ListPolicies", {{"Scope", "All"}}, "Policies"));
+  for (const Json& policy : all) known.push_back(policy.value("PolicyName", ""));
+  for (const std::string& name : names) {
+    if (name.starts_with("arn:")) {
+      arns.push_back(name);
+      continue;
+    }
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end()) {
+      const std::string near = nearest(name, known);
+      return not_found("policy '" + name + "' not found" +
+                       (near.empty() ? "" : "; did you mean " + near + "?") +
+                       " `aws iam list-policies` lists them");
+    }
+    arns.push_back(all[size_t(found - known.begin())].value("Arn", ""));
+  }
+  return arns;
+}
+
+struct NewUser {
+  std::string name;
+  std::vector<std::string> groups, policies;  // policies: ARNs
+  std::string endpoint, env_file;
+};
+
+struct Removed {
+  size_t keys = 0, policies = 0, groups = 0;
+};
+
+// Deletes what belongs to a user, then the user, in the order that IAM requires.
+Result<Removed> remove_all_of(World& world, const std::string& user) {
+  Removed removed;
+  for (const auto& id :
+       TRY(texts(world, "ListAccessKeys", user, "AccessKeyMetadata", "AccessKeyId"))) {
+    TRY(iam(world, "DeleteAccessKey", {{"UserName", user}, {"AccessKeyId", id}}));
+    ++removed.keys;
+  }
+  for (const auto& arn :
+       TRY(texts(world, "ListAttachedUserPolicies", user, "AttachedPolicies", "PolicyArn"))) {
+    TRY(iam(world, "DetachUserPolicy", {{"UserName", user}, {"PolicyArn", arn}}));
+    ++removed.policies;
+  }
+  for (const auto& policy : TRY(texts(world, "ListUserPolicies", user, "PolicyNames", ""))) {
+    TRY(iam(world, "DeleteUserPolicy", {{"UserName", user}, {"PolicyName", policy}}));
+    ++removed.policies;
+  }
+  for (const auto& group : TRY(texts(world, "ListGroupsForUser", user, "Groups", "GroupName"))) {
+    TRY(iam(world, "RemoveUserFromGroup", {{"UserName", user}, {"GroupName", group}}));
+    ++removed.groups;
+  }
+  TRY(iam(world, "DeleteUser", {{"UserName", user}}));
+  return removed;
+}
+
+// Gives the user groups, policies and a key, and writes the file to hand over.
+Result<Key> equip(World& world, const NewUser& user) {
+  for (const auto& group : user.groups)
+    TRY(iam(world, "AddUserToGroup", {{"UserName", user.name}, {"GroupName", group}}));
+  for (const auto& arn : user.policies)
+    TRY(iam(world, "AttachUserPolicy", {{"UserName", user.name}, {"PolicyArn", arn}}));
+  const Json answer = TRY(iam(world, "CreateAccessKey", {{"UserName", user.name}}));
+  const Json made = answer.value("AccessKey", Json::object());
+  Key key{made.value("AccessKeyId", ""), made.value("SecretAccessKey", "")};
+  if (key.id.empty() || key.secret.empty()) return internal("the new access key has no secret");
+  if (!user.env_file.empty()) {
+    const std::string script = TRY(world.hand_over(user.name, key, user.endpoint));
+    TRY(os::write_file_durably(user.env_file, script, 0600));
+  }
+  return key;
+}
+
+std::string line_of(const Looks& looks, const std::string& title, const std::string& text) {
+  constexpr int kTitleWidth = 9;
+  return paint(looks, Paint::dim, pad(looks, title, kTitleWidth)) + "  " + text + "\n";
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "none" : text;
+}
+
+std::string new_user_page(const Looks& looks, const NewUser& user, const std::string& arn,
+                          const Key& key) {
+  std::string text = line_of(looks, "user", user.name + " (" + arn + ")") +
+                     line_of(looks, "groups", listed(user.groups)) +
+                     line_of(looks, "policies", listed(user.policies)) +
+                     line_of(looks, "key", key.id);
+  if (user.env_file.empty()) {
+    text += line_of(looks, "secret", key.secret + " (not shown again)");
+    text += line_of(looks, "hand over",
+                    "trainyard env --user " + user.name +
+                        (user.endpoint.empty() ? "" : " --endpoint " + user.endpoint));
+  } else {
+    text += line_of(looks, "hand over",
+                    user.env_file + ", which " + user.name + " evaluates in a shell: . ./" +
+                        user.env_file.substr(user.env_file.rfind('/') + 1));
+  }
+  if (user.groups.empty() && user.policies.empty())
+    text += paint(looks, Paint::yellow,
+                  user.name + " may do nothing yet: add the user to a group, or attach a policy") +
+            "\n";
+  return text;
+}
+
+Result<int> add_user(World& world, const Arguments& arguments, const std::string& name) {
+  NewUser user{name,
+               words_of(arguments.value("--groups")),
+               {},
+               arguments.value("--endpoint"),
+               arguments.value("--env")};
+  // What cannot work is found before anything is made.
+  for (const auto& group : user.groups)
+    TRY(iam(world, "GetGroup", {{"GroupName", group}}).in("the group " + group));
+  user.policies = TRY(find_managed_policies(world, words_of(arguments.value("--policies"))));
+  if (!user.env_file.empty()) TRY(world.hand_over(name, {"id", "secret"}, user.endpoint));
+  const Json made = TRY(iam(world, "CreateUser", {{"UserName", name}}));
+  const std::string arn = made.value("User", Json::object()).value("Arn", "");
+  const auto key = equip(world, user);
+  if (!key) {
+    const auto undone = remove_all_of(world, name);
+    return Error(key.error())
+        .in(undone ? "the user " + name + " was not made"
+                   : "the user " + name + " is incomplete; remove it with `trainyard user remove " +
+                         name + "`");
+  }
+  if (!arguments.has("--json")) {
+    TRY(world.terminal.write(new_user_page(world.looks, user, arn, *key)));
+    return 0;
+  }
+  Json out{{"UserName", name},
+           {"Arn", arn},
+           {"Groups", user.groups},
+           {"Policies", user.policies},
+           {"AccessKeyId", key->id}};
+  if (user.env_file.empty()) out["SecretAccessKey"] = key->secret;
+  TRY(world.terminal.write(dump(out, 2) + "\n"));
+  return 0;
+}
+
+Result<UserView> fetch_user(World& world, const Json& item) {
+  UserView user;
+  user.name = item.value("UserName", "");
+  user.arn = item.value("Arn", "");
+  user.groups = TRY(texts(world, "ListGroupsForUser", user.name, "Groups", "GroupName"));
+  user.policies =
+      TRY(texts(world, "ListAttachedUserPolicies", user.name, "AttachedPolicies", "PolicyName"));
+  for (auto& policy : TRY(texts(world, "ListUserPolicies", user.name, "PolicyNames", "")))
+    user.policies.push_back(std::move(policy));
+  for (const Json& key :
+       TRY(all_pages(world, "ListAccessKeys", {{"UserName", user.name}}, "AccessKeyMetadata"))) {
+    KeyView& view = user.keys.emplace_back();
+    view.id = key.value("AccessKeyId", "");
+    view.active = key.value("Status", "") == "Active";
+    const Json use = TRY(iam(world, "GetAccessKeyLastUsed", {{"AccessKeyId", view.id}}));
+    view.last_used = use.value("AccessKeyLastUsed", Json::object()).value("LastUsedDate", "");
+  }
+  return user;
+}
+
+Result<int> list_users(World& world, const Arguments& arguments, const std::string&) {
+  std::vector<UserView> users;
+  for (const Json& item : TRY(all_pages(world, "ListUsers", Json::object(), "Users")))
+    users.push_back(TRY(fetch_user(world, item)));
+  Json json = Json::array();
+  for (const UserView& user : users) json.push_back(to_json(user));
+  TRY(world.terminal.write(arguments.has("--json") ? dump(json, 2) + "\n"
+                                                   : users_table(world.looks, users)));
+  return 0;
+}
+
+// Fails for a user of the config, before anything is deleted.
+Result<void> check_changeable(World& world, const std::string& name) {
+  const auto found = iam(world, "GetUser", {{"UserName", name}});
+  if (!found && found.error().kind == Kind::not_found) {
+    const auto keys = texts(world, "ListAccessKeys", name, "AccessKeyMetadata", "AccessKeyId");
+    if (keys && !keys->empty())
+      return conflict("user '" + name + "' has only the [[access_key]] " + keys->front() +
+                      " of the server's config: remove it there");
+    return not_found("user '" + name + "' not found; `trainyard user list` lists the users");
+  }
+  TRY(found);
+  // An update of nothing: refused for users of the config, with the reason.
+  TRY(iam(world, "UpdateUser", {{"UserName", name}}));
+  return {};
+}
+
+Result<int> remove_user(World& world, const Arguments& arguments, const std::string& name) {
+  TRY(check_changeable(world, name).in("removing the user " + name));
+  const Removed removed = TRY(remove_all_of(world, name).in("removing the user " + name));
+  if (arguments.has("--json")) {
+    TRY(world.terminal.write(dump(Json{{"UserName", name},
+                                       {"AccessKeys", removed.keys},
+                                       {"Policies", removed.policies},
+                                       {"Groups", removed.groups}},
+                                  2) +
+                             "\n"));
+    return 0;
+  }
+  const auto counted = [](size_t count, const std::string& one, const std::string& many) {
+    return std::to_string(count) + " " + (count == 1 ? one : many);
+  };
+  TRY(world.terminal.write(
+      "removed the user " + name + " with " + counted(removed.keys, "access key", "access keys") +
+      ", " + counted(removed.policies, "policy", "policies") + " and " +
+      counted(removed.groups, "membership", "memberships") + "; jobs and objects stay\n"));
+  return 0;
+}
+
+struct UserAction {
+  const char* name;
+  bool about_one;  // takes a name
+  Result<int> (*run)(World&, const Arguments&, const std::string& user);
+};
+constexpr UserAction kUserActions[] = {
+    {"add", true, add_user}, {"list", false, list_users}, {"remove", true, remove_user}};
+
+}  // namespace
+
+Result<int> user_command(World& world, const Arguments& arguments) {
+  const std::string& wanted = arguments.operands[0];
+  const std::string name = arguments.operands.size() > 1 ? arguments.operands[1] : "";
+  std::vector<std::string> known;
+  for (const UserAction& action : kUserActions) {
+    known.emplace_back(action.name);
+    if (wanted != action.name) continue;
+    if (action.about_one == name.empty())
+      return invalid(action.about_one
+                         ? "missing argument NAME: `trainyard user " + wanted + " NAME`"
+                         : "unexpected argument '" + name + "': `trainyard user " + wanted + "`");
+    return action.run(world, arguments, name);
+  }
+  const std::string near = nearest(wanted, known);
+  return invalid("unknown action '" + wanted + "'" +
+                 (near.empty() ? "" : "; did you mean `trainyard user " + near + "`?") +
+                 " One of add, list, remove");
+}
+
+}  // namespace trainyard::cli

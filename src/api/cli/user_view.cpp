@@ -1,0 +1,61 @@
+#include "cli/user_view.hpp"
+
+#include <algorithm>
+
+namespace trainyard::cli {
+namespace {
+
+constexpr int kUserWidthMin = 8;
+constexpr int kListWidthMin = 12;
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+Json to_json(const UserView& user) {
+  Json keys = Json::array();
+  for (const KeyView& key : user.keys) {
+    keys.push_back({{"AccessKeyId", key.id}, {"Status", key.active ? "Active" : "Inactive"}});
+    if (!key.last_used.empty()) keys.back()["LastUsedDate"] = key.last_used;
+  }
+  return {{"UserName", user.name},
+          {"Arn", user.arn},
+          {"Groups", user.groups},
+          {"Policies", user.policies},
+          {"AccessKeys", keys}};
+}
+
+std::string users_table(const Looks& looks, const std::vector<UserView>& users) {
+  if (users.empty()) return "no users besides those that have only an [[access_key]]\n";
+  std::vector<std::vector<Cell>> rows;
+  for (const UserView& user : users) {
+    std::vector<std::string> keys;
+    std::string last_used;  // ISO texts order like instants
+    for (const KeyView& key : user.keys) {
+      keys.push_back(key.id + (key.active ? "" : " (inactive)"));
+      last_used = std::max(last_used, key.last_used);
+    }
+    const bool idle = user.groups.empty() && user.policies.empty();
+    rows.push_back({{harmless(looks, user.name), Paint::bold},
+                    {harmless(looks, joined(user.groups))},
+                    {idle ? "none: may do nothing" : harmless(looks, joined(user.policies)),
+                     idle ? Paint::yellow : Paint::none},
+                    {joined(keys)},
+                    {user.keys.empty()   ? ""
+                     : last_used.empty() ? "never"
+                                         : last_used}});
+  }
+  return table(looks,
+               {{"user", false, kUserWidthMin},
+                {"groups", false, kListWidthMin},
+                {"policies", false, kListWidthMin},
+                {"access keys", false, kListWidthMin},
+                {"last used"}},
+               rows);
+}
+
+}  // namespace trainyard::cli

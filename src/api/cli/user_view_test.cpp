@@ -1,0 +1,43 @@
+#include "cli/user_view.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trainyard::cli {
+namespace {
+
+TEST(UserView, ATableOfUsers) {
+  const std::vector<UserView> users = {
+      {"ann",
+       "arn:ann",
+       {"researchers"},
+       {"PowerUserAccess", "own"},
+       {{"AKIA1", true, "2026-11-20T09:45:00Z"}, {"AKIA2", false, ""}}},
+      {"bob", "arn:bob", {}, {}, {}},
+      {"cem", "arn:cem", {"researchers"}, {}, {{"AKIA3", true, ""}}},
+  };
+  EXPECT_EQ(users_table({}, users),
+            "user  groups       policies              access keys              last used\n"
+            "ann   researchers  PowerUserAccess, own  AKIA1, AKIA2 (inactive)  "
+            "2026-11-20T09:45:00Z\n"
+            "bob                none: may do nothing\n"
+            "cem   researchers                        AKIA3                    never\n");
+}
+
+TEST(UserView, NoUsers) {
+  EXPECT_EQ(users_table({}, {}), "no users besides those that have only an [[access_key]]\n");
+}
+
+TEST(UserView, JsonHasIamsNames) {
+  const UserView user{"ann", "arn:ann", {"a"}, {"p"}, {{"AKIA1", true, "2026-11-20T09:45:00Z"}}};
+  EXPECT_EQ(to_json(user), (Json{{"UserName", "ann"},
+                                 {"Arn", "arn:ann"},
+                                 {"Groups", {"a"}},
+                                 {"Policies", {"p"}},
+                                 {"AccessKeys",
+                                  {{{"AccessKeyId", "AKIA1"},
+                                    {"Status", "Active"},
+                                    {"LastUsedDate", "2026-11-20T09:45:00Z"}}}}}));
+}
+
+}  // namespace
+}  // namespace trainyard::cli
