@@ -43,6 +43,7 @@ constexpr auto kServerRecord =
       side("host_and_port", record.host_and_port);
       side("region", record.region);
       side("objects_endpoint", record.objects_endpoint);
+      side("config_file", record.config_file);
       side("key", record.key, kKey);
     }));
 
@@ -65,7 +66,22 @@ policy::ConfiguredKey make_key(Random& random) {
   return key;
 }
 
+Result<Identity> identity_of(const std::string& text, const std::string& path) {
+  const Json json = TRY(parse_json(text).in("reading " + path));
+  return kIdentity.read(json).in("reading " + path);
+}
+
 }  // namespace
+
+Result<void> check_account(const std::string& directory, const std::string& stored,
+                           const std::string& configured) {
+  if (stored.empty() || configured.empty() || stored == configured) return {};
+  return conflict("the data directory " + directory + " belongs to the account " + stored +
+                  ", but account_id of the config is " + configured +
+                  ": its jobs, queues and users would not be found. Set account_id = \"" + stored +
+                  "\" or remove the line, or give the other account a data directory of its own "
+                  "with --data");
+}
 
 std::string default_data_directory() {
   if (const char* chosen = std::getenv("TRAINYARD_DATA"); chosen && *chosen) return chosen;
@@ -107,9 +123,9 @@ Result<Identity> DataDirectory::identity(const std::string& account,
   std::string before;
   if (os::exists(path)) {
     before = TRY(os::read_file(path, kSmallFileBytesMax));
-    const Json json = TRY(parse_json(before).in("reading " + path));
-    identity = TRY(kIdentity.read(json).in("reading " + path));
+    identity = TRY(identity_of(before, path));
   }
+  TRY(check_account(path_, identity.account, account));
   if (!account.empty()) identity.account = account;
   if (!keys.empty()) identity.keys = keys;
   if (identity.account.empty()) identity.account = make_account(random);
@@ -129,6 +145,16 @@ Result<std::string> DataDirectory::sealing_key(Random& random) const {
     const std::string made = random.hex(signing::kSealingKeyBytes);
     TRY(os::write_file_durably(path, made + "\n", 0600));
   }
+  return read_sealing_key(path_);
+}
+
+Result<Identity> read_identity(const std::string& data_directory) {
+  const std::string path = data_directory + "/identity.json";
+  return identity_of(TRY(os::read_file(path, kSmallFileBytesMax)), path);
+}
+
+Result<std::string> read_sealing_key(const std::string& data_directory) {
+  const std::string path = data_directory + "/sealing.key";
   const std::string text = TRY(os::read_file(path, kSmallFileBytesMax));
   auto key = from_hex(trim(text));
   if (!key || key->size() != signing::kSealingKeyBytes)
@@ -146,6 +172,9 @@ Result<void> write_server_record(const std::string& data_directory, const Server
 Result<ServerRecord> read_server_record(const std::string& data_directory) {
   const std::string path = data_directory + "/server.json";
   const auto text = os::read_file(path, kSmallFileBytesMax);
+  if (!text && text.error().kind == Kind::denied)
+    return denied("reading " + path + ": permission denied: run the command as the user of the " +
+                  "server, or set the variables that `trainyard env` prints for you");
   if (!text)
     return not_found("no server record found in " + data_directory +
                      ": start `trainyard serve --data " + data_directory + "` first");

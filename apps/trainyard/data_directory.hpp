@@ -35,6 +35,11 @@ struct Identity {
 // Returns $TRAINYARD_DATA, else ~/.local/share/trainyard.
 std::string default_data_directory();
 
+// Errors: conflict, if a directory of the account `stored` is used with another one: jobs, queues
+// and users are stored under the account's id. "": not known yet.
+Result<void> check_account(const std::string& directory, const std::string& stored,
+                           const std::string& configured);
+
 class DataDirectory {
  public:
   // Creates the directory (0700) if it is missing, and takes its lock.
@@ -47,8 +52,9 @@ class DataDirectory {
   Result<std::string> sealing_key(Random& random) const;
 
   // Reads the identity. The first start generates the account and key, unless the config has them.
-  // The config takes precedence; its keys are not stored, so keys that are removed from it stop
+  // The config's keys take precedence, and are not stored, so keys that are removed from it stop
   // working.
+  // Errors: also conflict, if the directory belongs to another account than the config's `account`.
   Result<Identity> identity(const std::string& account,
                             const std::vector<policy::ConfiguredKey>& keys, Random& random) const;
 
@@ -65,9 +71,15 @@ struct ServerRecord {
   std::string host_and_port;  // "127.0.0.1:4566"
   std::string region;
   std::string objects_endpoint;  // "" unless an external object store is configured
+  std::string config_file;       // absolute; "": the server has no configuration file
   policy::ConfiguredKey key;
 };
 Result<void> write_server_record(const std::string& data_directory, const ServerRecord& record);
 Result<ServerRecord> read_server_record(const std::string& data_directory);
+
+// Read files of a data directory whose server may be running. Errors: not_found, before its first
+// start.
+Result<Identity> read_identity(const std::string& data_directory);
+Result<std::string> read_sealing_key(const std::string& data_directory);
 
 }  // namespace trainyard::apps

@@ -2,12 +2,14 @@
 
 #include <cstdio>
 
+#include "config/config.hpp"
 #include "containers/gpu_memory.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "launch/local/local.hpp"
 #include "ledger/set_aside.hpp"
 #include "preflight/preflight.hpp"
 #include "trainyard/data_directory.hpp"
+#include "trainyard/identities.hpp"
 #include "trainyard/terminal.hpp"
 
 namespace trainyard::apps {
@@ -78,10 +80,41 @@ void print_set_aside(const std::string& data_directory) {
         paint(Paint::dim, "docs/formats/ledger.md describes how to restore a record").c_str());
 }
 
+void print_about_config(preflight::Examination::State state, const std::string& sentence) {
+  std::printf("%s  %-22s %s\n", mark(state).c_str(), "config", sentence.c_str());
+}
+
+// Reads the configuration as the server would, and prints its error or its warnings.
+Result<void> examine_config(const std::string& data_directory, const std::string& config_file) {
+  const auto config = TRY(config::read_config(config_file));
+  const auto identity = read_identity(data_directory);
+  if (identity) TRY(check_account(data_directory, identity->account, config.account_id));
+  auto identities = stored_identities(data_directory, config);
+  // Before the first start only the config has identities.
+  if (!identities && identities.error().kind == Kind::not_found)
+    identities = config_identities(config, config.account_id, config.access_keys);
+  const auto warnings = config_warnings(config, TRY(std::move(identities)));
+  for (const std::string& warning : warnings)
+    print_about_config(preflight::Examination::State::limited, warning);
+  if (warnings.empty()) print_about_config(preflight::Examination::State::ok, config_file);
+  return {};
+}
+
+void print_config_findings(const std::string& data_directory, std::string config_file) {
+  if (config_file.empty())
+    if (const auto record = read_server_record(data_directory)) config_file = record->config_file;
+  if (config_file.empty()) return;
+  if (const auto examined = examine_config(data_directory, config_file); !examined)
+    print_about_config(preflight::Examination::State::missing, examined.error().message);
+}
+
 }  // namespace
 
-Result<void> doctor(const std::string& data_directory, bool clean) {
-  if (!clean) {
+Result<void> doctor(const DoctorRequest& request) {
+  const std::string& data_directory = request.data_directory;
+  if (!request.clean) {
+    // Before the examination, which may enter namespaces.
+    print_config_findings(data_directory, request.config_file);
     print_findings(data_directory);
     print_set_aside(data_directory);
     print_uncleared_gpus(data_directory);

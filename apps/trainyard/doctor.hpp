@@ -1,5 +1,5 @@
 // `trainyard doctor`: reports this machine's abilities and missing packages, and removes remains of
-// a crash.
+// a crash. With a configuration file it also reports what is probably wrong there.
 #pragma once
 
 #include <string>
@@ -8,6 +8,11 @@
 
 namespace trainyard::apps {
 
-Result<void> doctor(const std::string& data_directory, bool clean);
+struct DoctorRequest {
+  std::string data_directory;
+  std::string config_file;  // "": that of the server that was started last, if any
+  bool clean = false;
+};
+Result<void> doctor(const DoctorRequest& request);
 
 }  // namespace trainyard::apps

@@ -1,5 +1,10 @@
 #include "trainyard/environment.hpp"
 
+#include <cctype>
+
+#include "base/json.hpp"
+#include "shapes/trainyard.hpp"
+
 namespace trainyard::apps {
 namespace {
 
@@ -55,8 +60,15 @@ def initialize_client_plugin(client):
 )py";
 }
 
-std::string shell_exports(const std::string& data_directory, const ServerRecord& record) {
+namespace {
+
+// `file` returns a path of tls/ or clients/ as a word of the shell.
+template <class File>
+std::string exports(const ServerRecord& record, const File& file) {
   std::string text;
+  const auto set_file = [&](const std::string& name, const std::string& path) {
+    text += "export " + name + "=" + file(path) + "\n";
+  };
   const auto set = [&](const std::string& name, const std::string& value) {
     text += "export " + name + "=" + quoted(value) + "\n";
   };
@@ -75,12 +87,12 @@ std::string shell_exports(const std::string& data_directory, const ServerRecord&
   set("AWS_SECRET_ACCESS_KEY", record.key.secret);
   set("AWS_DEFAULT_REGION", record.region);
   set("AWS_REGION", record.region);
-  set("AWS_CA_BUNDLE", data_directory + "/tls/ca.pem");
-  set("AWS_DATA_PATH", data_directory + "/clients");
+  set_file("AWS_CA_BUNDLE", "tls/ca.pem");
+  set_file("AWS_DATA_PATH", "clients");
   set("AWS_EC2_METADATA_DISABLED", "true");
-  set("SAGEMAKER_ADMIN_CONFIG_OVERRIDE", data_directory + "/clients/sagemaker.yaml");
+  set_file("SAGEMAKER_ADMIN_CONFIG_OVERRIDE", "clients/sagemaker.yaml");
   set("BOTOCORE_EXPERIMENTAL__PLUGINS", std::string("trainyard=") + kBotocorePlugin);
-  const std::string modules = quoted(data_directory + "/clients/python");
+  const std::string modules = file("clients/python");
   text += "case \":${PYTHONPATH:-}:\" in *:" + modules +
           ":*) ;; *) PYTHONPATH=\"${PYTHONPATH:+$PYTHONPATH:}\"" + modules +
           " ;; esac\nexport PYTHONPATH\n";
@@ -93,6 +105,51 @@ std::string shell_exports(const std::string& data_directory, const ServerRecord&
             name + ",}\"" + host + " ;; esac\n";
   text += "export NO_PROXY no_proxy\n";
   return text;
+}
+
+// Formats a command that writes a file below $trainyard_files. No line of our files is the mark.
+std::string put(const std::string& path, const std::string& text) {
+  constexpr const char* kMark = "END_OF_TRAINYARD_FILE";
+  return "trainyard_put " + path + " <<'" + kMark + "'\n" + text +
+         (text.ends_with('\n') ? "" : "\n") + kMark + "\n";
+}
+
+}  // namespace
+
+std::string shell_exports(const std::string& data_directory, const ServerRecord& record) {
+  return exports(record,
+                 [&](const std::string& path) { return quoted(data_directory + "/" + path); });
+}
+
+std::string hand_over_script(const std::string& user, const ServerRecord& record,
+                             const std::string& authority) {
+  // Below a name of the server's own: a user may have the files of several servers.
+  std::string server = record.host_and_port;
+  for (char& c : server)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
+  const std::string model = std::string(api::shapes::trainyard::kModelPath);
+  std::string text = "# For " + user + ", as a client of " + record.endpoint +
+                     ". Keep it secret: it has an access key.\n"
+                     "trainyard_files=\"${XDG_DATA_HOME:-$HOME/.local/share}/trainyard/servers/" +
+                     server +
+                     "\"\n"
+                     "mkdir -p \"$trainyard_files/tls\" \"$trainyard_files/clients/python\" "
+                     "\"$trainyard_files/clients/" +
+                     model.substr(0, model.rfind('/')) +
+                     "\"\n"
+                     // Other shells may be reading the files.
+                     "trainyard_put() {\n"
+                     "  cat > \"$trainyard_files/$1.$$\" &&\n"
+                     "    mv -f \"$trainyard_files/$1.$$\" \"$trainyard_files/$1\"\n"
+                     "}\n";
+  text += put("tls/ca.pem", authority);
+  text += put("clients/endpoints.json", endpoints_json(record.host_and_port));
+  text += put("clients/sagemaker.yaml", sagemaker_yaml());
+  text += put(std::string("clients/python/") + kBotocorePlugin + ".py", botocore_plugin());
+  text += put("clients/" + model, std::string(api::shapes::trainyard::kModel));
+  text +=
+      exports(record, [](const std::string& path) { return "\"$trainyard_files/" + path + "\""; });
+  return text + "unset trainyard_files\nunset -f trainyard_put\n";
 }
 
 }  // namespace trainyard::apps

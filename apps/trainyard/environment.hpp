@@ -26,4 +26,11 @@ std::string botocore_plugin();
 // clients/.
 std::string shell_exports(const std::string& data_directory, const ServerRecord& record);
 
+// Formats a script for a user who cannot read the data directory: another Unix user, or one of
+// another machine. Evaluated in a shell, it writes the files of clients below the home directory,
+// then exports the same variables. `record` has the user's key and the endpoint that the user can
+// reach; `authority` is the text of tls/ca.pem. The script contains the secret of the key.
+std::string hand_over_script(const std::string& user, const ServerRecord& record,
+                             const std::string& authority);
+
 }  // namespace trainyard::apps

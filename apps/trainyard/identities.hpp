@@ -1,7 +1,8 @@
-// Builds a snapshot of the users, roles, policies and keys of the config, which the API joins with
-// those of the ledger.
+// Reads the users, groups, roles, policies and keys of the config, and of a data directory whose
+// server may be running; warns about settings of the config.
 //
-// Threads: called by the main thread. Errors: invalid, naming the entry of the config.
+// Threads: called by the main thread. Errors: invalid, naming the entry of the config; those of the
+// files.
 #pragma once
 
 #include <string>
@@ -14,13 +15,20 @@
 
 namespace trainyard::apps {
 
+// Builds a snapshot of the config's identities, which the API joins with those of the ledger.
 // `keys`: those of the config, or the generated one.
 Result<policy::Identities> config_identities(const config::Config& config,
                                              const std::string& account,
                                              const std::vector<policy::ConfiguredKey>& keys);
 
-// Logs keys and users without permissions, with the line of the config that grants some.
-void warn_of_idle_identities(const api::IdentityStore& store);
+// Reads all identities of a data directory without its server, the secrets of keys included: a
+// process that may read the directory can decrypt them in any case.
+Result<policy::Identities> stored_identities(const std::string& data_directory,
+                                             const config::Config& config);
+
+// Returns the warnings about the config (config/warnings.hpp) on this machine.
+std::vector<std::string> config_warnings(const config::Config& config,
+                                         const policy::Identities& identities);
 
 // Stores the times of the last uses of keys. Logs an error; the next call tries again.
 void store_key_uses(api::IdentityStore& store);

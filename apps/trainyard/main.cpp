@@ -22,7 +22,7 @@
 #include "trainyard/data_directory.hpp"
 #include "trainyard/doctor.hpp"
 #include "trainyard/downgrade.hpp"
-#include "trainyard/environment.hpp"
+#include "trainyard/hand_over.hpp"
 #include "trainyard/pull.hpp"
 #include "trainyard/scrub.hpp"
 #include "trainyard/serve.hpp"
@@ -34,23 +34,33 @@ using namespace trainyard;
 const cli::Option kData{"--data", "", true,
                         "data directory DIR (default: $TRAINYARD_DATA, ~/.local/share/trainyard)"};
 
+constexpr const char* kEnvText =
+    "With --user or --endpoint the output is a script that needs no file of this machine: it\n"
+    "writes the certificate authority and the files of clients below the home directory of its\n"
+    "user. It contains the secret of the key, which is read from the data directory: only the\n"
+    "server's Unix user may.";
+
 // The commands for the server and its operation.
 const std::vector<cli::Form>& operating() {
   static const std::vector<cli::Form> kForms = {
       {"serve",
        {},
        {kData,
-        {"--listen", "", true, "ADDRESS:PORT (default: 127.0.0.1:4566)"},
-        {"--config", "", true, "configuration FILE (docs/operating)"}},
-       "Run the server. One port serves HTTP and HTTPS; jobs outlive the server.",
+        {"--listen", "", true, "ADDRESS:PORT (127.0.0.1:4566)"},
+        {"--config", "", true, "the TOML FILE of docs/operating"},
+        {"--log-file", "", true, "write the server's log to FILE, and rotate it (standard error)"}},
+       "Run the server. One port speaks plain HTTP and TLS; jobs outlive it.",
        "",
        {"trainyard serve", "trainyard serve --data /srv/yard --listen 0.0.0.0:4566"}},
       {"env",
        {},
-       {kData},
-       "Print shell exports for AWS clients.",
-       "",
-       {"eval \"$(trainyard env)\""}},
+       {kData,
+        {"--user", "", true, "with the key of USER, for another user of this machine or another"},
+        {"--endpoint", "", true, "with the URL by which the user reaches the server"}},
+       "Print shell exports with which AWS clients find the server.",
+       kEnvText,
+       {"eval \"$(trainyard env)\"",
+        "trainyard env --user bob --endpoint https://yard.lan:4566 > bob.env"}},
       {"pull",
        {"IMAGE"},
        {kData, {"--config", "", true, "configuration FILE of the server, whose [images] apply"}},
@@ -82,10 +92,12 @@ const std::vector<cli::Form>& operating() {
        {"trainyard downgrade"}},
       {"doctor",
        {},
-       {kData, {"--clean", "", false, "remove what a crash left behind"}},
-       "Report what this machine supports, and what to install.",
+       {kData,
+        {"--config", "", true, "check the server's TOML FILE (that of the last start)"},
+        {"--clean", "", false, "sweep what a crash left"}},
+       "Report what this machine can do, what to install, and what is wrong in the config.",
        "",
-       {"trainyard doctor"}}};
+       {"trainyard doctor", "trainyard doctor --config yard.toml"}}};
   return kForms;
 }
 
@@ -102,14 +114,14 @@ std::string overview() {
       text += cli::paragraph(looks, form.summary, cli::Paint::none, "  " + form.command,
                              kSummaryColumn);
   };
-  add("server commands", operating());
-  add("job commands", cli::forms());
-  return text + "\n" +
-         cli::paragraph(looks,
-                        "`trainyard COMMAND --help` shows options and examples. Job commands call "
-                        "the server at AWS_ENDPOINT_URL with the keys of the environment, as "
-                        "`trainyard env` prints them; if that is not set, the server of the local "
-                        "data directory.");
+  add("the server", operating());
+  add("jobs, users, state", cli::forms());
+  return text +
+         "\n`trainyard COMMAND --help` shows options and examples. The commands about jobs call "
+         "the server at\n"
+         "AWS_ENDPOINT_URL with the keys of the environment, as `trainyard env` prints them; where "
+         "nothing is\n"
+         "set, the one of the local data directory.\n";
 }
 
 std::string variable(const char* name) {
@@ -179,13 +191,12 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
     settings.keys = [&] { return reach.api.keys; };
     return objects::open_s3(std::move(settings), clock);
   };
-  cli::World world{*client,
-                   *terminal,
-                   looks_of(*terminal, Stream::output),
-                   looks_of(*terminal, Stream::error),
-                   clock,
-                   open_objects,
-                   variable("TERM")};
+  const auto hand_over = [&](const std::string& user, const cli::Key& key,
+                             const std::string& endpoint) {
+    return apps::hand_over(reach.api, reach.objects_endpoint, {key.id, key.secret, user}, endpoint);
+  };
+  cli::World world{*client,          *terminal, looks_of(*terminal), clock, open_objects,
+                   variable("TERM"), hand_over};
   return cli::run(world, arguments);
 }
 
@@ -244,17 +255,19 @@ Result<int> operate(const cli::Arguments& arguments) {
   const std::string data = arguments.value("--data", apps::default_data_directory());
   TRY(become_root_of_something(arguments, data));
   if (arguments.command == "serve")
-    TRY(apps::serve({data, arguments.value("--config"), arguments.value("--listen")}));
+    TRY(apps::serve({data, arguments.value("--config"), arguments.value("--listen"),
+                     arguments.value("--log-file")}));
   if (arguments.command == "scrub") return scrub(arguments, data);
-  if (arguments.command == "doctor") TRY(apps::doctor(data, arguments.has("--clean")));
+  if (arguments.command == "doctor")
+    TRY(apps::doctor({data, arguments.value("--config"), arguments.has("--clean")}));
   if (arguments.command == "downgrade") TRY(downgrade(data));
   if (arguments.command == "pull")
     TRY(apps::pull({data, arguments.value("--config"), arguments.operands.front()}));
   if (arguments.command == "audit") TRY(verify_audit(arguments.operands.front(), data));
   if (arguments.command == "env") {
-    const auto record = TRY(apps::read_server_record(data));
-    std::fputs(apps::shell_exports(std::filesystem::absolute(data).string(), record).c_str(),
-               stdout);
+    const std::string text =
+        TRY(apps::environment_of({data, arguments.value("--user"), arguments.value("--endpoint")}));
+    std::fputs(text.c_str(), stdout);
   }
   return 0;
 }

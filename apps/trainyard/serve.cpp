@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -43,6 +44,7 @@
 #include "os/machine_clock.hpp"
 #include "os/process.hpp"
 #include "shapes/trainyard.hpp"
+#include "trainyard/announcement.hpp"
 #include "trainyard/campaigns.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/environment.hpp"
@@ -51,7 +53,8 @@
 #include "trainyard/late_handler.hpp"
 #include "trainyard/metrics_endpoint.hpp"
 #include "trainyard/serve_settings.hpp"
-#include "trainyard/terminal.hpp"
+#include "trainyard/server_facts.hpp"
+#include "trainyard/server_log.hpp"
 
 namespace trainyard::apps {
 namespace {
@@ -181,26 +184,6 @@ void report_reload(const Result<config::Config>& fresh) {
        {"quotas", std::to_string(fresh->quotas.size())}});
 }
 
-void greet(const ServerRecord& record, const DataDirectory& data, const config::Config& config) {
-  std::printf("%s listens on %s\n", paint(Paint::bold, "trainyard").c_str(),
-              paint(Paint::green, record.endpoint).c_str());
-  std::printf("  data    %s\n", data.path().c_str());
-  if (config.machines.empty()) {
-    std::printf("  mode    dev: this machine as it is; larger gangs are scaled down\n");
-  } else {
-    std::printf("  mode    %s of the config\n", counted(config.machines.size(), "machine").c_str());
-  }
-  std::printf("  clients eval \"$(trainyard env --data %s)\"\n", data.path().c_str());
-  std::fflush(stdout);
-}
-
-// Returns the keys of the config, or the generated one.
-Result<std::vector<policy::ConfiguredKey>> keys_of(const DataDirectory& data,
-                                                   const config::Config& fresh,
-                                                   const Identity& identity, Random& random) {
-  return TRY(data.identity(identity.account, fresh.access_keys, random)).keys;
-}
-
 Result<void> write_client_files(const DataDirectory& data, const std::string& reachable) {
   TRY(os::make_directories(data.file("clients")));
   TRY(os::write_file_durably(data.file("clients/endpoints.json"),
@@ -270,6 +253,11 @@ Result<Storage> open_storage(const config::Config& config, const DataDirectory& 
   return storage;
 }
 
+void log_warnings(const config::Config& config, const api::IdentityStore& identities) {
+  for (const std::string& warning : config_warnings(config, *identities.snapshot()))
+    log(Level::warning, "config", warning);
+}
+
 // Reads the configuration again and applies those settings that may change at run time. An error
 // changes nothing.
 Result<config::Config> reload(const std::string& config_file, const DataDirectory& data,
@@ -277,17 +265,23 @@ Result<config::Config> reload(const std::string& config_file, const DataDirector
                               ReloadableSettings& reloadable, ServerRecord& record,
                               Random& random) {
   config::Config fresh = TRY(config::read_config(config_file));
+  // Checked before the data directory stores which keys it has.
+  TRY(config_identities(fresh, identity.account, fresh.access_keys));
   // Keys that were removed from the configuration stop working. Without any, the generated key is
   // valid.
-  const auto keys = TRY(keys_of(data, fresh, identity, random));
+  const auto keys = TRY(data.identity(fresh.account_id, fresh.access_keys, random)).keys;
   identity_store.take(TRY(config_identities(fresh, identity.account, keys)));
-  warn_of_idle_identities(identity_store);
   record.key = keys.front();
   if (const auto written = write_server_record(data.path(), record); !written)
     log(Level::error, "serve", "the server's record was not written",
         {{"why", written.error().message}});
   reloadable.take(fresh);
+  log_warnings(fresh, identity_store);
   return fresh;
+}
+
+std::string absolute(const std::string& path) {
+  return path.empty() ? "" : std::filesystem::absolute(path).string();
 }
 
 // Returns when a signal other than SIGHUP arrives.
@@ -311,12 +305,15 @@ void wait_for_end(const sigset_t& signals, const std::function<void()>& store_us
 class Server {
  public:
   explicit Server(const ServeOptions& options) : options_(options) {
-    set_log({}, clock_, Level::info);
+    set_log([this](Level level, std::string_view line) { log_.write(level, line); }, clock_,
+            Level::info);
   }
 
   Result<void> open_data() {
     if (!options_.config_file.empty()) config_ = TRY(config::read_config(options_.config_file));
     if (!options_.listen.empty()) config_.listen = options_.listen;
+    if (!options_.log_file.empty()) config_.log.path = absolute(options_.log_file);
+    if (!config_.log.path.empty()) TRY(log_.open(config_.log));
     data_ = TRY(DataDirectory::open(options_.data_directory));
     identity_ = TRY(data_->identity(config_.account_id, config_.access_keys, random_));
     images_ = all_images(config_.images, os::program_directory());
@@ -362,7 +359,7 @@ class Server {
     identity_store_.emplace(*control_, TRY(data_->sealing_key(random_)),
                             TRY(config_identities(config_, identity_.account, identity_.keys)),
                             random_);
-    warn_of_idle_identities(*identity_store_);
+    log_warnings(config_, *identity_store_);
     agents_ = gateway::make_agents(*control_, *storage_.logs, *storage_.metrics, clock_,
                                    config_.stop_grace, credentials_of(identity_, random_));
     listener_ = TRY(net::listen_links(control_settings_.wire_address, agents_->events())
@@ -386,10 +383,12 @@ class Server {
         *api_settings_,
         {*control_, *storage_.logs, *storage_.metrics, *storage_.objects, clock_, random_,
          &agents_->shells(), [this](domain::JobNumber job) { return agents_->progress(job); },
-         [this](domain::JobNumber job) { return agents_->activity(job); }, campaigns_.get(),
-         &statistics_, &*identity_store_},
+         campaigns_.get(), &statistics_, &*identity_store_,
+         [sources = fact_sources(own_endpoint)] { return facts_of(sources); }},
         storage_.audit.get());
-    record_ = {own_endpoint, reachable_, config_.region, "", identity_.keys.front()};
+    record_ = {
+        own_endpoint,          reachable_, config_.region, "", absolute(options_.config_file),
+        identity_.keys.front()};
     TRY(write_client_files(*data_, reachable_));
     return write_server_record(data_->path(), record_);
   }
@@ -402,7 +401,8 @@ class Server {
     if (!config_.metrics_listen.empty())
       metrics_server_ = TRY(serve_metrics(config_.metrics_listen, *metrics_endpoint_));
     late_handler_.open(*api_);
-    greet(record_, *data_, config_);
+    std::fputs(announcement(record_, listening_, data_->path(), config_).c_str(), stdout);
+    std::fflush(stdout);
     report_rootless();
     log(Level::info, "serve", "ready", {{"endpoint", record_.endpoint}, {"data", data_->path()}});
     return {};
@@ -422,6 +422,7 @@ class Server {
     wait_for_end(
         signals, [this] { store_key_uses(*identity_store_); }, upkeep,
         [&] {
+          log_.reopen();
           report_reload(options_.config_file.empty()
                             ? Result<config::Config>(config_)
                             : reload(options_.config_file, *data_, identity_, *identity_store_,
@@ -441,8 +442,22 @@ class Server {
   }
 
  private:
+  FactSources fact_sources(const std::string& endpoint) {
+    return {log_,
+            *agents_,
+            *identity_store_,
+            *reloadable_,
+            endpoint,
+            clock_.now(),
+            data_->path(),
+            absolute(options_.config_file),
+            config_.log.path,
+            reserve_of(config_, data_->path())};
+  }
+
   const ServeOptions options_;
   os::MachineClock clock_;
+  ServerLog log_{clock_};
   os::MachineRandom random_;
   config::Config config_;
   std::optional<DataDirectory> data_;

@@ -12,6 +12,7 @@ struct ServeOptions {
   std::string data_directory;
   std::string config_file;  // "": none
   std::string listen;       // "": as in the config
+  std::string log_file;     // "": as in the config
 };
 
 Result<void> serve(const ServeOptions& options);

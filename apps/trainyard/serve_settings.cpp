@@ -49,7 +49,8 @@ ReloadableSettings::ReloadableSettings(const config::Config& config)
       quotas(config.quotas),
       rate_limits(config.rate_limits),
       storage_quotas(shared(config.storage_quotas)),
-      peers(config.peers) {}
+      peers(config.peers),
+      all(std::make_shared<const config::Config>(config)) {}
 
 void ReloadableSettings::take(const config::Config& config) {
   machines.take(config.machines);
@@ -57,16 +58,17 @@ void ReloadableSettings::take(const config::Config& config) {
   rate_limits.take(config.rate_limits);
   storage_quotas.take(shared(config.storage_quotas));
   peers.take(config.peers);
+  all.take(std::make_shared<const config::Config>(config));
 }
 
 Listening listening_of(const config::Config& config) {
   Listening listening;
   listening.host = config.listen.substr(0, config.listen.rfind(':'));
   listening.plain_http = is_loopback(listening.host) || config.allow_plain_http_from_other_machines;
+  listening.all_addresses = listening.host == "0.0.0.0" || listening.host == "[::]";
   auto& names = listening.names = {"127.0.0.1", "169.254.170.2", "localhost", machine_name()};
   const std::string& host = listening.host;
-  if (host != "0.0.0.0" && host != "[::]" &&
-      std::find(names.begin(), names.end(), host) == names.end())
+  if (!listening.all_addresses && std::find(names.begin(), names.end(), host) == names.end())
     names.push_back(host);
   names.insert(names.end(), config.certificate_names.begin(), config.certificate_names.end());
   return listening;

@@ -50,11 +50,13 @@ struct ReloadableSettings {
   Reloadable<policy::RateLimits> rate_limits;
   Reloadable<std::shared_ptr<const objects::StorageQuotas>> storage_quotas;
   Reloadable<std::vector<policy::Peer>> peers;
+  Reloadable<std::shared_ptr<const config::Config>> all;  // all of it, for warnings; not nullptr
 };
 
 // The addresses of the server, derived from the setting `listen`.
 struct Listening {
   std::string host;
+  bool all_addresses;              // of this machine: 0.0.0.0
   bool plain_http;                 // for clients on other machines too
   std::vector<std::string> names;  // subject names of the certificate
 };

@@ -1,0 +1,33 @@
+// Collects what the server knows about itself, for `trainyard status`.
+//
+// Threads: callable from anywhere. Lifetime: all sources outlive the calls. Errors: none; what
+// cannot be read is 0 or empty.
+#pragma once
+
+#include <string>
+
+#include "base/time.hpp"
+#include "gateway/agents.hpp"
+#include "operations/identity_store.hpp"
+#include "operations/server_facts.hpp"
+#include "trainyard/serve_settings.hpp"
+#include "trainyard/server_log.hpp"
+
+namespace trainyard::apps {
+
+struct FactSources {
+  const ServerLog& log;
+  gateway::Agents& agents;
+  const api::IdentityStore& identities;
+  const ReloadableSettings& settings;
+  std::string endpoint;
+  Instant started;
+  std::string data_directory;
+  std::string config_file;
+  std::string log_file;
+  uint64_t disk_reserve_bytes = 0;
+};
+
+api::ServerFacts facts_of(const FactSources& sources);
+
+}  // namespace trainyard::apps
