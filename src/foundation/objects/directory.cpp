@@ -166,7 +166,7 @@ class Directory final : public Objects {
         const Range resolved = TRY(resolve_range(range, opened.record.info.bytes));
         return read_file_of(std::move(opened), resolved);
       }
-      PartsPlace place{parts_of(*tree, opened.record.upload_id),
+      PartsPaths place{parts_of(*tree, opened.record.upload_id),
                        upload_path(*tree, opened.record.upload_id),
                        held_parts_.hold(parts_of(*tree, opened.record.upload_id))};
       // Held from here on; the object may have been replaced before.

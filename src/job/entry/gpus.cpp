@@ -14,7 +14,7 @@ constexpr int kCpusMax = 16'384;  // above the limit of Linux
 constexpr size_t kFileBytesMax = 64 << 10;
 
 // The value of a "Name:   value" line.
-std::string value_of(std::string_view text, std::string_view name) {
+std::string driver_field(std::string_view text, std::string_view name) {
   for (const auto line : split(text, '\n')) {
     const size_t colon = line.find(':');
     if (colon != std::string_view::npos && trim(line.substr(0, colon)) == name)
@@ -53,7 +53,7 @@ std::vector<Gpu> find_gpus(const std::string& root) {
   if (!buses) return gpus;
   for (const auto& bus : *buses) {
     const auto driver_text = os::read_file(driver + "/" + bus + "/information", kFileBytesMax);
-    const auto device = driver_text ? parse_int(value_of(*driver_text, "Device Minor"))
+    const auto device = driver_text ? parse_int(driver_field(*driver_text, "Device Minor"))
                                     : Result<int64_t>(driver_text.error());
     const auto gpu = std::find_if(gpus.begin(), gpus.end(),
                                   [&](const Gpu& one) { return device && one.device == *device; });

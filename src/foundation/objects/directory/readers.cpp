@@ -52,7 +52,7 @@ class FileReader final : public Reader {
 
 class PartsReader final : public Reader {
  public:
-  PartsReader(ObjectInfo info, std::vector<PartInfo> parts, PartsPlace place, Range range)
+  PartsReader(ObjectInfo info, std::vector<PartInfo> parts, PartsPaths place, Range range)
       : info_(std::move(info)),
         parts_(std::move(parts)),
         place_(std::move(place)),
@@ -112,7 +112,7 @@ class PartsReader final : public Reader {
 
   const ObjectInfo info_;
   const std::vector<PartInfo> parts_;
-  const PartsPlace place_;
+  const PartsPaths place_;
   const Range range_;
   uint64_t at_;         // in the object
   size_t part_ = 0;     // in parts_
@@ -150,7 +150,7 @@ std::unique_ptr<Reader> read_file_of(Opened opened, Range range) {
   return std::make_unique<FileReader>(std::move(opened), range);
 }
 
-Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPlace place,
+Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPaths place,
                                               const std::optional<Range>& range) {
   std::string list(part_list_bytes(opened.record.parts), '\0');
   for (size_t done = 0; done < list.size();)

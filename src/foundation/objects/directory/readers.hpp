@@ -68,7 +68,7 @@ struct PartsPaths {
   HeldParts::Hold hold;  // on directory
 };
 // Errors: corrupt (the list), and those of resolve_range().
-Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPlace place,
+Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPaths place,
                                               const std::optional<Range>& range);
 
 }  // namespace trainyard::objects

@@ -65,7 +65,7 @@ inline Result<void> copy_with_tags(const Opened& from,
   std::vector<char> buffer(kCopyBufferBytes);
   const uint64_t bytes = body_bytes(from.record);
   for (uint64_t at = 0; at < bytes;) {
-    if (at % kRoomCheckBytes < kCopyBufferBytes) TRY(check_disk_space());
+    if (at % kSpaceCheckBytes < kCopyBufferBytes) TRY(check_disk_space());
     const size_t want = std::min<uint64_t>(buffer.size(), bytes - at);
     const size_t got =
         TRY(read_at(from.file, std::span(buffer).first(want), at, from.record.info.key));
