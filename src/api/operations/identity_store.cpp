@@ -1,13 +1,13 @@
 #include "operations/identity_store.hpp"
 
 #include <array>
-#include <future>
 #include <utility>
 
 #include "base/complete_record.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
+#include "operations/commit_records.hpp"
 #include "policy/identity_records.hpp"
 #include "signing/sealed_text.hpp"
 
@@ -89,15 +89,6 @@ std::shared_ptr<const policy::Identities> IdentityStore::join(
   return std::make_shared<const policy::Identities>(std::move(joined));
 }
 
-Result<std::shared_ptr<const domain::Records>> IdentityStore::commit(
-    control::RecordsRequest requested) {
-  auto promise = std::make_shared<std::promise<Result<std::shared_ptr<const domain::Records>>>>();
-  auto answered = promise->get_future();
-  control_.change_records(std::move(requested),
-                          [promise](auto answer) { promise->set_value(std::move(answer)); });
-  return answered.get();
-}
-
 Result<void> IdentityStore::change(const std::function<Result<void>(policy::Identities&)>& edit) {
   const MutexLock turn(changing_);
   for (int conflicts = 0;; ++conflicts) {
@@ -116,8 +107,8 @@ Result<void> IdentityStore::change(const std::function<Result<void>(policy::Iden
         requested.writes.push_back({{std::string(kUseRecord), each.name.second}, std::nullopt});
       requested.writes.push_back({std::move(each.name), std::move(each.document)});
     }
-    if (requested.writes.empty()) return {};
-    const auto committed = commit(std::move(requested));
+    if (wish.writes.empty()) return {};
+    const auto committed = commit_records(control_, std::move(wish));
     if (committed) return {};
     if (committed.error().kind != Kind::conflict) return committed.error();
     // `edit` reports conflicts with existing identities, so this conflict is a commit by another
@@ -178,9 +169,9 @@ Result<void> IdentityStore::write_uses() {
     }
     for (const std::string& id : written) unwritten_.erase(id);
   }
-  if (requested.writes.empty()) return {};
-  requested.expected = control_.records()->version;
-  const auto committed = commit(std::move(requested));
+  if (wish.writes.empty()) return {};
+  wish.expected = control_.records()->version;
+  const auto committed = commit_records(control_, std::move(wish));
   if (committed) return {};
   const MutexLock lock(uses_mutex_);
   unwritten_.insert(written.begin(), written.end());

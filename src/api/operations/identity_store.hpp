@@ -59,7 +59,6 @@ class IdentityStore {
   std::shared_ptr<const policy::Identities> join(const policy::Identities& seed,
                                                  const domain::Records& records) const
       REQUIRES(mutex_);
-  Result<std::shared_ptr<const domain::Records>> commit(control::RecordsRequest requested);
 
   control::Control& control_;
   const std::string sealing_key_;

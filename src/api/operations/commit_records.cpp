@@ -1,0 +1,17 @@
+#include "operations/commit_records.hpp"
+
+#include <future>
+#include <utility>
+
+namespace trainyard::api {
+
+Result<std::shared_ptr<const domain::Records>> commit_records(control::Control& control,
+                                                              control::RecordsWish wish) {
+  auto promise = std::make_shared<std::promise<Result<std::shared_ptr<const domain::Records>>>>();
+  auto answered = promise->get_future();
+  control.change_records(std::move(wish),
+                         [promise](auto answer) { promise->set_value(std::move(answer)); });
+  return answered.get();
+}
+
+}  // namespace trainyard::api

@@ -1,0 +1,15 @@
+// Changes records of the ledger, and waits until the change is durable.
+//
+// Threads: must not run on the thread that commits. Errors: those of Control::change_records().
+#pragma once
+
+#include <memory>
+
+#include "control/control.hpp"
+
+namespace trainyard::api {
+
+Result<std::shared_ptr<const domain::Records>> commit_records(control::Control& control,
+                                                              control::RecordsWish wish);
+
+}  // namespace trainyard::api
