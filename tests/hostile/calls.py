@@ -157,6 +157,16 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "DesiredValue": 1.0,
             "RequestId": "request",
         },
+        "ec2": {
+            "CidrBlock": "10.0.0.0/16",
+            "VpcId": "vpc-0123456789abcdef0",
+            "SubnetId": "subnet-0123456789abcdef0",
+            "GroupId": "sg-0123456789abcdef0",
+            "InternetGatewayId": "igw-0123456789abcdef0",
+            "RouteTableId": "rtb-0123456789abcdef0",
+            "AssociationId": "rtbassoc-0123456789abcdef0",
+            "Resources": ["subnet-0123456789abcdef0"],
+        },
         "trainyard": {
             "TrainingJobName": f"{tenant}-train",
             "JobName": f"{tenant}-train",

@@ -146,7 +146,7 @@ class Caller:
 
 def code_of(text: str) -> str:
     """The error code of an answer in any of the protocols; "-" when it has none."""
-    found = re.search(r"<Code>(\w+)</Code>", text) or re.search(
+    found = re.search(r"<Code>([\w.]+)</Code>", text) or re.search(
         r'"__type": ?"(?:[^"#]*#)?(\w+)"', text
     )
     return found.group(1) if found else "-"

@@ -29,6 +29,9 @@ constexpr std::string_view kBucket = "arn:aws:s3:::{Bucket}",
 constexpr const char* kS3Objects = "arn:aws:s3:::";
 constexpr std::string_view kStreams = "log streams";                            // add_streams()
 constexpr std::string_view kCampaignOfDefinition = "campaign of a definition";  // campaign_arn()
+constexpr std::string_view kTagged = "tagged resources of EC2";                 // add_tagged()
+constexpr std::string_view kVpc = "arn:aws:ec2:{region}:{account}:vpc/{VpcId}",
+                           kSubnet = "arn:aws:ec2:{region}:{account}:subnet/{SubnetId}";
 constexpr std::string_view kAll = "*";
 
 // Actions and resource types are those of AWS's Service Authorization Reference. Where AWS accepts
@@ -129,6 +132,35 @@ constexpr Row kRows[] = {
      "arn:aws:servicequotas:{region}:{account}:{ServiceCode}/{QuotaCode}"},
 
     {"cloudtrail", "LookupEvents", "", kAll},
+
+    // Creating needs the permission for a resource whose id is not known yet.
+    {"ec2", "CreateVpc CreateDefaultVpc", "", "arn:aws:ec2:{region}:{account}:vpc/*"},
+    {"ec2", "DeleteVpc ModifyVpcAttribute DescribeVpcAttribute", "", kVpc},
+    {"ec2", "CreateSubnet", "", "arn:aws:ec2:{region}:{account}:subnet/*"},
+    {"ec2", "CreateSubnet CreateSecurityGroup CreateRouteTable", "", kVpc},
+    {"ec2", "DeleteSubnet ModifySubnetAttribute", "", kSubnet},
+    {"ec2", "CreateSecurityGroup", "", "arn:aws:ec2:{region}:{account}:security-group/*"},
+    {"ec2",
+     "DeleteSecurityGroup AuthorizeSecurityGroupIngress AuthorizeSecurityGroupEgress "
+     "RevokeSecurityGroupIngress RevokeSecurityGroupEgress",
+     "", "arn:aws:ec2:{region}:{account}:security-group/{GroupId}"},
+    {"ec2", "CreateInternetGateway", "", "arn:aws:ec2:{region}:{account}:internet-gateway/*"},
+    {"ec2", "AttachInternetGateway DetachInternetGateway DeleteInternetGateway", "",
+     "arn:aws:ec2:{region}:{account}:internet-gateway/{InternetGatewayId}"},
+    {"ec2", "AttachInternetGateway DetachInternetGateway", "", kVpc},
+    {"ec2", "CreateRouteTable", "", "arn:aws:ec2:{region}:{account}:route-table/*"},
+    {"ec2", "DeleteRouteTable CreateRoute DeleteRoute AssociateRouteTable", "",
+     "arn:aws:ec2:{region}:{account}:route-table/{RouteTableId}"},
+    {"ec2", "AssociateRouteTable", "", kSubnet},
+    // The request has the id of an association, which no ARN contains.
+    {"ec2", "DisassociateRouteTable", "", "arn:aws:ec2:{region}:{account}:route-table/*"},
+    {"ec2", "CreateTags DeleteTags", "", kTagged},
+    {"ec2",
+     "DescribeVpcs DescribeSubnets DescribeSecurityGroups DescribeSecurityGroupRules "
+     "DescribeInternetGateways DescribeRouteTables DescribeTags DescribeAvailabilityZones "
+     "DescribeRegions DescribeAccountAttributes DescribeInstanceTypes "
+     "DescribeInstanceTypeOfferings DescribeSpotPriceHistory",
+     "", kAll},
 
     {"sts", "GetCallerIdentity", "", ""},
     {"sts", "AssumeRole", "", "{RoleArn}"},
@@ -285,6 +317,27 @@ void add_streams(const Context& context, std::string_view action, const Shape& s
   for (const std::string& name : names) out.all.push_back({std::string(action), streams + name});
 }
 
+// Adds the resources that a request tags by id: the id's letters tell the type.
+void add_tagged(const Context& context, std::string_view action, const Shape& shape,
+                const void* input, Accesses& out) {
+  static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
+      {"vpc-", "vpc"},
+      {"subnet-", "subnet"},
+      {"sg-", "security-group"},
+      {"sgr-", "security-group-rule"},
+      {"igw-", "internet-gateway"},
+      {"rtb-", "route-table"}};
+  for (const std::string& id : texts_at(&shape, input, "Resources[]")) {
+    const auto type =
+        std::ranges::find_if(kTypes, [&](const auto& each) { return id.starts_with(each.first); });
+    out.all.push_back({std::string(action), type == std::end(kTypes)
+                                                ? std::string(kAll)
+                                                : "arn:aws:ec2:" + context.region + ":" +
+                                                      context.principal.account + ":" +
+                                                      std::string(type->second) + "/" + id});
+  }
+}
+
 // The ARN of a definition's campaign. Without a name, which the operation rejects, it is the ARN of
 // any campaign.
 std::string campaign_arn(const Context& context, const Shape& shape, const void* input) {
@@ -350,6 +403,26 @@ void add_tag_map(const Shape& shape, const void* input, Accesses& out) {
     values.push_back(*static_cast<const std::string*>(value));
   });
   add_tags(std::move(found.first), std::move(found.second), out);
+}
+
+// Adds EC2's tags: of the request, or of the resource that it creates. Their values may be missing.
+void add_ec2_tags(const Shape& shape, const void* input, Accesses& out) {
+  std::string request;
+  write_json(shape, input, request);
+  const auto json = parse_json(request);
+  if (!json) return;
+  std::vector<std::string> keys, values;
+  const auto add = [&](const Json& owner) {
+    if (!owner.contains("Tags")) return;
+    for (const Json& tag : owner["Tags"]) {
+      keys.push_back(tag.value("Key", ""));
+      values.push_back(tag.value("Value", ""));
+    }
+  };
+  add(*json);
+  if (json->contains("TagSpecifications"))
+    for (const Json& each : (*json)["TagSpecifications"]) add(each);
+  add_tags(std::move(keys), std::move(values), out);
 }
 
 // Adds what CreateTrainingJob needs. `job`: its request, or the payload of SubmitServiceJob, as
@@ -469,6 +542,11 @@ void add_special(const shapes::OperationShape& operation, const void* input, Acc
       const auto payload = parse_json(member_text(shape, input, "serviceRequestPayload"));
       if (payload) add_training_job(*payload, out);
     }
+  } else if (service == "ec2") {
+    // As on AWS, creating a resource with tags needs the permission to add tags.
+    if (!texts("TagSpecifications[].Tags[].Key").empty())
+      out.all.push_back({"ec2:CreateTags", out.all.front().resource});
+    add_ec2_tags(shape, input, out);
   } else if (service == "sts" && name == "AssumeRole") {
     set(out.values, "sts:RoleSessionName", texts("RoleSessionName"));
     set(out.values, "sts:ExternalId", texts("ExternalId"));
@@ -514,6 +592,10 @@ Accesses AccessTable::find(const Context& context, const shapes::OperationShape&
     }
     if (line->second.resource == kStreams) {
       add_streams(context, action_of(line->second.action), *operation.input, input, out);
+      continue;
+    }
+    if (line->second.resource == kTagged) {
+      add_tagged(context, action_of(""), *operation.input, input, out);
       continue;
     }
     if (line->second.resource == kCampaignOfDefinition) {

@@ -2,6 +2,7 @@
 
 #include "batch_api/operations.hpp"
 #include "cloudwatch/operations.hpp"
+#include "ec2/operations.hpp"
 #include "iam/operations.hpp"
 #include "logs/operations.hpp"
 #include "s3/operations.hpp"
@@ -18,6 +19,7 @@ OperationTable all_operations(const Settings& settings, const Services& services
   logs::add_operations(table, settings, services);
   cloudwatch::add_operations(table, settings, services);
   batch_api::add_operations(table, settings, services);
+  ec2::add_operations(table, settings, services);
   service_quotas::add_operations(table, settings, services);
   trainyard_api::add_operations(table, settings, services);
   s3::add_operations(table, settings, services);

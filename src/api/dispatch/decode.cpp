@@ -17,6 +17,16 @@ Result<void> read_rest_json(const shapes::OperationShape& operation, const net::
   return read_json(*operation.input, body, input);
 }
 
+// EC2 names one missing parameter, as requests call it.
+std::optional<Failure> missing_in_ec2(const shapes::OperationShape& operation, const void* input) {
+  if (!operation.service->ec2_query) return {};
+  for (const auto& member : operation.input->members)
+    if (member.required && !member.find(input))
+      return missing_parameter("The request must contain the parameter " +
+                               std::string(member.query_name));
+  return {};
+}
+
 }  // namespace
 
 std::optional<Failure> decode_input(Protocol protocol, const shapes::OperationShape& operation,
@@ -28,6 +38,7 @@ std::optional<Failure> decode_input(Protocol protocol, const shapes::OperationSh
                     : protocol == Protocol::rest_json ? read_rest_json(operation, head, body, input)
                                                       : read_json(*operation.input, body, input);
   if (!read) return unreadable_body(*operation.service, read.error().message);
+  if (auto missing = missing_in_ec2(operation, input)) return missing;
   if (auto violations = constraints.check(*operation.input, input))
     return validation(*operation.service, std::move(*violations));
   return {};

@@ -7,15 +7,17 @@ namespace trainyard::api {
 namespace {
 
 // The protocols have different names for the errors that every service has.
-enum class Dialect { json, query, s3 };
+enum class Dialect { json, query, ec2, s3 };
 
 Dialect dialect_of(const shapes::Service& service) {
   if (service.name == "s3") return Dialect::s3;
+  if (service.ec2_query) return Dialect::ec2;
   return service.query ? Dialect::query : Dialect::json;
 }
 
 struct Names {
   std::string_view json, query, s3;
+  std::string_view ec2 = "";  // "": that of the query protocol
 };
 
 std::string named(const shapes::Service& service, const Names& names) {
@@ -24,6 +26,8 @@ std::string named(const shapes::Service& service, const Names& names) {
       return std::string(names.json);
     case Dialect::query:
       return std::string(names.query);
+    case Dialect::ec2:
+      return std::string(names.ec2.empty() ? names.query : names.ec2);
     case Dialect::s3:
       return std::string(names.s3);
   }
@@ -34,26 +38,28 @@ std::string named(const shapes::Service& service, const Names& names) {
 struct Row {
   Kind kind;
   int status;
-  std::string_view sagemaker, logs, query, s3;
+  std::string_view sagemaker, logs, query, s3, ec2;
 };
 
 constexpr Row kRows[] = {
     {Kind::invalid, 400, "ValidationException", "InvalidParameterException",
-     "InvalidParameterValue", "InvalidArgument"},
+     "InvalidParameterValue", "InvalidArgument", "InvalidParameterValue"},
     {Kind::denied, 403, "AccessDeniedException", "AccessDeniedException", "AccessDenied",
-     "AccessDenied"},
+     "AccessDenied", "UnauthorizedOperation"},
     {Kind::not_found, 404, "ValidationException", "ResourceNotFoundException", "ResourceNotFound",
-     "NoSuchKey"},
+     "NoSuchKey", "InvalidID"},
     {Kind::conflict, 409, "ConflictException", "ResourceAlreadyExistsException",
-     "ConflictException", "OperationAborted"},
+     "ConflictException", "OperationAborted", "IncorrectState"},
     {Kind::exhausted, 503, "ThrottlingException", "ServiceUnavailableException", "Throttling",
-     "SlowDown"},
+     "SlowDown", "RequestLimitExceeded"},
     {Kind::unavailable, 503, "ServiceUnavailable", "ServiceUnavailableException",
-     "ServiceUnavailable", "ServiceUnavailable"},
+     "ServiceUnavailable", "ServiceUnavailable", "Unavailable"},
     {Kind::cancelled, 503, "ServiceUnavailable", "ServiceUnavailableException",
-     "ServiceUnavailable", "RequestTimeout"},
-    {Kind::corrupt, 500, "InternalFailure", "InternalFailure", "InternalFailure", "InternalError"},
-    {Kind::internal, 500, "InternalFailure", "InternalFailure", "InternalFailure", "InternalError"},
+     "ServiceUnavailable", "RequestTimeout", "Unavailable"},
+    {Kind::corrupt, 500, "InternalFailure", "InternalFailure", "InternalFailure", "InternalError",
+     "InternalError"},
+    {Kind::internal, 500, "InternalFailure", "InternalFailure", "InternalFailure", "InternalError",
+     "InternalError"},
 };
 
 }  // namespace
@@ -67,6 +73,8 @@ Failure failure_of(const shapes::Service& service, const Error& error) {
       code = row.s3;
     else if (dialect == Dialect::query)
       code = row.query;
+    else if (dialect == Dialect::ec2)
+      code = row.ec2;
     else if (service.name == "logs")
       code = row.logs;
     else if (service.name == "batch")  // the only two errors of Batch
@@ -83,6 +91,9 @@ Failure unknown_operation(const shapes::Service* service, std::string_view name)
     return {501, "NotImplemented",
             "A header or query you provided implies functionality that is not implemented: " +
                 shorten(name, 200)};
+  if (service && dialect_of(*service) == Dialect::ec2)
+    return {400, "InvalidAction",
+            "The action " + shorten(name, 200) + " is not valid for this web service."};
   return {400, "UnknownOperationException",
           name.empty()
               ? "The request names no operation of this server"
@@ -92,14 +103,18 @@ Failure unknown_operation(const shapes::Service* service, std::string_view name)
 Failure not_implemented(std::string message) { return {501, "NotImplemented", std::move(message)}; }
 
 Failure unreadable_body(const shapes::Service& service, std::string message) {
-  return {400, named(service, {"SerializationException", "MalformedInput", "MalformedXML"}),
+  return {400,
+          named(service, {"SerializationException", "MalformedInput", "MalformedXML",
+                          "InvalidParameterValue"}),
           std::move(message)};
 }
 
 Failure validation(const shapes::Service& service, std::string message) {
   if (service.name == "logs") return {400, "InvalidParameterException", std::move(message)};
   if (service.name == "batch") return client_exception(std::move(message));
-  return {400, named(service, {"ValidationException", "ValidationError", "InvalidRequest"}),
+  return {400,
+          named(service, {"ValidationException", "ValidationError", "InvalidRequest",
+                          "InvalidParameterValue"}),
           std::move(message)};
 }
 
@@ -118,7 +133,15 @@ Failure missing_authentication(const shapes::Service& service) {
           "Missing Authentication Token"};
 }
 
+namespace {
+// EC2 does not tell an unknown key from a wrong signature.
+Failure ec2_authentication() {
+  return {401, "AuthFailure", "AWS was not able to validate the provided access credentials"};
+}
+}  // namespace
+
 Failure unknown_key(const shapes::Service& service, std::string_view access_key_id) {
+  if (dialect_of(service) == Dialect::ec2) return ec2_authentication();
   if (dialect_of(service) == Dialect::s3)
     return {403, "InvalidAccessKeyId",
             "The AWS Access Key Id you provided does not exist in our records.",
@@ -135,6 +158,7 @@ Failure malformed_authentication(const shapes::Service& service, std::string mes
 }
 
 Failure wrong_signature(const shapes::Service& service) {
+  if (dialect_of(service) == Dialect::ec2) return ec2_authentication();
   return {403,
           named(service,
                 {"InvalidSignatureException", "SignatureDoesNotMatch", "SignatureDoesNotMatch"}),
@@ -189,6 +213,8 @@ Failure token_invalid(const shapes::Service& service) {
 Failure throttled(const shapes::Service& service) {
   if (dialect_of(service) == Dialect::s3)
     return {503, "SlowDown", "Please reduce your request rate."};
+  if (dialect_of(service) == Dialect::ec2)
+    return {503, "RequestLimitExceeded", "Request limit exceeded."};
   if (speaks_rest_json(service)) return {429, "TooManyRequestsException", "Too Many Requests"};
   return {400, named(service, {"ThrottlingException", "Throttling", "SlowDown"}), "Rate exceeded"};
 }
@@ -201,8 +227,11 @@ Failure body_changed(const shapes::Service& service) {
 }
 
 Failure access_denied(const shapes::Service& service, std::string message) {
+  if (dialect_of(service) == Dialect::ec2)
+    message.insert(0, "You are not authorized to perform this operation. ");
   return {dialect_of(service) == Dialect::json ? 400 : 403,
-          named(service, {"AccessDeniedException", "AccessDenied", "AccessDenied"}),
+          named(service,
+                {"AccessDeniedException", "AccessDenied", "AccessDenied", "UnauthorizedOperation"}),
           std::move(message)};
 }
 

@@ -112,6 +112,62 @@ CASES: list[tuple[str, str, dict[str, Any], list[str]]] = [
         ["json", "query"],
     ),
     ("sts", "GetCallerIdentity", {}, ["query"]),
+    (
+        "ec2",
+        "CreateVpc",
+        {
+            "CidrBlock": "10.0.0.0/16",
+            "InstanceTenancy": "default",
+            "DryRun": True,
+            "TagSpecifications": [
+                {
+                    "ResourceType": "vpc",
+                    "Tags": [{"Key": "a", "Value": "b&c"}, {"Key": "\u00e9", "Value": ""}],
+                }
+            ],
+        },
+        ["ec2"],
+    ),
+    (
+        "ec2",
+        "ModifyVpcAttribute",
+        {"VpcId": "vpc-1", "EnableDnsSupport": {"Value": False}},
+        ["ec2"],
+    ),
+    (
+        "ec2",
+        "DescribeSecurityGroups",
+        {
+            "GroupIds": ["sg-1", "sg-2"],
+            "Filters": [{"Name": "vpc-id", "Values": ["vpc-1", "vpc-2"]}, {"Name": "tag-key"}],
+            "MaxResults": 5,
+        },
+        ["ec2"],
+    ),
+    (
+        "ec2",
+        "AuthorizeSecurityGroupIngress",
+        {
+            "GroupId": "sg-1",
+            "IpPermissions": [
+                {
+                    "IpProtocol": "tcp",
+                    "FromPort": 22,
+                    "ToPort": 22,
+                    "IpRanges": [{"CidrIp": "10.0.0.0/8", "Description": "office"}],
+                    "UserIdGroupPairs": [{"GroupId": "sg-2"}],
+                },
+                {"IpProtocol": "-1", "Ipv6Ranges": [{"CidrIpv6": "::/0"}]},
+            ],
+        },
+        ["ec2"],
+    ),
+    (
+        "ec2",
+        "DescribeSpotPriceHistory",
+        {"StartTime": SECOND, "InstanceTypes": ["m5.large"]},
+        ["ec2"],
+    ),
     ("s3", "ListBuckets", {}, ["rest-xml"]),
     (
         "s3",
@@ -248,7 +304,7 @@ def main() -> None:
             )
             body = request["body"]
             headers = dict(request["headers"])
-            if protocol == "query":
+            if protocol in ("query", "ec2"):
                 import urllib.parse
 
                 body = urllib.parse.urlencode(body)
@@ -265,7 +321,7 @@ def main() -> None:
                 {
                     "service": service,
                     "operation": operation,
-                    "protocol": protocol,
+                    "protocol": "query" if protocol == "ec2" else protocol,
                     "method": request["method"],
                     "target": target,
                     "headers": [

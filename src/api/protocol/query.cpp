@@ -54,7 +54,7 @@ Result<void> read_node(const Shape& shape, TimestampFormat format, const Node& n
   switch (shape.kind) {
     case ShapeKind::structure:
       for (const Member& member : shape.members) {
-        const auto found = node.children.find(member.wire_name);
+        const auto found = node.children.find(member.query_name);
         if (found == node.children.end()) continue;
         TRY(read_node(*member.shape, member.timestamp_format, found->second, member.emplace(to),
                       depth + 1)
@@ -64,7 +64,7 @@ Result<void> read_node(const Shape& shape, TimestampFormat format, const Node& n
     case ShapeKind::list: {
       // "List=" alone is an empty list. In a flattened list the numbers follow the name directly.
       const auto members = node.children.find(shape.element_name);
-      const Node* from = shape.flattened                  ? &node
+      const Node* from = shape.flattened_in_query         ? &node
                          : members == node.children.end() ? nullptr
                                                           : &members->second;
       if (!from) return ok();
@@ -116,8 +116,29 @@ Result<void> read_query(const Shape& shape, const NameValues& parameters, void* 
   return read_node(shape, TimestampFormat::unset, TRY(tree_of(parameters)), structure, 0);
 }
 
+namespace {
+
+// EC2 has the members of the output and the request's id in one element, and "return" as the output
+// of operations that have none.
+std::string write_ec2_query(const shapes::OperationShape& operation, const void* output,
+                            std::string_view request_id) {
+  std::string out = "<" + std::string(operation.name) + "Response xmlns=\"";
+  out.append(operation.service->xml_namespace)
+      .append("/\">\n<requestId>")
+      .append(request_id)
+      .append("</requestId>\n");
+  if (operation.output)
+    write_xml_members(*operation.output, output, out);
+  else
+    out += "<return>true</return>";
+  return out.append("\n</").append(operation.name).append("Response>\n");
+}
+
+}  // namespace
+
 std::string write_query(const shapes::OperationShape& operation, const void* output,
                         std::string_view request_id) {
+  if (operation.service->ec2_query) return write_ec2_query(operation, output, request_id);
   const std::string response = std::string(operation.name) + "Response";
   std::string out = "<" + response;
   if (!operation.service->xml_namespace.empty())

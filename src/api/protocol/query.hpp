@@ -1,5 +1,6 @@
 // Reads and writes the query protocol: requests are parameters of a form
-// ("MetricData.member.1.Value=5"), responses are XML.
+// ("MetricData.member.1.Value=5"), responses are XML. EC2 has a variant: all lists are flattened
+// ("Filter.1.Value.2=a"), and the response has no element around the output.
 //
 // Threads: pure functions. Errors: invalid, with a text for the client.
 #pragma once
@@ -22,6 +23,7 @@ Result<void> read_query(const shapes::Shape& shape, const NameValues& parameters
 // <OperationResponse>
 //   <OperationResult>..</OperationResult><ResponseMetadata>..</ResponseMetadata>
 // </OperationResponse>
+// EC2: <OperationResponse><requestId>..</requestId>..</OperationResponse>
 std::string write_query(const shapes::OperationShape& operation, const void* output,
                         std::string_view request_id);
 

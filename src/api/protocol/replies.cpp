@@ -94,10 +94,28 @@ net::Response json_failure(const shapes::Service* service, const Failure& failur
   return response;
 }
 
+namespace {
+
+std::string ec2_failure_text(const Failure& failure, std::string_view request_id) {
+  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response><Errors><Error><Code>";
+  append_xml_text(out, failure.code);
+  out += "</Code><Message>";
+  append_xml_text(out, to_utf8(failure.message));
+  return out.append("</Message></Error></Errors><RequestID>")
+      .append(request_id)
+      .append("</RequestID></Response>\n");
+}
+
+}  // namespace
+
 net::Response query_failure(const shapes::Service* service, const Failure& failure,
                             std::string_view request_id) {
   net::Response response = made(failure.status, request_id, "text/xml");
   std::string& out = response.body;
+  if (service && service->ec2_query) {
+    out = ec2_failure_text(failure, request_id);
+    return response;
+  }
   out = "<ErrorResponse";
   if (service && !service->xml_namespace.empty())
     out.append(" xmlns=\"").append(service->xml_namespace).append("\"");

@@ -13,6 +13,7 @@
 #include "protocol/rest_xml.hpp"
 #include "protocol/route.hpp"
 #include "shapes/cloudwatch.hpp"
+#include "shapes/ec2.hpp"
 #include "shapes/logs.hpp"
 #include "shapes/s3.hpp"
 #include "shapes/sagemaker.hpp"
@@ -76,14 +77,17 @@ std::map<const shapes::OperationShape*, Read> all_readers() {
   namespace sm = shapes::sagemaker;
   namespace s3 = shapes::s3;
   namespace cw = shapes::cloudwatch;
+  namespace ec2 = shapes::ec2;
   return readers<sm::CreateTrainingJob, sm::ListTrainingJobs, shapes::logs::PutLogEvents,
                  shapes::logs::GetLogEvents, cw::PutMetricData, cw::GetMetricStatistics,
-                 cw::ListMetrics, shapes::sts::GetCallerIdentity, s3::ListBuckets, s3::CreateBucket,
-                 s3::HeadBucket, s3::DeleteBucket, s3::GetBucketLocation, s3::GetObject,
-                 s3::HeadObject, s3::PutObject, s3::CopyObject, s3::DeleteObject, s3::DeleteObjects,
-                 s3::ListObjects, s3::ListObjectsV2, s3::CreateMultipartUpload, s3::UploadPart,
-                 s3::UploadPartCopy, s3::CompleteMultipartUpload, s3::AbortMultipartUpload,
-                 s3::ListParts, s3::ListMultipartUploads>();
+                 cw::ListMetrics, shapes::sts::GetCallerIdentity, ec2::CreateVpc,
+                 ec2::ModifyVpcAttribute, ec2::DescribeSecurityGroups,
+                 ec2::AuthorizeSecurityGroupIngress, ec2::DescribeSpotPriceHistory, s3::ListBuckets,
+                 s3::CreateBucket, s3::HeadBucket, s3::DeleteBucket, s3::GetBucketLocation,
+                 s3::GetObject, s3::HeadObject, s3::PutObject, s3::CopyObject, s3::DeleteObject,
+                 s3::DeleteObjects, s3::ListObjects, s3::ListObjectsV2, s3::CreateMultipartUpload,
+                 s3::UploadPart, s3::UploadPartCopy, s3::CompleteMultipartUpload,
+                 s3::AbortMultipartUpload, s3::ListParts, s3::ListMultipartUploads>();
 }
 
 TEST(Requests, WhatBotocoreWritesIsWhatWasMeant) {

@@ -48,6 +48,8 @@ UNWRAPPED = {"s3": ["GetBucketLocationOutput"]}
 # Enumerations whose values the service takes in upper and lower case, as its documentation says and
 # its model does not: the operations look at them.
 ANY_CASE = {"batch": ["RetryAction"]}
+# Enumerations of a thousand values, of which this server has some: the operations check them.
+OPEN = {"ec2": ["InstanceType"]}
 
 # The statuses of success that S3's documentation has and its model does not.
 STATUSES = {"s3": {"PutBucketTagging": 204}}
@@ -154,6 +156,19 @@ def text(value: str) -> str:
         else:
             out.append("\\%03o" % byte)
     return '"%s"' % "".join(out)
+
+
+def is_ec2(model: Model) -> bool:
+    """EC2 has a variant of the query protocol of its own."""
+    return bool(model["metadata"]["protocol"] == "ec2")
+
+
+def query_name(model: Model, member: str, reference: Model) -> str:
+    """As requests of the query protocol call a member."""
+    name: str = reference.get("locationName", member)
+    if not is_ec2(model):
+        return name
+    return str(reference.get("queryName", name[0].upper() + name[1:]))
 
 
 class Closure:
@@ -316,7 +331,7 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
                 ".pattern = " + text(pattern),
                 ".pattern_index = %d" % patterns.setdefault(pattern, len(patterns)),
             ]
-        if "enum" in shape and name not in ANY_CASE.get(service, []):
+        if "enum" in shape and name not in ANY_CASE.get(service, []) + OPEN.get(service, []):
             lines.append(
                 "constexpr std::string_view kValues%d[] = {%s};"
                 % (index[name], ", ".join(map(text, shape["enum"])))
@@ -331,12 +346,13 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
             for member, reference in members.items():
                 where = "&%s::%s" % (struct_name(name), snake(member))
                 rows.append(
-                    "  {%s, %s, %s, &kShapes[%d], %s, L::%s, T::%s, %s, %s, %s,\n  "
+                    "  {%s, %s, %s, %s, &kShapes[%d], %s, L::%s, T::%s, %s, %s, %s,\n  "
                     " emplace_member<%s, %s>, find_member<%s, %s>},"
                     % (
                         text(member),
                         text(lower_camel(member)),
                         text(reference.get("locationName", member)),
+                        text(query_name(model, member, reference)),
                         index[reference["shape"]],
                         "true" if member in required else "false",
                         LOCATIONS[reference.get("location")],
@@ -370,6 +386,8 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
             fields += [
                 ".element = &kShapes[%d]" % index[shape["member"]["shape"]],
                 ".flattened = %s" % ("true" if shape.get("flattened") else "false"),
+                ".flattened_in_query = %s"
+                % ("true" if shape.get("flattened") or is_ec2(model) else "false"),
                 ".element_name = " + text(shape["member"].get("locationName", "member")),
                 ".append = append_to<%s>" % inner,
                 ".size = size_of<std::vector<%s>>" % inner,
@@ -429,9 +447,10 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
                 )
             ),
         ),
-        "  %s, %s, kOperations, %d};"
+        "  %s, %s, %s, kOperations, %d};"
         % (
-            "true" if "query" in protocols else "false",
+            "true" if "query" in protocols or is_ec2(model) else "false",
+            "true" if is_ec2(model) else "false",
             "true" if "awsQueryCompatible" in metadata else "false",
             len(patterns),
         ),

@@ -3,6 +3,7 @@
 #include "shapes/batch.hpp"
 #include "shapes/cloudtrail.hpp"
 #include "shapes/cloudwatch.hpp"
+#include "shapes/ec2.hpp"
 #include "shapes/iam.hpp"
 #include "shapes/logs.hpp"
 #include "shapes/s3.hpp"
@@ -19,7 +20,8 @@ std::span<const shapes::Service* const> all_services() {
       &shapes::cloudwatch::kService, &shapes::sts::kService,
       &shapes::iam::kService,        &shapes::trainyard::kService,
       &shapes::batch::kService,      &shapes::service_quotas::kService,
-      &shapes::cloudtrail::kService, &shapes::s3::kService};
+      &shapes::cloudtrail::kService, &shapes::ec2::kService,
+      &shapes::s3::kService};
   return kAll;
 }
 

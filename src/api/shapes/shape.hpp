@@ -41,9 +41,10 @@ struct Shape;
 // and blob -> std::string, integer -> int64_t, floating -> double, boolean -> bool, timestamp ->
 // Instant.
 struct Member {
-  std::string_view name;       // in the model: "TrainingJobName"
-  std::string_view path_name;  // in messages: "trainingJobName"
-  std::string_view wire_name;  // in XML, headers, queries: the model's locationName, else the name
+  std::string_view name;        // in the model: "TrainingJobName"
+  std::string_view path_name;   // in messages: "trainingJobName"
+  std::string_view wire_name;   // in XML, headers, queries: the model's locationName, else the name
+  std::string_view query_name;  // in requests of the query protocol
   const Shape* shape;
   bool required;
   Location location;
@@ -76,6 +77,7 @@ struct Shape {
   const Shape* element = nullptr;
   const Shape* key = nullptr;
   bool flattened = false;
+  bool flattened_in_query = false;     // a list in requests of the query protocol
   std::string_view element_name = {};  // in XML: "member" unless the model has another
   std::string_view key_name = {}, value_name = {};
   void* (*append)(void* list) = nullptr;
@@ -107,6 +109,7 @@ struct Service {
   std::string_view api_version;    // of the query protocol: "2010-08-01"
   std::string_view xml_namespace;
   bool query;             // uses the query protocol
+  bool ec2_query;         // uses EC2's variant of it
   bool query_compatible;  // its JSON errors also have the query protocol's codes
   std::span<const OperationShape> operations;
   uint32_t patterns;  // the number of patterns

@@ -1,0 +1,123 @@
+// Networks holds the network resources of one region: VPCs, subnets, security groups with their
+// rules, internet gateways and route tables.
+//
+// They are descriptions: no packet of a job is filtered or routed by them (README.md). A new region
+// has the default resources that AWS gives to every account.
+//
+// Threads: plain values and pure functions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainyard::api::ec2 {
+
+using Tags = std::map<std::string, std::string>;
+
+struct Resource {
+  std::string id;  // "vpc-0123456789abcdef0"
+  Tags tags;
+  bool operator==(const Resource&) const = default;
+};
+
+struct Vpc : Resource {
+  std::string cidr;         // without host bits: "10.0.0.0/16"
+  std::string association;  // id of the association of the range
+  bool is_default = false;
+  std::string tenancy = "default";
+  bool dns_support = true;
+  bool dns_hostnames = false;
+  bool usage_metrics = false;
+  bool operator==(const Vpc&) const = default;
+};
+
+struct Subnet : Resource {
+  std::string vpc;
+  std::string cidr;
+  std::string zone;  // "eu-west-1a"
+  bool default_for_zone = false;
+  bool public_addresses = false;  // given to instances
+  bool operator==(const Subnet&) const = default;
+};
+
+// A rule allows traffic with one peer: exactly one of the three peers is not empty.
+struct Rule : Resource {
+  bool egress = false;
+  std::string protocol = "-1";  // "tcp", "udp", "icmp", "icmpv6", a number; "-1": all
+  int64_t from = -1, to = -1;   // ports, or type and code of ICMP; -1: all
+  std::string cidr, cidr6, group;
+  std::string description;
+  bool operator==(const Rule&) const = default;
+};
+
+struct SecurityGroup : Resource {
+  std::string vpc;
+  std::string name;  // unique in the VPC
+  std::string description;
+  std::vector<Rule> rules;
+  bool operator==(const SecurityGroup&) const = default;
+};
+
+struct InternetGateway : Resource {
+  std::string vpc;  // "": detached
+  bool operator==(const InternetGateway&) const = default;
+};
+
+struct Route {
+  std::string destination;  // a range
+  std::string gateway;      // an internet gateway
+  bool operator==(const Route&) const = default;
+};
+
+struct SubnetAssociation {
+  std::string id;
+  std::string subnet;
+  bool operator==(const SubnetAssociation&) const = default;
+};
+
+struct RouteTable : Resource {
+  std::string vpc;
+  std::string main_association;  // not empty: the main table of its VPC
+  std::vector<Route> routes;     // without the route to the VPC itself
+  std::vector<SubnetAssociation> associations;
+  bool operator==(const RouteTable&) const = default;
+};
+
+template <class T>
+using ById = std::map<std::string, T>;
+
+struct Networks {
+  ById<Vpc> vpcs;
+  ById<Subnet> subnets;
+  ById<SecurityGroup> groups;
+  ById<InternetGateway> gateways;
+  ById<RouteTable> route_tables;
+
+  const Vpc* default_vpc() const;  // nullptr: it was deleted
+};
+
+// Makes an id with a prefix: "vpc-" -> "vpc-0123456789abcdef0".
+using MakeId = std::function<std::string(std::string_view prefix)>;
+
+// Of each region: the letters after its name.
+inline constexpr std::array<std::string_view, 3> kZoneLetters{"a", "b", "c"};
+std::vector<std::string> zones_of(const std::string& region);
+// "eu-central-1b" -> "euc1-az2": the same zone for every account. Requires: zones_of() has it.
+std::string zone_id(const std::string& region, const std::string& zone);
+
+// Adds a VPC with what AWS creates beside it: its default security group and its main route table.
+Vpc& add_vpc(Networks& networks, const std::string& cidr, const MakeId& make_id);
+// Adds the default VPC, with a subnet in each zone and an internet gateway.
+Vpc& add_default_vpc(Networks& networks, const std::string& region, const MakeId& make_id);
+// The resources of a region that was never changed: equal for equal arguments.
+Networks default_networks(const std::string& account, const std::string& region);
+
+// The rule by which a new security group allows all egress.
+Rule all_egress(const MakeId& make_id);
+
+}  // namespace trainyard::api::ec2
