@@ -27,6 +27,8 @@ EVERYTHING = json.dumps(
 ACCOUNT = "123456789012"
 # Allowed to everyone, since it tells callers about themselves.
 FREE = {"sts GetCallerIdentity"}
+# How the codes of a refusal begin: that of EC2, and those of all other services.
+DENIED = ("UnauthorizedOperation", "AccessDenied")
 # The fields of a request in addition to its signature.
 KEPT_FIELDS = (
     "content-type",

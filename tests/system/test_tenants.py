@@ -492,9 +492,7 @@ def expect_refused(name: str, status: int, code: str, text: str, tenant: str) ->
         assert status == 200, (name, status, text)
         return
     # an answer to HEAD has no body
-    denied = code.startswith(("AccessDenied", "UnauthorizedOperation")) or (
-        status == 403 and not text
-    )
+    denied = code.startswith(calls.DENIED) or (status == 403 and not text)
     assert denied, f"{name} on what is {tenant}'s was answered {status} {code}: {text[:300]}"
 
 

@@ -16,6 +16,7 @@ GUARDS_NO_MEMBER: dict[tuple[str, str], str] = {
     ("src/foundation/base/log.cpp", "one_line_at_a_time"): "orders the calls of the sink",
     ("src/foundation/objects/directory/named_locks.hpp", "mutex"): "is what callers hold",
     ("src/api/operations/identity_store.hpp", "changing_"): "held by one change() at a time",
+    ("src/api/ec2/network_store.hpp", "changing_"): "held by one change() at a time",
     ("src/compute/collectives/group.cpp", "current_mutex_"): "keeps what an atomic points to alive",
     ("src/job/data/stop.hpp", "mutex_"): "orders the writes of an atomic with its waits",
     ("src/job/agent/files/fetch.cpp", "mutex"): "a local variable",

@@ -110,7 +110,7 @@ std::vector<std::string> zones_of(const std::string& region);
 // "eu-central-1b" -> "euc1-az2": the same zone for every account. Requires: zones_of() has it.
 std::string zone_id(const std::string& region, const std::string& zone);
 
-// Adds a VPC with what AWS creates beside it: its default security group and its main route table.
+// Adds a VPC with what AWS creates with it: its default security group and its main route table.
 Vpc& add_vpc(Networks& networks, const std::string& cidr, const MakeId& make_id);
 // Adds the default VPC, with a subnet in each zone and an internet gateway.
 Vpc& add_default_vpc(Networks& networks, const std::string& region, const MakeId& make_id);

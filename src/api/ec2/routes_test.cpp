@@ -162,8 +162,7 @@ TEST(Tags, AreRefusedInAwssWords) {
   EXPECT_EQ(refusal(world.vpc, "aws:mine"),
             "InvalidParameterValue: Value (aws:mine) for parameter key is invalid. Tag keys "
             "starting with 'aws:' are reserved for internal use.");
-  aws::CreateTagsRequest many{.resources = Texts{world.vpc}, .tags = {{}}};
-  many.tags->clear();
+  aws::CreateTagsRequest many{.resources = Texts{world.vpc}, .tags = std::vector<aws::Tag>()};
   for (int i = 0; i <= 50; ++i) many.tags->push_back({.key = std::to_string(i), .value = ""});
   EXPECT_EQ(world.refusal<aws::CreateTags>(many),
             "TagLimitExceeded: The maximum number of tags per resource is 50");

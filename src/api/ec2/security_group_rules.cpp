@@ -1,4 +1,8 @@
 // Operations on the rules of security groups.
+#include <map>
+#include <span>
+#include <tuple>
+
 #include "ec2/common.hpp"
 #include "ec2/ip_blocks.hpp"
 
