@@ -83,7 +83,9 @@ def test_stop_gives_the_script_its_time(ran: tuple[dict[str, Any], str, list[str
     assert stopped["role"].endswith(":role/trainer")
 
 
-def test_unsupported_requests_are_refused_with_an_explanation(ran: tuple[dict[str, Any], str, list[str]]) -> None:
+def test_unsupported_requests_are_refused_with_an_explanation(
+    ran: tuple[dict[str, Any], str, list[str]],
+) -> None:
     output, volume = ran[0]["refused_fit"]
     assert "ValidationException" in output and "OutputDataConfig.KmsKeyId" in output
     assert "ValidationException" in volume and "VolumeKmsKeyId" in volume

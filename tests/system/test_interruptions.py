@@ -156,7 +156,8 @@ class InterruptedJobs:
         if not directories:
             return False
         found = self.processes(
-            chance.choice(directories), {"runtime": "crun", "agent": "trainyard-agent"}[interrupted_job]
+            chance.choice(directories),
+            {"runtime": "crun", "agent": "trainyard-agent"}[interrupted_job],
         )
         for process in found:
             try:
@@ -241,7 +242,9 @@ def phase_lengths(description: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def disturb(job: InterruptedJobs, chance: random.Random, lengths: dict[str, float]) -> list[dict[str, Any]]:
+def disturb(
+    job: InterruptedJobs, chance: random.Random, lengths: dict[str, float]
+) -> list[dict[str, Any]]:
     """INTERRUPTIONS of them at least: where, whom, when. The model's come last: before, there is
     none. What came elsewhere than it was meant to is drawn again,
     until each place has its share."""

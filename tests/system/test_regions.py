@@ -174,7 +174,10 @@ def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path: pathl
     hyperparameters = {"epochs": "3000", "batch_size": "32", "hidden": "8", "region_steps": "40"}
     regions = [Region(tmp_path, region, 2, hyperparameters).start() for region in range(2)]
     try:
-        survivor, interrupted_job = regions[1], regions[0]  # the first leads: the other must take over
+        survivor, interrupted_job = (
+            regions[1],
+            regions[0],
+        )  # the first leads: the other must take over
         interrupted_job.leader.wait_for(lambda line: round_of(line) >= 20)
         interrupted_job.leader.process.send_signal(signal.SIGKILL)
         interrupted_job.leader.process.wait()
@@ -198,7 +201,9 @@ def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path: pathl
         survivor.leader.wait_for(lambda line: " regions=2 " in line, since=resumed)
         assert (
             round_of(
-                interrupted_job.leader.lines[interrupted_job.leader.wait_for(lambda line: line.startswith("round="))]
+                interrupted_job.leader.lines[
+                    interrupted_job.leader.wait_for(lambda line: line.startswith("round="))
+                ]
             )
             > 20
         )

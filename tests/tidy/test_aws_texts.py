@@ -29,7 +29,9 @@ def speaks_for_aws(path: str) -> bool:
 
 def found_in(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.splitlines(), 1):
-        if found := TEXTS.search(line.split("//", 1)[0] if '"' not in line.split("//")[0] else line):
+        if found := TEXTS.search(
+            line.split("//", 1)[0] if '"' not in line.split("//")[0] else line
+        ):
             yield number, found[0]
 
 
@@ -42,9 +44,14 @@ def sources_to_read() -> list[str]:
 
 
 def test_texts_are_recognised() -> None:
-    for text in ('"arn:aws:ecs:" + region', '"ClientError: "', '"SUCCEEDED"', '"ThrottlingException"'):
+    for text in (
+        '"arn:aws:ecs:" + region',
+        '"ClientError: "',
+        '"SUCCEEDED"',
+        '"ThrottlingException"',
+    ):
         assert list(found_in(text)), text
-    for text in ('"ncclCommGetAsyncError"', "// \"AlgorithmError: ..\"", '"the job failed"'):
+    for text in ('"ncclCommGetAsyncError"', '// "AlgorithmError: .."', '"the job failed"'):
         assert not list(found_in(text)), text
 
 

@@ -186,3 +186,40 @@ def test_no_asio_above_net() -> None:
         and not path.endswith("_asio.hpp")
     ]
     assert not wrong, f"headers that show asio: {wrong}"
+
+
+UNITS_MAX = 25  # of a folder, without its subfolders: a header and its source are one
+LINES_MAX = 12_000  # of a module, without tests
+
+
+def units() -> dict[str, set[str]]:
+    """folder -> the names of its headers and sources, without tests."""
+    found: dict[str, set[str]] = {}
+    for path in sources.cpp(".hpp", ".cpp", ".h"):
+        if path.startswith("src/") and not is_test(path):
+            folder, name = os.path.split(path)
+            found.setdefault(folder, set()).add(name.rsplit(".", 1)[0])
+    return found
+
+
+def test_folders_are_not_flat() -> None:
+    wrong = [
+        f"{folder}: {len(names)} units, at most {UNITS_MAX}: group them into folders of one idea"
+        for folder, names in units().items()
+        if len(names) > UNITS_MAX
+    ]
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_modules_have_a_limit_of_lines() -> None:
+    lines: dict[str, int] = {}
+    for path in sources.cpp(".hpp", ".cpp", ".h"):
+        if path.startswith("src/") and not is_test(path):
+            module = sources.module_of(path) or path
+            lines[module] = lines.get(module, 0) + sources.read(path).count("\n")
+    wrong = [
+        f"{module}: {count} lines, at most {LINES_MAX}: split it"
+        for module, count in lines.items()
+        if count > LINES_MAX
+    ]
+    assert not wrong, "\n" + "\n".join(wrong)

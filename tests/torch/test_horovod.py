@@ -120,7 +120,9 @@ def test_ranks_that_disagree_about_their_connections_do_not_meet() -> None:
     run("one_differs", 2, "TRAINYARD_ENCRYPT", "1", **both)
 
 
-def test_mixed_installations_are_refused_with_an_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mixed_installations_are_refused_with_an_explanation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from trainyard import _declarations, _library
 
     with pytest.raises(

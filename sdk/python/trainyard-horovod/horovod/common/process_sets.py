@@ -76,9 +76,7 @@ def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
     ):
         raise ValueError(f"a process set of the ranks {process_set.ranks} already exists")
     if not process_set.ranks or process_set.ranks[0] < 0 or process_set.ranks[-1] >= basics.size():
-        raise ValueError(
-            f"invalid process set {process_set.ranks}: there are {basics.size()}"
-        )
+        raise ValueError(f"invalid process set {process_set.ranks}: there are {basics.size()}")
     process_set.process_set_id = basics.engine().add_set(process_set.ranks)
     _sets[process_set.process_set_id] = process_set
     return process_set

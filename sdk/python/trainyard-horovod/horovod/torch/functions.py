@@ -39,8 +39,7 @@ def broadcast_parameters(
     }
     if others:
         raise ValueError(
-            "broadcast_parameters takes tensors, not the values of"
-            f" {', '.join(map(str, others))}"
+            f"broadcast_parameters takes tensors, not the values of {', '.join(map(str, others))}"
         )
     handles = [
         broadcast_async_(tensor, root_rank, f"broadcast_parameters.{name}", process_set)
