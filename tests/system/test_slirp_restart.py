@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable
 
+from tests.system.test_egress import HERE, THERE, outside  # noqa: F401, a fixture
 from tests.system.test_ordinary_user import (
     BOX,
     User,
@@ -14,7 +15,6 @@ from tests.system.test_ordinary_user import (
     user,  # noqa: F401, a fixture
     user_of_one_id,  # noqa: F401, a fixture
 )
-from tests.system.test_egress import HERE, THERE, outside  # noqa: F401, a fixture
 from tests.trainyard_server import Server, wait_for
 
 

@@ -311,10 +311,9 @@ class Driver:
             given_up = self._fleet.ended(name, bool(why) and not worker.leave_requested, now)
             if given_up:
                 record = self._fleet.records[given_up]
+                left = "" if record.again_at is None else f" for {record.again_at - now:.0f} s"
                 self._say(
-                    f"host {given_up} is given"
-                    f" up{'' if site.again_at is None else f' for {record.again_at - now:.0f} s'}:"
-                    f" {FAILURES_MAX} of its processes failed"
+                    f"host {given_up} is given up{left}: {FAILURES_MAX} of its processes failed"
                 )
 
     @staticmethod
