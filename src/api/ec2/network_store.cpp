@@ -64,12 +64,12 @@ Result<void> NetworkStore::change(
     const auto before = join(region, *records);
     Networks after = *before;
     TRY(edit(after, make_id));
-    control::RecordsWish wish;
-    wish.expected = records->version;
-    wish.writes = difference(region, stored ? *before : Networks(), after);
-    if (!stored) wish.writes.push_back(region_record(region));
-    if (wish.writes.empty() || (!stored && difference(region, *before, after).empty())) return {};
-    const auto committed = commit_records(control_, std::move(wish));
+    control::RecordsRequest request;
+    request.expected = records->version;
+    request.writes = difference(region, stored ? *before : Networks(), after);
+    if (!stored) request.writes.push_back(region_record(region));
+    if (request.writes.empty() || (!stored && difference(region, *before, after).empty())) return {};
+    const auto committed = commit_records(control_, std::move(request));
     if (committed) return {};
     if (committed.error().kind != Kind::conflict) return committed.error();
     if (conflicts == kConflictsMax)

@@ -10,6 +10,6 @@
 namespace trainyard::api {
 
 Result<std::shared_ptr<const domain::Records>> commit_records(control::Control& control,
-                                                              control::RecordsWish wish);
+                                                              control::RecordsRequest request);
 
 }  // namespace trainyard::api

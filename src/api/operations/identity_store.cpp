@@ -107,8 +107,8 @@ Result<void> IdentityStore::change(const std::function<Result<void>(policy::Iden
         requested.writes.push_back({{std::string(kUseRecord), each.name.second}, std::nullopt});
       requested.writes.push_back({std::move(each.name), std::move(each.document)});
     }
-    if (wish.writes.empty()) return {};
-    const auto committed = commit_records(control_, std::move(wish));
+    if (requested.writes.empty()) return {};
+    const auto committed = commit_records(control_, std::move(requested));
     if (committed) return {};
     if (committed.error().kind != Kind::conflict) return committed.error();
     // `edit` reports conflicts with existing identities, so this conflict is a commit by another
@@ -169,9 +169,9 @@ Result<void> IdentityStore::write_uses() {
     }
     for (const std::string& id : written) unwritten_.erase(id);
   }
-  if (wish.writes.empty()) return {};
-  wish.expected = control_.records()->version;
-  const auto committed = commit_records(control_, std::move(wish));
+  if (requested.writes.empty()) return {};
+  requested.expected = control_.records()->version;
+  const auto committed = commit_records(control_, std::move(requested));
   if (committed) return {};
   const MutexLock lock(uses_mutex_);
   unwritten_.insert(written.begin(), written.end());

@@ -41,7 +41,7 @@ std::string message_of(const domain::Job& job, const domain::Transition& transit
   if (!present) return message;
   const auto add = [&](const std::string& more) {
     if (more.empty()) return;
-    message = message.empty() ? more : as_sentence(message) + " " + more;
+    message = message.empty() ? more : sentence(message) + " " + more;
   };
   const bool said = message.find(job.wait_reason) != std::string::npos;
   if (job.state == domain::JobState::waiting && !said) add(job.wait_reason);

@@ -20,8 +20,8 @@ Result<void> read_quota(Table table, std::vector<domain::InstanceQuota>& quotas)
   TRY(table.read("instance_type", quota.instance_type));
   TRY(table.read("count", quota.count));
   TRY(table.nothing_else());
-  if (!quota.who.empty() && !is_user(quota.who))
-    return invalid(table.name("who") + ": \"" + quota.who +
+  if (!quota.user.empty() && !is_user(quota.user))
+    return invalid(table.name("user") + ": \"" + quota.user +
                    "\" cannot be the name of a user or a role");
   if (!domain::find_instance_type(quota.instance_type))
     return invalid(table.name("instance_type") + ": \"" + quota.instance_type +
@@ -37,7 +37,7 @@ Result<void> read_quota(Table table, std::vector<domain::InstanceQuota>& quotas)
       });
   if (repeated)
     return invalid(table.name("instance_type") + ": duplicate quota of \"" + quota.instance_type +
-                   "\" for the same who and region");
+                   "\" for the same user and region");
   quotas.push_back(std::move(quota));
   return {};
 }

@@ -16,41 +16,21 @@ Config read(const std::string& text) {
 }
 
 TEST(Config, DeprecatedKeysAreAccepted) {
-  const Config present = read("[[machine]]
-name = 'a'
-cpus = 1.0
-memory_gib = 1.0
-"
-                              "topology = 'rack-1'
-"
-                              "[[quota]]
-user = 'ana'
-instance_type = 'ml.m5.large'
-count = 1");
-  const Config former = read("[[machine]]
-name = 'a'
-cpus = 1.0
-memory_gib = 1.0
-"
-                             "place = 'rack-1'
-"
-                             "[[quota]]
-who = 'ana'
-instance_type = 'ml.m5.large'
-count = 1");
+  const Config present = read(
+      "[[machine]]\nname = 'a'\ncpus = 1.0\nmemory_gib = 1.0\ntopology = 'rack-1'\n"
+      "[[quota]]\nuser = 'ana'\ninstance_type = 'ml.m5.large'\ncount = 1");
+  const Config former = read(
+      "[[machine]]\nname = 'a'\ncpus = 1.0\nmemory_gib = 1.0\nplace = 'rack-1'\n"
+      "[[quota]]\nwho = 'ana'\ninstance_type = 'ml.m5.large'\ncount = 1");
   for (const Config& config : {present, former}) {
     ASSERT_EQ(config.machines.size(), 1u);
     EXPECT_EQ(config.machines[0].topology, "rack-1");
     ASSERT_EQ(config.quotas.size(), 1u);
     EXPECT_EQ(config.quotas[0].user, "ana");
   }
-  const auto both = parse_config("[[quota]]
-user = 'ana'
-who = 'bob'
-count = 1
-"
-                                 "instance_type = 'ml.m5.large'",
-                                 "server.toml");
+  const auto both = parse_config(
+      "[[quota]]\nuser = 'ana'\nwho = 'bob'\ncount = 1\ninstance_type = 'ml.m5.large'",
+      "server.toml");
   ASSERT_FALSE(both);
   EXPECT_NE(both.error().message.find("unknown key 'who'"), std::string::npos);
 }
@@ -211,7 +191,7 @@ constexpr Refused kRefused[] = {
     {"[rate_limits]\nreads_per_second = '7'", "rate_limits.reads_per_second must be a number"},
     {"[[machine]]\nname = 'a'\ncpus = '2'", "machine[0].cpus must be a number"},
     {"[[quota]]\nwho = 'a b'\ninstance_type = 'ml.m5.large'\ncount = 1",
-     "quota[0].who: \"a b\" cannot be the name of a user or a role"},
+     "quota[0].user: \"a b\" cannot be the name of a user or a role"},
     {"[[storage_quota]]\nuser = 'a b'\ngib = 1",
      "storage_quota[0].user: \"a b\" cannot be the name of a user"},
     {"[network]\nallow = ['x']", "network.allow"},

@@ -87,10 +87,10 @@ void check_users(const std::string& key, const std::vector<std::string>& users, 
 
 void check_limits(const Config& config, const Names& names, Warnings& warnings) {
   for (size_t i = 0; i < config.quotas.size(); ++i) {
-    const std::string& who = config.quotas[i].who;
-    if (!who.empty() && !names.has_user(who) && !names.has_role(who))
-      warnings.push_back("quota[" + std::to_string(i) + "].who: user or role '" + who +
-                         "' not found, so the quota limits nothing" + kRemedy + who + "`");
+    const std::string& user = config.quotas[i].user;
+    if (!user.empty() && !names.has_user(user) && !names.has_role(user))
+      warnings.push_back("quota[" + std::to_string(i) + "].user: user or role '" + user +
+                         "' not found, so the quota limits nothing" + kRemedy + user + "`");
   }
   for (const auto& [user, quota] : config.storage_quotas.users)
     if (!names.has_user(user))

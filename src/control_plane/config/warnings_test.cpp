@@ -29,11 +29,11 @@ TEST(ConfigWarnings, NoneForAConfigThatFits) {
       [[role]]
       name = "Sweep"
       [[quota]]
-      who = "ann"
+      user = "ann"
       instance_type = "ml.m5.large"
       count = 1
       [[quota]]
-      who = "Sweep"
+      user = "Sweep"
       instance_type = "ml.m5.large"
       count = 1
       [[quota]]
@@ -81,7 +81,7 @@ TEST(ConfigWarnings, MachinesThatTogetherAreLargerThanThisOne) {
 TEST(ConfigWarnings, UsersWhoDoNotExist) {
   const auto found = warnings(R"(
       [[quota]]
-      who = "bob"
+      user = "bob"
       instance_type = "ml.m5.large"
       count = 1
       [[storage_quota]]
@@ -102,7 +102,7 @@ TEST(ConfigWarnings, UsersWhoDoNotExist) {
       [[peer]]
       access_key_id = "AKIABOB"
   )");
-  const std::vector<std::string> keys = {"quota[0].who",
+  const std::vector<std::string> keys = {"quota[0].user",
                                          "storage_quota.user",
                                          "posix_users",
                                          "file_systems.fs-1.users",
@@ -112,7 +112,7 @@ TEST(ConfigWarnings, UsersWhoDoNotExist) {
   ASSERT_EQ(found.size(), keys.size());
   for (size_t i = 0; i < keys.size(); ++i) EXPECT_TRUE(found[i].starts_with(keys[i] + ": "));
   EXPECT_EQ(found[0],
-            "quota[0].who: user or role 'bob' not found, so the quota limits nothing; correct the "
+            "quota[0].user: user or role 'bob' not found, so the quota limits nothing; correct the "
             "name, or make the user with `trainyard user add bob`");
 }
 
