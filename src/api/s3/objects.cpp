@@ -103,7 +103,7 @@ Outcome<std::optional<s3::GetObjectOutput>> get_object(objects::Objects& objects
   if (!opened) return reading_failure(objects, in, opened.error());
   const auto reader = *std::move(opened);
   if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
-  const auto out = describe<s3::GetObjectOutput>(*reader, asked.has_value(), in);
+  auto out = describe<s3::GetObjectOutput>(*reader, asked.has_value(), in);
   if (!out) return out.failure(s3::kService);
   // Read the first bytes before the head is sent, so that an unreadable or corrupt object can still
   // be reported.
@@ -137,7 +137,7 @@ Outcome<std::optional<s3::HeadObjectOutput>> head_object(objects::Objects& objec
   if (!opened) return reading_failure(objects, in, opened.error());
   const auto reader = *std::move(opened);
   if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
-  const auto out = describe<s3::HeadObjectOutput>(*reader, asked.has_value(), in);
+  auto out = describe<s3::HeadObjectOutput>(*reader, asked.has_value(), in);
   if (!out) return out.failure(s3::kService);
   (void)!exchange.start(*out, uint64_t(*out->content_length),
                         status_of(*out));  // a disconnected client needs no answer

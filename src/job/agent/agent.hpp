@@ -19,7 +19,9 @@
 #include <thread>
 
 #include "agent/activity_watch.hpp"
-#include "agent/metric_files.hpp"
+#include "agent/output/metric_files.hpp"
+#include "agent/output/stall_watch.hpp"
+#include "agent/output/usage_meter.hpp"
 #include "agent/shells.hpp"
 #include "agent/step_context.hpp"
 #include "base/thread_safety.hpp"

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <list>
 
+#include "base/activity_table.hpp"
 #include "base/plural.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <utility>
 
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/log_follower.hpp"
 #include "cli/request_file.hpp"
@@ -176,12 +177,12 @@ Result<void> ensure_bucket(World& world, objects::Objects& store, const std::str
 Result<void> upload_all(World& world, const std::vector<PlannedUpload>& plan) {
   auto store = TRY(world.open_objects());
   StatusBlock block(world.error_looks);
-  for (const Upload& upload : uploads) {
-    const auto files = TRY(files_of(upload));
+  for (const PlannedUpload& each : plan) {
+    const Upload& upload = each.upload;
     TRY(ensure_bucket(world, *store, upload.bucket).in("the bucket " + upload.bucket));
     ProgressView progress;
     progress.what = "upload " + upload.channel;
-    for (const auto& file : files) progress.total_bytes += file.bytes;
+    for (const auto& file : each.files) progress.total_bytes += file.bytes;
     const auto draw = [&]() -> Result<void> {
       world.terminal.write_error(block.show("", {progress}));
       if (!world.terminal.wait(0ms, false, -1).interrupted) return {};
@@ -189,23 +190,21 @@ Result<void> upload_all(World& world, const std::vector<PlannedUpload>& plan) {
       return cancelled("nothing was submitted");
     };
     const Moved moved = [&](int64_t bytes) {
-      mine.done_bytes += bytes;
+      progress.done_bytes += bytes;
       return draw();
     };
     // Errors name the file, or the directory of sources.
     const auto finish = [&](Result<void> done, const std::string& path) -> Result<void> {
       if (done) return {};
-      if (done.error().kind == Kind::cancelled) TRY(world.terminal.write(block.clear()));
+      if (done.error().kind == Kind::cancelled) world.terminal.write_error(block.clear());
       return Error(done.error()).in("uploading " + path);
     };
     TRY(draw());
-    for (const auto& file : files) {
-      const auto done = upload_file(*store, upload, file, [&](int64_t bytes) {
-        progress.done_bytes += bytes;
-        return draw();
-      });
-      if (!done) return Error(done.error()).in("uploading " + file.path);
-    }
+    if (!upload.entry.empty())
+      TRY(finish(upload_sources(*store, each, moved), upload.path));
+    else
+      for (const auto& file : each.files)
+        TRY(finish(upload_file(*store, upload, file, moved), file.path));
     progress.finished = true;
     world.terminal.write_error(block.clear());
     world.terminal.write_error(block.settle({progress}));
@@ -290,8 +289,8 @@ std::string result_text(const Looks& looks, const JobView& job) {
 // Shows a job until it ends: its log on standard output, its progress below it on standard error.
 class Follower {
  public:
-  Follower(World& world, const std::string& name)
-      : world_(world), name_(name), block_(world.error_looks), log_(world.client, {name, "", {}}) {}
+  Follower(World& world, const std::string& name, std::unique_ptr<LogFollower> log)
+      : world_(world), name_(name), block_(world.error_looks), log_(std::move(log)) {}
 
   Result<int> run() {
     world_.terminal.watch_interrupts();
@@ -299,7 +298,8 @@ class Follower {
       update_size(world_);
       const JobView job = TRY(fetch_job(world_, name_));
       if (has_begun(job)) show_transfers(job);
-      TRY(log_.round([&](const std::vector<LogLine>& lines) { return print(lines); }));
+      TRY(log_->round(job.finished(),
+                      [&](const std::vector<LogLine>& lines) { return print(lines); }));
       if (job.finished()) {
         show_transfers(job);
         world_.terminal.write_error(block_.clear());
@@ -323,7 +323,7 @@ class Follower {
   Result<void> print(const std::vector<LogLine>& lines) {
     if (!std::exchange(has_printed_, true)) show_transfers(TRY(fetch_job(world_, name_)));
     std::string text;
-    for (const LogLine& line : lines) text += log_line(world_.looks, line, log_.widest());
+    for (const LogLine& line : lines) text += log_line(world_.looks, line, log_->widest());
     world_.terminal.write_error(block_.hide());
     TRY(world_.terminal.write(text));
     world_.terminal.write_error(block_.draw());
@@ -342,7 +342,7 @@ class Follower {
   World& world_;
   const std::string name_;
   StatusBlock block_;
-  LogFollower log_;
+  const std::unique_ptr<LogFollower> log_;
   bool has_printed_ = false;
 };
 
@@ -387,7 +387,8 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
                                "` follows it\n");
     return 0;
   }
-  return Follower(world, name).run();
+  auto log = TRY(follow_log(world.client, TRY(fetch_job(world, name)), {}));
+  return Follower(world, name, std::move(log)).run();
 }
 
 }  // namespace trainyard::cli

@@ -21,7 +21,7 @@ std::string describe_out_of_memory(const ProcessEnd& end) {
 
 std::string exit_reason(const ProcessEnd& end) {
   if (is_driver_failure(end.failure))
-    if (std::string own = script_failure(end.last_words); !own.empty()) {
+    if (std::string own = script_failure(end.last_output); !own.empty()) {
       ProcessEnd of_script = end;
       of_script.failure = std::move(own);
       return exit_reason(of_script);

@@ -29,7 +29,7 @@ TEST(ExitReason, NamesTheProcessesThatUsedTheMemory) {
   EXPECT_EQ(exit_reason(end),
             "OutOfMemory: exceeded its 1.0 GiB memory limit (1/8 of ml.m5.large)");
   end.largest = {{"python3", 800 << 20}, {"loader", 100 << 20}};
-  end.last_words = "epoch 1";
+  end.last_output = "epoch 1";
   EXPECT_EQ(
       exit_reason(end),
       "OutOfMemory: exceeded its 1.0 GiB memory limit (1/8 of ml.m5.large); largest processes: "

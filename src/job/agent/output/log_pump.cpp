@@ -23,9 +23,9 @@ constexpr size_t kReadBytesMax = 256 << 10;
 constexpr auto kNever = std::chrono::nanoseconds::max();
 
 // Lines and points that are not yet sent.
-class Batch {
+class LineBatch {
  public:
-  Batch(const MetricMatcher& metrics, Facts& facts) : metrics_(metrics), facts_(facts) {}
+  LineBatch(const MetricMatcher& metrics, Facts& facts) : metrics_(metrics), facts_(facts) {}
 
   void add(std::vector<std::string> lines, Instant at) {
     for (auto& line : lines) {
@@ -108,7 +108,7 @@ void LogPump::keep_last(const std::vector<std::string>& lines) {
 
 void LogPump::loop() {
   LineSplitter splitter;
-  Batch batch(metrics_, facts_);
+  LineBatch batch(metrics_, facts_);
   // Not zeroed: most jobs print little, and use little of it.
   const auto buffer = std::make_unique_for_overwrite<char[]>(kReadBytesMax);
   std::vector<std::string> lines;

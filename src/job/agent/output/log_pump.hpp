@@ -31,7 +31,7 @@ inline constexpr Duration kBatchAgeMax = 200ms;
 inline constexpr Duration kPartialLineMax = 1s;
 // Output kept for the failure reason of a process without a failure file of its own: a traceback
 // of the usual depth, and what launchers print after it.
-inline constexpr size_t kLastWordsBytesMax = 16 << 10;
+inline constexpr size_t kLastOutputBytesMax = 16 << 10;
 
 struct Pipe {
   os::File read_end;
