@@ -213,9 +213,10 @@ std::optional<Failure> Authorizer::check_all(const Context& context, const shape
   for (Access& access : accesses.all) {
     policy::Request request = common;
     request.action = access.action;
-    request.resource = access.action == "iam:PassRole"
-                           ? canonical_role(rights.identities.get(), access.resource)
-                           : access.resource;
+    request.resource =
+        access.action == "iam:PassRole"
+            ? canonical_role(rights.identities.get(), own_role(access.resource, settings_.account))
+            : access.resource;
     if (access.action == "iam:PassRole" && is_reserved_role(access.resource))
       return access_denied(
           service, policy::describe_denial(

@@ -399,6 +399,26 @@ TEST(Users, PassOnlyTheRolesThatTheyMay) {
                 .message()
                 .find("iam:PassRole on resource: arn:aws:iam::123456789012:role/admin"),
             std::string::npos);
+  // Another account in the ARN grants nothing: permissions are those on this account's role.
+  const auto of_another_account = [&](const std::string& name, const std::string& role) {
+    return world.json("SageMaker.CreateTrainingJob",
+                      create_body(name, "arn:aws:iam::999988887777:role/" + role), "sagemaker",
+                      ana);
+  };
+  EXPECT_EQ(of_another_account("d", "team-reader").status, 200);
+  EXPECT_NE(of_another_account("e", "admin")
+                .message()
+                .find("iam:PassRole on resource: arn:aws:iam::123456789012:role/admin"),
+            std::string::npos);
+  const Signing eve = world.user("eve", R"({"Version":"2012-10-17","Statement":[
+      {"Effect":"Allow","Action":["sagemaker:*","s3:*","iam:PassRole"],"Resource":"*"},
+      {"Effect":"Deny","Action":"iam:PassRole","Resource":"arn:aws:iam::123456789012:role/admin"}]})");
+  EXPECT_NE(world
+                .json("SageMaker.CreateTrainingJob",
+                      create_body("f", "arn:aws:iam::999988887777:role/admin"), "sagemaker", eve)
+                .message()
+                .find("with an explicit deny"),
+            std::string::npos);
   // The path of a defined role counts, not the one in the request.
   world.role("admin", allow(R"("*")", R"("*")"), R"({"Service":"sagemaker.amazonaws.com"})");
   EXPECT_NE(create("c", "team-x/admin")

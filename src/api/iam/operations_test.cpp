@@ -51,6 +51,27 @@ TEST(Roles, UndefinedRolesMayBeUsedByJobs) {
             "NoSuchEntity: The role with name Train cannot be found.");
 }
 
+TEST(Roles, OfTheExamplesAccountAreThoseOfThisOne) {
+  OperationsWorld world{add_operations};
+  const std::string trust = policy::built_in_trust("123456789012");
+  ASSERT_TRUE(
+      world.call<iam::CreateRole>({.role_name = "Train", .assume_role_policy_document = trust}));
+  ASSERT_TRUE(world.call<iam::PutRolePolicy>(
+      {.role_name = "Train", .policy_name = "p", .policy_document = kReadOne}));
+  for (const std::string account : {"123456789012", "999988887777"}) {
+    const std::string role = "arn:aws:iam::" + account + ":role/";
+    EXPECT_EQ(decision(world, role + "Train", "s3:GetObject", "arn:aws:s3:::b/ann/x"), "allowed");
+    EXPECT_EQ(decision(world, role + "Train", "s3:GetObject", "arn:aws:s3:::b/bob/x"),
+              "implicitDeny");
+    EXPECT_EQ(decision(world, role + "undefined", "s3:PutObject", "arn:aws:s3:::b/x"), "allowed");
+  }
+  EXPECT_EQ(world.refusal<iam::SimulatePrincipalPolicy>(
+                {.policy_source_arn = "arn:aws:iam::999988887777:user/ann",
+                 .action_names = Strings{"s3:GetObject"}}),
+            "NoSuchEntity: The entity arn:aws:iam::999988887777:user/ann cannot be found. The "
+            "account of this server is 123456789012.");
+}
+
 TEST(Roles, ThatAreDefinedMayDoWhatTheirPoliciesSay) {
   OperationsWorld world{add_operations};
   const std::string trust = policy::built_in_trust("123456789012");
@@ -78,7 +99,7 @@ TEST(Simulations, RefuseWhatTheyCannotRead) {
                                                         .policy_input_list = std::move(policies),
                                                         .action_names = Strings{"s3:GetObject"}});
   };
-  EXPECT_TRUE(refusal("arn:aws:iam::999999999999:role/Train").starts_with("NoSuchEntity: "));
+  EXPECT_TRUE(refusal("arn:aws:iam::999999999999:user/ann").starts_with("NoSuchEntity: "));
   EXPECT_TRUE(refusal("arn:aws:iam::123456789012:user/ann").starts_with("NoSuchEntity: "));
   EXPECT_TRUE(refusal("arn:aws:iam::123456789012:role/").starts_with("InvalidInput: "));
   EXPECT_TRUE(

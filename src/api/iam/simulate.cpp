@@ -101,8 +101,11 @@ Outcome<Done> add_source(Simulated& to, const std::string& arn) {
     return invalid_input("Invalid Entity Arn: " + shorten(arn, 200));
   const std::string_view resource = parts[5];
   const std::string name(resource.substr(resource.rfind('/') + 1));
-  if (parts[4] != to.identities->account())
-    return no_such_entity("The entity " + shorten(arn, 200) + " cannot be found.");
+  const std::string& account = to.identities->account();
+  const bool role = resource.starts_with("role/");
+  if (parts[4] != account && !role)
+    return no_such_entity("The entity " + shorten(arn, 200) +
+                          " cannot be found. The account of this server is " + account + ".");
   const policy::Entity* entity = nullptr;
   if (resource.starts_with("user/")) {
     const policy::User* user = TRY(policy::user_of(*to.identities, name));
@@ -112,8 +115,8 @@ Outcome<Done> add_source(Simulated& to, const std::string& arn) {
     const policy::Group* group = TRY(policy::group_of(*to.identities, name));
     add_entity(to, EntityKind::group, *group);
     entity = group;
-  } else if (resource.starts_with("role/")) {
-    if (const auto added = add_role(to, arn); !added)
+  } else if (role) {
+    if (const auto added = add_role(to, own_role(arn, account)); !added)
       return invalid_input("Invalid Entity Arn: " + added.error().message);
     entity = to.identities->find_role(name);
   } else {

@@ -138,9 +138,14 @@ networks::Egress with_own_networks(networks::Egress egress,
 const std::vector<networks::EgressRule>* rules_of_role(
     const std::map<std::string, std::vector<networks::EgressRule>>& of_roles,
     const std::string& role_arn) {
-  auto found = of_roles.find(role_arn);
-  if (found == of_roles.end()) found = of_roles.find(role_arn.substr(role_arn.rfind('/') + 1));
-  return found == of_roles.end() || role_arn.empty() ? nullptr : &found->second;
+  if (role_arn.empty()) return nullptr;
+  // A job may name a role with any account: "arn:aws:iam::ACCOUNT:role/PATH/NAME".
+  for (const auto& [role, rules] : of_roles)
+    if (const auto at = role.find(":role/");
+        at != std::string::npos && role_arn.ends_with(role.substr(at)))
+      return &rules;
+  const auto found = of_roles.find(role_arn.substr(role_arn.rfind('/') + 1));
+  return found == of_roles.end() ? nullptr : &found->second;
 }
 
 networks::PrivateNetwork plan_network(const NetworkRequest& request, const networks::Subnet& pool,

@@ -264,5 +264,18 @@ TEST(Record, KeepsItsGpus) {
   EXPECT_TRUE(record_from_json(of_a_former_version)->gpus.empty());
 }
 
+TEST(RulesOfRole, AreFoundByNameAndByArnWithAnyAccount) {
+  const std::map<std::string, std::vector<networks::EgressRule>> of_roles{
+      {"arn:aws:iam::111122223333:role/team/closed", {}}, {"named", {}}};
+  const auto found = [&](const std::string& arn) { return rules_of_role(of_roles, arn); };
+  const auto* closed = &of_roles.at("arn:aws:iam::111122223333:role/team/closed");
+  EXPECT_EQ(found("arn:aws:iam::111122223333:role/team/closed"), closed);
+  EXPECT_EQ(found("arn:aws:iam::123456789012:role/team/closed"), closed)
+      << "another account does not evade the rules";
+  EXPECT_EQ(found("arn:aws:iam::111122223333:role/closed"), nullptr);
+  EXPECT_EQ(found("arn:aws:iam::111122223333:role/any/named"), &of_roles.at("named"));
+  EXPECT_EQ(found(""), nullptr);
+}
+
 }  // namespace
 }  // namespace trainyard::launch
