@@ -97,6 +97,18 @@ TEST(BatchSpec, AJobRequestsWhatItsContainerNeeds) {
   EXPECT_EQ((*spec).definition, "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3");
 }
 
+TEST(BatchSpec, MembersWithoutEffectAreNotes) {
+  auto definition = container();
+  EXPECT_TRUE((*spec_of(job(), definition)).notes.empty());
+  definition.container_properties->execution_role_arn = "arn:aws:iam::123456789012:role/pull";
+  definition.container_properties->network_configuration.emplace().assign_public_ip = "ENABLED";
+  const auto spec = spec_of(job(), definition);
+  ASSERT_TRUE(spec) << refusal(spec);
+  ASSERT_EQ((*spec).notes.size(), 2u);
+  EXPECT_TRUE((*spec).notes[0].starts_with("executionRoleArn has no effect here: "));
+  EXPECT_TRUE((*spec).notes[1].starts_with("networkConfiguration has no effect here: "));
+}
+
 TEST(BatchSpec, WhatTheRequestSaysGoesBeforeTheDefinition) {
   auto definition = container();
   definition.timeout.emplace();

@@ -12,6 +12,7 @@
 #include "batch_api/conversions.hpp"
 #include "batch_api/empty_lists.hpp"
 #include "batch_api/network_interfaces.hpp"
+#include "batch_api/no_effect.hpp"
 #include "batch_api/nodes.hpp"
 #include "control/control.hpp"
 #include "domain/stage.hpp"
@@ -169,6 +170,20 @@ Outcome<Body> nodes_into(domain::JobSpec& spec, const batch::NodeProperties& pro
   return body;
 }
 
+// The notes on the container of a job, or on the containers of its nodes, each once.
+std::vector<std::string> container_notes(const Json& detail) {
+  Json containers = Json::array();
+  if (detail.contains("container")) containers.push_back(detail["container"]);
+  if (detail.contains("nodeProperties") && detail["nodeProperties"].contains("nodeRangeProperties"))
+    for (const Json& range : detail["nodeProperties"]["nodeRangeProperties"])
+      if (range.contains("container")) containers.push_back(range["container"]);
+  std::vector<std::string> notes;
+  for (const Json& container : containers)
+    for (std::string& note : notes_of(container, kContainerNoEffect))
+      if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+  return notes;
+}
+
 }  // namespace
 
 std::string with_parameters(const std::string& word,
@@ -244,7 +259,8 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   std::string words;
   write_json(detail_shape(), &detail, words);
   spec.request = TRY(parse_json(words));
-  if (body.container) spec.request["container"] = TRY(json_of(*body.container));
+  if (body.container) spec.request["container"] = TRY(words_of(*body.container));
+  spec.notes = container_notes(spec.request);
   if (dump(spec.request).size() > kSubmitBytesMax)
     return client_exception("a job has at most " + std::to_string(kSubmitBytesMax) + " bytes");
   return spec;

@@ -293,6 +293,8 @@ Result<JobView> job_view(const Json& json) {
   job.failure_reason = text_of(json, "FailureReason");
   job.status_reason = text_of(json, "StatusReason");
   job.note = text_of(json, "Note");
+  for (const Json& note : list_of(json, "Notes"))
+    if (note.is_string()) job.notes.push_back(note.get<std::string>());
   job.user = text_of(json, "User");
   job.created = instant_of(json, "CreationTime");
   job.started = instant_of(json, "TrainingStartTime");
@@ -505,6 +507,7 @@ std::string job_page(const Looks& looks, const JobView& job, const Json& describ
   page.line("failed", job.failure_reason, Paint::red);
   if (job.status_reason != job.wait_reason) page.line("reason", job.status_reason, Paint::yellow);
   page.line("note", job.note);
+  for (const std::string& note : job.notes) page.line("note", note);
   page.line("hosts", hosts_text(job));
   if (const Json* algorithm = member(described, "AlgorithmSpecification"))
     page.line("image", text_of(*algorithm, "TrainingImage"));

@@ -165,6 +165,20 @@ arn           arn:aws:sagemaker:us-east-1:123456789012:training-job/mnist
 )");
 }
 
+TEST(JobView, EachNoteIsALineOfThePage) {
+  Json json = job_json();
+  json["Note"] = "each host was scaled";
+  json["Notes"] = {"VpcConfig has no effect here: hosts share a network", "and another"};
+  const std::string page = job_page(kPlain, *job_view(json), Json::object(), kNow);
+  EXPECT_NE(page.find(R"(
+note          each host was scaled
+note          VpcConfig has no effect here: hosts share a network
+note          and another
+hosts )"),
+            std::string::npos)
+      << page;
+}
+
 TEST(TopPage, BarsOfEachHost) {
   JobView job = *job_view(job_json());
   HostView host;

@@ -10,6 +10,7 @@
 #include "domain/limits.hpp"
 #include "objects/objects.hpp"
 #include "protocol/json.hpp"
+#include "sagemaker/no_effect.hpp"
 #include "sagemaker/training_job.hpp"
 
 namespace trainyard::api::sagemaker {
@@ -291,7 +292,8 @@ Outcome<Done> read_resources(const sagemaker::CreateTrainingJobRequest& request,
         "KeepAlivePeriodInSeconds is not supported when EnableManagedSpotTraining is set to true: "
         "spot capacity cannot be kept");
   if (given(resources.volume_kms_key_id))
-    return not_yet("ResourceConfig.VolumeKmsKeyId", "keep the data directory on an encrypted disk");
+    return not_yet("ResourceConfig.VolumeKmsKeyId",
+                   "leave out volume_kms_key, and keep the data directory on an encrypted disk");
   if (given(resources.training_plan_arn))
     return not_yet("ResourceConfig.TrainingPlanArn", "leave it out");
   if (resources.selected_instance_type || resources.selected_instance_count)
@@ -332,7 +334,8 @@ Outcome<Done> read_output(const sagemaker::CreateTrainingJobRequest& request,
     return validation_exception("OutputDataConfig.S3OutputPath is required");
   const auto& output = *request.output_data_config;
   if (given(output.kms_key_id))
-    return not_yet("OutputDataConfig.KmsKeyId", "keep the data directory on an encrypted disk");
+    return not_yet("OutputDataConfig.KmsKeyId",
+                   "leave out output_kms_key, and keep the data directory on an encrypted disk");
   spec.compress_model = output.compression_type.value_or("GZIP") != "NONE";
   spec.output_uri =
       without_last_slashes(TRY(s3_uri(*output.s3_output_path, "OutputDataConfig.S3OutputPath")));
@@ -422,6 +425,7 @@ Outcome<domain::JobSpec> job_spec_of(const sagemaker::CreateTrainingJobRequest& 
   std::string words;
   write_json(*sagemaker::CreateTrainingJob::shape().input, &request, words);
   spec.request = TRY(parse_json(words));
+  spec.notes = notes_of(spec.request, kTrainingJobNoEffect);
   return spec;
 }
 

@@ -386,6 +386,7 @@ Outcome<own::Job> describe_job(const Settings& settings, const Services& service
   }
   if (auto metrics = TRY(metrics_of(services.metrics, job)); !metrics.empty())
     out.metrics = std::move(metrics);
+  if (!job.spec.notes.empty()) out.notes = job.spec.notes;
   const domain::Attempt* attempt = job.attempt();
   if (!attempt) return out;
   out.hosts.emplace();

@@ -166,6 +166,7 @@ constexpr auto kSpec = json_record<JobSpec>(
       side("keep_alive_seconds", spec.keep_alive_seconds);
       side("network_isolation", spec.network_isolation);
       side("encrypt_traffic", spec.encrypt_traffic);
+      side.if_set("notes", spec.notes);
       side("request", spec.request);
       side.when(spec.queue.has_value(), "batch", spec, kQueuedOptions);
     },

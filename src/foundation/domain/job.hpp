@@ -165,6 +165,8 @@ struct JobSpec {
   // The main host of a multi-node parallel job. The others start when it runs, and end when it
   // ends.
   std::optional<uint32_t> main_node;
+  // For the user, decided when the job was created: one for each setting that has no effect here.
+  std::vector<std::string> notes;
   Json request;
 
   // The queue under which the ledger lists it; "": none. Training jobs have a prefix with a slash,

@@ -245,6 +245,27 @@ TEST_F(AgentTest, AJobTrainsAndUploadsItsModel) {
   EXPECT_EQ(spec_.arguments, std::vector<std::string>{"train"});
 }
 
+TEST_F(AgentTest, SettingsWithoutEffectAreInTheLogOfTheFirstHost) {
+  order_.spec.notes = {"VpcConfig has no effect here: hosts share a network"};
+  start([](Played::Hands& hands) {
+    hands.print("ready\n");
+    return 0;
+  });
+  finish();
+  EXPECT_EQ(said_.lines(),
+            (std::vector<std::string>{
+                "trainyard: VpcConfig has no effect here: hosts share a network", "ready"}));
+}
+
+TEST_F(AgentTest, SettingsWithoutEffectAreNotInTheLogsOfOtherHosts) {
+  order_.spec.notes = {"VpcConfig has no effect here: hosts share a network"};
+  order_.spec.groups[0].count = 2;
+  order_.host = 1;
+  start([](Played::Hands&) { return 0; });
+  finish();
+  EXPECT_TRUE(said_.lines().empty());
+}
+
 TEST_F(AgentTest, ItsAddressIsReportedOnce) {
   place_.address = "10.1.0.2";
   start([](Played::Controls&) { return 0; });

@@ -112,6 +112,13 @@ containers::ContainerSpec container_spec(StepContext& context) {
   return spec;
 }
 
+// Settings that have no effect are in the log of the host that decides, once for each attempt.
+void say_notes(StepContext& context) {
+  const domain::JobSpec& spec = context.order.spec;
+  if (context.order.host != spec.main_host().value_or(0)) return;
+  for (const std::string& note : spec.notes) context.world.facts.say(note);
+}
+
 // Requested properties that this machine does not enforce are in the job's log, and in its status.
 void say_what_is_withheld(StepContext& context) {
   if (context.world.await_volume && !context.volume_limited)
@@ -147,6 +154,7 @@ std::optional<Failure> start_process(StepContext& context) {
       (spec.user_id != 0 || spec.group_id != 0))
     if (auto given = os::give_tree(context.ml(), spec.user_id, spec.group_id); !given)
       return failure_of(given.error(), "changing the owner of /opt/ml to the image's user");
+  say_notes(context);
   auto container = context.world.start_container(spec, pipe->write_end.release());
   if (!container) {
     const bool clients = container.error().kind == Kind::not_found;
