@@ -221,81 +221,58 @@ environment = {RATE = 0.5}
     assert "already exists" in cli("submit", str(tmp_path / "job.toml"), code=1)
 
 
-SCRIPT = """
-import argparse, os
-parser = argparse.ArgumentParser()
-parser.add_argument("--epochs", type=int)
-parser.add_argument("--name")
-print(vars(parser.parse_args()))
-import helper
-print("sources", sorted(os.listdir(os.path.dirname(helper.__file__))))
-print("channel", os.listdir(os.environ["SM_CHANNEL_TRAIN"]))
-open(os.path.join(os.environ["SM_MODEL_DIR"], "weights"), "w").write("1")
-"""
-
-
-def test_hyperparameters_of_a_file_arrive_as_arguments_of_its_entry(
-    server: Server, cli: Callable[..., str], tmp_path: pathlib.Path
-) -> None:
-    """Of the short form, as with the SDK's estimators: arguments, SM_* variables, sources."""
-    long_name = "d" * 60 + "/" + "f" * 80
-    for name, text in {
-        "src/train.py": SCRIPT,
-        "src/helper.py": "",
-        "src/.git/config": "hidden",
-        f"src/{long_name}": "x",
-        "data/part-0": "1,2",
-    }.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    (tmp_path / "job.toml").write_text("""
-name = "script"
-image = "trainyard/host"
-instance_type = "ml.t3.medium"
-output = "s3://yard/models"
-code = {directory = "./src", entry = "train.py"}
-channels = {train = "./data"}
-hyperparameters = {epochs = 3, name = "a b"}
-""")
-    out = cli("submit", str(tmp_path / "job.toml"), "--follow")
-    for line in (
-        "{'epochs': 3, 'name': 'a b'}",
-        "sources ['dddd",
-        "'helper.py', 'train.py']",
-        "channel ['part-0']",
-    ):
-        assert line in out, f"{line}: {out}"
-    assert "hidden" not in out and ".git" not in out
-    sources = "models/script/source/sourcedir.tar.gz"
-    archive = server.boto("s3").get_object(Bucket="yard", Key=sources)["Body"].read()
-    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
-        assert tar.getnames() == [long_name, "helper.py", "train.py"]
-    described = json.loads(cli("describe", "script", "--json"))
-    assert described["HyperParameters"]["sagemaker_program"] == '"train.py"'
-    assert described["HyperParameters"]["sagemaker_submit_directory"] == f'"s3://yard/{sources}"'
-
-
-def test_a_missing_entry_is_refused_before_any_upload(
-    server: Server, cli: Callable[..., str], tmp_path: pathlib.Path
+@pytest.mark.parametrize(
+    ("instance_type", "entry", "refusal"),
+    [
+        (
+            "ml.m5.larg",
+            "run.sh",
+            "unknown instance type 'ml.m5.larg'; did you mean ml.m5.large?",
+        ),
+        ("ml.m5.large", "rum.sh", "rum.sh"),
+    ],
+)
+def test_what_would_be_rejected_is_not_uploaded(
+    server: Server,
+    cli: Callable[..., str],
+    tmp_path: pathlib.Path,
+    instance_type: str,
+    entry: str,
+    refusal: str,
 ) -> None:
     (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "train.py").write_text("")
-    (tmp_path / "data").write_text("1")
-    file = tmp_path / "job.toml"
-    file.write_text("""
-name = "no-entry"
+    (tmp_path / "src" / "run.sh").write_text("true\n")
+    (tmp_path / "job.toml").write_text(f"""
+name = "wrong"
 image = "trainyard/host"
+instance_type = "{instance_type}"
 output = "s3://never-made/models"
-code = {directory = "./src", entry = "trian.py"}
-channels = {train = "./data"}
+code = {{directory = "./src", entry = "{entry}"}}
 """)
-    said = cli("submit", str(file), code=1)
-    assert f"code.entry: trian.py not found in {tmp_path}/./src; did you mean train.py?" in said
-    assert "upload" not in said
-    file.write_text(file.read_text().replace("trian", "train").replace("./data", "./none"))
-    assert "channel train: " in cli("submit", str(file), code=1)
-    buckets = [each["Name"] for each in server.boto("s3").list_buckets()["Buckets"]]
-    assert "never-made" not in buckets, "nothing was uploaded"
+    assert refusal in cli("submit", str(tmp_path / "job.toml"), code=1)
+    buckets = server.boto("s3").list_buckets()["Buckets"]
+    assert "never-made" not in {bucket["Name"] for bucket in buckets}
+
+
+def test_settings_without_effect_are_in_the_log_and_in_describe(
+    server: Server, cli: Callable[..., str]
+) -> None:
+    submit(
+        server,
+        "in-a-vpc",
+        "echo ran",
+        hosts=2,
+        VpcConfig={"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]},
+        ExperimentConfig={"ExperimentName": "one"},
+    )
+    jobs.wait_until(server.boto("sagemaker"), "in-a-vpc")
+    page = cli("describe", "in-a-vpc")
+    lines = jobs.log_lines(server.boto("logs"), "in-a-vpc")
+    for member in ("VpcConfig", "ExperimentConfig"):
+        assert f"{member} has no effect here: " in page
+        said = [line for line in lines if f"{member} has no effect here: " in line]
+        assert len(said) == 1, "in the log of the first host"
+    assert sorted(line for line in lines if line == "ran") == ["ran", "ran"]
 
 
 def test_ctrl_c_leaves_the_job_alone(server: Server, cli: Callable[..., str]) -> None:

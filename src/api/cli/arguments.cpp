@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "cli/table.hpp"
 
@@ -25,22 +26,6 @@ std::string usage(const Form& form) {
   for (const auto& operand : form.operands) text += " " + operand;
   if (!form.options.empty()) text += " [options]";
   return text;
-}
-
-// Returns the edit distance: the number of letters to insert, delete, change, or swap with their
-// neighbour.
-size_t distance(const std::string& a, const std::string& b) {
-  std::vector<std::vector<size_t>> at(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) at[i][0] = i;
-  for (size_t j = 0; j <= b.size(); ++j) at[0][j] = j;
-  for (size_t i = 1; i <= a.size(); ++i)
-    for (size_t j = 1; j <= b.size(); ++j) {
-      at[i][j] =
-          std::min({at[i - 1][j] + 1, at[i][j - 1] + 1, at[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        at[i][j] = std::min(at[i][j], at[i - 2][j - 2] + 1);
-    }
-  return at[a.size()][b.size()];
 }
 
 }  // namespace
@@ -125,17 +110,6 @@ Result<Duration> parse_duration(const std::string& text) {
   if (!number || seconds == 0 || *number > kNumberMax)
     return invalid("invalid duration '" + text + "': use 90s, 15m, 2h or 1d");
   return Duration(*number * seconds * 1000);
-}
-
-std::string nearest(const std::string& typed, const std::vector<std::string>& names) {
-  std::string best;
-  size_t best_distance = std::max<size_t>(1, typed.size() / 3) + 1;
-  for (const auto& name : names) {
-    if (typed.size() >= 2 && name.starts_with(typed)) return name;
-    const size_t between = distance(typed, name);
-    if (between < best_distance) best = name, best_distance = between;
-  }
-  return best;
 }
 
 std::string help_of(const Form& form) {

@@ -51,11 +51,7 @@ Result<Arguments> read_arguments(const Form& form, const std::vector<std::string
 // Parses "90s", "15m", "2h", "1d" or "30" (seconds). Errors: invalid.
 Result<Duration> parse_duration(const std::string& text);
 
-// Returns the name closest to a mistyped one; "" if none is close.
-std::string nearest(const std::string& typed, const std::vector<std::string>& names);
-
-inline constexpr int kHelpColumns = 80;
-// Formats the command's help: its usage, options and examples, in lines of at most kHelpColumns.
+// Formats the command's help: its usage, options and examples.
 std::string help_of(const Form& form);
 
 }  // namespace trainyard::cli

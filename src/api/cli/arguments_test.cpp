@@ -60,16 +60,6 @@ TEST(ParseDuration, NumbersWithAUnit) {
   EXPECT_EQ(parse_duration("1w").error().message, "invalid duration '1w': use 90s, 15m, 2h or 1d");
 }
 
-TEST(Nearest, TheOneThatWasMeant) {
-  const std::vector<std::string> names{"jobs", "describe", "logs", "top",
-                                       "stop", "submit",   "shell"};
-  EXPECT_EQ(nearest("jbos", names), "jobs");
-  EXPECT_EQ(nearest("desc", names), "describe");
-  EXPECT_EQ(nearest("sumbit", names), "submit");
-  EXPECT_EQ(nearest("stpo", names), "stop");
-  EXPECT_EQ(nearest("kubectl", names), "");
-}
-
 TEST(HelpOf, EveryCommandHasAnExample) {
   for (const Form& form : forms()) {
     EXPECT_FALSE(form.examples.empty()) << form.command;

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <toml.hpp>
 
+#include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 

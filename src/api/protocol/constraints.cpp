@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "protocol/values.hpp"
 
@@ -24,6 +25,9 @@ constexpr size_t kValueBytesShownMax = 1024;  // of an invalid value
 constexpr uint32_t kMatchLimit = 100'000;
 constexpr uint32_t kHeapLimitKib = 4096;
 constexpr int kCircleDepthMax = 200;
+constexpr size_t kEnumValuesMax = 30;   // larger sets are not shown whole
+constexpr size_t kEnumValuesShown = 3;  // of larger sets
+constexpr size_t kNearTextMax = 64;     // bytes of a value that are compared with the set
 
 // The length in characters, which the models' constraints count.
 size_t characters(std::string_view text) {
@@ -164,7 +168,7 @@ class Constraints::Check {
                       std::string(shape.pattern));
       if (!shape.values.empty() &&
           std::find(shape.values.begin(), shape.values.end(), text) == shape.values.end())
-        out.push_back(value_set(shape));
+        out.push_back(value_set(shape, text));
     } else if (shape.kind == ShapeKind::integer || shape.kind == ShapeKind::floating) {
       const double number = shape.kind == ShapeKind::integer
                                 ? double(*static_cast<const int64_t*>(value))
@@ -187,11 +191,18 @@ class Constraints::Check {
                     number_text(*shape.minimum));
   }
 
-  static std::string value_set(const Shape& shape) {
+  // `given`: the invalid value, or "" if it is not known. Long sets (instance types) are cut.
+  static std::string value_set(const Shape& shape, const std::string& given) {
     std::string out = "Member must satisfy enum value set: [";
-    for (size_t i = 0; i < shape.values.size(); ++i)
-      out.append(i ? ", " : "").append(shape.values[i]);
-    return out + "]";
+    const size_t shown =
+        shape.values.size() > kEnumValuesMax ? kEnumValuesShown : shape.values.size();
+    for (size_t i = 0; i < shown; ++i) out.append(i ? ", " : "").append(shape.values[i]);
+    if (shown < shape.values.size())
+      out += ", .. " + std::to_string(shape.values.size() - shown) + " more";
+    out += "]";
+    if (given.empty()) return out;
+    const std::string near = nearest(shorten(given, kNearTextMax), shape.values);
+    return near.empty() ? out : out + ". Did you mean " + near + "?";
   }
 
   // All constraints of a scalar in one text, as AWS reports them for elements of containers.
@@ -208,7 +219,7 @@ class Constraints::Check {
     if (!shape.pattern.empty())
       parts.push_back("Member must satisfy regular expression pattern: " +
                       std::string(shape.pattern));
-    if (!shape.values.empty()) parts.push_back(value_set(shape));
+    if (!shape.values.empty()) parts.push_back(value_set(shape, ""));
     std::string out = "[";
     for (size_t i = 0; i < parts.size(); ++i) out.append(i ? ", " : "").append(parts[i]);
     return out + "]";

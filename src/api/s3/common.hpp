@@ -151,7 +151,10 @@ std::optional<Failure> check_not_here(const Input& in) {
   // "aws:kms" without a key is accepted, since the SageMaker SDK sends it by default. No response
   // confirms it.
   if (in.ssekms_key_id && !in.ssekms_key_id->empty())
-    return refused("x-amz-server-side-encryption-aws-kms-key-id");
+    return refused(
+        "x-amz-server-side-encryption-aws-kms-key-id. This server has no KMS keys: leave out "
+        "output_kms_key, kms_key and kms_key_id (SageMaker SDK), SSEKMSKeyId (boto3) or "
+        "--sse-kms-key-id (AWS CLI), and keep the data directory on an encrypted disk.");
   if (in.object_lock_mode || in.object_lock_legal_hold_status)
     return refused("x-amz-object-lock-*");
   return std::nullopt;

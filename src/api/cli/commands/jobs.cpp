@@ -2,6 +2,7 @@
 // --watch) repeatedly.
 #include <algorithm>
 
+#include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "cli/activity_view.hpp"
 #include "cli/commands.hpp"

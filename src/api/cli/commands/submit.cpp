@@ -10,6 +10,7 @@
 #include "cli/request_file.hpp"
 #include "cli/source_archive.hpp"
 #include "cli/status_block.hpp"
+#include "cli/submission_check.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::cli {
@@ -174,11 +175,26 @@ Result<void> ensure_bucket(World& world, objects::Objects& store, const std::str
   return made;
 }
 
-Result<void> upload_all(World& world, const std::vector<PlannedUpload>& plan) {
+// The files of each upload. Nothing is uploaded unless all of them are there.
+Result<std::vector<std::vector<LocalFile>>> check_files(const Submission& submission) {
+  std::vector<std::vector<LocalFile>> all;
+  for (const Upload& upload : submission.uploads) {
+    all.push_back(TRY(files_of(upload)));
+    std::vector<std::string> keys;
+    for (const LocalFile& file : all.back()) keys.push_back(file.key);
+    TRY(check_program(submission.request, upload, keys));
+  }
+  return all;
+}
+
+Result<void> upload_all(World& world, const Submission& submission) {
+  const auto files_of_uploads = TRY(check_files(submission));
   auto store = TRY(world.open_objects());
-  StatusBlock block(world.error_looks);
-  for (const PlannedUpload& each : plan) {
-    const Upload& upload = each.upload;
+  StatusBlock block(world.looks);
+  std::vector<ProgressView> progress;
+  for (size_t i = 0; i < submission.uploads.size(); ++i) {
+    const Upload& upload = submission.uploads[i];
+    const auto& files = files_of_uploads[i];
     TRY(ensure_bucket(world, *store, upload.bucket).in("the bucket " + upload.bucket));
     ProgressView progress;
     progress.what = "upload " + upload.channel;
@@ -357,6 +373,7 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
               text, {file.filename().string(), world.client.settings().region, world.clock.now()},
               arguments.value("--name"))
               .in(path));
+  TRY(check_instance_types(submission.request).in(path));
   // Relative paths are relative to the file's directory.
   for (Upload& upload : submission.uploads)
     if (!upload.path.starts_with('/')) upload.path = (file.parent_path() / upload.path).string();
@@ -372,7 +389,7 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
   const std::string name = TRY(string_at(submission.request, "TrainingJobName"));
   if (!plan.empty()) {
     world.terminal.watch_interrupts();
-    TRY(upload_all(world, plan));
+    TRY(upload_all(world, submission));
   } else if (const auto output = objects::parse_s3_uri(
                  submission.request["OutputDataConfig"].value("S3OutputPath", ""));
              output && !submission.request.contains("InputDataConfig")) {
