@@ -1,13 +1,18 @@
-"""What scripts draw from the sources is up to date."""
+"""What scripts write from the sources is up to date."""
 
 import subprocess
+
+import pytest
 
 from tests.tidy import sources
 
 
-def test_the_map_of_modules_is_up_to_date() -> None:
+@pytest.mark.parametrize(
+    "script", ["draw_modules.py", "write_compatibility.py", "write_sdk_features.py"]
+)
+def test_pages_that_scripts_write_are_up_to_date(script: str) -> None:
     done = subprocess.run(
-        ["docs/internals/draw_modules.py", "--check"],
+        [f"docs/internals/{script}", "--check"],
         cwd=sources.ROOT,
         capture_output=True,
         text=True,

@@ -66,8 +66,15 @@ TEST(Dispatch, UnknownOperationsAre400InEveryProtocol) {
       << reply.body;
   reply = world.form("Action=Nothing", "unicorns");
   EXPECT_EQ(reply.status, 400);
-  reply = *world.send(signed_request("GET", "/bucket?inventory", {}, "", "s3", world.clock.now()));
+  EXPECT_EQ(world.json("SageMaker.CreateProcessingJob", "{}").message(),
+            "CreateProcessingJob is not offered by this version; see docs/compatibility.md");
+  reply = world.form("Action=GetFederationToken&Version=2011-06-15");
+  EXPECT_NE(reply.body.find("GetFederationToken is not offered by this version"), std::string::npos)
+      << reply.body;
+  reply = *world.send(signed_request("GET", "/bucket?acl", {}, "", "s3", world.clock.now()));
   EXPECT_EQ(reply.status, 501);
+  EXPECT_NE(reply.body.find("GetBucketAcl is not offered by this version"), std::string::npos)
+      << reply.body;
   EXPECT_NE(reply.body.find("<Code>NotImplemented</Code>"), std::string::npos) << reply.body;
   reply = *world.send(
       signed_request("POST", "/service/GraniteServiceVersion20100801/operation/ListMetrics",
@@ -319,6 +326,15 @@ TEST(TrainingJobs, WhatIsHarmlessIsKeptAndEchoed) {
   EXPECT_EQ(spec.groups[0].count, 2u);
   EXPECT_EQ(spec.channels[0].s3_uri, "s3://b/t");
   EXPECT_EQ(spec.request["TrainingJobName"], "job");
+  const std::vector<std::string> without_effect{"VpcConfig", "DebugHookConfig", "ProfilerConfig",
+                                                "ExperimentConfig"};
+  ASSERT_EQ(spec.notes.size(), without_effect.size());
+  for (size_t i = 0; i < spec.notes.size(); ++i)
+    EXPECT_TRUE(spec.notes[i].starts_with(without_effect[i] + " has no effect here: "))
+        << spec.notes[i];
+  const Json shown =
+      world.json("Trainyard.DescribeJob", R"({"JobName":"job"})", "trainyard").json();
+  EXPECT_EQ(shown["Notes"], Json(spec.notes));
 }
 
 TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreAsked) {
@@ -548,6 +564,25 @@ TEST(TrainingJobs, AllViolationsInOneMessage) {
         "at 'hyperParameters' failed to satisfy constraint: Map value must satisfy constraint: "
         "[Member must have length less than or equal to 2500"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+TEST(TrainingJobs, AMistypedInstanceTypeIsAnsweredWithTheOneThatWasMeant) {
+  World world;
+  const std::string text =
+      world
+          .json(
+              "SageMaker.CreateTrainingJob",
+              create_body(
+                  "job",
+                  R"(,"ResourceConfig":{"InstanceType":"ml.m5.larg","InstanceCount":1,"VolumeSizeInGB":1})"))
+          .message();
+  EXPECT_TRUE(
+      text.starts_with("1 validation error detected: Value 'ml.m5.larg' at "
+                       "'resourceConfig.instanceType' failed to satisfy constraint: Member "
+                       "must satisfy enum value set: [ml."))
+      << text;
+  EXPECT_TRUE(text.ends_with(" more]. Did you mean ml.m5.large?")) << text;
+  EXPECT_LT(text.size(), 300u) << "not every instance type";
 }
 
 TEST(TrainingJobs, OneViolation) {

@@ -1,5 +1,7 @@
 #include "protocol/errors.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "protocol/route.hpp"
 
@@ -87,7 +89,14 @@ Failure failure_of(const shapes::Service& service, const Error& error) {
 }
 
 Failure unknown_operation(const shapes::Service* service, std::string_view name) {
-  if (service && dialect_of(*service) == Dialect::s3)
+  const bool s3 = service && dialect_of(*service) == Dialect::s3;
+  const bool absent =
+      service && std::ranges::find(service->absent, name, &shapes::AbsentOperation::name) !=
+                     service->absent.end();
+  if (absent)
+    return {s3 ? 501 : 400, s3 ? "NotImplemented" : "UnknownOperationException",
+            std::string(name) + " is not offered by this version; see docs/compatibility.md"};
+  if (s3)
     return {501, "NotImplemented",
             "A header or query you provided implies functionality that is not implemented: " +
                 shorten(name, 200)};

@@ -33,6 +33,8 @@ struct Failure {
 Failure failure_of(const shapes::Service& service, const Error& error);
 
 // -- every service; S3, the query services and the JSON services have different names for these
+// `name`: of the operation, as in the request. One that the service's model has, but this server
+// does not, is named as such.
 Failure unknown_operation(const shapes::Service* service, std::string_view name);
 Failure not_implemented(std::string message);  // S3: an unsupported subresource
 Failure unreadable_body(const shapes::Service& service,

@@ -76,23 +76,26 @@ struct Candidate {
   std::vector<std::string_view> used;  // query parameters that the operation reads
 };
 
-Candidate weigh(const OperationShape& operation, const net::RequestHead& head,
-                const S3Address& address) {
+// `input`: nullptr if the operation has none, or it is not known.
+Candidate weigh(std::string_view method, std::string_view uri, const shapes::Shape* input,
+                const net::RequestHead& head, const S3Address& address) {
   Candidate out;
-  const auto mark = operation.uri.find('?');
-  const std::string_view path = operation.uri.substr(0, mark);
+  const auto mark = uri.find('?');
+  const std::string_view path = uri.substr(0, mark);
+  const bool fixed = path.size() > 1 && path.find('{') == std::string_view::npos;
+  if (fixed && path != head.path()) return out;
   const int level = path.find("{Key+}") != std::string_view::npos     ? 2
                     : path.find("{Bucket}") != std::string_view::npos ? 1
                                                                       : 0;
   const int asked = address.bucket.empty() ? 0 : address.key.empty() ? 1 : 2;
-  if (level != asked || operation.method != head.method) return out;
+  if ((level != asked && !fixed) || method != head.method) return out;
   const auto has = [&](std::string_view name, std::optional<std::string_view> value) {
     return std::any_of(address.query.begin(), address.query.end(), [&](const auto& pair) {
       return pair.first == name && (!value || pair.second == *value);
     });
   };
   if (mark != std::string_view::npos) {
-    for (const auto part : split(operation.uri.substr(mark + 1), '&')) {
+    for (const auto part : split(uri.substr(mark + 1), '&')) {
       const auto equals = part.find('=');
       const std::string_view name = part.substr(0, equals);
       if (!has(name, equals == std::string_view::npos ? std::nullopt
@@ -102,8 +105,8 @@ Candidate weigh(const OperationShape& operation, const net::RequestHead& head,
       out.weight += 2;
     }
   }
-  if (operation.input) {
-    for (const Member& member : operation.input->members) {
+  if (input) {
+    for (const Member& member : input->members) {
       if (member.location == Location::query_string) {
         out.used.push_back(member.wire_name);
         if (!member.required) continue;
@@ -121,7 +124,9 @@ Candidate weigh(const OperationShape& operation, const net::RequestHead& head,
 
 bool is_label(std::string_view segment) { return segment.starts_with('{'); }
 
-bool path_fits(const OperationShape& operation, const net::RequestHead& head) {
+// Operation: OperationShape or AbsentOperation.
+template <class Operation>
+bool path_fits(const Operation& operation, const net::RequestHead& head) {
   const auto wanted = split(operation.uri, '/'), asked = split(head.path(), '/');
   return operation.method == head.method &&
          std::equal(wanted.begin(), wanted.end(), asked.begin(), asked.end(),
@@ -191,6 +196,9 @@ Route route(std::span<const Service* const> services, const net::RequestHead& he
   out.operation_name = std::string(head.method) + " " + std::string(head.path());
   for (const OperationShape& operation : out.service->operations)
     if (path_fits(operation, head)) out.operation = &operation;
+  if (out.operation) return out;
+  for (const shapes::AbsentOperation& absent : out.service->absent)
+    if (path_fits(absent, head)) out.operation_name = absent.name;
   return out;
 }
 
@@ -218,10 +226,16 @@ const OperationShape* find_s3_operation(const Service& s3, const net::RequestHea
   const OperationShape* best = nullptr;
   Candidate best_candidate;
   for (const auto& operation : s3.operations) {
-    Candidate candidate = weigh(operation, head, address);
+    Candidate candidate = weigh(operation.method, operation.uri, operation.input, head, address);
     if (!candidate.fits || (best && candidate.weight <= best_candidate.weight)) continue;
     best = &operation;
     best_candidate = std::move(candidate);
+  }
+  for (const auto& absent : s3.absent) {
+    const Candidate candidate = weigh(absent.method, absent.uri, nullptr, head, address);
+    if (!candidate.fits || (best && candidate.weight <= best_candidate.weight)) continue;
+    missing = absent.name;
+    return nullptr;
   }
   missing = std::string(head.method) +
             (address.key.empty() ? address.bucket.empty() ? " service" : " bucket" : " object");

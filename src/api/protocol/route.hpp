@@ -50,7 +50,7 @@ struct S3Address {
 // Errors: invalid (a path or a query that cannot be decoded).
 Result<S3Address> read_s3_address(const net::RequestHead& head);
 // Finds the operation whose method, path, fixed query and required members match best. `missing`:
-// set to the requested operation if it is not supported ("GET ?acl").
+// set to the requested operation if it is not supported: its name, or "GET bucket ?subresource".
 const shapes::OperationShape* find_s3_operation(const shapes::Service& s3,
                                                 const net::RequestHead& head,
                                                 const S3Address& address, std::string& missing);

@@ -426,10 +426,24 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
                 text(shape.get("output", {}).get("resultWrapper", "")),
             )
         )
+    lines += ["};", ""]
+    # Of two names of one S3 request, the deprecated one is left out.
+    absent = [
+        name
+        for name in sorted(model["operations"])
+        if name not in operations
+        and not (service == "s3" and model["operations"][name].get("deprecated"))
+    ]
+    if absent:
+        lines.append("constexpr AbsentOperation kAbsent[] = {")
+        for name in absent:
+            http = model["operations"][name]["http"]
+            lines.append(
+                "  {%s, %s, %s}," % (text(name), text(http["method"]), text(http["requestUri"]))
+            )
+        lines += ["};", ""]
     protocols = metadata.get("protocols", [metadata["protocol"]])
     lines += [
-        "};",
-        "",
         "}  // namespace",
         "",
         "constinit const Service kService = {",
@@ -447,12 +461,13 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
                 )
             ),
         ),
-        "  %s, %s, %s, kOperations, %d};"
+        "  %s, %s, kOperations, %d, %s};"
         % (
             "true" if "query" in protocols or is_ec2(model) else "false",
             "true" if is_ec2(model) else "false",
             "true" if "awsQueryCompatible" in metadata else "false",
             len(patterns),
+            "kAbsent" if absent else "{}",
         ),
         "",
     ]

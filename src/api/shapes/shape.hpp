@@ -101,6 +101,11 @@ struct OperationShape {
   std::string_view result_wrapper;  // of the query protocol
 };
 
+// An operation of the service's model that this server does not offer.
+struct AbsentOperation {
+  std::string_view name, method, uri;
+};
+
 struct Service {
   std::string_view name;           // botocore's: "cloudwatch"
   std::string_view scope;          // in SigV4 scopes: "monitoring"
@@ -113,6 +118,7 @@ struct Service {
   bool query_compatible;  // its JSON errors also have the query protocol's codes
   std::span<const OperationShape> operations;
   uint32_t patterns;  // the number of patterns
+  std::span<const AbsentOperation> absent;
 };
 
 // -- templates for the generated tables

@@ -1,0 +1,87 @@
+"""docs/compatibility.md, line by line, through unmodified boto3: an absent operation is answered
+with an error that names it and the page, every other one is not."""
+
+import importlib.util
+import os
+import types
+from typing import Any
+
+import boto3
+import botocore.exceptions
+import pytest
+from botocore.client import BaseClient
+from botocore.config import Config
+
+from tests import trainyard_server
+from tests.trainyard_server import Server
+
+REFUSAL = "is not offered by this version; see docs/compatibility.md"
+# Labels of S3's and Batch's paths; no such bucket and no such resource exist.
+LABELS = {
+    "Bucket": "bucket-that-is-absent",
+    "Key": "key",
+    "resourceArn": "arn:aws:batch:us-east-1:123456789012:job/none",
+    # without these two the client itself rejects the operation of S3
+    "RequestRoute": "route",
+    "RequestToken": "token",
+}
+
+
+def page() -> types.ModuleType:
+    path = os.path.join(trainyard_server.ROOT, "docs/internals/write_compatibility.py")
+    spec = importlib.util.spec_from_file_location("write_compatibility", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+OPERATIONS = page().operations()
+SERVICES = sorted({operation.service for operation in OPERATIONS})
+
+
+def client(server: Server, service: str) -> BaseClient:
+    config = Config(
+        retries={"max_attempts": 0},
+        parameter_validation=False,
+        inject_host_prefix=False,
+        s3={"addressing_style": "path"},
+        signature_version="s3v4" if service == "s3" else None,
+    )
+    session = boto3.session.Session(
+        aws_access_key_id=server.env["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=server.env["AWS_SECRET_ACCESS_KEY"],
+        region_name=server.env["AWS_DEFAULT_REGION"],
+    )
+    return session.client(service, endpoint_url=server.env["AWS_ENDPOINT_URL"], config=config)
+
+
+def message(caller: BaseClient, name: str) -> str:
+    """The error's message; "" without an error."""
+    shape = caller.meta.service_model.operation_model(name).input_shape
+    members = shape.members if shape else {}
+    arguments: dict[str, Any] = {label: LABELS[label] for label in LABELS if label in members}
+    try:
+        caller._make_api_call(name, arguments)  # what every method of a client calls
+    except botocore.exceptions.ClientError as error:
+        return str(error.response["Error"].get("Message", ""))
+    return ""
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_line_of_the_page_is_true(server: Server, service: str) -> None:
+    caller = client(server, service)
+    wrong = []
+    for operation in OPERATIONS:
+        if operation.service != service:
+            continue
+        text = message(caller, operation.name)
+        if operation.support != "absent":
+            if REFUSAL in text:
+                wrong.append(f"{operation.name} is {operation.support}: {text}")
+        # Some requests of S3 have two names, and answers to HEAD have no text.
+        elif not (
+            text.endswith(REFUSAL) if service == "s3" else text == f"{operation.name} {REFUSAL}"
+        ):
+            wrong.append(f"{operation.name} is absent: {text!r}")
+    assert not wrong, "\n".join(wrong)
