@@ -13,7 +13,7 @@ from typing import Any
 from tests import trainyard_server
 
 PROGRAMS = os.path.join(trainyard_server.ROOT, "tests", "conformance", "sdk")
-SCRIPT_SECONDS_MAX = 300
+SCRIPT_SECONDS_MAX = 600
 
 
 class Outside:
@@ -70,6 +70,7 @@ def run(
         "HTTP_PROXY": outside.url,
         "HTTPS_PROXY": outside.url,
         "COLUMNS": "200",
+        "PYTHONPATH": trainyard_server.ROOT,  # for modules that the programs share
     }
     words = [
         python(version),

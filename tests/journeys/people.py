@@ -1,129 +1,55 @@
-"""People at shells: one long-lived shell each, all on one small network of their own.
-
-The network has only a loopback interface, and names of its own, so that a server for all addresses
-is not offered to other machines and has the port that documents name.
-"""
+"""People at a terminal of their own, who have evaluated `trainyard env` and nothing else."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
-import re
-import selectors
-import signal
 import subprocess
-import time
-from collections.abc import Iterator, Mapping
+import textwrap
 
-COMMAND_SECONDS_MAX = 120
-MARK = "the-command-ended-with"
+from tests import sdk, trainyard_server
+from tests.trainyard_server import Server
 
-
-class Network:
-    """Namespaces for the network and for /etc/hosts, which last until end()."""
-
-    def __init__(self, names: Mapping[str, str], directory: pathlib.Path) -> None:
-        hosts = directory / "hosts"
-        own = "".join(f"{address} {name}\n" for name, address in names.items())
-        hosts.write_text(pathlib.Path("/etc/hosts").read_text(encoding="utf-8") + own)
-        # The first line of its output says that all is set up.
-        script = 'ip link set lo up && mount --bind "$0" /etc/hosts && echo ready && exec cat'
-        self.process = subprocess.Popen(
-            ["unshare", "--net", "--mount", "sh", "-ec", script, str(hosts)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        assert self.process.stdout and self.process.stdout.readline() == b"ready\n"
-
-    def words(self) -> list[str]:
-        """Before a command that runs there."""
-        return ["nsenter", "--net", "--mount", f"--target={self.process.pid}"]
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
+COMMAND_SECONDS_MAX = 300
 
 
 class Person:
-    """A shell, as root or as an ordinary user without a name."""
+    """Types commands and programs. Their directory has what the person would have in it."""
 
-    def __init__(
-        self,
-        network: Network,
-        home: pathlib.Path,
-        path: list[str],
-        user: int = 0,
-    ) -> None:
-        become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
-        self.process = subprocess.Popen(
-            [*network.words(), *become, "env", f"--chdir={home}", "sh"],
-            env={
-                "PATH": ":".join([*path, "/usr/sbin", "/usr/bin", "/sbin", "/bin"]),
-                "HOME": str(home),
-                "LANG": "C.UTF-8",
-                "AWS_PAGER": "",
-            },
-            stdin=subprocess.PIPE,
+    def __init__(self, server: Server, directory: pathlib.Path) -> None:
+        self.directory = directory
+        build = os.path.join(trainyard_server.ROOT, "build")
+        self.environment = server.environment() | {
+            "PATH": f"{build}/release/bin:{build}/venv/bin:{os.environ['PATH']}",
+            "HOME": str(directory),
+            "COLUMNS": "200",
+        }
+
+    def has(self, name: str, text: str) -> None:
+        """Puts a file into the person's directory."""
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).lstrip())
+
+    def types(self, line: str, code: int = 0) -> str:
+        """What a line of shell prints, errors included."""
+        return self._run(["bash", "-c", line], code)
+
+    def runs(self, version: int, program: str, code: int = 0) -> str:
+        """What a Python program prints, with the SageMaker SDK of that version."""
+        return self._run([sdk.python(version), "-c", textwrap.dedent(program)], code)
+
+    def _run(self, words: list[str], code: int) -> str:
+        done = subprocess.run(
+            words,
+            cwd=self.directory,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
+            text=True,
+            timeout=COMMAND_SECONDS_MAX,
+            check=False,
         )
-        self.shown = b""
-
-    def types(self, command: str) -> tuple[int, str]:
-        """Runs a command in the shell; its exit code and what the terminal shows."""
-        assert self.process.stdin
-        self.process.stdin.write(f'{command}\necho "{MARK} $?"\n'.encode())
-        self.process.stdin.flush()
-        found = self.sees(rf"^{MARK} (\d+)\n")
-        text = self.shown[: found.start()].decode(errors="replace")
-        self.shown = self.shown[found.end() :]
-        return int(found[1]), text
-
-    def sees(self, pattern: str) -> re.Match[bytes]:
-        """Waits until the terminal shows it."""
-        assert self.process.stdout
-        end = time.monotonic() + COMMAND_SECONDS_MAX
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.process.stdout, selectors.EVENT_READ)
-            while not (found := re.search(pattern.encode(), self.shown, re.M)):
-                left = end - time.monotonic()
-                ready = selector.select(max(left, 0))
-                piece = os.read(self.process.stdout.fileno(), 1 << 16) if ready else b""
-                assert piece, f"waited for {pattern}: {self.shown.decode(errors='replace')}"
-                self.shown += piece
-        return found
-
-    def leaves(self) -> None:
-        """Ends the shell, and what it left in the background."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGTERM)
-        self.process.kill()
-        self.process.wait()
-
-
-def steps_of(text: str) -> Iterator[tuple[str, str, str]]:
-    """(who, command, shown) of a console block. A prompt is "$ " or "ann$ "; further lines of a
-    command are indented, and all others are what it shows."""
-    for part in re.split(r"^(?=\w*\$ )", text, flags=re.M):
-        if not part:
-            continue
-        who, rest = part.split("$ ", 1)
-        first, *others = rest.splitlines()
-        count = next(
-            (at for at, line in enumerate(others) if not line.startswith("  ")), len(others)
-        )
-        # What a command shows may be indented, too, but its first line never is.
-        yield who, "\n".join([first, *others[:count]]), "\n".join(others[count:])
-
-
-def check_shown(expected: str, shown: str, command: str) -> None:
-    """Compares with a page: "…" is any text, and a line of it alone any lines."""
-    lines = expected.splitlines()
-    pattern = ""
-    for line in lines:
-        pattern += (
-            r"(?:.*\n)*?" if line == "…" else ".*".join(map(re.escape, line.split("…"))) + "\n"
-        )
-    assert re.match(pattern, shown), f"{command}\nexpected:\n{expected}\nshown:\n{shown}"
+        assert done.returncode == code, f"{words[-1]}\n{done.returncode}\n{done.stdout[-6000:]}"
+        return done.stdout

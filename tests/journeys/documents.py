@@ -1,0 +1,192 @@
+"""Runs the snippets of the documents as they are printed.
+
+A page is run from its top in one shell: its console blocks command by command, its Python blocks
+with the interpreter that has the SDK. Everything is in a network namespace of its own, so that the
+server gets its default port, with a home directory and a copy of the repository's names of its own,
+so that nothing is left in them. A TOML block that begins with `# NAME` becomes that file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from tests import sdk, trainyard_server
+
+ROOT = pathlib.Path(trainyard_server.ROOT)
+PAGES = ("README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/operating/*.md")))
+RUN = ("console", "python")  # languages of blocks that are run
+SERVE = "build/trainyard serve"
+PAGE_SECONDS_MAX = 600
+START_SECONDS_MAX = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    page: str
+    line: int
+    language: str
+    text: str
+
+    def commands(self) -> list[str]:
+        """The commands of a console block: each begins with "$ ", later lines are indented."""
+        assert self.text.startswith("$ "), f"{self.page}:{self.line}: begins without a command"
+        return [command.rstrip("\n") for command in re.split(r"^\$ ", self.text, flags=re.M)[1:]]
+
+
+def blocks(page: str) -> list[Block]:
+    """The fenced blocks of a page."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [
+        Block(page, text[: found.start()].count("\n") + 1, found[1], found[2])
+        for found in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S)
+    ]
+
+
+def plain(command: str) -> str:
+    """Without its comment: the first words of a command, by which a test names it."""
+    return re.sub(r"\s+#.*", "", command).strip()
+
+
+@dataclasses.dataclass
+class Run:
+    """How a page is run. Commands are named by how they begin."""
+
+    skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)  # command -> reason
+    # command -> what the page presupposes there: shell lines that run before it
+    before: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    retried: Sequence[str] = ()  # commands that a reader repeats when they come too early
+
+
+def named(command: str, names: Sequence[str]) -> str | None:
+    """The name of a command among `names`."""
+    return next((name for name in names if plain(command).startswith(name)), None)
+
+
+def interpreter(code: str) -> str:
+    return sdk.python(3 if "sagemaker.train" in code or "sagemaker.core" in code else 2)
+
+
+def lines_of(command: str, run: Run) -> list[str]:
+    if plain(command).removesuffix(" &") == SERVE:
+        return [
+            f"{SERVE} &",
+            "echo $! > server.pid",
+            f"for _ in $(seq {START_SECONDS_MAX * 10}); do"
+            ' [ -e "$HOME/.local/share/trainyard/server.json" ] && break; sleep 0.1; done',
+        ]
+    # Placeholders of the pages: the id of the last Batch job, and the account.
+    command = re.sub(r"\bID\b", '"$ID"', command)
+    command = command.replace("::ACCOUNT:", "::'$ACCOUNT':")
+    found = []
+    if "submit-job" in command:
+        found += ["{", command, "} > answer.json", "cat answer.json"]
+        found += ['ID=$(sed -n \'s/.*"jobId": "\\(.*\\)".*/\\1/p\' answer.json)']
+    elif named(command, run.retried):
+        found += [f"for try in $(seq {START_SECONDS_MAX}); do"]
+        found += [
+            f"if {command}",
+            "then break; fi",
+            f'[ "$try" -lt {START_SECONDS_MAX} ]',
+            "sleep 1",
+            "done",
+        ]
+    else:
+        found.append(command)
+    return found
+
+
+def script(page: str, run: Run) -> str:
+    """One shell script for the whole page."""
+    used: set[str] = set()
+    lines = ["set -eE", "trap 'echo \"failed: $BASH_COMMAND\" >&2' ERR"]
+    for block in blocks(page):
+        if block.language == "python":
+            lines += [
+                f"echo '+ python, {page}:{block.line}'",
+                f"{shlex.quote(interpreter(block.text))} - <<'SNIPPET'",
+                block.text + "SNIPPET",
+            ]
+        if block.language == "toml" and (file := re.match(r"# ([\w.-]+)\n", block.text)):
+            lines += [f"cat > {file[1]} <<'SNIPPET'", block.text + "SNIPPET"]
+        if block.language != "console":
+            continue
+        for command in block.commands():
+            skipped = named(command, list(run.skipped))
+            before = named(command, list(run.before))
+            used |= {name for name in (skipped, before) if name}
+            used |= {name for name in run.retried if named(command, [name])}
+            if before:
+                lines.append(run.before[before])
+            if skipped:
+                continue
+            lines.append(f"echo {shlex.quote('+ ' + plain(command).splitlines()[0])}")
+            lines += lines_of(command, run)
+    unused = {*run.skipped, *run.before, *run.retried} - used
+    assert not unused, f"{page} has no commands that begin with {sorted(unused)}"
+    return "\n".join([*lines, "echo the page ends"]) + "\n"
+
+
+def checkout(directory: pathlib.Path) -> pathlib.Path:
+    """A directory with the names of the repository's."""
+    made = directory / "trainyard"
+    made.mkdir()
+    for path in ROOT.iterdir():
+        if path.name != ".git":
+            (made / path.name).symlink_to(path)
+    return made
+
+
+def end_server(directory: pathlib.Path, data: pathlib.Path) -> None:
+    record = directory / "server.pid"
+    if record.exists():
+        try:
+            os.kill(int(record.read_text()), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    for agent in trainyard_server.Server(data).agents():
+        os.kill(agent, signal.SIGKILL)
+    subprocess.run(
+        [trainyard_server.PROGRAM, "doctor", "--data", str(data), "--clean"], check=False
+    )
+
+
+def run_page(page: str, directory: pathlib.Path, run: Run) -> str:
+    """What the page's commands print. Fails at the first command that fails."""
+    place = checkout(directory)
+    home = directory / "home"
+    home.mkdir()
+    program = directory / "page.sh"
+    # The namespace lasts until the script and the server that it started end.
+    program.write_text("ip link set lo up\n" + script(page, run))
+    environment = {
+        "PATH": f"{place}/build:{place}/build/venv/bin:{os.environ['PATH']}",
+        "HOME": str(home),
+        "COLUMNS": "200",
+        "AWS_PAGER": "",
+        "LANG": "C.UTF-8",
+    }
+    output = directory / "output"
+    try:
+        with output.open("wb") as file:
+            done = subprocess.run(
+                ["unshare", "--net", "bash", str(program)],
+                cwd=place,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                timeout=PAGE_SECONDS_MAX,
+                check=False,
+            )
+    finally:
+        end_server(place, home / ".local" / "share" / "trainyard")
+    printed = output.read_text(encoding="utf-8", errors="replace")
+    assert done.returncode == 0 and "the page ends" in printed, printed[-6000:]
+    return printed

@@ -1,0 +1,58 @@
+"""Each feature of tests/journeys/sdk/features.txt, used with one version of the SDK."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+from tests import sdk, trainyard_server
+from tests.trainyard_server import Server
+
+FILE_SYSTEM = """
+[file_systems."fs-0123456789abcdef0"]
+directory = "{directory}"
+type = "FSxLustre"
+mount_name = "fsx"
+"""
+FEATURES_MIN = 40  # that each version's table has at least
+
+
+def listed() -> list[tuple[str, dict[int, str]]]:
+    path = os.path.join(trainyard_server.ROOT, "docs/internals/write_sdk_features.py")
+    spec = importlib.util.spec_from_file_location("write_sdk_features", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: list[tuple[str, dict[int, str]]] = module.features()
+    return found
+
+
+def start_server(start: Callable[..., Server], directory: pathlib.Path) -> Server:
+    shared = directory / "shared" / "set"
+    shared.mkdir(parents=True)
+    (shared / "file").write_text("shared\n")
+    return start(
+        "[jobs]\nstop_grace_seconds = 1\n" + FILE_SYSTEM.format(directory=directory / "shared")
+    )
+
+
+def check(start: Callable[..., Server], directory: pathlib.Path, version: int) -> None:
+    """Every feature of this version has the outcome that the file says."""
+    expected = {name: outcomes[version] for name, outcomes in listed() if outcomes[version] != "-"}
+    assert len(expected) >= FEATURES_MIN
+    server = start_server(start, directory)
+    program = os.path.join(os.path.dirname(__file__), "sdk", f"features_{version}.py")
+    found: dict[str, Any]
+    found, _, outside = sdk.run(server, version, directory, program)
+    assert set(found) == set(expected), set(found) ^ set(expected)
+    wrong = []
+    for name, outcome in expected.items():
+        kind, _, part = outcome.partition(": ")
+        seen, text = found[name]
+        if seen != kind or part not in text:
+            wrong.append(f"{name}: expected {outcome!r}, but it {seen}: {text}")
+    assert not wrong, "\n\n".join(wrong)
+    assert outside == [], "no feature makes requests to the outside"

@@ -1,0 +1,109 @@
+"""What the programs of both SDKs share: features, their outcomes, and jobs that are waited for.
+
+A feature is a function that uses it with the SDK, and returns what came of it. The last line that a
+program prints has all outcomes, as JSON.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import io
+import json
+import tarfile
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+
+Outcome = tuple[str, str]  # "works", "no effect", "refused", "silently ignored" or "crashes"; text
+FEATURES: dict[str, Callable[[], Outcome | None]] = {}
+
+AT_A_TIME = 6  # features; most of them wait for their jobs
+POLL_SECONDS = 0.2
+JOB_SECONDS_MAX = 120
+LOG_GROUP = "/aws/sagemaker/TrainingJobs"
+FINAL = ("Completed", "Failed", "Stopped")
+ROLE = "arn:aws:iam::123456789012:role/trainer"
+IMAGE = "trainyard/host"
+NO_EFFECT = " has no effect here: "
+
+
+def feature(name: str) -> Callable[[Callable[[], Outcome | None]], None]:
+    """Registers a function as the use of a feature. Returning nothing means that it works."""
+
+    def add(function: Callable[[], Outcome | None]) -> None:
+        assert name not in FEATURES, name
+        FEATURES[name] = function
+
+    return add
+
+
+def client(service: str) -> Any:
+    return boto3.session.Session().client(service)  # boto's sessions are of one thread
+
+
+def finish(name: str, status: str = "Completed") -> dict[str, Any]:
+    """DescribeTrainingJob's answer once the job has ended, as `status`."""
+    sagemaker = client("sagemaker")
+    end = time.monotonic() + JOB_SECONDS_MAX
+    while True:
+        job: dict[str, Any] = sagemaker.describe_training_job(TrainingJobName=name)
+        if job["TrainingJobStatus"] in FINAL:
+            break
+        assert time.monotonic() < end, f"{name} is {job['SecondaryStatus']}"
+        time.sleep(POLL_SECONDS)
+    assert job["TrainingJobStatus"] == status, (job.get("FailureReason"), log_lines(name)[-20:])
+    return job
+
+
+def log_lines(name: str) -> list[str]:
+    logs = client("logs")
+    events = logs.get_paginator("filter_log_events").paginate(
+        logGroupName=LOG_GROUP, logStreamNamePrefix=name + "/"
+    )
+    return [event["message"] for page in events for event in page["events"]]
+
+
+def model_files(uri: str) -> dict[str, str]:
+    bucket, key = uri.removeprefix("s3://").split("/", 1)
+    body = client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
+    with tarfile.open(fileobj=io.BytesIO(body)) as archive:
+        return {
+            name: file.read().decode()
+            for name in archive.getnames()
+            if (file := archive.extractfile(name))
+        }
+
+
+def notes(name: str, *members: str) -> Outcome:
+    """The lines in the job's log that say that `members` have no effect."""
+    finish(name)
+    said = [line for line in log_lines(name) if NO_EFFECT in line]
+    missing = [member for member in members if not any(member + NO_EFFECT in line for line in said)]
+    return (
+        ("silently ignored", f"{missing} of {said}") if missing else ("no effect", "; ".join(said))
+    )
+
+
+def refused(call: Callable[[], object]) -> Outcome:
+    try:
+        call()
+    except Exception as refusal:
+        return "refused", " ".join(str(refusal).split())
+    return "silently ignored", "it was accepted"
+
+
+def outcome_of(function: Callable[[], Outcome | None]) -> Outcome:
+    try:
+        return function() or ("works", "")
+    except Exception:
+        return "crashes", traceback.format_exc()
+
+
+def main() -> None:
+    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+        running = {name: pool.submit(outcome_of, one) for name, one in FEATURES.items()}
+        found = {name: part.result() for name, part in running.items()}
+    print("\n" + json.dumps(found))

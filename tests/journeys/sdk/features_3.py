@@ -1,0 +1,548 @@
+"""Uses each feature of the SageMaker Python SDK 3 that features.txt lists."""
+
+import os
+import sys
+import time
+from typing import Any
+
+import boto3
+from sagemaker.core import image_uris
+from sagemaker.core.helper.session_helper import Session, get_execution_role
+from sagemaker.core.resources import (
+    Experiment,
+    FeatureGroup,
+    HyperParameterTuningJob,
+    Model,
+    ModelPackageGroup,
+    Pipeline,
+    ProcessingJob,
+    TrainingJob,
+    TransformJob,
+)
+from sagemaker.core.shapes import (
+    AppSpecification,
+    FeatureDefinition,
+    FileSystemDataSource,
+    HyperParameterTuningJobConfig,
+    MetricDefinition,
+    ProcessingClusterConfig,
+    ProcessingResources,
+    ResourceConfigForUpdate,
+    ResourceLimits,
+    RetryStrategy,
+    S3DataSource,
+    TrainingImageConfig,
+    TransformDataSource,
+    TransformInput,
+    TransformOutput,
+    TransformResources,
+    TransformS3DataSource,
+)
+from sagemaker.train import ModelTrainer
+from sagemaker.train.configs import (
+    Channel,
+    CheckpointConfig,
+    Compute,
+    DataSource,
+    InputData,
+    InstanceGroup,
+    Networking,
+    OutputDataConfig,
+    ShuffleConfig,
+    SourceCode,
+    StoppingCondition,
+    Tag,
+)
+
+from tests.journeys.sdk import common
+from tests.journeys.sdk.common import (
+    IMAGE,
+    ROLE,
+    Outcome,
+    client,
+    feature,
+    finish,
+    log_lines,
+    notes,
+    refused,
+)
+
+DIRECTORY = sys.argv[1]
+SOURCE = os.path.join(DIRECTORY, "source_3")
+os.makedirs(SOURCE)
+with open(os.path.join(SOURCE, "train.py"), "w", encoding="utf-8") as file:
+    file.write("import os, sys\nprint('FOUND', os.environ['SM_HPS'], sys.argv[1:], flush=True)\n")
+
+
+def session() -> Session:
+    return Session(boto3.session.Session())
+
+
+BUCKET = session().default_bucket()
+S3 = client("s3")
+for number in range(4):
+    S3.put_object(Bucket=BUCKET, Key=f"data/part-{number}", Body=f"row {number}\n".encode())
+S3.put_object(
+    Bucket=BUCKET,
+    Key="data.manifest",
+    Body=f'[{{"prefix": "s3://{BUCKET}/data/"}}, "part-0", "part-2"]'.encode(),
+)
+DATA = f"s3://{BUCKET}/data/"
+
+
+def trainer(command: str = "true", hosts: int = 1, **more: Any) -> ModelTrainer:
+    compute: dict[str, Any] = {"instance_type": "ml.m5.large", "instance_count": hosts}
+    compute |= more.pop("compute", {})
+    arguments: dict[str, Any] = {
+        "training_image": IMAGE,
+        "role": ROLE,
+        "base_job_name": "f",
+        "source_code": SourceCode(command=command),
+        "compute": Compute(**compute),
+        "stopping_condition": StoppingCondition(max_runtime_in_seconds=300),
+        "sagemaker_session": session(),
+    }
+    return ModelTrainer(**arguments | more)
+
+
+def start(job: ModelTrainer, inputs: Any = None) -> str:
+    job.train(input_data_config=inputs, wait=False, logs=False)
+    return str(job._latest_training_job.training_job_name)
+
+
+def run(command: str = "true", inputs: Any = None, **more: Any) -> list[str]:
+    """The log of a job that runs `command` and completes."""
+    name = start(trainer(command, **more), inputs)
+    finish(name)
+    return log_lines(name)
+
+
+def channel(uri: str = DATA, **more: Any) -> list[Channel]:
+    source = {"s3_data_type": "S3Prefix", "s3_uri": uri} | more.pop("source", {})
+    return [
+        Channel(
+            channel_name="train",
+            data_source=DataSource(s3_data_source=S3DataSource(**source)),
+            **more,
+        )
+    ]
+
+
+# -- sessions, data and images
+
+
+@feature("default bucket, execution role")
+def _() -> None:
+    assert get_execution_role(session()).endswith(":role/TrainyardOwner")
+    assert session().default_bucket() == BUCKET
+
+
+@feature("upload and download of data")
+def _() -> None:
+    path = os.path.join(DIRECTORY, "up.txt")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("text")
+    uri = session().upload_data(path, key_prefix="up")
+    assert session().read_s3_file(BUCKET, uri.removeprefix(f"s3://{BUCKET}/")) == "text"
+
+
+@feature("framework images by name and version")
+def _() -> None:
+    uri = image_uris.retrieve(
+        "pytorch", "us-east-1", version="2.0.0", py_version="py310", image_scope="training",
+        instance_type="ml.m5.large",
+    )  # fmt: skip
+    assert finish(start(trainer(training_image=uri)))
+
+
+@feature("roles of the account of AWS's examples")
+def _() -> None:
+    assert finish(start(trainer(role=ROLE)))["RoleArn"] == ROLE
+
+
+# -- what runs
+
+
+@feature("container entry point and arguments")
+def _() -> None:
+    assert "hello" in run("echo hello")
+
+
+@feature("script mode: source directory, entry point, hyperparameters")
+def _() -> None:
+    code = SourceCode(source_dir=SOURCE, entry_script="train.py")
+    lines = run(source_code=code, hyperparameters={"epochs": 3})
+    assert any("FOUND" in line and "epochs" in line for line in lines), lines
+
+
+@feature("environment variables")
+def _() -> None:
+    assert "green" in run("echo $COLOUR", environment={"COLOUR": "green"})
+
+
+# -- data
+
+
+@feature("S3 channels in File mode")
+def _() -> None:
+    data = [InputData(channel_name="train", data_source=DATA)]
+    assert "row 3" in run("cat /opt/ml/input/data/train/*", data)
+
+
+@feature("sharded channels on several hosts")
+def _() -> None:
+    sharded = channel(source={"s3_data_distribution_type": "ShardedByS3Key"})
+    lines = run("ls /opt/ml/input/data/train | wc -l", sharded, hosts=2)
+    assert lines.count("2") == 2, lines
+
+
+@feature("manifests")
+def _() -> None:
+    manifest = channel(f"s3://{BUCKET}/data.manifest", source={"s3_data_type": "ManifestFile"})
+    lines = run("cat /opt/ml/input/data/train/part-*", manifest)
+    assert "row 2" in lines and "row 1" not in lines
+
+
+@feature("Pipe mode, shuffled")
+def _() -> None:
+    piped = channel(input_mode="Pipe", shuffle_config=ShuffleConfig(seed=1))
+    lines = run("cat /opt/ml/input/data/train_0", piped)
+    assert {"row 0", "row 1", "row 2", "row 3"} <= set(lines)
+
+
+@feature("FastFile mode")
+def _() -> Outcome:
+    return refused(lambda: start(trainer(), channel(input_mode="FastFile")))
+
+
+@feature("shared file systems as channels")
+def _() -> None:
+    lustre = FileSystemDataSource(
+        file_system_id="fs-0123456789abcdef0",
+        file_system_type="FSxLustre",
+        directory_path="/fsx/set",
+        file_system_access_mode="ro",
+    )
+    data = [InputData(channel_name="train", data_source=lustre)]
+    assert "shared" in run("cat /opt/ml/input/data/train/file", data)
+
+
+# -- results
+
+
+@feature("models as archives")
+def _() -> None:
+    output = OutputDataConfig(s3_output_path=f"s3://{BUCKET}/out")
+    name = start(trainer("echo w > /opt/ml/model/w", output_data_config=output))
+    uri = finish(name)["ModelArtifacts"]["S3ModelArtifacts"]
+    assert common.model_files(uri) == {"w": "w\n"}
+
+
+@feature("models as files")
+def _() -> None:
+    output = OutputDataConfig(s3_output_path=f"s3://{BUCKET}/out", compression_type="NONE")
+    name = start(trainer("echo w > /opt/ml/model/w", output_data_config=output))
+    uri = finish(name)["ModelArtifacts"]["S3ModelArtifacts"].removeprefix(f"s3://{BUCKET}/")
+    body = client("s3").get_object(Bucket=BUCKET, Key=uri.rstrip("/") + "/w")["Body"]
+    assert body.read() == b"w\n"
+
+
+@feature("checkpoints")
+def _() -> None:
+    place = CheckpointConfig(s3_uri=f"s3://{BUCKET}/checkpoints-3")
+    run("echo 7 > /opt/ml/checkpoints/epoch", checkpoint_config=place)
+    assert "7" in run("cat /opt/ml/checkpoints/epoch", checkpoint_config=place)
+
+
+@feature("metric definitions")
+def _() -> None:
+    job = trainer("echo loss=0.25").with_metric_definitions(
+        [MetricDefinition(name="loss", regex="loss=([0-9.]+)")]
+    )
+    name = start(job)
+    finish(name)
+    end = time.monotonic() + common.JOB_SECONDS_MAX
+    found: Any = None
+    while not found and time.monotonic() < end:
+        found = (
+            client("sagemaker")
+            .describe_training_job(TrainingJobName=name)
+            .get("FinalMetricDataList")
+        )
+        time.sleep(common.POLL_SECONDS)
+    assert found[0]["Value"] == 0.25
+
+
+@feature("tags")
+def _() -> None:
+    arn = finish(start(trainer(tags=[Tag(key="team", value="vision")])))["TrainingJobArn"]
+    found = client("sagemaker").list_tags(ResourceArn=arn)["Tags"]
+    assert {"Key": "team", "Value": "vision"} in found
+
+
+# -- the life of a job
+
+
+@feature("waiting with logs")
+def _() -> None:
+    trainer("echo seen").train(wait=True, logs=True)
+
+
+@feature("failures raise with the reason")
+def _() -> None:
+    try:
+        trainer("exit 3").train(wait=True, logs=False)
+    except Exception as failure:
+        assert "AlgorithmError" in str(failure), failure
+        return
+    raise AssertionError("it did not raise")
+
+
+@feature("attaching to a job")
+def _() -> None:
+    name = start(trainer(hyperparameters={"epochs": 3}))
+    finish(name)
+    assert TrainingJob.get(name).hyper_parameters["epochs"] == "3"
+
+
+@feature("listing jobs")
+def _() -> None:
+    name = start(trainer())
+    finish(name)
+    assert name in {job.training_job_name for job in TrainingJob.get_all(name_contains=name)}
+
+
+@feature("stopping a job")
+def _() -> None:
+    name = start(trainer("sleep 300"))
+    TrainingJob.get(name).stop()
+    finish(name, "Stopped")
+
+
+@feature("time limits")
+def _() -> None:
+    limit = StoppingCondition(max_runtime_in_seconds=1)
+    name = start(trainer("sleep 300", stopping_condition=limit))
+    assert finish(name, "Stopped")["SecondaryStatus"] == "MaxRuntimeExceeded"
+
+
+@feature("managed spot")
+def _() -> None:
+    limits = StoppingCondition(max_runtime_in_seconds=300, max_wait_time_in_seconds=300)
+    spot = {"enable_managed_spot_training": True}
+    name = start(trainer(compute=spot, stopping_condition=limits))
+    assert finish(name)["EnableManagedSpotTraining"] is True
+
+
+@feature("retries")
+def _() -> None:
+    job = trainer().with_retry_strategy(RetryStrategy(maximum_retry_attempts=2))
+    assert finish(start(job))["RetryStrategy"] == {"MaximumRetryAttempts": 2}
+
+
+@feature("warm pools")
+def _() -> None:
+    name = start(trainer(compute={"keep_alive_period_in_seconds": 60}))
+    finish(name)
+    assert client("sagemaker").describe_training_job(TrainingJobName=name)["WarmPoolStatus"]
+    TrainingJob.get(name).update(
+        resource_config=ResourceConfigForUpdate(keep_alive_period_in_seconds=0)
+    )
+
+
+@feature("instance groups")
+def _() -> None:
+    groups = [
+        InstanceGroup(instance_group_name="a", instance_type="ml.m5.large", instance_count=1),
+        InstanceGroup(instance_group_name="b", instance_type="ml.c5.xlarge", instance_count=1),
+    ]
+    lines = run(
+        "echo ran",
+        compute={"instance_type": None, "instance_count": None, "instance_groups": groups},
+    )
+    assert lines.count("ran") == 2
+
+
+@feature("encryption between hosts")
+def _() -> None:
+    network = Networking(enable_inter_container_traffic_encryption=True)
+    assert run("echo ran", hosts=2, networking=network).count("ran") == 2
+
+
+@feature("network isolation")
+def _() -> None:
+    assert "isolated" in run("echo isolated", networking=Networking(enable_network_isolation=True))
+
+
+@feature("job queues of AWS Batch")
+def _() -> None:
+    from sagemaker.train.aws_batch.training_queue import TrainingQueue
+
+    batch = client("batch")
+    batch.create_service_environment(
+        serviceEnvironmentName="f3", serviceEnvironmentType="SAGEMAKER_TRAINING",
+        capacityLimits=[{"maxCapacity": 4, "capacityUnit": "NUM_INSTANCES"}],
+    )  # fmt: skip
+    batch.create_job_queue(
+        jobQueueName="f3", jobQueueType="SAGEMAKER_TRAINING", priority=1,
+        serviceEnvironmentOrder=[{"order": 1, "serviceEnvironment": "f3"}],
+    )  # fmt: skip
+    job = TrainingQueue("f3").submit(trainer(), inputs=None, job_name="f3", priority=1)
+    assert job.wait(300)["status"] == "SUCCEEDED"
+
+
+# -- settings without effect
+
+
+@feature("subnets and security groups")
+def _() -> Outcome:
+    network = Networking(subnets=["subnet-1"], security_group_ids=["sg-1"])
+    return notes(start(trainer(networking=network)), "VpcConfig")
+
+
+@feature("infrastructure checks")
+def _() -> Outcome:
+    return notes(start(trainer().with_infra_check_config()), "InfraCheckConfig.EnableInfraCheck")
+
+
+@feature("private registries of a VPC")
+def _() -> Outcome:
+    job = trainer(
+        training_image_config=TrainingImageConfig(training_repository_access_mode="Vpc"),
+        networking=Networking(subnets=["subnet-1"], security_group_ids=["sg-1"]),
+    )
+    return notes(start(job), "AlgorithmSpecification.TrainingImageConfig", "VpcConfig")
+
+
+# -- what is rejected
+
+
+@feature("instance types that do not exist")
+def _() -> Outcome:
+    return refused(lambda: start(trainer(compute={"instance_type": "ml.m5.larg"})))
+
+
+@feature("KMS keys of outputs")
+def _() -> Outcome:
+    output = OutputDataConfig(s3_output_path=f"s3://{BUCKET}/out", kms_key_id="alias/mine")
+    # Without sources, nothing is uploaded with the key before the job is created.
+    job = trainer(output_data_config=output, source_code=None)
+    return refused(lambda: start(job))
+
+
+@feature("KMS keys of sources")
+def _() -> Outcome:
+    output = OutputDataConfig(s3_output_path=f"s3://{BUCKET}/out", kms_key_id="alias/mine")
+    return refused(lambda: start(trainer(output_data_config=output)))
+
+
+@feature("KMS keys of volumes")
+def _() -> Outcome:
+    return refused(lambda: start(trainer(compute={"volume_kms_key_id": "alias/mine"})))
+
+
+@feature("TensorBoard output")
+def _() -> Outcome:
+    return refused(lambda: start(trainer().with_tensorboard_output_config()))
+
+
+@feature("remote debugging")
+def _() -> Outcome:
+    return refused(lambda: start(trainer().with_remote_debug_config()))
+
+
+@feature("session tag chaining")
+def _() -> Outcome:
+    return refused(lambda: start(trainer().with_session_chaining_config()))
+
+
+@feature("training plans")
+def _() -> Outcome:
+    plan = "arn:aws:sagemaker:us-east-1:123456789012:training-plan/p"
+    return refused(lambda: start(trainer(compute={"training_plan_arn": plan})))
+
+
+@feature("hyperparameter tuning")
+def _() -> Outcome:
+    config = HyperParameterTuningJobConfig(
+        strategy="Random", resource_limits=ResourceLimits(max_parallel_training_jobs=1)
+    )
+    return refused(
+        lambda: HyperParameterTuningJob.create(
+            hyper_parameter_tuning_job_name="t", hyper_parameter_tuning_job_config=config
+        )
+    )
+
+
+@feature("processing jobs")
+def _() -> Outcome:
+    cluster = ProcessingClusterConfig(
+        instance_count=1, instance_type="ml.m5.large", volume_size_in_gb=1
+    )
+    return refused(
+        lambda: ProcessingJob.create(
+            processing_job_name="p",
+            processing_resources=ProcessingResources(cluster_config=cluster),
+            app_specification=AppSpecification(image_uri=IMAGE),
+            role_arn=ROLE,
+        )
+    )
+
+
+@feature("models and endpoints")
+def _() -> Outcome:
+    return refused(lambda: Model.create(model_name="m", execution_role_arn=ROLE))
+
+
+@feature("batch transform")
+def _() -> Outcome:
+    source = TransformDataSource(
+        s3_data_source=TransformS3DataSource(s3_data_type="S3Prefix", s3_uri=DATA)
+    )
+    return refused(
+        lambda: TransformJob.create(
+            transform_job_name="t",
+            model_name="m",
+            transform_input=TransformInput(data_source=source),
+            transform_output=TransformOutput(s3_output_path=DATA),
+            transform_resources=TransformResources(instance_type="ml.m5.large", instance_count=1),
+        )
+    )
+
+
+@feature("pipelines")
+def _() -> Outcome:
+    return refused(
+        lambda: Pipeline.create(
+            pipeline_name="p",
+            client_request_token="t" * 32,
+            role_arn=ROLE,
+            pipeline_definition="{}",
+        )
+    )
+
+
+@feature("experiments")
+def _() -> Outcome:
+    return refused(lambda: Experiment.create(experiment_name="e"))
+
+
+@feature("feature store")
+def _() -> Outcome:
+    definition = FeatureDefinition(feature_name="id", feature_type="String")
+    return refused(
+        lambda: FeatureGroup.create(
+            feature_group_name="g",
+            record_identifier_feature_name="id",
+            event_time_feature_name="at",
+            feature_definitions=[definition],
+        )
+    )
+
+
+@feature("model registry")
+def _() -> Outcome:
+    return refused(lambda: ModelPackageGroup.create(model_package_group_name="g"))
+
+
+common.main()

@@ -1,0 +1,59 @@
+"""The pages of docs/operating: their console and Python snippets run as they are printed."""
+
+import pathlib
+
+import pytest
+
+from tests.journeys import documents
+
+START = """\
+build/trainyard serve > /dev/null 2>&1 &
+echo $! > server.pid
+for _ in $(seq 600); do [ -e "$HOME/.local/share/trainyard/server.json" ] && break; sleep 0.1; done
+eval "$(build/trainyard env)"
+ACCOUNT=$(aws sts get-caller-identity --query Account --output text)
+"""
+QUEUE = """\
+aws batch create-compute-environment --compute-environment-name machines --type MANAGED \\
+    --compute-resources type=EC2,maxvCpus=8,subnets=any
+aws batch create-job-queue --job-queue-name nightly --priority 1 \\
+    --compute-environment-order order=1,computeEnvironment=machines
+aws batch register-job-definition --job-definition-name train --type container \\
+    --container-properties '{"image": "trainyard/host", "command": ["true"],
+      "resourceRequirements": [{"type": "VCPU", "value": "1"}, {"type": "MEMORY", "value": "64"}]}'
+"""
+TEAM = "aws s3 mb s3://team; aws iam create-user --user-name ann"
+RUNS = {
+    "docs/operating/README.md": documents.Run(
+        skipped={
+            "trainyard jobs --watch": "shows the jobs until it is stopped",
+            "trainyard downgrade": "tests/upgrade has data of an earlier version",
+        },
+        retried=["aws logs tail"],
+    ),
+    "docs/operating/batch.md": documents.Run(before={"aws batch submit-job": START + QUEUE}),
+    "docs/operating/campaigns.md": documents.Run(
+        skipped={"trainyard campaign run": "the suite `campaign` runs one over four servers"},
+        before={"trainyard campaign change": START},
+    ),
+    "docs/operating/security.md": documents.Run(
+        before={
+            "aws iam create-role": START,
+            "aws s3api put-bucket-policy": TEAM,
+        }
+    ),
+}
+
+
+def test_every_page_with_snippets_is_run() -> None:
+    pages = {
+        page
+        for page in documents.PAGES
+        if any(block.language in documents.RUN for block in documents.blocks(page))
+    }
+    assert pages == {"README.md", *RUNS}
+
+
+@pytest.mark.parametrize("page", list(RUNS))
+def test_a_page_runs_as_it_is_printed(page: str, tmp_path: pathlib.Path) -> None:
+    documents.run_page(page, tmp_path, RUNS[page])
