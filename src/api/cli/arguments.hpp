@@ -51,7 +51,8 @@ Result<Arguments> read_arguments(const Form& form, const std::vector<std::string
 // Parses "90s", "15m", "2h", "1d" or "30" (seconds). Errors: invalid.
 Result<Duration> parse_duration(const std::string& text);
 
-// Formats the command's help: its usage, options and examples.
+inline constexpr int kHelpColumns = 80;
+// Formats the command's help: its usage, options and examples, in lines of at most kHelpColumns.
 std::string help_of(const Form& form);
 
 }  // namespace trainyard::cli

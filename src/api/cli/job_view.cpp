@@ -391,6 +391,15 @@ std::string status_text(const JobView& job) {
   return job.status + (more ? " " + job.secondary_status : "");
 }
 
+namespace {
+
+// The number of the child that this job of an array is; "" for other jobs.
+std::string child_part(const JobView& job) {
+  return job.is_child() ? job.name.substr(job.name.find(':')) : "";
+}
+
+}  // namespace
+
 std::string label_of(const JobView& job) {
   return job.display_name.empty() ? job.name : job.display_name + child_part(job);
 }
@@ -408,13 +417,12 @@ Paint paint_of_status(const std::string& status) {
   return Paint::none;
 }
 
-namespace {
-
-std::string status_text(const JobView& job) {
-  if (job.array) return job.status + " " + array_text(*job.array);
-  if (job.secondary_status.empty() || job.secondary_status == job.status) return job.status;
-  return job.status + " " + job.secondary_status;
+Paint paint_of_job(const JobView& job) {
+  const Paint how = paint_of_status(job.finished() ? job.status : job.secondary_status);
+  return !job.finished() && how == Paint::none ? Paint::cyan : how;
 }
+
+namespace {
 
 const std::vector<Column>& jobs_columns() {
   static const std::vector<Column> kColumns{
@@ -467,14 +475,11 @@ std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Ins
   std::vector<std::vector<Cell>> rows;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const JobView& job = jobs[i];
-    Paint how = paint_of_status(job.finished() ? job.status : job.secondary_status);
-    if (!job.finished() && how == Paint::none) how = Paint::cyan;
     const std::string took =
         job.started ? duration_text(job.ended.value_or(now) - *job.started) : "";
-    rows.push_back({{job.display_name.empty() ? job.name : job.display_name,
-                     job.finished() ? Paint::none : Paint::bold},
+    rows.push_back({{label_of(job), job.finished() ? Paint::none : Paint::bold},
                     {job.display_name.empty() ? "" : ids[i], Paint::dim},
-                    {status_text(job), how},
+                    {status_text(job), paint_of_job(job)},
                     {hosts_text(job)},
                     {job.created ? duration_text(now - *job.created) : "", Paint::dim},
                     {took},
@@ -488,9 +493,10 @@ namespace {
 
 // Formats the first line of a page, or two if they do not fit into one: the id and the status.
 std::string head_of(const Looks& looks, const JobView& job) {
-  std::string status = job.status;
-  if (!job.secondary_status.empty() && job.secondary_status != job.status)
-    status += " (" + job.secondary_status + ")";
+  const std::string second = job.array                            ? array_text(*job.array)
+                             : job.secondary_status == job.status ? ""
+                                                                  : job.secondary_status;
+  const std::string status = job.status + (second.empty() ? "" : " (" + second + ")");
   const std::string name = plain_text(job.name);
   const bool fits = looks.columns <= 0 || width_of(name) + 2 + width_of(status) <= looks.columns;
   return paint(looks, Paint::bold, name) + (fits ? "  " : "\n") +

@@ -73,6 +73,7 @@ struct JobView {
   std::string display_name;        // the user's name for a Batch job, whose `name` is its id
   std::optional<ArrayView> array;  // set for arrays
   std::string wait_reason, failure_reason, note, user;
+  std::string status_reason;  // of Batch: a dependency that failed, or why it was cancelled
   std::vector<std::string> notes;  // of settings that have no effect; from DescribeJob only
   std::optional<Instant> created, started, ended;
   std::vector<GroupView> groups;
@@ -87,6 +88,8 @@ struct JobView {
   std::vector<MetricView> metrics;     // likewise
 
   bool of_batch() const { return !display_name.empty() && arn.find(":job/") != std::string::npos; }
+  // A child of an array of Batch.
+  bool is_child() const { return of_batch() && name.find(':') != std::string::npos; }
   int64_t hosts_wanted() const;  // over all groups
   // The reason of its status: why it waits, failed or was stopped; "" if there is none.
   const std::string& reason() const;

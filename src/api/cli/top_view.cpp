@@ -10,10 +10,22 @@ namespace {
 
 constexpr int kNameShownMin = 12;  // columns
 
-int64_t hosts_of(const JobView& job) {
-  int64_t hosts = 0;
-  for (const auto& group : job.groups) hosts += group.count;
-  return hosts;
+bool runs(const HostView& host) {
+  return host.state != "finished" && host.state != "failed" && host.state != "lost";
+}
+
+// "2 jobs on 5 hosts, 3 jobs waiting". An array is one job, with a host for each running child.
+std::string summary_of(const std::vector<JobView>& jobs) {
+  uint64_t running = 0, waiting = 0, hosts = 0;
+  for (const auto& job : jobs) {
+    if (job.is_child() && jobs.size() > 1) continue;  // counted with its array
+    const auto of_job =
+        uint64_t(job.array ? job.array->running : std::ranges::count_if(job.hosts, runs));
+    ++(of_job > 0 ? running : waiting);
+    hosts += of_job;
+  }
+  return counted(running, "job") + " on " + counted(hosts, "host") +
+         (waiting > 0 ? ", " + counted(waiting, "job") + " waiting" : "");
 }
 
 double last_of(const HostView& host, const std::string& metric) {
@@ -74,26 +86,21 @@ Cell cpu_history(const Looks& looks, const HostView& host) {
 }  // namespace
 
 std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Instant now) {
-  std::string out;
-  int64_t hosts = 0;
-  std::vector<std::string> names;
-  for (const auto& job : jobs) hosts += hosts_of(job), names.push_back(job.name);
-  if (looks.columns > 0) names = short_ids(names);
-  out += paint(looks, Paint::bold, "trainyard top") + "  " + counted(jobs.size(), "job") + ", " +
-         counted(uint64_t(hosts), "host") + "  " + paint(looks, Paint::dim, time_text(now)) +
-         "\n\n";
+  std::string out = paint(looks, Paint::bold, "trainyard top") + "  " + summary_of(jobs) + "  " +
+                    paint(looks, Paint::dim, time_text(now)) + "\n\n";
   std::vector<std::vector<Cell>> rows;
   // Hosts that do not fit on the terminal are only counted.
   const size_t rows_max = looks.live ? size_t(std::max(1, looks.rows - 5)) : SIZE_MAX;
   size_t left_out = 0;
-  for (size_t i = 0; i < jobs.size(); ++i)
-    for (const auto& host : jobs[i].hosts) {
+  for (const auto& job : jobs)
+    for (const auto& host : job.hosts) {
+      if (!runs(host)) continue;
       if (rows.size() >= rows_max) {
         ++left_out;
         continue;
       }
       auto& row = rows.emplace_back();
-      row = {{names[i]}, {host.name}, {host.state, Paint::dim}};
+      row = {{label_of(job)}, {host.name}, {host.state, Paint::dim}};
       for (const auto& column : kUsageColumns) add_usage(looks, host, column, row);
       row.push_back(cpu_history(looks, host));
     }

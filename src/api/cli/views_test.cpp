@@ -186,7 +186,7 @@ TEST(TopPage, BarsOfEachHost) {
   host.usage = {{"CPUUtilization", {100, 150}}, {"MemoryUtilization", {25}}};
   job.hosts = {host};
   EXPECT_EQ(top_page(kPlain, {job}, kNow),
-            "trainyard top  1 job, 2 hosts  2025-11-20 09:45:00Z\n\n"
+            "trainyard top  1 job on 1 host  2025-11-20 09:45:00Z\n\n"
             "job    host    state       cpu              memory\n"
             "mnist  algo-1  running  150.0%  [######..]   25.0%  [##......]\n");
   EXPECT_NE(top_page(kPlain, {}, kNow).find("no jobs are running"), std::string::npos);
@@ -213,7 +213,7 @@ TEST(TopPage, CountsRunningChildrenAndNoWaitingHosts) {
   EXPECT_NE(page.find("digits:8      algo-1  running"), std::string::npos) << page;
   // Hosts that have ended are not running.
   child.hosts[0].state = "finished";
-  EXPECT_NE(top_page(kPlain, {child}, kNow).find("nothing runs"), std::string::npos);
+  EXPECT_NE(top_page(kPlain, {child}, kNow).find("no jobs are running"), std::string::npos);
 }
 
 TEST(CostTable, OfOneJob) {

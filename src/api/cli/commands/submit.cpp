@@ -4,6 +4,7 @@
 #include <fstream>
 #include <utility>
 
+#include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/log_follower.hpp"
@@ -105,10 +106,13 @@ struct PlannedUpload {
   Upload upload;
   std::vector<LocalFile> files;
 };
-Result<std::vector<PlannedUpload>> plan_uploads(const std::vector<Upload>& uploads) {
+Result<std::vector<PlannedUpload>> plan_uploads(const Submission& submission) {
   std::vector<PlannedUpload> plan;
-  for (const Upload& upload : uploads) {
+  for (const Upload& upload : submission.uploads) {
     auto files = TRY(files_of(upload));
+    std::vector<std::string> keys;
+    for (const LocalFile& file : files) keys.push_back(file.key);
+    TRY(check_program(submission.request, upload, keys));
     if (!upload.entry.empty()) TRY(check_sources(upload, files));
     plan.push_back({upload, std::move(files)});
   }
@@ -175,26 +179,11 @@ Result<void> ensure_bucket(World& world, objects::Objects& store, const std::str
   return made;
 }
 
-// The files of each upload. Nothing is uploaded unless all of them are there.
-Result<std::vector<std::vector<LocalFile>>> check_files(const Submission& submission) {
-  std::vector<std::vector<LocalFile>> all;
-  for (const Upload& upload : submission.uploads) {
-    all.push_back(TRY(files_of(upload)));
-    std::vector<std::string> keys;
-    for (const LocalFile& file : all.back()) keys.push_back(file.key);
-    TRY(check_program(submission.request, upload, keys));
-  }
-  return all;
-}
-
-Result<void> upload_all(World& world, const Submission& submission) {
-  const auto files_of_uploads = TRY(check_files(submission));
+Result<void> upload_all(World& world, const std::vector<PlannedUpload>& plan) {
   auto store = TRY(world.open_objects());
-  StatusBlock block(world.looks);
-  std::vector<ProgressView> progress;
-  for (size_t i = 0; i < submission.uploads.size(); ++i) {
-    const Upload& upload = submission.uploads[i];
-    const auto& files = files_of_uploads[i];
+  StatusBlock block(world.error_looks);
+  for (const PlannedUpload& each : plan) {
+    const Upload& upload = each.upload;
     TRY(ensure_bucket(world, *store, upload.bucket).in("the bucket " + upload.bucket));
     ProgressView progress;
     progress.what = "upload " + upload.channel;
@@ -377,7 +366,7 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
   // Relative paths are relative to the file's directory.
   for (Upload& upload : submission.uploads)
     if (!upload.path.starts_with('/')) upload.path = (file.parent_path() / upload.path).string();
-  const auto plan = TRY(plan_uploads(submission.uploads));
+  const auto plan = TRY(plan_uploads(submission));
   if (arguments.has("--dry-run")) {
     TRY(world.terminal.write(dump(submission.request, 2) + "\n"));
     for (const Upload& upload : submission.uploads)
@@ -389,7 +378,7 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
   const std::string name = TRY(string_at(submission.request, "TrainingJobName"));
   if (!plan.empty()) {
     world.terminal.watch_interrupts();
-    TRY(upload_all(world, submission));
+    TRY(upload_all(world, plan));
   } else if (const auto output = objects::parse_s3_uri(
                  submission.request["OutputDataConfig"].value("S3OutputPath", ""));
              output && !submission.request.contains("InputDataConfig")) {
