@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include "base/json.hpp"
+#include "contract/clients.hpp"
 #include "shapes/trainyard.hpp"
 
 namespace trainyard::apps {
@@ -143,7 +143,8 @@ std::string hand_over_script(const std::string& user, const ServerRecord& record
                      "    mv -f \"$trainyard_files/$1.$$\" \"$trainyard_files/$1\"\n"
                      "}\n";
   text += put("tls/ca.pem", authority);
-  text += put("clients/endpoints.json", endpoints_json(record.host_and_port));
+  text += put("clients/endpoints.json",
+              contract::endpoints_json(record.endpoint, record.objects_endpoint));
   text += put("clients/sagemaker.yaml", sagemaker_yaml());
   text += put(std::string("clients/python/") + kBotocorePlugin + ".py", botocore_plugin());
   text += put("clients/" + model, std::string(api::shapes::trainyard::kModel));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/nearest.hpp"
 #include "base/plural.hpp"
 #include "base/text.hpp"
 #include "cli/cli.hpp"
@@ -195,8 +196,14 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
                              const std::string& endpoint) {
     return apps::hand_over(reach.api, reach.objects_endpoint, {key.id, key.secret, user}, endpoint);
   };
-  cli::World world{*client,          *terminal, looks_of(*terminal), clock, open_objects,
-                   variable("TERM"), hand_over};
+  cli::World world{*client,
+                   *terminal,
+                   looks_of(*terminal, Stream::output),
+                   looks_of(*terminal, Stream::error),
+                   clock,
+                   open_objects,
+                   variable("TERM"),
+                   hand_over};
   return cli::run(world, arguments);
 }
 
@@ -287,7 +294,7 @@ int no_such_command(const std::string& name) {
   std::vector<std::string> names{"help"};
   for (const auto* forms : {&operating(), &cli::forms()})
     for (const auto& form : *forms) names.push_back(form.command);
-  const std::string near = cli::nearest(name, names);
+  const std::string near = nearest(name, names);
   return complain(invalid("unknown command '" + name + "'" +
                           (near.empty() ? "." : "; did you mean `trainyard " + near + "`?") +
                           " `trainyard help` lists the commands"),

@@ -383,7 +383,8 @@ class Server {
         *api_settings_,
         {*control_, *storage_.logs, *storage_.metrics, *storage_.objects, clock_, random_,
          &agents_->shells(), [this](domain::JobNumber job) { return agents_->progress(job); },
-         campaigns_.get(), &statistics_, &*identity_store_,
+         [this](domain::JobNumber job) { return agents_->activity(job); }, campaigns_.get(),
+         &statistics_, &*identity_store_,
          [sources = fact_sources(own_endpoint)] { return facts_of(sources); }},
         storage_.audit.get());
     record_ = {

@@ -1,8 +1,10 @@
 #include "cli/server_view.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.hpp"
+#include "cli/table.hpp"
 
 namespace trainyard::cli {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cli/table.hpp"
+
 namespace trainyard::cli {
 namespace {
 

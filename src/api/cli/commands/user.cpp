@@ -2,6 +2,8 @@
 // few calls of IAM.
 #include <algorithm>
 
+#include "base/nearest.hpp"
+#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/user_view.hpp"
@@ -250,13 +252,10 @@ Result<int> remove_user(World& world, const Arguments& arguments, const std::str
                              "\n"));
     return 0;
   }
-  const auto counted = [](size_t count, const std::string& one, const std::string& many) {
-    return std::to_string(count) + " " + (count == 1 ? one : many);
-  };
-  TRY(world.terminal.write(
-      "removed the user " + name + " with " + counted(removed.keys, "access key", "access keys") +
-      ", " + counted(removed.policies, "policy", "policies") + " and " +
-      counted(removed.groups, "membership", "memberships") + "; jobs and objects stay\n"));
+  TRY(world.terminal.write("removed the user " + name + " with " +
+                           counted(removed.keys, "access key") + ", " +
+                           counted(removed.policies, "policy", "policies") + " and " +
+                           counted(removed.groups, "membership") + "; jobs and objects stay\n"));
   return 0;
 }
 
