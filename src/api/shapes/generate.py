@@ -461,7 +461,7 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
                 )
             ),
         ),
-        "  %s, %s, kOperations, %d, %s};"
+        "  %s, %s, %s, kOperations, %d, %s};"
         % (
             "true" if "query" in protocols or is_ec2(model) else "false",
             "true" if is_ec2(model) else "false",
