@@ -1,4 +1,4 @@
-"""What S3's clients ask about objects besides their bytes: versions, parts, attributes, conditions
+"""Requests about objects besides their bytes: versions, parts, attributes, conditions
 of writes, and the settings of a bucket that has none."""
 
 import base64

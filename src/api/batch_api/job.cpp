@@ -259,7 +259,7 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   std::string words;
   write_json(detail_shape(), &detail, words);
   spec.request = TRY(parse_json(words));
-  if (body.container) spec.request["container"] = TRY(words_of(*body.container));
+  if (body.container) spec.request["container"] = TRY(json_of(*body.container));
   spec.notes = container_notes(spec.request);
   if (dump(spec.request).size() > kSubmitBytesMax)
     return client_exception("a job has at most " + std::to_string(kSubmitBytesMax) + " bytes");

@@ -9,14 +9,14 @@ namespace {
 constexpr std::string_view kOptIn = "opt-in-not-required";
 
 // Items that a request names but the list does not have: "Invalid region: [mars-1]".
-Outcome<Done> check_named(const Ids& wanted, const Texts& known, std::string_view noun) {
+Outcome<Done> check_named(const Ids& wanted, const Texts& known, std::string_view resource) {
   std::string unknown;
   for (const std::string& each : wanted.value_or(Texts()))
     if (std::ranges::find(known, each) == known.end())
       unknown.append(unknown.empty() ? "" : ", ").append(shorten(each, 100));
   if (unknown.empty()) return Done{};
-  return invalid_parameter_value("Invalid " + std::string(noun) + ": [" + shorten(unknown, 1'024) +
-                                 "]");
+  return invalid_parameter_value("Invalid " + std::string(resource) + ": [" +
+                                 shorten(unknown, 1'024) + "]");
 }
 
 using Zone = aws::AvailabilityZone;

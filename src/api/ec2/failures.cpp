@@ -21,7 +21,7 @@ Failure unknown_id(const IdForm& form, std::string_view id) {
     return refused(form.malformed, "Invalid id: \"" + shown + "\" (expecting \"" +
                                        std::string(form.prefix) + "...\")");
   return refused(form.not_found,
-                 "The " + std::string(form.noun) + " '" + shown + "' does not exist");
+                 "The " + std::string(form.resource) + " '" + shown + "' does not exist");
 }
 
 }  // namespace trainyard::api::ec2

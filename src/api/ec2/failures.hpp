@@ -16,7 +16,7 @@ struct IdForm {
   std::string_view prefix;         // "subnet-"
   std::string_view resource_type;  // of tags: "subnet"
   std::string_view not_found, malformed;
-  std::string_view noun;  // "subnet ID"
+  std::string_view resource;  // "subnet ID"
 };
 
 inline constexpr IdForm kVpcId{"vpc-", "vpc", "InvalidVpcID.NotFound", "InvalidVpcID.Malformed",

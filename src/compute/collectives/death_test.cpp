@@ -120,7 +120,7 @@ class Accident {
   }
 
   void check(const std::vector<Bytes>& buffers, const std::vector<Bytes>& expected) const {
-    const std::string verdict = "rank " + std::to_string(victim_) + " exited";
+    const std::string verdict = "rank " + std::to_string(failed_rank_) + " exited";
     for (size_t rank = 0; rank < members_.size(); ++rank) {
       if (int(rank) == failed_rank_) continue;
       EXPECT_EQ(members_[rank].error, verdict) << "of rank " << rank;
@@ -318,7 +318,7 @@ bool kill_a_process(const Scene& scene, int failed_rank, size_t steps) {
       EXPECT_TRUE(why.ends_with(" during allreduce of 'layer1'") ||
                   why.ends_with(" during barrier"))
           << why;
-      EXPECT_NE(why.find("rank " + std::to_string(victim) + " ("), std::string::npos) << why;
+      EXPECT_NE(why.find("rank " + std::to_string(failed_rank) + " ("), std::string::npos) << why;
       EXPECT_EQ(why.find("nothing from"), std::string::npos) << "seen, not waited for: " << why;
     });
   }

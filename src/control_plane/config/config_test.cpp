@@ -28,9 +28,9 @@ TEST(Config, DeprecatedKeysAreAccepted) {
     ASSERT_EQ(config.quotas.size(), 1u);
     EXPECT_EQ(config.quotas[0].user, "ana");
   }
-  const auto both = parse_config(
-      "[[quota]]\nuser = 'ana'\nwho = 'bob'\ncount = 1\ninstance_type = 'ml.m5.large'",
-      "server.toml");
+  const auto both =
+      parse_config("[[quota]]\nuser = 'ana'\nwho = 'bob'\ncount = 1\ninstance_type = 'ml.m5.large'",
+                   "server.toml");
   ASSERT_FALSE(both);
   EXPECT_NE(both.error().message.find("unknown key 'who'"), std::string::npos);
 }
@@ -152,7 +152,7 @@ TEST(Config, WholeNumbersAreAcceptedWhereNumbersAre) {
   EXPECT_EQ(config.prices.find("us-east-1", "ml.m5.large")->on_demand, 1);
 }
 
-TEST(Config, FilesAreFoundBesideTheConfiguration) {
+TEST(Config, FilesAreFoundNextToTheConfiguration) {
   const os::TemporaryDirectory directory;
   const std::string document = R"({"Version":"2012-10-17","Statement":[]})";
   std::ofstream(directory.path() + "/read.json") << document;

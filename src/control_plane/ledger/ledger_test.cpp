@@ -236,7 +236,7 @@ TEST_P(LedgerTest, KeepsRecords) {
   EXPECT_EQ(records->all.at(ann)->document, (Json{{"n", 2}}));
 }
 
-TEST(LedgerFile, RecordsAreReadBesideItsWriter) {
+TEST(LedgerFile, RecordsAreReadWhileAnotherWrites) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   EXPECT_EQ(read_records(path).error().kind, Kind::not_found);

@@ -37,7 +37,7 @@ int follow(InitChild child, const sigset_t& signals) {
 
 int run_init(const std::vector<std::string>& arguments, std::vector<std::string> environment,
              os::PacketSocket agent) {
-  // Orphans come to the first process anyhow.
+  // Orphans come to the first process in any case.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // A parent that ignores SIGCHLD, also by inheritance, gets no notice of a child's end.
   ::signal(SIGCHLD, SIG_DFL);

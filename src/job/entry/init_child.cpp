@@ -58,7 +58,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   ::_exit(1);
 }
 
-// Signals that end a program which has no handler for them, and that ask it to end.
+// Signals that end a program which has no handler for them, and that mean it should end.
 bool is_stop(int number) {
   return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
 }
@@ -91,7 +91,7 @@ Result<InitChild> InitChild::start(InitProgram program) {
 }
 
 void InitChild::tell(pid_t process) {
-  if (told_.insert(process).second) ::kill(process, stop_);
+  if (signalled_.insert(process).second) ::kill(process, stop_);
 }
 
 void InitChild::signal(int number) {
@@ -102,7 +102,7 @@ void InitChild::signal(int number) {
   const auto now = ProcessTree::read().children_of(::getpid());
   before_ = {now.begin(), now.end()};
   stop_ = number;
-  told_.clear();
+  signalled_.clear();
   quiet_looks_ = 0;
   look();
 }
@@ -113,9 +113,9 @@ void InitChild::look() {
   ProcessTree::read().find_handlers(program_, stop_, meant);
   for (const pid_t process : meant) tell(process);
   // One that got it may have reset its handler.
-  if (std::ranges::any_of(told_, [](pid_t process) { return ::kill(process, 0) == 0; }))
+  if (std::ranges::any_of(signalled_, [](pid_t process) { return ::kill(process, 0) == 0; }))
     quiet_looks_ = 0;
-  else if (told_.empty() || ++quiet_looks_ * kStopLookInterval >= kWrappersEndMax)
+  else if (signalled_.empty() || ++quiet_looks_ * kStopLookInterval >= kWrappersEndMax)
     tell(program_);
 }
 
@@ -126,7 +126,7 @@ std::optional<int> InitChild::reap() {
     const bool of_us = heirs_.erase(ended) > 0 || ended == program_;
     left_children |= of_us && stop_ != 0 && WIFSIGNALED(status) && WTERMSIG(status) == stop_;
     before_.erase(ended);  // its number may be used again
-    told_.erase(ended);
+    signalled_.erase(ended);
     if (ended == program_ && !code_) code_ = exit_code_of(status);
   }
   if (left_children) pass_on();

@@ -24,7 +24,7 @@
 
 namespace trainyard::entry {
 
-// The interval at which a child that was told to end is looked at.
+// The interval at which a child that was sent a signal to end is looked at.
 inline constexpr Duration kStopLookInterval = 100ms;
 // What is left to wrappers after their script has ended, to forward its output and end themselves.
 inline constexpr Duration kWrappersEndMax = 2s;
@@ -56,12 +56,12 @@ class InitChild {
   void pass_on();
 
   pid_t program_;
-  int stop_ = 0;             // the signal that is to end it; 0: none was sent
-  std::set<pid_t> before_;   // children at that time: they are not what the program left
-  std::set<pid_t> told_;     // processes that got the signal, each once
-  int quiet_looks_ = 0;      // since one of them ran
-  std::set<pid_t> heirs_;    // children that processes ended by the signal have left
-  std::optional<int> code_;  // of the program
+  int stop_ = 0;               // the signal that is to end it; 0: none was sent
+  std::set<pid_t> before_;     // children at that time: they are not what the program left
+  std::set<pid_t> signalled_;  // processes that got the signal, each once
+  int quiet_looks_ = 0;        // since one of them ran
+  std::set<pid_t> heirs_;      // children that processes ended by the signal have left
+  std::optional<int> code_;    // of the program
 };
 
 }  // namespace trainyard::entry

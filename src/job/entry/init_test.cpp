@@ -61,7 +61,7 @@ class InitSignals : public testing::Test {
     ::close(ends_[1]);
     ::unsetenv("TOLD");
   }
-  std::string told(size_t bytes) {
+  std::string written(size_t bytes) {
     std::string text(bytes, '\0');
     size_t length = 0;
     while (length < bytes) {
@@ -79,19 +79,19 @@ class InitSignals : public testing::Test {
 TEST_F(InitSignals, AreForwarded) {
   const pid_t process =
       start({"sh", "-c", std::string("trap 'exit 9' TERM; printf r > $TOLD; ") + kWait});
-  ASSERT_EQ(told(1), "r") << "it has its handler";
+  ASSERT_EQ(written(1), "r") << "it has its handler";
   ::kill(process, SIGTERM);
   EXPECT_EQ(code_of(process), 9);
 }
 
 TEST_F(InitSignals, EndAProgramWithoutAHandler) {
   const pid_t process = start({"sh", "-c", std::string("printf r > $TOLD; ") + kWait});
-  ASSERT_EQ(told(1), "r");
+  ASSERT_EQ(written(1), "r");
   ::kill(process, SIGTERM);
   EXPECT_EQ(code_of(process), 128 + SIGTERM);
 }
 
-// Saves what it has when it is told to end.
+// Saves what it has when it gets a signal to end.
 std::string saving_script() {
   return std::string("trap 'sleep 0.3; printf s > $TOLD; exit 4' TERM; printf r > $TOLD; ") + kWait;
 }
@@ -100,9 +100,9 @@ std::string saving_script() {
 TEST_F(InitSignals, ReachTheScriptBelowShells) {
   ::setenv("SCRIPT", saving_script().c_str(), 1);
   const pid_t process = start({"sh", "-c", "sh -c 'sh -c \"$SCRIPT\"; exit $?'; exit $?"});
-  ASSERT_EQ(told(1), "r");
+  ASSERT_EQ(written(1), "r");
   ::kill(process, SIGTERM);
-  EXPECT_EQ(told(1), "s");
+  EXPECT_EQ(written(1), "s");
   EXPECT_EQ(code_of(process), 4) << "the shells end after it, with its code";
   ::unsetenv("SCRIPT");
 }
@@ -111,9 +111,9 @@ TEST_F(InitSignals, EndAShellThatGoesOnAfterItsScript) {
   ::setenv("SCRIPT", saving_script().c_str(), 1);
   const pid_t process =
       start({"sh", "-c", std::string("sh -c \"$SCRIPT\"; printf n > $TOLD; ") + kWait});
-  ASSERT_EQ(told(1), "r");
+  ASSERT_EQ(written(1), "r");
   ::kill(process, SIGTERM);
-  EXPECT_EQ(told(2), "sn");
+  EXPECT_EQ(written(2), "sn");
   EXPECT_EQ(code_of(process), 128 + SIGTERM);
   ::unsetenv("SCRIPT");
 }
@@ -121,14 +121,14 @@ TEST_F(InitSignals, EndAShellThatGoesOnAfterItsScript) {
 // A copy of the program serves it, so the program alone is meant. It leaves the copy behind.
 TEST_F(InitSignals, ReachWhatTheProgramLeaves) {
   const pid_t process = start({"sh", "-c", "(" + saving_script() + "); printf n > $TOLD"});
-  ASSERT_EQ(told(1), "r");
+  ASSERT_EQ(written(1), "r");
   ::kill(process, SIGTERM);
-  EXPECT_EQ(told(1), "s") << "the end waits for it";
+  EXPECT_EQ(written(1), "s") << "the end waits for it";
   EXPECT_EQ(code_of(process), 128 + SIGTERM);
 }
 
 TEST_F(InitSignals, DoNotReachTheChildrenOfAProgramThatHandlesThem) {
-  // The child outlives its parent: were it told, it would write an "x" before the end.
+  // The child outlives its parent: if it got the signal, it would write an "x" before the end.
   ::setenv("CHILD",
            (std::string("trap 'printf x > $TOLD' TERM; printf c > $TOLD; ") + kWait).c_str(), 1);
   const pid_t process = start(
@@ -137,10 +137,10 @@ TEST_F(InitSignals, DoNotReachTheChildrenOfAProgramThatHandlesThem) {
            "trap 'sleep 0.3; kill -KILL $child; printf e > $TOLD; exit 3' TERM; sh -c \"$CHILD\" & "
            "child=$!; ") +
            kWait});
-  ASSERT_EQ(told(1), "c");
+  ASSERT_EQ(written(1), "c");
   ::kill(process, SIGTERM);
   EXPECT_EQ(code_of(process), 3);
-  EXPECT_EQ(told(1), "e");
+  EXPECT_EQ(written(1), "e");
   ::unsetenv("CHILD");
 }
 

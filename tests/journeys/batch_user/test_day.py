@@ -1,4 +1,4 @@
-"""A day of somebody who uses AWS Batch: boto3 as ever, and the command line to see what happens.
+"""A day of a user of AWS Batch: boto3 as ever, and the command line to see what happens.
 Each test is a step of the day; the steps share a server."""
 
 import json

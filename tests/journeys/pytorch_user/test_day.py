@@ -1,4 +1,4 @@
-"""A day of somebody with a PyTorch script: a job file, the command line, and what comes back. Each
+"""A day of a user with a PyTorch script: a job file, the command line, and what comes back. Each
 test is a step of the day; the steps share a server and a directory."""
 
 import io

@@ -12,7 +12,7 @@ namespace trainyard::agent {
 namespace {
 
 constexpr const char* kTableInside = "/opt/trainyard/activity";
-constexpr mode_t kTableMode = 0666;  // for the image's user, whoever that is
+constexpr mode_t kTableMode = 0666;  // for any user of the image
 
 }  // namespace
 
