@@ -247,8 +247,8 @@ TEST_F(AgentTest, AJobTrainsAndUploadsItsModel) {
 
 TEST_F(AgentTest, SettingsWithoutEffectAreInTheLogOfTheFirstHost) {
   order_.spec.notes = {"VpcConfig has no effect here: hosts share a network"};
-  start([](Played::Hands& hands) {
-    hands.print("ready\n");
+  start([](Played::Controls& controls) {
+    controls.print("ready\n");
     return 0;
   });
   finish();
@@ -261,7 +261,7 @@ TEST_F(AgentTest, SettingsWithoutEffectAreNotInTheLogsOfOtherHosts) {
   order_.spec.notes = {"VpcConfig has no effect here: hosts share a network"};
   order_.spec.groups[0].count = 2;
   order_.host = 1;
-  start([](Played::Hands&) { return 0; });
+  start([](Played::Controls&) { return 0; });
   finish();
   EXPECT_TRUE(said_.lines().empty());
 }

@@ -8,13 +8,13 @@ namespace trainyard::agent {
 namespace {
 
 using containers::ImageFault;
-using Kind = domain::Image::Kind;
+using ImageKind = domain::Image::Kind;
 
 constexpr const char* kAwsName = "811284229777.dkr.ecr.us-east-1.amazonaws.com/linear-learner:1";
 constexpr const char* kDump =
     "running skopeo: exit code 1: time=\"..\" level=fatal msg=\"pinging container registry\"";
 
-domain::Image image_of(Kind kind, const std::string& source) {
+domain::Image image_of(ImageKind kind, const std::string& source) {
   domain::Image image;
   image.kind = kind;
   image.source = source;
@@ -22,7 +22,7 @@ domain::Image image_of(Kind kind, const std::string& source) {
 }
 
 Failure in_registry(const std::string& name, trainyard::Kind kind, ImageFault fault) {
-  return image_failure(image_of(Kind::registry, name), name, Error{kind, kDump, fault});
+  return image_failure(image_of(ImageKind::registry, name), name, Error{kind, kDump, fault});
 }
 
 TEST(ImageFailure, AnImageOfAwsIsTheUsersFaultAndNamesTheEntryThatReplacesIt) {
@@ -61,7 +61,7 @@ TEST(ImageFailure, EachCauseHasItsRemedy) {
       in_registry("yard.lan/mine:v1", trainyard::Kind::not_found, ImageFault::missing).message,
       "The image yard.lan/mine:v1 cannot be used: the registry yard.lan does not have it; correct "
       "its name or tag; `trainyard pull yard.lan/mine:v1` tries it without a job");
-  const auto layout = image_of(Kind::oci, "/srv/image:v1");
+  const auto layout = image_of(ImageKind::oci, "/srv/image:v1");
   EXPECT_EQ(image_failure(layout, "oci:/srv/image:v1",
                           Error{trainyard::Kind::not_found, kDump, ImageFault::missing})
                 .message,
@@ -76,7 +76,7 @@ TEST(ImageFailure, EachCauseHasItsRemedy) {
 
 TEST(ImageFailure, AnUnknownCauseIsShownShortened) {
   const auto failure =
-      image_failure(image_of(Kind::oci, "/srv/image"), "mine",
+      image_failure(image_of(ImageKind::oci, "/srv/image"), "mine",
                     corrupt("reading the image's blob: " + std::string(5000, 'x')));
   EXPECT_EQ(failure.fault, domain::Fault::internal);
   EXPECT_TRUE(

@@ -38,7 +38,9 @@ class StartWithInit : public testing::Test {
           ::close(output);
           made_ = made;
           const os::PacketSocket init(os::File(::fcntl(made.input, F_DUPFD_CLOEXEC, 3)));
-          if (report) EXPECT_TRUE(init.send(*report));
+          if (report) {
+            EXPECT_TRUE(init.send(*report));
+          }
           return std::unique_ptr<containers::Container>(std::make_unique<QuietContainer>(ended_));
         },
         spec, ::open("/dev/null", O_WRONLY | O_CLOEXEC), "/entry");
