@@ -197,21 +197,20 @@ TEST(Arrays, TerminateHitsAllChildrenMadeOrNot) {
   EXPECT_LT(cluster.find("a")->children_made, 1'000u) << "nobody needs rows of what never ran";
 }
 
-TEST(Arrays, AKillReachesTheChildrenThatAreStopping) {
-  ArrayCluster cluster;
-  ASSERT_TRUE(cluster.create(cluster.array_job("a", 6, 2)));
-  ASSERT_TRUE(cluster.create(cluster.array_job("b", 6, 2)));
-  ASSERT_TRUE(cluster.withdraw("a", Withdrawn::terminated, "enough"));
-  EXPECT_EQ(cluster.find("a:0")->state, JobState::stopping);
-  EXPECT_GT(cluster.find("a:0")->stop_grace, Duration(0s));
-  for (const char* array : {"a", "b"}) {
-    ASSERT_TRUE(cluster.kill(array));
-    const std::string first = std::string(array) + ":0";
-    EXPECT_EQ(cluster.find(first)->state, JobState::stopping) << array;
-    EXPECT_EQ(cluster.find(first)->stop_grace, Duration(0s)) << array;
+TEST(Arrays, AKillReachesTheChildrenThatRunAndThoseThatAreStopping) {
+  for (const bool stopping : {false, true}) {
+    ArrayCluster cluster;
+    ASSERT_TRUE(cluster.create(cluster.array_job("a", 6, 2)));
+    if (stopping) {
+      ASSERT_TRUE(cluster.withdraw("a", Withdrawn::terminated, "enough"));
+      EXPECT_EQ(cluster.find("a:0")->state, JobState::stopping);
+      EXPECT_GT(cluster.find("a:0")->stop_grace, Duration(0s));
+    }
+    ASSERT_TRUE(cluster.kill("a"));
+    EXPECT_EQ(cluster.find("a:0")->state, JobState::stopping);
+    EXPECT_EQ(cluster.find("a:0")->stop_grace, Duration(0s));
+    EXPECT_EQ(batch::status_reason(*cluster.find("a:1")), stopping ? "enough" : "by hand");
   }
-  EXPECT_EQ(batch::status_reason(*cluster.find("a:1")), "enough");
-  EXPECT_EQ(batch::status_reason(*cluster.find("b:1")), "by hand");
 }
 
 TEST(Arrays, CancelLeavesWhatRunsAndTerminateMayFollow) {

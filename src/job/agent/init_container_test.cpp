@@ -82,7 +82,7 @@ TEST_F(StartWithInit, ReportsAProgramThatIsMissing) {
 TEST_F(StartWithInit, RefusesWhatNoInitReports) {
   EXPECT_EQ(start(std::nullopt).error().kind, Kind::unavailable);
   EXPECT_EQ(start(report(contract::Ended{0})).error().kind, Kind::corrupt);
-  EXPECT_EQ(start("not JSON").error().kind, Kind::corrupt);
+  EXPECT_EQ(start("not JSON").error().kind, Kind::invalid);
 }
 
 TEST(IsInit, KnowsThoseThatImagesBring) {

@@ -56,6 +56,8 @@ inline constexpr const char* kUnlimitedVolumes = "volumes";
 
 // The endpoints.json of the job's AWS clients.
 inline constexpr const char* kEndpointsFile = "etc/endpoints.json";
+inline constexpr const char* kActivityTable = "activity";
+inline constexpr const char* kPrograms = "programs";  // of a runtime
 
 // An image made ready to run.
 struct ReadyImage {

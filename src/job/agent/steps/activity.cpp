@@ -17,7 +17,7 @@ constexpr mode_t kTableMode = 0666;  // for any user of the image
 }  // namespace
 
 std::optional<Failure> open_activity(StepContext& context) {
-  const std::string path = context.path("activity");
+  const std::string path = context.path(kActivityTable);
   // A reused container has it mounted already, so it is emptied, not replaced.
   os::File table(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kTableMode));
   if (!table || ::fchmod(table.descriptor(), kTableMode) != 0 ||

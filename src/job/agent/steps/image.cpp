@@ -26,7 +26,7 @@ constexpr const char* kRuntimeProgramsInside = "/opt/trainyard/programs";
 
 // Requires: the image's environment is complete.
 Result<void> add_runtime_programs(StepContext& context) {
-  const std::string directory = context.path("programs");
+  const std::string directory = context.path(kPrograms);
   TRY(os::make_directories(directory, 0755));
   for (const auto& program : kRuntimePrograms)
     TRY(os::write_file(directory + "/" + program.name, program.text, 0755));

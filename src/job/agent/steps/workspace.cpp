@@ -8,18 +8,24 @@
 namespace trainyard::agent {
 namespace {
 
-void remove_directories(StepContext& context, std::initializer_list<const char*> names) {
-  if (auto removed = context.world.remove_container(context.container_id(), context.path("bundle"));
-      !removed) {
-    log(Level::warning, "agent", "cannot remove the rest of the container",
-        {{"error", removed.error().message}});
-  }
+void remove_each(StepContext& context, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     if (auto removed = os::remove_all(context.path(name)); !removed) {
       log(Level::warning, "agent", "cannot remove a directory",
           {{"error", removed.error().message}});
     }
   }
+}
+
+void remove_directories(StepContext& context, std::initializer_list<const char*> names) {
+  if (auto removed = context.world.remove_container(context.container_id(), context.path("bundle"));
+      !removed) {
+    log(Level::warning, "agent", "cannot remove the rest of the container",
+        {{"error", removed.error().message}});
+  }
+  remove_each(context, names);
+  // A reused container has these mounted.
+  if (!context.order.reuse_host) remove_each(context, {kActivityTable, kPrograms});
 }
 
 }  // namespace
