@@ -175,6 +175,38 @@ def test_uploads_roll_up_at_a_delimiter(s3: BaseClient, bucket: str, size: int) 
     assert [one["Key"] for one in within["Uploads"]] == ["b/1", "b/2", "b/2"]
 
 
+def test_pages_of_an_uploads_parts(s3: BaseClient, bucket: str) -> None:
+    one = dict(Bucket=bucket, Key="k")
+    one["UploadId"] = s3.create_multipart_upload(**one)["UploadId"]
+    empty = s3.list_parts(**one)
+    assert (empty["NextPartNumberMarker"], empty["IsTruncated"]) == (0, False)
+    for number in (1, 2, 5):
+        s3.upload_part(PartNumber=number, Body=b"x", **one)
+    page = s3.list_parts(MaxParts=2, **one)
+    assert (page["NextPartNumberMarker"], page["IsTruncated"]) == (2, True)
+    rest = s3.list_parts(PartNumberMarker=2, **one)
+    assert [part["PartNumber"] for part in rest["Parts"]] == [5]
+    assert (rest["NextPartNumberMarker"], rest["IsTruncated"]) == (5, False)
+    for name, argument in (("MaxParts", "max-parts"), ("PartNumberMarker", "part-number-marker")):
+        assert refused(s3.list_parts, **{name: -1}, **one) == (
+            "InvalidArgument",
+            f"Argument {argument} must be an integer between 0 and 2147483647",
+        )
+        assert refused(s3.list_parts, **{name: 1 << 31}, **one) == (
+            "InvalidArgument",
+            f"Provided {argument} not an integer or within integer range",
+        )
+
+
+def test_an_unchanged_object_is_named_by_its_etag(s3: BaseClient, bucket: str) -> None:
+    etag = s3.put_object(Bucket=bucket, Key="k", Body=b"x")["ETag"]
+    for call in (s3.get_object, s3.head_object):
+        with pytest.raises(botocore.exceptions.ClientError) as caught:
+            call(Bucket=bucket, Key="k", IfNoneMatch=etag)
+        headers = caught.value.response["ResponseMetadata"]["HTTPHeaders"]
+        assert headers["etag"] == etag and "last-modified" in headers
+
+
 # -- parts
 
 
@@ -345,6 +377,8 @@ def test_a_put_replaces_only_the_object_of_that_etag(s3: BaseClient, bucket: str
     first = s3.put_object(Bucket=bucket, Key="k", Body=b"first", IfNoneMatch="*")["ETag"]
     assert status(s3.put_object, Bucket=bucket, Key="k", Body=b"x", IfNoneMatch="*") == 412
     assert status(s3.put_object, Bucket=bucket, Key="k", Body=b"x", IfMatch='"other"') == 412
+    for etag in (first.strip('"'), first[1:]):
+        first = s3.put_object(Bucket=bucket, Key="k", Body=b"first", IfMatch=etag)["ETag"]
     second = s3.put_object(Bucket=bucket, Key="k", Body=b"second", IfMatch=first)["ETag"]
     assert refused(s3.put_object, Bucket=bucket, Key="k", Body=b"x", IfMatch=first) == (
         "PreconditionFailed",

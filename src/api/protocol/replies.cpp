@@ -133,7 +133,11 @@ net::Response query_failure(const shapes::Service* service, const Failure& failu
 
 net::Response s3_failure_reply(const net::RequestHead&, const Failure& failure,
                                std::string_view request_id) {
-  if (failure.head_only) return made_s3(failure.status, request_id, "");
+  if (failure.head_only) {
+    net::Response response = made_s3(failure.status, request_id, "");
+    for (const auto& [name, value] : failure.details) response.headers.add(name, value);
+    return response;
+  }
   net::Response response = made_s3(failure.status, request_id, "application/xml");
   std::string& out = response.body;
   out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>";

@@ -78,7 +78,11 @@ std::optional<Failure> check_version(const std::optional<std::string>& version_i
 
 Outcome<uint32_t> part_number(const std::optional<int64_t>& requested) {
   if (requested && *requested >= 1 && *requested <= kPartsMax) return uint32_t(*requested);
-  return invalid_argument("Part number must be an integer between 1 and 10000, inclusive");
+  Failure failure =
+      invalid_argument("Part number must be an integer between 1 and 10000, inclusive");
+  failure.details = {{"ArgumentName", "partNumber"},
+                     {"ArgumentValue", std::to_string(requested.value_or(0))}};
+  return failure;
 }
 
 std::optional<Range> read_range(const std::optional<std::string>& header) {
@@ -117,7 +121,11 @@ std::optional<Failure> check_conditions(const Conditions& conditions, const Obje
   // Headers contain whole seconds.
   const Instant modified = std::chrono::floor<std::chrono::seconds>(info.modified);
   const auto unchanged = [&](std::string_view condition) {
-    return reading ? not_modified() : precondition_failed(condition);
+    if (!reading) return precondition_failed(condition);
+    Failure failure = not_modified();
+    failure.details = {{"ETag", quoted_etag(info.etag)},
+                       {"Last-Modified", to_http_date(info.modified)}};
+    return failure;
   };
   if (conditions.if_match) {
     if (!names_etag(*conditions.if_match, info.etag)) return precondition_failed("If-Match");
@@ -140,8 +148,9 @@ Outcome<WriteConditions> write_conditions(const std::optional<std::string>& if_m
         "than *");
   if (!if_match) return WriteConditions{if_none_match.has_value(), ""};
   std::string_view etag = trim(*if_match);
-  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"')
-    etag = etag.substr(1, etag.size() - 2);
+  // S3 accepts ETags without one of their quotes, or without both.
+  if (etag.starts_with('"')) etag.remove_prefix(1);
+  if (etag.ends_with('"')) etag.remove_suffix(1);
   if (etag.empty()) return invalid_argument("Invalid ETag in If-Match: expected \"ETAG\"");
   return WriteConditions{false, std::string(etag)};
 }

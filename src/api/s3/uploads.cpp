@@ -45,6 +45,15 @@ Outcome<std::optional<objects::Range>> copied_range(objects::Objects& objects,
   return range;
 }
 
+// A number in a query, with S3's texts for those out of range.
+std::optional<Failure> check_count(const std::string& name, const std::optional<int64_t>& value) {
+  constexpr int64_t kMax = 2'147'483'647;
+  if (!value || (*value >= 0 && *value <= kMax)) return std::nullopt;
+  if (*value > kMax)
+    return invalid_argument("Provided " + name + " not an integer or within integer range");
+  return invalid_argument("Argument " + name + " must be an integer between 0 and 2147483647");
+}
+
 Outcome<s3::CreateMultipartUploadOutput> create_upload(objects::Objects& objects,
                                                        const Context& context,
                                                        const s3::CreateMultipartUploadRequest& in) {
@@ -165,7 +174,10 @@ Outcome<s3::ListPartsOutput> list_parts(objects::Objects& objects, const Context
                                         const s3::ListPartsRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   const auto all = TRY_UPLOAD(objects.list_parts(*in.bucket, *in.key, *in.upload_id));
-  const int64_t parts_max = std::clamp<int64_t>(in.max_parts.value_or(kPageMax), 1, kPageMax);
+  for (const auto& [name, value] : {std::pair("max-parts", in.max_parts),
+                                    std::pair("part-number-marker", in.part_number_marker)})
+    if (auto failure = check_count(name, value)) return *failure;
+  const int64_t parts_max = std::min(in.max_parts.value_or(kPageMax), kPageMax);
   s3::ListPartsOutput out;
   out.bucket = in.bucket;
   out.key = in.key;
@@ -181,7 +193,6 @@ Outcome<s3::ListPartsOutput> list_parts(objects::Objects& objects, const Context
     if (one.number <= *out.part_number_marker) continue;
     if (int64_t(parts.size()) == parts_max) {
       out.is_truncated = true;
-      out.next_part_number_marker = *parts.back().part_number;
       break;
     }
     s3::Part part{.part_number = one.number,
@@ -191,6 +202,8 @@ Outcome<s3::ListPartsOutput> list_parts(objects::Objects& objects, const Context
     set_checksums(part, one.checksums);
     parts.push_back(std::move(part));
   }
+  out.next_part_number_marker =
+      parts.empty() ? *out.part_number_marker : *parts.back().part_number;
   return out;
 }
 
