@@ -1,6 +1,6 @@
 // Operations on the tags of buckets and objects, and the tags that other requests have in a header.
+#include "base/text.hpp"
 #include "objects/names.hpp"
-#include "protocol/rest_xml.hpp"
 #include "s3/common.hpp"
 
 namespace trainyard::api::s3 {
@@ -34,7 +34,8 @@ std::optional<Failure> add_tag(Tags& tags, std::string key, std::string value, T
   if (objects::characters_in(value) > objects::kTagValueCharactersMax || !is_tag_text(value))
     return invalid_tag("The TagValue you have provided is invalid");
   if (key.starts_with("aws:"))
-    return invalid_tag("System tags cannot be added/updated by requester");
+    return invalid_tag(what == Tagged::bucket ? "System tags cannot be added/updated by requester"
+                                              : "Your TagKey cannot be prefixed with aws:");
   if (!tags.emplace(std::move(key), std::move(value)).second)
     return invalid_tag("Cannot provide multiple Tags with the same key");
   if (what == Tagged::object && tags.size() > objects::kTagsMax)
@@ -127,15 +128,18 @@ Outcome<Tags> read_tags(const std::optional<std::string>& header) {
     return not_implemented(
         "A header you provided implies functionality that is not implemented: x-amz-tagging of a "
         "form");
-  const auto pairs = read_query_parameters(*header);
-  const bool decoded = bool(pairs);
-  for (size_t i = 0; decoded && i < pairs->size(); ++i)
-    if (auto failure = add_tag(tags, (*pairs)[i].first, (*pairs)[i].second, Tagged::object))
+  for (const auto pair : split(*header, '&')) {
+    if (pair.empty()) continue;
+    const size_t equals = pair.find('=');
+    auto key = percent_decode(pair.substr(0, equals), true);
+    auto value = percent_decode(equals == pair.npos ? "" : pair.substr(equals + 1), true);
+    if (!key || !value || !is_utf8(*key) || !is_utf8(*value) || tags.contains(*key))
+      return invalid_argument(
+          "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query "
+          "parameters without tag name duplicates.");
+    if (auto failure = add_tag(tags, *std::move(key), *std::move(value), Tagged::object))
       return *failure;
-  if (!decoded || tags.size() != pairs->size())
-    return invalid_argument(
-        "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters "
-        "without tag name duplicates.");
+  }
   return tags;
 }
 
