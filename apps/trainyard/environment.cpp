@@ -107,6 +107,14 @@ std::string exports(const ServerRecord& record, const File& file) {
   return text;
 }
 
+// Formats a config file for AWS clients. Where the endpoint is a name, they would call S3 by names
+// of its own, BUCKET.yard.lan, which neither the certificate nor name servers have.
+std::string aws_config() {
+  return "[default]\n"
+         "s3 =\n"
+         "    addressing_style = path\n";
+}
+
 // Formats a command that writes a file below $trainyard_files. No line of our files is the mark.
 std::string put(const std::string& path, const std::string& text) {
   constexpr const char* kMark = "END_OF_TRAINYARD_FILE";
@@ -148,8 +156,10 @@ std::string hand_over_script(const std::string& user, const ServerRecord& record
   text += put("clients/sagemaker.yaml", sagemaker_yaml());
   text += put(std::string("clients/python/") + kBotocorePlugin + ".py", botocore_plugin());
   text += put("clients/" + model, std::string(api::shapes::trainyard::kModel));
-  text +=
-      exports(record, [](const std::string& path) { return "\"$trainyard_files/" + path + "\""; });
+  text += put("clients/aws-config", aws_config());
+  const auto file = [](const std::string& path) { return "\"$trainyard_files/" + path + "\""; };
+  text += exports(record, file);
+  text += "export AWS_CONFIG_FILE=" + file("clients/aws-config") + "\n";
   return text + "unset trainyard_files\nunset -f trainyard_put\n";
 }
 

@@ -312,7 +312,7 @@ class Server {
   Result<void> open_data() {
     if (!options_.config_file.empty()) config_ = TRY(config::read_config(options_.config_file));
     if (!options_.listen.empty()) config_.listen = options_.listen;
-    if (!options_.log_file.empty()) config_.log.path = absolute(options_.log_file);
+    config_.log.path = absolute(options_.log_file.empty() ? config_.log.path : options_.log_file);
     if (!config_.log.path.empty()) TRY(log_.open(config_.log));
     data_ = TRY(DataDirectory::open(options_.data_directory));
     identity_ = TRY(data_->identity(config_.account_id, config_.access_keys, random_));

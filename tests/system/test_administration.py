@@ -70,7 +70,7 @@ def test_settings_that_are_probably_wrong_are_reported_everywhere(
 ) -> None:
     server = start(
         OWNER + "[[machine]]\nname = 'box'\ncpus = 1000\nmemory_gib = 9999\n"
-        "[[quota]]\nwho = 'bob'\ninstance_type = 'ml.m5.large'\ncount = 2\n"
+        "[[quota]]\nuser = 'bob'\ninstance_type = 'ml.m5.large'\ncount = 2\n"
         "[[storage_quota]]\nuser = 'bob'\ngib = 5\n"
     )
     cli = command(server)
@@ -78,7 +78,7 @@ def test_settings_that_are_probably_wrong_are_reported_everywhere(
     for part in (
         "machine[0].cpus: box offers 1000 to jobs, but this machine has",
         "machine[0].memory_gib: box offers 9.8 TiB of memory to jobs, but this machine has",
-        "quota[0].who: user or role 'bob' not found",
+        "quota[0].user: user or role 'bob' not found",
         "storage_quota.user: user 'bob' not found",
     ):
         assert part in server.log_text()
@@ -95,8 +95,8 @@ def test_doctor_checks_a_config_before_it_is_used(tmp_path: pathlib.Path) -> Non
     config = tmp_path / "yard.toml"
     config.write_text(TEAM, encoding="utf-8")
     assert re.search(f"^ok +config +{config}$", doctor(server, "--config", str(config)))
-    config.write_text(TEAM + "[[quota]]\nwho = 'a b'\n", encoding="utf-8")
-    assert 'quota[0].who: "a b" cannot be' in doctor(server, "--config", str(config))
+    config.write_text(TEAM + "[[quota]]\nuser = 'a b'\n", encoding="utf-8")
+    assert 'quota[0].user: "a b" cannot be' in doctor(server, "--config", str(config))
 
 
 def test_a_data_directory_keeps_its_account(start: Callable[..., Server]) -> None:
@@ -119,7 +119,7 @@ def test_a_data_directory_keeps_its_account(start: Callable[..., Server]) -> Non
     ("change", "reason"),
     [
         (lambda config: config.replace("1111", "2222"), "belongs to the account 111111111111"),
-        (lambda config: config + "[[quota]]\nwho = 'a b'\n", "cannot be the name of a user"),
+        (lambda config: config + "[[quota]]\nuser = 'a b'\n", "cannot be the name of a user"),
         (lambda config: config.replace("PowerUserAccess", "NoSuchPolicy"), "NoSuchPolicy"),
         (lambda config: config.replace("[[group]]", "[[grupo]]"), "unknown key 'grupo'"),
     ],
@@ -134,7 +134,7 @@ def test_a_reload_with_an_error_keeps_the_old_settings(
         identity = file.read()
     ann = {"aws_access_key_id": "AKIAANNANNANNANNANN0", "aws_secret_access_key": "ann-secret"}
     server.reload(change(config.replace("ann-secret", "another-secret")))
-    wait_for(lambda: "the config was not taken over" in server.log_text(), "the refusal")
+    wait_for(lambda: "the config was not reloaded" in server.log_text(), "the refusal")
     assert reason in server.log_text().replace("\\", "")
     assert server.boto("sts", **ann).get_caller_identity()["Account"] == "111111111111"
     assert server.boto("s3", **ann).list_buckets()["Buckets"] == []
@@ -154,18 +154,9 @@ def test_a_reload_reports_new_warnings(start: Callable[..., Server]) -> None:
 
 
 @pytest.fixture(scope="module")
-def shared(start: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
-    """A server for all addresses, with users of its config and of IAM."""
-    port = subprocess.run(
-        ["python3", "-c", "import socket; print(socket.create_server(('', 0)).getsockname()[1])"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    server = start(
-        TEAM + "[server]\ncertificate_names = ['yard.test', 'localhost.test']\n",
-        listen=f"127.0.0.1:{port}",
-    )
+def shared(start: Callable[..., Server]) -> Server:
+    """A server with users of its config and of IAM."""
+    server = start(TEAM + "[server]\ncertificate_names = ['yard.test']\n")
     command(server)("user", "add", "bob", "--groups", "team")
     return server
 
@@ -216,7 +207,13 @@ def test_another_unix_user_gets_a_script_that_needs_no_file_of_the_servers(
     found = evaluated(script, home, shell)
     assert found == evaluated(script, home, shell, times=2)
     assert found["AWS_ENDPOINT_URL"] == endpoint
-    for name in ("AWS_CA_BUNDLE", "AWS_DATA_PATH", "SAGEMAKER_ADMIN_CONFIG_OVERRIDE", "PYTHONPATH"):
+    for name in (
+        "AWS_CA_BUNDLE",
+        "AWS_CONFIG_FILE",
+        "AWS_DATA_PATH",
+        "SAGEMAKER_ADMIN_CONFIG_OVERRIDE",
+        "PYTHONPATH",
+    ):
         assert found[name].startswith(str(home) + "/"), name
         assert os.stat(found[name]).st_uid == NOBODY
     as_user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
@@ -231,7 +228,7 @@ def test_another_unix_user_gets_a_script_that_needs_no_file_of_the_servers(
             timeout=WAIT,
             cwd="/",
         )
-        assert arn.stdout.strip().endswith(f":user/{user}" if user else ":user/owner"), arn
+        assert arn.stdout.strip().endswith(f":user/{user}" if user else "/owner"), arn
     # The model of Trainyard's own operations is there, too.
     model = pathlib.Path(found["AWS_DATA_PATH"], "trainyard", "2026-11-20", "service-2.json")
     assert "DescribeServer" in json.loads(model.read_text(encoding="utf-8"))["operations"]
@@ -283,7 +280,7 @@ def test_a_script_is_only_for_those_who_may_read_the_data_directory(shared: Serv
 )
 def test_what_cannot_work_is_refused(shared: Server, arguments: list[str], reason: str) -> None:
     said = command(shared)("env", "--data", shared.data, *arguments, code=1)
-    assert reason in said and "certificate_names" in said if "other" in reason else reason in said
+    assert reason in said
 
 
 def test_a_user_without_an_active_key_is_named(shared: Server) -> None:
@@ -336,7 +333,12 @@ def test_a_user_is_made_listed_and_removed(shared: Server) -> None:
     shared.boto("iam").put_user_policy(
         UserName="cem",
         PolicyName="own",
-        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": []}),
+        PolicyDocument=json.dumps(
+            {
+                "Version": "2012-10-17",
+                "Statement": {"Effect": "Allow", "Action": "sts:*", "Resource": "*"},
+            }
+        ),
     )
     listed = {one["UserName"]: one for one in json.loads(run("user", "list", "--json"))}
     assert {"ann", "bob", "cem"} <= set(listed)
@@ -354,10 +356,9 @@ def test_a_user_is_made_listed_and_removed(shared: Server) -> None:
     code, _ = refused(shared.boto("sts", **cem).get_caller_identity)
     assert code == "InvalidClientTokenId"
     assert "user 'cem' not found" in run("user", "remove", "cem", code=1)
-    events = shared.boto("cloudtrail").lookup_events(MaxResults=50)["Events"]
-    assert {"CreateUser", "CreateAccessKey", "DeleteAccessKey", "DeleteUser"} <= {
-        event["EventName"] for event in events
-    }
+    for event in ("CreateUser", "CreateAccessKey", "DeleteAccessKey", "DeleteUser"):
+        name = {"AttributeKey": "EventName", "AttributeValue": event}
+        assert shared.boto("cloudtrail").lookup_events(LookupAttributes=[name])["Events"], event
 
 
 def test_a_user_who_cannot_be_made_whole_is_not_made(
@@ -465,9 +466,11 @@ def test_errors_of_the_log_are_in_the_status(start: Callable[..., Server]) -> No
     server = start(OWNER)
     assert json.loads(command(server)("status", "--json"))["Errors"] == []
     server.reload("unknown = 1\n")
-    wait_for(lambda: "was not taken over" in server.log_text(), "the error")
+    wait_for(lambda: "was not reloaded" in server.log_text(), "the error")
     errors = json.loads(command(server)("status", "--json"))["Errors"]
-    assert len(errors) == 1 and errors[0]["Message"].startswith("serve: the config was not taken")
+    assert len(errors) == 1 and errors[0]["Message"].startswith(
+        "serve: the config was not reloaded"
+    )
     assert "Last errors\n" in command(server)("status")
 
 

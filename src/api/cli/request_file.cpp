@@ -11,7 +11,7 @@
 namespace trainyard::cli {
 namespace {
 
-constexpr const char* kRoleDefault = "arn:aws:iam::000000000000:role/trainyard";
+constexpr const char* kRoleDefault = "arn:aws:iam::000000000000:role/trainer";
 constexpr int64_t kVolumeGibDefault = 30;
 constexpr int64_t kMaxRuntimeSecondsDefault = 86'400;  // as AWS
 constexpr size_t kNameBytesMax = 63;                   // as AWS

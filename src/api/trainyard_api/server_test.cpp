@@ -36,7 +36,7 @@ TEST(DescribeServer, ReportsTheServersFacts) {
   world.facts.certificate_ends = world.clock.now() + 24h;
   world.facts.errors = {{world.clock.now(), "control: placing failed"}};
   world.facts.warnings = {"quota[0].who: user or role 'bob' not found"};
-  const auto out = world.call<own::DescribeServer>({});
+  auto out = world.call<own::DescribeServer>({});
   ASSERT_TRUE(out);
   EXPECT_EQ(out->account, "123456789012");
   EXPECT_EQ(out->endpoint, "http://127.0.0.1:4566");
@@ -58,7 +58,7 @@ TEST(DescribeServer, CountsJobsByState) {
   world.add_job("two", domain::JobState::active);
   world.add_job("three", domain::JobState::active);
   world.add_job("over", domain::JobState::completed);
-  const auto out = world.call<own::DescribeServer>({});
+  auto out = world.call<own::DescribeServer>({});
   ASSERT_TRUE(out);
   std::map<std::string, int64_t> counts;
   for (const auto& each : *out->jobs) counts[*each.state] = *each.count;
