@@ -1,6 +1,5 @@
 #include "cli/server_view.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/text.hpp"
@@ -9,6 +8,8 @@
 namespace trainyard::cli {
 namespace {
 
+constexpr int kTitleColumns = 13;                              // "certificate  "
+constexpr int kIndent = 2;                                     // of the lines of a section
 constexpr auto kCertificateDue = std::chrono::hours(24 * 14);  // it is renewed 30 days before
 
 Instant instant_at(const Json& answer, const char* name) {
@@ -61,16 +62,16 @@ std::string section(const Looks& looks, const std::string& title,
                     const std::vector<std::string>& lines) {
   if (lines.empty()) return "";
   std::string text = "\n" + paint(looks, Paint::bold, title) + "\n";
-  for (const std::string& line : lines) text += "  " + harmless(looks, line) + "\n";
+  for (const std::string& line : lines) text += paragraph(looks, line, Paint::none, "", kIndent);
   return text;
 }
 
 }  // namespace
 
 std::string server_page(const Looks& looks, const Json& answer, Instant now) {
-  std::vector<std::vector<Cell>> rows;
+  std::string page;
   const auto add = [&](const char* title, const std::string& text, Paint how = Paint::none) {
-    if (!text.empty()) rows.push_back({{title, Paint::dim}, {harmless(looks, text), how}});
+    if (!text.empty()) page += paragraph(looks, text, how, title, kTitleColumns);
   };
   add("endpoint", answer.value("Endpoint", ""));
   add("account", answer.value("Account", ""));
@@ -93,13 +94,7 @@ std::string server_page(const Looks& looks, const Json& answer, Instant now) {
     if (warning.is_string()) warnings.push_back(warning.get<std::string>());
   for (const Json& error : answer.value("Errors", Json::array()))
     errors.push_back(time_text(instant_at(error, "Time")) + "  " + error.value("Message", ""));
-  std::string text;
-  size_t widest = 0;
-  for (const auto& row : rows) widest = std::max(widest, row[0].text.size());
-  for (const auto& row : rows)
-    text += paint(looks, row[0].paint, pad(looks, row[0].text, int(widest))) + "  " +
-            paint(looks, row[1].paint, row[1].text) + "\n";
-  return text + section(looks, "Warnings", warnings) + section(looks, "Last errors", errors);
+  return page + section(looks, "Warnings", warnings) + section(looks, "Last errors", errors);
 }
 
 }  // namespace trainyard::cli

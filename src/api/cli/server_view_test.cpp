@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.hpp"
+
 namespace trainyard::cli {
 namespace {
 
@@ -58,6 +60,18 @@ TEST(ServerView, AFullDiskAndAnEndedCertificateAreRed) {
             std::string::npos)
       << page;
   EXPECT_NE(page.find("\033[31mended 2025-11-20"), std::string::npos) << page;
+}
+
+TEST(ServerView, LinesFitOnTheTerminal) {
+  Json json = server_json();
+  json["Warnings"] = {
+      "machine[0].memory_gib: box offers 999 GiB of memory to jobs, but this machine "
+      "has 24.0 GiB: jobs that use what they get run out of memory"};
+  for (const int columns : {60, 80, 120, 200}) {
+    const std::string page = server_page({.columns = columns}, json, kServerNow);
+    for (const auto line : split(page, '\n')) EXPECT_LE(width_of(line), columns) << page;
+    EXPECT_NE(page.find("memory"), std::string::npos);
+  }
 }
 
 }  // namespace

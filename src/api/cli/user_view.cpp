@@ -52,11 +52,11 @@ std::string users_table(const Looks& looks, const std::vector<UserView>& users) 
                                          : last_used}});
   }
   return table(looks,
-               {{"user", false, kUserWidthMin},
-                {"groups", false, kListWidthMin},
-                {"policies", false, kListWidthMin},
-                {"access keys", false, kListWidthMin},
-                {"last used"}},
+               {{.title = "user", .width_min = kUserWidthMin},
+                {.title = "groups", .width_min = kListWidthMin, .overflow = Overflow::wrap},
+                {.title = "policies", .width_min = kListWidthMin, .overflow = Overflow::wrap},
+                {.title = "access keys", .drop = 1},
+                {.title = "last used", .drop = 2}},
                rows);
 }
 

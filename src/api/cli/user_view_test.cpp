@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.hpp"
+
 namespace trainyard::cli {
 namespace {
 
@@ -21,6 +23,19 @@ TEST(UserView, ATableOfUsers) {
             "2026-11-20T09:45:00Z\n"
             "bob                none: may do nothing\n"
             "cem   researchers                        AKIA3                    never\n");
+}
+
+TEST(UserView, LinesFitOnTheTerminal) {
+  const std::vector<UserView> users = {{"ann",
+                                        "arn:ann",
+                                        {"researchers", "administrators", "night-shift"},
+                                        {"AmazonSageMakerFullAccess", "AmazonS3ReadOnlyAccess"},
+                                        {{"AKIA1", true, "2026-11-20T09:45:00Z"}}}};
+  for (const int columns : {60, 80, 120, 200}) {
+    const std::string page = users_table({.columns = columns}, users);
+    for (const auto line : split(page, '\n')) EXPECT_LE(width_of(line), columns) << page;
+    EXPECT_NE(page.find("night-shift"), std::string::npos) << page;
+  }
 }
 
 TEST(UserView, NoUsers) {
