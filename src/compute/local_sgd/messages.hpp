@@ -1,7 +1,7 @@
 // Defines the messages between the leaders of regions and how they are encoded.
 //
 // A message is the payload of a data frame (transport/tcp/frame.hpp, operation and label 0): a kind
-// byte, then the fields in order (base/fields.hpp). Rounds count completed averaging rounds.
+// byte, then the fields in order (base/bytes/fields.hpp). Rounds count completed averaging rounds.
 // docs/formats/local-sgd.md has the table.
 //
 // Threads: plain values, pure functions. Errors: corrupt, naming message and field.

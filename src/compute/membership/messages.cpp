@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "base/fields.hpp"
+#include "base/bytes/fields.hpp"
 
 namespace trainyard::membership {
 namespace {

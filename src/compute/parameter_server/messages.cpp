@@ -4,8 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/bytes/fields.hpp"
 #include "base/check.hpp"
-#include "base/fields.hpp"
 
 namespace trainyard::parameter_server {
 

@@ -1,6 +1,6 @@
 // Defines the requests of workers to parameter servers, their answers, and how both are encoded: a
-// kind byte, then the fields in order (base/fields.hpp); docs/formats/parameter-server.md has the
-// table.
+// kind byte, then the fields in order (base/bytes/fields.hpp); docs/formats/parameter-server.md has
+// the table.
 //
 // Threads: plain values, pure functions. Errors: corrupt, naming message and field.
 #pragma once

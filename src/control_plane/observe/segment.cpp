@@ -1,7 +1,7 @@
 #include "observe/segment.hpp"
 
+#include "base/bytes/crc.hpp"
 #include "base/check.hpp"
-#include "base/crc.hpp"
 #include "observe/bytes.hpp"
 
 namespace trainyard::observe {

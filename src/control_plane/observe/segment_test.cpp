@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/crc.hpp"
+#include "base/bytes/crc.hpp"
 #include "base/text.hpp"
 #include "observe/bytes.hpp"
 

@@ -36,7 +36,7 @@ struct Shop {
   std::optional<Instant> closed;
   Instant opened;
   Duration walk{};
-  std::vector<std::string> gates;
+  std::vector<std::string> exits;
   std::map<std::string, std::string> signs;
   Json notes;
   Fruit best = Fruit::none;
@@ -54,7 +54,7 @@ constexpr auto kShop = json_record<Shop>("shop", [](auto& side, auto& shop) {
   side("closed", shop.closed);
   side("opened", shop.opened);
   side.if_set("walk", shop.walk);
-  side.if_set("gates", shop.gates);
+  side.if_set("exits", shop.exits);
   side.if_set("signs", shop.signs);
   side.if_set("notes", shop.notes);
   side.if_set("best", shop.best, kFruits);
@@ -75,7 +75,7 @@ Shop full() {
   shop.closed = from_milliseconds(2000);
   shop.opened = from_milliseconds(1000);
   shop.walk = 3s;
-  shop.gates = {"front", ""};
+  shop.exits = {"front", ""};
   shop.signs = {{"left", "exit"}};
   shop.notes = {{"a", {1, 2}}};
   shop.best = Fruit::pear;
@@ -90,7 +90,7 @@ TEST(JsonRecord, WritesWhatItReads) {
   EXPECT_EQ(
       dump(json),
       R"({"announced":true,"area":2.5,"baskets":[{"count":2,"fruit":"Apple","owner":"ann"},)"
-      R"({"count":1,"fruit":"none","owner":"bob"}],"best":"Pear","closed":2000,"debt":-7,"gates":["front",""],)"
+      R"({"count":1,"fruit":"none","owner":"bob"}],"best":"Pear","closed":2000,"debt":-7,"exits":["front",""],)"
       R"("floor":0,"name":"corner","notes":{"a":[1,2]},"open":true,"opened":1000,)"
       R"("prize":{"count":3,"fruit":"Pear","owner":"eve"},"signs":{"left":"exit"},)"
       R"("visitors":18446744073709551615,"walk":3000,"worst":"none"})");
@@ -124,7 +124,7 @@ TEST(JsonRecord, NamesRecordMemberAndValueOfAFault) {
       {{{"floor", 3'000'000'000}}, "shop.floor must be a 32 bit number, not 3000000000"},
       {{{"closed", "x"}}, "shop.closed must be a whole number, not \"x\""},
       {{{"walk", "x"}}, "shop.walk must be a whole number, not \"x\""},
-      {{{"gates", Json::array({1})}}, "shop.gates must be a list of strings, not [1]"},
+      {{{"exits", Json::array({1})}}, "shop.exits must be a list of strings, not [1]"},
       {{{"signs", {{"a", 1}}}}, "shop.signs must be an object of strings, not {\"a\":1}"},
       {{{"best", 1}}, "shop.best must be a string, not 1"},
       {{{"best", "plum"}}, "shop.best: unknown fruit 'plum'"},

@@ -2,8 +2,8 @@
 
 #include <openssl/evp.h>
 
+#include "base/bytes/crc.hpp"
 #include "base/check.hpp"
-#include "base/crc.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::objects {

@@ -4,8 +4,8 @@
 #include <iterator>
 #include <type_traits>
 
+#include "base/bytes/fields.hpp"
 #include "base/check.hpp"
-#include "base/fields.hpp"
 #include "base/json_record.hpp"
 #include "base/text.hpp"
 #include "domain/json_forms.hpp"

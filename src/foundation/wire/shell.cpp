@@ -1,6 +1,6 @@
 #include "wire/shell.hpp"
 
-#include "base/little_endian.hpp"
+#include "base/bytes/little_endian.hpp"
 
 namespace trainyard::wire {
 namespace {

@@ -1,6 +1,6 @@
 // Decodes, skips or rejects any bytes of an agent or a server; decoded messages are written in this
 // version's form.
-// decoder: src/foundation/wire/codec.cpp src/foundation/base/fields.hpp
+// decoder: src/foundation/wire/codec.cpp src/foundation/base/bytes/fields.hpp
 #include <cstddef>
 #include <cstdint>
 

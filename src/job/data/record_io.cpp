@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bytes/little_endian.hpp"
 #include "base/check.hpp"
-#include "base/little_endian.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::data {

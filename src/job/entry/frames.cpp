@@ -3,8 +3,8 @@
 #include <iterator>
 #include <type_traits>
 
-#include "base/fields.hpp"
-#include "base/little_endian.hpp"
+#include "base/bytes/fields.hpp"
+#include "base/bytes/little_endian.hpp"
 #include "base/sha256.hpp"
 
 namespace trainyard::entry {

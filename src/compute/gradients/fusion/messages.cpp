@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "base/fields.hpp"
+#include "base/bytes/fields.hpp"
 
 namespace trainyard::gradients {
 namespace {
@@ -13,7 +13,7 @@ constexpr uint32_t kAnswerMagic = 0x32465954;  // "TYF2"
 constexpr size_t kSignatureBytesMin = 56;
 constexpr size_t kAgreementBytesMin = kSignatureBytesMin + 14;
 
-// One description for encoding and decoding (base/fields.hpp).
+// One description for encoding and decoding (base/bytes/fields.hpp).
 
 template <class Side, class List>
 void numbers(Side& side, const char* field, List& values) {

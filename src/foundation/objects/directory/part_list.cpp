@@ -1,7 +1,7 @@
 #include "objects/directory/part_list.hpp"
 
+#include "base/bytes/little_endian.hpp"
 #include "base/check.hpp"
-#include "base/little_endian.hpp"
 #include "base/text.hpp"
 #include "objects/checksum.hpp"
 #include "objects/objects.hpp"

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/bytes/little_endian.hpp"
 #include "base/check.hpp"
 #include "base/complete_record.hpp"
 #include "base/json.hpp"
-#include "base/little_endian.hpp"
 #include "objects/checksum.hpp"
 #include "objects/directory/part_list.hpp"
 #include "objects/directory/upload_file.hpp"

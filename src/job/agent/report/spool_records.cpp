@@ -1,8 +1,8 @@
 // Reads and writes the records of a spool file: grammar in docs/formats/spool.md.
 #include "agent/report/spool.hpp"
+#include "base/bytes/crc.hpp"
+#include "base/bytes/little_endian.hpp"
 #include "base/check.hpp"
-#include "base/crc.hpp"
-#include "base/little_endian.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::agent {

@@ -1,4 +1,4 @@
-#include "base/little_endian.hpp"
+#include "base/bytes/little_endian.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/fields.hpp"
+#include "base/bytes/fields.hpp"
 
 #include <gtest/gtest.h>
 
