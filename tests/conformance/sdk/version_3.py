@@ -91,11 +91,11 @@ def failing_train() -> dict[str, Any]:
     return {"words": "it did not fail"}
 
 
-def trainer_of(script: str, **more: Any) -> ModelTrainer:
+def trainer_of(name: str, script: str, **more: Any) -> ModelTrainer:
     return ModelTrainer(
         training_image=IMAGE,
         source_code=SourceCode(source_dir=here, entry_script=script),
-        base_job_name=script.removesuffix(".py"),
+        base_job_name=name,
         compute=Compute(instance_type="ml.m5.large", instance_count=1),
         role="trainer",
         sagemaker_session=session(),
@@ -117,31 +117,31 @@ def end_of(trainer: ModelTrainer) -> dict[str, Any]:
     }
 
 
-def end_of_failure(trainer: ModelTrainer) -> dict[str, Any]:
+def end_of_run(trainer: ModelTrainer) -> dict[str, Any]:
     try:
         trainer.train(wait=True, logs=False)
     except FailedStatusError:
-        return end_of(trainer)
-    return {"reason": "it did not fail"}
-
-
-def failing_script() -> dict[str, Any]:
-    return end_of_failure(trainer_of("failing.py"))
-
-
-def torchrun() -> dict[str, Any]:
-    trainer = trainer_of("ranks.py", distributed=Torchrun(process_count_per_node=2))
-    trainer.train(wait=True, logs=False)
+        pass  # its end says so
     return end_of(trainer)
 
 
+def failing_script() -> dict[str, Any]:
+    return end_of_run(trainer_of("failing", "failing.py"))
+
+
+def torchrun() -> dict[str, Any]:
+    return end_of_run(
+        trainer_of("torchrun", "ranks.py", distributed=Torchrun(process_count_per_node=2))
+    )
+
+
 def mpi() -> dict[str, Any]:
-    return end_of_failure(trainer_of("ranks.py", distributed=MPI(process_count_per_node=2)))
+    return end_of_run(trainer_of("mpi", "ranks.py", distributed=MPI(process_count_per_node=2)))
 
 
 def stopped() -> dict[str, Any]:
     """Stops a job whose script has a handler."""
-    trainer = trainer_of("saving.py")
+    trainer = trainer_of("saving", "saving.py")
     trainer.train(wait=False)
     deadline = time.monotonic() + 120
     while not any("ready to be stopped" in line for line in end_of(trainer)["log"]):

@@ -1,6 +1,9 @@
 // Prepares the image: a runtime is this machine's own system and needs nothing; others are
 // unpacked.
 #include "containers/image.hpp"
+
+#include <algorithm>
+
 #include "agent/image_failure.hpp"
 #include "agent/steps.hpp"
 #include "contract/contract.hpp"
@@ -13,16 +16,30 @@ namespace {
 // Each is a record in the server's ledger.
 constexpr Duration kPullReportInterval = 2s;
 
-// Programs that scripts and SageMaker's SDK call, and that Debian's packages lack: python3 and
-// python3-torch have none of these names. A program of the machine itself comes first.
+// Programs that scripts and SageMaker's SDK call. Debian's python3 has no `python`. The torchrun of
+// its python3-torch fails: since Python 3.11 a flag does not list its empty value, which torch
+// before 2.0 looks for. Programs of /usr/local come first.
 struct RuntimeProgram {
   const char* name;
   const char* text;
 };
-constexpr RuntimeProgram kRuntimePrograms[] = {
-    {"python", "#!/bin/sh\nexec python3 \"$@\"\n"},
-    {"torchrun", "#!/bin/sh\nexec python3 -m torch.distributed.run \"$@\"\n"}};
+constexpr RuntimeProgram kRuntimePrograms[] = {{"python", "#!/bin/sh\nexec python3 \"$@\"\n"},
+                                               {"torchrun", R"(#!/usr/bin/python3
+import sys
+from torch.distributed.elastic.multiprocessing import Std
+from torch.distributed.run import main
+
+def from_str(text):
+    if ":" not in text:
+        return Std(int(text))
+    return {int(rank): Std(int(value)) for rank, value in (one.split(":") for one in text.split(","))}
+
+if Std.from_str("0") is None:
+    Std.from_str = staticmethod(from_str)
+sys.exit(main())
+)"}};
 constexpr const char* kRuntimeProgramsInside = "/opt/trainyard/programs";
+constexpr std::string_view kSystemPrograms = ":/usr/sbin";  // in a PATH
 
 // Requires: the image's environment is complete.
 Result<void> add_runtime_programs(StepContext& context) {
@@ -35,7 +52,9 @@ Result<void> add_runtime_programs(StepContext& context) {
   mount.destination = kRuntimeProgramsInside;
   context.image.mounts.push_back(std::move(mount));
   std::string& path = context.image.environment["PATH"];
-  path = (path.empty() ? std::string(contract::kUsualPath) : path) + ":" + kRuntimeProgramsInside;
+  if (path.empty()) path = contract::kUsualPath;
+  path.insert(std::min(path.find(kSystemPrograms), path.size()),
+              std::string(":") + kRuntimeProgramsInside);
   return {};
 }
 
