@@ -102,13 +102,10 @@ TEST(ConfigWarnings, UsersWhoDoNotExist) {
       [[peer]]
       access_key_id = "AKIABOB"
   )");
-  const std::vector<std::string> keys = {"quota[0].user",
-                                         "storage_quota.user",
-                                         "posix_users",
-                                         "file_systems.fs-1.users",
-                                         "volumes.\"/fsx\".users",
-                                         "registry[0].users",
-                                         "peer.access_key_id"};
+  const std::vector<std::string> keys = {
+      "quota[0].user",           "storage_quota.user",     "posix_users",
+      "file_systems.fs-1.users", "volumes.\"/fsx\".users", "registry[0].users",
+      "peer.access_key_id"};
   ASSERT_EQ(found.size(), keys.size());
   for (size_t i = 0; i < keys.size(); ++i) EXPECT_TRUE(found[i].starts_with(keys[i] + ": "));
   EXPECT_EQ(found[0],
