@@ -169,7 +169,7 @@ constexpr Row kRows[] = {
      "ListJobs GetCostReport ListCampaigns QueryCatalogue ChangeCatalogue DescribeRegion "
      "DescribeServer",
      "", kAll},
-    {"trainyard", "DescribeJob", "", "arn:aws:trainyard:{region}:{account}:job/{JobName}"},
+    {"trainyard", "DescribeJob KillJob", "", "arn:aws:trainyard:{region}:{account}:job/{JobName}"},
     {"trainyard", "InterruptTrainingJob", "", kJob},
     {"trainyard", "DescribeCampaign StopCampaign", "",
      "arn:aws:trainyard:{region}:{account}:campaign/{CampaignName}"},
