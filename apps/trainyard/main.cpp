@@ -47,18 +47,18 @@ const std::vector<cli::Form>& operating() {
       {"serve",
        {},
        {kData,
-        {"--listen", "", true, "ADDRESS:PORT (127.0.0.1:4566)"},
-        {"--config", "", true, "the TOML FILE of docs/operating"},
-        {"--log-file", "", true, "write the server's log to FILE, and rotate it (standard error)"}},
-       "Run the server. One port speaks plain HTTP and TLS; jobs outlive it.",
+        {"--listen", "", true, "ADDRESS:PORT (default: 127.0.0.1:4566)"},
+        {"--config", "", true, "configuration FILE (docs/operating)"},
+        {"--log-file", "", true, "write the log to FILE, rotated (default: standard error)"}},
+       "Run the server. One port serves HTTP and HTTPS; jobs outlive the server.",
        "",
        {"trainyard serve", "trainyard serve --data /srv/yard --listen 0.0.0.0:4566"}},
       {"env",
        {},
        {kData,
-        {"--user", "", true, "with the key of USER, for another user of this machine or another"},
-        {"--endpoint", "", true, "with the URL by which the user reaches the server"}},
-       "Print shell exports with which AWS clients find the server.",
+        {"--user", "", true, "with the key of USER, of this machine or another"},
+        {"--endpoint", "", true, "with the URL at which the user reaches the server"}},
+       "Print shell exports for AWS clients.",
        kEnvText,
        {"eval \"$(trainyard env)\"",
         "trainyard env --user bob --endpoint https://yard.lan:4566 > bob.env"}},
@@ -94,9 +94,9 @@ const std::vector<cli::Form>& operating() {
       {"doctor",
        {},
        {kData,
-        {"--config", "", true, "check the server's TOML FILE (that of the last start)"},
-        {"--clean", "", false, "sweep what a crash left"}},
-       "Report what this machine can do, what to install, and what is wrong in the config.",
+        {"--config", "", true, "configuration FILE to check (default: the server's)"},
+        {"--clean", "", false, "remove what a crash left behind"}},
+       "Report what this machine supports, what to install, and errors of the config.",
        "",
        {"trainyard doctor", "trainyard doctor --config yard.toml"}}};
   return kForms;
@@ -115,14 +115,14 @@ std::string overview() {
       text += cli::paragraph(looks, form.summary, cli::Paint::none, "  " + form.command,
                              kSummaryColumn);
   };
-  add("the server", operating());
-  add("jobs, users, state", cli::forms());
-  return text +
-         "\n`trainyard COMMAND --help` shows options and examples. The commands about jobs call "
-         "the server at\n"
-         "AWS_ENDPOINT_URL with the keys of the environment, as `trainyard env` prints them; where "
-         "nothing is\n"
-         "set, the one of the local data directory.\n";
+  add("server commands", operating());
+  add("job and user commands", cli::forms());
+  return text + "\n" +
+         cli::paragraph(looks,
+                        "`trainyard COMMAND --help` shows options and examples. Job and user "
+                        "commands call the server at AWS_ENDPOINT_URL with the keys of the "
+                        "environment, as `trainyard env` prints them; if that is not set, the "
+                        "server of the local data directory.");
 }
 
 std::string variable(const char* name) {
