@@ -89,6 +89,8 @@ std::string exports(const ServerRecord& record, const File& file) {
   set("AWS_REGION", record.region);
   set_file("AWS_CA_BUNDLE", "tls/ca.pem");
   set_file("AWS_DATA_PATH", "clients");
+  // Else old clients call STS at a host that no endpoints.json changes.
+  set("AWS_STS_REGIONAL_ENDPOINTS", "regional");
   set("AWS_EC2_METADATA_DISABLED", "true");
   set_file("SAGEMAKER_ADMIN_CONFIG_OVERRIDE", "clients/sagemaker.yaml");
   set("BOTOCORE_EXPERIMENTAL__PLUGINS", std::string("trainyard=") + kBotocorePlugin);

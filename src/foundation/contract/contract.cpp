@@ -162,6 +162,8 @@ std::map<std::string, std::string> plain_environment(const HostConfig& host,
   }
   add("AWS_CA_BUNDLE", endpoint.ca_bundle);
   add("AWS_DATA_PATH", endpoint.data_path);  // read by SDKs that do not know AWS_ENDPOINT_URL
+  // Else these call STS at a host that no endpoints.json changes.
+  if (!endpoint.data_path.empty()) add("AWS_STS_REGIONAL_ENDPOINTS", "regional");
   for (const auto& [name, value] : host.environment) variables[name] = value;
   return variables;
 }

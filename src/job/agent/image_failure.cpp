@@ -8,7 +8,7 @@ namespace trainyard::agent {
 namespace {
 
 using containers::ImageFault;
-using Kind = domain::Image::Kind;
+using ImageKind = domain::Image::Kind;
 
 // of an error that has no text of its own here; the job's log has all of it
 constexpr size_t kCauseBytesMax = 300;
@@ -21,18 +21,18 @@ domain::ImageName parts_of(const std::string& name) {
 }
 
 bool is_of_aws(const domain::Image& image, const std::string& name) {
-  return image.kind == Kind::registry && parts_of(name).of_aws();
+  return image.kind == ImageKind::registry && parts_of(name).of_aws();
 }
 
 std::string place_of(const domain::Image& image) {
   switch (image.kind) {
-    case Kind::registry:
+    case ImageKind::registry:
       return "the registry " + domain::split_image_name(image.source).registry;
-    case Kind::oci:
+    case ImageKind::oci:
       return "the OCI layout";
-    case Kind::containers_storage:
+    case ImageKind::containers_storage:
       return "podman's storage";
-    case Kind::machine:
+    case ImageKind::machine:
       break;
   }
   return "this machine";
@@ -61,7 +61,7 @@ std::string entry_for(const std::string& name) {
 
 // "" where the cause says it all.
 std::string help_for(const domain::Image& image, const std::string& name, const Error& error) {
-  const bool registry = image.kind == Kind::registry;
+  const bool registry = image.kind == ImageKind::registry;
   const std::string pull = "`trainyard pull " + name + "`";
   const std::string entry = is_of_aws(image, name) ? entry_for(name) + "; or " : "";
   if (error.is(ImageFault::tool_missing)) return "`apt-get install skopeo` installs it";
@@ -92,7 +92,7 @@ Failure image_failure(const domain::Image& image, const std::string& name, const
 }
 
 std::string replaced_image_hint(const domain::Image& image, const std::string& name) {
-  if (image.kind != Kind::machine || image.note.empty()) return "";
+  if (image.kind != ImageKind::machine || image.note.empty()) return "";
   return ": " + name +
          " is an image of AWS's, and this machine's own system was used instead of it; name a "
          "program of this machine (ContainerEntrypoint) or a script (source_dir and entry_point), "

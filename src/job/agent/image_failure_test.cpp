@@ -21,12 +21,12 @@ domain::Image image_of(ImageKind kind, const std::string& source) {
   return image;
 }
 
-Failure in_registry(const std::string& name, trainyard::Kind kind, ImageFault fault) {
+Failure in_registry(const std::string& name, Kind kind, ImageFault fault) {
   return image_failure(image_of(ImageKind::registry, name), name, Error{kind, kDump, fault});
 }
 
 TEST(ImageFailure, AnImageOfAwsIsTheUsersFaultAndNamesTheEntryThatReplacesIt) {
-  const auto failure = in_registry(kAwsName, trainyard::Kind::unavailable, ImageFault::unreachable);
+  const auto failure = in_registry(kAwsName, Kind::unavailable, ImageFault::unreachable);
   EXPECT_EQ(failure.fault, domain::Fault::client);
   EXPECT_EQ(failure.message,
             std::string("The image ") + kAwsName +
@@ -35,7 +35,7 @@ TEST(ImageFailure, AnImageOfAwsIsTheUsersFaultAndNamesTheEntryThatReplacesIt) {
                 "configuration replaces it, by this machine's own system (runtime = \"machine\") "
                 "or by another image (image = \"HOST/NAME:TAG\"); or `trainyard pull " +
                 kAwsName + "` while the registry can be reached keeps it for later jobs");
-  const auto refused = in_registry(kAwsName, trainyard::Kind::denied, ImageFault::refused);
+  const auto refused = in_registry(kAwsName, Kind::denied, ImageFault::refused);
   EXPECT_EQ(refused.fault, domain::Fault::client);
   EXPECT_NE(refused.message.find("refuses to give it without a login that may read it; [images."),
             std::string::npos)
@@ -44,7 +44,7 @@ TEST(ImageFailure, AnImageOfAwsIsTheUsersFaultAndNamesTheEntryThatReplacesIt) {
 
 TEST(ImageFailure, AnotherRegistryThatIsUnavailableIsTriedAgain) {
   const auto failure =
-      in_registry("yard.lan:5000/mine:v1", trainyard::Kind::unavailable, ImageFault::unreachable);
+      in_registry("yard.lan:5000/mine:v1", Kind::unavailable, ImageFault::unreachable);
   EXPECT_EQ(failure.fault, domain::Fault::internal);
   EXPECT_EQ(failure.message,
             "The image yard.lan:5000/mine:v1 cannot be used: the registry yard.lan:5000 cannot be "
@@ -53,22 +53,22 @@ TEST(ImageFailure, AnotherRegistryThatIsUnavailableIsTriedAgain) {
 }
 
 TEST(ImageFailure, EachCauseHasItsRemedy) {
-  EXPECT_EQ(in_registry("yard.lan/mine:v1", trainyard::Kind::denied, ImageFault::refused).message,
+  EXPECT_EQ(in_registry("yard.lan/mine:v1", Kind::denied, ImageFault::refused).message,
             "The image yard.lan/mine:v1 cannot be used: the registry yard.lan refuses to give it "
             "without a login that may read it; `skopeo login yard.lan` as the server's user, then "
             "`trainyard pull yard.lan/mine:v1`");
   EXPECT_EQ(
-      in_registry("yard.lan/mine:v1", trainyard::Kind::not_found, ImageFault::missing).message,
+      in_registry("yard.lan/mine:v1", Kind::not_found, ImageFault::missing).message,
       "The image yard.lan/mine:v1 cannot be used: the registry yard.lan does not have it; correct "
       "its name or tag; `trainyard pull yard.lan/mine:v1` tries it without a job");
   const auto layout = image_of(ImageKind::oci, "/srv/image:v1");
   EXPECT_EQ(image_failure(layout, "oci:/srv/image:v1",
-                          Error{trainyard::Kind::not_found, kDump, ImageFault::missing})
+                          Error{Kind::not_found, kDump, ImageFault::missing})
                 .message,
             "The image oci:/srv/image:v1 cannot be used: the OCI layout does not have it; `skopeo "
             "copy docker://HOST/NAME:TAG oci:/srv/image:v1` puts it there");
   EXPECT_EQ(image_failure(layout, "mine",
-                          Error{trainyard::Kind::not_found, kDump, ImageFault::tool_missing})
+                          Error{Kind::not_found, kDump, ImageFault::tool_missing})
                 .message,
             "The image mine cannot be used: skopeo, which pulls images, is not installed on this "
             "machine; `apt-get install skopeo` installs it");
