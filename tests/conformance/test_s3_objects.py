@@ -216,7 +216,7 @@ def test_a_range_beyond_the_end_says_what_there_is(s3: BaseClient, bucket: str) 
         s3.get_object(Bucket=bucket, Key="k", Range="bytes=10-20")
     error = caught.value.response["Error"]
     assert error["Code"] == "InvalidRange"
-    assert (error["ActualObjectSize"], error["RangeRequested"]) == ("10", "bytes=10-20")  # type: ignore[typeddict-item]
+    assert (error["ActualObjectSize"], error["RangeRequested"]) == ("10", "bytes=10-20")
 
 
 def test_parts_are_read_by_their_numbers(s3: BaseClient, bucket: str) -> None:

@@ -53,7 +53,7 @@ def test_a_rank_that_hangs_is_seen_by_its_last_output_and_collective(
 ) -> None:
     server = start("[jobs]\nstop_grace_seconds = 1\n")
     server.boto("s3").create_bucket(Bucket="yard")
-    files = {
+    files: dict[str, str | bytes] = {
         "train.py": PROGRAM,
         "_declarations.py": DECLARATIONS.read_text(),
         LIBRARY.name: LIBRARY.read_bytes(),

@@ -1,14 +1,12 @@
 """The command line against a live server: what people type, what they see,
 what their scripts get."""
 
-import io
 import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
-import tarfile
 import time
 from collections.abc import Callable
 from typing import Any

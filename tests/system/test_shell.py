@@ -52,13 +52,13 @@ def shell(server: Server, *arguments: str, **more: Any) -> subprocess.CompletedP
 
 
 @pytest.fixture
-def seat(server: Server) -> Iterator[Callable[..., Terminal]]:
+def open_shell(server: Server) -> Iterator[Callable[..., Terminal]]:
     with contextlib.ExitStack() as terminals:
         yield lambda *arguments: terminals.enter_context(Terminal(server, "shell", *arguments))
 
 
-def test_a_shell_inside_the_host(server: Server, seat: Callable[..., Terminal]) -> None:
-    one = seat("runs", "algo-2")
+def test_a_shell_inside_the_host(server: Server, open_shell: Callable[..., Terminal]) -> None:
+    one = open_shell("runs", "algo-2")
     one.type("echo I am $(hostname), $COLOUR, $TERM\r")
     one.until(r"I am algo-2, blue, xterm-256color")
     one.type("tty; ls /opt/ml/input/config/resourceconfig.json; stty size\r")
@@ -84,17 +84,17 @@ def test_a_shell_inside_the_host(server: Server, seat: Callable[..., Terminal]) 
 
 
 def test_the_terminal_is_put_back_whatever_ends_it(
-    server: Server, seat: Callable[..., Terminal]
+    server: Server, open_shell: Callable[..., Terminal]
 ) -> None:
     for ending in (signal.SIGTERM, signal.SIGHUP, signal.SIGABRT):
-        one = shell_client("runs", "1")
+        one = open_shell("runs", "1")
         one.type("echo rea''dy\r")
         one.until("ready")
         assert not one.is_as_before()
         one.process.send_signal(ending)
         assert one.ends() == -ending
         assert one.is_as_before(), ending
-    one = shell_client("runs", "1")
+    one = open_shell("runs", "1")
     one.type("echo rea''dy\r")
     one.until("ready")
     one.type("\r~.")
@@ -276,9 +276,9 @@ def test_shells_are_in_the_audit_log(server: Server) -> None:
 
 
 def test_a_shell_ends_with_its_job_and_its_server(
-    server: Server, seat: Callable[..., Terminal]
+    server: Server, open_shell: Callable[..., Terminal]
 ) -> None:
-    one = shell_client("runs", "1")
+    one = open_shell("runs", "1")
     one.type("echo rea''dy\r")
     one.until("ready")
     server.kill()
@@ -289,7 +289,7 @@ def test_a_shell_ends_with_its_job_and_its_server(
         "shells to open again",
         interval_seconds=0.3,
     )
-    two = shell_client("runs", "1")
+    two = open_shell("runs", "1")
     two.type("echo rea''dy\r")
     two.until("ready")
     server.boto("sagemaker").stop_training_job(TrainingJobName="runs")

@@ -73,7 +73,7 @@ struct JobView {
   std::string display_name;        // the user's name for a Batch job, whose `name` is its id
   std::optional<ArrayView> array;  // set for arrays
   std::string wait_reason, failure_reason, note, user;
-  std::string status_reason;  // of Batch: a dependency that failed, or why it was cancelled
+  std::string status_reason;       // of Batch: a dependency that failed, or why it was cancelled
   std::vector<std::string> notes;  // of settings that have no effect; from DescribeJob only
   std::optional<Instant> created, started, ended;
   std::vector<GroupView> groups;

@@ -68,7 +68,8 @@ Result<void> NetworkStore::change(
     request.expected = records->version;
     request.writes = difference(region, stored ? *before : Networks(), after);
     if (!stored) request.writes.push_back(region_record(region));
-    if (request.writes.empty() || (!stored && difference(region, *before, after).empty())) return {};
+    if (request.writes.empty() || (!stored && difference(region, *before, after).empty()))
+      return {};
     const auto committed = commit_records(control_, std::move(request));
     if (committed) return {};
     if (committed.error().kind != Kind::conflict) return committed.error();

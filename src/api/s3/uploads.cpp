@@ -202,8 +202,7 @@ Outcome<s3::ListPartsOutput> list_parts(objects::Objects& objects, const Context
     set_checksums(part, one.checksums);
     parts.push_back(std::move(part));
   }
-  out.next_part_number_marker =
-      parts.empty() ? *out.part_number_marker : *parts.back().part_number;
+  out.next_part_number_marker = parts.empty() ? *out.part_number_marker : *parts.back().part_number;
   return out;
 }
 

@@ -38,7 +38,7 @@ struct Row {
   const char* secret;
 };
 
-TEST(ReadLaunch, activity_is_counted_under_the_rank_of_the_launcher) {
+TEST(ReadLaunch, ActivityIsCountedUnderTheRankOfTheLauncher) {
   const std::map<std::string, std::string> table = {{"TRAINYARD_ACTIVITY", "/table"}};
   auto variables = table;
   variables.insert({{"RANK", "3"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "a"}});
@@ -52,7 +52,7 @@ TEST(ReadLaunch, activity_is_counted_under_the_rank_of_the_launcher) {
   EXPECT_EQ(read_launch(from(variables))->activity.path, "");
 }
 
-TEST(ReadLaunch, encryption_takes_a_secret) {
+TEST(ReadLaunch, EncryptionTakesASecret) {
   const std::map<std::string, std::string> torchrun = {
       {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"TORCHELASTIC_RUN_ID", "known"}};
   auto variables = torchrun;

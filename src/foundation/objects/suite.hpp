@@ -362,7 +362,7 @@ TEST_P(ObjectsSuite, TaggingChangesNothingElse) {
   EXPECT_EQ(get("key"), "bytes");
   EXPECT_EQ(objects().list("bucket", {})->objects.size(), 1u);
   char buffer[8];
-  EXPECT_EQ(*(*reader)->read(buffer), 5u) << "a reader goes on with the object it opened";
+  EXPECT_EQ(*(*reader)->read(buffer), 5u) << "a reader continues with the object it opened";
   EXPECT_EQ(kind_and_word(objects().set_tags("bucket", "no", tags)), "not_found key_missing");
   put("tagged", "x", PutOptions{.tags = tags});
   EXPECT_EQ(get("tagged"), "x");

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include "agent/output/exit_reason.hpp"
 #include "agent/job_config.hpp"
 #include "agent/output/exit_reason.hpp"
 #include "agent/steps.hpp"

@@ -101,13 +101,14 @@ TEST(ScriptFailure, IsTheLastOutputWithoutAnException) {
 TEST(ScriptFailure, IsTheReason) {
   const ProcessEnd end{.failure = kDriverFailure,
                        .last_output = after("Traceback (most recent call last):\n"
-                                           "File \"train.py\", line 1, in <module>\n"
-                                           "x\n"
-                                           "NameError: name 'x' is not defined\n")};
+                                            "File \"train.py\", line 1, in <module>\n"
+                                            "x\n"
+                                            "NameError: name 'x' is not defined\n")};
   EXPECT_TRUE(exit_reason(end).starts_with("NameError: name 'x' is not defined\n"))
       << exit_reason(end);
   EXPECT_EQ(exit_reason({.failure = kShellFailure}), kShellFailure) << "nothing else is known";
-  EXPECT_EQ(exit_reason({.failure = "my own words", .last_output = end.last_output}), "my own words");
+  EXPECT_EQ(exit_reason({.failure = "my own words", .last_output = end.last_output}),
+            "my own words");
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ def test_1_the_request_can_be_read_before_anything_happens(
     assert server.boto("s3").list_buckets()["Buckets"] == []
 
 
-def test_2_a_typing_error_is_told_before_anything_is_uploaded(
+def test_2_a_typing_error_is_reported_before_anything_is_uploaded(
     trainyard: CommandLine, project: pathlib.Path, server: Server
 ) -> None:
     file = variant(project, "typo.toml", ("train.py", "trian.py"))
