@@ -1,1 +1,1 @@
-// A room whose headers say everything still is a library.
+// A module whose headers say everything still is a library.

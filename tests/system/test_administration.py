@@ -17,7 +17,7 @@ from tests.calls import refused
 from tests.trainyard_server import Server, wait_for
 
 WAIT = trainyard_server.WAIT_SECONDS_MAX
-NOBODY = 65534  # an ordinary user of every machine
+ORDINARY_USER = 65534  # an ordinary user of every machine
 OWNER = "[[access_key]]\nid = 'AKIAOWNEROWNEROWNER0'\nsecret = 'owner-secret'\n"
 ANN = "[[access_key]]\nid = 'AKIAANNANNANNANNANN0'\nsecret = 'ann-secret'\nuser = 'ann'\n"
 TEAM = (
@@ -166,8 +166,8 @@ def evaluated(script: str, home: pathlib.Path, shell: str = "sh", times: int = 1
     done = subprocess.run(
         [
             "setpriv",
-            f"--reuid={NOBODY}",
-            f"--regid={NOBODY}",
+            f"--reuid={ORDINARY_USER}",
+            f"--regid={ORDINARY_USER}",
             "--clear-groups",
             shell,
             "-euc",
@@ -190,7 +190,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
     """A home that an ordinary user reaches, since pytest's directories are closed."""
     path = pathlib.Path("/tmp") / f"trainyard-home-{os.getpid()}"
     path.mkdir(mode=0o700)
-    shutil.chown(path, NOBODY, NOBODY)
+    shutil.chown(path, ORDINARY_USER, ORDINARY_USER)
     yield path
     shutil.rmtree(path)
 
@@ -215,8 +215,8 @@ def test_another_unix_user_gets_a_script_that_needs_no_file_of_the_servers(
         "PYTHONPATH",
     ):
         assert found[name].startswith(str(home) + "/"), name
-        assert os.stat(found[name]).st_uid == NOBODY
-    as_user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        assert os.stat(found[name]).st_uid == ORDINARY_USER
+    as_user = ["setpriv", f"--reuid={ORDINARY_USER}", f"--regid={ORDINARY_USER}", "--clear-groups"]
     for aws in (trainyard_server.TODAYS_AWS, trainyard_server.DEBIANS_AWS):
         if subprocess.run([*as_user, "test", "-x", aws], check=False).returncode != 0:
             continue  # below a directory that is closed to others
@@ -242,8 +242,8 @@ def test_a_script_is_only_for_those_who_may_read_the_data_directory(shared: Serv
             done = subprocess.run(
                 [
                     "setpriv",
-                    f"--reuid={NOBODY}",
-                    f"--regid={NOBODY}",
+                    f"--reuid={ORDINARY_USER}",
+                    f"--regid={ORDINARY_USER}",
                     "--clear-groups",
                     program,
                     "env",

@@ -62,13 +62,12 @@ TEST(ImageFailure, EachCauseHasItsRemedy) {
       "The image yard.lan/mine:v1 cannot be used: the registry yard.lan does not have it; correct "
       "its name or tag; `trainyard pull yard.lan/mine:v1` tries it without a job");
   const auto layout = image_of(ImageKind::oci, "/srv/image:v1");
-  EXPECT_EQ(image_failure(layout, "oci:/srv/image:v1",
-                          Error{Kind::not_found, kDump, ImageFault::missing})
-                .message,
-            "The image oci:/srv/image:v1 cannot be used: the OCI layout does not have it; `skopeo "
-            "copy docker://HOST/NAME:TAG oci:/srv/image:v1` puts it there");
-  EXPECT_EQ(image_failure(layout, "mine",
-                          Error{Kind::not_found, kDump, ImageFault::tool_missing})
+  EXPECT_EQ(
+      image_failure(layout, "oci:/srv/image:v1", Error{Kind::not_found, kDump, ImageFault::missing})
+          .message,
+      "The image oci:/srv/image:v1 cannot be used: the OCI layout does not have it; `skopeo "
+      "copy docker://HOST/NAME:TAG oci:/srv/image:v1` puts it there");
+  EXPECT_EQ(image_failure(layout, "mine", Error{Kind::not_found, kDump, ImageFault::tool_missing})
                 .message,
             "The image mine cannot be used: skopeo, which pulls images, is not installed on this "
             "machine; `apt-get install skopeo` installs it");
