@@ -152,7 +152,7 @@ def test_every_command_takes_ids_and_unique_names(
         assert cli("logs", reference).returncode == 0
         assert cli("shell", reference, "1", "echo", "inside").stdout == "inside\n"
     assert job in cli("jobs", "--name", "by_name").stdout
-    assert "is interrupted" in cli("interrupt", "found_by_name", "--notice", "1s").stdout
+    assert "was interrupted" in cli("interrupt", "found_by_name", "--notice", "1s").stdout
     nodes.wait_until(batch, job, ("RUNNING", "RUNNABLE", "STARTING"))
     stopped = cli("stop", "found_by_name", "--wait", "--reason", "wrong data").stdout
     assert stopped == f"found_by_name ({job}) has ended: Stopped\n"
@@ -263,4 +263,4 @@ def test_an_array_shows_the_state_and_the_cost_of_its_children(
     assert f"{seconds}.00 EUR" in cli("cost", "wide").stdout
     assert json.loads(cli("cost", "wide", "--json").stdout)["Amount"] == f"{seconds}.000000"
     nodes.wait_until(batch, waiting)
-    assert "nothing runs" in cli("top", "--once").stdout
+    assert "no jobs are running" in cli("top", "--once").stdout

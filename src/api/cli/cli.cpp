@@ -44,9 +44,12 @@ const std::vector<Command>& commands() {
          {"--since", "", true, "only lines of the last DURATION: 90s, 15m, 2h"},
          {"--times", "-t", false, "print the time of each line"}},
         "Print the log of all hosts, merged by time, each host in its colour.",
+        "Of an array of Batch it prints each child's log, those of failed children first. JOB:7 is "
+        "child 7, JOB#1 node 1 of a multi-node parallel job.\n"
         "With --follow the exit code is 0 when the job completed, 3 when it failed, 4 when it was "
         "stopped, and 130 after Ctrl-C (the job keeps running).",
-        {"trainyard logs -f mnist-1", "trainyard logs mnist-1 --host algo-2 --since 10m"}},
+        {"trainyard logs -f mnist-1", "trainyard logs mnist-1 --host algo-2 --since 10m",
+         "trainyard logs nightly:7"}},
        logs_command},
       {{"top",
         {"[JOB]"},
@@ -57,10 +60,14 @@ const std::vector<Command>& commands() {
        top_command},
       {{"stop",
         {"JOB"},
-        {{"--wait", "", false, "wait until it has ended"}},
+        {{"--wait", "", false, "wait until it has ended"},
+         {"--now", "", false, "kill its processes: no SIGTERM, and no time to save"},
+         {"--reason", "", true, "TEXT for the status reason of a job of Batch"}},
         "Stop a job: SIGTERM, time to save, then SIGKILL. Its model is kept.",
-        "",
-        {"trainyard stop mnist-1 --wait"}},
+        "JOB is a training job's name, or of a job of Batch the id, its beginning, or the name "
+        "if no other unfinished job has it. JOB:7 is child 7 of an array.",
+        {"trainyard stop mnist-1 --wait", "trainyard stop mnist-1 --now",
+         "trainyard stop nightly:7 --reason 'wrong data'"}},
        stop_command},
       {{"interrupt",
         {"JOB"},
@@ -73,13 +80,14 @@ const std::vector<Command>& commands() {
         {"trainyard interrupt mnist-1 --host algo-2 --notice 30s"}},
        interrupt_command},
       {{"cost",
-        {},
+        {"[JOB]"},
         {{"--by", "-b", true, "group by tag:KEY, user, instance, day or job (default: day)"},
          {"--since", "", true, "only jobs created within DURATION (default: 30d)"},
          {"--json", "", false, "raw API response"}},
-        "Sum up what jobs cost.",
+        "Sum up what jobs cost, or one job.",
         "Prices are those of [prices] in the server's config, else AWS's list prices of 2023.",
-        {"trainyard cost --by tag:project", "trainyard cost --by user --since 7d"}},
+        {"trainyard cost --by tag:project", "trainyard cost --by user --since 7d",
+         "trainyard cost nightly"}},
        cost_command},
       {{"submit",
         {"FILE"},
@@ -95,11 +103,13 @@ const std::vector<Command>& commands() {
         "  output = \"s3://bucket/models\"\n"
         "  [channels]\n"
         "  train = \"./data\"               # a local directory is uploaded first\n"
-        "  [code]\n"
-        "  directory = \"./src\"            # becomes channel `code`\n"
-        "  entry = \"train.py\"             # the script to run, instead of command\n"
+        "  [code]                         # instead of command\n"
+        "  directory = \"./src\"            # packed and uploaded\n"
+        "  entry = \"train.py\"             # run as `train.py --epochs 3`, with SM_* variables\n"
+        "  [hyperparameters]\n"
+        "  epochs = 3\n"
         "Also: name, role, max_runtime_seconds, spot, max_wait_seconds, checkpoints, "
-        "[hyperparameters], [environment], [tags]. Keys of the API's own request may be added, and "
+        "[environment], [tags]. Keys of the API's own request may be added, and "
         "take precedence. Progress goes to standard error: J=$(trainyard submit job.toml) has the "
         "name.",
         {"trainyard submit job.toml --follow", "trainyard submit request.json --dry-run"}},
@@ -126,7 +136,7 @@ const std::vector<Command>& commands() {
          "trainyard campaign query 'SELECT * FROM datasets'"}},
        campaign_command},
       {{"shell",
-        {"JOB", "HOST", "[COMMAND..]"},
+        {"JOB", "[HOST]", "[COMMAND..]"},
         {{"--no-terminal", "", false, "no terminal: bytes unchanged, for pipes"}},
         "Open a shell in a running host, or run COMMAND there.",
         "The exit code is that of the shell or of COMMAND, whose options follow `--`. Only the "

@@ -122,7 +122,9 @@ Result<int> jobs_command(World& world, const Arguments& arguments) {
 
 Result<int> describe_command(World& world, const Arguments& arguments) {
   const FoundJob found = TRY(find_job(world, arguments.operands[0]));
-  const Json described = TRY(described_by_service(world, found));
+  Json described = TRY(described_by_service(world, found));
+  if (Json activity = activity_json(found.job); !activity.empty())
+    described["Activity"] = std::move(activity);
   TRY(world.terminal.write(arguments.has("--json")
                                ? dump(described, 2) + "\n"
                                : job_page(world.looks, found.job, described, world.clock.now())));

@@ -42,9 +42,9 @@ Result<int> logs_command(World& world, const Arguments& arguments) {
                                  status_text(job) + ")\n");
     if (!follow) return 0;
     if (job.finished()) {
-      world.terminal.write_error(paragraph(
-          world.error_looks, "trainyard: " + name + " " + job.status +
-                                 (job.failure_reason.empty() ? "" : ": " + job.failure_reason)));
+      world.terminal.write_error(
+          paragraph(world.error_looks, "trainyard: " + label_of(job) + " " + job.status +
+                                           (job.reason().empty() ? "" : ": " + job.reason())));
       return exit_code_of(job.status);
     }
     if (world.terminal.wait(kFollowInterval, false, -1).interrupted) {

@@ -31,7 +31,12 @@ Result<int> stop_command(World& world, const Arguments& arguments) {
   const std::string reason = arguments.value("--reason");
   if (!reason.empty() && !found.job.of_batch())
     return invalid("--reason is for jobs of Batch; " + found.job.name + " is a training job");
-  TRY(stop_job(world, found, reason));
+  if (!arguments.has("--now"))
+    TRY(stop_job(world, found, reason));
+  else if (!reason.empty())
+    return invalid("--now takes no --reason");
+  else
+    TRY(call_about(world, found.id(), Service::trainyard, "KillJob", {{"JobName", found.id()}}));
   const std::string name = label_with_id(found.job);
   if (!arguments.has("--wait")) {
     TRY(world.terminal.write(name + " is stopping\n"));

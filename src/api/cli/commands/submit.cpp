@@ -88,10 +88,10 @@ Result<std::vector<LocalFile>> files_of(const Upload& upload) {
 }
 
 // Errors: not_found, if the sources have no entry.
-Result<void> check_sources(const Upload& upload, const std::vector<LocalFile>& files) {
-  std::vector<std::string> names;
+Result<void> check_sources(const Upload& upload, const std::vector<LocalFile>& files,
+                           const std::vector<std::string>& names) {
   int64_t bytes = 0;
-  for (const LocalFile& file : files) names.push_back(file.key), bytes += file.bytes;
+  for (const LocalFile& file : files) bytes += file.bytes;
   if (bytes > kSourceBytesMax)
     return exhausted("code: " + upload.path + " has more than " +
                      human_bytes(uint64_t(kSourceBytesMax)) + "; data belongs in [channels]");
@@ -112,8 +112,8 @@ Result<std::vector<PlannedUpload>> plan_uploads(const Submission& submission) {
     auto files = TRY(files_of(upload));
     std::vector<std::string> keys;
     for (const LocalFile& file : files) keys.push_back(file.key);
+    if (!upload.entry.empty()) TRY(check_sources(upload, files, keys));
     TRY(check_program(submission.request, upload, keys));
-    if (!upload.entry.empty()) TRY(check_sources(upload, files));
     plan.push_back({upload, std::move(files)});
   }
   return plan;
@@ -198,21 +198,14 @@ Result<void> upload_all(World& world, const std::vector<PlannedUpload>& plan) {
       progress.done_bytes += bytes;
       return draw();
     };
-    // Errors name the file, or the directory of sources.
-    const auto finish = [&](Result<void> done, const std::string& path) -> Result<void> {
-      if (done) return {};
-      if (done.error().kind == Kind::cancelled) world.terminal.write_error(block.clear());
-      return Error(done.error()).in("uploading " + path);
-    };
     TRY(draw());
     if (!upload.entry.empty())
-      TRY(finish(upload_sources(*store, each, moved), upload.path));
+      TRY(upload_sources(*store, each, moved).in("uploading " + upload.path));
     else
       for (const auto& file : each.files)
-        TRY(finish(upload_file(*store, upload, file, moved), file.path));
+        TRY(upload_file(*store, upload, file, moved).in("uploading " + file.path));
     progress.finished = true;
-    world.terminal.write_error(block.clear());
-    world.terminal.write_error(block.settle({progress}));
+    world.terminal.write_error(block.clear() + block.settle({progress}));
   }
   return {};
 }
