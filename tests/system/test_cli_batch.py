@@ -2,7 +2,6 @@
 and multi-node parallel jobs."""
 
 import json
-import pathlib
 import re
 from collections.abc import Callable
 from typing import Any
@@ -47,8 +46,13 @@ def submit(batch: BaseClient, queue: str, name: str, script: str, **more: Any) -
     return nodes.submit(batch, queue, nodes.container(script), jobName=name, **more)
 
 
-def waits_for(path: pathlib.Path) -> str:
-    return f"while [ ! -e {path} ]; do sleep 0.1; done"
+# A job with this script runs until let_go().
+WAITS = "while [ ! -e /tmp/go ]; do sleep 0.1; done"
+
+
+def let_go(cli: CommandLine, *jobs: str) -> None:
+    for job in jobs:
+        cli("shell", job, "1", "--", "touch", "/tmp/go")
 
 
 def runs(batch: BaseClient, *jobs: str) -> None:
@@ -103,9 +107,9 @@ def test_logs_of_an_array_begin_with_its_failed_children(
 
 
 def test_an_array_is_followed_while_its_children_run(
-    batch: BaseClient, queue: str, cli: CommandLine, tmp_path: pathlib.Path
+    batch: BaseClient, queue: str, cli: CommandLine
 ) -> None:
-    script = f"echo begun; {waits_for(tmp_path / 'end')}; echo over"
+    script = f"echo begun; {WAITS}; echo over"
     submit(batch, queue, "slow", script, arrayProperties={"size": 2})
     follower = cli.begin("logs", "-f", "slow")
     assert follower.stdout
@@ -113,7 +117,7 @@ def test_an_array_is_followed_while_its_children_run(
         "slow:0 | begun\n",
         "slow:1 | begun\n",
     }
-    (tmp_path / "end").touch()
+    let_go(cli, "slow:0", "slow:1")
     rest, _ = follower.communicate(timeout=WAIT)
     assert sorted(rest.splitlines()) == ["slow:0 | over", "slow:1 | over"]
     assert follower.returncode == 0
@@ -136,13 +140,13 @@ def test_logs_of_the_nodes_of_a_gang(batch: BaseClient, queue: str, cli: Command
 
 def test_one_node_is_a_gang_too(batch: BaseClient, queue: str, cli: CommandLine) -> None:
     nodes.submit(batch, queue, nodes.of_nodes("echo alone", nodes=1), jobName="single")
-    assert cli("logs", "-f", "single").stdout == "single | alone\n"
+    assert cli("logs", "-f", "single").stdout == "single#0 | alone\n"
 
 
 def test_every_command_takes_ids_and_unique_names(
-    batch: BaseClient, queue: str, cli: CommandLine, tmp_path: pathlib.Path
+    batch: BaseClient, queue: str, cli: CommandLine
 ) -> None:
-    script = f"trap 'exit 0' TERM; {waits_for(tmp_path / 'never')}"
+    script = f"trap 'exit 0' TERM; {WAITS}"
     job = submit(batch, queue, "found_by_name", script)
     runs(batch, job)
     for reference in (job, job[:8], "found_by_name"):
@@ -161,11 +165,8 @@ def test_every_command_takes_ids_and_unique_names(
     assert f"found_by_name ({job}) has already ended: Stopped" in again
 
 
-def test_a_name_of_several_jobs_lists_them(
-    batch: BaseClient, queue: str, cli: CommandLine, tmp_path: pathlib.Path
-) -> None:
-    script = waits_for(tmp_path / "never")
-    first, second = (submit(batch, queue, "twins", script) for _ in range(2))
+def test_a_name_of_several_jobs_lists_them(batch: BaseClient, queue: str, cli: CommandLine) -> None:
+    first, second = (submit(batch, queue, "twins", WAITS) for _ in range(2))
     runs(batch, first, second)
     said = cli("stop", "twins", code=1).stderr.splitlines()
     assert said[0] == "trainyard: 'twins' names 2 jobs; choose one by its id:"
@@ -182,25 +183,21 @@ def test_a_name_of_several_jobs_lists_them(
 
 
 def test_a_child_of_an_array_is_stopped_alone(
-    batch: BaseClient, queue: str, cli: CommandLine, tmp_path: pathlib.Path
+    batch: BaseClient, queue: str, cli: CommandLine
 ) -> None:
-    script = f"trap 'exit 1' TERM; {waits_for(tmp_path / 'end')}"
+    script = f"trap 'exit 1' TERM; {WAITS}"
     array = submit(batch, queue, "half", script, arrayProperties={"size": 2})
     runs(batch, array + ":0", array + ":1")
     assert "has ended: " in cli("stop", "half:1", "--wait").stdout
     assert nodes.describe(batch, array + ":0")["status"] == "RUNNING"
-    (tmp_path / "end").touch()
+    let_go(cli, "half:0")
     nodes.wait_until(batch, array)
     assert row(cli, "--name", "half").split("  ")[0] == "half"
     assert "1 of 2 succeeded, 1 failed" in row(cli, "--name", "half")
 
 
-def test_nodes_are_not_stopped_alone(
-    batch: BaseClient, queue: str, cli: CommandLine, tmp_path: pathlib.Path
-) -> None:
-    job = nodes.submit(
-        batch, queue, nodes.of_nodes(waits_for(tmp_path / "never")), jobName="together"
-    )
+def test_nodes_are_not_stopped_alone(batch: BaseClient, queue: str, cli: CommandLine) -> None:
+    job = nodes.submit(batch, queue, nodes.of_nodes(WAITS), jobName="together")
     runs(batch, job)
     assert "end together: name the job" in cli("stop", "together#1", code=1).stderr
     assert cli("shell", "together#1", "--", "echo", "in").stdout == "in\n"
@@ -208,13 +205,14 @@ def test_nodes_are_not_stopped_alone(
 
 
 def test_the_reasons_of_dependencies_and_cancelled_jobs_are_shown(
-    batch: BaseClient, queue: str, cli: CommandLine, tmp_path: pathlib.Path
+    batch: BaseClient, queue: str, cli: CommandLine
 ) -> None:
-    fails = submit(batch, queue, "upstream", f"{waits_for(tmp_path / 'go')}; exit 1")
+    fails = submit(batch, queue, "upstream", f"{WAITS}; exit 1")
     after = submit(batch, queue, "downstream", "true", dependsOn=[{"jobId": fails}])
     cancelled = submit(batch, queue, "unwanted", "true", dependsOn=[{"jobId": fails}])
     batch.cancel_job(jobId=cancelled, reason="not needed any more")
-    (tmp_path / "go").touch()
+    runs(batch, fails)
+    let_go(cli, fails)
     nodes.wait_until(batch, after)
     nodes.wait_until(batch, cancelled)
     assert row(cli, "--name", "downstream").endswith("Dependent Job failed")
@@ -224,11 +222,12 @@ def test_the_reasons_of_dependencies_and_cancelled_jobs_are_shown(
 
 
 def test_an_array_shows_the_state_and_the_cost_of_its_children(
-    batch: BaseClient, queue: str, cli: CommandLine, tmp_path: pathlib.Path
+    batch: BaseClient, queue: str, cli: CommandLine
 ) -> None:
     """Four children of one vCPU run on the machine of four; the first has failed before."""
     script = (
-        f"[ $AWS_BATCH_JOB_ARRAY_INDEX != 0 ] || exit 1; {waits_for(tmp_path / 'end')}; sleep 1"
+        "[ $AWS_BATCH_JOB_ARRAY_INDEX != 0 ] || exit 1;"
+        f" [ $AWS_BATCH_JOB_ARRAY_INDEX -gt 4 ] || {{ {WAITS}; }}; sleep 1"
     )
     array = nodes.submit(
         batch,
@@ -253,7 +252,7 @@ def test_an_array_shows_the_state_and_the_cost_of_its_children(
     assert page.startswith("trainyard top  1 job on 4 hosts, 1 job waiting  "), page
     assert "later" not in page
     assert cli("top", "wide", "--once").stdout.count("wide:") == 4
-    (tmp_path / "end").touch()
+    let_go(cli, *(f"wide:{index}" for index in range(1, 5)))
     nodes.wait_until(batch, array)
     done = json.loads(cli("jobs", "--name", "wide", "--json").stdout)["Jobs"][0]
     seconds = done["BillableTimeInSeconds"]

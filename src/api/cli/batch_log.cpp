@@ -63,10 +63,12 @@ class BatchJobLog final : public LogFollower {
     for (size_t first = 0; first < ids_.size(); first += kDescribedMax) {
       const auto begin = ids_.begin() + ptrdiff_t(first);
       const auto end = begin + ptrdiff_t(std::min(kDescribedMax, ids_.size() - first));
-      for (const Json& detail : TRY(describe_jobs(client_, {begin, end})))
+      for (const Json& detail : TRY(describe_jobs(client_, {begin, end}))) {
+        if (object_at(detail, "nodeProperties")) continue;  // its nodes have the logs
         for (const LogSource& source :
              log_sources(detail, label_before(job_, part_of(detail.value("jobId", "")))))
           reader_.wake(source);
+      }
     }
     return reader_.drain(each);
   }

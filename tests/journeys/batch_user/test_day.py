@@ -2,7 +2,6 @@
 Each test is a step of the day; the steps share a server."""
 
 import json
-import pathlib
 import re
 from collections.abc import Callable
 
@@ -33,10 +32,9 @@ def trainyard(server: Server) -> CommandLine:
     return CommandLine(server)
 
 
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """Where the jobs look for a file that lets them go on, so that nothing here depends on time."""
-    return tmp_path_factory.mktemp("desk")
+# A job with this script runs until a shell in it makes the file, so that nothing depends on time.
+WAITS = "while [ ! -e /tmp/go ]; do sleep 0.1; done"
+GO = ("1", "--", "touch", "/tmp/go")
 
 
 def submit(batch: BaseClient, name: str, definition: str = "", **more: object) -> str:
@@ -49,10 +47,6 @@ def define(batch: BaseClient, name: str, script: str) -> None:
     batch.register_job_definition(
         jobDefinitionName=name, type="container", containerProperties=nodes.container(script)
     )
-
-
-def until(path: pathlib.Path) -> str:
-    return f"while [ ! -e {path} ]; do sleep 0.1; done"
 
 
 def test_1_a_queue_and_a_first_job(batch: BaseClient, trainyard: CommandLine) -> None:
@@ -86,16 +80,14 @@ def test_2_a_failure_says_why_and_its_output_is_at_hand(
     assert f"trainyard logs {job}" in page and "Essential container in task exited" in page
 
 
-def test_3_a_grid_search_is_an_array(
-    batch: BaseClient, trainyard: CommandLine, desk: pathlib.Path
-) -> None:
+def test_3_a_grid_search_is_an_array(batch: BaseClient, trainyard: CommandLine) -> None:
     define(
         batch,
         "grid",
         f"""
         i=$AWS_BATCH_JOB_ARRAY_INDEX
         if [ $i = 3 ]; then echo "rate 1e9 diverged"; exit 1; fi
-        {until(desk / "grid")}
+        {WAITS}
         echo loss=0.$i
         """,
     )
@@ -111,7 +103,8 @@ def test_3_a_grid_search_is_an_array(
     )
     assert "grid:5" in trainyard("top", "--once").stdout
     assert "rate 1e9 diverged" in trainyard("logs", "grid:3").stdout
-    (desk / "grid").touch()
+    for child in (0, 1, 2, 4, 5):
+        trainyard("shell", f"grid:{child}", *GO)
     followed = trainyard("logs", "-f", "grid", code=3)
     assert followed.stdout.splitlines()[0] == "grid:3 | rate 1e9 diverged", "what failed is first"
     assert "grid Failed: Array Child Job failed" in followed.stderr
@@ -120,17 +113,16 @@ def test_3_a_grid_search_is_an_array(
     assert re.search(r"loss +0\.5 +child 5 +0 +child 0", page), page
 
 
-def test_4_a_pipeline_stops_where_it_breaks(
-    batch: BaseClient, trainyard: CommandLine, desk: pathlib.Path
-) -> None:
-    define(batch, "extract", f"{until(desk / 'extract')}; exit 1")
+def test_4_a_pipeline_stops_where_it_breaks(batch: BaseClient, trainyard: CommandLine) -> None:
+    define(batch, "extract", f"{WAITS}; exit 1")
     define(batch, "step", "true")
     extract = submit(batch, "extract")
     transform = submit(batch, "transform", "step", dependsOn=[{"jobId": extract}])
     load = submit(batch, "load", "step", dependsOn=[{"jobId": transform}])
     report = submit(batch, "report", "step", dependsOn=[{"jobId": extract}])
     batch.cancel_job(jobId=report, reason="the report is late anyway")
-    (desk / "extract").touch()
+    nodes.wait_until(batch, extract, ("RUNNING",))
+    trainyard("shell", "extract", *GO)
     nodes.wait_until(batch, load)
     shown = trainyard("jobs").stdout.splitlines()
     reasons = {line.split()[0]: line for line in shown}
@@ -140,9 +132,9 @@ def test_4_a_pipeline_stops_where_it_breaks(
 
 
 def test_5_what_runs_is_found_by_name_and_stopped(
-    batch: BaseClient, trainyard: CommandLine, desk: pathlib.Path
+    batch: BaseClient, trainyard: CommandLine
 ) -> None:
-    define(batch, "forever", until(desk / "never"))
+    define(batch, "forever", WAITS)
     first, second = submit(batch, "forever"), submit(batch, "forever")
     for job in (first, second):
         nodes.wait_until(batch, job, ("RUNNING",))
