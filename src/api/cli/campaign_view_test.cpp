@@ -6,7 +6,7 @@
 namespace trainyard::cli {
 namespace {
 
-const Instant kNow = from_milliseconds(100'000);
+const Instant kAtCampaign = from_milliseconds(100'000);
 
 Json streets() {
   return *parse_json(R"({
@@ -58,7 +58,7 @@ TEST(CampaignView, RowsThatShareACopyPayForOne) {
 }
 
 TEST(CampaignView, ARegionThatDoesNotAnswerSaysSince) {
-  const std::string page = regions_page({}, streets(), kNow);
+  const std::string page = regions_page({}, streets(), kAtCampaign);
   EXPECT_TRUE(page.starts_with("streets  InProgress  2 of 3 jobs  42s\n")) << page;
   EXPECT_TRUE(holds(page, "no answer for 6s")) << page;
   EXPECT_TRUE(holds(page, "1.0 KiB of 2.0 KiB")) << page;
@@ -69,7 +69,7 @@ TEST(CampaignView, ARegionThatDoesNotAnswerSaysSince) {
 }
 
 TEST(CampaignView, TheResultsNameTheBest) {
-  const std::string page = results_page({}, streets(), kNow);
+  const std::string page = results_page({}, streets(), kAtCampaign);
   EXPECT_TRUE(holds(page, "best: row 2, b, accuracy 0.75, lr=0.2\n")) << page;
   EXPECT_TRUE(holds(page, "\n*    2")) << page;
   EXPECT_FALSE(holds(page.substr(0, page.find('\n')), "same"))
@@ -81,9 +81,9 @@ TEST(CampaignView, WhatIsMissingIsNotDrawn) {
        {"{}", "[]", R"({"Rows":[{}],"Regions":[{}]})", R"({"Rows":[7],"Regions":["x"]})"}) {
     const Json json = *parse_json(text);
     EXPECT_FALSE(plan_page({}, json).empty());
-    EXPECT_FALSE(results_page({}, json, kNow).empty());
-    EXPECT_FALSE(regions_page({}, json, kNow).empty());
-    (void)campaigns_table({}, json, kNow);
+    EXPECT_FALSE(results_page({}, json, kAtCampaign).empty());
+    EXPECT_FALSE(regions_page({}, json, kAtCampaign).empty());
+    (void)campaigns_table({}, json, kAtCampaign);
     (void)answer_table({}, json);
   }
 }

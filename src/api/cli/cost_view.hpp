@@ -9,6 +9,7 @@
 
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "cli/job_view.hpp"
 #include "cli/table.hpp"
 
 namespace trainyard::cli {

@@ -7,6 +7,7 @@
 
 #include "base/plural.hpp"
 #include "base/text.hpp"
+#include "cli/activity_view.hpp"
 #include "cli/batch_log.hpp"
 #include "domain/price.hpp"
 
@@ -381,7 +382,6 @@ std::string array_text(const ArrayView& array) {
     text = succeeded + of_all + " succeeded";
   if (array.running + pending > 0 && array.succeeded > 0) text += ", " + succeeded + " succeeded";
   if (array.failed > 0) text += ", " + std::to_string(array.failed) + " failed";
-  if (array.running > 0) text += ", " + std::to_string(array.running) + " running";
   return text;
 }
 

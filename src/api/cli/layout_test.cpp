@@ -5,7 +5,7 @@
 namespace trainyard::cli {
 namespace {
 
-const Looks kPlain{};
+const Looks kNoTerminal{};
 const Looks kFull{.colours = true, .live = true, .unicode = true, .columns = 40, .rows = 24};
 
 TEST(LooksOf, ColoursAndBarsOnlyWhereTheTerminalAllowsIt) {
@@ -45,29 +45,29 @@ TEST(Layout, WidthsAreThoseOfTheTerminal) {
 TEST(Layout, WhatIsTooWideIsCut) {
   EXPECT_EQ(fit(kFull, "abcdef", 6), "abcdef");
   EXPECT_EQ(fit(kFull, "abcdefg", 6), "abcde…");
-  EXPECT_EQ(fit(kPlain, "abcdefg", 6), "abcde~");
+  EXPECT_EQ(fit(kNoTerminal, "abcdefg", 6), "abcde~");
   EXPECT_EQ(fit(kFull, "訓練訓練", 4), "訓…");
   EXPECT_EQ(fit(kFull, "\033[1mabcdefg\033[0m", 4), "\033[1mabc…\033[0m");
   EXPECT_EQ(fit(kFull, "abc", 0), "");
   EXPECT_EQ(fit_middle(kFull, "pytorch-training-0815", 12), "pytorc…-0815");
-  EXPECT_EQ(fit_middle(kPlain, "pytorch-training-0815", 12), "pytorc~-0815");
+  EXPECT_EQ(fit_middle(kNoTerminal, "pytorch-training-0815", 12), "pytorc~-0815");
   EXPECT_EQ(fit_middle(kFull, "訓練訓練訓練", 7), "訓…訓練");
   EXPECT_EQ(fit_middle(kFull, "short", 5), "short");
   EXPECT_EQ(fit_middle(kFull, "longer", 4), "lon…");
-  EXPECT_EQ(pad(kPlain, "ab", 4), "ab  ");
-  EXPECT_EQ(pad(kPlain, "ab", 4, true), "  ab");
+  EXPECT_EQ(pad(kNoTerminal, "ab", 4), "ab  ");
+  EXPECT_EQ(pad(kNoTerminal, "ab", 4, true), "  ab");
 }
 
 TEST(Layout, Bars) {
-  EXPECT_EQ(bar(kPlain, 0, 12), "[..........]");
-  EXPECT_EQ(bar(kPlain, 0.5, 12), "[#####.....]");
-  EXPECT_EQ(bar(kPlain, 2, 12), "[##########]");
+  EXPECT_EQ(bar(kNoTerminal, 0, 12), "[..........]");
+  EXPECT_EQ(bar(kNoTerminal, 0.5, 12), "[#####.....]");
+  EXPECT_EQ(bar(kNoTerminal, 2, 12), "[##########]");
   EXPECT_EQ(bar(kFull, 0.5, 4), "██░░");
   EXPECT_EQ(bar(kFull, 0.53, 4), "██▏░");
   EXPECT_EQ(bar(kFull, 1, 4), "████");
   EXPECT_EQ(bar(kFull, -1, 2), "░░");
   EXPECT_EQ(sparkline(kFull, {0, 50, 100, 200}, 100), "▁▅██");
-  EXPECT_EQ(sparkline(kPlain, {1}, 1), "");
+  EXPECT_EQ(sparkline(kNoTerminal, {1}, 1), "");
 }
 
 TEST(Layout, DurationsInAFewLetters) {
@@ -82,10 +82,10 @@ TEST(Layout, DurationsInAFewLetters) {
 TEST(Layout, UntrustedTextDoesNotControlTheTerminal) {
   EXPECT_EQ(harmless(kFull, "\033[31mred\033[0m"), "\033[31mred\033[0m");
   EXPECT_EQ(harmless(kFull, "\033[31mred"), "\033[31mred\033[0m");
-  EXPECT_EQ(harmless(kPlain, "\033[31mred\033[0m"), "red");
+  EXPECT_EQ(harmless(kNoTerminal, "\033[31mred\033[0m"), "red");
   EXPECT_EQ(harmless(kFull, "\033]0;title\a\033[2J"), "?]0;title??[2J");
-  EXPECT_EQ(harmless(kPlain, " 10%\r 20%\tdone"), " 10%  20%\tdone");
-  EXPECT_EQ(harmless(kPlain, "caf\u00e9 \u009b31m"), "caf\u00e9 ?31m");
+  EXPECT_EQ(harmless(kNoTerminal, " 10%\r 20%\tdone"), " 10%  20%\tdone");
+  EXPECT_EQ(harmless(kNoTerminal, "caf\u00e9 \u009b31m"), "caf\u00e9 ?31m");
   EXPECT_EQ(harmless(kFull, "abc\u202ecba"), "abc?cba");  // the rest would be written backwards
 }
 

@@ -62,14 +62,58 @@ TEST(JobView, BatchJobsGoByTheirNameAndArraysAreOneLine) {
             {"CreationTime", 1'763'631'895.0},
             {"InstanceGroups", {{{"InstanceType", "1 vCPU, 64 MiB"}, {"InstanceCount", 1}}}},
             {"Array", {{"Size", 10'000}, {"Running", 64}, {"Succeeded", 120}, {"Failed", 3}}}};
-  EXPECT_EQ(
-      jobs_table(kPlain, {*job_view(json)}, kNow),
-      "name    id       status                                              hosts               "
-      "age\n"
-      "digits  4b7d-01  InProgress 120 of 10000 done, 3 failed, 64 running  1 x 1 vCPU, 64 MiB   "
-      "5s\n");
-  json["Array"] = {{"Size", 2}, {"Running", 0}, {"Succeeded", 2}, {"Failed", 0}};
-  EXPECT_EQ(array_text(*job_view(json)->array), "2 of 2 done");
+  EXPECT_EQ(jobs_table(kPlain, {*job_view(json)}, kNow),
+            "name    id       status                                                        hosts"
+            "               age\n"
+            "digits  4b7d-01  InProgress Running 64 of 10000, 120 succeeded, 3 failed  1 x 1 vCPU, "
+            "64 MiB   5s\n");
+  EXPECT_EQ(array_text({200, 4, 0, 12}), "Running 4 of 200, 12 failed");
+  EXPECT_EQ(array_text({200, 0, 0, 0}), "Pending 200 of 200");
+  EXPECT_EQ(array_text({200, 0, 100, 1}), "Pending 99 of 200, 100 succeeded, 1 failed");
+  EXPECT_EQ(array_text({2, 0, 2, 0}), "2 of 2 succeeded");
+  EXPECT_EQ(array_text({200, 0, 188, 12}), "188 of 200 succeeded, 12 failed");
+}
+
+JobView batch_view(const Json& more = Json::object()) {
+  Json json{{"Name", "4b7d"},
+            {"DisplayName", "digits"},
+            {"Arn", "arn:aws:batch:us-east-1:123456789012:job/4b7d"},
+            {"Status", "Stopped"},
+            {"CreationTime", 1'763'631'895.0}};
+  json.update(more);
+  return *job_view(json);
+}
+
+TEST(JobView, TheReasonOfABatchJobIsShown) {
+  const JobView cancelled = batch_view({{"StatusReason", "wrong data"}});
+  EXPECT_NE(jobs_table(kPlain, {cancelled}, kNow).find("  wrong data\n"), std::string::npos);
+  EXPECT_NE(job_page(kPlain, cancelled, Json::object(), kNow).find("reason        wrong data\n"),
+            std::string::npos);
+  const JobView failed = batch_view(
+      {{"StatusReason", "Essential container in task exited"}, {"FailureReason", "exit code 3"}});
+  EXPECT_EQ(failed.reason(), "exit code 3");
+  // A waiting job has its reason once.
+  const std::string waits = job_page(
+      kPlain, batch_view({{"WaitReason", "no GPU"}, {"StatusReason", "no GPU"}}), {}, kNow);
+  EXPECT_NE(waits.find("why           no GPU\n"), std::string::npos) << waits;
+  EXPECT_EQ(waits.find("reason"), std::string::npos) << waits;
+}
+
+TEST(JobView, ThePageOfAnArrayHasTheStateOfItsChildren) {
+  const JobView array = batch_view({{"Status", "InProgress"},
+                                    {"SecondaryStatus", "Starting"},
+                                    {"Array", {{"Size", 200}, {"Running", 4}, {"Failed", 12}}}});
+  const std::string page = job_page(kPlain, array, Json::object(), kNow);
+  EXPECT_TRUE(page.starts_with("4b7d  InProgress (Running 4 of 200, 12 failed)\n")) << page;
+  EXPECT_NE(page.find("log           trainyard logs 4b7d\n"), std::string::npos) << page;
+}
+
+TEST(JobView, LabelsOfChildren) {
+  JobView child = batch_view();
+  child.name = "4b7d:7";
+  EXPECT_EQ(label_of(child), "digits:7");
+  EXPECT_EQ(label_with_id(child), "digits:7 (4b7d:7)");
+  EXPECT_EQ(label_with_id(*job_view(job_json())), "mnist");
 }
 
 TEST(JobView, WhatIsNoJobIsInvalid) {
@@ -209,8 +253,8 @@ TEST(TopPage, CountsRunningChildrenAndNoWaitingHosts) {
   const JobView waiting = *job_view(job_json());
   const std::string page = top_page(kPlain, {array, child, other, waiting}, kNow);
   EXPECT_TRUE(page.starts_with("trainyard top  1 job on 2 hosts, 1 job waiting  2025")) << page;
-  EXPECT_NE(page.find("digits:7      algo-1  running"), std::string::npos) << page;
-  EXPECT_NE(page.find("digits:8      algo-1  running"), std::string::npos) << page;
+  EXPECT_NE(page.find("digits:7  algo-1  running"), std::string::npos) << page;
+  EXPECT_NE(page.find("digits:8  algo-1  running"), std::string::npos) << page;
   // Hosts that have ended are not running.
   child.hosts[0].state = "finished";
   EXPECT_NE(top_page(kPlain, {child}, kNow).find("no jobs are running"), std::string::npos);

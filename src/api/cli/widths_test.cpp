@@ -119,8 +119,10 @@ TEST(Widths, WordsStayWhole) {
 }
 
 TEST(Widths, TopKeepsTheNumbersAndLosesBars) {
-  EXPECT_EQ(top_page(terminal_of_width(60), {training_job()}, kAt),
-            "trainyard top  1 job, 5 hosts  2025-11-20 09:45:00Z\n"
+  JobView job = training_job();
+  job.hosts[0].state = "running";
+  EXPECT_EQ(top_page(terminal_of_width(60), {job}, kAt),
+            "trainyard top  1 job on 1 host  2025-11-20 09:45:00Z\n"
             "\n"
             "job                host       cpu  memory    gpu  gpu memory\n"
             "pytorch-…1-03-815  algo-1  150.0%   25.0%  90.0%       50.0%\n");
