@@ -69,8 +69,10 @@ TEST(SourceArchive, ALongNameHasAPaxHeader) {
 TEST(SourceArchive, ErrorsOfTheSinkEndIt) {
   const auto archive = SourceArchive::open(
       [](std::string_view) -> Result<void> { return unavailable("the link is cut"); });
-  ASSERT_TRUE(archive->add({"a", 0644, 0, 0})) << "nothing is written yet";
-  EXPECT_EQ(archive->finish().error().message, "the link is cut");
+  const auto added = archive->add({"a", 0644, 0, 0});  // zlib decides when it writes
+  const auto done = added ? archive->finish() : added;
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "the link is cut");
   EXPECT_EQ(archive->add({"", 0644, 0, 0}).error().kind, Kind::invalid);
 }
 

@@ -86,8 +86,11 @@ Cell cpu_history(const Looks& looks, const HostView& host) {
 }  // namespace
 
 std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Instant now) {
-  std::string out = paint(looks, Paint::bold, "trainyard top") + "  " + summary_of(jobs) + "  " +
-                    paint(looks, Paint::dim, time_text(now)) + "\n\n";
+  std::string out = paint(looks, Paint::bold, "trainyard top") + "  " + summary_of(jobs);
+  const std::string time = "  " + time_text(now);
+  if (looks.columns == 0 || width_of(out + time) <= looks.columns)
+    out += paint(looks, Paint::dim, time);
+  out += "\n\n";
   std::vector<std::vector<Cell>> rows;
   // Hosts that do not fit on the terminal are only counted.
   const size_t rows_max = looks.live ? size_t(std::max(1, looks.rows - 5)) : SIZE_MAX;

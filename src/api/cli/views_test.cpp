@@ -63,7 +63,7 @@ TEST(JobView, BatchJobsGoByTheirNameAndArraysAreOneLine) {
             {"InstanceGroups", {{{"InstanceType", "1 vCPU, 64 MiB"}, {"InstanceCount", 1}}}},
             {"Array", {{"Size", 10'000}, {"Running", 64}, {"Succeeded", 120}, {"Failed", 3}}}};
   EXPECT_EQ(jobs_table(kPlain, {*job_view(json)}, kNow),
-            "name    id       status                                                        hosts"
+            "name    id       status                                                   hosts"
             "               age\n"
             "digits  4b7d-01  InProgress Running 64 of 10000, 120 succeeded, 3 failed  1 x 1 vCPU, "
             "64 MiB   5s\n");
@@ -93,8 +93,9 @@ TEST(JobView, TheReasonOfABatchJobIsShown) {
       {{"StatusReason", "Essential container in task exited"}, {"FailureReason", "exit code 3"}});
   EXPECT_EQ(failed.reason(), "exit code 3");
   // A waiting job has its reason once.
-  const std::string waits = job_page(
-      kPlain, batch_view({{"WaitReason", "no GPU"}, {"StatusReason", "no GPU"}}), {}, kNow);
+  const std::string waits =
+      job_page(kPlain, batch_view({{"WaitReason", "no GPU"}, {"StatusReason", "no GPU"}}),
+               Json::object(), kNow);
   EXPECT_NE(waits.find("why           no GPU\n"), std::string::npos) << waits;
   EXPECT_EQ(waits.find("reason"), std::string::npos) << waits;
 }
@@ -267,7 +268,7 @@ TEST(CostTable, OfOneJob) {
        {"Cost", {{"Amount", "1.500000"}, {"OnDemandAmount", "1.500000"}, {"Currency", "EUR"}}}});
   EXPECT_EQ(cost_table(kPlain, "job", cost_view_of(array)),
             "job     jobs  host time      cost\n"
-            "digits     3      1m30s  1.50 EUR  [################]\n"
+            "digits     3      1m30s  1.50 EUR  [##############]\n"
             "total      3      1m30s  1.50 EUR\n");
 }
 

@@ -146,7 +146,7 @@ def test_4_a_script_that_fails_says_why(
     assert "argument --epochs: invalid int value: 'many'" in failed
     described = server.boto("sagemaker").describe_training_job(TrainingJobName="bad")
     assert "invalid int value: 'many'" in described["FailureReason"]
-    assert "invalid int value" in trainyard("jobs", "--name", "bad").stdout
+    assert "invalid int value" in trainyard("describe", "bad").stdout
 
 
 def test_5_an_interrupted_job_goes_on_from_its_checkpoint(
