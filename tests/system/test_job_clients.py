@@ -19,8 +19,8 @@ import os, boto3, botocore
 print("botocore", botocore.__version__)
 mine = os.environ["OUTPUT"]
 s3 = boto3.client("s3")
-s3.put_object(Bucket="work", Key=mine + "/by-boto3", Body=b"bytes of boto3")
-print(s3.get_object(Bucket="work", Key=mine + "/by-boto3")["Body"].read().decode())
+s3.put_object(Bucket="data", Key=mine + "/by-boto3", Body=b"bytes of boto3")
+print(s3.get_object(Bucket="data", Key=mine + "/by-boto3")["Body"].read().decode())
 print(boto3.client("sts").get_caller_identity()["Arn"])
 print(s3.meta.endpoint_url, boto3.client("logs", region_name="eu-west-1").meta.endpoint_url)
 """
@@ -28,9 +28,9 @@ SCRIPT = """
 set -e
 /usr/bin/python3 /opt/ml/input/data/code/calls.py
 echo bytes of the cli > /tmp/file
-/usr/bin/aws s3 cp --quiet /tmp/file "s3://work/$OUTPUT/by-cli"
-/usr/bin/aws s3 cp --quiet "s3://work/$OUTPUT/by-cli" -
-/usr/bin/aws s3 ls "s3://work/$OUTPUT/" | sed 's/.* //'
+/usr/bin/aws s3 cp --quiet /tmp/file "s3://data/$OUTPUT/by-cli"
+/usr/bin/aws s3 cp --quiet "s3://data/$OUTPUT/by-cli" -
+/usr/bin/aws s3 ls "s3://data/$OUTPUT/" | sed 's/.* //'
 touch "$AWS_DATA_PATH/endpoints.json" 2>/dev/null && echo it can be changed || true
 """
 
@@ -38,15 +38,16 @@ touch "$AWS_DATA_PATH/endpoints.json" 2>/dev/null && echo it can be changed || t
 def test_debians_boto3_and_cli_reach_this_server(start: Callable[..., Server]) -> None:
     server = start()
     s3 = server.boto("s3")
-    s3.create_bucket(Bucket="work")
-    s3.put_object(Bucket="work", Key="code/calls.py", Body=CALLS.encode())
-    s3.put_object(Bucket="work", Key="code/run.sh", Body=SCRIPT.encode())
+    s3.create_bucket(Bucket="data")
+    s3.put_object(Bucket="data", Key="code/calls.py", Body=CALLS.encode())
+    s3.put_object(Bucket="data", Key="code/run.sh", Body=SCRIPT.encode())
     server.boto("sagemaker").create_training_job(
         **jobs.request(
             "clients",
             "sh /opt/ml/input/data/code/run.sh 2>&1",
-            channels={"code": ("s3://work/code/", "FullyReplicated")},
+            channels={"code": ("s3://data/code/", "FullyReplicated")},
             Environment={"OUTPUT": "models/clients"},
+            bucket="data",
         )
     )
     done = jobs.wait_until(server.boto("sagemaker"), "clients")
@@ -57,7 +58,7 @@ def test_debians_boto3_and_cli_reach_this_server(start: Callable[..., Server]) -
     assert body == "bytes of boto3" and ":assumed-role/trainer/" in identity, said
     assert urls == "http://169.254.170.2:4566 http://169.254.170.2:4566"
     assert rest == ["bytes of the cli", "by-boto3", "by-cli"], said
-    kept = s3.get_object(Bucket="work", Key="models/clients/by-cli")["Body"].read()
+    kept = s3.get_object(Bucket="data", Key="models/clients/by-cli")["Body"].read()
     assert kept == b"bytes of the cli\n"
 
 
@@ -66,11 +67,11 @@ def test_images_have_the_same_file(start: Callable[..., Server], tmp_path: pathl
     layout.image("v1", [oci.base()], {"Env": ["PATH=/bin"]})
     layout.image("own", [oci.base()], {"Env": ["PATH=/bin", "AWS_DATA_PATH=/mine"]})
     server = start()
-    server.boto("s3").create_bucket(Bucket="work")
+    server.boto("s3").create_bucket(Bucket="data")
     for tag, path in (("v1", "/opt/trainyard/clients"), ("own", "/mine")):
         script = "echo $AWS_DATA_PATH; cat /opt/trainyard/clients/endpoints.json"
         server.boto("sagemaker").create_training_job(
-            **jobs.request(f"image-{tag}", script, image=f"oci:{layout.path}:{tag}")
+            **jobs.request(f"image-{tag}", script, bucket="data", image=f"oci:{layout.path}:{tag}")
         )
         done = jobs.wait_until(server.boto("sagemaker"), f"image-{tag}")
         assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
