@@ -73,7 +73,4 @@ class AccessTable {
   std::multimap<std::string, Line, std::less<>> lines_;  // by "service Operation"
 };
 
-// Returns the text of a member, or "" if it is absent.
-std::string member_text(const shapes::Shape& shape, const void* structure, std::string_view path);
-
 }  // namespace trainyard::api

@@ -13,7 +13,7 @@ struct Command {
   Result<int> (*run)(World&, const Arguments&);
 };
 
-const std::vector<Command>& commands() {
+const std::vector<Command>& commands_that_show() {
   static const std::vector<Command> kCommands = {
       {{"jobs",
         {},
@@ -57,7 +57,12 @@ const std::vector<Command>& commands() {
         "Show what each host of the running jobs uses, every five seconds.",
         "",
         {"trainyard top", "trainyard top mnist-1"}},
-       top_command},
+       top_command}};
+  return kCommands;
+}
+
+const std::vector<Command>& commands_that_change() {
+  static const std::vector<Command> kCommands = {
       {{"stop",
         {"JOB"},
         {{"--wait", "", false, "wait until it has ended"},
@@ -113,7 +118,12 @@ const std::vector<Command>& commands() {
         "take precedence. Progress goes to standard error: J=$(trainyard submit job.toml) has the "
         "name.",
         {"trainyard submit job.toml --follow", "trainyard submit request.json --dry-run"}},
-       submit_command},
+       submit_command}};
+  return kCommands;
+}
+
+const std::vector<Command>& commands_that_connect() {
+  static const std::vector<Command> kCommands = {
       {{"campaign",
         {"ACTION", "[WHAT]"},
         {{"--dry-run", "", false, "run: show the plan; start nothing"},
@@ -180,8 +190,10 @@ const std::vector<Command>& administration() {
 
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> kCommands = [] {
-    std::vector<Command> all = commands();
-    all.insert(all.end(), administration().begin(), administration().end());
+    std::vector<Command> all;
+    for (const auto* some : {&commands_that_show(), &commands_that_change(),
+                             &commands_that_connect(), &administration()})
+      all.insert(all.end(), some->begin(), some->end());
     return all;
   }();
   return kCommands;

@@ -244,7 +244,6 @@ class SingleWriter final : public ControlPlane {
     commit_due_.notify();
   }
 
-  reconcile::Command with_image_note(reconcile::Command command) const;
   // The time spent on failed actions, which the next step tries again.
   std::chrono::nanoseconds carry_out(const reconcile::Decision& decision, Instant now);
   bool resize(const reconcile::Decision& decision);
@@ -451,24 +450,17 @@ void SingleWriter::remember_leaving(const std::vector<launch::Agent>& agents) {
   }
 }
 
-// Adds the note of an image to the status of its job, for as long as it runs.
-reconcile::Command SingleWriter::with_image_note(reconcile::Command command) const {
-  auto* start = std::get_if<reconcile::StartAttempt>(&command);
-  const auto job = start ? live_.find(start->job) : nullptr;
-  if (!job) return command;
-  const auto resolved = images_.resolve(job->spec.image);
-  if (!resolved || (*resolved)->image.note.empty()) return command;
-  if (!start->note.empty()) start->note += start->note.ends_with('.') ? " " : ". ";
-  start->note += (*resolved)->image.note;
-  return command;
-}
-
 // Starts come first: commands are made durable while gangs start, and ended attempts are removed
 // last.
 std::chrono::nanoseconds SingleWriter::carry_out(const reconcile::Decision& decision, Instant now) {
   live_.say_why(decision.waits);
   own_commands_ += decision.commands.size();
-  for (const reconcile::Command& command : decision.commands) submit(with_image_note(command));
+  for (reconcile::Command command : decision.commands) {
+    auto* start = std::get_if<reconcile::StartAttempt>(&command);
+    if (const auto job = start ? live_.find(start->job) : nullptr)
+      add_image_note(*start, *job, images_);
+    submit(std::move(command));
+  }
   const auto began = clock_.monotonic();
   bool in_vain = false;
   const auto streams = make_streams(decision.ensure);
@@ -529,12 +521,7 @@ const std::set<domain::JobKey>& SingleWriter::reuse_queues(
     const std::shared_ptr<const batch::Catalog>& catalog) {
   const uint64_t change = tag_changes_;
   if (reuse_as_of_ == std::pair(change, catalog)) return reuse_queues_;
-  reuse_queues_.clear();
-  for (const auto& [key, queue] : catalog->queues) {
-    const auto tags =
-        ledger_.tags(batch::arn_of(settings_.account, key.region, batch::kQueueArn, key.name));
-    if (tags && reconcile::allows_reuse(*tags)) reuse_queues_.insert(key);
-  }
+  reuse_queues_ = reconcile::queues_with_reuse(*catalog, ledger_, settings_.account);
   reuse_as_of_ = {change, catalog};
   return reuse_queues_;
 }

@@ -6,7 +6,6 @@
 #include "batch/variables.hpp"
 #include "contract/aws_texts.hpp"
 #include "contract/plain_container.hpp"
-#include "reconcile/state.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::control {
@@ -124,6 +123,13 @@ std::string job_arn(const std::string& account, const domain::JobKey& key,
 
 std::string job_arn(const domain::Job& job) {
   return job_arn(job.account, job.key, job.spec.contract);
+}
+
+void add_image_note(reconcile::StartAttempt& start, const domain::Job& job, ImageResolver& images) {
+  const auto resolved = images.resolve(job.spec.image);
+  if (!resolved || (*resolved)->image.note.empty()) return;
+  if (!start.note.empty()) start.note += start.note.ends_with('.') ? " " : ". ";
+  start.note += (*resolved)->image.note;
 }
 
 }  // namespace trainyard::control

@@ -5,6 +5,7 @@
 
 #include "control/control.hpp"
 #include "control/image_resolver.hpp"
+#include "reconcile/state.hpp"
 
 namespace trainyard::control {
 
@@ -14,5 +15,8 @@ namespace trainyard::control {
 Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images,
                              const domain::Job& job, domain::AttemptId id, Instant now,
                              Duration clock_offset = {}, bool reuse_host = false);
+
+// Adds the note of the job's image to its start, if the image has one.
+void add_image_note(reconcile::StartAttempt& start, const domain::Job& job, ImageResolver& images);
 
 }  // namespace trainyard::control

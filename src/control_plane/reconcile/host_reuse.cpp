@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "batch/arn.hpp"
+
 namespace trainyard::reconcile {
 namespace {
 
@@ -21,6 +23,16 @@ bool allows_reuse(const std::vector<domain::Tag>& tags_of_queue) {
   return std::ranges::any_of(tags_of_queue, [](const domain::Tag& tag) {
     return tag.key == kReuseTag && tag.value == kReuseYes;
   });
+}
+
+std::set<domain::JobKey> queues_with_reuse(const batch::Catalog& catalog, ledger::Ledger& ledger,
+                                           const std::string& account) {
+  std::set<domain::JobKey> queues;
+  for (const auto& [key, queue] : catalog.queues) {
+    const auto tags = ledger.tags(batch::arn_of(account, key.region, batch::kQueueArn, key.name));
+    if (tags && allows_reuse(*tags)) queues.insert(key);
+  }
+  return queues;
 }
 
 bool may_reuse(const domain::Job& job, const std::set<domain::JobKey>& queues) {
