@@ -56,7 +56,11 @@ def model_operations(service: str) -> list[str]:
     data = os.path.join(ROOT, "build/venv/lib/python3*/site-packages/botocore/data", service)
     path = sorted(glob.glob(os.path.join(data, "*", "service-2.json.gz")))[-1]
     with gzip.open(path, "rt", encoding="utf-8") as file:
-        return sorted(json.load(file)["operations"])
+        operations = json.load(file)["operations"]
+    # Of two names of one S3 request, the deprecated one is left out.
+    return sorted(
+        name for name in operations if not (service == "s3" and operations[name].get("deprecated"))
+    )
 
 
 def partial() -> dict[tuple[str, str], str]:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 
+import boto3
 import botocore.config
 import botocore.exceptions
 import pytest
@@ -137,6 +138,17 @@ def test_regions_have_networks_of_their_own(server: Server, vpc: str) -> None:
     assert {"us-east-1", "eu-west-1", "ap-south-1"} <= names
 
 
+def client(server: Server, key: str, secret: str) -> BaseClient:
+    return boto3.client(
+        "ec2",
+        endpoint_url=server.env["AWS_ENDPOINT_URL"],
+        region_name=server.env["AWS_DEFAULT_REGION"],
+        aws_access_key_id=key,
+        aws_secret_access_key=secret,
+        config=botocore.config.Config(retries={"max_attempts": 0}),
+    )
+
+
 def test_errors_are_awss(ec2: BaseClient, vpc: str) -> None:
     assert (
         refusal(ec2.describe_vpcs, "InvalidVpcID.NotFound", VpcIds=["vpc-0123456789abcdef0"])
@@ -186,7 +198,7 @@ def test_a_missing_parameter_is_named(server: Server) -> None:
 
 
 def test_a_wrong_secret_is_an_authentication_failure(server: Server) -> None:
-    ec2 = server.boto("ec2", aws_secret_access_key="wrong")
+    ec2 = client(server, server.env["AWS_ACCESS_KEY_ID"], "wrong")
     with pytest.raises(botocore.exceptions.ClientError) as caught:
         ec2.describe_vpcs()
     assert caught.value.response["Error"]["Code"] == "AuthFailure"
@@ -240,26 +252,19 @@ def test_both_command_lines(server: Server, aws: Callable[..., Answer]) -> None:
     ],
 )
 def test_principals_need_permission(
-    start: Callable[..., Server], action: str, resource: str, refused_call: str
+    server: Server, action: str, resource: str, refused_call: str
 ) -> None:
-    one = start(
-        "[[access_key]]\nid = 'AKIAANNANNANNANNANN0'\nsecret = 'ann-secret'\nuser = 'ann'\n"
-        "[[user]]\nname = 'ann'\n"
-    )
-    one.boto("iam").put_user_policy(
-        UserName="ann",
+    iam, name = server.boto("iam"), fresh("ann")
+    iam.create_user(UserName=name)
+    statement = {"Effect": "Allow", "Action": action, "Resource": resource}
+    iam.put_user_policy(
+        UserName=name,
         PolicyName="p",
-        PolicyDocument=json.dumps(
-            {
-                "Version": "2012-10-17",
-                "Statement": [{"Effect": "Allow", "Action": action, "Resource": resource}],
-            }
-        ),
+        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}),
     )
-    ann = one.boto(
-        "ec2", aws_access_key_id="AKIAANNANNANNANNANN0", aws_secret_access_key="ann-secret"
-    )
-    vpc = one.boto("ec2").create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    key = iam.create_access_key(UserName=name)["AccessKey"]
+    ann = client(server, key["AccessKeyId"], key["SecretAccessKey"])
+    vpc = server.boto("ec2").create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
     calls = {
         "create_vpc": {"CidrBlock": "10.1.0.0/16"},
         "create_subnet": {"CidrBlock": "10.0.0.0/24", "VpcId": vpc},

@@ -17,7 +17,7 @@ import botocore.exceptions
 import pytest
 
 from tests import jobs
-from tests.hostile import agents, contents, files, keys, machine, requests, table
+from tests.hostile import agents, contents, files, keys, machine, requests, table, world
 from tests.hostile.signer import Caller, code_of
 from tests.hostile.table import AUDIT, NOWHERE, REASON, SERVER_LOG, Attack, Outcome
 from tests.trainyard_server import ROOT, Server, wait_for
@@ -298,12 +298,12 @@ def test_what_is_a_jobs_own_still_arrives(server: Server, file_jobs: None) -> No
 
 
 @pytest.fixture(scope="module")
-def outside(server: Server, processes: None) -> requests.World:
+def outside(server: Server, processes: None) -> world.World:
     lines_of(server, "thief", "KEYS")  # it has ended, and its keys with it
     line = next(
         one for one in jobs.log_lines(server.boto("logs"), "thief") if one.startswith("KEYS ")
     )
-    return requests.World(
+    return world.World(
         server,
         {"AccessKeyId": "AKIAPOOR000000000000", "SecretAccessKey": "poor-secret"},
         json.loads(line.removeprefix("KEYS ")),
@@ -311,7 +311,7 @@ def outside(server: Server, processes: None) -> requests.World:
 
 
 @by_name(requests.ATTACKS)
-def test_requests_are_refused(server: Server, outside: requests.World, attack: Attack) -> None:
+def test_requests_are_refused(server: Server, outside: world.World, attack: Attack) -> None:
     status, text = attack.attempt(outside)
     request_id = Caller.last_request_id
     record = wait_for(
@@ -324,7 +324,7 @@ def test_requests_are_refused(server: Server, outside: requests.World, attack: A
     table.check(attack, Outcome(f"{status} {code_of(text)}", record))
 
 
-def test_a_presigned_url_ends(outside: requests.World) -> None:
+def test_a_presigned_url_ends(outside: world.World) -> None:
     target = "?".join(outside.presigned("get_object", seconds=1))
 
     def ended() -> bool:
@@ -395,7 +395,7 @@ def test_what_a_job_brings_along_reaches_nothing(
 
 
 def test_the_server_and_its_tenants_are_well(
-    server: Server, probed_job: tuple[str, str], outside: requests.World
+    server: Server, probed_job: tuple[str, str], outside: world.World
 ) -> None:
     s3 = server.boto("s3")
     assert s3.get_object(Bucket="yard", Key="secret/object")["Body"].read() == b"secret"

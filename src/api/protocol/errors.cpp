@@ -93,14 +93,18 @@ Failure unknown_operation(const shapes::Service* service, std::string_view name)
   const bool absent =
       service && std::ranges::find(service->absent, name, &shapes::AbsentOperation::name) !=
                      service->absent.end();
+  const bool ec2 = service && dialect_of(*service) == Dialect::ec2;
   if (absent)
-    return {s3 ? 501 : 400, s3 ? "NotImplemented" : "UnknownOperationException",
+    return {s3 ? 501 : 400,
+            s3    ? "NotImplemented"
+            : ec2 ? "InvalidAction"
+                  : "UnknownOperationException",
             std::string(name) + " is not offered by this version; see docs/compatibility.md"};
   if (s3)
     return {501, "NotImplemented",
             "A header or query you provided implies functionality that is not implemented: " +
                 shorten(name, 200)};
-  if (service && dialect_of(*service) == Dialect::ec2)
+  if (ec2)
     return {400, "InvalidAction",
             "The action " + shorten(name, 200) + " is not valid for this web service."};
   return {400, "UnknownOperationException",

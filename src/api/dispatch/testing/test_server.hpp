@@ -33,7 +33,10 @@ struct TestServer {
   std::unique_ptr<net::Handler> api;
 
   // Makes the handler with the current settings.
-  void open(observe::AuditLog* audit = nullptr) { api = make_api(settings, services, audit); }
+  void open(observe::AuditLog* audit = nullptr) {
+    services.server_facts = [] { return ServerFacts(); };
+    api = make_api(settings, services, audit);
+  }
 
   std::shared_ptr<in_memory::Reply> send(net::Request request) {
     request.peer = "192.0.2.7:5000";
