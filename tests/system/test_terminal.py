@@ -16,6 +16,7 @@ from tests.trainyard_server import Server
 WAIT = trainyard_server.WAIT_SECONDS_MAX
 WIDTHS = (60, 80, 120, 200)
 UTF8 = {"LC_ALL": "C.UTF-8"}
+PLAIN = UTF8 | {"NO_COLOR": "1"}
 LONG = "pytorch-training-2026-11-24-08-21-03-815"
 # A title for the window, an erased screen, text that runs backwards, and a broken UTF-8 sequence
 # that hides an escape.
@@ -24,7 +25,10 @@ HOSTILE = "\033]0;owned\a\033[2J\u202e訓練 failed: tensor size mismatch in lay
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    one = start("[jobs]\nstop_grace_seconds = 1\n")
+    # Capacity for every job that a test leaves running.
+    one = start(
+        '[jobs]\nstop_grace_seconds = 1\n\n[[machine]]\nname = "box"\ncpus = 16\nmemory_gib = 32\n'
+    )
     one.boto("s3").create_bucket(Bucket="yard")
     return one
 
@@ -46,7 +50,7 @@ def shown_at(server: Server, columns: int, *arguments: str) -> str:
     """What a terminal shows, without its colours."""
     with Terminal(server, *arguments, columns=columns, environment=UTF8) as terminal:
         assert terminal.ends() == 0, terminal.shown
-        return re.sub("\033\\[[0-9;]*m", "", terminal.shown)
+        return re.sub("\033\\[[0-9;]*m", "", terminal.shown).replace("\r\n", "\n")
 
 
 def width(line: str) -> int:
@@ -68,6 +72,7 @@ def batch_id(server: Server) -> str:
         )
     )
     jobs.wait_until(server.boto("sagemaker"), LONG)
+    server.boto("sagemaker").create_training_job(**jobs.request("too-large", hosts=20))
     batch = server.boto("batch")
     running = nodes.submit(
         batch, nodes.make_queue(batch), nodes.container("sleep 600"), jobName="digits"
@@ -95,18 +100,19 @@ def test_pages_fit_the_terminal(server: Server, batch_id: str, columns: int) -> 
     assert re.search(rf"^digits +{batch_id[:8]} +InProgress", listed, re.M), listed
     assert batch_id not in listed
     assert re.search(r" Failed( |$)", listed, re.M), listed
-    # Words stay whole, at whichever width the reason is wrapped.
+    # Words stay whole, at whichever width a reason is wrapped.
     reason = re.sub(r"\s+", " ", listed)
-    assert "訓練 failed: tensor size mismatch" in reason, listed
-    assert "layer 7 of the encoder" in re.sub(r"\s+", " ", pages["describe"])
+    assert "needs capacity for 20 hosts, and all machines together" in reason, listed
+    described = re.sub(r"\s+", " ", pages["describe"])
+    assert "訓練 failed: tensor size mismatch in layer 7 of the encoder" in described
     assert batch_id in pages["describe Batch"], "the page of a job has its whole id"
 
 
 def test_without_a_terminal_nothing_is_cut(server: Server, batch_id: str) -> None:
     listed = run(server, "jobs")
     assert batch_id in listed and LONG in listed and "\033" not in listed
-    failed = next(line for line in listed.splitlines() if line.startswith(LONG))
-    assert failed.endswith("in layer 7 of the encoder"), failed
+    waits = [line for line in listed.splitlines() if "needs capacity for 20 hosts" in line]
+    assert len(waits) == 1 and waits[0].startswith("too-large "), listed
     described = run(server, "describe", LONG)
     assert "a value that is longer than a line of a terminal " * 3 in described
 
@@ -122,7 +128,7 @@ def request_file(directory: pathlib.Path, name: str, script: str) -> str:
     (directory / "more" / "rows").write_bytes(bytes(1 << 10))
     path = directory / "job.toml"
     path.write_text(
-        f'name = "{name}"\nimage = "trainyard/host"\ncommand = {json.dumps(script)}\n'
+        f'name = "{name}"\nimage = "trainyard/host"\ncommand = ["/bin/sh", "-c", {json.dumps(script)}]\n'
         'instance_type = "ml.t3.medium"\noutput = "s3://yard/models"\n'
         'channels = {train = "./data", test = "./more"}\n'
     )
@@ -139,7 +145,7 @@ def test_ctrl_c_asks_and_waits_for_a_key(
 ) -> None:
     name = f"asked-{code}-{ord(keys)}"
     path = request_file(tmp_path, name, "echo begun; sleep 600")
-    with Terminal(server, "submit", path, "--follow", environment=UTF8) as terminal:
+    with Terminal(server, "submit", path, "--follow", environment=PLAIN) as terminal:
         terminal.until("algo-1 │ begun")
         terminal.type("\x03")
         terminal.until(r"Stop the job\?")
@@ -190,7 +196,7 @@ def test_channels_are_shown_before_the_first_line_of_the_log(
     server: Server, tmp_path: pathlib.Path
 ) -> None:
     path = request_file(tmp_path, "channels", "echo epoch 1; sleep 600")
-    with Terminal(server, "submit", path, "--follow", environment=UTF8) as terminal:
+    with Terminal(server, "submit", path, "--follow", environment=PLAIN) as terminal:
         for channel in ("test", "train"):
             terminal.until(rf"channel {channel} .*100%")
         terminal.until("algo-1 │ epoch 1")

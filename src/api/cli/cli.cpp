@@ -174,7 +174,7 @@ const std::vector<Command>& administration() {
         "The calls are IAM's, so `aws iam` shows and changes the same users. Users of the\n"
         "server's config can only be changed there.",
         {"trainyard user add ann --groups researchers",
-         "trainyard user add bob -g researchers --endpoint https://yard.lan:4566 --env bob.env",
+         "trainyard user add bob --endpoint https://yard.lan:4566 --env bob.env",
          "trainyard user remove bob"}},
        user_command},
       {{"status",

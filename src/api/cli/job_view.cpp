@@ -427,7 +427,7 @@ namespace {
 const std::vector<Column>& jobs_columns() {
   static const std::vector<Column> kColumns{
       {.title = "name", .width_min = kJobNameWidthMin, .overflow = Overflow::middle},
-      {.title = "id", .drop = 1},
+      {.title = "id"},  // names of Batch jobs are not unique
       {.title = "status", .width_min = kStatusWidthMin, .overflow = Overflow::wrap},
       {.title = "hosts", .width_min = kNameWidthMin, .drop = 5},
       {.title = "age", .right = true, .drop = 2},

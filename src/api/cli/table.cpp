@@ -82,7 +82,8 @@ std::vector<std::string> wrapped(const Looks& looks, std::string_view text, int 
   auto lines = wrap(text, width);
   if (lines_max == 0 || lines.size() <= lines_max) return lines;
   lines.resize(lines_max);
-  lines.back() = fit(looks, lines.back(), width - 1) + std::string(ellipsis(looks));
+  std::string& last = lines.back();
+  last = width_of(last) < width ? last.append(ellipsis(looks)) : fit(looks, last + " ", width);
   return lines;
 }
 

@@ -58,6 +58,12 @@ TEST(Table, ANarrowTerminalWrapsThenLosesColumnsByPriority) {
             "a-long…-0815\n");
 }
 
+TEST(Table, ATextThatIsCutEndsWithOneEllipsis) {
+  const std::vector<Column> columns{{.title = "why", .overflow = Overflow::wrap, .lines_max = 1}};
+  EXPECT_EQ(table(terminal_of(8), columns, {{{"add twelve machines"}}}), "why\nadd…\n");
+  EXPECT_EQ(table(terminal_of(10), columns, {{{"add twelve machines"}}}), "why\nadd twelv…\n");
+}
+
 TEST(Table, TextsAreUntrusted) {
   EXPECT_EQ(table(kFile, {{"name"}, {"why"}}, {{{"\033[2J\a"}, {"KeyError: 'x'\n\nin train.py"}}}),
             "name   why\n"

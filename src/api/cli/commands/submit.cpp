@@ -205,7 +205,8 @@ Result<void> upload_all(World& world, const std::vector<PlannedUpload>& plan) {
       for (const auto& file : each.files)
         TRY(upload_file(*store, upload, file, moved).in("uploading " + file.path));
     progress.finished = true;
-    world.terminal.write_error(block.clear() + block.settle({progress}));
+    world.terminal.write_error(block.clear());
+    world.terminal.write_error(block.settle({progress}));
   }
   return {};
 }
