@@ -43,8 +43,8 @@ TEST(Regions, AreThoseOfTheServerAndOfItsPeers) {
   world.settings.regions = {"eu-west-1", "us-east-1"};
   world.settings.remote_regions["ap-south-1"];
   Texts names;
-  for (const auto& region : *world.made<aws::DescribeRegions>({}).regions)
-    names.push_back(*region.region_name);
+  const auto found = world.made<aws::DescribeRegions>({});
+  for (const auto& region : *found.regions) names.push_back(*region.region_name);
   EXPECT_EQ(names, (Texts{"ap-south-1", "eu-west-1", "us-east-1"}));
   EXPECT_EQ(world.refusal<aws::DescribeRegions>({.region_names = Texts{"mars-1"}}),
             "InvalidParameterValue: Invalid region: [mars-1]");
@@ -83,8 +83,8 @@ TEST(InstanceTypes, AreFilteredAndPaged) {
       .filters = {{{.name = "vcpu-info.default-vcpus", .values = Texts{"96"}},
                    {.name = "instance-type", .values = Texts{"m5*"}}}}};
   Texts names;
-  for (const auto& type : *world.made<aws::DescribeInstanceTypes>(in).instance_types)
-    names.push_back(*type.instance_type);
+  const auto found = world.made<aws::DescribeInstanceTypes>(in);
+  for (const auto& type : *found.instance_types) names.push_back(*type.instance_type);
   EXPECT_EQ(names, (Texts{"m5.24xlarge", "m5d.24xlarge"}));
   size_t seen = 0;
   in = {};

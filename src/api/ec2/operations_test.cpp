@@ -34,8 +34,8 @@ struct World : OperationsWorld {
   }
   Texts vpcs(std::vector<aws::Filter> filters) {
     Texts ids;
-    for (const auto& each : *made<aws::DescribeVpcs>({.filters = std::move(filters)}).vpcs)
-      ids.push_back(*each.vpc_id);
+    const auto found = made<aws::DescribeVpcs>({.filters = std::move(filters)});
+    for (const auto& each : *found.vpcs) ids.push_back(*each.vpc_id);
     return ids;
   }
   std::string default_vpc() {
@@ -149,7 +149,8 @@ TEST(Vpcs, AreDeletedOnceNothingIsInThem) {
 TEST(Vpcs, StayDeletedWhenTheDefaultOneIs) {
   World world;
   const std::string vpc = world.default_vpc();
-  for (const auto& each : *world.made<aws::DescribeSubnets>({}).subnets)
+  const auto found = world.made<aws::DescribeSubnets>({});
+  for (const auto& each : *found.subnets)
     world.made<aws::DeleteSubnet>({.subnet_id = each.subnet_id});
   const auto gateway = world.made<aws::DescribeInternetGateways>({}).internet_gateways->front();
   world.made<aws::DetachInternetGateway>(
