@@ -136,7 +136,7 @@ TEST(Routes, SubresourcesThatAreNotHereAreNoObjects) {
   EXPECT_EQ(find("GET", "/b/"), "ListObjects");
   EXPECT_EQ(find("GET", "/b?list-type=2"), "ListObjectsV2");
   EXPECT_EQ(find("GET", "/b?list-type=3"), "no GET bucket ?list-type");
-  EXPECT_EQ(find("GET", "/b?replication"), "no GetBucketReplication");
+  EXPECT_EQ(find("GET", "/b?analytics&id=x"), "no GetBucketAnalyticsConfiguration");
   EXPECT_EQ(find("PUT", "/b/k?legal-hold"), "no PutObjectLegalHold");
   EXPECT_EQ(find("PUT", "/b/k?uploadId=u"), "no PUT object ?uploadId");
   EXPECT_EQ(find("PUT", "/b/k?uploadId=u&partNumber=1"), "UploadPart");
