@@ -57,12 +57,17 @@ std::string cost_table(const Looks& looks, const std::string& by, const CostView
   constexpr int kKeyWidthMin = 12;
   constexpr int kBarWidth = 16;
   int64_t dearest = 1;
-  for (const CostLine& line : view.lines) dearest = std::max(dearest, line.millionths);
+  std::vector<std::string> keys;
+  for (const CostLine& line : view.lines) {
+    dearest = std::max(dearest, line.millionths);
+    keys.push_back(line.key);
+  }
+  if (looks.columns > 0) keys = short_ids(keys);
   std::vector<std::vector<Cell>> rows;
-  const auto add = [&](const CostLine& line, bool total) {
+  const auto add = [&](const std::string& key, const CostLine& line, bool total) {
     const Paint how = total ? Paint::bold : Paint::none;
     const int64_t saved = line.on_demand_millionths - line.millionths;
-    rows.push_back({{line.key.empty() ? "(none)" : line.key, how},
+    rows.push_back({{key.empty() ? "(none)" : key, how},
                     {std::to_string(line.jobs), how},
                     {duration_text(std::chrono::seconds(line.billable_seconds)), how},
                     {domain::money_text(line.millionths) + " " + view.currency, how},
@@ -70,8 +75,8 @@ std::string cost_table(const Looks& looks, const std::string& by, const CostView
                     {total ? "" : bar(looks, double(line.millionths) / double(dearest), kBarWidth),
                      Paint::cyan}});
   };
-  for (const CostLine& line : view.lines) add(line, false);
-  add(view.total, true);
+  for (size_t i = 0; i < keys.size(); ++i) add(keys[i], view.lines[i], false);
+  add(view.total.key, view.total, true);
   std::string out = table(looks,
                           {{.title = by, .width_min = kKeyWidthMin, .overflow = Overflow::middle},
                            {.title = "jobs", .right = true, .drop = 1},

@@ -18,7 +18,8 @@ constexpr int kNameWidthMin = 12;
 constexpr int kJobNameWidthMin = 32;  // most names, whole
 constexpr int kStatusWidthMin = 22;   // "InProgress Downloading"
 constexpr int kReasonWidthMin = 24;
-constexpr int kLabelWidth = 14;  // of the left column of a page
+constexpr int kMessageWidthMin = 36;  // of the timeline, rather than bars
+constexpr int kLabelWidth = 14;       // of the left column of a page
 constexpr size_t kShortIdBytesMin = 8;
 
 const Json* member(const Json& json, const char* name) {
@@ -144,7 +145,7 @@ void add_timeline(Page& page, const Looks& looks, const Json& described, Instant
                     {.title = "took", .right = true, .drop = 2},
                     {.title = "", .drop = 4},
                     {.title = "message",
-                     .width_min = kReasonWidthMin,
+                     .width_min = kMessageWidthMin,
                      .drop = 3,
                      .overflow = Overflow::wrap,
                      .below = true}},

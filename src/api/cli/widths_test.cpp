@@ -128,6 +128,12 @@ TEST(Widths, TopKeepsTheNumbersAndLosesBars) {
             "pytorch-…1-03-815  algo-1  150.0%   25.0%  90.0%       50.0%\n");
 }
 
+TEST(Widths, CostsOfJobsHaveShortIds) {
+  CostView view{.currency = "USD", .lines = {{kId, 1, 60, 500'000, 500'000}}, .total = {"total"}};
+  EXPECT_NE(cost_table(terminal_of_width(80), "job", view).find("\n4b7d0f12  "), std::string::npos);
+  EXPECT_NE(cost_table({}, "job", view).find(kId), std::string::npos);
+}
+
 TEST(Widths, AFileHasWholeIdsAndReasons) {
   const std::string listed = jobs_table({}, {batch_job(kId)}, kAt);
   EXPECT_NE(listed.find(kId), std::string::npos) << listed;
