@@ -35,6 +35,7 @@ KEPT_FIELDS = (
     "x-amz-target",
     "x-amz-copy-source",
     "x-amz-copy-source-range",
+    "x-amz-object-attributes",
     "content-md5",
 )
 
