@@ -122,7 +122,7 @@ def test_a_job_that_is_no_spot_job_is_interrupted_all_the_same(
     )
     assert "not a spot job" in said["StatusMessage"]
     wait_for_line(cluster, name, "begins", 2)
-    assert "hosts: algo-1 to algo-1" in refusal(
+    assert "its only host is algo-1" in refusal(
         own.interrupt_training_job, "ValidationException", TrainingJobName=name, HostName="algo-7"
     )
     sagemaker.stop_training_job(TrainingJobName=name)
