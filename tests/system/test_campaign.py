@@ -690,7 +690,7 @@ def test_a_grid_over_an_array_names_its_best_child(catalogue: Server, place: pat
         {"accuracy": 0.8, "best child": 1},
     ], rows
     page = cluster(catalogue, "describe", rows[0]["Job"]).stdout
-    assert "4 of 4 done" in page and "array-grid:1" in page, page
+    assert "4 of 4 succeeded" in page and "array-grid:1" in page, page
     highest = next(line for line in page.splitlines() if line.startswith("accuracy"))
     assert highest.split() == ["accuracy", "0.6", "child", "1", "0.56", "child", "3"], page
     child = cluster(catalogue, "describe", rows[0]["Job"] + ":3").stdout

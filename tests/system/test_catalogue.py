@@ -180,7 +180,7 @@ def test_a_superuser_is_refused_and_queries_may_have_a_role_of_their_own(
     own = 'pool = "10.218.0.0/16"'
     config = (
         f'[network]\n{own}\n[catalogue]\nurl = "{postgres.url}"\nquery_url ='
-        f' "{postgres.url.replace("user=server", "user=reader")}"\n'
+        f' "{postgres.url.replace("user=yard", "user=reader")}"\n'
     )
     running = trainyard_server.Server(tmp_path / "reader", config).start()
     try:

@@ -83,8 +83,14 @@ def rendezvous_job(nodes: int = 2, main: int = 0, **more: Any) -> dict[str, Any]
 def test_nodes_and_containers_have_network_interfaces(
     cluster: Server, batch: BaseClient, queue: str
 ) -> None:
-    script = "python3 -c 'import socket; print(socket.gethostbyname(socket.gethostname()))'"
-    job = submit(batch, queue, of_nodes(script))
+    # The job ends with its main node, so that one waits for the other's line.
+    script = (
+        "python3 -c 'import socket; print(socket.gethostbyname(socket.gethostname()))'; "
+        'done="/fsx/printed-$AWS_BATCH_JOB_ID"; done="${done%#*}"; '
+        'case "$AWS_BATCH_JOB_NODE_INDEX" in 0) until [ -e "$done" ]; do sleep 0.1; done;; '
+        '*) touch "$done";; esac'
+    )
+    job = submit(batch, queue, of_nodes(script, **FSX))
     assert wait_until(batch, job)["status"] == "SUCCEEDED"
     seen = set()
     for index in range(2):

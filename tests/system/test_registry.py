@@ -87,9 +87,10 @@ def test_a_name_with_a_tag(cluster: Server, registry: oci.Registry, layout: oci.
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
     said = jobs.log_lines(cluster.boto("logs"), "tagged")
     for host in (1, 2):
-        assert f"trained by algo-{host} at /: one emptied kept ml noise version ".strip() in said, (
-            said
-        )
+        assert (
+            f"trained by algo-{host} at /: one emptied kept ml noise trainyard version ".strip()
+            in said
+        ), said
     assert said.count("tmp 1777 file 640") == 2, said
     downloading = next(
         one for one in done["SecondaryStatusTransitions"] if one["Status"] == "Downloading"
@@ -175,7 +176,8 @@ def test_a_pulled_image_needs_no_registry(
         assert run(cluster, "pulled", image)["TrainingJobStatus"] == "Completed"
         cold = run(cluster, "cold", image.replace("pulled", "never"))
         assert (
-            cold["TrainingJobStatus"] == "Failed" and "connection refused" in cold["FailureReason"]
+            cold["TrainingJobStatus"] == "Failed"
+            and "cannot be reached from this machine" in cold["FailureReason"]
         ), cold["FailureReason"]
     finally:
         registry.start()

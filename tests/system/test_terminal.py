@@ -128,7 +128,8 @@ def request_file(directory: pathlib.Path, name: str, script: str) -> str:
     (directory / "more" / "rows").write_bytes(bytes(1 << 10))
     path = directory / "job.toml"
     path.write_text(
-        f'name = "{name}"\nimage = "trainyard/host"\ncommand = ["/bin/sh", "-c", {json.dumps(script)}]\n'
+        f'name = "{name}"\nimage = "trainyard/host"\n'
+        f'command = ["/bin/sh", "-c", {json.dumps(script)}]\n'
         'instance_type = "ml.t3.medium"\noutput = "s3://yard/models"\n'
         'channels = {train = "./data", test = "./more"}\n'
     )
