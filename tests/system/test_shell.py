@@ -213,8 +213,15 @@ def test_rights_and_errors(server: Server) -> None:
 
 
 def test_shells_are_in_the_audit_log(server: Server) -> None:
-    server.boto("iam").create_user(UserName="nosy")
-    key = server.boto("iam").create_access_key(UserName="nosy")["AccessKey"]
+    iam = server.boto("iam")
+    iam.create_user(UserName="nosy")
+    statement = {"Effect": "Allow", "Action": "trainyard:DescribeJob", "Resource": "*"}
+    iam.put_user_policy(
+        UserName="nosy",
+        PolicyName="p",
+        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}),
+    )
+    key = iam.create_access_key(UserName="nosy")["AccessKey"]
     theirs = {
         "AWS_ACCESS_KEY_ID": key["AccessKeyId"],
         "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"],
