@@ -22,6 +22,10 @@ aws batch register-job-definition --job-definition-name train --type container \
     --container-properties '{"image": "trainyard/host", "command": ["true"],
       "resourceRequirements": [{"type": "VCPU", "value": "1"}, {"type": "MEMORY", "value": "64"}]}'
 """
+ARRAY = """\
+aws batch submit-job --job-name nightly --job-queue nightly --job-definition train \\
+    --array-properties size=10 --container-overrides command=sleep,600
+"""
 TEAM = "aws s3 mb s3://team; aws iam create-user --user-name ann"
 RUNS = {
     "docs/operating/README.md": documents.Run(
@@ -29,6 +33,7 @@ RUNS = {
             "trainyard jobs --watch": "shows the jobs until it is stopped",
             "trainyard downgrade": "tests/upgrade has data of an earlier version",
         },
+        before={"trainyard stop nightly:7": QUEUE + ARRAY},
         retried=["aws logs tail"],
     ),
     "docs/operating/batch.md": documents.Run(before={"aws batch submit-job": START + QUEUE}),

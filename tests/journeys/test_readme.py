@@ -3,6 +3,7 @@ them."""
 
 import pathlib
 import re
+import subprocess
 
 from tests.journeys import documents
 
@@ -18,6 +19,8 @@ RUN = documents.Run(
 
 
 def test_the_readme_runs_as_it_is_printed(tmp_path: pathlib.Path) -> None:
+    # It downloads the digits once, which the network of the page could not.
+    subprocess.run([documents.ROOT / "examples/01_digits/prepare"], check=True)
     printed = documents.run_page("README.md", tmp_path, RUN)
     assert "make_bucket: yard" in printed
     assert "download: s3://yard/models/first/output/model.tar.gz to ./model.tar.gz" in printed

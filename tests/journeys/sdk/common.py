@@ -95,15 +95,18 @@ def refused(call: Callable[[], object]) -> Outcome:
     return "silently ignored", "it was accepted"
 
 
-def outcome_of(function: Callable[[], Outcome | None]) -> Outcome:
+def outcome_of(name: str, function: Callable[[], Outcome | None]) -> Outcome:
+    began = time.monotonic()
     try:
         return function() or ("works", "")
     except Exception:
         return "crashes", traceback.format_exc()
+    finally:
+        print(f"{time.monotonic() - began:6.1f} s  {name}", flush=True)
 
 
 def main() -> None:
     with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
-        running = {name: pool.submit(outcome_of, one) for name, one in FEATURES.items()}
+        running = {name: pool.submit(outcome_of, name, one) for name, one in FEATURES.items()}
         found = {name: part.result() for name, part in running.items()}
     print("\n" + json.dumps(found))

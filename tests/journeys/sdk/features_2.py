@@ -27,7 +27,6 @@ from sagemaker.processing import Processor
 from sagemaker.pytorch import PyTorch
 from sagemaker.s3 import S3Downloader, S3Uploader
 from sagemaker.tensorflow import TensorFlow
-from sagemaker.transformer import Transformer
 from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
 from sagemaker.workflow.pipeline import Pipeline
 
@@ -193,8 +192,9 @@ def _() -> None:
     name = script_mode(
         TensorFlow, framework_version="2.13", py_version="py310",
         distribution={"parameter_server": {"enabled": True}},
+        instance_count=2,
     )  # fmt: skip
-    assert ranks(name, "TF_CONFIG") >= 1
+    assert ranks(name, "TF_CONFIG") == 2
 
 
 @feature("MPI")
@@ -525,8 +525,9 @@ def _() -> Outcome:
 
 @feature("batch transform")
 def _() -> Outcome:
-    transformer = Transformer("model", 1, "ml.m5.large", sagemaker_session=session())
-    return refused(lambda: transformer.transform(DATA, wait=False, logs=False))
+    job = estimator()
+    finish(start(job))
+    return refused(lambda: job.transformer(1, "ml.m5.large"))
 
 
 @feature("pipelines")

@@ -1,5 +1,6 @@
 """Uses each feature of the SageMaker Python SDK 3 that features.txt lists."""
 
+import itertools
 import os
 import sys
 import time
@@ -27,6 +28,7 @@ from sagemaker.core.shapes import (
     MetricDefinition,
     ProcessingClusterConfig,
     ProcessingResources,
+    RemoteDebugConfig,
     ResourceConfigForUpdate,
     ResourceLimits,
     RetryStrategy,
@@ -88,6 +90,7 @@ S3.put_object(
     Body=f'[{{"prefix": "s3://{BUCKET}/data/"}}, "part-0", "part-2"]'.encode(),
 )
 DATA = f"s3://{BUCKET}/data/"
+NUMBERS = itertools.count()
 
 
 def trainer(command: str = "true", hosts: int = 1, **more: Any) -> ModelTrainer:
@@ -96,7 +99,7 @@ def trainer(command: str = "true", hosts: int = 1, **more: Any) -> ModelTrainer:
     arguments: dict[str, Any] = {
         "training_image": IMAGE,
         "role": ROLE,
-        "base_job_name": "f",
+        "base_job_name": f"f{next(NUMBERS)}",  # a name has the second of its job
         "source_code": SourceCode(command=command),
         "compute": Compute(**compute),
         "stopping_condition": StoppingCondition(max_runtime_in_seconds=300),
@@ -346,7 +349,7 @@ def _() -> None:
     finish(name)
     assert client("sagemaker").describe_training_job(TrainingJobName=name)["WarmPoolStatus"]
     TrainingJob.get(name).update(
-        resource_config=ResourceConfigForUpdate(keep_alive_period_in_seconds=0)
+        resource_config=ResourceConfigForUpdate(keep_alive_period_in_seconds=1)
     )
 
 
@@ -448,7 +451,11 @@ def _() -> Outcome:
 
 @feature("remote debugging")
 def _() -> Outcome:
-    return refused(lambda: start(trainer().with_remote_debug_config()))
+    return refused(
+        lambda: start(
+            trainer().with_remote_debug_config(RemoteDebugConfig(enable_remote_debug=True))
+        )
+    )
 
 
 @feature("session tag chaining")

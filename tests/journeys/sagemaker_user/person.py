@@ -1,9 +1,10 @@
-"""People at a terminal of their own, who have evaluated `trainyard env` and nothing else."""
+"""A person who has evaluated `trainyard env` and nothing else, and types commands and programs."""
 
 from __future__ import annotations
 
 import os
 import pathlib
+import shlex
 import subprocess
 import textwrap
 
@@ -14,15 +15,21 @@ COMMAND_SECONDS_MAX = 300
 
 
 class Person:
-    """Types commands and programs. Their directory has what the person would have in it."""
+    """Their directory has what the person would have in it."""
 
     def __init__(self, server: Server, directory: pathlib.Path) -> None:
         self.directory = directory
-        build = os.path.join(trainyard_server.ROOT, "build")
-        self.environment = server.environment() | {
-            "PATH": f"{build}/release/bin:{build}/venv/bin:{os.environ['PATH']}",
+        self.login = f'eval "$(trainyard env --data {shlex.quote(server.data)})"; '
+        programs = [
+            os.path.dirname(path)
+            for path in (trainyard_server.PROGRAM, trainyard_server.TODAYS_AWS, "/usr/bin/env")
+        ]
+        self.environment = {
+            "PATH": ":".join(programs),
             "HOME": str(directory),
             "COLUMNS": "200",
+            "AWS_PAGER": "",
+            "LANG": "C.UTF-8",
         }
 
     def has(self, name: str, text: str) -> None:
@@ -33,15 +40,8 @@ class Person:
 
     def types(self, line: str, code: int = 0) -> str:
         """What a line of shell prints, errors included."""
-        return self._run(["bash", "-c", line], code)
-
-    def runs(self, version: int, program: str, code: int = 0) -> str:
-        """What a Python program prints, with the SageMaker SDK of that version."""
-        return self._run([sdk.python(version), "-c", textwrap.dedent(program)], code)
-
-    def _run(self, words: list[str], code: int) -> str:
         done = subprocess.run(
-            words,
+            ["bash", "-c", self.login + line],
             cwd=self.directory,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -51,5 +51,9 @@ class Person:
             timeout=COMMAND_SECONDS_MAX,
             check=False,
         )
-        assert done.returncode == code, f"{words[-1]}\n{done.returncode}\n{done.stdout[-6000:]}"
+        assert done.returncode == code, f"{line}\n{done.returncode}\n{done.stdout[-6000:]}"
         return done.stdout
+
+    def runs(self, version: int, program: str, code: int = 0) -> str:
+        """What a Python program prints, with the SageMaker SDK of that version."""
+        return self.types(shlex.join([sdk.python(version), "-c", textwrap.dedent(program)]), code)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.journeys.people import Person
+from tests.journeys.sagemaker_user.person import Person
 from tests.trainyard_server import Server
 
 TRAIN = """
@@ -70,6 +70,8 @@ def test_at_ten_the_newer_sdk_does_the_same(ana: Person) -> None:
     printed = ana.runs(
         3,
         """
+        import logging
+        logging.basicConfig(level=logging.INFO)  # the SDK's way of showing logs
         from sagemaker.train import ModelTrainer
         from sagemaker.train.configs import Compute, InputData, SourceCode
         trainer = ModelTrainer(
