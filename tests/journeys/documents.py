@@ -1,9 +1,9 @@
 """Runs the snippets of the documents as they are printed.
 
 A page is run from its top in one shell: its console blocks command by command, its Python blocks
-with the interpreter that has the SDK. Everything is in a network namespace of its own, so that the
-server gets its default port, with a home directory and a copy of the repository's names of its own,
-so that nothing is left in them. A TOML block that begins with `# NAME` becomes that file.
+with the interpreter that has the SDK. A block that begins with `# FILE` becomes that file.
+Everything is in a network namespace of its own, so that the server gets its default port, with a
+home and a working directory of its own.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ class Block:
     language: str
     text: str
 
+    def file(self) -> str | None:
+        """The file that the block is, by its first line."""
+        found = re.match(r"# ([\w./-]+\.\w+)\n", self.text)
+        return found[1] if found and self.language in ("toml", "python") else None
+
     def commands(self) -> list[str]:
         """The commands of a console block: each begins with "$ ", later lines are indented."""
         assert self.text.startswith("$ "), f"{self.page}:{self.line}: begins without a command"
@@ -61,7 +66,6 @@ class Run:
     skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)  # command -> reason
     # command -> what the page presupposes there: shell lines that run before it
     before: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    retried: Sequence[str] = ()  # commands that a reader repeats when they come too early
 
 
 def named(command: str, names: Sequence[str]) -> str | None:
@@ -73,7 +77,7 @@ def interpreter(code: str) -> str:
     return sdk.python(3 if "sagemaker.train" in code or "sagemaker.core" in code else 2)
 
 
-def lines_of(command: str, run: Run) -> list[str]:
+def lines_of(command: str) -> list[str]:
     if plain(command).removesuffix(" &") == SERVE:
         return [
             f"{SERVE} &",
@@ -88,15 +92,6 @@ def lines_of(command: str, run: Run) -> list[str]:
     if "submit-job" in command:
         found += ["{", command, "} > answer.json", "cat answer.json"]
         found += ['ID=$(sed -n \'s/.*"jobId": "\\(.*\\)".*/\\1/p\' answer.json)']
-    elif named(command, run.retried):
-        found += [f"for try in $(seq {START_SECONDS_MAX}); do"]
-        found += [
-            f"if {command}",
-            "then break; fi",
-            f'[ "$try" -lt {START_SECONDS_MAX} ]',
-            "sleep 1",
-            "done",
-        ]
     else:
         found.append(command)
     return found
@@ -107,39 +102,38 @@ def script(page: str, run: Run) -> str:
     used: set[str] = set()
     lines = ["set -eE", "trap 'echo \"failed: $BASH_COMMAND\" >&2' ERR"]
     for block in blocks(page):
-        if block.language == "python":
+        if file := block.file():
+            lines += [f"mkdir -p $(dirname {file})", f"cat > {file} <<'SNIPPET'"]
+            lines.append(block.text + "SNIPPET")
+        elif block.language == "python":
             lines += [
                 f"echo '+ python, {page}:{block.line}'",
                 f"{shlex.quote(interpreter(block.text))} - <<'SNIPPET'",
                 block.text + "SNIPPET",
             ]
-        if block.language == "toml" and (file := re.match(r"# ([\w.-]+)\n", block.text)):
-            lines += [f"cat > {file[1]} <<'SNIPPET'", block.text + "SNIPPET"]
         if block.language != "console":
             continue
         for command in block.commands():
             skipped = named(command, list(run.skipped))
             before = named(command, list(run.before))
             used |= {name for name in (skipped, before) if name}
-            used |= {name for name in run.retried if named(command, [name])}
             if before:
                 lines.append(run.before[before])
             if skipped:
                 continue
             lines.append(f"echo {shlex.quote('+ ' + plain(command).splitlines()[0])}")
-            lines += lines_of(command, run)
-    unused = {*run.skipped, *run.before, *run.retried} - used
+            lines += lines_of(command)
+    unused = {*run.skipped, *run.before} - used
     assert not unused, f"{page} has no commands that begin with {sorted(unused)}"
     return "\n".join([*lines, "echo the page ends"]) + "\n"
 
 
 def checkout(directory: pathlib.Path) -> pathlib.Path:
-    """A directory with the names of the repository's."""
+    """A directory with the repository's programs and examples."""
     made = directory / "trainyard"
     made.mkdir()
-    for path in ROOT.iterdir():
-        if path.name != ".git":
-            (made / path.name).symlink_to(path)
+    for name in ("build", "examples"):
+        (made / name).symlink_to(ROOT / name)
     return made
 
 

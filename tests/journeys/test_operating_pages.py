@@ -33,8 +33,10 @@ RUNS = {
             "trainyard jobs --watch": "shows the jobs until it is stopped",
             "trainyard downgrade": "tests/upgrade has data of an earlier version",
         },
-        before={"trainyard stop nightly:7": QUEUE + ARRAY},
-        retried=["aws logs tail"],
+        before={
+            "trainyard submit job.toml": "mkdir data; echo 1 > data/a.csv",
+            "trainyard stop nightly:7": QUEUE + ARRAY,
+        },
     ),
     "docs/operating/batch.md": documents.Run(before={"aws batch submit-job": START + QUEUE}),
     "docs/operating/campaigns.md": documents.Run(

@@ -14,7 +14,6 @@ RUN = documents.Run(
         "./yard build": "./yard test has built the programs",
         "build/trainyard shell": "needs a running host and a terminal: tests/system/test_shell.py",
     },
-    retried=[],
 )
 
 
