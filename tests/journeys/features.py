@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import pathlib
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -46,7 +47,8 @@ def check(start: Callable[..., Server], directory: pathlib.Path, version: int) -
     server = start_server(start, directory)
     program = os.path.join(os.path.dirname(__file__), "sdk", f"features_{version}.py")
     found: dict[str, Any]
-    found, _, outside = sdk.run(server, version, directory, program)
+    found, printed, outside = sdk.run(server, version, directory, program)
+    print("\n".join(re.findall(r"^ *[\d.]+ s  .+$", printed, re.M)))  # shown when the test fails
     assert set(found) == set(expected), set(found) ^ set(expected)
     wrong = []
     for name, outcome in expected.items():

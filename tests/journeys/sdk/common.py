@@ -10,6 +10,7 @@ import concurrent.futures
 import io
 import json
 import tarfile
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -40,8 +41,23 @@ def feature(name: str) -> Callable[[Callable[[], Outcome | None]], None]:
     return add
 
 
+# boto's sessions and the SDK's are of one thread. Making them takes longer than most features.
+OF_THREAD = threading.local()
+
+
+def of_thread(name: str, make: Callable[[], Any]) -> Any:
+    """What this thread has made under that name."""
+    if not hasattr(OF_THREAD, name):
+        setattr(OF_THREAD, name, make())
+    return getattr(OF_THREAD, name)
+
+
+def boto_session() -> Any:
+    return of_thread("boto", boto3.session.Session)
+
+
 def client(service: str) -> Any:
-    return boto3.session.Session().client(service)  # boto's sessions are of one thread
+    return of_thread(service, lambda: boto_session().client(service))
 
 
 def finish(name: str, status: str = "Completed") -> dict[str, Any]:

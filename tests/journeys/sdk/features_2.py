@@ -5,7 +5,6 @@ import sys
 import time
 from typing import Any
 
-import boto3
 import sagemaker
 from sagemaker.analytics import TrainingJobAnalytics
 from sagemaker.automl.automl import AutoML
@@ -57,7 +56,7 @@ with open(os.path.join(SOURCE, "train.py"), "w", encoding="utf-8") as file:
 
 
 def session() -> sagemaker.Session:
-    return sagemaker.Session(boto3.session.Session())
+    return common.of_thread("session", lambda: sagemaker.Session(common.boto_session()))
 
 
 BUCKET = session().default_bucket()

@@ -6,7 +6,6 @@ import sys
 import time
 from typing import Any
 
-import boto3
 from sagemaker.core import image_uris
 from sagemaker.core.helper.session_helper import Session, get_execution_role
 from sagemaker.core.resources import (
@@ -77,7 +76,7 @@ with open(os.path.join(SOURCE, "train.py"), "w", encoding="utf-8") as file:
 
 
 def session() -> Session:
-    return Session(boto3.session.Session())
+    return common.of_thread("session", lambda: Session(common.boto_session()))
 
 
 BUCKET = session().default_bucket()
