@@ -36,6 +36,7 @@ RUNS = {
         before={
             "trainyard submit job.toml": "mkdir data; echo 1 > data/a.csv",
             "trainyard stop nightly:7": QUEUE + ARRAY,
+            "trainyard cost --by tag:project": "trainyard stop nightly",
         },
     ),
     "docs/operating/batch.md": documents.Run(before={"aws batch submit-job": START + QUEUE}),
