@@ -1,6 +1,7 @@
 """Jobs that are interrupted, retried, run out of time, or leave their hosts to the next one:
 real processes, real kill -9."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -165,7 +166,8 @@ def test_what_dies_under_a_spot_job_is_replaced(
         for agent in agents:
             os.kill(agent, signal.SIGKILL)
         for process in processes_with(f"TRAINING_JOB_NAME={name}"):
-            os.kill(process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it ended with its init
+                os.kill(process, signal.SIGKILL)
         cluster.start()
     wait_for_line(cluster, name, "begins", 4)
     shown = phases(sagemaker.describe_training_job(TrainingJobName=name))
