@@ -15,6 +15,7 @@ import re
 import shlex
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 
 from tests import sdk, trainyard_server
@@ -25,6 +26,7 @@ RUN = ("console", "python")  # languages of blocks that are run
 SERVE = "build/trainyard serve"
 PAGE_SECONDS_MAX = 600
 START_SECONDS_MAX = 60
+QUIET_CHECKS = 5  # without agents, before a page is over
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,8 +146,15 @@ def end_server(directory: pathlib.Path, data: pathlib.Path) -> None:
             os.kill(int(record.read_text()), signal.SIGKILL)
         except ProcessLookupError:
             pass
-    for agent in trainyard_server.Server(data).agents():
-        os.kill(agent, signal.SIGKILL)
+    # A server that starts jobs may have forked agents that show their names only now.
+    server = trainyard_server.Server(data)
+    quiet = 0
+    while quiet < QUIET_CHECKS:
+        agents = server.agents()
+        for agent in agents:
+            os.kill(agent, signal.SIGKILL)
+        quiet = 0 if agents else quiet + 1
+        time.sleep(0.1)
     subprocess.run(
         [trainyard_server.PROGRAM, "doctor", "--data", str(data), "--clean"], check=False
     )
