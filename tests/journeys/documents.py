@@ -26,6 +26,7 @@ RUN = ("console", "python")  # languages of blocks that are run
 SERVE = "build/trainyard serve"
 PAGE_SECONDS_MAX = 600
 START_SECONDS_MAX = 60
+END_SECONDS_MAX = 60
 QUIET_CHECKS = 5  # without agents, before a page is over
 
 
@@ -148,8 +149,8 @@ def end_server(directory: pathlib.Path, data: pathlib.Path) -> None:
             pass
     # A server that starts jobs may have forked agents that show their names only now.
     server = trainyard_server.Server(data)
-    quiet = 0
-    while quiet < QUIET_CHECKS:
+    quiet, deadline = 0, time.monotonic() + END_SECONDS_MAX
+    while quiet < QUIET_CHECKS and time.monotonic() < deadline:
         agents = server.agents()
         for agent in agents:
             os.kill(agent, signal.SIGKILL)
