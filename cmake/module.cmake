@@ -32,6 +32,11 @@ list(TRANSFORM compiled_alone PREPEND ${CMAKE_SOURCE_DIR}/)
 file(GLOB compiled_alone CONFIGURE_DEPENDS ${compiled_alone})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/compiled_alone.txt)
 
+# Modules that no request for a job, no byte of data and no gradient waits for. The release preset compiles them with -O1,
+# in three quarters of the time that -O2 takes.
+set(cold_modules contract client containers networks preflight launch campaign config batch_api cloudwatch logs iam ec2
+  service_quotas trainyard_api cli entry)
+
 # Links what a module (or apps, sim, bench) may use by its line in modules.txt.
 function(link_as_module target module)
   foreach(used IN LISTS module_${module}_uses)
@@ -42,6 +47,10 @@ function(link_as_module target module)
   foreach(library IN LISTS module_${module}_libraries)
     target_link_libraries(${target} PUBLIC lib::${library})
   endforeach()
+endfunction()
+
+function(compile_as_cold target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-O1>)
 endfunction()
 
 function(module name)
@@ -64,6 +73,9 @@ function(module name)
   target_include_directories(${name} PUBLIC ${group})
   target_link_libraries(${name} PRIVATE warnings)
   link_as_module(${name} ${name})
+  if(name IN_LIST cold_modules)
+    compile_as_cold(${name})
+  endif()
 
   if(tests)
     add_executable(${name}_test ${tests})

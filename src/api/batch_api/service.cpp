@@ -21,8 +21,8 @@ using domain::JobKey;
 using trainyard::batch::ResourceChange;
 using trainyard::batch::ServiceEnvironment;
 
-constexpr size_t kUniqueDigits = 20;       // 80 bits: not guessable, and short in names
-constexpr size_t kTagValueBytesMax = 256;  // as on AWS
+constexpr size_t kUniqueDigits = 20;         // 80 bits: not guessable, and short in names
+constexpr size_t kServiceTagBytesMax = 256;  // as on AWS
 
 // -- service environments
 
@@ -116,7 +116,7 @@ void submit(const Settings& settings, const PayloadRules& rules, const Services&
   auto job = service_job_of(request, queue, unique_of(services, request), rules);
   if (!job) return answer(std::move(job).error());
   job->tags.push_back(
-      {std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
+      {std::string(kCreatedByTag), context.principal.arn.substr(0, kServiceTagBytesMax)});
   job->spec.principal = context.principal.name;
   if (auto checked = check_shared_directories(settings, context.principal, job->spec); !checked)
     return answer(client_exception(checked.error().message));
@@ -157,7 +157,7 @@ Outcome<batch::DescribeServiceJobResponse> describe_job(
 }
 
 // The filters that the ledger cannot apply.
-struct Wanted {
+struct ServiceJobFilter {
   std::optional<catalog::ServiceStatus> status;
   std::vector<std::string> names, shares, quota_shares;
 
@@ -172,9 +172,9 @@ struct Wanted {
   }
 };
 
-Outcome<Wanted> read_filters(const batch::ListServiceJobsRequest& request,
-                             ledger::JobQuery& query) {
-  Wanted wanted;
+Outcome<ServiceJobFilter> read_filters(const batch::ListServiceJobsRequest& request,
+                                       ledger::JobQuery& query) {
+  ServiceJobFilter wanted;
   const auto filters = request.filters.value_or(std::vector<batch::KeyValuesPair>());
   if (filters.size() > 1) return client_exception("filters takes one filter");
   bool any_status = false;
@@ -220,7 +220,7 @@ Outcome<batch::ListServiceJobsResponse> list_jobs(const Services& services, cons
   query.region = context.region;
   query.queue = std::string(domain::kTrainingQueues) + queue.name;
   query.token = request.next_token.value_or("");
-  const Wanted wanted = TRY(read_filters(request, query));
+  const ServiceJobFilter wanted = TRY(read_filters(request, query));
   const auto results_max = size_t(TRY(results_max_of(request.max_results)));
   batch::ListServiceJobsResponse out;
   out.job_summary_list.emplace();

@@ -47,7 +47,7 @@ const Json& list_in(const Json& json, const char* name) {
 
 std::string count_text(int64_t count) { return count == 0 ? "" : std::to_string(count); }
 
-std::string figure(double value) {
+std::string amount_text(double value) {
   char text[40];
   std::snprintf(text, sizeof text, std::abs(value) >= 1000 ? "%.0f" : "%.5g", value);
   return text;
@@ -183,7 +183,7 @@ std::string region_table(const Looks& looks, const Json& campaign, Instant now, 
          {count_text(count_in(region, "TriedAgain")), Paint::yellow},
          {count_text(count_in(region, "Hosts"))},
          {count_text(count_in(region, "Gpus"))},
-         {rate > 0 ? figure(rate) : ""},
+         {rate > 0 ? amount_text(rate) : ""},
          {copied_text(region)},
          {money(number_in(region, "Cost") + number_in(region, "CopyCost"))},
          {lost, Paint::yellow}});
@@ -345,7 +345,7 @@ std::string results_page(const Looks& looks, const Json& campaign, Instant now) 
     for (const auto& name : metrics) {
       std::string value;
       for (const Json& metric : list_in(row, "Metrics"))
-        if (text_in(metric, "Name") == name) value = figure(number_in(metric, "Value"));
+        if (text_in(metric, "Name") == name) value = amount_text(number_in(metric, "Value"));
       cells.push_back({value, mine});
     }
     const std::string state = text_in(row, "State");
@@ -366,7 +366,7 @@ std::string results_page(const Looks& looks, const Json& campaign, Instant now) 
     std::string line = "best: row " + std::to_string(best) + ", " + text_in(*winner, "Label");
     for (const Json& metric : list_in(*winner, "Metrics"))
       if (text_in(metric, "Name") == metrics.front())
-        line += ", " + metrics.front() + " " + figure(number_in(metric, "Value"));
+        line += ", " + metrics.front() + " " + amount_text(number_in(metric, "Value"));
     for (const auto& name : telling) line += ", " + name + "=" + column_of(*winner, name);
     text += "\n" + paragraph(looks, line, Paint::green);
   }

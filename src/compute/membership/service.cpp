@@ -22,8 +22,9 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr Duration kCheckInterval = 100ms;  // deadlines are seconds; messages are handled at once
-constexpr int kBacklogConnections = 1024;
+constexpr Duration kDeadlineCheckInterval =
+    100ms;  // deadlines are seconds; messages are handled at once
+constexpr int kMemberBacklogConnections = 1024;
 
 // The steady clock as an Instant; Membership only uses differences.
 Instant now() {
@@ -118,7 +119,7 @@ class Service::Impl {
     for (const Connection& each : connections_)
       events.push_back(
           {each.wire.descriptor(), short(POLLIN | (each.wire.wants_to_write() ? POLLOUT : 0)), 0});
-    (void)::poll(events.data(), events.size(), int(kCheckInterval.count()));
+    (void)::poll(events.data(), events.size(), int(kDeadlineCheckInterval.count()));
     uint64_t count = 0;
     (void)!::read(wake_.descriptor(), &count, sizeof count);
   }
@@ -255,8 +256,9 @@ Result<std::unique_ptr<Service>> Service::start(ServiceOptions options) {
   if (options.limits.ranks_min < 1 || options.limits.ranks_max < options.limits.ranks_min)
     return invalid(
         "invalid limits: ranks_min must be at least 1, and ranks_max at least ranks_min");
-  collectives::Socket listener = TRY(collectives::listen_at(options.listen, kBacklogConnections)
-                                         .in("listening at " + options.listen.host));
+  collectives::Socket listener =
+      TRY(collectives::listen_at(options.listen, kMemberBacklogConnections)
+              .in("listening at " + options.listen.host));
   const uint16_t port = TRY(collectives::port_of(listener));
   return std::unique_ptr<Service>(
       new Service(std::make_unique<Impl>(std::move(options), std::move(listener), port)));

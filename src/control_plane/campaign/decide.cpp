@@ -3,8 +3,6 @@
 namespace trainyard::campaign {
 namespace {
 
-constexpr double kGibibyte = double(1 << 30);
-
 void take_over(Row& row, const SeenJob& seen) {
   row.status = seen.status;
   row.started = seen.started;

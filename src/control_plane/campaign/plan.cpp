@@ -14,7 +14,6 @@ namespace {
 
 constexpr size_t kValuesShownMax = 8;  // of what differs
 constexpr size_t kValueBytesShownMax = 80;
-constexpr double kGibibyte = double(1 << 30);
 
 const Json* column(const Row& row, std::string_view name) {
   for (const auto& [known, value] : row.columns)

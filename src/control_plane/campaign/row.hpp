@@ -28,6 +28,8 @@
 
 namespace trainyard::campaign {
 
+inline constexpr double kGibibyte = double(1 << 30);
+
 enum class RowState { waiting, copying, ready, submitting, running, completed, failed, stopped };
 std::string_view to_string(RowState);
 Result<RowState> parse_row_state(std::string_view);

@@ -14,7 +14,7 @@ constexpr int kMetricsVersion = 1;
 
 // Points are ordered by series and time, so that a query reads consecutive pages. Several may have
 // one instant.
-constexpr const char* kSchema = R"(
+constexpr const char* kMetricsSchema = R"(
   CREATE TABLE IF NOT EXISTS series (
     id INTEGER PRIMARY KEY, region BLOB NOT NULL, name_space BLOB NOT NULL, name BLOB NOT NULL,
     dimensions BLOB NOT NULL, five_minutes_to INTEGER NOT NULL DEFAULT 0, hours_to INTEGER NOT NULL DEFAULT 0,
@@ -303,7 +303,8 @@ Sample sample_of(Instant at, double value, std::string unit) {
 Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory,
                                               const MetricSettings& settings) {
   TRY(os::make_directories(directory));
-  auto database = TRY(Database::open(directory + "/metrics.sqlite", kMetricsVersion, kSchema));
+  auto database =
+      TRY(Database::open(directory + "/metrics.sqlite", kMetricsVersion, kMetricsSchema));
   TRY(os::sync_directory(directory));
   return std::unique_ptr<Metrics>(std::make_unique<MetricFile>(std::move(database), settings));
 }

@@ -11,14 +11,14 @@ namespace {
 
 constexpr size_t kFieldBytesMax = 2000;  // keeps lines readable, whatever a peer sent
 
-struct State {
+struct LogState {
   LogSink sink;
   Clock* clock = nullptr;
   Level least = Level::warning;
 };
 
-State& state() {
-  static State the_state;
+LogState& state() {
+  static LogState the_state;
   return the_state;
 }
 

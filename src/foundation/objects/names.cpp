@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMetadataBytesMax = 2 << 10;  // as S3
 constexpr size_t kHeaderBytesMax = 8 << 10;    // as S3's limit on all headers of a PUT
 
-std::string quoted(std::string_view text) { return "'" + shorten(to_utf8(text), 200) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + shorten(to_utf8(text), 200) + "'"; }
 
 Result<Range> range_of_part(uint32_t number, uint64_t bytes, const std::vector<PartInfo>& parts) {
   if (parts.empty() && number == 1) return Range{0, bytes - 1};
@@ -26,7 +26,7 @@ Result<Range> range_of_part(uint32_t number, uint64_t bytes, const std::vector<P
 
 Result<void> check_bucket_name(std::string_view bucket) {
   const auto bad = [&](const char* why) {
-    return invalid("invalid bucket name " + quoted(bucket) + ": " + why, Fault::bad_bucket_name);
+    return invalid("invalid bucket name " + in_quotes(bucket) + ": " + why, Fault::bad_bucket_name);
   };
   const auto letter_or_digit = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -59,8 +59,8 @@ Result<void> check_key(std::string_view key) {
                        " bytes are allowed, it has " + std::to_string(key.size()),
                    Fault::key_too_long);
   if (key.find('\0') != key.npos)
-    return invalid("invalid key " + quoted(key) + ": it has a NUL byte");
-  if (!is_utf8(key)) return invalid("invalid key " + quoted(key) + ": it must be UTF-8");
+    return invalid("invalid key " + in_quotes(key) + ": it has a NUL byte");
+  if (!is_utf8(key)) return invalid("invalid key " + in_quotes(key) + ": it must be UTF-8");
   return ok();
 }
 
@@ -69,7 +69,7 @@ Result<void> check_tags(const std::map<std::string, std::string>& tags, size_t t
   for (const auto& [name, value] : tags)
     if (!is_utf8(name) || !is_utf8(value) || characters_in(name) > kTagKeyCharactersMax ||
         characters_in(value) > kTagValueCharactersMax)
-      return invalid("invalid tag " + quoted(name) + ": it must be UTF-8 of at most " +
+      return invalid("invalid tag " + in_quotes(name) + ": it must be UTF-8 of at most " +
                      std::to_string(kTagKeyCharactersMax) + " and " +
                      std::to_string(kTagValueCharactersMax) + " characters");
   return ok();
@@ -88,39 +88,39 @@ Result<void> check_options(const PutOptions& options) {
   for (const auto* fields : {&options.metadata, &options.headers})
     for (const auto& [name, value] : *fields)
       if (!is_utf8(name) || !is_utf8(value))
-        return invalid("invalid metadata " + quoted(name) + ": it must be UTF-8");
+        return invalid("invalid metadata " + in_quotes(name) + ": it must be UTF-8");
   if (!is_utf8(options.content_type)) return invalid("invalid content type: it must be UTF-8");
   return check_tags(options.tags, kTagsMax);
 }
 
 Error no_bucket(std::string_view bucket) {
-  return not_found("bucket " + quoted(bucket) + " not found", Fault::bucket_missing);
+  return not_found("bucket " + in_quotes(bucket) + " not found", Fault::bucket_missing);
 }
 Error no_key(std::string_view bucket, std::string_view key) {
-  return not_found("key " + quoted(key) + " not found in bucket " + quoted(bucket),
+  return not_found("key " + in_quotes(key) + " not found in bucket " + in_quotes(bucket),
                    Fault::key_missing);
 }
 Error no_upload(std::string_view upload_id) {
   return not_found(
-      "upload " + quoted(upload_id) + " not found; it may have been completed or aborted",
+      "upload " + in_quotes(upload_id) + " not found; it may have been completed or aborted",
       Fault::upload_missing);
 }
 Error key_exists(std::string_view bucket, std::string_view key) {
-  return conflict("key " + quoted(key) + " already exists in bucket " + quoted(bucket),
+  return conflict("key " + in_quotes(key) + " already exists in bucket " + in_quotes(bucket),
                   Fault::key_exists);
 }
 Result<void> check_etag(const std::string& bucket, const ObjectInfo& replaced,
                         const std::string& only_if_etag) {
   if (only_if_etag == "*" || only_if_etag == replaced.etag) return ok();
-  return conflict("key " + quoted(replaced.key) + " in bucket " + quoted(bucket) +
+  return conflict("key " + in_quotes(replaced.key) + " in bucket " + in_quotes(bucket) +
                       " has the ETag " + replaced.etag + ", not the requested one",
                   Fault::etag_differs);
 }
 Error bucket_exists(std::string_view bucket) {
-  return conflict("bucket " + quoted(bucket) + " already exists", Fault::bucket_exists);
+  return conflict("bucket " + in_quotes(bucket) + " already exists", Fault::bucket_exists);
 }
 Error bucket_not_empty(std::string_view bucket) {
-  return conflict("bucket " + quoted(bucket) + " is not empty", Fault::bucket_not_empty);
+  return conflict("bucket " + in_quotes(bucket) + " is not empty", Fault::bucket_not_empty);
 }
 
 Result<Range> resolve_range(const std::optional<Range>& range, uint64_t bytes,

@@ -19,10 +19,10 @@ struct Free {
 };
 using Cipher = std::unique_ptr<EVP_CIPHER_CTX, Free>;
 
-const unsigned char* bytes_of(std::string_view text) {
+const unsigned char* bytes_in(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
-unsigned char* bytes_of(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
+unsigned char* bytes_in(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
 
 }  // namespace
 
@@ -35,13 +35,13 @@ std::string seal(std::string_view key, std::string_view text, std::string_view c
   std::string sealed(text.size(), '\0'), tag(kTagBytes, '\0');
   const Cipher cipher(EVP_CIPHER_CTX_new());
   int length = 0;
-  bool good = cipher && EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, bytes_of(key),
-                                           bytes_of(std::string_view(nonce))) == 1;
-  good = good && EVP_EncryptUpdate(cipher.get(), nullptr, &length, bytes_of(context),
+  bool good = cipher && EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, bytes_in(key),
+                                           bytes_in(std::string_view(nonce))) == 1;
+  good = good && EVP_EncryptUpdate(cipher.get(), nullptr, &length, bytes_in(context),
                                    int(context.size())) == 1;
-  good = good && EVP_EncryptUpdate(cipher.get(), bytes_of(sealed), &length, bytes_of(text),
+  good = good && EVP_EncryptUpdate(cipher.get(), bytes_in(sealed), &length, bytes_in(text),
                                    int(text.size())) == 1;
-  good = good && EVP_EncryptFinal_ex(cipher.get(), bytes_of(sealed) + length, &length) == 1;
+  good = good && EVP_EncryptFinal_ex(cipher.get(), bytes_in(sealed) + length, &length) == 1;
   good = good &&
          EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_GET_TAG, int(kTagBytes), tag.data()) == 1;
   CHECK(good, "AES-256-GCM of libcrypto encrypts in memory");
@@ -64,15 +64,15 @@ Result<std::string> unseal(std::string_view key, std::string_view sealed,
   std::string tag(all.substr(all.size() - kTagBytes)), text(body.size(), '\0');
   const Cipher cipher(EVP_CIPHER_CTX_new());
   int length = 0;
-  bool good = cipher && EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, bytes_of(key),
-                                           bytes_of(nonce)) == 1;
-  good = good && EVP_DecryptUpdate(cipher.get(), nullptr, &length, bytes_of(context),
+  bool good = cipher && EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, bytes_in(key),
+                                           bytes_in(nonce)) == 1;
+  good = good && EVP_DecryptUpdate(cipher.get(), nullptr, &length, bytes_in(context),
                                    int(context.size())) == 1;
-  good = good && EVP_DecryptUpdate(cipher.get(), bytes_of(text), &length, bytes_of(body),
+  good = good && EVP_DecryptUpdate(cipher.get(), bytes_in(text), &length, bytes_in(body),
                                    int(body.size())) == 1;
   good = good &&
          EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_SET_TAG, int(kTagBytes), tag.data()) == 1;
-  good = good && EVP_DecryptFinal_ex(cipher.get(), bytes_of(text) + length, &length) == 1;
+  good = good && EVP_DecryptFinal_ex(cipher.get(), bytes_in(text) + length, &length) == 1;
   if (!good) return broken();
   return text;
 }

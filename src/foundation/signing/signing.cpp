@@ -31,10 +31,10 @@ const EVP_MD* sha256() {
 struct ContextFree {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
-using DigestContext = std::unique_ptr<EVP_MD_CTX, ContextFree>;
+using HashContext = std::unique_ptr<EVP_MD_CTX, ContextFree>;
 
 EVP_MD_CTX* thread_context() {
-  thread_local const DigestContext context{EVP_MD_CTX_new()};
+  thread_local const HashContext context{EVP_MD_CTX_new()};
   return context.get();
 }
 
@@ -217,7 +217,7 @@ std::string hmac_sha256(std::string_view key, std::string_view bytes) {
 }
 
 struct Sha256::State {
-  DigestContext context{EVP_MD_CTX_new()};
+  HashContext context{EVP_MD_CTX_new()};
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {

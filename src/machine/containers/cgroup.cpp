@@ -36,7 +36,7 @@ constexpr double kWeightOfCpu = 100, kWeightMax = 10'000;
 constexpr std::string_view kControllers[] = {"cpu",  "cpuacct", "memory",
                                              "pids", "devices", "freezer"};
 // Reading a group's list of processes; more than pids_max lines never come.
-constexpr size_t kListBytesMax = 16 << 20;
+constexpr size_t kProcessListBytesMax = 16 << 20;
 // rmdir fails with EBUSY for a moment after the end of the last process.
 constexpr int kRemoveTriesMax = 500;
 constexpr std::chrono::milliseconds kRemovePause{2};
@@ -417,7 +417,7 @@ bool Cgroup::exists() const {
 std::vector<int> Cgroup::processes() const {
   std::vector<int> all;
   for (const auto& path : directories_) {
-    const auto text = os::read_file(path + "/cgroup.procs", kListBytesMax);
+    const auto text = os::read_file(path + "/cgroup.procs", kProcessListBytesMax);
     if (!text) continue;
     for (const auto line : split(*text, '\n'))
       if (const auto number = parse_int(line)) all.push_back(int(*number));

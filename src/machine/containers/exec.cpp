@@ -42,7 +42,7 @@ constexpr const char* kProcessNumber = ".pid";
 // the runtime takes some 20 ms, unless the machine is busy
 constexpr std::chrono::seconds kConsoleWait{10};
 constexpr int kPollMilliseconds = 20;
-constexpr size_t kMessageBytesMax = 4 << 10;  // of the message of a failed runtime
+constexpr size_t kRuntimeMessageBytesMax = 4 << 10;  // of the message of a failed runtime
 constexpr std::chrono::milliseconds kFinishTimeout{
     500};  // for programs that react to the end of their terminal
 
@@ -290,7 +290,7 @@ Result<int> first_process_of(const ExecSpec& spec, const Cgroup& cgroup) {
 
 // The runtime's message if it printed one, else `otherwise`.
 Error failure_of_runtime(const os::File& output, Error otherwise) {
-  std::string words(kMessageBytesMax, '\0');
+  std::string words(kRuntimeMessageBytesMax, '\0');
   (void)::fcntl(output.descriptor(), F_SETFL, O_NONBLOCK);
   const ssize_t got = ::read(output.descriptor(), words.data(), words.size());
   words.resize(size_t(std::max<ssize_t>(0, got)));

@@ -8,7 +8,7 @@
 namespace trainyard::containers {
 namespace {
 
-constexpr Duration kToolMax = 10s;  // a driver that hangs must not block the caller forever
+constexpr Duration kDriverToolMax = 10s;  // a driver that hangs must not block the caller forever
 constexpr std::string_view kCard = "/dev/nvidia";
 
 // The numbers of the GPUs: /dev/nvidiactl and the like have none.
@@ -52,7 +52,7 @@ Result<std::vector<GpuUsage>> gpu_usage(const std::vector<std::string>& devices)
   os::Command command;
   command.arguments = {"nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used,memory.total",
                        "--format=csv,noheader,nounits"};
-  command.at_most = kToolMax;
+  command.at_most = kDriverToolMax;
   auto all = TRY(parse_gpu_usage(TRY(os::run_or_fail(command))));
   std::erase_if(all, [&](const GpuUsage& one) {
     return std::find(cards.begin(), cards.end(), one.index) == cards.end();

@@ -1,5 +1,7 @@
 #include "networks/firewall.hpp"
 
+#include <netinet/in.h>
+
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>

@@ -19,12 +19,12 @@ namespace {
 
 using client::Service;
 
-constexpr size_t kFileBytesMax = 4 << 20;      // of the request
+constexpr size_t kRequestBytesMax = 4 << 20;   // of the request
 constexpr size_t kUploadFilesMax = 1'000'000;  // of one channel
 constexpr size_t kChunkBytes = 1 << 20;        // read before the progress is drawn again
-constexpr Duration kFollowInterval = 500ms;
+constexpr Duration kProgressInterval = 500ms;
 constexpr char kControlC = 3, kControlD = 4, kEscape = 27;  // as a raw terminal passes them
-constexpr Duration kKeyWait = 1min;                         // then the wait begins again
+constexpr Duration kQuestionWait = 1min;                    // then the wait begins again
 
 struct LocalFile {
   std::string path;
@@ -224,7 +224,7 @@ std::string headline_of(const JobView& job, bool with_time, Instant now) {
 // Waits for a key that is an answer. Requires: the terminal is raw, so Ctrl-C is a key.
 bool wants_to_stop(World& world) {
   for (;;) {
-    const auto event = world.terminal.wait(kKeyWait, true, -1);
+    const auto event = world.terminal.wait(kQuestionWait, true, -1);
     if (event.interrupted || event.input_ended) return false;
     if (event.input.empty() || event.input[0] == kEscape) continue;  // an arrow or a function key
     switch (event.input[0]) {
@@ -306,7 +306,7 @@ class Follower {
         return exit_code_of(job.status);
       }
       draw(job);
-      if (world_.terminal.wait(kFollowInterval, false, -1).interrupted) {
+      if (world_.terminal.wait(kProgressInterval, false, -1).interrupted) {
         world_.terminal.write_error(block_.clear());
         return leave(world_, name_);
       }
@@ -349,7 +349,7 @@ class Follower {
 
 Result<int> submit_command(World& world, const Arguments& arguments) {
   const std::string& path = arguments.operands[0];
-  const std::string text = TRY(os::read_file(path, kFileBytesMax).in("reading the request"));
+  const std::string text = TRY(os::read_file(path, kRequestBytesMax).in("reading the request"));
   const std::filesystem::path file(path);
   auto submission =
       TRY(read_submission(

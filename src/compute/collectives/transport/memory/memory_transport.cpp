@@ -21,8 +21,8 @@ struct Message {
 };
 
 // Connects the ranks.
-struct Table {
-  explicit Table(int size)
+struct RankTable {
+  explicit RankTable(int size)
       : messages(size_t(size) * size_t(size)), unread(size_t(size)), left(size_t(size)) {}
 
   Mutex mutex;
@@ -35,12 +35,13 @@ struct Table {
       GUARDED_BY(mutex);
   // lets wait() detect changes that happened before it began
   uint64_t changes GUARDED_BY(mutex) = 0;
-  std::map<std::pair<uint64_t, std::vector<int>>, std::shared_ptr<Table>> among GUARDED_BY(mutex);
+  std::map<std::pair<uint64_t, std::vector<int>>, std::shared_ptr<RankTable>> among
+      GUARDED_BY(mutex);
 };
 
 class RankTransport final : public MemoryTransport {
  public:
-  RankTransport(std::shared_ptr<Table> table, int rank, int size)
+  RankTransport(std::shared_ptr<RankTable> table, int rank, int size)
       : table_(std::move(table)), rank_(rank), size_(size), kept_(size_t(size)) {}
 
   ~RankTransport() override {
@@ -62,7 +63,7 @@ class RankTransport final : public MemoryTransport {
                                           const std::vector<std::string>&, uint64_t key) override {
     const MutexLock lock(table_->mutex);
     auto& table = table_->among[{key, members}];
-    if (!table) table = std::make_shared<Table>(int(members.size()));
+    if (!table) table = std::make_shared<RankTable>(int(members.size()));
     const auto member = std::find(members.begin(), members.end(), rank_);
     return std::unique_ptr<Transport>(
         std::make_unique<RankTransport>(table, int(member - members.begin()), int(members.size())));
@@ -233,7 +234,8 @@ class RankTransport final : public MemoryTransport {
                     ": all ranks must call the same operations in the same order");
   }
 
-  const std::shared_ptr<Table> table_;  // shared by all ranks of the group; the last one frees it
+  const std::shared_ptr<RankTable>
+      table_;  // shared by all ranks of the group; the last one frees it
   const int rank_;
   const int size_;
   std::vector<Kept> kept_;  // by peer
@@ -249,7 +251,7 @@ class RankTransport final : public MemoryTransport {
 
 std::vector<std::unique_ptr<MemoryTransport>> connect_in_memory(int size) {
   CHECK(size > 0, "a group has a rank");
-  auto table = std::make_shared<Table>(size);
+  auto table = std::make_shared<RankTable>(size);
   std::vector<std::unique_ptr<MemoryTransport>> transports;
   for (int rank = 0; rank < size; ++rank)
     transports.push_back(std::make_unique<RankTransport>(table, rank, size));

@@ -27,7 +27,7 @@ constexpr int kIdlePollsWithoutYielding = 30;
 constexpr int kIdlePollsMax = 200;
 // When many processes share this core, a yield takes as long as all their time slices; sleeping
 // until a wakeup is then better.
-constexpr Duration kYieldingMax = 5ms;
+constexpr Duration kSocketYieldingMax = 5ms;
 
 // A smaller part is not worth a system call.
 constexpr size_t kPartBytesMin = size_t{64} << 10;
@@ -427,7 +427,7 @@ Result<void> TcpTransport::wait() {
     if (++idle_polls_ == kIdlePollsWithoutYielding) yields_since_ = SteadyClock::now();
     if (idle_polls_ > kIdlePollsWithoutYielding) {
       ::sched_yield();
-      if (SteadyClock::now() - yields_since_ > kYieldingMax) idle_polls_ = kIdlePollsMax;
+      if (SteadyClock::now() - yields_since_ > kSocketYieldingMax) idle_polls_ = kIdlePollsMax;
     }
     return poll_sockets(0ms);
   }
