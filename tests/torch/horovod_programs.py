@@ -306,7 +306,7 @@ def sets() -> str:
     refused(
         ValueError, lambda: hvd.broadcast(torch.tensor(rank), mine.ranks[0] + 1, process_set=mine)
     )
-    refused(ValueError, lambda: hvd.add_process_set(list(range(0, size, 2))), "there already")
+    refused(ValueError, lambda: hvd.add_process_set(list(range(0, size, 2))), "already exists")
     model = torch.nn.Linear(2, 1)
     optimizer = hvd.DistributedOptimizer(
         torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters(), process_set=mine
@@ -700,7 +700,7 @@ def states() -> str:
     net = torch.nn.Linear(3, 2)
     optimizer = torch.optim.SGD(net.parameters(), lr=1.0, momentum=0.9)
     halving = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
-    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, timeout=100)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=100)
     sampler = hvd.elastic.ElasticSampler(list(range(12)), shuffle=False)
 
     def step() -> None:

@@ -36,7 +36,7 @@ def test_messages_from_any_rank(count: int) -> None:
 
 
 def test_a_receive_from_any_rank_ends_with_the_timeout() -> None:
-    said, _ = ranks.run("nobody_sends", programs="any_source.py", ranks=2)
+    said, _ = ranks.run("no_rank_sends", programs="any_source.py", ranks=2)
     assert "from any rank to rank 0, tag 4: no message within 3000 ms" in said, said
 
 
@@ -141,7 +141,7 @@ def test_a_rank_that_dies_is_named_with_the_tensor(operation: str, tensor: str) 
     processes = ranks.start("one_dies", 3, arguments=[operation])
     assert processes[1].wait(ranks.SECONDS_MAX) == -9
     for said in ranks.finish([processes[0], processes[2]]):
-        assert "rank 1" in said and f" of {tensor}, operation " in said, said
+        assert "rank 1" in said and f" of '{tensor}, operation " in said, said
 
 
 def test_a_rank_that_never_comes_is_named() -> None:
