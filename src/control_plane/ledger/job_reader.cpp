@@ -73,12 +73,9 @@ Result<ResourceRecord> resource_of(ResourceRecord record, const std::string& bod
 }
 
 Result<ResourceRecord> resource_of(const Statement& row) {
-  return resource_of({row.text(0),
-                      {row.text(1), row.text(2)},
-                      uint32_t(row.integer(3)),
-                      row.integer(4) != 0,
-                      {}},
-                     row.text(5));
+  return resource_of(
+      {row.text(0), {row.text(1), row.text(2)}, uint32_t(row.integer(3)), row.integer(4) != 0, {}},
+      row.text(5));
 }
 
 Result<domain::Record> record_of(const domain::RecordKey& key, int64_t revision,

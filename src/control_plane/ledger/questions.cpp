@@ -64,9 +64,8 @@ std::string json_member(const std::string& column, const std::string& path) {
 // Adds the conditions on the names of jobs.
 void add_names(const JobQuery& query, Dialect dialect, Question& question) {
   const std::string find = dialect == Dialect::sqlite ? "instr" : "strpos";
-  const std::string display_name = dialect == Dialect::sqlite
-                                       ? "json_extract(spec, '$.batch.name')"
-                                       : json_member("spec", "{batch,name}");
+  const std::string display_name = dialect == Dialect::sqlite ? "json_extract(spec, '$.batch.name')"
+                                                              : json_member("spec", "{batch,name}");
   if (!query.name_contains.empty()) {
     question.add(" AND (" + find + "(name, ?) > 0", query.name_contains);
     if (query.or_display_name_contains)
@@ -105,11 +104,11 @@ Result<Question> question_of(const JobQuery& query, Dialect dialect) {
                  std::string(domain::kTrainingQueues));
   if (query.stage) question.add(" AND batch_status = ?", int64_t(*query.stage));
   if (query.warm_pool)
-    question.add((dialect == Dialect::sqlite
-                      ? " AND json_extract(progress, '$.warm_pool.state')"
-                      : " AND " + json_member("progress", "{warm_pool,state}")) +
-                     " = ?",
-                 std::string(to_string(*query.warm_pool)));
+    question.add(
+        (dialect == Dialect::sqlite ? " AND json_extract(progress, '$.warm_pool.state')"
+                                    : " AND " + json_member("progress", "{warm_pool,state}")) +
+            " = ?",
+        std::string(to_string(*query.warm_pool)));
 
   const std::string beyond = query.descending ? "<" : ">";
   const std::string way = query.descending ? " DESC" : "";

@@ -1,5 +1,5 @@
-// Builds the SQL of queries for jobs and definitions, in the dialect of a database, and the pages of
-// their answers. Private to this module.
+// Builds the SQL of queries for jobs and definitions, in the dialect of a database, and the pages
+// of their answers. Private to this module.
 //
 // Threads: pure functions. Errors: invalid (a token that no list returned).
 #pragma once
