@@ -18,6 +18,7 @@ namespace {
 // A commit whose connection is lost is tried this often before it is refused: a server that is
 // restarted takes longer than one try.
 constexpr int kCommitTriesMax = 3;
+constexpr int kReadTriesMax = 2;
 // Some megabytes, and some milliseconds, of the log at once.
 constexpr int64_t kReplayPageRows = 1'000;
 
@@ -211,27 +212,27 @@ class PostgresLedger final : public Ledger {
     });
   }
 
-  // Calls `body` with a free reader; again with a new one if the connection turns out to be lost.
+  // Calls `body` with a free reader; again with a new one if its connection turns out to be lost.
   template <class Body>
   auto read(Body body) -> decltype(body(std::declval<postgres::Connection&>())) {
     std::unique_ptr<postgres::Connection> reader = take_reader();
-    const bool used_before = reader != nullptr;
-    for (bool again = used_before;; again = false) {
-      if (!reader) {
-        auto opened = open_reader();
-        if (!opened) {
-          give_back(nullptr);
-          return std::move(opened).error();
-        }
-        reader = *std::move(opened);
-      }
-      auto result = body(*reader);
-      if (reader->lost()) reader.reset();
-      if (reader || !again) {
+    for (int tries = 1;; ++tries) {
+      auto result = read_once(body, reader);
+      if (reader || tries == kReadTriesMax) {
         give_back(std::move(reader));
         return result;
       }
     }
+  }
+
+  // Resets a reader whose connection is lost.
+  template <class Body>
+  auto read_once(const Body& body, std::unique_ptr<postgres::Connection>& reader)
+      -> decltype(body(*reader)) {
+    if (!reader) reader = TRY(open_reader());
+    auto result = body(*reader);
+    if (reader->lost()) reader.reset();
+    return result;
   }
 
   // nullptr: a new one may be opened.
