@@ -505,7 +505,8 @@ class Server {
             data_->path(),
             absolute(options_.config_file),
             config_.log.path,
-            reserve_of(config_, data_->path())};
+            reserve_of(config_, data_->path()),
+            role_->describe()};
   }
 
   const ServeOptions options_;

@@ -11,6 +11,7 @@
 #include "ledger/on_postgres/set_aside.hpp"
 #include "ledger/on_postgres/tables.hpp"
 #include "ledger/on_postgres/writes.hpp"
+#include "ledger/set_aside.hpp"
 
 namespace trainyard::ledger {
 namespace {
@@ -430,6 +431,19 @@ Result<std::unique_ptr<Ledger>> open_postgres(const PostgresSettings& settings, 
   TRY(ledger->prepare(check).in("opening the ledger in the " +
                                 TRY(postgres::describe_url(settings.url))));
   return std::unique_ptr<Ledger>(std::move(ledger));
+}
+
+Result<std::vector<SetAside>> read_set_aside(const PostgresSettings& settings) {
+  const auto connection = TRY(on_postgres::connect(settings, "trainyard"));
+  if (!TRY(on_postgres::has_tables(*connection)))
+    return not_found("the " + connection->label() + " has no ledger of Trainyard");
+  const postgres::Rows rows =
+      TRY(connection->run({"SELECT kind, name, number, reason FROM set_aside ORDER BY place"}));
+  std::vector<SetAside> found;
+  for (size_t row = 0; row < rows.count(); ++row)
+    found.push_back(
+        {rows.text(row, 0), rows.text(row, 1), rows.integer(row, 2), rows.text(row, 3)});
+  return found;
 }
 
 Result<domain::Records> read_postgres_records(const PostgresSettings& settings) {
