@@ -3,7 +3,6 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "os/process_identity.hpp"
-#include "postgres/connection.hpp"
 #include "trainyard/serve_settings.hpp"
 
 namespace trainyard::apps {
@@ -49,6 +48,11 @@ LedgerRole::LedgerRole(const config::Config& config, const DataDirectory& data, 
   lease_settings_.duration = config.ledger->lease;
   lease_settings_.renew_every = config.ledger->lease / kRenewalsPerLease;
   lease_settings_.poll_every = config.ledger->lease / kPollsPerLease;
+}
+
+LedgerRole::~LedgerRole() {
+  // The next writer need not end this process, which is about to end.
+  if (lease_ && why_not().empty()) static_cast<void>(os::remove_all(data_.file("writer")));
 }
 
 Result<void> LedgerRole::prepare(const ledger::LedgerOwner& owner) {
@@ -99,13 +103,6 @@ Result<std::unique_ptr<ledger::Ledger>> LedgerRole::open(const ledger::ResourceC
   if (!database_)
     return ledger::open_sqlite(data_.file("ledger.db"), ledger::kCommandsMax, nullptr, check);
   return ledger::open_postgres(*database_, lease_->fencing(), ledger::kCommandsMax, check);
-}
-
-std::string LedgerRole::describe() const {
-  if (!database_) return "";
-  const auto where = postgres::describe_url(database_->url);
-  return (where ? *where : "PostgreSQL") + ", fencing number " +
-         std::to_string(lease_ ? lease_->fencing() : 0);
 }
 
 }  // namespace trainyard::apps

@@ -30,6 +30,9 @@ Result<ledger::LedgerOwner> ledger_owner_of(const DataDirectory& data, const std
 class LedgerRole {
  public:
   LedgerRole(const config::Config& config, const DataDirectory& data, Clock& clock);
+  // Releases the lease. Requires: nothing writes to the ledger any more.
+  ~LedgerRole();
+  LedgerRole(const LedgerRole&) = delete;
 
   // Checks the database, and makes its tables at the first start.
   Result<void> prepare(const ledger::LedgerOwner& owner);
@@ -48,8 +51,6 @@ class LedgerRole {
   Result<std::unique_ptr<ledger::Ledger>> open(const ledger::ResourceCheck& check) const;
   // The reason why this server must not act at present; "" while it is the writer.
   std::string why_not() const { return lease_ ? lease_->why_not() : ""; }
-  // For `trainyard status`.
-  std::string describe() const;
 
  private:
   Result<void> end_predecessor() const;

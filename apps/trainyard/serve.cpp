@@ -505,8 +505,7 @@ class Server {
             data_->path(),
             absolute(options_.config_file),
             config_.log.path,
-            reserve_of(config_, data_->path()),
-            role_->describe()};
+            reserve_of(config_, data_->path())};
   }
 
   const ServeOptions options_;

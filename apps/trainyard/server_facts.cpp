@@ -36,7 +36,6 @@ api::ServerFacts facts_of(const FactSources& sources) {
     facts.disk_size_bytes = space.capacity;
   }
   facts.disk_reserve_bytes = sources.disk_reserve_bytes;
-  facts.ledger = sources.ledger;
   facts.ledger_bytes = ledger_bytes(sources.data_directory);
   facts.agents = sources.agents.linked();
   if (const auto certificate = net::read_certificate(sources.data_directory + "/tls/server.pem")) {

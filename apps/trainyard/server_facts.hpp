@@ -26,7 +26,6 @@ struct FactSources {
   std::string config_file;
   std::string log_file;
   uint64_t disk_reserve_bytes = 0;
-  std::string ledger;  // "": a file
 };
 
 api::ServerFacts facts_of(const FactSources& sources);

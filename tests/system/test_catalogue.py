@@ -16,6 +16,7 @@ from tests import trainyard_server
 from tests.postgres_server import Postgres
 from tests.trainyard_server import Server, wait_for
 
+
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Postgres]:
     cluster = Postgres().start()
@@ -28,8 +29,9 @@ def postgres() -> Iterator[Postgres]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> Iterator[Server]:
     config = (
-        f'[network]\npool = "10.217.0.0/16"\n[catalogue]\nurl = "{postgres.url("catalogue", "yard")}"\n[[machine]]\nname'
-        ' = "m1"\ncpus = 4.0\nmemory_gib = 16.0\n'
+        '[network]\npool = "10.217.0.0/16"\n[catalogue]\n'
+        f'url = "{postgres.url("catalogue", "yard")}"\n'
+        '[[machine]]\nname = "m1"\ncpus = 4.0\nmemory_gib = 16.0\n'
     )
     running = trainyard_server.Server(tmp_path_factory.mktemp("catalogue") / "data", config).start()
     yield running
@@ -142,8 +144,7 @@ def test_a_superuser_is_refused_and_queries_may_have_a_role_of_their_own(
         running.clean()
     running = trainyard_server.Server(
         tmp_path / "super",
-        f"[network]\n{own}\n[catalogue]\nurl ="
-        f' "{postgres.url("catalogue")}"\n',
+        f'[network]\n{own}\n[catalogue]\nurl = "{postgres.url("catalogue")}"\n',
     ).start()
     try:
         for operation, statement in (("query", "SELECT 1"), ("change", "CREATE TABLE x (a int)")):

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests import trainyard_server
-from tests.postgres_server import Postgres
+from tests.postgres_server import Postgres, Relay
 from tests.trainyard_server import Server, wait_for
 
 POOL = "10.219.0.0/16"
@@ -35,7 +35,7 @@ def postgres() -> Iterator[Postgres]:
 class Standby:
     """A second server of the same data directory, which is not ready before it is the writer."""
 
-    def __init__(self, first: Server, url: str | None = None) -> None:
+    def __init__(self, first: Server, url: str | None = None, listen: str = "127.0.0.1:0") -> None:
         self.first = first
         config = first.data.rstrip("/") + ".toml"
         if url:
@@ -52,7 +52,7 @@ class Standby:
                     "--data",
                     first.data,
                     "--listen",
-                    "127.0.0.1:0",
+                    listen,
                     "--config",
                     config,
                 ],
@@ -95,6 +95,20 @@ class Standby:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+
+
+def write_mark(server: Server) -> str:
+    """Runs a job; its id."""
+    batch: Any = server.boto("batch")
+    job: str = batch.submit_job(jobName="one", jobQueue="queue", jobDefinition="mark")["jobId"]
+
+    def over() -> bool:
+        status = batch.describe_jobs(jobs=[job])["jobs"][0]["status"]
+        assert status != "FAILED"
+        return bool(status == "SUCCEEDED")
+
+    wait_for(over, "the job")
+    return job
 
 
 def a_server(
@@ -265,3 +279,99 @@ def test_a_standby_takes_over_from_a_writer_that_is_killed_or_stopped(
             each.stopping.set()
         standby.end()
         server.clean()
+
+
+def test_a_writer_that_is_cut_off_serves_nothing_and_is_replaced(
+    tmp_path: pathlib.Path, postgres: Postgres
+) -> None:
+    relay = Relay(postgres)
+    server = a_server(tmp_path, postgres, "cut_off", relay.url("cut_off"))
+    standby = None
+    try:
+        prepare_queue(server)
+        write_mark(server)
+        relay.cut()
+        # Without a standby it waits for the database, and says so.
+        status, text = wait_for(
+            lambda: (answer := get(server.listen, "/readyz"))[0] == 503 and answer, "the suspension"
+        )
+        assert "PostgreSQL server does not answer" in text
+        status, text = get(server.listen, "/bucket/key")
+        assert status == 503 and "PostgreSQL server does not answer" in text
+        relay.mend()
+        wait_for(lambda: get(server.listen, "/readyz")[0] == 200, "the writer to come back")
+        write_mark(server)
+        standby = Standby(server, postgres.url("cut_off"))
+        standby.address()
+        relay.cut()
+        standby.wait_until_writer()
+        assert server.process.wait(30) == -signal.SIGKILL
+        standby.environment_of_first()
+        write_mark(server)
+    finally:
+        relay.clean()
+        if standby:
+            standby.end()
+        server.clean()
+
+
+def test_a_former_writer_that_wakes_up_ends_by_itself(
+    tmp_path: pathlib.Path, postgres: Postgres
+) -> None:
+    server = a_server(tmp_path, postgres, "wakes_up")
+    standby = Standby(server)
+    try:
+        prepare_queue(server)
+        standby.address()
+        # The new writer does not find the process, as if it were on another machine.
+        os.remove(os.path.join(server.data, "writer"))
+        server.process.send_signal(signal.SIGSTOP)
+        standby.wait_until_writer()
+        server.process.send_signal(signal.SIGCONT)
+        assert server.process.wait(60) == 1
+        assert "another server has become the writer of the ledger" in server.log_text()
+        standby.environment_of_first()
+        write_mark(server)
+    finally:
+        standby.end()
+        server.clean()
+
+
+def test_a_standby_takes_the_address_of_a_writer_that_is_told_to_end(
+    tmp_path: pathlib.Path, postgres: Postgres
+) -> None:
+    server = a_server(tmp_path, postgres, "same_address")
+    standby = Standby(server, listen=server.listen)
+    try:
+        prepare_queue(server)
+        assert standby.address() == "no"
+        job = write_mark(server)
+        server.stop()  # it exits with 0
+        standby.wait_until_writer()
+        batch: Any = server.boto("batch")
+        assert batch.describe_jobs(jobs=[job])["jobs"][0]["status"] == "SUCCEEDED"
+        write_mark(server)
+        # A standby that is told to end does so.
+        third = Standby(server)
+        third.address()
+        third.process.terminate()
+        assert third.process.wait(30) == 0
+    finally:
+        standby.end()
+        server.clean()
+
+
+def test_a_restart_of_the_database_is_a_pause(tmp_path: pathlib.Path) -> None:
+    own = Postgres().start()
+    server = a_server(tmp_path, own, "restarts")
+    try:
+        prepare_queue(server)
+        own.stop()
+        wait_for(lambda: get(server.listen, "/readyz")[0] == 503, "the suspension")
+        own.start()
+        wait_for(lambda: get(server.listen, "/readyz")[0] == 200, "the writer to come back")
+        write_mark(server)
+        assert own.rows("SELECT fencing FROM trainyard_ledger.lease", "restarts") == [["1"]]
+    finally:
+        server.clean()
+        own.clean()

@@ -83,8 +83,7 @@ std::string server_page(const Looks& looks, const Json& answer, Instant now) {
   Paint how = Paint::none;
   const std::string disk = disk_text(answer, how);
   add("disk", disk, how);
-  const std::string database = answer.value("Ledger", "");
-  add("ledger", database.empty() ? human_bytes(bytes_at(answer, "LedgerBytes")) : database);
+  add("ledger", human_bytes(bytes_at(answer, "LedgerBytes")));
   add("jobs", jobs_text(answer));
   add("agents", std::to_string(answer.value("Agents", int64_t{0})));
   const std::string certificate = certificate_text(answer, now, how);

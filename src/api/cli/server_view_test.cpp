@@ -38,14 +38,6 @@ TEST(ServerView, APageOfTheServer) {
             "names        127.0.0.1, yard.lan\n");
 }
 
-TEST(ServerView, ALedgerInADatabaseIsNamed) {
-  Json json = server_json();
-  json["Ledger"] = "PostgreSQL database l at db, fencing number 3";
-  EXPECT_NE(server_page({}, json, kServerNow)
-                .find("\nledger       PostgreSQL database l at db, fencing number 3\n"),
-            std::string::npos);
-}
-
 TEST(ServerView, WarningsAndErrorsHaveSections) {
   Json json = server_json();
   json["Warnings"] = {"quota[0].who: user or role 'bob' not found"};

@@ -24,8 +24,7 @@ struct ServerFacts {
   std::string config_file;  // "": none
   std::string log_file;     // "": standard error
   uint64_t disk_free_bytes = 0, disk_size_bytes = 0, disk_reserve_bytes = 0;
-  uint64_t ledger_bytes = 0;  // of a file
-  std::string ledger;         // where it is if it is not a file of the data directory; else ""
+  uint64_t ledger_bytes = 0;
   size_t agents = 0;
   std::vector<std::string> certificate_names;
   Instant certificate_ends;

@@ -31,7 +31,6 @@ own::DescribeServerResponse shown(const Settings& settings, const Services& serv
   out.disk_size_bytes = int64_t(facts.disk_size_bytes);
   out.disk_reserve_bytes = int64_t(facts.disk_reserve_bytes);
   out.ledger_bytes = int64_t(facts.ledger_bytes);
-  set_unless_empty(out.ledger, facts.ledger);
   out.jobs = count_jobs(services.control);
   out.agents = int64_t(facts.agents);
   out.certificate_names = facts.certificate_names;

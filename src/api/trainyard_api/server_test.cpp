@@ -31,7 +31,6 @@ TEST(DescribeServer, ReportsTheServersFacts) {
   world.facts.endpoint = "http://127.0.0.1:4566";
   world.facts.disk_free_bytes = 7;
   world.facts.ledger_bytes = 5;
-  world.facts.ledger = "PostgreSQL database l at db, fencing number 3";
   world.facts.agents = 3;
   world.facts.certificate_names = {"yard.lan"};
   world.facts.certificate_ends = world.clock.now() + 24h;
@@ -43,7 +42,6 @@ TEST(DescribeServer, ReportsTheServersFacts) {
   EXPECT_EQ(out->endpoint, "http://127.0.0.1:4566");
   EXPECT_EQ(out->disk_free_bytes, 7);
   EXPECT_EQ(out->ledger_bytes, 5);
-  EXPECT_EQ(out->ledger, "PostgreSQL database l at db, fencing number 3");
   EXPECT_EQ(out->agents, 3);
   EXPECT_EQ(out->certificate_names, std::vector<std::string>{"yard.lan"});
   EXPECT_EQ(out->certificate_end_time, world.facts.certificate_ends);

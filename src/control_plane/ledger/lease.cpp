@@ -153,6 +153,7 @@ void WriterLease::renew_once() {
     failure_ = renewed.error().message;
     return;
   }
+  if (!failure_.empty()) log(Level::info, "ledger", "the lease is renewed again");
   failure_.clear();
   if (*renewed)
     hold_.renewed = before;

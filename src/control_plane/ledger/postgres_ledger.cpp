@@ -37,6 +37,10 @@ class PostgresLedger final : public Ledger {
   Result<void> prepare(const ResourceCheck& check) {
     writer_ = TRY(on_postgres::connect(settings_, application_of(fencing_)));
     if (!TRY(on_postgres::has_tables(*writer_))) return not_found("its tables do not exist");
+    if (TRY(writer_->run({"SHOW fsync"})).text(0, 0) != "on")
+      log(Level::warning, "ledger",
+          "the PostgreSQL server runs without fsync: a crash of its machine loses jobs that were "
+          "acknowledged");
     if (TRY(writer_->run(on_postgres::check_fencing(fencing_))).count() != 1)
       return conflict(on_postgres::kFenced);
     TRY(on_postgres::set_aside_unreadable(*writer_, fencing_, check)
