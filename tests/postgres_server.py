@@ -94,7 +94,7 @@ class Relay:
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(os.path.join(self.place, ".s.PGSQL.5432"))
         self.listener.listen(64)
-        self.silent = threading.Event()
+        self.stalled = threading.Event()
         self.stopped = threading.Event()
         self.threads = [threading.Thread(target=self.accept)]
         self.threads[0].start()
@@ -103,10 +103,10 @@ class Relay:
         return f"host={self.place} dbname={database} user={OWNER}"
 
     def cut(self) -> None:
-        self.silent.set()
+        self.stalled.set()
 
-    def mend(self) -> None:
-        self.silent.clear()
+    def restore(self) -> None:
+        self.stalled.clear()
 
     def accept(self) -> None:
         while not self.stopped.is_set():
@@ -121,7 +121,7 @@ class Relay:
         with client, socket.socket(socket.AF_UNIX) as server, contextlib.suppress(OSError):
             server.connect(self.target)
             while not self.stopped.is_set():
-                if self.silent.is_set():
+                if self.stalled.is_set():
                     self.stopped.wait(0.05)
                     continue
                 for ready in select.select([client, server], [], [], 0.05)[0]:

@@ -61,7 +61,7 @@ Result<ledger::Copied> fill_database(const std::string& file,
   return copied;
 }
 
-std::string told(const ledger::Copied& copied) {
+std::string describe(const ledger::Copied& copied) {
   return counted(copied.rows, "row") + ", " + counted(copied.jobs, "job") + " among them";
 }
 
@@ -102,13 +102,13 @@ Result<std::string> copy_ledger(const StoredState& state, bool to_file, Clock& c
     const std::string kept = file + ".copied";
     TRY(ledger::copy_file(file, kept).in("keeping the file"));
     for (const char* suffix : {"", "-wal", "-shm"}) TRY(os::remove_all(file + suffix));
-    return "copied " + told(copied) + "; the file is kept as " + kept +
+    return "copied " + describe(copied) + "; the file is kept as " + kept +
            "\nstart the server with this config";
   }
   const auto copied = TRY(ledger::copy_to_file(database, file));
   if (TRY(ledger::checksum_of_file(file)) != TRY(ledger::checksum_of_postgres(database)))
     return corrupt("the copy of the ledger differs from the database");
-  return "copied " + told(copied) + " to " + file +
+  return "copied " + describe(copied) + " to " + file +
          "\nremove [ledger] from the config, and start the server; the database is unchanged";
 }
 
@@ -160,7 +160,7 @@ Result<std::string> restore(const StoredState& state, const std::string& from, C
   if (const auto database = ledger_database_of(config)) {
     const auto owner = TRY(ledger_owner_of(data, account_of(data, config), random));
     const auto copied = TRY(fill_database(from + "/ledger.db", *database, owner, clock));
-    return "restored " + told(copied) + " to the database, and the keys to " + data.path();
+    return "restored " + describe(copied) + " to the database, and the keys to " + data.path();
   }
   TRY(ledger::copy_file(from + "/ledger.db", data.file("ledger.db")));
   return "restored to " + data.path();

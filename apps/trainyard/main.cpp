@@ -42,9 +42,41 @@ constexpr const char* kEnvText =
     "user. It contains the secret of the key, which is read from the data directory: only the\n"
     "server's Unix user may.";
 
+// The commands that move and back up stored state.
+std::vector<cli::Form> forms_of_state() {
+  return {
+      {"ledger",
+       {"ACTION"},
+       {kData,
+        {"--config", "", true, "configuration FILE with [ledger] (default: the server's)"},
+        {"--to", "", true, "of copy: `database`, that of [ledger], or `file`, DATA/ledger.db"}},
+       "Move the ledger to PostgreSQL and back.",
+       "ACTION is copy or adopt. No server of the data directory may run.\n"
+       "copy refuses a target with content. adopt gives the ledger in the database to this data\n"
+       "directory and machine: use it when the former machine will not come back.",
+       {"trainyard ledger copy --config yard.toml --to database",
+        "trainyard ledger copy --config yard.toml --to file"}},
+      {"backup",
+       {},
+       {kData,
+        {"--config", "", true, "configuration FILE (default: the server's)"},
+        {"--to", "", true, "new DIRECTORY for the backup"}},
+       "Write the ledger, keys and campaigns to a directory.",
+       "The server may run. Objects, logs and metrics are not included: see docs/operating.",
+       {"trainyard backup --to /backup/2026-11-24"}},
+      {"restore",
+       {},
+       {kData,
+        {"--config", "", true, "configuration FILE; with [ledger] its empty database is filled"},
+        {"--from", "", true, "DIRECTORY of a backup"}},
+       "Fill a new data directory from a backup.",
+       "",
+       {"trainyard restore --data /srv/yard --from /backup/2026-11-24"}}};
+}
+
 // The commands for the server and its operation.
-const std::vector<cli::Form>& operating() {
-  static const std::vector<cli::Form> kForms = {
+std::vector<cli::Form> forms_of_server() {
+  return {
       {"serve",
        {},
        {kData,
@@ -85,33 +117,6 @@ const std::vector<cli::Form>& operating() {
        "ACTION is verify. Prints the digest of the last record. Keep it elsewhere to detect later "
        "that records were cut off.",
        {"trainyard audit verify"}},
-      {"ledger",
-       {"ACTION"},
-       {kData,
-        {"--config", "", true, "configuration FILE with [ledger] (default: the server's)"},
-        {"--to", "", true, "of copy: `database`, that of [ledger], or `file`, DATA/ledger.db"}},
-       "Move the ledger to PostgreSQL and back.",
-       "ACTION is copy or adopt. No server of the data directory may run.\n"
-       "copy refuses a target with content. adopt gives the ledger in the database to this data\n"
-       "directory and machine: use it when the former machine is gone for good.",
-       {"trainyard ledger copy --config yard.toml --to database",
-        "trainyard ledger copy --config yard.toml --to file"}},
-      {"backup",
-       {},
-       {kData,
-        {"--config", "", true, "configuration FILE (default: the server's)"},
-        {"--to", "", true, "new DIRECTORY for the backup"}},
-       "Write the ledger, keys and campaigns to a directory.",
-       "The server may run. Objects, logs and metrics are not included: see docs/operating.",
-       {"trainyard backup --to /backup/2026-11-24"}},
-      {"restore",
-       {},
-       {kData,
-        {"--config", "", true, "configuration FILE; with [ledger] its empty database is filled"},
-        {"--from", "", true, "DIRECTORY of a backup"}},
-       "Fill a new data directory from a backup.",
-       "",
-       {"trainyard restore --data /srv/yard --from /backup/2026-11-24"}},
       {"downgrade",
        {},
        {kData},
@@ -127,6 +132,14 @@ const std::vector<cli::Form>& operating() {
        "Report what this machine supports, what to install, and errors of the config.",
        "",
        {"trainyard doctor", "trainyard doctor --config yard.toml"}}};
+}
+
+const std::vector<cli::Form>& operating() {
+  static const std::vector<cli::Form> kForms = [] {
+    auto forms = forms_of_server();
+    for (const cli::Form& form : forms_of_state()) forms.push_back(form);
+    return forms;
+  }();
   return kForms;
 }
 

@@ -27,10 +27,10 @@ def ledger() -> list[Row]:
             lambda ours, peer: ours > peer,
         )
     ]
-    return rows + beside_postgres()
+    return rows + with_postgres()
 
 
-def beside_postgres() -> list[Row]:
+def with_postgres() -> list[Row]:
     """PostgreSQL next to SQLite, round by round."""
     server = Postgres(durable=True).start()
     rows = []

@@ -80,10 +80,10 @@ Result<double> of_postgres(const std::string& url, uint64_t group) {
 }
 
 void print(bool ours, int round, double rate) {
-  std::printf("%s\n", dump(Json{{"side", ours ? "ours" : "peer"},
-                                {"round", round},
-                                {"commands_per_second", rate}})
-                          .c_str());
+  std::printf(
+      "%s\n",
+      dump(Json{{"side", ours ? "ours" : "peer"}, {"round", round}, {"commands_per_second", rate}})
+          .c_str());
 }
 
 Result<void> compare_groups(const std::string& directory) {
@@ -111,9 +111,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: commit_ledger DIRECTORY [URL GROUP]\n");
     return 2;
   }
-  const auto done = argc == 2 ? trainyard::bench::compare_groups(argv[1])
-                              : trainyard::bench::compare_databases(argv[1], argv[2],
-                                                                    uint64_t(*group));
+  const auto done = argc == 2
+                        ? trainyard::bench::compare_groups(argv[1])
+                        : trainyard::bench::compare_databases(argv[1], argv[2], uint64_t(*group));
   if (!done) std::fprintf(stderr, "commit_ledger: %s\n", done.error().message.c_str());
   return done ? 0 : 1;
 }

@@ -229,8 +229,8 @@ def check_jobs(server: Server, acknowledged: list[str], marks: pathlib.Path) -> 
             assert len(ran) <= 1, f"{job['jobName']} ran {len(ran)} times"
             if job["status"] != "SUCCEEDED" or len(ran) != 1:
                 batch: Any = server.boto("batch")
-                told = batch.describe_jobs(jobs=[job["jobId"]])["jobs"][0]
-                raise AssertionError(f"{job['jobName']}: {ran}: {told}")
+                described = batch.describe_jobs(jobs=[job["jobId"]])["jobs"][0]
+                raise AssertionError(f"{job['jobName']}: {ran}: {described}")
 
 
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGSTOP"])
@@ -298,7 +298,7 @@ def test_a_writer_that_is_cut_off_serves_nothing_and_is_replaced(
         assert "PostgreSQL server does not answer" in text
         status, text = get(server.listen, "/bucket/key")
         assert status == 503 and "PostgreSQL server does not answer" in text
-        relay.mend()
+        relay.restore()
         wait_for(lambda: get(server.listen, "/readyz")[0] == 200, "the writer to come back")
         write_mark(server)
         standby = Standby(server, postgres.url("cut_off"))
@@ -337,7 +337,7 @@ def test_a_former_writer_that_wakes_up_ends_by_itself(
         server.clean()
 
 
-def test_a_standby_takes_the_address_of_a_writer_that_is_told_to_end(
+def test_a_standby_takes_the_address_of_a_writer_that_is_stopped(
     tmp_path: pathlib.Path, postgres: Postgres
 ) -> None:
     server = a_server(tmp_path, postgres, "same_address")
@@ -351,7 +351,7 @@ def test_a_standby_takes_the_address_of_a_writer_that_is_told_to_end(
         batch: Any = server.boto("batch")
         assert batch.describe_jobs(jobs=[job])["jobs"][0]["status"] == "SUCCEEDED"
         write_mark(server)
-        # A standby that is told to end does so.
+        # A standby ends when it is stopped.
         third = Standby(server)
         third.address()
         third.process.terminate()

@@ -96,11 +96,11 @@ TEST_F(LeaseOnPostgres, AReleasedLeaseIsTakenAtOnce) {
   EXPECT_TRUE(*b.try_take());
 }
 
-TEST_F(LeaseOnPostgres, AWriterThatIsReplacedIsTold) {
+TEST_F(LeaseOnPostgres, AWriterThatIsReplacedHearsOfIt) {
   auto a = candidate("a"), b = candidate("b");
   std::string why;
   Mutex mutex;
-  ConditionVariable told;
+  ConditionVariable reported;
   const auto taken = *a.try_take();
   // It does not renew before the other server has taken the lease.
   expire();
@@ -108,10 +108,10 @@ TEST_F(LeaseOnPostgres, AWriterThatIsReplacedIsTold) {
   WriterLease lease(postgres_, {1h, 10ms, 10ms}, *taken, clock_, [&](const std::string& text) {
     const MutexLock lock(mutex);
     why = text;
-    told.notify_one();
+    reported.notify_one();
   });
   MutexLock lock(mutex);
-  told.wait_for(lock, std::chrono::seconds(60), [&] { return !why.empty(); });
+  reported.wait_for(lock, std::chrono::seconds(60), [&] { return !why.empty(); });
   EXPECT_EQ(lease.state(), LeaseState::lost);
   EXPECT_NE(why.find("another server"), std::string::npos);
   EXPECT_EQ(lease.why_not(), why);

@@ -146,11 +146,11 @@ TEST(PostgresFault, ARefusedCommitThatIsDurableEndsTheProcess) {
   ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
   // The commit takes two requests, since its statements are prepared. Its last answer is held back,
   // and no new connection comes about.
-  relay->silence_after(2);
+  relay->stall_after(2);
   const auto refused = ledger->commit({{a_command(2)}, {a_job(2, "b")}, {}});
   ASSERT_FALSE(refused);
   EXPECT_EQ(ledger->failure(), "") << "it is not known yet";
-  relay->go_silent(false);
+  relay->stall(false);
   const auto next = ledger->commit({{a_command(2)}, {a_job(2, "c")}, {}});
   ASSERT_FALSE(next);
   EXPECT_NE(ledger->failure().find("turned out to be durable"), std::string::npos)

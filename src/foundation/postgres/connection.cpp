@@ -19,7 +19,13 @@ struct Clear {
 };
 using Answer = std::unique_ptr<PGresult, Clear>;
 
-std::string message_of(const char* message) { return std::string(trim(message ? message : "")); }
+// libpq's texts have several lines, as for a terminal.
+std::string message_of(const char* message) {
+  std::string text;
+  for (const std::string_view line : split(message ? message : "", '\n'))
+    if (!trim(line).empty()) text += (text.empty() ? "" : " ") + std::string(trim(line));
+  return text;
+}
 
 struct ErrorClass {
   std::string_view state;  // the beginning of SQLSTATEs

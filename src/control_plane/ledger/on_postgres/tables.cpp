@@ -170,8 +170,8 @@ Result<void> check_owner(Connection& connection, const LedgerOwner& owner) {
         "it belongs to the data directory with the id " + stored.directory + " on the machine " +
         stored.machine + ", and this is the one with the id " + owner.directory +
         " on the machine " + owner.machine +
-        ": the agents of running jobs are there. Start the server there. If that machine is gone "
-        "for good, run `trainyard ledger adopt` here");
+        ": the agents of running jobs are there. Start the server there. If that machine will "
+        "not come back, run `trainyard ledger adopt` here");
   return {};
 }
 

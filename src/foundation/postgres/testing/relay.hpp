@@ -32,7 +32,7 @@ enum class Cut {
   request,  // the server does not get the request
   both,     // the server gets the request; the connection to it ends at once as well
   answer,   // the server gets the request and answers; the client does not get the answer
-  silence,  // as `answer`, but the connection stays, and so do all others, without a byte
+  stall,    // as `answer`, but the connection stays, and so do all others, without a byte
 };
 
 class Relay {
@@ -63,9 +63,9 @@ class Relay {
   }
   bool has_cut() const { return has_cut_; }
   // From now on nothing passes, and no connection ends: as if the network were gone.
-  void go_silent(bool silent) { silent_ = silent; }
-  // The server gets that request and answers; then it is as after go_silent().
-  void silence_after(uint64_t request) { cut_at(request, Cut::silence); }
+  void stall(bool stalled) { stalled_ = stalled; }
+  // The server gets that request and answers; then it is as after stall().
+  void stall_after(uint64_t request) { cut_at(request, Cut::stall); }
 
  private:
   static constexpr int kPollMilliseconds = 20;
@@ -80,7 +80,7 @@ class Relay {
   void accept_all() {
     while (!stopped_) {
       pollfd ready{listener_.descriptor(), POLLIN, 0};
-      if (silent_ || ::poll(&ready, 1, kPollMilliseconds) <= 0) continue;
+      if (stalled_ || ::poll(&ready, 1, kPollMilliseconds) <= 0) continue;
       os::File client(::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
       os::File server(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
       const sockaddr_un address = address_of(server_socket_);
@@ -106,7 +106,7 @@ class Relay {
     std::array<char, 1 << 16> buffer;
     while (!stopped_) {
       std::array<pollfd, 2> ready{pollfd{client, POLLIN, 0}, pollfd{server, POLLIN, 0}};
-      if (silent_) {
+      if (stalled_) {
         ::poll(nullptr, 0, kPollMilliseconds);
         continue;
       }
@@ -127,8 +127,8 @@ class Relay {
         // The first byte of the answer shows that the server has begun with it.
         pollfd answer{server, POLLIN, 0};
         ::poll(&answer, 1, 10'000);
-        if (cut != Cut::silence) return;
-        silent_ = true;
+        if (cut != Cut::stall) return;
+        stalled_ = true;
       }
     }
   }
@@ -146,7 +146,7 @@ class Relay {
   const std::string server_socket_;
   os::TemporaryDirectory directory_;
   os::File listener_;
-  std::atomic<bool> stopped_ = false, has_cut_ = false, silent_ = false;
+  std::atomic<bool> stopped_ = false, has_cut_ = false, stalled_ = false;
   Mutex mutex_;
   uint64_t left_ GUARDED_BY(mutex_) = 0;
   Cut cut_ GUARDED_BY(mutex_) = Cut::request;
