@@ -315,25 +315,36 @@ def test_a_writer_that_is_cut_off_serves_nothing_and_is_replaced(
         server.clean()
 
 
-def test_a_former_writer_that_wakes_up_ends_by_itself(
+def test_a_former_writer_that_wakes_up_writes_nothing_and_ends(
     tmp_path: pathlib.Path, postgres: Postgres
 ) -> None:
     server = a_server(tmp_path, postgres, "wakes_up")
-    standby = Standby(server)
+    submitter = None
     try:
         prepare_queue(server)
-        standby.address()
-        # The new writer does not find the process, as if it were on another machine.
-        os.remove(os.path.join(server.data, "writer"))
+        write_mark(server)
         server.process.send_signal(signal.SIGSTOP)
-        standby.wait_until_writer()
+        # Requests that wait for it when it continues.
+        submitter = Submitter(server, tmp_path / "marks", "late")
+        submitter.start()
+        # Another server, of which this machine knows nothing, has become the writer.
+        postgres.sql(
+            "UPDATE trainyard_ledger.lease SET fencing = fencing + 1, holder = 'elsewhere', "
+            "expires = clock_timestamp() + interval '1 hour'",
+            "wakes_up",
+        )
+        count = "SELECT count(*), max(sequence) FROM trainyard_ledger.commands"
+        before = postgres.rows(count, "wakes_up")
         server.process.send_signal(signal.SIGCONT)
         assert server.process.wait(60) == 1
         assert "another server has become the writer of the ledger" in server.log_text()
-        standby.environment_of_first()
-        write_mark(server)
+        submitter.stopping.set()
+        submitter.join()
+        assert submitter.acknowledged == []
+        assert postgres.rows(count, "wakes_up") == before
     finally:
-        standby.end()
+        if submitter:
+            submitter.stopping.set()
         server.clean()
 
 
