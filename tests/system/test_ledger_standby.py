@@ -248,6 +248,14 @@ def test_a_standby_takes_over_from_a_writer_that_is_killed_or_stopped(
         assert get(address, "/healthz") == (200, "ok\n")
         status, text = get(address, "/readyz")
         assert status == 503 and "standby: the writer is" in text, text
+        shown = subprocess.run(
+            [trainyard_server.PROGRAM, "status"],
+            env=server.environment() | {"AWS_ENDPOINT_URL": f"http://{address}"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert shown.returncode == 1 and "standby: the writer is" in shown.stderr, shown.stderr
         submitters = [Submitter(server, marks, f"before-{n}") for n in range(2)]
         for each in submitters:
             each.start()
@@ -357,10 +365,32 @@ def test_a_standby_takes_the_address_of_a_writer_that_is_stopped(
         prepare_queue(server)
         assert standby.address() == "no"
         job = write_mark(server)
+        batch: Any = server.boto("batch")
+        running = batch.submit_job(
+            jobName="running",
+            jobQueue="queue",
+            jobDefinition="mark",
+            containerOverrides={
+                "command": [
+                    "/bin/sh",
+                    "-c",
+                    "echo ran >> /marks/$AWS_BATCH_JOB_ID; while [ ! -e /marks/end ]; do sleep 0.1;"
+                    " done",
+                ]
+            },
+        )["jobId"]
+        marks = tmp_path / "marks"
+        wait_for(lambda: (marks / running).exists(), "the job to run")
         server.stop()  # it exits with 0
         standby.wait_until_writer()
-        batch: Any = server.boto("batch")
         assert batch.describe_jobs(jobs=[job])["jobs"][0]["status"] == "SUCCEEDED"
+        # The job ran on meanwhile, and its agent finds the new writer.
+        (marks / "end").touch()
+        wait_for(
+            lambda: batch.describe_jobs(jobs=[running])["jobs"][0]["status"] == "SUCCEEDED",
+            "the end of the job that was running",
+        )
+        assert (marks / running).read_text() == "ran\n"
         write_mark(server)
         # A standby ends when it is stopped.
         third = Standby(server)
