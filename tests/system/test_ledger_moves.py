@@ -13,7 +13,7 @@ from tests import trainyard_server
 from tests.postgres_server import Postgres
 from tests.trainyard_server import Server
 
-POOL = '[network]\npool = "10.219.0.0/16"\n'
+POOL = '[network]\npool = "10.234.0.0/16"\n'
 
 
 @pytest.fixture(scope="module")

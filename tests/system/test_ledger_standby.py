@@ -22,7 +22,7 @@ from tests import trainyard_server
 from tests.postgres_server import Postgres, Relay
 from tests.trainyard_server import Server, wait_for
 
-POOL = "10.219.0.0/16"
+POOL = "10.233.0.0/16"
 
 
 @pytest.fixture(scope="module")
