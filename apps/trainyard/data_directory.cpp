@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kTemporaryKeySecretBytes = 32;
 constexpr size_t kSmallFileBytesMax = 1 << 20;
+constexpr Duration kSetupMax = 30s;  // of another server: it makes keys and certificates
 
 struct HexForm {
   using Value = std::string;
@@ -89,13 +90,24 @@ std::string default_data_directory() {
   return std::string(home && *home ? home : "/root") + "/.local/share/trainyard";
 }
 
-Result<DataDirectory> DataDirectory::open(const std::string& path) {
+Result<void> DataDirectory::lock(DirectoryUse use) {
+  const std::string doing = "taking the data directory " + path_;
+  if (use == DirectoryUse::alone) {
+    lock_ = TRY(os::FileLock::take_after_death(path_ + "/lock").in(doing));
+    return {};
+  }
+  shared_ = TRY(os::SharedLock::take(path_ + "/lock").in(doing));
+  setup_ = TRY(os::FileLock::take_within(path_ + "/setup", kSetupMax).in(doing));
+  return {};
+}
+
+Result<DataDirectory> DataDirectory::open(const std::string& path, DirectoryUse use) {
   TRY(os::make_directories(path, 0700).in("making the data directory"));
   const std::string absolute = std::filesystem::canonical(path).string();
   if (::chmod(absolute.c_str(), 0700) != 0)
     return from_errno("closing the data directory " + absolute + " to others");
-  auto lock = TRY(os::FileLock::take_after_death(absolute + "/lock")
-                      .in("taking the data directory " + absolute));
+  DataDirectory directory(absolute);
+  TRY(directory.lock(use));
 
   const std::string version_file = absolute + "/VERSION";
   if (!os::exists(version_file)) {
@@ -112,7 +124,7 @@ Result<DataDirectory> DataDirectory::open(const std::string& path) {
                       ", this program reads up to " + std::to_string(kDataVersion) +
                       "): use that version, or another --data");
   }
-  return DataDirectory(absolute, std::move(lock));
+  return directory;
 }
 
 Result<Identity> DataDirectory::identity(const std::string& account,

@@ -1,26 +1,33 @@
-// DataDirectory is the directory with all data of a server. One server at a time may hold it.
+// DataDirectory is the directory with all data of a server. One server at a time may hold it, or
+// several servers with one ledger in PostgreSQL (ledger_role.hpp), of which one writes to it.
 //
 //   VERSION           format of the directory; a newer one is rejected
-//   lock              held by the server (or by doctor --clean)
+//   lock              held by the server (or by doctor --clean); shared by servers of one ledger
+//   setup             held by a server that starts, while another may start
 //   identity.json     account, access keys, the secret that signs temporary keys (0600)
 //   sealing.key       encrypts the secret access keys in the ledger (0600)
 //   server.json       address of the running (or last) server, for `env`
 //   tls/              ca.pem and the server's certificate
 //   clients/          files for clients: endpoints.json, the SageMaker SDK's config, botocore's
 //                     plugin
+//   ledger-owner      id of this directory, for a ledger in PostgreSQL
+//   writer            process that wrote that ledger last
 //   ledger.db objects/ logs/ metrics/ images/ attempts/ agents.sock
 //
 // Threads: confined to main. Errors: conflict (another server holds it; newer version), denied,
 // corrupt, exhausted.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
 #include "base/result.hpp"
 #include "operations/services.hpp"
 #include "os/files.hpp"
+#include "os/shared_lock.hpp"
 
 namespace trainyard::apps {
 
@@ -40,10 +47,16 @@ std::string default_data_directory();
 Result<void> check_account(const std::string& directory, const std::string& stored,
                            const std::string& configured);
 
+enum class DirectoryUse { alone, with_standbys };
+
 class DataDirectory {
  public:
-  // Creates the directory (0700) if it is missing, and takes its lock.
-  static Result<DataDirectory> open(const std::string& path);
+  // Creates the directory (0700) if it is missing, and takes its lock. With standbys, only one
+  // server at a time is between this and finish_setup().
+  static Result<DataDirectory> open(const std::string& path,
+                                    DirectoryUse use = DirectoryUse::alone);
+  // Lets the next server start, which finds the files that this one has made.
+  void finish_setup() { setup_.reset(); }
 
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
@@ -59,10 +72,12 @@ class DataDirectory {
                             const std::vector<policy::ConfiguredKey>& keys, Random& random) const;
 
  private:
-  DataDirectory(std::string path, os::FileLock lock)
-      : path_(std::move(path)), lock_(std::move(lock)) {}
+  explicit DataDirectory(std::string path) : path_(std::move(path)) {}
+  Result<void> lock(DirectoryUse use);
+
   std::string path_;
-  os::FileLock lock_;
+  std::optional<os::FileLock> lock_, setup_;
+  std::optional<os::SharedLock> shared_;
 };
 
 // The address of a server for clients. `serve` writes it, and `env` reads it.

@@ -10,6 +10,7 @@
 #include "preflight/preflight.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/identities.hpp"
+#include "trainyard/ledger_role.hpp"
 #include "trainyard/terminal.hpp"
 
 namespace trainyard::apps {
@@ -61,9 +62,10 @@ void print_uncleared_gpus(const std::string& data_directory) {
 }
 
 // Prints the records that the server set aside when it started.
-void print_set_aside(const std::string& data_directory) {
-  const std::string path = data_directory + "/ledger.db";
-  const auto aside = ledger::read_set_aside(path);
+void print_set_aside(const std::string& data_directory, const config::Config& config) {
+  const auto database = ledger_database_of(config);
+  const auto aside = database ? ledger::read_set_aside(*database)
+                              : ledger::read_set_aside(data_directory + "/ledger.db");
   if (!aside && aside.error().kind == Kind::not_found) return;
   if (!aside) {
     std::printf("%s  %-22s %s\n", mark(preflight::Examination::State::limited).c_str(), "ledger",
@@ -100,9 +102,14 @@ Result<void> examine_config(const std::string& data_directory, const std::string
   return {};
 }
 
-void print_config_findings(const std::string& data_directory, std::string config_file) {
-  if (config_file.empty())
-    if (const auto record = read_server_record(data_directory)) config_file = record->config_file;
+// The file to examine: that of the request, else the server's; "": none.
+std::string config_file_of(const DoctorRequest& request) {
+  if (!request.config_file.empty()) return request.config_file;
+  const auto record = read_server_record(request.data_directory);
+  return record ? record->config_file : "";
+}
+
+void print_config_findings(const std::string& data_directory, const std::string& config_file) {
   if (config_file.empty()) return;
   if (const auto examined = examine_config(data_directory, config_file); !examined)
     print_about_config(preflight::Examination::State::missing, examined.error().message);
@@ -114,9 +121,13 @@ Result<void> doctor(const DoctorRequest& request) {
   const std::string& data_directory = request.data_directory;
   if (!request.clean) {
     // Before the examination, which may enter namespaces.
-    print_config_findings(data_directory, request.config_file);
+    const std::string config_file = config_file_of(request);
+    print_config_findings(data_directory, config_file);
+    config::Config config;
+    if (!config_file.empty())
+      if (auto found = config::read_config(config_file)) config = *std::move(found);
     print_findings(data_directory);
-    print_set_aside(data_directory);
+    print_set_aside(data_directory, config);
     print_uncleared_gpus(data_directory);
     return {};
   }

@@ -8,6 +8,7 @@
 #include "preflight/preflight.hpp"
 #include "signing/sealed_text.hpp"
 #include "trainyard/data_directory.hpp"
+#include "trainyard/ledger_role.hpp"
 
 namespace trainyard::apps {
 
@@ -28,8 +29,10 @@ Result<policy::Identities> stored_identities(const std::string& data_directory,
   const auto unseal = [&](const std::string& sealed, const std::string& key_id) {
     return signing::unseal(sealing_key, sealed, key_id);
   };
-  const auto records =
-      TRY(ledger::read_records(data_directory + "/ledger.db").in("reading the ledger"));
+  const auto database = ledger_database_of(config);
+  const auto records = TRY((database ? ledger::read_postgres_records(*database)
+                                     : ledger::read_records(data_directory + "/ledger.db"))
+                               .in("reading the ledger"));
   for (const auto& [name, record] : records.all)
     if (const auto added = policy::add_record(all, name, record->document, unseal); !added)
       log(Level::warning, "identities", "a record of an identity cannot be read",

@@ -1,13 +1,16 @@
 // LateHandler takes the place of the API until the API is open: the server listens first, since
 // orders contain its port. Until open(), it responds to requests with 503 in the form of their
 // protocol, which clients retry. It also responds to unsigned GET /healthz and /readyz, before and
-// after open(). After fail(), /readyz reports why the server ends.
+// after open(). After fail(), /readyz reports why the server ends. While the gate is closed,
+// because the server is not the writer of its ledger, requests get 503 too.
 //
-// Threads: open() is called once; open() and fail() from any thread; the rest as net::Handler.
+// Threads: open() is called once; open(), fail() and wait_because() from any thread; the rest as
+// net::Handler.
 // Lifetime: the opened handler must outlive the server.
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,7 +28,16 @@ class LateHandler final : public net::Handler {
  public:
   explicit LateHandler(Random& random) : random_(random) {}
 
-  void open(net::Handler& handler) { handler_.store(&handler, std::memory_order_release); }
+  // `closed` returns why requests are not served at present; "" if they are.
+  void open(net::Handler& handler, std::function<std::string()> closed = {}) {
+    closed_ = std::move(closed);
+    handler_.store(&handler, std::memory_order_release);
+  }
+  // Sets the answer to requests before open().
+  void wait_because(const std::string& why) {
+    const MutexLock lock(mutex_);
+    waiting_ = why;
+  }
   // Keeps the first reason.
   void fail(const std::string& why) {
     const MutexLock lock(mutex_);
@@ -35,10 +47,12 @@ class LateHandler final : public net::Handler {
 
   Choice choose(const net::RequestHead& head) override {
     net::Handler* handler = handler_.load(std::memory_order_acquire);
-    if (auto answer = answer_probe(head, why_not_ready(handler)))
+    const std::string closed = handler && closed_ ? closed_() : "";
+    if (auto answer = answer_probe(head, closed.empty() ? why_not_ready(handler) : closed))
       return {.refusal = std::move(*answer)};
-    if (handler) return handler->choose(head);
-    return {.refusal = api::not_ready(head, random_.hex(kRequestIdBytes))};
+    if (handler && closed.empty()) return handler->choose(head);
+    return {.refusal = api::not_ready(head, random_.hex(kRequestIdBytes),
+                                      as_sentence(handler ? closed : why_not_ready(handler)))};
   }
   // Called only for requests that the opened handler accepted.
   std::optional<Choice> preface(const net::RequestHead& head, std::string_view bytes,
@@ -56,14 +70,24 @@ class LateHandler final : public net::Handler {
   static constexpr size_t kRequestIdBytes = 16;  // as in the API
 
   std::string why_not_ready(const net::Handler* handler) const {
-    if (!handler) return "the server is starting";
+    if (!handler) {
+      const MutexLock lock(mutex_);
+      return waiting_;
+    }
     if (!failed_.load(std::memory_order_acquire)) return "";
     const MutexLock lock(mutex_);
     return failure_;
   }
 
+  static std::string as_sentence(std::string text) {
+    if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] += 'A' - 'a';
+    return text + ". Please try again.";
+  }
+
   Random& random_;
+  std::function<std::string()> closed_;  // written before the handler
   mutable Mutex mutex_;
+  std::string waiting_ GUARDED_BY(mutex_) = "the server is starting";
   std::string failure_ GUARDED_BY(mutex_);
   std::atomic<bool> failed_ = false;
   std::atomic<net::Handler*> handler_{nullptr};

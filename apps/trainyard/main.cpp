@@ -24,6 +24,7 @@
 #include "trainyard/doctor.hpp"
 #include "trainyard/downgrade.hpp"
 #include "trainyard/hand_over.hpp"
+#include "trainyard/ledger_commands.hpp"
 #include "trainyard/pull.hpp"
 #include "trainyard/scrub.hpp"
 #include "trainyard/serve.hpp"
@@ -41,9 +42,41 @@ constexpr const char* kEnvText =
     "user. It contains the secret of the key, which is read from the data directory: only the\n"
     "server's Unix user may.";
 
+// The commands that move and back up stored state.
+std::vector<cli::Form> forms_of_state() {
+  return {
+      {"ledger",
+       {"ACTION"},
+       {kData,
+        {"--config", "", true, "configuration FILE with [ledger] (default: the server's)"},
+        {"--to", "", true, "of copy: `database`, that of [ledger], or `file`, DATA/ledger.db"}},
+       "Move the ledger to PostgreSQL and back.",
+       "ACTION is copy or adopt. No server of the data directory may run.\n"
+       "copy refuses a target with content. adopt gives the ledger in the database to this data\n"
+       "directory and machine: use it when the former machine will not come back.",
+       {"trainyard ledger copy --config yard.toml --to database",
+        "trainyard ledger copy --config yard.toml --to file"}},
+      {"backup",
+       {},
+       {kData,
+        {"--config", "", true, "configuration FILE (default: the server's)"},
+        {"--to", "", true, "new DIRECTORY for the backup"}},
+       "Write the ledger, keys and campaigns to a directory.",
+       "The server may run. Objects, logs and metrics are not included: see docs/operating.",
+       {"trainyard backup --to /backup/2026-11-24"}},
+      {"restore",
+       {},
+       {kData,
+        {"--config", "", true, "configuration FILE; with [ledger] its empty database is filled"},
+        {"--from", "", true, "DIRECTORY of a backup"}},
+       "Fill a new data directory from a backup.",
+       "",
+       {"trainyard restore --data /srv/yard --from /backup/2026-11-24"}}};
+}
+
 // The commands for the server and its operation.
-const std::vector<cli::Form>& operating() {
-  static const std::vector<cli::Form> kForms = {
+std::vector<cli::Form> forms_of_server() {
+  return {
       {"serve",
        {},
        {kData,
@@ -99,6 +132,14 @@ const std::vector<cli::Form>& operating() {
        "Report what this machine supports, what to install, and errors of the config.",
        "",
        {"trainyard doctor", "trainyard doctor --config yard.toml"}}};
+}
+
+const std::vector<cli::Form>& operating() {
+  static const std::vector<cli::Form> kForms = [] {
+    auto forms = forms_of_server();
+    for (const cli::Form& form : forms_of_state()) forms.push_back(form);
+    return forms;
+  }();
   return kForms;
 }
 
@@ -214,7 +255,8 @@ Result<void> become_root_of_something(const cli::Arguments& arguments, const std
   // it reports this itself
   if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();
   if (arguments.command == "env" || arguments.command == "audit") return ok();
-  if (arguments.command == "scrub") return ok();  // reads with the caller's own rights
+  for (const char* no_jobs : {"scrub", "ledger", "backup", "restore"})  // with the caller's rights
+    if (arguments.command == no_jobs) return ok();
   TRY(os::make_directories(data, 0700).in("making the data directory"));
   return containers::enter_rootless_sandbox(std::filesystem::canonical(data).string() +
                                             "/enclosure");
@@ -258,6 +300,24 @@ Result<void> downgrade(const std::string& data) {
   return ok();
 }
 
+Result<std::string> operate_on_state(const cli::Arguments& arguments, const std::string& data) {
+  os::MachineClock clock;
+  os::MachineRandom random;
+  const apps::StoredState state{std::filesystem::absolute(data).string(),
+                                arguments.value("--config")};
+  if (arguments.command == "backup") return apps::backup(state, arguments.value("--to"));
+  if (arguments.command == "restore")
+    return apps::restore(state, arguments.value("--from"), clock, random);
+  const std::string& action = arguments.operands.front();
+  if (action == "adopt") return apps::adopt_ledger(state, random);
+  if (action != "copy")
+    return invalid("unknown action '" + action + "': use `trainyard ledger copy` or adopt");
+  const std::string to = arguments.value("--to");
+  if (to != "database" && to != "file")
+    return invalid("invalid --to '" + to + "': use `--to database` or `--to file`");
+  return apps::copy_ledger(state, to == "file", clock, random);
+}
+
 Result<int> operate(const cli::Arguments& arguments) {
   const std::string data = arguments.value("--data", apps::default_data_directory());
   TRY(become_root_of_something(arguments, data));
@@ -271,6 +331,9 @@ Result<int> operate(const cli::Arguments& arguments) {
   if (arguments.command == "pull")
     TRY(apps::pull({data, arguments.value("--config"), arguments.operands.front()}));
   if (arguments.command == "audit") TRY(verify_audit(arguments.operands.front(), data));
+  if (arguments.command == "ledger" || arguments.command == "backup" ||
+      arguments.command == "restore")
+    std::printf("%s\n", TRY(operate_on_state(arguments, data)).c_str());
   if (arguments.command == "env") {
     const std::string text =
         TRY(apps::environment_of({data, arguments.value("--user"), arguments.value("--endpoint")}));

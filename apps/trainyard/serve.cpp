@@ -48,9 +48,11 @@
 #include "trainyard/campaigns.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/environment.hpp"
+#include "trainyard/fenced_launcher.hpp"
 #include "trainyard/identities.hpp"
 #include "trainyard/images.hpp"
 #include "trainyard/late_handler.hpp"
+#include "trainyard/ledger_role.hpp"
 #include "trainyard/metrics_endpoint.hpp"
 #include "trainyard/serve_settings.hpp"
 #include "trainyard/server_facts.hpp"
@@ -231,12 +233,10 @@ struct Storage {
 };
 
 Result<Storage> open_storage(const config::Config& config, const DataDirectory& data,
-                             const ReloadableSettings& reloadable,
+                             const LedgerRole& role, const ReloadableSettings& reloadable,
                              const CheckDiskSpace& check_disk_space, Clock& clock, Random& random) {
   Storage storage;
-  storage.ledger = TRY(ledger::open_sqlite(data.file("ledger.db"), ledger::kCommandsMax, nullptr,
-                                           control::check_resource)
-                           .in("opening the ledger"));
+  storage.ledger = TRY(role.open(control::check_resource).in("opening the ledger"));
   observe::LogSettings log_settings;
   log_settings.retention = config.log_retention;
   log_settings.check_disk_space = check_disk_space;
@@ -284,6 +284,15 @@ std::string absolute(const std::string& path) {
   return path.empty() ? "" : std::filesystem::absolute(path).string();
 }
 
+// Returns false when a signal other than SIGHUP arrives within that time.
+bool wait_for_signal(const sigset_t& signals, Duration at_most,
+                     const std::function<void()>& reopen_log) {
+  const timespec time{at_most / 1s, (at_most % 1s) / 1ms * 1'000'000};
+  const int number = ::sigtimedwait(&signals, nullptr, &time);
+  if (number == SIGHUP) reopen_log();
+  return number <= 0 || number == SIGHUP;
+}
+
 // Returns when a signal other than SIGHUP arrives.
 void wait_for_end(const sigset_t& signals, const std::function<void()>& store_uses,
                   const std::function<void()>& upkeep, const std::function<void()>& reload) {
@@ -314,13 +323,17 @@ class Server {
     if (!options_.listen.empty()) config_.listen = options_.listen;
     config_.log.path = absolute(options_.log_file.empty() ? config_.log.path : options_.log_file);
     if (!config_.log.path.empty()) TRY(log_.open(config_.log));
-    data_ = TRY(DataDirectory::open(options_.data_directory));
+    data_ = TRY(DataDirectory::open(options_.data_directory, config_.ledger
+                                                                 ? DirectoryUse::with_standbys
+                                                                 : DirectoryUse::alone));
     identity_ = TRY(data_->identity(config_.account_id, config_.access_keys, random_));
     images_ = all_images(config_.images, os::program_directory());
     reserve_.emplace(reserve_of(config_, data_->path()),
                      [this] { return os::free_bytes(data_->path()); });
     reloadable_.emplace(config_);
-    storage_ = TRY(open_storage(config_, *data_, *reloadable_, check_disk_space_, clock_, random_));
+    role_.emplace(config_, *data_, clock_);
+    if (config_.ledger)
+      TRY(role_->prepare(TRY(ledger_owner_of(*data_, identity_.account, random_))));
     return {};
   }
 
@@ -331,22 +344,48 @@ class Server {
     const auto certificates =
         TRY(net::ensure_certificates(data_->file("tls"), listening_.names, clock_.now())
                 .in("making the server's certificate"));
+    data_->finish_setup();
+    http_settings_ = http_settings_of(config_, listening_);
+    http_settings_.certificate_file = certificates.certificate;
+    http_settings_.key_file = certificates.key;
+    auto listening = open_port();
+    // A standby may have the writer's address: it listens there when the writer has gone.
+    if (!listening && config_.ledger && listening.error().kind == Kind::conflict) return {};
+    return listening;
+  }
+
+  // False: the server was told to end while it was a standby.
+  Result<bool> become_writer(const sigset_t& signals) {
+    const std::string name =
+        (server_ ? "the server at " + reachable_ : "the server for " + config_.listen) +
+        ", process " + std::to_string(::getpid());
+    const LedgerRole::Waiting waiting{
+        [this](const std::string& why) {
+          late_handler_.wait_because(why);
+          log(Level::info, "serve", why, {{"listens", server_ ? reachable_ : "no"}});
+        },
+        [this, &signals](Duration at_most) {
+          return wait_for_signal(signals, at_most, [this] { log_.reopen(); });
+        },
+        [this](const std::string& why) { end_because(why); }};
+    if (!TRY(role_->become_writer(name, waiting).in("becoming the writer of the ledger")))
+      return false;
+    late_handler_.wait_because("the server is starting");
+    if (!server_) TRY(open_port());
+    return true;
+  }
+
+  Result<void> open_data_of_jobs() {
+    storage_ = TRY(
+        open_storage(config_, *data_, *role_, *reloadable_, check_disk_space_, clock_, random_));
     TRY(write_image_sources(config_, *data_));
     launcher_ = TRY(launch::make_local(local_settings_of(config_, *data_, *reloadable_), clock_)
                         .in("preparing this machine to launch jobs"));
+    launcher_ =
+        std::make_unique<FencedLauncher>(std::move(launcher_), [this] { return role_->why_not(); });
     control_settings_ = TRY(control_settings_of(config_, *data_, identity_.account, images_,
                                                 *reloadable_, check_disk_space_, clock_.now()));
-    control_settings_.ledger_failed = [this](const std::string& why) {
-      late_handler_.fail(why);
-      ending_.because(why);
-    };
-    net::HttpSettings http = http_settings_of(config_, listening_);
-    http.certificate_file = certificates.certificate;
-    http.key_file = certificates.key;
-    server_ = TRY(net::serve_http(http, late_handler_));
-    // Agents are on this machine.
-    reachable_ = (listening_.host == "0.0.0.0" ? std::string("127.0.0.1") : listening_.host) + ":" +
-                 std::to_string(server_->port());
+    control_settings_.ledger_failed = [this](const std::string& why) { end_because(why); };
     return {};
   }
 
@@ -401,7 +440,7 @@ class Server {
                                              *server_, *storage_.objects, data_->path()});
     if (!config_.metrics_listen.empty())
       metrics_server_ = TRY(serve_metrics(config_.metrics_listen, *metrics_endpoint_));
-    late_handler_.open(*api_);
+    late_handler_.open(*api_, [this] { return role_->why_not(); });
     std::fputs(announcement(record_, listening_, data_->path(), config_).c_str(), stdout);
     std::fflush(stdout);
     report_rootless();
@@ -437,12 +476,25 @@ class Server {
     log(Level::info, "serve", "stopping; jobs keep running");
     metrics_server_.reset();
     server_->stop(kStopGrace);
-    store_key_uses(*identity_store_);
+    if (role_->why_not().empty()) store_key_uses(*identity_store_);
     if (const auto why = ending_.why()) return unavailable(*why);
     return {};
   }
 
  private:
+  Result<void> open_port() {
+    server_ = TRY(net::serve_http(http_settings_, late_handler_));
+    // Agents are on this machine.
+    reachable_ = (listening_.host == "0.0.0.0" ? std::string("127.0.0.1") : listening_.host) + ":" +
+                 std::to_string(server_->port());
+    return {};
+  }
+
+  void end_because(const std::string& why) {
+    late_handler_.fail(why);
+    ending_.because(why);
+  }
+
   FactSources fact_sources(const std::string& endpoint) {
     return {log_,
             *agents_,
@@ -467,13 +519,15 @@ class Server {
   std::optional<DiskReserve> reserve_;
   const CheckDiskSpace check_disk_space_ = [this] { return reserve_->check(); };
   std::optional<ReloadableSettings> reloadable_;
+  Ending ending_;
+  LateHandler late_handler_{random_};
+  std::optional<LedgerRole> role_;  // renews the lease as long as the parts below exist
   Storage storage_;
 
   Listening listening_{};
+  net::HttpSettings http_settings_;
   std::unique_ptr<launch::Launcher> launcher_;
   control::Settings control_settings_;
-  Ending ending_;
-  LateHandler late_handler_{random_};
   std::unique_ptr<net::HttpServer> server_;
   std::string reachable_;  // host and port
 
@@ -501,6 +555,8 @@ Result<void> serve(const ServeOptions& options) {
   Server server(options);
   TRY(server.open_data());
   TRY(server.listen());
+  if (!TRY(server.become_writer(signals))) return {};
+  TRY(server.open_data_of_jobs());
   TRY(server.open_control());
   TRY(server.open_api());
   TRY(server.start());

@@ -21,11 +21,6 @@ bool is_loopback(const std::string& host) {
   return host.starts_with("127.") || host == "localhost" || host == "[::1]";
 }
 
-std::string machine_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
-}
-
 // Reads the settings of spot interruptions. The seconds of a trace count from the server's start.
 Result<reconcile::Spot> read_spot(const config::Config& config, Instant start) {
   reconcile::Spot spot;
@@ -43,6 +38,11 @@ std::shared_ptr<const objects::StorageQuotas> shared(const objects::StorageQuota
 }
 
 }  // namespace
+
+std::string machine_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
 
 ReloadableSettings::ReloadableSettings(const config::Config& config)
     : machines(config.machines),

@@ -53,6 +53,9 @@ struct ReloadableSettings {
   Reloadable<std::shared_ptr<const config::Config>> all;  // all of it, for warnings; not nullptr
 };
 
+// This machine's host name.
+std::string machine_name();
+
 // The addresses of the server, derived from the setting `listen`.
 struct Listening {
   std::string host;

@@ -1,4 +1,4 @@
-"""Group commit of the ledger."""
+"""Group commit of the ledger, in a file and in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import tempfile
 
 from bench.loads import rounds, values
 from bench.rows import ROOT, Row, row
+from tests.postgres_server import Postgres
 
 
 def ledger() -> list[Row]:
-    """Group commit next to one fsync per command."""
+    """Group commit next to one transaction per command, in SQLite and in PostgreSQL on a unix
+    socket of this machine. All wait for fsync."""
     with tempfile.TemporaryDirectory(dir=os.path.join(ROOT, "build")) as directory:
         sides = rounds("commit_ledger", directory)
-    return [
+    rows = [
         row(
             "ledger",
             "commit, groups of 64",
@@ -25,3 +27,30 @@ def ledger() -> list[Row]:
             lambda ours, peer: ours > peer,
         )
     ]
+    return rows + with_postgres()
+
+
+def with_postgres() -> list[Row]:
+    """PostgreSQL next to SQLite, round by round."""
+    server = Postgres(durable=True).start()
+    rows = []
+    try:
+        server.sql("CREATE DATABASE ledger")
+        for group, name in ((64, "groups of 64"), (1, "one by one")):
+            with tempfile.TemporaryDirectory(dir=os.path.join(ROOT, "build")) as directory:
+                sides = rounds("commit_ledger", directory, server.url("ledger"), str(group))
+            rows.append(
+                row(
+                    "ledger",
+                    f"commit to PostgreSQL, {name}",
+                    "commands/s",
+                    values(sides["ours"], "commands_per_second"),
+                    values(sides["peer"], "commands_per_second"),
+                    "SQLite",
+                    "a tenth of SQLite",
+                    lambda ours, peer: ours > peer / 10,
+                )
+            )
+    finally:
+        server.clean()
+    return rows

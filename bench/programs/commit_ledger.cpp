@@ -2,16 +2,23 @@
 // next to the same commands committed one by one. Durability is equal: one fsync per group, or one
 // per command.
 //
-//   commit_ledger DIRECTORY      prints a line of JSON for each round
+//   commit_ledger DIRECTORY             groups next to single commands, in SQLite
+//   commit_ledger DIRECTORY URL GROUP   PostgreSQL next to SQLite, in groups of that size
+//
+// Prints a line of JSON for each side of each round.
 
 #include <cstdio>
 #include <memory>
 #include <string>
 
 #include "base/json.hpp"
+#include "base/text.hpp"
+#include "ledger/lease.hpp"
 #include "ledger/ledger.hpp"
+#include "ledger/postgres_ledger.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
+#include "postgres/connection.hpp"
 
 namespace trainyard::bench {
 namespace {
@@ -31,8 +38,7 @@ domain::Job job(uint64_t number) {
   return one;
 }
 
-Result<double> commands_per_second(const std::string& path, uint64_t group) {
-  auto ledger = TRY(ledger::open_sqlite(path));
+Result<double> commands_per_second(ledger::Ledger& ledger, uint64_t group) {
   os::MachineClock clock;
   const auto began = clock.monotonic();
   for (uint64_t sequence = 1; sequence <= kCommands;) {
@@ -43,23 +49,55 @@ Result<double> commands_per_second(const std::string& path, uint64_t group) {
                                 Json{{"job", one.key.name}, {"request", one.spec.request}}});
       batch.jobs.push_back(std::move(one));
     }
-    TRY(ledger->commit(batch));
+    TRY(ledger.commit(batch));
   }
   return double(kCommands) / (double((clock.monotonic() - began).count()) / 1e9);
 }
 
-Result<void> main_of(const std::string& directory) {
+Result<double> of_sqlite(const std::string& directory, int round, uint64_t group) {
+  const std::string path = directory + "/" + std::to_string(round) + "-" + std::to_string(group);
+  TRY(os::make_directories(path));
+  const auto ledger = TRY(ledger::open_sqlite(path + "/ledger.db"));
+  return commands_per_second(*ledger, group);
+}
+
+// Requires: the database has nothing else.
+Result<double> of_postgres(const std::string& url, uint64_t group) {
+  TRY(TRY(postgres::Connection::open({url}))
+          ->run_script("DROP SCHEMA IF EXISTS trainyard_ledger CASCADE"));
+  const ledger::PostgresSettings settings{url};
+  TRY(ledger::prepare_postgres(settings, {"123456789012", "bench", "bench"}));
+  os::MachineClock clock;
+  const ledger::LeaseSettings lease_settings;
+  ledger::LeaseCandidate candidate(settings, lease_settings, "bench", clock);
+  const auto taken = TRY(candidate.try_take());
+  if (!taken) return unavailable("the lease is held by " + candidate.seen().holder);
+  // Renewed meanwhile, as a server does.
+  const ledger::WriterLease lease(settings, lease_settings, *taken, clock,
+                                  [](const std::string&) {});
+  const auto ledger = TRY(ledger::open_postgres(settings, lease.fencing()));
+  return commands_per_second(*ledger, group);
+}
+
+void print(bool ours, int round, double rate) {
+  std::printf(
+      "%s\n",
+      dump(Json{{"side", ours ? "ours" : "peer"}, {"round", round}, {"commands_per_second", rate}})
+          .c_str());
+}
+
+Result<void> compare_groups(const std::string& directory) {
+  for (int round = 0; round < kRounds; ++round)
+    for (const uint64_t group : {kGroup, uint64_t(1)})
+      print(group != 1, round, TRY(of_sqlite(directory, round, group)));
+  return {};
+}
+
+Result<void> compare_databases(const std::string& directory, const std::string& url,
+                               uint64_t group) {
   for (int round = 0; round < kRounds; ++round) {
-    for (const uint64_t group : {kGroup, uint64_t(1)}) {
-      const std::string path =
-          directory + "/" + std::to_string(round) + "-" + std::to_string(group);
-      TRY(os::make_directories(path));
-      const double rate = TRY(commands_per_second(path + "/ledger.db", group));
-      std::printf("%s\n", dump(Json{{"side", group == 1 ? "peer" : "ours"},
-                                    {"round", round},
-                                    {"commands_per_second", rate}})
-                              .c_str());
-    }
+    print(true, round, TRY(of_postgres(url, group)));
+    print(false, round, TRY(of_sqlite(directory, round, group)));
   }
   return {};
 }
@@ -68,11 +106,14 @@ Result<void> main_of(const std::string& directory) {
 }  // namespace trainyard::bench
 
 int main(int argc, char** argv) {
-  if (argc != 2 || argv[1][0] == '-') {
-    std::fprintf(stderr, "usage: commit_ledger DIRECTORY\n");
+  const auto group = argc == 4 ? trainyard::parse_int(argv[3]) : trainyard::Result<int64_t>(1);
+  if ((argc != 2 && argc != 4) || argv[1][0] == '-' || !group || *group < 1) {
+    std::fprintf(stderr, "usage: commit_ledger DIRECTORY [URL GROUP]\n");
     return 2;
   }
-  const auto done = trainyard::bench::main_of(argv[1]);
+  const auto done = argc == 2
+                        ? trainyard::bench::compare_groups(argv[1])
+                        : trainyard::bench::compare_databases(argv[1], argv[2], uint64_t(*group));
   if (!done) std::fprintf(stderr, "commit_ledger: %s\n", done.error().message.c_str());
   return done ? 0 : 1;
 }

@@ -44,6 +44,12 @@ RUNS = {
         skipped={"trainyard campaign run": "the suite `campaign` runs one over four servers"},
         before={"trainyard campaign change": START},
     ),
+    "docs/operating/several-servers.md": documents.Run(
+        skipped={
+            "trainyard ledger copy": "tests/system/test_ledger_moves.py has a PostgreSQL server",
+            "trainyard ledger adopt": "as above",
+        }
+    ),
     "docs/operating/security.md": documents.Run(
         before={
             "aws iam create-role": START,

@@ -6,70 +6,15 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import pwd
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests import trainyard_server
+from tests.postgres_server import Postgres
 from tests.trainyard_server import Server, wait_for
-
-BINARIES = "/usr/lib/postgresql/15/bin"
-OWNER = "postgres"  # who may not be root: the package makes this user
-
-
-class Postgres:
-    """A cluster of its own, on a unix socket alone."""
-
-    def __init__(self) -> None:
-        self.place = tempfile.mkdtemp(prefix="trainyard-postgres-")
-        user = pwd.getpwnam(OWNER)
-        os.chown(self.place, user.pw_uid, user.pw_gid)
-        self.data = os.path.join(self.place, "data")
-        self.run(
-            "initdb", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "-D", self.data
-        )
-        self.url = f"host={self.place} dbname=catalogue user=yard"
-
-    def run(self, program: str, *arguments: str) -> None:
-        subprocess.run(
-            [
-                "setpriv",
-                f"--reuid={OWNER}",
-                f"--regid={OWNER}",
-                "--clear-groups",
-                f"{BINARIES}/{program}",
-                *arguments,
-            ],
-            check=True,
-            capture_output=True,
-            cwd=self.place,
-            timeout=60,
-        )
-
-    def start(self) -> Postgres:
-        self.run(
-            "pg_ctl",
-            "-D",
-            self.data,
-            "-w",
-            "-l",
-            os.path.join(self.place, "log"),
-            "-o",
-            f"-c listen_addresses='' -k {self.place} -c fsync=off",
-            "start",
-        )
-        return self
-
-    def stop(self) -> None:
-        self.run("pg_ctl", "-D", self.data, "-w", "-m", "immediate", "stop")
-
-    def sql(self, statement: str, database: str = "postgres") -> None:
-        self.run("psql", "-h", self.place, "-d", database, "-qc", statement)
 
 
 @pytest.fixture(scope="module")
@@ -78,15 +23,15 @@ def postgres() -> Iterator[Postgres]:
     cluster.sql("CREATE USER yard")
     cluster.sql("CREATE DATABASE catalogue OWNER yard")
     yield cluster
-    cluster.stop()
-    shutil.rmtree(cluster.place)
+    cluster.clean()
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> Iterator[Server]:
     config = (
-        f'[network]\npool = "10.217.0.0/16"\n[catalogue]\nurl = "{postgres.url}"\n[[machine]]\nname'
-        ' = "m1"\ncpus = 4.0\nmemory_gib = 16.0\n'
+        '[network]\npool = "10.217.0.0/16"\n[catalogue]\n'
+        f'url = "{postgres.url("catalogue", "yard")}"\n'
+        '[[machine]]\nname = "m1"\ncpus = 4.0\nmemory_gib = 16.0\n'
     )
     running = trainyard_server.Server(tmp_path_factory.mktemp("catalogue") / "data", config).start()
     yield running
@@ -179,8 +124,8 @@ def test_a_superuser_is_refused_and_queries_may_have_a_role_of_their_own(
     postgres.sql("CREATE USER reader")
     own = 'pool = "10.218.0.0/16"'
     config = (
-        f'[network]\n{own}\n[catalogue]\nurl = "{postgres.url}"\nquery_url ='
-        f' "{postgres.url.replace("user=yard", "user=reader")}"\n'
+        f'[network]\n{own}\n[catalogue]\nurl = "{postgres.url("catalogue", "yard")}"\nquery_url ='
+        f' "{postgres.url("catalogue", "reader")}"\n'
     )
     running = trainyard_server.Server(tmp_path / "reader", config).start()
     try:
@@ -199,8 +144,7 @@ def test_a_superuser_is_refused_and_queries_may_have_a_role_of_their_own(
         running.clean()
     running = trainyard_server.Server(
         tmp_path / "super",
-        f"[network]\n{own}\n[catalogue]\nurl ="
-        f' "{postgres.url.replace("user=yard", f"user={OWNER}")}"\n',
+        f'[network]\n{own}\n[catalogue]\nurl = "{postgres.url("catalogue")}"\n',
     ).start()
     try:
         for operation, statement in (("query", "SELECT 1"), ("change", "CREATE TABLE x (a int)")):

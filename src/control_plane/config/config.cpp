@@ -25,7 +25,7 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
   TRY(root.read("region", config.region));
   TRY(read_principals(root, directory, config));
   TRY(read_network(root, directory, config));
-  TRY(read_storage(root, config));
+  TRY(read_storage(root, directory, config));
   TRY(read_jobs(root, config));
   TRY(read_capacity(root, config));
   TRY(read_images(root, directory, config));

@@ -38,6 +38,13 @@ struct ExternalObjects {
   std::string ca_bundle;
 };
 
+// A ledger in a PostgreSQL database, for several servers of which one writes.
+struct LedgerDatabase {
+  std::string url;       // "postgresql://ledger@db.lan/ledger"
+  std::string password;  // "": of the URL, of PGPASSWORD or of libpq's password file
+  Duration lease = 3s;   // a standby takes over when the writer has not renewed it for so long
+};
+
 struct Config {
   std::string account_id;                          // "": generated at the first start
   std::vector<policy::ConfiguredKey> access_keys;  // empty: one is generated at the first start
@@ -47,9 +54,10 @@ struct Config {
   std::string region = "us-east-1";  // the default region that `env` sets
   std::vector<std::string> regions;  // further regions of this server, for campaigns
   std::map<std::string, client::Remote> remote_regions;  // regions on other servers
-  std::vector<policy::Peer> peers;  // servers that act on behalf of principals of this one
-  std::string catalogue_url;        // PostgreSQL; "": the embedded catalogue
-  std::string catalogue_query_url;  // the same, with a read-only role; "": catalogue_url
+  std::vector<policy::Peer> peers;       // servers that act on behalf of principals of this one
+  std::optional<LedgerDatabase> ledger;  // unset: a file of the data directory
+  std::string catalogue_url;             // PostgreSQL; "": the embedded catalogue
+  std::string catalogue_query_url;       // the same, with a read-only role; "": catalogue_url
   std::string listen = "127.0.0.1:4566";
   bool allow_plain_http_from_other_machines = false;
   os::LogFileSettings log;         // of the server; without a path: standard error

@@ -97,6 +97,9 @@ constexpr const char* kEachSubject = R"(
     entrypoint = ["/bin/true"]
     [catalogue]
     url = "postgresql:///jobs"
+    [ledger]
+    url = "postgresql://ledger@db.lan/ledger"
+    lease_seconds = 4.5
 )";
 
 TEST(Config, EachSubjectIsRead) {
@@ -127,6 +130,9 @@ TEST(Config, EachSubjectIsRead) {
   EXPECT_EQ(config.spot_notice, 5s);
   EXPECT_EQ(config.images.at("mine").entrypoint, std::vector<std::string>{"/bin/true"});
   EXPECT_EQ(config.catalogue_url, "postgresql:///jobs");
+  ASSERT_TRUE(config.ledger);
+  EXPECT_EQ(config.ledger->url, "postgresql://ledger@db.lan/ledger");
+  EXPECT_EQ(config.ledger->lease, 4'500ms);
 }
 
 TEST(Config, WholeNumbersAreAcceptedWhereNumbersAre) {

@@ -4,13 +4,12 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "config/password_file.hpp"
 #include "domain/deprecated_images.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::config {
 namespace {
-
-constexpr size_t kPasswordBytesMax = 64 << 10;  // some registries have tokens of several KiB
 
 constexpr std::string_view kUsualPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -129,14 +128,8 @@ Result<void> read_registry(Table table, const std::string& directory,
     return invalid(table.name("username") + " must be given, without a ':'");
   if (login.password.empty() == password_file.empty())
     return invalid(table.name("password") + " or password_file must be given, and not both");
-  if (!password_file.empty()) {
-    const std::string path =
-        password_file.starts_with('/') ? password_file : directory + password_file;
-    login.password =
-        trim(TRY(os::read_file(path, kPasswordBytesMax).in(table.name("password_file"))));
-    if (login.password.empty())
-      return invalid(table.name("password_file") + ": " + path + " is empty");
-  }
+  if (!password_file.empty())
+    login.password = TRY(read_password_file(table, directory, password_file));
   logins.push_back(std::move(login));
   return {};
 }

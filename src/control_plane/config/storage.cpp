@@ -1,5 +1,6 @@
 #include "config/storage.hpp"
 
+#include "config/password_file.hpp"
 #include "config/principals.hpp"
 
 namespace trainyard::config {
@@ -10,7 +11,9 @@ constexpr int64_t kLogDaysMax = 36'525;      // a century, likewise
 constexpr int64_t kReserveMibMax = 1 << 30;  // a pebibyte, likewise
 constexpr int64_t kUploadDaysMax = 3'650;    // ten years, likewise
 constexpr int64_t kAuditDaysMax = 36'500;    // a century, likewise
-constexpr int64_t kAuditGibMax = 1 << 20;    // a pebibyte, likewise
+constexpr double kLeaseSecondsMin = 1;     // less is lost whenever the machine is busy for a moment
+constexpr double kLeaseSecondsMax = 300;   // longer outages need an operator in any case
+constexpr int64_t kAuditGibMax = 1 << 20;  // a pebibyte, likewise
 
 Result<void> read_storage_quota(Table table, objects::StorageQuotas& quotas) {
   std::string bucket, user;
@@ -144,9 +147,33 @@ Result<void> read_catalogue(Table table, Config& config) {
   return table.nothing_else();
 }
 
+Result<void> read_ledger(Table table, const std::string& directory,
+                         std::optional<LedgerDatabase>& into) {
+  LedgerDatabase ledger;
+  std::string password_file;
+  double lease_seconds = double(ledger.lease / 1s);
+  TRY(table.read("url", ledger.url));
+  TRY(table.read("password_file", password_file));
+  TRY(table.read("lease_seconds", lease_seconds));
+  TRY(table.nothing_else());
+  if (ledger.url.empty())
+    return invalid(table.name("url") +
+                   " must be given, like \"postgresql://ledger@db.lan/ledger\"; without the table "
+                   "[ledger] it is a file of the data directory");
+  if (!(lease_seconds >= kLeaseSecondsMin && lease_seconds <= kLeaseSecondsMax))
+    return invalid(table.name("lease_seconds") + " must be between 1 and 300");
+  ledger.lease = Duration(int64_t(lease_seconds * 1000));
+  if (!password_file.empty())
+    ledger.password = TRY(read_password_file(table, directory, password_file));
+  into = std::move(ledger);
+  return {};
+}
+
 }  // namespace
 
-Result<void> read_storage(Table& root, Config& config) {
+Result<void> read_storage(Table& root, const std::string& directory, Config& config) {
+  TRY(root.each("ledger",
+                [&](Table table) { return read_ledger(table, directory, config.ledger); }));
   TRY(root.each("storage", [&](Table table) { return read_disk(table, config); }));
   TRY(root.each("objects", [&](Table table) { return read_objects(table, config.objects); }));
   TRY(root.each("storage_quota",

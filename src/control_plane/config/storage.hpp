@@ -1,5 +1,5 @@
 // Reads the tables about stored data: [storage], [objects], [[storage_quota]], [logs], [audit],
-// [catalogue], [file_systems.ID] and [volumes."PATH"].
+// [ledger], [catalogue], [file_systems.ID] and [volumes."PATH"].
 //
 // Threads: pure. Errors: invalid, with the key and the expected value.
 #pragma once
@@ -9,6 +9,7 @@
 
 namespace trainyard::config {
 
-Result<void> read_storage(Table& root, Config& config);
+// `directory` is that of the configuration file: "" or ending in '/'.
+Result<void> read_storage(Table& root, const std::string& directory, Config& config);
 
 }  // namespace trainyard::config

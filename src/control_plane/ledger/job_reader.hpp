@@ -1,28 +1,34 @@
-// Reads jobs from rows of the table jobs. Private to this module.
+// Reads jobs and other records from the columns of their rows. Private to this module.
 //
 // Threads: confined to its connection's. Errors: corrupt, naming the invalid part of the record.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
 #include "domain/job.hpp"
 #include "domain/record.hpp"
 #include "ledger/ledger.hpp"
+#include "ledger/questions.hpp"
 #include "sqlite/connection.hpp"
 
 namespace trainyard::ledger {
-
-inline constexpr std::string_view kJobColumns = "SELECT spec, progress, parent FROM jobs ";
 
 // A child's row has no spec of its own: the spec is its array's, which is read once for adjacent
 // children.
 class JobReader {
  public:
-  explicit JobReader(sqlite::Connection& connection) : connection_(connection) {}
+  // Reads the column `spec` of the array of that number; nothing: no such job.
+  using ReadSpec = std::function<Result<std::optional<std::string>>(int64_t number)>;
+  explicit JobReader(ReadSpec read_spec) : read_spec_(std::move(read_spec)) {}
+  explicit JobReader(sqlite::Connection& connection);
 
+  // Reads the values of kJobColumns.
+  Result<domain::Job> read(const std::string& spec, const std::string& progress, int64_t parent);
   // Requires: a row of kJobColumns.
   Result<domain::Job> read(const sqlite::Statement& row);
   // Skips records that cannot be read and logs them: one invalid record never fails a list.
@@ -31,19 +37,29 @@ class JobReader {
  private:
   Result<domain::JobSpec> spec_of_array(int64_t number);
 
-  sqlite::Connection& connection_;
+  ReadSpec read_spec_;
   int64_t array_ = 0;  // the array that spec_ belongs to
   domain::JobSpec spec_;
 };
 
-inline constexpr std::string_view kResourceColumns =
-    "SELECT kind, region, name, revision, active, body FROM nouns ";
 // Reads the current row. Requires: a row of kResourceColumns.
 Result<ResourceRecord> resource_of(const sqlite::Statement& row);
+// Sets the body of a resource from its column.
+Result<ResourceRecord> resource_of(ResourceRecord record, const std::string& body);
 
 // Reads columns `kind`, `name`, `revision` and `body` of the table `records`.
 Result<domain::Record> record_of(const sqlite::Statement& row);
+Result<domain::Record> record_of(const domain::RecordKey& key, int64_t revision,
+                                 const std::string& body);
 // Reads all rows of the table `records`.
 Result<domain::Records> records_of(sqlite::Connection& connection);
+
+// Reads and writes the column `tags` of the table `tags`.
+Result<std::vector<domain::Tag>> tags_of(const std::string& arn, const std::string& text);
+std::string text_of(const std::vector<domain::Tag>& tags);
+
+// Reads the columns of the table `commands`.
+Result<CommandRecord> command_of(int64_t sequence, int64_t at, std::string kind,
+                                 const std::string& body);
 
 }  // namespace trainyard::ledger

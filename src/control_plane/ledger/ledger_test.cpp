@@ -12,6 +12,7 @@
 #include "base/random.hpp"
 #include "ledger/set_aside.hpp"
 #include "ledger/tables.hpp"
+#include "ledger/test_postgres.hpp"
 #include "ledger/test_records.hpp"
 #include "os/temporary_directory.hpp"
 #include "sqlite/connection.hpp"
@@ -21,12 +22,15 @@ namespace {
 
 using domain::JobState;
 
-// Path of a database: in a fresh directory, or in memory.
-class LedgerTest : public testing::TestWithParam<bool> {
+enum class Database { file, memory, postgres };
+
+// The contract of every implementation, each with an empty database.
+class LedgerTest : public testing::TestWithParam<Database> {
  protected:
-  std::string path() const { return GetParam() ? ":memory:" : directory_.path() + "/ledger.db"; }
   std::unique_ptr<Ledger> open() {
-    auto ledger = open_sqlite(path());
+    auto ledger = GetParam() == Database::postgres ? open_test_postgres(postgres_)
+                  : GetParam() == Database::memory ? open_sqlite(":memory:")
+                                                   : open_sqlite(directory_.path() + "/ledger.db");
     EXPECT_TRUE(ledger) << ledger.error().message;
     return *std::move(ledger);
   }
@@ -36,8 +40,15 @@ class LedgerTest : public testing::TestWithParam<bool> {
     return names;
   }
   os::TemporaryDirectory directory_;
+  PostgresSettings postgres_{GetParam() == Database::postgres ? new_test_postgres() : ""};
 };
-INSTANTIATE_TEST_SUITE_P(InFileAndInMemory, LedgerTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(OfEachDatabase, LedgerTest,
+                         testing::Values(Database::file, Database::memory, Database::postgres),
+                         [](const auto& info) {
+                           return info.param == Database::file     ? "file"
+                                  : info.param == Database::memory ? "memory"
+                                                                   : "postgres";
+                         });
 
 TEST_P(LedgerTest, RemembersJobsAndTags) {
   auto ledger = open();

@@ -174,7 +174,7 @@ Result<void> set_aside_unreadable(Connection& connection, const ResourceCheck& c
   for (Unreadable& record : TRY(unreadable_records(connection))) all.push_back(std::move(record));
   if (all.empty()) return {};
   TRY(connection.run("BEGIN IMMEDIATE"));
-  TRY(connection.run(kTable));
+  TRY(make_set_aside_table(connection));
   for (const Unreadable& each : all) TRY(move(connection, each));
   TRY(connection.run("COMMIT"));
   for (const Unreadable& each : all)
@@ -182,6 +182,8 @@ Result<void> set_aside_unreadable(Connection& connection, const ResourceCheck& c
         {{"kind", each.record.kind}, {"name", each.record.name}, {"why", each.record.reason}});
   return {};
 }
+
+Result<void> make_set_aside_table(Connection& connection) { return connection.run(kTable); }
 
 Result<int64_t> last_number_set_aside(Connection& connection) {
   const auto there = look_for_table(connection);

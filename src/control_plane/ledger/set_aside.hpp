@@ -11,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "ledger/ledger.hpp"
+#include "ledger/postgres_ledger.hpp"
 #include "sqlite/connection.hpp"
 
 namespace trainyard::ledger {
@@ -28,11 +29,15 @@ struct SetAside {
 // All records that are set aside, in the order in which they were. Reads only. Errors: not_found:
 // no ledger.
 Result<std::vector<SetAside>> read_set_aside(const std::string& path);
+Result<std::vector<SetAside>> read_set_aside(const PostgresSettings& settings);
 
 // Moves live jobs, queues, environments and policies, and records of front ends, that do not parse
 // or are inconsistent, and logs each. Finished jobs and definitions stay: they are read on request
 // only. Requires: `connection` is the only writer. Private to this module.
 Result<void> set_aside_unreadable(sqlite::Connection& connection, const ResourceCheck& check);
+
+// Makes the table of records that were set aside, unless it exists. Private to this module.
+Result<void> make_set_aside_table(sqlite::Connection& connection);
 
 // The largest number of a job that was set aside: it is never assigned again.
 Result<int64_t> last_number_set_aside(sqlite::Connection& connection);

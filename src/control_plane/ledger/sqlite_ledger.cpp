@@ -8,6 +8,7 @@
 #include "base/thread_safety.hpp"
 #include "ledger/job_reader.hpp"
 #include "ledger/ledger.hpp"
+#include "ledger/questions.hpp"
 #include "ledger/set_aside.hpp"
 #include "ledger/tables.hpp"
 #include "sqlite/connection.hpp"
@@ -19,117 +20,10 @@ namespace {
 using sqlite::Connection;
 using sqlite::Statement;
 
-// The order of the states' names in the API: Completed, Failed, InProgress, Stopped, Stopping.
-int64_t status_order(domain::JobState state) {
-  switch (state) {
-    case domain::JobState::completed:
-      return 0;
-    case domain::JobState::failed:
-      return 1;
-    case domain::JobState::waiting:
-    case domain::JobState::active:
-      return 2;
-    case domain::JobState::stopped:
-      return 3;
-    case domain::JobState::stopping:
-      return 4;
-  }
-  return 0;
-}
-
-std::string token_of(const JobQuery& query, const domain::Job& last) {
-  const Json sort_value = query.sort == JobQuery::Sort::created
-                              ? Json(to_milliseconds(last.created))
-                          : query.sort == JobQuery::Sort::state ? Json(status_order(last.state))
-                                                                : Json(0);
-  return to_base64(
-      dump(Json::array({int(query.sort), query.descending, sort_value, last.key.name})));
-}
-
-struct Position {
-  int64_t sort_value = 0;
-  std::string name;
-};
-
-Result<Position> position_of(const JobQuery& query) {
-  const auto bad = [] { return invalid("invalid NextToken: it was not returned by this list"); };
-  const auto text = from_base64(query.token);
-  if (!text) return bad();
-  const auto json = parse_json(*text);
-  if (!json || !json->is_array() || json->size() != 4) return bad();
-  const Json& token = *json;
-  if (token[0] != int(query.sort) || token[1] != query.descending ||
-      !token[2].is_number_integer() || !token[3].is_string())
-    return bad();
-  return Position{token[2].get<int64_t>(), token[3].get<std::string>()};
-}
-
-// SQL that is built together with its parameters, in order.
-struct Question {
-  std::string sql;
-  std::vector<std::variant<int64_t, std::string>> parameters;
-
-  void add(std::string_view condition, std::variant<int64_t, std::string> parameter) {
-    sql += condition;
-    parameters.push_back(std::move(parameter));
-  }
-};
-
-// Adds the conditions on the names of jobs.
-void add_names(const JobQuery& query, Question& question) {
-  if (!query.name_contains.empty()) {
-    question.add(" AND (instr(name, ?) > 0", query.name_contains);
-    if (query.or_display_name_contains)
-      question.add(" OR (queue <> '' AND instr(json_extract(spec, '$.batch.name'), ?) > 0)",
-                   query.name_contains);
-    question.sql += ")";
-  }
-  if (query.display_name.empty()) return;
-  question.add(" AND queue <> '' AND (json_extract(spec, '$.batch.name') = ?", query.display_name);
-  if (!query.id_prefix.empty()) question.add(" OR instr(name, ?) = 1", query.id_prefix);
-  question.sql += ")";
-}
-
-Result<Question> question_of(const JobQuery& query) {
-  Question question;
-  // This condition makes SQLite use the indexes of jobs that are not children.
-  question.add(std::string(kJobColumns) + "WHERE parent = 0 AND region = ?", query.region);
-  add_names(query, question);
-  if (query.created_after) question.add(" AND created > ?", to_milliseconds(*query.created_after));
-  if (query.created_before)
-    question.add(" AND created < ?", to_milliseconds(*query.created_before));
-  if (query.modified_after)
-    question.add(" AND modified > ?", to_milliseconds(*query.modified_after));
-  if (query.modified_before)
-    question.add(" AND modified < ?", to_milliseconds(*query.modified_before));
-  for (size_t i = 0; i < query.states.size(); ++i)
-    question.add(i == 0 ? " AND state IN (?" : ", ?", std::string(to_string(query.states[i])));
-  if (!query.states.empty()) question.sql += ")";
-  if (query.queue) question.add(" AND queue = ?", *query.queue);
-  if (query.training)
-    question.add(" AND (queue = '' OR queue GLOB ?)", std::string(domain::kTrainingQueues) + "*");
-  if (query.stage) question.add(" AND batch_status = ?", int64_t(*query.stage));
-  if (query.warm_pool)
-    question.add(" AND json_extract(progress, '$.warm_pool.state') = ?",
-                 std::string(to_string(*query.warm_pool)));
-
-  const std::string beyond = query.descending ? "<" : ">";
-  const std::string way = query.descending ? " DESC" : "";
-  const std::string column = query.sort == JobQuery::Sort::created ? "created" : "status_order";
-  if (!query.token.empty()) {
-    const Position position = TRY(position_of(query));
-    if (query.sort == JobQuery::Sort::name) {
-      question.add(" AND name " + beyond + " ?", position.name);
-    } else {
-      question.add(" AND (" + column + ", name) " + beyond + " (?", position.sort_value);
-      question.add(", ?)", position.name);
-    }
-  }
-  question.sql += query.sort == JobQuery::Sort::name ? " ORDER BY name" + way
-                                                     : " ORDER BY " + column + way + ", name" + way;
-  // One row more than requested shows if there is a next page.
-  question.add(" LIMIT ?", int64_t(std::min(query.jobs_max, kPageJobsMax)) + 1);
-  return question;
+// Binds the parameters of a question, in order.
+void bind_all(Statement& rows, const Question& question) {
+  for (const auto& parameter : question.parameters)
+    std::visit([&](const auto& value) { rows.bind(value); }, parameter);
 }
 
 class SqliteLedger final : public Ledger {
@@ -231,17 +125,10 @@ class SqliteLedger final : public Ledger {
   }
 
   Result<std::vector<domain::Job>> children(const ChildQuery& query) override {
-    Question question;
-    question.add(std::string(kJobColumns) + "WHERE parent > 0 AND parent = ?",
-                 int64_t(query.array));
-    if (query.stage) question.add(" AND batch_status = ?", int64_t(*query.stage));
-    question.add(" AND number >= ?", int64_t(domain::child_number(query.array, query.first)));
-    question.add(" AND number < ?", int64_t(domain::child_number(query.array, query.end)));
-    question.add(" ORDER BY number LIMIT ?", int64_t(std::min(query.children_max, kPageJobsMax)));
+    const Question question = question_of(query);
     return read([&](Connection& connection) -> Result<std::vector<domain::Job>> {
       Statement rows = TRY(connection.prepare(question.sql));
-      for (const auto& parameter : question.parameters)
-        std::visit([&](const auto& value) { rows.bind(value); }, parameter);
+      bind_all(rows, question);
       return JobReader(connection).read_all(rows);
     });
   }
@@ -265,19 +152,11 @@ class SqliteLedger final : public Ledger {
 
   Result<JobPage> list_jobs(const JobQuery& query) override {
     if (query.jobs_max == 0) return invalid("jobs_max must be at least 1");
-    const Question question = TRY(question_of(query));
+    const Question question = TRY(question_of(query, Dialect::sqlite));
     return read([&](Connection& connection) -> Result<JobPage> {
       Statement rows = TRY(connection.prepare_once(question.sql));
-      for (const auto& parameter : question.parameters)
-        std::visit([&](const auto& value) { rows.bind(value); }, parameter);
-      JobPage page;
-      page.jobs = TRY(JobReader(connection).read_all(rows));
-      const size_t jobs_max = std::min(query.jobs_max, kPageJobsMax);
-      if (page.jobs.size() > jobs_max) {
-        page.jobs.resize(jobs_max);
-        page.next_token = token_of(query, page.jobs.back());
-      }
-      return page;
+      bind_all(rows, question);
+      return page_of(query, TRY(JobReader(connection).read_all(rows)));
     });
   }
 
@@ -287,15 +166,7 @@ class SqliteLedger final : public Ledger {
       rows.bind(arn);
       std::vector<domain::Tag> tags;
       if (!TRY(rows.step())) return tags;
-      const auto json = parse_json(rows.text(0));
-      if (!json || !json->is_array())
-        return corrupt("ledger: the tags of " + arn + " are not a list");
-      for (const Json& each : *json) {
-        auto tag = domain::tag_from_json(each);
-        if (!tag) return corrupt("ledger: the tags of " + arn + ": " + tag.error().message);
-        tags.push_back(*std::move(tag));
-      }
-      return tags;
+      return tags_of(arn, rows.text(0));
     });
   }
 
@@ -326,22 +197,10 @@ class SqliteLedger final : public Ledger {
   }
 
   Result<std::vector<ResourceRecord>> definitions(const DefinitionQuery& query) override {
-    Question question;
-    question.add(std::string(kResourceColumns) + "WHERE kind = ?", std::string(kDefinitionKind));
-    question.add(" AND region = ?", query.region);
-    if (!query.name.empty()) question.add(" AND name = ?", query.name);
-    if (query.revision) question.add(" AND revision = ?", int64_t(*query.revision));
-    if (query.active) question.add(" AND active = ?", int64_t(*query.active));
-    if (!query.after_name.empty()) {
-      question.add(" AND (name, -revision) > (?", query.after_name);
-      question.add(", ?)", -int64_t(query.after_revision));
-    }
-    question.add(" ORDER BY name, revision DESC LIMIT ?",
-                 int64_t(std::min(query.definitions_max, kPageJobsMax)));
+    const Question question = question_of(query);
     return read([&](Connection& connection) -> Result<std::vector<ResourceRecord>> {
       Statement rows = TRY(connection.prepare_once(question.sql));
-      for (const auto& parameter : question.parameters)
-        std::visit([&](const auto& value) { rows.bind(value); }, parameter);
+      bind_all(rows, question);
       std::vector<ResourceRecord> found;
       while (TRY(rows.step())) found.push_back(TRY(resource_of(rows)));
       return found;
@@ -353,12 +212,7 @@ class SqliteLedger final : public Ledger {
       Statement rows = TRY(
           connection.prepare("SELECT sequence, at, kind, body FROM commands ORDER BY sequence"));
       while (TRY(rows.step())) {
-        auto body = parse_json(rows.text(3));
-        if (!body)
-          return corrupt("ledger: command " + std::to_string(rows.integer(0)) + ": " +
-                         body.error().message);
-        TRY(each({uint64_t(rows.integer(0)), from_milliseconds(rows.integer(1)), rows.text(2),
-                  *std::move(body)}));
+        TRY(each(TRY(command_of(rows.integer(0), rows.integer(1), rows.text(2), rows.text(3)))));
       }
       return {};
     });
@@ -493,11 +347,9 @@ class SqliteLedger final : public Ledger {
       Statement gone = TRY(writer_->prepare("DELETE FROM tags WHERE arn = ?"));
       return gone.bind(arn).run();
     }
-    Json list = Json::array();
-    for (const domain::Tag& tag : tags) list.push_back(to_json(tag));
     Statement replace =
         TRY(writer_->prepare("INSERT OR REPLACE INTO tags (arn, tags) VALUES (?, ?)"));
-    return replace.bind(arn).bind(dump(list)).run();
+    return replace.bind(arn).bind(text_of(tags)).run();
   }
 
   // Calls `body` with a free reader; in memory that is the writer itself, one call at a time.

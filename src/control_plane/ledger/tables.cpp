@@ -131,6 +131,8 @@ Error of_newer_version(const std::string& path, int64_t version, int64_t known) 
 
 }  // namespace
 
+int64_t file_version() { return int64_t(std::size(kVersions)); }
+
 std::string copy_path(const std::string& path, int64_t version) {
   return path + ".version-" + std::to_string(version);
 }
@@ -151,24 +153,24 @@ Result<void> copy_ledger(sqlite::Connection& connection, const std::string& copy
 Result<void> make_tables(sqlite::Connection& connection, const std::string& path) {
   const int64_t tables = TRY(connection.integer("SELECT count(*) FROM sqlite_master"));
   const int64_t version = tables == 0 ? 0 : TRY(connection.integer("PRAGMA user_version"));
-  constexpr auto kVersion = int64_t(std::size(kVersions));
+  const int64_t present = file_version();
   if (tables > 0) TRY(check_application(connection));
-  if (version > kVersion) return of_newer_version(path, version, kVersion);
+  if (version > present) return of_newer_version(path, version, present);
   // A reader sees the last commit while the next is being written, and a commit is one append and
   // one sync.
   TRY(connection.run("PRAGMA journal_mode = WAL"));
   TRY(connection.run("PRAGMA synchronous = FULL"));
-  if (version == kVersion) return {};
+  if (version == present) return {};
   if (tables > 0) TRY(copy_before_migration(connection, path, version));
   TRY(connection.run("BEGIN IMMEDIATE"));
-  for (int64_t next = version; next < kVersion; ++next) TRY(connection.run(kVersions[next]));
+  for (int64_t next = version; next < present; ++next) TRY(connection.run(kVersions[next]));
   TRY(connection.run("PRAGMA application_id = " + std::to_string(kApplication)));
-  TRY(connection.run("PRAGMA user_version = " + std::to_string(kVersion)));
+  TRY(connection.run("PRAGMA user_version = " + std::to_string(present)));
   TRY(connection.run("COMMIT"));
   if (tables > 0)
     log(Level::warning, "ledger", "the ledger was brought to a newer version",
         {{"from", std::to_string(version)},
-         {"to", std::to_string(kVersion)},
+         {"to", std::to_string(present)},
          {"copy", copy_path(path, version)},
          {"back", way_back(path)}});
   return {};

@@ -14,10 +14,14 @@ inline constexpr int64_t kNoStage = -1;  // of jobs in no queue: the column batc
 
 // Before a database of an earlier version is changed, a copy is made next to it (copy_path()).
 // `path` is the database file.
+// The version of the tables that this program makes.
+int64_t file_version();
 // Errors: conflict, when the database belongs to another program or a newer version; the error that
 // prevents the copy (a full disk): then nothing was changed.
 Result<void> make_tables(sqlite::Connection& connection, const std::string& path);
 
+// The version of the tables that this program makes.
+int64_t file_version();
 // Errors: conflict, when the database belongs to another program.
 Result<void> check_application(sqlite::Connection& connection);
 // Writes the whole database to another file, which it replaces.

@@ -1,0 +1,169 @@
+#include "trainyard/ledger_commands.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+#include "base/plural.hpp"
+#include "config/config.hpp"
+#include "ledger/copy.hpp"
+#include "ledger/lease.hpp"
+#include "os/files.hpp"
+#include "trainyard/data_directory.hpp"
+#include "trainyard/ledger_role.hpp"
+
+namespace trainyard::apps {
+namespace {
+
+// The database of the ledger, to which [ledger] must point.
+Result<ledger::PostgresSettings> database_of(const config::Config& config) {
+  const auto database = ledger_database_of(config);
+  if (!database)
+    return invalid(
+        "the config has no [ledger]: give --config FILE with url = \"postgresql://..\" in it");
+  return *database;
+}
+
+Result<config::Config> config_of(const StoredState& state) {
+  std::string file = state.config_file;
+  if (file.empty())
+    if (const auto record = read_server_record(state.data_directory)) file = record->config_file;
+  if (file.empty()) return config::Config();
+  return config::read_config(file);
+}
+
+// Takes the data directory from all servers. One that is a standby also holds it.
+Result<DataDirectory> take(const std::string& directory) {
+  return DataDirectory::open(directory).in(
+      "stop all servers of this data directory, standbys included");
+}
+
+std::string account_of(const DataDirectory& data, const config::Config& config) {
+  const auto identity = read_identity(data.path());
+  return identity ? identity->account : config.account_id;
+}
+
+// Copies a file of the data directory to the same place in the empty database.
+Result<ledger::Copied> fill_database(const std::string& file,
+                                     const ledger::PostgresSettings& database,
+                                     const ledger::LedgerOwner& owner, Clock& clock) {
+  TRY(ledger::prepare_postgres(database, owner));
+  const ledger::LeaseSettings settings;
+  ledger::LeaseCandidate candidate(database, settings, "trainyard ledger copy", clock);
+  const auto taken = TRY(candidate.try_take());
+  if (!taken)
+    return conflict("the ledger in the database is in use: its writer is " +
+                    candidate.seen().holder);
+  // Released at the end.
+  const ledger::WriterLease lease(database, settings, *taken, clock, [](const std::string&) {});
+  const ledger::Copied copied = TRY(ledger::copy_to_postgres(file, database, lease.fencing()));
+  if (TRY(ledger::checksum_of_file(file)) != TRY(ledger::checksum_of_postgres(database)))
+    return corrupt("the copy of the ledger differs from " + file);
+  return copied;
+}
+
+std::string describe(const ledger::Copied& copied) {
+  return counted(copied.rows, "row") + ", " + counted(copied.jobs, "job") + " among them";
+}
+
+// What a backup holds besides the ledger. Each may be missing.
+constexpr const char* kFiles[] = {"VERSION", "identity.json", "sealing.key", "tls/ca.pem",
+                                  "tls/ca-key.pem"};
+constexpr const char* kDatabases[] = {"campaigns.db", "catalogue.db"};
+constexpr size_t kFileBytesMax = 1 << 20;
+
+Result<void> copy_small_files(const std::string& from, const std::string& to) {
+  for (const char* name : kFiles) {
+    const std::string source = from + "/" + name, target = to + "/" + name;
+    if (!os::exists(source)) continue;
+    TRY(os::make_directories(std::filesystem::path(target).parent_path().string(), 0700));
+    TRY(os::write_file_durably(target, TRY(os::read_file(source, kFileBytesMax)), 0600));
+  }
+  return {};
+}
+
+Result<void> copy_databases(const std::string& from, const std::string& to) {
+  for (const char* name : kDatabases)
+    if (os::exists(from + "/" + name))
+      TRY(ledger::copy_file(from + "/" + name, to + "/" + name).in("copying " + std::string(name)));
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> copy_ledger(const StoredState& state, bool to_file, Clock& clock,
+                                Random& random) {
+  const auto config = TRY(config_of(state));
+  const auto database = TRY(database_of(config));
+  const DataDirectory data = TRY(take(state.data_directory));
+  const std::string file = data.file("ledger.db");
+  if (!to_file) {
+    const auto owner = TRY(ledger_owner_of(data, account_of(data, config), random));
+    const auto copied = TRY(fill_database(file, database, owner, clock));
+    const std::string kept = file + ".copied";
+    TRY(ledger::copy_file(file, kept).in("keeping the file"));
+    for (const char* suffix : {"", "-wal", "-shm"}) TRY(os::remove_all(file + suffix));
+    return "copied " + describe(copied) + "; the file is kept as " + kept +
+           "\nstart the server with this config";
+  }
+  const auto copied = TRY(ledger::copy_to_file(database, file));
+  if (TRY(ledger::checksum_of_file(file)) != TRY(ledger::checksum_of_postgres(database)))
+    return corrupt("the copy of the ledger differs from the database");
+  return "copied " + describe(copied) + " to " + file +
+         "\nremove [ledger] from the config, and start the server; the database is unchanged";
+}
+
+Result<std::string> adopt_ledger(const StoredState& state, Random& random) {
+  const auto config = TRY(config_of(state));
+  const auto database = TRY(database_of(config));
+  const DataDirectory data = TRY(take(state.data_directory));
+  const auto owner = TRY(ledger_owner_of(data, account_of(data, config), random));
+  TRY(ledger::adopt_postgres(database, owner));
+  return "the ledger belongs to " + data.path() + " on " + owner.machine + " now";
+}
+
+Result<std::string> backup(const StoredState& state, const std::string& to) {
+  const auto config = TRY(config_of(state));
+  const auto database = ledger_database_of(config);
+  if (to.empty()) return invalid("--to DIRECTORY is missing: where to write the backup");
+  if (os::exists(to)) return conflict(to + " exists already: name a new directory");
+  const std::string partial = to + ".partial";
+  TRY(os::remove_all(partial));
+  TRY(os::make_directories(partial, 0700).in("making the backup's directory"));
+  const std::string file = partial + "/ledger.db";
+  if (database)
+    TRY(ledger::copy_to_file(*database, file).in("backing up the ledger"));
+  else
+    TRY(ledger::copy_file(state.data_directory + "/ledger.db", file).in("backing up the ledger"));
+  TRY(copy_databases(state.data_directory, partial));
+  TRY(copy_small_files(state.data_directory, partial));
+  std::error_code error;
+  std::filesystem::rename(partial, to, error);
+  if (error) return from_errno("renaming " + partial, error.value());
+  TRY(os::sync_directory(std::filesystem::absolute(to).parent_path().string()));
+  return "backed up to " + to +
+         "; it holds secret keys. Objects, logs and metrics are not included";
+}
+
+Result<std::string> restore(const StoredState& state, const std::string& from, Clock& clock,
+                            Random& random) {
+  if (from.empty()) return invalid("--from DIRECTORY is missing: a backup");
+  if (!os::exists(from + "/ledger.db"))
+    return not_found(from + " is not a backup of Trainyard: it has no ledger.db");
+  const auto config = TRY(config_of(state));
+  const DataDirectory data = TRY(take(state.data_directory));
+  for (const char* name : {"ledger.db", "identity.json"})
+    if (os::exists(data.file(name)))
+      return conflict("the data directory " + data.path() + " has a " + name +
+                      " already: restore to a new one");
+  TRY(copy_small_files(from, data.path()));
+  TRY(copy_databases(from, data.path()));
+  if (const auto database = ledger_database_of(config)) {
+    const auto owner = TRY(ledger_owner_of(data, account_of(data, config), random));
+    const auto copied = TRY(fill_database(from + "/ledger.db", *database, owner, clock));
+    return "restored " + describe(copied) + " to the database, and the keys to " + data.path();
+  }
+  TRY(ledger::copy_file(from + "/ledger.db", data.file("ledger.db")));
+  return "restored to " + data.path();
+}
+
+}  // namespace trainyard::apps

@@ -1,0 +1,33 @@
+// Copies a ledger between a file and a PostgreSQL database, row by row, so that both have equal
+// content. The source may be written meanwhile: the copy is its state at one instant.
+//
+// Threads: any; each call has connections of its own. Errors: conflict (the target has a ledger
+// with content, or the source is of another version), not_found (no source), invalid (a text that
+// the target cannot store), those of Ledger. Then the target has no content.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.hpp"
+#include "ledger/postgres_ledger.hpp"
+
+namespace trainyard::ledger {
+
+struct Copied {
+  uint64_t rows = 0;  // of all tables
+  uint64_t jobs = 0;
+};
+
+// Requires: `fencing` is the number of a lease of the target that this process has taken.
+Result<Copied> copy_to_postgres(const std::string& file, const PostgresSettings& target,
+                                uint64_t fencing);
+Result<Copied> copy_to_file(const PostgresSettings& source, const std::string& file);
+// Requires: both are files, and the target does not exist.
+Result<void> copy_file(const std::string& source, const std::string& target);
+
+// A checksum of all rows: equal for ledgers with equal content, whatever they are stored in.
+Result<uint64_t> checksum_of_file(const std::string& file);
+Result<uint64_t> checksum_of_postgres(const PostgresSettings& source);
+
+}  // namespace trainyard::ledger

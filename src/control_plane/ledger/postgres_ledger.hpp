@@ -1,0 +1,58 @@
+// Opens ledgers in a PostgreSQL database, for several servers of which one writes at a time.
+//
+// The writer holds a lease (lease.hpp). Each transaction checks the fencing number of the lease, so
+// a server that lost it cannot commit. After a lost connection the outcome of a commit is unknown:
+// the ledger connects again, waits until the old transaction has ended, and finds out by the last
+// sequence number.
+//
+// Threads: as Ledger. Errors: as Ledger's, and unavailable (the server does not answer), denied
+// (role, password), conflict (another version, account or machine).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "ledger/ledger.hpp"
+
+namespace trainyard::ledger {
+
+struct PostgresSettings {
+  std::string url;            // as libpq's: a URL, or "host=.. dbname=.."
+  std::string password = {};  // "": of the URL, of PGPASSWORD or of the password file
+  // Without a byte from the server for this long, the connection counts as lost.
+  Duration answer_timeout = 10s;
+};
+
+// Whose ledger it is. The agents of running jobs belong to one machine and one data directory.
+struct LedgerOwner {
+  std::string account;
+  std::string directory;  // the data directory's id
+  std::string machine;    // its name
+};
+
+// Creates the tables in an empty database. Errors: conflict, naming what differs.
+Result<void> prepare_postgres(const PostgresSettings& settings, const LedgerOwner& owner);
+
+// Gives the ledger to another data directory or machine. Requires: no process of the former owner
+// runs, its agents included. Errors: conflict, for another account; not_found.
+Result<void> adopt_postgres(const PostgresSettings& settings, const LedgerOwner& owner);
+
+// Requires: prepare_postgres() has succeeded. `fencing` is the number of the lease that this
+// process holds.
+Result<std::unique_ptr<Ledger>> open_postgres(const PostgresSettings& settings, uint64_t fencing,
+                                              uint64_t commands_max = kCommandsMax,
+                                              const ResourceCheck& check = {});
+
+// Reads the records of front ends, next to a running server or without one.
+// Errors: not_found: no ledger.
+Result<domain::Records> read_postgres_records(const PostgresSettings& settings);
+
+// What a lost connection left of a commit.
+enum class AfterLoss { committed, not_committed, restart };
+// Decides by the last sequence number: before the commit, after it, and as found in the database.
+// `refused`: the callers were told that it failed, so that state in memory lacks it.
+AfterLoss after_loss(uint64_t before, uint64_t after, uint64_t found, bool refused);
+
+}  // namespace trainyard::ledger

@@ -1,0 +1,24 @@
+// SharedLock is a file lock that several processes hold at once; it excludes those that want it
+// alone (FileLock of the same path), and they exclude it.
+//
+// Threads: confined to one. Errors: conflict (a process holds it alone), denied, exhausted.
+// Lifetime: the lock is released when the last copy of its descriptor is closed.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::os {
+
+class SharedLock {
+ public:
+  static Result<SharedLock> take(const std::string& path);
+
+ private:
+  explicit SharedLock(File file) : file_(std::move(file)) {}
+  File file_;
+};
+
+}  // namespace trainyard::os

@@ -1,0 +1,364 @@
+#include "postgres/connection.hpp"
+
+#include <libpq-fe.h>
+#include <poll.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+
+namespace trainyard::postgres {
+namespace {
+
+struct Clear {
+  void operator()(PGresult* result) const { PQclear(result); }
+};
+using Answer = std::unique_ptr<PGresult, Clear>;
+
+// libpq's texts have several lines, as for a terminal.
+std::string message_of(const char* message) {
+  std::string text;
+  for (const std::string_view line : split(message ? message : "", '\n'))
+    if (!trim(line).empty()) text += (text.empty() ? "" : " ") + std::string(trim(line));
+  return text;
+}
+
+struct ErrorClass {
+  std::string_view state;  // the beginning of SQLSTATEs
+  Kind kind;
+  ErrorDetail detail = {};
+};
+// The first that matches decides.
+const ErrorClass kErrorClasses[] = {
+    {"55P03", Kind::unavailable, Fault::lock},
+    {"57P0", Kind::unavailable, Fault::lost},  // the session was ended, or the server is going down
+    {"25P03", Kind::unavailable, Fault::lost},  // idle in a transaction for too long
+    {"08", Kind::unavailable, Fault::lost},
+    {"42P01", Kind::not_found, Fault::no_table},
+    {"3F000", Kind::not_found, Fault::no_table},
+    {"3D000", Kind::not_found},
+    {"42501", Kind::denied},
+    {"28", Kind::denied},
+    {"23", Kind::conflict},
+    {"40", Kind::unavailable},  // deadlock, serialization
+    {"53", Kind::exhausted},
+    {"57014", Kind::cancelled},
+    {"22021", Kind::invalid},
+    {"25006", Kind::unavailable},  // a replica, which is read-only
+    {"XX001", Kind::corrupt},
+    {"XX002", Kind::corrupt},
+};
+
+Error error_of(const PGresult* result, std::string_view doing) {
+  const char* found = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const std::string_view state = found ? found : "";
+  const char* primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  std::string text = message_of(primary ? primary : PQresultErrorMessage(result));
+  if (const char* more = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL))
+    text += " (" + message_of(more) + ")";
+  Error error{Kind::internal, shorten(doing, 200) + ": " + text, {}};
+  for (const ErrorClass& each : kErrorClasses) {
+    if (!state.starts_with(each.state)) continue;
+    error.kind = each.kind;
+    error.detail = each.detail;
+    break;
+  }
+  return error;
+}
+
+bool is_error(const PGresult* result) {
+  const auto status = PQresultStatus(result);
+  return status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK && status != PGRES_EMPTY_QUERY;
+}
+
+std::string text_of(double value) {
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return std::string(text, end);
+}
+
+// The parameters of a statement as libpq takes them.
+struct Parameters {
+  std::vector<std::string> texts;
+  std::vector<const char*> pointers;
+};
+
+Result<Parameters> parameters_of(const Query& query) {
+  Parameters parameters;
+  parameters.texts.reserve(query.values.size());
+  for (const Value& value : query.values) {
+    const bool is_null = std::holds_alternative<std::nullptr_t>(value);
+    if (const auto* number = std::get_if<int64_t>(&value))
+      parameters.texts.push_back(std::to_string(*number));
+    else if (const auto* real = std::get_if<double>(&value))
+      parameters.texts.push_back(text_of(*real));
+    else if (const auto* text = std::get_if<std::string>(&value))
+      parameters.texts.push_back(*text);
+    else
+      parameters.texts.emplace_back();
+    if (parameters.texts.back().find('\0') != std::string::npos)
+      return invalid("a text for PostgreSQL contains a NUL byte: " +
+                     shorten(to_utf8(parameters.texts.back()), 100));
+    parameters.pointers.push_back(is_null ? nullptr : parameters.texts.back().c_str());
+  }
+  return parameters;
+}
+
+}  // namespace
+
+void Rows::Clear::operator()(pg_result* result) const { PQclear(result); }
+
+size_t Rows::count() const { return size_t(PQntuples(result_.get())); }
+int Rows::columns() const { return PQnfields(result_.get()); }
+bool Rows::empty(size_t row, int column) const {
+  return PQgetisnull(result_.get(), int(row), column) == 1;
+}
+int64_t Rows::integer(size_t row, int column) const {
+  int64_t value = 0;
+  const char* text = PQgetvalue(result_.get(), int(row), column);
+  std::from_chars(text, text + std::strlen(text), value);
+  return value;
+}
+double Rows::real(size_t row, int column) const {
+  double value = 0;
+  const char* text = PQgetvalue(result_.get(), int(row), column);
+  std::from_chars(text, text + std::strlen(text), value);
+  return value;
+}
+std::string Rows::text(size_t row, int column) const {
+  return std::string(PQgetvalue(result_.get(), int(row), column),
+                     size_t(PQgetlength(result_.get(), int(row), column)));
+}
+int64_t Rows::changed() const {
+  const auto number = parse_int(PQcmdTuples(result_.get()));
+  return number ? *number : 0;
+}
+
+Connection::Connection(PGconn* connection, const ConnectionSettings& settings)
+    : connection_(connection), answer_timeout_(settings.answer_timeout) {}
+
+Connection::~Connection() { PQfinish(connection_); }
+
+Result<std::unique_ptr<Connection>> Connection::open(const ConnectionSettings& settings) {
+  const std::string label = TRY(describe_url(settings.url));
+  std::vector<const char*> names{"dbname", "client_encoding", "application_name"};
+  std::vector<const char*> values{settings.url.c_str(), "UTF8", settings.application.c_str()};
+  if (!settings.password.empty()) {
+    names.push_back("password");
+    values.push_back(settings.password.c_str());
+  }
+  names.push_back(nullptr);
+  values.push_back(nullptr);
+  PGconn* started = PQconnectStartParams(names.data(), values.data(), 1);  // 1: dbname may be a URL
+  if (!started) return exhausted("no memory for a connection to PostgreSQL");
+  std::unique_ptr<Connection> connection(new Connection(started, settings));
+  connection->label_ = label;
+  TRY(connection->establish().in("connecting to " + label));
+  return connection;
+}
+
+Result<void> Connection::establish() {
+  const auto refused = [&] {
+    const std::string text = message_of(PQerrorMessage(connection_));
+    lost_ = true;
+    // libpq has no code for it.
+    const bool password =
+        PQconnectionNeedsPassword(connection_) == 1 || PQconnectionUsedPassword(connection_) == 1;
+    return Error{password ? Kind::denied : Kind::unavailable, text, Fault::lost};
+  };
+  if (PQstatus(connection_) == CONNECTION_BAD) return refused();
+  for (PostgresPollingStatusType next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK;
+       next = PQconnectPoll(connection_)) {
+    if (next == PGRES_POLLING_FAILED) return refused();
+    TRY(wait(next == PGRES_POLLING_WRITING));
+  }
+  PQsetNoticeProcessor(
+      connection_, [](void*, const char*) {}, nullptr);
+  if (PQsetnonblocking(connection_, 1) != 0) return lose("preparing a connection");
+  return {};
+}
+
+Error Connection::lose(std::string_view doing) {
+  lost_ = true;
+  const std::string why = message_of(PQerrorMessage(connection_));
+  return unavailable(std::string(doing) + ": the connection to " + label_ + " was lost" +
+                         (why.empty() ? "" : ": " + why),
+                     Fault::lost);
+}
+
+// Waits until the socket can be read, or also written.
+Result<void> Connection::wait(bool to_write) {
+  pollfd socket{PQsocket(connection_), short(POLLIN | (to_write ? POLLOUT : 0)), 0};
+  if (socket.fd < 0) return lose("waiting for PostgreSQL");
+  int ready = 0;
+  do ready = ::poll(&socket, 1, int(answer_timeout_.count()));
+  while (ready < 0 && errno == EINTR);
+  if (ready < 0) return lose("waiting for PostgreSQL");
+  if (ready > 0) return {};
+  lost_ = true;
+  return unavailable(
+      "the " + label_ + " did not answer within " + std::to_string(answer_timeout_ / 1ms) + " ms",
+      Fault::lost);
+}
+
+// Reads while it writes, since the server stops reading when its answers are not read.
+Result<void> Connection::flush() {
+  for (;;) {
+    const int left = PQflush(connection_);
+    if (left == 0) return {};
+    if (left < 0) return lose("sending a statement");
+    TRY(wait(true));
+    if (PQconsumeInput(connection_) != 1) return lose("sending a statement");
+  }
+}
+
+// nullptr at the end of a statement.
+Result<PGresult*> Connection::next_result() {
+  while (PQisBusy(connection_) == 1) {
+    TRY(wait(false));
+    if (PQconsumeInput(connection_) != 1) return lose("reading an answer");
+  }
+  return PQgetResult(connection_);
+}
+
+Result<Rows> Connection::only_result(int sent) {
+  if (sent != 1) return lose("sending a statement");
+  TRY(flush());
+  Answer last;
+  std::optional<Error> error;
+  for (;;) {
+    Answer next(TRY(next_result()));
+    if (!next) break;
+    if (is_error(next.get()) && !error) error = error_of(next.get(), "running a statement");
+    last = std::move(next);
+  }
+  if (PQstatus(connection_) == CONNECTION_BAD) {
+    lost_ = true;
+    if (!error) return lose("running a statement");
+    error->detail = Fault::lost;
+    error->kind = Kind::unavailable;
+  }
+  if (error) {
+    lost_ = lost_ || error->is(Fault::lost);
+    return *error;
+  }
+  CHECK(last, "a statement has a result");
+  return Rows(last.release());
+}
+
+Result<std::string> Connection::prepare(const std::string& sql) {
+  if (const auto found = prepared_.find(sql); found != prepared_.end()) return found->second;
+  const std::string name = "s" + std::to_string(prepared_.size() + 1);
+  TRY(only_result(PQsendPrepare(connection_, name.c_str(), sql.c_str(), 0, nullptr))
+          .in("preparing " + shorten(sql, 200)));
+  prepared_.emplace(sql, name);
+  return name;
+}
+
+Result<Rows> Connection::run(const Query& query) {
+  if (lost_) return lose("running a statement");
+  const Parameters parameters = TRY(parameters_of(query));
+  const std::string name = TRY(prepare(query.sql));
+  return only_result(PQsendQueryPrepared(connection_, name.c_str(), int(query.values.size()),
+                                         parameters.pointers.data(), nullptr, nullptr, 0))
+      .in(shorten(query.sql, 200));
+}
+
+Result<Rows> Connection::run_once(const Query& query) {
+  if (lost_) return lose("running a statement");
+  const Parameters parameters = TRY(parameters_of(query));
+  return only_result(PQsendQueryParams(connection_, query.sql.c_str(), int(query.values.size()),
+                                       nullptr, parameters.pointers.data(), nullptr, nullptr, 0))
+      .in(shorten(query.sql, 200));
+}
+
+Result<void> Connection::run_script(const std::string& sql) {
+  if (lost_) return lose("running statements");
+  TRY(only_result(PQsendQuery(connection_, sql.c_str())).in(shorten(sql, 200)));
+  return {};
+}
+
+Result<std::vector<Rows>> Connection::run_together(std::span<const Query> queries) {
+  if (lost_) return lose("running statements");
+  std::vector<Parameters> parameters;
+  parameters.reserve(queries.size());
+  for (const Query& query : queries) {
+    parameters.push_back(TRY(parameters_of(query)));
+    TRY(prepare(query.sql));
+  }
+  if (PQenterPipelineMode(connection_) != 1) return lose("running statements");
+  for (size_t i = 0; i < queries.size(); ++i)
+    if (PQsendQueryPrepared(connection_, prepared_[queries[i].sql].c_str(),
+                            int(queries[i].values.size()), parameters[i].pointers.data(), nullptr,
+                            nullptr, 0) != 1)
+      return lose("sending statements");
+  if (PQpipelineSync(connection_) != 1) return lose("sending statements");
+  TRY(flush());
+  auto answers = read_all(queries.size());
+  if (!lost_ && PQexitPipelineMode(connection_) != 1) return lose("running statements");
+  return answers;
+}
+
+Result<std::vector<Rows>> Connection::read_all(size_t count) {
+  std::vector<Rows> all;
+  all.reserve(count);
+  std::optional<Error> error;
+  for (bool after_end = false;;) {
+    Answer next(TRY(next_result()));
+    if (!next) {
+      // One marks the end of each statement; two in succession, a connection that is gone.
+      if (after_end || PQstatus(connection_) == CONNECTION_BAD) break;
+      after_end = true;
+      continue;
+    }
+    after_end = false;
+    const auto status = PQresultStatus(next.get());
+    if (status == PGRES_PIPELINE_SYNC) {
+      if (error) {
+        lost_ = lost_ || error->is(Fault::lost);
+        return *error;
+      }
+      return all;
+    }
+    if (status == PGRES_PIPELINE_ABORTED) continue;
+    if (is_error(next.get())) {
+      if (!error) error = error_of(next.get(), "running statements");
+    } else {
+      all.emplace_back(next.release());
+    }
+  }
+  lost_ = true;
+  if (!error) return lose("running statements");
+  error->kind = Kind::unavailable;
+  error->detail = Fault::lost;
+  return *error;
+}
+
+Result<std::string> describe_url(const std::string& url) {
+  char* problem = nullptr;
+  PQconninfoOption* parsed = PQconninfoParse(url.c_str(), &problem);
+  if (!parsed) {
+    PQfreemem(problem);  // not shown: it may quote a password
+    return invalid(
+        "invalid PostgreSQL URL: use postgresql://USER@HOST:PORT/DATABASE, or \"host=.. dbname=.. "
+        "user=..\"");
+  }
+  std::string host, port, database;
+  for (const PQconninfoOption* each = parsed; each->keyword; ++each) {
+    const std::string_view keyword = each->keyword;
+    const std::string value = each->val ? each->val : "";
+    if (keyword == "host") host = value;
+    if (keyword == "hostaddr" && host.empty()) host = value;
+    if (keyword == "port") port = value;
+    if (keyword == "dbname") database = value;
+  }
+  PQconninfoFree(parsed);
+  return "PostgreSQL database " + (database.empty() ? "of the environment" : database) + " at " +
+         (host.empty() ? "the default host" : host) + (port.empty() ? "" : ":" + port);
+}
+
+}  // namespace trainyard::postgres

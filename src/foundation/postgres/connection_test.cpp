@@ -1,0 +1,123 @@
+#include "postgres/connection.hpp"
+
+#include <gtest/gtest.h>
+
+#include "postgres/testing/test_server.hpp"
+
+namespace trainyard::postgres {
+namespace {
+
+class PostgresConnection : public testing::Test {
+ protected:
+  std::unique_ptr<Connection> open() {
+    auto connection = Connection::open({server_.url(database_)});
+    EXPECT_TRUE(connection) << connection.error().message;
+    return *std::move(connection);
+  }
+  TestServer& server_ = TestServer::shared();
+  const std::string database_ = server_.new_database();
+};
+
+TEST_F(PostgresConnection, ValuesComeBackToTheLastBit) {
+  auto connection = open();
+  ASSERT_TRUE(connection->run_script("CREATE TABLE t (i BIGINT, d DOUBLE PRECISION, t TEXT)"));
+  const std::string text = "it's \"\xc3\xa9\" \\ $1\n";
+  const auto insert = connection->run({"INSERT INTO t VALUES ($1, $2, $3), (NULL, NULL, $4)",
+                                       {int64_t{-1} << 62, 1.0 / 3, text, nullptr}});
+  ASSERT_TRUE(insert) << insert.error().message;
+  EXPECT_EQ(insert->changed(), 2);
+  const auto rows = connection->run({"SELECT i, d, t FROM t ORDER BY i"});
+  ASSERT_EQ(rows->count(), 2u);
+  EXPECT_EQ(rows->integer(0, 0), int64_t{-1} << 62);
+  EXPECT_EQ(rows->real(0, 1), 1.0 / 3);
+  EXPECT_EQ(rows->text(0, 2), text);
+  EXPECT_TRUE(rows->empty(1, 0));
+  EXPECT_FALSE(rows->empty(0, 0));
+  EXPECT_EQ(connection->run({"SELECT $1::text", {std::string("a\0b", 3)}}).error().kind,
+            Kind::invalid);
+  EXPECT_TRUE(connection->run({"SELECT 1"})) << "and it is usable afterwards";
+}
+
+TEST_F(PostgresConnection, StatementsTogetherStopAtTheFirstError) {
+  auto connection = open();
+  ASSERT_TRUE(connection->run_script("CREATE TABLE t (i BIGINT PRIMARY KEY)"));
+  const auto insert = [](int64_t value) { return Query{"INSERT INTO t VALUES ($1)", {value}}; };
+  const std::vector<Query> good{{"BEGIN"}, insert(1), insert(2), {"COMMIT"}};
+  const auto answers = connection->run_together(good);
+  ASSERT_TRUE(answers) << answers.error().message;
+  EXPECT_EQ(answers->size(), 4u);
+  const std::vector<Query> bad{{"BEGIN"}, insert(3), insert(1), insert(4), {"COMMIT"}};
+  const auto refused = connection->run_together(bad);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, Kind::conflict) << refused.error().message;
+  EXPECT_FALSE(connection->lost());
+  ASSERT_TRUE(connection->run({"ROLLBACK"}));
+  EXPECT_EQ(connection->run({"SELECT count(*) FROM t"})->integer(0, 0), 2);
+}
+
+// More than the sockets' buffers hold in each direction.
+TEST_F(PostgresConnection, ManyStatementsTogetherDoNotBlock) {
+  auto connection = open();
+  std::vector<Query> queries(20'000, {"SELECT $1::text", {std::string(200, 'x')}});
+  const auto answers = connection->run_together(queries);
+  ASSERT_TRUE(answers) << answers.error().message;
+  EXPECT_EQ(answers->size(), queries.size());
+  EXPECT_EQ(answers->back().text(0, 0), std::string(200, 'x'));
+}
+
+TEST_F(PostgresConnection, ErrorsTellWhatTheCallerCanDo) {
+  auto connection = open();
+  const auto absent = connection->run({"SELECT * FROM absent"});
+  EXPECT_EQ(absent.error().kind, Kind::not_found);
+  EXPECT_TRUE(absent.error().is(Fault::no_table));
+  EXPECT_EQ(connection->run({"SELEC"}).error().kind, Kind::internal);
+  auto nowhere = Connection::open({server_.url("nowhere")});
+  ASSERT_FALSE(nowhere);
+  EXPECT_NE(nowhere.error().message.find("\"nowhere\" does not exist"), std::string::npos)
+      << nowhere.error().message;
+  auto unreachable = Connection::open({"postgresql://127.0.0.1:1/ledger?connect_timeout=2"});
+  ASSERT_FALSE(unreachable);
+  EXPECT_EQ(unreachable.error().kind, Kind::unavailable) << unreachable.error().message;
+}
+
+TEST_F(PostgresConnection, AWrongPasswordIsDenied) {
+  for (const char* password : {"", "wrong"}) {
+    const auto denied = Connection::open({server_.url(database_, "locked"), password});
+    ASSERT_FALSE(denied);
+    EXPECT_EQ(denied.error().kind, Kind::denied) << denied.error().message;
+  }
+  EXPECT_TRUE(Connection::open({server_.url(database_, "locked"), "correct"}));
+}
+
+TEST_F(PostgresConnection, AnEndedSessionIsLost) {
+  auto connection = open();
+  const auto pid = connection->run({"SELECT pg_backend_pid()"})->integer(0, 0);
+  ASSERT_TRUE(open()->run({"SELECT pg_terminate_backend($1::int, 60000)", {pid}}));
+  const auto lost = connection->run({"SELECT 1"});
+  ASSERT_FALSE(lost);
+  EXPECT_TRUE(lost.error().is(Fault::lost)) << lost.error().message;
+  EXPECT_TRUE(connection->lost());
+  const std::vector<Query> more{{"SELECT 1"}};
+  EXPECT_TRUE(connection->run_together(more).error().is(Fault::lost));
+}
+
+TEST_F(PostgresConnection, ASilentServerIsLost) {
+  auto connection = open();
+  connection->set_answer_timeout(50ms);
+  const auto late = connection->run({"SELECT pg_sleep(60)"});
+  ASSERT_FALSE(late);
+  EXPECT_TRUE(late.error().is(Fault::lost)) << late.error().message;
+}
+
+TEST(DescribeUrl, HasNoPassword) {
+  EXPECT_EQ(*describe_url("postgresql://ann:secret@db.lan:5433/ledger"),
+            "PostgreSQL database ledger at db.lan:5433");
+  EXPECT_EQ(*describe_url("host=/run/pg dbname=l password=secret"),
+            "PostgreSQL database l at /run/pg");
+  const auto bad = describe_url("postgresql://ann:secret@[::1/ledger");
+  ASSERT_FALSE(bad);
+  EXPECT_EQ(bad.error().message.find("secret"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace trainyard::postgres
