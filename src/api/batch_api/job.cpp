@@ -137,7 +137,7 @@ Outcome<Body> container_into(domain::JobSpec& spec, const batch::JobDefinition& 
   } else {
     container = *definition.container_properties;
   }
-  override_container(container, overrides);
+  TRY(override_container(container, overrides));
   put_parameters(container, parameters);
   domain::InstanceGroup group = TRY(group_of(container, settings, region));
   spec.image = std::move(group.program->image);
