@@ -266,7 +266,8 @@ Result<int> operate(const cli::Arguments& arguments) {
                      arguments.value("--log-file")}));
   if (arguments.command == "scrub") return scrub(arguments, data);
   if (arguments.command == "doctor")
-    TRY(apps::doctor({data, arguments.value("--config"), arguments.has("--clean")}));
+    TRY(apps::doctor({data, arguments.value("--config"), arguments.has("--clean")},
+                     looks_of(*os::open_terminal(), Stream::output)));
   if (arguments.command == "downgrade") TRY(downgrade(data));
   if (arguments.command == "pull")
     TRY(apps::pull({data, arguments.value("--config"), arguments.operands.front()}));
