@@ -18,7 +18,7 @@ struct JobRole : testing::Test {
   in_memory::Signing eve;
 
   JobRole() {
-    // The rule has the account that the documents of AWS show, or one that is nobody's.
+    // The lists have accounts of their own.
     world.settings.file_systems[kDirectory] = {.directory = "/srv/fsx",
                                                .roles = {"arn:aws:iam::111122223333:role/lab"}};
     world.settings.volumes["/fsx"] = {.directory = "/srv/fsx", .roles = {kLabOfAnother}};

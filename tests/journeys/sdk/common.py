@@ -18,7 +18,8 @@ from typing import Any
 
 import boto3
 
-Outcome = tuple[str, str]  # "works", "no effect", "refused", "silently ignored" or "crashes"; text
+# "works", "no effect", "refused", "fails", "silently ignored" or "crashes"; text
+Outcome = tuple[str, str]
 FEATURES: dict[str, Callable[[], Outcome | None]] = {}
 
 AT_A_TIME = 6  # features; most of them wait for their jobs
@@ -28,6 +29,7 @@ LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 FINAL = ("Completed", "Failed", "Stopped")
 ROLE = "arn:aws:iam::123456789012:role/trainer"
 IMAGE = "trainyard/host"
+IMAGE_WITH_SDK = "with-sdk"  # tests/journeys/features.py
 NO_EFFECT = " has no effect here: "
 
 
@@ -104,10 +106,19 @@ def notes(name: str, *members: str) -> Outcome:
 
 
 def refused(call: Callable[[], object]) -> Outcome:
+    return raised(call, "refused")
+
+
+def failed(call: Callable[[], object]) -> Outcome:
+    """The outcome of a call that waits for its job, which fails."""
+    return raised(call, "fails")
+
+
+def raised(call: Callable[[], object], kind: str) -> Outcome:
     try:
         call()
-    except Exception as refusal:
-        return "refused", " ".join(str(refusal).split())
+    except Exception as failure:
+        return kind, " ".join(str(failure).split())
     return "silently ignored", "it was accepted"
 
 

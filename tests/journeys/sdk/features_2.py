@@ -24,6 +24,7 @@ from sagemaker.instance_group import InstanceGroup
 from sagemaker.model import Model
 from sagemaker.processing import Processor
 from sagemaker.pytorch import PyTorch
+from sagemaker.remote_function import remote
 from sagemaker.s3 import S3Downloader, S3Uploader
 from sagemaker.tensorflow import TensorFlow
 from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
@@ -32,9 +33,11 @@ from sagemaker.workflow.pipeline import Pipeline
 from tests.journeys.sdk import common
 from tests.journeys.sdk.common import (
     IMAGE,
+    IMAGE_WITH_SDK,
     ROLE,
     Outcome,
     client,
+    failed,
     feature,
     finish,
     log_lines,
@@ -203,6 +206,38 @@ def _() -> None:
         distribution={"mpi": {"enabled": True, "processes_per_host": 2}},
     )  # fmt: skip
     assert ranks(name, "OMPI_COMM_WORLD_RANK") == 2
+
+
+@feature("MPI on several hosts without ssh")
+def _() -> None:
+    name = script_mode(
+        TensorFlow, framework_version="2.13", py_version="py310", instance_count=2,
+        distribution={"mpi": {"enabled": True, "processes_per_host": 1}},
+    )  # fmt: skip
+    assert ranks(name, "OMPI_COMM_WORLD_RANK") == 2
+
+
+def power_in(image: str, **variables: str) -> int:
+    """Of a function that runs in a job."""
+
+    @remote(
+        image_uri=image, role=ROLE, instance_type="ml.m5.large", job_name_prefix="f",
+        sagemaker_session=session(), environment_variables=variables,
+    )  # fmt: skip
+    def power(base: int, exponent: int) -> int:
+        return int(base**exponent)
+
+    return int(power(3, exponent=4))
+
+
+@feature("functions with @remote")
+def _() -> None:
+    assert power_in(IMAGE_WITH_SDK) == 81
+
+
+@feature("functions with @remote, with neither the SDK in the image nor a package index")
+def _() -> Outcome:
+    return failed(lambda: power_in(IMAGE, PIP_NO_INDEX="1"))
 
 
 # -- data

@@ -2,12 +2,14 @@
 
 import itertools
 import os
+import re
 import sys
 import time
 from typing import Any
 
 from sagemaker.core import image_uris
 from sagemaker.core.helper.session_helper import Session, get_execution_role
+from sagemaker.core.remote_function import remote
 from sagemaker.core.resources import (
     Experiment,
     FeatureGroup,
@@ -54,13 +56,16 @@ from sagemaker.train.configs import (
     StoppingCondition,
     Tag,
 )
+from sagemaker.train.distributed import MPI, Torchrun
 
 from tests.journeys.sdk import common
 from tests.journeys.sdk.common import (
     IMAGE,
+    IMAGE_WITH_SDK,
     ROLE,
     Outcome,
     client,
+    failed,
     feature,
     finish,
     log_lines,
@@ -73,6 +78,17 @@ SOURCE = os.path.join(DIRECTORY, "source_3")
 os.makedirs(SOURCE)
 with open(os.path.join(SOURCE, "train.py"), "w", encoding="utf-8") as file:
     file.write("import os, sys\nprint('FOUND', os.environ['SM_HPS'], sys.argv[1:], flush=True)\n")
+
+
+with open(os.path.join(SOURCE, "rank.py"), "w", encoding="utf-8") as file:
+    file.write(
+        "import os\n"
+        "for rank, world in (('RANK', 'WORLD_SIZE'),\n"
+        "                    ('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE')):\n"
+        "    if rank in os.environ:\n"
+        "        line = ' '.join(('FOUND', rank, os.environ[rank], os.environ[world]))\n"
+        "        os.write(1, line.encode() + b'\\n')  # whole, also next to other ranks\n"
+    )
 
 
 def session() -> Session:
@@ -117,6 +133,12 @@ def run(command: str = "true", inputs: Any = None, **more: Any) -> list[str]:
     name = start(trainer(command, **more), inputs)
     finish(name)
     return log_lines(name)
+
+
+def ranks(name: str) -> list[tuple[str, ...]]:
+    """(variable, rank, number of ranks) of each process of rank.py."""
+    found = (re.search(r"FOUND (\w+) (\d+) (\d+)", line) for line in log_lines(name))
+    return sorted(one.groups() for one in found if one)
 
 
 def channel(uri: str = DATA, **more: Any) -> list[Channel]:
@@ -180,6 +202,66 @@ def _() -> None:
 @feature("environment variables")
 def _() -> None:
     assert "green" in run("echo $COLOUR", environment={"COLOUR": "green"})
+
+
+@feature("torchrun")
+def _() -> None:
+    name = start(
+        trainer(
+            hosts=2,
+            source_code=SourceCode(source_dir=SOURCE, entry_script="rank.py"),
+            distributed=Torchrun(process_count_per_node=2),
+            hyperparameters={"epochs": 3},
+        )
+    )
+    finish(name)
+    assert ranks(name) == [("RANK", str(rank), "4") for rank in range(4)], log_lines(name)
+
+
+@feature("MPI")
+def _() -> None:
+    name = start(
+        trainer(
+            training_image=IMAGE_WITH_SDK,
+            source_code=SourceCode(source_dir=SOURCE, entry_script="rank.py"),
+            distributed=MPI(process_count_per_node=2),
+        )
+    )
+    finish(name)
+    assert ranks(name) == [("OMPI_COMM_WORLD_RANK", str(rank), "2") for rank in range(2)]
+
+
+@feature("MPI on several hosts without ssh")
+def _() -> Outcome:
+    job = trainer(
+        hosts=2,
+        source_code=SourceCode(source_dir=SOURCE, entry_script="rank.py"),
+        distributed=MPI(process_count_per_node=1),
+    )
+    return failed(lambda: job.train(wait=True, logs=False))
+
+
+def power_in(image: str) -> int:
+    """Of a function that runs in a job."""
+
+    @remote(
+        image_uri=image, role=ROLE, instance_type="ml.m5.large", job_name_prefix="f",
+        sagemaker_session=session(),
+    )  # fmt: skip
+    def power(base: int, exponent: int) -> int:
+        return int(base**exponent)
+
+    return power(3, exponent=4)
+
+
+@feature("functions with @remote")
+def _() -> None:
+    assert power_in(IMAGE_WITH_SDK) == 81
+
+
+@feature("functions with @remote, with neither the SDK in the image nor a package index")
+def _() -> Outcome:
+    return failed(lambda: power_in(IMAGE))
 
 
 # -- data
