@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from typing import Any
 
 import sagemaker
@@ -63,15 +62,7 @@ def session() -> sagemaker.Session:
 
 
 BUCKET = session().default_bucket()
-S3 = client("s3")
-for number in range(4):
-    S3.put_object(Bucket=BUCKET, Key=f"data/part-{number}", Body=f"row {number}\n".encode())
-S3.put_object(
-    Bucket=BUCKET,
-    Key="data.manifest",
-    Body=f'[{{"prefix": "s3://{BUCKET}/data/"}}, "part-0", "part-2"]'.encode(),
-)
-DATA = f"s3://{BUCKET}/data/"
+DATA = common.upload_data(BUCKET)
 
 
 def estimator(script: str = "true", **more: Any) -> Estimator:
@@ -313,13 +304,7 @@ def _() -> None:
     definitions = [{"Name": "loss", "Regex": "loss=([0-9.]+)"}]
     name = start(estimator("echo loss=0.25", metric_definitions=definitions))
     finish(name)
-    end = time.monotonic() + common.JOB_SECONDS_MAX
-    while time.monotonic() < end:
-        found = client("sagemaker").describe_training_job(TrainingJobName=name)
-        if found.get("FinalMetricDataList"):
-            break
-        time.sleep(common.POLL_SECONDS)
-    assert found["FinalMetricDataList"][0]["Value"] == 0.25
+    assert common.final_metric(name) == 0.25
     table = TrainingJobAnalytics(name, ["loss"], sagemaker_session=session()).dataframe()
     assert list(table["value"]) == [0.25]
 
@@ -415,15 +400,7 @@ def _() -> None:
 def _() -> None:
     from sagemaker.aws_batch.training_queue import TrainingQueue
 
-    batch = client("batch")
-    batch.create_service_environment(
-        serviceEnvironmentName="f2", serviceEnvironmentType="SAGEMAKER_TRAINING",
-        capacityLimits=[{"maxCapacity": 4, "capacityUnit": "NUM_INSTANCES"}],
-    )  # fmt: skip
-    batch.create_job_queue(
-        jobQueueName="f2", jobQueueType="SAGEMAKER_TRAINING", priority=1,
-        serviceEnvironmentOrder=[{"order": 1, "serviceEnvironment": "f2"}],
-    )  # fmt: skip
+    common.make_training_queue("f2")
     job = TrainingQueue("f2").submit(estimator(), inputs=None, job_name="f2", priority=1)
     assert job.wait(300)["status"] == "SUCCEEDED"
 

@@ -4,7 +4,6 @@ import itertools
 import os
 import re
 import sys
-import time
 from typing import Any
 
 from sagemaker.core import image_uris
@@ -96,15 +95,7 @@ def session() -> Session:
 
 
 BUCKET = session().default_bucket()
-S3 = client("s3")
-for number in range(4):
-    S3.put_object(Bucket=BUCKET, Key=f"data/part-{number}", Body=f"row {number}\n".encode())
-S3.put_object(
-    Bucket=BUCKET,
-    Key="data.manifest",
-    Body=f'[{{"prefix": "s3://{BUCKET}/data/"}}, "part-0", "part-2"]'.encode(),
-)
-DATA = f"s3://{BUCKET}/data/"
+DATA = common.upload_data(BUCKET)
 NUMBERS = itertools.count()
 
 
@@ -345,16 +336,7 @@ def _() -> None:
     )
     name = start(job)
     finish(name)
-    end = time.monotonic() + common.JOB_SECONDS_MAX
-    found: Any = None
-    while not found and time.monotonic() < end:
-        found = (
-            client("sagemaker")
-            .describe_training_job(TrainingJobName=name)
-            .get("FinalMetricDataList")
-        )
-        time.sleep(common.POLL_SECONDS)
-    assert found[0]["Value"] == 0.25
+    assert common.final_metric(name) == 0.25
 
 
 @feature("tags")
@@ -462,15 +444,7 @@ def _() -> None:
 def _() -> None:
     from sagemaker.train.aws_batch.training_queue import TrainingQueue
 
-    batch = client("batch")
-    batch.create_service_environment(
-        serviceEnvironmentName="f3", serviceEnvironmentType="SAGEMAKER_TRAINING",
-        capacityLimits=[{"maxCapacity": 4, "capacityUnit": "NUM_INSTANCES"}],
-    )  # fmt: skip
-    batch.create_job_queue(
-        jobQueueName="f3", jobQueueType="SAGEMAKER_TRAINING", priority=1,
-        serviceEnvironmentOrder=[{"order": 1, "serviceEnvironment": "f3"}],
-    )  # fmt: skip
+    common.make_training_queue("f3")
     job = TrainingQueue("f3").submit(trainer(), inputs=None, job_name="f3", priority=1)
     assert job.wait(300)["status"] == "SUCCEEDED"
 
