@@ -13,6 +13,7 @@ from tests.trainyard_server import Server
 OWNER = ("AKIAOWNER00000000001", "owner-secret-0000000000000000000000000001")
 ANN = ("AKIAANN0000000000001", "ann-secret-00000000000000000000000000001")
 EVE = ("AKIAEVE0000000000001", "eve-secret-00000000000000000000000000001")
+ZOE = ("AKIAZOE0000000000001", "zoe-secret-00000000000000000000000000001")
 # As the page lists them, with DescribeJob only for ann.
 ACTIONS = [
     "sagemaker:StopTrainingJob",
@@ -40,6 +41,7 @@ def server(start: Callable[..., Server]) -> Server:
         f"[[access_key]]\nid = '{OWNER[0]}'\nsecret = '{OWNER[1]}'\n"
         + user("ann", ANN, [*ACTIONS, "trainyard:DescribeJob"])
         + user("eve", EVE, ACTIONS)
+        + user("zoe", ZOE, ["trainyard:DescribeJob", "trainyard:Shell"])
     )
     one.boto("s3").create_bucket(Bucket="yard")
     return one
@@ -107,7 +109,9 @@ def test_describe_job_is_what_stop_and_logs_need(
     # By a name, a Batch job is found in lists.
     by_name = cli(server, ANN, "stop", "nightly", code=1)
     assert "is not authorized to perform: trainyard:ListJobs" in by_name, by_name
-    assert "the owner" in cli(server, ANN, "shell", job, "algo-1", "true", code=1)
+    shell = cli(server, ANN, "shell", job, "algo-1", "true", code=1)
+    assert "is not authorized to perform: trainyard:Shell" in shell, shell
+    assert cli(server, ZOE, "shell", job, "algo-1", "echo", "inside") == "inside\n"
     now = cli(server, ANN, "stop", job, "--now", code=1)
     assert "is not authorized to perform: trainyard:KillJob" in now, now
     assert "has ended" in cli(server, ANN, "stop", job, "--wait")
