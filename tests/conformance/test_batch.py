@@ -501,36 +501,6 @@ def test_tags(batch: BaseClient, queue: str) -> None:
     assert "Resource not found" in refusal(batch.list_tags_for_resource, resourceArn=arn + "-none")
 
 
-def test_tags_that_aws_refuses(batch: BaseClient, queue: str) -> None:
-    definition = register(batch, fresh("tagged"))["jobDefinitionArn"]
-    job = {"jobName": "x", "jobQueue": queue, "jobDefinition": definition}
-    for tags in ({"a#b": "1"}, {"a": "x;y"}, {"a\n": "1"}):
-        assert "has other characters than AWS allows" in refusal(batch.submit_job, **job, tags=tags)
-    assert "are reserved: aws:x" in refusal(batch.submit_job, **job, tags={"aws:x": "1"})
-    assert "less than or equal to 50" in refusal(
-        batch.submit_job, **job, tags={str(number): "" for number in range(51)}
-    )
-    made = batch.submit_job(**job, tags={"Größe @ a/b": "", "trainyard:metric:loss": "l=(.*)"})
-    assert wait_until(batch, made["jobId"])["tags"] == {
-        "Größe @ a/b": "",
-        "trainyard:metric:loss": "l=(.*)",
-    }
-
-
-def test_withdrawals_need_an_id_and_a_reason(batch: BaseClient, queue: str) -> None:
-    job = submit(batch, queue, "exec sleep 600")
-    for withdraw in (batch.cancel_job, batch.terminate_job):
-        for member in ("jobId", "reason"):
-            given = {"jobId": job, "reason": "enough"} | {member: ""}
-            assert f"'{member}' is a required field (cannot be an empty string)" in refusal(
-                withdraw, **given
-            )
-        assert "at most 1024 are allowed" in refusal(withdraw, jobId=job, reason="r" * 1025)
-    wait_until(batch, job, ("RUNNING",))
-    batch.terminate_job(jobId=job, reason="r" * 1024)
-    assert wait_until(batch, job)["statusReason"] == "r" * 1024
-
-
 def test_regions_are_apart(server: Server, batch: BaseClient, queue: str) -> None:
     job = submit(batch, queue, "true")
     elsewhere = server.environment() | {

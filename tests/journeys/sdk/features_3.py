@@ -9,36 +9,15 @@ from typing import Any
 from sagemaker.core import image_uris
 from sagemaker.core.helper.session_helper import Session, get_execution_role
 from sagemaker.core.remote_function import remote
-from sagemaker.core.resources import (
-    Experiment,
-    FeatureGroup,
-    HyperParameterTuningJob,
-    Model,
-    ModelPackageGroup,
-    Pipeline,
-    ProcessingJob,
-    TrainingJob,
-    TransformJob,
-)
+from sagemaker.core.resources import TrainingJob
 from sagemaker.core.shapes import (
-    AppSpecification,
-    FeatureDefinition,
     FileSystemDataSource,
-    HyperParameterTuningJobConfig,
     MetricDefinition,
-    ProcessingClusterConfig,
-    ProcessingResources,
     RemoteDebugConfig,
     ResourceConfigForUpdate,
-    ResourceLimits,
     RetryStrategy,
     S3DataSource,
     TrainingImageConfig,
-    TransformDataSource,
-    TransformInput,
-    TransformOutput,
-    TransformResources,
-    TransformS3DataSource,
 )
 from sagemaker.train import ModelTrainer
 from sagemaker.train.configs import (
@@ -57,7 +36,7 @@ from sagemaker.train.configs import (
 )
 from sagemaker.train.distributed import MPI, Torchrun
 
-from tests.journeys.sdk import common
+from tests.journeys.sdk import common, not_offered_3
 from tests.journeys.sdk.common import (
     IMAGE,
     IMAGE_WITH_SDK,
@@ -232,11 +211,11 @@ def _() -> Outcome:
     return failed(lambda: job.train(wait=True, logs=False))
 
 
-def power_in(image: str) -> int:
+def power_in(image: str, prefix: str = "f") -> int:
     """Of a function that runs in a job."""
 
     @remote(
-        image_uri=image, role=ROLE, instance_type="ml.m5.large", job_name_prefix="f",
+        image_uri=image, role=ROLE, instance_type="ml.m5.large", job_name_prefix=prefix,
         sagemaker_session=session(),
     )  # fmt: skip
     def power(base: int, exponent: int) -> int:
@@ -252,7 +231,10 @@ def _() -> None:
 
 @feature("functions with @remote, with neither the SDK in the image nor a package index")
 def _() -> Outcome:
-    return failed(lambda: power_in(IMAGE))
+    kind, said = failed(lambda: power_in(IMAGE, "without-sdk"))
+    assert "Check corresponding job for details" in said, said
+    (job,) = TrainingJob.get_all(name_contains="without-sdk")
+    return kind, finish(job.training_job_name, "Failed")["FailureReason"]
 
 
 # -- data
@@ -524,87 +506,5 @@ def _() -> Outcome:
     return refused(lambda: start(trainer(compute={"training_plan_arn": plan})))
 
 
-@feature("hyperparameter tuning")
-def _() -> Outcome:
-    config = HyperParameterTuningJobConfig(
-        strategy="Random", resource_limits=ResourceLimits(max_parallel_training_jobs=1)
-    )
-    return refused(
-        lambda: HyperParameterTuningJob.create(
-            hyper_parameter_tuning_job_name="t", hyper_parameter_tuning_job_config=config
-        )
-    )
-
-
-@feature("processing jobs")
-def _() -> Outcome:
-    cluster = ProcessingClusterConfig(
-        instance_count=1, instance_type="ml.m5.large", volume_size_in_gb=1
-    )
-    return refused(
-        lambda: ProcessingJob.create(
-            processing_job_name="p",
-            processing_resources=ProcessingResources(cluster_config=cluster),
-            app_specification=AppSpecification(image_uri=IMAGE),
-            role_arn=ROLE,
-        )
-    )
-
-
-@feature("models and endpoints")
-def _() -> Outcome:
-    return refused(lambda: Model.create(model_name="m", execution_role_arn=ROLE))
-
-
-@feature("batch transform")
-def _() -> Outcome:
-    source = TransformDataSource(
-        s3_data_source=TransformS3DataSource(s3_data_type="S3Prefix", s3_uri=DATA)
-    )
-    return refused(
-        lambda: TransformJob.create(
-            transform_job_name="t",
-            model_name="m",
-            transform_input=TransformInput(data_source=source),
-            transform_output=TransformOutput(s3_output_path=DATA),
-            transform_resources=TransformResources(instance_type="ml.m5.large", instance_count=1),
-        )
-    )
-
-
-@feature("pipelines")
-def _() -> Outcome:
-    return refused(
-        lambda: Pipeline.create(
-            pipeline_name="p",
-            client_request_token="t" * 32,
-            role_arn=ROLE,
-            pipeline_definition="{}",
-        )
-    )
-
-
-@feature("experiments")
-def _() -> Outcome:
-    return refused(lambda: Experiment.create(experiment_name="e"))
-
-
-@feature("feature store")
-def _() -> Outcome:
-    definition = FeatureDefinition(feature_name="id", feature_type="String")
-    return refused(
-        lambda: FeatureGroup.create(
-            feature_group_name="g",
-            record_identifier_feature_name="id",
-            event_time_feature_name="at",
-            feature_definitions=[definition],
-        )
-    )
-
-
-@feature("model registry")
-def _() -> Outcome:
-    return refused(lambda: ModelPackageGroup.create(model_package_group_name="g"))
-
-
+assert not_offered_3, "it registers features, too"
 common.main()
