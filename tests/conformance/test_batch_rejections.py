@@ -1,6 +1,8 @@
 """Requests that Batch's model allows and its service rejects, and what they are like when they are
 right."""
 
+from typing import Any
+
 import pytest
 from botocore.client import BaseClient
 
@@ -60,7 +62,7 @@ def test_retry_actions_are_in_any_case(batch: BaseClient, queue: str, action: st
 
 
 def test_instance_types_are_awss(batch: BaseClient) -> None:
-    def create(*types: str) -> dict[str, object]:
+    def create(*types: str) -> dict[str, Any]:
         return {
             "computeEnvironmentName": fresh("types"),
             "type": "MANAGED",
@@ -75,7 +77,7 @@ def test_instance_types_are_awss(batch: BaseClient) -> None:
 
 
 def test_overrides_keep_the_form_of_the_definition(batch: BaseClient, queue: str) -> None:
-    def shown(definition: dict[str, object], **overrides: object) -> list[object]:
+    def shown(definition: dict[str, Any], **overrides: object) -> list[object]:
         job = submit(batch, queue, definition, containerOverrides=overrides)
         found = describe(batch, job)["container"]
         return [found.get("vcpus"), found.get("memory"), found["resourceRequirements"]]
