@@ -287,7 +287,8 @@ const cli::Form* find_operating(const std::string& name) {
 }
 
 int complain(const Error& error, int code) {
-  std::fprintf(stderr, "trainyard: %s\n", cli::plain_lines(error.message).c_str());
+  const cli::Looks looks = looks_of(*os::open_terminal(), Stream::error);
+  std::fputs(cli::paragraph(looks, "trainyard: " + error.message).c_str(), stderr);
   return code;
 }
 
