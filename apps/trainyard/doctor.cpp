@@ -1,7 +1,10 @@
 #include "trainyard/doctor.hpp"
 
 #include <cstdio>
+#include <vector>
 
+#include "cli/findings_view.hpp"
+#include "cli/table.hpp"
 #include "config/config.hpp"
 #include "containers/gpu_memory.hpp"
 #include "containers/rootless_sandbox.hpp"
@@ -11,83 +14,89 @@
 #include "trainyard/data_directory.hpp"
 #include "trainyard/identities.hpp"
 #include "trainyard/ledger_role.hpp"
-#include "trainyard/terminal.hpp"
 
 namespace trainyard::apps {
 namespace {
 
-std::string mark(preflight::Examination::State state) {
+using cli::Finding;
+using State = cli::Finding::State;
+
+State state_of(preflight::Examination::State state) {
   switch (state) {
     case preflight::Examination::State::ok:
-      return paint(Paint::green, "ok     ");
+      return State::ok;
     case preflight::Examination::State::limited:
-      return paint(Paint::yellow, "limited");
+      return State::limited;
     case preflight::Examination::State::missing:
-      return paint(Paint::red, "missing");
+      return State::missing;
   }
-  return "";
+  return State::missing;
 }
 
-void print_findings(const std::string& data_directory) {
+// Prints findings as the terminal needs them.
+class Report {
+ public:
+  explicit Report(const cli::Looks& looks) : looks_(looks) {}
+  void print(const std::vector<Finding>& findings) const {
+    std::fputs(cli::findings_text(looks_, findings).c_str(), stdout);
+  }
+  void print(const std::string& text) const {
+    std::fputs(cli::paragraph(looks_, text).c_str(), stdout);
+  }
+
+ private:
+  const cli::Looks looks_;
+};
+
+void print_machine(const Report& report, const std::string& data_directory) {
   // An ordinary user's server runs in namespaces of its own, so the machine is examined from such
   // namespaces. An error of creating them is the first finding.
   if (!containers::is_root())
     if (auto entered = containers::enter_temporary_rootless_sandbox(); !entered)
-      std::printf("%s\n", entered.error().message.c_str());
-  const auto findings = preflight::examine_machine(data_directory);
-  int missing = 0;
-  for (const auto& finding : findings) {
-    std::printf("%s  %-22s %s\n", mark(finding.state).c_str(), finding.name.c_str(),
-                finding.text.c_str());
-    if (!finding.remedy.empty())
-      std::printf("         %-22s %s\n", "", paint(Paint::dim, finding.remedy).c_str());
-    missing += finding.state == preflight::Examination::State::missing;
+      report.print(entered.error().message);
+  std::vector<Finding> findings;
+  bool missing = false;
+  for (auto& found : preflight::examine_machine(data_directory)) {
+    findings.push_back({state_of(found.state), found.name, found.text, found.remedy});
+    missing |= findings.back().state == State::missing;
   }
-  std::printf("%s\n",
-              missing == 0
-                  ? "This machine can run jobs."
-                  : "Jobs cannot run on this machine until what is missing above is there.");
+  report.print(findings);
+  report.print(missing ? "Jobs cannot run on this machine until what is missing above is there."
+                       : "This machine can run jobs.");
 }
 
-// Prints the GPUs that jobs do not get, since their memory may hold data of the last job.
-void print_uncleared_gpus(const std::string& data_directory) {
-  for (const auto& gpu : containers::uncleared_gpus(launch::gpus_directory(data_directory))) {
-    std::printf("%s  %-22s %s is not given to jobs: its memory could not be cleared: %s\n",
-                mark(preflight::Examination::State::limited).c_str(), "GPUs", gpu.device.c_str(),
-                gpu.reason.c_str());
-    std::printf(
-        "         %-22s %s\n", "",
-        paint(Paint::dim, "reset it (nvidia-smi --gpu-reset), then remove " + gpu.mark).c_str());
-  }
+// Finds the GPUs that jobs do not get, since their memory may hold data of the last job.
+std::vector<Finding> uncleared_gpus(const std::string& data_directory) {
+  std::vector<Finding> findings;
+  for (const auto& gpu : containers::uncleared_gpus(launch::gpus_directory(data_directory)))
+    findings.push_back(
+        {State::limited, "GPUs",
+         gpu.device + " is not given to jobs: its memory could not be cleared: " + gpu.reason,
+         "reset it (nvidia-smi --gpu-reset), then remove " + gpu.mark});
+  return findings;
 }
 
-// Prints the records that the server set aside when it started.
-void print_set_aside(const std::string& data_directory, const config::Config& config) {
+// Finds the records that the server set aside when it started.
+std::vector<Finding> set_aside(const std::string& data_directory, const config::Config& config) {
   const auto database = ledger_database_of(config);
   const auto aside = database ? ledger::read_set_aside(*database)
                               : ledger::read_set_aside(data_directory + "/ledger.db");
-  if (!aside && aside.error().kind == Kind::not_found) return;
-  if (!aside) {
-    std::printf("%s  %-22s %s\n", mark(preflight::Examination::State::limited).c_str(), "ledger",
-                aside.error().message.c_str());
-    return;
-  }
+  if (!aside && aside.error().kind == Kind::not_found) return {};
+  if (!aside) return {{State::limited, "ledger", aside.error().message, ""}};
+  std::vector<Finding> findings;
   for (const auto& record : *aside)
-    std::printf("%s  %-22s the record of %s %s was set aside: %s\n",
-                mark(preflight::Examination::State::limited).c_str(), "ledger", record.kind.c_str(),
-                record.name.c_str(), record.reason.c_str());
-  if (!aside->empty())
-    std::printf(
-        "         %-22s %s\n", "",
-        paint(Paint::dim, "docs/formats/ledger.md describes how to restore a record").c_str());
+    findings.push_back(
+        {State::limited, "ledger",
+         "the record of " + record.kind + " " + record.name + " was set aside: " + record.reason,
+         ""});
+  if (!findings.empty())
+    findings.back().remedy = "docs/formats/ledger.md describes how to restore a record";
+  return findings;
 }
 
-void print_about_config(preflight::Examination::State state, const std::string& sentence) {
-  std::printf("%s  %-22s %s\n", mark(state).c_str(), "config", sentence.c_str());
-}
-
-// Reads the configuration as the server would, and prints its error or its warnings.
-Result<void> examine_config(const std::string& data_directory, const std::string& config_file) {
+// Reads the configuration as the server would. Returns its warnings; errors are errors.
+Result<std::vector<Finding>> examine_config(const std::string& data_directory,
+                                            const std::string& config_file) {
   const auto config = TRY(config::read_config(config_file));
   const auto identity = read_identity(data_directory);
   if (identity) TRY(check_account(data_directory, identity->account, config.account_id));
@@ -95,11 +104,11 @@ Result<void> examine_config(const std::string& data_directory, const std::string
   // Before the first start only the config has identities.
   if (!identities && identities.error().kind == Kind::not_found)
     identities = config_identities(config, config.account_id, config.access_keys);
-  const auto warnings = config_warnings(config, TRY(std::move(identities)));
-  for (const std::string& warning : warnings)
-    print_about_config(preflight::Examination::State::limited, warning);
-  if (warnings.empty()) print_about_config(preflight::Examination::State::ok, config_file);
-  return {};
+  std::vector<Finding> findings;
+  for (const std::string& warning : config_warnings(config, TRY(std::move(identities))))
+    findings.push_back({State::limited, "config", warning, ""});
+  if (findings.empty()) findings.push_back({State::ok, "config", config_file, ""});
+  return findings;
 }
 
 // The file to examine: that of the request, else the server's; "": none.
@@ -109,32 +118,35 @@ std::string config_file_of(const DoctorRequest& request) {
   return record ? record->config_file : "";
 }
 
-void print_config_findings(const std::string& data_directory, const std::string& config_file) {
-  if (config_file.empty()) return;
-  if (const auto examined = examine_config(data_directory, config_file); !examined)
-    print_about_config(preflight::Examination::State::missing, examined.error().message);
+std::vector<Finding> config_findings(const std::string& data_directory,
+                                     const std::string& config_file) {
+  if (config_file.empty()) return {};
+  auto findings = examine_config(data_directory, config_file);
+  if (findings) return *std::move(findings);
+  return {{State::missing, "config", findings.error().message, ""}};
 }
 
 }  // namespace
 
-Result<void> doctor(const DoctorRequest& request) {
+Result<void> doctor(const DoctorRequest& request, const cli::Looks& looks) {
   const std::string& data_directory = request.data_directory;
+  const Report report(looks);
   if (!request.clean) {
     // Before the examination, which may enter namespaces.
     const std::string config_file = config_file_of(request);
-    print_config_findings(data_directory, config_file);
+    report.print(config_findings(data_directory, config_file));
     config::Config config;
     if (!config_file.empty())
       if (auto found = config::read_config(config_file)) config = *std::move(found);
-    print_findings(data_directory);
-    print_set_aside(data_directory, config);
-    print_uncleared_gpus(data_directory);
+    print_machine(report, data_directory);
+    report.print(set_aside(data_directory, config));
+    report.print(uncleared_gpus(data_directory));
     return {};
   }
   const auto data = TRY(DataDirectory::open(data_directory).in("sweeping"));
   const auto gone = TRY(launch::sweep(data.path()));
-  for (const auto& text : gone) std::printf("%s\n", text.c_str());
-  std::printf("%s\n", gone.empty() ? "Nothing was left behind." : "The rest is clean.");
+  for (const auto& text : gone) report.print(text);
+  report.print(gone.empty() ? "Nothing was left behind." : "The rest is clean.");
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "cli/layout.hpp"
 
 namespace trainyard::apps {
 
@@ -13,6 +14,7 @@ struct DoctorRequest {
   std::string config_file;  // "": that of the server that was started last, if any
   bool clean = false;
 };
-Result<void> doctor(const DoctorRequest& request);
+// `looks`: of standard output.
+Result<void> doctor(const DoctorRequest& request, const cli::Looks& looks);
 
 }  // namespace trainyard::apps

@@ -326,7 +326,8 @@ Result<int> operate(const cli::Arguments& arguments) {
                      arguments.value("--log-file")}));
   if (arguments.command == "scrub") return scrub(arguments, data);
   if (arguments.command == "doctor")
-    TRY(apps::doctor({data, arguments.value("--config"), arguments.has("--clean")}));
+    TRY(apps::doctor({data, arguments.value("--config"), arguments.has("--clean")},
+                     looks_of(*os::open_terminal(), Stream::output)));
   if (arguments.command == "downgrade") TRY(downgrade(data));
   if (arguments.command == "pull")
     TRY(apps::pull({data, arguments.value("--config"), arguments.operands.front()}));
@@ -349,7 +350,8 @@ const cli::Form* find_operating(const std::string& name) {
 }
 
 int complain(const Error& error, int code) {
-  std::fprintf(stderr, "trainyard: %s\n", cli::plain_lines(error.message).c_str());
+  const cli::Looks looks = looks_of(*os::open_terminal(), Stream::error);
+  std::fputs(cli::paragraph(looks, "trainyard: " + error.message).c_str(), stderr);
   return code;
 }
 

@@ -4,7 +4,7 @@
   docs/internals/write_sdk_features.py          writes the page
   docs/internals/write_sdk_features.py --check  says whether it is up to date (tests/tidy does)
 
-tests/journeys/test_sdk_features.py uses each feature of the file with both SDKs.
+tests/journeys/test_sdk_features_2.py and _3.py use each feature of the file with both SDKs.
 """
 
 import os
@@ -27,6 +27,7 @@ OUTCOMES = """\
 - **works**
 - **no effect**: the setting is kept; the job's log and `trainyard describe` have this message
 - **refused**: the call fails with this message; what the SDK uploaded before stays
+- **fails**: the job starts, and ends with this FailureReason
 - \\-: this version of the SDK does not have the feature
 """
 

@@ -18,6 +18,15 @@ directory = "{directory}"
 type = "FSxLustre"
 mount_name = "fsx"
 """
+# The machine's own system with the SDK's packages, as an image of AWS has them: `@remote` imports
+# the SDK in the job, and the launcher of version 3 for MPI imports paramiko. Version 2 runs pip for
+# its own package, which is then there already; the tests have no index of packages.
+IMAGE = """
+[images."with-sdk"]
+runtime = "machine"
+mounts = {{ "/opt/sdk" = "{packages}" }}
+environment = {{ PYTHONPATH = "/opt/sdk", PIP_NO_INDEX = "1" }}
+"""
 FEATURES_MIN = 40  # that each version's table has at least
 
 
@@ -31,12 +40,20 @@ def listed() -> list[tuple[str, dict[int, str]]]:
     return found
 
 
-def start_server(start: Callable[..., Server], directory: pathlib.Path) -> Server:
+def packages(version: int) -> pathlib.Path:
+    """The directory with the packages of the SDK's environment."""
+    (found,) = pathlib.Path(sdk.python(version)).parents[1].glob("lib/python3.*/site-packages")
+    return found.resolve()
+
+
+def start_server(start: Callable[..., Server], directory: pathlib.Path, version: int) -> Server:
     shared = directory / "shared" / "set"
     shared.mkdir(parents=True)
     (shared / "file").write_text("shared\n")
     return start(
-        "[jobs]\nstop_grace_seconds = 1\n" + FILE_SYSTEM.format(directory=directory / "shared")
+        "[jobs]\nstop_grace_seconds = 1\n"
+        + FILE_SYSTEM.format(directory=directory / "shared")
+        + IMAGE.format(packages=packages(version))
     )
 
 
@@ -44,7 +61,7 @@ def check(start: Callable[..., Server], directory: pathlib.Path, version: int) -
     """Every feature of this version has the outcome that the file says."""
     expected = {name: outcomes[version] for name, outcomes in listed() if outcomes[version] != "-"}
     assert len(expected) >= FEATURES_MIN
-    server = start_server(start, directory)
+    server = start_server(start, directory, version)
     program = os.path.join(os.path.dirname(__file__), "sdk", f"features_{version}.py")
     found: dict[str, Any]
     found, printed, outside = sdk.run(server, version, directory, program)

@@ -3,11 +3,12 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from tests import scripts, trainyard_server
+from tests import scripts, terminals, trainyard_server
 from tests.trainyard_server import ROOT, Server
 
 LIBRARY = pathlib.Path(ROOT, "build", "release", "lib", "libtrainyard_collectives.so.1")
@@ -109,4 +110,26 @@ def test_a_rank_that_hangs_is_seen_by_its_last_output_and_collective(
         ["algo-1", "0"],
         ["algo-1", "1"],
     ], page
+    for columns in (80, 120):
+        check_on_a_terminal(server, columns)
     server.boto("sagemaker").stop_training_job(TrainingJobName="hangs")
+
+
+def check_on_a_terminal(server: Server, columns: int) -> None:
+    """The table of describe: aligned columns, and no line is too wide."""
+    with terminals.Terminal(server, "describe", "hangs", columns=columns) as terminal:
+        assert terminal.ends() == 0
+    page = terminal.shown.replace("\r\n", "\n")
+    plain = re.sub(r"\x1b\[[\d;]*m", "", page)
+    assert all(len(line) <= columns for line in plain.splitlines()), plain
+    lines = plain[plain.index("\nActivity\n") :].splitlines()[2:6]
+    assert re.fullmatch(r"host +rank +last output +last collective", lines[0]), plain
+    age = r"(?:\d+s|\d+m\d\ds) ago"
+    for line, pattern in zip(
+        lines[1:],
+        (rf"algo-1 +all +{age}", rf"algo-1 +0 +{age} +{age}", rf"algo-1 +1 +{age} +{age}"),
+        strict=True,
+    ):
+        assert re.fullmatch(pattern, line), line
+    at = lines[0].index("last output")
+    assert all(line[at - 1] == " " and line[at].isdigit() for line in lines[1:]), lines

@@ -237,3 +237,21 @@ def test_mistakes_say_what_to_type(
     server: Server, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     assert message in run(server, *arguments, code=code)
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_messages_and_findings_break_at_words(server: Server, columns: int) -> None:
+    pages = []
+    for arguments in (("describe", "missing"), ("jobs", "--status", "Running")):
+        with Terminal(server, *arguments, columns=columns, environment=PLAIN) as terminal:
+            assert terminal.ends() == 1
+        pages.append(terminal.shown)
+        piped = run(server, *arguments, code=1)
+        assert len(piped.splitlines()) == 1, piped
+        assert terminal.shown.split() == piped.split(), "no word is broken"
+    pages.append(shown_at(server, columns, "doctor", "--data", server.data))
+    assert re.search(r"^ok +OCI runtime\b", pages[-1], re.M), pages[-1]
+    for page in pages:
+        assert all(width(line) <= columns for line in page.splitlines()), page
+    findings = run(server, "doctor", "--data", server.data)
+    assert re.search(r"^(ok|limited) +disk {19}\S.*$", findings, re.M), findings

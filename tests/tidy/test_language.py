@@ -5,7 +5,7 @@ with the contexts in which each is banned:
 
   prose     markdown, without code blocks, inline code and link targets: every file
   comments  // comments of C++, comments and docstrings of Python: every file
-  messages  texts in C++ string literals, outside tests: every module
+  messages  texts in string literals, outside tests: every module, and the Python packages
   names     the words of identifiers of C++ and Python, names of tests included: every file
 
 `python -m tests.tidy.test_language comments MODULE` lists the banned words of one module; without
@@ -144,6 +144,7 @@ EXEMPTIONS = (
 OPENINGS = r"what|who|whom|whose|whoever|which|whether|of|those"
 THIS = "tests/tidy/test_language.py"
 HEADERS = "tests/tidy/headers.txt"
+PACKAGES = "sdk/python/"  # what users of the packages read
 HEADERS_MAX = 0  # lines of HEADERS when it was written: it may only shrink
 
 # Whole words: not parts of identifiers, paths or calls.
@@ -198,8 +199,20 @@ def comments(path: str) -> Iterator[tuple[int, str]]:
             yield number, line.split("//", 1)[1]
 
 
+def python_messages(path: str) -> Iterator[tuple[int, str]]:
+    """(line number, text) of the string literals of a Python file, without docstrings."""
+    for token in tokenize.generate_tokens(io.StringIO(sources.read(path)).readline):
+        if token.type != tokenize.STRING or token.string.lstrip("rRbBfFuU").startswith('"""'):
+            continue
+        if " " in token.string.strip("\"' "):
+            yield token.start[0], token.string.lstrip("rRbBfFuU")[1:-1]
+
+
 def messages(path: str) -> Iterator[tuple[int, str]]:
-    """(line number, text) of the string literals of a C++ file that hold more than one word."""
+    """(line number, text) of the string literals of a file that hold more than one word."""
+    if path.endswith(".py"):
+        yield from python_messages(path)
+        return
     text = re.sub(
         RAW_STRINGS,
         lambda found: '""' + "\n" * found[0].count("\n"),
@@ -236,7 +249,9 @@ def names(path: str) -> Iterator[tuple[int, str]]:
 def contexts_of(path: str) -> Sequence[str]:
     if path.endswith(".md"):
         return ("prose",)
-    return ("comments", "names") if path.endswith(".py") else (*CODE, "names")
+    if path.endswith(".py") and not path.startswith(PACKAGES):
+        return ("comments", "names")
+    return (*CODE, "names")
 
 
 def banned(path: str, context: str) -> Iterator[tuple[int, str, str]]:
@@ -298,6 +313,16 @@ def test_python_uses_the_terms_of_the_glossary() -> None:
     paths = [path for path in sources.tracked() if path.endswith(".py") and path != THIS]
     wrong = [each for path in paths for each in found_in(path, "comments")]
     assert not wrong, "banned words (docs/glossary.md):\n" + "\n".join(wrong)
+
+
+def test_messages_of_the_python_packages_use_the_terms_of_the_glossary() -> None:
+    paths = [path for path in sources.tracked() if path.startswith(PACKAGES)]
+    wrong = [each for path in paths if path.endswith(".py") for each in found_in(path, "messages")]
+    assert not wrong, "banned words in messages (docs/glossary.md):\n" + "\n".join(wrong)
+    # A message is seen, and a docstring is none.
+    found = [text for path in paths if path.endswith(".py") for _, text in messages(path)]
+    assert any("the hostfile has no hosts" in text for text in found)
+    assert not any("Raised when this process" in text for text in found)
 
 
 def test_modules_use_the_terms_of_the_glossary() -> None:

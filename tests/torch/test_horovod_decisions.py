@@ -182,7 +182,7 @@ def test_options_become_variables() -> None:
         "HOROVOD_CYCLE_TIME": "3.5",
         "HOROVOD_TIMELINE_MARK_CYCLES": "1",
     }
-    assert given.notes == ["--mpi-args means nothing here"]
+    assert given.notes == ["--mpi-args has no effect here"]
     tuned = settings.parse(["-np", "2", "--autotune", "--autotune-log-file", "tries", "x"])
     assert (
         tuned.variables == {"HOROVOD_AUTOTUNE": "1", "HOROVOD_AUTOTUNE_LOG": "tries"}

@@ -109,7 +109,7 @@ def test_ranks_are_started_and_their_lines_carry_their_rank(
             f"[{rank}]<stdout>:rank {rank} of 3 {rank} 0 1" in said
             and f"[{rank}]<stderr>:oh" in said
         ), said
-    assert "--mpi means nothing here" in said
+    assert "--mpi has no effect here" in said
     assert os.path.getsize(tmp_path / "timeline") > 0
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "auth/job_policy.hpp"
 #include "auth/member_texts.hpp"
 #include "base/check.hpp"
 #include "base/json.hpp"
@@ -405,13 +406,14 @@ void add_training_job(const Json& job, Accesses& out) {
     code = code.substr(1, code.size() - 2);
   add_place(code, "", out.reads);
   add_place(text(part(job, "Environment"), "SAGEMAKER_SUBMIT_DIRECTORY"), "", out.reads);
-  const auto writes = [&](std::string uri, const std::string& below) {
+  const auto writes = [&](std::string uri) {
     while (uri.ends_with('/')) uri.pop_back();
-    add_place(uri + "/" + below, "*", out.writes);
+    add_place(uri + "/", "*", out.writes);
   };
-  writes(text(part(job, "OutputDataConfig"), "S3OutputPath"), text(job, "TrainingJobName") + "/");
+  writes(own_output(text(part(job, "OutputDataConfig"), "S3OutputPath"),
+                    text(job, "TrainingJobName")));
   if (const std::string uri = text(part(job, "CheckpointConfig"), "S3Uri"); !uri.empty())
-    writes(uri, "");
+    writes(uri);
 }
 
 // Adds kMetricJobKey, with the job in the dimensions of each metric of a request.

@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
+#include "operations/job_role.hpp"
 #include "policy/managed.hpp"
 
 namespace trainyard::api {
@@ -23,13 +24,6 @@ const policy::Policy* administrator() {
   static const policy::ManagedPolicy* const found = policy::find_managed_policy(kAdministrator);
   CHECK(found != nullptr, "the built-in policies have an administrator's");
   return found->policy.get();
-}
-
-// The ARN of the defined role with the name in `arn`, with that role's path. Returns `arn` if the
-// role is not defined.
-std::string canonical_role(const policy::Identities* identities, const std::string& arn) {
-  const policy::Role* role = identities ? identities->find_role(role_name(arn)) : nullptr;
-  return role ? identities->arn_of(*role) : arn;
 }
 
 std::string_view bucket_of(std::string_view place) { return place.substr(0, place.find('/')); }

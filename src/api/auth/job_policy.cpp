@@ -57,11 +57,10 @@ void add_channel(const domain::Channel& channel, Documents& to) {
 }
 
 // Allows reading and writing below a directory.
-void add_directory(const std::string& uri, const std::string& below, Documents& to) {
+void add_directory(const std::string& uri, Documents& to) {
   auto location = objects::parse_s3_uri(uri);
   if (!location) return;
   if (!location->key.empty() && !location->key.ends_with('/')) location->key += '/';
-  location->key += below;
   const std::string bucket = "arn:aws:s3:::" + policy_literal(location->bucket);
   to.add(
       Json::array({allow(Json{"s3:GetObject", "s3:PutObject", "s3:DeleteObject",
@@ -117,6 +116,14 @@ std::string source_archive_of(const domain::JobSpec& spec) {
   return place.starts_with("s3://") ? place : "";
 }
 
+std::string own_output(std::string output_uri, std::string_view job_name) {
+  while (output_uri.ends_with('/')) output_uri.pop_back();
+  const auto location = objects::parse_s3_uri(output_uri);
+  const std::string_view key = location ? std::string_view(location->key) : "";
+  if (!key.empty() && key.substr(key.rfind('/') + 1) == job_name) return output_uri;
+  return output_uri.append("/").append(job_name);
+}
+
 std::vector<std::shared_ptr<const policy::Policy>> job_policies(const domain::Job& job) {
   CHECK(job.attempt() != nullptr, "keys are of an attempt");
   Documents documents;
@@ -124,8 +131,8 @@ std::vector<std::shared_ptr<const policy::Policy>> job_policies(const domain::Jo
   if (const auto archive = objects::parse_s3_uri(source_archive_of(job.spec)))
     documents.add(Json::array({allow(Json{"s3:GetObject"}, object_arn(*archive))}));
   if (job.spec.contract == domain::Contract::training && !job.spec.output_uri.empty())
-    add_directory(job.spec.output_uri, job.key.name + "/", documents);
-  if (job.spec.checkpoint) add_directory(job.spec.checkpoint->uri, "", documents);
+    add_directory(own_output(job.spec.output_uri, job.key.name), documents);
+  if (job.spec.checkpoint) add_directory(job.spec.checkpoint->uri, documents);
   add_logs(job, documents);
   const std::string arn = policy_literal(control::job_arn(job));
   if (job.spec.contract == domain::Contract::plain) {

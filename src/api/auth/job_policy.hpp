@@ -1,9 +1,9 @@
 // Makes the policies of a job's own keys when the job's role is not defined.
 //
 // They allow what the job contract needs: reading the channels and the source archive; reading and
-// writing below the output path (in the job's own directory) and the checkpoint path; the job's own
-// log streams and metrics; describing the job itself. A manifest may name any object of its bucket,
-// so a channel with a manifest may read the whole bucket.
+// writing below the output path (in the job's own directory: own_output()) and the checkpoint path;
+// the job's own log streams and metrics; describing the job itself. A manifest may name any object
+// of its bucket, so a channel with a manifest may read the whole bucket.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -26,5 +26,10 @@ std::string policy_literal(std::string_view text);
 
 // The S3 URI of the job's source archive (script mode); "" = none.
 std::string source_archive_of(const domain::JobSpec& spec);
+
+// The S3 URI of a training job's own directory, without a slash at its end: OUTPUT_PATH/JOB, or the
+// output path itself if its last part is the job's name. There, the SDK's `@remote` keeps the
+// function, its arguments and its result.
+std::string own_output(std::string output_uri, std::string_view job_name);
 
 }  // namespace trainyard::api

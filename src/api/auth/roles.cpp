@@ -12,20 +12,8 @@ constexpr std::string_view kRoleNameCharacters =
 
 }  // namespace
 
-std::string_view role_name(std::string_view role) {
-  const auto slash = role.rfind('/');
-  return slash == std::string_view::npos ? role : role.substr(slash + 1);
-}
-
 std::string role_arn(std::string_view account, std::string_view name) {
   return std::string("arn:aws:iam::").append(account).append(":role/").append(name);
-}
-
-std::string own_role(std::string_view arn, std::string_view account) {
-  const auto parts = split(arn, ':');
-  if (parts.size() != 6 || parts[0] != "arn" || parts[2] != "iam" || !parts[5].starts_with("role/"))
-    return std::string(arn);
-  return std::string("arn:aws:iam::").append(account).append(":").append(parts[5]);
 }
 
 std::string assumed_role_arn(std::string_view account, std::string_view role,

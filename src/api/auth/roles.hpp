@@ -10,11 +10,11 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "domain/role.hpp"
 
 namespace trainyard::api {
 
-// The name without its path: the last part of a role's name or ARN.
-std::string_view role_name(std::string_view role);
+using domain::role_name;
 
 // arn:aws:iam::ACCOUNT:role/NAME
 std::string role_arn(std::string_view account, std::string_view name);
@@ -25,13 +25,6 @@ std::string assumed_role_arn(std::string_view account, std::string_view role,
 
 // "AROA..", derived from the name.
 std::string role_id(std::string_view role);
-
-// Returns the ARN of a role with this account. Other texts are returned unchanged.
-//
-// A server has one account. Documents and scripts name roles of another, such as 123456789012, the
-// account of AWS's examples. In jobs and simulations such an ARN stands for this account's role of
-// the same name. Permissions are checked on that role, so another account in an ARN grants nothing.
-std::string own_role(std::string_view arn, std::string_view account);
 
 // Returns the name of the role. Errors: invalid (not the ARN of a role), not_found (a role of
 // another account).

@@ -326,6 +326,41 @@ Outcome<Done> read_log(const batch::LogConfiguration& log, const std::string& re
   return Done{};
 }
 
+// Overrides vcpus or memory, which AWS accepts only where the definition has them, too.
+Outcome<Done> override_deprecated(const batch::ContainerProperties& container,
+                                  const std::string& type, const std::optional<int64_t>& given,
+                                  std::optional<int64_t>& value) {
+  if (!given) return Done{};
+  for (const auto& each :
+       container.resource_requirements.value_or(std::vector<batch::ResourceRequirement>()))
+    if (each.type == type)
+      return client_exception(
+          "This value was submitted in a deprecated key and may conflict with the value provided "
+          "by the job definition's resource requirements. Override " +
+          type + " in containerOverrides.resourceRequirements");
+  value = given;
+  return Done{};
+}
+
+// Overrides resource requirements by their type. Deprecated members of the definition show the same
+// number.
+void override_requirements(batch::ContainerProperties& container,
+                           const batch::ContainerOverrides& overrides) {
+  if (!overrides.resource_requirements) return;
+  if (!container.resource_requirements) container.resource_requirements.emplace();
+  for (const auto& each : *overrides.resource_requirements) {
+    auto& kept = *container.resource_requirements;
+    std::erase_if(kept, [&](const auto& other) { return other.type == each.type; });
+    kept.push_back(each);
+    std::optional<int64_t>* deprecated = each.type == "VCPU"     ? &container.vcpus
+                                         : each.type == "MEMORY" ? &container.memory
+                                                                 : nullptr;
+    if (!deprecated || !*deprecated) continue;
+    const auto number = parse_int(*each.value);
+    *deprecated = number ? std::optional(*number) : std::nullopt;
+  }
+}
+
 }  // namespace
 
 Failure cannot_run(const std::string& what, const std::string& instead) {
@@ -405,8 +440,8 @@ Outcome<Done> check_container(const batch::ContainerProperties& container,
   return Done{};
 }
 
-void override_container(batch::ContainerProperties& container,
-                        const batch::ContainerOverrides& overrides) {
+Outcome<Done> override_container(batch::ContainerProperties& container,
+                                 const batch::ContainerOverrides& overrides) {
   if (overrides.command) container.command = overrides.command;
   if (overrides.instance_type) container.instance_type = overrides.instance_type;
   auto variables = variables_of(container.environment);
@@ -418,17 +453,10 @@ void override_container(batch::ContainerProperties& container,
     pair.value = value;
     container.environment->push_back(std::move(pair));
   }
-  auto resources = resources_of(container);
-  for (const auto& [type, value] : resources_of(overrides)) resources[type] = value;
-  container.vcpus.reset();
-  container.memory.reset();
-  container.resource_requirements.emplace();
-  for (const auto& [type, value] : resources) {
-    batch::ResourceRequirement requirement;
-    requirement.type = type;
-    requirement.value = value;
-    container.resource_requirements->push_back(std::move(requirement));
-  }
+  TRY(override_deprecated(container, "VCPU", overrides.vcpus, container.vcpus));
+  TRY(override_deprecated(container, "MEMORY", overrides.memory, container.memory));
+  override_requirements(container, overrides);
+  return Done{};
 }
 
 void put_parameters(batch::ContainerProperties& container,

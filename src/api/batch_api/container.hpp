@@ -34,9 +34,10 @@ void put_container(shapes::batch::EcsProperties& properties,
 Outcome<Done> check_container(const shapes::batch::ContainerProperties& container,
                               const std::string& place);
 
-// Apply the request's overrides and its parameters to the definition's container.
-void override_container(shapes::batch::ContainerProperties& container,
-                        const shapes::batch::ContainerOverrides& overrides);
+// Apply the request's overrides and its parameters to the definition's container. Errors:
+// ClientException, if vcpus or memory would override a resource requirement of the definition.
+Outcome<Done> override_container(shapes::batch::ContainerProperties& container,
+                                 const shapes::batch::ContainerOverrides& overrides);
 void put_parameters(shapes::batch::ContainerProperties& container,
                     const std::map<std::string, std::string>& parameters);
 

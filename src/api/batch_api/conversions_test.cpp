@@ -126,6 +126,110 @@ TEST(BatchSpec, WhatTheRequestSaysGoesBeforeTheDefinition) {
   EXPECT_EQ((*spec_of(request, definition)).retry.attempts_max, 5u);
 }
 
+batch::ResourceRequirement requirement(const std::string& type, const std::string& value) {
+  batch::ResourceRequirement made;
+  made.type = type;
+  made.value = value;
+  return made;
+}
+
+// "vcpus memory TYPE=VALUE .." of a described job.
+std::string described_resources(const Outcome<domain::JobSpec>& spec) {
+  if (!spec) return refusal(spec);
+  const Json& container = (*spec).request["container"];
+  std::string text;
+  for (const char* member : {"vcpus", "memory"})
+    text += container.contains(member) ? dump(container[member]) + " " : "- ";
+  for (const Json& each : container.value("resourceRequirements", Json::array()))
+    text += each["type"].get<std::string>() + "=" + each["value"].get<std::string>() + " ";
+  return text;
+}
+
+TEST(BatchSpec, OverridesKeepTheFormOfTheDefinition) {
+  auto request = job();
+  auto& overrides = request.container_overrides.emplace();
+  EXPECT_EQ(described_resources(spec_of(request)), "2 64 ");
+  overrides.vcpus = 3;
+  EXPECT_EQ(described_resources(spec_of(request)), "3 64 ");
+  overrides.vcpus.reset();
+  overrides.resource_requirements = {requirement("VCPU", "4")};
+  EXPECT_EQ(described_resources(spec_of(request)), "4 64 VCPU=4 ");
+  EXPECT_EQ((*spec_of(request)).group(0).share->cpus, 4);
+
+  auto definition = container();
+  definition.container_properties->vcpus.reset();
+  definition.container_properties->memory.reset();
+  definition.container_properties->resource_requirements = {requirement("VCPU", "0.25"),
+                                                            requirement("MEMORY", "64")};
+  EXPECT_EQ(described_resources(spec_of(request, definition)), "- - MEMORY=64 VCPU=4 ");
+  overrides.resource_requirements.reset();
+  overrides.memory = 128;
+  EXPECT_EQ(described_resources(spec_of(request, definition)),
+            "This value was submitted in a deprecated key and may conflict with the value provided "
+            "by the job definition's resource requirements. Override MEMORY in "
+            "containerOverrides.resourceRequirements");
+}
+
+TEST(BatchSpec, RetryActionsAreInAnyCase) {
+  auto request = job();
+  auto& strategy = request.retry_strategy.emplace();
+  strategy.attempts = 3;
+  strategy.evaluate_on_exit.emplace(1);
+  for (const auto& [action, retry] : {std::pair{"EXIT", false},
+                                      {"exit", false},
+                                      {"Exit", false},
+                                      {"RETRY", true},
+                                      {"retry", true}}) {
+    strategy.evaluate_on_exit->front().action = action;
+    const auto spec = spec_of(request);
+    ASSERT_TRUE(spec) << refusal(spec);
+    EXPECT_EQ((*spec).retry.rules.front().retry, retry) << action;
+  }
+  strategy.evaluate_on_exit->front().action = "stop";
+  EXPECT_EQ(refusal(spec_of(request)),
+            "retryStrategy.evaluateOnExit.action must be RETRY or EXIT, not 'stop'");
+}
+
+std::string refusal_of_types(std::vector<std::string> types) {
+  batch::CreateComputeEnvironmentRequest request;
+  request.compute_environment_name = "c";
+  request.type = "MANAGED";
+  auto& resources = request.compute_resources.emplace();
+  resources.type = "EC2";
+  resources.maxv_cpus = 4;
+  resources.instance_types = std::move(types);
+  const auto made = environment_of(request, "eu-west-1");
+  return made ? "" : made.failure(shapes::batch::kService).message;
+}
+
+TEST(ComputeEnvironment, InstanceTypesAreAwss) {
+  for (const char* type : {"optimal", "default_x86_64", "default_arm64", "m5", "c7i-flex",
+                           "p3dn.24xlarge", "t2.micro", "c5.metal"})
+    EXPECT_EQ(refusal_of_types({type}), "");
+  EXPECT_EQ(refusal_of_types({}), "");
+  EXPECT_EQ(refusal_of_types({"m5.large", "m5.larg"}),
+            "Error executing request, Exception : Instance type can only be one of [optimal, "
+            "default_x86_64, default_arm64, a family such as m5, a type such as m5.large], not "
+            "'m5.larg'. Did you mean m5.large?");
+  EXPECT_TRUE(refusal_of_types({"Optimal"}).ends_with("Did you mean optimal?"));
+  EXPECT_TRUE(refusal_of_types({"ml.m5.large"}).ends_with("Did you mean m5.large?"))
+      << refusal_of_types({"ml.m5.large"});
+  EXPECT_TRUE(refusal_of_types({""}).ends_with("not ''")) << refusal_of_types({""});
+}
+
+TEST(ComputeEnvironment, AnUnknownTypeOfAnEarlierVersionDoesNotPreventOtherChanges) {
+  catalog::ComputeEnvironment present;
+  present.key = {"eu-west-1", "c"};
+  present.request = {{"type", "MANAGED"},
+                     {"computeResources", {{"maxvCpus", 4}, {"instanceTypes", {"m5.larg"}}}}};
+  batch::UpdateComputeEnvironmentRequest request;
+  request.compute_environment = "c";
+  request.state = "DISABLED";
+  EXPECT_TRUE(environment_of(request, present));
+  request.compute_resources.emplace().instance_types = std::vector<std::string>{"m6.larg"};
+  EXPECT_FALSE(environment_of(request, present));
+}
+
 TEST(BatchSpec, UnsupportedJobsAreRefusedWithAnExplanation) {
   auto definition = container();
   definition.container_properties->privileged = true;

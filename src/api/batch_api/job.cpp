@@ -16,6 +16,7 @@
 #include "batch_api/nodes.hpp"
 #include "control/control.hpp"
 #include "domain/stage.hpp"
+#include "operations/job_role.hpp"
 #include "operations/listed_failure.hpp"
 #include "protocol/json.hpp"
 #include "reconcile/state.hpp"
@@ -136,7 +137,7 @@ Outcome<Body> container_into(domain::JobSpec& spec, const batch::JobDefinition& 
   } else {
     container = *definition.container_properties;
   }
-  override_container(container, overrides);
+  TRY(override_container(container, overrides));
   put_parameters(container, parameters);
   domain::InstanceGroup group = TRY(group_of(container, settings, region));
   spec.image = std::move(group.program->image);
@@ -236,6 +237,9 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
     body = TRY(container_into(spec, definition, request, parameters, settings, region));
   if (spec.role_arn.empty())
     spec.role_arn = "arn:aws:iam::" + account + ":role/" + std::string(kDefaultJobRole);
+  auto role = job_role(settings, account, spec.role_arn);
+  if (!role) return client_exception("jobRoleArn: " + role.error().message);
+  spec.role_arn = *std::move(role);
 
   batch::JobDetail detail;
   detail.job_arn = catalog::arn_of(account, region, catalog::kJobArn, id);

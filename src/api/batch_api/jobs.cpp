@@ -22,10 +22,8 @@ using domain::Stage;
 
 constexpr int64_t kListMaxBatch = 1'000;  // in a page without filters, as on AWS
 constexpr size_t kUuidBytes = 16;
-// The prefix of a tag that defines a metric. The rest of the key is the metric's name, and the
-// tag's value is a regular expression that finds the metric's values in the job's log.
-constexpr std::string_view kMetricTag = "trainyard:metric:";
 constexpr size_t kTagValueBytesMax = 256;  // as on AWS
+constexpr size_t kReasonBytesMax = 1024;   // as on AWS
 
 std::string new_id(Random& random) {
   std::string id = random.hex(kUuidBytes);
@@ -66,10 +64,8 @@ Outcome<control::CreateJob> new_job(const Services& services, const Context& con
   job.spec.principal = context.principal.name;
   if (auto checked = check_shared_directories(settings, context.principal, job.spec); !checked)
     return client_exception(checked.error().message);
-  for (const auto& [key, value] : request.tags.value_or(std::map<std::string, std::string>())) {
-    if (to_lower(key).starts_with("aws:"))
-      return client_exception("Tag keys that begin with aws: are reserved: " + key);
-    job.tags.push_back({key, value});
+  job.tags = TRY(batch_tags_in(request.tags));
+  for (const auto& [key, value] : job.tags) {
     if (!key.starts_with(kMetricTag)) continue;
     auto metric = sagemaker::metric_definition(key.substr(kMetricTag.size()), value);
     if (!metric) return client_exception("Tag " + key + ": " + metric.error().message);
@@ -293,11 +289,24 @@ Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Conte
 
 // -- cancel and terminate
 
+// AWS's model does not constrain these texts; its service does.
+std::optional<Failure> check_withdrawal(const std::string& id, const std::string& reason) {
+  const auto empty = [](const std::string& member) {
+    return client_exception("'" + member + "' is a required field (cannot be an empty string)");
+  };
+  if (id.empty()) return empty("jobId");
+  if (trim(reason).empty()) return empty("reason");
+  if (reason.size() > kReasonBytesMax)
+    return client_exception("reason has " + std::to_string(reason.size()) + " bytes, but at most " +
+                            std::to_string(kReasonBytesMax) + " are allowed");
+  return {};
+}
+
 // A job that does not exist or has finished is not an error, as on AWS.
 template <class Output>
 void withdraw(const Services& services, const Context& context, const std::string& id,
               domain::Withdrawn how, const std::string& reason, Answer<Output> answer) {
-  if (trim(reason).empty()) return answer(client_exception("reason is required"));
+  if (auto refused = check_withdrawal(id, reason)) return answer(std::move(*refused));
   if (const auto [job, node] =
           catalog::split_node_id(std::string(catalog::name_in_arn(id, catalog::kJobArn)));
       node)

@@ -173,7 +173,7 @@ Outcome<Nodes> nodes_of(const batch::NodeProperties& properties,
         (*properties.node_range_properties)[range_of_node[first]];
     auto container = TRY(container_of(range));
     for (const Override& each : changes)
-      if (each.nodes.has(first)) override_container(container, each.of_container);
+      if (each.nodes.has(first)) TRY(override_container(container, each.of_container));
     put_parameters(container, parameters);
     auto group = TRY(group_of(container, settings, region));
     group.name = std::to_string(first) + ":" + std::to_string(next - 1);

@@ -7,6 +7,18 @@
 
 namespace trainyard::api::batch_api {
 
+namespace {
+
+// AWS allows letters and numbers of all languages.
+bool has_characters_of_tags(std::string_view text) {
+  return std::ranges::all_of(text, [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c >= 0x80 || std::string_view(" +-=._:/@").find(char(c)) != std::string_view::npos;
+  });
+}
+
+}  // namespace
+
 domain::JobKey batch_resource_key(const Context& context, const std::string& name_or_arn,
                                   std::string_view kind) {
   return {context.region, std::string(trainyard::batch::name_in_arn(name_or_arn, kind))};
@@ -23,6 +35,11 @@ Outcome<std::vector<domain::Tag>> batch_tags_in(const std::optional<TagMap>& tag
   for (const auto& [key, value] : *tags) {
     if (to_lower(key).starts_with("aws:"))
       return client_exception("Tag keys that begin with aws: are reserved: " + key);
+    if (!has_characters_of_tags(key) ||
+        (!key.starts_with(kMetricTag) && !has_characters_of_tags(value)))
+      return client_exception("The tag '" + key +
+                              "' has other characters than AWS allows in keys and values: letters, "
+                              "numbers, spaces and + - = . _ : / @");
     out.push_back({key, value});
   }
   return out;

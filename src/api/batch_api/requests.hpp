@@ -34,7 +34,10 @@ std::string batch_resource_arn(const Context& context, std::string_view kind,
                                const std::string& name);
 
 using TagMap = std::map<std::string, std::string>;
-// Errors: ClientException (reserved keys).
+// The prefix of a tag that defines a metric. The rest of the key is the metric's name, and the
+// tag's value is a regular expression that finds the metric's values in the job's log.
+inline constexpr std::string_view kMetricTag = "trainyard:metric:";
+// Errors: ClientException (reserved keys, characters that AWS does not allow in tags).
 Outcome<std::vector<domain::Tag>> batch_tags_in(const std::optional<TagMap>& tags);
 // Leaves out tags that are internal to the server.
 TagMap batch_tags_out(const std::vector<domain::Tag>& tags);

@@ -10,6 +10,7 @@
 #include "batch/limits.hpp"
 #include "batch_api/container.hpp"
 #include "batch_api/empty_lists.hpp"
+#include "batch_api/instance_types.hpp"
 #include "batch_api/nodes.hpp"
 #include "batch_api/requests.hpp"
 #include "domain/instance_type.hpp"
@@ -228,6 +229,7 @@ Outcome<catalog::ComputeEnvironment> environment_of(
   environment.key = {region, *request.compute_environment_name};
   environment.request = TRY(json_of<batch::CreateComputeEnvironment>(request));
   environment.request.erase("tags");
+  TRY(check_instance_types(environment.request.value("computeResources", Json::object())));
   return checked(std::move(environment));
 }
 
@@ -235,6 +237,7 @@ Outcome<catalog::ComputeEnvironment> environment_of(
     const batch::UpdateComputeEnvironmentRequest& request, catalog::ComputeEnvironment present) {
   Json changes = TRY(json_of<batch::UpdateComputeEnvironment>(request));
   changes.erase("computeEnvironment");
+  TRY(check_instance_types(changes.value("computeResources", Json::object())));
   present.request.merge_patch(changes);
   return checked(std::move(present));
 }

@@ -10,6 +10,7 @@
 #include "batch/limits.hpp"
 #include "batch/service_job.hpp"
 #include "batch_api/requests.hpp"
+#include "operations/job_role.hpp"
 #include "operations/shared_directories.hpp"
 
 namespace trainyard::api::batch_api {
@@ -118,6 +119,9 @@ void submit(const Settings& settings, const PayloadRules& rules, const Services&
   job->tags.push_back(
       {std::string(kCreatedByTag), context.principal.arn.substr(0, kServiceTagBytesMax)});
   job->spec.principal = context.principal.name;
+  auto role = job_role(settings, context.principal.account, job->spec.role_arn);
+  if (!role) return answer(client_exception("RoleArn: " + role.error().message));
+  job->spec.role_arn = *std::move(role);
   if (auto checked = check_shared_directories(settings, context.principal, job->spec); !checked)
     return answer(client_exception(checked.error().message));
   const JobKey key{context.region, job->name};

@@ -2,13 +2,7 @@
 // responses.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
-
-#include "auth/temporary_keys.hpp"
 #include "base/log.hpp"
-#include "base/text.hpp"
-#include "dispatch/all_operations.hpp"
 #include "dispatch/api.hpp"
 #include "dispatch/testing/test_server.hpp"
 

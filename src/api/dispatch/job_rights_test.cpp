@@ -100,6 +100,29 @@ TEST(JobKeys, ReachTheJobsOwnChannelsOutputsLogsAndMetrics) {
   EXPECT_EQ(world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", job).status, 200);
 }
 
+TEST(JobKeys, ReachAnOutputPathThatIsNamedLikeTheJob) {
+  World world;
+  domain::Job job = world.job("power-1", 19);
+  job.spec.output_uri = "s3://models/team/power-1/";
+  world.keep(job);
+  const Signing keys = world.keys_of("power-1");
+  EXPECT_EQ(world.s3("PUT", "/models/team/power-1/results/payload.pkl", "81", keys).status, 200);
+  EXPECT_EQ(world.s3("GET", "/models/team/power-1/results/payload.pkl", "", keys).body, "81");
+  EXPECT_EQ(world.s3("PUT", "/models/team/power-1/power-1/output/model", "", keys).status, 200);
+  EXPECT_EQ(world.s3("PUT", "/models/team/power-12/x", "", keys).status, 403);
+  EXPECT_EQ(world.s3("PUT", "/models/team/other", "", keys).status, 403);
+}
+
+TEST(JobPolicy, TheOwnDirectoryEndsWithTheJobsName) {
+  EXPECT_EQ(own_output("s3://models", "a"), "s3://models/a");
+  EXPECT_EQ(own_output("s3://models/", "a"), "s3://models/a");
+  EXPECT_EQ(own_output("s3://models/b/", "a"), "s3://models/b/a");
+  EXPECT_EQ(own_output("s3://models/b/a/", "a"), "s3://models/b/a");
+  EXPECT_EQ(own_output("s3://models/a", "a"), "s3://models/a");
+  EXPECT_EQ(own_output("s3://models/ba", "a"), "s3://models/ba/a");
+  EXPECT_EQ(own_output("s3://aaa", "aaa"), "s3://aaa/aaa") << "not the bucket";
+}
+
 const std::string kJobs = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/";
 
 // A job's own keys, with requests that it may not make.

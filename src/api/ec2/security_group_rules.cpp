@@ -182,40 +182,38 @@ std::optional<std::string> given(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-aws::SecurityGroupRule shown(const Context& context, const SecurityGroup& group, const Rule& rule) {
-  aws::SecurityGroupRule out;
+// The members that the descriptions of present and of revoked rules have in common.
+template <class Description>
+Description description_of(const SecurityGroup& group, const Rule& rule) {
+  Description out;
   out.security_group_rule_id = rule.id;
   out.group_id = group.id;
-  out.group_owner_id = context.principal.account;
   out.is_egress = rule.egress;
   out.ip_protocol = rule.protocol;
   out.from_port = rule.from;
   out.to_port = rule.to;
   out.cidr_ipv4 = given(rule.cidr);
   out.cidr_ipv6 = given(rule.cidr6);
+  out.description = given(rule.description);
+  return out;
+}
+
+aws::SecurityGroupRule shown(const Context& context, const SecurityGroup& group, const Rule& rule) {
+  auto out = description_of<aws::SecurityGroupRule>(group, rule);
+  out.group_owner_id = context.principal.account;
   if (!rule.group.empty()) {
     out.referenced_group_info.emplace();
     out.referenced_group_info->group_id = rule.group;
     out.referenced_group_info->user_id = context.principal.account;
   }
-  out.description = given(rule.description);
   out.tags = shown_tags(rule.tags);
   out.security_group_rule_arn = arn_of(context, kRuleId.resource_type, rule.id);
   return out;
 }
 
 aws::RevokedSecurityGroupRule revoked(const SecurityGroup& group, const Rule& rule) {
-  aws::RevokedSecurityGroupRule out;
-  out.security_group_rule_id = rule.id;
-  out.group_id = group.id;
-  out.is_egress = rule.egress;
-  out.ip_protocol = rule.protocol;
-  out.from_port = rule.from;
-  out.to_port = rule.to;
-  out.cidr_ipv4 = given(rule.cidr);
-  out.cidr_ipv6 = given(rule.cidr6);
+  auto out = description_of<aws::RevokedSecurityGroupRule>(group, rule);
   out.referenced_group_id = given(rule.group);
-  out.description = given(rule.description);
   return out;
 }
 

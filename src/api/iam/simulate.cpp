@@ -9,6 +9,7 @@
 #include "auth/roles.hpp"
 #include "base/text.hpp"
 #include "iam/common.hpp"
+#include "operations/job_role.hpp"
 #include "policy/managed.hpp"
 #include "policy/simulate.hpp"
 

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
+#include "operations/job_role.hpp"
 #include "operations/shared_directories.hpp"
 #include "sagemaker/operations.hpp"
 #include "sagemaker/training_job.hpp"
@@ -121,6 +122,9 @@ void create_training_job(const Settings& settings, const Services& services, con
     return answer(resource_limit_exceeded(free_space.error().message));
   auto spec = job_spec_of(request, settings.find_image, settings.file_systems);
   if (!spec) return answer(std::move(spec).error());
+  auto role = job_role(settings, context.principal.account, spec->role_arn);
+  if (!role) return answer(validation_exception("RoleArn: " + role.error().message));
+  spec->role_arn = *std::move(role);
   if (auto checked = check_shared_directories(settings, context.principal, *spec); !checked)
     return answer(validation_exception(checked.error().message));
   auto tags = tags_of(request.tags.value_or(std::vector<sagemaker::Tag>()));

@@ -48,7 +48,8 @@ UNWRAPPED = {"s3": ["GetBucketLocationOutput"]}
 # Enumerations whose values the service takes in upper and lower case, as its documentation says and
 # its model does not: the operations look at them.
 ANY_CASE = {"batch": ["RetryAction"]}
-# Enumerations of a thousand values, of which this server has some: the operations check them.
+# Enumerations of a thousand values, of which this server has some: the operations check them. Their
+# values are a function of their own: shapes/instance_types.hpp.
 OPEN = {"ec2": ["InstanceType"]}
 
 # The statuses of success that S3's documentation has and its model does not.
@@ -303,6 +304,7 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
     lines = [
         "// Made by shapes/generate.py from the botocore model of %s. Not to be edited." % service,
         '#include "shapes/%s.hpp"' % service,
+        *['#include "shapes/%ss.hpp"' % snake(name) for name in OPEN.get(service, [])],
         "",
         "namespace trainyard::api::shapes::%s {" % snake(service),
         "namespace {",
@@ -471,6 +473,15 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
         ),
         "",
     ]
+    for name in OPEN.get(service, []):
+        lines += [
+            "std::span<const std::string_view> %s_values() {" % snake(name),
+            "  static constexpr std::string_view kValues[] = {%s};"
+            % ", ".join(map(text, model["shapes"][name]["enum"])),
+            "  return kValues;",
+            "}",
+            "",
+        ]
     if "text" in model:
         lines += (
             ["constinit const std::string_view kModel ="]

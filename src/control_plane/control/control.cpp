@@ -92,7 +92,7 @@ class SingleWriter final : public ControlPlane {
   void kill_job(domain::JobKey key, std::string reason, Answer answer) override {
     const auto job = find(key);
     if (!job) return answer(job.error());
-    reconcile::Command command = reconcile::StopJob{0, 0ms};
+    reconcile::Command command = reconcile::StopJob{0, 0ms, reason};
     if ((*job)->spec.queue)
       command = reconcile::Withdraw{0, domain::Withdrawn::terminated, std::move(reason), 0ms};
     enqueue({std::move(command), std::move(key), by_value(std::move(answer)), {}});

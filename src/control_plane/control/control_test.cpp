@@ -138,12 +138,24 @@ TEST(Control, AKillEndsTheGracePeriodOfAStop) {
   ASSERT_TRUE(cluster.kill("a"));
   EXPECT_EQ(cluster.find("a")->stop_grace, Duration(0s));
   EXPECT_EQ(cluster.find("a")->stop_cause, StopCause::user);
+  EXPECT_EQ(cluster.phases("a").back(), "Stopping: Stopping the training job: by hand");
   ASSERT_TRUE(cluster.stop("a"));
   EXPECT_EQ(cluster.find("a")->stop_grace, Duration(0s)) << "a later stop gives nothing back";
   cluster.walk("a", 0, HostState::finished);
   EXPECT_EQ(cluster.find("a")->state, JobState::stopped);
   EXPECT_EQ(cluster.kill("a").error().kind, Kind::conflict);
   EXPECT_EQ(cluster.kill("b").error().kind, Kind::not_found);
+}
+
+TEST(Control, AKillSaysByWhom) {
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(TestCluster::job("a")));
+  cluster.walk("a", 0, HostState::running);
+  ASSERT_TRUE(cluster.kill("a"));
+  EXPECT_EQ(cluster.phases("a").back(), "Stopping: Stopping the training job: by hand");
+  ASSERT_TRUE(cluster.kill("a")) << "twice is harmless";
+  cluster.walk("a", 0, HostState::finished);
+  EXPECT_EQ(cluster.phases("a").back(), "Stopped: Training job stopped");
 }
 
 TEST(Control, AStopBeforeTheLauncherCouldStartItEndsTheJob) {

@@ -28,6 +28,7 @@ constexpr auto kCreate = json_record<CreateJob>("create", [](auto& side, auto& c
 constexpr auto kStop = json_record<StopJob>("stop", [](auto& side, auto& stop) {
   side("job", stop.job);
   side.if_set("grace", stop.grace);
+  side.if_set("reason", stop.reason);
 });
 
 constexpr auto kSetTags = json_record<SetTags>("tags", [](auto& side, auto& set) {

@@ -59,7 +59,13 @@ class Applying {
   }
 
   Result<Change> on(const StopJob& stop) {
-    if (job_.state == JobState::stopping) return stop_sooner(stop.grace);
+    const std::string message =
+        std::string(contract::kStopping) + (stop.reason.empty() ? "" : ": " + stop.reason);
+    if (job_.state == JobState::stopping) {
+      if (may_stop_sooner(stop.grace) && !stop.reason.empty())
+        enter(job_, Phase::stopping, message, at_);
+      return stop_sooner(stop.grace);
+    }
     const bool waited = job_.state == JobState::waiting;
     job_.state = TRY(next(job_.state, JobEvent::stop));
     job_.stop_requested = at_;
@@ -68,7 +74,7 @@ class Applying {
     if (waited)
       stop_waiting();
     else
-      enter(job_, Phase::stopping, contract::kStopping, at_);
+      enter(job_, Phase::stopping, message, at_);
     return changed();
   }
 
@@ -412,8 +418,12 @@ class Applying {
   }
 
   // Of a job that is stopping, only the grace period can change: it can be ended.
+  bool may_stop_sooner(std::optional<Duration> grace) const {
+    return grace == 0ms && job_.stop_grace != 0ms;
+  }
+
   Result<Change> stop_sooner(std::optional<Duration> grace) {
-    if (grace != 0ms || job_.stop_grace == 0ms) return Change{};
+    if (!may_stop_sooner(grace)) return Change{};
     job_.stop_grace = 0ms;
     return changed();
   }

@@ -33,6 +33,7 @@ struct StopJob {
   // Between SIGTERM and SIGKILL; 0: the processes are killed at once, also those of a job that is
   // already stopping. Unset in records of earlier versions: as configured.
   std::optional<Duration> grace = {};
+  std::string reason = {};  // shown to users: "killed by user/ann"; "": none
 };
 
 struct SetTags {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "domain/role.hpp"
 
 namespace trainyard::domain {
 namespace {
@@ -53,10 +54,7 @@ bool may_name(const FileSystem& file_system, const Requester& requester) {
       std::find(users.begin(), users.end(), requester.user) != users.end())
     return true;
   return std::any_of(requester.roles.begin(), requester.roles.end(), [&](const std::string& arn) {
-    const std::string_view name = std::string_view(arn).substr(arn.rfind('/') + 1);
-    return !arn.empty() &&
-           std::any_of(file_system.roles.begin(), file_system.roles.end(),
-                       [&](const auto& role) { return role == arn || role == name; });
+    return any_names_role(file_system.roles, arn);
   });
 }
 

@@ -21,7 +21,7 @@ struct FileSystem {
   // A prefix that paths of FSxLustre may have: with "fsx", "/fsx/data" is the directory "data".
   std::string mount_name;
   bool read_only = false;
-  // The principals that may use it: users by name, roles by name or ARN. Both empty: all
+  // The principals that may use it: users by name, roles by name or ARN (role.hpp). Both empty: all
   // principals.
   std::vector<std::string> users, roles;
 };

@@ -3,21 +3,15 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "domain/role.hpp"
 
 namespace trainyard::domain {
 namespace {
 
 constexpr size_t kShownMax = 10;  // patterns or directories in an error
 
-std::string role_name(std::string_view arn) {
-  const size_t slash = arn.rfind('/');
-  return std::string(slash == arn.npos ? arn : arn.substr(slash + 1));
-}
-
 bool is_for(const ImageRule& rule, const std::string& role_arn) {
-  return rule.roles.empty() || std::ranges::any_of(rule.roles, [&](const std::string& role) {
-           return matches_pattern(role, role_arn) || matches_pattern(role, role_name(role_arn));
-         });
+  return rule.roles.empty() || any_names_role(rule.roles, role_arn);
 }
 
 // True if a path or repository has a part "." or "..", so that it may not be below a prefix of its

@@ -17,7 +17,7 @@ struct ImageRule {
   // '*' stands for any text. "ghcr.io/team/*", "yard.lan:5000/train" (all its tags),
   // "containers-storage:localhost/*".
   std::string pattern;
-  std::vector<std::string> roles;  // names or ARNs, also with '*'; empty: every role
+  std::vector<std::string> roles;  // names or ARNs (role.hpp); empty: every role
 };
 
 struct ImagePolicy {

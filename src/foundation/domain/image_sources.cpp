@@ -5,6 +5,7 @@
 #include "base/complete_record.hpp"
 #include "base/text.hpp"
 #include "domain/image_policy.hpp"
+#include "domain/role.hpp"
 
 namespace trainyard::domain {
 namespace {
@@ -17,8 +18,7 @@ bool lists(const std::vector<std::string>& patterns, std::string_view name) {
 
 bool is_for(const RegistryLogin& login, std::string_view user, std::string_view role_arn) {
   if (login.users.empty() && login.roles.empty()) return true;
-  return lists(login.users, user) || lists(login.roles, role_arn) ||
-         lists(login.roles, role_arn.substr(role_arn.rfind('/') + 1));
+  return lists(login.users, user) || any_names_role(login.roles, role_arn);
 }
 
 // A missing list of users or roles must not mean "everyone".

@@ -16,7 +16,7 @@
 
 namespace trainyard::domain {
 
-// A login of a registry. Its lists name users, and roles by name or ARN, with '*' for any text.
+// A login of a registry. Its lists name users, with '*' for any text, and roles (role.hpp).
 // Both empty: everyone.
 struct RegistryLogin {
   std::string host;  // "registry.lan:5000"

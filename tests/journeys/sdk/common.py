@@ -18,7 +18,8 @@ from typing import Any
 
 import boto3
 
-Outcome = tuple[str, str]  # "works", "no effect", "refused", "silently ignored" or "crashes"; text
+# "works", "no effect", "refused", "fails", "silently ignored" or "crashes"; text
+Outcome = tuple[str, str]
 FEATURES: dict[str, Callable[[], Outcome | None]] = {}
 
 AT_A_TIME = 6  # features; most of them wait for their jobs
@@ -28,6 +29,7 @@ LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 FINAL = ("Completed", "Failed", "Stopped")
 ROLE = "arn:aws:iam::123456789012:role/trainer"
 IMAGE = "trainyard/host"
+IMAGE_WITH_SDK = "with-sdk"  # tests/journeys/features.py
 NO_EFFECT = " has no effect here: "
 
 
@@ -74,6 +76,44 @@ def finish(name: str, status: str = "Completed") -> dict[str, Any]:
     return job
 
 
+def upload_data(bucket: str) -> str:
+    """The URI of four small objects, of which data.manifest names two."""
+    s3 = client("s3")
+    for number in range(4):
+        s3.put_object(Bucket=bucket, Key=f"data/part-{number}", Body=f"row {number}\n".encode())
+    s3.put_object(
+        Bucket=bucket,
+        Key="data.manifest",
+        Body=f'[{{"prefix": "s3://{bucket}/data/"}}, "part-0", "part-2"]'.encode(),
+    )
+    return f"s3://{bucket}/data/"
+
+
+def final_metric(name: str) -> float:
+    """The last value of the only metric of a job that has ended, once it is described."""
+    end = time.monotonic() + JOB_SECONDS_MAX
+    while True:
+        job = client("sagemaker").describe_training_job(TrainingJobName=name)
+        if found := job.get("FinalMetricDataList"):
+            (metric,) = found
+            return float(metric["Value"])
+        assert time.monotonic() < end, f"{name} has no metrics"
+        time.sleep(POLL_SECONDS)
+
+
+def make_training_queue(name: str) -> None:
+    """A queue of AWS Batch for training jobs."""
+    batch = client("batch")
+    batch.create_service_environment(
+        serviceEnvironmentName=name, serviceEnvironmentType="SAGEMAKER_TRAINING",
+        capacityLimits=[{"maxCapacity": 4, "capacityUnit": "NUM_INSTANCES"}],
+    )  # fmt: skip
+    batch.create_job_queue(
+        jobQueueName=name, jobQueueType="SAGEMAKER_TRAINING", priority=1,
+        serviceEnvironmentOrder=[{"order": 1, "serviceEnvironment": name}],
+    )  # fmt: skip
+
+
 def log_lines(name: str) -> list[str]:
     logs = client("logs")
     events = logs.get_paginator("filter_log_events").paginate(
@@ -104,10 +144,19 @@ def notes(name: str, *members: str) -> Outcome:
 
 
 def refused(call: Callable[[], object]) -> Outcome:
+    return raised(call, "refused")
+
+
+def failed(call: Callable[[], object]) -> Outcome:
+    """The outcome of a call that waits for its job, which fails."""
+    return raised(call, "fails")
+
+
+def raised(call: Callable[[], object], kind: str) -> Outcome:
     try:
         call()
-    except Exception as refusal:
-        return "refused", " ".join(str(refusal).split())
+    except Exception as failure:
+        return kind, " ".join(str(failure).split())
     return "silently ignored", "it was accepted"
 
 

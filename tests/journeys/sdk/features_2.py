@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from typing import Any
 
 import sagemaker
@@ -24,6 +23,7 @@ from sagemaker.instance_group import InstanceGroup
 from sagemaker.model import Model
 from sagemaker.processing import Processor
 from sagemaker.pytorch import PyTorch
+from sagemaker.remote_function import remote
 from sagemaker.s3 import S3Downloader, S3Uploader
 from sagemaker.tensorflow import TensorFlow
 from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
@@ -32,9 +32,11 @@ from sagemaker.workflow.pipeline import Pipeline
 from tests.journeys.sdk import common
 from tests.journeys.sdk.common import (
     IMAGE,
+    IMAGE_WITH_SDK,
     ROLE,
     Outcome,
     client,
+    failed,
     feature,
     finish,
     log_lines,
@@ -60,15 +62,7 @@ def session() -> sagemaker.Session:
 
 
 BUCKET = session().default_bucket()
-S3 = client("s3")
-for number in range(4):
-    S3.put_object(Bucket=BUCKET, Key=f"data/part-{number}", Body=f"row {number}\n".encode())
-S3.put_object(
-    Bucket=BUCKET,
-    Key="data.manifest",
-    Body=f'[{{"prefix": "s3://{BUCKET}/data/"}}, "part-0", "part-2"]'.encode(),
-)
-DATA = f"s3://{BUCKET}/data/"
+DATA = common.upload_data(BUCKET)
 
 
 def estimator(script: str = "true", **more: Any) -> Estimator:
@@ -205,6 +199,38 @@ def _() -> None:
     assert ranks(name, "OMPI_COMM_WORLD_RANK") == 2
 
 
+@feature("MPI on several hosts without ssh")
+def _() -> None:
+    name = script_mode(
+        TensorFlow, framework_version="2.13", py_version="py310", instance_count=2,
+        distribution={"mpi": {"enabled": True, "processes_per_host": 1}},
+    )  # fmt: skip
+    assert ranks(name, "OMPI_COMM_WORLD_RANK") == 2
+
+
+def power_in(image: str, **variables: str) -> int:
+    """Of a function that runs in a job."""
+
+    @remote(
+        image_uri=image, role=ROLE, instance_type="ml.m5.large", job_name_prefix="f",
+        sagemaker_session=session(), environment_variables=variables,
+    )  # fmt: skip
+    def power(base: int, exponent: int) -> int:
+        return int(base**exponent)
+
+    return int(power(3, exponent=4))
+
+
+@feature("functions with @remote")
+def _() -> None:
+    assert power_in(IMAGE_WITH_SDK) == 81
+
+
+@feature("functions with @remote, with neither the SDK in the image nor a package index")
+def _() -> Outcome:
+    return failed(lambda: power_in(IMAGE, PIP_NO_INDEX="1"))
+
+
 # -- data
 
 
@@ -278,13 +304,7 @@ def _() -> None:
     definitions = [{"Name": "loss", "Regex": "loss=([0-9.]+)"}]
     name = start(estimator("echo loss=0.25", metric_definitions=definitions))
     finish(name)
-    end = time.monotonic() + common.JOB_SECONDS_MAX
-    while time.monotonic() < end:
-        found = client("sagemaker").describe_training_job(TrainingJobName=name)
-        if found.get("FinalMetricDataList"):
-            break
-        time.sleep(common.POLL_SECONDS)
-    assert found["FinalMetricDataList"][0]["Value"] == 0.25
+    assert common.final_metric(name) == 0.25
     table = TrainingJobAnalytics(name, ["loss"], sagemaker_session=session()).dataframe()
     assert list(table["value"]) == [0.25]
 
@@ -380,15 +400,7 @@ def _() -> None:
 def _() -> None:
     from sagemaker.aws_batch.training_queue import TrainingQueue
 
-    batch = client("batch")
-    batch.create_service_environment(
-        serviceEnvironmentName="f2", serviceEnvironmentType="SAGEMAKER_TRAINING",
-        capacityLimits=[{"maxCapacity": 4, "capacityUnit": "NUM_INSTANCES"}],
-    )  # fmt: skip
-    batch.create_job_queue(
-        jobQueueName="f2", jobQueueType="SAGEMAKER_TRAINING", priority=1,
-        serviceEnvironmentOrder=[{"order": 1, "serviceEnvironment": "f2"}],
-    )  # fmt: skip
+    common.make_training_queue("f2")
     job = TrainingQueue("f2").submit(estimator(), inputs=None, job_name="f2", priority=1)
     assert job.wait(300)["status"] == "SUCCEEDED"
 

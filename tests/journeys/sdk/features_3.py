@@ -2,42 +2,22 @@
 
 import itertools
 import os
+import re
 import sys
-import time
 from typing import Any
 
 from sagemaker.core import image_uris
 from sagemaker.core.helper.session_helper import Session, get_execution_role
-from sagemaker.core.resources import (
-    Experiment,
-    FeatureGroup,
-    HyperParameterTuningJob,
-    Model,
-    ModelPackageGroup,
-    Pipeline,
-    ProcessingJob,
-    TrainingJob,
-    TransformJob,
-)
+from sagemaker.core.remote_function import remote
+from sagemaker.core.resources import TrainingJob
 from sagemaker.core.shapes import (
-    AppSpecification,
-    FeatureDefinition,
     FileSystemDataSource,
-    HyperParameterTuningJobConfig,
     MetricDefinition,
-    ProcessingClusterConfig,
-    ProcessingResources,
     RemoteDebugConfig,
     ResourceConfigForUpdate,
-    ResourceLimits,
     RetryStrategy,
     S3DataSource,
     TrainingImageConfig,
-    TransformDataSource,
-    TransformInput,
-    TransformOutput,
-    TransformResources,
-    TransformS3DataSource,
 )
 from sagemaker.train import ModelTrainer
 from sagemaker.train.configs import (
@@ -54,13 +34,16 @@ from sagemaker.train.configs import (
     StoppingCondition,
     Tag,
 )
+from sagemaker.train.distributed import MPI, Torchrun
 
-from tests.journeys.sdk import common
+from tests.journeys.sdk import common, not_offered_3
 from tests.journeys.sdk.common import (
     IMAGE,
+    IMAGE_WITH_SDK,
     ROLE,
     Outcome,
     client,
+    failed,
     feature,
     finish,
     log_lines,
@@ -75,20 +58,23 @@ with open(os.path.join(SOURCE, "train.py"), "w", encoding="utf-8") as file:
     file.write("import os, sys\nprint('FOUND', os.environ['SM_HPS'], sys.argv[1:], flush=True)\n")
 
 
+with open(os.path.join(SOURCE, "rank.py"), "w", encoding="utf-8") as file:
+    file.write(
+        "import os\n"
+        "for rank, world in (('RANK', 'WORLD_SIZE'),\n"
+        "                    ('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE')):\n"
+        "    if rank in os.environ:\n"
+        "        line = ' '.join(('FOUND', rank, os.environ[rank], os.environ[world]))\n"
+        "        os.write(1, line.encode() + b'\\n')  # whole, also next to other ranks\n"
+    )
+
+
 def session() -> Session:
     return common.of_thread("session", lambda: Session(common.boto_session()))
 
 
 BUCKET = session().default_bucket()
-S3 = client("s3")
-for number in range(4):
-    S3.put_object(Bucket=BUCKET, Key=f"data/part-{number}", Body=f"row {number}\n".encode())
-S3.put_object(
-    Bucket=BUCKET,
-    Key="data.manifest",
-    Body=f'[{{"prefix": "s3://{BUCKET}/data/"}}, "part-0", "part-2"]'.encode(),
-)
-DATA = f"s3://{BUCKET}/data/"
+DATA = common.upload_data(BUCKET)
 NUMBERS = itertools.count()
 
 
@@ -117,6 +103,12 @@ def run(command: str = "true", inputs: Any = None, **more: Any) -> list[str]:
     name = start(trainer(command, **more), inputs)
     finish(name)
     return log_lines(name)
+
+
+def ranks(name: str) -> list[tuple[str, ...]]:
+    """(variable, rank, number of ranks) of each process of rank.py."""
+    found = (re.search(r"FOUND (\w+) (\d+) (\d+)", line) for line in log_lines(name))
+    return sorted(one.groups() for one in found if one)
 
 
 def channel(uri: str = DATA, **more: Any) -> list[Channel]:
@@ -180,6 +172,69 @@ def _() -> None:
 @feature("environment variables")
 def _() -> None:
     assert "green" in run("echo $COLOUR", environment={"COLOUR": "green"})
+
+
+@feature("torchrun")
+def _() -> None:
+    name = start(
+        trainer(
+            hosts=2,
+            source_code=SourceCode(source_dir=SOURCE, entry_script="rank.py"),
+            distributed=Torchrun(process_count_per_node=2),
+            hyperparameters={"epochs": 3},
+        )
+    )
+    finish(name)
+    assert ranks(name) == [("RANK", str(rank), "4") for rank in range(4)], log_lines(name)
+
+
+@feature("MPI")
+def _() -> None:
+    name = start(
+        trainer(
+            training_image=IMAGE_WITH_SDK,
+            source_code=SourceCode(source_dir=SOURCE, entry_script="rank.py"),
+            distributed=MPI(process_count_per_node=2),
+        )
+    )
+    finish(name)
+    assert ranks(name) == [("OMPI_COMM_WORLD_RANK", str(rank), "2") for rank in range(2)]
+
+
+@feature("MPI on several hosts without ssh")
+def _() -> Outcome:
+    job = trainer(
+        hosts=2,
+        source_code=SourceCode(source_dir=SOURCE, entry_script="rank.py"),
+        distributed=MPI(process_count_per_node=1),
+    )
+    return failed(lambda: job.train(wait=True, logs=False))
+
+
+def power_in(image: str, prefix: str = "f") -> int:
+    """Of a function that runs in a job."""
+
+    @remote(
+        image_uri=image, role=ROLE, instance_type="ml.m5.large", job_name_prefix=prefix,
+        sagemaker_session=session(),
+    )  # fmt: skip
+    def power(base: int, exponent: int) -> int:
+        return int(base**exponent)
+
+    return power(3, exponent=4)
+
+
+@feature("functions with @remote")
+def _() -> None:
+    assert power_in(IMAGE_WITH_SDK) == 81
+
+
+@feature("functions with @remote, with neither the SDK in the image nor a package index")
+def _() -> Outcome:
+    kind, said = failed(lambda: power_in(IMAGE, "without-sdk"))
+    assert "Check corresponding job for details" in said, said
+    (job,) = TrainingJob.get_all(name_contains="without-sdk")
+    return kind, finish(job.training_job_name, "Failed")["FailureReason"]
 
 
 # -- data
@@ -263,16 +318,7 @@ def _() -> None:
     )
     name = start(job)
     finish(name)
-    end = time.monotonic() + common.JOB_SECONDS_MAX
-    found: Any = None
-    while not found and time.monotonic() < end:
-        found = (
-            client("sagemaker")
-            .describe_training_job(TrainingJobName=name)
-            .get("FinalMetricDataList")
-        )
-        time.sleep(common.POLL_SECONDS)
-    assert found[0]["Value"] == 0.25
+    assert common.final_metric(name) == 0.25
 
 
 @feature("tags")
@@ -380,15 +426,7 @@ def _() -> None:
 def _() -> None:
     from sagemaker.train.aws_batch.training_queue import TrainingQueue
 
-    batch = client("batch")
-    batch.create_service_environment(
-        serviceEnvironmentName="f3", serviceEnvironmentType="SAGEMAKER_TRAINING",
-        capacityLimits=[{"maxCapacity": 4, "capacityUnit": "NUM_INSTANCES"}],
-    )  # fmt: skip
-    batch.create_job_queue(
-        jobQueueName="f3", jobQueueType="SAGEMAKER_TRAINING", priority=1,
-        serviceEnvironmentOrder=[{"order": 1, "serviceEnvironment": "f3"}],
-    )  # fmt: skip
+    common.make_training_queue("f3")
     job = TrainingQueue("f3").submit(trainer(), inputs=None, job_name="f3", priority=1)
     assert job.wait(300)["status"] == "SUCCEEDED"
 
@@ -468,87 +506,5 @@ def _() -> Outcome:
     return refused(lambda: start(trainer(compute={"training_plan_arn": plan})))
 
 
-@feature("hyperparameter tuning")
-def _() -> Outcome:
-    config = HyperParameterTuningJobConfig(
-        strategy="Random", resource_limits=ResourceLimits(max_parallel_training_jobs=1)
-    )
-    return refused(
-        lambda: HyperParameterTuningJob.create(
-            hyper_parameter_tuning_job_name="t", hyper_parameter_tuning_job_config=config
-        )
-    )
-
-
-@feature("processing jobs")
-def _() -> Outcome:
-    cluster = ProcessingClusterConfig(
-        instance_count=1, instance_type="ml.m5.large", volume_size_in_gb=1
-    )
-    return refused(
-        lambda: ProcessingJob.create(
-            processing_job_name="p",
-            processing_resources=ProcessingResources(cluster_config=cluster),
-            app_specification=AppSpecification(image_uri=IMAGE),
-            role_arn=ROLE,
-        )
-    )
-
-
-@feature("models and endpoints")
-def _() -> Outcome:
-    return refused(lambda: Model.create(model_name="m", execution_role_arn=ROLE))
-
-
-@feature("batch transform")
-def _() -> Outcome:
-    source = TransformDataSource(
-        s3_data_source=TransformS3DataSource(s3_data_type="S3Prefix", s3_uri=DATA)
-    )
-    return refused(
-        lambda: TransformJob.create(
-            transform_job_name="t",
-            model_name="m",
-            transform_input=TransformInput(data_source=source),
-            transform_output=TransformOutput(s3_output_path=DATA),
-            transform_resources=TransformResources(instance_type="ml.m5.large", instance_count=1),
-        )
-    )
-
-
-@feature("pipelines")
-def _() -> Outcome:
-    return refused(
-        lambda: Pipeline.create(
-            pipeline_name="p",
-            client_request_token="t" * 32,
-            role_arn=ROLE,
-            pipeline_definition="{}",
-        )
-    )
-
-
-@feature("experiments")
-def _() -> Outcome:
-    return refused(lambda: Experiment.create(experiment_name="e"))
-
-
-@feature("feature store")
-def _() -> Outcome:
-    definition = FeatureDefinition(feature_name="id", feature_type="String")
-    return refused(
-        lambda: FeatureGroup.create(
-            feature_group_name="g",
-            record_identifier_feature_name="id",
-            event_time_feature_name="at",
-            feature_definitions=[definition],
-        )
-    )
-
-
-@feature("model registry")
-def _() -> Outcome:
-    return refused(lambda: ModelPackageGroup.create(model_package_group_name="g"))
-
-
+assert not_offered_3, "it registers features, too"
 common.main()

@@ -7,6 +7,7 @@
 #include "base/complete_record.hpp"
 #include "base/fnv.hpp"
 #include "domain/json_forms.hpp"
+#include "domain/role.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -138,14 +139,12 @@ networks::Egress with_own_networks(networks::Egress egress,
 const std::vector<networks::EgressRule>* rules_of_role(
     const std::map<std::string, std::vector<networks::EgressRule>>& of_roles,
     const std::string& role_arn) {
-  if (role_arn.empty()) return nullptr;
-  // A job may name a role with any account: "arn:aws:iam::ACCOUNT:role/PATH/NAME".
-  for (const auto& [role, rules] : of_roles)
-    if (const auto at = role.find(":role/");
-        at != std::string::npos && role_arn.ends_with(role.substr(at)))
-      return &rules;
-  const auto found = of_roles.find(role_arn.substr(role_arn.rfind('/') + 1));
-  return found == of_roles.end() ? nullptr : &found->second;
+  // ARNs before names.
+  for (const bool by_arn : {true, false})
+    for (const auto& [role, rules] : of_roles)
+      if ((role.find(':') != std::string::npos) == by_arn && domain::names_role(role, role_arn))
+        return &rules;
+  return nullptr;
 }
 
 networks::PrivateNetwork plan_network(const NetworkRequest& request, const networks::Subnet& pool,

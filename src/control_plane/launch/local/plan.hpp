@@ -59,8 +59,8 @@ networks::DirectFirewall direct_firewall(const std::string& mark, const networks
 networks::Egress with_own_networks(networks::Egress egress,
                                    const std::vector<networks::Subnet>& in_use,
                                    const networks::Subnet& pool);
-// The rules of a job's role, by its name or by its ARN with any account; nullptr: it has none of
-// its own.
+// The rules of a job's role, by its ARN or its name (domain/role.hpp); nullptr: it has none of its
+// own.
 const std::vector<networks::EgressRule>* rules_of_role(
     const std::map<std::string, std::vector<networks::EgressRule>>& of_roles,
     const std::string& role_arn);

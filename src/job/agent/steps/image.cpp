@@ -55,6 +55,9 @@ Result<void> add_runtime_programs(StepContext& context) {
   if (path.empty()) path = contract::kUsualPath;
   path.insert(std::min(path.find(kSystemPrograms), path.size()),
               std::string(":") + kRuntimeProgramsInside);
+  // Distributions reserve the system's packages for their own tools. A job sees them read-only and
+  // installs into its own home, so `pip install` may do what it does in an image.
+  context.image.environment.try_emplace("PIP_BREAK_SYSTEM_PACKAGES", "1");
   return {};
 }
 

@@ -242,7 +242,7 @@ class Driver:
             return
         went, back = self._fleet.hosts_are(hosts)
         for host in went:
-            self._say(f"host {host} is gone")
+            self._say(f"lost host {host}: the discovery script no longer lists it")
             self._service.host_leaves(host)
             for worker in self._fleet.workers.values():
                 worker.leave_requested = worker.leave_requested or worker.host == host

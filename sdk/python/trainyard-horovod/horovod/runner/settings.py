@@ -168,13 +168,13 @@ def parse(arguments: Sequence[str] | None) -> Settings:
         help="seconds to wait for at least --min-np ranks",
     )
     elastic.add_argument(
-        "--reset-limit", type=int, default=0, help="how often ranks may be given anew"
+        "--reset-limit", type=int, default=0, help="how often ranks may be assigned again"
     )
     elastic.add_argument(
         "--blacklist-cooldown-range",
         nargs=2,
         metavar=("LEAST", "MOST"),
-        help="seconds after which a host that failed is tried again",
+        help="seconds after which a host that failed is used again",
     )
     for option, _, _ in _TUNING:
         parser.add_argument(option, dest=option)
@@ -213,17 +213,17 @@ def parse(arguments: Sequence[str] | None) -> Settings:
         if variable:
             settings.variables[variable] = write(value)
         else:
-            settings.notes.append(f"{option} means nothing here")
+            settings.notes.append(f"{option} has no effect here")
     for option, variable, value in _FLAGS:
         if getattr(given, option):
             settings.variables[variable] = value
     for option in _NOTHING:
         if getattr(given, option):
             settings.notes.append(
-                f"{option} means nothing here: ranks meet over TCP and share memory where they can"
+                f"{option} has no effect here: ranks meet over TCP and share memory where they can"
                 if option in ("--gloo", "--mpi", "--jsrun", "--tcp")
                 else (
-                    f"{option} means nothing here: plans are chosen by what they cost"
+                    f"{option} has no effect here: plans are chosen by what they cost"
                     " (TRAINYARD_PLANS says otherwise)"
                 )
             )

@@ -1,0 +1,14 @@
+// AWS's names of EC2 instance types ("m5.large"), from the model of EC2. The shapes of EC2 do not
+// constrain them, since this server offers only some (domain/instance_type.hpp).
+//
+// Threads: a constant.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace trainyard::api::shapes::ec2 {
+
+std::span<const std::string_view> instance_type_values();
+
+}  // namespace trainyard::api::shapes::ec2

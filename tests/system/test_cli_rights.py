@@ -1,0 +1,117 @@
+"""What the commands about one job may do for users with few rights: docs/operating/security.md."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests import jobs, trainyard_server
+from tests.trainyard_server import Server
+
+OWNER = ("AKIAOWNER00000000001", "owner-secret-0000000000000000000000000001")
+ANN = ("AKIAANN0000000000001", "ann-secret-00000000000000000000000000001")
+EVE = ("AKIAEVE0000000000001", "eve-secret-00000000000000000000000000001")
+ZOE = ("AKIAZOE0000000000001", "zoe-secret-00000000000000000000000000001")
+# As the page lists them, with DescribeJob only for ann.
+ACTIONS = [
+    "sagemaker:StopTrainingJob",
+    "batch:DescribeJobs",
+    "batch:TerminateJob",
+    "logs:DescribeLogStreams",
+    "logs:GetLogEvents",
+]
+RUNNING = "echo seen; exec sleep 600"
+
+
+def user(name: str, key: tuple[str, str], actions: list[str]) -> str:
+    statement = {"Effect": "Allow", "Action": actions, "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    return (
+        f"[[access_key]]\nid = '{key[0]}'\nsecret = '{key[1]}'\nuser = '{name}'\n"
+        f"[[user]]\nname = '{name}'\npolicy = '''{policy}'''\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def server(start: Callable[..., Server]) -> Server:
+    one = start(
+        "[jobs]\nstop_grace_seconds = 1\n"
+        f"[[access_key]]\nid = '{OWNER[0]}'\nsecret = '{OWNER[1]}'\n"
+        + user("ann", ANN, [*ACTIONS, "trainyard:DescribeJob"])
+        + user("eve", EVE, ACTIONS)
+        + user("zoe", ZOE, ["trainyard:DescribeJob", "trainyard:Shell"])
+    )
+    one.boto("s3").create_bucket(Bucket="yard")
+    return one
+
+
+def cli(server: Server, key: tuple[str, str], *arguments: str, code: int = 0) -> str:
+    done = subprocess.run(
+        [trainyard_server.PROGRAM, *arguments],
+        env=server.environment() | {"AWS_ACCESS_KEY_ID": key[0], "AWS_SECRET_ACCESS_KEY": key[1]},
+        capture_output=True,
+        text=True,
+        timeout=trainyard_server.WAIT_SECONDS_MAX,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == code, (arguments, done.stdout, done.stderr)
+    return done.stdout + done.stderr
+
+
+def training_job(server: Server) -> str:
+    server.boto("sagemaker").create_training_job(**jobs.request("mnist", RUNNING))
+    jobs.wait_until(server.boto("sagemaker"), "mnist", ("Training",))
+    return "mnist"
+
+
+def batch_job(server: Server) -> str:
+    batch = server.boto("batch")
+    batch.create_compute_environment(
+        computeEnvironmentName="all",
+        type="MANAGED",
+        computeResources={"type": "EC2", "maxvCpus": 2},
+    )
+    batch.create_job_queue(
+        jobQueueName="all",
+        priority=1,
+        computeEnvironmentOrder=[{"order": 1, "computeEnvironment": "all"}],
+    )
+    container: dict[str, Any] = {
+        "image": "trainyard/host",
+        "command": ["/bin/sh", "-c", RUNNING],
+        "resourceRequirements": [
+            {"type": "VCPU", "value": "0.25"},
+            {"type": "MEMORY", "value": "64"},
+        ],
+    }
+    batch.register_job_definition(
+        jobDefinitionName="all", type="container", containerProperties=container
+    )
+    job: str = batch.submit_job(jobName="nightly", jobQueue="all", jobDefinition="all")["jobId"]
+    trainyard_server.wait_for(
+        lambda: batch.describe_jobs(jobs=[job])["jobs"][0]["status"] == "RUNNING", "the job to run"
+    )
+    return job
+
+
+@pytest.mark.parametrize("make", [training_job, batch_job])
+def test_describe_job_is_what_stop_and_logs_need(
+    server: Server, make: Callable[[Server], str]
+) -> None:
+    job = make(server)
+    denied = "is not authorized to perform: trainyard:DescribeJob on resource: arn:aws:trainyard:"
+    for command in (["logs", job], ["stop", job], ["shell", job, "algo-1", "true"]):
+        said = cli(server, EVE, *command, code=1)
+        assert "user/eve" in said and denied in said and f":job/{job} " in said, said
+    trainyard_server.wait_for(lambda: "seen" in cli(server, ANN, "logs", job), "the log")
+    # By a name, a Batch job is found in lists.
+    by_name = cli(server, ANN, "stop", "nightly", code=1)
+    assert "is not authorized to perform: trainyard:ListJobs" in by_name, by_name
+    shell = cli(server, ANN, "shell", job, "algo-1", "true", code=1)
+    assert "is not authorized to perform: trainyard:Shell" in shell, shell
+    assert cli(server, ZOE, "shell", job, "algo-1", "echo", "inside") == "inside\n"
+    now = cli(server, ANN, "stop", job, "--now", code=1)
+    assert "is not authorized to perform: trainyard:KillJob" in now, now
+    assert "has ended" in cli(server, ANN, "stop", job, "--wait")
