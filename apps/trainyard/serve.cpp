@@ -29,6 +29,7 @@
 #include "dispatch/api.hpp"
 #include "gateway/agents.hpp"
 #include "launch/local/local.hpp"
+#include "launch/slurm/command_line.hpp"
 #include "ledger/ledger.hpp"
 #include "net/certificates.hpp"
 #include "net/http_server.hpp"
@@ -332,8 +333,7 @@ class Server {
         TRY(net::ensure_certificates(data_->file("tls"), listening_.names, clock_.now())
                 .in("making the server's certificate"));
     TRY(write_image_sources(config_, *data_));
-    launcher_ = TRY(launch::make_local(local_settings_of(config_, *data_, *reloadable_), clock_)
-                        .in("preparing this machine to launch jobs"));
+    launcher_ = TRY(make_launcher());
     control_settings_ = TRY(control_settings_of(config_, *data_, identity_.account, images_,
                                                 *reloadable_, check_disk_space_, clock_.now()));
     control_settings_.ledger_failed = [this](const std::string& why) {
@@ -344,15 +344,17 @@ class Server {
     http.certificate_file = certificates.certificate;
     http.key_file = certificates.key;
     server_ = TRY(net::serve_http(http, late_handler_));
-    // Agents are on this machine.
     reachable_ = (listening_.host == "0.0.0.0" ? std::string("127.0.0.1") : listening_.host) + ":" +
                  std::to_string(server_->port());
     return {};
   }
 
   Result<void> open_control() {
-    control_settings_.api_address = reachable_;
-    control_settings_.objects_endpoint = "http://" + reachable_;
+    // Agents are on this machine, unless Slurm starts them.
+    const std::string for_agents =
+        server_address_of(config_, listening_) + ":" + std::to_string(server_->port());
+    control_settings_.api_address = for_agents;
+    control_settings_.objects_endpoint = "http://" + for_agents;
     control_ = TRY(control::make_control(control_settings_, *storage_.ledger, *launcher_,
                                          *storage_.logs, clock_, random_)
                        .in("reading the ledger"));
@@ -443,6 +445,15 @@ class Server {
   }
 
  private:
+  Result<std::unique_ptr<launch::Launcher>> make_launcher() {
+    if (!config_.slurm)
+      return launch::make_local(local_settings_of(config_, *data_, *reloadable_), clock_)
+          .in("preparing this machine to launch jobs");
+    const auto settings =
+        TRY(slurm_settings_of(config_, *data_, TRY(data_->sealing_key(random_)), random_));
+    return launch::make_slurm(settings, launch::slurm_by_programs({config_.slurm->config_file}, os::run))
+        .in("preparing to launch jobs by Slurm");
+  }
   FactSources fact_sources(const std::string& endpoint) {
     return {log_,
             *agents_,

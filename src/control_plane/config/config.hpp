@@ -21,6 +21,7 @@
 #include "domain/instance_quota.hpp"
 #include "domain/price.hpp"
 #include "launch/launcher.hpp"
+#include "launch/slurm/slurm.hpp"
 #include "networks/egress.hpp"
 #include "objects/storage_use.hpp"
 #include "observe/audit.hpp"
@@ -36,6 +37,19 @@ struct ExternalObjects {
   std::string access_key_id;
   std::string secret_access_key;
   std::string ca_bundle;
+};
+
+// Jobs run on the nodes of a Slurm cluster.
+struct Slurm {
+  launch::SlurmPlacement placement;
+  // by the name of a job queue, and by instance type: "ml.g5.xlarge"
+  std::map<std::string, launch::SlurmPlacement> of_queues, of_instance_types;
+  std::string config_file;     // slurm.conf; "": Slurm's default
+  std::string server_address;  // of this server, for nodes; "": the host of `listen`
+  std::string agents_listen;   // HOST:PORT for agents; "": a socket in the data directory
+  std::string node_directory = "/var/lib/trainyard-node";
+  std::string program_directory;  // of our programs on nodes; "": as on this machine
+  Duration time_margin = 30min;   // added to a job's own limit of its run time
 };
 
 struct Config {
@@ -59,6 +73,7 @@ struct Config {
   std::vector<std::string> certificate_names;
   std::optional<ExternalObjects> objects;     // unset: the embedded directory
   std::vector<launch::Machine> machines;      // empty: development mode, all of this machine
+  std::optional<Slurm> slurm;                 // unset: jobs run on this machine
   std::vector<domain::InstanceQuota> quotas;  // limits of instances that training jobs use at once
   std::map<std::string, domain::Image> images;
   domain::ImagePolicy image_policy;  // for images that are not in `images`

@@ -30,12 +30,14 @@ struct Shown {
   bool any = false;          // including dead agents
   bool any_alive = false;
   bool foreign = false;  // agents under another token
+  std::vector<std::string> notes;  // by host: the launcher's
 };
 
 Shown shown_of(const Attempt& attempt, AttemptId id, const std::vector<launch::Agent>& agents) {
   Shown shown;
   shown.listed.resize(attempt.hosts.size());
   shown.alive.resize(attempt.hosts.size());
+  shown.notes.resize(attempt.hosts.size());
   for (const launch::Agent& agent : agents) {
     if (agent.attempt != id) continue;
     if (agent.token != attempt.token || agent.host >= attempt.hosts.size()) {
@@ -44,6 +46,7 @@ Shown shown_of(const Attempt& attempt, AttemptId id, const std::vector<launch::A
     }
     shown.any = true;
     shown.listed[agent.host] = true;
+    shown.notes[agent.host] = agent.note;
     shown.any_alive |= agent.alive;
     if (agent.alive) shown.alive[agent.host] = true;
   }
@@ -184,8 +187,10 @@ class Deciding {
              std::ranges::find(missing, host) == missing.end();
     });
     if (!gone.empty()) {
+      const std::string& note = shown.notes[gone.front()];
       lose(id, gone, Fault::lost,
-           "lost the host's agent on machine " + attempt.hosts[gone.front()].machine);
+           "lost the host's agent on machine " + attempt.hosts[gone.front()].machine +
+               (note.empty() ? "" : ": " + note));
     } else if (!missing.empty()) {
       start(job, attempt, id, missing);
     } else if (overdue(job, attempt)) {

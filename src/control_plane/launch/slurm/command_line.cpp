@@ -1,0 +1,101 @@
+#include "launch/slurm/command_line.hpp"
+
+#include "launch/slurm/answers.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+// Slurm's programs retry for some ten seconds when slurmctld is busy.
+constexpr Duration kProgramMax = 30s;
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
+class ByPrograms final : public Slurm {
+ public:
+  ByPrograms(SlurmPrograms programs, RunProgram run)
+      : programs_(std::move(programs)), run_(std::move(run)) {}
+
+  Result<std::vector<SlurmJob>> jobs() override {
+    return read_jobs(TRY(run({"squeue", "--noheader", "--all", "--states=all",
+                              std::string("--format=") + kJobsFormat})));
+  }
+  Result<std::vector<SlurmNode>> nodes() override {
+    return read_nodes(TRY(run({"scontrol", "--all", "--oneliner", "show", "nodes"})));
+  }
+  Result<uint64_t> submit(const SlurmJobRequest& request) override {
+    return read_submitted(TRY(run(sbatch_arguments(request), request.script)));
+  }
+  Result<void> cancel(uint64_t job) override {
+    auto done = run({"scancel", std::to_string(job)});
+    if (done || done.error().message.find("Invalid job id") != std::string::npos ||
+        done.error().message.find("already completing or completed") != std::string::npos)
+      return {};
+    return std::move(done).error();
+  }
+
+ private:
+  Result<std::string> run(std::vector<std::string> arguments, std::string input = "") {
+    os::Command command;
+    const std::string program = arguments[0];
+    command.arguments = std::move(arguments);
+    command.input = std::move(input);
+    command.at_most = kProgramMax;
+    if (!programs_.config_file.empty())
+      command.environment["SLURM_CONF"] = programs_.config_file;
+    auto outcome = run_(command);
+    if (!outcome && outcome.error().kind == Kind::cancelled)
+      return unavailable(program + " did not end within " +
+                         std::to_string(kProgramMax / Duration(1s)) + " s");
+    if (!outcome) return std::move(outcome).error().in("running " + program);
+    if (outcome->code != 0) return error_of_slurm(outcome->errors).in(program);
+    return std::move(outcome->output);
+  }
+
+  const SlurmPrograms programs_;
+  const RunProgram run_;
+};
+
+}  // namespace
+
+std::vector<std::string> sbatch_arguments(const SlurmJobRequest& request) {
+  const SlurmPlacement& placement = request.placement;
+  std::vector<std::string> arguments = {
+      "sbatch",
+      "--parsable",
+      "--job-name=" + request.name,
+      "--comment=" + request.comment,
+      "--nodes=" + std::to_string(request.nodes.size()),
+      "--nodelist=" + joined(request.nodes),
+      "--ntasks-per-node=" + std::to_string(request.tasks_per_node),
+      "--cpus-per-task=" + std::to_string(request.cpus_per_task),
+      "--mem=" + std::to_string(request.memory_mib_per_node),
+      "--dependency=singleton",  // should a lost answer lead to a second submission
+      "--no-requeue",            // the server decides about another attempt
+      "--export=NIL",
+      "--chdir=/",
+      "--input=/dev/null",
+      "--output=/dev/null"};
+  if (request.gpus_per_node > 0)
+    arguments.push_back("--gres=gpu:" +
+                        (placement.gpu_type.empty() ? "" : placement.gpu_type + ":") +
+                        std::to_string(request.gpus_per_node));
+  if (request.time_limit_minutes > 0)
+    arguments.push_back("--time=" + std::to_string(request.time_limit_minutes));
+  for (const auto& [option, value] :
+       {std::pair("--partition=", &placement.partition), {"--account=", &placement.account},
+        {"--qos=", &placement.qos}, {"--constraint=", &placement.constraint},
+        {"--reservation=", &placement.reservation}, {"--licenses=", &placement.licenses}})
+    if (!value->empty()) arguments.push_back(option + *value);
+  if (placement.exclusive) arguments.emplace_back("--exclusive");
+  return arguments;
+}
+
+std::unique_ptr<Slurm> slurm_by_programs(SlurmPrograms programs, RunProgram run) {
+  return std::make_unique<ByPrograms>(std::move(programs), std::move(run));
+}
+
+}  // namespace trainyard::launch
