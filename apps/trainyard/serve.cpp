@@ -451,7 +451,8 @@ class Server {
           .in("preparing this machine to launch jobs");
     const auto settings =
         TRY(slurm_settings_of(config_, *data_, TRY(data_->sealing_key(random_)), random_));
-    return launch::make_slurm(settings, launch::slurm_by_programs({config_.slurm->config_file}, os::run))
+    return launch::make_slurm(settings,
+                              launch::slurm_by_programs({config_.slurm->config_file}, os::run))
         .in("preparing to launch jobs by Slurm");
   }
   FactSources fact_sources(const std::string& endpoint) {

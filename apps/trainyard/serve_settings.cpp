@@ -150,9 +150,8 @@ Result<control::Settings> control_settings_of(const config::Config& config,
   settings.images = images;
   settings.image_policy = config.image_policy;
   settings.egress_settings = config.egress_settings;
-  settings.no_encryption = config.slurm
-                               ? "traffic between hosts is not encrypted on Slurm's nodes"
-                               : networks::why_no_tunnel();
+  settings.no_encryption = config.slurm ? "traffic between hosts is not encrypted on Slurm's nodes"
+                                        : networks::why_no_tunnel();
   settings.file_systems = config.file_systems;
   settings.volumes = config.volumes;
   settings.posix_users = config.posix_users;

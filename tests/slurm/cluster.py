@@ -59,12 +59,17 @@ class Cluster(slurm_peer.Slurm):
         self.start_controller()
         for node in self.names:
             self.start_node(node)
+        self.wait_for_idle()
+        return self
+
+    def wait_for_idle(self) -> None:
         self.wait_for(
-            lambda: self.run("sinfo", "-h", "-p", "train", "-o", "%t %D", check=False).strip()
-            == f"idle {len(self.names)}",
+            lambda: (
+                self.run("sinfo", "-h", "-p", "train", "-o", "%t %D", check=False).strip()
+                == f"idle {len(self.names)}"
+            ),
             "its nodes to be idle",
         )
-        return self
 
     def write_config(self) -> None:
         with open(CONFIG, encoding="utf-8") as file:
@@ -140,22 +145,28 @@ class Cluster(slurm_peer.Slurm):
             lambda: "UP" in self.run("scontrol", "ping", check=False), "slurmctld to answer"
         )
 
-    def stop_controller(self) -> None:
+    def kill_controller(self) -> None:
         assert self.controller
         self.controller.kill()
         self.controller.wait()
         self.processes.remove(self.controller)
 
-    def start_node(self, node: str) -> None:
-        self.launch(
+    def in_node(self, node: str, command: str) -> list[str]:
+        return [
             "nsenter",
             f"--net=/var/run/netns/{self.namespace(node)}",
             "unshare",
             "--uts",
             "sh",
             "-c",
-            f"hostname {node}; exec slurmd -D -N {node} -f {self.config}",
-        )
+            f"hostname {node}; exec {command}",
+        ]
+
+    def run_on(self, node: str, *command: str) -> None:
+        subprocess.run(self.in_node(node, " ".join(command)), check=True, capture_output=True)
+
+    def start_node(self, node: str) -> None:
+        self.launch(*self.in_node(node, f"slurmd -D -N {node} -f {self.config}"))
         self.daemons[node] = self.processes[-1]
 
     def fail_node(self, node: str) -> None:
@@ -173,8 +184,22 @@ class Cluster(slurm_peer.Slurm):
         ).stdout
         return [int(number) for number in found.split()]
 
+    def jobs(self, columns: str = "%i|%T|%r|%N|%j|%k") -> list[list[str]]:
+        text = self.run("squeue", "--noheader", "--all", "--states=all", "-o", columns)
+        return [line.split("|") for line in text.splitlines()]
+
+    def live_jobs(self) -> list[str]:
+        """The ids of jobs that have not ended."""
+        return self.run("squeue", "--noheader", "--all", "-o", "%i").split()
+
+    def cancel_all(self) -> None:
+        for job in self.live_jobs():
+            self.run("scancel", job, check=False)
+        self.wait_for(lambda: not self.live_jobs(), "all jobs to end")
+
     def stop(self) -> None:
-        self.run("scancel", "--state=RUNNING", "--full", check=False)
+        if self.controller and self.controller.poll() is None:
+            self.run("scancel", "--user=root", check=False)
         for node in self.names:
             for process in self.processes_of(node):
                 os.kill(process, signal.SIGKILL)

@@ -13,8 +13,10 @@ Result<void> read_value(Table& table, const char* key, std::string& into) {
   TRY(table.read(key, into));
   const bool plain = std::ranges::all_of(into, [](char c) { return c > ' ' && c != 127; });
   if (!plain || into.size() > kValueBytesMax || into.starts_with('-'))
-    return invalid(table.name(key) + " must be a value of sbatch's option, without blanks, of at "
-                   "most " + std::to_string(kValueBytesMax) + " bytes");
+    return invalid(table.name(key) +
+                   " must be a value of sbatch's option, without blanks, of at "
+                   "most " +
+                   std::to_string(kValueBytesMax) + " bytes");
   return {};
 }
 

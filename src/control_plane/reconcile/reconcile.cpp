@@ -29,7 +29,7 @@ struct Shown {
   std::vector<bool> alive;   // by host
   bool any = false;          // including dead agents
   bool any_alive = false;
-  bool foreign = false;  // agents under another token
+  bool foreign = false;            // agents under another token
   std::vector<std::string> notes;  // by host: the launcher's
 };
 

@@ -15,16 +15,49 @@ constexpr size_t kJobFields = 7;
 
 // The keys of scontrol's node lines that follow a value with blanks, or are read. A value ends
 // where the next of them begins.
-constexpr std::array kNodeKeys = {
-    "NodeName",     "Arch",          "CoresPerSocket",  "CPUAlloc",       "CPUEfctv",
-    "CPUTot",       "CPULoad",       "AvailableFeatures", "ActiveFeatures", "Gres",
-    "NodeAddr",     "NodeHostName",  "Port",            "Version",        "OS",
-    "RealMemory",   "AllocMem",      "FreeMem",         "Sockets",        "Boards",
-    "CoreSpecCount", "CPUSpecList",  "MemSpecLimit",    "State",          "ThreadsPerCore",
-    "TmpDisk",      "Weight",        "Owner",           "MCS_label",      "Partitions",
-    "BootTime",     "SlurmdStartTime", "LastBusyTime",  "ResumeAfterTime", "CfgTRES",
-    "AllocTRES",    "CapWatts",      "CurrentWatts",    "AveWatts",       "ExtSensorsJoules",
-    "Reason",       "Comment",       "Extra"};
+constexpr std::array kNodeKeys = {"NodeName",
+                                  "Arch",
+                                  "CoresPerSocket",
+                                  "CPUAlloc",
+                                  "CPUEfctv",
+                                  "CPUTot",
+                                  "CPULoad",
+                                  "AvailableFeatures",
+                                  "ActiveFeatures",
+                                  "Gres",
+                                  "NodeAddr",
+                                  "NodeHostName",
+                                  "Port",
+                                  "Version",
+                                  "OS",
+                                  "RealMemory",
+                                  "AllocMem",
+                                  "FreeMem",
+                                  "Sockets",
+                                  "Boards",
+                                  "CoreSpecCount",
+                                  "CPUSpecList",
+                                  "MemSpecLimit",
+                                  "State",
+                                  "ThreadsPerCore",
+                                  "TmpDisk",
+                                  "Weight",
+                                  "Owner",
+                                  "MCS_label",
+                                  "Partitions",
+                                  "BootTime",
+                                  "SlurmdStartTime",
+                                  "LastBusyTime",
+                                  "ResumeAfterTime",
+                                  "CfgTRES",
+                                  "AllocTRES",
+                                  "CapWatts",
+                                  "CurrentWatts",
+                                  "AveWatts",
+                                  "ExtSensorsJoules",
+                                  "Reason",
+                                  "Comment",
+                                  "Extra"};
 
 Error unexpected(std::string_view what, std::string_view line) {
   return corrupt("unexpected " + std::string(what) + " '" + shorten(to_utf8(line), kShownBytes) +
@@ -35,7 +68,8 @@ bool is_set(std::string_view value) { return !value.empty() && value != "(null)"
 
 // The start of " KEY=" of the next known key, or the end of the line.
 size_t next_key(std::string_view line, size_t from) {
-  for (size_t at = line.find(' ', from); at != std::string_view::npos; at = line.find(' ', at + 1)) {
+  for (size_t at = line.find(' ', from); at != std::string_view::npos;
+       at = line.find(' ', at + 1)) {
     const std::string_view rest = line.substr(at + 1);
     const size_t equals = rest.find('=');
     if (equals == std::string_view::npos) break;
@@ -92,8 +126,8 @@ Result<SlurmNode> read_node(std::string_view line) {
   node.cpus = TRY(number_of(line, "CPUEfctv"));
   if (node.cpus == 0) node.cpus = TRY(number_of(line, "CPUTot"));
   node.cpus_allocated = TRY(number_of(line, "CPUAlloc"));
-  node.memory_mib =
-      std::max<int64_t>(0, TRY(number_of(line, "RealMemory")) - TRY(number_of(line, "MemSpecLimit")));
+  node.memory_mib = std::max<int64_t>(
+      0, TRY(number_of(line, "RealMemory")) - TRY(number_of(line, "MemSpecLimit")));
   node.memory_allocated_mib = TRY(number_of(line, "AllocMem"));
   node.gpus = gpus_of_gres(value_of(line, "Gres"));
   node.gpus_allocated = gpus_of_tres(value_of(line, "AllocTRES"));

@@ -1,5 +1,8 @@
 #include "launch/slurm/command_line.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "launch/slurm/answers.hpp"
 
 namespace trainyard::launch {
@@ -12,6 +15,17 @@ std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
   return text;
+}
+
+// A job that has ended meanwhile needs nothing.
+Result<void> unless_ended(Result<std::string> done) {
+  constexpr std::array kEnded = {"nvalid job id", "already completing or completed",
+                                 "already finished"};
+  if (done || std::ranges::any_of(kEnded, [&](std::string_view words) {
+        return done.error().message.find(words) != std::string::npos;
+      }))
+    return {};
+  return std::move(done).error();
 }
 
 class ByPrograms final : public Slurm {
@@ -29,12 +43,10 @@ class ByPrograms final : public Slurm {
   Result<uint64_t> submit(const SlurmJobRequest& request) override {
     return read_submitted(TRY(run(sbatch_arguments(request), request.script)));
   }
-  Result<void> cancel(uint64_t job) override {
-    auto done = run({"scancel", std::to_string(job)});
-    if (done || done.error().message.find("Invalid job id") != std::string::npos ||
-        done.error().message.find("already completing or completed") != std::string::npos)
-      return {};
-    return std::move(done).error();
+  Result<void> cancel(uint64_t job, const std::string& name) override {
+    const std::string id = std::to_string(job);
+    TRY(unless_ended(run({"scontrol", "update", "jobid=" + id, "name=" + name})));
+    return unless_ended(run({"scancel", id}));
   }
 
  private:
@@ -44,8 +56,7 @@ class ByPrograms final : public Slurm {
     command.arguments = std::move(arguments);
     command.input = std::move(input);
     command.at_most = kProgramMax;
-    if (!programs_.config_file.empty())
-      command.environment["SLURM_CONF"] = programs_.config_file;
+    if (!programs_.config_file.empty()) command.environment["SLURM_CONF"] = programs_.config_file;
     auto outcome = run_(command);
     if (!outcome && outcome.error().kind == Kind::cancelled)
       return unavailable(program + " did not end within " +
@@ -80,15 +91,17 @@ std::vector<std::string> sbatch_arguments(const SlurmJobRequest& request) {
       "--input=/dev/null",
       "--output=/dev/null"};
   if (request.gpus_per_node > 0)
-    arguments.push_back("--gres=gpu:" +
-                        (placement.gpu_type.empty() ? "" : placement.gpu_type + ":") +
-                        std::to_string(request.gpus_per_node));
+    arguments.push_back(
+        "--gres=gpu:" + (placement.gpu_type.empty() ? "" : placement.gpu_type + ":") +
+        std::to_string(request.gpus_per_node));
   if (request.time_limit_minutes > 0)
     arguments.push_back("--time=" + std::to_string(request.time_limit_minutes));
-  for (const auto& [option, value] :
-       {std::pair("--partition=", &placement.partition), {"--account=", &placement.account},
-        {"--qos=", &placement.qos}, {"--constraint=", &placement.constraint},
-        {"--reservation=", &placement.reservation}, {"--licenses=", &placement.licenses}})
+  for (const auto& [option, value] : {std::pair("--partition=", &placement.partition),
+                                      {"--account=", &placement.account},
+                                      {"--qos=", &placement.qos},
+                                      {"--constraint=", &placement.constraint},
+                                      {"--reservation=", &placement.reservation},
+                                      {"--licenses=", &placement.licenses}})
     if (!value->empty()) arguments.push_back(option + *value);
   if (placement.exclusive) arguments.emplace_back("--exclusive");
   return arguments;

@@ -26,7 +26,75 @@ constexpr Duration kLockMax = 60s;
 constexpr Duration kAgentMax = 24h * 366;
 constexpr uint32_t kOverlayIdMax = (1 << 24) - 1;
 
-// The directories and names of one host on this node.
+// "tx3fa91c0010" for the bridge "ty3fa91c0010".
+std::string overlay_name(const std::string& bridge) {
+  return std::string(networks::kOverlayPrefix) +
+         bridge.substr(std::min(bridge.size(), networks::kBridgePrefix.size()));
+}
+
+// The attempts on this node. Requires: its lock is held while something is removed.
+class NodeAttempts {
+ public:
+  NodeAttempts(std::string data, const LocalParts& parts) : data_(std::move(data)), parts_(parts) {}
+
+  std::string directory() const { return data_ + "/attempts"; }
+  Result<os::FileLock> lock() const {
+    return os::FileLock::take_within(data_ + "/" + kLockFile, kLockMax);
+  }
+
+  // Removes what killed runners left.
+  void sweep() const {
+    const auto names = parts_.files.list_directory(directory());
+    if (!names) return;
+    for (const auto& name : *names) {
+      const std::string attempt = directory() + "/" + name;
+      if (!domain::parse_attempt_id(name) || has_runner(attempt)) continue;
+      log(Level::warning, "launch", "removing what a killed step of Slurm left",
+          {{"attempt", name}});
+      remove(attempt);
+    }
+  }
+
+  bool has_runner(const std::string& attempt) const {
+    const auto hosts = parts_.files.list_directory(attempt);
+    return hosts && std::ranges::any_of(*hosts, [&](const std::string& host) {
+             const std::string file = attempt + "/" + host + "/" + kRunnerFile;
+             return parts_.files.exists(file) && os::FileLock::held(file);
+           });
+  }
+
+  void remove(const std::string& attempt) const {
+    const auto report = [&](const Result<void>& done) {
+      if (!done)
+        log(Level::error, "launch", "removing an attempt: " + done.error().message,
+            {{"path", attempt}});
+      return bool(done);
+    };
+    if (!report(remove_from_machine(parts_, attempt, nullptr))) return;
+    if (const auto record = read_record(attempt)) {
+      if (!record->network.bridge.empty())
+        networks::remove_overlay(overlay_name(record->network.bridge));
+      if (!report(parts_.system.remove_networks({record->network}))) return;
+    }
+    (void)report(parts_.files.remove_all(attempt));
+  }
+
+ private:
+  std::optional<Record> read_record(const std::string& attempt) const {
+    const auto text = parts_.files.read(attempt + "/" + kRecordFile, kHostOrderBytesMax);
+    if (!text) return {};
+    const auto json = parse_json(*text);
+    if (!json) return {};
+    auto record = record_from_json(*json);
+    if (!record) return {};
+    return *std::move(record);
+  }
+
+  const std::string data_;
+  const LocalParts& parts_;
+};
+
+// One host of a gang on this node.
 class HostOnNode {
  public:
   HostOnNode(const HostOrder& order, const NodeFacts& node, const LocalParts& parts)
@@ -34,91 +102,44 @@ class HostOnNode {
         node_(node),
         parts_(parts),
         data_(order.node_directory + "/" + node.name),
-        attempt_(data_ + "/attempts/" + order.record.attempt.text()),
+        attempts_(data_, parts),
+        attempt_(attempts_.directory() + "/" + order.record.attempt.text()),
         host_(attempt_ + "/" + std::to_string(order.host)),
         run_directory_(containers::run_directory()),
         namespaces_(run_directory_ + "/" + order.mark) {}
 
   Result<int> run() {
-    TRY(parts_.files.make_directories(data_ + "/attempts", 0700));
+    TRY(parts_.files.make_directories(attempts_.directory(), 0700));
     std::optional<os::FileLock> alive;
     {
-      const auto lock = TRY(os::FileLock::take_within(data_ + "/" + kLockFile, kLockMax));
-      sweep();
+      const auto lock = TRY(attempts_.lock());
+      attempts_.sweep();
       TRY(parts_.files.make_directories(host_, 0700));
       alive = TRY(os::FileLock::take(host_ + "/" + kRunnerFile));
       if (auto made = prepare(); !made) {
+        alive.reset();
         remove();
         return std::move(made).error();
       }
     }
     auto code = run_agent();
     alive.reset();
-    const auto lock = os::FileLock::take_within(data_ + "/" + kLockFile, kLockMax);
+    const auto lock = attempts_.lock();
     if (lock) remove();  // or the next runner does
     return code;
   }
 
  private:
-  // Removes what killed runners left.
-  void sweep() {
-    const auto names = parts_.files.list_directory(data_ + "/attempts");
-    if (!names) return;
-    for (const auto& name : *names) {
-      const std::string directory = data_ + "/attempts/" + name;
-      if (!domain::parse_attempt_id(name) || has_runner(directory)) continue;
-      log(Level::warning, "launch", "removing what a killed step of Slurm left",
-          {{"attempt", name}});
-      remove_attempt(directory);
-    }
-  }
-
-  bool has_runner(const std::string& attempt_directory) const {
-    const auto hosts = parts_.files.list_directory(attempt_directory);
-    return hosts && std::ranges::any_of(*hosts, [&](const std::string& host) {
-             const std::string file = attempt_directory + "/" + host + "/" + kRunnerFile;
-             return parts_.files.exists(file) && os::FileLock::held(file);
-           });
-  }
-
-  // Requires: the lock of this node is held.
   void remove() {
-    (void)remove_from_host();
-    if (has_runner(attempt_)) {
-      (void)parts_.files.remove_all(host_);
-      return;
-    }
-    remove_attempt(attempt_);
-  }
-
-  Result<void> remove_from_host() {
-    TRY(parts_.system.remove_containers_in(host_));
-    return parts_.system.unmount_below(host_);
-  }
-
-  void remove_attempt(const std::string& directory) {
-    const auto report = [&](const Result<void>& done) {
-      if (!done)
-        log(Level::error, "launch", "removing an attempt: " + done.error().message,
-            {{"path", directory}});
-      return bool(done);
-    };
-    if (!report(remove_from_machine(parts_, directory, nullptr))) return;
-    if (const auto record = read_record(directory)) {
-      networks::remove_overlay(overlay_name(record->network.bridge));
-      if (!report(parts_.system.remove_networks({record->network}))) return;
-    }
-    (void)report(parts_.files.remove_all(directory));
-  }
-
-  std::optional<Record> read_record(const std::string& directory) const {
-    const auto text = parts_.files.read(directory + "/" + kRecordFile, kHostOrderBytesMax);
-    if (!text) return {};
-    const auto json = parse_json(*text);
-    if (!json) return {};
-    auto record = record_from_json(*json);
-    if (!record) return {};
-    return *std::move(record);
+    if (!attempts_.has_runner(attempt_)) return attempts_.remove(attempt_);
+    // Other hosts of the gang are on this node.
+    const auto removed = [&]() -> Result<void> {
+      TRY(parts_.system.remove_containers_in(host_));
+      TRY(parts_.system.unmount_below(host_));
+      return parts_.files.remove_all(host_);
+    }();
+    if (!removed)
+      log(Level::error, "launch", "removing a host: " + removed.error().message, {{"path", host_}});
   }
 
   // Makes the network, unless another host of the gang has, and the host's files.
@@ -150,8 +171,7 @@ class HostOnNode {
     TRY(write_record(parts_, attempt_, record));
     if (parts_.system.has_firewall())
       if (const auto opened = networks::let_through_foreign_forwarding(); !opened)
-        log(Level::warning, "launch",
-            "jobs may not reach the outside: " + opened.error().message);
+        log(Level::warning, "launch", "jobs may not reach the outside: " + opened.error().message);
     TRY(parts_.system.make_network(network));
     if (order_.peers.empty()) return {};
     return join_other_nodes(network).in("joining the gang's other nodes");
@@ -172,12 +192,6 @@ class HostOnNode {
       overlay.namespace_files.push_back(host.namespace_file);
     }
     return networks::make_overlay(overlay);
-  }
-
-  // "tx3fa91c0010" for the bridge "ty3fa91c0010".
-  static std::string overlay_name(const std::string& bridge) {
-    return std::string(networks::kOverlayPrefix) +
-           bridge.substr(std::min(bridge.size(), networks::kBridgePrefix.size()));
   }
 
   Result<int> run_agent() {
@@ -210,14 +224,17 @@ class HostOnNode {
     command.environment[kImagesVariable] = data_ + "/images";
     command.at_most = kAgentMax;
     const auto ended = TRY(os::run(command).in("running the agent"));
-    if (ended.code != 0) log(Level::error, "launch", "the agent failed: " + slurm_words(ended.errors));
+    if (ended.code != 0)
+      log(Level::error, "launch", "the agent failed: " + slurm_words(ended.errors));
     return ended.code;
   }
 
   const HostOrder& order_;
   const NodeFacts& node_;
   const LocalParts& parts_;
-  const std::string data_, attempt_, host_, run_directory_, namespaces_;
+  const std::string data_;
+  const NodeAttempts attempts_;
+  const std::string attempt_, host_, run_directory_, namespaces_;
 };
 
 }  // namespace
@@ -227,6 +244,16 @@ Result<std::vector<std::string>> gpu_device_files(std::string_view indexes) {
   for (auto& number : TRY(expand_host_list("[" + std::string(indexes) + "]")))
     files.push_back("/dev/nvidia" + number);
   return files;
+}
+
+Result<void> clean_node(const std::string& node_directory, const std::string& node_name,
+                        const LocalParts& parts) {
+  const std::string data = node_directory + "/" + node_name;
+  if (!parts.files.exists(data + "/attempts")) return {};
+  const NodeAttempts attempts(data, parts);
+  const auto lock = TRY(attempts.lock());
+  attempts.sweep();
+  return {};
 }
 
 Result<int> run_host(const HostOrder& order, const NodeFacts& node, const LocalParts& parts) {

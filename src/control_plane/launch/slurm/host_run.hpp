@@ -29,12 +29,17 @@ namespace trainyard::launch {
 struct NodeFacts {
   std::string name;  // SLURMD_NODENAME
   std::string slurm_job;
-  std::string gpus;  // SLURM_STEP_GPUS or SLURM_JOB_GPUS: "0,1"
+  std::string gpus;               // SLURM_STEP_GPUS or SLURM_JOB_GPUS: "0,1"
   std::string program_directory;  // of trainyard-agent
 };
 
 // Returns the agent's exit code.
 Result<int> run_host(const HostOrder& order, const NodeFacts& node, const LocalParts& parts);
+
+// Removes what killed runners left on this node; harmless while others run. For the node's boot, or
+// an epilog of Slurm's.
+Result<void> clean_node(const std::string& node_directory, const std::string& node_name,
+                        const LocalParts& parts);
 
 // The device files of Slurm's list of GPUs: "0,2-3" is /dev/nvidia0, 2 and 3. Errors: invalid.
 Result<std::vector<std::string>> gpu_device_files(std::string_view indexes);

@@ -28,8 +28,8 @@ std::string shell_quoted(const std::string& text) {
 // Names go into a script and into lists.
 bool is_plain_name(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '.' || c == '-' || c == '_';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
   });
 }
 
@@ -111,7 +111,8 @@ std::string step(const SlurmJobSettings& settings, const Member& member, const H
   const std::string host = std::to_string(order.host);
   return "(\n" + srun + " " + shell_quoted(settings.program_directory + "/trainyard-slurm-host") +
          " 2>&1 <<'ORDER'\n" + to_text(order) + "\nORDER\n  )\n  echo \"" + host +
-         " $? $(printf %s \"$why\" | head -n 1 | head -c 200 | tr -cd 'A-Za-z0-9 ./:_()-')\"\n) &\n";
+         " $? $(printf %s \"$why\" | head -n 1 | head -c 200 | tr -cd 'A-Za-z0-9 ./:_()-')\"\n) "
+         "&\n";
 }
 
 }  // namespace
@@ -182,8 +183,7 @@ Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& g
   for (size_t k = 0; k < parts.size(); ++k) {
     order.record.network = network;
     if (k > 0)
-      order.record.network.gateway =
-          networks::Address(subnet.base + 1 + gang.members.size() + k);
+      order.record.network.gateway = networks::Address(subnet.base + 1 + gang.members.size() + k);
     order.record.network.hosts.clear();
     for (const auto host : parts[k].hosts)
       order.record.network.hosts.push_back(network.hosts[host]);

@@ -78,8 +78,8 @@ class Slurm {
   virtual Result<std::vector<SlurmNode>> nodes() = 0;
   // Returns the job's id. A job of the same name starts only after the present one has ended.
   virtual Result<uint64_t> submit(const SlurmJobRequest& request) = 0;
-  // Harmless when the job has ended or is unknown.
-  virtual Result<void> cancel(uint64_t job) = 0;
+  // Gives the job another name, and cancels it. Harmless when it has ended or is unknown.
+  virtual Result<void> cancel(uint64_t job, const std::string& name) = 0;
 };
 
 }  // namespace trainyard::launch

@@ -11,6 +11,8 @@
 namespace trainyard::launch {
 namespace {
 
+const std::string kRemovedPrefix = "removed-";
+
 // One of this server's jobs in Slurm.
 struct OwnJob {
   SlurmJob job;
@@ -18,9 +20,8 @@ struct OwnJob {
 };
 
 bool has_ended(const SlurmJob& job) {
-  constexpr std::array kEnded = {"BOOT_FAIL", "CANCELLED", "COMPLETED",     "DEADLINE",
-                                 "FAILED",    "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
-                                 "REVOKED",   "TIMEOUT"};
+  constexpr std::array kEnded = {"BOOT_FAIL", "CANCELLED",     "COMPLETED", "DEADLINE", "FAILED",
+                                 "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",  "TIMEOUT"};
   return std::ranges::find(kEnded, job.state) != kEnded.end();
 }
 
@@ -28,11 +29,11 @@ bool has_ended(const SlurmJob& job) {
 bool may_run(const SlurmJob& job) { return !has_ended(job) && job.state != "COMPLETING"; }
 
 bool is_usable(const SlurmNode& node) {
-  constexpr std::array kUnusable = {"DOWN",         "DRAIN",          "DRAINED", "DRAINING",
-                                    "FAIL",         "FAILING",        "ERROR",   "FUTURE",
-                                    "UNKNOWN",      "INVAL",          "MAINT",   "REBOOT",
-                                    "POWERED_DOWN", "POWERING_DOWN",  "POWER_DOWN",
-                                    "REBOOT_ISSUED", "REBOOT_REQUESTED"};
+  constexpr std::array kUnusable = {
+      "DOWN",          "DRAIN",           "DRAINED",      "DRAINING",      "FAIL",
+      "FAILING",       "ERROR",           "FUTURE",       "UNKNOWN",       "INVAL",
+      "MAINT",         "REBOOT",          "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN",
+      "REBOOT_ISSUED", "REBOOT_REQUESTED"};
   return node.responds && std::ranges::none_of(node.states, [&](const std::string& state) {
            return std::ranges::find(kUnusable, state) != kUnusable.end();
          });
@@ -93,6 +94,7 @@ class SlurmLauncher final : public Launcher {
 
   std::vector<Agent> list() override {
     note_failure(look_at_jobs());
+    look_at_failed_nodes();
     std::vector<Agent> agents;
     for (const auto& [attempt, own] : present_) {
       const bool runs = may_run(own.job);
@@ -113,7 +115,7 @@ class SlurmLauncher final : public Launcher {
     for (const OwnJob& own : all_) {
       if (own.comment.attempt != attempt) continue;
       if (!has_ended(own.job))
-        if (auto cancelled = slurm_->cancel(own.job.id); !cancelled) {
+        if (auto cancelled = cancel(own.job); !cancelled) {
           if (!first) first = std::move(cancelled).error().in("cancelling Slurm's job");
           continue;
         }
@@ -140,17 +142,24 @@ class SlurmLauncher final : public Launcher {
       if (!comment || comment->mark != settings_.jobs.mark) continue;
       all_.push_back({std::move(job), *std::move(comment)});
       const OwnJob& own = all_.back();
-      if (removed_.contains(own.job.id)) continue;
+      if (removed_.contains(own.job.id) || own.job.name.starts_with(kRemovedPrefix)) continue;
       const auto [known, first] = present_.try_emplace(own.comment.attempt, own);
       if (!first && has_ended(known->second.job)) known->second = own;
       if (!first && known->second.job.id != own.job.id && !has_ended(own.job)) {
         log(Level::warning, "launch", "a second Slurm job of an attempt is cancelled",
             {{"attempt", own.comment.attempt.text()}, {"job", std::to_string(own.job.id)}});
-        if (slurm_->cancel(own.job.id)) removed_.insert(own.job.id);
+        if (cancel(own.job)) removed_.insert(own.job.id);
       }
     }
-    std::erase_if(removed_, [&](uint64_t id) { return !listed.contains(id); });
+    for (auto* ids : {&removed_, &failed_})
+      std::erase_if(*ids, [&](uint64_t id) { return !listed.contains(id); });
     return {};
+  }
+
+  // The name tells later servers that it was removed, and did not end by itself.
+  Result<void> cancel(const SlurmJob& job) {
+    return slurm_->cancel(
+        job.id, job.name.starts_with(kRemovedPrefix) ? job.name : kRemovedPrefix + job.name);
   }
 
   Result<void> look_at_nodes() {
@@ -158,6 +167,13 @@ class SlurmLauncher final : public Launcher {
     if (!nodes) return std::move(nodes).error();
     nodes_ = *std::move(nodes);
     return {};
+  }
+
+  // Reads the nodes again when a job has lost one, whose reason is told.
+  void look_at_failed_nodes() {
+    for (const OwnJob& own : all_)
+      if (own.job.state == "NODE_FAIL" && failed_.insert(own.job.id).second)
+        note_failure(look_at_nodes());
   }
 
   void note_failure(const Result<void>& looked) {
@@ -224,9 +240,8 @@ class SlurmLauncher final : public Launcher {
     const auto subnet =
         TRY(choose_subnet(settings_.jobs.pool, addresses_of(gang), taken, next_address_));
     next_address_ = networks::Address(subnet.base + subnet.size());
-    const auto request =
-        TRY(plan_job(settings_.jobs, gang, nodes_, subnet,
-                     settings_.seal(gang.token, gang.attempt.text())));
+    const auto request = TRY(plan_job(settings_.jobs, gang, nodes_, subnet,
+                                      settings_.seal(gang.token, gang.attempt.text())));
     if (request.comment.size() > kSlurmCommentBytesMax)
       return invalid("the gang's description is too long for the comment of a Slurm job");
     const uint64_t id = TRY(slurm_->submit(request));
@@ -239,9 +254,9 @@ class SlurmLauncher final : public Launcher {
   const std::unique_ptr<Slurm> slurm_;
   // subnets are used in rotation: late packets for an old gang do not reach a new one
   networks::Address next_address_;
-  std::vector<OwnJob> all_;                         // of this server, by id
-  std::map<domain::AttemptId, OwnJob> present_;     // that were not removed
-  std::set<uint64_t> removed_;                      // jobs that Slurm still lists
+  std::vector<OwnJob> all_;                      // of this server, by id
+  std::map<domain::AttemptId, OwnJob> present_;  // that were not removed
+  std::set<uint64_t> removed_, failed_;          // jobs that Slurm still lists
   std::vector<SlurmNode> nodes_;
   std::string last_failure_;
 };
@@ -265,8 +280,7 @@ std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,
       return std::max<int64_t>(0, all - std::max<int64_t>(0, allocated - by_us));
     };
     const int64_t cpus = offered(node.cpus, node.cpus_allocated, ours.cpus);
-    const int64_t memory_mib =
-        offered(node.memory_mib, node.memory_allocated_mib, ours.memory_mib);
+    const int64_t memory_mib = offered(node.memory_mib, node.memory_allocated_mib, ours.memory_mib);
     if (cpus == 0 || memory_mib == 0) continue;
     machines.push_back({node.name, double(cpus), memory_mib << 20,
                         offered(node.gpus, node.gpus_allocated, ours.gpus)});

@@ -1,0 +1,67 @@
+"""One Slurm cluster for all tests of this folder, and servers that use it."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.slurm.cluster import CONTROLLER, Cluster
+from tests.trainyard_server import Server
+
+START = Callable[..., Server]
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    assert os.geteuid() == 0, "Slurm's daemons and network namespaces need root"
+    directory = tempfile.mkdtemp(prefix="ty-slurm-")  # short: munge's socket lies there
+    one = Cluster(directory)
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+
+
+def config_of(cluster: Cluster, data: str, more: str = "", partition: str = "train") -> str:
+    return f"""
+[server]
+allow_plain_http_from_other_machines = true
+[jobs]
+stop_grace_seconds = 3
+[slurm]
+partition = "{partition}"
+config_file = "{cluster.config}"
+server_address = "{CONTROLLER}"
+node_directory = "{data}/nodes"
+{more}
+"""
+
+
+@pytest.fixture(scope="module")
+def start(
+    cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Server]]:
+    """start(more="keys of [slurm]") -> a server of the test's own."""
+    servers = []
+
+    def make(more: str = "", partition: str = "train", run: bool = True) -> Server:
+        data = str(tmp_path_factory.mktemp("yard") / "data")
+        one = Server(data, config_of(cluster, data, more, partition), listen=f"{CONTROLLER}:0")
+        servers.append(one)
+        return one.start() if run else one
+
+    yield make
+    cluster.cancel_all()
+    for one in servers:
+        if hasattr(one, "log"):
+            one.clean()
+        shutil.rmtree(one.data, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def server(start: Callable[..., Server]) -> Server:
+    one = start()
+    one.boto("s3").create_bucket(Bucket="yard")
+    return one
