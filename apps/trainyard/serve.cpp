@@ -29,7 +29,6 @@
 #include "dispatch/api.hpp"
 #include "gateway/agents.hpp"
 #include "launch/local/local.hpp"
-#include "launch/slurm/command_line.hpp"
 #include "ledger/ledger.hpp"
 #include "net/certificates.hpp"
 #include "net/http_server.hpp"
@@ -451,8 +450,7 @@ class Server {
           .in("preparing this machine to launch jobs");
     const auto settings =
         TRY(slurm_settings_of(config_, *data_, TRY(data_->sealing_key(random_)), random_));
-    return launch::make_slurm(settings,
-                              launch::slurm_by_programs({config_.slurm->config_file}, os::run))
+    return launch::make_slurm(settings, TRY(open_slurm(*config_.slurm, clock_)))
         .in("preparing to launch jobs by Slurm");
   }
   FactSources fact_sources(const std::string& endpoint) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "launch/slurm/command_line.hpp"
+#include "launch/slurm/rest.hpp"
 #include "networks/tunnel.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
@@ -123,6 +125,13 @@ Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
     return signing::unseal(sealing_key, sealed, "slurm " + attempt);
   };
   return settings;
+}
+
+Result<std::unique_ptr<launch::Slurm>> open_slurm(const config::Slurm& slurm, Clock& clock) {
+  if (slurm.rest_url.empty()) return launch::slurm_by_programs({slurm.config_file}, os::run);
+  return launch::slurm_by_rest(
+      {slurm.rest_url, slurm.rest_version, slurm.rest_user, slurm.rest_token_file},
+      launch::send_by_curl(slurm.rest_ca_bundle), clock);
 }
 
 std::string server_address_of(const config::Config& config, const Listening& listening) {

@@ -74,6 +74,8 @@ launch::LocalSettings local_settings_of(const config::Config& config, const Data
 Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
                                                 const DataDirectory& data,
                                                 const std::string& sealing_key, Random& random);
+// Opens Slurm by its programs, or by slurmrestd if the config names one. Errors: invalid.
+Result<std::unique_ptr<launch::Slurm>> open_slurm(const config::Slurm& slurm, Clock& clock);
 // The addresses by which agents on Slurm's nodes reach this server.
 std::string server_address_of(const config::Config& config, const Listening& listening);
 

@@ -33,6 +33,7 @@ class Cluster(slurm_peer.Slurm):
     def __init__(self, directory: str, nodes: int = 3) -> None:
         super().__init__(directory)
         self.names = [f"n{number}" for number in range(1, nodes + 1)]
+        self.rest_port = 0
         self.controller: subprocess.Popen[bytes] | None = None
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -59,6 +60,7 @@ class Cluster(slurm_peer.Slurm):
         self.start_controller()
         for node in self.names:
             self.start_node(node)
+        self.start_rest()
         self.wait_for_idle()
         return self
 
@@ -144,6 +146,45 @@ class Cluster(slurm_peer.Slurm):
         self.wait_for(
             lambda: "UP" in self.run("scontrol", "ping", check=False), "slurmctld to answer"
         )
+        if self.daemons:
+            self.wait_for(self.nodes_respond, "the nodes to register again")
+
+    def start_rest(self) -> None:
+        """slurmrestd refuses to run as root."""
+        os.chmod(self.directory, 0o755)
+        self.rest_port = free_port()
+        self.environment["SLURM_JWT"] = "daemon"
+        self.launch(
+            "setpriv",
+            "--reuid=slurm",
+            "--regid=slurm",
+            "--clear-groups",
+            "/usr/sbin/slurmrestd",
+            "-f",
+            self.config,
+            "-s",
+            "openapi/v0.0.38",
+            "-a",
+            "rest_auth/jwt",
+            f"127.0.0.1:{self.rest_port}",
+        )
+        del self.environment["SLURM_JWT"]
+        self.wait_for(self.rest_listens, "slurmrestd")
+
+    def rest_listens(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.rest_port)).close()
+            return True
+        except OSError:
+            return False
+
+    def token(self, seconds: int = 3600) -> str:
+        text = self.run("scontrol", "token", "username=root", f"lifespan={seconds}")
+        return text.strip().removeprefix("SLURM_JWT=")
+
+    def nodes_respond(self) -> bool:
+        states = self.run("sinfo", "-h", "-p", "train", "-o", "%t", check=False).split()
+        return bool(states) and all(state in ("idle", "mix", "alloc") for state in states)
 
     def kill_controller(self) -> None:
         assert self.controller
@@ -196,6 +237,24 @@ class Cluster(slurm_peer.Slurm):
         for job in self.live_jobs():
             self.run("scancel", job, check=False)
         self.wait_for(lambda: not self.live_jobs(), "all jobs to end")
+
+    def take_the_licence(self) -> None:
+        """By a job of another program."""
+        self.run(
+            "sbatch",
+            "--licenses=solver:1",
+            "--mem=100",
+            "--output=/dev/null",
+            "--wrap",
+            "sleep 600",
+        )
+        job = max(self.live_jobs(), key=int)
+        self.wait_for(lambda: [job, "RUNNING"] in self.jobs("%i|%T"), "its job to run")
+
+    def cancel_foreign(self) -> None:
+        for job, _, _, _, _, comment in self.jobs():
+            if not comment.startswith("trainyard/"):
+                self.run("scancel", job, check=False)
 
     def stop(self) -> None:
         if self.controller and self.controller.poll() is None:

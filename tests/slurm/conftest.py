@@ -10,8 +10,6 @@ import pytest
 from tests.slurm.cluster import CONTROLLER, Cluster
 from tests.trainyard_server import Server
 
-START = Callable[..., Server]
-
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
@@ -60,8 +58,19 @@ def start(
         shutil.rmtree(one.data, ignore_errors=True)
 
 
-@pytest.fixture(scope="module")
-def server(start: Callable[..., Server]) -> Server:
-    one = start()
+def rest_keys(cluster: Cluster, seconds: int = 3600) -> str:
+    """Keys of [slurm] for slurmrestd, with a new token."""
+    file = cluster.at("token")
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
+        out.write(cluster.token(seconds))
+    return f'rest_url = "http://127.0.0.1:{cluster.rest_port}"\nrest_token_file = "{file}"\n'
+
+
+@pytest.fixture(scope="module", params=["programs", "rest"])
+def server(
+    request: pytest.FixtureRequest, cluster: Cluster, start: Callable[..., Server]
+) -> Server:
+    """By each of the ways in which servers reach Slurm."""
+    one = start(rest_keys(cluster) if request.param == "rest" else "")
     one.boto("s3").create_bucket(Bucket="yard")
     return one

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from tests import jobs
 from tests.calls import fresh
 from tests.slurm.cluster import Cluster
+from tests.slurm.conftest import rest_keys
 from tests.trainyard_server import PROGRAM, Server, wait_for
 
 REACH_THE_FIRST = """
@@ -239,9 +241,82 @@ def test_nodes_of_other_users_jobs_are_not_used(cluster: Cluster, server: Server
         "--output=/dev/null",
         "--job-name=foreign",
     )
-    wait_for(lambda: ["foreign", "RUNNING"] in cluster.jobs("%j|%T"), "the other user's job to run")
+    foreign = max(cluster.live_jobs(), key=int)
+    cluster.wait_for(lambda: [foreign, "RUNNING"] in cluster.jobs("%i|%T"), "a foreign job to run")
     name = create(server, "echo hello", instance_type="ml.c5.4xlarge")
     job = finish(server, name)
     assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
     assert slurm_job_of(cluster)[3] == "n3"
     cluster.cancel_all()
+
+
+def test_what_slurm_does_not_start_yet_has_its_reason(
+    cluster: Cluster, start: Callable[..., Server]
+) -> None:
+    """Another job has the only licence."""
+    cluster.take_the_licence()
+    server = start('licenses = "solver:1"')
+    server.boto("s3").create_bucket(Bucket="yard")
+    name = create(server, "echo hello")
+    sagemaker = server.boto("sagemaker")
+
+    def reason() -> bool:
+        job = sagemaker.describe_training_job(TrainingJobName=name)
+        return "is PENDING (Licenses)" in job["SecondaryStatusTransitions"][-1]["StatusMessage"]
+
+    wait_for(reason, "the reason of Slurm")
+    cluster.cancel_foreign()
+    assert finish(server, name)["TrainingJobStatus"] == "Completed"
+
+
+def test_a_job_that_slurm_has_not_started_can_be_stopped(
+    cluster: Cluster, start: Callable[..., Server]
+) -> None:
+    cluster.take_the_licence()
+    server = start('licenses = "solver:1"')
+    server.boto("s3").create_bucket(Bucket="yard")
+    name = create(server, "echo hello")
+    wait_for(lambda: len(cluster.live_jobs()) == 2, "the job to be submitted")
+    server.boto("sagemaker").stop_training_job(TrainingJobName=name)
+    assert finish(server, name)["TrainingJobStatus"] == "Stopped"
+    wait_for(lambda: len(cluster.live_jobs()) == 1, "Slurm's job to be cancelled")
+    cluster.cancel_foreign()
+
+
+def test_gpus_are_asked_for_as_gres(cluster: Cluster, server: Server) -> None:
+    name = create(server, "echo hello", instance_type="ml.g4dn.xlarge")
+    job = finish(server, name)
+    assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
+    assert slurm_job_of(cluster)[3] == "n3"
+    assert "gpus=1" in slurm_job_of(cluster)[5]
+
+
+def test_drained_nodes_get_no_jobs(cluster: Cluster, server: Server) -> None:
+    for node in ("n1", "n2"):
+        cluster.run("scontrol", "update", f"nodename={node}", "state=drain", "reason=disk")
+    try:
+        name = create(server, "echo hello")
+        assert finish(server, name)["TrainingJobStatus"] == "Completed"
+        assert slurm_job_of(cluster)[3] == "n3"
+    finally:
+        for node in ("n1", "n2"):
+            cluster.run("scontrol", "update", f"nodename={node}", "state=resume")
+
+
+def test_an_expired_token_is_named_at_the_start_and_while_running(
+    cluster: Cluster, start: Callable[..., Server]
+) -> None:
+    keys = rest_keys(cluster, seconds=1)
+    time.sleep(1.1)  # its lifetime has a resolution of seconds
+    with pytest.raises(AssertionError, match="the token has expired at"):
+        start(keys)
+    server = start(rest_keys(cluster))
+    server.boto("s3").create_bucket(Bucket="yard")
+    name = create(server, WAIT_FOR_STOP)
+    wait_for_line(server, name, "ready")
+    with open(cluster.at("token"), "w", encoding="utf-8") as file:
+        file.write("wrong")
+    wait_for(lambda: "it holds no JWT" in server.log_text(), "the server to notice")
+    rest_keys(cluster)
+    server.boto("sagemaker").stop_training_job(TrainingJobName=name)
+    assert finish(server, name)["TrainingJobStatus"] == "Stopped"

@@ -38,6 +38,21 @@ Result<void> read_directory(Table& table, const char* key, std::string& into) {
   return {};
 }
 
+Result<void> read_rest(Table& table, Slurm& slurm) {
+  TRY(read_value(table, "rest_url", slurm.rest_url));
+  TRY(read_value(table, "rest_version", slurm.rest_version));
+  TRY(read_value(table, "rest_user", slurm.rest_user));
+  TRY(table.read("rest_token_file", slurm.rest_token_file));
+  TRY(table.read("rest_ca_bundle", slurm.rest_ca_bundle));
+  if (slurm.rest_url.empty()) return {};
+  if (!slurm.rest_url.starts_with("http://") && !slurm.rest_url.starts_with("https://"))
+    return invalid(table.name("rest_url") + " must be a URL, http:// or https://");
+  if (slurm.rest_token_file.empty())
+    return invalid(table.name("rest_token_file") +
+                   " is missing: the file with the JWT for slurmrestd");
+  return {};
+}
+
 Result<void> read_one(Table table, Config& config) {
   Slurm& slurm = config.slurm.emplace();
   TRY(read_placement(table, slurm.placement));
@@ -46,6 +61,7 @@ Result<void> read_one(Table table, Config& config) {
   TRY(table.read("config_file", slurm.config_file));
   TRY(read_directory(table, "node_directory", slurm.node_directory));
   TRY(read_directory(table, "program_directory", slurm.program_directory));
+  TRY(read_rest(table, slurm));
   int64_t margin = slurm.time_margin / Duration(60s);
   TRY(table.read("time_margin_minutes", margin));
   if (margin < 0 || margin > kMarginMinutesMax)

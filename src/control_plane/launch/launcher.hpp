@@ -66,7 +66,8 @@ struct Agent {
   std::string token;
   domain::HostIndex host = 0;
   bool alive = false;
-  // For people: why it does not run, in the words of the system that starts it; "": unknown.
+  // For people, in the words of the system that starts it: why it has ended, or, alive, why it does
+  // not run yet; "": unknown, or it runs.
   std::string note = {};
 };
 

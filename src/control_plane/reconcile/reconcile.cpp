@@ -193,12 +193,25 @@ class Deciding {
                (note.empty() ? "" : ": " + note));
     } else if (!missing.empty()) {
       start(job, attempt, id, missing);
+    } else if (const auto* note = note_of_pending(attempt, shown)) {
+      if (job.state == JobState::stopping || attempt.first_failed || attempt.interrupted)
+        lose(id, hosts_where(attempt, [](HostIndex) { return true; }), Fault::internal,
+             "stopped before it was started");
+      else
+        decision_.waits.push_back({job.number, *note});
     } else if (overdue(job, attempt)) {
       lose(id,
            hosts_where(attempt,
                        [&](HostIndex host) { return !is_final(attempt.hosts[host].state); }),
            Fault::internal, "the host did not end in the time that it was given to stop");
     }
+  }
+
+  // The launcher's words about an attempt of which it has started nothing yet; nullptr: none.
+  static const std::string* note_of_pending(const Attempt& attempt, const Shown& shown) {
+    const bool pending = std::ranges::all_of(
+        attempt.hosts, [](const Host& host) { return host.state == HostState::placed; });
+    return pending && !shown.notes.front().empty() ? &shown.notes.front() : nullptr;
   }
 
   void watch_the_clock(const Job& job) {

@@ -28,6 +28,9 @@ Result<uint64_t> read_submitted(std::string_view sbatch);
 // names.
 Result<std::vector<std::string>> expand_host_list(std::string_view list);
 
+// The opposite, in its plain form: "n1,n2,n3".
+std::string join_names(const std::vector<std::string>& names);
+
 // Returns the sum of a GRES list's GPUs: "gpu:t4:4(S:0),gpu:1,nic:2" has 5. Unreadable parts count
 // as none.
 int64_t gpus_of_gres(std::string_view gres);

@@ -11,12 +11,6 @@ namespace {
 // Slurm's programs retry for some ten seconds when slurmctld is busy.
 constexpr Duration kProgramMax = 30s;
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-  return text;
-}
-
 // A job that has ended meanwhile needs nothing.
 Result<void> unless_ended(Result<std::string> done) {
   constexpr std::array kEnded = {"nvalid job id", "already completing or completed",
@@ -80,7 +74,7 @@ std::vector<std::string> sbatch_arguments(const SlurmJobRequest& request) {
       "--job-name=" + request.name,
       "--comment=" + request.comment,
       "--nodes=" + std::to_string(request.nodes.size()),
-      "--nodelist=" + joined(request.nodes),
+      "--nodelist=" + join_names(request.nodes),
       "--ntasks-per-node=" + std::to_string(request.tasks_per_node),
       "--cpus-per-task=" + std::to_string(request.cpus_per_task),
       "--mem=" + std::to_string(request.memory_mib_per_node),

@@ -177,6 +177,8 @@ Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& g
   request.script =
       "#!/bin/sh\n"
       "# One agent for each host of a gang of Trainyard's. Holds secrets.\n"
+      "# The server decides about another attempt.\n"
+      "[ -z \"$SLURM_RESTART_COUNT\" ] || exit 1\n"
       "export PATH=\"$PATH:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n{\n";
   HostOrder order = common_order(settings, gang);
   order.host_table = host_table(network);

@@ -105,7 +105,8 @@ TEST(SlurmJobPlan, KeepsSecretsOutOfArguments) {
 }
 
 TEST(SlurmJobPlan, RejectsWhatNodesCannotDo) {
-  EXPECT_EQ(plan_job(job_settings(), gang_on({}), three_nodes(), kSubnet, "").error().kind, Kind::invalid);
+  EXPECT_EQ(plan_job(job_settings(), gang_on({}), three_nodes(), kSubnet, "").error().kind,
+            Kind::invalid);
   EXPECT_EQ(plan_job(job_settings(), gang_on({"n9"}), three_nodes(), kSubnet, "").error().kind,
             Kind::unavailable);
   auto alike = three_nodes();
@@ -114,7 +115,8 @@ TEST(SlurmJobPlan, RejectsWhatNodesCannotDo) {
             Kind::denied);
   Gang encrypted = gang_on({"n1", "n2"});
   encrypted.encrypt_traffic = true;
-  EXPECT_EQ(plan_job(job_settings(), encrypted, three_nodes(), kSubnet, "").error().kind, Kind::denied);
+  EXPECT_EQ(plan_job(job_settings(), encrypted, three_nodes(), kSubnet, "").error().kind,
+            Kind::denied);
 }
 
 TEST(SlurmJobPlan, PlacesByQueueAndInstanceType) {

@@ -102,6 +102,10 @@ class SlurmLauncher final : public Launcher {
       for (domain::HostIndex host = 0; host < own.comment.hosts; ++host) {
         const bool ended = own.comment.ended.contains(host);
         Agent agent{attempt, token, host, runs && !ended};
+        if (agent.alive && own.job.state != "PENDING") {
+          agents.push_back(std::move(agent));
+          continue;
+        }
         agent.note = ended && !own.comment.why.empty() ? own.comment.why : words_of(own);
         agents.push_back(std::move(agent));
       }
