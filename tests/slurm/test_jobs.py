@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from bench.slurm_peer import free_port
 from tests import jobs
 from tests.calls import fresh
-from tests.slurm.cluster import Cluster
+from tests.slurm.cluster import CONTROLLER, Cluster
 from tests.slurm.conftest import rest_keys
 from tests.trainyard_server import PROGRAM, Server, wait_for
 
@@ -306,8 +307,9 @@ def test_drained_nodes_get_no_jobs(cluster: Cluster, server: Server) -> None:
 def test_an_expired_token_is_named_at_the_start_and_while_running(
     cluster: Cluster, start: Callable[..., Server]
 ) -> None:
+    made = int(time.time())
     keys = rest_keys(cluster, seconds=1)
-    time.sleep(1.1)  # its lifetime has a resolution of seconds
+    wait_for(lambda: time.time() >= made + 2, "the end of its lifetime, in whole seconds")
     with pytest.raises(AssertionError, match="the token has expired at"):
         start(keys)
     server = start(rest_keys(cluster))
@@ -320,3 +322,45 @@ def test_an_expired_token_is_named_at_the_start_and_while_running(
     rest_keys(cluster)
     server.boto("sagemaker").stop_training_job(TrainingJobName=name)
     assert finish(server, name)["TrainingJobStatus"] == "Stopped"
+
+
+def test_agents_find_a_restarted_server_by_tcp(
+    cluster: Cluster, start: Callable[..., Server]
+) -> None:
+    server = start(f'agents_listen = "{CONTROLLER}:{free_port()}"')
+    server.boto("s3").create_bucket(Bucket="yard")
+    name = create(server, WAIT_FOR_STOP, hosts=2, instance_type="ml.c5.4xlarge")
+    for host in (1, 2):
+        wait_for(lambda host=host: lines(server, name, host) == ["ready"], f"host {host}")
+    server.kill()
+    server.start()
+    server.boto("sagemaker").stop_training_job(TrainingJobName=name)
+    assert finish(server, name)["TrainingJobStatus"] == "Stopped"
+    assert lines(server, name, 2) == ["ready", "stopping"]
+
+
+def test_an_instance_type_has_its_own_partition_and_time_limit(
+    cluster: Cluster, start: Callable[..., Server]
+) -> None:
+    """The partition short allows two minutes."""
+    server = start('[slurm.instance_types."ml.m5.large"]\npartition = "short"')
+    server.boto("s3").create_bucket(Bucket="yard")
+    long = create(server, "true", instance_type="ml.m5.large")
+    wait_for(
+        lambda: ["PartitionTimeLimit", "short", "36:00"] in cluster.jobs("%r|%P|%l"),
+        "the reason of Slurm",
+    )
+    other = create(server, "true")
+    assert finish(server, other)["TrainingJobStatus"] == "Completed"
+    server.boto("sagemaker").stop_training_job(TrainingJobName=long)
+    assert finish(server, long)["TrainingJobStatus"] == "Stopped"
+
+
+def test_what_slurm_rejects_is_the_failure_of_the_job(
+    cluster: Cluster, start: Callable[..., Server]
+) -> None:
+    server = start('reservation = "no-such"')
+    server.boto("s3").create_bucket(Bucket="yard")
+    job = finish(server, create(server, "true"))
+    assert job["TrainingJobStatus"] == "Failed"
+    assert "Requested reservation is invalid" in job["FailureReason"]
