@@ -44,14 +44,14 @@ struct Slurm {
   launch::SlurmPlacement placement;
   // by the name of a job queue, and by instance type: "ml.g5.xlarge"
   std::map<std::string, launch::SlurmPlacement> of_queues, of_instance_types;
-  std::string config_file;     // slurm.conf; "": Slurm's default
-  std::string rest_url;        // of slurmrestd; "": by Slurm's programs
+  std::string config_file;  // slurm.conf; "": Slurm's default
+  std::string rest_url;     // of slurmrestd; "": by Slurm's programs
   std::string rest_version = "v0.0.38";
   std::string rest_user = "root";  // of the token
   std::string rest_token_file;     // a JWT, read again for each request
   std::string rest_ca_bundle;      // PEM file; "": the system's
-  std::string server_address;  // of this server, for nodes; "": the host of `listen`
-  std::string agents_listen;   // HOST:PORT for agents; "": a socket in the data directory
+  std::string server_address;      // of this server, for nodes; "": the host of `listen`
+  std::string agents_listen;       // HOST:PORT for agents; "": a socket in the data directory
   std::string node_directory = "/var/lib/trainyard-node";
   std::string program_directory;  // of our programs on nodes; "": as on this machine
   Duration time_margin = 30min;   // added to a job's own limit of its run time

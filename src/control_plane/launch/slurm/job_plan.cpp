@@ -41,7 +41,7 @@ Result<std::vector<NodePart>> parts_of(const Gang& gang, const std::vector<Slurm
     if (part == parts.end()) {
       const auto node = std::ranges::find(nodes, name, &SlurmNode::name);
       if (node == nodes.end() || !is_plain_name(name))
-        return unavailable("Slurm has no node '" + shorten(name, 80) + "' any more");
+        return unavailable("Slurm does not list the node '" + shorten(name, 80) + "'");
       for (const auto& other : parts)
         if (other.node->address == node->address)
           return denied("the nodes " + other.node->name + " and " + name +
@@ -115,6 +115,72 @@ std::string step(const SlurmJobSettings& settings, const Member& member, const H
          "&\n";
 }
 
+// All tasks of a Slurm job are alike: the largest host counts.
+void add_sizes(const Gang& gang, const std::vector<NodePart>& parts, SlurmJobRequest& request) {
+  int64_t memory_mib = 0, gpus = 0;
+  for (const auto& part : parts) {
+    request.nodes.push_back(part.node->name);
+    request.tasks_per_node = std::max(request.tasks_per_node, uint32_t(part.hosts.size()));
+  }
+  for (const auto& member : gang.members) {
+    request.cpus_per_task = std::max(request.cpus_per_task, cpus_of(member));
+    memory_mib = std::max(memory_mib, memory_mib_of(member));
+    gpus = std::max(gpus, member.share.gpus);
+  }
+  request.memory_mib_per_node = memory_mib * request.tasks_per_node;
+  request.gpus_per_node = gpus * request.tasks_per_node;
+}
+
+// The order of a node's hosts, but for what is one host's own.
+HostOrder order_of_node(const SlurmJobSettings& settings, const Gang& gang,
+                        const std::vector<NodePart>& parts, size_t k,
+                        const networks::PrivateNetwork& network) {
+  HostOrder order = common_order(settings, gang);
+  order.host_table = host_table(network);
+  order.record.network = network;
+  if (k > 0)
+    order.record.network.gateway =
+        networks::Address(network.subnet.base + 1 + gang.members.size() + k);
+  order.record.network.hosts.clear();
+  for (const auto host : parts[k].hosts) order.record.network.hosts.push_back(network.hosts[host]);
+  order.own_address = parts[k].node->address;
+  for (const auto& other : parts)
+    if (other.node != parts[k].node) order.peers.push_back(other.node->address);
+  return order;
+}
+
+std::string script_of(const SlurmJobSettings& settings, const Gang& gang,
+                      const std::vector<NodePart>& parts, const networks::Subnet& subnet,
+                      const std::string& comment) {
+  const auto network = whole_network(settings, gang, subnet);
+  std::string script =
+      "#!/bin/sh\n"
+      "# One agent for each host of a gang of Trainyard's. Holds secrets.\n"
+      "# The server decides about another attempt.\n"
+      "[ -z \"$SLURM_RESTART_COUNT\" ] || exit 1\n"
+      "export PATH=\"$PATH:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n{\n";
+  for (size_t k = 0; k < parts.size(); ++k) {
+    HostOrder order = order_of_node(settings, gang, parts, k, network);
+    for (size_t i = 0; i < parts[k].hosts.size(); ++i) {
+      const Member& member = gang.members[parts[k].hosts[i]];
+      order.member = i;
+      order.host = parts[k].hosts[i];
+      order.gpus = member.share.gpus;
+      order.order = member.order;
+      script += step(settings, member, order, parts[k].node->name);
+    }
+  }
+  return script +
+         "wait\n} | {\n"
+         "ended=\nwhile read -r host code why; do\n"
+         "  [ \"$code\" = 0 ] && continue\n"
+         "  ended=\"$ended${ended:+,}$host:$code\"\n"
+         "  scontrol update jobid=\"$SLURM_JOB_ID\" comment=" +
+         shell_quoted(comment) +
+         "\" ended=$ended why=$why\"\n"
+         "done\n[ -z \"$ended\" ]\n}\n";
+}
+
 }  // namespace
 
 SlurmPlacement placement_of(const SlurmJobSettings& settings, const std::string& queue,
@@ -146,71 +212,17 @@ Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& g
   if (gang.encrypt_traffic && gang.members.size() > 1)
     return denied("traffic between hosts is not encrypted on Slurm nodes");
   const auto parts = TRY(parts_of(gang, nodes));
-  const auto network = whole_network(settings, gang, subnet);
   SlurmJobRequest request;
   request.name = job_name(settings.mark, gang.attempt);
   request.placement = placement_of(settings, gang.queue, gang.instance_type);
-  int64_t memory_mib = 0, gpus = 0;
-  for (const auto& part : parts) {
-    request.nodes.push_back(part.node->name);
-    request.tasks_per_node = std::max(request.tasks_per_node, uint32_t(part.hosts.size()));
-  }
-  for (const auto& member : gang.members) {
-    request.cpus_per_task = std::max(request.cpus_per_task, cpus_of(member));
-    memory_mib = std::max(memory_mib, memory_mib_of(member));
-    gpus = std::max(gpus, member.share.gpus);
-  }
-  request.memory_mib_per_node = memory_mib * request.tasks_per_node;
-  request.gpus_per_node = gpus * request.tasks_per_node;
+  add_sizes(gang, parts, request);
   if (gang.run_time_max > Duration())
     request.time_limit_minutes =
         (gang.run_time_max + settings.time_margin + kMinute - 1ms) / kMinute;
-  const JobComment comment{settings.mark,
-                           gang.attempt,
-                           uint32_t(gang.members.size()),
-                           subnet,
-                           request.cpus_per_task * request.tasks_per_node,
-                           request.memory_mib_per_node,
-                           request.gpus_per_node,
-                           seal};
-  request.comment = to_text(comment);
-  request.script =
-      "#!/bin/sh\n"
-      "# One agent for each host of a gang of Trainyard's. Holds secrets.\n"
-      "# The server decides about another attempt.\n"
-      "[ -z \"$SLURM_RESTART_COUNT\" ] || exit 1\n"
-      "export PATH=\"$PATH:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n{\n";
-  HostOrder order = common_order(settings, gang);
-  order.host_table = host_table(network);
-  for (size_t k = 0; k < parts.size(); ++k) {
-    order.record.network = network;
-    if (k > 0)
-      order.record.network.gateway = networks::Address(subnet.base + 1 + gang.members.size() + k);
-    order.record.network.hosts.clear();
-    for (const auto host : parts[k].hosts)
-      order.record.network.hosts.push_back(network.hosts[host]);
-    order.own_address = parts[k].node->address;
-    order.peers.clear();
-    for (const auto& other : parts)
-      if (other.node != parts[k].node) order.peers.push_back(other.node->address);
-    for (size_t i = 0; i < parts[k].hosts.size(); ++i) {
-      const Member& member = gang.members[parts[k].hosts[i]];
-      order.member = i;
-      order.host = parts[k].hosts[i];
-      order.gpus = member.share.gpus;
-      order.order = member.order;
-      request.script += step(settings, member, order, parts[k].node->name);
-    }
-  }
-  request.script +=
-      "wait\n} | {\n"
-      "ended=\nwhile read -r host code why; do\n"
-      "  [ \"$code\" = 0 ] && continue\n"
-      "  ended=\"$ended${ended:+,}$host:$code\"\n"
-      "  scontrol update jobid=\"$SLURM_JOB_ID\" comment=" +
-      shell_quoted(request.comment) +
-      "\" ended=$ended why=$why\"\n"
-      "done\n[ -z \"$ended\" ]\n}\n";
+  request.comment = to_text(JobComment{settings.mark, gang.attempt, uint32_t(gang.members.size()),
+                                       subnet, request.cpus_per_task * request.tasks_per_node,
+                                       request.memory_mib_per_node, request.gpus_per_node, seal});
+  request.script = script_of(settings, gang, parts, subnet, request.comment);
   return request;
 }
 

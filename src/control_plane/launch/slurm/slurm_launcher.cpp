@@ -19,10 +19,13 @@ struct OwnJob {
   JobComment comment;
 };
 
+// Jobs end in many states; these are all others.
 bool has_ended(const SlurmJob& job) {
-  constexpr std::array kEnded = {"BOOT_FAIL", "CANCELLED",     "COMPLETED", "DEADLINE", "FAILED",
-                                 "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",  "TIMEOUT"};
-  return std::ranges::find(kEnded, job.state) != kEnded.end();
+  constexpr std::array kLive = {"PENDING",       "RUNNING",     "SUSPENDED", "COMPLETING",
+                                "CONFIGURING",   "RESIZING",    "REQUEUED",  "REQUEUE_HOLD",
+                                "REQUEUE_FED",   "SIGNALING",   "STAGE_OUT", "STOPPED",
+                                "POWER_UP_NODE", "SPECIAL_EXIT"};
+  return std::ranges::find(kLive, job.state) == kLive.end();
 }
 
 // True if agents of the job may run, or will.
