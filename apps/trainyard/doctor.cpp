@@ -6,10 +6,13 @@
 #include "containers/gpu_memory.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "launch/local/local.hpp"
+#include "launch/slurm/slurm_launcher.hpp"
 #include "ledger/set_aside.hpp"
+#include "os/machine_clock.hpp"
 #include "preflight/preflight.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/identities.hpp"
+#include "trainyard/serve_settings.hpp"
 #include "trainyard/terminal.hpp"
 
 namespace trainyard::apps {
@@ -84,6 +87,25 @@ void print_about_config(preflight::Examination::State state, const std::string& 
   std::printf("%s  %-22s %s\n", mark(state).c_str(), "config", sentence.c_str());
 }
 
+// Lists the nodes as the server would, and counts those on which jobs can be placed.
+void examine_slurm(const config::Slurm& slurm) {
+  using State = preflight::Examination::State;
+  const auto say = [](State state, const std::string& sentence) {
+    std::printf("%s  %-22s %s\n", mark(state).c_str(), "Slurm", sentence.c_str());
+  };
+  os::MachineClock clock;
+  const auto nodes = [&]() -> Result<std::vector<launch::SlurmNode>> {
+    return TRY(open_slurm(slurm, clock))->nodes();
+  }();
+  if (!nodes) return say(State::missing, nodes.error().message);
+  std::vector<std::string> partitions;
+  if (!slurm.placement.partition.empty()) partitions.push_back(slurm.placement.partition);
+  const size_t usable = launch::machines_of(*nodes, partitions, {}).size();
+  say(usable > 0 ? State::ok : State::limited,
+      std::to_string(usable) + " of " + std::to_string(nodes->size()) + " nodes can be used" +
+          (partitions.empty() ? "" : " (partition " + partitions.front() + ")"));
+}
+
 // Reads the configuration as the server would, and prints its error or its warnings.
 Result<void> examine_config(const std::string& data_directory, const std::string& config_file) {
   const auto config = TRY(config::read_config(config_file));
@@ -97,6 +119,7 @@ Result<void> examine_config(const std::string& data_directory, const std::string
   for (const std::string& warning : warnings)
     print_about_config(preflight::Examination::State::limited, warning);
   if (warnings.empty()) print_about_config(preflight::Examination::State::ok, config_file);
+  if (config.slurm) examine_slurm(*config.slurm);
   return {};
 }
 

@@ -285,11 +285,13 @@ def test_a_job_that_slurm_has_not_started_can_be_stopped(
 
 
 def test_gpus_are_asked_for_as_gres(cluster: Cluster, server: Server) -> None:
+    """The cluster's GPUs are terminals, so the agent finds no device file for the one it gets."""
     name = create(server, "echo hello", instance_type="ml.g4dn.xlarge")
     job = finish(server, name)
-    assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
     assert slurm_job_of(cluster)[3] == "n3"
     assert "gpus=1" in slurm_job_of(cluster)[5]
+    assert "gpu:1" in max(cluster.jobs("%i|%b"), key=lambda each: int(each[0]))[1]
+    assert re.search("/dev/nvidia[0-3]", job["FailureReason"]), job
 
 
 def test_drained_nodes_get_no_jobs(cluster: Cluster, server: Server) -> None:
@@ -364,3 +366,11 @@ def test_what_slurm_rejects_is_the_failure_of_the_job(
     job = finish(server, create(server, "true"))
     assert job["TrainingJobStatus"] == "Failed"
     assert "Requested reservation is invalid" in job["FailureReason"]
+
+
+def test_the_doctor_counts_usable_nodes(cluster: Cluster, server: Server) -> None:
+    config = ["--config", server.data + ".toml"]
+    found = subprocess.run(
+        [PROGRAM, "doctor", "--data", server.data, *config], capture_output=True, text=True
+    ).stdout
+    assert "3 of 3 nodes can be used (partition train)" in found, found
