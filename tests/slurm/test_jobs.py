@@ -146,7 +146,7 @@ def test_a_failed_node_is_a_lost_host_with_the_words_of_slurm(
     cluster.run_on(node, SLURM_HOST, "--clean", f"{server.data}/nodes")
     assert os.listdir(f"{server.data}/nodes/{node}/attempts") == []
     assert job["TrainingJobStatus"] == "Failed"
-    assert "NODE_FAIL" in job["FailureReason"], job["FailureReason"]
+    assert re.search("is NODE_FAIL|was requeued", job["FailureReason"]), job["FailureReason"]
     assert "Not responding" in job["FailureReason"], job["FailureReason"]
 
 

@@ -113,6 +113,8 @@ Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body) {
     job.expected_start = start_text(job, number_of(each, "start_time"));
     job.nodes = text_of(each, "nodes");
     job.name = text_of(each, "name");
+    job.requeued = number_of(each, "restart_cnt") > 0;
+    if (job.requeued && job.nodes.empty()) job.nodes = text_of(each, "required_nodes");
     jobs.push_back(std::move(job));
   }
   return jobs;

@@ -30,6 +30,9 @@ struct SlurmJob {
   std::string nodes;           // a host list: "n[1-2]"; "" before it runs
   std::string name;
   std::string comment;
+  // Slurm put it back into its queue after it had started, as it does after a node's failure; what
+  // ran has ended. slurm_by_programs() submits jobs to which that does not happen.
+  bool requeued = false;
 };
 
 struct SlurmNode {

@@ -29,7 +29,10 @@ bool has_ended(const SlurmJob& job) {
 }
 
 // True if agents of the job may run, or will.
-bool may_run(const SlurmJob& job) { return !has_ended(job) && job.state != "COMPLETING"; }
+bool may_run(const SlurmJob& job) {
+  return !has_ended(job) && job.state != "COMPLETING" && !job.requeued;
+}
+bool has_lost_a_node(const SlurmJob& job) { return job.state == "NODE_FAIL" || job.requeued; }
 
 bool is_usable(const SlurmNode& node) {
   constexpr std::array kUnusable = {
@@ -45,6 +48,7 @@ bool is_usable(const SlurmNode& node) {
 std::string describe(const SlurmJob& job) {
   std::string text = "Slurm job " + std::to_string(job.id) + " is " + job.state;
   if (!job.reason.empty() && job.reason != "None") text += " (" + job.reason + ")";
+  if (job.requeued) return text + " after it was requeued";
   const bool start_known = !job.expected_start.empty() && job.expected_start != "N/A";
   if (job.state == "PENDING" && start_known) text += ", expected to start at " + job.expected_start;
   return text;
@@ -179,7 +183,7 @@ class SlurmLauncher final : public Launcher {
   // Reads the nodes again when a job has lost one, whose reason is told.
   void look_at_failed_nodes() {
     for (const OwnJob& own : all_)
-      if (own.job.state == "NODE_FAIL" && failed_.insert(own.job.id).second)
+      if (has_lost_a_node(own.job) && failed_.insert(own.job.id).second)
         note_failure(look_at_nodes());
   }
 
@@ -203,7 +207,7 @@ class SlurmLauncher final : public Launcher {
   // Slurm's words about a job; for a lost node also those about the node.
   std::string words_of(const OwnJob& own) const {
     std::string text = describe(own.job);
-    if (own.job.state != "NODE_FAIL") return text;
+    if (!has_lost_a_node(own.job)) return text;
     const auto names = expand_host_list(own.job.nodes);
     for (const SlurmNode& node : nodes_)
       if (names && std::ranges::find(*names, node.name) != names->end() && !is_usable(node))

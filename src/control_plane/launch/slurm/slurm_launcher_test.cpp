@@ -101,6 +101,25 @@ TEST_F(SlurmLauncherTest, SaysWhyAgentsEndedInTheWordsOfSlurm) {
             "Slurm job 1 is NODE_FAIL (NodeDown); node n2: Not responding [slurm@2026-11-24]");
 }
 
+// The REST API cannot switch requeueing off.
+TEST_F(SlurmLauncherTest, CountsARequeuedJobAsDeadAndCancelsIt) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  slurm_.nodes[0].states = {"DOWN"};
+  slurm_.nodes[0].reason = "Not responding";
+  SlurmJob& job = slurm_.all.at(1).shown;
+  job.state = "PENDING";
+  job.reason = "BeginTime";
+  job.requeued = true;
+  const auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 1u);
+  EXPECT_FALSE(agents[0].alive);
+  EXPECT_EQ(agents[0].note,
+            "Slurm job 1 is PENDING (BeginTime) after it was requeued; node n1: Not responding");
+  ASSERT_TRUE(launcher->remove({1, 1}));
+  EXPECT_EQ(slurm_.running(), 0u);
+}
+
 TEST_F(SlurmLauncherTest, CountsAPendingJobAsAlive) {
   slurm_.state_of_new_jobs = "PENDING";
   const auto launcher = server();
