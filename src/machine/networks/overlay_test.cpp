@@ -5,7 +5,7 @@
 namespace trainyard::networks {
 namespace {
 
-TEST(Overlay, LeavesRoomForItsHeadersInEachPacket) {
+TEST(Overlay, FitsIntoAnEthernetPacketWithItsHeaders) {
   Overlay overlay;
   overlay.name = "tx3fa91c0010";
   overlay.bridge = "ty3fa91c0010";
