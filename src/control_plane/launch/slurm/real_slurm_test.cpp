@@ -93,7 +93,7 @@ class RealSlurmWorld {
   void fail_starts_after(std::optional<size_t> agents) { fail_after_ = agents; }
   void end_server_after(std::optional<size_t> agents) { end_after_ = agents; }
   void settle(Launcher&) {
-    EXPECT_TRUE(wait_until([&] { return left().empty(); }));
+    EXPECT_TRUE(wait_until([&] { return live_comments("removed-").empty(); }));
   }
   std::string left() {
     const size_t jobs = live_comments().size();
@@ -104,8 +104,8 @@ class RealSlurmWorld {
   static std::unique_ptr<Slurm> slurm() {
     return slurm_by_programs({std::getenv("TRAINYARD_SLURM_CONF")}, os::run);
   }
-  // Of this world's jobs that have not ended.
-  std::vector<JobComment> live_comments() {
+  // Of this world's jobs that have not ended, and whose names begin so.
+  std::vector<JobComment> live_comments(const std::string& prefix = "") {
     std::vector<JobComment> comments;
     const auto jobs = slurm()->jobs();
     EXPECT_TRUE(jobs) << jobs.error().message;
@@ -114,7 +114,8 @@ class RealSlurmWorld {
       const auto comment = read_job_comment(job.comment);
       const bool live = job.state == "PENDING" || job.state == "RUNNING" ||
                         job.state == "COMPLETING" || job.state == "CONFIGURING";
-      if (comment && comment->mark == settings_.jobs.mark && live) comments.push_back(*comment);
+      if (comment && comment->mark == settings_.jobs.mark && live && job.name.starts_with(prefix))
+        comments.push_back(*comment);
     }
     return comments;
   }
