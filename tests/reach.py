@@ -16,10 +16,11 @@ BASELINE = "tests/thorough.txt"
 
 # Parts of the tree outside src: what their files belong to,
 # and the modules that these are built from.
-SDK, TORCH_TESTS = "sdk", "torch tests"
+SDK, TORCH_TESTS, SLURM_TESTS = "sdk", "torch tests", "slurm tests"
 FURTHER = {
     SDK: {"capi", "collectives"},
     TORCH_TESTS: {SDK, "agent", "entry", "contract"},
+    SLURM_TESTS: {"launch", "config"},
 }
 FOLDERS = {
     "apps": "apps",
@@ -27,6 +28,8 @@ FOLDERS = {
     "bench": "bench",
     "sdk": SDK,
     "tests/torch": TORCH_TESTS,
+    "tests/slurm": SLURM_TESTS,
+    "packaging/slurm-debian-packages.txt": SLURM_TESTS,
     "packaging/python-torch-requirements.txt": TORCH_TESTS,
 }
 # How everything is compiled.

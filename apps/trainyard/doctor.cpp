@@ -9,11 +9,14 @@
 #include "containers/gpu_memory.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "launch/local/local.hpp"
+#include "launch/slurm/slurm_launcher.hpp"
 #include "ledger/set_aside.hpp"
+#include "os/machine_clock.hpp"
 #include "preflight/preflight.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/identities.hpp"
 #include "trainyard/ledger_role.hpp"
+#include "trainyard/serve_settings.hpp"
 
 namespace trainyard::apps {
 namespace {
@@ -94,6 +97,22 @@ std::vector<Finding> set_aside(const std::string& data_directory, const config::
   return findings;
 }
 
+// Lists the nodes as the server would, and counts those on which jobs can be placed.
+Finding examine_slurm(const config::Slurm& slurm) {
+  os::MachineClock clock;
+  const auto nodes = [&]() -> Result<std::vector<launch::SlurmNode>> {
+    return TRY(open_slurm(slurm, clock))->nodes();
+  }();
+  if (!nodes) return {State::missing, "Slurm", nodes.error().message, ""};
+  std::vector<std::string> partitions;
+  if (!slurm.placement.partition.empty()) partitions.push_back(slurm.placement.partition);
+  const size_t usable = launch::machines_of(*nodes, partitions, {}).size();
+  return {usable > 0 ? State::ok : State::limited, "Slurm",
+          std::to_string(usable) + " of " + std::to_string(nodes->size()) + " nodes can be used" +
+              (partitions.empty() ? "" : " (partition " + partitions.front() + ")"),
+          ""};
+}
+
 // Reads the configuration as the server would. Returns its warnings; errors are errors.
 Result<std::vector<Finding>> examine_config(const std::string& data_directory,
                                             const std::string& config_file) {
@@ -108,6 +127,7 @@ Result<std::vector<Finding>> examine_config(const std::string& data_directory,
   for (const std::string& warning : config_warnings(config, TRY(std::move(identities))))
     findings.push_back({State::limited, "config", warning, ""});
   if (findings.empty()) findings.push_back({State::ok, "config", config_file, ""});
+  if (config.slurm) findings.push_back(examine_slurm(*config.slurm));
   return findings;
 }
 

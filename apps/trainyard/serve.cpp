@@ -379,10 +379,8 @@ class Server {
     storage_ = TRY(
         open_storage(config_, *data_, *role_, *reloadable_, check_disk_space_, clock_, random_));
     TRY(write_image_sources(config_, *data_));
-    launcher_ = TRY(launch::make_local(local_settings_of(config_, *data_, *reloadable_), clock_)
-                        .in("preparing this machine to launch jobs"));
     launcher_ =
-        std::make_unique<FencedLauncher>(std::move(launcher_), [this] { return role_->why_not(); });
+        std::make_unique<FencedLauncher>(TRY(make_launcher()), [this] { return role_->why_not(); });
     control_settings_ = TRY(control_settings_of(config_, *data_, identity_.account, images_,
                                                 *reloadable_, check_disk_space_, clock_.now()));
     control_settings_.ledger_failed = [this](const std::string& why) { end_because(why); };
@@ -390,8 +388,11 @@ class Server {
   }
 
   Result<void> open_control() {
-    control_settings_.api_address = reachable_;
-    control_settings_.objects_endpoint = "http://" + reachable_;
+    // Agents are on this machine, unless Slurm starts them.
+    const std::string for_agents =
+        server_address_of(config_, listening_) + ":" + std::to_string(server_->port());
+    control_settings_.api_address = for_agents;
+    control_settings_.objects_endpoint = "http://" + for_agents;
     control_ = TRY(control::make_control(control_settings_, *storage_.ledger, *launcher_,
                                          *storage_.logs, clock_, random_)
                        .in("reading the ledger"));
@@ -493,6 +494,16 @@ class Server {
   void end_because(const std::string& why) {
     late_handler_.fail(why);
     ending_.because(why);
+  }
+
+  Result<std::unique_ptr<launch::Launcher>> make_launcher() {
+    if (!config_.slurm)
+      return launch::make_local(local_settings_of(config_, *data_, *reloadable_), clock_)
+          .in("preparing this machine to launch jobs");
+    const auto settings =
+        TRY(slurm_settings_of(config_, *data_, TRY(data_->sealing_key(random_)), random_));
+    return launch::make_slurm(settings, TRY(open_slurm(*config_.slurm, clock_)))
+        .in("preparing to launch jobs by Slurm");
   }
 
   FactSources fact_sources(const std::string& endpoint) {

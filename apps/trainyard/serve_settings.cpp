@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "launch/slurm/command_line.hpp"
+#include "launch/slurm/rest.hpp"
 #include "networks/tunnel.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
+#include "signing/sealed_text.hpp"
 #include "trainyard/campaigns.hpp"
 #include "trainyard/clock_file.hpp"
 
@@ -95,6 +98,47 @@ launch::LocalSettings local_settings_of(const config::Config& config, const Data
   return settings;
 }
 
+Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
+                                                const DataDirectory& data,
+                                                const std::string& sealing_key, Random& random) {
+  const config::Slurm& slurm = *config.slurm;
+  launch::SlurmSettings settings;
+  launch::SlurmJobSettings& jobs = settings.jobs;
+  // Another mark than that of this server's jobs on its own machine, which may be a node as well.
+  jobs.mark = launch::server_mark(std::filesystem::absolute(data.path()).string() + " slurm");
+  jobs.node_directory = slurm.node_directory;
+  jobs.program_directory =
+      slurm.program_directory.empty() ? os::program_directory() : slurm.program_directory;
+  jobs.pool = TRY(networks::parse_subnet(config.network_pool).in("network.pool"));
+  jobs.egress = config.egress;
+  jobs.names_by_machine = config.egress_settings.name_servers.empty();
+  jobs.egress_of_roles = config.egress_of_roles;
+  jobs.agent_environment[launch::kImageSourcesVariable] = launch::image_sources_file(data.path());
+  jobs.placement = slurm.placement;
+  jobs.of_queues = slurm.of_queues;
+  jobs.of_instance_types = slurm.of_instance_types;
+  jobs.time_margin = slurm.time_margin;
+  settings.seal = [sealing_key, &random](const std::string& token, const std::string& attempt) {
+    return signing::seal(sealing_key, token, "slurm " + attempt, random);
+  };
+  settings.unseal = [sealing_key](const std::string& sealed, const std::string& attempt) {
+    return signing::unseal(sealing_key, sealed, "slurm " + attempt);
+  };
+  return settings;
+}
+
+Result<std::unique_ptr<launch::Slurm>> open_slurm(const config::Slurm& slurm, Clock& clock) {
+  if (slurm.rest_url.empty()) return launch::slurm_by_programs({slurm.config_file}, os::run);
+  return launch::slurm_by_rest(
+      {slurm.rest_url, slurm.rest_version, slurm.rest_user, slurm.rest_token_file},
+      launch::send_by_curl(slurm.rest_ca_bundle), clock);
+}
+
+std::string server_address_of(const config::Config& config, const Listening& listening) {
+  if (config.slurm && !config.slurm->server_address.empty()) return config.slurm->server_address;
+  return listening.host == "0.0.0.0" ? std::string("127.0.0.1") : listening.host;
+}
+
 Result<control::Settings> control_settings_of(const config::Config& config,
                                               const DataDirectory& data, const std::string& account,
                                               const Images& images,
@@ -104,7 +148,7 @@ Result<control::Settings> control_settings_of(const config::Config& config,
   settings.check_disk_space = check_disk_space;
   settings.clock = clock_settings(data.file("clock.json"));
   settings.account = account;
-  settings.scale_gangs = config.machines.empty();
+  settings.scale_gangs = config.machines.empty() && !config.slurm;
   settings.gang_hosts_max =
       std::min(domain::kGangHostsMax, TRY(launch::gang_hosts_max(config.network_pool, false)));
   settings.encrypted_gang_hosts_max =
@@ -115,12 +159,15 @@ Result<control::Settings> control_settings_of(const config::Config& config,
   settings.images = images;
   settings.image_policy = config.image_policy;
   settings.egress_settings = config.egress_settings;
-  settings.no_encryption = networks::why_no_tunnel();
+  settings.no_encryption = config.slurm ? "traffic between hosts is not encrypted on Slurm's nodes"
+                                        : networks::why_no_tunnel();
   settings.file_systems = config.file_systems;
   settings.volumes = config.volumes;
   settings.posix_users = config.posix_users;
   settings.best_effort_isolation = config.best_effort_isolation;
-  settings.wire_address = "unix:" + data.file("agents.sock");
+  settings.wire_address = config.slurm && !config.slurm->agents_listen.empty()
+                              ? "tcp:" + config.slurm->agents_listen
+                              : "unix:" + data.file("agents.sock");
   settings.spot_notice = config.spot_notice;
   settings.spot = TRY(read_spot(config, now));
   return settings;

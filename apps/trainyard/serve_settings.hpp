@@ -15,6 +15,7 @@
 #include "config/config.hpp"
 #include "control/control.hpp"
 #include "launch/local/local.hpp"
+#include "launch/slurm/slurm_launcher.hpp"
 #include "net/http_server.hpp"
 #include "objects/storage_use.hpp"
 #include "operations/services.hpp"
@@ -71,6 +72,15 @@ uint64_t reserve_of(const config::Config& config, const std::string& directory);
 
 launch::LocalSettings local_settings_of(const config::Config& config, const DataDirectory& data,
                                         const ReloadableSettings& reloadable);
+
+// Requires: config.slurm. Errors: those of the network pool.
+Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
+                                                const DataDirectory& data,
+                                                const std::string& sealing_key, Random& random);
+// Opens Slurm by its programs, or by slurmrestd if the config names one. Errors: invalid.
+Result<std::unique_ptr<launch::Slurm>> open_slurm(const config::Slurm& slurm, Clock& clock);
+// The addresses by which agents on Slurm's nodes reach this server.
+std::string server_address_of(const config::Config& config, const Listening& listening);
 
 using Images = std::map<std::string, domain::Image>;
 

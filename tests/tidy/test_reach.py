@@ -7,6 +7,7 @@ base:    | nlohmann |
 host:    base | boost | clock
 agent:   base host | |
 collectives: base | threads | sockets
+launch:  base | |
 apps:    agent collectives | |
 """
 
@@ -21,6 +22,7 @@ def test_a_change_reaches_what_includes_it() -> None:
         reach.SDK,
         reach.TORCH_TESTS,
     }
+    assert reach.reached({"launch"}, uses) == {"launch", reach.SLURM_TESTS}
     assert reach.reached({"base"}, uses) == set(uses)
     assert reach.reached(set(), uses) == set()
 

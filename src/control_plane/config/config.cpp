@@ -9,6 +9,7 @@
 #include "config/jobs.hpp"
 #include "config/network.hpp"
 #include "config/principals.hpp"
+#include "config/slurm.hpp"
 #include "config/storage.hpp"
 #include "config/table.hpp"
 #include "os/files.hpp"
@@ -28,6 +29,7 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
   TRY(read_storage(root, directory, config));
   TRY(read_jobs(root, config));
   TRY(read_capacity(root, config));
+  TRY(read_slurm(root, config));
   TRY(read_images(root, directory, config));
   TRY(root.nothing_else());
   TRY(check_devices(config));

@@ -21,6 +21,7 @@
 #include "domain/instance_quota.hpp"
 #include "domain/price.hpp"
 #include "launch/launcher.hpp"
+#include "launch/slurm/slurm.hpp"
 #include "networks/egress.hpp"
 #include "objects/storage_use.hpp"
 #include "observe/audit.hpp"
@@ -45,6 +46,24 @@ struct LedgerDatabase {
   Duration lease = 3s;   // a standby takes over when the writer has not renewed it for so long
 };
 
+// Jobs run on the nodes of a Slurm cluster.
+struct Slurm {
+  launch::SlurmPlacement placement;
+  // by the name of a job queue, and by instance type: "ml.g5.xlarge"
+  std::map<std::string, launch::SlurmPlacement> of_queues, of_instance_types;
+  std::string config_file;  // slurm.conf; "": Slurm's default
+  std::string rest_url;     // of slurmrestd; "": by Slurm's programs
+  std::string rest_version = "v0.0.38";
+  std::string rest_user = "root";  // of the token
+  std::string rest_token_file;     // a JWT, read again for each request
+  std::string rest_ca_bundle;      // PEM file; "": the system's
+  std::string server_address;      // of this server, for nodes; "": the host of `listen`
+  std::string agents_listen;       // HOST:PORT for agents; "": a socket in the data directory
+  std::string node_directory = "/var/lib/trainyard-node";
+  std::string program_directory;  // of our programs on nodes; "": as on this machine
+  Duration time_margin = 30min;   // added to a job's own limit of its run time
+};
+
 struct Config {
   std::string account_id;                          // "": generated at the first start
   std::vector<policy::ConfiguredKey> access_keys;  // empty: one is generated at the first start
@@ -67,6 +86,7 @@ struct Config {
   std::vector<std::string> certificate_names;
   std::optional<ExternalObjects> objects;     // unset: the embedded directory
   std::vector<launch::Machine> machines;      // empty: development mode, all of this machine
+  std::optional<Slurm> slurm;                 // unset: jobs run on this machine
   std::vector<domain::InstanceQuota> quotas;  // limits of instances that training jobs use at once
   std::map<std::string, domain::Image> images;
   domain::ImagePolicy image_policy;  // for images that are not in `images`

@@ -45,6 +45,38 @@ TEST(Config, AnEmptyFileHasTheDefaults) {
   EXPECT_TRUE(config.clear_gpus);
 }
 
+TEST(Config, SlurmPlacesByQueueAndInstanceType) {
+  EXPECT_FALSE(read("").slurm);
+  const Config config = read(R"(
+    [slurm]
+    partition = "gpu"
+    server_address = "10.0.0.1"
+    agents_listen = "10.0.0.1:4570"
+    rest_url = "https://slurm.lan:6820"
+    rest_token_file = "/etc/token"
+    time_margin_minutes = 5
+    [slurm.queues."urgent"]
+    qos = "high"
+    [slurm.instance_types."ml.p4d.24xlarge"]
+    exclusive = true
+  )");
+  ASSERT_TRUE(config.slurm);
+  EXPECT_EQ(config.slurm->placement.partition, "gpu");
+  EXPECT_EQ(config.slurm->of_queues.at("urgent").qos, "high");
+  EXPECT_TRUE(config.slurm->of_instance_types.at("ml.p4d.24xlarge").exclusive);
+  EXPECT_EQ(config.slurm->time_margin, 5min);
+  EXPECT_EQ(config.slurm->rest_version, "v0.0.38");
+}
+
+TEST(Config, SlurmRejectsWhatWouldBeAnotherOption) {
+  for (const char* wrong :
+       {"partition = 'a b'", "qos = '--uid=0'", "agents_listen = '10.0.0.1:0'",
+        "agents_listen = '10.0.0.1'", "rest_url = 'slurm.lan'", "rest_url = 'http://slurm.lan'",
+        "node_directory = 'relative'", "time_margin_minutes = -1", "partitions = 'gpu'",
+        "[slurm.queues.a]\nnodes = 3", "[[machine]]\nname = 'box'\ncpus = 1\nmemory_gib = 1"})
+    EXPECT_FALSE(parse_config(std::string("[slurm]\n") + wrong, "server.toml")) << wrong;
+}
+
 constexpr const char* kEachSubject = R"(
     account_id = "210987654321"
     region = "eu-west-1"

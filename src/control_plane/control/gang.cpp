@@ -68,6 +68,8 @@ Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, co
   gang.network_isolation = job.spec.network_isolation;
   gang.encrypt_traffic = job.spec.encrypt_traffic;
   gang.role_arn = job.spec.role_arn;
+  if (job.spec.queue) gang.queue = job.spec.queue->name;
+  gang.instance_type = job.spec.group(0).instance_type;
   wire::Order order;
   order.attempt = id;
   order.token = attempt.token;
@@ -94,6 +96,7 @@ Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, co
   order.stop_grace = reconcile::stop_grace_of(job, settings.stop_grace);
   order.stalled_after_seconds =
       std::chrono::duration_cast<std::chrono::seconds>(settings.stalled_after).count();
+  gang.run_time_max = order.runtime_left + order.stop_grace;
   order.reuse_host = reuse_host;
   order.best_effort_isolation = settings.best_effort_isolation;
   const auto posix_user = domain::posix_user_of(settings.posix_users, job.spec.principal);

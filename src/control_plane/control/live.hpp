@@ -93,7 +93,9 @@ class Live {
     reasons_.clear();
     for (schedule::Wait& wait : waits) {
       const auto found = jobs_.find(wait.job);
-      if (found != jobs_.end() && found->second->state == domain::JobState::waiting)
+      // An active job waits when the system below the launcher has not started it yet.
+      if (found != jobs_.end() && (found->second->state == domain::JobState::waiting ||
+                                   found->second->state == domain::JobState::active))
         reasons_[wait.job] = std::move(wait);
     }
   }
@@ -107,6 +109,10 @@ class Live {
     auto job = std::make_shared<domain::Job>(*found->second);
     const std::string& reason_text = reason->second.reason.str();
     const std::string_view code = job->spec.queue ? reconcile::wait_code(reason->second.cause) : "";
+    if (job->state == domain::JobState::active) {
+      job->transitions.back().message += "; " + reason_text;
+      return job;
+    }
     job->wait_reason = code.empty() ? reason_text : std::string(code) + " - " + reason_text;
     std::string& message = job->transitions.back().message;
     message = job->attempts.empty() ? reason_text : message + "; " + reason_text;

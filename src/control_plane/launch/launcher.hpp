@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "domain/placement.hpp"
 
 namespace trainyard::launch {
@@ -53,6 +54,10 @@ struct Gang {
   bool encrypt_traffic = false;    // between its hosts
   std::string role_arn = {};       // of the job: its egress may depend on it
   std::vector<Member> members;     // by host index
+  // For launchers over a scheduler of machines, which has rules and limits of its own.
+  std::string queue = {};          // "": the job was not submitted to a queue
+  std::string instance_type = {};  // of the first host
+  Duration run_time_max = {};      // from the start to the end of its agents; 0: unknown
 };
 
 // One agent that a launcher knows, of this or a former server.
@@ -61,6 +66,9 @@ struct Agent {
   std::string token;
   domain::HostIndex host = 0;
   bool alive = false;
+  // For people, in the words of the system that starts it: why it has ended, or, alive, why it does
+  // not run yet; "": unknown, or it runs.
+  std::string note = {};
 };
 
 class Launcher {

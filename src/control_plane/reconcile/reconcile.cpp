@@ -29,13 +29,15 @@ struct Shown {
   std::vector<bool> alive;   // by host
   bool any = false;          // including dead agents
   bool any_alive = false;
-  bool foreign = false;  // agents under another token
+  bool foreign = false;            // agents under another token
+  std::vector<std::string> notes;  // by host: the launcher's
 };
 
 Shown shown_of(const Attempt& attempt, AttemptId id, const std::vector<launch::Agent>& agents) {
   Shown shown;
   shown.listed.resize(attempt.hosts.size());
   shown.alive.resize(attempt.hosts.size());
+  shown.notes.resize(attempt.hosts.size());
   for (const launch::Agent& agent : agents) {
     if (agent.attempt != id) continue;
     if (agent.token != attempt.token || agent.host >= attempt.hosts.size()) {
@@ -44,6 +46,7 @@ Shown shown_of(const Attempt& attempt, AttemptId id, const std::vector<launch::A
     }
     shown.any = true;
     shown.listed[agent.host] = true;
+    shown.notes[agent.host] = agent.note;
     shown.any_alive |= agent.alive;
     if (agent.alive) shown.alive[agent.host] = true;
   }
@@ -184,16 +187,31 @@ class Deciding {
              std::ranges::find(missing, host) == missing.end();
     });
     if (!gone.empty()) {
+      const std::string& note = shown.notes[gone.front()];
       lose(id, gone, Fault::lost,
-           "lost the host's agent on machine " + attempt.hosts[gone.front()].machine);
+           "lost the host's agent on machine " + attempt.hosts[gone.front()].machine +
+               (note.empty() ? "" : ": " + note));
     } else if (!missing.empty()) {
       start(job, attempt, id, missing);
+    } else if (const auto* note = note_of_pending(attempt, shown)) {
+      if (job.state == JobState::stopping || attempt.first_failed || attempt.interrupted)
+        lose(id, hosts_where(attempt, [](HostIndex) { return true; }), Fault::internal,
+             "stopped before it was started");
+      else
+        decision_.waits.push_back({job.number, *note});
     } else if (overdue(job, attempt)) {
       lose(id,
            hosts_where(attempt,
                        [&](HostIndex host) { return !is_final(attempt.hosts[host].state); }),
            Fault::internal, "the host did not end in the time that it was given to stop");
     }
+  }
+
+  // The launcher's words about an attempt of which it has started nothing yet; nullptr: none.
+  static const std::string* note_of_pending(const Attempt& attempt, const Shown& shown) {
+    const bool pending = std::ranges::all_of(
+        attempt.hosts, [](const Host& host) { return host.state == HostState::placed; });
+    return pending && !shown.notes.front().empty() ? &shown.notes.front() : nullptr;
   }
 
   void watch_the_clock(const Job& job) {

@@ -107,6 +107,28 @@ TEST(Decide, NoticesTheDead) {
       << "it had finished";
 }
 
+TEST(Decide, TellsWhatTheLauncherKnowsOfADeadAgent) {
+  Case lost{a_job(HostState::running, HostState::running), {agent(0), agent(1, false)}, {}};
+  lost.agents[1].note = "Slurm job 7 is NODE_FAIL";
+  EXPECT_EQ(lost.decided(),
+            "lose 1 (lost: lost the host's agent on machine box-1: Slurm job 7 is NODE_FAIL)");
+}
+
+TEST(Decide, WaitsForWhatIsStillPendingBelowTheLauncher) {
+  Case pending{a_job(HostState::placed, HostState::placed), {agent(0), agent(1)}, {}};
+  for (auto& each : pending.agents) each.note = "Slurm job 7 is PENDING (Resources)";
+  Snapshot snapshot;
+  snapshot.jobs = {std::make_shared<const domain::Job>(pending.job)};
+  snapshot.agents = pending.agents;
+  const Decision decision = decide(snapshot, {}, {}, kSpot, kNow);
+  ASSERT_EQ(decision.waits.size(), 1u);
+  EXPECT_EQ(decision.waits[0].reason.str(), "Slurm job 7 is PENDING (Resources)");
+  EXPECT_TRUE(decision.ensure.empty() && decision.commands.empty());
+  pending.job.state = JobState::stopping;
+  pending.job.stop_requested = kNow;
+  EXPECT_EQ(pending.decided(), "lose 0 1 (internal: stopped before it was started)");
+}
+
 TEST(Decide, GivesUpWhatTheLauncherCannotStart) {
   Case now;
   now.launch_failure = unavailable("busy");

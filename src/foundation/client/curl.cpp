@@ -114,6 +114,12 @@ Curl::~Curl() { curl_easy_cleanup(static_cast<CURL*>(handle_)); }
 Result<Answer> Curl::post(const std::string& url,
                           const std::vector<std::pair<std::string, std::string>>& headers,
                           const std::string& body) {
+  return send("POST", url, headers, body);
+}
+
+Result<Answer> Curl::send(const std::string& method, const std::string& url,
+                          const std::vector<std::pair<std::string, std::string>>& headers,
+                          const std::string& body) {
   CURL* handle = static_cast<CURL*>(handle_);
   if (handle == nullptr) return exhausted("starting libcurl: out of memory");
   curl_easy_reset(handle);  // connections stay
@@ -125,9 +131,13 @@ Result<Answer> Curl::post(const std::string& url,
   lines = curl_slist_append(lines, "Expect:");
   Answer answer;
   curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines);
-  curl_easy_setopt(handle, CURLOPT_POST, 1L);
-  curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body.c_str());
-  curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.size()));
+  if (method == "POST") {
+    curl_easy_setopt(handle, CURLOPT_POST, 1L);
+    curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body.c_str());
+    curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.size()));
+  } else if (method != "GET") {
+    curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, method.c_str());
+  }
   curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, long(limits_.answer_limit / 1ms));
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer.body);

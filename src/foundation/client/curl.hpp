@@ -33,6 +33,10 @@ class Curl {
   Result<Answer> post(const std::string& url,
                       const std::vector<std::pair<std::string, std::string>>& headers,
                       const std::string& body);
+  // With any method; `body` is sent with POST only.
+  Result<Answer> send(const std::string& method, const std::string& url,
+                      const std::vector<std::pair<std::string, std::string>>& headers,
+                      const std::string& body);
 
  private:
   const CurlLimits limits_;

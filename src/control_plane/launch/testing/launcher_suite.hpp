@@ -15,6 +15,8 @@
 //     void end_server_after(std::optional<size_t> agents);
 //     // Does what the launcher has postponed, such as removing networks.
 //     void settle(Launcher& launcher);
+//     // Optional: describes what this machine lacks; then the tests are skipped.
+//     static std::string missing();
 //     // Describes everything that the launcher has made and not removed; "" = nothing is left.
 //     std::string left();
 //   };
@@ -43,6 +45,10 @@ struct ServerEnded {};
 template <class World>
 class LauncherSuite : public testing::Test {
  protected:
+  void SetUp() override {
+    if constexpr (requires { World::missing(); })
+      if (const std::string missing = World::missing(); !missing.empty()) GTEST_SKIP() << missing;
+  }
   Gang gang(Launcher& launcher, uint64_t job, size_t hosts) {
     Gang gang;
     gang.attempt = {job, 1};

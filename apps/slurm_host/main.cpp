@@ -1,0 +1,91 @@
+// trainyard-slurm-host runs one host of a gang on a Slurm node (launch/slurm/host_run.hpp). The
+// job's script starts it in a step, with the host's order as standard input. This file only wires
+// modules.
+//
+//   trainyard-slurm-host --clean NODE_DIRECTORY   removes what killed steps left on this node
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "base/log.hpp"
+#include "launch/slurm/host_run.hpp"
+#include "os/machine_clock.hpp"
+#include "os/process.hpp"
+
+namespace trainyard {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+Result<std::string> read_input() {
+  std::string text;
+  char buffer[64 << 10];
+  for (;;) {
+    const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return from_errno("reading the order");
+    if (got == 0) return text;
+    text.append(buffer, size_t(got));
+    if (text.size() > launch::kHostOrderBytesMax)
+      return invalid("the order has more than " + std::to_string(launch::kHostOrderBytesMax) +
+                     " bytes");
+  }
+}
+
+Result<int> run() {
+  const auto order =
+      TRY(launch::read_host_order(TRY(read_input())).in("reading the order of a host"));
+  launch::NodeFacts node;
+  node.name = variable("SLURMD_NODENAME");
+  node.slurm_job = variable("SLURM_JOB_ID");
+  node.gpus = variable("SLURM_STEP_GPUS");
+  if (node.gpus.empty()) node.gpus = variable("SLURM_JOB_GPUS");
+  node.program_directory = os::program_directory();
+  return launch::run_host(order, node, launch::machine_parts());
+}
+
+std::string machine_name() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof name - 1) != 0) return "localhost";
+  const std::string_view whole = name;
+  return std::string(whole.substr(0, whole.find('.')));
+}
+
+Result<int> clean(const std::string& node_directory) {
+  std::string name = variable("SLURMD_NODENAME");
+  if (name.empty()) name = machine_name();
+  TRY(launch::clean_node(node_directory, name, launch::machine_parts()));
+  return 0;
+}
+
+}  // namespace
+}  // namespace trainyard
+
+int main(int argc, char** argv) {
+  using namespace trainyard;
+  os::MachineClock clock;
+  set_log(
+      [](Level, std::string_view line) {
+        std::fprintf(stderr, "%.*s\n", int(line.size()), line.data());
+      },
+      clock, Level::warning);
+  const bool cleans = argc == 3 && std::string_view(argv[1]) == "--clean";
+  if (argc != 1 && !cleans) {
+    std::fputs("usage: trainyard-slurm-host [--clean NODE_DIRECTORY]\n", stderr);
+    return 2;
+  }
+  // The agent gets the signal too, and cleans up; this process outlives it.
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::signal(number, [](int) {});
+  const auto code = cleans ? clean(argv[2]) : run();
+  if (code) return *code;
+  std::fprintf(stderr, "trainyard-slurm-host: %s\n", code.error().message.c_str());
+  return 1;
+}

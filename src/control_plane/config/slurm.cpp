@@ -1,0 +1,99 @@
+#include "config/slurm.hpp"
+
+#include <algorithm>
+
+namespace trainyard::config {
+namespace {
+
+constexpr int64_t kMarginMinutesMax = 7 * 24 * 60;  // a week: a larger number is a mistake
+constexpr size_t kValueBytesMax = 256;
+
+// Values become options of sbatch, and a part of nothing else.
+Result<void> read_value(Table& table, const char* key, std::string& into) {
+  TRY(table.read(key, into));
+  const bool plain = std::ranges::all_of(into, [](char c) { return c > ' ' && c != 127; });
+  if (!plain || into.size() > kValueBytesMax || into.starts_with('-'))
+    return invalid(table.name(key) +
+                   " must be a value of sbatch's option, without blanks, of at "
+                   "most " +
+                   std::to_string(kValueBytesMax) + " bytes");
+  return {};
+}
+
+Result<void> read_placement(Table& table, launch::SlurmPlacement& placement) {
+  TRY(read_value(table, "partition", placement.partition));
+  TRY(read_value(table, "account", placement.account));
+  TRY(read_value(table, "qos", placement.qos));
+  TRY(read_value(table, "constraint", placement.constraint));
+  TRY(read_value(table, "reservation", placement.reservation));
+  TRY(read_value(table, "licenses", placement.licenses));
+  TRY(read_value(table, "gpu_type", placement.gpu_type));
+  return table.read("exclusive", placement.exclusive);
+}
+
+Result<void> read_directory(Table& table, const char* key, std::string& into) {
+  TRY(table.read(key, into));
+  if (!into.empty() && !into.starts_with('/'))
+    return invalid(table.name(key) + " must be an absolute path on the nodes");
+  return {};
+}
+
+Result<void> read_rest(Table& table, Slurm& slurm) {
+  TRY(read_value(table, "rest_url", slurm.rest_url));
+  TRY(read_value(table, "rest_version", slurm.rest_version));
+  TRY(read_value(table, "rest_user", slurm.rest_user));
+  TRY(table.read("rest_token_file", slurm.rest_token_file));
+  TRY(table.read("rest_ca_bundle", slurm.rest_ca_bundle));
+  if (slurm.rest_url.empty()) return {};
+  if (!slurm.rest_url.starts_with("http://") && !slurm.rest_url.starts_with("https://"))
+    return invalid(table.name("rest_url") + " must be a URL, http:// or https://");
+  if (slurm.rest_token_file.empty())
+    return invalid(table.name("rest_token_file") +
+                   " is missing: the file with the JWT for slurmrestd");
+  return {};
+}
+
+Result<void> read_one(Table table, Config& config) {
+  Slurm& slurm = config.slurm.emplace();
+  TRY(read_placement(table, slurm.placement));
+  TRY(read_value(table, "server_address", slurm.server_address));
+  TRY(read_value(table, "agents_listen", slurm.agents_listen));
+  TRY(table.read("config_file", slurm.config_file));
+  TRY(read_directory(table, "node_directory", slurm.node_directory));
+  TRY(read_directory(table, "program_directory", slurm.program_directory));
+  TRY(read_rest(table, slurm));
+  int64_t margin = slurm.time_margin / Duration(60s);
+  TRY(table.read("time_margin_minutes", margin));
+  if (margin < 0 || margin > kMarginMinutesMax)
+    return invalid(table.name("time_margin_minutes") + " must be between 0 and " +
+                   std::to_string(kMarginMinutesMax));
+  slurm.time_margin = margin * Duration(60s);
+  for (auto [key, placements] : {std::pair("queues", &slurm.of_queues),
+                                 std::pair("instance_types", &slurm.of_instance_types)})
+    TRY(table.each_named(key, [&](const std::string& name, Table of) -> Result<void> {
+      TRY(read_placement(of, (*placements)[name]));
+      return of.nothing_else();
+    }));
+  TRY(table.nothing_else());
+  if (slurm.node_directory.empty()) return invalid(table.name("node_directory") + " is empty");
+  if (!slurm.agents_listen.empty() &&
+      (slurm.agents_listen.rfind(':') == std::string::npos || slurm.agents_listen.ends_with(":0")))
+    return invalid(table.name("agents_listen") +
+                   " must be HOST:PORT, with a fixed port: agents find the server there again");
+  return {};
+}
+
+}  // namespace
+
+Result<void> read_slurm(Table& root, Config& config) {
+  size_t tables = 0;
+  TRY(root.each("slurm", [&](Table table) -> Result<void> {
+    if (++tables > 1) return invalid("slurm must be one table: a server uses one cluster");
+    return read_one(std::move(table), config);
+  }));
+  if (config.slurm && !config.machines.empty())
+    return invalid("machine: the machines of a server with [slurm] are Slurm's nodes");
+  return {};
+}
+
+}  // namespace trainyard::config

@@ -1,0 +1,43 @@
+// Reads what Slurm's programs print: squeue, scontrol and sbatch.
+//
+// Threads: pure functions. Errors: corrupt (unexpected text; the message shows the line), exhausted
+// (past kSlurmJobsMax or kSlurmNodesMax).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launch/slurm/slurm.hpp"
+
+namespace trainyard::launch {
+
+// The format of squeue's lines that read_jobs() reads. The comment is last: another user's may
+// contain the separator.
+inline constexpr const char* kJobsFormat = "%i|%T|%r|%S|%N|%j|%k";
+// Lines of array tasks ("17_3") and of others' jobs without our comment are left out.
+Result<std::vector<SlurmJob>> read_jobs(std::string_view squeue);
+
+// Reads `scontrol --oneliner show nodes`.
+Result<std::vector<SlurmNode>> read_nodes(std::string_view scontrol);
+
+// Reads sbatch --parsable: "17" or "17;cluster".
+Result<uint64_t> read_submitted(std::string_view sbatch);
+
+// Expands "n[1-3,07],login" to n1, n2, n3, n07, login. Errors also: exhausted, past kSlurmNodesMax
+// names.
+Result<std::vector<std::string>> expand_host_list(std::string_view list);
+
+// The opposite, in its plain form: "n1,n2,n3".
+std::string join_names(const std::vector<std::string>& names);
+
+// Returns the sum of a GRES list's GPUs: "gpu:t4:4(S:0),gpu:1,nic:2" has 5. Unreadable parts count
+// as none.
+int64_t gpus_of_gres(std::string_view gres);
+
+// Returns the words of a program that failed: its last line, without "sbatch: error: ".
+std::string slurm_words(std::string_view errors);
+// Converts a failure of one of Slurm's programs: by its words, since all end with 1.
+Error error_of_slurm(std::string_view errors);
+
+}  // namespace trainyard::launch

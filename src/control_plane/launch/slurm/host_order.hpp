@@ -1,0 +1,43 @@
+// HostOrder is what the server tells the program on a Slurm node that runs one host of a gang
+// (host_run.hpp): the agent's order, and the network that the host needs. It travels in the job's
+// script and arrives at the program's standard input; it holds secrets.
+//
+// Threads: pure. Errors: invalid.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "launch/local/plan.hpp"
+
+namespace trainyard::launch {
+
+// The orders of the largest jobs have some hundred kilobytes.
+inline constexpr size_t kHostOrderBytesMax = 8 << 20;
+
+struct HostOrder {
+  // The attempt, and the part of its network on this node: its hosts here, its own gateway.
+  // Namespace files are relative to the directory of the mark.
+  Record record;
+  std::string mark;
+  size_t member = 0;  // of record.network.hosts: the one to run
+  domain::HostIndex host = 0;
+  std::string node_directory;  // of all nodes; each has its own below
+  networks::Egress egress;
+  bool names_by_machine = true;  // the node's own name servers may be reached
+  // Addresses or names of the gang's other nodes; none: all its hosts are on one.
+  std::string own_address;
+  std::vector<std::string> peers;
+  std::string host_table;
+  std::map<std::string, std::string> environment;  // of the agent
+  int64_t gpus = 0;
+  std::string order;  // bytes of the order file
+};
+
+std::string to_text(const HostOrder& order);  // one line
+Result<HostOrder> read_host_order(std::string_view text);
+
+}  // namespace trainyard::launch

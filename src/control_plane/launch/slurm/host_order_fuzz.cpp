@@ -1,0 +1,20 @@
+// decoder: src/control_plane/launch/slurm/host_order.cpp
+//
+// Reads any bytes as the order of a host on a Slurm node: an order that is accepted is written and
+// read again with the same text.
+#include <cstdint>
+
+#include "base/check.hpp"
+#include "launch/slurm/host_order.hpp"
+
+using namespace trainyard;
+using namespace trainyard::launch;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto order = read_host_order({reinterpret_cast<const char*>(data), size});
+  if (!order) return 0;
+  const std::string text = to_text(*order);
+  const auto again = read_host_order(text);
+  CHECK(again && to_text(*again) == text, "an order is read as it was written");
+  return 0;
+}

@@ -1,0 +1,265 @@
+#include "launch/slurm/host_run.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "containers/rootless_sandbox.hpp"
+#include "launch/local/known.hpp"
+#include "launch/local/local.hpp"
+#include "launch/local/strays.hpp"
+#include "launch/slurm/answers.hpp"
+#include "networks/overlay.hpp"
+#include "os/files.hpp"
+#include "os/process.hpp"
+#include "preflight/preflight.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+constexpr const char* kRunnerFile = "runner";
+constexpr const char* kLockFile = "lock";
+// Making and removing networks takes far less.
+constexpr Duration kLockMax = 60s;
+// Slurm's own limit ends it before.
+constexpr Duration kAgentMax = 24h * 366;
+constexpr uint32_t kOverlayIdMax = (1 << 24) - 1;
+
+// "tx3fa91c0010" for the bridge "ty3fa91c0010".
+std::string overlay_name(const std::string& bridge) {
+  return std::string(networks::kOverlayPrefix) +
+         bridge.substr(std::min(bridge.size(), networks::kBridgePrefix.size()));
+}
+
+// The attempts on this node. Requires: its lock is held while something is removed.
+class NodeAttempts {
+ public:
+  NodeAttempts(std::string data, const LocalParts& parts) : data_(std::move(data)), parts_(parts) {}
+
+  std::string directory() const { return data_ + "/attempts"; }
+  Result<os::FileLock> lock() const {
+    return os::FileLock::take_within(data_ + "/" + kLockFile, kLockMax);
+  }
+
+  // Removes what killed runners left.
+  void sweep() const {
+    const auto names = parts_.files.list_directory(directory());
+    if (!names) return;
+    for (const auto& name : *names) {
+      const std::string attempt = directory() + "/" + name;
+      if (!domain::parse_attempt_id(name) || has_runner(attempt)) continue;
+      log(Level::warning, "launch", "removing what a killed step of Slurm left",
+          {{"attempt", name}});
+      remove(attempt);
+    }
+  }
+
+  bool has_runner(const std::string& attempt) const {
+    const auto hosts = parts_.files.list_directory(attempt);
+    return hosts && std::ranges::any_of(*hosts, [&](const std::string& host) {
+             const std::string file = attempt + "/" + host + "/" + kRunnerFile;
+             return parts_.files.exists(file) && os::FileLock::held(file);
+           });
+  }
+
+  void remove(const std::string& attempt) const {
+    const auto report = [&](const Result<void>& done) {
+      if (!done)
+        log(Level::error, "launch", "removing an attempt: " + done.error().message,
+            {{"path", attempt}});
+      return bool(done);
+    };
+    if (!report(remove_from_machine(parts_, attempt, nullptr))) return;
+    if (const auto record = read_record(attempt)) {
+      if (!record->network.bridge.empty())
+        networks::remove_overlay(overlay_name(record->network.bridge));
+      if (!report(parts_.system.remove_networks({record->network}))) return;
+    }
+    (void)report(parts_.files.remove_all(attempt));
+  }
+
+ private:
+  std::optional<Record> read_record(const std::string& attempt) const {
+    const auto text = parts_.files.read(attempt + "/" + kRecordFile, kHostOrderBytesMax);
+    if (!text) return {};
+    const auto json = parse_json(*text);
+    if (!json) return {};
+    auto record = record_from_json(*json);
+    if (!record) return {};
+    return *std::move(record);
+  }
+
+  const std::string data_;
+  const LocalParts& parts_;
+};
+
+// One host of a gang on this node.
+class HostOnNode {
+ public:
+  HostOnNode(const HostOrder& order, const NodeFacts& node, const LocalParts& parts)
+      : order_(order),
+        node_(node),
+        parts_(parts),
+        data_(order.node_directory + "/" + node.name),
+        attempts_(data_, parts),
+        attempt_(attempts_.directory() + "/" + order.record.attempt.text()),
+        host_(attempt_ + "/" + std::to_string(order.host)),
+        run_directory_(containers::run_directory()),
+        namespaces_(run_directory_ + "/" + order.mark) {}
+
+  Result<int> run() {
+    TRY(parts_.files.make_directories(attempts_.directory(), 0700));
+    std::optional<os::FileLock> alive;
+    {
+      const auto lock = TRY(attempts_.lock());
+      attempts_.sweep();
+      TRY(parts_.files.make_directories(host_, 0700));
+      alive = TRY(os::FileLock::take(host_ + "/" + kRunnerFile));
+      if (auto made = prepare(); !made) {
+        alive.reset();
+        remove();
+        return std::move(made).error();
+      }
+    }
+    auto code = run_agent();
+    alive.reset();
+    const auto lock = attempts_.lock();
+    if (lock) remove();  // or the next runner does
+    return code;
+  }
+
+ private:
+  void remove() {
+    if (!attempts_.has_runner(attempt_)) return attempts_.remove(attempt_);
+    // Other hosts of the gang are on this node.
+    const auto removed = [&]() -> Result<void> {
+      TRY(parts_.system.remove_containers_in(host_));
+      TRY(parts_.system.unmount_below(host_));
+      return parts_.files.remove_all(host_);
+    }();
+    if (!removed)
+      log(Level::error, "launch", "removing a host: " + removed.error().message, {{"path", host_}});
+  }
+
+  // Makes the network, unless another host of the gang has, and the host's files.
+  Result<void> prepare() {
+    if (!parts_.files.exists(attempt_ + "/" + kRecordFile)) TRY(make_network());
+    TRY(parts_.files.write(host_ + "/order.json", order_.order, 0600));
+    return parts_.files.write(host_ + "/hosts", order_.host_table, 0644);
+  }
+
+  Result<void> make_network() {
+    TRY(parts_.files.make_directories(run_directory_, 0755));
+    const auto lock = TRY(parts_.system.lock_networks(run_directory_));
+    TRY(parts_.files.make_directories(namespaces_, 0700));
+    TRY(parts_.files.write(namespaces_ + "/" + kOwnerFile, data_, 0600));
+    Record record = order_.record;
+    networks::PrivateNetwork& network = record.network;
+    for (auto& host : network.hosts) host.namespace_file.insert(0, namespaces_ + "/");
+    const auto in_use = TRY(parts_.system.networks_in_use());
+    for (const auto& used : in_use)
+      if (used.overlaps(network.subnet))
+        return conflict("the node's network " + used.text() + " overlaps the gang's " +
+                        network.subnet.text() +
+                        ": choose another network.pool in the server's config");
+    network.egress = order_.egress;
+    if (order_.names_by_machine)
+      for (const auto& server : parts_.system.name_servers())
+        network.egress.services.push_back(server);
+    network.egress = with_own_networks(network.egress, in_use, network.pool);
+    TRY(write_record(parts_, attempt_, record));
+    if (parts_.system.has_firewall())
+      if (const auto opened = networks::let_through_foreign_forwarding(); !opened)
+        log(Level::warning, "launch", "jobs may not reach the outside: " + opened.error().message);
+    TRY(parts_.system.make_network(network));
+    if (order_.peers.empty()) return {};
+    return join_other_nodes(network).in("joining the gang's other nodes");
+  }
+
+  Result<void> join_other_nodes(const networks::PrivateNetwork& network) {
+    networks::Overlay overlay;
+    overlay.name = overlay_name(network.bridge);
+    overlay.bridge = network.bridge;
+    const auto job = parse_int(node_.slurm_job);
+    if (!job || *job <= 0) return invalid("SLURM_JOB_ID is '" + node_.slurm_job + "'");
+    overlay.id = uint32_t(*job) & kOverlayIdMax;
+    overlay.own = TRY(networks::resolve_address(order_.own_address));
+    for (const std::string& peer : order_.peers)
+      overlay.peers.push_back(TRY(networks::resolve_address(peer)));
+    for (const auto& host : network.hosts) {
+      overlay.links.push_back(host.link);
+      overlay.namespace_files.push_back(host.namespace_file);
+    }
+    return networks::make_overlay(overlay);
+  }
+
+  Result<int> run_agent() {
+    const auto& host = order_.record.network.hosts[order_.member];
+    os::Command command;
+    command.arguments = {node_.program_directory + "/trainyard-agent",
+                         "--order",
+                         host_ + "/order.json",
+                         "--directory",
+                         host_,
+                         "--network-namespace",
+                         namespaces_ + "/" + host.namespace_file,
+                         "--address",
+                         networks::to_text(host.address),
+                         "--host-table",
+                         host_ + "/hosts"};
+    if (order_.gpus > 0) {
+      std::string devices;
+      for (const auto& device : TRY(gpu_device_files(node_.gpus)))
+        devices += (devices.empty() ? "" : ",") + device;
+      for (const auto& device : preflight::gpu_devices())
+        if (const auto cards = preflight::gpu_cards();
+            std::ranges::find(cards, device) == cards.end())
+          devices += "," + device;
+      command.arguments.insert(command.arguments.end(), {"--devices", devices});
+    }
+    command.environment = order_.environment;
+    command.environment[kAttemptVariable] = attempt_;
+    command.environment[kHostVariable] = host_;
+    command.environment[kImagesVariable] = data_ + "/images";
+    command.at_most = kAgentMax;
+    const auto ended = TRY(os::run(command).in("running the agent"));
+    if (ended.code != 0)
+      log(Level::error, "launch", "the agent failed: " + slurm_words(ended.errors));
+    return ended.code;
+  }
+
+  const HostOrder& order_;
+  const NodeFacts& node_;
+  const LocalParts& parts_;
+  const std::string data_;
+  const NodeAttempts attempts_;
+  const std::string attempt_, host_, run_directory_, namespaces_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> gpu_device_files(std::string_view indexes) {
+  std::vector<std::string> files;
+  for (auto& number : TRY(expand_host_list("[" + std::string(indexes) + "]")))
+    files.push_back("/dev/nvidia" + number);
+  return files;
+}
+
+Result<void> clean_node(const std::string& node_directory, const std::string& node_name,
+                        const LocalParts& parts) {
+  const std::string data = node_directory + "/" + node_name;
+  if (!parts.files.exists(data + "/attempts")) return {};
+  const NodeAttempts attempts(data, parts);
+  const auto lock = TRY(attempts.lock());
+  attempts.sweep();
+  return {};
+}
+
+Result<int> run_host(const HostOrder& order, const NodeFacts& node, const LocalParts& parts) {
+  if (node.name.empty() || node.name.find('/') != std::string::npos)
+    return invalid("SLURMD_NODENAME is '" + node.name + "': start this program in a step of Slurm");
+  return HostOnNode(order, node, parts).run();
+}
+
+}  // namespace trainyard::launch

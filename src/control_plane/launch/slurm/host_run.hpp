@@ -1,0 +1,47 @@
+// Runs one host of a gang on a Slurm node: makes the host's network, runs its agent, and removes
+// everything again. trainyard-slurm-host is this function as a program; the job's script starts it
+// in a step of Slurm's on each host's node.
+//
+// Below NODE_DIRECTORY/NODENAME lies what is in a server's data directory (local/local.hpp):
+//
+//   attempts/ATTEMPT/launch.json   the part of the gang's network on this node
+//   attempts/ATTEMPT/HOST/         the agent's directory; its `runner` is locked while it lives
+//   images/                        unpacked images, shared by all jobs of the node
+//
+// The first host of a gang on a node makes the network, the last one removes it. What a killed
+// runner left is removed by the next one on the node.
+//
+// On SIGTERM (scancel, the job's time limit, a reclaimed node) Slurm signals the agent as well,
+// which ends the job and cleans up; the runner waits for it.
+//
+// Threads: one. Errors: denied (no right to make networks; the message says what to allow),
+// conflict (the gang's addresses are in use on this node), unavailable, those of files.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "launch/local/local_system.hpp"
+#include "launch/slurm/host_order.hpp"
+
+namespace trainyard::launch {
+
+struct NodeFacts {
+  std::string name;  // SLURMD_NODENAME
+  std::string slurm_job;
+  std::string gpus;               // SLURM_STEP_GPUS or SLURM_JOB_GPUS: "0,1"
+  std::string program_directory;  // of trainyard-agent
+};
+
+// Returns the agent's exit code.
+Result<int> run_host(const HostOrder& order, const NodeFacts& node, const LocalParts& parts);
+
+// Removes what killed runners left on this node; harmless while others run. For the node's boot, or
+// an epilog of Slurm's.
+Result<void> clean_node(const std::string& node_directory, const std::string& node_name,
+                        const LocalParts& parts);
+
+// The device files of Slurm's list of GPUs: "0,2-3" is /dev/nvidia0, 2 and 3. Errors: invalid.
+Result<std::vector<std::string>> gpu_device_files(std::string_view indexes);
+
+}  // namespace trainyard::launch

@@ -1,0 +1,77 @@
+#include "launch/slurm/job_comment.hpp"
+
+#include "base/text.hpp"
+#include "networks/network.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+constexpr std::string_view kFamily = "trainyard/";
+constexpr std::string_view kCommentVersion = "trainyard/1";
+constexpr int64_t kHostsMax = domain::kGangHostsMax;
+
+Result<int64_t> natural(std::string_view text, int64_t max) {
+  const auto number = parse_int(text);
+  if (!number || *number < 0 || *number > max)
+    return corrupt("unexpected number '" + shorten(to_utf8(text), 40) +
+                   "' in the comment of a Slurm job");
+  return *number;
+}
+
+// Reads "0:137,1:1".
+Result<void> read_ended(std::string_view text, JobComment& comment) {
+  for (const auto each : split(text, ',')) {
+    const size_t colon = each.find(':');
+    if (colon == std::string_view::npos)
+      return corrupt("unexpected end of a host in the comment of a Slurm job");
+    const int64_t host = TRY(natural(each.substr(0, colon), kHostsMax - 1));
+    comment.ended[domain::HostIndex(host)] = int(TRY(natural(each.substr(colon + 1), 255)));
+  }
+  return {};
+}
+
+Result<void> read_member(std::string_view member, JobComment& comment) {
+  const size_t equals = member.find('=');
+  if (equals == std::string_view::npos) return {};
+  const auto key = member.substr(0, equals), value = member.substr(equals + 1);
+  constexpr int64_t kAmountMax = int64_t{1} << 40;
+  if (key == "hosts") comment.hosts = uint32_t(TRY(natural(value, kHostsMax)));
+  if (key == "net") comment.subnet = TRY(networks::parse_subnet(value));
+  if (key == "cpus") comment.cpus = TRY(natural(value, kAmountMax));
+  if (key == "mem") comment.memory_mib = TRY(natural(value, kAmountMax));
+  if (key == "gpus") comment.gpus = TRY(natural(value, kAmountMax));
+  if (key == "seal") comment.seal = value;
+  if (key == "ended") return read_ended(value, comment);
+  return {};
+}
+
+}  // namespace
+
+bool is_job_comment(std::string_view comment) { return comment.starts_with(kFamily); }
+
+std::string to_text(const JobComment& comment) {
+  return std::string(kCommentVersion) + " " + comment.mark + " " + comment.attempt.text() +
+         " hosts=" + std::to_string(comment.hosts) + " net=" + comment.subnet.text() +
+         " cpus=" + std::to_string(comment.cpus) + " mem=" + std::to_string(comment.memory_mib) +
+         " gpus=" + std::to_string(comment.gpus) + " seal=" + comment.seal;
+}
+
+Result<JobComment> read_job_comment(std::string_view text) {
+  JobComment comment;
+  if (const size_t why = text.find(" why="); why != std::string_view::npos) {
+    comment.why = trim(text.substr(why + 5));
+    text = text.substr(0, why);
+  }
+  const auto words = split(trim(text), ' ');
+  if (words.size() < 3 || words[0] != kCommentVersion)
+    return corrupt("unexpected comment of a Slurm job: '" + shorten(to_utf8(text), 80) + "'");
+  comment.mark = words[1];
+  const auto attempt = domain::parse_attempt_id(words[2]);
+  if (!attempt) return corrupt("the comment of a Slurm job names no attempt");
+  comment.attempt = *attempt;
+  for (size_t i = 3; i < words.size(); ++i) TRY(read_member(words[i], comment));
+  if (comment.hosts == 0) return corrupt("the comment of a Slurm job names no hosts");
+  return comment;
+}
+
+}  // namespace trainyard::launch

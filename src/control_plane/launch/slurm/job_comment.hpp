@@ -1,0 +1,41 @@
+// JobComment is what a Slurm job says about its gang. It is all that a server needs to find the
+// gang's agents again: it stands in the job's comment, which Slurm keeps and shows to everybody.
+//
+//   trainyard/1 3fa91c j17a1 hosts=2 net=10.201.0.0/28 cpus=4 mem=2048 gpus=0 seal=AbC+/=
+//       ended=1:137 why=n2: task 0: Killed
+//
+// The seal is the attempt's token, encrypted with the server's key. The job's script appends
+// `ended` when a host's step failed: host and exit code, and the last words of the last one.
+//
+// Threads: pure. Errors: corrupt.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "domain/job.hpp"
+#include "networks/subnet.hpp"
+
+namespace trainyard::launch {
+
+struct JobComment {
+  std::string mark;  // of the server's data directory (local/plan.hpp)
+  domain::AttemptId attempt;
+  uint32_t hosts = 0;
+  networks::Subnet subnet;
+  // what the job has on each node
+  int64_t cpus = 0, memory_mib = 0, gpus = 0;
+  std::string seal;
+  std::map<domain::HostIndex, int> ended = {};  // host -> exit code
+  std::string why = {};
+};
+
+// True if the comment is one of ours, of any version.
+bool is_job_comment(std::string_view comment);
+// Without `ended` and `why`, which the script appends.
+std::string to_text(const JobComment& comment);
+Result<JobComment> read_job_comment(std::string_view comment);
+
+}  // namespace trainyard::launch

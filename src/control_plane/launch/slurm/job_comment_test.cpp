@@ -1,0 +1,52 @@
+#include "launch/slurm/job_comment.hpp"
+
+#include <gtest/gtest.h>
+
+#include "launch/slurm/slurm.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+JobComment some_comment() {
+  return {"3fa91c", {17, 2}, 3, *networks::parse_subnet("10.201.0.16/28"), 8, 4096, 1, "AbC+/="};
+}
+
+TEST(SlurmJobComment, IsReadAsItWasWritten) {
+  const auto comment = read_job_comment(to_text(some_comment()));
+  ASSERT_TRUE(comment) << comment.error().message;
+  EXPECT_EQ(comment->mark, "3fa91c");
+  EXPECT_EQ(comment->attempt, (domain::AttemptId{17, 2}));
+  EXPECT_EQ(comment->hosts, 3u);
+  EXPECT_EQ(comment->subnet.text(), "10.201.0.16/28");
+  EXPECT_EQ(comment->cpus, 8);
+  EXPECT_EQ(comment->memory_mib, 4096);
+  EXPECT_EQ(comment->gpus, 1);
+  EXPECT_EQ(comment->seal, "AbC+/=");
+  EXPECT_TRUE(comment->ended.empty());
+  EXPECT_LT(to_text(some_comment()).size(), kSlurmCommentBytesMax / 2);
+}
+
+TEST(SlurmJobComment, SaysWhichHostsEndedAndWhy) {
+  const auto comment = read_job_comment(to_text(some_comment()) +
+                                        " ended=1:137,0:1 why=srun: error: n2: Killed seal=x");
+  ASSERT_TRUE(comment) << comment.error().message;
+  EXPECT_EQ(comment->ended, (std::map<domain::HostIndex, int>{{0, 1}, {1, 137}}));
+  EXPECT_EQ(comment->why, "srun: error: n2: Killed seal=x");
+  EXPECT_EQ(comment->seal, "AbC+/=") << "the last words are not members";
+}
+
+TEST(SlurmJobComment, RejectsTheCommentsOfOthers) {
+  EXPECT_FALSE(is_job_comment("my job"));
+  const std::string good = to_text(some_comment());
+  for (const std::string& wrong :
+       {std::string("my job"), std::string("trainyard/2") + good.substr(11), good.substr(0, 18),
+        std::string("trainyard/1 3fa91c j17a2"), good + " hosts=0", good + " hosts=100000",
+        good + " ended=1", good + " ended=1:999", good + " net=10.201.0.1/28"})
+    EXPECT_EQ(read_job_comment(wrong).error().kind == Kind::corrupt ||
+                  read_job_comment(wrong).error().kind == Kind::invalid,
+              true)
+        << wrong;
+}
+
+}  // namespace
+}  // namespace trainyard::launch

@@ -1,0 +1,229 @@
+#include "launch/slurm/job_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "launch/local/local.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+// Enough for an agent, whose container has its own limit.
+constexpr int64_t kMemoryMibMin = 64;
+constexpr Duration kMinute = 60s;
+
+// The hosts of a gang on one node.
+struct NodePart {
+  const SlurmNode* node = nullptr;
+  std::vector<domain::HostIndex> hosts;
+};
+
+std::string shell_quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+// Names go into a script and into lists.
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+  });
+}
+
+Result<std::vector<NodePart>> parts_of(const Gang& gang, const std::vector<SlurmNode>& nodes) {
+  std::vector<NodePart> parts;
+  for (domain::HostIndex host = 0; host < gang.members.size(); ++host) {
+    const std::string& name = gang.members[host].machine;
+    auto part = std::ranges::find(parts, name, [](const auto& each) { return each.node->name; });
+    if (part == parts.end()) {
+      const auto node = std::ranges::find(nodes, name, &SlurmNode::name);
+      if (node == nodes.end() || !is_plain_name(name))
+        return unavailable("Slurm does not list the node '" + shorten(name, 80) + "'");
+      for (const auto& other : parts)
+        if (other.node->address == node->address)
+          return denied("the nodes " + other.node->name + " and " + name +
+                        " have the same address " + node->address +
+                        ": a gang on several nodes needs nodes with addresses of their own");
+      part = parts.insert(parts.end(), {&*node, {}});
+    }
+    part->hosts.push_back(host);
+  }
+  return parts;
+}
+
+int64_t cpus_of(const Member& member) {
+  return std::max<int64_t>(1, int64_t(std::ceil(member.share.cpus)));
+}
+
+int64_t memory_mib_of(const Member& member) {
+  return std::max(kMemoryMibMin, (member.share.memory_bytes + (1 << 20) - 1) >> 20);
+}
+
+void override_by(SlurmPlacement& placement, const SlurmPlacement& other) {
+  for (auto member : {&SlurmPlacement::partition, &SlurmPlacement::account, &SlurmPlacement::qos,
+                      &SlurmPlacement::constraint, &SlurmPlacement::reservation,
+                      &SlurmPlacement::licenses, &SlurmPlacement::gpu_type})
+    if (!(other.*member).empty()) placement.*member = other.*member;
+  placement.exclusive |= other.exclusive;
+}
+
+// The network of the gang with all its hosts, as if it was on one machine.
+networks::PrivateNetwork whole_network(const SlurmJobSettings& settings, const Gang& gang,
+                                       const networks::Subnet& subnet) {
+  NetworkRequest request;
+  request.attempt = gang.attempt;
+  request.hosts = gang.members.size();
+  request.isolated = gang.network_isolation;
+  request.mark = settings.mark;
+  request.comment = "trainyard " + job_name(settings.mark, gang.attempt);
+  request.relays = {*networks::parse_address(kRelayAddress)};
+  auto network = plan_network(request, settings.pool, subnet);
+  for (domain::HostIndex host = 0; host < gang.members.size(); ++host)
+    network.hosts[host].namespace_file = gang.attempt.text() + "-" + std::to_string(host);
+  return network;
+}
+
+// Orders differ by host and node; this is the rest.
+HostOrder common_order(const SlurmJobSettings& settings, const Gang& gang) {
+  HostOrder order;
+  order.mark = settings.mark;
+  order.node_directory = settings.node_directory;
+  order.egress = settings.egress;
+  order.names_by_machine = settings.names_by_machine;
+  order.environment = settings.agent_environment;
+  if (const auto* rules = rules_of_role(settings.egress_of_roles, gang.role_arn))
+    order.egress.rules.insert(order.egress.rules.begin(), rules->begin(), rules->end());
+  order.record.attempt = gang.attempt;
+  return order;
+}
+
+std::string step(const SlurmJobSettings& settings, const Member& member, const HostOrder& order,
+                 const std::string& node) {
+  std::string srun =
+      "  why=$(srun --export=ALL --kill-on-bad-exit=0 --exact --nodes=1 --ntasks=1 --nodelist=" +
+      shell_quoted(node) + " --cpus-per-task=" + std::to_string(cpus_of(member)) +
+      " --mem=" + std::to_string(memory_mib_of(member));
+  srun += " --gres=" + (member.share.gpus > 0 ? "gpu:" + std::to_string(member.share.gpus)
+                                              : std::string("none"));
+  const std::string host = std::to_string(order.host);
+  return "(\n" + srun + " " + shell_quoted(settings.program_directory + "/trainyard-slurm-host") +
+         " 2>&1 <<'ORDER'\n" + to_text(order) + "\nORDER\n  )\n  echo \"" + host +
+         " $? $(printf %s \"$why\" | head -n 1 | head -c 200 | tr -cd 'A-Za-z0-9 ./:_()-')\"\n) "
+         "&\n";
+}
+
+// All tasks of a Slurm job are alike: the largest host counts.
+void add_sizes(const Gang& gang, const std::vector<NodePart>& parts, SlurmJobRequest& request) {
+  int64_t memory_mib = 0, gpus = 0;
+  for (const auto& part : parts) {
+    request.nodes.push_back(part.node->name);
+    request.tasks_per_node = std::max(request.tasks_per_node, uint32_t(part.hosts.size()));
+  }
+  for (const auto& member : gang.members) {
+    request.cpus_per_task = std::max(request.cpus_per_task, cpus_of(member));
+    memory_mib = std::max(memory_mib, memory_mib_of(member));
+    gpus = std::max(gpus, member.share.gpus);
+  }
+  request.memory_mib_per_node = memory_mib * request.tasks_per_node;
+  request.gpus_per_node = gpus * request.tasks_per_node;
+}
+
+// The order of a node's hosts, but for what is one host's own.
+HostOrder order_of_node(const SlurmJobSettings& settings, const Gang& gang,
+                        const std::vector<NodePart>& parts, size_t k,
+                        const networks::PrivateNetwork& network) {
+  HostOrder order = common_order(settings, gang);
+  order.host_table = host_table(network);
+  order.record.network = network;
+  if (k > 0)
+    order.record.network.gateway =
+        networks::Address(network.subnet.base + 1 + gang.members.size() + k);
+  order.record.network.hosts.clear();
+  for (const auto host : parts[k].hosts) order.record.network.hosts.push_back(network.hosts[host]);
+  order.own_address = parts[k].node->address;
+  for (const auto& other : parts)
+    if (other.node != parts[k].node) order.peers.push_back(other.node->address);
+  return order;
+}
+
+std::string script_of(const SlurmJobSettings& settings, const Gang& gang,
+                      const std::vector<NodePart>& parts, const networks::Subnet& subnet,
+                      const std::string& comment) {
+  const auto network = whole_network(settings, gang, subnet);
+  std::string script =
+      "#!/bin/sh\n"
+      "# One agent for each host of a gang of Trainyard's. Holds secrets.\n"
+      "# The server decides about another attempt.\n"
+      "[ -z \"$SLURM_RESTART_COUNT\" ] || exit 1\n"
+      "export PATH=\"$PATH:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n{\n";
+  for (size_t k = 0; k < parts.size(); ++k) {
+    HostOrder order = order_of_node(settings, gang, parts, k, network);
+    for (size_t i = 0; i < parts[k].hosts.size(); ++i) {
+      const Member& member = gang.members[parts[k].hosts[i]];
+      order.member = i;
+      order.host = parts[k].hosts[i];
+      order.gpus = member.share.gpus;
+      order.order = member.order;
+      script += step(settings, member, order, parts[k].node->name);
+    }
+  }
+  return script +
+         "wait\n} | {\n"
+         "ended=\nwhile read -r host code why; do\n"
+         "  [ \"$code\" = 0 ] && continue\n"
+         "  ended=\"$ended${ended:+,}$host:$code\"\n"
+         "  scontrol update jobid=\"$SLURM_JOB_ID\" comment=" +
+         shell_quoted(comment) +
+         "\" ended=$ended why=$why\"\n"
+         "done\n[ -z \"$ended\" ]\n}\n";
+}
+
+}  // namespace
+
+SlurmPlacement placement_of(const SlurmJobSettings& settings, const std::string& queue,
+                            const std::string& instance_type) {
+  SlurmPlacement placement = settings.placement;
+  if (const auto found = settings.of_queues.find(queue); found != settings.of_queues.end())
+    override_by(placement, found->second);
+  if (const auto found = settings.of_instance_types.find(instance_type);
+      found != settings.of_instance_types.end())
+    override_by(placement, found->second);
+  return placement;
+}
+
+std::string job_name(const std::string& mark, const domain::AttemptId& attempt) {
+  return "trainyard-" + mark + "-" + attempt.text();
+}
+
+size_t addresses_of(const Gang& gang) {
+  std::vector<std::string> names;
+  for (const auto& member : gang.members)
+    if (std::ranges::find(names, member.machine) == names.end()) names.push_back(member.machine);
+  return gang.members.size() + names.size() - 1;
+}
+
+Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& gang,
+                                 const std::vector<SlurmNode>& nodes,
+                                 const networks::Subnet& subnet, const std::string& seal) {
+  if (gang.members.empty()) return invalid("a gang without members");
+  if (gang.encrypt_traffic && gang.members.size() > 1)
+    return denied("traffic between hosts is not encrypted on Slurm nodes");
+  const auto parts = TRY(parts_of(gang, nodes));
+  SlurmJobRequest request;
+  request.name = job_name(settings.mark, gang.attempt);
+  request.placement = placement_of(settings, gang.queue, gang.instance_type);
+  add_sizes(gang, parts, request);
+  if (gang.run_time_max > Duration())
+    request.time_limit_minutes =
+        (gang.run_time_max + settings.time_margin + kMinute - 1ms) / kMinute;
+  request.comment = to_text(JobComment{settings.mark, gang.attempt, uint32_t(gang.members.size()),
+                                       subnet, request.cpus_per_task * request.tasks_per_node,
+                                       request.memory_mib_per_node, request.gpus_per_node, seal});
+  request.script = script_of(settings, gang, parts, subnet, request.comment);
+  return request;
+}
+
+}  // namespace trainyard::launch

@@ -1,0 +1,62 @@
+// Plans the Slurm job of a gang: what sbatch is told, and the script that starts one agent for each
+// host on the node that the scheduler chose.
+//
+// The script runs on the gang's first node. For each host it starts a step (srun) of the program
+// trainyard-slurm-host on the host's node, with the host's order as standard input; so orders reach
+// other nodes through Slurm, and stand neither in arguments nor in files. A step that fails is
+// written into the job's comment.
+//
+//   network   one subnet for the gang. Each node has a bridge with a gateway of its own, and joins
+//             the others by VXLAN (host_run.hpp).
+//   addresses 10.201.0.1 gateway of the first node, .2 .. one for each host, then one gateway for
+//             each further node
+//
+// Threads: pure. Errors: invalid (the gang), denied (nodes that cannot serve it), exhausted
+// (subnets).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "launch/launcher.hpp"
+#include "launch/slurm/host_order.hpp"
+#include "launch/slurm/job_comment.hpp"
+#include "launch/slurm/slurm.hpp"
+
+namespace trainyard::launch {
+
+// The part of a job's requests that are the same for all, or for all of a queue or instance type.
+struct SlurmJobSettings {
+  std::string mark;
+  std::string node_directory = "/var/lib/trainyard-node";
+  std::string program_directory;  // of trainyard-slurm-host and trainyard-agent, on each node
+  networks::Subnet pool;
+  networks::Egress egress;
+  bool names_by_machine = true;
+  std::map<std::string, std::vector<networks::EgressRule>> egress_of_roles;
+  std::map<std::string, std::string> agent_environment;
+  SlurmPlacement placement;
+  // Members that are set replace those of `placement`; an instance type's replace a queue's.
+  std::map<std::string, SlurmPlacement> of_queues, of_instance_types;
+  // Added to a job's own limit of its run time: for images, inputs and artifacts.
+  Duration time_margin = 30min;
+};
+
+SlurmPlacement placement_of(const SlurmJobSettings& settings, const std::string& queue,
+                            const std::string& instance_type);
+
+// "trainyard-3fa91c-j17a1": Slurm starts only one job of a name at a time.
+std::string job_name(const std::string& mark, const domain::AttemptId& attempt);
+
+// The addresses that a gang needs: as choose_subnet(hosts).
+size_t addresses_of(const Gang& gang);
+
+// `nodes`: as Slurm lists them. `seal`: of the token. Requires: the subnet has addresses_of(gang).
+Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& gang,
+                                 const std::vector<SlurmNode>& nodes,
+                                 const networks::Subnet& subnet, const std::string& seal);
+
+}  // namespace trainyard::launch

@@ -1,0 +1,104 @@
+// MemorySlurm is a Slurm cluster in memory, for tests: jobs run as soon as they are submitted,
+// their hosts end when a test says so, and ended jobs stay listed.
+//
+// A MemorySlurm outlives the launchers (servers) that use it through a MemorySlurm::Client.
+// Threads: confined to the test's.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "launch/slurm/job_comment.hpp"
+#include "launch/slurm/slurm.hpp"
+
+namespace trainyard::launch {
+
+class MemorySlurm {
+ public:
+  struct Job {
+    SlurmJob shown;
+    SlurmJobRequest request;
+    std::string ended;  // as the job's script appends it to the comment
+  };
+
+  class Client final : public Slurm {
+   public:
+    explicit Client(MemorySlurm& slurm) : slurm_(slurm) {}
+    Result<std::vector<SlurmJob>> jobs() override { return slurm_.list(); }
+    Result<std::vector<SlurmNode>> nodes() override {
+      TRY(slurm_.answer());
+      return slurm_.nodes;
+    }
+    Result<uint64_t> submit(const SlurmJobRequest& request) override {
+      return slurm_.submit(request);
+    }
+    Result<void> cancel(uint64_t id, const std::string& name) override {
+      TRY(slurm_.answer());
+      const auto job = slurm_.all.find(id);
+      if (job == slurm_.all.end() || !runs(job->second)) return {};
+      job->second.shown.name = name;
+      job->second.shown.state = "CANCELLED";
+      return {};
+    }
+
+   private:
+    MemorySlurm& slurm_;
+  };
+
+  std::unique_ptr<Slurm> client() { return std::make_unique<Client>(*this); }
+
+  // Ends a host's step with that exit code, as the script writes it into the comment.
+  void end_host(domain::AttemptId attempt, domain::HostIndex host, int code) {
+    for (auto& [id, job] : all) {
+      const auto comment = read_job_comment(job.request.comment);
+      if (!comment || comment->attempt != attempt || !runs(job)) continue;
+      job.ended +=
+          (job.ended.empty() ? "" : ",") + std::to_string(host) + ":" + std::to_string(code);
+      job.shown.comment = job.request.comment + " ended=" + job.ended + " why=n1: Killed";
+    }
+  }
+
+  static bool runs(const Job& job) {
+    return job.shown.state == "RUNNING" || job.shown.state == "PENDING";
+  }
+  size_t running() const {
+    return size_t(std::ranges::count_if(all, [](const auto& job) { return runs(job.second); }));
+  }
+
+  std::vector<SlurmNode> nodes;
+  std::map<uint64_t, Job> all;
+  // Called before a job is accepted, and after; they may throw.
+  std::function<Result<void>(const SlurmJobRequest&)> before_submit, after_submit;
+  std::string away = {};  // not "": why slurmctld does not answer
+  std::string state_of_new_jobs = "RUNNING";
+
+ private:
+  Result<void> answer() const {
+    if (!away.empty()) return unavailable(away);
+    return {};
+  }
+  Result<std::vector<SlurmJob>> list() const {
+    TRY(answer());
+    std::vector<SlurmJob> jobs;
+    for (const auto& [id, job] : all) jobs.push_back(job.shown);
+    return jobs;
+  }
+  Result<uint64_t> submit(const SlurmJobRequest& request) {
+    TRY(answer());
+    if (before_submit) TRY(before_submit(request));
+    const uint64_t id = all.empty() ? 1 : all.rbegin()->first + 1;
+    Job& job = all[id];
+    job.request = request;
+    job.shown = {id, state_of_new_jobs, "None", "", "", request.name, request.comment};
+    if (state_of_new_jobs == "RUNNING")
+      for (const auto& node : request.nodes)
+        job.shown.nodes += (job.shown.nodes.empty() ? "" : ",") + node;
+    if (after_submit) TRY(after_submit(request));
+    return id;
+  }
+};
+
+}  // namespace trainyard::launch

@@ -1,0 +1,89 @@
+#include "launch/slurm/rest.hpp"
+
+#include "base/text.hpp"
+#include "client/curl.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+constexpr size_t kTokenBytesMax = 16 << 10;
+constexpr Duration kConnectMax = 5s;
+constexpr Duration kAnswerMax = 30s;
+
+class ByRest final : public Slurm {
+ public:
+  ByRest(SlurmRest rest, const RestVersion& version, SendRest send, Clock& clock)
+      : rest_(std::move(rest)), version_(version), send_(std::move(send)), clock_(clock) {
+    while (rest_.url.ends_with('/')) rest_.url.pop_back();
+  }
+
+  Result<std::vector<SlurmJob>> jobs() override { return read_rest_jobs(TRY(send("GET", "jobs"))); }
+  Result<std::vector<SlurmNode>> nodes() override {
+    return read_rest_nodes(TRY(send("GET", "nodes")));
+  }
+  Result<uint64_t> submit(const SlurmJobRequest& request) override {
+    return read_rest_submitted(TRY(send("POST", "job/submit", rest_submission(version_, request))));
+  }
+  Result<void> cancel(uint64_t job, const std::string& name) override {
+    const std::string path = "job/" + std::to_string(job);
+    TRY(unless_ended(send("POST", path, dump({{"name", name}}))));
+    return unless_ended(send("DELETE", path));
+  }
+
+ private:
+  static Result<void> unless_ended(Result<std::string> done) {
+    if (done || done.error().kind == Kind::not_found) return {};
+    return std::move(done).error();
+  }
+
+  Result<std::string> send(const std::string& method, const std::string& path,
+                           std::string body = "") {
+    const std::string token = TRY(read_token().in("slurm.rest_token_file " + rest_.token_file));
+    RestRequest request;
+    request.method = method;
+    request.url = rest_.url + "/slurm/" + std::string(version_.name) + "/" + path;
+    request.headers = {{"X-SLURM-USER-NAME", rest_.user}, {"X-SLURM-USER-TOKEN", token}};
+    if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
+    request.body = std::move(body);
+    auto answer = TRY(send_(request).in("asking slurmrestd at " + rest_.url));
+    TRY(check_rest_answer(answer.status, answer.body));
+    return std::move(answer.body);
+  }
+
+  // The file has the token alone, or the line that scontrol prints.
+  Result<std::string> read_token() const {
+    const std::string text = TRY(os::read_file(rest_.token_file, kTokenBytesMax));
+    std::string_view token = trim(text);
+    if (token.starts_with("SLURM_JWT=")) token.remove_prefix(10);
+    TRY(check_token(token, clock_.now()));
+    return std::string(token);
+  }
+
+  SlurmRest rest_;
+  const RestVersion& version_;
+  const SendRest send_;
+  Clock& clock_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Slurm>> slurm_by_rest(SlurmRest rest, SendRest send, Clock& clock) {
+  const auto* version = find_rest_version(rest.version);
+  if (version == nullptr)
+    return invalid("slurm.rest_version '" + shorten(rest.version, 40) +
+                   "' is unknown; known: " + rest_version_names());
+  return std::unique_ptr<Slurm>(
+      std::make_unique<ByRest>(std::move(rest), *version, std::move(send), clock));
+}
+
+SendRest send_by_curl(const std::string& ca_bundle) {
+  const auto curl =
+      std::make_shared<client::Curl>(client::CurlLimits{ca_bundle, kConnectMax, kAnswerMax});
+  return [curl](const RestRequest& request) -> Result<RestAnswer> {
+    auto answer = TRY(curl->send(request.method, request.url, request.headers, request.body));
+    return RestAnswer{answer.status, std::move(answer.body)};
+  };
+}
+
+}  // namespace trainyard::launch

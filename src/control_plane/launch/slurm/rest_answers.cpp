@@ -1,0 +1,234 @@
+#include "launch/slurm/rest_answers.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "launch/slurm/answers.hpp"
+#include "launch/slurm/job_comment.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+// Newer versions are rows: their differences are in Slurm's OpenAPI document.
+constexpr std::array kRestVersions = {
+    RestVersion{"v0.0.38", "nodelist", false, false, "gres"},
+};
+constexpr int64_t kAmountMax = int64_t{1} << 40;
+constexpr int64_t kInvalidJobId = 2017;  // ESLURM_INVALID_JOB_ID
+constexpr int64_t kAlreadyDone = 2021;   // ESLURM_ALREADY_DONE
+
+std::string text_of(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// A number, or {"set": true, "infinite": false, "number": 5}.
+int64_t number_of(const Json& object, const char* name) {
+  auto found = object.find(name);
+  if (found == object.end()) return 0;
+  const Json* value = &*found;
+  if (value->is_object()) {
+    const auto number = value->find("number");
+    if (number == value->end()) return 0;
+    value = &*number;
+  }
+  if (!value->is_number_integer()) return 0;
+  return std::clamp<int64_t>(value->get<int64_t>(), 0, kAmountMax);
+}
+
+// A text, or a list of texts.
+std::vector<std::string> texts_of(const Json& object, const char* name) {
+  std::vector<std::string> texts;
+  const auto found = object.find(name);
+  if (found == object.end()) return texts;
+  if (found->is_string()) texts.push_back(found->get<std::string>());
+  if (found->is_array())
+    for (const Json& each : *found)
+      if (each.is_string()) texts.push_back(each.get<std::string>());
+  return texts;
+}
+
+std::string upper(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c; });
+  return text;
+}
+
+Result<Json> list_in(std::string_view body, const char* name, size_t max) {
+  Json json = TRY(parse_json(body).in("reading slurmrestd's answer"));
+  const auto found = json.is_object() ? json.find(name) : json.end();
+  if (found == json.end() || !found->is_array())
+    return corrupt("slurmrestd's answer has no list '" + std::string(name) + "'");
+  if (found->size() > max)
+    return exhausted("Slurm lists more than " + std::to_string(max) + " " + name);
+  for (const Json& each : *found)
+    if (!each.is_object())
+      return corrupt("slurmrestd's list '" + std::string(name) + "' must have objects");
+  return std::move(*found);
+}
+
+// By the local time of the cluster's users, as squeue.
+std::string start_text(const SlurmJob& job, int64_t seconds) {
+  if (job.state != "PENDING" || seconds == 0) return "";
+  return to_iso8601(Instant(Duration(seconds * 1000)), false);
+}
+
+// The bytes of base64url without padding.
+Result<std::string> from_base64_url(std::string_view text) {
+  std::string plain(text);
+  std::ranges::replace(plain, '-', '+');
+  std::ranges::replace(plain, '_', '/');
+  while (plain.size() % 4 != 0) plain.push_back('=');
+  return from_base64(plain);
+}
+
+}  // namespace
+
+const RestVersion* find_rest_version(std::string_view name) {
+  const auto found = std::ranges::find(kRestVersions, name, &RestVersion::name);
+  return found == kRestVersions.end() ? nullptr : &*found;
+}
+
+std::string rest_version_names() {
+  std::string names;
+  for (const auto& version : kRestVersions)
+    names += (names.empty() ? "" : ", ") + std::string(version.name);
+  return names;
+}
+
+Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body) {
+  std::vector<SlurmJob> jobs;
+  for (const Json& each : TRY(list_in(body, "jobs", kSlurmJobsMax))) {
+    SlurmJob job;
+    job.comment = text_of(each, "comment");
+    job.id = uint64_t(number_of(each, "job_id"));
+    if (job.id == 0 || !is_job_comment(job.comment)) continue;
+    const auto states = texts_of(each, "job_state");
+    // A list has flags after the state: "RUNNING", "COMPLETING".
+    job.state = std::ranges::find(states, "COMPLETING") != states.end() ? "COMPLETING"
+                : states.empty()                                        ? ""
+                                                                        : states.front();
+    job.reason = text_of(each, "state_reason");
+    job.expected_start = start_text(job, number_of(each, "start_time"));
+    job.nodes = text_of(each, "nodes");
+    job.name = text_of(each, "name");
+    job.requeued = number_of(each, "restart_cnt") > 0;
+    if (job.requeued && job.nodes.empty()) job.nodes = text_of(each, "required_nodes");
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+Result<std::vector<SlurmNode>> read_rest_nodes(std::string_view body) {
+  std::vector<SlurmNode> nodes;
+  for (const Json& each : TRY(list_in(body, "nodes", kSlurmNodesMax))) {
+    SlurmNode node;
+    node.name = text_of(each, "name");
+    if (node.name.empty()) return corrupt("slurmrestd lists a node without a name");
+    node.address = text_of(each, "address");
+    for (const char* member : {"state", "state_flags"})
+      for (auto& state : texts_of(each, member)) {
+        node.states.push_back(upper(std::move(state)));
+        if (node.states.back() == "NOT_RESPONDING") node.responds = false;
+      }
+    node.reason = text_of(each, "reason");
+    node.partitions = texts_of(each, "partitions");
+    node.cpus = number_of(each, "cpus");
+    node.cpus_allocated = number_of(each, "alloc_cpus");
+    node.memory_mib = number_of(each, "real_memory");
+    node.memory_allocated_mib = number_of(each, "alloc_memory");
+    node.gpus = gpus_of_gres(text_of(each, "gres"));
+    node.gpus_allocated = gpus_of_gres(text_of(each, "gres_used"));
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+Result<uint64_t> read_rest_submitted(std::string_view body) {
+  const Json json = TRY(parse_json(body).in("reading slurmrestd's answer"));
+  const int64_t id = json.is_object() ? number_of(json, "job_id") : 0;
+  if (id == 0) return corrupt("slurmrestd's answer names no job");
+  return uint64_t(id);
+}
+
+Result<void> check_rest_answer(int status, std::string_view body) {
+  const auto json = parse_json(body);
+  std::string words;
+  int64_t number = 0;
+  if (json && json->is_object())
+    if (const auto errors = json->find("errors"); errors != json->end() && errors->is_array())
+      for (const Json& each : *errors) {
+        if (!each.is_object()) continue;
+        for (const char* member : {"error_number", "error_code"})
+          if (number == 0) number = number_of(each, member);
+        for (const char* member : {"description", "error"})
+          if (const std::string text = text_of(each, member); words.empty() && !text.empty())
+            words = shorten(text, 300);
+      }
+  if (status >= 200 && status < 300 && words.empty()) return {};
+  if (number == kInvalidJobId || number == kAlreadyDone) return not_found(words);
+  if (words.empty()) words = "HTTP status " + std::to_string(status);
+  if (status == 401 || status == 403)
+    return denied("slurmrestd denies access: " + words + ": check slurm.rest_token_file");
+  if (status == 400 || status == 404 || number > 0) return invalid("Slurm rejects it: " + words);
+  return unavailable("slurmrestd reports: " + words +
+                     ": slurmctld does not answer, or does not accept the token in "
+                     "slurm.rest_token_file");
+}
+
+Result<void> check_token(std::string_view token, Instant now) {
+  const auto parts = split(token, '.');
+  if (parts.size() != 3) return denied("it holds no JWT: `scontrol token` prints one");
+  const auto payload = from_base64_url(parts[1]);
+  const auto json = payload ? parse_json(*payload) : Result<Json>(payload.error());
+  if (!json || !json->is_object()) return denied("it holds no JWT: `scontrol token` prints one");
+  const Instant expires(Duration(number_of(*json, "exp") * 1000));
+  if (json->contains("exp") && expires <= now)
+    return denied("the token has expired at " + to_iso8601(expires, false) +
+                  ": write a new one there, as `scontrol token` prints it");
+  return {};
+}
+
+std::string rest_submission(const RestVersion& version, const SlurmJobRequest& request) {
+  const SlurmPlacement& placement = request.placement;
+  Json job = {{"name", request.name},
+              {"comment", request.comment},
+              {"nodes", request.nodes.size()},
+              {"tasks", request.nodes.size() * request.tasks_per_node},
+              {"tasks_per_node", request.tasks_per_node},
+              {"cpus_per_task", request.cpus_per_task},
+              {"memory_per_node", request.memory_mib_per_node},
+              {"dependency", "singleton"},
+              {"requeue", false},
+              {"current_working_directory", "/"},
+              {"standard_input", "/dev/null"},
+              {"standard_output", "/dev/null"},
+              {"standard_error", "/dev/null"}};
+  const std::string key(version.required_nodes);
+  if (version.nodes_as_list)
+    job[key] = request.nodes;
+  else
+    job[key] = join_names(request.nodes);
+  constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+  if (version.environment_as_list)
+    job["environment"] = Json::array({std::string("PATH=") + kPath});
+  else
+    job["environment"] = {{"PATH", kPath}};
+  if (request.gpus_per_node > 0)
+    job[std::string(version.gres)] =
+        "gpu:" + (placement.gpu_type.empty() ? "" : placement.gpu_type + ":") +
+        std::to_string(request.gpus_per_node);
+  if (request.time_limit_minutes > 0) job["time_limit"] = request.time_limit_minutes;
+  for (const auto& [name, value] : {std::pair("partition", &placement.partition),
+                                    {"account", &placement.account},
+                                    {"qos", &placement.qos},
+                                    {"constraints", &placement.constraint},
+                                    {"reservation", &placement.reservation},
+                                    {"licenses", &placement.licenses}})
+    if (!value->empty()) job[name] = *value;
+  if (placement.exclusive) job["exclusive"] = "exclusive";
+  return dump({{"script", request.script}, {"job", job}});
+}
+
+}  // namespace trainyard::launch

@@ -1,0 +1,139 @@
+#include "launch/slurm/rest.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/testing/test_clock.hpp"
+#include "base/text.hpp"
+#include "os/files.hpp"
+#include "os/temporary_directory.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+// Recorded from slurmrestd 22.05.8.
+std::string recorded_rest(const std::string& name) {
+  const auto text = os::read_file("slurm/testdata/" + name);
+  EXPECT_TRUE(text) << name;
+  return text ? *text : "";
+}
+
+std::string token_until(int64_t seconds) {
+  return "e30." + to_base64("{\"exp\":" + std::to_string(seconds) + ",\"sun\":\"root\"}") + ".sig";
+}
+
+TEST(SlurmRestAnswers, ReadsTheJobsThatAreOurs) {
+  const auto jobs = read_rest_jobs(recorded_rest("rest_jobs.json"));
+  ASSERT_TRUE(jobs) << jobs.error().message;
+  ASSERT_EQ(jobs->size(), 1u);
+  EXPECT_EQ(jobs->front().name, "trainyard-3fa91c-j17a1");
+  EXPECT_EQ(jobs->front().state, "PENDING");
+  EXPECT_EQ(jobs->front().reason, "Resources");
+  EXPECT_EQ(jobs->front().expected_start.substr(0, 10), "2026-11-24");
+}
+
+TEST(SlurmRestAnswers, ReadsNodes) {
+  const auto nodes = read_rest_nodes(recorded_rest("rest_nodes.json"));
+  ASSERT_TRUE(nodes) << nodes.error().message;
+  ASSERT_EQ(nodes->size(), 3u);
+  EXPECT_EQ(nodes->at(0).name, "n1");
+  EXPECT_EQ(nodes->at(0).address, "10.219.77.11");
+  EXPECT_EQ(nodes->at(0).cpus, 16);
+  EXPECT_EQ(nodes->at(0).memory_mib, 60'000);
+  EXPECT_EQ(nodes->at(0).partitions, (std::vector<std::string>{"train", "short", "down"}));
+  EXPECT_EQ(nodes->at(1).states.back(), "DRAIN");
+  EXPECT_EQ(nodes->at(1).reason, "bad disk");
+  EXPECT_EQ(nodes->at(2).gpus, 4);
+}
+
+TEST(SlurmRestAnswers, AcceptsTheFormsOfNewerVersions) {
+  const auto jobs = read_rest_jobs(
+      R"({"jobs":[{"job_id":{"set":true,"infinite":false,"number":5},
+          "job_state":["RUNNING","COMPLETING"],"comment":"trainyard/1 a"}]})");
+  ASSERT_TRUE(jobs && jobs->size() == 1);
+  EXPECT_EQ(jobs->front().id, 5u);
+  EXPECT_EQ(jobs->front().state, "COMPLETING");
+}
+
+TEST(SlurmRestAnswers, TellsErrorsApart) {
+  struct Case {
+    int status;
+    const char* body;
+    Kind kind;
+  };
+  for (const Case& each :
+       {Case{500, R"({"errors":[{"error_code":2000,"error":"Invalid partition name"}]})",
+             Kind::invalid},
+        Case{500, R"({"errors":[{"error":"Unspecified error","errno":-1}]})", Kind::unavailable},
+        Case{500, R"({"errors":[{"error_number":2017,"error":"Invalid job id specified"}]})",
+             Kind::not_found},
+        Case{400, R"({"errors":[{"description":"Disabled key: \"required_nodes\""}]})",
+             Kind::invalid},
+        Case{401, "Authentication failure", Kind::denied}, Case{503, "", Kind::unavailable}}) {
+    const auto answer = check_rest_answer(each.status, each.body);
+    ASSERT_FALSE(answer) << each.body;
+    EXPECT_EQ(answer.error().kind, each.kind) << answer.error().message;
+  }
+  EXPECT_TRUE(check_rest_answer(200, R"({"errors":[]})"));
+}
+
+TEST(SlurmRestAnswers, CheckTheTokenBeforeItIsUsed) {
+  const Instant now(Duration(1'000'000'000));
+  EXPECT_TRUE(check_token(token_until(1'000'001), now));
+  const auto expired = check_token(token_until(1'000'000), now);
+  ASSERT_FALSE(expired);
+  EXPECT_EQ(expired.error().kind, Kind::denied);
+  EXPECT_NE(expired.error().message.find("has expired at 1970-01-12"), std::string::npos)
+      << expired.error().message;
+  for (const char* wrong : {"", "secret", "a.b.c", "a.e30"})
+    EXPECT_FALSE(check_token(wrong, now)) << wrong;
+}
+
+TEST(SlurmRest, SendsTheTokenOfTheFileWithEachRequest) {
+  TestClock clock;
+  os::TemporaryDirectory directory;
+  const std::string file = directory.path() + "/token";
+  const auto far = clock.now().time_since_epoch() / Duration(1s) + 100;
+  std::vector<RestRequest> requests;
+  RestAnswer answer{200, R"({"errors":[],"job_id":7})"};
+  auto slurm = slurm_by_rest(
+      {"http://slurm.lan:6820/", "v0.0.38", "ana", file},
+      [&](const RestRequest& request) -> Result<RestAnswer> {
+        requests.push_back(request);
+        return answer;
+      },
+      clock);
+  ASSERT_TRUE(slurm) << slurm.error().message;
+  SlurmJobRequest request;
+  request.nodes = {"n1", "n2"};
+  request.tasks_per_node = 2;
+  request.gpus_per_node = 4;
+  request.script = "#!/bin/sh\n";
+  request.placement.gpu_type = "h100";
+  EXPECT_FALSE((*slurm)->submit(request)) << "the file is missing";
+  ASSERT_TRUE(os::write_file(file, "SLURM_JWT=" + token_until(far) + "\n"));
+  EXPECT_EQ(*(*slurm)->submit(request), 7u);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].url, "http://slurm.lan:6820/slurm/v0.0.38/job/submit");
+  EXPECT_EQ(requests[0].headers[0].second, "ana");
+  EXPECT_EQ(requests[0].headers[1].second, token_until(far));
+  const auto sent = parse_json(requests[0].body);
+  ASSERT_TRUE(sent);
+  EXPECT_EQ((*sent)["job"]["nodelist"], "n1,n2");
+  EXPECT_EQ((*sent)["job"]["nodes"], 2);
+  EXPECT_EQ((*sent)["job"]["tasks"], 4);
+  EXPECT_EQ((*sent)["job"]["gres"], "gpu:h100:4");
+  EXPECT_EQ((*sent)["script"], "#!/bin/sh\n");
+  answer = {500, R"({"errors":[{"error_number":2017,"error":"Invalid job id specified"}]})"};
+  EXPECT_TRUE((*slurm)->cancel(7, "removed-x")) << "it has ended";
+  EXPECT_EQ(requests.back().method, "DELETE");
+  EXPECT_EQ((*slurm)->jobs().error().kind, Kind::not_found);
+  ASSERT_TRUE(os::write_file(file, token_until(far - 200)));
+  const auto jobs = (*slurm)->jobs();
+  ASSERT_FALSE(jobs);
+  EXPECT_EQ(jobs.error().kind, Kind::denied);
+  EXPECT_NE(jobs.error().message.find("expired"), std::string::npos) << jobs.error().message;
+  EXPECT_EQ(slurm_by_rest({"http://x", "v9", "ana", file}, {}, clock).error().kind, Kind::invalid);
+}
+
+}  // namespace
+}  // namespace trainyard::launch

@@ -1,0 +1,88 @@
+// Slurm is the part of a Slurm cluster that the launcher uses, as an interface: jobs and nodes are
+// listed, one job is submitted or cancelled. command_line.hpp and rest.hpp implement it;
+// memory_slurm.hpp does for tests.
+//
+// Threads: confined to the launcher's. Errors: unavailable (slurmctld or slurmrestd does not
+// answer: try again), denied (wrong or expired token, no such right), invalid (Slurm rejects the
+// request; the message has Slurm's own words).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace trainyard::launch {
+
+// More than the largest clusters have.
+inline constexpr size_t kSlurmNodesMax = 20'000;
+// slurmctld keeps 10,000 by default (MaxJobCount).
+inline constexpr size_t kSlurmJobsMax = 200'000;
+// slurmctld rejects longer comments.
+inline constexpr size_t kSlurmCommentBytesMax = 1024;
+
+struct SlurmJob {
+  uint64_t id = 0;
+  std::string state;           // "PENDING", "RUNNING", "NODE_FAIL"
+  std::string reason;          // Slurm's word why it is in that state: "Resources", "None"
+  std::string expected_start;  // of a pending job, by the cluster's clock; "" or "N/A": unknown
+  std::string nodes;           // a host list: "n[1-2]"; "" before it runs
+  std::string name;
+  std::string comment;
+  // Slurm put it back into its queue after it had started, as it does after a node's failure; what
+  // ran has ended. slurm_by_programs() submits jobs to which that does not happen.
+  bool requeued = false;
+};
+
+struct SlurmNode {
+  std::string name;
+  std::string address;              // to which daemons connect: an address, or a name
+  std::vector<std::string> states;  // "IDLE", "DRAIN": upper case, without marks
+  bool responds = true;
+  std::string reason;  // why it is drained or down, in the administrator's or Slurm's words
+  std::vector<std::string> partitions;
+  int64_t cpus = 0, cpus_allocated = 0;
+  int64_t memory_mib = 0, memory_allocated_mib = 0;
+  int64_t gpus = 0, gpus_allocated = 0;
+};
+
+// What sbatch calls partition, account and so on; "" = Slurm's default.
+struct SlurmPlacement {
+  std::string partition = {};
+  std::string account = {};
+  std::string qos = {};
+  std::string constraint = {};
+  std::string reservation = {};
+  std::string licenses = {};
+  std::string gpu_type = {};  // of the GRES: "h100" for gpu:h100:4
+  bool exclusive = false;     // whole nodes
+  bool operator==(const SlurmPlacement&) const = default;
+};
+
+struct SlurmJobRequest {
+  std::string name;
+  std::string comment;
+  std::string script;  // may hold secrets: never an argument of a program
+  std::vector<std::string> nodes;
+  uint32_t tasks_per_node = 1;
+  int64_t cpus_per_task = 1;
+  int64_t memory_mib_per_node = 0;
+  int64_t gpus_per_node = 0;
+  int64_t time_limit_minutes = 0;  // 0: the partition's default
+  SlurmPlacement placement;
+};
+
+class Slurm {
+ public:
+  virtual ~Slurm() = default;
+  // All jobs that slurmctld knows, including those that ended a while ago (MinJobAge).
+  virtual Result<std::vector<SlurmJob>> jobs() = 0;
+  virtual Result<std::vector<SlurmNode>> nodes() = 0;
+  // Returns the job's id. A job of the same name starts only after the present one has ended.
+  virtual Result<uint64_t> submit(const SlurmJobRequest& request) = 0;
+  // Gives the job another name, and cancels it. Harmless when it has ended or is unknown.
+  virtual Result<void> cancel(uint64_t job, const std::string& name) = 0;
+};
+
+}  // namespace trainyard::launch

@@ -1,0 +1,216 @@
+#include "launch/slurm/slurm_launcher.hpp"
+
+#include <gtest/gtest.h>
+
+#include "launch/slurm/memory_slurm.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+SlurmNode usable_node(const std::string& name, std::vector<std::string> states = {"IDLE"}) {
+  SlurmNode node;
+  node.name = name;
+  node.address = name;
+  node.states = std::move(states);
+  node.partitions = {"train"};
+  node.cpus = 16;
+  node.memory_mib = 1000;
+  node.gpus = 4;
+  return node;
+}
+
+SlurmSettings launcher_settings() {
+  SlurmSettings settings;
+  settings.jobs.mark = "3fa91c";
+  settings.jobs.program_directory = "/opt/trainyard";
+  settings.jobs.pool = *networks::parse_subnet("10.201.0.0/16");
+  settings.seal = [](const std::string& token, const std::string&) { return token; };
+  settings.unseal = [](const std::string& sealed, const std::string&) -> Result<std::string> {
+    return sealed;
+  };
+  return settings;
+}
+
+Gang numbered_gang(uint64_t job, std::vector<std::string> machines) {
+  Gang gang;
+  gang.attempt = {job, 1};
+  gang.token = "token" + std::to_string(job);
+  for (auto& machine : machines) gang.members.push_back({{machine, {2, 100 << 20, 1}}, "order"});
+  return gang;
+}
+
+class SlurmLauncherTest : public testing::Test {
+ protected:
+  SlurmLauncherTest() { slurm_.nodes = {usable_node("n1"), usable_node("n2")}; }
+  std::unique_ptr<Launcher> server(const SlurmSettings& with = launcher_settings()) {
+    auto made = make_slurm(with, slurm_.client());
+    EXPECT_TRUE(made) << made.error().message;
+    return std::move(*made);
+  }
+  MemorySlurm slurm_;
+};
+
+TEST_F(SlurmLauncherTest, OffersUsableNodesLessWhatOthersHave) {
+  struct Case {
+    std::vector<std::string> states;
+    bool responds;
+    bool usable;
+  };
+  for (const Case& each : {Case{{"IDLE"}, true, true}, Case{{"MIXED", "PLANNED"}, true, true},
+                           Case{{"ALLOCATED"}, true, true}, Case{{"IDLE", "DRAIN"}, true, false},
+                           Case{{"DOWN"}, true, false}, Case{{"IDLE"}, false, false},
+                           Case{{"IDLE", "MAINT"}, true, false}}) {
+    SlurmNode one = usable_node("n1", each.states);
+    one.responds = each.responds;
+    EXPECT_EQ(!machines_of({one}, {}, {}).empty(), each.usable) << each.states.back();
+  }
+  SlurmNode busy = usable_node("n1", {"MIXED"});
+  busy.cpus_allocated = 6;
+  busy.memory_allocated_mib = 500;
+  busy.gpus_allocated = 3;
+  JobComment ours;
+  ours.cpus = 4;
+  ours.memory_mib = 200;
+  ours.gpus = 2;
+  const auto machines = machines_of({busy}, {"train"}, {{"n1", ours}});
+  ASSERT_EQ(machines.size(), 1u);
+  EXPECT_EQ(machines[0].cpus, 14);
+  EXPECT_EQ(machines[0].memory_bytes, int64_t{700} << 20);
+  EXPECT_EQ(machines[0].gpus, 3);
+  EXPECT_TRUE(machines_of({usable_node("n1")}, {"other"}, {}).empty());
+  busy.cpus_allocated = 20;
+  EXPECT_TRUE(machines_of({busy}, {}, {}).empty()) << "nothing is left";
+}
+
+TEST_F(SlurmLauncherTest, SaysWhyAgentsEndedInTheWordsOfSlurm) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1", "n2"})));
+  slurm_.end_host({1, 1}, 1, 137);
+  auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 2u);
+  EXPECT_TRUE(agents[0].alive);
+  EXPECT_FALSE(agents[1].alive);
+  EXPECT_EQ(agents[1].note, "n1: Killed");
+  slurm_.nodes[1].states = {"DOWN"};
+  slurm_.nodes[1].reason = "Not responding [slurm@2026-11-24]";
+  slurm_.all.at(1).shown.state = "NODE_FAIL";
+  slurm_.all.at(1).shown.reason = "NodeDown";
+  agents = launcher->list();
+  EXPECT_FALSE(agents[0].alive);
+  EXPECT_EQ(agents[0].note,
+            "Slurm job 1 is NODE_FAIL (NodeDown); node n2: Not responding [slurm@2026-11-24]");
+}
+
+// The REST API cannot switch requeueing off.
+TEST_F(SlurmLauncherTest, CountsARequeuedJobAsDeadAndCancelsIt) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  slurm_.nodes[0].states = {"DOWN"};
+  slurm_.nodes[0].reason = "Not responding";
+  SlurmJob& job = slurm_.all.at(1).shown;
+  job.state = "PENDING";
+  job.reason = "BeginTime";
+  job.requeued = true;
+  const auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 1u);
+  EXPECT_FALSE(agents[0].alive);
+  EXPECT_EQ(agents[0].note,
+            "Slurm job 1 is PENDING (BeginTime) after it was requeued; node n1: Not responding");
+  ASSERT_TRUE(launcher->remove({1, 1}));
+  EXPECT_EQ(slurm_.running(), 0u);
+}
+
+TEST_F(SlurmLauncherTest, CountsAPendingJobAsAlive) {
+  slurm_.state_of_new_jobs = "PENDING";
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  slurm_.all.at(1).shown.reason = "Resources";
+  slurm_.all.at(1).shown.expected_start = "2026-11-24T12:07:30";
+  const auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 1u);
+  EXPECT_TRUE(agents[0].alive);
+  EXPECT_EQ(agents[0].note,
+            "Slurm job 1 is PENDING (Resources), expected to start at 2026-11-24T12:07:30");
+}
+
+TEST_F(SlurmLauncherTest, KeepsItsLastAnswerWhileSlurmIsAway) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  ASSERT_EQ(launcher->list().size(), 1u);
+  slurm_.away = "Unable to contact slurm controller";
+  EXPECT_EQ(launcher->list().size(), 1u);
+  EXPECT_TRUE(launcher->list()[0].alive);
+  EXPECT_EQ(launcher->machines().size(), 2u);
+  EXPECT_EQ(launcher->ensure(numbered_gang(2, {"n1"})).error().kind, Kind::unavailable);
+  EXPECT_EQ(launcher->remove({1, 1}).error().kind, Kind::unavailable);
+  slurm_.away = "";
+  EXPECT_EQ(launcher->list().size(), 1u);
+  EXPECT_TRUE(launcher->remove({1, 1}));
+  EXPECT_TRUE(launcher->list().empty());
+}
+
+TEST_F(SlurmLauncherTest, IsNotMadeWithoutSlurmOrItsPartition) {
+  slurm_.away = "Unable to contact slurm controller";
+  EXPECT_EQ(make_slurm(launcher_settings(), slurm_.client()).error().kind, Kind::unavailable);
+  slurm_.away = "";
+  SlurmSettings wrong = launcher_settings();
+  wrong.jobs.placement.partition = "no-such";
+  const auto made = make_slurm(wrong, slurm_.client());
+  EXPECT_EQ(made.error().kind, Kind::invalid);
+  EXPECT_NE(made.error().message.find("'no-such'"), std::string::npos) << made.error().message;
+}
+
+// The answer of sbatch may be lost after the job was accepted.
+TEST_F(SlurmLauncherTest, LeavesNothingOfASubmissionWithoutAnAnswer) {
+  const auto launcher = server();
+  slurm_.after_submit = [](const SlurmJobRequest&) -> Result<void> {
+    return unavailable("sbatch did not end within 30 s");
+  };
+  EXPECT_EQ(launcher->ensure(numbered_gang(1, {"n1"})).error().kind, Kind::unavailable);
+  EXPECT_EQ(slurm_.running(), 0u);
+  EXPECT_TRUE(launcher->list().empty());
+  slurm_.after_submit = nullptr;
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  EXPECT_EQ(slurm_.running(), 1u);
+}
+
+TEST_F(SlurmLauncherTest, CancelsASecondJobOfAnAttempt) {
+  auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  ASSERT_TRUE(slurm_.client()->submit(slurm_.all.at(1).request));
+  EXPECT_EQ(slurm_.running(), 2u);
+  EXPECT_EQ(launcher->list().size(), 1u);
+  EXPECT_EQ(slurm_.running(), 1u);
+  EXPECT_EQ(slurm_.all.at(1).shown.state, "RUNNING");
+  launcher = server();
+  EXPECT_EQ(launcher->list().size(), 1u);
+}
+
+TEST_F(SlurmLauncherTest, LeavesTheJobsOfOtherServersAlone) {
+  SlurmSettings other = launcher_settings();
+  other.jobs.mark = "000000";
+  const auto theirs = server(other);
+  ASSERT_TRUE(theirs->ensure(numbered_gang(1, {"n1"})));
+  const auto launcher = server();
+  EXPECT_TRUE(launcher->list().empty());
+  EXPECT_TRUE(launcher->remove({1, 1}));
+  EXPECT_EQ(slurm_.running(), 1u);
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  EXPECT_EQ(slurm_.running(), 2u);
+}
+
+TEST_F(SlurmLauncherTest, GivesRunningGangsDifferentSubnets) {
+  auto launcher = server();
+  for (uint64_t job = 1; job <= 3; ++job) {
+    ASSERT_TRUE(launcher->ensure(numbered_gang(job, {"n1", "n2"})));
+    launcher = server();  // with an empty memory
+  }
+  std::vector<networks::Subnet> subnets;
+  for (const auto& [id, job] : slurm_.all)
+    subnets.push_back(read_job_comment(job.request.comment)->subnet);
+  EXPECT_FALSE(subnets[0].overlaps(subnets[1]) || subnets[1].overlaps(subnets[2]) ||
+               subnets[0].overlaps(subnets[2]));
+}
+
+}  // namespace
+}  // namespace trainyard::launch

@@ -1,0 +1,277 @@
+"""A Slurm cluster for tests: munge, one controller and some nodes on this machine, each slurmd in a
+network and UTS namespace of its own behind a bridge. As root."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from bench import slurm_peer
+from bench.slurm_peer import free_port
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CONFIG = os.path.join(HERE, "slurm.conf")
+BRIDGE = "tyslurm"
+SUBNET = "10.219.77"
+CONTROLLER = f"{SUBNET}.1"
+NODE_CPUS = 16
+NODE_MEMORY_MIB = 60_000
+WAIT_SECONDS_MAX = 60
+
+
+def ip(*arguments: str, check: bool = True) -> None:
+    subprocess.run(["ip", *arguments], check=check, capture_output=True)
+
+
+class Cluster(slurm_peer.Slurm):
+    """Node n1 has the address SUBNET.11, n2 SUBNET.12, and so on."""
+
+    def __init__(self, directory: str, nodes: int = 3) -> None:
+        super().__init__(directory)
+        self.names = [f"n{number}" for number in range(1, nodes + 1)]
+        self.rest_port = 0
+        self.controller: subprocess.Popen[bytes] | None = None
+        self.daemons: dict[str, subprocess.Popen[bytes]] = {}
+
+    def at(self, name: str) -> str:
+        return os.path.join(self.directory, name)
+
+    @staticmethod
+    def address(node: str) -> str:
+        return f"{SUBNET}.{10 + int(node[1:])}"
+
+    @staticmethod
+    def namespace(node: str) -> str:
+        return f"tyslurm-{node}"
+
+    def start(self) -> Cluster:
+        for name in ("state", "spool"):
+            os.makedirs(self.at(name), exist_ok=True)
+        for name, size in (("munge.key", 1024), ("jwt.key", 32)):
+            with open(os.open(self.at(name), os.O_WRONLY | os.O_CREAT, 0o600), "wb") as secret:
+                secret.write(os.urandom(size))
+        self.write_config()
+        self.make_network()
+        self.start_munge()
+        self.start_controller()
+        for node in self.names:
+            self.start_node(node)
+        self.start_rest()
+        self.wait_for_idle()
+        return self
+
+    def wait_for_idle(self) -> None:
+        self.wait_for(
+            lambda: (
+                self.run("sinfo", "-h", "-p", "train", "-o", "%t %D", check=False).strip()
+                == f"idle {len(self.names)}"
+            ),
+            "its nodes to be idle",
+        )
+
+    def write_config(self) -> None:
+        with open(CONFIG, encoding="utf-8") as file:
+            text = file.read()
+        nodes = "\n".join(
+            f"NodeName={node} NodeHostname={node} NodeAddr={self.address(node)} CPUs={NODE_CPUS}"
+            f" RealMemory={NODE_MEMORY_MIB}"
+            + (" Gres=gpu:t4:4" if node == self.names[-1] else "")
+            + f" Feature=rack{1 + index % 2} State=UNKNOWN"
+            for index, node in enumerate(self.names)
+        )
+        for name, value in {
+            "HOST": socket.gethostname().split(".")[0],
+            "CONTROLLER": CONTROLLER,
+            "DIRECTORY": self.directory,
+            "CONTROLLER_PORT": free_port(),
+            "NODE_PORT": free_port(),
+            "NODES": nodes,
+            "COUNT": len(self.names),
+        }.items():
+            text = text.replace(f"@{name}@", str(value))
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write(text)
+        with open(self.at("gres.conf"), "w", encoding="utf-8") as file:
+            file.write(
+                f"NodeName={self.names[-1]} Name=gpu Type=t4 File=/dev/tty[1-4] AutoDetect=off\n"
+            )
+
+    def make_network(self) -> None:
+        self.remove_network()
+        ip("link", "add", BRIDGE, "type", "bridge")
+        ip("address", "add", f"{CONTROLLER}/24", "dev", BRIDGE)
+        ip("link", "set", BRIDGE, "up")
+        for node in self.names:
+            namespace, link = self.namespace(node), f"{BRIDGE}-{node}"
+            ip("netns", "add", namespace)
+            ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", namespace)
+            ip("link", "set", link, "master", BRIDGE, "up")
+            inside = ("-n", namespace)
+            ip(*inside, "link", "set", "lo", "up")
+            ip(*inside, "address", "add", f"{self.address(node)}/24", "dev", "eth0")
+            ip(*inside, "link", "set", "eth0", "up")
+            ip(*inside, "route", "add", "default", "via", CONTROLLER)
+
+    def remove_network(self) -> None:
+        for node in self.names:
+            ip("netns", "delete", self.namespace(node), check=False)
+            ip("link", "delete", f"{BRIDGE}-{node}", check=False)
+        ip("link", "delete", BRIDGE, check=False)
+
+    def start_munge(self) -> None:
+        self.launch(
+            "munged",
+            "--foreground",
+            "--force",
+            "--key-file",
+            self.at("munge.key"),
+            "--socket",
+            self.at("munge.socket"),
+            "--pid-file",
+            self.at("munged.pid"),
+            "--log-file",
+            self.at("munged.log"),
+            "--seed-file",
+            self.at("munged.seed"),
+        )
+        self.wait_for(lambda: os.path.exists(self.at("munge.socket")), "munged")
+
+    def start_controller(self) -> None:
+        self.launch("slurmctld", "-D", "-f", self.config)
+        self.controller = self.processes[-1]
+        self.wait_for(
+            lambda: "UP" in self.run("scontrol", "ping", check=False), "slurmctld to answer"
+        )
+        if self.daemons:
+            self.wait_for(self.nodes_respond, "the nodes to register again")
+
+    def start_rest(self) -> None:
+        """slurmrestd refuses to run as root."""
+        os.chmod(self.directory, 0o755)
+        self.rest_port = free_port()
+        self.environment["SLURM_JWT"] = "daemon"
+        self.launch(
+            "setpriv",
+            "--reuid=slurm",
+            "--regid=slurm",
+            "--clear-groups",
+            "/usr/sbin/slurmrestd",
+            "-f",
+            self.config,
+            "-s",
+            "openapi/v0.0.38",
+            "-a",
+            "rest_auth/jwt",
+            f"127.0.0.1:{self.rest_port}",
+        )
+        del self.environment["SLURM_JWT"]
+        self.wait_for(self.rest_listens, "slurmrestd")
+
+    def rest_listens(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.rest_port)).close()
+            return True
+        except OSError:
+            return False
+
+    def token(self, seconds: int = 3600) -> str:
+        text = self.run("scontrol", "token", "username=root", f"lifespan={seconds}")
+        return text.strip().removeprefix("SLURM_JWT=")
+
+    def nodes_respond(self) -> bool:
+        states = self.run("sinfo", "-h", "-p", "train", "-o", "%t", check=False).split()
+        return bool(states) and all(state in ("idle", "mix", "alloc") for state in states)
+
+    def kill_controller(self) -> None:
+        assert self.controller
+        self.controller.kill()
+        self.controller.wait()
+        self.processes.remove(self.controller)
+
+    def in_node(self, node: str, command: str) -> list[str]:
+        return [
+            "nsenter",
+            f"--net=/var/run/netns/{self.namespace(node)}",
+            "unshare",
+            "--uts",
+            "sh",
+            "-c",
+            f"hostname {node}; exec {command}",
+        ]
+
+    def run_on(self, node: str, *command: str) -> None:
+        subprocess.run(self.in_node(node, " ".join(command)), check=True, capture_output=True)
+
+    def start_node(self, node: str) -> None:
+        self.launch(*self.in_node(node, f"slurmd -D -N {node} -f {self.config}"))
+        self.daemons[node] = self.processes[-1]
+
+    def fail_node(self, node: str) -> None:
+        """As a power cut does: slurmd and everything below it end at once."""
+        for process in self.processes_of(node):
+            os.kill(process, signal.SIGKILL)
+        daemon = self.daemons.pop(node)
+        daemon.wait()
+        self.processes.remove(daemon)
+
+    def processes_of(self, node: str) -> list[int]:
+        """Those in the node's network namespace."""
+        found = subprocess.run(
+            ["ip", "netns", "pids", self.namespace(node)], capture_output=True, text=True
+        ).stdout
+        return [int(number) for number in found.split()]
+
+    def jobs(self, columns: str = "%i|%T|%r|%N|%j|%k") -> list[list[str]]:
+        text = self.run("squeue", "--noheader", "--all", "--states=all", "-o", columns)
+        return [line.split("|") for line in text.splitlines()]
+
+    def live_jobs(self) -> list[str]:
+        """The ids of jobs that have not ended."""
+        return self.run("squeue", "--noheader", "--all", "-o", "%i").split()
+
+    def cancel_all(self) -> None:
+        for job in self.live_jobs():
+            self.run("scancel", job, check=False)
+        self.wait_for(lambda: not self.live_jobs(), "all jobs to end")
+
+    def take_the_licence(self) -> None:
+        """By a job of another program."""
+        self.run(
+            "sbatch",
+            "--licenses=solver:1",
+            "--mem=100",
+            "--output=/dev/null",
+            "--wrap",
+            "sleep 600",
+        )
+        job = max(self.live_jobs(), key=int)
+        self.wait_for(lambda: [job, "RUNNING"] in self.jobs("%i|%T"), "its job to run")
+
+    def cancel_foreign(self) -> None:
+        for job, _, _, _, _, comment in self.jobs():
+            if not comment.startswith("trainyard/"):
+                self.run("scancel", job, check=False)
+
+    def stop(self) -> None:
+        if self.controller and self.controller.poll() is None:
+            self.run("scancel", "--user=root", check=False)
+        for node in self.names:
+            for process in self.processes_of(node):
+                os.kill(process, signal.SIGKILL)
+        super().stop()
+        self.remove_network()
+
+
+if __name__ == "__main__":  # for a look by hand: runs until it is interrupted
+    with_nodes = Cluster(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3)
+    try:
+        with_nodes.start()
+        print(f"export SLURM_CONF={with_nodes.config}", flush=True)
+        while True:
+            time.sleep(1)
+    finally:
+        with_nodes.stop()
