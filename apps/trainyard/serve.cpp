@@ -51,6 +51,7 @@
 #include "trainyard/identities.hpp"
 #include "trainyard/images.hpp"
 #include "trainyard/late_handler.hpp"
+#include "trainyard/lifecycle_loop.hpp"
 #include "trainyard/metrics_endpoint.hpp"
 #include "trainyard/serve_settings.hpp"
 #include "trainyard/server_facts.hpp"
@@ -397,6 +398,7 @@ class Server {
   // Starts the loops, and answers requests from now on.
   Result<void> start() {
     loops_.emplace(*control_, control_settings_.reconcile_interval, &clock_, &loop_statistics_);
+    lifecycle_.emplace(*storage_.objects, *control_, clock_);
     metrics_endpoint_.emplace(MetricsSources{statistics_, loop_statistics_, *control_, *agents_,
                                              *server_, *storage_.objects, data_->path()});
     if (!config_.metrics_listen.empty())
@@ -489,6 +491,7 @@ class Server {
   ServerRecord record_;
   control::LoopStatistics loop_statistics_;
   std::optional<control::Loops> loops_;
+  std::optional<LifecycleLoop> lifecycle_;
   std::optional<MetricsEndpoint> metrics_endpoint_;
   std::unique_ptr<net::HttpServer> metrics_server_;
 };
