@@ -53,6 +53,7 @@
 #include "trainyard/images.hpp"
 #include "trainyard/late_handler.hpp"
 #include "trainyard/ledger_role.hpp"
+#include "trainyard/lifecycle_loop.hpp"
 #include "trainyard/metrics_endpoint.hpp"
 #include "trainyard/serve_settings.hpp"
 #include "trainyard/server_facts.hpp"
@@ -437,6 +438,7 @@ class Server {
   // Starts the loops, and answers requests from now on.
   Result<void> start() {
     loops_.emplace(*control_, control_settings_.reconcile_interval, &clock_, &loop_statistics_);
+    lifecycle_.emplace(*storage_.objects, *control_, clock_);
     metrics_endpoint_.emplace(MetricsSources{statistics_, loop_statistics_, *control_, *agents_,
                                              *server_, *storage_.objects, data_->path()});
     if (!config_.metrics_listen.empty())
@@ -554,6 +556,7 @@ class Server {
   ServerRecord record_;
   control::LoopStatistics loop_statistics_;
   std::optional<control::Loops> loops_;
+  std::optional<LifecycleLoop> lifecycle_;
   std::optional<MetricsEndpoint> metrics_endpoint_;
   std::unique_ptr<net::HttpServer> metrics_server_;
 };

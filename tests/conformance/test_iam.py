@@ -281,3 +281,102 @@ def test_a_config_that_is_wrong_is_not_taken_over(start: Callable[..., Server]) 
         )
         == "allowed"
     )
+
+
+def test_instance_profiles_survive_a_kill(start: Callable[..., Server]) -> None:
+    server = start()
+    iam = server.boto("iam")
+    iam.create_role(RoleName="Train", AssumeRolePolicyDocument=trust())
+    made = iam.create_instance_profile(
+        InstanceProfileName="machines", Path="/lab/", Tags=[{"Key": "team", "Value": "vision"}]
+    )["InstanceProfile"]
+    assert made["Arn"].endswith(":instance-profile/lab/machines")
+    iam.add_role_to_instance_profile(InstanceProfileName="machines", RoleName="Train")
+    server.kill()
+    server.start()
+    iam = server.boto("iam")
+    found = iam.get_instance_profile(InstanceProfileName="machines")["InstanceProfile"]
+    assert found["InstanceProfileId"] == made["InstanceProfileId"]
+    assert [role["RoleName"] for role in found["Roles"]] == ["Train"]
+    assert found["Tags"] == [{"Key": "team", "Value": "vision"}]
+    for call, error, text in (
+        (lambda: iam.delete_role(RoleName="Train"), "DeleteConflict", "instance profile first"),
+        (
+            lambda: iam.delete_instance_profile(InstanceProfileName="machines"),
+            "DeleteConflict",
+            "instance profile first",
+        ),
+        (
+            lambda: iam.create_instance_profile(InstanceProfileName="machines"),
+            "EntityAlreadyExists",
+            "Instance Profile machines already exists.",
+        ),
+        (
+            lambda: iam.add_role_to_instance_profile(
+                InstanceProfileName="machines", RoleName="Train"
+            ),
+            "LimitExceeded",
+            "InstanceSessionsPerInstanceProfile: 1",
+        ),
+        (
+            lambda: iam.get_instance_profile(InstanceProfileName="none"),
+            "NoSuchEntity",
+            "Instance Profile none cannot be found.",
+        ),
+    ):
+        with pytest.raises(botocore.exceptions.ClientError, match=text) as refused:
+            call()
+        assert refused.value.response["Error"]["Code"] == error
+    for name in ("a", "b", "c"):
+        iam.create_instance_profile(InstanceProfileName=name)
+    pages = iam.get_paginator("list_instance_profiles").paginate(PaginationConfig={"PageSize": 2})
+    names = [one["InstanceProfileName"] for page in pages for one in page["InstanceProfiles"]]
+    assert names == ["a", "b", "c", "machines"]
+    of_role = iam.list_instance_profiles_for_role(RoleName="Train")["InstanceProfiles"]
+    assert [one["InstanceProfileName"] for one in of_role] == ["machines"]
+    iam.remove_role_from_instance_profile(InstanceProfileName="machines", RoleName="Train")
+    iam.delete_instance_profile(InstanceProfileName="machines")
+    iam.delete_role(RoleName="Train")
+
+
+def test_a_profile_needs_the_right_to_pass_its_role(server: Server) -> None:
+    iam = server.boto("iam")
+    iam.create_user(UserName="operator")
+    iam.put_user_policy(
+        UserName="operator",
+        PolicyName="profiles",
+        PolicyDocument=policy("iam:*InstanceProfile", "*"),
+    )
+    key = iam.create_access_key(UserName="operator")["AccessKey"]
+    mine = server.boto(
+        "iam",
+        aws_access_key_id=key["AccessKeyId"],
+        aws_secret_access_key=key["SecretAccessKey"],
+    )
+    iam.create_role(RoleName="Powerful", AssumeRolePolicyDocument=trust("ec2.amazonaws.com"))
+    mine.create_instance_profile(InstanceProfileName="of-operator")
+    arguments = {"InstanceProfileName": "of-operator", "RoleName": "Powerful"}
+    with pytest.raises(botocore.exceptions.ClientError, match="iam:PassRole") as refused:
+        mine.add_role_to_instance_profile(**arguments)
+    assert refused.value.response["Error"]["Code"] == "AccessDenied"
+    passing = json.loads(policy("iam:PassRole", "arn:aws:iam::*:role/Powerful"))
+    passing["Statement"][0]["Condition"] = {
+        "StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}
+    }
+    iam.put_user_policy(UserName="operator", PolicyName="pass", PolicyDocument=json.dumps(passing))
+    mine.add_role_to_instance_profile(**arguments)
+    with pytest.raises(botocore.exceptions.ClientError, match="iam:ListInstanceProfiles"):
+        mine.list_instance_profiles()
+
+
+def test_both_command_lines_have_instance_profiles(aws: Callable[..., Answer]) -> None:
+    name = ("--instance-profile-name", "cli-machines")
+    trusting = ("--assume-role-policy-document", trust())
+    aws("iam", "create-role", "--role-name", "cli-role", *trusting)
+    aws("iam", "create-instance-profile", *name)
+    aws("iam", "add-role-to-instance-profile", *name, "--role-name", "cli-role")
+    found = aws("iam", "get-instance-profile", *name)["InstanceProfile"]
+    assert [one["RoleName"] for one in found["Roles"]] == ["cli-role"]
+    aws("iam", "remove-role-from-instance-profile", *name, "--role-name", "cli-role")
+    aws("iam", "delete-instance-profile", *name)
+    aws("iam", "delete-role", "--role-name", "cli-role")

@@ -141,6 +141,7 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         "iam": {
             "UserName": tenant,
             "GroupName": f"{tenant}-group",
+            "InstanceProfileName": f"{tenant}-machines",
             "RoleName": f"{tenant}-trainer",
             "PolicyName": f"{tenant}-policy",
             "PolicyArn": f"arn:aws:iam::{ACCOUNT}:policy/{tenant}-policy",

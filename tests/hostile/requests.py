@@ -51,15 +51,36 @@ UNSIGNED = (
     row(
         "identity-unsigned",
         "ask STS who it is",
-        "400 UnknownOperationException",
+        "403 MissingAuthenticationToken",
         lambda w: w.plain("POST", "/", FORM, b"Action=GetCallerIdentity&Version=2011-06-15"),
     ),
     row(
         "user-unsigned",
         "make a user",
-        "400 UnknownOperationException",
+        "403 MissingAuthenticationToken",
         lambda w: w.plain(
             "POST", "/", FORM, b"Action=CreateUser&Version=2010-05-08&UserName=mallory"
+        ),
+    ),
+    row(
+        "web-identity",
+        "assume a role with a web identity",
+        "400 UnknownOperationException",
+        lambda w: w.plain(
+            "POST",
+            "/",
+            FORM,
+            b"Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleSessionName=mallory",
+        ),
+    ),
+    row(
+        "preflight",
+        "find out by CORS what is in a bucket",
+        "403 AccessForbidden",
+        lambda w: w.plain(
+            "OPTIONS",
+            SECRET_OBJECT,
+            {"Origin": "https://mallory.example", "Access-Control-Request-Method": "GET"},
         ),
     ),
     row(

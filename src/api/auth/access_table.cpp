@@ -53,7 +53,20 @@ constexpr Row kRows[] = {
      "GetBucketOwnershipControls GetBucketRequestPayment GetBucketWebsite",
      "", kBucket},
     {"s3", "PutBucketTagging DeleteBucketTagging", "s3:PutBucketTagging", kBucket},
+    {"s3",
+     "PutBucketLogging PutBucketOwnershipControls PutBucketRequestPayment PutBucketWebsite "
+     "DeleteBucketWebsite",
+     "", kBucket},
+    {"s3", "DeleteBucketOwnershipControls", "s3:PutBucketOwnershipControls", kBucket},
     {"s3", "GetBucketCors", "s3:GetBucketCORS", kBucket},
+    {"s3", "PutBucketCors DeleteBucketCors", "s3:PutBucketCORS", kBucket},
+    {"s3", "PutBucketEncryption DeleteBucketEncryption", "s3:PutEncryptionConfiguration", kBucket},
+    {"s3", "PutBucketLifecycleConfiguration DeleteBucketLifecycle", "s3:PutLifecycleConfiguration",
+     kBucket},
+    {"s3", "PutBucketNotificationConfiguration", "s3:PutBucketNotification", kBucket},
+    {"s3", "PutBucketAccelerateConfiguration", "s3:PutAccelerateConfiguration", kBucket},
+    {"s3", "PutPublicAccessBlock DeletePublicAccessBlock", "s3:PutBucketPublicAccessBlock",
+     kBucket},
     {"s3", "GetBucketEncryption", "s3:GetEncryptionConfiguration", kBucket},
     {"s3", "GetBucketLifecycleConfiguration", "s3:GetLifecycleConfiguration", kBucket},
     {"s3", "GetBucketNotificationConfiguration", "s3:GetBucketNotification", kBucket},
@@ -297,7 +310,8 @@ std::string iam_resource(const Context& context, const Shape* shape, const void*
   if (!shape) return std::string(kAll);
   for (const char* name : {"PolicyArn", "PolicySourceArn"})
     if (std::string arn = member_text(*shape, input, name); !arn.empty()) return arn;
-  for (const auto& [name, kind] : {std::pair{"RoleName", "role"},
+  for (const auto& [name, kind] : {std::pair{"InstanceProfileName", "instance-profile"},
+                                   {"RoleName", "role"},
                                    {"UserName", "user"},
                                    {"GroupName", "group"},
                                    {"PolicyName", "policy"}}) {
@@ -523,6 +537,11 @@ Accesses AccessTable::find(const Context& context, const shapes::OperationShape&
   };
   if (service == "iam") {
     out.all.push_back({action_of(""), iam_resource(context, operation.input, input)});
+    // As on AWS: principals that use a profile get the rights of its role.
+    if (operation.name == "AddRoleToInstanceProfile")
+      pass_role("arn:aws:iam::" + context.principal.account + ":role/" +
+                    member_text(*operation.input, input, "RoleName"),
+                "ec2.amazonaws.com", out);
     return out;
   }
   const auto [begin, end] =

@@ -15,12 +15,14 @@
 #include "dispatch/all_operations.hpp"
 #include "dispatch/api.hpp"
 #include "dispatch/body.hpp"
+#include "dispatch/cross_origin.hpp"
 #include "dispatch/decode.hpp"
 #include "dispatch/match.hpp"
 #include "dispatch/post_form.hpp"
 #include "dispatch/remote.hpp"
 #include "dispatch/s3_exchange.hpp"
 #include "dispatch/shell.hpp"
+#include "dispatch/unsigned_form.hpp"
 #include "protocol/constraints.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/gzip.hpp"
@@ -35,8 +37,6 @@ namespace {
 
 constexpr Duration kDeadline = 60s;  // botocore's read timeout
 constexpr size_t kRequestIdBytes = 16;
-// in a forwarded request: a request's maximum age
-constexpr Duration kPassedSessionLifetime = 15min;
 
 class Api final : public net::Handler {
  public:
@@ -46,6 +46,7 @@ class Api final : public net::Handler {
         authenticator_(settings_, services.control),
         authorizer_(settings_, services_),
         remotes_(settings_.remote_regions, services.clock),
+        cross_origin_(services.control),
         table_(all_operations(settings_, services_)),
         audit_(audit, services.clock) {
     add_cloudtrail(table_, audit);
@@ -59,9 +60,19 @@ class Api final : public net::Handler {
     auto admitted = std::make_shared<Admitted>();
     admitted->route = match(table_, head);
     const shapes::Service* service = admitted->route.service;
-    if (!service)
-      return refuse(head, admitted->route,
-                    unknown_operation(nullptr, admitted->route.operation_name));
+    if (!service && UnsignedForm::is(admitted->route, head))
+      return {.intake = net::Intake::prefaced,
+              .body_bytes_max = kUnsignedFormBytesMax,
+              .finding = std::move(admitted)};
+    const std::string& named = admitted->route.operation_name;
+    if (!service || (service->name == "s3" && !named.empty()))
+      return refuse(head, admitted->route, unknown_operation(service, named));
+    if (service->name == "s3" && CrossOrigin::is_preflight(head)) {
+      auto answer = cross_origin_.answer_preflight(head);
+      if (!answer) return refuse(head, admitted->route, answer.failure(*service));
+      answer->headers.add("x-amz-request-id", request_id());
+      return {.refusal = *std::move(answer)};
+    }
     if (service->name == "s3")
       if ((admitted->form = PostForm::of(head)))
         return {.intake = net::Intake::prefaced,
@@ -91,6 +102,10 @@ class Api final : public net::Handler {
     const auto refused = [&](const Failure& failure) {
       return refuse(head, admitted.route, failure);
     };
+    if (!admitted.form) {
+      const auto failure = admitted.unsigned_form.feed(bytes, whole, admitted.route);
+      return failure ? std::optional(refused(*failure)) : std::nullopt;
+    }
     const auto fed = admitted.form->feed(bytes);
     if (!fed) return refused(fed.failure(*admitted.route.service));
     if (!*fed && !whole) return std::nullopt;
@@ -117,7 +132,7 @@ class Api final : public net::Handler {
 
   void stream(net::Stream& stream) override {
     const auto reply = [&](net::Response response) {
-      if (auto sent = send(stream, std::move(response)); !sent)
+      if (auto sent = stream.reply(response); !sent)
         log(Level::debug, "api", "the client left before its answer",
             {{"why", sent.error().message}});
     };
@@ -152,6 +167,7 @@ class Api final : public net::Handler {
     Match route;
     Signer signer;
     std::unique_ptr<PostForm> form;  // S3's POST; nullptr: another request
+    UnsignedForm unsigned_form = {};
   };
 
   static Admitted& admitted_of(const net::RequestHead& head) {
@@ -178,7 +194,9 @@ class Api final : public net::Handler {
   }
 
   Choice refuse(const net::RequestHead& head, const Match& where, const Failure& failure) {
-    return {.refusal = fail(begin(head, where), failure)};
+    Choice choice{.refusal = fail(begin(head, where), failure)};
+    if (where.protocol == Protocol::rest_xml) cross_origin_.add_to(*choice.refusal, head);
+    return choice;
   }
 
   template <class Work>
@@ -286,7 +304,7 @@ class Api final : public net::Handler {
     if (remotes_.is_for_another(call.route, call.context.region)) {
       if (!call.context.principal.owner())
         if (auto refused = entry->inspect(decode)) return reply(fail(call, *refused));
-      const auto on_behalf = on_behalf_of(call);
+      const auto on_behalf = on_behalf_of(call.context);
       if (!on_behalf) return reply(fail(call, failure_of(service, on_behalf.error())));
       auto passed = remotes_.pass(call.head, sent, call.route, call.context.region, *on_behalf);
       if (!passed) return reply(fail(call, failure_of(service, passed.error())));
@@ -355,20 +373,6 @@ class Api final : public net::Handler {
             (remote ? "requests for the region " + call.context.region + ", a third server,"
                     : "requests of " + std::string(call.route.service->name)) +
             " through another server");
-  }
-
-  // The value of kDelegationHeader: the principal on whose behalf a request is forwarded. "" for
-  // the owner, whose requests have the rights of the configured keys.
-  Result<std::string> on_behalf_of(const Call& call) const {
-    if (call.context.principal.owner()) return std::string();
-    Delegation delegation = delegation_of(call.context);
-    RoleSession& session = delegation.session;
-    // The job's attempt runs, as this server has checked. The other server does not have the job.
-    if (call.context.principal.job && !session.assumed)
-      session.expires = call.context.now + kPassedSessionLifetime;
-    session.job_region.clear();
-    session.job_name.clear();
-    return to_base64(TRY(format_delegation(delegation)));
   }
 
   net::Response succeed(const Call& call, const void* output) {
@@ -444,7 +448,7 @@ class Api final : public net::Handler {
     if (is_throttled(call, entry)) return reply(throttled(s3));
     if (auto refused = refuse_peer(call)) return reply(*refused);
     const bool remote = remotes_.is_for_another(call.route, call.context.region);
-    const auto on_behalf = remote ? on_behalf_of(call) : Result<std::string>(std::string());
+    const auto on_behalf = remote ? on_behalf_of(call.context) : Result<std::string>(std::string());
     if (!on_behalf) return reply(failure_of(s3, on_behalf.error()));
     if (auto refused = refuse_by_head(call, remote)) return reply(*refused);
 
@@ -481,7 +485,7 @@ class Api final : public net::Handler {
     const Entry& entry = *call.route.entry;
     const S3Address& address = call.route.address;
     S3Exchange ends(call.head, *entry.shape, call.context.request_id, settings_.blank_interval,
-                    stream, body);
+                    stream, body, cross_origin_.headers_for(call.head));
     const auto finish_with = [&](net::Response response, std::optional<uint64_t> content_length) {
       if (!ends.head_sent()) return finish_s3(call, stream, std::move(response), content_length);
       (void)!ends.write_rest(response.body);  // a disconnected client needs no answer
@@ -558,20 +562,17 @@ class Api final : public net::Handler {
   void finish_s3(const Call& call, net::Stream& stream, net::Response response,
                  std::optional<uint64_t> content_length) {
     // The response to HEAD has the length that GET would send, and no body.
+    cross_origin_.add_to(response, stream.head());
     const bool head_only =
         call.head.method == "HEAD" || response.status == 304 || response.status == 204;
     Result<void> sent;
     if (head_only)
       sent = stream.start(response.status, response.headers, content_length.value_or(0));
     else
-      sent = send(stream, std::move(response));
+      sent = stream.reply(response);
     if (!sent)
       log(Level::debug, "api", "the client left before its answer",
           {{"why", sent.error().message}});
-  }
-
-  static Result<void> send(net::Stream& stream, net::Response response) {
-    return stream.reply(response);
   }
 
   const Settings settings_;
@@ -580,6 +581,7 @@ class Api final : public net::Handler {
   RateLimiter limiter_;
   Authorizer authorizer_;
   Remotes remotes_;
+  const CrossOrigin cross_origin_;
   OperationTable table_;
   const AccessTable access_table_;
   AuditTrail audit_;

@@ -11,6 +11,9 @@
 namespace trainyard::api {
 namespace {
 
+// in a forwarded request: a request's maximum age
+constexpr Duration kPassedSessionLifetime = 15min;
+
 // of a whole response; a page of log lines has some MiB
 constexpr size_t kAnswerBytesMax = 64 << 20;
 
@@ -87,6 +90,18 @@ client::Fields headers_for(const client::Fields& headers, const std::string& on_
 }
 
 }  // namespace
+
+Result<std::string> on_behalf_of(const Context& context) {
+  if (context.principal.owner()) return std::string();
+  Delegation delegation = delegation_of(context);
+  RoleSession& session = delegation.session;
+  // The job's attempt runs, as this server has checked. The other server does not have the job.
+  if (context.principal.job && !session.assumed)
+    session.expires = context.now + kPassedSessionLifetime;
+  session.job_region.clear();
+  session.job_name.clear();
+  return to_base64(TRY(format_delegation(delegation)));
+}
 
 bool is_global(const shapes::Service* service) {
   return !service || service->name == "sts" || service->name == "iam";

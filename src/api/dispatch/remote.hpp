@@ -17,12 +17,17 @@
 #include "client/forward.hpp"
 #include "dispatch/body.hpp"
 #include "net/http_server.hpp"
+#include "operations/context.hpp"
 #include "protocol/route.hpp"
 
 namespace trainyard::api {
 
 // Returns whether the service has no regions. True for nullptr, an unknown service.
 bool is_global(const shapes::Service* service);
+
+// The value of kDelegationHeader: the principal on whose behalf a request is forwarded. "" for the
+// owner, whose requests have the rights of the configured keys.
+Result<std::string> on_behalf_of(const Context& context);
 
 using RemoteRegions = std::map<std::string, client::Remote>;
 

@@ -18,7 +18,12 @@ Result<void> S3Exchange::start_erased(const void* output, std::optional<uint64_t
   CHECK(!started(), "a reply starts once");
   S3Reply made = s3_reply(operation_, output, request_id_);
   status_ = status == 0 ? made.response.status : status;
-  return stream_.start(status_, made.response.headers, content_length);
+  return stream_.start(status_, with_headers(std::move(made.response.headers)), content_length);
+}
+
+net::Headers S3Exchange::with_headers(net::Headers headers) const {
+  for (const auto& [name, value] : headers_) headers.add(name, value);
+  return headers;
 }
 
 void S3Exchange::run_long(const std::function<void()>& work) {
@@ -38,7 +43,7 @@ void S3Exchange::run_long(const std::function<void()>& work) {
 Result<void> S3Exchange::send_blank() {
   if (head_sent_) return stream_.write(std::string_view(" "));
   head_sent_ = true;
-  TRY(stream_.start(200, s3_document_headers(request_id_), std::nullopt));
+  TRY(stream_.start(200, with_headers(s3_document_headers(request_id_)), std::nullopt));
   return stream_.write(kDeclaration);
 }
 

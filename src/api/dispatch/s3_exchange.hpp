@@ -21,16 +21,17 @@ namespace trainyard::api {
 
 class S3Exchange final : public ExchangeEnds {
  public:
-  // Lifetime: all arguments outlive it.
+  // `headers`: further ones of the response's head. Lifetime: all other arguments outlive it.
   S3Exchange(const net::RequestHead& head, const shapes::OperationShape& operation,
              const std::string& request_id, Duration blank_interval, net::Stream& stream,
-             Body& body)
+             Body& body, NameValues headers = {})
       : head_(head),
         operation_(operation),
         request_id_(request_id),
         blank_interval_(blank_interval),
         stream_(stream),
-        body_(body) {}
+        body_(body),
+        headers_(std::move(headers)) {}
 
   const net::RequestHead& head() const override { return head_; }
   Result<size_t> read(std::span<char> buffer) override { return body_.read(buffer); }
@@ -50,6 +51,7 @@ class S3Exchange final : public ExchangeEnds {
 
  private:
   Result<void> send_blank();
+  net::Headers with_headers(net::Headers headers) const;
 
   const net::RequestHead& head_;
   const shapes::OperationShape& operation_;
@@ -57,6 +59,7 @@ class S3Exchange final : public ExchangeEnds {
   const Duration blank_interval_;
   net::Stream& stream_;
   Body& body_;
+  const NameValues headers_;
   int status_ = 0;
   bool head_sent_ = false;
   bool client_left_ = false;

@@ -117,11 +117,14 @@ std::optional<iam::AttachedPermissionsBoundary> shown_boundary(const policy::Ent
 void add_users(OperationTable& table, const Services& services);
 void add_keys(OperationTable& table, const Services& services);
 void add_roles(OperationTable& table, const Services& services);
+void add_instance_profiles(OperationTable& table, const Services& services);
 void add_entity_policies(OperationTable& table, const Services& services);
 void add_managed_policies(OperationTable& table, const Services& services);
 void add_simulation(OperationTable& table, const Services& services);
 void add_sts(OperationTable& table, const Settings& settings, const Services& services);
 
+// `whole`: with the members that lists leave out.
+iam::Role shown_role(const Identities& identities, const policy::Role& role, bool whole);
 // The built-in role for undefined names (auth/README.md).
 policy::Role undefined_role(const std::string& account, const std::string& name);
 // Returns the role, or the built-in role if it is not defined. Errors: none.

@@ -78,6 +78,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
   add_users(table, services);
   add_keys(table, services);
   add_roles(table, services);
+  add_instance_profiles(table, services);
   add_entity_policies(table, services);
   add_managed_policies(table, services);
   add_simulation(table, services);

@@ -92,6 +92,88 @@ TEST(Roles, ThatAreDefinedMayDoWhatTheirPoliciesSay) {
       << "names differ by more than case";
 }
 
+TEST(InstanceProfiles, HoldOneRoleAndKeepItFromDeletion) {
+  OperationsWorld world{add_operations};
+  const std::string trust = policy::built_in_trust("123456789012");
+  for (const char* role : {"Train", "Other"})
+    ASSERT_TRUE(
+        world.call<iam::CreateRole>({.role_name = role, .assume_role_policy_document = trust}));
+  auto made = world.call<iam::CreateInstanceProfile>(
+      {.instance_profile_name = "p", .path = "/lab/", .tags = {{{.key = "a", .value = "b"}}}});
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->instance_profile->arn, "arn:aws:iam::123456789012:instance-profile/lab/p");
+  EXPECT_TRUE(made->instance_profile->instance_profile_id->starts_with("AIPA"));
+  EXPECT_TRUE(made->instance_profile->roles->empty());
+  EXPECT_EQ(world.refusal<iam::CreateInstanceProfile>({.instance_profile_name = "P"}),
+            "EntityAlreadyExists: Instance Profile P already exists.");
+  ASSERT_TRUE(world.call<iam::AddRoleToInstanceProfile>(
+      {.instance_profile_name = "p", .role_name = "Train"}));
+  EXPECT_EQ(world.refusal<iam::AddRoleToInstanceProfile>(
+                {.instance_profile_name = "p", .role_name = "Other"}),
+            "LimitExceeded: Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1");
+  const std::string in_use =
+      "DeleteConflict: Cannot delete entity, must remove roles from instance profile first.";
+  EXPECT_EQ(world.refusal<iam::DeleteRole>({.role_name = "Train"}), in_use);
+  EXPECT_EQ(world.refusal<iam::DeleteInstanceProfile>({.instance_profile_name = "p"}), in_use);
+  auto found = world.call<iam::GetInstanceProfile>({.instance_profile_name = "p"});
+  EXPECT_EQ(found->instance_profile->roles->at(0).role_name, "Train");
+  EXPECT_EQ(found->instance_profile->tags->at(0).key, "a");
+  EXPECT_EQ(world.refusal<iam::RemoveRoleFromInstanceProfile>(
+                {.instance_profile_name = "p", .role_name = "Other"}),
+            "NoSuchEntity: The role with name Other cannot be found.");
+  ASSERT_TRUE(world.call<iam::RemoveRoleFromInstanceProfile>(
+      {.instance_profile_name = "p", .role_name = "Train"}));
+  ASSERT_TRUE(world.call<iam::DeleteInstanceProfile>({.instance_profile_name = "p"}));
+  ASSERT_TRUE(world.call<iam::DeleteRole>({.role_name = "Train"}));
+  EXPECT_EQ(world.refusal<iam::GetInstanceProfile>({.instance_profile_name = "p"}),
+            "NoSuchEntity: Instance Profile p cannot be found.");
+}
+
+TEST(InstanceProfiles, AreListedInPages) {
+  OperationsWorld world{add_operations};
+  const std::string trust = policy::built_in_trust("123456789012");
+  ASSERT_TRUE(
+      world.call<iam::CreateRole>({.role_name = "Train", .assume_role_policy_document = trust}));
+  for (const char* name : {"a", "b", "c"}) {
+    ASSERT_TRUE(world.call<iam::CreateInstanceProfile>(
+        {.instance_profile_name = name, .path = *name == 'c' ? "/lab/" : "/"}));
+    ASSERT_TRUE(world.call<iam::AddRoleToInstanceProfile>(
+        {.instance_profile_name = name, .role_name = "Train"}));
+  }
+  auto page = world.call<iam::ListInstanceProfiles>({.max_items = 2});
+  ASSERT_EQ(page->instance_profiles->size(), 2u);
+  EXPECT_EQ(page->is_truncated, true);
+  page = world.call<iam::ListInstanceProfiles>({.marker = page->marker, .max_items = 2});
+  ASSERT_EQ(page->instance_profiles->size(), 1u);
+  EXPECT_EQ(page->is_truncated, false);
+  EXPECT_EQ(page->instance_profiles->at(0).instance_profile_name, "c");
+  EXPECT_EQ(
+      world.call<iam::ListInstanceProfiles>({.path_prefix = "/lab/"})->instance_profiles->size(),
+      1u);
+  EXPECT_EQ(world.call<iam::ListInstanceProfilesForRole>({.role_name = "Train"})
+                ->instance_profiles->size(),
+            3u);
+  EXPECT_EQ(
+      world.call<iam::ListInstanceProfilesForRole>({.role_name = "No"})->instance_profiles->size(),
+      0u);
+  EXPECT_EQ(world.refusal<iam::AddRoleToInstanceProfile>(
+                {.instance_profile_name = "a", .role_name = "No"}),
+            "NoSuchEntity: The role with name No cannot be found.");
+}
+
+TEST(InstanceProfiles, HaveTags) {
+  OperationsWorld world{add_operations};
+  ASSERT_TRUE(world.call<iam::CreateInstanceProfile>({.instance_profile_name = "p"}));
+  ASSERT_TRUE(world.call<iam::TagInstanceProfile>(
+      {.instance_profile_name = "p",
+       .tags = {{{.key = "team", .value = "a"}, {.key = "Other", .value = "b"}}}}));
+  ASSERT_TRUE(world.call<iam::UntagInstanceProfile>(
+      {.instance_profile_name = "p", .tag_keys = Strings{"TEAM"}}));
+  auto tags = world.call<iam::ListInstanceProfileTags>({.instance_profile_name = "p"});
+  ASSERT_EQ(tags->tags->size(), 1u);
+  EXPECT_EQ(tags->tags->at(0).key, "Other");
+}
+
 TEST(Simulations, RefuseWhatTheyCannotRead) {
   OperationsWorld world{add_operations};
   const auto refusal = [&](const std::string& arn, Strings policies = {}) {

@@ -8,22 +8,6 @@ namespace {
 
 using policy::Role;
 
-iam::Role shown(const Identities& identities, const Role& role, bool whole) {
-  iam::Role out;
-  out.path = role.path;
-  out.role_name = role.name;
-  out.role_id = role.id;
-  out.arn = identities.arn_of(role);
-  out.create_date = role.created;
-  out.assume_role_policy_document = percent_encode(role.trust.text);
-  if (!role.description.empty()) out.description = role.description;
-  out.max_session_duration = role.max_session_seconds;
-  if (!whole) return out;  // not in lists
-  out.permissions_boundary = shown_boundary(role);
-  out.tags = shown_tags(role.tags);
-  return out;
-}
-
 Outcome<iam::CreateRoleResponse> create_role(IdentityStore& store, Identities& next,
                                              const Context& context,
                                              const iam::CreateRoleRequest& in) {
@@ -39,14 +23,14 @@ Outcome<iam::CreateRoleResponse> create_role(IdentityStore& store, Identities& n
   role.trust = TRY(document_in(*in.assume_role_policy_document, policy::PolicyKind::trust,
                                policy::kTrustPolicyBytesMax));
   TRY(policy::add_role(next, std::move(role)));
-  return iam::CreateRoleResponse{.role = shown(next, *next.find_role(*in.role_name), true)};
+  return iam::CreateRoleResponse{.role = shown_role(next, *next.find_role(*in.role_name), true)};
 }
 
 Result<iam::ListRolesResponse> list_roles(const Identities& identities, const Context&,
                                           const iam::ListRolesRequest& in) {
   std::vector<iam::Role> all;
   for (const auto& [name, role] : identities.roles())
-    if (has_prefix(role->path, in.path_prefix)) all.push_back(shown(identities, *role, false));
+    if (has_prefix(role->path, in.path_prefix)) all.push_back(shown_role(identities, *role, false));
   iam::ListRolesResponse out;
   out.roles = TRY(page_of(
       in, std::move(all), [](const iam::Role& role) { return *role.role_name; }, out));
@@ -87,6 +71,22 @@ void add_role_changes(OperationTable& table, const Services& services) {
 
 }  // namespace
 
+iam::Role shown_role(const Identities& identities, const Role& role, bool whole) {
+  iam::Role out;
+  out.path = role.path;
+  out.role_name = role.name;
+  out.role_id = role.id;
+  out.arn = identities.arn_of(role);
+  out.create_date = role.created;
+  out.assume_role_policy_document = percent_encode(role.trust.text);
+  if (!role.description.empty()) out.description = role.description;
+  out.max_session_duration = role.max_session_seconds;
+  if (!whole) return out;  // not in lists
+  out.permissions_boundary = shown_boundary(role);
+  out.tags = shown_tags(role.tags);
+  return out;
+}
+
 void add_roles(OperationTable& table, const Services& services) {
   add_edit<iam::CreateRole>(
       table, services, false,
@@ -98,7 +98,7 @@ void add_roles(OperationTable& table, const Services& services) {
       [](const Identities& identities, const Context&,
          const iam::GetRoleRequest& in) -> Result<iam::GetRoleResponse> {
         return iam::GetRoleResponse{
-            .role = shown(identities, role_or_undefined(identities, *in.role_name), true)};
+            .role = shown_role(identities, role_or_undefined(identities, *in.role_name), true)};
       });
   add_read<iam::ListRoles>(table, services, list_roles);
   add_role_changes(table, services);

@@ -1,5 +1,6 @@
 // Operations on users and groups, and the account's summary.
 #include "iam/common.hpp"
+#include "policy/instance_profiles.hpp"
 
 namespace trainyard::api::iam {
 namespace {
@@ -131,6 +132,10 @@ Result<iam::GetAccountSummaryResponse> account_summary(const Identities& identit
                      {"UsersQuota", int64_t(policy::kUsersMax)},
                      {"Groups", int64_t(identities.groups().size())},
                      {"GroupsQuota", int64_t(policy::kGroupsMax)},
+                     {"Roles", int64_t(identities.roles().size())},
+                     {"RolesQuota", int64_t(policy::kRolesMax)},
+                     {"InstanceProfiles", int64_t(identities.instance_profiles().size())},
+                     {"InstanceProfilesQuota", int64_t(policy::kInstanceProfilesMax)},
                      {"Policies", own},
                      {"PoliciesQuota", int64_t(policy::kManagedPoliciesMax)},
                      {"PolicyVersionsInUse", versions},

@@ -83,7 +83,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
              read_as<s3::ListObjectsV2>(*found, request) ||
              read_as<s3::UploadPart>(*found, request) ||
              read_as<s3::CompleteMultipartUpload>(*found, request) ||
-             read_as<s3::ListParts>(*found, request));
+             read_as<s3::ListParts>(*found, request) ||
+             read_as<s3::PutBucketCors>(*found, request) ||
+             read_as<s3::PutBucketLifecycleConfiguration>(*found, request) ||
+             read_as<s3::PutBucketNotificationConfiguration>(*found, request) ||
+             read_as<s3::PutBucketEncryption>(*found, request) ||
+             read_as<s3::PutBucketLogging>(*found, request) ||
+             read_as<s3::PutBucketWebsite>(*found, request));
     }
   }
   if (const auto root = parse_xml(text)) {
@@ -91,6 +97,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     write_back<shapes::s3::ListParts>(*root);
     write_back<shapes::s3::DeleteObjects>(*root);
     write_back<shapes::s3::CopyObject>(*root);
+    write_back<shapes::s3::GetBucketCors>(*root);
+    write_back<shapes::s3::GetBucketLifecycleConfiguration>(*root);
+    write_back<shapes::s3::GetBucketNotificationConfiguration>(*root);
+    write_back<shapes::s3::GetBucketWebsite>(*root);
     write_back<shapes::cloudwatch::GetMetricStatistics>(*root);
     shapes::s3::GetObjectOutput object;
     object.metadata = std::map<std::string, std::string>{{root->name, root->text}};

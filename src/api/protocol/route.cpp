@@ -33,6 +33,14 @@ std::string scope_service(const net::RequestHead& head) {
   return parts.size() < 4 ? "" : std::string(parts[parts.size() - 2]);
 }
 
+// The operation of a scope that belongs to S3 and is not S3's own: clients use a directory bucket
+// after they have made a session for it. "" = another scope.
+std::string operation_of_scope(std::string_view scope, const net::RequestHead& head) {
+  if (scope == "s3-object-lambda") return "WriteGetObjectResponse";
+  if (scope == "s3express") return head.path() == "/" ? "ListDirectoryBuckets" : "CreateSession";
+  return "";
+}
+
 // S3's subresources. In a query they change the meaning of a request, so a request with an
 // unsupported one must be rejected.
 constexpr std::string_view kSubresources[] = {"accelerate",
@@ -180,7 +188,8 @@ Route route(std::span<const Service* const> services, const net::RequestHead& he
                                          "application/x-www-form-urlencoded");
   for (const Service* service : services) {
     if (service->name == "s3") {
-      if (scope == "s3" || (scope.empty() && !form)) {
+      out.operation_name = operation_of_scope(scope, head);
+      if (scope == "s3" || !out.operation_name.empty() || (scope.empty() && !form)) {
         out.protocol = Protocol::rest_xml;
         out.service = service;
       }

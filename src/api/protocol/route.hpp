@@ -26,7 +26,8 @@ struct Route {
   const shapes::Service* service = nullptr;  // nullptr: unknown
   // nullptr: unknown, or (query protocol) in the body
   const shapes::OperationShape* operation = nullptr;
-  std::string operation_name;  // as in the request
+  // as in the request; of S3 empty, unless the scope of the signature names the operation
+  std::string operation_name;
 };
 
 Route route(std::span<const shapes::Service* const> services, const net::RequestHead& head);

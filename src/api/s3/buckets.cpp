@@ -31,10 +31,8 @@ Outcome<std::string> region_for(const Context& context, const s3::CreateBucketRe
   return asked;
 }
 
-Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, IdentityStore* identities,
-                                              const Context& context,
-                                              const s3::CreateBucketRequest& in) {
-  const std::string& bucket = *in.bucket;
+// Checks the members that describe who may access a new bucket.
+std::optional<Failure> check_access(const s3::CreateBucketRequest& in) {
   if (is_of_others(in.acl))
     return s3_failure(400, "InvalidBucketAclWithObjectOwnership",
                       "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced "
@@ -43,6 +41,25 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, Identit
     return not_implemented(
         "A header you provided implies functionality that is not implemented: "
         "x-amz-bucket-object-lock");
+  for (const std::string_view known :
+       {"", "BucketOwnerEnforced", "BucketOwnerPreferred", "ObjectWriter"})
+    if (in.object_ownership.value_or("") == known) return std::nullopt;
+  return invalid_argument("Invalid x-amz-object-ownership header: " +
+                          shorten(*in.object_ownership, 60));
+}
+
+// Removes what a bucket of this name had. Its policy and its settings are not in the object store.
+Result<void> forget_bucket(IdentityStore* identities, BucketSettings& settings,
+                           const std::string& bucket) {
+  TRY(forget_policy(identities, bucket));
+  return settings.forget(bucket);
+}
+
+Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, IdentityStore* identities,
+                                              BucketSettings& settings, const Context& context,
+                                              const s3::CreateBucketRequest& in) {
+  const std::string& bucket = *in.bucket;
+  if (auto failure = check_access(in)) return *failure;
   auto region = region_for(context, in);
   if (!region) return std::move(region).error();
   Tags tags;
@@ -51,7 +68,7 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, Identit
     if (!read) return std::move(read).error();
     tags = *std::move(read);
   }
-  if (!objects.head_bucket(bucket)) TRY_S3(forget_policy(identities, bucket), bucket, "");
+  if (!objects.head_bucket(bucket)) TRY_S3(forget_bucket(identities, settings, bucket), bucket, "");
   const auto made = objects.create_bucket(bucket, *region);
   if (!made) {
     // As on S3, creating an existing bucket again in us-east-1 succeeds.
@@ -61,6 +78,11 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, Identit
     if (!again) return s3_failure_of(made.error(), bucket, "");
   }
   if (made && !tags.empty()) TRY_S3(objects.set_bucket_tags(bucket, tags), bucket, "");
+  if (made && in.object_ownership && !in.object_ownership->empty()) {
+    s3::OwnershipControls controls;
+    controls.rules.emplace().push_back({.object_ownership = in.object_ownership});
+    TRY_S3(put_ownership(settings, bucket, controls), bucket, "");
+  }
   return s3::CreateBucketOutput{.location = "/" + bucket};
 }
 
@@ -98,10 +120,11 @@ Outcome<s3::GetBucketLocationOutput> get_bucket_location(objects::Objects& objec
 
 }  // namespace
 
-void add_buckets(OperationTable& table, objects::Objects& objects, IdentityStore* identities) {
+void add_buckets(OperationTable& table, objects::Objects& objects, IdentityStore* identities,
+                 const SharedSettings& settings) {
   table.add<s3::CreateBucket>(
-      [&objects, identities](const Context& context, const s3::CreateBucketRequest& in) {
-        return create_bucket(objects, identities, context, in);
+      [&objects, identities, settings](const Context& context, const s3::CreateBucketRequest& in) {
+        return create_bucket(objects, identities, *settings, context, in);
       });
   table.add<s3::ListBuckets>([&](const Context& context, const s3::ListBucketsRequest& in) {
     return list_buckets(objects, context, in);
@@ -117,11 +140,11 @@ void add_buckets(OperationTable& table, objects::Objects& objects, IdentityStore
     return s3::HeadBucketOutput{.bucket_region = info.region, .access_point_alias = false};
   });
   table.add<s3::DeleteBucket>(
-      [&objects, identities](const Context& context,
-                             const s3::DeleteBucketRequest& in) -> Outcome<s3::Nothing> {
+      [&objects, identities, settings](const Context& context,
+                                       const s3::DeleteBucketRequest& in) -> Outcome<s3::Nothing> {
         if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
         TRY_S3(objects.delete_bucket(*in.bucket), *in.bucket, "");
-        TRY_S3(forget_policy(identities, *in.bucket), *in.bucket, "");
+        TRY_S3(forget_bucket(identities, *settings, *in.bucket), *in.bucket, "");
         return s3::Nothing{};
       });
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "operations/identity_store.hpp"
 #include "operations/table.hpp"
 #include "protocol/errors.hpp"
+#include "s3/bucket_settings.hpp"
 #include "shapes/s3.hpp"
 
 namespace trainyard::api::s3 {
@@ -184,15 +186,22 @@ Result<void> pass_body(Exchange<Operation>& exchange, objects::Writer& writer) {
 // Copies a whole object from the reader to the writer.
 Result<void> pass_object(objects::Reader& reader, objects::Writer& writer);
 
-void add_buckets(OperationTable& table, objects::Objects& objects, IdentityStore* identities);
+using SharedSettings = std::shared_ptr<BucketSettings>;
+void add_buckets(OperationTable& table, objects::Objects& objects, IdentityStore* identities,
+                 const SharedSettings& settings);
 // `identities` nullptr: buckets have no policies.
-void add_policies(OperationTable& table, objects::Objects& objects, IdentityStore* identities);
+void add_policies(OperationTable& table, objects::Objects& objects, IdentityStore* identities,
+                  const SharedSettings& settings);
 // Removes the policy of a bucket: when it is deleted, and before a bucket of that name is created.
 Result<void> forget_policy(IdentityStore* identities, const std::string& bucket);
 void add_lists(OperationTable& table, objects::Objects& objects);
 void add_objects(OperationTable& table, objects::Objects& objects);
 void add_attributes(OperationTable& table, objects::Objects& objects);
 void add_defaults(OperationTable& table, objects::Objects& objects);
+void add_settings(OperationTable& table, objects::Objects& objects, Random& random,
+                  const SharedSettings& settings);
+Result<void> put_ownership(BucketSettings& settings, const std::string& bucket,
+                           const shapes::s3::OwnershipControls& controls);
 void add_tagging(OperationTable& table, objects::Objects& objects);
 void add_uploads(OperationTable& table, objects::Objects& objects);
 

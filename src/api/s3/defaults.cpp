@@ -1,8 +1,5 @@
-// Answers reads of settings that buckets and objects do not have here, as S3 answers for a new
+// Answers reads of settings that buckets and objects never have here, as S3 answers for a new
 // bucket. Infrastructure tools read all of them before they change a bucket.
-//
-// Two answers differ from those for a new bucket of S3, which encrypts objects and rejects public
-// policies: encryption and the public access block are reported as absent.
 #include "s3/common.hpp"
 
 namespace trainyard::api::s3 {
@@ -99,28 +96,8 @@ void add_defaults(OperationTable& table, objects::Objects& objects) {
   add_owners_acl<s3::GetBucketAcl>(table, objects);
   add_acl_check<s3::PutBucketAcl>(table, objects);
   add_constant<s3::GetBucketVersioning>(table, objects);
-  add_constant<s3::GetBucketLogging>(table, objects);
-  add_constant<s3::GetBucketAccelerateConfiguration>(table, objects);
-  add_constant<s3::GetBucketNotificationConfiguration>(table, objects);
-  add_constant<s3::GetBucketRequestPayment>(table, objects, {.payer = "BucketOwner"});
-  s3::GetBucketOwnershipControlsOutput enforced;
-  enforced.ownership_controls.emplace().rules.emplace().push_back(
-      {.object_ownership = "BucketOwnerEnforced"});
-  add_constant<s3::GetBucketOwnershipControls>(table, objects, enforced);
-  add_absent<s3::GetBucketCors>(table, objects, 404, "NoSuchCORSConfiguration",
-                                "The CORS configuration does not exist");
-  add_absent<s3::GetBucketEncryption>(table, objects, 404,
-                                      "ServerSideEncryptionConfigurationNotFoundError",
-                                      "The server side encryption configuration was not found");
-  add_absent<s3::GetBucketLifecycleConfiguration>(table, objects, 404,
-                                                  "NoSuchLifecycleConfiguration",
-                                                  "The lifecycle configuration does not exist");
   add_absent<s3::GetBucketReplication>(table, objects, 404, "ReplicationConfigurationNotFoundError",
                                        "The replication configuration was not found");
-  add_absent<s3::GetBucketWebsite>(table, objects, 404, "NoSuchWebsiteConfiguration",
-                                   "The specified bucket does not have a website configuration");
-  add_absent<s3::GetPublicAccessBlock>(table, objects, 404, "NoSuchPublicAccessBlockConfiguration",
-                                       "The public access block configuration was not found");
   add_absent<s3::GetObjectLockConfiguration>(
       table, objects, 404, "ObjectLockConfigurationNotFoundError",
       "Object Lock configuration does not exist for this bucket");

@@ -5,8 +5,10 @@
 namespace trainyard::api::s3 {
 
 void add_operations(OperationTable& table, const Settings&, const Services& services) {
-  add_buckets(table, services.objects, services.identities);
-  add_policies(table, services.objects, services.identities);
+  const auto settings = std::make_shared<BucketSettings>(services.control);
+  add_buckets(table, services.objects, services.identities, settings);
+  add_policies(table, services.objects, services.identities, settings);
+  add_settings(table, services.objects, services.random, settings);
   add_lists(table, services.objects);
   add_objects(table, services.objects);
   add_attributes(table, services.objects);

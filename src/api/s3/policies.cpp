@@ -17,8 +17,17 @@ Failure no_policy(const std::string& bucket) {
   return failure;
 }
 
+// Returns whether the bucket's public access block refuses public policies.
+bool blocks_public_policies(const BucketSettings& settings, const std::string& bucket) {
+  s3::PublicAccessBlockConfiguration block;
+  const shapes::Shape& shape = *s3::PutPublicAccessBlock::shape().input->payload->shape;
+  return settings.read(bucket, Setting::public_access, shape, &block) &&
+         block.block_public_policy.value_or(false);
+}
+
 Outcome<s3::Nothing> put_policy(objects::Objects& objects, IdentityStore& identities,
-                                const Context& context, const s3::PutBucketPolicyRequest& in) {
+                                const BucketSettings& settings, const Context& context,
+                                const s3::PutBucketPolicyRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
   const std::string& text = *in.policy;
@@ -28,6 +37,14 @@ Outcome<s3::Nothing> put_policy(objects::Objects& objects, IdentityStore& identi
                           std::to_string(policy::kBucketPolicyBytesMax) + " bytes");
   auto parsed = policy::parse_bucket_policy(text, *in.bucket, *identities.snapshot());
   if (!parsed) return s3_failure(400, "MalformedPolicy", parsed.error().message);
+  if (policy::is_public(**parsed) && blocks_public_policies(settings, *in.bucket))
+    return access_denied(s3::kService,
+                         "User: " + context.principal.arn +
+                             " is not authorized to perform: s3:PutBucketPolicy on resource: "
+                             "\"arn:aws:s3:::" +
+                             *in.bucket +
+                             "\" because public policies are prevented by the BlockPublicPolicy "
+                             "setting in S3 Block Public Access.");
   TRY_S3(identities.change([&](policy::Identities& all) -> Result<void> {
     all.put(policy::BucketPolicy{*in.bucket, {text, *parsed}});
     return ok();
@@ -88,12 +105,13 @@ Result<void> forget_policy(IdentityStore* identities, const std::string& bucket)
   });
 }
 
-void add_policies(OperationTable& table, objects::Objects& objects, IdentityStore* identities) {
+void add_policies(OperationTable& table, objects::Objects& objects, IdentityStore* identities,
+                  const SharedSettings& settings) {
   if (!identities) return;
-  table.add<s3::PutBucketPolicy>(
-      [&objects, identities](const Context& context, const s3::PutBucketPolicyRequest& in) {
-        return put_policy(objects, *identities, context, in);
-      });
+  table.add<s3::PutBucketPolicy>([&objects, identities, settings](
+                                     const Context& context, const s3::PutBucketPolicyRequest& in) {
+    return put_policy(objects, *identities, *settings, context, in);
+  });
   table.add<s3::GetBucketPolicy>(
       [&objects, identities](const Context& context, const s3::GetBucketPolicyRequest& in) {
         return get_policy(objects, *identities, context, in);

@@ -41,6 +41,9 @@ ROOTS = {
         "GetBucketLoggingOutput": "BucketLoggingStatus",
         "GetBucketAccelerateConfigurationOutput": "AccelerateConfiguration",
         "GetBucketRequestPaymentOutput": "RequestPaymentConfiguration",
+        "GetBucketCorsOutput": "CORSConfiguration",
+        "GetBucketLifecycleConfigurationOutput": "LifecycleConfiguration",
+        "GetBucketWebsiteOutput": "WebsiteConfiguration",
     }
 }
 # And which document is its only member, without an element around it.
@@ -114,6 +117,18 @@ def load_model(models: str, service: str) -> Model:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         model: Model = json.load(file)
     return model
+
+
+def flatten_members(model: Model) -> None:
+    """Gives each list that is flattened in one member only a shape of its own there."""
+    shapes = model["shapes"]
+    for shape in list(shapes.values()):
+        for reference in shape.get("members", {}).values():
+            name = reference["shape"]
+            if not reference.get("flattened") or shapes[name].get("flattened"):
+                continue
+            reference["shape"] = name + "Flattened"
+            shapes[name + "Flattened"] = {**shapes[name], "flattened": True}
 
 
 def wanted_operations(path: str, service: str) -> list[str]:
@@ -502,6 +517,7 @@ def main() -> None:
         fail("usage: generate.py MODELS_DIR OPERATIONS_FILE SERVICE OUT_DIR")
     models, operations_file, service, out = sys.argv[1:]
     model = load_model(models, service)
+    flatten_members(model)
     operations = wanted_operations(operations_file, service)
     closure = Closure(model, operations)
     os.makedirs(out, exist_ok=True)

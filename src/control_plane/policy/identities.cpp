@@ -36,6 +36,9 @@ const AccessKey* Identities::find_key(std::string_view id) const { return find(k
 const User* Identities::find_user(std::string_view name) const { return find(users_, name); }
 const Group* Identities::find_group(std::string_view name) const { return find(groups_, name); }
 const Role* Identities::find_role(std::string_view name) const { return find(roles_, name); }
+const InstanceProfile* Identities::find_instance_profile(std::string_view name) const {
+  return find(instance_profiles_, name);
+}
 const VersionedPolicy* Identities::find_policy(std::string_view arn) const {
   return find(policies_, arn);
 }
@@ -106,6 +109,10 @@ void Identities::put(Role role) {
   std::string name = role.name;
   roles_[std::move(name)] = std::make_shared<const Role>(std::move(role));
 }
+void Identities::put(InstanceProfile profile) {
+  std::string name = profile.name;
+  instance_profiles_[std::move(name)] = std::make_shared<const InstanceProfile>(std::move(profile));
+}
 void Identities::put(VersionedPolicy policy) {
   std::string arn = policy.arn;
   policies_[std::move(arn)] = std::make_shared<const VersionedPolicy>(std::move(policy));
@@ -121,6 +128,9 @@ void Identities::put(BucketPolicy policy) {
 void Identities::remove_user(std::string_view name) { remove(users_, name); }
 void Identities::remove_group(std::string_view name) { remove(groups_, name); }
 void Identities::remove_role(std::string_view name) { remove(roles_, name); }
+void Identities::remove_instance_profile(std::string_view name) {
+  remove(instance_profiles_, name);
+}
 void Identities::remove_policy(std::string_view arn) { remove(policies_, arn); }
 void Identities::remove_key(std::string_view id) { remove(keys_, id); }
 void Identities::remove_bucket_policy(std::string_view bucket) { remove(bucket_policies_, bucket); }

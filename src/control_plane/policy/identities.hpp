@@ -1,4 +1,5 @@
-// Users, groups, roles, managed policies and access keys of the account: an immutable snapshot.
+// Users, groups, roles, instance profiles, managed policies and access keys of the account: an
+// immutable snapshot.
 //
 // A snapshot joins what the configuration file defines with what `aws iam` has made. Entities are
 // shared between snapshots, so a copy costs some pointers and may be edited (identity_changes.hpp)
@@ -42,7 +43,7 @@ struct Document {
 struct Entity {
   std::string name;
   std::string path = "/";
-  std::string id;  // "AIDA..", "AGPA..", "AROA..": never given twice
+  std::string id;  // "AIDA..", "AGPA..", "AROA..", "AIPA..": never given twice
   Instant created;
   std::vector<Tag> tags;
   std::map<std::string, Document> inline_policies;  // by policy name
@@ -61,6 +62,11 @@ struct Role : Entity {
   Document trust;
   std::string description;
   int64_t max_session_seconds = 3600;
+};
+
+// A name under which virtual machines would be given a role (instance_profiles.hpp).
+struct InstanceProfile : Entity {
+  std::string role;  // its name; "" = none
 };
 
 struct PolicyVersion {
@@ -120,6 +126,7 @@ class Identities {
   const User* find_user(std::string_view name) const;
   const Group* find_group(std::string_view name) const;
   const Role* find_role(std::string_view name) const;
+  const InstanceProfile* find_instance_profile(std::string_view name) const;
   const VersionedPolicy* find_policy(std::string_view arn) const;
   const BucketPolicy* find_bucket_policy(std::string_view bucket) const;
 
@@ -133,6 +140,9 @@ class Identities {
   std::string arn_of(const User& user) const { return arn("user", user); }
   std::string arn_of(const Group& group) const { return arn("group", group); }
   std::string arn_of(const Role& role) const { return arn("role", role); }
+  std::string arn_of(const InstanceProfile& profile) const {
+    return arn("instance-profile", profile);
+  }
   std::string policy_arn(std::string_view path, std::string_view name) const;
 
   template <class T>
@@ -141,6 +151,7 @@ class Identities {
   const Table<User>& users() const { return users_; }
   const Table<Group>& groups() const { return groups_; }
   const Table<Role>& roles() const { return roles_; }
+  const Table<InstanceProfile>& instance_profiles() const { return instance_profiles_; }
   const Table<VersionedPolicy>& policies() const { return policies_; }             // by ARN
   const Table<AccessKey>& keys() const { return keys_; }                           // by id
   const Table<BucketPolicy>& bucket_policies() const { return bucket_policies_; }  // by bucket
@@ -149,12 +160,14 @@ class Identities {
   void put(User user);
   void put(Group group);
   void put(Role role);
+  void put(InstanceProfile profile);
   void put(VersionedPolicy policy);
   void put(AccessKey key);
   void put(BucketPolicy policy);
   void remove_user(std::string_view name);
   void remove_group(std::string_view name);
   void remove_role(std::string_view name);
+  void remove_instance_profile(std::string_view name);
   void remove_policy(std::string_view arn);
   void remove_key(std::string_view id);
   void remove_bucket_policy(std::string_view bucket);
@@ -168,6 +181,7 @@ class Identities {
   Table<User> users_;
   Table<Group> groups_;
   Table<Role> roles_;
+  Table<InstanceProfile> instance_profiles_;
   Table<VersionedPolicy> policies_;
   Table<AccessKey> keys_;
   Table<BucketPolicy> bucket_policies_;

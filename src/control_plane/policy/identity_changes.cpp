@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "base/enum_table.hpp"
 #include "base/text.hpp"
+#include "policy/instance_profiles.hpp"
 #include "policy/policy.hpp"
 
 namespace trainyard::policy {
@@ -49,30 +50,6 @@ Result<void> check_new(const Identities::Table<T>& table, EntityKind kind, std::
     return conflict(capital(kind) + " with name " + std::string(name) + " already exists.");
   if (table.size() >= max) return quota(capital(kind) + "sPerAccount", max);
   return {};
-}
-
-// The tags after an addition.
-Result<std::vector<Tag>> with_tags(std::vector<Tag> tags, const std::vector<Tag>& add) {
-  for (const Tag& each : add) {
-    const auto found = std::ranges::find_if(
-        tags, [&](const Tag& tag) { return equals_ignoring_case(tag.key, each.key); });
-    if (found == tags.end())
-      tags.push_back(each);
-    else
-      *found = each;
-  }
-  if (tags.size() > kEntityTagsMax)
-    return exhausted("The number of tags has reached the maximum limit: " +
-                     std::to_string(kEntityTagsMax));
-  return tags;
-}
-
-std::vector<Tag> without_tags(std::vector<Tag> tags, const std::vector<std::string>& keys) {
-  std::erase_if(tags, [&](const Tag& tag) {
-    return std::ranges::any_of(keys,
-                               [&](const auto& key) { return equals_ignoring_case(tag.key, key); });
-  });
-  return tags;
 }
 
 // Edits one user, group or role that the API may change.
@@ -304,6 +281,8 @@ Result<void> remove_group(Identities& identities, std::string_view name) {
 Result<void> remove_role(Identities& identities, std::string_view name) {
   const Role* role = TRY(role_of(identities, name));
   TRY(check_removable(EntityKind::role, *role));
+  if (!instance_profiles_with(identities, role->name).empty())
+    return conflict("Cannot delete entity, must remove roles from instance profile first.");
   identities.remove_role(std::string(role->name));
   return {};
 }
@@ -493,6 +472,29 @@ Result<void> remove_managed_policy(Identities& identities, std::string_view arn)
 }
 
 // -- tags ---------------------------------------------------------------------------------------
+
+Result<std::vector<Tag>> with_tags(std::vector<Tag> tags, const std::vector<Tag>& add) {
+  for (const Tag& each : add) {
+    const auto found = std::ranges::find_if(
+        tags, [&](const Tag& tag) { return equals_ignoring_case(tag.key, each.key); });
+    if (found == tags.end())
+      tags.push_back(each);
+    else
+      *found = each;
+  }
+  if (tags.size() > kEntityTagsMax)
+    return exhausted("The number of tags has reached the maximum limit: " +
+                     std::to_string(kEntityTagsMax));
+  return tags;
+}
+
+std::vector<Tag> without_tags(std::vector<Tag> tags, const std::vector<std::string>& keys) {
+  std::erase_if(tags, [&](const Tag& tag) {
+    return std::ranges::any_of(keys,
+                               [&](const auto& key) { return equals_ignoring_case(tag.key, key); });
+  });
+  return tags;
+}
 
 Result<void> tag(Identities& identities, EntityKind kind, std::string_view name,
                  const std::vector<Tag>& tags) {

@@ -101,6 +101,10 @@ Result<void> tag_policy(Identities& identities, std::string_view arn, const std:
 Result<void> untag_policy(Identities& identities, std::string_view arn,
                           const std::vector<std::string>& keys);
 
+// The tags after an addition, and without some. Errors: exhausted.
+Result<std::vector<Tag>> with_tags(std::vector<Tag> tags, const std::vector<Tag>& add);
+std::vector<Tag> without_tags(std::vector<Tag> tags, const std::vector<std::string>& keys);
+
 // -- access keys
 Result<void> add_key(Identities& identities, AccessKey key);
 Result<void> set_key_active(Identities& identities, std::string_view user, std::string_view id,

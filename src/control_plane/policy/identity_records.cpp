@@ -95,6 +95,15 @@ constexpr auto kRole = json_record<Role>("role", [](auto& side, auto& role) {
   side("max_session_seconds", role.max_session_seconds);
 });
 
+constexpr auto kInstanceProfile =
+    json_record<InstanceProfile>("instance_profile", [](auto& side, auto& profile) {
+      side("id", profile.id);
+      side("path", profile.path);
+      side("created", profile.created);
+      side.if_set("tags", profile.tags, kTag);
+      side.if_set("role", profile.role);
+    });
+
 constexpr auto kVersion = json_record<PolicyVersion>("version", [](auto& side, auto& version) {
   side("number", version.number);
   side("document", version.document, kIdentityPolicy);
@@ -129,6 +138,7 @@ constexpr auto kBucketPolicy =
 Json json_of(const User& user) { return kUser.write(user); }
 Json json_of(const Group& group) { return kGroup.write(group); }
 Json json_of(const Role& role) { return kRole.write(role); }
+Json json_of(const InstanceProfile& profile) { return kInstanceProfile.write(profile); }
 Json json_of(const VersionedPolicy& policy) { return kPolicy.write(policy); }
 Json json_of(const AccessKey& key) { return kAccessKey.write(key); }
 Json json_of(const BucketPolicy& policy) { return kBucketPolicy.write(policy); }
@@ -172,7 +182,7 @@ bool in_config(const Identities::Table<T>& table, const std::string& name) {
   });
 }
 
-// Users, groups and roles: `T` is an Entity.
+// Users, groups, roles and instance profiles: `T` is an Entity.
 template <class T, class Record>
 Result<void> add_entity_record(Identities& identities, const Identities::Table<T>& table,
                                const Record& record, const std::string& name, const Json& json) {
@@ -227,6 +237,7 @@ std::vector<RecordChange> difference(const Identities& before, const Identities&
   compare(kUserRecord, before.users(), after.users(), changes);
   compare(kGroupRecord, before.groups(), after.groups(), changes);
   compare(kRoleRecord, before.roles(), after.roles(), changes);
+  compare(kInstanceProfileRecord, before.instance_profiles(), after.instance_profiles(), changes);
   compare(kPolicyRecord, before.policies(), after.policies(), changes);
   compare(kKeyRecord, before.keys(), after.keys(), changes);
   compare(kBucketPolicyRecord, before.bucket_policies(), after.bucket_policies(), changes);
@@ -241,6 +252,9 @@ Result<void> add_record(Identities& identities, const RecordName& name, const Js
   if (kind == kGroupRecord)
     return add_entity_record(identities, identities.groups(), kGroup, each, document);
   if (kind == kRoleRecord) return add_role_record(identities, each, document);
+  if (kind == kInstanceProfileRecord)
+    return add_entity_record(identities, identities.instance_profiles(), kInstanceProfile, each,
+                             document);
   if (kind == kPolicyRecord) return add_policy_record(identities, each, document);
   if (kind == kKeyRecord) return add_key_record(identities, each, document, unseal);
   if (kind == kBucketPolicyRecord) return add_bucket_policy_record(identities, each, document);

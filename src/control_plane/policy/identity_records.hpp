@@ -1,4 +1,5 @@
-// Users, groups, roles, managed policies and access keys as JSON documents, one a record, and back.
+// Users, groups, roles, instance profiles, managed policies and access keys as JSON documents, one
+// a record, and back.
 //
 // What the configuration file defines and AWS managed policies are not written: they come from the
 // file and from this program. A record that cannot be read is set aside and reported; the rest is
@@ -30,7 +31,8 @@ struct RecordChange {
 
 inline constexpr std::string_view kUserRecord = "user", kGroupRecord = "group",
                                   kRoleRecord = "role", kPolicyRecord = "policy",
-                                  kKeyRecord = "access_key", kBucketPolicyRecord = "bucket_policy";
+                                  kKeyRecord = "access_key", kBucketPolicyRecord = "bucket_policy",
+                                  kInstanceProfileRecord = "instance_profile";
 
 // The records that turn `before` into `after`.
 std::vector<RecordChange> difference(const Identities& before, const Identities& after);

@@ -43,6 +43,13 @@ Identities with_all() {
   role.description = "of jobs";
   role.max_session_seconds = 900;
   identities.put(role);
+  InstanceProfile profile;
+  profile.name = "machines";
+  profile.path = "/lab/";
+  profile.id = "AIPA1";
+  profile.tags = {{"team", "vision"}};
+  profile.role = "Train";
+  identities.put(profile);
   VersionedPolicy policy;
   policy.name = "team";
   policy.arn = identities.policy_arn("/", "team");
@@ -61,7 +68,7 @@ Identities with_all() {
 TEST(IdentityRecords, AreReadBackAsTheyWere) {
   const Identities before = *identities_of(kAccount, {}), after = with_all();
   const auto changes = difference(before, after);
-  ASSERT_EQ(changes.size(), 6u) << "built-in policies are not written";
+  ASSERT_EQ(changes.size(), 7u) << "built-in policies are not written";
   Identities again = before;
   for (const RecordChange& change : changes)
     ASSERT_TRUE(add_record(again, change.name, *change.document, opened)) << change.name.second;
@@ -87,6 +94,8 @@ TEST(IdentityRecords, KeepTheirBytes) {
        R"({"created":0,"description":"of jobs","id":"","max_session_seconds":900,"path":"/",)"
        R"("trust":)" +
            dump(Json(built_in_trust(kAccount))) + "}"},
+      {"instance_profile", R"({"created":0,"id":"AIPA1","path":"/lab/","role":"Train",)"
+                           R"("tags":[{"key":"team","value":"vision"}]})"},
       {"policy", R"({"created":0,"default_version":3,"description":"","id":"","last_version":3,)"
                  R"("name":"team","path":"/","updated":0,"versions":[{"created":0,"document":)" +
                      text + R"(,"number":1},{"created":0,"document":)" + text +
@@ -122,6 +131,7 @@ TEST(IdentityRecords, ThatCannotBeReadAreRefusedAndAddNothing) {
   for (const auto& [name, required] : std::map<std::string, std::vector<std::string>>{
            {"group", {"path"}},
            {"role", {"path", "trust"}},
+           {"instance_profile", {"path"}},
            {"policy", {"name", "path", "versions"}},
            {"access_key", {"user", "sealed_secret", "active"}},
            {"bucket_policy", {"document"}}})

@@ -221,6 +221,14 @@ class Directory final : public Objects {
     return ok();
   }
 
+  Result<void> remove_unchanged(const std::string& bucket, const std::string& key,
+                                const ObjectInfo& seen) override {
+    const Tree tree = TRY(find(bucket));
+    TRY(check_writable());
+    forget(*tree, TRY(tree->remove(key, &seen)));
+    return ok();
+  }
+
   Result<ListPage> list(const std::string& bucket, const ListQuery& query) override {
     const Tree tree = TRY(find(bucket));
     KeyWalk walk(

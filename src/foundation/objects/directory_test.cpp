@@ -41,6 +41,23 @@ TEST_F(DirectoryTest, IsFoundAgainAfterOpening) {
   EXPECT_EQ((*objects_->list_uploads("bucket", ""))[0].upload_id, upload);
 }
 
+TEST_F(DirectoryTest, AnObjectIsRemovedOnlyAsItWasSeen) {
+  open();
+  ASSERT_TRUE(objects_->create_bucket("bucket", "eu-west-1"));
+  const ObjectInfo again = *write_all(*objects_, "bucket", "a/b", "old");
+  ObjectInfo seen = again;  // before it was written again
+  seen.modified -= 1s;
+  const auto refused = objects_->remove_unchanged("bucket", "a/b", seen);
+  ASSERT_FALSE(refused) << "it was written again, with the same content";
+  EXPECT_TRUE(refused.error().is(Fault::etag_differs));
+  ASSERT_TRUE(write_all(*objects_, "bucket", "a/b", "new"));
+  EXPECT_FALSE(objects_->remove_unchanged("bucket", "a/b", again));
+  EXPECT_EQ(*read_all(*objects_, "bucket", "a/b", 100), "new");
+  ASSERT_TRUE(objects_->remove_unchanged("bucket", "a/b", *objects_->head("bucket", "a/b")));
+  EXPECT_FALSE(objects_->head("bucket", "a/b"));
+  EXPECT_TRUE(objects_->remove_unchanged("bucket", "a/b", seen)) << "absent is as harmless";
+}
+
 TEST_F(DirectoryTest, OneProcessAtATime) {
   open();
   const auto second = open_directory(path(), clock_, random_);

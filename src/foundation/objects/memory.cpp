@@ -164,6 +164,17 @@ class Memory final : public Objects {
     return ok();
   }
 
+  Result<void> remove_unchanged(const std::string& bucket, const std::string& key,
+                                const ObjectInfo& seen) override {
+    MutexLock lock(mu_);
+    auto& blobs = TRY(find(bucket))->blobs;
+    const auto found = blobs.find(key);
+    if (found == blobs.end()) return ok();
+    TRY(check_unchanged(bucket, found->second->info, seen));
+    blobs.erase(found);
+    return ok();
+  }
+
   Result<ListPage> list(const std::string& bucket, const ListQuery& query) override {
     MutexLock lock(mu_);
     MapCursor cursor(TRY(find(bucket))->blobs);

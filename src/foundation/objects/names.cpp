@@ -116,6 +116,14 @@ Result<void> check_etag(const std::string& bucket, const ObjectInfo& replaced,
                       " has the ETag " + replaced.etag + ", not the requested one",
                   Fault::etag_differs);
 }
+Result<void> check_unchanged(const std::string& bucket, const ObjectInfo& present,
+                             const ObjectInfo& seen) {
+  TRY(check_etag(bucket, present, seen.etag));
+  if (present.modified == seen.modified) return ok();
+  return conflict("key " + quoted(present.key) + " in bucket " + quoted(bucket) +
+                      " was written again with the same content",
+                  Fault::etag_differs);
+}
 Error bucket_exists(std::string_view bucket) {
   return conflict("bucket " + in_quotes(bucket) + " already exists", Fault::bucket_exists);
 }

@@ -213,6 +213,13 @@ class Objects {
                                 const std::map<std::string, std::string>& tags) = 0;
   // harmless when absent
   virtual Result<void> remove(const std::string& bucket, const std::string& key) = 0;
+  // Removes the object if its ETag and time of modification are still those of `seen`; harmless
+  // when absent. Errors also: conflict (etag_differs), invalid: remote endpoints cannot do it.
+  virtual Result<void> remove_unchanged(const std::string& bucket, const std::string& key,
+                                        const ObjectInfo& seen) {
+    static_cast<void>(bucket), static_cast<void>(key), static_cast<void>(seen);
+    return invalid("this object store cannot remove an object on a condition");
+  }
   virtual Result<ListPage> list(const std::string& bucket, const ListQuery& query) = 0;
 
   virtual Result<std::string> start_upload(const std::string& bucket, const std::string& key,

@@ -142,7 +142,7 @@ Result<bool> BucketTree::replace(const std::string& file, const std::string& key
   return true;
 }
 
-Result<os::File> BucketTree::remove(const std::string& key) {
+Result<os::File> BucketTree::remove(const std::string& key, const ObjectInfo* unchanged) {
   const std::string root = keys_path();
   std::string entry = path_of_key(key);
   std::vector<ToSync> directories;
@@ -152,6 +152,9 @@ Result<os::File> BucketTree::remove(const std::string& key) {
     if (retired_) return no_bucket(info_.name);
     before = os::File(open(entry.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!before && errno == ENOENT) return before;
+    if (unchanged)
+      TRY(check_unchanged(info_.name, TRY(read_record(before.descriptor(), entry)).info,
+                          *unchanged));
     TRY(disk_.remove(entry));
     names_.changed(parent_of(entry));
     // Empty directories are removed too, so that a tree never holds more of them than its keys

@@ -48,7 +48,8 @@ class BucketTree {
   // whether it was.
   Result<bool> replace(const std::string& file, const std::string& key, const os::File& present);
   // Removes a key; harmless when absent. Returns when that is durable, with the removed file.
-  Result<os::File> remove(const std::string& key);
+  // `unchanged`: only if the object still has this ETag and time of modification; else conflict.
+  Result<os::File> remove(const std::string& key, const ObjectInfo* unchanged = nullptr);
   // Moves the whole bucket to `path`, if it holds no object; from then on every change of it fails.
   Result<void> retire(const std::string& path);
 

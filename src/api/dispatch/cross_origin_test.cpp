@@ -1,0 +1,68 @@
+#include "dispatch/cross_origin.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/testing/test_clock.hpp"
+#include "operations/testing/fake_control.hpp"
+
+namespace trainyard::api {
+namespace {
+
+struct CrossOriginTest : testing::Test {
+  TestClock clock{in_memory::kStart};
+  in_memory::PlainControl control{clock};
+  s3::BucketSettings settings{control};
+  CrossOrigin cross_origin{control};
+
+  void SetUp() override {
+    shapes::s3::CORSConfiguration cors;
+    shapes::s3::CORSRule rule;
+    rule.allowed_origins = std::vector<std::string>{"https://a"};
+    rule.allowed_methods = std::vector<std::string>{"GET"};
+    cors.cors_rules = {{rule}};
+    const shapes::Shape& shape = *shapes::s3::PutBucketCors::shape().input->payload->shape;
+    ASSERT_TRUE(settings.put("data", s3::Setting::cors, shape, &cors));
+  }
+  static net::RequestHead head(const std::string& method, const std::string& target,
+                               const std::string& origin, const std::string& asked = "") {
+    net::RequestHead out;
+    out.method = method;
+    out.target = target;
+    if (!origin.empty()) out.headers.add("Origin", origin);
+    if (!asked.empty()) out.headers.add("Access-Control-Request-Method", asked);
+    return out;
+  }
+  std::string preflight(const net::RequestHead& head) {
+    const auto answer = cross_origin.answer_preflight(head);
+    if (!answer) return answer.failure(shapes::s3::kService).code;
+    return std::string((*answer).headers.get("access-control-allow-origin"));
+  }
+};
+
+TEST_F(CrossOriginTest, AnswersPreflightsByTheRulesOfTheBucket) {
+  EXPECT_TRUE(CrossOrigin::is_preflight(head("OPTIONS", "/data/key", "")));
+  EXPECT_EQ(preflight(head("OPTIONS", "/data/a%20key?x=y", "https://a", "GET")), "https://a");
+  EXPECT_EQ(preflight(head("OPTIONS", "/data", "https://a", "PUT")), "AccessForbidden");
+  EXPECT_EQ(preflight(head("OPTIONS", "/data", "https://b", "GET")), "AccessForbidden");
+  EXPECT_EQ(preflight(head("OPTIONS", "/other/key", "https://a", "GET")), "AccessForbidden");
+  EXPECT_EQ(preflight(head("OPTIONS", "/", "https://a", "GET")), "AccessForbidden");
+  EXPECT_EQ(preflight(head("OPTIONS", "/%zz", "https://a", "GET")), "AccessForbidden");
+  EXPECT_EQ(preflight(head("OPTIONS", "/data", "", "GET")), "BadRequest");
+  EXPECT_EQ(preflight(head("OPTIONS", "/data", "https://a")), "BadRequest");
+}
+
+TEST_F(CrossOriginTest, AddsHeadersForAllowedPagesOnly) {
+  const auto added = [&](const net::RequestHead& head) {
+    net::Response response;
+    cross_origin.add_to(response, head);
+    return std::string(response.headers.get("access-control-allow-origin"));
+  };
+  EXPECT_EQ(added(head("GET", "/data/key", "https://a")), "https://a");
+  EXPECT_EQ(added(head("PUT", "/data/key", "https://a")), "");
+  EXPECT_EQ(added(head("GET", "/data/key", "https://b")), "");
+  EXPECT_EQ(added(head("GET", "/other/key", "https://a")), "");
+  EXPECT_TRUE(cross_origin.headers_for(head("GET", "/data/key", "")).empty());
+}
+
+}  // namespace
+}  // namespace trainyard::api

@@ -1,0 +1,68 @@
+// Keeps the settings of buckets: each is one record of the ledger, named BUCKET/SETTING, with the
+// configuration as JSON.
+//
+// Threads:  call from anywhere; put(), remove() and forget() wait for the commit, so they must not
+//           run on the thread that commits.
+// Errors:   of reads: none, an invalid record counts as absent and is logged. Of changes:
+// control's;
+//           invalid: the configuration is larger than a record.
+// Lifetime: control outlives it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.hpp"
+#include "control/control.hpp"
+#include "protocol/json.hpp"
+#include "shapes/shape.hpp"
+
+namespace trainyard::api::s3 {
+
+enum class Setting {
+  acceleration,
+  cors,
+  encryption,
+  lifecycle,
+  logging,
+  notification,
+  ownership,
+  payment,
+  public_access,
+  website
+};
+std::string_view to_string(Setting setting);
+
+// Records of this kind and no others are read and written.
+inline constexpr std::string_view kSettingRecord = "bucket_setting";
+
+class BucketSettings {
+ public:
+  explicit BucketSettings(control::Control& control) : control_(control) {}
+
+  // Fills `value`, a structure of `shape`, and returns whether the setting is there.
+  bool read(const std::string& bucket, Setting setting, const shapes::Shape& shape,
+            void* value) const;
+  // The record of a setting, which each change replaces; nullptr: not set.
+  std::shared_ptr<const domain::Record> find(const std::string& bucket, Setting setting) const;
+  // The buckets that have the setting, in order.
+  std::vector<std::string> buckets_with(Setting setting) const;
+
+  // Stores `value`, a structure of `shape`, in place of the former one.
+  Result<void> put(const std::string& bucket, Setting setting, const shapes::Shape& shape,
+                   const void* value);
+  Result<void> remove(const std::string& bucket, Setting setting);
+  // Removes all settings of a bucket: when it is deleted, and before one of that name is created.
+  Result<void> forget(const std::string& bucket);
+
+ private:
+  Result<void> write(const std::vector<domain::RecordKey>& keys,
+                     const std::optional<Json>& document);
+
+  control::Control& control_;
+};
+
+}  // namespace trainyard::api::s3

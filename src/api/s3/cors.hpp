@@ -1,0 +1,34 @@
+// Decides which pages of other origins may use a bucket, from the bucket's CORS rules. Browsers
+// enforce the answer: a request without a matching rule is processed all the same.
+//
+// Threads: pure functions. Errors: none; nothing = no rule matches.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "shapes/s3.hpp"
+
+namespace trainyard::api::s3 {
+
+// The question of a browser.
+struct CorsRequest {
+  std::string_view origin;   // "https://notebook.example"
+  std::string_view method;   // of the request that the page makes
+  std::string_view headers;  // names, separated by commas: Access-Control-Request-Headers
+};
+
+// Finds the first rule that allows the origin, the method and every header.
+const shapes::s3::CORSRule* find_rule(const shapes::s3::CORSConfiguration& cors,
+                                      const CorsRequest& request);
+
+// The response's headers for a request that the rule allows. `preflight`: with those that answer
+// Access-Control-Request-*.
+std::vector<std::pair<std::string, std::string>> cors_headers(const shapes::s3::CORSRule& rule,
+                                                              const CorsRequest& request,
+                                                              bool preflight);
+
+}  // namespace trainyard::api::s3

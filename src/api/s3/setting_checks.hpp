@@ -1,0 +1,39 @@
+// Checks the configurations of buckets as S3 does: counts, combinations of members, and S3's error
+// for each. Members that the model requires, and enumerations, are checked before (settings.cpp).
+//
+// Threads: pure functions. Errors: failures with S3's codes and texts.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "protocol/errors.hpp"
+#include "shapes/s3.hpp"
+
+namespace trainyard::api::s3 {
+
+// S3's limits.
+inline constexpr size_t kCorsRulesMax = 100;
+inline constexpr size_t kLifecycleRulesMax = 1'000;
+inline constexpr size_t kRuleIdBytesMax = 255;
+inline constexpr size_t kRoutingRulesMax = 50;
+
+// "The XML you provided was not well-formed or did not validate against our published schema".
+Failure malformed_xml();
+
+std::optional<Failure> check_cors(const shapes::s3::CORSConfiguration& cors);
+// Requires: each rule has an ID.
+std::optional<Failure> check_lifecycle(const shapes::s3::BucketLifecycleConfiguration& lifecycle);
+std::optional<Failure> check_encryption(
+    const shapes::s3::ServerSideEncryptionConfiguration& encryption);
+std::optional<Failure> check_website(const shapes::s3::WebsiteConfiguration& website);
+std::optional<Failure> check_acceleration(const std::string& bucket,
+                                          const shapes::s3::AccelerateConfiguration& acceleration);
+// Sets flags that are left out to false.
+std::optional<Failure> complete_public_access(shapes::s3::PublicAccessBlockConfiguration& block);
+std::optional<Failure> check_ownership(const shapes::s3::OwnershipControls& ownership);
+// `skip`: destinations are not looked for.
+std::optional<Failure> check_notification(const shapes::s3::NotificationConfiguration& notification,
+                                          bool skip);
+
+}  // namespace trainyard::api::s3

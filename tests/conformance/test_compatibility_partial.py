@@ -1,0 +1,400 @@
+"""The rows of docs/compatibility.md that are partial (src/api/shapes/partial.txt), claim by claim:
+what a row calls rejected is rejected with a text that names it, and what it calls kept without
+effect is read back."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests import jobs
+from tests.calls import fresh, refused
+from tests.conformance import claims_of_s3
+from tests.conformance.claims import Claim, Value, World, holds, rejects
+from tests.conformance.test_compatibility import page
+from tests.trainyard_server import Server
+
+
+@pytest.fixture(scope="module")
+def world(server: Server) -> World:
+    return World(server)
+
+
+def job(**more: Any) -> Callable[[World], Mapping[str, Any]]:
+    return lambda world: jobs.request(fresh("partial"), bucket=world.bucket) | more
+
+
+def with_member(path: str, value: Value) -> Callable[[World], Mapping[str, Any]]:
+    """A training job whose member at `path` ("A.B") is the value."""
+
+    def make(world: World) -> Mapping[str, Any]:
+        request = jobs.request(fresh("partial"), bucket=world.bucket)
+        *parents, name = path.split(".")
+        at = request
+        for parent in parents:
+            at = at[parent]
+        at[name] = value
+        return request
+
+    return make
+
+
+def channel(data_source: dict[str, Any], mode: str = "File") -> Callable[[World], Any]:
+    return job(
+        InputDataConfig=[{"ChannelName": "train", "InputMode": mode, "DataSource": data_source}]
+    )
+
+
+def s3_source(**more: Any) -> dict[str, Any]:
+    return {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://yard/x"} | more}
+
+
+def other_algorithm() -> Callable[[World], Mapping[str, Any]]:
+    algorithm = {"AlgorithmName": "mine", "TrainingInputMode": "File"}
+    return job(AlgorithmSpecification=algorithm)
+
+
+HUB = {"HubContentArn": "arn:aws:sagemaker:us-east-1:aws:hub-content/h/Model/m/1"}
+TRAINING_PLAN = "arn:aws:sagemaker:us-east-1:123456789012:training-plan/p"
+SERVERLESS = {
+    "BaseModelArn": "arn:aws:sagemaker:us-east-1:aws:hub-content/h/Model/m/1.0.0",
+    "JobType": "FineTuning",
+}
+MLFLOW = "arn:aws:sagemaker:us-east-1:123456789012:mlflow-tracking-server/s"
+PACKAGES = "arn:aws:sagemaker:us-east-1:123456789012:model-package-group/g"
+CREATE = "create_training_job"
+TRAINING_JOB: list[Claim] = [
+    rejects("sagemaker", CREATE, "AlgorithmName", other_algorithm()),
+    rejects("sagemaker", CREATE, "FastFile", channel(s3_source(), "FastFile")),
+    rejects(
+        "sagemaker",
+        CREATE,
+        "DatasetSource",
+        channel(
+            {
+                "DatasetSource": {
+                    "DatasetArn": "arn:aws:sagemaker:us-east-1:aws:hub-content/h/DataSet/d/1.0.0"
+                }
+            }
+        ),
+    ),
+    rejects("sagemaker", CREATE, "HubAccessConfig", channel(s3_source(HubAccessConfig=HUB))),
+    rejects("sagemaker", CREATE, "KmsKeyId", with_member("OutputDataConfig.KmsKeyId", "key")),
+    rejects("sagemaker", CREATE, "KmsKeyId", with_member("ResourceConfig.VolumeKmsKeyId", "key")),
+    rejects(
+        "sagemaker",
+        CREATE,
+        "TrainingPlanArn",
+        with_member("ResourceConfig.TrainingPlanArn", TRAINING_PLAN),
+    ),
+    rejects(
+        "sagemaker",
+        CREATE,
+        "DebugRuleConfigurations",
+        job(
+            DebugRuleConfigurations=[
+                {"RuleConfigurationName": "loss", "RuleEvaluatorImage": "image"}
+            ]
+        ),
+    ),
+    rejects(
+        "sagemaker",
+        CREATE,
+        "TensorBoardOutputConfig",
+        job(TensorBoardOutputConfig={"S3OutputPath": "s3://yard/tensorboard"}),
+    ),
+    rejects(
+        "sagemaker",
+        CREATE,
+        "RemoteDebugConfig",
+        job(RemoteDebugConfig={"EnableRemoteDebug": True}),
+    ),
+    rejects(
+        "sagemaker",
+        CREATE,
+        "SessionChainingConfig",
+        job(SessionChainingConfig={"EnableSessionTagChaining": True}),
+    ),
+    rejects("sagemaker", CREATE, "ServerlessJobConfig", job(ServerlessJobConfig=SERVERLESS)),
+    rejects("sagemaker", CREATE, "MlflowConfig", job(MlflowConfig={"MlflowResourceArn": MLFLOW})),
+    rejects(
+        "sagemaker",
+        CREATE,
+        "ModelPackageConfig",
+        job(ModelPackageConfig={"ModelPackageGroupArn": PACKAGES}),
+    ),
+    # Images of built-in algorithms: src/job/agent/image_failure_test.cpp
+]
+
+
+def tags_of_other_resources(method: str, **more: Any) -> Claim:
+    arn = "arn:aws:sagemaker:us-east-1:123456789012:model/m"
+    return rejects(
+        "sagemaker", method, "is not a training job", lambda _: {"ResourceArn": arn} | more
+    )
+
+
+def ec2_vpc(world: World) -> str:
+    vpcs = world.client("ec2").describe_vpcs(Filters=[{"Name": "is-default", "Values": ["true"]}])
+    return str(vpcs["Vpcs"][0]["VpcId"])
+
+
+def ec2_group(world: World) -> str:
+    groups = world.client("ec2").describe_security_groups(GroupNames=["default"])
+    return str(groups["SecurityGroups"][0]["GroupId"])
+
+
+def ec2_table(world: World) -> str:
+    return str(world.client("ec2").describe_route_tables()["RouteTables"][0]["RouteTableId"])
+
+
+def prefix_list(method: str) -> Claim:
+    return rejects(
+        "ec2",
+        method,
+        "PrefixList",
+        lambda world: {
+            "GroupId": ec2_group(world),
+            "IpPermissions": [{"IpProtocol": "-1", "PrefixListIds": [{"PrefixListId": "pl-1"}]}],
+        },
+    )
+
+
+def instance_types(world: World) -> None:
+    found = world.client("ec2").describe_instance_types(InstanceTypes=["m5.large"])
+    (one,) = found["InstanceTypes"]
+    assert one["VCpuInfo"]["DefaultVCpus"] == 2 and one["MemoryInfo"]["SizeInMiB"] == 8192
+    assert not {"InstanceStorageInfo", "EbsInfo", "NetworkInfo"} & set(one)
+
+
+def spot_prices(world: World) -> None:
+    history = world.client("ec2").describe_spot_price_history()["SpotPriceHistory"]
+    places = [(one["InstanceType"], one["AvailabilityZone"]) for one in history]
+    assert len(places) == len(set(places)), "one price for each type and zone"
+
+
+def instance_profile(world: World) -> None:
+    iam, name = world.client("iam"), fresh("profile")
+    iam.create_instance_profile(InstanceProfileName=name)
+    assert iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]["Roles"] == []
+
+
+def service_job(world: World) -> Mapping[str, Any]:
+    payload = jobs.request("lesson") | {"RetryStrategy": {"MaximumRetryAttempts": 1}}
+    batch, environment, queue = world.client("batch"), fresh("instances"), fresh("queue")
+    made = batch.create_service_environment(
+        serviceEnvironmentName=environment,
+        serviceEnvironmentType="SAGEMAKER_TRAINING",
+        capacityLimits=[{"maxCapacity": 1, "capacityUnit": "NUM_INSTANCES"}],
+    )
+    order = [{"order": 1, "serviceEnvironment": made["serviceEnvironmentArn"]}]
+    batch.create_job_queue(
+        jobQueueName=queue,
+        priority=1,
+        jobQueueType="SAGEMAKER_TRAINING",
+        serviceEnvironmentOrder=order,
+    )
+    return {
+        "jobName": "lesson",
+        "jobQueue": queue,
+        "serviceJobType": "SAGEMAKER_TRAINING",
+        "serviceRequestPayload": json.dumps(payload),
+    }
+
+
+def eks_job(world: World) -> Mapping[str, Any]:
+    batch = world.client("batch")
+    made = batch.register_job_definition(
+        jobDefinitionName=fresh("eks"),
+        type="container",
+        eksProperties={"podProperties": {"containers": [{"image": "x"}]}},
+    )
+    environment, queue = fresh("machines"), fresh("queue")
+    batch.create_compute_environment(
+        computeEnvironmentName=environment, type="UNMANAGED", state="ENABLED"
+    )
+    batch.create_job_queue(
+        jobQueueName=queue,
+        priority=1,
+        computeEnvironmentOrder=[{"order": 1, "computeEnvironment": environment}],
+    )
+    return {"jobName": "x", "jobQueue": queue, "jobDefinition": made["jobDefinitionArn"]}
+
+
+CLAIMS: dict[str, list[Claim]] = {
+    "sagemaker CreateTrainingJob": TRAINING_JOB,
+    "sagemaker UpdateTrainingJob": [
+        rejects(
+            "sagemaker",
+            "update_training_job",
+            "Only ResourceConfig",
+            lambda _: {"TrainingJobName": "job", "ProfilerConfig": {"DisableProfiler": True}},
+        )
+    ],
+    "sagemaker AddTags": [tags_of_other_resources("add_tags", Tags=[{"Key": "a", "Value": "b"}])],
+    "sagemaker ListTags": [tags_of_other_resources("list_tags")],
+    "sagemaker DeleteTags": [tags_of_other_resources("delete_tags", TagKeys=["a"])],
+    **claims_of_s3.CLAIMS,
+    "cloudwatch GetMetricStatistics": [
+        rejects(
+            "cloudwatch",
+            "get_metric_statistics",
+            "ExtendedStatistics",
+            lambda _: {
+                "Namespace": "n",
+                "MetricName": "m",
+                "StartTime": 0,
+                "EndTime": 60,
+                "Period": 60,
+                "ExtendedStatistics": ["p99"],
+            },
+        )
+    ],
+    "batch CreateComputeEnvironment": [
+        rejects(
+            "batch",
+            "create_compute_environment",
+            "eks",
+            lambda _: {
+                "computeEnvironmentName": fresh("eks"),
+                "type": "MANAGED",
+                "computeResources": {
+                    "type": "EC2",
+                    "minvCpus": 0,
+                    "maxvCpus": 2,
+                    "instanceTypes": ["m5.large"],
+                    "subnets": ["subnet-1"],
+                    "securityGroupIds": ["sg-1"],
+                    "instanceRole": "role",
+                },
+                "eksConfiguration": {
+                    "eksClusterArn": "arn:aws:eks:us-east-1:123456789012:cluster/c",
+                    "kubernetesNamespace": "n",
+                },
+            },
+        )
+    ],
+    "batch SubmitJob": [rejects("batch", "submit_job", "eksProperties", eks_job)],
+    "batch SubmitServiceJob": [
+        rejects("batch", "submit_service_job", "RetryStrategy", service_job)
+    ],
+    "service-quotas RequestServiceQuotaIncrease": [
+        rejects(
+            "service-quotas",
+            "request_service_quota_increase",
+            "is not raised by a request",
+            lambda world: {
+                "ServiceCode": "sagemaker",
+                "QuotaCode": world.client("service-quotas").list_service_quotas(
+                    ServiceCode="sagemaker"
+                )["Quotas"][0]["QuotaCode"],
+                "DesiredValue": 1000.0,
+            },
+        )
+    ],
+    "iam CreateInstanceProfile": [instance_profile],
+    "sts AssumeRole": [
+        rejects(
+            "sts",
+            "assume_role",
+            "AccessDenied",
+            lambda _: {
+                "RoleArn": "arn:aws:iam::999999999999:role/other",
+                "RoleSessionName": "session",
+            },
+        )
+    ],
+    "ec2 CreateVpc": [
+        rejects(
+            "ec2",
+            "create_vpc",
+            "AmazonProvidedIpv6CidrBlock",
+            lambda _: {"CidrBlock": "10.0.0.0/16", "AmazonProvidedIpv6CidrBlock": True},
+        ),
+        rejects("ec2", "create_vpc", "pam", lambda _: {"Ipv4IpamPoolId": "ipam-pool-1"}),
+    ],
+    "ec2 CreateSubnet": [
+        rejects(
+            "ec2",
+            "create_subnet",
+            "Ipv6CidrBlock",
+            lambda world: {
+                "VpcId": ec2_vpc(world),
+                "CidrBlock": "172.31.64.0/24",
+                "Ipv6CidrBlock": "fd00::/64",
+            },
+        ),
+        rejects(
+            "ec2",
+            "create_subnet",
+            "OutpostArn",
+            lambda world: {
+                "VpcId": ec2_vpc(world),
+                "CidrBlock": "172.31.64.0/24",
+                "OutpostArn": "arn:aws:outposts:us-east-1:123456789012:outpost/o",
+            },
+        ),
+    ],
+    "ec2 ModifySubnetAttribute": [
+        rejects(
+            "ec2",
+            "modify_subnet_attribute",
+            "MapPublicIpOnLaunch",
+            lambda world: {
+                "SubnetId": world.client("ec2").describe_subnets()["Subnets"][0]["SubnetId"],
+                "EnableDns64": {"Value": True},
+            },
+        )
+    ],
+    "ec2 CreateSecurityGroup": [lambda world: holds(bool(ec2_group(world)))],
+    "ec2 AuthorizeSecurityGroupIngress": [prefix_list("authorize_security_group_ingress")],
+    "ec2 AuthorizeSecurityGroupEgress": [prefix_list("authorize_security_group_egress")],
+    "ec2 CreateRoute": [
+        rejects(
+            "ec2",
+            "create_route",
+            "GatewayId",
+            lambda world: {
+                "RouteTableId": ec2_table(world),
+                "DestinationCidrBlock": "10.9.0.0/16",
+                "NatGatewayId": "nat-1",
+            },
+        )
+    ],
+    "ec2 AssociateRouteTable": [
+        rejects(
+            "ec2",
+            "associate_route_table",
+            "UnsupportedOperation: The parameter GatewayId",
+            lambda world: {"RouteTableId": ec2_table(world), "GatewayId": "igw-1"},
+        )
+    ],
+    "ec2 DescribeInstanceTypes": [instance_types],
+    "ec2 DescribeSpotPriceHistory": [spot_prices],
+}
+
+
+def test_every_partial_row_has_claims() -> None:
+    rows = {f"{service} {name}" for service, name in page().partial()}
+    assert rows == set(CLAIMS)
+
+
+@pytest.mark.parametrize("row", CLAIMS)
+def test_the_claims_of_a_row_are_true(world: World, row: str) -> None:
+    for claim in CLAIMS[row]:
+        claim(world)
+
+
+@pytest.mark.parametrize("method", ["get_object", "head_object", "put_object"])
+def test_keys_of_the_client_are_rejected(world: World, method: str) -> None:
+    """SSE-C, which boto3 sends over TLS only: the header is what counts."""
+    s3 = world.client("s3")
+    s3.meta.events.register(
+        "before-call.s3",
+        lambda params, **_: params["headers"].update(
+            {"x-amz-server-side-encryption-customer-algorithm": "AES256"}
+        ),
+    )
+    code, _ = refused(getattr(s3, method), Bucket=world.bucket, Key="key")
+    assert code in ("NotImplemented", "501")
