@@ -173,6 +173,28 @@ def test_secrets_are_neither_in_the_job_nor_in_arguments(cluster: Cluster, serve
     finish(server, name)
 
 
+def test_a_copied_comment_of_another_user_is_ignored(cluster: Cluster, server: Server) -> None:
+    name = create(server, SOME_SECONDS, instance_type="ml.c5.4xlarge")
+    wait_for_line(server, name, "ready")
+    _, _, _, _, slurm_name, comment = slurm_job_of(cluster)
+    cluster.run(
+        "sbatch",
+        "--uid=nobody",
+        f"--job-name={slurm_name}",
+        f"--comment={comment}",
+        "--mem=100",
+        "--output=/dev/null",
+        "--chdir=/",
+        "--wrap",
+        "sleep 600",
+    )
+    copy = max(cluster.live_jobs(), key=int)
+    job = finish(server, name)
+    assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
+    assert [copy, "RUNNING"] in cluster.jobs("%i|%T"), "the server ended another user's job"
+    cluster.cancel_all()
+
+
 def test_an_agent_that_is_killed_is_a_lost_host(cluster: Cluster, server: Server) -> None:
     name = create(server, WAIT_FOR_STOP, hosts=2, instance_type="ml.c5.4xlarge")
     wait_for(

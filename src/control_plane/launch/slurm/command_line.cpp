@@ -28,7 +28,7 @@ class ByPrograms final : public Slurm {
       : programs_(std::move(programs)), run_(std::move(run)) {}
 
   Result<std::vector<SlurmJob>> jobs() override {
-    return read_jobs(TRY(run({"squeue", "--noheader", "--all", "--states=all",
+    return read_jobs(TRY(run({"squeue", "--noheader", "--me", "--all", "--states=all",
                               std::string("--format=") + kJobsFormat})));
   }
   Result<std::vector<SlurmNode>> nodes() override {

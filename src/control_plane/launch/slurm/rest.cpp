@@ -18,7 +18,9 @@ class ByRest final : public Slurm {
     while (rest_.url.ends_with('/')) rest_.url.pop_back();
   }
 
-  Result<std::vector<SlurmJob>> jobs() override { return read_rest_jobs(TRY(send("GET", "jobs"))); }
+  Result<std::vector<SlurmJob>> jobs() override {
+    return read_rest_jobs(TRY(send("GET", "jobs")), rest_.user);
+  }
   Result<std::vector<SlurmNode>> nodes() override {
     return read_rest_nodes(TRY(send("GET", "nodes")));
   }

@@ -97,10 +97,11 @@ std::string rest_version_names() {
   return names;
 }
 
-Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body) {
+Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body, std::string_view user) {
   std::vector<SlurmJob> jobs;
   for (const Json& each : TRY(list_in(body, "jobs", kSlurmJobsMax))) {
     SlurmJob job;
+    if (text_of(each, "user_name") != user) continue;
     job.comment = text_of(each, "comment");
     job.id = uint64_t(number_of(each, "job_id"));
     if (job.id == 0 || !is_job_comment(job.comment)) continue;

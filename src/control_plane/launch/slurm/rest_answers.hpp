@@ -26,7 +26,8 @@ struct RestVersion {
 const RestVersion* find_rest_version(std::string_view name);
 std::string rest_version_names();  // for messages
 
-Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body);
+// Jobs of the Slurm user `user`: others could copy a comment.
+Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body, std::string_view user);
 Result<std::vector<SlurmNode>> read_rest_nodes(std::string_view body);
 Result<uint64_t> read_rest_submitted(std::string_view body);
 // `status`: that of HTTP. Errors also: not_found, for an unknown job.

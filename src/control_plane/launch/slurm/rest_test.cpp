@@ -22,13 +22,19 @@ std::string token_until(int64_t seconds) {
 }
 
 TEST(SlurmRestAnswers, ReadsTheJobsThatAreOurs) {
-  const auto jobs = read_rest_jobs(recorded_rest("rest_jobs.json"));
+  const auto jobs = read_rest_jobs(recorded_rest("rest_jobs.json"), "root");
   ASSERT_TRUE(jobs) << jobs.error().message;
   ASSERT_EQ(jobs->size(), 1u);
   EXPECT_EQ(jobs->front().name, "trainyard-3fa91c-j17a1");
   EXPECT_EQ(jobs->front().state, "PENDING");
   EXPECT_EQ(jobs->front().reason, "Resources");
   EXPECT_EQ(jobs->front().expected_start.substr(0, 10), "2026-11-24");
+}
+
+TEST(SlurmRestAnswers, LeavesOutTheJobsOfOtherUsersWithACopiedComment) {
+  const auto jobs = read_rest_jobs(recorded_rest("rest_jobs.json"), "trainyard");
+  ASSERT_TRUE(jobs) << jobs.error().message;
+  EXPECT_TRUE(jobs->empty());
 }
 
 TEST(SlurmRestAnswers, ReadsNodes) {
@@ -47,8 +53,9 @@ TEST(SlurmRestAnswers, ReadsNodes) {
 
 TEST(SlurmRestAnswers, AcceptsTheFormsOfNewerVersions) {
   const auto jobs = read_rest_jobs(
-      R"({"jobs":[{"job_id":{"set":true,"infinite":false,"number":5},
-          "job_state":["RUNNING","COMPLETING"],"comment":"trainyard/1 a"}]})");
+      R"({"jobs":[{"job_id":{"set":true,"infinite":false,"number":5},"user_name":"trainyard",
+          "job_state":["RUNNING","COMPLETING"],"comment":"trainyard/1 a"}]})",
+      "trainyard");
   ASSERT_TRUE(jobs && jobs->size() == 1);
   EXPECT_EQ(jobs->front().id, 5u);
   EXPECT_EQ(jobs->front().state, "COMPLETING");

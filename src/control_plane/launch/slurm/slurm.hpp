@@ -76,7 +76,8 @@ struct SlurmJobRequest {
 class Slurm {
  public:
   virtual ~Slurm() = default;
-  // All jobs that slurmctld knows, including those that ended a while ago (MinJobAge).
+  // All jobs of this user that slurmctld knows, including those that ended a while ago
+  // (MinJobAge). Jobs of other users are left out: they could copy the comment of a gang.
   virtual Result<std::vector<SlurmJob>> jobs() = 0;
   virtual Result<std::vector<SlurmNode>> nodes() = 0;
   // Returns the job's id. A job of the same name starts only after the present one has ended.

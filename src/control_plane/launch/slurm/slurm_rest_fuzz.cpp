@@ -13,7 +13,7 @@ using namespace trainyard::launch;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  if (const auto jobs = read_rest_jobs(text))
+  if (const auto jobs = read_rest_jobs(text, "root"))
     for (const auto& job : *jobs)
       CHECK(job.id > 0 && is_job_comment(job.comment), "others are left out");
   if (const auto nodes = read_rest_nodes(text))
