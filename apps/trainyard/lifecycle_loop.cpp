@@ -1,5 +1,7 @@
 #include "trainyard/lifecycle_loop.hpp"
 
+#include <algorithm>
+
 #include "base/log.hpp"
 #include "s3/lifecycle.hpp"
 
@@ -12,7 +14,9 @@ constexpr Duration kInterval = 1h;
 }  // namespace
 
 LifecycleLoop::LifecycleLoop(objects::Objects& objects, control::Control& control, Clock& clock)
-    : objects_(objects), settings_(control), clock_(clock), thread_([this] { run(); }) {}
+    : objects_(objects), control_(control), settings_(control), clock_(clock), thread_([this] {
+        run();
+      }) {}
 
 LifecycleLoop::~LifecycleLoop() {
   {
@@ -30,8 +34,10 @@ bool LifecycleLoop::stopping() const {
 
 void LifecycleLoop::run() {
   while (!stopping()) {
+    const Instant now = clock_.now();
     const api::s3::LifecycleResult result =
-        api::s3::apply_lifecycle(objects_, settings_, clock_.now(), [this] { return stopping(); });
+        api::s3::apply_lifecycle(objects_, settings_, std::min(now, now - control_.clock_offset()),
+                                 [this] { return stopping(); });
     if (result.objects_removed > 0 || result.uploads_aborted > 0 || result.failures > 0)
       log(Level::info, "serve", "lifecycle rules were applied",
           {{"removed", std::to_string(result.objects_removed)},

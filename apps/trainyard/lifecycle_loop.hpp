@@ -1,4 +1,6 @@
-// Applies the lifecycle rules of buckets when the server starts and then every hour.
+// Applies the lifecycle rules of buckets when the server starts and then every hour. Of the wall
+// clock and control's time the earlier one counts, so that a clock that was set ahead removes
+// nothing early.
 //
 // Threads: one of its own; the destructor ends a pass early and joins it.
 // Errors:  none: what fails is logged, and tried again by the next pass.
@@ -26,6 +28,7 @@ class LifecycleLoop {
   bool stopping() const;
 
   objects::Objects& objects_;
+  control::Control& control_;
   const api::s3::BucketSettings settings_;
   Clock& clock_;
   mutable Mutex mutex_;

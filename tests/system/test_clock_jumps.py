@@ -249,3 +249,24 @@ def test_a_suspended_server_ends_no_job(server: JumpingServer) -> None:
     done = server.wait("runs", jobs.FINAL)
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
     check_times(done)
+
+
+def test_a_clock_set_ahead_removes_no_objects(server: JumpingServer) -> None:
+    s3 = server.boto("s3")
+    for key in ("kept", "over"):
+        s3.put_object(Bucket="yard", Key=key, Body=b"x")
+    rules: list[dict[str, Any]] = [
+        {"Filter": {"Prefix": "kept"}, "Expiration": {"Days": 1}},
+        {"Filter": {"Prefix": "over"}, "Expiration": {"Date": "2020-01-01T00:00:00Z"}},
+    ]
+    s3.put_bucket_lifecycle_configuration(
+        Bucket="yard",
+        LifecycleConfiguration={"Rules": [rule | {"Status": "Enabled"} for rule in rules]},
+    )
+    server.stop()
+    server.jump(25 * 24 * HOUR)
+    server.start()
+    wait_for(lambda: "lifecycle rules were applied" in server.log_text(), "the rules to be applied")
+    server.jump(0)  # for the client
+    found = s3.list_objects_v2(Bucket="yard")["Contents"]
+    assert [one["Key"] for one in found] == ["kept"]
