@@ -255,7 +255,7 @@ def test_a_clock_set_ahead_removes_no_objects(server: JumpingServer) -> None:
     s3 = server.boto("s3")
     for key in ("kept", "over"):
         s3.put_object(Bucket="yard", Key=key, Body=b"x")
-    rules = [
+    rules: list[dict[str, Any]] = [
         {"Filter": {"Prefix": "kept"}, "Expiration": {"Days": 1}},
         {"Filter": {"Prefix": "over"}, "Expiration": {"Date": "2020-01-01T00:00:00Z"}},
     ]

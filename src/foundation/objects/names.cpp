@@ -120,7 +120,7 @@ Result<void> check_unchanged(const std::string& bucket, const ObjectInfo& presen
                              const ObjectInfo& seen) {
   TRY(check_etag(bucket, present, seen.etag));
   if (present.modified == seen.modified) return ok();
-  return conflict("key " + quoted(present.key) + " in bucket " + quoted(bucket) +
+  return conflict("key " + in_quotes(present.key) + " in bucket " + in_quotes(bucket) +
                       " was written again with the same content",
                   Fault::etag_differs);
 }
