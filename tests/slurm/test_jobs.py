@@ -326,6 +326,7 @@ def test_drained_nodes_get_no_jobs(cluster: Cluster, server: Server) -> None:
     finally:
         for node in ("n1", "n2"):
             cluster.run("scontrol", "update", f"nodename={node}", "state=resume")
+        cluster.wait_for_idle()
 
 
 def test_an_expired_token_is_named_at_the_start_and_while_running(
@@ -391,6 +392,7 @@ def test_what_slurm_rejects_is_the_failure_of_the_job(
 
 
 def test_the_doctor_counts_usable_nodes(cluster: Cluster, server: Server) -> None:
+    cluster.wait_for_idle()
     config = ["--config", server.data + ".toml"]
     found = subprocess.run(
         [PROGRAM, "doctor", "--data", server.data, *config], capture_output=True, text=True
