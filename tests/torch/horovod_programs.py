@@ -700,7 +700,7 @@ def states() -> str:
     net = torch.nn.Linear(3, 2)
     optimizer = torch.optim.SGD(net.parameters(), lr=1.0, momentum=0.9)
     halving = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
-    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=100)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, "min", 0.1, 100)
     sampler = hvd.elastic.ElasticSampler(list(range(12)), shuffle=False)
 
     def step() -> None:
