@@ -37,6 +37,23 @@ std::vector<const policy::Policy*> bucket_policy(const policy::Identities* ident
   return found ? std::vector{found->document.policy.get()} : std::vector<const policy::Policy*>();
 }
 
+// Returns the ARN of the IAM entity with its stored path, if the ARN has none: requests name an
+// entity without its path, which policies may name. Other ARNs are returned unchanged.
+std::string canonical_entity(const policy::Identities* identities, const std::string& arn) {
+  constexpr std::string_view kIam = "arn:aws:iam::";
+  const size_t slash = arn.find('/');
+  if (!identities || !arn.starts_with(kIam) || slash == arn.npos) return arn;
+  const size_t colon = arn.rfind(':', slash);
+  const std::string_view kind = std::string_view(arn).substr(colon + 1, slash - colon - 1);
+  const std::string_view name = std::string_view(arn).substr(slash + 1);
+  const auto known = [&](const auto* entity) { return entity ? identities->arn_of(*entity) : arn; };
+  if (kind == "role") return known(identities->find_role(name));
+  if (kind == "user") return known(identities->find_user(name));
+  if (kind == "group") return known(identities->find_group(name));
+  if (kind == "instance-profile") return known(identities->find_instance_profile(name));
+  return arn;
+}
+
 }  // namespace
 
 // A principal's rights, and the owners of the policies in them.
@@ -207,10 +224,11 @@ std::optional<Failure> Authorizer::check_all(const Context& context, const shape
   for (Access& access : accesses.all) {
     policy::Request request = common;
     request.action = access.action;
-    request.resource =
-        access.action == "iam:PassRole"
-            ? canonical_role(rights.identities.get(), own_role(access.resource, settings_.account))
-            : access.resource;
+    if (access.action == "iam:PassRole")
+      request.resource =
+          canonical_role(rights.identities.get(), own_role(access.resource, settings_.account));
+    else
+      request.resource = canonical_entity(rights.identities.get(), access.resource);
     if (access.action == "iam:PassRole" && is_reserved_role(access.resource))
       return access_denied(
           service, policy::describe_denial(

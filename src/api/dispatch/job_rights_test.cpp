@@ -450,6 +450,37 @@ TEST(Users, PassOnlyTheRolesThatTheyMay) {
             std::string::npos);
 }
 
+// Requests name roles and profiles without the path that policies name.
+TEST(Users, ChangeOnlyIdentitiesWhosePathTheyMay) {
+  World world;
+  const Signing eve = world.user("eve", R"({"Version":"2012-10-17","Statement":[
+      {"Effect":"Allow","Action":"iam:*","Resource":"*"},
+      {"Effect":"Deny","Action":"iam:*","Resource":["arn:aws:iam::123456789012:role/admin/*",
+       "arn:aws:iam::123456789012:instance-profile/lab/*"]}]})");
+  policy::Role boss;
+  boss.name = "boss";
+  boss.path = "/admin/";
+  boss.id = "AROAboss";
+  boss.trust =
+      document(trust(R"({"Service":"sagemaker.amazonaws.com"})"), policy::PolicyKind::trust);
+  world.identities->put(boss);
+  policy::InstanceProfile machines;
+  machines.name = "machines";
+  machines.path = "/lab/";
+  machines.id = "AIPAmachines";
+  world.identities->put(machines);
+  const auto refused = [&](const std::string& request) {
+    return world.form("Version=2010-05-08&Action=" + request, "iam", eve).body;
+  };
+  for (const std::string request :
+       {"DeleteRole&RoleName=boss", "GetRole&RoleName=boss",
+        "DeleteInstanceProfile&InstanceProfileName=machines",
+        "RemoveRoleFromInstanceProfile&InstanceProfileName=machines&RoleName=x"})
+    EXPECT_NE(refused(request).find("with an explicit deny"), std::string::npos)
+        << request << refused(request);
+  EXPECT_NE(refused("DeleteRole&RoleName=absent").find("NoSuchEntity"), std::string::npos);
+}
+
 TEST(OpenRoles, GiveTheOldBehaviourBack) {
   World world(true);
   const Signing job = world.keys_of("mnist-1");

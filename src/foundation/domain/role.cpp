@@ -17,8 +17,10 @@ std::string_view role_name(std::string_view role) { return role.substr(role.rfin
 
 bool names_role(std::string_view entry, std::string_view role_arn) {
   if (role_arn.empty()) return false;
-  if (matches_pattern(without_account(entry), without_account(role_arn))) return true;
-  return entry.find(':') == entry.npos && matches_pattern(entry, role_name(role_arn));
+  // "role*" is a pattern of names, not the beginning of each ARN's "role/".
+  if (entry.find(':') == entry.npos && !entry.starts_with("role/"))
+    return matches_pattern(entry, role_name(role_arn));
+  return matches_pattern(without_account(entry), without_account(role_arn));
 }
 
 bool any_names_role(const std::vector<std::string>& entries, std::string_view role_arn) {

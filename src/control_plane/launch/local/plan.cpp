@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 #include "base/check.hpp"
 #include "base/complete_record.hpp"
@@ -139,12 +140,16 @@ networks::Egress with_own_networks(networks::Egress egress,
 const std::vector<networks::EgressRule>* rules_of_role(
     const std::map<std::string, std::vector<networks::EgressRule>>& of_roles,
     const std::string& role_arn) {
-  // ARNs before names.
-  for (const bool by_arn : {true, false})
-    for (const auto& [role, rules] : of_roles)
-      if ((role.find(':') != std::string::npos) == by_arn && domain::names_role(role, role_arn))
-        return &rules;
-  return nullptr;
+  // ARNs before names, names before patterns, longer patterns before shorter ones.
+  const auto rank = [](const std::string& role) {
+    const auto has = [&](char c) { return role.find(c) != std::string::npos; };
+    return std::tuple(has(':'), !has('*'), role.size());
+  };
+  const std::pair<const std::string, std::vector<networks::EgressRule>>* best = nullptr;
+  for (const auto& each : of_roles)
+    if (domain::names_role(each.first, role_arn) && (!best || rank(each.first) > rank(best->first)))
+      best = &each;
+  return best ? &best->second : nullptr;
 }
 
 networks::PrivateNetwork plan_network(const NetworkRequest& request, const networks::Subnet& pool,

@@ -277,5 +277,23 @@ TEST(RulesOfRole, AreFoundByNameAndByArnWithAnyAccount) {
   EXPECT_EQ(found(""), nullptr);
 }
 
+TEST(RulesOfRole, PreferTheMostSpecificEntry) {
+  const std::map<std::string, std::vector<networks::EgressRule>> of_roles{
+      {"*", {}},
+      {"t*", {}},
+      {"team-*", {}},
+      {"team-secret", {}},
+      {"arn:aws:iam::*:role/x/*", {}},
+      {"inner*", {}}};
+  const auto found = [&](const std::string& path) {
+    return rules_of_role(of_roles, "arn:aws:iam::111122223333:role/" + path);
+  };
+  EXPECT_EQ(found("team-secret"), &of_roles.at("team-secret")) << "no pattern hides it";
+  EXPECT_EQ(found("team-a"), &of_roles.at("team-*"));
+  EXPECT_EQ(found("tea"), &of_roles.at("t*"));
+  EXPECT_EQ(found("other"), &of_roles.at("*"));
+  EXPECT_EQ(found("x/inner"), &of_roles.at("arn:aws:iam::*:role/x/*")) << "ARNs before names";
+}
+
 }  // namespace
 }  // namespace trainyard::launch
