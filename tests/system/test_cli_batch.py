@@ -199,6 +199,7 @@ def test_a_child_of_an_array_is_stopped_alone(
 def test_nodes_are_not_stopped_alone(batch: BaseClient, queue: str, cli: CommandLine) -> None:
     job = nodes.submit(batch, queue, nodes.of_nodes(WAITS), jobName="together")
     runs(batch, job)
+    runs(batch, f"{job}#1")
     assert "end together: name the job" in cli("stop", "together#1", code=1).stderr
     assert cli("shell", "together#1", "--", "echo", "in").stdout == "in\n"
     cli("stop", "together", "--wait")
