@@ -276,7 +276,7 @@ def test_a_misspelled_filter_is_not_about_all_objects(
                 "before-call.s3.PutBucketLifecycleConfiguration", unique_id="body"
             )
 
-    assert refused(send, filters)[0] == "MalformedXML"
+    assert refused(send, inside=filters)[0] == "MalformedXML"
     assert refused(s3.get_bucket_lifecycle_configuration, Bucket=bucket)[0] == (
         "NoSuchLifecycleConfiguration"
     )

@@ -1,8 +1,8 @@
 // Answers S3's requests from pages of other origins: preflights, which browsers send unsigned, and
 // the headers of other responses. The rules are those of the bucket (s3/cors.hpp).
 //
-// The rules of the last buckets that were asked for are kept parsed, since anyone may send
-// preflights, and they are answered on the thread that serves all connections.
+// The rules of the last buckets that were asked for are kept parsed: preflights are unsigned,
+// and are answered on the thread that serves all connections.
 //
 // Threads: callable from many threads at once; does not block. Lifetime: control outlives it.
 #pragma once

@@ -92,7 +92,7 @@ TEST(BucketPolicy, IsNotPublicWhenAConditionFixesTheCallers) {
     EXPECT_FALSE(is_public_if(condition)) << condition;
 }
 
-TEST(BucketPolicy, IsPublicInSpiteOfConditionsThatAnyoneMeets) {
+TEST(BucketPolicy, IsPublicInSpiteOfConditionsThatEveryCallerMeets) {
   for (const char* condition :
        {R"({"Bool": {"aws:SecureTransport": "true"}})", R"({"Null": {"aws:SourceIp": "false"}})",
         R"({"StringLike": {"aws:UserAgent": "fixed"}})",

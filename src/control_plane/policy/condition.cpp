@@ -103,7 +103,7 @@ std::optional<std::string> text_of(const Json& value) {
   return std::nullopt;
 }
 
-// Keys that say who asks or from where, in lower case.
+// Keys of the caller and its network, in lower case.
 constexpr std::string_view kSourceIp = "aws:sourceip";
 constexpr std::string_view kCallerKeys[] = {
     kSourceIp,          "aws:sourcearn",        "aws:sourcevpc",
