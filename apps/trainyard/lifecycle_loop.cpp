@@ -1,6 +1,7 @@
 #include "trainyard/lifecycle_loop.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.hpp"
 #include "s3/lifecycle.hpp"
@@ -13,10 +14,14 @@ constexpr Duration kInterval = 1h;
 
 }  // namespace
 
-LifecycleLoop::LifecycleLoop(objects::Objects& objects, control::Control& control, Clock& clock)
-    : objects_(objects), control_(control), settings_(control), clock_(clock), thread_([this] {
-        run();
-      }) {}
+LifecycleLoop::LifecycleLoop(objects::Objects& objects, control::Control& control, Clock& clock,
+                             std::function<std::string()> why_not)
+    : objects_(objects),
+      control_(control),
+      settings_(control),
+      clock_(clock),
+      why_not_(std::move(why_not)),
+      thread_([this] { run(); }) {}
 
 LifecycleLoop::~LifecycleLoop() {
   {
@@ -37,7 +42,7 @@ void LifecycleLoop::run() {
     const Instant now = clock_.now();
     const api::s3::LifecycleResult result =
         api::s3::apply_lifecycle(objects_, settings_, std::min(now, now - control_.clock_offset()),
-                                 [this] { return stopping(); });
+                                 [this] { return ends_pass(); });
     if (result.objects_removed > 0 || result.uploads_aborted > 0 || result.failures > 0)
       log(Level::info, "serve", "lifecycle rules were applied",
           {{"removed", std::to_string(result.objects_removed)},

@@ -1,12 +1,15 @@
 // Applies the lifecycle rules of buckets when the server starts and then every hour. Of the wall
 // clock and control's time the earlier one counts, so that a clock that was set ahead removes
-// nothing early.
+// nothing early while the machine is up. A server that may no longer act (ledger_role.hpp) removes
+// nothing more.
 //
-// Threads: one of its own; the destructor ends a pass early and joins it.
+// Threads: one of its own, which calls why_not, too; the destructor ends a pass early and joins it.
 // Errors:  none: what fails is logged, and tried again by the next pass.
 // Lifetime: objects, control and clock outlive it.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <thread>
 
 #include "base/thread_safety.hpp"
@@ -19,18 +22,22 @@ namespace trainyard {
 
 class LifecycleLoop {
  public:
-  LifecycleLoop(objects::Objects& objects, control::Control& control, Clock& clock);
+  // why_not: returns "" while this server may act.
+  LifecycleLoop(objects::Objects& objects, control::Control& control, Clock& clock,
+                std::function<std::string()> why_not);
   LifecycleLoop(const LifecycleLoop&) = delete;
   ~LifecycleLoop();
 
  private:
   void run();
   bool stopping() const;
+  bool ends_pass() const { return stopping() || !why_not_().empty(); }
 
   objects::Objects& objects_;
   control::Control& control_;
   const api::s3::BucketSettings settings_;
   Clock& clock_;
+  const std::function<std::string()> why_not_;
   mutable Mutex mutex_;
   ConditionVariable changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;

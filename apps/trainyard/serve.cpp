@@ -438,7 +438,7 @@ class Server {
   // Starts the loops, and answers requests from now on.
   Result<void> start() {
     loops_.emplace(*control_, control_settings_.reconcile_interval, &clock_, &loop_statistics_);
-    lifecycle_.emplace(*storage_.objects, *control_, clock_);
+    lifecycle_.emplace(*storage_.objects, *control_, clock_, [this] { return role_->why_not(); });
     metrics_endpoint_.emplace(MetricsSources{statistics_, loop_statistics_, *control_, *agents_,
                                              *server_, *storage_.objects, data_->path()});
     if (!config_.metrics_listen.empty())

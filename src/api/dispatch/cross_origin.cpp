@@ -12,11 +12,33 @@ Failure forbidden(std::string message) {
 
 }  // namespace
 
-bool CrossOrigin::find_rules(const net::RequestHead& head,
-                             shapes::s3::CORSConfiguration& cors) const {
-  const auto address = read_s3_address(head);
+CrossOrigin::Rules CrossOrigin::rules_of(const std::string& bucket) const {
+  const auto record = settings_.find(bucket, s3::Setting::cors);
+  {
+    const MutexLock lock(mutex_);
+    const auto found = parsed_.find(bucket);
+    if (found != parsed_.end() && found->second.from == record) return found->second.rules;
+    if (found != parsed_.end()) parsed_.erase(found);
+  }
+  if (!record) return nullptr;
   const shapes::Shape& shape = *shapes::s3::PutBucketCors::shape().input->payload->shape;
-  return address && settings_.read(address->bucket, s3::Setting::cors, shape, &cors);
+  auto rules = std::make_shared<shapes::s3::CORSConfiguration>();
+  if (!s3::BucketSettings::read(*record, bucket, s3::Setting::cors, shape, rules.get()))
+    rules = nullptr;
+  const MutexLock lock(mutex_);
+  if (parsed_.size() >= kParsedCorsMax) parsed_.clear();
+  parsed_[bucket] = {record, rules};
+  return rules;
+}
+
+size_t CrossOrigin::parsed() const {
+  const MutexLock lock(mutex_);
+  return parsed_.size();
+}
+
+CrossOrigin::Rules CrossOrigin::find_rules(const net::RequestHead& head) const {
+  const auto address = read_s3_address(head);
+  return address ? rules_of(address->bucket) : nullptr;
 }
 
 Outcome<net::Response> CrossOrigin::answer_preflight(const net::RequestHead& head) const {
@@ -27,9 +49,9 @@ Outcome<net::Response> CrossOrigin::answer_preflight(const net::RequestHead& hea
     return s3_failure(400, "BadRequest", "Insufficient information. Origin request header needed.");
   if (request.method.empty())
     return s3_failure(400, "BadRequest", "Invalid Access-Control-Request-Method: null");
-  shapes::s3::CORSConfiguration cors;
-  if (!find_rules(head, cors)) return forbidden("CORS is not enabled for this bucket.");
-  const shapes::s3::CORSRule* rule = s3::find_rule(cors, request);
+  const Rules cors = find_rules(head);
+  if (!cors) return forbidden("CORS is not enabled for this bucket.");
+  const shapes::s3::CORSRule* rule = s3::find_rule(*cors, request);
   if (!rule)
     return forbidden(
         "This CORS request is not allowed. This is usually because the evalution of Origin, "
@@ -44,9 +66,8 @@ Outcome<net::Response> CrossOrigin::answer_preflight(const net::RequestHead& hea
 NameValues CrossOrigin::headers_for(const net::RequestHead& head) const {
   const s3::CorsRequest request{head.headers.get("origin"), head.method, ""};
   if (request.origin.empty()) return {};
-  shapes::s3::CORSConfiguration cors;
-  const shapes::s3::CORSRule* rule =
-      find_rules(head, cors) ? s3::find_rule(cors, request) : nullptr;
+  const Rules cors = find_rules(head);
+  const shapes::s3::CORSRule* rule = cors ? s3::find_rule(*cors, request) : nullptr;
   return rule ? s3::cors_headers(*rule, request, false) : NameValues();
 }
 

@@ -1,11 +1,17 @@
 // Answers S3's requests from pages of other origins: preflights, which browsers send unsigned, and
 // the headers of other responses. The rules are those of the bucket (s3/cors.hpp).
 //
+// The rules of the last buckets that were asked for are kept parsed: preflights are unsigned,
+// and are answered on the thread that serves all connections.
+//
 // Threads: callable from many threads at once; does not block. Lifetime: control outlives it.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 
+#include "base/thread_safety.hpp"
 #include "net/http_server.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/rest_xml.hpp"
@@ -13,6 +19,9 @@
 #include "shapes/s3.hpp"
 
 namespace trainyard::api {
+
+// Documents of CORS have at most 64 KiB.
+inline constexpr size_t kParsedCorsMax = 256;
 
 class CrossOrigin {
  public:
@@ -27,10 +36,21 @@ class CrossOrigin {
   NameValues headers_for(const net::RequestHead& head) const;
   void add_to(net::Response& response, const net::RequestHead& head) const;
 
+  // The rules of a bucket, the same until they are changed; nullptr: none.
+  using Rules = std::shared_ptr<const shapes::s3::CORSConfiguration>;
+  Rules rules_of(const std::string& bucket) const;
+  size_t parsed() const;
+
  private:
-  bool find_rules(const net::RequestHead& head, shapes::s3::CORSConfiguration& cors) const;
+  struct Parsed {
+    std::shared_ptr<const domain::Record> from;
+    Rules rules;
+  };
+  Rules find_rules(const net::RequestHead& head) const;
 
   const s3::BucketSettings settings_;
+  mutable Mutex mutex_;
+  mutable std::map<std::string, Parsed> parsed_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::api

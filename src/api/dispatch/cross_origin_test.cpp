@@ -14,14 +14,15 @@ struct CrossOriginTest : testing::Test {
   s3::BucketSettings settings{control};
   CrossOrigin cross_origin{control};
 
-  void SetUp() override {
+  void SetUp() override { put("data"); }
+  void put(const std::string& bucket) {
     shapes::s3::CORSConfiguration cors;
     shapes::s3::CORSRule rule;
     rule.allowed_origins = std::vector<std::string>{"https://a"};
     rule.allowed_methods = std::vector<std::string>{"GET"};
     cors.cors_rules = {{rule}};
     const shapes::Shape& shape = *shapes::s3::PutBucketCors::shape().input->payload->shape;
-    ASSERT_TRUE(settings.put("data", s3::Setting::cors, shape, &cors));
+    ASSERT_TRUE(settings.put(bucket, s3::Setting::cors, shape, &cors));
   }
   static net::RequestHead head(const std::string& method, const std::string& target,
                                const std::string& origin, const std::string& asked = "") {
@@ -62,6 +63,31 @@ TEST_F(CrossOriginTest, AddsHeadersForAllowedPagesOnly) {
   EXPECT_EQ(added(head("GET", "/data/key", "https://b")), "");
   EXPECT_EQ(added(head("GET", "/other/key", "https://a")), "");
   EXPECT_TRUE(cross_origin.headers_for(head("GET", "/data/key", "")).empty());
+}
+
+TEST_F(CrossOriginTest, ParsesTheRulesOnceUntilTheyChange) {
+  const auto first = cross_origin.rules_of("data");
+  ASSERT_TRUE(first);
+  put("other");  // another record of the ledger
+  EXPECT_EQ(cross_origin.rules_of("data"), first);
+  put("data");
+  const auto second = cross_origin.rules_of("data");
+  ASSERT_TRUE(second);
+  EXPECT_NE(second, first);
+  ASSERT_TRUE(settings.remove("data", s3::Setting::cors));
+  EXPECT_FALSE(cross_origin.rules_of("data"));
+  EXPECT_EQ(cross_origin.parsed(), 0u);
+}
+
+TEST_F(CrossOriginTest, KeepsTheRulesOfABoundedNumberOfBuckets) {
+  for (size_t i = 0; i < kParsedCorsMax + 3; ++i) {
+    const std::string bucket = "bucket-" + std::to_string(i);
+    EXPECT_FALSE(cross_origin.rules_of(bucket)) << "buckets without rules are not kept";
+    put(bucket);
+    EXPECT_TRUE(cross_origin.rules_of(bucket));
+    EXPECT_LE(cross_origin.parsed(), kParsedCorsMax);
+  }
+  EXPECT_EQ(cross_origin.parsed(), 3u);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "protocol/json.hpp"
 #include "protocol/rest_xml.hpp"
 #include "protocol/route.hpp"
+#include "protocol/xml.hpp"
 
 namespace trainyard::api {
 namespace {
@@ -51,10 +52,16 @@ std::optional<Failure> decode_s3_input(const Match& route, const net::RequestHea
   const shapes::Shape* shape = operation.input;
   if (!shape) return {};
   const NameValues headers = without_chunked_encoding(head.headers.fields());
-  const RestRequest request{
-      {{"Bucket", address.bucket}, {"Key", address.key}}, address.query, headers, body};
+  // As on S3, a configuration is stored as it was meant or refused: a rule whose misspelled filter
+  // was ignored would be about all objects.
+  const RestRequest request{{{"Bucket", address.bucket}, {"Key", address.key}},
+                            address.query,
+                            headers,
+                            body,
+                            operation.name.starts_with("Put")};
   if (auto read = read_rest(*shape, request, input); !read)
-    return read.error().is(XmlFault::not_well_formed)
+    return read.error().is(XmlFault::not_well_formed) ||
+                   read.error().is(XmlShapeFault::outside_of_shape)
                ? unreadable_body(
                      *operation.service,
                      "The XML you provided was not well-formed or did not validate against our "

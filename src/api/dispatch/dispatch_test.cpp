@@ -79,6 +79,25 @@ TEST(Dispatch, UnknownOperationsAre400InEveryProtocol) {
   EXPECT_EQ(reply.code(), "UnknownOperationException");
 }
 
+TEST(Dispatch, AConfigurationWithUnknownElementsIsMalformed) {
+  World world;
+  const auto put = [&](const std::string& target, const std::string& body) {
+    return *world.send(signed_request("PUT", target, {}, body, "s3", world.clock.now()));
+  };
+  ASSERT_EQ(put("/data", "").status, 200);
+  const auto lifecycle = [&](const std::string& filter) {
+    return put("/data?lifecycle", "<LifecycleConfiguration><Rule>" + filter +
+                                      "<Status>Enabled</Status><Expiration><Days>1</Days>"
+                                      "</Expiration></Rule></LifecycleConfiguration>");
+  };
+  const auto misspelled = lifecycle("<Filter><prefix>tmp/</prefix></Filter>");
+  EXPECT_EQ(misspelled.status, 400);
+  EXPECT_NE(misspelled.body.find("<Code>MalformedXML</Code>"), std::string::npos)
+      << misspelled.body;
+  EXPECT_EQ(lifecycle("<Filter><Prefix>tmp/</Prefix></Filter>").status, 200);
+  EXPECT_EQ(lifecycle("<Filter/>").status, 200) << "it means all objects";
+}
+
 TEST(TrainingJobs, CreateThenDescribe) {
   World world;
   auto reply = world.json("SageMaker.CreateTrainingJob", create_body("mnist-1"));

@@ -25,6 +25,8 @@ struct RestRequest {
   NameValues query;
   const NameValues& headers;
   std::string_view body;
+  // An XML body with elements that its shape does not have is refused (check_elements).
+  bool known_elements_only = false;
 };
 
 // Fills `structure` from the parts, except for a streaming payload.

@@ -6,6 +6,7 @@
 #include "protocol/query.hpp"
 #include "protocol/values.hpp"
 #include "shapes/cloudwatch.hpp"
+#include "shapes/s3.hpp"
 
 namespace trainyard::api {
 namespace {
@@ -70,6 +71,41 @@ TEST(QueryForm, ListsAndMaps) {
   std::string deep = "a";
   for (int i = 0; i < 100; ++i) deep += ".a";
   EXPECT_FALSE(read(deep + "=1"));
+}
+
+TEST(Xml, ElementsOutsideOfTheShapeAreFoundAtAnyDepth) {
+  const shapes::Shape& shape =
+      *shapes::s3::PutBucketLifecycleConfiguration::shape().input->payload->shape;
+  const auto check = [&](const std::string& inside, const std::string& before = "") {
+    return check_elements(shape, *parse_xml("<LifecycleConfiguration>" + before + "<Rule>" +
+                                            inside + "</Rule></LifecycleConfiguration>"));
+  };
+  for (const char* good :
+       {"", "<Filter/>", "<Prefix></Prefix>", "<Filter>\n <Prefix>tmp/</Prefix>\n</Filter>",
+        "<Filter><And><Prefix>a</Prefix><Tag><Key>k</Key><Value>v</Value></Tag><Tag><Key>l</Key>"
+        "<Value/></Tag></And></Filter>",
+        "<Transition><Days>1</Days></Transition><Transition><Days>2</Days></Transition>"})
+    EXPECT_TRUE(check(good)) << good;
+  EXPECT_TRUE(check("", "<Rule/><Rule/>")) << "a flattened list";
+  for (const char* bad : {"<Filter><prefix>tmp/</prefix></Filter>", "<Filter>tmp/</Filter>",
+                          "<Days>1</Days>", "<Filter><Prefix>a</Prefix><Prefix>b</Prefix></Filter>",
+                          "<Filter/><Filter/>", "<Filter><Prefix><Text>a</Text></Prefix></Filter>",
+                          "<Filter><And><Tag><Key>k</Key><value>v</value></Tag></And></Filter>"}) {
+    const auto checked = check(bad);
+    EXPECT_TRUE(!checked && checked.error().is(XmlShapeFault::outside_of_shape)) << bad;
+  }
+  EXPECT_FALSE(check("", "<rule/>"));
+}
+
+TEST(Xml, ElementsOfAListHaveItsName) {
+  const shapes::Shape& shape = *shapes::s3::PutBucketTagging::shape().input->payload->shape;
+  const auto check = [&](const std::string& inside) {
+    return bool(check_elements(shape, *parse_xml("<Tagging>" + inside + "</Tagging>")));
+  };
+  const std::string tag = "<Tag><Key>k</Key><Value>v</Value></Tag>";
+  EXPECT_TRUE(check("<TagSet>" + tag + tag + "</TagSet>"));
+  EXPECT_FALSE(check("<TagSet>" + tag + "<tag/></TagSet>"));
+  EXPECT_FALSE(check("<TagSet/><TagSet/>"));
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "protocol/xml.hpp"
 
+#include <algorithm>
+#include <set>
+
 #include "base/text.hpp"
 #include "protocol/values.hpp"
 
@@ -51,7 +54,46 @@ Result<void> read_entry(const Shape& shape, const XmlElement& entry, void* map) 
                   shape.insert(map, std::string(key->text)));
 }
 
+std::string tag(const XmlElement& element) { return "<" + shorten(element.name, 60) + ">"; }
+
+Error outside_of_shape(std::string why) {
+  return invalid(std::move(why), XmlShapeFault::outside_of_shape);
+}
+
+Error unknown(const XmlElement& child, const XmlElement& element) {
+  return outside_of_shape(tag(child) + " is not known in " + tag(element));
+}
+
+Result<void> check_members(const Shape& shape, const XmlElement& element) {
+  std::set<std::string_view> seen;
+  for (const auto& child : element.children) {
+    const auto member = std::ranges::find_if(shape.members, [&](const Member& each) {
+      return is_in_body(each) && element_name(each) == child.name;
+    });
+    if (member == shape.members.end()) return unknown(child, element);
+    const Shape& inner = *member->shape;
+    if (!seen.insert(child.name).second && !inner.flattened)
+      return outside_of_shape(tag(child) + " is repeated in " + tag(element));
+    const bool of_list = inner.flattened && inner.kind == ShapeKind::list;
+    TRY(check_elements(of_list ? *inner.element : inner, child));
+  }
+  return ok();
+}
+
 }  // namespace
+
+Result<void> check_elements(const Shape& shape, const XmlElement& element) {
+  const bool nested = shape.kind == ShapeKind::structure || shape.kind == ShapeKind::list;
+  if (nested && !trim(element.text).empty())
+    return outside_of_shape(tag(element) + " has text of its own");
+  if (shape.kind == ShapeKind::structure) return check_members(shape, element);
+  if (shape.kind == ShapeKind::map) return ok();  // no configuration has one
+  for (const auto& child : element.children) {
+    if (!nested || child.name != shape.element_name) return unknown(child, element);
+    TRY(check_elements(*shape.element, child));
+  }
+  return ok();
+}
 
 Result<void> read_xml(const Shape& shape, TimestampFormat format, const XmlElement& element,
                       void* value) {

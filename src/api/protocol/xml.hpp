@@ -18,6 +18,10 @@ Result<void> read_xml(const shapes::Shape& shape, shapes::TimestampFormat format
                       const XmlElement& element, void* value);
 void write_xml(const shapes::Shape& shape, shapes::TimestampFormat format, std::string_view name,
                const void* value, std::string& out);
+// Checks that an element of `shape` has only elements of the shape, each once unless it is one of a
+// flattened list, and text only in scalars; at any depth. Errors: invalid (outside_of_shape).
+enum class XmlShapeFault { outside_of_shape };
+Result<void> check_elements(const shapes::Shape& shape, const XmlElement& element);
 // Reads and writes the members of a structure that are in the body, without an element around them.
 Result<void> read_xml_members(const shapes::Shape& shape, const XmlElement& element,
                               void* structure);

@@ -14,7 +14,32 @@ domain::RecordKey key_of(const std::string& bucket, Setting setting) {
   return {std::string(kSettingRecord), bucket + "/" + std::string(to_string(setting))};
 }
 
+// Checks that the settings to be written do not make too many.
+Result<void> check_count(const domain::Records& records,
+                         const std::vector<domain::RecordKey>& keys) {
+  const std::string kind(kSettingRecord);
+  size_t count = 0;
+  for (auto each = records.all.lower_bound({kind, ""});
+       each != records.all.end() && each->first.first == kind; ++each)
+    ++count;
+  for (const auto& key : keys) count += records.all.contains(key) ? 0 : 1;
+  if (count <= kSettingsMax) return ok();
+  return invalid("the buckets of this server have " + std::to_string(kSettingsMax) +
+                 " settings together, which is the limit: delete some, or buckets that have some");
+}
+
 }  // namespace
+
+size_t setting_bytes_max(Setting setting) {
+  switch (setting) {
+    case Setting::cors:
+      return 64 * 1024;
+    case Setting::lifecycle:
+      return domain::kRecordBytesMax;
+    default:
+      return 20 * 1024;
+  }
+}
 
 std::string_view to_string(Setting setting) {
   static constexpr EnumTable<Setting> kSettings{"setting of a bucket",
@@ -34,8 +59,12 @@ std::string_view to_string(Setting setting) {
 bool BucketSettings::read(const std::string& bucket, Setting setting, const shapes::Shape& shape,
                           void* value) const {
   const auto record = find(bucket, setting);
-  if (!record) return false;
-  const auto filled = read_json(shape, dump(record->document), value);
+  return record && read(*record, bucket, setting, shape, value);
+}
+
+bool BucketSettings::read(const domain::Record& record, const std::string& bucket, Setting setting,
+                          const shapes::Shape& shape, void* value) {
+  const auto filled = read_json(shape, dump(record.document), value);
   if (!filled)
     log(Level::error, "api", "a setting of a bucket cannot be read",
         {{"bucket", bucket},
@@ -66,10 +95,10 @@ Result<void> BucketSettings::put(const std::string& bucket, Setting setting,
                                  const shapes::Shape& shape, const void* value) {
   std::string text;
   write_json(shape, value, text);
-  if (text.size() > domain::kRecordBytesMax)
-    return invalid("the configuration is larger than the " +
-                   std::to_string(domain::kRecordBytesMax / 1024) +
-                   " KiB that this server keeps for one setting of a bucket");
+  if (const size_t bytes_max = setting_bytes_max(setting); text.size() > bytes_max)
+    return invalid("the configuration is larger than the " + std::to_string(bytes_max / 1024) +
+                   " KiB that this server keeps for the setting " +
+                   std::string(to_string(setting)) + " of a bucket");
   return write({key_of(bucket, setting)}, TRY(parse_json(text)));
 }
 
@@ -98,6 +127,7 @@ Result<void> BucketSettings::write(const std::vector<domain::RecordKey>& keys,
     for (const auto& key : keys)
       if (document || records->all.contains(key)) request.writes.push_back({key, document});
     if (request.writes.empty()) return {};
+    if (document) TRY(check_count(*records, keys));
     const auto committed = commit_records(control_, std::move(request));
     if (committed) return {};
     if (committed.error().kind != Kind::conflict) return committed.error();

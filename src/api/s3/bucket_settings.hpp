@@ -3,9 +3,8 @@
 //
 // Threads:  call from anywhere; put(), remove() and forget() wait for the commit, so they must not
 //           run on the thread that commits.
-// Errors:   of reads: none, an invalid record counts as absent and is logged. Of changes:
-// control's;
-//           invalid: the configuration is larger than a record.
+// Errors:   of reads: none, an invalid record counts as absent and is logged. Of changes: those of
+//           control; invalid: the configuration is too large, or there are too many settings.
 // Lifetime: control outlives it.
 #pragma once
 
@@ -39,6 +38,13 @@ std::string_view to_string(Setting setting);
 // Records of this kind and no others are read and written.
 inline constexpr std::string_view kSettingRecord = "bucket_setting";
 
+// Of all buckets together. Other kinds of records, users and policies, keep most of the ledger's.
+inline constexpr size_t kSettingsMax = 10'000;
+static_assert(kSettingsMax <= domain::kRecordsMax / 4);
+
+// The largest configuration as JSON: as S3 for CORS, for lifecycle rules what a record holds.
+size_t setting_bytes_max(Setting setting);
+
 class BucketSettings {
  public:
   explicit BucketSettings(control::Control& control) : control_(control) {}
@@ -46,6 +52,9 @@ class BucketSettings {
   // Fills `value`, a structure of `shape`, and returns whether the setting is there.
   bool read(const std::string& bucket, Setting setting, const shapes::Shape& shape,
             void* value) const;
+  // The same for a record that find() returned.
+  static bool read(const domain::Record& record, const std::string& bucket, Setting setting,
+                   const shapes::Shape& shape, void* value);
   // The record of a setting, which each change replaces; nullptr: not set.
   std::shared_ptr<const domain::Record> find(const std::string& bucket, Setting setting) const;
   // The buckets that have the setting, in order.

@@ -1,5 +1,6 @@
 // Operations on buckets. Each bucket has a region, and all belong to the account.
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "s3/common.hpp"
 
 namespace trainyard::api::s3 {
@@ -55,8 +56,11 @@ Result<void> forget_bucket(IdentityStore* identities, BucketSettings& settings,
   return settings.forget(bucket);
 }
 
+// `changes`: held while a bucket is made or deleted together with what it had, so that neither
+// takes the policy of a bucket that the other's client has just created.
 Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, IdentityStore* identities,
-                                              BucketSettings& settings, const Context& context,
+                                              BucketSettings& settings, Mutex& changes,
+                                              const Context& context,
                                               const s3::CreateBucketRequest& in) {
   const std::string& bucket = *in.bucket;
   if (auto failure = check_access(in)) return *failure;
@@ -68,7 +72,12 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, Identit
     if (!read) return std::move(read).error();
     tags = *std::move(read);
   }
-  if (!objects.head_bucket(bucket)) TRY_S3(forget_bucket(identities, settings, bucket), bucket, "");
+  const MutexLock lock(changes);
+  // A store that does not answer may have the bucket, whose policy and settings must stay.
+  const auto before = objects.head_bucket(bucket);
+  if (!before && !before.error().is(objects::Fault::bucket_missing))
+    return s3_failure_of(before.error(), bucket, "");
+  if (!before) TRY_S3(forget_bucket(identities, settings, bucket), bucket, "");
   const auto made = objects.create_bucket(bucket, *region);
   if (!made) {
     // As on S3, creating an existing bucket again in us-east-1 succeeds.
@@ -122,10 +131,11 @@ Outcome<s3::GetBucketLocationOutput> get_bucket_location(objects::Objects& objec
 
 void add_buckets(OperationTable& table, objects::Objects& objects, IdentityStore* identities,
                  const SharedSettings& settings) {
-  table.add<s3::CreateBucket>(
-      [&objects, identities, settings](const Context& context, const s3::CreateBucketRequest& in) {
-        return create_bucket(objects, identities, *settings, context, in);
-      });
+  const auto changes = std::make_shared<Mutex>();
+  table.add<s3::CreateBucket>([&objects, identities, settings, changes](
+                                  const Context& context, const s3::CreateBucketRequest& in) {
+    return create_bucket(objects, identities, *settings, *changes, context, in);
+  });
   table.add<s3::ListBuckets>([&](const Context& context, const s3::ListBucketsRequest& in) {
     return list_buckets(objects, context, in);
   });
@@ -140,9 +150,10 @@ void add_buckets(OperationTable& table, objects::Objects& objects, IdentityStore
     return s3::HeadBucketOutput{.bucket_region = info.region, .access_point_alias = false};
   });
   table.add<s3::DeleteBucket>(
-      [&objects, identities, settings](const Context& context,
-                                       const s3::DeleteBucketRequest& in) -> Outcome<s3::Nothing> {
+      [&objects, identities, settings, changes](
+          const Context& context, const s3::DeleteBucketRequest& in) -> Outcome<s3::Nothing> {
         if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
+        const MutexLock lock(*changes);
         TRY_S3(objects.delete_bucket(*in.bucket), *in.bucket, "");
         TRY_S3(forget_bucket(identities, *settings, *in.bucket), *in.bucket, "");
         return s3::Nothing{};

@@ -173,6 +173,13 @@ std::optional<Failure> check_lifecycle(const s3::BucketLifecycleConfiguration& l
   return std::nullopt;
 }
 
+std::optional<Failure> check_transition_size(const std::string& size) {
+  if (size == kTransitionSize || size == "varies_by_storage_class") return std::nullopt;
+  return invalid_argument(
+      "Invalid x-amz-transition-default-minimum-object-size header: " + shorten(size, 60) +
+      ". Use all_storage_classes_128K or varies_by_storage_class");
+}
+
 std::optional<Failure> check_encryption(const s3::ServerSideEncryptionConfiguration& encryption) {
   if (encryption.rules->size() != 1) return malformed_xml();
   const s3::ServerSideEncryptionRule& rule = encryption.rules->front();

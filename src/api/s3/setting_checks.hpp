@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "protocol/errors.hpp"
 #include "shapes/s3.hpp"
@@ -24,6 +25,9 @@ Failure malformed_xml();
 std::optional<Failure> check_cors(const shapes::s3::CORSConfiguration& cors);
 // Requires: each rule has an ID.
 std::optional<Failure> check_lifecycle(const shapes::s3::BucketLifecycleConfiguration& lifecycle);
+// Which objects transitions leave out unless a rule says it. It has no effect here.
+inline constexpr std::string_view kTransitionSize = "all_storage_classes_128K";  // S3's default
+std::optional<Failure> check_transition_size(const std::string& size);
 std::optional<Failure> check_encryption(
     const shapes::s3::ServerSideEncryptionConfiguration& encryption);
 std::optional<Failure> check_website(const shapes::s3::WebsiteConfiguration& website);

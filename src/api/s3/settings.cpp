@@ -48,10 +48,7 @@ void add_put(OperationTable& table, const Shared& parts, Setting setting, Check<
         if (auto failure = check(kept)) return *failure;
         TRY_S3(parts->settings->put(*in.bucket, setting, *payload.shape, payload.find(&kept)),
                *in.bucket, "");
-        typename Put::Output out;
-        if constexpr (requires { in.transition_default_minimum_object_size; })
-          out.transition_default_minimum_object_size = in.transition_default_minimum_object_size;
-        return out;
+        return typename Put::Output();
       });
 }
 
@@ -111,18 +108,49 @@ void add_cors(OperationTable& table, const Shared& parts) {
   add_delete<s3::DeleteBucketCors>(table, parts, Setting::cors);
 }
 
+// Gives rules without an ID one. Its members are stored as those of Get's output, which has the
+// size, too: a header of the request.
+Outcome<s3::PutBucketLifecycleConfigurationOutput> put_lifecycle(
+    const Parts& parts, const Context& context,
+    const s3::PutBucketLifecycleConfigurationRequest& in) {
+  if (auto failure = check_bucket(parts, context, in)) return *failure;
+  const shapes::Member& payload = *s3::PutBucketLifecycleConfiguration::shape().input->payload;
+  if (!in.lifecycle_configuration ||
+      parts.constraints.check(*payload.shape, &*in.lifecycle_configuration))
+    return malformed_xml();
+  s3::BucketLifecycleConfiguration kept = *in.lifecycle_configuration;
+  constexpr size_t kIdBytes = 24;  // in hex the length of S3's own IDs
+  for (auto& rule : *kept.rules)
+    if (!rule.id || rule.id->empty()) rule.id = parts.random.hex(kIdBytes);
+  if (auto failure = check_lifecycle(kept)) return *failure;
+  const std::string size =
+      in.transition_default_minimum_object_size.value_or(std::string(kTransitionSize));
+  if (auto failure = check_transition_size(size)) return *failure;
+  const s3::GetBucketLifecycleConfigurationOutput stored{
+      .rules = std::move(kept.rules), .transition_default_minimum_object_size = size};
+  const shapes::Shape& shape = *s3::GetBucketLifecycleConfiguration::shape().output;
+  TRY_S3(parts.settings->put(*in.bucket, Setting::lifecycle, shape, &stored), *in.bucket, "");
+  return s3::PutBucketLifecycleConfigurationOutput{.transition_default_minimum_object_size = size};
+}
+
 void add_lifecycle(OperationTable& table, const Shared& parts) {
-  add_put<s3::PutBucketLifecycleConfiguration>(
-      table, parts, Setting::lifecycle, [parts](s3::PutBucketLifecycleConfigurationRequest& in) {
-        constexpr size_t kIdBytes = 24;  // in hex the length of S3's own IDs
-        for (auto& rule : *in.lifecycle_configuration->rules)
-          if (!rule.id || rule.id->empty()) rule.id = parts->random.hex(kIdBytes);
-        return check_lifecycle(*in.lifecycle_configuration);
+  table.add<s3::PutBucketLifecycleConfiguration>(
+      [parts](const Context& context, const s3::PutBucketLifecycleConfigurationRequest& in) {
+        return put_lifecycle(*parts, context, in);
       });
-  add_get<s3::GetBucketLifecycleConfiguration>(
-      table, parts, Setting::lifecycle,
-      absent<s3::GetBucketLifecycleConfiguration>("NoSuchLifecycleConfiguration",
-                                                  "The lifecycle configuration does not exist"));
+  table.add<s3::GetBucketLifecycleConfiguration>(
+      [parts](const Context& context, const s3::GetBucketLifecycleConfigurationRequest& in)
+          -> Outcome<s3::GetBucketLifecycleConfigurationOutput> {
+        if (auto failure = check_bucket(*parts, context, in)) return *failure;
+        s3::GetBucketLifecycleConfigurationOutput out{.transition_default_minimum_object_size =
+                                                          std::string(kTransitionSize)};
+        const shapes::Shape& shape = *s3::GetBucketLifecycleConfiguration::shape().output;
+        if (parts->settings->read(*in.bucket, Setting::lifecycle, shape, &out)) return out;
+        Failure failure = s3_failure(404, "NoSuchLifecycleConfiguration",
+                                     "The lifecycle configuration does not exist");
+        failure.resource = *in.bucket;
+        return failure;
+      });
   add_delete<s3::DeleteBucketLifecycle>(table, parts, Setting::lifecycle);
 }
 
@@ -231,8 +259,11 @@ void add_others(OperationTable& table, const Shared& parts) {
       [parts](s3::PutBucketAccelerateConfigurationRequest& in) {
         auto failure = check_acceleration(*in.bucket, *in.accelerate_configuration);
         // As on S3, acceleration that was never enabled is not suspended.
-        if (!failure && in.accelerate_configuration->status == "Suspended" &&
-            !parts->settings->find(*in.bucket, Setting::acceleration))
+        s3::AccelerateConfiguration before;
+        const shapes::Shape& shape =
+            *s3::PutBucketAccelerateConfiguration::shape().input->payload->shape;
+        parts->settings->read(*in.bucket, Setting::acceleration, shape, &before);
+        if (!failure && in.accelerate_configuration->status == "Suspended" && !before.status)
           in.accelerate_configuration->status.reset();
         return failure;
       });

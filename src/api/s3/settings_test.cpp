@@ -179,7 +179,66 @@ TEST(LifecycleConfiguration, HasAtMostAThousandRules) {
   in.lifecycle_configuration->rules = std::vector<s3::LifecycleRule>(kLifecycleRulesMax, large);
   EXPECT_EQ(world.refusal<s3::PutBucketLifecycleConfiguration>(in),
             "InvalidArgument: the configuration is larger than the 256 KiB that this server keeps "
-            "for one setting of a bucket");
+            "for the setting lifecycle of a bucket");
+}
+
+TEST(LifecycleConfiguration, KeepsTheSizeOfTransitions) {
+  SettingsWorld world;
+  s3::PutBucketLifecycleConfigurationRequest in{.bucket = "data"};
+  in.lifecycle_configuration.emplace().rules = {{expiring()}};
+  const auto put = [&] {
+    const auto out = world.made<s3::PutBucketLifecycleConfiguration>(in);
+    const auto read = world.made<s3::GetBucketLifecycleConfiguration>({.bucket = "data"});
+    EXPECT_EQ(read.transition_default_minimum_object_size,
+              out.transition_default_minimum_object_size);
+    EXPECT_EQ(read.rules->size(), 1u);
+    return read.transition_default_minimum_object_size.value_or("");
+  };
+  EXPECT_EQ(put(), "all_storage_classes_128K");
+  in.transition_default_minimum_object_size = "varies_by_storage_class";
+  EXPECT_EQ(put(), "varies_by_storage_class");
+  in.transition_default_minimum_object_size = "small";
+  EXPECT_TRUE(world.refusal<s3::PutBucketLifecycleConfiguration>(in).starts_with(
+      "InvalidArgument: Invalid x-amz-transition-default-minimum-object-size header: small"));
+}
+
+TEST(Settings, HaveLimitedBytes) {
+  SettingsWorld world;
+  s3::WebsiteConfiguration website;
+  website.index_document.emplace().suffix = std::string(20 * 1024, 'x');
+  EXPECT_EQ(world.refused(website),
+            "InvalidArgument: the configuration is larger than the 20 KiB that this server keeps "
+            "for the setting website of a bucket");
+  s3::CORSRule rule = cors_rule();
+  rule.allowed_origins = Texts(40, "https://" + std::string(1500, 'x'));
+  s3::CORSConfiguration cors;
+  cors.cors_rules = {{rule}};
+  world.made<s3::PutBucketCors>({.bucket = "data", .cors_configuration = cors});
+  rule.allowed_origins = Texts(50, "https://" + std::string(1500, 'x'));
+  EXPECT_EQ(world.refused(rule),
+            "InvalidArgument: the configuration is larger than the 64 KiB that this server keeps "
+            "for the setting cors of a bucket");
+}
+
+TEST(Settings, HaveALimitedNumber) {
+  SettingsWorld world;
+  auto many = std::make_shared<domain::Records>();
+  for (size_t i = 0; i + 1 < kSettingsMax; ++i)
+    many->all[{"bucket_setting", "bucket-" + std::to_string(i) + "/cors"}] =
+        std::make_shared<const domain::Record>();
+  many->all[{"aaa", "x"}] = many->all[{"zzz", "x"}] = std::make_shared<const domain::Record>();
+  world.control.kept_records = many;
+  s3::CORSConfiguration cors;
+  cors.cors_rules = {{cors_rule()}};
+  world.made<s3::PutBucketCors>({.bucket = "data", .cors_configuration = cors});
+  world.made<s3::PutBucketCors>({.bucket = "data", .cors_configuration = cors});  // the same one
+  s3::WebsiteConfiguration website;
+  website.index_document.emplace().suffix = "index.html";
+  EXPECT_EQ(world.refused(website),
+            "InvalidArgument: the buckets of this server have 10000 settings together, which is "
+            "the limit: delete some, or buckets that have some");
+  world.made<s3::DeleteBucketCors>({.bucket = "data"});
+  world.made<s3::PutBucketWebsite>({.bucket = "data", .website_configuration = website});
 }
 
 TEST(LifecycleConfiguration, IsCheckedAsOnS3) {
@@ -230,9 +289,9 @@ TEST(LifecycleConfiguration, IsCheckedAsOnS3) {
 
 TEST(PublicAccessBlock, RefusesPublicPolicies) {
   SettingsWorld world;
-  const auto policy = [](const std::string& principal) {
+  const auto policy = [](const std::string& principal, const std::string& more = "") {
     return R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":)" + principal +
-           R"(,"Action":"s3:GetObject","Resource":"arn:aws:s3:::data/*"}]})";
+           R"(,"Action":"s3:GetObject","Resource":"arn:aws:s3:::data/*")" + more + "}]}";
   };
   s3::PutPublicAccessBlockRequest in{.bucket = "data"};
   in.public_access_block_configuration.emplace().block_public_policy = true;
@@ -247,6 +306,12 @@ TEST(PublicAccessBlock, RefusesPublicPolicies) {
             "InvalidRequest: Must specify at least one configuration.");
   EXPECT_TRUE(world.refusal<s3::PutBucketPolicy>({.bucket = "data", .policy = policy("\"*\"")})
                   .starts_with("AccessDenied: "));
+  const auto over_tls = policy("\"*\"", R"(,"Condition":{"Bool":{"aws:SecureTransport":"true"}})");
+  EXPECT_TRUE(world.refusal<s3::PutBucketPolicy>({.bucket = "data", .policy = over_tls})
+                  .starts_with("AccessDenied: "));
+  world.made<s3::PutBucketPolicy>(
+      {.bucket = "data",
+       .policy = policy("\"*\"", R"(,"Condition":{"IpAddress":{"aws:SourceIp":"10.1.0.0/16"}})")});
   world.made<s3::PutBucketPolicy>(
       {.bucket = "data", .policy = policy(R"({"AWS":"arn:aws:iam::123456789012:root"})")});
   world.made<s3::DeletePublicAccessBlock>({.bucket = "data"});
@@ -363,9 +428,11 @@ TEST(Acceleration, NeedsANameWithoutPeriods) {
       "InvalidRequest: S3 Transfer Acceleration is not supported"));
   in.bucket = "data";
   in.accelerate_configuration->status = "Suspended";
-  world.made<s3::PutBucketAccelerateConfiguration>(in);
-  EXPECT_FALSE(world.made<s3::GetBucketAccelerateConfiguration>({.bucket = "data"}).status)
-      << "it was never enabled";
+  for (int i = 0; i < 2; ++i) {
+    world.made<s3::PutBucketAccelerateConfiguration>(in);
+    EXPECT_FALSE(world.made<s3::GetBucketAccelerateConfiguration>({.bucket = "data"}).status)
+        << "it was never enabled";
+  }
   in.accelerate_configuration->status = "Enabled";
   world.made<s3::PutBucketAccelerateConfiguration>(in);
   EXPECT_EQ(world.made<s3::GetBucketAccelerateConfiguration>({.bucket = "data"}).status, "Enabled");

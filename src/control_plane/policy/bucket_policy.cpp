@@ -60,7 +60,8 @@ bool is_public(const Policy& policy) {
   return std::ranges::any_of(policy.statements(), [](const Statement& statement) {
     const bool everyone =
         statement.principal && (statement.principal->everyone || statement.not_principal);
-    return statement.effect == Effect::allow && everyone && statement.conditions.empty();
+    return statement.effect == Effect::allow && everyone &&
+           std::ranges::none_of(statement.conditions, &Condition::limits_callers);
   });
 }
 

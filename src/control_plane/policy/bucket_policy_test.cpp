@@ -76,5 +76,41 @@ TEST(BucketPolicy, IsPublicWhenItAllowsAllPrincipalsUnconditionally) {
   EXPECT_FALSE(is(statement("\"*\"", "arn:aws:s3:::data/*", "s3:GetObject", "", "Deny")));
 }
 
+bool is_public_if(const std::string& condition) {
+  return is_public(**parse(
+      statement("\"*\"", "arn:aws:s3:::data/*", "s3:GetObject", ", \"Condition\": " + condition)));
+}
+
+TEST(BucketPolicy, IsNotPublicWhenAConditionFixesTheCallers) {
+  for (const char* condition :
+       {R"({"IpAddress": {"aws:SourceIp": ["10.0.0.0/8", "2001:db8::/32"]}})",
+        R"({"StringEquals": {"aws:SourceAccount": "123456789012"}})",
+        R"({"StringLike": {"AWS:sourceVpce": ["vpce-1", "vpce-2"]}})",
+        R"({"ArnLike": {"aws:SourceArn": "arn:aws:sagemaker:eu-west-1:123456789012:job/a"}})",
+        R"({"ForAnyValue:StringEquals": {"aws:PrincipalOrgID": "o-1"}})",
+        R"({"Bool": {"aws:SecureTransport": "true"}, "StringEquals": {"aws:userid": "AIDA1"}})"})
+    EXPECT_FALSE(is_public_if(condition)) << condition;
+}
+
+TEST(BucketPolicy, IsPublicInSpiteOfConditionsThatEveryCallerMeets) {
+  for (const char* condition :
+       {R"({"Bool": {"aws:SecureTransport": "true"}})", R"({"Null": {"aws:SourceIp": "false"}})",
+        R"({"StringLike": {"aws:UserAgent": "fixed"}})",
+        R"({"IpAddress": {"aws:SourceIp": "0.0.0.0/0"}})",
+        R"({"IpAddress": {"aws:SourceIp": ["10.0.0.0/8", "0.0.0.0/1"]}})",
+        R"({"IpAddress": {"aws:SourceIp": "::/0"}})",
+        R"({"IpAddress": {"aws:VpcSourceIp": "10.0.0.0/8"}})",
+        R"({"NotIpAddress": {"aws:SourceIp": "10.0.0.0/8"}})",
+        R"({"IpAddressIfExists": {"aws:SourceIp": "10.0.0.0/8"}})",
+        R"({"StringNotEquals": {"aws:SourceAccount": "123456789012"}})",
+        R"({"StringEqualsIfExists": {"aws:SourceVpc": "vpc-1"}})",
+        R"({"ForAllValues:StringEquals": {"aws:PrincipalOrgID": "o-1"}})",
+        R"({"StringLike": {"aws:userid": "AROA1:*"}})",
+        R"({"StringLike": {"aws:SourceVpc": ["vpc-1", "vpc-?"]}})",
+        R"({"ArnLike": {"aws:PrincipalArn": "arn:aws:iam::*:role/a"}})",
+        R"({"StringEquals": {"aws:userid": "${aws:userid}"}})"})
+    EXPECT_TRUE(is_public_if(condition)) << condition;
+}
+
 }  // namespace
 }  // namespace trainyard::policy

@@ -1,5 +1,6 @@
 #include "policy/condition.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.hpp"
@@ -100,6 +101,25 @@ std::optional<std::string> text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number() || value.is_boolean()) return dump(value);
   return std::nullopt;
+}
+
+// Keys of the caller and its network, in lower case.
+constexpr std::string_view kSourceIp = "aws:sourceip";
+constexpr std::string_view kCallerKeys[] = {
+    kSourceIp,          "aws:sourcearn",        "aws:sourcevpc",
+    "aws:sourcevpce",   "aws:sourceaccount",    "aws:principalorgid",
+    "aws:principalarn", "aws:principalaccount", "aws:userid"};
+
+// Wider ranges are the public, as S3 sees it.
+constexpr unsigned kPrefixBitsMin = 8, kPrefixBitsMinV6 = 32;
+
+bool is_fixed(const Pattern& pattern) {
+  return !pattern.has_variables() && pattern.text().find(kAnyMany) == std::string::npos &&
+         pattern.text().find(kAnyOne) == std::string::npos;
+}
+
+bool is_narrow(const IpRange& range) {
+  return range.prefix_bits >= (range.first.v6 ? kPrefixBitsMinV6 : kPrefixBitsMin);
 }
 
 }  // namespace
@@ -253,6 +273,17 @@ Condition::Match Condition::match_one(const Value& value, std::string_view text,
   }
   const auto number = is_date(operator_.comparison) ? parse_date(text) : parse_number(text);
   return found(number && compare(operator_.comparison, *number, std::get<double>(value)));
+}
+
+bool Condition::limits_callers() const {
+  if (operator_.negated || operator_.if_exists || operator_.quantifier == Quantifier::all_values)
+    return false;
+  if (std::ranges::find(kCallerKeys, lower_key_) == std::ranges::end(kCallerKeys)) return false;
+  return std::ranges::all_of(values_, [&](const Value& value) {
+    if (const auto* pattern = std::get_if<Pattern>(&value)) return is_fixed(*pattern);
+    const auto* range = std::get_if<IpRange>(&value);
+    return range && lower_key_ == kSourceIp && is_narrow(*range);
+  });
 }
 
 void Condition::add_keys(std::vector<std::string>& keys) const {

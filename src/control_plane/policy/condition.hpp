@@ -71,6 +71,10 @@ class Condition {
   // True if the condition holds in a statement that denies or allows.
   bool holds(const ConditionValues& values, bool denies) const;
   void add_keys(std::vector<std::string>& keys) const;
+  // True if it holds only for fixed callers or networks: a positive operator, a key of the caller
+  // or its network (aws:SourceIp, aws:PrincipalArn), and values without wildcards and
+  // variables. A range of addresses is at most as wide as S3 accepts, /8 or /32 of IPv6.
+  bool limits_callers() const;
 
  private:
   // The form in which a value is compared: text with wildcards and variables, a number or an

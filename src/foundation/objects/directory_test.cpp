@@ -53,6 +53,12 @@ TEST_F(DirectoryTest, AnObjectIsRemovedOnlyAsItWasSeen) {
   ASSERT_TRUE(write_all(*objects_, "bucket", "a/b", "new"));
   EXPECT_FALSE(objects_->remove_unchanged("bucket", "a/b", again));
   EXPECT_EQ(*read_all(*objects_, "bucket", "a/b", 100), "new");
+  ASSERT_TRUE(objects_->set_tags("bucket", "a/b", {{"scratch", "yes"}}));
+  const ObjectInfo scratch = *objects_->head("bucket", "a/b");
+  ASSERT_TRUE(objects_->set_tags("bucket", "a/b", {{"scratch", "no"}}));
+  const auto retagged = objects_->remove_unchanged("bucket", "a/b", scratch);
+  ASSERT_FALSE(retagged);
+  EXPECT_TRUE(retagged.error().is(Fault::etag_differs));
   ASSERT_TRUE(objects_->remove_unchanged("bucket", "a/b", *objects_->head("bucket", "a/b")));
   EXPECT_FALSE(objects_->head("bucket", "a/b"));
   EXPECT_TRUE(objects_->remove_unchanged("bucket", "a/b", seen)) << "absent is as harmless";

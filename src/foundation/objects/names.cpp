@@ -119,9 +119,10 @@ Result<void> check_etag(const std::string& bucket, const ObjectInfo& replaced,
 Result<void> check_unchanged(const std::string& bucket, const ObjectInfo& present,
                              const ObjectInfo& seen) {
   TRY(check_etag(bucket, present, seen.etag));
-  if (present.modified == seen.modified) return ok();
+  const bool retagged = !seen.tags.empty() && seen.tags != present.tags;
+  if (present.modified == seen.modified && !retagged) return ok();
   return conflict("key " + in_quotes(present.key) + " in bucket " + in_quotes(bucket) +
-                      " was written again with the same content",
+                      (retagged ? " has other tags" : " was written again with the same content"),
                   Fault::etag_differs);
 }
 Error bucket_exists(std::string_view bucket) {

@@ -30,7 +30,8 @@ Error key_exists(std::string_view bucket, std::string_view key);
 // Checks only_if_etag of a write that replaces this object. Errors: conflict (etag_differs).
 Result<void> check_etag(const std::string& bucket, const ObjectInfo& replaced,
                         const std::string& only_if_etag);
-// Checks that the object is still the one that a caller has seen. Errors: conflict (etag_differs).
+// Checks that the object is still the one that a caller has seen: with its tags, if `seen` has
+// some. Errors: conflict (etag_differs).
 Result<void> check_unchanged(const std::string& bucket, const ObjectInfo& present,
                              const ObjectInfo& seen);
 Error bucket_exists(std::string_view bucket);

@@ -213,8 +213,8 @@ class Objects {
                                 const std::map<std::string, std::string>& tags) = 0;
   // harmless when absent
   virtual Result<void> remove(const std::string& bucket, const std::string& key) = 0;
-  // Removes the object if its ETag and time of modification are still those of `seen`; harmless
-  // when absent. Errors also: conflict (etag_differs), invalid: remote endpoints cannot do it.
+  // Removes the object if its ETag, its time of modification and, if `seen` has some, its tags are
+  // those of `seen`; harmless when absent. Errors also: conflict (etag_differs), invalid: remote.
   virtual Result<void> remove_unchanged(const std::string& bucket, const std::string& key,
                                         const ObjectInfo& seen) {
     static_cast<void>(bucket), static_cast<void>(key), static_cast<void>(seen);
