@@ -151,6 +151,20 @@ TEST_F(LeaseOnPostgres, AFencedWriterCannotCommit) {
   EXPECT_FALSE(open_postgres(postgres_, 1)) << "with an old number";
 }
 
+TEST_F(LeaseOnPostgres, AFencedWriterWhoseNumbersAreUsedHearsOfIt) {
+  auto a = candidate("a"), b = candidate("b");
+  auto first = *open_postgres(postgres_, (*a.try_take())->fencing);
+  ASSERT_TRUE(first->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
+  expire();
+  auto second = *open_postgres(postgres_, (*b.try_take())->fencing);
+  ASSERT_TRUE(second->commit({{a_command(2)}, {a_job(2, "b")}, {}}));
+  const auto refused = first->commit({{a_command(2)}, {a_job(2, "c")}, {}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, Kind::unavailable) << refused.error().message;
+  EXPECT_NE(first->failure().find("another server"), std::string::npos) << first->failure();
+  EXPECT_EQ(second->find_job(2)->key.name, "b");
+}
+
 // A server that is stopped between two statements of a commit holds a lock on the lease.
 TEST_F(LeaseOnPostgres, ATransactionThatAStoppedWriterLeftOpenIsEnded) {
   auto a = candidate("a"), b = candidate("b");

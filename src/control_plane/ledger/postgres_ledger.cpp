@@ -347,6 +347,11 @@ Result<void> PostgresLedger::try_commit(const Batch& batch) {
     written = done.error();
   }
   if (!writer_->lost()) static_cast<void>(writer_->run({"ROLLBACK"}));
+  // The statements were sent together: the rows of a new writer may have been in the way before the
+  // answer about the fencing was read.
+  if (written.error().kind != Kind::conflict || writer_->lost()) return written;
+  const auto held = writer_->run(on_postgres::check_fencing(fencing_));
+  if (held && held->count() != 1) return fail(on_postgres::kFenced);
   return written;
 }
 
