@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "ledger/test_records.hpp"
 #include "os/machine_clock.hpp"
@@ -39,6 +40,17 @@ TEST(AfterLoss, TheLastSequenceDecides) {
   EXPECT_EQ(after_loss(7, 9, 8, false), AfterLoss::restart) << "another program wrote";
   EXPECT_EQ(after_loss(7, 9, 6, false), AfterLoss::restart) << "an older backup was restored";
   EXPECT_EQ(after_loss(7, 7, 7, false), AfterLoss::not_committed);
+}
+
+// Waits while the lease is in that state, and returns the next one that it saw.
+LeaseState state_after(const WriterLease& lease, LeaseState state) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  auto seen = lease.state();
+  while (seen == state && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    seen = lease.state();
+  }
+  return seen;
 }
 
 class LeaseOnPostgres : public testing::Test {
@@ -78,7 +90,7 @@ TEST_F(LeaseOnPostgres, OneServerHoldsIt) {
 
 TEST_F(LeaseOnPostgres, AReleasedLeaseIsTakenAtOnce) {
   auto a = candidate("a"), b = candidate("b");
-  std::atomic<bool> renewed = false;
+  bool renewed = false;
   {
     const auto taken = *a.try_take();
     WriterLease lease(postgres_, {1h, 10ms, 10ms}, *taken, clock_,
@@ -87,10 +99,12 @@ TEST_F(LeaseOnPostgres, AReleasedLeaseIsTakenAtOnce) {
     // The first renewal replaces the expiry.
     expire();
     auto connection = *postgres::Connection::open({postgres_.url});
-    while (!renewed)
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!renewed && std::chrono::steady_clock::now() < deadline)
       renewed =
           connection->run({"SELECT (expires > clock_timestamp())::int FROM trainyard_ledger.lease"})
               ->integer(0, 0) == 1;
+    EXPECT_TRUE(renewed);
     EXPECT_FALSE(*b.try_take());
   }
   EXPECT_TRUE(*b.try_take());
@@ -126,12 +140,10 @@ TEST_F(LeaseOnPostgres, AWriterWithoutAServerIsSuspendedAndComesBack) {
   WriterLease lease(settings, {2s, 10ms, 10ms}, *taken, clock_,
                     [](const std::string&) { FAIL() << "no other server took it"; });
   own.stop();
-  while (lease.state() == LeaseState::held) std::this_thread::yield();
-  EXPECT_EQ(lease.state(), LeaseState::suspended);
+  EXPECT_EQ(state_after(lease, LeaseState::held), LeaseState::suspended);
   EXPECT_NE(lease.why_not().find("does not answer"), std::string::npos) << lease.why_not();
   own.start();
-  while (lease.state() == LeaseState::suspended) std::this_thread::yield();
-  EXPECT_EQ(lease.state(), LeaseState::held);
+  EXPECT_EQ(state_after(lease, LeaseState::suspended), LeaseState::held);
 }
 
 TEST_F(LeaseOnPostgres, AFencedWriterCannotCommit) {

@@ -141,7 +141,8 @@ TEST(PostgresFault, ARefusedCommitThatIsDurableEndsTheProcess) {
   ASSERT_TRUE(prepare_postgres(direct, a_test_owner()));
   auto relay = std::make_unique<Relay>(server.socket());
   PostgresSettings through{TestServer::url_at(relay->socket_directory(), database)};
-  through.answer_timeout = 200ms;
+  // Opening must not take this long, even on a slow machine; the refused commit takes three times.
+  through.answer_timeout = 3s;
   auto ledger = *open_postgres(through, *take_test_lease(direct));
   ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
   // The commit takes two requests, since its statements are prepared. Its last answer is held back,
