@@ -186,11 +186,15 @@ TEST_F(LeaseOnPostgres, ATransactionThatAStoppedWriterLeftOpenIsEnded) {
   ASSERT_TRUE(stopped->run_script(
       "SET search_path TO trainyard_ledger; BEGIN; SELECT 1 FROM lease FOR KEY SHARE; INSERT INTO "
       "commands VALUES (1, 1, 'create', '{}')"));
+  // A ledger in another database of the server has a writer with the same number.
+  auto elsewhere = *postgres::Connection::open(
+      {server_.url(server_.new_database()), "", "trainyard writer " + std::to_string(fencing)});
   expire();
   std::optional<LeaseCandidate::Taken> taken;
   for (int tries = 0; tries < 100 && !taken; ++tries) taken = *b.try_take();
   ASSERT_TRUE(taken);
   EXPECT_FALSE(stopped->run({"COMMIT"}));
+  EXPECT_TRUE(elsewhere->run({"SELECT 1"}));
   auto ledger = *open_postgres(postgres_, taken->fencing);
   EXPECT_EQ(ledger->last_sequence(), 0u);
   EXPECT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));

@@ -113,6 +113,20 @@ TEST(PostgresFault, AnEndedSessionIsReplaced) {
   static_cast<void>(server);
 }
 
+TEST(PostgresFault, ALostCommitEndsNoSessionOfAnotherDatabase) {
+  const PostgresSettings settings{new_test_postgres()};
+  auto ledger = *open_test_postgres(settings);  // with the number 1
+  auto other = *postgres::Connection::open({new_test_postgres(), "", "trainyard writer 1"});
+  auto observer = *postgres::Connection::open({settings.url});
+  ASSERT_EQ(observer
+                ->run({"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE "
+                       "application_name = 'trainyard writer 1' AND datname = current_database()"})
+                ->count(),
+            1u);
+  ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
+  EXPECT_TRUE(other->run({"SELECT 1"}));
+}
+
 // The database is gone for a while: commits are refused, none is acknowledged, and none happens
 // later.
 TEST(PostgresFault, ARestartedServerHasWhatWasAcknowledged) {
