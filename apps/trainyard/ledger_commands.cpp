@@ -98,7 +98,7 @@ Result<std::string> copy_ledger(const StoredState& state, bool to_file, Clock& c
   const std::string file = data.file("ledger.db");
   if (!to_file) {
     const std::string kept = file + ".copied";
-    if (os::exists(kept))
+    if (os::exists(file) && os::exists(kept))
       return conflict(kept + " exists already, of an earlier copy: move it away");
     const auto owner = TRY(ledger_owner_of(data, account_of(data.path(), config), random));
     const auto copied = TRY(fill_database(file, database, owner, clock));
