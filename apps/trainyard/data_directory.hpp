@@ -11,7 +11,8 @@
 //   clients/          files for clients: endpoints.json, the SageMaker SDK's config, botocore's
 //                     plugin
 //   ledger-owner      id of this directory, for a ledger in PostgreSQL
-//   writer            process that wrote that ledger last
+//   writer            process that wrote that ledger last, with its fencing number
+//   writer.lock       held while that changes
 //   ledger.db objects/ logs/ metrics/ images/ attempts/ agents.sock
 //
 // Threads: confined to main. Errors: conflict (another server holds it; newer version), denied,

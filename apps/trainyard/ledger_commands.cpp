@@ -37,8 +37,8 @@ Result<DataDirectory> take(const std::string& directory) {
       "stop all servers of this data directory, standbys included");
 }
 
-std::string account_of(const DataDirectory& data, const config::Config& config) {
-  const auto identity = read_identity(data.path());
+std::string account_of(const std::string& directory, const config::Config& config) {
+  const auto identity = read_identity(directory);
   return identity ? identity->account : config.account_id;
 }
 
@@ -66,8 +66,8 @@ std::string describe(const ledger::Copied& copied) {
 }
 
 // What a backup holds besides the ledger. Each may be missing.
-constexpr const char* kFiles[] = {"VERSION", "identity.json", "sealing.key", "tls/ca.pem",
-                                  "tls/ca-key.pem"};
+constexpr const char* kFiles[] = {"VERSION", "sealing.key", "tls/ca.pem", "tls/ca-key.pem",
+                                  "identity.json"};
 constexpr const char* kDatabases[] = {"campaigns.db", "catalogue.db"};
 constexpr size_t kFileBytesMax = 1 << 20;
 
@@ -97,11 +97,12 @@ Result<std::string> copy_ledger(const StoredState& state, bool to_file, Clock& c
   const DataDirectory data = TRY(take(state.data_directory));
   const std::string file = data.file("ledger.db");
   if (!to_file) {
-    const auto owner = TRY(ledger_owner_of(data, account_of(data, config), random));
-    const auto copied = TRY(fill_database(file, database, owner, clock));
     const std::string kept = file + ".copied";
-    TRY(ledger::copy_file(file, kept).in("keeping the file"));
-    for (const char* suffix : {"", "-wal", "-shm"}) TRY(os::remove_all(file + suffix));
+    if (os::exists(file) && os::exists(kept))
+      return conflict(kept + " exists already, of an earlier copy: move it away");
+    const auto owner = TRY(ledger_owner_of(data, account_of(data.path(), config), random));
+    const auto copied = TRY(fill_database(file, database, owner, clock));
+    TRY(ledger::move_file(file, kept).in("keeping the file"));
     return "copied " + describe(copied) + "; the file is kept as " + kept +
            "\nstart the server with this config";
   }
@@ -116,7 +117,7 @@ Result<std::string> adopt_ledger(const StoredState& state, Random& random) {
   const auto config = TRY(config_of(state));
   const auto database = TRY(database_of(config));
   const DataDirectory data = TRY(take(state.data_directory));
-  const auto owner = TRY(ledger_owner_of(data, account_of(data, config), random));
+  const auto owner = TRY(ledger_owner_of(data, account_of(data.path(), config), random));
   TRY(ledger::adopt_postgres(database, owner));
   return "the ledger belongs to " + data.path() + " on " + owner.machine + " now";
 }
@@ -155,15 +156,18 @@ Result<std::string> restore(const StoredState& state, const std::string& from, C
     if (os::exists(data.file(name)))
       return conflict("the data directory " + data.path() + " has a " + name +
                       " already: restore to a new one");
-  TRY(copy_small_files(from, data.path()));
-  TRY(copy_databases(from, data.path()));
+  // The ledger is first, and the identity last: after a failure the data directory is still new.
+  std::string done = "restored to " + data.path();
   if (const auto database = ledger_database_of(config)) {
-    const auto owner = TRY(ledger_owner_of(data, account_of(data, config), random));
+    const auto owner = TRY(ledger_owner_of(data, account_of(from, config), random));
     const auto copied = TRY(fill_database(from + "/ledger.db", *database, owner, clock));
-    return "restored " + describe(copied) + " to the database, and the keys to " + data.path();
+    done = "restored " + describe(copied) + " to the database, and the keys to " + data.path();
+  } else {
+    TRY(ledger::copy_file(from + "/ledger.db", data.file("ledger.db")));
   }
-  TRY(ledger::copy_file(from + "/ledger.db", data.file("ledger.db")));
-  return "restored to " + data.path();
+  TRY(copy_databases(from, data.path()));
+  TRY(copy_small_files(from, data.path()));
+  return done;
 }
 
 }  // namespace trainyard::apps

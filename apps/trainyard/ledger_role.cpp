@@ -11,19 +11,28 @@ namespace {
 constexpr size_t kOwnerFileBytesMax = 1 << 10;
 constexpr size_t kDirectoryIdBytes = 16;
 constexpr Duration kEndOfPredecessorMax = 5s;
+// Longer than another server keeps the lock while it ends its predecessor.
+constexpr Duration kRecordLockMax = 15s;
 
 // A standby reads the lease often enough to take over soon after its expiry.
 constexpr int kRenewalsPerLease = 3, kPollsPerLease = 10;
 
-// "PROCESS STARTED", of the process that wrote the ledger last.
-std::optional<os::ProcessIdentity> read_writer(const std::string& path) {
+// The process that wrote the ledger last.
+struct Writer {
+  os::ProcessIdentity process;
+  uint64_t fencing = 0;
+};
+
+// "PROCESS STARTED FENCING". The release before wrote no number.
+std::optional<Writer> read_writer(const std::string& path) {
   const auto text = os::read_file(path, kOwnerFileBytesMax);
   if (!text) return {};
   const auto words = split(trim(*text), ' ');
-  if (words.size() != 2) return {};
+  if (words.size() != 2 && words.size() != 3) return {};
   const auto process = parse_int(words[0]), started = parse_int(words[1]);
-  if (!process || !started || *process <= 1) return {};
-  return os::ProcessIdentity{pid_t(*process), uint64_t(*started)};
+  const auto fencing = words.size() == 3 ? parse_int(words[2]) : Result<int64_t>(0);
+  if (!process || !started || !fencing || *process <= 1 || *fencing < 0) return {};
+  return Writer{{pid_t(*process), uint64_t(*started)}, uint64_t(*fencing)};
 }
 
 }  // namespace
@@ -51,8 +60,12 @@ LedgerRole::LedgerRole(const config::Config& config, const DataDirectory& data, 
 }
 
 LedgerRole::~LedgerRole() {
+  if (!lease_ || !why_not().empty()) return;
   // The next writer need not end this process, which is about to end.
-  if (lease_ && why_not().empty()) static_cast<void>(os::remove_all(data_.file("writer")));
+  const auto lock = os::FileLock::take_within(data_.file("writer.lock"), kRecordLockMax);
+  const auto writer = read_writer(data_.file("writer"));
+  if (lock && writer && writer->process == os::own_identity())
+    static_cast<void>(os::remove_all(data_.file("writer")));
 }
 
 Result<void> LedgerRole::prepare(const ledger::LedgerOwner& owner) {
@@ -84,19 +97,30 @@ Result<bool> LedgerRole::become_writer(const std::string& name, const Waiting& w
   }
 }
 
-// Ends the former writer, and takes its place in the record.
+// Ends the former writer, and takes its place in the record. A server that has stalled since it
+// took the lease finds its successor in the record, which it must not end.
 Result<void> LedgerRole::end_predecessor() const {
   const std::string path = data_.file("writer");
+  const auto lock = TRY(os::FileLock::take_within(data_.file("writer.lock"), kRecordLockMax)
+                            .in("waiting for another server that becomes the writer"));
   const auto own = os::own_identity();
-  const auto before = read_writer(path);
-  if (before && before != own && os::is_alive(*before)) {
-    log(Level::warning, "serve", "ending the former writer of the ledger, which still runs",
-        {{"process", std::to_string(before->process)}});
-    TRY(os::kill_and_wait(*before, kEndOfPredecessorMax).in("ending the former writer"));
-  }
   if (!own) return internal("this process is not in /proc");
-  return os::write_file(
-      path, std::to_string(own->process) + " " + std::to_string(own->started) + "\n", 0600);
+  const auto before = read_writer(path);
+  if (before && before->process != *own && os::is_alive(before->process)) {
+    const std::string process = std::to_string(before->process.process);
+    if (before->fencing > lease_->fencing())
+      return conflict("process " + process +
+                      " has become the writer of the ledger since, with the " + "fencing number " +
+                      std::to_string(before->fencing) + ", and this one has " +
+                      std::to_string(lease_->fencing()) + ": start this server again as a standby");
+    log(Level::warning, "serve", "ending the former writer of the ledger, which still runs",
+        {{"process", process}});
+    TRY(os::kill_and_wait(before->process, kEndOfPredecessorMax).in("ending the former writer"));
+  }
+  return os::write_file(path,
+                        std::to_string(own->process) + " " + std::to_string(own->started) + " " +
+                            std::to_string(lease_->fencing()) + "\n",
+                        0600);
 }
 
 Result<std::unique_ptr<ledger::Ledger>> LedgerRole::open(const ledger::ResourceCheck& check) const {

@@ -91,6 +91,21 @@ def test_a_ledger_moves_to_postgresql_and_back(tmp_path: pathlib.Path, postgres:
         server.start()
         check(server)
         check_objects(server)
+        server.stop()
+        # The file that the first copy kept is in the way: nothing is copied before that is said.
+        postgres.sql("CREATE DATABASE moves_again")
+        config.write_text(in_database(postgres, "moves_again"))
+        refused = trainyard(*copy, "database", check=False)
+        assert refused.returncode == 1 and "move it away" in refused.stderr, refused.stderr
+        schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'trainyard_ledger'"
+        assert postgres.rows(schemas, "moves_again") == [["0"]]
+        kept = pathlib.Path(server.data) / "ledger.db.copied"
+        kept.rename(tmp_path / "kept.db")
+        trainyard(*copy, "database")
+        assert kept.exists() and not list(kept.parent.glob("ledger.db-*"))
+        server.config = in_database(postgres, "moves_again")
+        server.start()
+        check(server)
     finally:
         server.clean()
 
@@ -102,7 +117,6 @@ def test_a_backup_of_a_running_server_is_restored(
     config = POOL
     if stored == "database":
         postgres.sql("CREATE DATABASE backed_up")
-        postgres.sql("CREATE DATABASE restored")
         config = in_database(postgres, "backed_up")
     server = Server(tmp_path / "data", config).start()
     copied = str(tmp_path / "backup")
@@ -121,6 +135,10 @@ def test_a_backup_of_a_running_server_is_restored(
     file = tmp_path / "again.toml"
     file.write_text(config)
     restore = ["restore", "--data", again.data, "--config", str(file), "--from", copied]
+    if stored == "database":
+        failed = trainyard(*restore, check=False)
+        assert failed.returncode == 1 and "does not exist" in failed.stderr, failed.stderr
+        postgres.sql("CREATE DATABASE restored")
     trainyard(*restore)
     refused = trainyard(*restore, check=False)
     assert refused.returncode == 1 and "already: restore to a new one" in refused.stderr

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from botocore.client import BaseClient
+from botocore.config import Config
 
 from tests import trainyard_server
 from tests.postgres_server import Postgres, Relay
@@ -97,9 +99,15 @@ class Standby:
         self.process.wait()
 
 
+def patient(server: Server) -> BaseClient:
+    """A client that repeats requests while the writer has no lease, on a slow machine."""
+
+    return server.boto("batch", config=Config(retries={"mode": "standard", "max_attempts": 8}))
+
+
 def write_mark(server: Server) -> str:
     """Runs a job; its id."""
-    batch: Any = server.boto("batch")
+    batch: Any = patient(server)
     job: str = batch.submit_job(jobName="one", jobQueue="queue", jobDefinition="mark")["jobId"]
 
     def over() -> bool:
@@ -111,8 +119,17 @@ def write_mark(server: Server) -> str:
     return job
 
 
+# Of tests that wait for an expiry, and of those that do not, whose writer must keep the lease on a
+# slow machine.
+SHORT_LEASE_SECONDS, LONG_LEASE_SECONDS = 3, 15
+
+
 def a_server(
-    tmp_path: pathlib.Path, postgres: Postgres, database: str, url: str | None = None
+    tmp_path: pathlib.Path,
+    postgres: Postgres,
+    database: str,
+    url: str | None = None,
+    lease_seconds: int = SHORT_LEASE_SECONDS,
 ) -> Server:
     postgres.sql(f"CREATE DATABASE {database}")
     marks = tmp_path / "marks"
@@ -120,7 +137,7 @@ def a_server(
     os.chown(marks, 1000, 1000)
     config = (
         f'[network]\npool = "{POOL}"\n[ledger]\nurl = "{url or postgres.url(database)}"\n'
-        "lease_seconds = 3\n"
+        f"lease_seconds = {lease_seconds}\n"
         '[[machine]]\nname = "m1"\ncpus = 64.0\nmemory_gib = 256.0\n'
         f'[volumes."/marks"]\ndirectory = "{marks}"\n[posix_users]\n"*" = "1000:1000"\n'
     )
@@ -161,7 +178,7 @@ class Submitter(threading.Thread):
 
 
 def prepare_queue(server: Server) -> None:
-    batch: Any = server.boto("batch")
+    batch: Any = patient(server)
     batch.create_compute_environment(
         computeEnvironmentName="here",
         type="MANAGED",
@@ -191,7 +208,7 @@ def prepare_queue(server: Server) -> None:
 def all_jobs(server: Server) -> dict[str, list[dict[str, Any]]]:
     """Every job of the queue, by name."""
     found: dict[str, list[dict[str, Any]]] = {}
-    batch: Any = server.boto("batch")
+    batch: Any = patient(server)
     for status in (
         "SUBMITTED",
         "PENDING",
@@ -228,7 +245,7 @@ def check_jobs(server: Server, acknowledged: list[str], marks: pathlib.Path) -> 
             ran = path.read_text().splitlines() if path.exists() else []
             assert len(ran) <= 1, f"{job['jobName']} ran {len(ran)} times"
             if job["status"] != "SUCCEEDED" or len(ran) != 1:
-                batch: Any = server.boto("batch")
+                batch: Any = patient(server)
                 described = batch.describe_jobs(jobs=[job["jobId"]])["jobs"][0]
                 raise AssertionError(f"{job['jobName']}: {ran}: {described}")
 
@@ -326,7 +343,7 @@ def test_a_writer_that_is_cut_off_serves_nothing_and_is_replaced(
 def test_a_former_writer_that_wakes_up_writes_nothing_and_ends(
     tmp_path: pathlib.Path, postgres: Postgres
 ) -> None:
-    server = a_server(tmp_path, postgres, "wakes_up")
+    server = a_server(tmp_path, postgres, "wakes_up", lease_seconds=LONG_LEASE_SECONDS)
     submitter = None
     try:
         prepare_queue(server)
@@ -359,13 +376,13 @@ def test_a_former_writer_that_wakes_up_writes_nothing_and_ends(
 def test_a_standby_takes_the_address_of_a_writer_that_is_stopped(
     tmp_path: pathlib.Path, postgres: Postgres
 ) -> None:
-    server = a_server(tmp_path, postgres, "same_address")
+    server = a_server(tmp_path, postgres, "same_address", lease_seconds=LONG_LEASE_SECONDS)
     standby = Standby(server, listen=server.listen)
     try:
         prepare_queue(server)
         assert standby.address() == "no"
         job = write_mark(server)
-        batch: Any = server.boto("batch")
+        batch: Any = patient(server)
         running = batch.submit_job(
             jobName="running",
             jobQueue="queue",
@@ -404,7 +421,7 @@ def test_a_standby_takes_the_address_of_a_writer_that_is_stopped(
 
 def test_a_restart_of_the_database_is_a_pause(tmp_path: pathlib.Path) -> None:
     own = Postgres().start()
-    server = a_server(tmp_path, own, "restarts")
+    server = a_server(tmp_path, own, "restarts", lease_seconds=LONG_LEASE_SECONDS)
     try:
         prepare_queue(server)
         own.stop()
@@ -416,3 +433,36 @@ def test_a_restart_of_the_database_is_a_pause(tmp_path: pathlib.Path) -> None:
     finally:
         server.clean()
         own.clean()
+
+
+def test_a_stalled_server_does_not_end_its_successor(
+    tmp_path: pathlib.Path, postgres: Postgres
+) -> None:
+    """A server that took the lease, and stalled before it looked at the record of the writer, finds
+    a process with a larger number there."""
+    server = a_server(tmp_path, postgres, "stalled", lease_seconds=LONG_LEASE_SECONDS)
+    record = pathlib.Path(server.data) / "writer"
+    successor = subprocess.Popen(["sleep", "600"])
+    try:
+        own, started, fencing = record.read_text().split()
+        assert (int(own), fencing) == (server.process.pid, "1")
+        server.stop()
+        assert not record.exists()
+        stat = pathlib.Path(f"/proc/{successor.pid}/stat").read_text()
+        ticks = stat.rsplit(")", 1)[1].split()[19]
+        text = f"{successor.pid} {ticks} 99\n"
+        record.write_text(text)
+        late = Standby(server)
+        assert late.process.wait(60) == 1
+        assert f"process {successor.pid} has become the writer" in late.log_text()
+        assert successor.poll() is None
+        assert record.read_text() == text
+        # One with a smaller number is a predecessor.
+        record.write_text(f"{successor.pid} {ticks} 1\n")
+        server.start()
+        assert successor.wait(30) == -signal.SIGKILL
+        assert record.read_text().split()[2] == "3"
+    finally:
+        successor.kill()
+        successor.wait()
+        server.clean()

@@ -1,8 +1,10 @@
 #include "ledger/copy.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <system_error>
 #include <vector>
 
 #include "base/fnv.hpp"
@@ -321,6 +323,22 @@ Result<void> copy_file(const std::string& source, const std::string& target) {
   if (!os::exists(source)) return not_found("no database found at " + source);
   const auto connection = TRY(sqlite::Connection::open(source, sqlite::Access::read));
   return copy_ledger(*connection, target);
+}
+
+Result<void> move_file(const std::string& source, const std::string& target) {
+  if (os::exists(target)) return conflict(target + " exists already");
+  if (!os::exists(source)) return not_found("no database found at " + source);
+  {
+    // Moves the write-ahead log into the file; closing the database then removes the log.
+    const auto connection = TRY(sqlite::Connection::open(source));
+    if (TRY(connection->integer("PRAGMA wal_checkpoint(TRUNCATE)")) != 0)
+      return conflict(source + " is in use by another process");
+  }
+  for (const char* log : {"-wal", "-shm"}) TRY(os::remove_all(source + log));
+  std::error_code error;
+  std::filesystem::rename(source, target, error);
+  if (error) return from_errno("renaming to " + target, error.value());
+  return os::sync_directory(std::filesystem::path(target).parent_path().string());
 }
 
 Result<uint64_t> checksum_of_file(const std::string& file) {

@@ -25,6 +25,9 @@ Result<Copied> copy_to_postgres(const std::string& file, const PostgresSettings&
 Result<Copied> copy_to_file(const PostgresSettings& source, const std::string& file);
 // Requires: both are files, and the target does not exist.
 Result<void> copy_file(const std::string& source, const std::string& target);
+// Renames a file with all that its write-ahead log holds, in the same directory. Requires: no other
+// connection has it open. Errors: conflict, when one has, or the target exists.
+Result<void> move_file(const std::string& source, const std::string& target);
 
 // A checksum of all rows: equal for ledgers with equal content, whatever they are stored in.
 Result<uint64_t> checksum_of_file(const std::string& file);

@@ -134,5 +134,24 @@ TEST_F(LedgerCopy, ACopyNextToAWriterIsOneState) {
   writing.join();
 }
 
+TEST_F(LedgerCopy, AMovedFileHasWhatWasInItsLog) {
+  {
+    const auto ledger = *open_sqlite(file_);
+    fill(*ledger);
+    // As a server leaves it that is killed.
+    for (const char* part : {"", "-wal"}) std::filesystem::copy_file(file_ + part, other_ + part);
+    ASSERT_GT(std::filesystem::file_size(other_ + "-wal"), 0u);
+    EXPECT_EQ(move_file(file_, other_).error().kind, Kind::conflict) << "the target exists";
+  }
+  const std::string moved = directory_.path() + "/moved.db";
+  const auto done = move_file(other_, moved);
+  ASSERT_TRUE(done) << done.error().message;
+  for (const std::string& gone : {other_, other_ + "-wal", other_ + "-shm", moved + "-wal"})
+    EXPECT_FALSE(std::filesystem::exists(gone)) << gone;
+  EXPECT_EQ(*checksum_of_file(moved), *checksum_of_file(file_));
+  EXPECT_EQ(move_file(other_, file_).error().kind, Kind::conflict);
+  EXPECT_EQ(move_file(other_, other_ + "2").error().kind, Kind::not_found);
+}
+
 }  // namespace
 }  // namespace trainyard::ledger

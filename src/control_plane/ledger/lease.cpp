@@ -62,9 +62,7 @@ Result<std::optional<LeaseCandidate::Taken>> LeaseCandidate::take(
   const auto locked = connection.run({"SELECT fencing FROM lease WHERE id = 1 FOR UPDATE"});
   if (!locked && locked.error().is(postgres::Fault::lock)) {
     TRY(connection.run({"ROLLBACK"}));
-    TRY(connection.run(
-        {"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1",
-         {"trainyard writer " + std::to_string(seen_.fencing)}}));
+    TRY(connection.run(on_postgres::end_writer(seen_.fencing)));
     return std::optional<Taken>();  // the next call finds the row free
   }
   if (!locked) return locked.error();

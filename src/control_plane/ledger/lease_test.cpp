@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "ledger/test_records.hpp"
 #include "os/machine_clock.hpp"
@@ -39,6 +40,17 @@ TEST(AfterLoss, TheLastSequenceDecides) {
   EXPECT_EQ(after_loss(7, 9, 8, false), AfterLoss::restart) << "another program wrote";
   EXPECT_EQ(after_loss(7, 9, 6, false), AfterLoss::restart) << "an older backup was restored";
   EXPECT_EQ(after_loss(7, 7, 7, false), AfterLoss::not_committed);
+}
+
+// Waits while the lease is in that state, and returns the next one that it saw.
+LeaseState state_after(const WriterLease& lease, LeaseState state) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  auto seen = lease.state();
+  while (seen == state && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    seen = lease.state();
+  }
+  return seen;
 }
 
 class LeaseOnPostgres : public testing::Test {
@@ -78,7 +90,7 @@ TEST_F(LeaseOnPostgres, OneServerHoldsIt) {
 
 TEST_F(LeaseOnPostgres, AReleasedLeaseIsTakenAtOnce) {
   auto a = candidate("a"), b = candidate("b");
-  std::atomic<bool> renewed = false;
+  bool renewed = false;
   {
     const auto taken = *a.try_take();
     WriterLease lease(postgres_, {1h, 10ms, 10ms}, *taken, clock_,
@@ -87,10 +99,12 @@ TEST_F(LeaseOnPostgres, AReleasedLeaseIsTakenAtOnce) {
     // The first renewal replaces the expiry.
     expire();
     auto connection = *postgres::Connection::open({postgres_.url});
-    while (!renewed)
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!renewed && std::chrono::steady_clock::now() < deadline)
       renewed =
           connection->run({"SELECT (expires > clock_timestamp())::int FROM trainyard_ledger.lease"})
               ->integer(0, 0) == 1;
+    EXPECT_TRUE(renewed);
     EXPECT_FALSE(*b.try_take());
   }
   EXPECT_TRUE(*b.try_take());
@@ -126,12 +140,10 @@ TEST_F(LeaseOnPostgres, AWriterWithoutAServerIsSuspendedAndComesBack) {
   WriterLease lease(settings, {2s, 10ms, 10ms}, *taken, clock_,
                     [](const std::string&) { FAIL() << "no other server took it"; });
   own.stop();
-  while (lease.state() == LeaseState::held) std::this_thread::yield();
-  EXPECT_EQ(lease.state(), LeaseState::suspended);
+  EXPECT_EQ(state_after(lease, LeaseState::held), LeaseState::suspended);
   EXPECT_NE(lease.why_not().find("does not answer"), std::string::npos) << lease.why_not();
   own.start();
-  while (lease.state() == LeaseState::suspended) std::this_thread::yield();
-  EXPECT_EQ(lease.state(), LeaseState::held);
+  EXPECT_EQ(state_after(lease, LeaseState::suspended), LeaseState::held);
 }
 
 TEST_F(LeaseOnPostgres, AFencedWriterCannotCommit) {
@@ -151,6 +163,20 @@ TEST_F(LeaseOnPostgres, AFencedWriterCannotCommit) {
   EXPECT_FALSE(open_postgres(postgres_, 1)) << "with an old number";
 }
 
+TEST_F(LeaseOnPostgres, AFencedWriterWhoseNumbersAreUsedHearsOfIt) {
+  auto a = candidate("a"), b = candidate("b");
+  auto first = *open_postgres(postgres_, (*a.try_take())->fencing);
+  ASSERT_TRUE(first->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
+  expire();
+  auto second = *open_postgres(postgres_, (*b.try_take())->fencing);
+  ASSERT_TRUE(second->commit({{a_command(2)}, {a_job(2, "b")}, {}}));
+  const auto refused = first->commit({{a_command(2)}, {a_job(2, "c")}, {}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, Kind::unavailable) << refused.error().message;
+  EXPECT_NE(first->failure().find("another server"), std::string::npos) << first->failure();
+  EXPECT_EQ(second->find_job(2)->key.name, "b");
+}
+
 // A server that is stopped between two statements of a commit holds a lock on the lease.
 TEST_F(LeaseOnPostgres, ATransactionThatAStoppedWriterLeftOpenIsEnded) {
   auto a = candidate("a"), b = candidate("b");
@@ -160,11 +186,15 @@ TEST_F(LeaseOnPostgres, ATransactionThatAStoppedWriterLeftOpenIsEnded) {
   ASSERT_TRUE(stopped->run_script(
       "SET search_path TO trainyard_ledger; BEGIN; SELECT 1 FROM lease FOR KEY SHARE; INSERT INTO "
       "commands VALUES (1, 1, 'create', '{}')"));
+  // A ledger in another database of the server has a writer with the same number.
+  auto elsewhere = *postgres::Connection::open(
+      {server_.url(server_.new_database()), "", "trainyard writer " + std::to_string(fencing)});
   expire();
   std::optional<LeaseCandidate::Taken> taken;
   for (int tries = 0; tries < 100 && !taken; ++tries) taken = *b.try_take();
   ASSERT_TRUE(taken);
   EXPECT_FALSE(stopped->run({"COMMIT"}));
+  EXPECT_TRUE(elsewhere->run({"SELECT 1"}));
   auto ledger = *open_postgres(postgres_, taken->fencing);
   EXPECT_EQ(ledger->last_sequence(), 0u);
   EXPECT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));

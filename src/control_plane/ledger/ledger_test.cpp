@@ -181,6 +181,25 @@ TEST_P(LedgerTest, JobsOfQueuesAreFoundByDisplayNameAndBeginningOfTheirId) {
             (Names{"4b7d-1", "0aaa-3", "14b7-4", "digits"}));
 }
 
+// A tenant's text must not make the lists of all tenants fail.
+TEST_P(LedgerTest, JobsWithANulCharacterAreFoundByDisplayName) {
+  auto ledger = open();
+  domain::Job plain = a_batch_job(1, "4b7d-1"), nul = a_batch_job(2, "4b7d-2"),
+              escaped = a_batch_job(3, "4b7d-3");
+  for (domain::Job* job : {&plain, &nul, &escaped}) job->spec.display_name = "digits";
+  nul.spec.environment["TEXT"] = std::string("a\0b", 3);
+  escaped.spec.environment["TEXT"] = "a\\u0000\\";
+  ASSERT_TRUE(ledger->commit({{}, {plain, nul, escaped}, {}}));
+  EXPECT_EQ(ledger->find_job(2)->spec.environment["TEXT"], std::string("a\0b", 3));
+  JobQuery query;
+  query.region = "us-east-1";
+  query.descending = false;
+  query.display_name = "digits";
+  const auto found = ledger->list_jobs(query);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(names(*found), (std::vector<std::string>{"4b7d-1", "4b7d-2", "4b7d-3"}));
+}
+
 TEST_P(LedgerTest, TokensOfOthersAreInvalid) {
   auto ledger = open();
   for (const char* token : {"x", "bm8=", "WzEsMiwzLDRd"}) {

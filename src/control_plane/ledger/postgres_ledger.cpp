@@ -25,17 +25,13 @@ constexpr int64_t kReplayPageRows = 1'000;
 
 const std::string kJobs(kJobColumns);
 
-std::string application_of(uint64_t fencing) {
-  return "trainyard writer " + std::to_string(fencing);
-}
-
 class PostgresLedger final : public Ledger {
  public:
   PostgresLedger(PostgresSettings settings, uint64_t fencing, uint64_t commands_max)
       : settings_(std::move(settings)), fencing_(fencing), commands_max_(commands_max) {}
 
   Result<void> prepare(const ResourceCheck& check) {
-    writer_ = TRY(on_postgres::connect(settings_, application_of(fencing_)));
+    writer_ = TRY(on_postgres::connect(settings_, on_postgres::writer_session(fencing_)));
     if (!TRY(on_postgres::has_tables(*writer_))) return not_found("its tables do not exist");
     if (TRY(writer_->run({"SHOW fsync"})).text(0, 0) != "on")
       log(Level::warning, "ledger",
@@ -347,6 +343,11 @@ Result<void> PostgresLedger::try_commit(const Batch& batch) {
     written = done.error();
   }
   if (!writer_->lost()) static_cast<void>(writer_->run({"ROLLBACK"}));
+  // The statements were sent together: the rows of a new writer may have been in the way before the
+  // answer about the fencing was read.
+  if (written.error().kind != Kind::conflict || writer_->lost()) return written;
+  const auto held = writer_->run(on_postgres::check_fencing(fencing_));
+  if (held && held->count() != 1) return fail(on_postgres::kFenced);
   return written;
 }
 
@@ -386,11 +387,8 @@ Result<AfterLoss> PostgresLedger::resolve() {
 // Waits until the transaction of the lost connection has ended: it holds a lock on the row of the
 // lease from its first statement to its end.
 Result<uint64_t> PostgresLedger::durable_sequence() {
-  auto fresh = TRY(on_postgres::connect(settings_, application_of(fencing_)));
-  TRY(
-      fresh->run({"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = "
-                  "$1 AND pid <> pg_backend_pid() AND usename = current_user",
-                  {application_of(fencing_)}}));
+  auto fresh = TRY(on_postgres::connect(settings_, on_postgres::writer_session(fencing_)));
+  TRY(fresh->run(on_postgres::end_writer(fencing_)));
   TRY(fresh->run({"BEGIN"}));
   const postgres::Rows lease =
       TRY(fresh->run({"SELECT fencing FROM lease WHERE id = 1 FOR UPDATE"}));

@@ -57,8 +57,13 @@ Result<Position> position_of(const JobQuery& query) {
 
 // A member of a JSON column in PostgreSQL. The rows of children, whose spec is "", come first in no
 // order of conditions that PostgreSQL keeps, except in a CASE.
+//
+// PostgreSQL refuses to read any member of a document that has \u0000 in it, and a tenant may write
+// one in a command or a variable. Another character takes its place: the document stays valid JSON,
+// also where the backslash is itself escaped, and no name that is asked for has either.
 std::string json_member(const std::string& column, const std::string& path) {
-  return "(CASE WHEN parent = 0 THEN " + column + "::json #>> '" + path + "' END)";
+  return "(CASE WHEN parent = 0 THEN replace(" + column +
+         ", chr(92) || 'u0000', chr(92) || 'u0001')::json #>> '" + path + "' END)";
 }
 
 // Adds the conditions on the names of jobs.

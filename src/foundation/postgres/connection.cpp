@@ -7,12 +7,15 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::postgres {
 namespace {
+
+constexpr const char* kDefaultPort = "5432";
 
 struct Clear {
   void operator()(PGresult* result) const { PQclear(result); }
@@ -108,6 +111,84 @@ Result<Parameters> parameters_of(const Query& query) {
   return parameters;
 }
 
+// Where a URL points. Each may be "", or a list with commas.
+struct Target {
+  std::string host, address, port, database;
+};
+
+std::string label_of(const Target& target) {
+  const std::string& host = target.host.empty() ? target.address : target.host;
+  return "PostgreSQL database " +
+         (target.database.empty() ? "of the environment" : target.database) + " at " +
+         (host.empty() ? "the default host" : host) +
+         (target.port.empty() ? "" : ":" + target.port);
+}
+
+// True if an unescaped character of a password may have ended the part of a URL that libpq takes
+// for its user and password. Then the rest of the password is in what it takes for the other parts.
+bool may_show_password(const std::string& url, const Target& target) {
+  if (!url.starts_with("postgresql://") && !url.starts_with("postgres://")) return false;
+  // A host that begins with '@' is an abstract unix socket.
+  return target.database.find_first_of("@:/") != std::string::npos ||
+         target.host.find('@', 1) != std::string::npos ||
+         target.port.find_first_not_of("0123456789,") != std::string::npos;
+}
+
+Result<Target> target_of(const std::string& url) {
+  char* problem = nullptr;
+  PQconninfoOption* parsed = PQconninfoParse(url.c_str(), &problem);
+  if (!parsed) {
+    PQfreemem(problem);  // not shown: it may quote a password
+    return invalid(
+        "invalid PostgreSQL URL: use postgresql://USER@HOST:PORT/DATABASE, or \"host=.. dbname=.. "
+        "user=..\"");
+  }
+  Target target;
+  for (const PQconninfoOption* each = parsed; each->keyword; ++each) {
+    const std::string_view keyword = each->keyword;
+    const std::string value = each->val ? each->val : "";
+    if (keyword == "host") target.host = value;
+    if (keyword == "hostaddr") target.address = value;
+    if (keyword == "port") target.port = value;
+    if (keyword == "dbname") target.database = value;
+  }
+  PQconninfoFree(parsed);
+  if (may_show_password(url, target))
+    return invalid(
+        "invalid PostgreSQL URL: the host or database has one of the characters @ : /, or the port "
+        "is no number (not shown here, since it may be a part of the password). If the password "
+        "has such a character, write it percent-encoded (%40, %3A, %2F), or use password_file");
+  return target;
+}
+
+// The hosts of a target one by one, since libpq waits for a silent one as long as its caller does.
+std::vector<Target> hosts_of(const Target& target) {
+  const auto items = [](const std::string& list) { return split(list, ','); };
+  const auto hosts = items(target.host), addresses = items(target.address),
+             ports = items(target.port);
+  const size_t count = target.address.empty() ? hosts.size() : addresses.size();
+  const auto fits = [&](const std::string& list, size_t size) {
+    return list.empty() || size == count;
+  };
+  // libpq says what is wrong with lists of different lengths.
+  if (count < 2 || !fits(target.host, hosts.size()) ||
+      !(fits(target.port, ports.size()) || ports.size() == 1))
+    return {target};
+  std::vector<Target> found;
+  for (size_t i = 0; i < count; ++i) {
+    const auto at = [&](const std::string& list, const auto& each) {
+      return list.empty() ? std::string() : std::string(each[each.size() == 1 ? 0 : i]);
+    };
+    found.push_back({at(target.host, hosts), at(target.address, addresses), at(target.port, ports),
+                     target.database});
+    // libpq would take the whole list instead of an empty text.
+    Target& last = found.back();
+    if (last.host.empty() && last.address.empty()) return {target};
+    if (!target.port.empty() && last.port.empty()) last.port = kDefaultPort;
+  }
+  return found;
+}
+
 }  // namespace
 
 void Rows::Clear::operator()(pg_result* result) const { PQclear(result); }
@@ -144,20 +225,48 @@ Connection::Connection(PGconn* connection, const ConnectionSettings& settings)
 Connection::~Connection() { PQfinish(connection_); }
 
 Result<std::unique_ptr<Connection>> Connection::open(const ConnectionSettings& settings) {
-  const std::string label = TRY(describe_url(settings.url));
-  std::vector<const char*> names{"dbname", "client_encoding", "application_name"};
-  std::vector<const char*> values{settings.url.c_str(), "UTF8", settings.application.c_str()};
-  if (!settings.password.empty()) {
-    names.push_back("password");
-    values.push_back(settings.password.c_str());
+  const std::vector<Target> hosts = hosts_of(TRY(target_of(settings.url)));
+  std::string before;
+  for (size_t i = 0;; ++i) {
+    auto opened = open_at(settings, hosts[i].host, hosts[i].address, hosts[i].port);
+    // A server that refuses a password is asked once, as libpq does.
+    if (opened || opened.error().kind == Kind::denied) return opened;
+    if (i + 1 == hosts.size()) {
+      Error error = std::move(opened).error();
+      error.message = before + error.message;
+      return error;
+    }
+    before += opened.error().message + "; ";
+  }
+}
+
+// "": as the URL says.
+Result<std::unique_ptr<Connection>> Connection::open_at(const ConnectionSettings& settings,
+                                                        const std::string& host,
+                                                        const std::string& address,
+                                                        const std::string& port) {
+  const Target target{host, address, port, TRY(target_of(settings.url)).database};
+  // The later ones take precedence over the URL, unless they are "".
+  const std::pair<const char*, std::string> parameters[] = {
+      {"dbname", settings.url},
+      {"client_encoding", "UTF8"},
+      {"host", host},
+      {"hostaddr", address},
+      {"port", port},
+      {"application_name", settings.application},
+      {"password", settings.password}};
+  std::vector<const char*> names, values;
+  for (const auto& [name, value] : parameters) {
+    names.push_back(name);
+    values.push_back(value.c_str());
   }
   names.push_back(nullptr);
   values.push_back(nullptr);
   PGconn* started = PQconnectStartParams(names.data(), values.data(), 1);  // 1: dbname may be a URL
   if (!started) return exhausted("no memory for a connection to PostgreSQL");
   std::unique_ptr<Connection> connection(new Connection(started, settings));
-  connection->label_ = label;
-  TRY(connection->establish().in("connecting to " + label));
+  connection->label_ = label_of(target);
+  TRY(connection->establish().in("connecting to " + connection->label_));
   return connection;
 }
 
@@ -338,27 +447,6 @@ Result<std::vector<Rows>> Connection::read_all(size_t count) {
   return *error;
 }
 
-Result<std::string> describe_url(const std::string& url) {
-  char* problem = nullptr;
-  PQconninfoOption* parsed = PQconninfoParse(url.c_str(), &problem);
-  if (!parsed) {
-    PQfreemem(problem);  // not shown: it may quote a password
-    return invalid(
-        "invalid PostgreSQL URL: use postgresql://USER@HOST:PORT/DATABASE, or \"host=.. dbname=.. "
-        "user=..\"");
-  }
-  std::string host, port, database;
-  for (const PQconninfoOption* each = parsed; each->keyword; ++each) {
-    const std::string_view keyword = each->keyword;
-    const std::string value = each->val ? each->val : "";
-    if (keyword == "host") host = value;
-    if (keyword == "hostaddr" && host.empty()) host = value;
-    if (keyword == "port") port = value;
-    if (keyword == "dbname") database = value;
-  }
-  PQconninfoFree(parsed);
-  return "PostgreSQL database " + (database.empty() ? "of the environment" : database) + " at " +
-         (host.empty() ? "the default host" : host) + (port.empty() ? "" : ":" + port);
-}
+Result<std::string> describe_url(const std::string& url) { return label_of(TRY(target_of(url))); }
 
 }  // namespace trainyard::postgres

@@ -70,12 +70,14 @@ struct ConnectionSettings {
   std::string url;            // "postgresql://user@host:5432/name", or "host=.. dbname=.."
   std::string password = {};  // "": of the URL, of PGPASSWORD or of the password file
   std::string application = "trainyard";
-  // Without a byte from the server for this long, the connection counts as lost.
+  // Without a byte from the server for this long, the connection counts as lost. While it is
+  // opened: of each host of the URL.
   Duration answer_timeout = 10s;
 };
 
 class Connection {
  public:
+  // Tries the hosts of the URL one after the other, until one answers.
   static Result<std::unique_ptr<Connection>> open(const ConnectionSettings& settings);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -99,6 +101,10 @@ class Connection {
 
  private:
   Connection(pg_conn* connection, const ConnectionSettings& settings);
+  static Result<std::unique_ptr<Connection>> open_at(const ConnectionSettings& settings,
+                                                     const std::string& host,
+                                                     const std::string& address,
+                                                     const std::string& port);
   Result<void> establish();
   Result<void> wait(bool to_write);
   Result<void> flush();

@@ -1,7 +1,11 @@
 #include "postgres/connection.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include "os/files.hpp"
+#include "os/temporary_directory.hpp"
 #include "postgres/testing/test_server.hpp"
 
 namespace trainyard::postgres {
@@ -109,6 +113,53 @@ TEST_F(PostgresConnection, ASilentServerIsLost) {
   EXPECT_TRUE(late.error().is(Fault::lost)) << late.error().message;
 }
 
+// Accepts connections, and never answers.
+class SilentServer {
+ public:
+  SilentServer() {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = directory_.path() + "/.s.PGSQL.5432";
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    socket_ = os::File(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(
+        ::bind(socket_.descriptor(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+        0);
+    EXPECT_EQ(::listen(socket_.descriptor(), 64), 0);
+  }
+  const std::string& directory() const { return directory_.path(); }
+
+ private:
+  os::TemporaryDirectory directory_;
+  os::File socket_;
+};
+
+TEST_F(PostgresConnection, ASilentHostIsPassedOver) {
+  const SilentServer silent;
+  const auto at = [&](const std::string& hosts, const std::string& more = "") {
+    return Connection::open({.url = "host=" + hosts + " user=postgres dbname=" + database_ + more,
+                             .answer_timeout = 2s});
+  };
+  const std::string absent = "/nowhere";
+  for (const char* ports : {"", " port=5432", " port=5432,5432,", " port=5432,5432,5432"}) {
+    const auto found =
+        at(silent.directory() + "," + absent + "," + server_.socket_directory(), ports);
+    ASSERT_TRUE(found) << ports << ": " << found.error().message;
+    EXPECT_TRUE((*found)->run({"SELECT 1"}));
+    EXPECT_NE((*found)->label().find(" at " + server_.socket_directory()), std::string::npos);
+  }
+  const auto url = Connection::open({.url = "postgresql://postgres@/" + database_ + "?host=" +
+                                            silent.directory() + "," + server_.socket_directory(),
+                                     .answer_timeout = 2s});
+  EXPECT_TRUE(url) << url.error().message;
+  const auto none = at(silent.directory() + "," + absent);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind, Kind::unavailable);
+  for (const std::string& part : {silent.directory() + " did not answer within 2000 ms", absent})
+    EXPECT_NE(none.error().message.find(part), std::string::npos) << none.error().message;
+  EXPECT_FALSE(at(absent + "," + server_.socket_directory(), " port=1,2,3")) << "libpq refuses it";
+}
+
 TEST(DescribeUrl, HasNoPassword) {
   EXPECT_EQ(*describe_url("postgresql://ann:secret@db.lan:5433/ledger"),
             "PostgreSQL database ledger at db.lan:5433");
@@ -117,6 +168,20 @@ TEST(DescribeUrl, HasNoPassword) {
   const auto bad = describe_url("postgresql://ann:secret@[::1/ledger");
   ASSERT_FALSE(bad);
   EXPECT_EQ(bad.error().message.find("secret"), std::string::npos);
+  EXPECT_EQ(*describe_url("postgresql://ann:se%2Fcret@db.lan,db2.lan:5433/ledger"),
+            "PostgreSQL database ledger at db.lan,db2.lan:,5433");
+  EXPECT_EQ(*describe_url("host=db dbname=a/b:c@d"), "PostgreSQL database a/b:c@d at db");
+  // Unescaped characters end the password early.
+  for (const char* url : {"postgresql://ann:sec/ret@db/ledger", "postgresql://ann:1/ret@db/ledger",
+                          "postgresql://ann:sec@ret@db/ledger", "postgres://ann:sec:ret/@db/ledger",
+                          "postgresql://ann:12:3/ret@db"}) {
+    const auto refused = describe_url(url);
+    ASSERT_FALSE(refused) << url << ": " << *refused;
+    EXPECT_NE(refused.error().message.find("percent-encoded"), std::string::npos) << url;
+    for (const char* part : {"sec", "ret"})
+      EXPECT_EQ(refused.error().message.find(part), std::string::npos) << refused.error().message;
+    EXPECT_FALSE(Connection::open({url}));
+  }
 }
 
 }  // namespace

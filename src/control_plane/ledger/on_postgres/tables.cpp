@@ -117,6 +117,17 @@ Result<std::unique_ptr<Connection>> connect(const PostgresSettings& settings,
   return connection;
 }
 
+std::string writer_session(uint64_t fencing) {
+  return "trainyard writer " + std::to_string(fencing);
+}
+
+postgres::Query end_writer(uint64_t fencing) {
+  return {
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND "
+      "datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()",
+      {writer_session(fencing)}};
+}
+
 Result<void> make_read_only(Connection& connection) {
   return connection.run_script("SET default_transaction_read_only TO on");
 }

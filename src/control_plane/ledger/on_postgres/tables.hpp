@@ -19,6 +19,11 @@ inline constexpr int64_t kPostgresVersion = 1;
 // Opens a connection whose unqualified names are the ledger's tables.
 Result<std::unique_ptr<postgres::Connection>> connect(const PostgresSettings& settings,
                                                       const std::string& application);
+// The name of the sessions in which the writer with that number commits.
+std::string writer_session(uint64_t fencing);
+// Ends those sessions of this database and role, but this one. Other databases of the server may
+// have ledgers too, with equal numbers.
+postgres::Query end_writer(uint64_t fencing);
 // For readers: its statements change nothing.
 Result<void> make_read_only(postgres::Connection& connection);
 
