@@ -17,6 +17,7 @@ const std::string kRemovedPrefix = "removed-";
 struct OwnJob {
   SlurmJob job;
   JobComment comment;
+  std::string token;
 };
 
 // Jobs end in many states; these are all others.
@@ -84,7 +85,7 @@ class SlurmLauncher final : public Launcher {
       if (known->comment.hosts != gang.members.size())
         return conflict("attempt " + gang.attempt.text() +
                         " was started with another number of hosts");
-      if (token_of(known->comment) != gang.token)
+      if (known->token != gang.token)
         return conflict("attempt " + gang.attempt.text() + " was started with another token");
       return {};
     }
@@ -105,10 +106,9 @@ class SlurmLauncher final : public Launcher {
     std::vector<Agent> agents;
     for (const auto& [attempt, own] : present_) {
       const bool runs = may_run(own.job);
-      const std::string token = token_of(own.comment);
       for (domain::HostIndex host = 0; host < own.comment.hosts; ++host) {
         const bool ended = own.comment.ended.contains(host);
-        Agent agent{attempt, token, host, runs && !ended};
+        Agent agent{attempt, own.token, host, runs && !ended};
         if (agent.alive && own.job.state != "PENDING") {
           agents.push_back(std::move(agent));
           continue;
@@ -151,7 +151,10 @@ class SlurmLauncher final : public Launcher {
       listed.insert(job.id);
       auto comment = read_job_comment(job.comment);
       if (!comment || comment->mark != settings_.jobs.mark) continue;
-      all_.push_back({std::move(job), *std::move(comment)});
+      // Another server may have the same mark; it has another key.
+      auto token = settings_.unseal(comment->seal, comment->attempt.text());
+      if (!token) continue;
+      all_.push_back({std::move(job), *std::move(comment), *std::move(token)});
       const OwnJob& own = all_.back();
       if (removed_.contains(own.job.id) || own.job.name.starts_with(kRemovedPrefix)) continue;
       const auto [known, first] = present_.try_emplace(own.comment.attempt, own);
@@ -197,11 +200,6 @@ class SlurmLauncher final : public Launcher {
   const OwnJob* find(const domain::AttemptId& attempt) const {
     const auto found = present_.find(attempt);
     return found == present_.end() ? nullptr : &found->second;
-  }
-
-  std::string token_of(const JobComment& comment) const {
-    const auto token = settings_.unseal(comment.seal, comment.attempt.text());
-    return token ? *token : "";
   }
 
   // Slurm's words about a job; for a lost node also those about the node.

@@ -24,7 +24,8 @@ namespace trainyard::launch {
 
 struct SlurmSettings {
   SlurmJobSettings jobs;
-  // Encrypt a token for an attempt, and decrypt it.
+  // Encrypt a token for an attempt, and decrypt it: a job whose seal does not open is another
+  // server's.
   std::function<std::string(const std::string& token, const std::string& attempt)> seal;
   std::function<Result<std::string>(const std::string& sealed, const std::string& attempt)> unseal;
 };

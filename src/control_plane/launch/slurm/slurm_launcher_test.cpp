@@ -199,6 +199,34 @@ TEST_F(SlurmLauncherTest, LeavesTheJobsOfOtherServersAlone) {
   EXPECT_EQ(slurm_.running(), 2u);
 }
 
+// Marks are short: those of two data directories may be alike.
+TEST_F(SlurmLauncherTest, LeavesJobsThatAreSealedWithAnotherKeyAlone) {
+  const auto with_key = [](const std::string& key) {
+    SlurmSettings settings = launcher_settings();
+    settings.seal = [key](const std::string& token, const std::string& attempt) {
+      return key + "/" + attempt + "/" + token;
+    };
+    settings.unseal = [key](const std::string& sealed,
+                            const std::string& attempt) -> Result<std::string> {
+      const std::string prefix = key + "/" + attempt + "/";
+      if (!sealed.starts_with(prefix)) return corrupt("sealed with another key");
+      return sealed.substr(prefix.size());
+    };
+    return settings;
+  };
+  const auto theirs = server(with_key("theirs"));
+  ASSERT_TRUE(theirs->ensure(numbered_gang(1, {"n1"})));
+  const auto launcher = server(with_key("ours"));
+  EXPECT_TRUE(launcher->list().empty());
+  EXPECT_TRUE(launcher->remove({1, 1}));
+  EXPECT_EQ(slurm_.running(), 1u);
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n2"})));
+  EXPECT_EQ(slurm_.running(), 2u);
+  EXPECT_EQ(theirs->list().size(), 1u);
+  EXPECT_EQ(launcher->list().size(), 1u);
+  EXPECT_EQ(slurm_.running(), 2u);
+}
+
 TEST_F(SlurmLauncherTest, GivesRunningGangsDifferentSubnets) {
   auto launcher = server();
   for (uint64_t job = 1; job <= 3; ++job) {
