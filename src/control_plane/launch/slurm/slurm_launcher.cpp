@@ -20,13 +20,13 @@ struct OwnJob {
   std::string token;
 };
 
-// Jobs end in many states; these are all others.
+// A state that is not among these, as newer releases of Slurm may have, is that of a live job: its
+// agents may run.
 bool has_ended(const SlurmJob& job) {
-  constexpr std::array kLive = {"PENDING",       "RUNNING",     "SUSPENDED", "COMPLETING",
-                                "CONFIGURING",   "RESIZING",    "REQUEUED",  "REQUEUE_HOLD",
-                                "REQUEUE_FED",   "SIGNALING",   "STAGE_OUT", "STOPPED",
-                                "POWER_UP_NODE", "SPECIAL_EXIT"};
-  return std::ranges::find(kLive, job.state) == kLive.end();
+  constexpr std::array kEnded = {"BOOT_FAIL",     "CANCELLED", "COMPLETED",     "DEADLINE",
+                                 "FAILED",        "NODE_FAIL", "LAUNCH_FAILED", "PREEMPTED",
+                                 "OUT_OF_MEMORY", "REVOKED",   "TIMEOUT"};
+  return std::ranges::find(kEnded, job.state) != kEnded.end();
 }
 
 // True if agents of the job may run, or will.

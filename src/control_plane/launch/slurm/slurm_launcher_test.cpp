@@ -133,6 +133,21 @@ TEST_F(SlurmLauncherTest, CountsAPendingJobAsAlive) {
             "Slurm job 1 is PENDING (Resources), expected to start at 2026-11-24T12:07:30");
 }
 
+TEST_F(SlurmLauncherTest, CountsAJobAsLiveUntilItsStateSaysThatItHasEnded) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  const auto alive_in = [&](const std::string& state) {
+    slurm_.all.at(1).shown.state = state;
+    return launcher->list().at(0).alive;
+  };
+  for (const char* state : {"CONFIGURING", "SUSPENDED", "RESV_DEL_HOLD", "A_STATE_OF_LATER"})
+    EXPECT_TRUE(alive_in(state)) << state;
+  for (const char* state :
+       {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED", "NODE_FAIL",
+        "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"})
+    EXPECT_FALSE(alive_in(state)) << state;
+}
+
 TEST_F(SlurmLauncherTest, KeepsItsLastAnswerWhileSlurmIsAway) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
