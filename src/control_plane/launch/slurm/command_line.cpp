@@ -78,8 +78,8 @@ std::vector<std::string> sbatch_arguments(const SlurmJobRequest& request) {
       "--ntasks-per-node=" + std::to_string(request.tasks_per_node),
       "--cpus-per-task=" + std::to_string(request.cpus_per_task),
       "--mem=" + std::to_string(request.memory_mib_per_node),
-      "--dependency=singleton",  // should a lost answer lead to a second submission
-      "--no-requeue",            // the server decides about another attempt
+      "--dependency=" + dependency_of(request),
+      "--no-requeue",  // the server decides about another attempt
       "--export=NIL",
       "--chdir=/",
       "--input=/dev/null",

@@ -29,10 +29,10 @@ bool has_ended(const SlurmJob& job) {
   return std::ranges::find(kEnded, job.state) != kEnded.end();
 }
 
+// True if Slurm has not begun to end what the job runs, or will run.
+bool is_uncancelled(const SlurmJob& job) { return !has_ended(job) && job.state != "COMPLETING"; }
 // True if agents of the job may run, or will.
-bool may_run(const SlurmJob& job) {
-  return !has_ended(job) && job.state != "COMPLETING" && !job.requeued;
-}
+bool may_run(const SlurmJob& job) { return is_uncancelled(job) && !job.requeued; }
 bool has_lost_a_node(const SlurmJob& job) { return job.state == "NODE_FAIL" || job.requeued; }
 
 bool is_usable(const SlurmNode& node) {
@@ -81,6 +81,7 @@ class SlurmLauncher final : public Launcher {
 
   Result<void> ensure(const Gang& gang) override {
     TRY(look_at_jobs());
+    cancel_unwanted();
     if (const OwnJob* known = find(gang.attempt)) {
       if (known->comment.hosts != gang.members.size())
         return conflict("attempt " + gang.attempt.text() +
@@ -89,6 +90,7 @@ class SlurmLauncher final : public Launcher {
         return conflict("attempt " + gang.attempt.text() + " was started with another token");
       return {};
     }
+    TRY(check_removed(gang.attempt));
     if (auto submitted = submit(gang); !submitted) {
       // Its answer may be lost, and the job be there.
       if (const auto removed = remove(gang.attempt); !removed)
@@ -101,7 +103,9 @@ class SlurmLauncher final : public Launcher {
   }
 
   std::vector<Agent> list() override {
-    note_failure(look_at_jobs());
+    const auto looked = look_at_jobs();
+    note_failure(looked);
+    if (looked) cancel_unwanted();
     look_at_failed_nodes();
     std::vector<Agent> agents;
     for (const auto& [attempt, own] : present_) {
@@ -156,22 +160,57 @@ class SlurmLauncher final : public Launcher {
       if (!token) continue;
       all_.push_back({std::move(job), *std::move(comment), *std::move(token)});
       const OwnJob& own = all_.back();
-      if (removed_.contains(own.job.id) || own.job.name.starts_with(kRemovedPrefix)) continue;
+      if (is_removed(own)) continue;
       const auto [known, first] = present_.try_emplace(own.comment.attempt, own);
       if (!first && has_ended(known->second.job)) known->second = own;
-      if (!first && known->second.job.id != own.job.id && !has_ended(own.job)) {
-        log(Level::warning, "launch", "a second Slurm job of an attempt is cancelled",
-            {{"attempt", own.comment.attempt.text()}, {"job", std::to_string(own.job.id)}});
-        if (cancel(own.job)) removed_.insert(own.job.id);
-      }
     }
     for (auto* ids : {&removed_, &failed_})
       std::erase_if(*ids, [&](uint64_t id) { return !listed.contains(id); });
     return {};
   }
 
+  bool is_removed(const OwnJob& own) const {
+    return removed_.contains(own.job.id) || own.job.name.starts_with(kRemovedPrefix);
+  }
+
+  // Cancels what may run and must not: jobs that were removed, and second jobs of an attempt. A
+  // server that ends between a job's new name and its cancellation leaves the first kind. What
+  // fails is tried again at the next look.
+  void cancel_unwanted() {
+    for (const OwnJob& own : all_) {
+      const OwnJob* known = find(own.comment.attempt);
+      const bool second = known != nullptr && known->job.id != own.job.id;
+      if (!is_uncancelled(own.job) || !(is_removed(own) || second)) continue;
+      if (!settings_.why_not().empty()) return;
+      log(Level::warning, "launch",
+          is_removed(own) ? "a removed Slurm job that has not ended is cancelled again"
+                          : "a second Slurm job of an attempt is cancelled",
+          {{"attempt", own.comment.attempt.text()}, {"job", std::to_string(own.job.id)}});
+      if (const auto cancelled = cancel(own.job); !cancelled)
+        return log(Level::warning, "launch", "cancelling Slurm's job: " + cancelled.error().message,
+                   {{"job", std::to_string(own.job.id)}});
+      removed_.insert(own.job.id);
+    }
+  }
+
+  // Slurm does not hold a new job back for a removed one, whose name is another.
+  Result<void> check_removed(const domain::AttemptId& attempt) const {
+    for (const OwnJob& own : all_)
+      if (own.comment.attempt == attempt && is_removed(own) && is_uncancelled(own.job))
+        return unavailable("Slurm job " + std::to_string(own.job.id) + " of attempt " +
+                           attempt.text() + " was removed and is still " + own.job.state +
+                           ": it is cancelled first");
+    return {};
+  }
+
+  Result<void> check_writer() const {
+    if (const std::string why = settings_.why_not(); !why.empty()) return unavailable(why);
+    return {};
+  }
+
   // The name tells later servers that it was removed, and did not end by itself.
   Result<void> cancel(const SlurmJob& job) {
+    TRY(check_writer());
     return slurm_->cancel(
         job.id, job.name.starts_with(kRemovedPrefix) ? job.name : kRemovedPrefix + job.name);
   }
@@ -249,10 +288,14 @@ class SlurmLauncher final : public Launcher {
     const auto subnet =
         TRY(choose_subnet(settings_.jobs.pool, addresses_of(gang), taken, next_address_));
     next_address_ = networks::Address(subnet.base + subnet.size());
-    const auto request = TRY(plan_job(settings_.jobs, gang, nodes_, subnet,
-                                      settings_.seal(gang.token, gang.attempt.text())));
+    auto request = TRY(plan_job(settings_.jobs, gang, nodes_, subnet,
+                                settings_.seal(gang.token, gang.attempt.text())));
     if (request.comment.size() > kSlurmCommentBytesMax)
       return invalid("the gang's description is too long for the comment of a Slurm job");
+    for (const OwnJob& own : all_)
+      if (own.comment.attempt == gang.attempt && !has_ended(own.job))
+        request.after.push_back(own.job.id);
+    TRY(check_writer());
     const uint64_t id = TRY(slurm_->submit(request));
     log(Level::info, "launch", "submitted to Slurm",
         {{"attempt", gang.attempt.text()}, {"slurm_job", std::to_string(id)}});

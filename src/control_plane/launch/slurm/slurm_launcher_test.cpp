@@ -201,6 +201,57 @@ TEST_F(SlurmLauncherTest, CancelsASecondJobOfAnAttempt) {
   EXPECT_EQ(launcher->list().size(), 1u);
 }
 
+TEST_F(SlurmLauncherTest, CancelsARemovedJobUntilItHasEnded) {
+  auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  slurm_.after_renaming = [](uint64_t) -> Result<void> {
+    return unavailable("scancel did not end within 30 s");
+  };
+  EXPECT_EQ(launcher->remove({1, 1}).error().kind, Kind::unavailable);
+  ASSERT_EQ(slurm_.all.at(1).shown.name, "removed-trainyard-3fa91c-j1a1");
+  EXPECT_TRUE(launcher->list().empty());
+  EXPECT_EQ(slurm_.running(), 1u) << "cancelling still fails";
+  slurm_.after_renaming = nullptr;
+  EXPECT_TRUE(launcher->list().empty());
+  EXPECT_EQ(slurm_.running(), 0u);
+}
+
+// A server was killed between the two steps.
+TEST_F(SlurmLauncherTest, StartsNoAttemptWhoseRemovedJobRuns) {
+  ASSERT_TRUE(server()->ensure(numbered_gang(1, {"n1"})));
+  slurm_.all.at(1).shown.name = "removed-trainyard-3fa91c-j1a1";
+  const auto launcher = server();
+  EXPECT_EQ(launcher->ensure(numbered_gang(1, {"n1"})).error().kind, Kind::unavailable);
+  EXPECT_EQ(slurm_.all.size(), 1u);
+  EXPECT_EQ(slurm_.running(), 0u);
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  EXPECT_EQ(slurm_.running(), 1u);
+}
+
+TEST_F(SlurmLauncherTest, LetsANewJobWaitForTheEndOfARemovedOne) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  ASSERT_TRUE(launcher->remove({1, 1}));
+  slurm_.all.at(1).shown.state = "COMPLETING";
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  EXPECT_EQ(dependency_of(slurm_.all.at(2).request), "singleton,afterany:1");
+}
+
+TEST_F(SlurmLauncherTest, CancelsAndSubmitsNothingUnlessItsServerMay) {
+  for (uint64_t job = 1; job <= 2; ++job) ASSERT_TRUE(server()->ensure(numbered_gang(job, {"n1"})));
+  ASSERT_TRUE(slurm_.client()->submit(slurm_.all.at(1).request));
+  slurm_.all.at(2).shown.name = "removed-trainyard-3fa91c-j2a1";
+  SlurmSettings standby = launcher_settings();
+  standby.why_not = [] { return "another server writes the ledger"; };
+  const size_t running = slurm_.running();
+  const auto launcher = server(standby);
+  EXPECT_EQ(launcher->list().size(), 1u);
+  EXPECT_EQ(launcher->remove({1, 1}).error().kind, Kind::unavailable);
+  EXPECT_EQ(launcher->ensure(numbered_gang(3, {"n1"})).error().kind, Kind::unavailable);
+  EXPECT_EQ(slurm_.running(), running);
+  EXPECT_EQ(slurm_.all.size(), 3u);
+}
+
 TEST_F(SlurmLauncherTest, LeavesTheJobsOfOtherServersAlone) {
   SlurmSettings other = launcher_settings();
   other.jobs.mark = "000000";
