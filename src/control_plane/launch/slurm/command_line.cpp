@@ -57,6 +57,10 @@ class ByPrograms final : public Slurm {
                          std::to_string(kProgramMax / Duration(1s)) + " s");
     if (!outcome) return std::move(outcome).error().in("running " + program);
     if (outcome->code != 0) return error_of_slurm(outcome->errors).in(program);
+    // A list without its end would count what it lacks as gone.
+    if (outcome->output_cut)
+      return exhausted(program + " printed more than " + std::to_string(os::kOutputBytesMax >> 20) +
+                       " MiB");
     return std::move(outcome->output);
   }
 

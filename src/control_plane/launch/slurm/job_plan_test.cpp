@@ -221,6 +221,11 @@ TEST(SlurmCommandLine, RunsSlurmsProgramsAndReadsTheirAnswers) {
   EXPECT_EQ(commands[1].arguments,
             (std::vector<std::string>{"scontrol", "update", "jobid=17", "name=removed-x"}));
   EXPECT_EQ(commands[2].arguments, (std::vector<std::string>{"scancel", "17"}));
+  outcome.output = "17|RUNNING|None|N/A|n1|a|trainyard/1 3fa91c j17a1 hosts=1\n";
+  EXPECT_EQ(slurm->jobs()->size(), 1u);
+  outcome.output_cut = true;
+  EXPECT_EQ(slurm->jobs().error().kind, Kind::exhausted);
+  EXPECT_EQ(slurm->jobs().error().message, "squeue printed more than 16 MiB");
   outcome = {1, "", "Job has already finished for job 17\n"};
   EXPECT_TRUE(slurm->cancel(17, "removed-x"));
   outcome = {1, "", "slurm_load_jobs error: Unable to contact slurm controller\n"};
