@@ -141,7 +141,7 @@ Result<void> check_sizes(const std::vector<NodePart>& parts, const SlurmJobReque
       if (has >= asked) return {};
       return unavailable(
           "the node " + name + " has " + std::to_string(has) + " " + what +
-          ", and a Slurm job asks each of its nodes for what the fullest one needs: " +
+          ", and a Slurm job requests of each of its nodes what the fullest one needs: " +
           std::to_string(asked));
     };
     TRY(check("processors", node->cpus, request.cpus_per_task * request.tasks_per_node));

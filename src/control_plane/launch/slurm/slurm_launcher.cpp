@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "launch/slurm/answers.hpp"
 
 namespace trainyard::launch {
@@ -23,10 +24,11 @@ struct OwnJob {
 // A state that is not among these, as newer releases of Slurm may have, is that of a live job: its
 // agents may run.
 bool has_ended(const SlurmJob& job) {
-  constexpr std::array kEnded = {"BOOT_FAIL",     "CANCELLED", "COMPLETED",     "DEADLINE",
-                                 "FAILED",        "NODE_FAIL", "LAUNCH_FAILED", "PREEMPTED",
-                                 "OUT_OF_MEMORY", "REVOKED",   "TIMEOUT"};
-  return std::ranges::find(kEnded, job.state) != kEnded.end();
+  constexpr std::string_view kEnded =
+      "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY "
+      "PREEMPTED REVOKED TIMEOUT";
+  const auto states = split(kEnded, ' ');
+  return std::ranges::find(states, job.state) != states.end();
 }
 
 // True if Slurm has not begun to end what the job runs, or will run.
