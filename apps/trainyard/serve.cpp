@@ -502,8 +502,9 @@ class Server {
     if (!config_.slurm)
       return launch::make_local(local_settings_of(config_, *data_, *reloadable_), clock_)
           .in("preparing this machine to launch jobs");
-    const auto settings =
+    auto settings =
         TRY(slurm_settings_of(config_, *data_, TRY(data_->sealing_key(random_)), random_));
+    settings.why_not = [this] { return role_->why_not(); };
     return launch::make_slurm(settings, TRY(open_slurm(*config_.slurm, clock_)))
         .in("preparing to launch jobs by Slurm");
   }

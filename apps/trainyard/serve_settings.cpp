@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/text.hpp"
 #include "launch/slurm/command_line.hpp"
 #include "launch/slurm/rest.hpp"
 #include "networks/tunnel.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
 #include "signing/sealed_text.hpp"
+#include "signing/signing.hpp"
 #include "trainyard/campaigns.hpp"
 #include "trainyard/clock_file.hpp"
 
@@ -34,6 +36,13 @@ Result<reconcile::Spot> read_spot(const config::Config& config, Instant start) {
       TRY(os::read_file(config.spot_trace_file).in("reading spot.trace of the config"));
   spot.trace = TRY(reconcile::parse_trace(text, start).in(config.spot_trace_file));
   return spot;
+}
+
+// Returns the mark of jobs in Slurm. It belongs to the data directory, whose path another head node
+// of the cluster may have as well; everybody can read it, and it tells nothing about the key.
+std::string slurm_mark(const std::string& sealing_key) {
+  constexpr size_t kMarkDigits = 6;  // as server_mark(): it is a part of names of interfaces
+  return to_hex(signing::hmac_sha256(sealing_key, "mark of jobs in Slurm")).substr(0, kMarkDigits);
 }
 
 std::shared_ptr<const objects::StorageQuotas> shared(const objects::StorageQuotas& quotas) {
@@ -104,8 +113,7 @@ Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
   const config::Slurm& slurm = *config.slurm;
   launch::SlurmSettings settings;
   launch::SlurmJobSettings& jobs = settings.jobs;
-  // Another mark than that of this server's jobs on its own machine, which may be a node as well.
-  jobs.mark = launch::server_mark(std::filesystem::absolute(data.path()).string() + " slurm");
+  jobs.mark = slurm_mark(sealing_key);
   jobs.node_directory = slurm.node_directory;
   jobs.program_directory =
       slurm.program_directory.empty() ? os::program_directory() : slurm.program_directory;

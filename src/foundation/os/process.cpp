@@ -24,9 +24,8 @@ extern char** environ;
 namespace trainyard::os {
 namespace {
 
-// Kept bytes of a program's output; the rest is read and dropped, so that the program never waits
-// for us.
-constexpr size_t kOutputBytesMax = 16 << 20;
+// Kept bytes of a program's messages; the rest is read and dropped, as that of its output is, so
+// that the program never waits for us.
 constexpr size_t kErrorsBytesMax = 1 << 20;
 // The largest pipe that Linux makes for ordinary users.
 constexpr size_t kPipeBytesMax = 1 << 20;
@@ -133,13 +132,14 @@ Result<File> standard_input(const std::string& text) {
 
 // Reads the available bytes without waiting, at most the size of a pipe: an endless writer must not
 // block us. False at the end of the stream.
-bool drain(const File& pipe, std::string& kept, size_t bytes_max) {
+bool drain(const File& pipe, std::string& kept, size_t bytes_max, bool& cut) {
   char buffer[64 << 10];
   for (size_t round = 0; round < kPipeBytesMax / sizeof buffer; round++) {
     const ssize_t got = ::read(pipe.descriptor(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno == EAGAIN;
     if (got == 0) return false;
+    cut |= size_t(got) > bytes_max - kept.size();
     kept.append(buffer, std::min(size_t(got), bytes_max - kept.size()));
     if (size_t(got) < sizeof buffer) return true;
   }
@@ -244,7 +244,7 @@ Ending await_child(const Command& command, std::chrono::steady_clock::time_point
   pollfd watched[3] = {{child.output.descriptor(), POLLIN, 0},
                        {child.errors.descriptor(), POLLIN, 0},
                        {child.ended.descriptor(), POLLIN, 0}};
-  bool killed = false, unwanted = false;
+  bool killed = false, unwanted = false, errors_cut = false;
   auto next_look = std::chrono::steady_clock::now() + kWatchInterval;
   while (!(watched[2].revents & POLLIN)) {
     const int ready = ::poll(
@@ -261,13 +261,14 @@ Ending await_child(const Command& command, std::chrono::steady_clock::time_point
       killed = true;
       ::poll(&watched[2], 1, -1);
     }
-    if (watched[0].revents && !drain(child.output, outcome.output, kOutputBytesMax))
+    if (watched[0].revents &&
+        !drain(child.output, outcome.output, kOutputBytesMax, outcome.output_cut))
       watched[0].fd = -1;
-    if (watched[1].revents && !drain(child.errors, outcome.errors, kErrorsBytesMax))
+    if (watched[1].revents && !drain(child.errors, outcome.errors, kErrorsBytesMax, errors_cut))
       watched[1].fd = -1;
   }
-  drain(child.output, outcome.output, kOutputBytesMax);
-  drain(child.errors, outcome.errors, kErrorsBytesMax);
+  drain(child.output, outcome.output, kOutputBytesMax, outcome.output_cut);
+  drain(child.errors, outcome.errors, kErrorsBytesMax, errors_cut);
   return unwanted ? Ending::unwanted : killed ? Ending::late : Ending::by_itself;
 }
 

@@ -30,10 +30,14 @@ struct Command {
 // often enough for people, rarely enough to cost nothing
 inline constexpr Duration kWatchInterval = 200ms;
 
+// Of a program's output; the rest is read and dropped.
+inline constexpr size_t kOutputBytesMax = 16 << 20;
+
 struct Outcome {
-  int code = 0;        // 128+n when ended by signal n
-  std::string output;  // standard output, up to 16 MiB
-  std::string errors;  // standard error, up to 1 MiB
+  int code = 0;             // 128+n when ended by signal n
+  std::string output;       // standard output, up to 16 MiB
+  std::string errors;       // standard error, up to 1 MiB
+  bool output_cut = false;  // the program printed more than `output` has
 };
 
 // Runs until the program itself ends, without waiting for processes that it leaves in the

@@ -85,6 +85,7 @@ TEST(Process, KeepsALimitedAmountOfAFlood) {
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->code, 0);
   EXPECT_EQ(outcome->output.size(), size_t(16 << 20));
+  EXPECT_TRUE(outcome->output_cut);
   EXPECT_EQ(outcome->errors.size(), size_t(1 << 20));
 }
 

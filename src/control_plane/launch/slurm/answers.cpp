@@ -120,6 +120,7 @@ Result<SlurmNode> read_node(std::string_view line) {
   if (node.name.empty()) return unexpected("node", line);
   node.address = value_of(line, "NodeAddr");
   read_states(value_of(line, "State"), node);
+  if (node.states.empty()) return unexpected("node without a state", line);
   if (const auto reason = value_of(line, "Reason"); is_set(reason)) node.reason = reason;
   for (const auto partition : split(value_of(line, "Partitions"), ','))
     if (!partition.empty()) node.partitions.emplace_back(partition);

@@ -58,8 +58,11 @@ TEST(SlurmAnswers, ReadsNodesWithTheirCapacityAndState) {
 
 TEST(SlurmAnswers, RejectsAnswersWithoutTheForm) {
   EXPECT_EQ(read_nodes("slurm_load_node error\n").error().kind, Kind::corrupt);
-  EXPECT_EQ(read_nodes("NodeName=n1 CPUTot=many").error().kind, Kind::corrupt);
-  EXPECT_EQ(read_nodes("NodeName=n1 CPUTot=-1").error().kind, Kind::corrupt);
+  EXPECT_TRUE(read_nodes("NodeName=n1 State=IDLE CPUTot=1"));
+  EXPECT_EQ(read_nodes("NodeName=n1 State=IDLE CPUTot=many").error().kind, Kind::corrupt);
+  EXPECT_EQ(read_nodes("NodeName=n1 State=IDLE CPUTot=-1").error().kind, Kind::corrupt);
+  EXPECT_EQ(read_nodes("NodeName=n1 CPUTot=1").error().kind, Kind::corrupt)
+      << "a line that was cut";
   EXPECT_TRUE(read_jobs("")->empty());
   EXPECT_TRUE(read_jobs("17|RUNNING\n|||||||\n")->empty());
 }

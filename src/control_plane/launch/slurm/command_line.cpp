@@ -57,6 +57,10 @@ class ByPrograms final : public Slurm {
                          std::to_string(kProgramMax / Duration(1s)) + " s");
     if (!outcome) return std::move(outcome).error().in("running " + program);
     if (outcome->code != 0) return error_of_slurm(outcome->errors).in(program);
+    // A list without its end would count what it lacks as gone.
+    if (outcome->output_cut)
+      return exhausted(program + " printed more than " + std::to_string(os::kOutputBytesMax >> 20) +
+                       " MiB");
     return std::move(outcome->output);
   }
 
@@ -78,8 +82,8 @@ std::vector<std::string> sbatch_arguments(const SlurmJobRequest& request) {
       "--ntasks-per-node=" + std::to_string(request.tasks_per_node),
       "--cpus-per-task=" + std::to_string(request.cpus_per_task),
       "--mem=" + std::to_string(request.memory_mib_per_node),
-      "--dependency=singleton",  // should a lost answer lead to a second submission
-      "--no-requeue",            // the server decides about another attempt
+      "--dependency=" + dependency_of(request),
+      "--no-requeue",  // the server decides about another attempt
       "--export=NIL",
       "--chdir=/",
       "--input=/dev/null",

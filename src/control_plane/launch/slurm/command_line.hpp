@@ -1,7 +1,7 @@
 // Slurm by its programs: sbatch, squeue, scontrol and scancel.
 //
 // The script goes to sbatch's standard input; arguments hold no secrets. Threads and errors: as
-// slurm.hpp; also not_found, when a program is missing.
+// slurm.hpp; also not_found, when a program is missing, and exhausted, when it prints too much.
 #pragma once
 
 #include <functional>

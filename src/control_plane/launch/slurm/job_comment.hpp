@@ -4,7 +4,8 @@
 //   trainyard/1 3fa91c j17a1 hosts=2 net=10.201.0.0/28 cpus=4 mem=2048 gpus=0 seal=AbC+/=
 //       ended=1:137 why=n2: task 0: Killed
 //
-// The seal is the attempt's token, encrypted with the server's key. The job's script appends
+// The seal is the attempt's token, encrypted with the server's key: what it does not open is not
+// this server's, also when the mark is alike. The job's script appends
 // `ended` when a host's step failed: host and exit code, and the last words of the last one.
 //
 // Threads: pure. Errors: corrupt.
@@ -21,7 +22,7 @@
 namespace trainyard::launch {
 
 struct JobComment {
-  std::string mark;  // of the server's data directory (local/plan.hpp)
+  std::string mark;  // of the server, derived from its key
   domain::AttemptId attempt;
   uint32_t hosts = 0;
   networks::Subnet subnet;

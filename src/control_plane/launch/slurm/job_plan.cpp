@@ -115,20 +115,40 @@ std::string step(const SlurmJobSettings& settings, const Member& member, const H
          "&\n";
 }
 
-// All tasks of a Slurm job are alike: the largest host counts.
+// All nodes of a Slurm job are alike: that with the largest need counts. So are its tasks: the host
+// with the most processors counts.
 void add_sizes(const Gang& gang, const std::vector<NodePart>& parts, SlurmJobRequest& request) {
-  int64_t memory_mib = 0, gpus = 0;
   for (const auto& part : parts) {
     request.nodes.push_back(part.node->name);
     request.tasks_per_node = std::max(request.tasks_per_node, uint32_t(part.hosts.size()));
+    int64_t memory_mib = 0, gpus = 0;
+    for (const auto host : part.hosts) {
+      const Member& member = gang.members[host];
+      request.cpus_per_task = std::max(request.cpus_per_task, cpus_of(member));
+      memory_mib += memory_mib_of(member);
+      gpus += member.share.gpus;
+    }
+    request.memory_mib_per_node = std::max(request.memory_mib_per_node, memory_mib);
+    request.gpus_per_node = std::max(request.gpus_per_node, gpus);
   }
-  for (const auto& member : gang.members) {
-    request.cpus_per_task = std::max(request.cpus_per_task, cpus_of(member));
-    memory_mib = std::max(memory_mib, memory_mib_of(member));
-    gpus = std::max(gpus, member.share.gpus);
+}
+
+// Slurm would reject the job.
+Result<void> check_sizes(const std::vector<NodePart>& parts, const SlurmJobRequest& request) {
+  for (const auto& [node, hosts] : parts) {
+    const auto check = [&, name = node->name](const char* what, int64_t has,
+                                              int64_t asked) -> Result<void> {
+      if (has >= asked) return {};
+      return unavailable(
+          "the node " + name + " has " + std::to_string(has) + " " + what +
+          ", and a Slurm job requests of each of its nodes what the fullest one needs: " +
+          std::to_string(asked));
+    };
+    TRY(check("processors", node->cpus, request.cpus_per_task * request.tasks_per_node));
+    TRY(check("MiB of memory", node->memory_mib, request.memory_mib_per_node));
+    TRY(check("GPUs", node->gpus, request.gpus_per_node));
   }
-  request.memory_mib_per_node = memory_mib * request.tasks_per_node;
-  request.gpus_per_node = gpus * request.tasks_per_node;
+  return {};
 }
 
 // The order of a node's hosts, but for what is one host's own.
@@ -216,6 +236,7 @@ Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& g
   request.name = job_name(settings.mark, gang.attempt);
   request.placement = placement_of(settings, gang.queue, gang.instance_type);
   add_sizes(gang, parts, request);
+  TRY(check_sizes(parts, request));
   if (gang.run_time_max > Duration())
     request.time_limit_minutes =
         (gang.run_time_max + settings.time_margin + kMinute - 1ms) / kMinute;

@@ -11,8 +11,8 @@
 //   addresses 10.201.0.1 gateway of the first node, .2 .. one for each host, then one gateway for
 //             each further node
 //
-// Threads: pure. Errors: invalid (the gang), denied (nodes that cannot serve it), exhausted
-// (subnets).
+// Threads: pure. Errors: invalid (the gang), denied (nodes that cannot serve it), unavailable
+// (nodes that Slurm does not list, or that are too small), exhausted (subnets).
 #pragma once
 
 #include <map>

@@ -21,6 +21,9 @@ std::vector<SlurmNode> three_nodes() {
   for (size_t i = 0; i < nodes.size(); ++i) {
     nodes[i].name = "n" + std::to_string(i + 1);
     nodes[i].address = "10.0.0." + std::to_string(i + 1);
+    nodes[i].cpus = 16;
+    nodes[i].memory_mib = 1000;
+    nodes[i].gpus = 4;
   }
   return nodes;
 }
@@ -92,6 +95,38 @@ TEST(SlurmJobPlan, GivesEachNodeAGatewayAndEachHostAnAddress) {
   EXPECT_EQ(orders[2].host_table,
             "127.0.0.1 localhost\n10.201.0.18 algo-1\n10.201.0.19 algo-2\n10.201.0.20 algo-3\n");
   EXPECT_EQ(orders[0].order, R"({"token":"secret's"})");
+}
+
+TEST(SlurmJobPlan, AsksEachNodeForWhatTheFullestOneNeeds) {
+  Gang uneven = gang_on({"n1", "n3", "n3", "n3"});
+  uneven.members[0].share = {4, 900 << 20, 4};
+  const auto request = plan_job(job_settings(), uneven, three_nodes(), kSubnet, "SEAL");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->memory_mib_per_node, 900);
+  EXPECT_EQ(request->gpus_per_node, 4);
+  EXPECT_EQ(request->tasks_per_node * request->cpus_per_task, 12);
+}
+
+TEST(SlurmJobPlan, SaysWhichNodeIsTooSmallForItsJob) {
+  const Gang uneven = gang_on({"n1", "n3", "n3"});
+  struct Case {
+    int64_t SlurmNode::*amount;
+    int64_t has;
+    const char* words;
+  };
+  for (const Case& each : {Case{&SlurmNode::cpus, 3, "n1 has 3 processors"},
+                           Case{&SlurmNode::memory_mib, 199, "n1 has 199 MiB of memory"},
+                           Case{&SlurmNode::gpus, 1, "n1 has 1 GPUs"}}) {
+    auto nodes = three_nodes();
+    nodes[0].*each.amount = each.has;
+    const auto request = plan_job(job_settings(), uneven, nodes, kSubnet, "SEAL");
+    ASSERT_FALSE(request) << each.words;
+    EXPECT_EQ(request.error().kind, Kind::unavailable);
+    EXPECT_NE(request.error().message.find(each.words), std::string::npos)
+        << request.error().message;
+    nodes[0].*each.amount = each.has + 1;
+    EXPECT_TRUE(plan_job(job_settings(), uneven, nodes, kSubnet, "SEAL")) << each.words;
+  }
 }
 
 TEST(SlurmJobPlan, KeepsSecretsOutOfArguments) {
@@ -186,6 +221,11 @@ TEST(SlurmCommandLine, RunsSlurmsProgramsAndReadsTheirAnswers) {
   EXPECT_EQ(commands[1].arguments,
             (std::vector<std::string>{"scontrol", "update", "jobid=17", "name=removed-x"}));
   EXPECT_EQ(commands[2].arguments, (std::vector<std::string>{"scancel", "17"}));
+  outcome.output = "17|RUNNING|None|N/A|n1|a|trainyard/1 3fa91c j17a1 hosts=1\n";
+  EXPECT_EQ(slurm->jobs()->size(), 1u);
+  outcome.output_cut = true;
+  EXPECT_EQ(slurm->jobs().error().kind, Kind::exhausted);
+  EXPECT_EQ(slurm->jobs().error().message, "squeue printed more than 16 MiB");
   outcome = {1, "", "Job has already finished for job 17\n"};
   EXPECT_TRUE(slurm->cancel(17, "removed-x"));
   outcome = {1, "", "slurm_load_jobs error: Unable to contact slurm controller\n"};

@@ -40,6 +40,7 @@ class MemorySlurm {
       const auto job = slurm_.all.find(id);
       if (job == slurm_.all.end() || !runs(job->second)) return {};
       job->second.shown.name = name;
+      if (slurm_.after_renaming) TRY(slurm_.after_renaming(id));
       job->second.shown.state = "CANCELLED";
       return {};
     }
@@ -72,6 +73,8 @@ class MemorySlurm {
   std::map<uint64_t, Job> all;
   // Called before a job is accepted, and after; they may throw.
   std::function<Result<void>(const SlurmJobRequest&)> before_submit, after_submit;
+  // Called when a job that is cancelled has its new name and still runs; may throw.
+  std::function<Result<void>(uint64_t)> after_renaming;
   std::string away = {};  // not "": why slurmctld does not answer
   std::string state_of_new_jobs = "RUNNING";
 

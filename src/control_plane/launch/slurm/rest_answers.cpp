@@ -200,7 +200,7 @@ std::string rest_submission(const RestVersion& version, const SlurmJobRequest& r
               {"tasks_per_node", request.tasks_per_node},
               {"cpus_per_task", request.cpus_per_task},
               {"memory_per_node", request.memory_mib_per_node},
-              {"dependency", "singleton"},
+              {"dependency", dependency_of(request)},
               {"requeue", false},
               {"current_working_directory", "/"},
               {"standard_input", "/dev/null"},

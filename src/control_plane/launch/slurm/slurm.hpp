@@ -71,7 +71,16 @@ struct SlurmJobRequest {
   int64_t gpus_per_node = 0;
   int64_t time_limit_minutes = 0;  // 0: the partition's default
   SlurmPlacement placement;
+  std::vector<uint64_t> after = {};  // it starts when these jobs have ended
 };
+
+// What the job waits for: "singleton,afterany:7". Jobs of its name, should a lost answer lead to a
+// second submission, and those in `after`. Pure.
+inline std::string dependency_of(const SlurmJobRequest& request) {
+  std::string text = "singleton";
+  for (const uint64_t job : request.after) text += ",afterany:" + std::to_string(job);
+  return text;
+}
 
 class Slurm {
  public:
@@ -82,7 +91,8 @@ class Slurm {
   virtual Result<std::vector<SlurmNode>> nodes() = 0;
   // Returns the job's id. A job of the same name starts only after the present one has ended.
   virtual Result<uint64_t> submit(const SlurmJobRequest& request) = 0;
-  // Gives the job another name, and cancels it. Harmless when it has ended or is unknown.
+  // Gives the job another name, and cancels it: after an error it may have the name and run on.
+  // Harmless when it has ended or is unknown.
   virtual Result<void> cancel(uint64_t job, const std::string& name) = 0;
 };
 

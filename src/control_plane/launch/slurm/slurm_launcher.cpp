@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "launch/slurm/answers.hpp"
 
 namespace trainyard::launch {
@@ -17,21 +18,23 @@ const std::string kRemovedPrefix = "removed-";
 struct OwnJob {
   SlurmJob job;
   JobComment comment;
+  std::string token;
 };
 
-// Jobs end in many states; these are all others.
+// A state that is not among these, as newer releases of Slurm may have, is that of a live job: its
+// agents may run.
 bool has_ended(const SlurmJob& job) {
-  constexpr std::array kLive = {"PENDING",       "RUNNING",     "SUSPENDED", "COMPLETING",
-                                "CONFIGURING",   "RESIZING",    "REQUEUED",  "REQUEUE_HOLD",
-                                "REQUEUE_FED",   "SIGNALING",   "STAGE_OUT", "STOPPED",
-                                "POWER_UP_NODE", "SPECIAL_EXIT"};
-  return std::ranges::find(kLive, job.state) == kLive.end();
+  constexpr std::string_view kEnded =
+      "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY "
+      "PREEMPTED REVOKED TIMEOUT";
+  const auto states = split(kEnded, ' ');
+  return std::ranges::find(states, job.state) != states.end();
 }
 
+// True if Slurm has not begun to end what the job runs, or will run.
+bool is_uncancelled(const SlurmJob& job) { return !has_ended(job) && job.state != "COMPLETING"; }
 // True if agents of the job may run, or will.
-bool may_run(const SlurmJob& job) {
-  return !has_ended(job) && job.state != "COMPLETING" && !job.requeued;
-}
+bool may_run(const SlurmJob& job) { return is_uncancelled(job) && !job.requeued; }
 bool has_lost_a_node(const SlurmJob& job) { return job.state == "NODE_FAIL" || job.requeued; }
 
 bool is_usable(const SlurmNode& node) {
@@ -80,14 +83,16 @@ class SlurmLauncher final : public Launcher {
 
   Result<void> ensure(const Gang& gang) override {
     TRY(look_at_jobs());
+    cancel_unwanted();
     if (const OwnJob* known = find(gang.attempt)) {
       if (known->comment.hosts != gang.members.size())
         return conflict("attempt " + gang.attempt.text() +
                         " was started with another number of hosts");
-      if (token_of(known->comment) != gang.token)
+      if (known->token != gang.token)
         return conflict("attempt " + gang.attempt.text() + " was started with another token");
       return {};
     }
+    TRY(check_removed(gang.attempt));
     if (auto submitted = submit(gang); !submitted) {
       // Its answer may be lost, and the job be there.
       if (const auto removed = remove(gang.attempt); !removed)
@@ -100,15 +105,16 @@ class SlurmLauncher final : public Launcher {
   }
 
   std::vector<Agent> list() override {
-    note_failure(look_at_jobs());
+    const auto looked = look_at_jobs();
+    note_failure(looked);
+    if (looked) cancel_unwanted();
     look_at_failed_nodes();
     std::vector<Agent> agents;
     for (const auto& [attempt, own] : present_) {
       const bool runs = may_run(own.job);
-      const std::string token = token_of(own.comment);
       for (domain::HostIndex host = 0; host < own.comment.hosts; ++host) {
         const bool ended = own.comment.ended.contains(host);
-        Agent agent{attempt, token, host, runs && !ended};
+        Agent agent{attempt, own.token, host, runs && !ended};
         if (agent.alive && own.job.state != "PENDING") {
           agents.push_back(std::move(agent));
           continue;
@@ -151,24 +157,62 @@ class SlurmLauncher final : public Launcher {
       listed.insert(job.id);
       auto comment = read_job_comment(job.comment);
       if (!comment || comment->mark != settings_.jobs.mark) continue;
-      all_.push_back({std::move(job), *std::move(comment)});
+      // Another server may have the same mark; it has another key.
+      auto token = settings_.unseal(comment->seal, comment->attempt.text());
+      if (!token) continue;
+      all_.push_back({std::move(job), *std::move(comment), *std::move(token)});
       const OwnJob& own = all_.back();
-      if (removed_.contains(own.job.id) || own.job.name.starts_with(kRemovedPrefix)) continue;
+      if (is_removed(own)) continue;
       const auto [known, first] = present_.try_emplace(own.comment.attempt, own);
       if (!first && has_ended(known->second.job)) known->second = own;
-      if (!first && known->second.job.id != own.job.id && !has_ended(own.job)) {
-        log(Level::warning, "launch", "a second Slurm job of an attempt is cancelled",
-            {{"attempt", own.comment.attempt.text()}, {"job", std::to_string(own.job.id)}});
-        if (cancel(own.job)) removed_.insert(own.job.id);
-      }
     }
     for (auto* ids : {&removed_, &failed_})
       std::erase_if(*ids, [&](uint64_t id) { return !listed.contains(id); });
     return {};
   }
 
+  bool is_removed(const OwnJob& own) const {
+    return removed_.contains(own.job.id) || own.job.name.starts_with(kRemovedPrefix);
+  }
+
+  // Cancels what may run and must not: jobs that were removed, and second jobs of an attempt. A
+  // server that ends between a job's new name and its cancellation leaves the first kind. What
+  // fails is tried again at the next look.
+  void cancel_unwanted() {
+    for (const OwnJob& own : all_) {
+      const OwnJob* known = find(own.comment.attempt);
+      const bool second = known != nullptr && known->job.id != own.job.id;
+      if (!is_uncancelled(own.job) || !(is_removed(own) || second)) continue;
+      if (!settings_.why_not().empty()) return;
+      log(Level::warning, "launch",
+          is_removed(own) ? "a removed Slurm job that has not ended is cancelled again"
+                          : "a second Slurm job of an attempt is cancelled",
+          {{"attempt", own.comment.attempt.text()}, {"job", std::to_string(own.job.id)}});
+      if (const auto cancelled = cancel(own.job); !cancelled)
+        return log(Level::warning, "launch", "cancelling Slurm's job: " + cancelled.error().message,
+                   {{"job", std::to_string(own.job.id)}});
+      removed_.insert(own.job.id);
+    }
+  }
+
+  // Slurm does not hold a new job back for a removed one, whose name is another.
+  Result<void> check_removed(const domain::AttemptId& attempt) const {
+    for (const OwnJob& own : all_)
+      if (own.comment.attempt == attempt && is_removed(own) && is_uncancelled(own.job))
+        return unavailable("Slurm job " + std::to_string(own.job.id) + " of attempt " +
+                           attempt.text() + " was removed and is still " + own.job.state +
+                           ": it is cancelled first");
+    return {};
+  }
+
+  Result<void> check_writer() const {
+    if (const std::string why = settings_.why_not(); !why.empty()) return unavailable(why);
+    return {};
+  }
+
   // The name tells later servers that it was removed, and did not end by itself.
   Result<void> cancel(const SlurmJob& job) {
+    TRY(check_writer());
     return slurm_->cancel(
         job.id, job.name.starts_with(kRemovedPrefix) ? job.name : kRemovedPrefix + job.name);
   }
@@ -197,11 +241,6 @@ class SlurmLauncher final : public Launcher {
   const OwnJob* find(const domain::AttemptId& attempt) const {
     const auto found = present_.find(attempt);
     return found == present_.end() ? nullptr : &found->second;
-  }
-
-  std::string token_of(const JobComment& comment) const {
-    const auto token = settings_.unseal(comment.seal, comment.attempt.text());
-    return token ? *token : "";
   }
 
   // Slurm's words about a job; for a lost node also those about the node.
@@ -251,10 +290,14 @@ class SlurmLauncher final : public Launcher {
     const auto subnet =
         TRY(choose_subnet(settings_.jobs.pool, addresses_of(gang), taken, next_address_));
     next_address_ = networks::Address(subnet.base + subnet.size());
-    const auto request = TRY(plan_job(settings_.jobs, gang, nodes_, subnet,
-                                      settings_.seal(gang.token, gang.attempt.text())));
+    auto request = TRY(plan_job(settings_.jobs, gang, nodes_, subnet,
+                                settings_.seal(gang.token, gang.attempt.text())));
     if (request.comment.size() > kSlurmCommentBytesMax)
       return invalid("the gang's description is too long for the comment of a Slurm job");
+    for (const OwnJob& own : all_)
+      if (own.comment.attempt == gang.attempt && !has_ended(own.job))
+        request.after.push_back(own.job.id);
+    TRY(check_writer());
     const uint64_t id = TRY(slurm_->submit(request));
     log(Level::info, "launch", "submitted to Slurm",
         {{"attempt", gang.attempt.text()}, {"slurm_job", std::to_string(id)}});

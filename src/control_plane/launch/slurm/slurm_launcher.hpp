@@ -4,7 +4,9 @@
 // What it knows of a gang stands in the Slurm job: its name and comment (job_comment.hpp), so a
 // server with an empty memory finds every agent again. An agent counts as alive from the submission
 // of its job on, also while the job is pending, until its step or the job ends. slurmctld forgets a
-// job some minutes after its end (MinJobAge), and then list() does.
+// job some minutes after its end (MinJobAge), and then list() does. A job that must not run,
+// because it was removed or is the second one of its attempt, is cancelled at each look until it
+// has ended.
 //
 // While Slurm does not answer, list() and machines() return what they returned last; without that
 // the launcher is not made.
@@ -24,9 +26,13 @@ namespace trainyard::launch {
 
 struct SlurmSettings {
   SlurmJobSettings jobs;
-  // Encrypt a token for an attempt, and decrypt it.
+  // Encrypt a token for an attempt, and decrypt it: a job whose seal does not open is another
+  // server's.
   std::function<std::string(const std::string& token, const std::string& attempt)> seal;
   std::function<Result<std::string>(const std::string& sealed, const std::string& attempt)> unseal;
+  // Returns "" while this server may submit and cancel jobs, as the writer of its ledger; list()
+  // cancels as well.
+  std::function<std::string()> why_not = [] { return std::string(); };
 };
 
 // Errors: unavailable (Slurm does not answer), invalid (a partition that Slurm does not have),

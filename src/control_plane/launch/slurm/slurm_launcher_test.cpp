@@ -133,6 +133,21 @@ TEST_F(SlurmLauncherTest, CountsAPendingJobAsAlive) {
             "Slurm job 1 is PENDING (Resources), expected to start at 2026-11-24T12:07:30");
 }
 
+TEST_F(SlurmLauncherTest, CountsAJobAsLiveUntilItsStateSaysThatItHasEnded) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  const auto alive_in = [&](const std::string& state) {
+    slurm_.all.at(1).shown.state = state;
+    return launcher->list().at(0).alive;
+  };
+  for (const char* state : {"CONFIGURING", "SUSPENDED", "RESV_DEL_HOLD", "A_STATE_OF_LATER"})
+    EXPECT_TRUE(alive_in(state)) << state;
+  for (const char* state :
+       {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED", "NODE_FAIL",
+        "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"})
+    EXPECT_FALSE(alive_in(state)) << state;
+}
+
 TEST_F(SlurmLauncherTest, KeepsItsLastAnswerWhileSlurmIsAway) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
@@ -186,6 +201,57 @@ TEST_F(SlurmLauncherTest, CancelsASecondJobOfAnAttempt) {
   EXPECT_EQ(launcher->list().size(), 1u);
 }
 
+TEST_F(SlurmLauncherTest, CancelsARemovedJobUntilItHasEnded) {
+  auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  slurm_.after_renaming = [](uint64_t) -> Result<void> {
+    return unavailable("scancel did not end within 30 s");
+  };
+  EXPECT_EQ(launcher->remove({1, 1}).error().kind, Kind::unavailable);
+  ASSERT_EQ(slurm_.all.at(1).shown.name, "removed-trainyard-3fa91c-j1a1");
+  EXPECT_TRUE(launcher->list().empty());
+  EXPECT_EQ(slurm_.running(), 1u) << "cancelling still fails";
+  slurm_.after_renaming = nullptr;
+  EXPECT_TRUE(launcher->list().empty());
+  EXPECT_EQ(slurm_.running(), 0u);
+}
+
+// A server was killed between the two steps.
+TEST_F(SlurmLauncherTest, StartsNoAttemptWhoseRemovedJobRuns) {
+  ASSERT_TRUE(server()->ensure(numbered_gang(1, {"n1"})));
+  slurm_.all.at(1).shown.name = "removed-trainyard-3fa91c-j1a1";
+  const auto launcher = server();
+  EXPECT_EQ(launcher->ensure(numbered_gang(1, {"n1"})).error().kind, Kind::unavailable);
+  EXPECT_EQ(slurm_.all.size(), 1u);
+  EXPECT_EQ(slurm_.running(), 0u);
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  EXPECT_EQ(slurm_.running(), 1u);
+}
+
+TEST_F(SlurmLauncherTest, LetsANewJobWaitForTheEndOfARemovedOne) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  ASSERT_TRUE(launcher->remove({1, 1}));
+  slurm_.all.at(1).shown.state = "COMPLETING";
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  EXPECT_EQ(dependency_of(slurm_.all.at(2).request), "singleton,afterany:1");
+}
+
+TEST_F(SlurmLauncherTest, CancelsAndSubmitsNothingUnlessItsServerMay) {
+  for (uint64_t job = 1; job <= 2; ++job) ASSERT_TRUE(server()->ensure(numbered_gang(job, {"n1"})));
+  ASSERT_TRUE(slurm_.client()->submit(slurm_.all.at(1).request));
+  slurm_.all.at(2).shown.name = "removed-trainyard-3fa91c-j2a1";
+  SlurmSettings standby = launcher_settings();
+  standby.why_not = [] { return "another server writes the ledger"; };
+  const size_t running = slurm_.running();
+  const auto launcher = server(standby);
+  EXPECT_EQ(launcher->list().size(), 1u);
+  EXPECT_EQ(launcher->remove({1, 1}).error().kind, Kind::unavailable);
+  EXPECT_EQ(launcher->ensure(numbered_gang(3, {"n1"})).error().kind, Kind::unavailable);
+  EXPECT_EQ(slurm_.running(), running);
+  EXPECT_EQ(slurm_.all.size(), 3u);
+}
+
 TEST_F(SlurmLauncherTest, LeavesTheJobsOfOtherServersAlone) {
   SlurmSettings other = launcher_settings();
   other.jobs.mark = "000000";
@@ -196,6 +262,34 @@ TEST_F(SlurmLauncherTest, LeavesTheJobsOfOtherServersAlone) {
   EXPECT_TRUE(launcher->remove({1, 1}));
   EXPECT_EQ(slurm_.running(), 1u);
   ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  EXPECT_EQ(slurm_.running(), 2u);
+}
+
+// Marks are short: those of two data directories may be alike.
+TEST_F(SlurmLauncherTest, LeavesJobsThatAreSealedWithAnotherKeyAlone) {
+  const auto with_key = [](const std::string& key) {
+    SlurmSettings settings = launcher_settings();
+    settings.seal = [key](const std::string& token, const std::string& attempt) {
+      return key + "/" + attempt + "/" + token;
+    };
+    settings.unseal = [key](const std::string& sealed,
+                            const std::string& attempt) -> Result<std::string> {
+      const std::string prefix = key + "/" + attempt + "/";
+      if (!sealed.starts_with(prefix)) return corrupt("sealed with another key");
+      return sealed.substr(prefix.size());
+    };
+    return settings;
+  };
+  const auto theirs = server(with_key("theirs"));
+  ASSERT_TRUE(theirs->ensure(numbered_gang(1, {"n1"})));
+  const auto launcher = server(with_key("ours"));
+  EXPECT_TRUE(launcher->list().empty());
+  EXPECT_TRUE(launcher->remove({1, 1}));
+  EXPECT_EQ(slurm_.running(), 1u);
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n2"})));
+  EXPECT_EQ(slurm_.running(), 2u);
+  EXPECT_EQ(theirs->list().size(), 1u);
+  EXPECT_EQ(launcher->list().size(), 1u);
   EXPECT_EQ(slurm_.running(), 2u);
 }
 
