@@ -156,7 +156,7 @@ Result<Target> target_of(const std::string& url) {
   if (may_show_password(url, target))
     return invalid(
         "invalid PostgreSQL URL: the host or database has one of the characters @ : /, or the port "
-        "is no number (not shown here, since it may be a part of the password). If the password "
+        "is invalid (not shown here, since it may be a part of the password). If the password "
         "has such a character, write it percent-encoded (%40, %3A, %2F), or use password_file");
   return target;
 }
