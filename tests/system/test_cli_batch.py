@@ -10,7 +10,7 @@ import pytest
 from botocore.client import BaseClient
 
 from tests import nodes, trainyard_server
-from tests.command_line import CommandLine
+from tests.command_line import CommandLine, let_go
 from tests.trainyard_server import Server, wait_for
 
 WAIT = trainyard_server.WAIT_SECONDS_MAX
@@ -48,11 +48,6 @@ def submit(batch: BaseClient, queue: str, name: str, script: str, **more: Any) -
 
 # A job with this script runs until let_go().
 WAITS = "while [ ! -e /tmp/go ]; do sleep 0.1; done"
-
-
-def let_go(cli: CommandLine, *jobs: str) -> None:
-    for job in jobs:
-        cli("shell", job, "1", "--", "touch", "/tmp/go")
 
 
 def runs(batch: BaseClient, *jobs: str) -> None:
@@ -127,9 +122,14 @@ def test_logs_of_the_nodes_of_a_gang(batch: BaseClient, queue: str, cli: Command
     job = nodes.submit(
         batch,
         queue,
-        nodes.of_nodes("echo node $AWS_BATCH_JOB_NODE_INDEX", nodes=2),
+        nodes.of_nodes(
+            f"i=$AWS_BATCH_JOB_NODE_INDEX; echo node $i; [ $i = 1 ] || {{ {WAITS}; }}", nodes=2
+        ),
         jobName="gang",
     )
+    # The others end with the main node.
+    wait_for(lambda: cli("logs", job + "#1").stdout, "node 1 to log its line", WAIT)
+    let_go(cli, "gang")
     followed = cli("logs", "-f", "gang")
     assert sorted(followed.stdout.splitlines()) == ["gang#0 | node 0", "gang#1 | node 1"]
     assert cli("logs", job + "#1").stdout == "gang#1 | node 1\n"

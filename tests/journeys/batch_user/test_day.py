@@ -9,7 +9,7 @@ import pytest
 from botocore.client import BaseClient
 
 from tests import nodes
-from tests.command_line import CommandLine
+from tests.command_line import CommandLine, let_go
 from tests.trainyard_server import Server, wait_for
 
 QUEUE = "nightly"
@@ -34,7 +34,6 @@ def trainyard(server: Server) -> CommandLine:
 
 # A job with this script runs until a shell in it makes the file, so that nothing depends on time.
 WAITS = "while [ ! -e /tmp/go ]; do sleep 0.1; done"
-GO = ("1", "--", "touch", "/tmp/go")
 
 
 def submit(batch: BaseClient, name: str, definition: str = "", **more: object) -> str:
@@ -103,8 +102,7 @@ def test_3_a_grid_search_is_an_array(batch: BaseClient, trainyard: CommandLine) 
     )
     assert "grid:5" in trainyard("top", "--once").stdout
     assert "rate 1e9 diverged" in trainyard("logs", "grid:3").stdout
-    for child in (0, 1, 2, 4, 5):
-        trainyard("shell", f"grid:{child}", *GO)
+    let_go(trainyard, *(f"grid:{child}" for child in (0, 1, 2, 4, 5)))
     followed = trainyard("logs", "-f", "grid", code=3)
     assert followed.stdout.splitlines()[0] == "grid:3 | rate 1e9 diverged", "what failed is first"
     assert "grid Failed: Array Child Job failed" in followed.stderr
@@ -122,7 +120,7 @@ def test_4_a_pipeline_stops_where_it_breaks(batch: BaseClient, trainyard: Comman
     report = submit(batch, "report", "step", dependsOn=[{"jobId": extract}])
     batch.cancel_job(jobId=report, reason="the report is late anyway")
     nodes.wait_until(batch, extract, ("RUNNING",))
-    trainyard("shell", "extract", *GO)
+    let_go(trainyard, "extract")
     nodes.wait_until(batch, load)
     shown = trainyard("jobs").stdout.splitlines()
     reasons = {line.split()[0]: line for line in shown}
@@ -151,9 +149,14 @@ def test_6_two_nodes_are_one_job(batch: BaseClient, trainyard: CommandLine) -> N
     batch.register_job_definition(
         jobDefinitionName="gang",
         type="multinode",
-        nodeProperties=nodes.of_nodes("echo node $AWS_BATCH_JOB_NODE_INDEX of 2", nodes=2),
+        nodeProperties=nodes.of_nodes(
+            f"i=$AWS_BATCH_JOB_NODE_INDEX; echo node $i of 2; [ $i = 1 ] || {{ {WAITS}; }}", nodes=2
+        ),
     )
     job = submit(batch, "gang")
+    # The others end with the main node.
+    wait_for(lambda: trainyard("logs", job + "#1").stdout, "node 1 to log its line")
+    let_go(trainyard, "gang")
     assert sorted(trainyard("logs", "-f", "gang").stdout.splitlines()) == [
         "gang#0 | node 0 of 2",
         "gang#1 | node 1 of 2",
