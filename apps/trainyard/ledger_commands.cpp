@@ -65,7 +65,7 @@ std::string describe(const ledger::Copied& copied) {
   return counted(copied.rows, "row") + ", " + counted(copied.jobs, "job") + " among them";
 }
 
-// What a backup holds besides the ledger. Each may be missing.
+// A backup has these files in addition to the ledger. Each may be missing.
 constexpr const char* kFiles[] = {"VERSION", "sealing.key", "tls/ca.pem", "tls/ca-key.pem",
                                   "identity.json"};
 constexpr const char* kDatabases[] = {"campaigns.db", "catalogue.db"};

@@ -39,7 +39,7 @@ Result<reconcile::Spot> read_spot(const config::Config& config, Instant start) {
 }
 
 // Returns the mark of jobs in Slurm. It belongs to the data directory, whose path another head node
-// of the cluster may have as well; everybody can read it, and it tells nothing about the key.
+// of the cluster may have as well; every user can read it, and it reveals nothing about the key.
 std::string slurm_mark(const std::string& sealing_key) {
   constexpr size_t kMarkDigits = 6;  // as server_mark(): it is a part of names of interfaces
   return to_hex(signing::hmac_sha256(sealing_key, "mark of jobs in Slurm")).substr(0, kMarkDigits);

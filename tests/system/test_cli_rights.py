@@ -3,11 +3,10 @@
 import json
 import subprocess
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from tests import jobs, trainyard_server
+from tests import jobs, nodes, trainyard_server
 from tests.trainyard_server import Server
 
 OWNER = ("AKIAOWNER00000000001", "owner-secret-0000000000000000000000000001")
@@ -68,31 +67,10 @@ def training_job(server: Server) -> str:
 
 def batch_job(server: Server) -> str:
     batch = server.boto("batch")
-    batch.create_compute_environment(
-        computeEnvironmentName="all",
-        type="MANAGED",
-        computeResources={"type": "EC2", "maxvCpus": 2},
+    job = nodes.submit(
+        batch, nodes.make_queue(batch, 2), nodes.container(RUNNING), jobName="nightly"
     )
-    batch.create_job_queue(
-        jobQueueName="all",
-        priority=1,
-        computeEnvironmentOrder=[{"order": 1, "computeEnvironment": "all"}],
-    )
-    container: dict[str, Any] = {
-        "image": "trainyard/host",
-        "command": ["/bin/sh", "-c", RUNNING],
-        "resourceRequirements": [
-            {"type": "VCPU", "value": "0.25"},
-            {"type": "MEMORY", "value": "64"},
-        ],
-    }
-    batch.register_job_definition(
-        jobDefinitionName="all", type="container", containerProperties=container
-    )
-    job: str = batch.submit_job(jobName="nightly", jobQueue="all", jobDefinition="all")["jobId"]
-    trainyard_server.wait_for(
-        lambda: batch.describe_jobs(jobs=[job])["jobs"][0]["status"] == "RUNNING", "the job to run"
-    )
+    nodes.wait_until(batch, job, ("RUNNING",))
     return job
 
 

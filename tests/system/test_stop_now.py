@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests import jobs, trainyard_server
+from tests import jobs, nodes, trainyard_server
 from tests.trainyard_server import Server
 
 # Without --now the job would end after this time: a test that waits for it exceeds its deadline.
@@ -77,32 +77,10 @@ def test_a_job_that_is_already_stopping_ends_at_once(server: Server) -> None:
 
 def test_a_batch_job_says_by_whom_it_was_killed(server: Server) -> None:
     batch = server.boto("batch")
-    batch.create_compute_environment(
-        computeEnvironmentName="now",
-        type="MANAGED",
-        computeResources={"type": "EC2", "maxvCpus": 2},
+    job = nodes.submit(
+        batch, nodes.make_queue(batch, 2), nodes.container(STUBBORN), jobName="stubborn"
     )
-    batch.create_job_queue(
-        jobQueueName="now",
-        priority=1,
-        computeEnvironmentOrder=[{"order": 1, "computeEnvironment": "now"}],
-    )
-    batch.register_job_definition(
-        jobDefinitionName="now",
-        type="container",
-        containerProperties={
-            "image": "trainyard/host",
-            "command": ["/bin/sh", "-c", STUBBORN],
-            "resourceRequirements": [
-                {"type": "VCPU", "value": "1"},
-                {"type": "MEMORY", "value": "64"},
-            ],
-        },
-    )
-    job = batch.submit_job(jobName="stubborn", jobQueue="now", jobDefinition="now")["jobId"]
-    trainyard_server.wait_for(
-        lambda: batch.describe_jobs(jobs=[job])["jobs"][0]["status"] == "RUNNING", "the job to run"
-    )
+    nodes.wait_until(batch, job, ("RUNNING",))
     cli(server, "stop", job, "--now", "--wait")
     (done,) = batch.describe_jobs(jobs=[job])["jobs"]
     assert (done["status"], done["isTerminated"]) == ("FAILED", True)

@@ -13,7 +13,7 @@ namespace trainyard::api::batch_api {
 namespace {
 
 constexpr std::string_view kBundles[] = {"optimal", "default_x86_64", "default_arm64"};
-constexpr size_t kTypeBytesMax = 64;  // of a type that an error shows
+constexpr size_t kTypeBytesMax = 64;  // an error shows no more of an unknown type
 
 std::string_view family_of(std::string_view type) { return type.substr(0, type.find('.')); }
 

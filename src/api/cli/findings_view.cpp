@@ -8,7 +8,7 @@ namespace trainyard::cli {
 namespace {
 
 constexpr int kNameColumn = 9, kTextColumn = 32;
-// Of a text next to names. On narrower terminals it is below its name.
+// The least width of a text next to its name. On narrower terminals it is below its name.
 constexpr int kTextWidthMin = 40;
 
 struct Mark {
