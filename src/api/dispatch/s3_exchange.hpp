@@ -12,10 +12,12 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "dispatch/body.hpp"
 #include "net/http_server.hpp"
 #include "operations/table.hpp"
+#include "protocol/rest_xml.hpp"
 
 namespace trainyard::api {
 
