@@ -1,6 +1,7 @@
 #include "launch/slurm/job_comment.hpp"
 
 #include "base/text.hpp"
+#include "domain/limits.hpp"
 #include "networks/network.hpp"
 
 namespace trainyard::launch {
