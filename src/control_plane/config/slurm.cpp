@@ -70,10 +70,11 @@ Result<void> read_one(Table table, Config& config) {
   slurm.time_margin = margin * Duration(60s);
   for (auto [key, placements] : {std::pair("queues", &slurm.of_queues),
                                  std::pair("instance_types", &slurm.of_instance_types)})
-    TRY(table.each_named(key, [&](const std::string& name, Table of) -> Result<void> {
-      TRY(read_placement(of, (*placements)[name]));
-      return of.nothing_else();
-    }));
+    TRY(table.each_named(
+        key, [&, placements = placements](const std::string& name, Table of) -> Result<void> {
+          TRY(read_placement(of, (*placements)[name]));
+          return of.nothing_else();
+        }));
   TRY(table.nothing_else());
   if (slurm.node_directory.empty()) return invalid(table.name("node_directory") + " is empty");
   if (!slurm.agents_listen.empty() &&
