@@ -101,13 +101,11 @@ TEST(InstanceTypes, AreFilteredAndPaged) {
 
 TEST(InstanceTypes, AreOfferedInEveryZone) {
   AccountWorld world;
+  const auto offered = world.made<aws::DescribeInstanceTypeOfferings>(
+      {.location_type = "availability-zone",
+       .filters = {{{.name = "instance-type", .values = Texts{"c5.large"}}}}});
   Texts zones;
-  for (const auto& each :
-       *world
-            .made<aws::DescribeInstanceTypeOfferings>({.location_type = "availability-zone",
-      .filters = {{{.name = "instance-type", .values = Texts{"c5.large"}}}}})
-            .instance_type_offerings)
-    zones.push_back(*each.location);
+  for (const auto& each : *offered.instance_type_offerings) zones.push_back(*each.location);
   EXPECT_EQ(zones, (Texts{"eu-west-1a", "eu-west-1b", "eu-west-1c"}));
 }
 
