@@ -34,13 +34,6 @@ struct Edit {
   const MakeId& make_id;
 };
 
-template <class Operation>
-using Read = std::function<Outcome<typename Operation::Output>(const Networks&, const Context&,
-                                                               const typename Operation::Input&)>;
-template <class Operation>
-using Change = std::function<Outcome<typename Operation::Output>(const Edit&,
-                                                                 const typename Operation::Input&)>;
-
 // A dry run ends after the principal's permission has been checked, as on AWS.
 template <class In>
 std::optional<Failure> dry_run(const In& in) {
@@ -51,8 +44,9 @@ std::optional<Failure> dry_run(const In& in) {
   return std::nullopt;
 }
 
-template <class Operation>
-void add_read(OperationTable& table, const Store& store, Read<Operation> read) {
+// `read`: (const Networks&, const Context&, const Input&) -> Outcome<Output>.
+template <class Operation, class Read>
+void add_read(OperationTable& table, const Store& store, Read read) {
   table.add<Operation>(
       [store, read = std::move(read)](
           const Context& context,
@@ -62,8 +56,9 @@ void add_read(OperationTable& table, const Store& store, Read<Operation> read) {
       });
 }
 
-template <class Operation>
-void add_change(OperationTable& table, const Store& store, Change<Operation> change) {
+// `change`: (const Edit&, const Input&) -> Outcome<Output>.
+template <class Operation, class Change>
+void add_change(OperationTable& table, const Store& store, Change change) {
   table.add<Operation>([store, change = std::move(change)](const Context& context,
                                                            const typename Operation::Input& in)
                            -> Outcome<typename Operation::Output> {
@@ -71,7 +66,7 @@ void add_change(OperationTable& table, const Store& store, Change<Operation> cha
     std::optional<Outcome<typename Operation::Output>> outcome;
     const auto changed =
         store->change(context.region, [&](Networks& next, const MakeId& make_id) -> Result<void> {
-          outcome.emplace(change({next, context, make_id}, in));
+          outcome.emplace(change(Edit{next, context, make_id}, in));
           if (!*outcome) return cancelled("the change was refused");
           return {};
         });

@@ -30,29 +30,27 @@ Failure iam_failure(const Error& error, bool of_removal = false);
 Outcome<policy::Document> document_in(const std::string& text, policy::PolicyKind kind,
                                       size_t bytes_max);
 
-template <class Operation>
-using Read = std::function<Result<typename Operation::Output>(const Identities&, const Context&,
-                                                              const typename Operation::Input&)>;
-template <class Operation>
-using Edit = std::function<Outcome<typename Operation::Output>(Identities&, const Context&,
-                                                               const typename Operation::Input&)>;
+// `read`, `edit` and `change` below are functions of these types, or lambdas that convert:
+//   read:   (const Identities&, const Context&, const Input&) -> Result<Output>
+//   edit:   (Identities&, const Context&, const Input&) -> Outcome<Output>
+//   change: (Identities&, const Input&) -> Result<void>
 
 // Adds an operation that reads the snapshot. Its errors are converted to IAM's.
-template <class Operation>
-void add_read(OperationTable& table, const Services& services, Read<Operation> read) {
+template <class Operation, class Read>
+void add_read(OperationTable& table, const Services& services, Read read) {
   table.add<Operation>(
       [&services, read = std::move(read)](
           const Context& context,
           const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
-        auto output = read(*services.identities->snapshot(), context, in);
+        Result<typename Operation::Output> output = read(*services.identities->snapshot(), context, in);
         if (!output) return iam_failure(output.error());
         return *std::move(output);
       });
 }
 
 // Adds an operation that changes a copy of the snapshot. The changed copy is then made durable.
-template <class Operation>
-void add_edit(OperationTable& table, const Services& services, bool removal, Edit<Operation> edit) {
+template <class Operation, class Edit>
+void add_edit(OperationTable& table, const Services& services, bool removal, Edit edit) {
   table.add<Operation>(
       [&services, removal, edit = std::move(edit)](
           const Context& context,
@@ -74,9 +72,8 @@ void add_edit(OperationTable& table, const Services& services, bool removal, Edi
 }
 
 // Adds an operation that changes a copy of the snapshot and has an empty output.
-template <class Operation>
-void add_change(OperationTable& table, const Services& services,
-                std::function<Result<void>(Identities&, const typename Operation::Input&)> change) {
+template <class Operation, class Change>
+void add_change(OperationTable& table, const Services& services, Change change) {
   const bool removal = std::string_view(Operation::shape().name).starts_with("Delete");
   add_edit<Operation>(
       table, services, removal,
@@ -90,21 +87,26 @@ void add_change(OperationTable& table, const Services& services,
 
 inline constexpr int64_t kItemsDefault = 100;  // in a page
 
+// The part of a list that a page shows: positions in the list, in the order of their keys.
+struct PageOrder {
+  std::vector<size_t> positions;
+  bool truncated = false;
+};
+// Orders keys, and returns at most `max` of them after the marker. Errors: invalid (the marker).
+Result<PageOrder> page_order(std::vector<std::string> keys,
+                             const std::optional<std::string>& marker, size_t max);
+
 // Returns a page of `all` in the order of keys: at most max_items items after the marker.
 template <class In, class Item, class Key, class Out>
 Result<std::vector<Item>> page_of(const In& in, std::vector<Item> all, Key key, Out& out) {
-  const size_t max = size_t(in.max_items.value_or(kItemsDefault));
-  std::ranges::sort(all, {}, key);
-  auto first = all.begin();
-  if (in.marker) {
-    first = std::ranges::upper_bound(all, *in.marker, {}, key);
-    if (first == all.begin() && !all.empty() && *in.marker < std::invoke(key, all.front()))
-      return invalid("Invalid Marker: it is not one that this list gave");
-  }
-  std::vector<Item> page(
-      first, std::min(all.end(), first + std::min<ptrdiff_t>(ptrdiff_t(max), all.end() - first)));
-  out.is_truncated = first + ptrdiff_t(page.size()) != all.end();
-  if (*out.is_truncated) out.marker = std::string(std::invoke(key, page.back()));
+  std::vector<std::string> keys;
+  for (const Item& item : all) keys.emplace_back(std::invoke(key, item));
+  const PageOrder order =
+      TRY(page_order(std::move(keys), in.marker, size_t(in.max_items.value_or(kItemsDefault))));
+  std::vector<Item> page;
+  for (const size_t at : order.positions) page.push_back(std::move(all[at]));
+  out.is_truncated = order.truncated;
+  if (order.truncated) out.marker = std::string(std::invoke(key, page.back()));
   return page;
 }
 

@@ -1,4 +1,6 @@
 // Registers IAM's and STS's operations, by subject, and implements the functions that they share.
+#include <numeric>
+
 #include "auth/roles.hpp"
 #include "base/text.hpp"
 #include "iam/common.hpp"
@@ -31,6 +33,22 @@ Outcome<policy::Document> document_in(const std::string& text, policy::PolicyKin
     return Failure{409, "LimitExceeded",
                    "Cannot exceed quota for PolicySize: " + std::to_string(bytes_max)};
   return policy::Document{text, *std::move(parsed)};
+}
+
+Result<PageOrder> page_order(std::vector<std::string> keys,
+                             const std::optional<std::string>& marker, size_t max) {
+  std::vector<size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  const auto key_at = [&](size_t at) -> const std::string& { return keys[at]; };
+  std::ranges::stable_sort(order, {}, key_at);
+  auto first = order.begin();
+  if (marker) {
+    first = std::ranges::upper_bound(order, *marker, {}, key_at);
+    if (first == order.begin() && !order.empty() && *marker < key_at(order.front()))
+      return invalid("Invalid Marker: it is not one that this list gave");
+  }
+  const auto count = std::min<ptrdiff_t>(ptrdiff_t(max), order.end() - first);
+  return PageOrder{{first, first + count}, first + count != order.end()};
 }
 
 bool has_prefix(const std::string& path, const std::optional<std::string>& prefix) {

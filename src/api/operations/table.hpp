@@ -96,112 +96,102 @@ using Answer = std::function<void(Outcome<T>)>;
 
 class OperationTable {
  public:
-  template <class Operation>
-  using Function = std::function<Outcome<typename Operation::Output>(
-      const Context&, const typename Operation::Input&)>;
-
-  template <class Operation>
-  void add(Function<Operation> function) {
+  // `function`: (const Context&, const Input&) -> Outcome<Output>, or what converts to it.
+  template <class Operation, class Function>
+  void add(Function function) {
     put<Operation>(Runs::blocking, std::move(function));
   }
 
-  template <class Operation>
-  void add_quick(Function<Operation> function) {
+  template <class Operation, class Function>
+  void add_quick(Function function) {
     put<Operation>(Runs::quick, std::move(function));
   }
 
-  template <class Operation>
-  void add_later(std::function<void(const Context&, typename Operation::Input,
-                                    Answer<typename Operation::Output>)>
-                     function) {
-    Entry& entry = entry_for<Operation>(Runs::later);
-    entry.call = [function = std::move(function), service = Operation::shape().service](
-                     const Context& context, const Decode& decode, Finish finish) {
-      typename Operation::Input input;
-      if (const auto failure = decode(&input)) return finish(nullptr, &*failure);
-      function(context, std::move(input),
-               [finish = std::move(finish), service](Outcome<typename Operation::Output> outcome) {
-                 answer(finish, *service, outcome);
+  // `function`: (const Context&, Input, Answer<Output>).
+  template <class Operation, class Function>
+  void add_later(Function function) {
+    put_call(Operation::shape(), Runs::later,
+             [function = std::move(function)](const Context& context, void* input, Finish finish) {
+               Answer<typename Operation::Output> later =
+                   [finish = std::move(finish)](const Outcome<typename Operation::Output>& outcome) {
+                     answer<Operation>(finish, outcome);
+                   };
+               function(context, std::move(input_of<Operation>(input)), std::move(later));
+             });
+  }
+
+  // `function`: (const Context&, const Input&, Exchange<Operation>&) ->
+  // Outcome<std::optional<Output>>: nullopt if it has called start(), otherwise its output.
+  template <class Operation, class Function>
+  void add_streamed(Function function) {
+    put_stream(Operation::shape(), Runs::streamed,
+               [function = std::move(function)](const Context& context, void* input,
+                                                ExchangeEnds& ends, const Finish& finish) {
+                 Exchange<Operation> exchange(ends);
+                 Outcome<std::optional<typename Operation::Output>> outcome =
+                     function(context, std::as_const(input_of<Operation>(input)), exchange);
+                 if (!outcome) {
+                   const Failure failure = outcome.failure(*Operation::shape().service);
+                   finish(nullptr, &failure);
+                 } else if (*outcome) {
+                   finish(&**outcome, nullptr);
+                 }
                });
-    };
   }
 
-  // The function returns nullopt if it has called start(), otherwise its output.
-  template <class Operation>
-  void add_streamed(std::function<Outcome<std::optional<typename Operation::Output>>(
-                        const Context&, const typename Operation::Input&, Exchange<Operation>&)>
-                        function) {
-    Entry& entry = entry_for<Operation>(Runs::streamed);
-    entry.stream = [function = std::move(function), service = Operation::shape().service](
-                       const Context& context, const Decode& decode, ExchangeEnds& ends,
-                       const Finish& finish) {
-      typename Operation::Input input;
-      if (const auto failure = decode(&input)) return finish(nullptr, &*failure);
-      Exchange<Operation> exchange(ends);
-      auto outcome = function(context, input, exchange);
-      if (!outcome) {
-        const Failure failure = outcome.failure(*service);
-        finish(nullptr, &failure);
-      } else if (*outcome) {
-        finish(&**outcome, nullptr);
-      }
-    };
-  }
-
-  template <class Operation>
-  void add_long(Function<Operation> function) {
-    Entry& entry = entry_for<Operation>(Runs::lasting);
-    entry.stream = [function = std::move(function), service = Operation::shape().service](
-                       const Context& context, const Decode& decode, ExchangeEnds& ends,
-                       const Finish& finish) {
-      typename Operation::Input input;
-      if (const auto failure = decode(&input)) return finish(nullptr, &*failure);
-      std::optional<Outcome<typename Operation::Output>> outcome;
-      ends.run_long([&] {
-        try {
-          outcome.emplace(function(context, input));
-        } catch (
-            const std::exception& fault) {  // the response may have begun, so it is reported here
-          outcome.emplace(internal("the operation threw: " + std::string(fault.what())));
-        }
-      });
-      answer(finish, *service, *outcome);
-    };
+  template <class Operation, class Function>
+  void add_long(Function function) {
+    put_stream(
+        Operation::shape(), Runs::lasting,
+        [function = std::move(function)](const Context& context, void* input, ExchangeEnds& ends,
+                                         const Finish& finish) {
+          std::optional<Outcome<typename Operation::Output>> outcome;
+          ends.run_long([&] {
+            try {
+              outcome.emplace(function(context, std::as_const(input_of<Operation>(input))));
+            } catch (const std::exception& fault) {  // the response may have begun, so it is
+                                                     // reported here
+              outcome.emplace(internal("the operation threw: " + std::string(fault.what())));
+            }
+          });
+          answer<Operation>(finish, *outcome);
+        });
   }
 
   // nullptr: not implemented.
   const Entry* find(const shapes::OperationShape& shape) const;
 
  private:
+  // Functions whose types say nothing of the operation: what they share is compiled once. `input`
+  // is the decoded one, of the operation's type.
+  using Call = std::function<void(const Context&, void* input, Finish)>;
+  using StreamCall =
+      std::function<void(const Context&, void* input, ExchangeEnds&, const Finish&)>;
+
   Entry& entry_of(const shapes::OperationShape& shape, Runs runs);
+  void put_call(const shapes::OperationShape& shape, Runs runs, Call call);
+  void put_stream(const shapes::OperationShape& shape, Runs runs, StreamCall call);
 
   template <class Operation>
-  Entry& entry_for(Runs runs) {
-    Entry& entry = entry_of(Operation::shape(), runs);
-    entry.inspect = [](const Decode& decode) {
-      typename Operation::Input input;
-      return decode(&input);
-    };
-    return entry;
+  static typename Operation::Input& input_of(void* input) {
+    return *static_cast<typename Operation::Input*>(input);
   }
 
-  template <class Output>
-  static void answer(const Finish& finish, const shapes::Service& service,
-                     const Outcome<Output>& outcome) {
+  template <class Operation>
+  static void answer(const Finish& finish, const Outcome<typename Operation::Output>& outcome) {
     if (outcome) return finish(&*outcome, nullptr);
-    const Failure failure = outcome.failure(service);
+    const Failure failure = outcome.failure(*Operation::shape().service);
     finish(nullptr, &failure);
   }
 
-  template <class Operation>
-  void put(Runs runs, Function<Operation> function) {
-    Entry& entry = entry_for<Operation>(runs);
-    entry.call = [function = std::move(function), service = Operation::shape().service](
-                     const Context& context, const Decode& decode, Finish finish) {
-      typename Operation::Input input;
-      if (const auto failure = decode(&input)) return finish(nullptr, &*failure);
-      answer(finish, *service, function(context, input));
-    };
+  template <class Operation, class Function>
+  void put(Runs runs, Function function) {
+    put_call(Operation::shape(), runs,
+             [function = std::move(function)](const Context& context, void* input,
+                                              const Finish& finish) {
+               answer<Operation>(finish,
+                                 function(context, std::as_const(input_of<Operation>(input))));
+             });
   }
 
   std::map<const shapes::OperationShape*, Entry> entries_;

@@ -321,6 +321,9 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
         '#include "shapes/%s.hpp"' % service,
         *['#include "shapes/%ss.hpp"' % snake(name) for name in OPEN.get(service, [])],
         "",
+        "// g++ and clang define offsetof for any structure without virtual bases.",
+        '#pragma GCC diagnostic ignored "-Winvalid-offsetof"',
+        "",
         "namespace trainyard::api::shapes::%s {" % snake(service),
         "namespace {",
         "",
@@ -361,10 +364,10 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
             required = shape.get("required", [])
             rows = []
             for member, reference in members.items():
-                where = "&%s::%s" % (struct_name(name), snake(member))
+                where = struct_name(name), snake(member)
                 rows.append(
                     "  {%s, %s, %s, %s, &kShapes[%d], %s, L::%s, T::%s, %s, %s, %s,\n  "
-                    " emplace_member<%s, %s>, find_member<%s, %s>},"
+                    " offsetof(%s, %s), &kAccess<decltype(%s::%s)>},"
                     % (
                         text(member),
                         text(lower_camel(member)),
@@ -377,10 +380,8 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
                         "true" if reference.get("streaming") else "false",
                         "true" if reference.get("xmlAttribute") else "false",
                         "true" if "locationName" in reference else "false",
-                        where,
-                        struct_name(name),
-                        where,
-                        struct_name(name),
+                        *where,
+                        *where,
                     )
                 )
             if rows:
@@ -432,7 +433,7 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
             for side in ("input", "output")
         ]
         lines.append(
-            "  {&kService, %s, %s, %s, %d, %s, %s, %s},"
+            "  {&kService, %s, %s, %s, %d, %s, %s, kLifetime<%s>, %s},"
             % (
                 text(operation),
                 text(shape["http"]["method"]),
@@ -440,6 +441,7 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
                 STATUSES.get(service, {}).get(operation, shape["http"].get("responseCode", 200)),
                 sides[0],
                 sides[1],
+                struct_name(shape["input"]["shape"]) if "input" in shape else "Nothing",
                 text(shape.get("output", {}).get("resultWrapper", "")),
             )
         )

@@ -7,6 +7,7 @@
 // Threads: all tables are constants. Lifetime: that of the program.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -37,6 +38,12 @@ enum class Location : uint8_t { body, header, prefixed_headers, uri, query_strin
 
 struct Shape;
 
+// Makes and finds the value of an optional member. One for each type, not for each member.
+struct MemberAccess {
+  void* (*emplace)(void* member);
+  const void* (*find)(const void* member);  // nullptr: not set
+};
+
 // The C++ types: structure -> its struct, list -> std::vector, map -> std::map by string, string
 // and blob -> std::string, integer -> int64_t, floating -> double, boolean -> bool, timestamp ->
 // Instant.
@@ -52,9 +59,21 @@ struct Member {
   bool streaming;
   bool xml_attribute;
   bool named_on_wire;  // the model has a locationName
-  // Make and find the member in its structure.
-  void* (*emplace)(void* structure);
-  const void* (*find)(const void* structure);  // nullptr: not set
+  size_t offset;       // in the structure
+  const MemberAccess* access;
+
+  void* emplace(void* structure) const {
+    return access->emplace(static_cast<char*>(structure) + offset);
+  }
+  const void* find(const void* structure) const {
+    return access->find(static_cast<const char*>(structure) + offset);
+  }
+};
+
+// Makes and destroys a value of a type that only the tables know.
+struct Lifetime {
+  void* (*make)();
+  void (*destroy)(void* value);
 };
 
 struct Shape {
@@ -98,6 +117,7 @@ struct OperationShape {
   int status;               // of success
   const Shape* input;       // nullptr: none
   const Shape* output;
+  Lifetime input_lifetime;
   std::string_view result_wrapper;  // of the query protocol
 };
 
@@ -151,15 +171,21 @@ void* address(Box<T>& value) {
   return &*value;
 }
 
-template <auto member, class Structure>
-void* emplace_member(void* structure) {
-  return address((static_cast<Structure*>(structure)->*member).emplace());
+template <class Optional>
+void* emplace_in(void* member) {
+  return address(static_cast<Optional*>(member)->emplace());
 }
-template <auto member, class Structure>
-const void* find_member(const void* structure) {
-  auto& found = const_cast<Structure*>(static_cast<const Structure*>(structure))->*member;
+template <class Optional>
+const void* find_in(const void* member) {
+  auto& found = *const_cast<Optional*>(static_cast<const Optional*>(member));
   return found ? address(*found) : nullptr;
 }
+template <class Optional>
+inline constexpr MemberAccess kAccess = {emplace_in<Optional>, find_in<Optional>};
+
+template <class T>
+inline constexpr Lifetime kLifetime = {[]() -> void* { return new T; },
+                                       [](void* value) { delete static_cast<T*>(value); }};
 
 template <class T>
 void* append_to(void* list) {
