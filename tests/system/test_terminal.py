@@ -204,6 +204,18 @@ def test_channels_are_shown_before_the_first_line_of_the_log(
     server.boto("sagemaker").stop_training_job(TrainingJobName="channels")
 
 
+def test_the_status_is_never_older_than_the_log(server: Server, tmp_path: pathlib.Path) -> None:
+    path = request_file(tmp_path, "ahead", "echo begun; sleep 600")
+    with Terminal(server, "submit", path, "--follow", environment=PLAIN) as terminal:
+        terminal.until("ahead  InProgress Starting")
+        terminal.until("algo-1 │ begun")
+        shown = ""
+        while "ahead  InProgress Training" not in shown:
+            shown += terminal.until(r"[^\n]*\n").group()
+        assert "Starting" not in shown and "Downloading" not in shown, shown
+    server.boto("sagemaker").stop_training_job(TrainingJobName="ahead")
+
+
 def test_an_address_in_use_is_said_once(server: Server, tmp_path: pathlib.Path) -> None:
     address = server.env["AWS_ENDPOINT_URL"].split("//")[1]
     said = run(server, "serve", "--data", str(tmp_path), "--listen", address, code=1)
