@@ -113,7 +113,16 @@ class Page {
   std::string text_;
 };
 
-void add_timeline(Page& page, const Looks& looks, const Json& described, Instant now) {
+// The message of a transition without the job's note, which has a line of the page.
+std::string message_of(const Json& transition, const std::string& note) {
+  std::string message = text_of(transition, "StatusMessage");
+  if (note.empty() || !message.ends_with(note)) return message;
+  message.resize(message.size() - note.size());
+  return std::string(trim(message));
+}
+
+void add_timeline(Page& page, const Looks& looks, const JobView& job, const Json& described,
+                  Instant now) {
   const Json& transitions = list_of(described, "SecondaryStatusTransitions");
   if (transitions.empty()) return;
   page.heading("Timeline");
@@ -137,7 +146,7 @@ void add_timeline(Page& page, const Looks& looks, const Json& described, Instant
          {status, last ? (final ? paint_of_status(status) : Paint::bold) : Paint::none},
          {final ? "" : duration_text(length(transition)) + (over ? "" : " so far")},
          {final || longest <= 0 ? "" : bar(looks, double(length(transition) / 1ms) / longest, 12)},
-         {text_of(transition, "StatusMessage"), last ? Paint::none : Paint::dim}});
+         {message_of(transition, job.note), last ? Paint::none : Paint::dim}});
   }
   page.block(table(looks,
                    {{.title = "since", .drop = 1},
@@ -543,7 +552,7 @@ std::string job_page(const Looks& looks, const JobView& job, const Json& describ
               (value.is_string() ? value.get<std::string>() : dump(value));
     page.line("parameters", text);
   }
-  add_timeline(page, looks, described, now);
+  add_timeline(page, looks, job, described, now);
   add_hosts(page, looks, job, now);
   if (const std::string activity = activity_table(looks, job); !activity.empty()) {
     page.heading("Activity");

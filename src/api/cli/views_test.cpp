@@ -224,6 +224,23 @@ hosts )"),
       << page;
 }
 
+TEST(JobView, TheTimelineDoesNotRepeatTheNote) {
+  Json json = job_json();
+  json["Note"] = "each host was scaled";
+  const auto page_with = [&](const std::string& message) {
+    const Json described{
+        {"SecondaryStatusTransitions",
+         {{{"Status", "Completed"}, {"StartTime", 1'763'631'840.0}, {"StatusMessage", message}}}}};
+    return job_page(kPlain, *job_view(json), described, kNow);
+  };
+  for (const char* message : {"It is done. each host was scaled", "each host was scaled"}) {
+    const std::string page = page_with(message);
+    EXPECT_EQ(page.find("each host was scaled"), page.rfind("each host was scaled")) << page;
+  }
+  EXPECT_NE(page_with("It is done. each host was scaled").find("  It is done.\n"),
+            std::string::npos);
+}
+
 TEST(TopPage, BarsOfEachHost) {
   JobView job = *job_view(job_json());
   HostView host;
