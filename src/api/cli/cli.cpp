@@ -249,6 +249,15 @@ Result<JobView> fetch_job(World& world, const std::string& name) {
       TRY(call_about(world, name, client::Service::trainyard, "DescribeJob", {{"JobName", name}})));
 }
 
+Result<void> add_role(World& world, Json& request) {
+  if (request.contains("RoleArn")) return {};
+  const Json caller =
+      TRY(world.client.call(client::Service::sts, "GetCallerIdentity", Json::object())
+              .in("asking for the account of the role"));
+  request["RoleArn"] = "arn:aws:iam::" + TRY(string_at(caller, "Account")) + ":role/trainer";
+  return {};
+}
+
 void update_size(World& world) {
   const auto shape = world.terminal.shape();
   for (Looks* looks : {&world.looks, &world.error_looks})

@@ -386,7 +386,12 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
   for (Upload& upload : submission.uploads)
     if (!upload.path.starts_with('/')) upload.path = (file.parent_path() / upload.path).string();
   const auto plan = TRY(plan_uploads(submission));
-  if (arguments.has("--dry-run")) {
+  const bool dry_run = arguments.has("--dry-run");
+  if (auto added = add_role(world, submission.request); !added) {
+    if (!dry_run || added.error().kind != Kind::unavailable) return added.error();
+    world.terminal.write_error("trainyard: RoleArn is left out: " + added.error().message + "\n");
+  }
+  if (dry_run) {
     TRY(world.terminal.write(dump(submission.request, 2) + "\n"));
     for (const Upload& upload : submission.uploads)
       world.terminal.write_error("would upload " + upload.path + " to s3://" + upload.bucket + "/" +

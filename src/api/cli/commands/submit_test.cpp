@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -32,8 +33,8 @@ class RecordedTerminal final : public os::Terminal {
   std::string written;
 };
 
-// A server with one job: each description of the job has the next of `statuses`, and the log has one
-// line from the start.
+// A server with one job: each description of the job has the next of `statuses`, and the log has
+// one line from the start.
 struct SubmitWorld {
   explicit SubmitWorld(std::deque<std::string> statuses, int64_t hosts = 1)
       : left(std::move(statuses)), hosts_wanted(hosts) {
@@ -41,7 +42,10 @@ struct SubmitWorld {
   }
   ~SubmitWorld() { std::filesystem::remove(file); }
 
-  Result<Json> answer(const std::string& operation) {
+  Result<Json> answer(const std::string& operation, const Json& input) {
+    if (!reachable) return unavailable("no server");
+    if (operation == "GetCallerIdentity") return Json{{"Account", "111122223333"}};
+    if (operation == "CreateTrainingJob") created = input;
     if (operation == "DescribeLogStreams")
       return Json{{"logStreams", {{{"logStreamName", "mnist/algo-1-1"}, {"storedBytes", 1}}}}};
     if (operation == "GetLogEvents") {
@@ -73,8 +77,10 @@ struct SubmitWorld {
   std::deque<std::string> left;
   const int64_t hosts_wanted;
   bool has_line = true;
+  bool reachable = true;
+  Json created;  // the request
   ScriptedClient client{
-      [this](const std::string& operation, const Json&) { return answer(operation); }};
+      [this](const std::string& operation, const Json& input) { return answer(operation, input); }};
   RecordedTerminal terminal;
   TestClock clock;
 };
@@ -83,6 +89,32 @@ std::string after_the_line(const std::string& shown) {
   const auto line = shown.find("epoch 1");
   EXPECT_NE(line, std::string::npos) << shown;
   return line == std::string::npos ? "" : shown.substr(line);
+}
+
+TEST(Submit, TakesTheAccountOfItsRoleFromTheServer) {
+  SubmitWorld world({"Completed"});
+  world.submit(false);
+  EXPECT_EQ(world.created["RoleArn"], "arn:aws:iam::111122223333:role/trainer");
+}
+
+TEST(Submit, QueriesNoAccountWhenTheFileHasARole) {
+  SubmitWorld world({"Completed"});
+  std::ofstream(world.file) << R"({"TrainingJobName": "mnist", "InputDataConfig": [],
+                                 "RoleArn": "arn:aws:iam::5:role/r"})";
+  world.submit(false);
+  EXPECT_EQ(world.created["RoleArn"], "arn:aws:iam::5:role/r");
+  EXPECT_EQ(std::ranges::count(world.client.calls, "GetCallerIdentity"), 0);
+}
+
+TEST(Submit, ADryRunNeedsNoServer) {
+  SubmitWorld world({});
+  world.reachable = false;
+  const std::string shown = world.submit(false, "--dry-run");
+  EXPECT_NE(shown.find("\"TrainingJobName\": \"mnist\""), std::string::npos) << shown;
+  EXPECT_EQ(shown.find("\"RoleArn\""), std::string::npos) << shown;
+  EXPECT_NE(shown.find("RoleArn is left out: asking for the account of the role: no server"),
+            std::string::npos)
+      << shown;
 }
 
 TEST(Submit, ShowsTheStatusOfAfterTheFirstLines) {
