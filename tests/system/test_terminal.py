@@ -149,7 +149,7 @@ def test_ctrl_c_asks_and_waits_for_a_key(
     with Terminal(server, "submit", path, "--follow", environment=PLAIN) as terminal:
         terminal.until("algo-1 │ begun")
         terminal.type("\x03")
-        terminal.until(r"Stop the job\?")
+        terminal.until(r"Stop the job\? \[s: stop it; Enter or Ctrl-C: leave it running\]")
         # Neither time, nor other keys, nor a new size of the window are an answer.
         run(server, "jobs")
         terminal.type("x")

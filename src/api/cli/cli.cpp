@@ -110,7 +110,7 @@ const std::vector<Command>& commands_that_change() {
         "  train = \"./data\"               # a local directory is uploaded first\n"
         "  [code]                         # instead of command\n"
         "  directory = \"./src\"            # packed and uploaded\n"
-        "  entry = \"train.py\"             # run as `train.py --epochs 3`, with SM_* variables\n"
+        "  entry = \"train.py\"             # run with --epochs 3 and SM_* variables\n"
         "  [hyperparameters]\n"
         "  epochs = 3\n"
         "Also: name, role, max_runtime_seconds, spot, max_wait_seconds, checkpoints, "

@@ -326,8 +326,8 @@ class Follower {
   void show(const JobView& job) {
     has_begun_ = has_begun(job);
     if (has_begun_) log_is_ahead_ = false;
-    if (has_begun_) show_transfers(job);
     if (!job.finished()) draw(job);
+    if (has_begun_) show_transfers(job);
   }
 
   // Lines come after the transfers, and not above a status of before they were written: both may be
@@ -338,8 +338,8 @@ class Follower {
       const JobView job = TRY(fetch_job(world_, name_));
       is_fresh_ = true;
       log_is_ahead_ = !has_begun(job) && (job.hosts_wanted() == 1 || !is_downloading(job));
-      show_transfers(job);
       show(job);
+      show_transfers(job);
     }
     has_printed_ = true;
     std::string text;
@@ -384,7 +384,8 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
   TRY(check_instance_types(submission.request).in(path));
   // Relative paths are relative to the file's directory.
   for (Upload& upload : submission.uploads)
-    if (!upload.path.starts_with('/')) upload.path = (file.parent_path() / upload.path).string();
+    if (!upload.path.starts_with('/'))
+      upload.path = (file.parent_path() / upload.path).lexically_normal().string();
   const auto plan = TRY(plan_uploads(submission));
   const bool dry_run = arguments.has("--dry-run");
   if (auto added = add_role(world, submission.request); !added) {
