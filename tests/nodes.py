@@ -13,13 +13,15 @@ IMAGE = "trainyard/host"
 FINAL = ("SUCCEEDED", "FAILED")
 
 
-def make_queue(batch: BaseClient, cpus_max: int = 256) -> str:
-    """The name of a new queue with one environment."""
-    environment, queue = fresh("environment"), fresh("queue")
+def make_queue(
+    batch: BaseClient, cpus_max: int = 256, queue: str | None = None, **resources: Any
+) -> str:
+    """The name of a new queue with one environment. `resources`: further ones of it."""
+    environment, queue = fresh("environment"), queue or fresh("queue")
     batch.create_compute_environment(
         computeEnvironmentName=environment,
         type="MANAGED",
-        computeResources={"type": "EC2", "minvCpus": 0, "maxvCpus": cpus_max},
+        computeResources={"type": "EC2", "minvCpus": 0, "maxvCpus": cpus_max} | resources,
     )
     batch.create_job_queue(
         jobQueueName=queue,

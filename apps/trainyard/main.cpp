@@ -54,8 +54,8 @@ std::vector<cli::Form> forms_of_state() {
        "ACTION is copy or adopt. No server of the data directory may run.\n"
        "copy refuses a target with content. adopt gives the ledger in the database to this data\n"
        "directory and machine: use it when the former machine will not come back.",
-       {"trainyard ledger copy --config yard.toml --to database",
-        "trainyard ledger copy --config yard.toml --to file"}},
+       {"trainyard ledger copy --config trainyard.toml --to database",
+        "trainyard ledger copy --config trainyard.toml --to file"}},
       {"backup",
        {},
        {kData,
@@ -131,7 +131,7 @@ std::vector<cli::Form> forms_of_server() {
         {"--clean", "", false, "remove what a crash left behind"}},
        "Report what this machine supports, what to install, and errors of the config.",
        "",
-       {"trainyard doctor", "trainyard doctor --config yard.toml"}}};
+       {"trainyard doctor", "trainyard doctor --config trainyard.toml"}}};
 }
 
 const std::vector<cli::Form>& operating() {

@@ -43,6 +43,7 @@
 #include "os/disk.hpp"
 #include "os/machine_clock.hpp"
 #include "os/process.hpp"
+#include "s3/lifecycle_loop.hpp"
 #include "shapes/trainyard.hpp"
 #include "trainyard/announcement.hpp"
 #include "trainyard/campaigns.hpp"
@@ -53,7 +54,6 @@
 #include "trainyard/images.hpp"
 #include "trainyard/late_handler.hpp"
 #include "trainyard/ledger_role.hpp"
-#include "trainyard/lifecycle_loop.hpp"
 #include "trainyard/metrics_endpoint.hpp"
 #include "trainyard/serve_settings.hpp"
 #include "trainyard/server_facts.hpp"
@@ -557,7 +557,7 @@ class Server {
   ServerRecord record_;
   control::LoopStatistics loop_statistics_;
   std::optional<control::Loops> loops_;
-  std::optional<LifecycleLoop> lifecycle_;
+  std::optional<api::s3::LifecycleLoop> lifecycle_;
   std::optional<MetricsEndpoint> metrics_endpoint_;
   std::unique_ptr<net::HttpServer> metrics_server_;
 };

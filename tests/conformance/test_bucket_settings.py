@@ -229,7 +229,19 @@ def test_limits_of_counts(s3: BaseClient, bucket: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["", "<CORSConfiguration>", "<CORSConfiguration/>", "<a/>", "not XML", "\0"]
+    "body",
+    [
+        "",
+        "<CORSConfiguration>",
+        "<CORSConfiguration/>",
+        "<a/>",
+        "not XML",
+        "\0",
+        # What is inside is a configuration.
+        "<CORS><CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin>"
+        "</CORSRule></CORS>",
+        "<CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule>",
+    ],
 )
 def test_documents_that_are_not_the_model(server: Server, bucket: str, body: str) -> None:
     s3 = server.boto("s3")

@@ -70,7 +70,8 @@ def test_a_driver_of_mpi_without_paramiko_says_so(
     reason = ran[0]["mpi"]["reason"]
     assert reason.startswith(
         "AlgorithmError: ModuleNotFoundError: No module named 'paramiko' (the SDK's MPI driver"
-        " needs it: add paramiko to requirements.txt)"
+        " needs it: add paramiko to requirements.txt; on several hosts the image must also have"
+        " sshd,"
     ), reason
 
 

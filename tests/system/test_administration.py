@@ -92,7 +92,7 @@ def test_settings_that_are_probably_wrong_are_reported_everywhere(
 
 def test_doctor_checks_a_config_before_it_is_used(tmp_path: pathlib.Path) -> None:
     server = Server(tmp_path / "data")  # never started
-    config = tmp_path / "yard.toml"
+    config = tmp_path / "trainyard.toml"
     config.write_text(TEAM, encoding="utf-8")
     assert re.search(f"^ok +config +{config}$", doctor(server, "--config", str(config)))
     config.write_text(TEAM + "[[quota]]\nuser = 'a b'\n", encoding="utf-8")

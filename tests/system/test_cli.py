@@ -213,9 +213,11 @@ environment = {RATE = 0.5}
         and "rate=0.5" in out
     )
     assert re.search(r"^from-file Completed after ", out, re.M), out
-    assert "TrainingJobName" in cli(
-        "submit", str(tmp_path / "job.toml"), "--dry-run", "--name", "again"
-    )
+    dry = json.loads(cli("submit", str(tmp_path / "job.toml"), "--dry-run", "--name", "again"))
+    assert dry["TrainingJobName"] == "again"
+    described = server.boto("sagemaker").describe_training_job(TrainingJobName="from-file")
+    account = described["TrainingJobArn"].split(":")[4]
+    assert dry["RoleArn"] == described["RoleArn"] == f"arn:aws:iam::{account}:role/trainer"
     assert "already exists" in cli("submit", str(tmp_path / "job.toml"), code=1)
 
 

@@ -21,6 +21,7 @@ from botocore.client import BaseClient
 from botocore.config import Config
 
 from tests import trainyard_server
+from tests.nodes import make_queue
 from tests.postgres_server import Postgres, Relay
 from tests.trainyard_server import Server, wait_for
 
@@ -179,16 +180,7 @@ class Submitter(threading.Thread):
 
 def prepare_queue(server: Server) -> None:
     batch: Any = patient(server)
-    batch.create_compute_environment(
-        computeEnvironmentName="here",
-        type="MANAGED",
-        computeResources={"type": "EC2", "maxvCpus": 64, "subnets": [], "securityGroupIds": []},
-    )
-    batch.create_job_queue(
-        jobQueueName="queue",
-        priority=1,
-        computeEnvironmentOrder=[{"order": 1, "computeEnvironment": "here"}],
-    )
+    make_queue(batch, 64, "queue")
     batch.register_job_definition(
         jobDefinitionName="mark",
         type="container",

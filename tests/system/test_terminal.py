@@ -149,7 +149,7 @@ def test_ctrl_c_asks_and_waits_for_a_key(
     with Terminal(server, "submit", path, "--follow", environment=PLAIN) as terminal:
         terminal.until("algo-1 │ begun")
         terminal.type("\x03")
-        terminal.until(r"Stop the job\?")
+        terminal.until(r"Stop the job\? \[s: stop it; Enter or Ctrl-C: leave it running\]")
         # Neither time, nor other keys, nor a new size of the window are an answer.
         run(server, "jobs")
         terminal.type("x")
@@ -202,6 +202,18 @@ def test_channels_are_shown_before_the_first_line_of_the_log(
             terminal.until(rf"channel {channel} .*100%")
         terminal.until("algo-1 │ epoch 1")
     server.boto("sagemaker").stop_training_job(TrainingJobName="channels")
+
+
+def test_the_status_is_never_older_than_the_log(server: Server, tmp_path: pathlib.Path) -> None:
+    path = request_file(tmp_path, "ahead", "echo begun; sleep 600")
+    with Terminal(server, "submit", path, "--follow", environment=PLAIN) as terminal:
+        terminal.until("ahead  InProgress Starting")
+        terminal.until("algo-1 │ begun")
+        shown = ""
+        while "ahead  InProgress Training" not in shown:
+            shown += terminal.until(r"[^\n]*\n").group()
+        assert "Starting" not in shown and "Downloading" not in shown, shown
+    server.boto("sagemaker").stop_training_job(TrainingJobName="ahead")
 
 
 def test_an_address_in_use_is_said_once(server: Server, tmp_path: pathlib.Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import boto3.s3.transfer
 import pytest
 
-from tests import jobs, trainyard_server
+from tests import jobs, nodes, trainyard_server
 from tests.trainyard_server import ROOT, Server, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
@@ -102,18 +102,9 @@ def install(tmp_path: pathlib.Path) -> Iterator[Callable[..., Installed]]:
             one.clean()
 
 
-def make_queue(server: Server) -> None:
+def prepare_queue(server: Server) -> None:
     batch = server.boto("batch")
-    batch.create_compute_environment(
-        computeEnvironmentName="all",
-        type="MANAGED",
-        computeResources={"type": "EC2", "maxvCpus": 6, "subnets": ["subnet-1"]},
-    )
-    batch.create_job_queue(
-        jobQueueName="first",
-        priority=1,
-        computeEnvironmentOrder=[{"order": 1, "computeEnvironment": "all"}],
-    )
+    nodes.make_queue(batch, 6, "first", subnets=["subnet-1"])
     batch.register_job_definition(
         jobDefinitionName="two",
         type="container",
@@ -211,7 +202,7 @@ def fill(server: Server) -> dict[str, Any]:
     and objects."""
     server.boto("s3").create_bucket(Bucket="yard")
     objects = put_objects(server, "in")
-    make_queue(server)
+    prepare_queue(server)
     done = run_one(server, "done")
     sagemaker = server.boto("sagemaker")
     sagemaker.create_training_job(**old_request("fails", "echo about to; exit 3"))
@@ -305,7 +296,7 @@ def test_each_server_has_the_agents_of_the_other(
     server.start()
     server.boto("s3").create_bucket(Bucket="yard")
     put_objects(server, "in")
-    make_queue(server)
+    prepare_queue(server)
     run_one(server, "gang", hosts=2)
     run_one(server, "kept", CheckpointConfig={"S3Uri": "s3://yard/kept"})
     sagemaker = server.boto("sagemaker")

@@ -110,7 +110,7 @@ const std::vector<Command>& commands_that_change() {
         "  train = \"./data\"               # a local directory is uploaded first\n"
         "  [code]                         # instead of command\n"
         "  directory = \"./src\"            # packed and uploaded\n"
-        "  entry = \"train.py\"             # run as `train.py --epochs 3`, with SM_* variables\n"
+        "  entry = \"train.py\"             # run with --epochs 3 and SM_* variables\n"
         "  [hyperparameters]\n"
         "  epochs = 3\n"
         "Also: name, role, max_runtime_seconds, spot, max_wait_seconds, checkpoints, "
@@ -247,6 +247,15 @@ Result<Json> call_about(World& world, const std::string& name, client::Service s
 Result<JobView> fetch_job(World& world, const std::string& name) {
   return job_view(
       TRY(call_about(world, name, client::Service::trainyard, "DescribeJob", {{"JobName", name}})));
+}
+
+Result<void> add_role(World& world, Json& request) {
+  if (request.contains("RoleArn")) return {};
+  const Json caller =
+      TRY(world.client.call(client::Service::sts, "GetCallerIdentity", Json::object())
+              .in("asking for the account of the role"));
+  request["RoleArn"] = "arn:aws:iam::" + TRY(string_at(caller, "Account")) + ":role/trainer";
+  return {};
 }
 
 void update_size(World& world) {

@@ -33,6 +33,9 @@ Result<void> stop_job(World& world, const FoundJob& found, const std::string& re
 // Trainyard's own description of one job, by its exact name or id.
 Result<JobView> fetch_job(World& world, const std::string& name);
 
+// Gives a request for a training job without a role the role `trainer` of the server's account.
+Result<void> add_role(World& world, Json& request);
+
 // Draws `page` repeatedly over itself, until Ctrl-C or until it returns false in `more`. If the
 // output cannot be redrawn, the page is printed when it has changed.
 struct Frame {

@@ -113,7 +113,19 @@ class Page {
   std::string text_;
 };
 
-void add_timeline(Page& page, const Looks& looks, const Json& described, Instant now) {
+// The message of a transition without the job's note and the reason of its failure, which have
+// lines of the page.
+std::string message_of(const Json& transition, const JobView& job) {
+  std::string message = text_of(transition, "StatusMessage");
+  if (!job.note.empty() && message.ends_with(job.note)) {
+    message.resize(message.size() - job.note.size());
+    message = trim(message);
+  }
+  return message == job.failure_reason ? "" : message;
+}
+
+void add_timeline(Page& page, const Looks& looks, const JobView& job, const Json& described,
+                  Instant now) {
   const Json& transitions = list_of(described, "SecondaryStatusTransitions");
   if (transitions.empty()) return;
   page.heading("Timeline");
@@ -137,7 +149,7 @@ void add_timeline(Page& page, const Looks& looks, const Json& described, Instant
          {status, last ? (final ? paint_of_status(status) : Paint::bold) : Paint::none},
          {final ? "" : duration_text(length(transition)) + (over ? "" : " so far")},
          {final || longest <= 0 ? "" : bar(looks, double(length(transition) / 1ms) / longest, 12)},
-         {text_of(transition, "StatusMessage"), last ? Paint::none : Paint::dim}});
+         {message_of(transition, job), last ? Paint::none : Paint::dim}});
   }
   page.block(table(looks,
                    {{.title = "since", .drop = 1},
@@ -202,7 +214,7 @@ void add_hosts(Page& page, const Looks& looks, const JobView& job, Instant now) 
          {host.state, host.state == "failed" || host.state == "lost" ? Paint::red : Paint::none},
          {host.state_since ? duration_text(now - *host.state_since) : ""},
          {host.exit_code ? std::to_string(*host.exit_code) : ""},
-         {host.failure, Paint::red}});
+         {host.failure.substr(0, host.failure.find('\n')), Paint::red}});  // the page has the rest
   }
   page.block(table(looks,
                    {{.title = "host"},
@@ -543,7 +555,7 @@ std::string job_page(const Looks& looks, const JobView& job, const Json& describ
               (value.is_string() ? value.get<std::string>() : dump(value));
     page.line("parameters", text);
   }
-  add_timeline(page, looks, described, now);
+  add_timeline(page, looks, job, described, now);
   add_hosts(page, looks, job, now);
   if (const std::string activity = activity_table(looks, job); !activity.empty()) {
     page.heading("Activity");

@@ -11,7 +11,6 @@
 namespace trainyard::cli {
 namespace {
 
-constexpr const char* kRoleDefault = "arn:aws:iam::000000000000:role/trainer";
 constexpr int64_t kVolumeGibDefault = 30;
 constexpr int64_t kMaxRuntimeSecondsDefault = 86'400;  // as AWS
 constexpr size_t kNameBytesMax = 63;                   // as AWS
@@ -326,7 +325,6 @@ Result<void> add_short_form(const Json& file, const FileFacts& facts, Json& requ
   TRY(add_code(file, request));
 
   set(request, "", "TrainingJobName", name_from(facts.name, facts.now));
-  set(request, "", "RoleArn", kRoleDefault);
   set(request, "AlgorithmSpecification", "TrainingInputMode", "File");
   set(request, "OutputDataConfig", "S3OutputPath", "s3://trainyard-" + facts.region + "/jobs");
   if (!request["ResourceConfig"].is_object() ||

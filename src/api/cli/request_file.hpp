@@ -5,7 +5,8 @@
 // precedence. Local paths of channels (./data, ../data, /data, file:///data) and [code] become
 // uploads; the request names their destination. With code.entry the job runs in script mode, as one
 // of the SageMaker SDK's estimators: the sources are an archive, and the hyperparameters become
-// arguments of the script.
+// arguments of the script. A request without a role is completed by its sender, which queries the
+// account of the server.
 //
 // Threads: pure. Errors: invalid, naming the key and the expected value.
 #pragma once

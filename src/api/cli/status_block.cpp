@@ -11,8 +11,10 @@
 namespace trainyard::cli {
 namespace {
 
-constexpr int kBarWidth = 24;
+constexpr int kBarWidth = 24, kBarWidthMin = 6;
 constexpr int kWhatWidth = 18;
+// besides the bar: the transfer, the part, the bytes ("1023 MiB of 1023 MiB") and the host
+constexpr int kOtherColumns = kWhatWidth + 1 + 5 + 2 + 20 + 2 + 6;
 
 double part_of(const ProgressView& progress) {
   if (progress.finished) return 1;
@@ -29,9 +31,13 @@ std::string bytes_text(const ProgressView& progress) {
 
 std::string progress_line(const Looks& looks, const ProgressView& progress) {
   const bool known = progress.finished || progress.total_bytes > 0;
+  // In a narrow terminal the numbers and the host need the space.
+  const int width = looks.columns > 0
+                        ? std::clamp(looks.columns - kOtherColumns, kBarWidthMin, kBarWidth)
+                        : kBarWidth;
   std::string line = pad(looks, plain_text(progress.what), kWhatWidth) + " ";
   line += paint(looks, progress.finished ? Paint::green : Paint::cyan,
-                bar(looks, part_of(progress), kBarWidth));
+                bar(looks, part_of(progress), width));
   line += known
               ? pad(looks, std::to_string(int(std::floor(part_of(progress) * 100))) + "%", 5, true)
               : std::string(5, ' ');

@@ -210,6 +210,33 @@ arn           arn:aws:sagemaker:us-east-1:123456789012:training-job/mnist
 )");
 }
 
+TEST(JobView, TheReasonOfAFailureIsOnThePageOnce) {
+  Json json = job_json();
+  json["Status"] = json["SecondaryStatus"] = "Failed";
+  json["FailureReason"] = "AlgorithmError: KeyError: 'x' (algo-1)\nTraceback\n  line 7";
+  json["Hosts"] = {{{"Name", "algo-1"},
+                    {"State", "failed"},
+                    {"FailureReason", "KeyError: 'x' (algo-1)\nTraceback\n  line 7"}}};
+  const Json described{{"SecondaryStatusTransitions",
+                        {{{"Status", "Failed"},
+                          {"StartTime", 1'763'631'840.0},
+                          {"StatusMessage", json["FailureReason"]}}}}};
+  const std::string page = job_page(kPlain, *job_view(json), described, kNow);
+  EXPECT_NE(page.find("failed        AlgorithmError: KeyError: 'x' (algo-1)\n"), std::string::npos)
+      << page;
+  EXPECT_EQ(page.find("Traceback"), page.rfind("Traceback")) << page;
+  EXPECT_NE(page.find("KeyError: 'x' (algo-1)", page.find("Hosts")), std::string::npos) << page;
+}
+
+TEST(JobView, OneOfAKindIsSingular) {
+  Json json = job_json();
+  json["Hosts"] = {{{"Name", "algo-1"}, {"State", "running"}, {"Cpus", 1.0}, {"Gpus", 1}},
+                   {{"Name", "algo-2"}, {"State", "running"}, {"Cpus", 0.5}, {"Gpus", 2}}};
+  const std::string page = job_page(kPlain, *job_view(json), Json::object(), kNow);
+  EXPECT_NE(page.find("1 cpu, 0 B, 1 GPU "), std::string::npos) << page;
+  EXPECT_NE(page.find("0.5 cpus, 0 B, 2 GPUs "), std::string::npos) << page;
+}
+
 TEST(JobView, EachNoteIsALineOfThePage) {
   Json json = job_json();
   json["Note"] = "each host was scaled";
@@ -222,6 +249,23 @@ note          and another
 hosts )"),
             std::string::npos)
       << page;
+}
+
+TEST(JobView, TheTimelineDoesNotRepeatTheNote) {
+  Json json = job_json();
+  json["Note"] = "each host was scaled";
+  const auto page_with = [&](const std::string& message) {
+    const Json described{
+        {"SecondaryStatusTransitions",
+         {{{"Status", "Completed"}, {"StartTime", 1'763'631'840.0}, {"StatusMessage", message}}}}};
+    return job_page(kPlain, *job_view(json), described, kNow);
+  };
+  for (const char* message : {"It is done. each host was scaled", "each host was scaled"}) {
+    const std::string page = page_with(message);
+    EXPECT_EQ(page.find("each host was scaled"), page.rfind("each host was scaled")) << page;
+  }
+  EXPECT_NE(page_with("It is done. each host was scaled").find("  It is done.\n"),
+            std::string::npos);
 }
 
 TEST(TopPage, BarsOfEachHost) {
@@ -359,6 +403,10 @@ TEST(StatusBlock, OneLineSaysHowFarItIs) {
             "image              [......................]       2.0 KiB");
   EXPECT_EQ(progress_line(kPlain, {"", "model", 2048, 4096, true}),
             "model              [######################] 100%  2.0 KiB");
+  Looks narrow = kPlain;
+  narrow.columns = 60;
+  EXPECT_EQ(progress_line(narrow, {"algo-1", "channel train", 300 << 20, 900 << 20, false}),
+            "channel train      [#...]  33%  300 MiB of 900 MiB  algo-1");
 }
 
 TEST(StatusBlock, HostsAreAddedUp) {

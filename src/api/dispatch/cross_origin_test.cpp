@@ -22,7 +22,7 @@ struct CrossOriginTest : testing::Test {
     rule.allowed_methods = std::vector<std::string>{"GET"};
     cors.cors_rules = {{rule}};
     const shapes::Shape& shape = *shapes::s3::PutBucketCors::shape().input->payload->shape;
-    ASSERT_TRUE(settings.put(bucket, s3::Setting::cors, shape, &cors));
+    ASSERT_TRUE(settings.put({}, bucket, s3::Setting::cors, shape, &cors));
   }
   static net::RequestHead head(const std::string& method, const std::string& target,
                                const std::string& origin, const std::string& asked = "") {

@@ -15,6 +15,7 @@
 #include "dispatch/all_operations.hpp"
 #include "dispatch/api.hpp"
 #include "dispatch/body.hpp"
+#include "dispatch/call.hpp"
 #include "dispatch/cross_origin.hpp"
 #include "dispatch/decode.hpp"
 #include "dispatch/match.hpp"
@@ -36,7 +37,6 @@ namespace trainyard::api {
 namespace {
 
 constexpr Duration kDeadline = 60s;  // botocore's read timeout
-constexpr size_t kRequestIdBytes = 16;
 
 class Api final : public net::Handler {
  public:
@@ -48,7 +48,7 @@ class Api final : public net::Handler {
         remotes_(settings_.remote_regions, services.clock),
         cross_origin_(services.control),
         table_(all_operations(settings_, services_)),
-        audit_(audit, services.clock) {
+        recorder_(services_, audit) {
     add_cloudtrail(table_, audit);
     for (const auto* service : all_services())
       constraints_.emplace(service, std::make_unique<Constraints>(*service));
@@ -70,7 +70,7 @@ class Api final : public net::Handler {
     if (service->name == "s3" && CrossOrigin::is_preflight(head)) {
       auto answer = cross_origin_.answer_preflight(head);
       if (!answer) return refuse(head, admitted->route, answer.failure(*service));
-      answer->headers.add("x-amz-request-id", request_id());
+      answer->headers.add("x-amz-request-id", new_request_id(services_.random));
       return {.refusal = *std::move(answer)};
     }
     if (service->name == "s3")
@@ -148,18 +148,6 @@ class Api final : public net::Handler {
   }
 
  private:
-  // The state of a request.
-  struct Call {
-    const net::RequestHead& head;
-    Match route;
-    Context context;
-    std::chrono::nanoseconds begun;
-    // ARNs for the audit log, known once the input is decoded. Shared with the call that answers
-    // later.
-    std::shared_ptr<std::vector<std::string>> resources =
-        std::make_shared<std::vector<std::string>>();
-    std::string host = {};  // of a shell
-  };
   using Reply = std::function<void(net::Response)>;
 
   // The result of choose().
@@ -189,7 +177,7 @@ class Api final : public net::Handler {
     call.context.now = services_.clock.now();
     call.context.clock_offset = services_.control.clock_offset();
     call.context.deadline = call.context.now + kDeadline;
-    call.context.request_id = request_id();
+    call.context.request_id = new_request_id(services_.random);
     return call;
   }
 
@@ -215,17 +203,6 @@ class Api final : public net::Handler {
     }
   }
 
-  std::string request_id() {
-    std::string hex = services_.random.hex(kRequestIdBytes);
-    for (const size_t dash : {20, 16, 12, 8}) hex.insert(dash, 1, '-');
-    return hex;
-  }
-
-  // Failures of requests to unknown services have the JSON protocol's form.
-  static const shapes::Service& service_of(const Call& call) {
-    return call.route.service ? *call.route.service : *all_services()[0];
-  }
-
   // -- shells, which take over the connection
 
   void run_shell(Call& call, const Signer& signer, net::Stream& stream, const Reply& reply) {
@@ -247,15 +224,10 @@ class Api final : public net::Handler {
     auto shell = services_.shells->open(*order);
     if (!shell) return reply(fail(call, failure_of(service, shell.error())));
     const auto opened = services_.clock.monotonic();
-    record(call, 101, "");
+    recorder_.record(call, 101, "");
     if (auto carried = carry_shell(stream, **shell); !carried)
       reply(fail(call, failure_of(service, carried.error())));
-    Context then = call.context;
-    then.now = services_.clock.now();
-    const auto lasted =
-        std::chrono::floor<std::chrono::seconds>(services_.clock.monotonic() - opened);
-    audit_.append(
-        {then, service, kShellEnded, 200, "", *call.resources, request_id(), call.host, lasted});
+    recorder_.record_end_of_shell(call, opened);
   }
 
   // -- all services except S3, with the whole body
@@ -298,7 +270,7 @@ class Api final : public net::Handler {
       if (auto failure = decode_input(call.route.protocol, *entry->shape, call.head, body,
                                       parameters, *constraints_.at(entry->shape->service), input))
         return failure;
-      note_resources(call, input);
+      recorder_.note_resources(call, input);
       return authorizer_.check(call.context, *entry->shape, input);
     };
     if (remotes_.is_for_another(call.route, call.context.region)) {
@@ -308,7 +280,7 @@ class Api final : public net::Handler {
       if (!on_behalf) return reply(fail(call, failure_of(service, on_behalf.error())));
       auto passed = remotes_.pass(call.head, sent, call.route, call.context.region, *on_behalf);
       if (!passed) return reply(fail(call, failure_of(service, passed.error())));
-      record(call, passed->status, "");
+      recorder_.record(call, passed->status, "");
       return reply(std::move(*passed));
     }
 
@@ -329,21 +301,6 @@ class Api final : public net::Handler {
                                          settings_.rate_limits(), services_.clock.monotonic());
     if (!admitted && services_.statistics) services_.statistics->add_throttled();
     return !admitted;
-  }
-
-  static void accept(Call& call, const Signer& signer) {
-    call.context.principal = signer.principal;
-    call.context.region = signer.claim.scope.region;
-    std::string_view peer = call.head.peer;
-    peer = peer.substr(0, peer.rfind(':'));
-    if (peer.starts_with('[') && peer.ends_with(']')) peer = peer.substr(1, peer.size() - 2);
-    call.context.source_ip = peer;
-    call.context.secure = call.head.tls;
-    call.context.user_agent = call.head.headers.get("user-agent");
-    if (call.context.principal.source_ip.empty()) return;
-    call.context.source_ip = call.context.principal.source_ip;
-    call.context.secure = call.context.principal.secure &&
-                          (call.head.tls || call.context.principal.peer_key_id.empty());
   }
 
   // Jobs, quotas and logs are stored by region, so an unconfigured region would begin with none.
@@ -380,12 +337,12 @@ class Api final : public net::Handler {
         call.route.protocol == Protocol::query
             ? query_reply(*call.route.operation, output, call.context.request_id)
             : json_reply(*call.route.operation, output, call.context.request_id);
-    record(call, response.status, "");
+    recorder_.record(call, response.status, "");
     return response;
   }
 
   net::Response fail(const Call& call, const Failure& failure) {
-    record(call, failure.status, failure.code);
+    recorder_.record(call, failure.status, failure.code);
     switch (call.route.protocol) {
       case Protocol::json:
       case Protocol::rest_json:
@@ -396,42 +353,6 @@ class Api final : public net::Handler {
         break;
     }
     return s3_failure_reply(call.head, failure, call.context.request_id);
-  }
-
-  void record(const Call& call, int status, std::string_view code) {
-    const auto lasted = services_.clock.monotonic() - call.begun;
-    if (services_.statistics) services_.statistics->add(call.route.operation, status, lasted);
-    const auto took = std::chrono::duration_cast<std::chrono::microseconds>(lasted);
-    const std::string_view operation = name_of(call);
-    log(status >= 500 && status != 501 ? Level::warning : Level::info, "api",
-        operation.empty() ? "unknown operation" : operation,
-        {{"request", call.context.request_id},
-         {"status", std::to_string(status)},
-         {"error", std::string(code.empty() ? "none" : code)},
-         {"principal", call.context.principal.arn.empty() ? "unknown" : call.context.principal.arn},
-         {"region", call.context.region.empty() ? "unknown" : call.context.region},
-         {"microseconds", std::to_string(took.count())}});
-    audit(call, status, code);
-  }
-
-  void note_resources(const Call& call, const void* input) const {
-    if (!audit_.is_on() || !access_table_.knows(*call.route.operation)) return;
-    call.resources->clear();
-    for (const Access& access : access_table_.find(call.context, *call.route.operation, input).all)
-      call.resources->push_back(access.resource);
-  }
-
-  // "" = unknown.
-  static std::string_view name_of(const Call& call) {
-    if (call.route.operation) return call.route.operation->name;
-    return call.route.shell ? std::string_view(call.route.operation_name) : std::string_view();
-  }
-
-  void audit(const Call& call, int status, std::string_view code) {
-    const std::string_view operation = name_of(call);
-    if (!audit_.is_on() || operation.empty()) return;
-    audit_.append({call.context, *call.route.service, operation, status, code, *call.resources,
-                   request_id(), call.host});
   }
 
   // -- S3, on a stream's thread: bodies are streamed, and choose() has verified the signature and
@@ -458,7 +379,8 @@ class Api final : public net::Handler {
     Remotes::Streamed streamed;
     const auto passed = remotes_.pass_s3(stream, call.route.address, **body, call.context.region,
                                          *on_behalf, streamed);
-    if (streamed.started) return record(call, streamed.status, passed ? "" : "broken off");
+    if (streamed.started)
+      return recorder_.record(call, streamed.status, passed ? "" : "broken off");
     reply((*body)->failure() ? *(*body)->failure() : failure_of(s3, passed.error()));
   }
 
@@ -470,7 +392,7 @@ class Api final : public net::Handler {
       return entry.inspect([&](void* input) -> std::optional<Failure> {
         if (auto failure = decode_s3_input(call.route, call.head, "", S3Part::head, input))
           return failure;
-        note_resources(call, input);
+        recorder_.note_resources(call, input);
         return authorizer_.check(call.context, *entry.shape, input);
       });
     if (!remote) return {};
@@ -494,7 +416,7 @@ class Api final : public net::Handler {
       // The body's own failure is the cause of the operation's failure, so it is reported.
       if (failure) return finish_with(fail(call, body.failure() ? *body.failure() : *failure), {});
       S3Reply made = s3_reply(*entry.shape, output, call.context.request_id);
-      record(call, made.response.status, "");
+      recorder_.record(call, made.response.status, "");
       const auto name = entry.shape->name;
       if (services_.campaigns &&
           (name == "PutObject" || name == "CopyObject" || name == "CompleteMultipartUpload"))
@@ -512,14 +434,14 @@ class Api final : public net::Handler {
       }
       if (auto failure = decode_s3_input(call.route, call.head, text, S3Part::whole, input))
         return failure;
-      note_resources(call, input);
+      recorder_.note_resources(call, input);
       return AccessTable::needs_body(*entry.shape)
                  ? authorizer_.check(call.context, *entry.shape, input)
                  : std::nullopt;
     };
     if (entry.stream) {
       entry.stream(call.context, decode, ends, finish);
-      if (ends.started()) record(call, ends.status(), "");
+      if (ends.started()) recorder_.record(call, ends.status(), "");
     } else {
       entry.call(call.context, decode, finish);
     }
@@ -543,7 +465,7 @@ class Api final : public net::Handler {
     const Decode decode = [&](void* input) -> std::optional<Failure> {
       if (auto failure = decode_s3_input(call.route, call.head, "", S3Part::whole, input))
         return failure;
-      note_resources(call, input);
+      recorder_.note_resources(call, input);
       return authorizer_.check(call.context, *entry->shape, input);
     };
     const auto body = form.open_body(stream);
@@ -553,7 +475,7 @@ class Api final : public net::Handler {
       if (failure) return reply(body->failure() ? *body->failure() : *failure);
       const auto& put = *static_cast<const shapes::s3::PutObjectOutput*>(output);
       net::Response made = form.reply(put.e_tag.value_or(""), call.context.request_id);
-      record(call, made.status, "");
+      recorder_.record(call, made.status, "");
       if (services_.campaigns) services_.campaigns->object_created(address.bucket, address.key);
       finish_s3(call, stream, std::move(made), {});
     });
@@ -583,8 +505,7 @@ class Api final : public net::Handler {
   Remotes remotes_;
   const CrossOrigin cross_origin_;
   OperationTable table_;
-  const AccessTable access_table_;
-  AuditTrail audit_;
+  CallRecorder recorder_;
   std::map<const shapes::Service*, std::unique_ptr<Constraints>> constraints_;
 };
 

@@ -96,6 +96,11 @@ TEST(Dispatch, AConfigurationWithUnknownElementsIsMalformed) {
       << misspelled.body;
   EXPECT_EQ(lifecycle("<Filter><Prefix>tmp/</Prefix></Filter>").status, 200);
   EXPECT_EQ(lifecycle("<Filter/>").status, 200) << "it means all objects";
+  for (const char* root : {"AccelerateConfiguration", "accelerateConfiguration"}) {
+    const auto reply = put("/data?accelerate",
+                           "<" + std::string(root) + "><Status>Suspended</Status></" + root + ">");
+    EXPECT_EQ(reply.status, root[0] == 'A' ? 200 : 400) << reply.body;
+  }
 }
 
 TEST(TrainingJobs, CreateThenDescribe) {

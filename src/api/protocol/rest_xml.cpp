@@ -104,7 +104,7 @@ Result<void> read_rest(const Shape& shape, const RestRequest& request, void* str
     }
     if (trim(request.body).empty()) return ok();
     const XmlElement root = TRY(parse_xml(request.body));
-    if (request.known_elements_only) TRY(check_elements(*payload.shape, root));
+    if (request.known_elements_only) TRY(check_document(payload, root));
     return read_xml_members(*payload.shape, root, payload.emplace(structure));
   }
   bool in_body = false;

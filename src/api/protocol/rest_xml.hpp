@@ -25,7 +25,7 @@ struct RestRequest {
   NameValues query;
   const NameValues& headers;
   std::string_view body;
-  // An XML body with elements that its shape does not have is refused (check_elements).
+  // An XML body with elements that its shape does not have is refused (check_document).
   bool known_elements_only = false;
 };
 

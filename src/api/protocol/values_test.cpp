@@ -97,6 +97,30 @@ TEST(Xml, ElementsOutsideOfTheShapeAreFoundAtAnyDepth) {
   EXPECT_FALSE(check("", "<rule/>"));
 }
 
+TEST(Xml, ADocumentHasTheRootOfItsMember) {
+  const shapes::Member& payload = *shapes::s3::PutBucketTagging::shape().input->payload;
+  EXPECT_TRUE(check_document(payload, *parse_xml("<Tagging><TagSet/></Tagging>")));
+  EXPECT_TRUE(check_document(payload, *parse_xml("<x:Tagging xmlns:x='u'/>")));
+  for (const char* other : {"<tagging><TagSet/></tagging>", "<CORSConfiguration/>", "<TagSet/>"}) {
+    const auto checked = check_document(payload, *parse_xml(other));
+    EXPECT_TRUE(!checked && checked.error().is(XmlShapeFault::outside_of_shape)) << other;
+  }
+}
+
+TEST(Xml, AttributesAreMembers) {
+  const shapes::Shape& shape = *shapes::s3::PutBucketLogging::shape().input->payload->shape;
+  shapes::s3::BucketLoggingStatus status;
+  const auto root = parse_xml(
+      "<BucketLoggingStatus><LoggingEnabled><TargetBucket>b</TargetBucket><TargetPrefix/>"
+      "<TargetGrants><Grant><Grantee xmlns:xsi='u' xsi:type='Group'><URI>u</URI></Grantee>"
+      "<Permission>READ</Permission></Grant></TargetGrants></LoggingEnabled>"
+      "</BucketLoggingStatus>");
+  ASSERT_TRUE(read_xml_members(shape, *root, &status));
+  const auto& grant = status.logging_enabled->target_grants->at(0);
+  EXPECT_EQ(grant.grantee->type, "Group");
+  EXPECT_EQ(grant.grantee->uri, "u");
+}
+
 TEST(Xml, ElementsOfAListHaveItsName) {
   const shapes::Shape& shape = *shapes::s3::PutBucketTagging::shape().input->payload->shape;
   const auto check = [&](const std::string& inside) {

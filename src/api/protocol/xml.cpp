@@ -54,6 +54,16 @@ Result<void> read_entry(const Shape& shape, const XmlElement& entry, void* map) 
                   shape.insert(map, std::string(key->text)));
 }
 
+// As of elements, only the part of the name after the prefix counts.
+Result<void> read_attribute(const Member& member, const XmlElement& element, void* structure) {
+  const auto name = member.wire_name.substr(member.wire_name.rfind(':') + 1);
+  if (const XmlAttribute* found = element.attribute(name))
+    return read_scalar(*member.shape, member.timestamp_format, found->text,
+                       member.emplace(structure))
+        .in(std::string(name));
+  return ok();
+}
+
 std::string tag(const XmlElement& element) { return "<" + shorten(element.name, 60) + ">"; }
 
 Error outside_of_shape(std::string why) {
@@ -95,6 +105,13 @@ Result<void> check_elements(const Shape& shape, const XmlElement& element) {
   return ok();
 }
 
+Result<void> check_document(const Member& payload, const XmlElement& root) {
+  if (root.name != payload.wire_name)
+    return outside_of_shape("the root element is " + tag(root) + " instead of <" +
+                            std::string(payload.wire_name) + ">");
+  return check_elements(*payload.shape, root);
+}
+
 Result<void> read_xml(const Shape& shape, TimestampFormat format, const XmlElement& element,
                       void* value) {
   switch (shape.kind) {
@@ -121,6 +138,7 @@ Result<void> read_xml(const Shape& shape, TimestampFormat format, const XmlEleme
 
 Result<void> read_xml_members(const Shape& shape, const XmlElement& element, void* structure) {
   for (const Member& member : shape.members) {
+    if (member.xml_attribute) TRY(read_attribute(member, element, structure));
     if (!is_in_body(member)) continue;
     void* value = nullptr;
     for (const auto& child : element.children) {

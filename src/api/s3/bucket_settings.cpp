@@ -14,18 +14,31 @@ domain::RecordKey key_of(const std::string& bucket, Setting setting) {
   return {std::string(kSettingRecord), bucket + "/" + std::string(to_string(setting))};
 }
 
-// Checks that the settings to be written do not make too many.
-Result<void> check_count(const domain::Records& records,
-                         const std::vector<domain::RecordKey>& keys) {
+bool is_put_by(const Json& document, const std::string& name) {
+  const auto by = document.find(kPutBy);
+  return by != document.end() && by->is_string() && by->get_ref<const std::string&>() == name;
+}
+
+// Checks that another setting is not one too many. A setting that is replaced does not count.
+Result<void> check_count(const domain::Records& records, const domain::RecordKey& key,
+                         const Principal& principal) {
   const std::string kind(kSettingRecord);
-  size_t count = 0;
+  size_t all = 1, own = 1;
   for (auto each = records.all.lower_bound({kind, ""});
-       each != records.all.end() && each->first.first == kind; ++each)
-    ++count;
-  for (const auto& key : keys) count += records.all.contains(key) ? 0 : 1;
-  if (count <= kSettingsMax) return ok();
-  return invalid("the buckets of this server have " + std::to_string(kSettingsMax) +
-                 " settings together, which is the limit: delete some, or buckets that have some");
+       each != records.all.end() && each->first.first == kind; ++each) {
+    if (each->first == key) continue;
+    ++all;
+    if (is_put_by(each->second->document, principal.name)) ++own;
+  }
+  if (!principal.owner() && own > kSettingsOfPrincipalMax)
+    return invalid(
+        "'" + principal.name + "' has put " + std::to_string(kSettingsOfPrincipalMax) +
+        " settings of buckets, which is the limit: delete some, or buckets that have some");
+  if (all > kSettingsMax)
+    return invalid(
+        "the buckets of this server have " + std::to_string(kSettingsMax) +
+        " settings together, which is the limit: delete some, or buckets that have some");
+  return ok();
 }
 
 }  // namespace
@@ -91,15 +104,17 @@ std::vector<std::string> BucketSettings::buckets_with(Setting setting) const {
   return buckets;
 }
 
-Result<void> BucketSettings::put(const std::string& bucket, Setting setting,
-                                 const shapes::Shape& shape, const void* value) {
+Result<void> BucketSettings::put(const Principal& principal, const std::string& bucket,
+                                 Setting setting, const shapes::Shape& shape, const void* value) {
   std::string text;
   write_json(shape, value, text);
   if (const size_t bytes_max = setting_bytes_max(setting); text.size() > bytes_max)
     return invalid("the configuration is larger than the " + std::to_string(bytes_max / 1024) +
                    " KiB that this server keeps for the setting " +
                    std::string(to_string(setting)) + " of a bucket");
-  return write({key_of(bucket, setting)}, TRY(parse_json(text)));
+  Json document = TRY(parse_json(text));
+  document[kPutBy] = principal.name;
+  return write({key_of(bucket, setting)}, std::move(document), &principal);
 }
 
 Result<void> BucketSettings::remove(const std::string& bucket, Setting setting) {
@@ -119,7 +134,8 @@ Result<void> BucketSettings::forget(const std::string& bucket) {
 }
 
 Result<void> BucketSettings::write(const std::vector<domain::RecordKey>& keys,
-                                   const std::optional<Json>& document) {
+                                   const std::optional<Json>& document,
+                                   const Principal* principal) {
   for (int conflicts = 0;; ++conflicts) {
     const auto records = control_.records();
     control::RecordsRequest request;
@@ -127,7 +143,7 @@ Result<void> BucketSettings::write(const std::vector<domain::RecordKey>& keys,
     for (const auto& key : keys)
       if (document || records->all.contains(key)) request.writes.push_back({key, document});
     if (request.writes.empty()) return {};
-    if (document) TRY(check_count(*records, keys));
+    if (principal) TRY(check_count(*records, keys.front(), *principal));
     const auto committed = commit_records(control_, std::move(request));
     if (committed) return {};
     if (committed.error().kind != Kind::conflict) return committed.error();

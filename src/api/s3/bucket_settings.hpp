@@ -1,10 +1,11 @@
 // Keeps the settings of buckets: each is one record of the ledger, named BUCKET/SETTING, with the
-// configuration as JSON.
+// configuration as JSON, and with the name of the principal that put it (kPutBy).
 //
 // Threads:  call from anywhere; put(), remove() and forget() wait for the commit, so they must not
 //           run on the thread that commits.
 // Errors:   of reads: none, an invalid record counts as absent and is logged. Of changes: those of
-//           control; invalid: the configuration is too large, or there are too many settings.
+//           control; invalid: the configuration is too large, or the principal or all of them
+//           have too many settings.
 // Lifetime: control outlives it.
 #pragma once
 
@@ -16,6 +17,7 @@
 
 #include "base/json.hpp"
 #include "control/control.hpp"
+#include "operations/context.hpp"
 #include "protocol/json.hpp"
 #include "shapes/shape.hpp"
 
@@ -41,6 +43,13 @@ inline constexpr std::string_view kSettingRecord = "bucket_setting";
 // Of all buckets together. Other kinds of records, users and policies, keep most of the ledger's.
 inline constexpr size_t kSettingsMax = 10'000;
 static_assert(kSettingsMax <= domain::kRecordsMax / 4);
+// Of one principal, other than the owner of the server: buckets are not limited, and no tenant may
+// use up the settings of all.
+inline constexpr size_t kSettingsOfPrincipalMax = 1'000;
+
+// The member of a record that names the principal. No configuration has it: AWS's members begin
+// with a capital letter.
+inline constexpr const char* kPutBy = "put_by";
 
 // The largest configuration as JSON: as S3 for CORS, for lifecycle rules what a record holds.
 size_t setting_bytes_max(Setting setting);
@@ -61,15 +70,16 @@ class BucketSettings {
   std::vector<std::string> buckets_with(Setting setting) const;
 
   // Stores `value`, a structure of `shape`, in place of the former one.
-  Result<void> put(const std::string& bucket, Setting setting, const shapes::Shape& shape,
-                   const void* value);
+  Result<void> put(const Principal& principal, const std::string& bucket, Setting setting,
+                   const shapes::Shape& shape, const void* value);
   Result<void> remove(const std::string& bucket, Setting setting);
   // Removes all settings of a bucket: when it is deleted, and before one of that name is created.
   Result<void> forget(const std::string& bucket);
 
  private:
+  // Writes one record, or removes some if `document` is empty.
   Result<void> write(const std::vector<domain::RecordKey>& keys,
-                     const std::optional<Json>& document);
+                     const std::optional<Json>& document, const Principal* principal = nullptr);
 
   control::Control& control_;
 };

@@ -90,7 +90,7 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, Identit
   if (made && in.object_ownership && !in.object_ownership->empty()) {
     s3::OwnershipControls controls;
     controls.rules.emplace().push_back({.object_ownership = in.object_ownership});
-    TRY_S3(put_ownership(settings, bucket, controls), bucket, "");
+    TRY_S3(put_ownership(settings, context.principal, bucket, controls), bucket, "");
   }
   return s3::CreateBucketOutput{.location = "/" + bucket};
 }

@@ -200,7 +200,8 @@ void add_attributes(OperationTable& table, objects::Objects& objects);
 void add_defaults(OperationTable& table, objects::Objects& objects);
 void add_settings(OperationTable& table, objects::Objects& objects, Random& random,
                   const SharedSettings& settings);
-Result<void> put_ownership(BucketSettings& settings, const std::string& bucket,
+Result<void> put_ownership(BucketSettings& settings, const Principal& principal,
+                           const std::string& bucket,
                            const shapes::s3::OwnershipControls& controls);
 void add_tagging(OperationTable& table, objects::Objects& objects);
 void add_uploads(OperationTable& table, objects::Objects& objects);

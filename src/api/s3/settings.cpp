@@ -46,7 +46,8 @@ void add_put(OperationTable& table, const Shared& parts, Setting setting, Check<
         if (!configuration || parts->constraints.check(*payload.shape, configuration))
           return malformed_xml();
         if (auto failure = check(kept)) return *failure;
-        TRY_S3(parts->settings->put(*in.bucket, setting, *payload.shape, payload.find(&kept)),
+        TRY_S3(parts->settings->put(context.principal, *in.bucket, setting, *payload.shape,
+                                    payload.find(&kept)),
                *in.bucket, "");
         return typename Put::Output();
       });
@@ -129,7 +130,8 @@ Outcome<s3::PutBucketLifecycleConfigurationOutput> put_lifecycle(
   const s3::GetBucketLifecycleConfigurationOutput stored{
       .rules = std::move(kept.rules), .transition_default_minimum_object_size = size};
   const shapes::Shape& shape = *s3::GetBucketLifecycleConfiguration::shape().output;
-  TRY_S3(parts.settings->put(*in.bucket, Setting::lifecycle, shape, &stored), *in.bucket, "");
+  TRY_S3(parts.settings->put(context.principal, *in.bucket, Setting::lifecycle, shape, &stored),
+         *in.bucket, "");
   return s3::PutBucketLifecycleConfigurationOutput{.transition_default_minimum_object_size = size};
 }
 
@@ -198,7 +200,8 @@ void add_ownership(OperationTable& table, const Shared& parts) {
               const s3::DeleteBucketOwnershipControlsRequest& in) -> Outcome<s3::Nothing> {
         if (auto failure = check_bucket(*parts, context, in)) return *failure;
         const s3::OwnershipControls none{.rules = std::vector<s3::OwnershipControlsRule>()};
-        TRY_S3(put_ownership(*parts->settings, *in.bucket, none), *in.bucket, "");
+        TRY_S3(put_ownership(*parts->settings, context.principal, *in.bucket, none), *in.bucket,
+               "");
         return s3::Nothing{};
       });
 }
@@ -279,10 +282,10 @@ void add_others(OperationTable& table, const Shared& parts) {
 
 }  // namespace
 
-Result<void> put_ownership(BucketSettings& settings, const std::string& bucket,
-                           const s3::OwnershipControls& controls) {
+Result<void> put_ownership(BucketSettings& settings, const Principal& principal,
+                           const std::string& bucket, const s3::OwnershipControls& controls) {
   const shapes::Shape& shape = *s3::PutBucketOwnershipControls::shape().input->payload->shape;
-  return settings.put(bucket, Setting::ownership, shape, &controls);
+  return settings.put(principal, bucket, Setting::ownership, shape, &controls);
 }
 
 void add_settings(OperationTable& table, objects::Objects& objects, Random& random,

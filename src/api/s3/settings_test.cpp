@@ -241,6 +241,39 @@ TEST(Settings, HaveALimitedNumber) {
   world.made<s3::PutBucketWebsite>({.bucket = "data", .website_configuration = website});
 }
 
+TEST(Settings, OfOneTenantLeaveSpaceForThoseOfOthers) {
+  SettingsWorld world;
+  ASSERT_TRUE(world.call<s3::CreateBucket>({.bucket = "data-2"}));
+  auto many = std::make_shared<domain::Records>();
+  for (size_t i = 0; i + 1 < kSettingsOfPrincipalMax; ++i)
+    many->all[{"bucket_setting", "bucket-" + std::to_string(i) + "/cors"}] =
+        std::make_shared<const domain::Record>(domain::Record{1, Json{{"put_by", "eve"}}});
+  world.control.kept_records = many;
+  s3::PutBucketCorsRequest in{.bucket = "data"};
+  in.cors_configuration.emplace().cors_rules = {{cors_rule()}};
+  s3::PutBucketCorsRequest another = in;
+  another.bucket = "data-2";
+  const std::string full =
+      "InvalidArgument: 'eve' has put 1000 settings of buckets, which is the limit: delete some, "
+      "or "
+      "buckets that have some";
+  world.context.principal.name = "eve";
+  world.made<s3::PutBucketCors>(in);
+  EXPECT_EQ(world.refusal<s3::PutBucketCors>(another), full);
+  world.made<s3::PutBucketCors>(in);  // in place of the former one
+  EXPECT_EQ(
+      world.refusal<s3::CreateBucket>({.bucket = "data-3", .object_ownership = "ObjectWriter"}),
+      full);
+  // Others are not affected, and what they put in place of eve's counts as theirs.
+  world.context.principal.name = "ann";
+  world.made<s3::PutBucketCors>(in);
+  world.context.principal.name = "eve";
+  world.made<s3::PutBucketCors>(another);
+  EXPECT_EQ(world.refusal<s3::PutBucketCors>(in), full);
+  world.context.principal.kind = PrincipalKind::owner;
+  world.made<s3::PutBucketCors>(in);
+}
+
 TEST(LifecycleConfiguration, IsCheckedAsOnS3) {
   SettingsWorld world;
   EXPECT_EQ(world.refused(std::vector<s3::LifecycleRule>()), kMalformed);

@@ -13,6 +13,10 @@ bool is_name(char c) {
          c == '-' || c == '.' || c == ':' || static_cast<unsigned char>(c) >= 0x80;
 }
 
+std::string_view without_prefix(std::string_view name) {
+  return name.substr(name.rfind(':') + 1);  // npos + 1 is 0
+}
+
 void append_utf8(std::string& out, uint32_t code) {
   if (code < 0x80) {
     out += char(code);
@@ -92,22 +96,40 @@ class Parser {
     return text_.substr(begin, at_ - begin);
   }
 
-  // Skips attributes: AWS's documents need none. Returns true for an element without content
-  // ("/>").
-  Result<bool> attributes_then_is_empty() {
+  // Reads the rest of a start tag. Returns true for an element without content ("/>").
+  Result<bool> attributes_then_is_empty(XmlElement& out) {
+    std::vector<std::string_view> names;
     while (true) {
       blanks();
       if (eat("/>")) return true;
       if (eat(">")) return false;
-      TRY(name());
-      blanks();
-      if (!eat("=")) return fault("'=' is missing after an attribute");
-      blanks();
-      const char quote = at_ < text_.size() ? text_[at_] : '\0';
-      if (quote != '"' && quote != '\'') return fault("an attribute's value without quotes");
-      ++at_;
-      TRY(skip_past(std::string_view(&quote, 1)));
+      names.push_back(TRY(name()));
+      if (names.size() > kXmlAttributesMax) return fault("an element with too many attributes");
+      if (std::ranges::count(names, names.back()) > 1) return fault("a repeated attribute");
+      std::string text = TRY(attribute_text());
+      if (names.back() != "xmlns" && !names.back().starts_with("xmlns:"))
+        out.attributes.push_back({std::string(without_prefix(names.back())), std::move(text)});
     }
+  }
+
+  // Reads an attribute from its '=' on.
+  Result<std::string> attribute_text() {
+    blanks();
+    if (!eat("=")) return fault("'=' is missing after an attribute");
+    blanks();
+    const char quote = at_ < text_.size() ? text_[at_] : '\0';
+    if (quote != '"' && quote != '\'') return fault("an attribute's value without quotes");
+    ++at_;
+    std::string text;
+    while (at_ < text_.size() && text_[at_] != quote) {
+      if (text_[at_] == '<') return fault("'<' in an attribute's value");
+      if (text_[at_] == '&')
+        TRY(reference(text));
+      else
+        text += text_[at_++];
+    }
+    if (!eat(std::string_view(&quote, 1))) return fault("an attribute's value is not closed");
+    return text;
   }
 
   Result<void> element(XmlElement& out, int depth) {
@@ -115,9 +137,8 @@ class Parser {
     if (++elements_ > kXmlElementsMax) return fault("too many elements");
     if (!eat("<")) return fault("'<' is missing");
     const std::string_view full_name = TRY(name());
-    const auto colon = full_name.rfind(':');
-    out.name = colon == std::string_view::npos ? full_name : full_name.substr(colon + 1);
-    if (TRY(attributes_then_is_empty())) return ok();
+    out.name = without_prefix(full_name);
+    if (TRY(attributes_then_is_empty(out))) return ok();
     while (true) {
       if (at_ >= text_.size()) return fault("an element is not closed");
       if (eat("</")) {
@@ -203,6 +224,11 @@ const XmlElement* XmlElement::child(std::string_view wanted) const {
   const auto found = std::find_if(children.begin(), children.end(),
                                   [&](const auto& one) { return one.name == wanted; });
   return found == children.end() ? nullptr : &*found;
+}
+
+const XmlAttribute* XmlElement::attribute(std::string_view wanted) const {
+  const auto found = std::ranges::find(attributes, wanted, &XmlAttribute::name);
+  return found == attributes.end() ? nullptr : &*found;
 }
 
 std::string XmlElement::text_of(std::string_view child_name) const {

@@ -30,6 +30,17 @@ TEST(Xml, Documents) {
   }
 }
 
+TEST(Xml, AttributesAreReadWithoutDeclarationsOfNamespaces) {
+  const auto read = parse_xml(
+      "<a xmlns='u' xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type = 'Group' "
+      "b=\"&lt;'&#65;>\" />");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->attributes.size(), 2u);
+  EXPECT_EQ(read->attribute("type")->text, "Group");
+  EXPECT_EQ(read->attribute("b")->text, "<'A>");
+  EXPECT_EQ(read->attribute("xsi"), nullptr);
+}
+
 TEST(Xml, WhatIsNotWellFormedIsInvalid) {
   for (const std::string text : {"",
                                  "a",
@@ -42,6 +53,9 @@ TEST(Xml, WhatIsNotWellFormedIsInvalid) {
                                  "<a b></a>",
                                  "<a b=c/>",
                                  "<a b='c/>",
+                                 "<a b='<'/>",
+                                 "<a b='&nope;'/>",
+                                 "<a b='1' b='2'/>",
                                  "<a>&nope;</a>",
                                  "<a>&</a>",
                                  "<a>&#;</a>",
@@ -68,6 +82,10 @@ TEST(Xml, HasLimits) {
   std::string many = "<a>";
   for (size_t i = 0; i < kXmlElementsMax; ++i) many += "<b/>";
   EXPECT_FALSE(parse_xml(many + "</a>"));
+  std::string attributes;
+  for (size_t i = 0; i < kXmlAttributesMax; ++i) attributes += " a" + std::to_string(i) + "=''";
+  EXPECT_TRUE(parse_xml("<a" + attributes + "/>"));
+  EXPECT_FALSE(parse_xml("<a" + attributes + " b=''/>"));
 }
 
 TEST(Xml, ChildrenByName) {

@@ -19,10 +19,9 @@ enum class Protocol { json, path, query };
 struct ServiceNames {
   const char* scope;  // of the signature
   Protocol protocol;
-  const char* target = "";  // of json: before the operation's name
+  const char* target = "";   // of json: before the operation's name
+  const char* version = "";  // of query: of the API
 };
-
-constexpr const char* kIamVersion = "2010-05-08";
 
 ServiceNames names_of(Service service) {
   switch (service) {
@@ -35,7 +34,9 @@ ServiceNames names_of(Service service) {
     case Service::batch:
       return {"batch", Protocol::path};
     case Service::iam:
-      return {"iam", Protocol::query};
+      return {"iam", Protocol::query, "", "2010-05-08"};
+    case Service::sts:
+      return {"sts", Protocol::query, "", "2011-06-15"};
   }
   return {"", Protocol::json};
 }
@@ -68,7 +69,7 @@ class SignedClient final : public Client {
     const ServiceNames names = names_of(service);
     const bool query = names.protocol == Protocol::query;
     const std::string path = names.protocol == Protocol::path ? "/v1/" + to_lower(operation) : "/";
-    const std::string body = query ? query_body(operation, kIamVersion, input) : dump(input);
+    const std::string body = query ? query_body(operation, names.version, input) : dump(input);
     Duration pause = settings_.first_pause;
     for (int attempt = 1;; ++attempt) {
       signing::HeaderList headers{{"Host", authority_},

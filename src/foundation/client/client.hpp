@@ -1,5 +1,5 @@
 // Calls a server's API with signed requests: ours, or any that speaks AWS's JSON protocols,
-// Batch's, or IAM's, whose answers are converted to JSON (query.hpp).
+// Batch's, or those of IAM and STS, whose answers are converted to JSON (query.hpp).
 //
 // Repeatable calls are retried after connection errors and 5xx, with growing pauses, so that a
 // client that follows a job survives a restart of the server.
@@ -34,7 +34,7 @@ struct Settings {
 };
 
 // The called service, with the names of its model.
-enum class Service { sagemaker, logs, trainyard, batch, iam };
+enum class Service { sagemaker, logs, trainyard, batch, iam, sts };
 
 // The properties of a shell.
 struct ShellRequest {

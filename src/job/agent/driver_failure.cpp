@@ -18,7 +18,21 @@ constexpr std::string_view kDriverSays = "Command failed with exit code ";
 constexpr std::string_view kLauncherErrors[] = {
     "subprocess.CalledProcessError",
     "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"};
-constexpr std::string_view kMissingForMpi = "No module named 'paramiko'";
+constexpr std::string_view kMpiDriver = "/distributed_drivers/mpi_";
+// The MPI driver of version 3 connects hosts by ssh, with paramiko and with the program `ssh`.
+struct DriverHint {
+  std::string_view exception;  // a part of its line
+  std::string_view hint;
+};
+constexpr DriverHint kMpiHints[] = {
+    {"No module named 'paramiko'",
+     "the SDK's MPI driver needs it: add paramiko to requirements.txt; on several hosts the image "
+     "must also have sshd, and keys with which they reach each other: Torchrun needs neither"},
+    {"SSH daemon not found.",
+     "the SDK's MPI driver starts /usr/sbin/sshd, which the image must have: Torchrun needs none"},
+    {"to be reachable.",
+     "the SDK's MPI driver connects the hosts by ssh: the image must have keys with which they "
+     "reach each other: Torchrun needs none"}};
 constexpr size_t kExceptionBytesMax = 600;
 constexpr size_t kFramesBytesMax = 700;
 
@@ -88,10 +102,12 @@ std::string script_failure(std::string_view printed) {
   const auto end = static_cast<size_t>(driver - lines.begin());
   if (const auto found = find_exception(lines, end)) {
     std::string text = shorten(lines[found->line], kExceptionBytesMax);
-    if (text.find(kMissingForMpi) != text.npos)
-      text += " (the SDK's MPI driver needs it: add paramiko to requirements.txt)";
-    return text + "\n" +
-           contract::last_lines(joined(lines, found->traceback, found->line + 1), kFramesBytesMax);
+    const std::string traceback = joined(lines, found->traceback, found->line + 1);
+    const bool of_mpi = traceback.find(kMpiDriver) != traceback.npos;
+    for (const DriverHint& each : kMpiHints)
+      if (of_mpi && text.find(each.exception) != text.npos)
+        text.append(" (").append(each.hint).append(")");
+    return text + "\n" + contract::last_lines(traceback, kFramesBytesMax);
   }
   return driver == lines.end()
              ? ""

@@ -15,7 +15,8 @@ bool is_driver_failure(std::string_view failure);
 
 // Returns "ValueError: no such column", and the traceback before it, of the last exception in the
 // output that is not a launcher's; without one, the last lines before the driver's. "" if there are
-// none. The drivers strip the lines' indentation.
+// none. The drivers strip the lines' indentation. An exception of the MPI driver comes with what
+// the driver needs.
 std::string script_failure(std::string_view printed);
 
 }  // namespace trainyard::agent

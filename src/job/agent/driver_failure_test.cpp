@@ -82,8 +82,38 @@ TEST(ScriptFailure, NamesWhatTheMpiDriverLacks) {
       "++ handle_error\n");
   EXPECT_TRUE(
       found.starts_with("ModuleNotFoundError: No module named 'paramiko' (the SDK's MPI "
-                        "driver needs it: add paramiko to requirements.txt)"))
+                        "driver needs it: add paramiko to requirements.txt; on several hosts the "
+                        "image must also have sshd, and keys with which they reach each other: "
+                        "Torchrun needs neither)"))
       << found;
+}
+
+TEST(ScriptFailure, OfMpiWithoutSshSaysWhatTheDriverNeeds) {
+  const auto of_driver = [](const std::string& error) {
+    return script_failure(
+        "Traceback (most recent call last):\n"
+        "  File \"/opt/ml/input/data/sm_drivers/distributed_drivers/mpi_driver.py\", line 109\n"
+        "    main()\n" +
+        error + "\n");
+  };
+  std::string found = of_driver("RuntimeError: SSH daemon not found.");
+  EXPECT_TRUE(found.starts_with(
+      "RuntimeError: SSH daemon not found. (the SDK's MPI driver starts /usr/sbin/sshd, which the "
+      "image must have: Torchrun needs none)"))
+      << found;
+  found = of_driver("TimeoutError: Timed out waiting for master algo-1 to be reachable.");
+  EXPECT_TRUE(found.starts_with(
+      "TimeoutError: Timed out waiting for master algo-1 to be reachable. (the SDK's MPI driver "
+      "connects the hosts by ssh: the image must have keys with which they reach each other: "
+      "Torchrun needs none)"))
+      << found;
+}
+
+TEST(ScriptFailure, OfAScriptHasNoHintOfTheDriver) {
+  const std::string found = script_failure(
+      after("Traceback (most recent call last):\nFile \"train.py\", line 1\nimport paramiko\n"
+            "ModuleNotFoundError: No module named 'paramiko'\n"));
+  EXPECT_TRUE(found.starts_with("ModuleNotFoundError: No module named 'paramiko'\n")) << found;
 }
 
 TEST(ScriptFailure, IsTheLastOutputWithoutAnException) {

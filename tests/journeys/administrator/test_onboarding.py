@@ -53,7 +53,7 @@ class Team:
 
     def write(self, name: str, text: str) -> None:
         """A file of the page: the administrator's, or each member's."""
-        if name == "yard.toml":
+        if name == "trainyard.toml":
             (self.office / name).write_text(text, encoding="utf-8")
             return
         for number, member in enumerate(TEAM, FIRST_UID):

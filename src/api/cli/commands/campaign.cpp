@@ -39,6 +39,7 @@ Result<Json> read_campaign(World& world, const Arguments& arguments, const std::
     if (!submission.uploads.empty())
       return invalid("training_job: " + submission.uploads.front().path +
                      " is a local path; the channels of a campaign must be s3:// URIs");
+    TRY(add_role(world, submission.request));
     submission.request.erase("TrainingJobName");
     *job = std::move(submission.request);
   }

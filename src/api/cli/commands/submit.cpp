@@ -211,9 +211,10 @@ Result<void> upload_all(World& world, const std::vector<PlannedUpload>& plan) {
   return {};
 }
 
-std::string headline_of(const JobView& job, bool with_time, Instant now) {
+// `log_is_ahead`: there are lines of a job whose status says that it has not begun.
+std::string headline_of(const JobView& job, bool log_is_ahead, bool with_time, Instant now) {
   std::string text = job.name + "  " + job.status;
-  if (!job.secondary_status.empty() && job.secondary_status != job.status)
+  if (!log_is_ahead && !job.secondary_status.empty() && job.secondary_status != job.status)
     text += " " + job.secondary_status;
   if (!with_time) return text;
   if (!job.wait_reason.empty()) text += ": " + job.wait_reason;
@@ -277,6 +278,9 @@ bool has_begun(const JobView& job) {
   return true;
 }
 
+// Some hosts may run while others still have to load their channels.
+bool is_downloading(const JobView& job) { return job.secondary_status == "Downloading"; }
+
 std::string result_text(const Looks& looks, const JobView& job) {
   std::string text = job.name + " " + job.status;
   if (job.started && job.ended) text += " after " + duration_text(*job.ended - *job.started);
@@ -296,7 +300,8 @@ class Follower {
     for (;;) {
       update_size(world_);
       const JobView job = TRY(fetch_job(world_, name_));
-      if (has_begun(job)) show_transfers(job);
+      show(job);
+      is_fresh_ = false;
       TRY(log_->round(job.finished(),
                       [&](const std::vector<LogLine>& lines) { return print(lines); }));
       if (job.finished()) {
@@ -305,7 +310,6 @@ class Follower {
         TRY(world_.terminal.write(result_text(world_.looks, job)));
         return exit_code_of(job.status);
       }
-      draw(job);
       if (world_.terminal.wait(kProgressInterval, false, -1).interrupted) {
         world_.terminal.write_error(block_.clear());
         return leave(world_, name_);
@@ -318,9 +322,26 @@ class Follower {
     world_.terminal.write_error(block_.settle(job.progress));
   }
 
-  // The first lines of the log come after the transfers before them, which `job` may not have yet.
+  // Takes what is known of the job, and draws it unless it has ended.
+  void show(const JobView& job) {
+    has_begun_ = has_begun(job);
+    if (has_begun_) log_is_ahead_ = false;
+    if (!job.finished()) draw(job);
+    if (has_begun_) show_transfers(job);
+  }
+
+  // Lines come after the transfers, and not above a status of before they were written: both may be
+  // missing in the job that was fetched before the log. The log can be ahead of the server's
+  // status.
   Result<void> print(const std::vector<LogLine>& lines) {
-    if (!std::exchange(has_printed_, true)) show_transfers(TRY(fetch_job(world_, name_)));
+    if (!is_fresh_ && !(has_begun_ && has_printed_)) {
+      const JobView job = TRY(fetch_job(world_, name_));
+      is_fresh_ = true;
+      log_is_ahead_ = !has_begun(job) && (job.hosts_wanted() == 1 || !is_downloading(job));
+      show(job);
+      show_transfers(job);
+    }
+    has_printed_ = true;
     std::string text;
     for (const LogLine& line : lines) text += log_line(world_.looks, line, log_->widest());
     world_.terminal.write_error(block_.hide());
@@ -333,9 +354,10 @@ class Follower {
     std::vector<ProgressView> moving;
     for (const auto& one : job.progress)
       if (!one.finished) moving.push_back(one);
+    if (log_is_ahead_ && !world_.error_looks.live) return;  // the next status is the next line
     // The time is for terminals only: in a file there would be a new line each second.
-    world_.terminal.write_error(
-        block_.show(headline_of(job, world_.error_looks.live, world_.clock.now()), moving));
+    world_.terminal.write_error(block_.show(
+        headline_of(job, log_is_ahead_, world_.error_looks.live, world_.clock.now()), moving));
   }
 
   World& world_;
@@ -343,6 +365,9 @@ class Follower {
   StatusBlock block_;
   const std::unique_ptr<LogFollower> log_;
   bool has_printed_ = false;
+  bool is_fresh_ = false;      // the job was fetched after the last look at the log
+  bool has_begun_ = false;     // the job, when it was last fetched
+  bool log_is_ahead_ = false;  // of the job's status
 };
 
 }  // namespace
@@ -359,9 +384,15 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
   TRY(check_instance_types(submission.request).in(path));
   // Relative paths are relative to the file's directory.
   for (Upload& upload : submission.uploads)
-    if (!upload.path.starts_with('/')) upload.path = (file.parent_path() / upload.path).string();
+    if (!upload.path.starts_with('/'))
+      upload.path = (file.parent_path() / upload.path).lexically_normal().string();
   const auto plan = TRY(plan_uploads(submission));
-  if (arguments.has("--dry-run")) {
+  const bool dry_run = arguments.has("--dry-run");
+  if (auto added = add_role(world, submission.request); !added) {
+    if (!dry_run || added.error().kind != Kind::unavailable) return added.error();
+    world.terminal.write_error("trainyard: RoleArn is left out: " + added.error().message + "\n");
+  }
+  if (dry_run) {
     TRY(world.terminal.write(dump(submission.request, 2) + "\n"));
     for (const Upload& upload : submission.uploads)
       world.terminal.write_error("would upload " + upload.path + " to s3://" + upload.bucket + "/" +

@@ -1,4 +1,4 @@
-#include "trainyard/lifecycle_loop.hpp"
+#include "s3/lifecycle_loop.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "base/log.hpp"
 #include "s3/lifecycle.hpp"
 
-namespace trainyard {
+namespace trainyard::api::s3 {
 namespace {
 
 // Rules count days, so an hour more or less does not matter.
@@ -40,11 +40,11 @@ bool LifecycleLoop::stopping() const {
 void LifecycleLoop::run() {
   while (!stopping()) {
     const Instant now = clock_.now();
-    const api::s3::LifecycleResult result =
-        api::s3::apply_lifecycle(objects_, settings_, std::min(now, now - control_.clock_offset()),
-                                 [this] { return ends_pass(); });
+    const LifecycleResult result =
+        apply_lifecycle(objects_, settings_, std::min(now, now - control_.clock_offset()),
+                        [this] { return ends_pass(); });
     if (result.objects_removed > 0 || result.uploads_aborted > 0 || result.failures > 0)
-      log(Level::info, "serve", "lifecycle rules were applied",
+      log(Level::info, "api", "lifecycle rules were applied",
           {{"removed", std::to_string(result.objects_removed)},
            {"aborted_uploads", std::to_string(result.uploads_aborted)},
            {"failures", std::to_string(result.failures)}});
@@ -53,4 +53,4 @@ void LifecycleLoop::run() {
   }
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::api::s3

@@ -1,7 +1,6 @@
 // Applies the lifecycle rules of buckets when the server starts and then every hour. Of the wall
 // clock and control's time the earlier one counts, so that a clock that was set ahead removes
-// nothing early while the machine is up. A server that may no longer act (ledger_role.hpp) removes
-// nothing more.
+// nothing early while the machine is up. A server that may no longer act removes nothing more.
 //
 // Threads: one of its own, which calls why_not, too; the destructor ends a pass early and joins it.
 // Errors:  none: what fails is logged, and tried again by the next pass.
@@ -18,7 +17,7 @@
 #include "objects/objects.hpp"
 #include "s3/bucket_settings.hpp"
 
-namespace trainyard {
+namespace trainyard::api::s3 {
 
 class LifecycleLoop {
  public:
@@ -35,7 +34,7 @@ class LifecycleLoop {
 
   objects::Objects& objects_;
   control::Control& control_;
-  const api::s3::BucketSettings settings_;
+  const BucketSettings settings_;
   Clock& clock_;
   const std::function<std::string()> why_not_;
   mutable Mutex mutex_;
@@ -44,4 +43,4 @@ class LifecycleLoop {
   std::thread thread_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::api::s3

@@ -1,0 +1,69 @@
+// A Call is the state of one request from its head to its answer. CallRecorder writes what became
+// of it to the server's log, the statistics and the audit log.
+//
+// Threads:  a Call is confined to one thread at a time; CallRecorder: call from anywhere.
+// Errors:   none; what cannot be written to the audit log is logged (audit.hpp).
+// Lifetime: the head outlives its Call; the services outlive their CallRecorder.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "audit/audit.hpp"
+#include "auth/access_table.hpp"
+#include "auth/auth.hpp"
+#include "base/random.hpp"
+#include "dispatch/match.hpp"
+#include "net/http_server.hpp"
+#include "observe/audit.hpp"
+#include "operations/context.hpp"
+#include "operations/services.hpp"
+#include "shapes/shape.hpp"
+
+namespace trainyard::api {
+
+struct Call {
+  const net::RequestHead& head;
+  Match route;
+  Context context;
+  std::chrono::nanoseconds begun;
+  // ARNs for the audit log, known once the input is decoded. Shared with the call that answers
+  // later.
+  std::shared_ptr<std::vector<std::string>> resources =
+      std::make_shared<std::vector<std::string>>();
+  std::string host = {};  // of a shell
+};
+
+// Returns a service for the form of a failure: an unknown service has the JSON protocol's.
+const shapes::Service& service_of(const Call& call);
+
+// Fills the context with the verified signature, and with what the connection says.
+void accept(Call& call, const Signer& signer);
+
+// Makes a UUID.
+std::string new_request_id(Random& random);
+
+class CallRecorder {
+ public:
+  // `audit`: nullptr: there is no audit log.
+  CallRecorder(const Services& services, observe::AuditLog* audit);
+
+  // `code`: of the error; "" = none.
+  void record(const Call& call, int status, std::string_view code);
+  // `opened`: of the monotonic clock.
+  void record_end_of_shell(const Call& call, std::chrono::nanoseconds opened);
+  // Notes the ARNs that the audit log names. Requires: `input` is that of the call's operation.
+  void note_resources(const Call& call, const void* input) const;
+
+ private:
+  void audit(const Call& call, int status, std::string_view code);
+
+  const Services& services_;
+  const AccessTable access_table_;
+  AuditTrail audit_;
+};
+
+}  // namespace trainyard::api
