@@ -331,6 +331,8 @@ class Nodes:
         self.cluster.patch(path, {"status": status | more})
 
     def report_end(self, pod: Pod, code: int) -> None:
+        if pod.uid in self.killed_by:
+            code = 128 + signal.SIGKILL
         reason = self.killed_by.pop(pod.uid, "Completed" if code == 0 else "Error")
         message = pod.log_text()[-LOG_BYTES:] if code else ""
         state = {"terminated": {"exitCode": code, "reason": reason, "message": message}}

@@ -96,7 +96,7 @@ def test_the_hosts_of_a_gang_reach_each_other(cluster: Cluster, server: Server) 
 def test_a_job_that_fails_has_its_exit_code(cluster: Cluster, server: Server) -> None:
     job = finish(server, create(server, "exit 7"))
     assert job["TrainingJobStatus"] == "Failed"
-    assert "exit code 7" in job["FailureReason"].lower(), job["FailureReason"]
+    assert "exit code: 7" in job["FailureReason"], job["FailureReason"]
     wait_for(cluster.is_empty, "the gang's objects to be deleted")
 
 

@@ -95,9 +95,10 @@ std::string reason_of_container(const Json& status) {
   std::string text = short_json_text(ended, "reason");
   if (const int64_t code = json_int(ended, "exitCode"); code != 0)
     text += (text.empty() ? "" : ", ") + std::string("exit code ") + std::to_string(code);
-  // The first line: the message may be the end of a log.
+  // The message may be the end of a log, whose last line tells most.
   const std::string message = json_text(ended, "message");
-  const auto line = trim(split(message, '\n')[0]);
+  const std::string_view whole = trim(message);
+  const auto line = trim(whole.substr(whole.find_last_of('\n') + 1));
   if (!line.empty()) text += ": " + shorten(line, kKubernetesTextBytesMax);
   return text;
 }
