@@ -111,6 +111,7 @@ def test_objects_hold_no_token_in_clear(cluster: Cluster, server: Server) -> Non
     for kind in ("jobs", "pods", "services"):
         assert token not in json.dumps(found[kind]), kind
     stop(server, name)
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
 
 
 def test_a_restarted_server_finds_its_gangs(cluster: Cluster, server: Server) -> None:
@@ -141,10 +142,13 @@ def test_what_cannot_be_scheduled_has_kubernetes_reason_and_can_be_stopped(
     wait_for(cluster.is_empty, "the gang's objects to be deleted")
     job = finish(server, create(server, "echo hello"))
     assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
     server.stop()
 
 
-def test_a_pod_that_is_killed_is_a_lost_host(nodes: Nodes, server: Server) -> None:
+def test_a_pod_that_is_killed_is_a_lost_host(
+    cluster: Cluster, nodes: Nodes, server: Server
+) -> None:
     name = create(server, WAIT_FOR_STOP, hosts=2, instance_type="ml.c5.4xlarge")
     for host in (1, 2):
         wait_for_line(server, name, "ready", host)
@@ -153,6 +157,7 @@ def test_a_pod_that_is_killed_is_a_lost_host(nodes: Nodes, server: Server) -> No
     assert job["TrainingJobStatus"] == "Failed"
     assert "lost the host's agent" in job["FailureReason"], job["FailureReason"]
     assert "OOMKilled, exit code 137" in job["FailureReason"], job["FailureReason"]
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
 
 
 def test_a_node_that_is_lost_has_kubernetes_words(

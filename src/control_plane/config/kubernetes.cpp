@@ -111,10 +111,11 @@ Result<void> read_one(Table table, Config& config) {
   kubernetes.time_margin = margin * Duration(60s);
   for (auto [key, placements] : {std::pair("queues", &kubernetes.of_queues),
                                  std::pair("instance_types", &kubernetes.of_instance_types)})
-    TRY(table.each_named(key, [&](const std::string& name, Table of) -> Result<void> {
-      TRY(read_placement(of, (*placements)[name]));
-      return of.nothing_else();
-    }));
+    TRY(table.each_named(
+        key, [&, placements = placements](const std::string& name, Table of) -> Result<void> {
+          TRY(read_placement(of, (*placements)[name]));
+          return of.nothing_else();
+        }));
   return table.nothing_else();
 }
 

@@ -79,7 +79,7 @@ bool is_of(const Json& metadata, std::string_view mark) {
 }
 
 std::string reason_of_failure(const Json& status) {
-  for (const char* type : {"Failed", "FailureTarget"})
+  for (const char* type : {kKubernetesFailed, "FailureTarget"})
     if (const Json& found = condition_of(status, type); json_text(found, "status") == "True")
       return reason_and_message(found);
   return "";
@@ -135,7 +135,7 @@ void add_amounts(KubernetesAmounts& sum, const KubernetesAmounts& more) {
 }
 
 // What the scheduler counts: the sum of the containers, or the largest init container. One that
-// runs beside the others counts with them.
+// runs next to the others counts with them.
 KubernetesAmounts requests_of(const Json& spec) {
   const auto of = [](const Json& container) {
     return amounts_in(json_member(json_member(container, "resources"), "requests"));
@@ -177,7 +177,7 @@ std::optional<KubernetesJob> read_job(const Json& item, std::string_view mark) {
   job.deleting = !json_text(metadata, "deletionTimestamp").empty();
   const Json& status = json_member(item, "status");
   job.reason = reason_of_failure(status);
-  job.ended = json_text(condition_of(status, "Failed"), "status") == "True" ||
+  job.ended = json_text(condition_of(status, kKubernetesFailed), "status") == "True" ||
               json_text(condition_of(status, "Complete"), "status") == "True";
   for (const char* name : {"failedIndexes", "completedIndexes"})
     if (const auto indexes = parse_indexes(json_text(status, name), job.hosts))
@@ -267,7 +267,7 @@ Result<std::string> read_use_page(std::string_view body, std::string_view mark,
     const Json& spec = json_member(item, "spec");
     const std::string node = json_text(spec, "nodeName");
     const std::string phase = json_text(json_member(item, "status"), "phase");
-    if (node.empty() || phase == "Succeeded" || phase == "Failed") continue;
+    if (node.empty() || phase == "Succeeded" || phase == kKubernetesFailed) continue;
     if (is_of(json_member(item, "metadata"), mark)) continue;
     add_amounts(used[node], requests_of(spec));
   }

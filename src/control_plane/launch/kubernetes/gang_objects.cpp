@@ -213,7 +213,7 @@ Result<GangObjects> plan_objects(const KubernetesJobSettings& settings, const Ga
                    {"completions", gang.members.size()},
                    {"parallelism", gang.members.size()},
                    {"backoffLimitPerIndex", 0},
-                   {"podReplacementPolicy", "Failed"},
+                   {"podReplacementPolicy", kKubernetesFailed},
                    {"suspend", true},
                    {"template", pod_of(settings, gang, objects.name, amounts)}}}};
   objects.job["metadata"]["annotations"] = {{kSealAnnotation, seal}};

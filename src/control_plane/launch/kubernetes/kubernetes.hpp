@@ -28,6 +28,9 @@ inline constexpr size_t kKubernetesJobsMax = 100'000;
 // Of one answer, in which lists have pages.
 inline constexpr size_t kKubernetesPageItems = 500;
 
+// Of the conditions of Jobs, the phases of pods, and the policies of Jobs.
+inline constexpr const char* kKubernetesFailed = "Failed";
+
 // Labels and annotations of a gang's objects.
 inline constexpr const char* kServerLabel = "trainyard/server";    // the mark of the server
 inline constexpr const char* kAttemptLabel = "trainyard/attempt";  // "j17a1"

@@ -24,7 +24,7 @@ const KubernetesNode* find_node(const std::vector<KubernetesNode>& nodes, const 
 }
 
 bool has_ended(const KubernetesPod& pod) {
-  return pod.phase == "Succeeded" || pod.phase == "Failed";
+  return pod.phase == "Succeeded" || pod.phase == kKubernetesFailed;
 }
 
 // A pod that was deleted ends by its node; a node that is lost ends nothing.

@@ -105,7 +105,7 @@ class MemoryKubernetes {
   void end_host(domain::AttemptId attempt, domain::HostIndex host, const std::string& reason) {
     for (auto& [name, pod] : pods)
       if (pod.attempt == attempt && pod.host == host) {
-        pod.phase = "Failed";
+        pod.phase = kKubernetesFailed;
         pod.reason = reason;
       }
   }
