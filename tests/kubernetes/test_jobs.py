@@ -223,6 +223,9 @@ def test_the_doctor_counts_usable_nodes(server: Server) -> None:
 def test_nothing_of_ended_pods_is_left_on_this_machine(nodes: Nodes, server: Server) -> None:
     finish(server, create(server, "echo done"))
     wait_for(lambda: not nodes.running, "all pods to end")
-    links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
-    assert "tykube-" not in links
+
+    def links() -> str:
+        return subprocess.run(["ip", "-o", "link"], capture_output=True, text=True).stdout
+
+    wait_for(lambda: "tykube-" not in links(), "the kernel to remove the pods' networks")
     assert not os.path.exists("/run/trainyard-orders")
