@@ -17,10 +17,12 @@ BASELINE = "tests/thorough.txt"
 # Parts of the tree outside src: what their files belong to,
 # and the modules that these are built from.
 SDK, TORCH_TESTS, SLURM_TESTS = "sdk", "torch tests", "slurm tests"
+KUBERNETES_TESTS = "kubernetes tests"
 FURTHER = {
     SDK: {"capi", "collectives"},
     TORCH_TESTS: {SDK, "agent", "entry", "contract"},
     SLURM_TESTS: {"launch", "config"},
+    KUBERNETES_TESTS: {"launch", "config"},
 }
 FOLDERS = {
     "apps": "apps",
@@ -29,6 +31,8 @@ FOLDERS = {
     "sdk": SDK,
     "tests/torch": TORCH_TESTS,
     "tests/slurm": SLURM_TESTS,
+    "tests/kubernetes": KUBERNETES_TESTS,
+    "packaging/kubernetes": KUBERNETES_TESTS,
     "packaging/slurm-debian-packages.txt": SLURM_TESTS,
     "packaging/python-torch-requirements.txt": TORCH_TESTS,
 }

@@ -1,4 +1,4 @@
-// trainyard-slurm-host runs one host of a gang on a Slurm node (launch/slurm/host_run.hpp). The
+// trainyard-slurm-host runs one host of a gang on a Slurm node (launch/nodes/host_run.hpp). The
 // job's script starts it in a step, with the host's order as standard input. This file only wires
 // modules.
 //
@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "base/log.hpp"
-#include "launch/slurm/host_run.hpp"
+#include "launch/nodes/host_run.hpp"
 #include "os/machine_clock.hpp"
 #include "os/process.hpp"
 
@@ -45,7 +45,7 @@ Result<int> run() {
       TRY(launch::read_host_order(TRY(read_input())).in("reading the order of a host"));
   launch::NodeFacts node;
   node.name = variable("SLURMD_NODENAME");
-  node.slurm_job = variable("SLURM_JOB_ID");
+  node.job_number = variable("SLURM_JOB_ID");
   node.gpus = variable("SLURM_STEP_GPUS");
   if (node.gpus.empty()) node.gpus = variable("SLURM_JOB_GPUS");
   node.program_directory = os::program_directory();

@@ -8,6 +8,7 @@
 #include "config/config.hpp"
 #include "containers/gpu_memory.hpp"
 #include "containers/rootless_sandbox.hpp"
+#include "launch/kubernetes/kubernetes_launcher.hpp"
 #include "launch/local/local.hpp"
 #include "launch/slurm/slurm_launcher.hpp"
 #include "ledger/set_aside.hpp"
@@ -113,6 +114,22 @@ Finding examine_slurm(const config::Slurm& slurm) {
           ""};
 }
 
+// The same of Kubernetes.
+Finding examine_kubernetes(const config::Kubernetes& kubernetes) {
+  launch::KubernetesJobSettings jobs;
+  jobs.placement = kubernetes.placement;
+  jobs.of_queues = kubernetes.of_queues;
+  jobs.of_instance_types = kubernetes.of_instance_types;
+  const auto nodes = [&]() -> Result<std::vector<launch::KubernetesNode>> {
+    return TRY(open_kubernetes(kubernetes, jobs))->nodes();
+  }();
+  if (!nodes) return {State::missing, "Kubernetes", nodes.error().message, ""};
+  const size_t usable = launch::machines_of(*nodes, launch::placements_of(jobs), {}).size();
+  return {usable > 0 ? State::ok : State::limited, "Kubernetes",
+          std::to_string(usable) + " of " + std::to_string(nodes->size()) + " nodes can be used",
+          ""};
+}
+
 // Reads the configuration as the server would. Returns its warnings; errors are errors.
 Result<std::vector<Finding>> examine_config(const std::string& data_directory,
                                             const std::string& config_file) {
@@ -128,6 +145,7 @@ Result<std::vector<Finding>> examine_config(const std::string& data_directory,
     findings.push_back({State::limited, "config", warning, ""});
   if (findings.empty()) findings.push_back({State::ok, "config", config_file, ""});
   if (config.slurm) findings.push_back(examine_slurm(*config.slurm));
+  if (config.kubernetes) findings.push_back(examine_kubernetes(*config.kubernetes));
   return findings;
 }
 

@@ -389,7 +389,7 @@ class Server {
   }
 
   Result<void> open_control() {
-    // Agents are on this machine, unless Slurm starts them.
+    // Agents are on this machine, unless Slurm or Kubernetes starts them.
     const std::string for_agents =
         server_address_of(config_, listening_) + ":" + std::to_string(server_->port());
     control_settings_.api_address = for_agents;
@@ -499,6 +499,7 @@ class Server {
   }
 
   Result<std::unique_ptr<launch::Launcher>> make_launcher() {
+    if (config_.kubernetes) return make_kubernetes_launcher();
     if (!config_.slurm)
       return launch::make_local(local_settings_of(config_, *data_, *reloadable_), clock_)
           .in("preparing this machine to launch jobs");
@@ -507,6 +508,14 @@ class Server {
     settings.why_not = [this] { return role_->why_not(); };
     return launch::make_slurm(settings, TRY(open_slurm(*config_.slurm, clock_)))
         .in("preparing to launch jobs by Slurm");
+  }
+
+  Result<std::unique_ptr<launch::Launcher>> make_kubernetes_launcher() {
+    auto settings = TRY(kubernetes_settings_of(config_, TRY(data_->sealing_key(random_)), random_));
+    settings.why_not = [this] { return role_->why_not(); };
+    return launch::make_kubernetes(settings,
+                                   TRY(open_kubernetes(*config_.kubernetes, settings.jobs)))
+        .in("preparing to launch jobs by Kubernetes");
   }
 
   FactSources fact_sources(const std::string& endpoint) {

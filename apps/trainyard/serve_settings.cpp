@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/text.hpp"
+#include "launch/kubernetes/rest.hpp"
 #include "launch/slurm/command_line.hpp"
 #include "launch/slurm/rest.hpp"
 #include "networks/tunnel.hpp"
@@ -38,11 +40,60 @@ Result<reconcile::Spot> read_spot(const config::Config& config, Instant start) {
   return spot;
 }
 
-// Returns the mark of jobs in Slurm. It belongs to the data directory, whose path another head node
-// of the cluster may have as well; every user can read it, and it reveals nothing about the key.
-std::string slurm_mark(const std::string& sealing_key) {
+// Returns the mark of jobs in a cluster. It belongs to the data directory, whose path another head
+// node of the cluster may have as well; every user can read it, and it reveals nothing about the
+// key.
+std::string mark_of(const std::string& sealing_key, const std::string& purpose) {
   constexpr size_t kMarkDigits = 6;  // as server_mark(): it is a part of names of interfaces
-  return to_hex(signing::hmac_sha256(sealing_key, "mark of jobs in Slurm")).substr(0, kMarkDigits);
+  return to_hex(signing::hmac_sha256(sealing_key, purpose)).substr(0, kMarkDigits);
+}
+
+// Settings of a launcher over a cluster that has agents on other machines.
+Result<void> set_node_settings(const config::Config& config, const std::string& directory,
+                               const std::string& mark, launch::NodeSettings& settings) {
+  settings.mark = mark;
+  settings.node_directory = directory;
+  settings.pool = TRY(networks::parse_subnet(config.network_pool).in("network.pool"));
+  settings.egress = config.egress;
+  settings.names_by_machine = config.egress_settings.name_servers.empty();
+  settings.egress_of_roles = config.egress_of_roles;
+  return {};
+}
+
+// Sets how tokens are encrypted with the server's key for a cluster.
+template <class Settings>
+void set_seals(const std::string& sealing_key, const std::string& cluster, Random& random,
+               Settings& settings) {
+  settings.seal = [=, &random](const std::string& token, const std::string& attempt) {
+    return signing::seal(sealing_key, token, cluster + " " + attempt, random);
+  };
+  settings.unseal = [=](const std::string& sealed, const std::string& attempt) {
+    return signing::unseal(sealing_key, sealed, cluster + " " + attempt);
+  };
+}
+
+constexpr const char* kServiceAccountDirectory = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+Result<std::string> read_small_file(const std::string& path) {
+  return os::read_file(path, launch::kKubeconfigBytesMax);
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+Result<launch::KubernetesAccess> kubernetes_access(const config::Kubernetes& kubernetes) {
+  if (kubernetes.kubeconfig.empty())
+    return launch::service_account_access(kServiceAccountDirectory,
+                                          variable("KUBERNETES_SERVICE_HOST"),
+                                          variable("KUBERNETES_SERVICE_PORT"), read_small_file);
+  const std::string text =
+      TRY(read_small_file(kubernetes.kubeconfig).in("reading kubernetes.kubeconfig"));
+  return launch::read_kubeconfig(text, kubernetes.context,
+                                 std::filesystem::path(kubernetes.kubeconfig).parent_path(),
+                                 read_small_file)
+      .in(kubernetes.kubeconfig);
 }
 
 std::shared_ptr<const objects::StorageQuotas> shared(const objects::StorageQuotas& quotas) {
@@ -113,25 +164,16 @@ Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
   const config::Slurm& slurm = *config.slurm;
   launch::SlurmSettings settings;
   launch::SlurmJobSettings& jobs = settings.jobs;
-  jobs.mark = slurm_mark(sealing_key);
-  jobs.node_directory = slurm.node_directory;
+  TRY(set_node_settings(config, slurm.node_directory, mark_of(sealing_key, "mark of jobs in Slurm"),
+                        jobs));
   jobs.program_directory =
       slurm.program_directory.empty() ? os::program_directory() : slurm.program_directory;
-  jobs.pool = TRY(networks::parse_subnet(config.network_pool).in("network.pool"));
-  jobs.egress = config.egress;
-  jobs.names_by_machine = config.egress_settings.name_servers.empty();
-  jobs.egress_of_roles = config.egress_of_roles;
   jobs.agent_environment[launch::kImageSourcesVariable] = launch::image_sources_file(data.path());
   jobs.placement = slurm.placement;
   jobs.of_queues = slurm.of_queues;
   jobs.of_instance_types = slurm.of_instance_types;
   jobs.time_margin = slurm.time_margin;
-  settings.seal = [sealing_key, &random](const std::string& token, const std::string& attempt) {
-    return signing::seal(sealing_key, token, "slurm " + attempt, random);
-  };
-  settings.unseal = [sealing_key](const std::string& sealed, const std::string& attempt) {
-    return signing::unseal(sealing_key, sealed, "slurm " + attempt);
-  };
+  set_seals(sealing_key, "slurm", random, settings);
   return settings;
 }
 
@@ -142,8 +184,40 @@ Result<std::unique_ptr<launch::Slurm>> open_slurm(const config::Slurm& slurm, Cl
       launch::send_by_curl(slurm.rest_ca_bundle), clock);
 }
 
+Result<launch::KubernetesSettings> kubernetes_settings_of(const config::Config& config,
+                                                          const std::string& sealing_key,
+                                                          Random& random) {
+  const config::Kubernetes& kubernetes = *config.kubernetes;
+  launch::KubernetesSettings settings;
+  launch::KubernetesJobSettings& jobs = settings.jobs;
+  TRY(set_node_settings(config, kubernetes.node_directory,
+                        mark_of(sealing_key, "mark of gangs in Kubernetes"), jobs));
+  jobs.name_space = kubernetes.name_space;
+  if (jobs.name_space.empty()) jobs.name_space = TRY(kubernetes_access(kubernetes)).name_space;
+  if (jobs.name_space.empty()) jobs.name_space = "default";
+  jobs.image = kubernetes.image;
+  jobs.program_directory = kubernetes.program_directory;
+  jobs.placement = kubernetes.placement;
+  jobs.of_queues = kubernetes.of_queues;
+  jobs.of_instance_types = kubernetes.of_instance_types;
+  jobs.time_margin = kubernetes.time_margin;
+  jobs.stop_grace = config.stop_grace;
+  set_seals(sealing_key, "kubernetes", random, settings);
+  return settings;
+}
+
+Result<std::unique_ptr<launch::Kubernetes>> open_kubernetes(
+    const config::Kubernetes& kubernetes, const launch::KubernetesJobSettings& jobs) {
+  auto access = TRY(kubernetes_access(kubernetes));
+  auto send = launch::send_by_curl(access.identity);
+  return launch::kubernetes_by_rest(std::move(access), jobs.name_space, jobs.mark, std::move(send),
+                                    read_small_file);
+}
+
 std::string server_address_of(const config::Config& config, const Listening& listening) {
   if (config.slurm && !config.slurm->server_address.empty()) return config.slurm->server_address;
+  if (config.kubernetes && !config.kubernetes->server_address.empty())
+    return config.kubernetes->server_address;
   return listening.host == "0.0.0.0" ? std::string("127.0.0.1") : listening.host;
 }
 
@@ -156,7 +230,7 @@ Result<control::Settings> control_settings_of(const config::Config& config,
   settings.check_disk_space = check_disk_space;
   settings.clock = clock_settings(data.file("clock.json"));
   settings.account = account;
-  settings.scale_gangs = config.machines.empty() && !config.slurm;
+  settings.scale_gangs = config.machines.empty() && !config.slurm && !config.kubernetes;
   settings.gang_hosts_max =
       std::min(domain::kGangHostsMax, TRY(launch::gang_hosts_max(config.network_pool, false)));
   settings.encrypted_gang_hosts_max =
@@ -168,14 +242,18 @@ Result<control::Settings> control_settings_of(const config::Config& config,
   settings.image_policy = config.image_policy;
   settings.egress_settings = config.egress_settings;
   settings.no_encryption = config.slurm ? "traffic between hosts is not encrypted on Slurm's nodes"
-                                        : networks::why_no_tunnel();
+                           : config.kubernetes
+                               ? "traffic between hosts is not encrypted on Kubernetes"
+                               : networks::why_no_tunnel();
   settings.file_systems = config.file_systems;
   settings.volumes = config.volumes;
   settings.posix_users = config.posix_users;
   settings.best_effort_isolation = config.best_effort_isolation;
-  settings.wire_address = config.slurm && !config.slurm->agents_listen.empty()
-                              ? "tcp:" + config.slurm->agents_listen
-                              : "unix:" + data.file("agents.sock");
+  const std::string agents_listen = config.slurm        ? config.slurm->agents_listen
+                                    : config.kubernetes ? config.kubernetes->agents_listen
+                                                        : "";
+  settings.wire_address =
+      agents_listen.empty() ? "unix:" + data.file("agents.sock") : "tcp:" + agents_listen;
   settings.spot_notice = config.spot_notice;
   settings.spot = TRY(read_spot(config, now));
   return settings;

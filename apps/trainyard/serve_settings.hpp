@@ -14,6 +14,7 @@
 #include "base/thread_safety.hpp"
 #include "config/config.hpp"
 #include "control/control.hpp"
+#include "launch/kubernetes/kubernetes_launcher.hpp"
 #include "launch/local/local.hpp"
 #include "launch/slurm/slurm_launcher.hpp"
 #include "net/http_server.hpp"
@@ -79,7 +80,14 @@ Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
                                                 const std::string& sealing_key, Random& random);
 // Opens Slurm by its programs, or by slurmrestd if the config names one. Errors: invalid.
 Result<std::unique_ptr<launch::Slurm>> open_slurm(const config::Slurm& slurm, Clock& clock);
-// The addresses by which agents on Slurm's nodes reach this server.
+// Requires: config.kubernetes. Errors: those of the network pool and of the kubeconfig.
+Result<launch::KubernetesSettings> kubernetes_settings_of(const config::Config& config,
+                                                          const std::string& sealing_key,
+                                                          Random& random);
+// Opens Kubernetes by its REST API. Errors: those of the kubeconfig or service account.
+Result<std::unique_ptr<launch::Kubernetes>> open_kubernetes(
+    const config::Kubernetes& kubernetes, const launch::KubernetesJobSettings& jobs);
+// The address by which agents on a cluster's nodes, or in its pods, reach this server.
 std::string server_address_of(const config::Config& config, const Listening& listening);
 
 using Images = std::map<std::string, domain::Image>;

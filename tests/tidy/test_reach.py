@@ -22,7 +22,11 @@ def test_a_change_reaches_what_includes_it() -> None:
         reach.SDK,
         reach.TORCH_TESTS,
     }
-    assert reach.reached({"launch"}, uses) == {"launch", reach.SLURM_TESTS}
+    assert reach.reached({"launch"}, uses) == {
+        "launch",
+        reach.SLURM_TESTS,
+        reach.KUBERNETES_TESTS,
+    }
     assert reach.reached({"base"}, uses) == set(uses)
     assert reach.reached(set(), uses) == set()
 

@@ -7,6 +7,7 @@
 #include "config/capacity.hpp"
 #include "config/images.hpp"
 #include "config/jobs.hpp"
+#include "config/kubernetes.hpp"
 #include "config/network.hpp"
 #include "config/principals.hpp"
 #include "config/slurm.hpp"
@@ -30,6 +31,7 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
   TRY(read_jobs(root, config));
   TRY(read_capacity(root, config));
   TRY(read_slurm(root, config));
+  TRY(read_kubernetes(root, config));
   TRY(read_images(root, directory, config));
   TRY(root.nothing_else());
   TRY(check_devices(config));

@@ -20,6 +20,7 @@
 #include "domain/image_sources.hpp"
 #include "domain/instance_quota.hpp"
 #include "domain/price.hpp"
+#include "launch/kubernetes/gang_objects.hpp"
 #include "launch/launcher.hpp"
 #include "launch/slurm/slurm.hpp"
 #include "networks/egress.hpp"
@@ -64,6 +65,22 @@ struct Slurm {
   Duration time_margin = 30min;   // added to a job's own limit of its run time
 };
 
+// Jobs run in pods of a Kubernetes cluster.
+struct Kubernetes {
+  launch::KubernetesPlacement placement;
+  // by the name of a job queue, and by instance type: "ml.g5.xlarge"
+  std::map<std::string, launch::KubernetesPlacement> of_queues, of_instance_types;
+  std::string kubeconfig;      // a file, as JSON; "": the service account of this server's pod
+  std::string context;         // of the kubeconfig; "": its current one
+  std::string name_space;      // of the pods; "": the context's, or that of this server's pod
+  std::string image;           // with our programs, as nodes pull it
+  std::string server_address;  // of this server, for pods; "": the host of `listen`
+  std::string agents_listen;   // HOST:PORT for agents
+  std::string node_directory = "/var/lib/trainyard-node";  // in the pods
+  std::string program_directory = "/opt/trainyard/bin";    // in the image
+  Duration time_margin = 30min;  // added to a job's own limit of its run time
+};
+
 struct Config {
   std::string account_id;                          // "": generated at the first start
   std::vector<policy::ConfiguredKey> access_keys;  // empty: one is generated at the first start
@@ -87,6 +104,7 @@ struct Config {
   std::optional<ExternalObjects> objects;     // unset: the embedded directory
   std::vector<launch::Machine> machines;      // empty: development mode, all of this machine
   std::optional<Slurm> slurm;                 // unset: jobs run on this machine
+  std::optional<Kubernetes> kubernetes;       // the same
   std::vector<domain::InstanceQuota> quotas;  // limits of instances that training jobs use at once
   std::map<std::string, domain::Image> images;
   domain::ImagePolicy image_policy;  // for images that are not in `images`

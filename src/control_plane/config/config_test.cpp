@@ -77,6 +77,52 @@ TEST(Config, SlurmRejectsWhatWouldBeAnotherOption) {
     EXPECT_FALSE(parse_config(std::string("[slurm]\n") + wrong, "server.toml")) << wrong;
 }
 
+TEST(Config, KubernetesPlacesByQueueAndInstanceType) {
+  EXPECT_FALSE(read("").kubernetes);
+  const Config config = read(R"(
+    [kubernetes]
+    kubeconfig = "/etc/trainyard/kubeconfig.json"
+    namespace = "training"
+    image = "registry.lan/trainyard:1"
+    agents_listen = "10.0.0.1:4570"
+    tolerations = ["dedicated=training:NoSchedule", "spot"]
+    time_margin_minutes = 5
+    [kubernetes.node_selector]
+    "lan/pool" = "training"
+    [kubernetes.queues."urgent"]
+    priority_class = "high"
+    [kubernetes.instance_types."ml.c5.4xlarge"]
+    node_selector = { "lan/pool" = "large" }
+  )");
+  ASSERT_TRUE(config.kubernetes);
+  const Kubernetes& kubernetes = *config.kubernetes;
+  EXPECT_EQ(kubernetes.name_space, "training");
+  EXPECT_EQ(kubernetes.placement.node_selector.at("lan/pool"), "training");
+  ASSERT_EQ(kubernetes.placement.tolerations.size(), 2u);
+  EXPECT_EQ(kubernetes.placement.tolerations[0],
+            (launch::KubernetesToleration{"dedicated", "training", "NoSchedule"}));
+  EXPECT_EQ(kubernetes.placement.tolerations[1], (launch::KubernetesToleration{"spot", "", ""}));
+  EXPECT_EQ(kubernetes.of_queues.at("urgent").priority_class, "high");
+  EXPECT_EQ(kubernetes.of_instance_types.at("ml.c5.4xlarge").node_selector.at("lan/pool"), "large");
+  EXPECT_EQ(kubernetes.time_margin, 5min);
+}
+
+TEST(Config, KubernetesRejectsWhatTheClusterWould) {
+  const std::string least = "[kubernetes]\nimage = 'a'\nagents_listen = '10.0.0.1:4570'\n";
+  ASSERT_TRUE(parse_config(least, "server.toml"));
+  for (const char* wrong :
+       {"namespace = '../kube-system'", "priority_class = 'High'", "tolerations = [':NoSchedule']",
+        "tolerations = ['a:Never']", "node_selector = { a = 'b c' }", "time_margin_minutes = -1",
+        "node_directory = 'relative'", "program_directory = '/'", "server_address = 'a b'",
+        "partition = 'gpu'", "[kubernetes.queues.a]\nimage = 'b'", "[slurm]",
+        "[[machine]]\nname = 'box'\ncpus = 1\nmemory_gib = 1"})
+    EXPECT_FALSE(parse_config(least + wrong, "server.toml")) << wrong;
+  for (const char* wrong :
+       {"", "image = 'a'", "agents_listen = '10.0.0.1:4570'",
+        "image = 'a'\nagents_listen = '10.0.0.1'", "image = 'a'\nagents_listen = '10.0.0.1:0'"})
+    EXPECT_FALSE(parse_config("[kubernetes]\n" + std::string(wrong), "server.toml")) << wrong;
+}
+
 constexpr const char* kEachSubject = R"(
     account_id = "210987654321"
     region = "eu-west-1"

@@ -20,9 +20,15 @@ size_t take_body(char* bytes, size_t, size_t count, void* into) {
 }
 
 // Tells the user which authority a certificate is checked against.
-Error trusted_by(Error error) {
-  if (error.kind == Kind::denied) error.message += " (AWS_CA_BUNDLE names the trusted authority)";
+Error trusted_by(Error error, const CurlLimits& limits) {
+  if (error.kind == Kind::denied && limits.ca.empty())
+    error.message += " (AWS_CA_BUNDLE names the trusted authority)";
   return error;
+}
+
+void set_text(CURL* handle, CURLoption option, const std::string& text) {
+  curl_blob blob{const_cast<char*>(text.data()), text.size(), CURL_BLOB_COPY};
+  if (!text.empty()) curl_easy_setopt(handle, option, &blob);
 }
 
 class RawConnection final : public Connection {
@@ -105,6 +111,12 @@ void prepare(void* handle, const std::string& url, const CurlLimits& limits, cha
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words);
   curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, long(limits.connect_limit / 1ms));
   if (!limits.ca_bundle.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, limits.ca_bundle.c_str());
+  // Without this the system's authorities are trusted as well.
+  if (!limits.ca.empty())
+    curl_easy_setopt(handle, CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+  set_text(handle, CURLOPT_CAINFO_BLOB, limits.ca);
+  set_text(handle, CURLOPT_SSLCERT_BLOB, limits.certificate);
+  set_text(handle, CURLOPT_SSLKEY_BLOB, limits.key);
 }
 
 Curl::Curl(CurlLimits limits) : limits_(std::move(limits)), handle_(new_handle()) {}
@@ -131,20 +143,20 @@ Result<Answer> Curl::send(const std::string& method, const std::string& url,
   lines = curl_slist_append(lines, "Expect:");
   Answer answer;
   curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines);
-  if (method == "POST") {
+  if (method == "POST" || (method != "GET" && !body.empty())) {
     curl_easy_setopt(handle, CURLOPT_POST, 1L);
     curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body.c_str());
     curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.size()));
-  } else if (method != "GET") {
-    curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, method.c_str());
   }
+  if (method != "GET" && method != "POST")
+    curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, method.c_str());
   curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, long(limits_.answer_limit / 1ms));
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer.body);
   const CURLcode code = curl_easy_perform(handle);
   curl_slist_free_all(lines);
   if (code == CURLE_WRITE_ERROR) return exhausted("reading the answer: larger than the limit");
-  if (code != CURLE_OK) return trusted_by(error_of_curl(code, words));
+  if (code != CURLE_OK) return trusted_by(error_of_curl(code, words), limits_);
   long status = 0;
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
   answer.status = int(status);
@@ -160,7 +172,7 @@ Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const Cu
   const CURLcode code = curl_easy_perform(handle);
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, static_cast<char*>(nullptr));
   if (code != CURLE_OK) {
-    Error error = trusted_by(error_of_curl(code, words));
+    Error error = trusted_by(error_of_curl(code, words), limits);
     curl_easy_cleanup(handle);
     return error;
   }

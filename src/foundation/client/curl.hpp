@@ -23,6 +23,9 @@ struct CurlLimits {
   std::string ca_bundle;
   Duration connect_limit{};
   Duration answer_limit{};
+  // PEM as text: the authority of the server's certificate, instead of `ca_bundle`, and this
+  // client's own certificate with its key; "": none.
+  std::string ca = {}, certificate = {}, key = {};
 };
 
 class Curl {
@@ -33,7 +36,7 @@ class Curl {
   Result<Answer> post(const std::string& url,
                       const std::vector<std::pair<std::string, std::string>>& headers,
                       const std::string& body);
-  // With any method; `body` is sent with POST only.
+  // With any method; GET has no body.
   Result<Answer> send(const std::string& method, const std::string& url,
                       const std::vector<std::pair<std::string, std::string>>& headers,
                       const std::string& body);

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/text.hpp"
-#include "launch/local/local.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -70,36 +69,6 @@ void override_by(SlurmPlacement& placement, const SlurmPlacement& other) {
   placement.exclusive |= other.exclusive;
 }
 
-// The network of the gang with all its hosts, as if it was on one machine.
-networks::PrivateNetwork whole_network(const SlurmJobSettings& settings, const Gang& gang,
-                                       const networks::Subnet& subnet) {
-  NetworkRequest request;
-  request.attempt = gang.attempt;
-  request.hosts = gang.members.size();
-  request.isolated = gang.network_isolation;
-  request.mark = settings.mark;
-  request.comment = "trainyard " + job_name(settings.mark, gang.attempt);
-  request.relays = {*networks::parse_address(kRelayAddress)};
-  auto network = plan_network(request, settings.pool, subnet);
-  for (domain::HostIndex host = 0; host < gang.members.size(); ++host)
-    network.hosts[host].namespace_file = gang.attempt.text() + "-" + std::to_string(host);
-  return network;
-}
-
-// Orders differ by host and node; this is the rest.
-HostOrder common_order(const SlurmJobSettings& settings, const Gang& gang) {
-  HostOrder order;
-  order.mark = settings.mark;
-  order.node_directory = settings.node_directory;
-  order.egress = settings.egress;
-  order.names_by_machine = settings.names_by_machine;
-  order.environment = settings.agent_environment;
-  if (const auto* rules = rules_of_role(settings.egress_of_roles, gang.role_arn))
-    order.egress.rules.insert(order.egress.rules.begin(), rules->begin(), rules->end());
-  order.record.attempt = gang.attempt;
-  return order;
-}
-
 std::string step(const SlurmJobSettings& settings, const Member& member, const HostOrder& order,
                  const std::string& node) {
   std::string srun =
@@ -151,45 +120,22 @@ Result<void> check_sizes(const std::vector<NodePart>& parts, const SlurmJobReque
   return {};
 }
 
-// The order of a node's hosts, but for what is one host's own.
-HostOrder order_of_node(const SlurmJobSettings& settings, const Gang& gang,
-                        const std::vector<NodePart>& parts, size_t k,
-                        const networks::PrivateNetwork& network) {
-  HostOrder order = common_order(settings, gang);
-  order.host_table = host_table(network);
-  order.record.network = network;
-  if (k > 0)
-    order.record.network.gateway =
-        networks::Address(network.subnet.base + 1 + gang.members.size() + k);
-  order.record.network.hosts.clear();
-  for (const auto host : parts[k].hosts) order.record.network.hosts.push_back(network.hosts[host]);
-  order.own_address = parts[k].node->address;
-  for (const auto& other : parts)
-    if (other.node != parts[k].node) order.peers.push_back(other.node->address);
-  return order;
-}
-
 std::string script_of(const SlurmJobSettings& settings, const Gang& gang,
                       const std::vector<NodePart>& parts, const networks::Subnet& subnet,
                       const std::string& comment) {
-  const auto network = whole_network(settings, gang, subnet);
+  std::vector<NodeHosts> nodes;
+  for (const auto& part : parts) nodes.push_back({part.node->address, part.hosts});
+  const auto orders =
+      plan_host_orders(settings, gang, job_name(settings.mark, gang.attempt), nodes, subnet);
   std::string script =
       "#!/bin/sh\n"
       "# One agent for each host of a gang of Trainyard's. Holds secrets.\n"
       "# The server decides about another attempt.\n"
       "[ -z \"$SLURM_RESTART_COUNT\" ] || exit 1\n"
       "export PATH=\"$PATH:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n{\n";
-  for (size_t k = 0; k < parts.size(); ++k) {
-    HostOrder order = order_of_node(settings, gang, parts, k, network);
-    for (size_t i = 0; i < parts[k].hosts.size(); ++i) {
-      const Member& member = gang.members[parts[k].hosts[i]];
-      order.member = i;
-      order.host = parts[k].hosts[i];
-      order.gpus = member.share.gpus;
-      order.order = member.order;
-      script += step(settings, member, order, parts[k].node->name);
-    }
-  }
+  for (const auto& part : parts)
+    for (const auto host : part.hosts)
+      script += step(settings, gang.members[host], orders[host], part.node->name);
   return script +
          "wait\n} | {\n"
          "ended=\nwhile read -r host code why; do\n"

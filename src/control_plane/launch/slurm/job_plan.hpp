@@ -6,11 +6,6 @@
 // other nodes through Slurm, and stand neither in arguments nor in files. A step that fails is
 // written into the job's comment.
 //
-//   network   one subnet for the gang. Each node has a bridge with a gateway of its own, and joins
-//             the others by VXLAN (host_run.hpp).
-//   addresses 10.201.0.1 gateway of the first node, .2 .. one for each host, then one gateway for
-//             each further node
-//
 // Threads: pure. Errors: invalid (the gang), denied (nodes that cannot serve it), unavailable
 // (nodes that Slurm does not list, or that are too small), exhausted (subnets).
 #pragma once
@@ -22,22 +17,15 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "launch/launcher.hpp"
-#include "launch/slurm/host_order.hpp"
+#include "launch/nodes/host_plan.hpp"
 #include "launch/slurm/job_comment.hpp"
 #include "launch/slurm/slurm.hpp"
 
 namespace trainyard::launch {
 
 // The part of a job's requests that are the same for all, or for all of a queue or instance type.
-struct SlurmJobSettings {
-  std::string mark;
-  std::string node_directory = "/var/lib/trainyard-node";
+struct SlurmJobSettings : NodeSettings {
   std::string program_directory;  // of trainyard-slurm-host and trainyard-agent, on each node
-  networks::Subnet pool;
-  networks::Egress egress;
-  bool names_by_machine = true;
-  std::map<std::string, std::vector<networks::EgressRule>> egress_of_roles;
-  std::map<std::string, std::string> agent_environment;
   SlurmPlacement placement;
   // Members that are set replace those of `placement`; an instance type's replace a queue's.
   std::map<std::string, SlurmPlacement> of_queues, of_instance_types;

@@ -1,15 +1,12 @@
 #include "launch/slurm/rest.hpp"
 
 #include "base/text.hpp"
-#include "client/curl.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::launch {
 namespace {
 
 constexpr size_t kTokenBytesMax = 16 << 10;
-constexpr Duration kConnectMax = 5s;
-constexpr Duration kAnswerMax = 30s;
 
 class ByRest final : public Slurm {
  public:
@@ -77,15 +74,6 @@ Result<std::unique_ptr<Slurm>> slurm_by_rest(SlurmRest rest, SendRest send, Cloc
                    "' is unknown; known: " + rest_version_names());
   return std::unique_ptr<Slurm>(
       std::make_unique<ByRest>(std::move(rest), *version, std::move(send), clock));
-}
-
-SendRest send_by_curl(const std::string& ca_bundle) {
-  const auto curl =
-      std::make_shared<client::Curl>(client::CurlLimits{ca_bundle, kConnectMax, kAnswerMax});
-  return [curl](const RestRequest& request) -> Result<RestAnswer> {
-    auto answer = TRY(curl->send(request.method, request.url, request.headers, request.body));
-    return RestAnswer{answer.status, std::move(answer.body)};
-  };
 }
 
 }  // namespace trainyard::launch

@@ -6,32 +6,16 @@
 // Threads and errors: as slurm.hpp.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/time.hpp"
+#include "launch/rest_request.hpp"
 #include "launch/slurm/rest_answers.hpp"
 #include "launch/slurm/slurm.hpp"
 
 namespace trainyard::launch {
-
-struct RestRequest {
-  std::string method;  // GET, POST or DELETE
-  std::string url;
-  std::vector<std::pair<std::string, std::string>> headers;
-  std::string body;
-};
-
-struct RestAnswer {
-  int status = 0;
-  std::string body;
-};
-
-// Sends a request over HTTP. Errors: unavailable, denied, exhausted.
-using SendRest = std::function<Result<RestAnswer>(const RestRequest&)>;
 
 struct SlurmRest {
   std::string url;      // "http://slurm.lan:6820", without a path
@@ -42,7 +26,4 @@ struct SlurmRest {
 
 // Errors: invalid (an unknown version).
 Result<std::unique_ptr<Slurm>> slurm_by_rest(SlurmRest rest, SendRest send, Clock& clock);
-// Sends by libcurl.
-SendRest send_by_curl(const std::string& ca_bundle);
-
 }  // namespace trainyard::launch

@@ -1,6 +1,8 @@
-// Runs one host of a gang on a Slurm node: makes the host's network, runs its agent, and removes
-// everything again. trainyard-slurm-host is this function as a program; the job's script starts it
-// in a step of Slurm's on each host's node.
+// Runs one host of a gang on a node of a cluster: makes the host's network, runs its agent, and
+// removes everything again. trainyard-slurm-host is this function as a program; the job's script
+// starts it in a step of Slurm's on each host's node. A pod of Kubernetes' is a node of its own:
+// trainyard-pod-host prepares the host there and becomes the agent, and what it made ends with the
+// pod.
 //
 // Below NODE_DIRECTORY/NODENAME lies what is in a server's data directory (local/local.hpp):
 //
@@ -22,16 +24,25 @@
 
 #include "base/result.hpp"
 #include "launch/local/local_system.hpp"
-#include "launch/slurm/host_order.hpp"
+#include "launch/nodes/host_order.hpp"
+#include "os/process.hpp"
 
 namespace trainyard::launch {
 
 struct NodeFacts {
-  std::string name;  // SLURMD_NODENAME
-  std::string slurm_job;
+  std::string name;               // SLURMD_NODENAME, or that of the pod
+  std::string job_number;         // that is the gang's among those of its cluster: SLURM_JOB_ID
   std::string gpus;               // SLURM_STEP_GPUS or SLURM_JOB_GPUS: "0,1"
   std::string program_directory;  // of trainyard-agent
+  // So often, once a second, the names of the gang's other nodes are looked up until they are
+  // known.
+  uint32_t lookups_max = 1;
 };
+
+// Makes the host's network and files, and returns the agent's command. Requires: nothing else of
+// the gang is on this node, and what is made here ends with the node, also on error.
+Result<os::Command> prepare_host(const HostOrder& order, const NodeFacts& node,
+                                 const LocalParts& parts);
 
 // Returns the agent's exit code.
 Result<int> run_host(const HostOrder& order, const NodeFacts& node, const LocalParts& parts);

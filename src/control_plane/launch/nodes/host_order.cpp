@@ -1,4 +1,4 @@
-#include "launch/slurm/host_order.hpp"
+#include "launch/nodes/host_order.hpp"
 
 #include "base/json.hpp"
 #include "base/text.hpp"

@@ -1,11 +1,11 @@
-// decoder: src/control_plane/launch/slurm/host_order.cpp
+// decoder: src/control_plane/launch/nodes/host_order.cpp
 //
 // Reads any bytes as the order of a host on a Slurm node: an order that is accepted is written and
 // read again with the same text.
 #include <cstdint>
 
 #include "base/check.hpp"
-#include "launch/slurm/host_order.hpp"
+#include "launch/nodes/host_order.hpp"
 
 using namespace trainyard;
 using namespace trainyard::launch;

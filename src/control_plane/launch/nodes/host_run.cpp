@@ -1,10 +1,11 @@
-#include "launch/slurm/host_run.hpp"
+#include "launch/nodes/host_run.hpp"
 
 #include <algorithm>
 #include <optional>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "client/curl.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "launch/local/known.hpp"
 #include "launch/local/local.hpp"
@@ -24,6 +25,7 @@ constexpr const char* kLockFile = "lock";
 constexpr Duration kLockMax = 60s;
 // Slurm's own limit ends it before.
 constexpr Duration kAgentMax = 24h * 366;
+constexpr Duration kLookupInterval = 1s;
 constexpr uint32_t kOverlayIdMax = (1 << 24) - 1;
 
 // "tx3fa91c0010" for the bridge "ty3fa91c0010".
@@ -108,6 +110,12 @@ class HostOnNode {
         run_directory_(containers::run_directory()),
         namespaces_(run_directory_ + "/" + order.mark) {}
 
+  Result<os::Command> only_prepare() {
+    TRY(parts_.files.make_directories(host_, 0700));
+    TRY(prepare());
+    return agent_command();
+  }
+
   Result<int> run() {
     TRY(parts_.files.make_directories(attempts_.directory(), 0700));
     std::optional<os::FileLock> alive;
@@ -181,12 +189,11 @@ class HostOnNode {
     networks::Overlay overlay;
     overlay.name = overlay_name(network.bridge);
     overlay.bridge = network.bridge;
-    const auto job = parse_int(node_.slurm_job);
-    if (!job || *job <= 0) return invalid("SLURM_JOB_ID is '" + node_.slurm_job + "'");
+    const auto job = parse_int(node_.job_number);
+    if (!job || *job <= 0) return invalid("the number of the job is '" + node_.job_number + "'");
     overlay.id = uint32_t(*job) & kOverlayIdMax;
-    overlay.own = TRY(networks::resolve_address(order_.own_address));
-    for (const std::string& peer : order_.peers)
-      overlay.peers.push_back(TRY(networks::resolve_address(peer)));
+    overlay.own = TRY(look_up(order_.own_address));
+    for (const std::string& peer : order_.peers) overlay.peers.push_back(TRY(look_up(peer)));
     for (const auto& host : network.hosts) {
       overlay.links.push_back(host.link);
       overlay.namespace_files.push_back(host.namespace_file);
@@ -194,7 +201,24 @@ class HostOnNode {
     return networks::make_overlay(overlay);
   }
 
+  // Nodes that come later have no addresses yet.
+  Result<networks::Address> look_up(const std::string& name) {
+    for (;;) {
+      auto address = networks::resolve_address(name);
+      if (address || address.error().kind != Kind::not_found) return address;
+      if (++lookups_ >= node_.lookups_max) return address;
+      client::rest(kLookupInterval);
+    }
+  }
+
   Result<int> run_agent() {
+    const auto ended = TRY(os::run(TRY(agent_command())).in("running the agent"));
+    if (ended.code != 0)
+      log(Level::error, "launch", "the agent failed: " + slurm_words(ended.errors));
+    return ended.code;
+  }
+
+  Result<os::Command> agent_command() {
     const auto& host = order_.record.network.hosts[order_.member];
     os::Command command;
     command.arguments = {node_.program_directory + "/trainyard-agent",
@@ -223,10 +247,7 @@ class HostOnNode {
     command.environment[kHostVariable] = host_;
     command.environment[kImagesVariable] = data_ + "/images";
     command.at_most = kAgentMax;
-    const auto ended = TRY(os::run(command).in("running the agent"));
-    if (ended.code != 0)
-      log(Level::error, "launch", "the agent failed: " + slurm_words(ended.errors));
-    return ended.code;
+    return command;
   }
 
   const HostOrder& order_;
@@ -235,6 +256,7 @@ class HostOnNode {
   const std::string data_;
   const NodeAttempts attempts_;
   const std::string attempt_, host_, run_directory_, namespaces_;
+  uint32_t lookups_ = 0;
 };
 
 }  // namespace
@@ -254,6 +276,13 @@ Result<void> clean_node(const std::string& node_directory, const std::string& no
   const auto lock = TRY(attempts.lock());
   attempts.sweep();
   return {};
+}
+
+Result<os::Command> prepare_host(const HostOrder& order, const NodeFacts& node,
+                                 const LocalParts& parts) {
+  if (node.name.empty() || node.name.find('/') != std::string::npos)
+    return invalid("the pod's name is '" + node.name + "'");
+  return HostOnNode(order, node, parts).only_prepare();
 }
 
 Result<int> run_host(const HostOrder& order, const NodeFacts& node, const LocalParts& parts) {

@@ -1,0 +1,78 @@
+// trainyard-pod-host prepares one host of a gang in a pod of Kubernetes'
+// (launch/nodes/host_run.hpp) and becomes its agent, which ends with the pod. It is the pod's
+// program. This file only wires modules.
+//
+//   trainyard-pod-host ORDERS_DIRECTORY   the order is the file that JOB_COMPLETION_INDEX names
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "launch/nodes/host_run.hpp"
+#include "os/files.hpp"
+#include "os/machine_clock.hpp"
+#include "os/process.hpp"
+
+namespace trainyard {
+namespace {
+
+// A day: the gang's other pods may be pending. Meanwhile the user can stop the job.
+constexpr uint32_t kLookupsMax = 24 * 60 * 60;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// Does not return, unless the agent cannot be started.
+Error become(const os::Command& command) {
+  std::vector<char*> arguments;
+  for (const auto& argument : command.arguments)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  ::execv(arguments[0], arguments.data());
+  return from_errno("starting " + command.arguments[0]);
+}
+
+Result<void> run(const std::string& directory) {
+  const auto index = TRY(parse_int(variable("JOB_COMPLETION_INDEX")).in("JOB_COMPLETION_INDEX"));
+  const std::string file = directory + "/" + std::to_string(index);
+  const auto order =
+      TRY(launch::read_host_order(TRY(os::read_file(file, launch::kHostOrderBytesMax))).in(file));
+  launch::NodeFacts node;
+  node.name = variable("POD_NAME");
+  // Pods of other gangs are other nodes: the number need not be theirs alone.
+  node.job_number = std::to_string(order.record.attempt.job);
+  node.program_directory = os::program_directory();
+  node.lookups_max = kLookupsMax;
+  return become(TRY(launch::prepare_host(order, node, launch::machine_parts())));
+}
+
+}  // namespace
+}  // namespace trainyard
+
+int main(int argc, char** argv) {
+  using namespace trainyard;
+  os::MachineClock clock;
+  set_log(
+      [](Level, std::string_view line) {
+        std::fprintf(stderr, "%.*s\n", int(line.size()), line.data());
+      },
+      clock, Level::warning);
+  if (argc != 2) {
+    std::fputs("usage: trainyard-pod-host ORDERS_DIRECTORY\n", stderr);
+    return 2;
+  }
+  // The first process of a pod gets no signal that it does not handle.
+  for (const int number : {SIGTERM, SIGINT}) ::signal(number, [](int) { ::_exit(128 + SIGTERM); });
+  const auto done = run(argv[1]);
+  std::fprintf(stderr, "trainyard-pod-host: %s\n", done.error().message.c_str());
+  return 1;
+}

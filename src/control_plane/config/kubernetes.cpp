@@ -1,0 +1,137 @@
+#include "config/kubernetes.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+
+namespace trainyard::config {
+namespace {
+
+constexpr int64_t kMarginMinutesMax = 7 * 24 * 60;  // a week: a larger number is a mistake
+constexpr size_t kNameBytesMax = 253;
+constexpr size_t kImageBytesMax = 1024;
+constexpr size_t kTolerationsMax = 100;
+
+bool is_plain(std::string_view text, size_t bytes_max) {
+  return text.size() <= bytes_max &&
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
+}
+
+// The name of an object: it becomes a part of paths.
+Result<void> read_name(Table& table, const char* key, std::string& into) {
+  TRY(table.read(key, into));
+  const bool valid =
+      into.size() <= kNameBytesMax && std::ranges::all_of(into, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+      });
+  if (!valid)
+    return invalid(table.name(key) + " is '" + shorten(into, 80) +
+                   "': it must be the name of an object of Kubernetes: a-z, 0-9, - and .");
+  return {};
+}
+
+Result<void> read_plain(Table& table, const char* key, std::string& into) {
+  TRY(table.read(key, into));
+  if (!is_plain(into, kImageBytesMax))
+    return invalid(table.name(key) + " must be a text without blanks, of at most " +
+                   std::to_string(kImageBytesMax) + " bytes");
+  return {};
+}
+
+// "dedicated=training:NoSchedule", as `kubectl taint` has it; without "=value" any value.
+Result<launch::KubernetesToleration> parse_toleration(std::string_view text) {
+  constexpr std::array kEffects = {"", "NoSchedule", "PreferNoSchedule", "NoExecute"};
+  launch::KubernetesToleration toleration;
+  const size_t colon = text.rfind(':');
+  if (colon != std::string_view::npos) toleration.effect = text.substr(colon + 1);
+  const auto rest = text.substr(0, colon);
+  const size_t equals = rest.find('=');
+  toleration.key = rest.substr(0, equals);
+  if (equals != std::string_view::npos) toleration.value = rest.substr(equals + 1);
+  if (toleration.key.empty() || !is_plain(text, 2 * kNameBytesMax) ||
+      std::ranges::find(kEffects, toleration.effect) == kEffects.end())
+    return invalid("'" + shorten(text, 80) +
+                   "' is not a toleration, like dedicated=training:NoSchedule");
+  return toleration;
+}
+
+Result<void> read_placement(Table& table, launch::KubernetesPlacement& placement) {
+  TRY(table.read("node_selector", placement.node_selector));
+  for (const auto& [name, value] : placement.node_selector)
+    if (name.empty() || !is_plain(name, 2 * kNameBytesMax) || !is_plain(value, kNameBytesMax))
+      return invalid(table.name("node_selector") + " must have labels of nodes and their values");
+  std::vector<std::string> tolerations;
+  TRY(table.read("tolerations", tolerations));
+  if (tolerations.size() > kTolerationsMax)
+    return invalid(table.name("tolerations") + " must have at most " +
+                   std::to_string(kTolerationsMax) + " entries");
+  for (const auto& text : tolerations)
+    placement.tolerations.push_back(TRY(parse_toleration(text).in(table.name("tolerations"))));
+  TRY(read_name(table, "priority_class", placement.priority_class));
+  TRY(read_name(table, "service_account", placement.service_account));
+  return read_name(table, "runtime_class", placement.runtime_class);
+}
+
+Result<void> read_directory(Table& table, const char* key, std::string& into) {
+  TRY(table.read(key, into));
+  if (!into.starts_with('/') || into.size() == 1)
+    return invalid(table.name(key) + " must be an absolute path in the pods");
+  return {};
+}
+
+Result<void> read_addresses(Table& table, Kubernetes& kubernetes) {
+  TRY(read_plain(table, "server_address", kubernetes.server_address));
+  TRY(read_plain(table, "agents_listen", kubernetes.agents_listen));
+  if (kubernetes.agents_listen.rfind(':') == std::string::npos ||
+      kubernetes.agents_listen.ends_with(":0"))
+    return invalid(table.name("agents_listen") +
+                   " must be HOST:PORT, with a fixed port: agents in pods find the server there");
+  return {};
+}
+
+Result<void> read_one(Table table, Config& config) {
+  Kubernetes& kubernetes = config.kubernetes.emplace();
+  TRY(table.read("kubeconfig", kubernetes.kubeconfig));
+  TRY(table.read("context", kubernetes.context));
+  TRY(read_name(table, "namespace", kubernetes.name_space));
+  TRY(read_plain(table, "image", kubernetes.image));
+  if (kubernetes.image.empty())
+    return invalid(table.name("image") +
+                   " is missing: the image with Trainyard's programs, as nodes pull it");
+  TRY(read_placement(table, kubernetes.placement));
+  TRY(read_addresses(table, kubernetes));
+  TRY(read_directory(table, "node_directory", kubernetes.node_directory));
+  TRY(read_directory(table, "program_directory", kubernetes.program_directory));
+  int64_t margin = kubernetes.time_margin / Duration(60s);
+  TRY(table.read("time_margin_minutes", margin));
+  if (margin < 0 || margin > kMarginMinutesMax)
+    return invalid(table.name("time_margin_minutes") + " must be between 0 and " +
+                   std::to_string(kMarginMinutesMax));
+  kubernetes.time_margin = margin * Duration(60s);
+  for (auto [key, placements] : {std::pair("queues", &kubernetes.of_queues),
+                                 std::pair("instance_types", &kubernetes.of_instance_types)})
+    TRY(table.each_named(
+        key, [&, placements = placements](const std::string& name, Table of) -> Result<void> {
+          TRY(read_placement(of, (*placements)[name]));
+          return of.nothing_else();
+        }));
+  return table.nothing_else();
+}
+
+}  // namespace
+
+Result<void> read_kubernetes(Table& root, Config& config) {
+  size_t tables = 0;
+  TRY(root.each("kubernetes", [&](Table table) -> Result<void> {
+    if (++tables > 1) return invalid("kubernetes must be one table: a server uses one cluster");
+    return read_one(std::move(table), config);
+  }));
+  if (!config.kubernetes) return {};
+  if (!config.machines.empty())
+    return invalid("machine: the machines of a server with [kubernetes] are Kubernetes' nodes");
+  if (config.slurm) return invalid("kubernetes: a server uses one cluster, and there is [slurm]");
+  return {};
+}
+
+}  // namespace trainyard::config

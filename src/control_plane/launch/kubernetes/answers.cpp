@@ -1,0 +1,353 @@
+#include "launch/kubernetes/answers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "domain/limits.hpp"
+#include "launch/kubernetes/json_members.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+constexpr int64_t kQuantityMilliMax = int64_t{1} << 60;
+constexpr size_t kContinueBytesMax = 64 << 10;
+constexpr size_t kTaintsMax = 1'000;
+
+std::string short_json_text(const Json& object, const char* name) {
+  return shorten(json_text(object, name), kKubernetesTextBytesMax);
+}
+
+int64_t json_int(const Json& object, const char* name) {
+  const Json& found = json_member(object, name);
+  return found.is_number_integer() ? found.get<int64_t>() : 0;
+}
+
+bool is_json_true(const Json& object, const char* name) {
+  return json_member(object, name) == Json(true);
+}
+
+// "Reason: message", as far as there are any.
+std::string reason_and_message(const Json& object) {
+  const std::string reason = short_json_text(object, "reason");
+  const std::string message = short_json_text(object, "message");
+  if (reason.empty() || message.empty()) return reason + message;
+  return reason + ": " + message;
+}
+
+const Json& condition_of(const Json& status, std::string_view type) {
+  static const Json kNone;
+  for (const Json& each : json_list(status, "conditions"))
+    if (json_text(each, "type") == type) return each;
+  return kNone;
+}
+
+struct Page {
+  Json json;
+  std::string next;
+};
+
+Result<Page> read_page(std::string_view body) {
+  Page page;
+  page.json = TRY(parse_json(body).in("reading the answer of Kubernetes"));
+  const Json& items = json_member(page.json, "items");
+  // Go writes an empty list as null.
+  if (!page.json.is_object() || !(items.is_array() || items.is_null()) ||
+      !json_member(page.json, "metadata").is_object())
+    return corrupt("the answer of Kubernetes is not a list");
+  page.next = json_text(json_member(page.json, "metadata"), "continue");
+  if (page.next.size() > kContinueBytesMax)
+    return corrupt("the answer of Kubernetes continues at a text of " +
+                   std::to_string(page.next.size()) + " bytes");
+  return page;
+}
+
+Result<void> check_item_count(size_t count, size_t max, const char* what) {
+  if (count <= max) return {};
+  return exhausted("Kubernetes lists more than " + std::to_string(max) + " " + what);
+}
+
+bool is_object_name(std::string_view name) {
+  return !name.empty() && name.size() <= 253 && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  });
+}
+
+bool is_of(const Json& metadata, std::string_view mark) {
+  return json_text(json_member(metadata, "labels"), kServerLabel) == mark;
+}
+
+std::string reason_of_failure(const Json& status) {
+  for (const char* type : {kKubernetesFailed, "FailureTarget"})
+    if (const Json& found = condition_of(status, type); json_text(found, "status") == "True")
+      return reason_and_message(found);
+  return "";
+}
+
+// Why a container waits or has ended.
+std::string reason_of_container(const Json& status) {
+  const Json& state = json_member(status, "state");
+  if (const Json& waiting = json_member(state, "waiting"); waiting.is_object())
+    return reason_and_message(waiting);
+  const Json& ended = json_member(state, "terminated");
+  if (!ended.is_object()) return "";
+  std::string text = short_json_text(ended, "reason");
+  if (const int64_t code = json_int(ended, "exitCode"); code != 0)
+    text += (text.empty() ? "" : ", ") + std::string("exit code ") + std::to_string(code);
+  // The message may be the end of a log, whose last line tells most.
+  const std::string message = json_text(ended, "message");
+  const std::string_view whole = trim(message);
+  const auto line = trim(whole.substr(whole.find_last_of('\n') + 1));
+  if (!line.empty()) text += ": " + shorten(line, kKubernetesTextBytesMax);
+  return text;
+}
+
+// The most telling of a pod's reasons, in Kubernetes' words.
+std::string reason_of_pod(const Json& status) {
+  // Preempted, evicted, or its node is lost.
+  if (const Json& target = condition_of(status, "DisruptionTarget");
+      json_text(target, "status") == "True")
+    return reason_and_message(target);
+  if (std::string own = reason_and_message(status); !own.empty()) return own;
+  if (json_text(status, "phase") == "Pending")
+    if (const Json& scheduled = condition_of(status, "PodScheduled");
+        json_text(scheduled, "status") == "False")
+      return reason_and_message(scheduled);
+  for (const Json& container : json_list(status, "containerStatuses"))
+    if (std::string text = reason_of_container(container); !text.empty()) return text;
+  return "";
+}
+
+// 0 without such a quantity.
+int64_t milli_of(const Json& quantities, const char* name) {
+  const auto quantity = parse_quantity_milli(json_text(quantities, name));
+  return quantity ? *quantity : 0;
+}
+
+KubernetesAmounts amounts_in(const Json& quantities) {
+  return {milli_of(quantities, "cpu"), milli_of(quantities, "memory") / 1000};
+}
+
+void add_amounts(KubernetesAmounts& sum, const KubernetesAmounts& more) {
+  sum.cpus_milli = std::min(sum.cpus_milli + more.cpus_milli, kQuantityMilliMax);
+  sum.memory_bytes = std::min(sum.memory_bytes + more.memory_bytes, kQuantityMilliMax);
+}
+
+// What the scheduler counts: the sum of the containers, or the largest init container. One that
+// runs next to the others counts with them.
+KubernetesAmounts requests_of(const Json& spec) {
+  const auto of = [](const Json& container) {
+    return amounts_in(json_member(json_member(container, "resources"), "requests"));
+  };
+  KubernetesAmounts sum, largest;
+  for (const Json& container : json_list(spec, "containers")) add_amounts(sum, of(container));
+  for (const Json& container : json_list(spec, "initContainers")) {
+    const auto amounts = of(container);
+    if (json_text(container, "restartPolicy") == "Always") {
+      add_amounts(sum, amounts);
+      continue;
+    }
+    largest.cpus_milli = std::max(largest.cpus_milli, amounts.cpus_milli);
+    largest.memory_bytes = std::max(largest.memory_bytes, amounts.memory_bytes);
+  }
+  sum.cpus_milli = std::max(sum.cpus_milli, largest.cpus_milli);
+  sum.memory_bytes = std::max(sum.memory_bytes, largest.memory_bytes);
+  add_amounts(sum, amounts_in(json_member(spec, "overhead")));
+  return sum;
+}
+
+// Nothing, if the item is not a Job of a gang.
+std::optional<KubernetesJob> read_job(const Json& item, std::string_view mark) {
+  const Json& metadata = json_member(item, "metadata");
+  const auto attempt =
+      domain::parse_attempt_id(json_text(json_member(metadata, "labels"), kAttemptLabel));
+  KubernetesJob job;
+  job.name = json_text(metadata, "name");
+  job.uid = json_text(metadata, "uid");
+  job.seal = json_text(json_member(metadata, "annotations"), kSealAnnotation);
+  const Json& spec = json_member(item, "spec");
+  const int64_t hosts = json_int(spec, "completions");
+  if (!is_of(metadata, mark) || !attempt || !is_object_name(job.name) || job.uid.empty() ||
+      hosts < 1 || hosts > domain::kGangHostsMax)
+    return {};
+  job.attempt = *attempt;
+  job.hosts = uint32_t(hosts);
+  job.suspended = is_json_true(spec, "suspend");
+  job.deleting = !json_text(metadata, "deletionTimestamp").empty();
+  const Json& status = json_member(item, "status");
+  job.reason = reason_of_failure(status);
+  job.ended = json_text(condition_of(status, kKubernetesFailed), "status") == "True" ||
+              json_text(condition_of(status, "Complete"), "status") == "True";
+  for (const char* name : {"failedIndexes", "completedIndexes"})
+    if (const auto indexes = parse_indexes(json_text(status, name), job.hosts))
+      job.ended_hosts.insert(indexes->begin(), indexes->end());
+  return job;
+}
+
+std::optional<KubernetesPod> read_pod(const Json& item, std::string_view mark) {
+  const Json& metadata = json_member(item, "metadata");
+  const Json& labels = json_member(metadata, "labels");
+  const auto attempt = domain::parse_attempt_id(json_text(labels, kAttemptLabel));
+  const auto host = parse_int(json_text(labels, "batch.kubernetes.io/job-completion-index"));
+  KubernetesPod pod;
+  pod.name = json_text(metadata, "name");
+  if (!is_of(metadata, mark) || !attempt || !host || *host < 0 || *host >= domain::kGangHostsMax ||
+      !is_object_name(pod.name))
+    return {};
+  pod.attempt = *attempt;
+  pod.host = domain::HostIndex(*host);
+  pod.node = json_text(json_member(item, "spec"), "nodeName");
+  pod.created = json_text(metadata, "creationTimestamp");
+  pod.deleting = !json_text(metadata, "deletionTimestamp").empty();
+  const Json& status = json_member(item, "status");
+  pod.phase = json_text(status, "phase");
+  pod.reason = reason_of_pod(status);
+  return pod;
+}
+
+KubernetesNode read_node(const Json& item) {
+  KubernetesNode node;
+  const Json& metadata = json_member(item, "metadata");
+  node.name = json_text(metadata, "name");
+  const Json& labels = json_member(metadata, "labels");
+  if (labels.is_object())
+    for (const auto& [name, value] : labels.items())
+      if (value.is_string()) node.labels[name] = value.get<std::string>();
+  const Json& spec = json_member(item, "spec");
+  node.schedulable = !is_json_true(spec, "unschedulable");
+  for (const Json& taint : json_list(spec, "taints"))
+    if (node.taints.size() < kTaintsMax)
+      node.taints.push_back(
+          {json_text(taint, "key"), json_text(taint, "value"), json_text(taint, "effect")});
+  const Json& status = json_member(item, "status");
+  const Json& ready = condition_of(status, "Ready");
+  node.ready = json_text(ready, "status") == "True";
+  if (!node.ready) node.reason = reason_and_message(ready);
+  node.allocatable = amounts_in(json_member(status, "allocatable"));
+  return node;
+}
+
+}  // namespace
+
+Result<std::string> read_job_page(std::string_view body, std::string_view mark,
+                                  std::vector<KubernetesJob>& jobs) {
+  const Page page = TRY(read_page(body));
+  for (const Json& item : json_list(page.json, "items"))
+    if (auto job = read_job(item, mark)) jobs.push_back(*std::move(job));
+  TRY(check_item_count(jobs.size(), kKubernetesJobsMax, "Jobs"));
+  return page.next;
+}
+
+Result<std::string> read_pod_page(std::string_view body, std::string_view mark,
+                                  std::vector<KubernetesPod>& pods) {
+  const Page page = TRY(read_page(body));
+  for (const Json& item : json_list(page.json, "items"))
+    if (auto pod = read_pod(item, mark)) pods.push_back(*std::move(pod));
+  TRY(check_item_count(pods.size(), kKubernetesPodsMax, "pods"));
+  return page.next;
+}
+
+Result<std::string> read_node_page(std::string_view body, std::vector<KubernetesNode>& nodes) {
+  const Page page = TRY(read_page(body));
+  for (const Json& item : json_list(page.json, "items")) {
+    nodes.push_back(read_node(item));
+    if (!is_object_name(nodes.back().name))
+      return corrupt("Kubernetes lists a node without a valid name");
+  }
+  TRY(check_item_count(nodes.size(), kKubernetesNodesMax, "nodes"));
+  return page.next;
+}
+
+Result<std::string> read_use_page(std::string_view body, std::string_view mark,
+                                  std::map<std::string, KubernetesAmounts>& used, size_t& pods) {
+  const Page page = TRY(read_page(body));
+  for (const Json& item : json_list(page.json, "items")) {
+    TRY(check_item_count(++pods, kKubernetesPodsMax, "pods"));
+    const Json& spec = json_member(item, "spec");
+    const std::string node = json_text(spec, "nodeName");
+    const std::string phase = json_text(json_member(item, "status"), "phase");
+    if (node.empty() || phase == "Succeeded" || phase == kKubernetesFailed) continue;
+    if (is_of(json_member(item, "metadata"), mark)) continue;
+    add_amounts(used[node], requests_of(spec));
+  }
+  return page.next;
+}
+
+Result<std::string> read_uid(std::string_view body) {
+  const Json json = TRY(parse_json(body).in("reading the answer of Kubernetes"));
+  std::string uid = json_text(json_member(json, "metadata"), "uid");
+  if (uid.empty()) return corrupt("the answer of Kubernetes has no uid");
+  return uid;
+}
+
+Result<void> check_kubernetes_answer(int status, std::string_view body) {
+  if (status >= 200 && status < 300) return {};
+  const auto json = parse_json(body);
+  std::string words = json ? short_json_text(*json, "message") : "";
+  if (words.empty()) words = "HTTP status " + std::to_string(status);
+  const std::string reason = json ? json_text(*json, "reason") : "";
+  switch (status) {
+    case 401:
+      return denied("Kubernetes does not know the caller: " + words +
+                    ": check the certificate or token of kubernetes.kubeconfig");
+    case 403:
+      // A quota rejects by 403 as well.
+      if (words.find("exceeded quota") != std::string::npos)
+        return exhausted("Kubernetes rejects it: " + words);
+      return denied("Kubernetes denies it: " + words);
+    case 404:
+      return not_found("Kubernetes: " + words);
+    case 409:
+      return conflict("Kubernetes: " + words);
+    case 400:
+    case 405:
+    case 413:
+    case 415:
+    case 422:
+      return invalid("Kubernetes rejects it: " + words);
+    default:
+      return unavailable("Kubernetes reports: " + words);
+  }
+}
+
+Result<int64_t> parse_quantity_milli(std::string_view text) {
+  constexpr std::array kUnits = {
+      std::pair("", 1.0),      std::pair("m", 1e-3),    std::pair("k", 1e3),
+      std::pair("M", 1e6),     std::pair("G", 1e9),     std::pair("T", 1e12),
+      std::pair("P", 1e15),    std::pair("E", 1e18),    std::pair("Ki", 0x1p10),
+      std::pair("Mi", 0x1p20), std::pair("Gi", 0x1p30), std::pair("Ti", 0x1p40),
+      std::pair("Pi", 0x1p50), std::pair("Ei", 0x1p60), std::pair("u", 1e-6),
+      std::pair("n", 1e-9)};
+  const auto bad = [&] { return invalid("'" + shorten(text, 40) + "' is not a quantity"); };
+  // "1e3" has an exponent, "1E" a unit.
+  auto number = parse_double(text);
+  std::string_view unit;
+  if (!number) {
+    const size_t end = text.find_last_of("0123456789.");
+    if (end == std::string_view::npos) return bad();
+    unit = text.substr(end + 1);
+    number = parse_double(text.substr(0, end + 1));
+  }
+  const auto found = std::ranges::find(kUnits, unit, [](const auto& each) { return each.first; });
+  if (!number || !std::isfinite(*number) || *number < 0 || found == kUnits.end()) return bad();
+  return int64_t(std::min(*number * found->second * 1000, double(kQuantityMilliMax)));
+}
+
+Result<std::set<domain::HostIndex>> parse_indexes(std::string_view text, uint32_t hosts) {
+  std::set<domain::HostIndex> indexes;
+  if (text.empty()) return indexes;
+  int64_t next = 0;  // they ascend
+  for (const auto range : split(text, ',')) {
+    const auto ends = split(range, '-');
+    const auto first = parse_int(ends.front()), last = parse_int(ends.back());
+    if (ends.size() > 2 || !first || !last || *first < next || *last < *first)
+      return corrupt("'" + shorten(text, 40) + "' are not indexes of a Job");
+    for (int64_t index = *first; index <= *last && index < int64_t(hosts); ++index)
+      indexes.insert(domain::HostIndex(index));
+    next = *last;
+  }
+  return indexes;
+}
+
+}  // namespace trainyard::launch

@@ -1,0 +1,258 @@
+#include "launch/kubernetes/gang_objects.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "launch/local/plan.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+// Enough for an agent, whose container has its own limit.
+constexpr int64_t kMemoryBytesMin = 64 << 20;
+constexpr const char* kOrdersDirectory = "/run/trainyard-orders";
+
+KubernetesAmounts amounts_of(const Member& member) {
+  return {std::max<int64_t>(1, int64_t(std::ceil(member.share.cpus * 1000))),
+          std::max(kMemoryBytesMin, member.share.memory_bytes)};
+}
+
+// All pods of a Job are alike: that with the largest need counts.
+KubernetesAmounts largest_of(const Gang& gang) {
+  KubernetesAmounts largest;
+  for (const Member& member : gang.members) {
+    const auto amounts = amounts_of(member);
+    largest.cpus_milli = std::max(largest.cpus_milli, amounts.cpus_milli);
+    largest.memory_bytes = std::max(largest.memory_bytes, amounts.memory_bytes);
+  }
+  return largest;
+}
+
+// The names of the gang's machines, each with the number of its hosts there.
+std::map<std::string, int64_t> hosts_by_machine(const Gang& gang) {
+  std::map<std::string, int64_t> machines;
+  for (const Member& member : gang.members) ++machines[member.machine];
+  return machines;
+}
+
+Result<void> check_gang(const Gang& gang, const std::vector<KubernetesNode>& nodes,
+                        const KubernetesAmounts& amounts) {
+  if (gang.members.empty()) return invalid("a gang without members");
+  if (gang.encrypt_traffic && gang.members.size() > 1)
+    return denied("traffic between hosts is not encrypted on Kubernetes");
+  for (const Member& member : gang.members)
+    if (member.share.gpus > 0) return denied("GPUs of Kubernetes' nodes are not supported yet");
+  for (const auto& [name, hosts] : hosts_by_machine(gang)) {
+    const auto node = std::ranges::find(nodes, name, &KubernetesNode::name);
+    if (node == nodes.end())
+      return unavailable("Kubernetes does not list the node '" + shorten(name, 80) + "'");
+    const auto fits = [count = hosts](int64_t has, int64_t each) { return each <= has / count; };
+    if (!fits(node->allocatable.cpus_milli, amounts.cpus_milli) ||
+        !fits(node->allocatable.memory_bytes, amounts.memory_bytes))
+      return unavailable("the node " + name + " cannot have " + std::to_string(hosts) +
+                         " pods, each as large as the gang's largest host needs");
+  }
+  return {};
+}
+
+Json labels_of(const KubernetesJobSettings& settings, const Gang& gang) {
+  return {{"app.kubernetes.io/managed-by", "trainyard"},
+          {kServerLabel, settings.mark},
+          {kAttemptLabel, gang.attempt.text()}};
+}
+
+Json affinity_to(const Gang& gang) {
+  Json terms = Json::array();
+  for (const auto& [name, hosts] : hosts_by_machine(gang)) {
+    const Json field = {
+        {"key", "metadata.name"}, {"operator", "In"}, {"values", Json::array({name})}};
+    terms.push_back(Json::object({{"matchFields", Json::array({field})}}));
+  }
+  return {{"nodeAffinity",
+           {{"requiredDuringSchedulingIgnoredDuringExecution", {{"nodeSelectorTerms", terms}}}}}};
+}
+
+Json tolerations_of(const KubernetesPlacement& placement) {
+  Json tolerations = Json::array();
+  for (const auto& toleration : placement.tolerations) {
+    Json each = {{"operator", toleration.value.empty() ? "Exists" : "Equal"}};
+    for (const auto& [name, value] : {std::pair("key", &toleration.key),
+                                      {"value", &toleration.value},
+                                      {"effect", &toleration.effect}})
+      if (!value->empty()) each[name] = *value;
+    tolerations.push_back(std::move(each));
+  }
+  return tolerations;
+}
+
+Json container_of(const KubernetesJobSettings& settings, const KubernetesAmounts& amounts) {
+  const auto field = [](const char* name, const char* path) -> Json {
+    return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
+  };
+  return {{"name", "host"},
+          {"image", settings.image},
+          {"command",
+           Json::array({settings.program_directory + "/trainyard-pod-host", kOrdersDirectory})},
+          {"env", Json::array({field("POD_NAME", "metadata.name")})},
+          {"resources",
+           {{"requests",
+             {{"cpu", std::to_string(amounts.cpus_milli) + "m"},
+              {"memory", std::to_string(amounts.memory_bytes)}}}}},
+          {"securityContext", {{"privileged", true}}},
+          {"terminationMessagePolicy", "FallbackToLogsOnError"},
+          {"volumeMounts",
+           {{{"name", "orders"}, {"mountPath", kOrdersDirectory}, {"readOnly", true}},
+            {{"name", "host"}, {"mountPath", settings.node_directory}}}}};
+}
+
+Json pod_of(const KubernetesJobSettings& settings, const Gang& gang, const std::string& name,
+            const KubernetesAmounts& amounts) {
+  const auto placement = placement_of(settings, gang.queue, gang.instance_type);
+  Json spec = {{"restartPolicy", "Never"},
+               {"subdomain", name},
+               {"automountServiceAccountToken", false},
+               {"enableServiceLinks", false},
+               {"terminationGracePeriodSeconds", settings.stop_grace / Duration(1s)},
+               {"affinity", affinity_to(gang)},
+               {"tolerations", tolerations_of(placement)},
+               {"containers", Json::array({container_of(settings, amounts)})},
+               {"volumes",
+                {{{"name", "orders"}, {"secret", {{"secretName", name}, {"defaultMode", 0400}}}},
+                 {{"name", "host"}, {"emptyDir", Json::object()}}}}};
+  if (!placement.node_selector.empty()) spec["nodeSelector"] = placement.node_selector;
+  for (const auto& [member, value] : {std::pair("priorityClassName", &placement.priority_class),
+                                      {"serviceAccountName", &placement.service_account},
+                                      {"runtimeClassName", &placement.runtime_class}})
+    if (!value->empty()) spec[member] = *value;
+  if (gang.run_time_max > Duration())
+    spec["activeDeadlineSeconds"] =
+        (gang.run_time_max + settings.time_margin + Duration(1s) - 1ms) / Duration(1s);
+  return {{"metadata", {{"labels", labels_of(settings, gang)}}}, {"spec", spec}};
+}
+
+Json metadata_of(const KubernetesJobSettings& settings, const Gang& gang, const std::string& name) {
+  return {
+      {"name", name}, {"namespace", settings.name_space}, {"labels", labels_of(settings, gang)}};
+}
+
+// Each pod is a node of its own: its address is that of its name in the Service.
+Result<std::vector<HostOrder>> orders_of(const KubernetesJobSettings& settings, const Gang& gang,
+                                         const std::string& name) {
+  std::vector<NodeHosts> nodes;
+  for (domain::HostIndex host = 0; host < gang.members.size(); ++host)
+    nodes.push_back({name + "-" + std::to_string(host) + "." + name, {host}});
+  // Gangs do not see each other's addresses, which may be the same.
+  const auto subnet =
+      TRY(choose_subnet(settings.pool, 2 * gang.members.size() - 1, {}, settings.pool.base));
+  return plan_host_orders(settings, gang, name, nodes, subnet);
+}
+
+Result<Json> secret_data(const std::vector<HostOrder>& orders) {
+  Json data = Json::object();
+  size_t bytes = 0;
+  for (const auto& order : orders) {
+    const std::string text = to_text(order);
+    bytes += text.size();
+    data[std::to_string(order.host)] = to_base64(text);
+  }
+  if (bytes > kSecretBytesMax)
+    return exhausted("the orders of the gang's " + std::to_string(orders.size()) + " hosts have " +
+                     human_bytes(bytes) + ", and a Secret of Kubernetes holds at most " +
+                     human_bytes(kSecretBytesMax) +
+                     ": use fewer hosts, or a smaller environment and hyperparameters");
+  return data;
+}
+
+void override_by(KubernetesPlacement& placement, const KubernetesPlacement& other) {
+  for (auto member : {&KubernetesPlacement::priority_class, &KubernetesPlacement::service_account,
+                      &KubernetesPlacement::runtime_class})
+    if (!(other.*member).empty()) placement.*member = other.*member;
+  if (!other.node_selector.empty()) placement.node_selector = other.node_selector;
+  if (!other.tolerations.empty()) placement.tolerations = other.tolerations;
+}
+
+bool tolerates(const KubernetesPlacement& placement, const KubernetesNode::Taint& taint) {
+  return std::ranges::any_of(placement.tolerations, [&](const KubernetesToleration& toleration) {
+    return (toleration.key.empty() || toleration.key == taint.key) &&
+           (toleration.value.empty() || toleration.value == taint.value) &&
+           (toleration.effect.empty() || toleration.effect == taint.effect);
+  });
+}
+
+}  // namespace
+
+KubernetesPlacement placement_of(const KubernetesJobSettings& settings, const std::string& queue,
+                                 const std::string& instance_type) {
+  KubernetesPlacement placement = settings.placement;
+  if (const auto found = settings.of_queues.find(queue); found != settings.of_queues.end())
+    override_by(placement, found->second);
+  if (const auto found = settings.of_instance_types.find(instance_type);
+      found != settings.of_instance_types.end())
+    override_by(placement, found->second);
+  return placement;
+}
+
+std::string gang_name(const std::string& mark, const domain::AttemptId& attempt) {
+  return "trainyard-" + mark + "-" + attempt.text();
+}
+
+Result<GangObjects> plan_objects(const KubernetesJobSettings& settings, const Gang& gang,
+                                 const std::vector<KubernetesNode>& nodes,
+                                 const std::string& seal) {
+  const auto amounts = largest_of(gang);
+  TRY(check_gang(gang, nodes, amounts));
+  GangObjects objects;
+  objects.name = gang_name(settings.mark, gang.attempt);
+  const Json metadata = metadata_of(settings, gang, objects.name);
+  objects.job = {{"apiVersion", "batch/v1"},
+                 {"kind", "Job"},
+                 {"metadata", metadata},
+                 {"spec",
+                  {{"completionMode", "Indexed"},
+                   {"completions", gang.members.size()},
+                   {"parallelism", gang.members.size()},
+                   {"backoffLimitPerIndex", 0},
+                   {"podReplacementPolicy", kKubernetesFailed},
+                   {"suspend", true},
+                   {"template", pod_of(settings, gang, objects.name, amounts)}}}};
+  objects.job["metadata"]["annotations"] = {{kSealAnnotation, seal}};
+  objects.service = {{"apiVersion", "v1"},
+                     {"kind", "Service"},
+                     {"metadata", metadata},
+                     {"spec",
+                      {{"clusterIP", "None"},
+                       {"publishNotReadyAddresses", true},
+                       {"selector", labels_of(settings, gang)}}}};
+  objects.secret = {{"apiVersion", "v1"},
+                    {"kind", "Secret"},
+                    {"metadata", metadata},
+                    {"immutable", true},
+                    {"data", TRY(secret_data(TRY(orders_of(settings, gang, objects.name))))}};
+  return objects;
+}
+
+void set_owner(Json& object, const std::string& job, const std::string& uid) {
+  const Json owner = {{"apiVersion", "batch/v1"},
+                      {"kind", "Job"},
+                      {"name", job},
+                      {"uid", uid},
+                      {"blockOwnerDeletion", false}};
+  object["metadata"]["ownerReferences"] = Json::array({owner});
+}
+
+bool is_selected(const KubernetesNode& node, const KubernetesPlacement& placement) {
+  return std::ranges::all_of(placement.node_selector, [&](const auto& each) {
+    const auto found = node.labels.find(each.first);
+    return found != node.labels.end() && found->second == each.second;
+  });
+}
+
+bool admits(const KubernetesNode& node, const KubernetesPlacement& placement) {
+  return is_selected(node, placement) &&
+         std::ranges::all_of(node.taints, [&](const KubernetesNode::Taint& taint) {
+           return taint.effect == "PreferNoSchedule" || tolerates(placement, taint);
+         });
+}
+
+}  // namespace trainyard::launch

@@ -1,0 +1,110 @@
+#include "launch/kubernetes/kubeconfig.hpp"
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "launch/kubernetes/json_members.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+constexpr const char* kConvert =
+    "`kubectl config view --raw --minify -o json` writes one that can be read";
+
+// The object `kind` of the entry of the list that has the name.
+Result<const Json*> named(const Json& config, const char* list, const char* kind,
+                          const std::string& name) {
+  const auto entries = config.find(list);
+  if (entries != config.end() && entries->is_array())
+    for (const Json& entry : *entries) {
+      if (!entry.is_object() || json_text(entry, "name") != name) continue;
+      const auto found = entry.find(kind);
+      if (found != entry.end() && found->is_object()) return &*found;
+    }
+  return invalid("the kubeconfig has no " + std::string(kind) + " '" + shorten(name, 80) + "' in " +
+                 list);
+}
+
+// The PEM text of a member, which is given in base64 or as a file.
+Result<std::string> pem_of(const Json& object, const std::string& member,
+                           const std::string& directory, const ReadFile& read_file) {
+  const std::string data = json_text(object, (member + "-data").c_str());
+  if (!data.empty()) return from_base64(data).in(member + "-data of the kubeconfig");
+  std::string path = json_text(object, member.c_str());
+  if (path.empty()) return std::string();
+  if (!path.starts_with('/')) path = directory + "/" + path;
+  return read_file(path).in(member + " of the kubeconfig");
+}
+
+Result<void> read_cluster(const Json& cluster, const std::string& directory,
+                          const ReadFile& read_file, KubernetesAccess& access) {
+  access.server = json_text(cluster, "server");
+  if (!access.server.starts_with("https://") || access.server.size() > 2048)
+    return invalid("the kubeconfig's server is '" + shorten(access.server, 80) +
+                   "': it must be a URL, https://");
+  while (access.server.ends_with('/')) access.server.pop_back();
+  if (const auto insecure = cluster.find("insecure-skip-tls-verify");
+      insecure != cluster.end() && *insecure != Json(false))
+    return invalid(
+        "the kubeconfig has insecure-skip-tls-verify: name the server's authority in "
+        "certificate-authority instead");
+  for (const char* unknown : {"proxy-url", "tls-server-name"})
+    if (!json_text(cluster, unknown).empty())
+      return invalid(std::string("the kubeconfig has ") + unknown + ", which is not supported");
+  access.identity.ca = TRY(pem_of(cluster, "certificate-authority", directory, read_file));
+  return {};
+}
+
+Result<void> read_user(const Json& user, const std::string& directory, const ReadFile& read_file,
+                       KubernetesAccess& access) {
+  access.token = json_text(user, "token");
+  access.token_file = json_text(user, "tokenFile");
+  access.identity.certificate = TRY(pem_of(user, "client-certificate", directory, read_file));
+  access.identity.key = TRY(pem_of(user, "client-key", directory, read_file));
+  if (access.identity.certificate.empty() != access.identity.key.empty())
+    return invalid("the kubeconfig's user needs both a client-certificate and a client-key");
+  if (access.token.empty() && access.token_file.empty() && access.identity.certificate.empty())
+    return invalid(
+        "the kubeconfig's user has neither a token nor a client-certificate; exec plugins, auth "
+        "providers and passwords are not supported: create a service account for this server");
+  return {};
+}
+
+}  // namespace
+
+Result<KubernetesAccess> read_kubeconfig(std::string_view text, const std::string& context,
+                                         const std::string& directory, const ReadFile& read_file) {
+  if (text.size() > kKubeconfigBytesMax)
+    return invalid("the kubeconfig has more than " + std::to_string(kKubeconfigBytesMax) +
+                   " bytes");
+  if (!trim(text).starts_with('{'))
+    return invalid(std::string("the kubeconfig is not JSON, and YAML is not read: ") + kConvert);
+  const Json config = TRY(parse_json(text).in("reading the kubeconfig"));
+  const std::string name = context.empty() ? json_text(config, "current-context") : context;
+  const Json& chosen = *TRY(named(config, "contexts", "context", name));
+  KubernetesAccess access;
+  access.name_space = json_text(chosen, "namespace");
+  TRY(read_cluster(*TRY(named(config, "clusters", "cluster", json_text(chosen, "cluster"))),
+                   directory, read_file, access));
+  TRY(read_user(*TRY(named(config, "users", "user", json_text(chosen, "user"))), directory,
+                read_file, access));
+  return access;
+}
+
+Result<KubernetesAccess> service_account_access(const std::string& directory,
+                                                const std::string& host, const std::string& port,
+                                                const ReadFile& read_file) {
+  if (host.empty() || port.empty())
+    return invalid(
+        "kubernetes.kubeconfig is not set, and this server does not run in a pod: "
+        "KUBERNETES_SERVICE_HOST is not set");
+  KubernetesAccess access;
+  const bool v6 = host.find(':') != std::string::npos;
+  access.server = "https://" + (v6 ? "[" + host + "]" : host) + ":" + port;
+  access.token_file = directory + "/token";
+  access.identity.ca = TRY(read_file(directory + "/ca.crt").in("the service account"));
+  const auto name_space = read_file(directory + "/namespace");
+  if (name_space) access.name_space = std::string(trim(*name_space));
+  return access;
+}
+
+}  // namespace trainyard::launch

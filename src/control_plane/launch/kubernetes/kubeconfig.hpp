@@ -1,0 +1,44 @@
+// Reads how to reach an API server and as whom: from a kubeconfig in the form of JSON, or from the
+// service account of the pod in which this server runs.
+//
+// A kubeconfig in YAML is rejected, with the command that converts it. So are exec plugins,
+// passwords, proxies and servers whose certificates are not checked.
+//
+// Threads: pure, but for the files that are read. Errors: invalid (the member, and what to change),
+// those of the files.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "launch/rest_request.hpp"
+
+namespace trainyard::launch {
+
+// Of a kubeconfig, and of a certificate.
+inline constexpr size_t kKubeconfigBytesMax = 1 << 20;
+
+struct KubernetesAccess {
+  std::string server;  // "https://10.0.0.1:6443", without a path's last '/'
+  RestIdentity identity;
+  std::string token;       // a bearer token; "": none
+  std::string token_file;  // read again for each request, since it may be renewed; "": none
+  std::string name_space;  // of the context, or of the service account; "": default
+};
+
+// Returns the content of the file.
+using ReadFile = std::function<Result<std::string>(const std::string& path)>;
+
+// `context`: "": the current one. Relative paths in it are relative to `directory`.
+Result<KubernetesAccess> read_kubeconfig(std::string_view text, const std::string& context,
+                                         const std::string& directory, const ReadFile& read_file);
+
+// `directory`: /var/run/secrets/kubernetes.io/serviceaccount. `host` and `port`: of
+// KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT.
+Result<KubernetesAccess> service_account_access(const std::string& directory,
+                                                const std::string& host, const std::string& port,
+                                                const ReadFile& read_file);
+
+}  // namespace trainyard::launch

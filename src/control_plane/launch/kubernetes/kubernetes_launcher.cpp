@@ -1,0 +1,289 @@
+#include "launch/kubernetes/kubernetes_launcher.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+// After so many looks a start that was interrupted is not completed any more: its attempt is over.
+constexpr uint32_t kInterruptedLooksMax = 100;
+
+struct OwnGang {
+  KubernetesJob job;
+  std::string token;
+};
+
+const KubernetesNode* find_node(const std::vector<KubernetesNode>& nodes, const std::string& name) {
+  const auto node = std::ranges::find(nodes, name, &KubernetesNode::name);
+  return node == nodes.end() ? nullptr : &*node;
+}
+
+bool has_ended(const KubernetesPod& pod) {
+  return pod.phase == "Succeeded" || pod.phase == kKubernetesFailed;
+}
+
+// A pod that was deleted ends by its node; a node that is lost ends nothing.
+bool is_lost(const KubernetesPod& pod, const std::vector<KubernetesNode>& nodes) {
+  if (!pod.deleting) return false;
+  const KubernetesNode* node = find_node(nodes, pod.node);
+  return node == nullptr || !node->ready;
+}
+
+std::string describe(const KubernetesPod& pod, const std::vector<KubernetesNode>& nodes) {
+  std::string text = "Kubernetes pod " + pod.name + " is " + (pod.phase.empty() ? "?" : pod.phase);
+  if (pod.deleting) text += " and was deleted";
+  if (!pod.reason.empty()) text += " (" + pod.reason + ")";
+  if (const KubernetesNode* node = find_node(nodes, pod.node); node && !node->ready)
+    text += "; node " + node->name + " is not ready" +
+            (node->reason.empty() ? "" : " (" + node->reason + ")");
+  return text;
+}
+
+std::string describe(const KubernetesJob& job) {
+  std::string text = "Kubernetes Job " + job.name;
+  if (job.deleting) return text + " was deleted";
+  if (!job.reason.empty()) return text + " has failed (" + job.reason + ")";
+  return text + (job.ended ? " has ended" : " has no pod for it");
+}
+
+class KubernetesLauncher final : public Launcher {
+ public:
+  KubernetesLauncher(const KubernetesSettings& settings, std::unique_ptr<Kubernetes> kubernetes)
+      : settings_(settings),
+        kubernetes_(std::move(kubernetes)),
+        placements_(placements_of(settings_.jobs)) {}
+
+  Result<void> begin() {
+    TRY(look_at_jobs());
+    TRY(look_at_nodes());
+    // Taints come and go; labels are what the config names.
+    for (const auto& placement : placements_)
+      if (!placement.node_selector.empty() && std::ranges::none_of(nodes_, [&](const auto& node) {
+            return is_selected(node, placement);
+          }))
+        return invalid("no node of Kubernetes has the labels " + describe(placement) +
+                       " of the config's [kubernetes]: `kubectl get nodes --show-labels` lists "
+                       "them");
+    return {};
+  }
+
+  std::vector<Machine> machines() override {
+    note_failure(look_at_nodes());
+    return machines_of(nodes_, placements_, others_);
+  }
+
+  Result<void> ensure(const Gang& gang) override {
+    TRY(look_at_jobs());
+    std::optional<std::string> begun;  // the uid of the Job of a start that was interrupted
+    if (const OwnGang* known = find(gang.attempt)) {
+      TRY(check_same(*known, gang));
+      if (!known->job.suspended) return {};
+      begun = known->job.uid;
+    }
+    if (auto started = start(gang, begun); !started) {
+      // Its answer may be lost, and the Job be there.
+      if (const auto removed = remove(gang.attempt); !removed)
+        log(Level::warning, "launch",
+            "removing what could not be started: " + removed.error().message,
+            {{"attempt", gang.attempt.text()}});
+      return std::move(started).error().in("starting attempt " + gang.attempt.text());
+    }
+    return {};
+  }
+
+  std::vector<Agent> list() override {
+    note_failure(look_at_gangs());
+    std::vector<Agent> agents;
+    for (const auto& [attempt, own] : gangs_) {
+      if (own.job.deleting || !is_started(own)) continue;
+      std::vector<const KubernetesPod*> pods;
+      for (const auto& pod : pods_)
+        if (pod.attempt == attempt) pods.push_back(&pod);
+      for (Agent& agent : agents_of(own.job, own.token, pods, nodes_))
+        agents.push_back(std::move(agent));
+    }
+    return agents;
+  }
+
+  Result<void> remove(domain::AttemptId attempt) override {
+    TRY(look_at_jobs());
+    const auto found = gangs_.find(attempt);
+    if (found == gangs_.end() || found->second.job.deleting) return {};
+    TRY(check_writer());
+    TRY(kubernetes_->delete_job(found->second.job.name, found->second.job.uid));
+    found->second.job.deleting = true;
+    return {};
+  }
+
+ private:
+  Result<void> look_at_jobs() {
+    auto jobs = TRY(kubernetes_->jobs());
+    gangs_.clear();
+    std::set<std::string> suspended;
+    for (KubernetesJob& job : jobs) {
+      if (job.name != gang_name(settings_.jobs.mark, job.attempt)) continue;
+      // Another server may have the same mark; it has another key.
+      auto token = settings_.unseal(job.seal, job.attempt.text());
+      if (!token) continue;
+      if (job.suspended) suspended.insert(job.uid);
+      const auto attempt = job.attempt;
+      gangs_.insert_or_assign(attempt, OwnGang{std::move(job), *std::move(token)});
+    }
+    std::erase_if(interrupted_, [&](const auto& each) { return !suspended.contains(each.first); });
+    return {};
+  }
+
+  Result<void> look_at_gangs() {
+    TRY(look_at_jobs());
+    pods_ = TRY(kubernetes_->pods());
+    return {};
+  }
+
+  Result<void> look_at_nodes() {
+    auto nodes = TRY(kubernetes_->nodes());
+    others_ = TRY(kubernetes_->used_by_others());
+    nodes_ = std::move(nodes);
+    return {};
+  }
+
+  void note_failure(const Result<void>& looked) {
+    if (!looked && last_failure_ != looked.error().message)
+      log(Level::warning, "launch", "Kubernetes cannot be read, and its last answer counts on",
+          {{"why", looked.error().message}});
+    last_failure_ = looked ? "" : looked.error().message;
+  }
+
+  // A start that was interrupted is left to ensure(); one that nothing completes is listed, so that
+  // it is removed.
+  bool is_started(const OwnGang& own) {
+    return !own.job.suspended || ++interrupted_[own.job.uid] > kInterruptedLooksMax;
+  }
+
+  const OwnGang* find(const domain::AttemptId& attempt) const {
+    const auto found = gangs_.find(attempt);
+    return found == gangs_.end() ? nullptr : &found->second;
+  }
+
+  static Result<void> check_same(const OwnGang& known, const Gang& gang) {
+    const std::string attempt = "attempt " + gang.attempt.text();
+    if (known.job.deleting)
+      return unavailable("the Kubernetes Job of " + attempt +
+                         " was removed, and its pods still end");
+    if (known.job.hosts != gang.members.size())
+      return conflict(attempt + " was started with another number of hosts");
+    if (known.token != gang.token) return conflict(attempt + " was started with another token");
+    return {};
+  }
+
+  Result<void> check_writer() const {
+    if (const std::string why = settings_.why_not(); !why.empty()) return unavailable(why);
+    return {};
+  }
+
+  Result<void> start(const Gang& gang, const std::optional<std::string>& begun) {
+    if (nodes_.empty()) TRY(look_at_nodes());
+    auto objects = TRY(plan_objects(settings_.jobs, gang, nodes_,
+                                    settings_.seal(gang.token, gang.attempt.text())));
+    TRY(check_writer());
+    const std::string uid = begun ? *begun : TRY(kubernetes_->create_job(objects.job));
+    set_owner(objects.secret, objects.name, uid);
+    set_owner(objects.service, objects.name, uid);
+    TRY(kubernetes_->apply_secret(objects.secret));
+    TRY(kubernetes_->apply_service(objects.service));
+    TRY(kubernetes_->resume_job(objects.name));
+    log(Level::info, "launch", "created in Kubernetes",
+        {{"attempt", gang.attempt.text()}, {"job", objects.name}});
+    return {};
+  }
+
+  static std::string describe(const KubernetesPlacement& placement) {
+    std::string text;
+    for (const auto& [name, value] : placement.node_selector)
+      text += (text.empty() ? "" : ", ") + name + "=" + value;
+    return "'" + text + "'";
+  }
+
+  const KubernetesSettings settings_;
+  const std::unique_ptr<Kubernetes> kubernetes_;
+  const std::vector<KubernetesPlacement> placements_;
+  std::map<domain::AttemptId, OwnGang> gangs_;
+  std::map<std::string, uint32_t> interrupted_;  // uid of a suspended Job -> looks
+  std::vector<KubernetesPod> pods_;
+  std::vector<KubernetesNode> nodes_;
+  std::map<std::string, KubernetesAmounts> others_;
+  std::string last_failure_;
+};
+
+}  // namespace
+
+std::vector<Machine> machines_of(const std::vector<KubernetesNode>& nodes,
+                                 const std::vector<KubernetesPlacement>& placements,
+                                 const std::map<std::string, KubernetesAmounts>& others) {
+  std::vector<Machine> machines;
+  for (const KubernetesNode& node : nodes) {
+    if (!node.ready || !node.schedulable) continue;
+    if (std::ranges::none_of(placements, [&](const auto& each) { return admits(node, each); }))
+      continue;
+    const auto found = others.find(node.name);
+    const KubernetesAmounts used = found == others.end() ? KubernetesAmounts{} : found->second;
+    const int64_t cpus_milli = node.allocatable.cpus_milli - used.cpus_milli;
+    const int64_t memory_bytes = node.allocatable.memory_bytes - used.memory_bytes;
+    if (cpus_milli <= 0 || memory_bytes <= 0) continue;
+    machines.push_back({node.name, double(cpus_milli) / 1000, memory_bytes});
+  }
+  return machines;
+}
+
+std::vector<KubernetesPlacement> placements_of(const KubernetesJobSettings& settings) {
+  std::vector<std::string> queues = {""}, types = {""};
+  for (const auto& [queue, placement] : settings.of_queues) queues.push_back(queue);
+  for (const auto& [type, placement] : settings.of_instance_types) types.push_back(type);
+  std::vector<KubernetesPlacement> placements;
+  for (const auto& queue : queues)
+    for (const auto& type : types)
+      if (auto placement = placement_of(settings, queue, type);
+          std::ranges::find(placements, placement) == placements.end())
+        placements.push_back(std::move(placement));
+  return placements;
+}
+
+std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
+                             const std::vector<const KubernetesPod*>& pods,
+                             const std::vector<KubernetesNode>& nodes) {
+  std::vector<const KubernetesPod*> of_hosts(job.hosts);
+  for (const KubernetesPod* pod : pods)
+    if (pod->host < job.hosts) {
+      const KubernetesPod*& known = of_hosts[pod->host];
+      if (known == nullptr || known->created < pod->created) known = pod;
+    }
+  std::vector<Agent> agents;
+  std::string pending;  // why the first of those that do not run yet does not
+  for (domain::HostIndex host = 0; host < job.hosts; ++host) {
+    const KubernetesPod* pod = of_hosts[host];
+    Agent agent{job.attempt, token, host, false};
+    const bool over = job.ended || job.suspended || job.ended_hosts.contains(host);
+    agent.alive = !over && !(pod && (has_ended(*pod) || is_lost(*pod, nodes)));
+    if (!agent.alive || pod == nullptr || pod->phase != "Running")
+      agent.note = pod ? describe(*pod, nodes) : describe(job);
+    if (agent.alive && pending.empty()) pending = agent.note;
+    agents.push_back(std::move(agent));
+  }
+  // The gang as a whole waits for its last host.
+  for (Agent& agent : agents)
+    if (agent.alive) agent.note = pending;
+  return agents;
+}
+
+Result<std::unique_ptr<Launcher>> make_kubernetes(const KubernetesSettings& settings,
+                                                  std::unique_ptr<Kubernetes> kubernetes) {
+  auto launcher = std::make_unique<KubernetesLauncher>(settings, std::move(kubernetes));
+  TRY(launcher->begin());
+  return std::unique_ptr<Launcher>(std::move(launcher));
+}
+
+}  // namespace trainyard::launch

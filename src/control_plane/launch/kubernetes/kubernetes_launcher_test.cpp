@@ -1,0 +1,209 @@
+#include "launch/kubernetes/kubernetes_launcher.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "launch/kubernetes/memory_kubernetes.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+class KubernetesLauncherTest : public testing::Test {
+ protected:
+  KubernetesLauncherTest() {
+    settings_.jobs.mark = "3fa91c";
+    settings_.jobs.image = "trainyard";
+    settings_.jobs.program_directory = "/opt/trainyard";
+    settings_.jobs.pool = *networks::parse_subnet("10.201.0.0/16");
+    settings_.seal = [](const std::string& token, const std::string&) { return "own/" + token; };
+    settings_.unseal = [](const std::string& sealed, const std::string&) -> Result<std::string> {
+      if (!sealed.starts_with("own/")) return corrupt("of another key");
+      return sealed.substr(4);
+    };
+    settings_.why_not = [this] { return why_not_; };
+    for (const char* name : {"n1", "n2"}) {
+      KubernetesNode node;
+      node.name = name;
+      node.ready = true;
+      node.allocatable = {8000, int64_t{1} << 30};
+      cluster_.nodes.push_back(node);
+    }
+  }
+
+  std::unique_ptr<Launcher> server() {
+    auto made = make_kubernetes(settings_, cluster_.client());
+    EXPECT_TRUE(made) << made.error().message;
+    return std::move(*made);
+  }
+
+  static Gang gang_of(size_t hosts) {
+    Gang gang;
+    gang.attempt = {1, 1};
+    gang.token = "t1";
+    for (size_t host = 0; host < hosts; ++host) gang.members.push_back({{"n1", {}}, "order"});
+    return gang;
+  }
+
+  KubernetesPod& pod_of(domain::HostIndex host) {
+    for (auto& [name, pod] : cluster_.pods)
+      if (pod.host == host) return pod;
+    ADD_FAILURE() << "host " << host << " has no pod";
+    return cluster_.pods["none"];
+  }
+
+  static std::string note_of(Launcher& launcher, domain::HostIndex host) {
+    for (const Agent& agent : launcher.list())
+      if (agent.host == host) return (agent.alive ? "alive: " : "dead: ") + agent.note;
+    return "not listed";
+  }
+
+  KubernetesSettings settings_;
+  MemoryKubernetes cluster_;
+  std::string why_not_;
+};
+
+TEST_F(KubernetesLauncherTest, AGangThatWaitsHasTheReasonOfItsFirstPendingPod) {
+  cluster_.phase_of_new_pods = "Pending";
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(2)));
+  pod_of(0).phase = "Running";
+  pod_of(1).reason = "Unschedulable: 0/2 nodes are available: 2 Insufficient cpu.";
+  for (const domain::HostIndex host : {0u, 1u})
+    EXPECT_EQ(note_of(*launcher, host),
+              "alive: Kubernetes pod trainyard-3fa91c-j1a1-1-x is Pending (Unschedulable: 0/2 "
+              "nodes are available: 2 Insufficient cpu.)");
+  pod_of(1).phase = "Running";
+  pod_of(1).reason = "";
+  EXPECT_EQ(note_of(*launcher, 0), "alive: ");
+}
+
+TEST_F(KubernetesLauncherTest, AHostWithoutAPodYetIsAlive) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(1)));
+  cluster_.pods.clear();
+  EXPECT_EQ(note_of(*launcher, 0), "alive: Kubernetes Job trainyard-3fa91c-j1a1 has no pod for it");
+}
+
+TEST_F(KubernetesLauncherTest, AHostWhosePodIsGoneIsDeadWhenTheJobHasCountedIt) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(2)));
+  cluster_.pods.clear();
+  KubernetesJob& job = cluster_.jobs.begin()->second;
+  job.ended_hosts = {1};
+  EXPECT_EQ(note_of(*launcher, 0).substr(0, 5), "alive");
+  EXPECT_EQ(note_of(*launcher, 1).substr(0, 4), "dead");
+  job.ended = true;
+  job.reason = "FailedIndexes: Job has failed indexes";
+  EXPECT_EQ(note_of(*launcher, 0),
+            "dead: Kubernetes Job trainyard-3fa91c-j1a1 has failed (FailedIndexes: Job has failed "
+            "indexes)");
+}
+
+TEST_F(KubernetesLauncherTest, ADeletedPodRunsOnWhileItsNodeDoes) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(1)));
+  pod_of(0).deleting = true;
+  EXPECT_EQ(note_of(*launcher, 0), "alive: ");
+  cluster_.nodes[0].ready = false;
+  cluster_.nodes[0].reason = "NodeStatusUnknown: Kubelet stopped posting node status.";
+  (void)launcher->machines();
+  EXPECT_EQ(note_of(*launcher, 0),
+            "dead: Kubernetes pod trainyard-3fa91c-j1a1-0-x is Running and was deleted; node n1 is "
+            "not ready (NodeStatusUnknown: Kubelet stopped posting node status.)");
+}
+
+TEST_F(KubernetesLauncherTest, OfTwoPodsOfAHostTheLaterOneCounts) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(1)));
+  KubernetesPod second = pod_of(0);
+  pod_of(0).phase = "Failed";
+  second.name += "y";
+  second.created = "2026-11-24T12:00:00Z";
+  cluster_.pods[second.name] = second;
+  EXPECT_EQ(note_of(*launcher, 0), "alive: ");
+}
+
+TEST_F(KubernetesLauncherTest, MachinesAreNodesLessWhatOthersHave) {
+  cluster_.used_by_others["n1"] = {1500, 1 << 20};
+  const auto launcher = server();
+  auto machines = launcher->machines();
+  ASSERT_EQ(machines.size(), 2u);
+  EXPECT_EQ(machines[0].cpus, 6.5);
+  EXPECT_EQ(machines[0].memory_bytes, (int64_t{1} << 30) - (1 << 20));
+  EXPECT_EQ(machines[1].cpus, 8);
+  cluster_.nodes[0].schedulable = false;
+  cluster_.nodes[1].ready = false;
+  EXPECT_TRUE(launcher->machines().empty());
+  cluster_.nodes[0].schedulable = true;
+  cluster_.used_by_others["n1"].cpus_milli = 9000;
+  EXPECT_TRUE(launcher->machines().empty());
+}
+
+TEST_F(KubernetesLauncherTest, LeavesJobsOfOtherServersAlone) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(1)));
+  cluster_.jobs.begin()->second.seal = "other/t1";
+  EXPECT_TRUE(launcher->list().empty());
+  ASSERT_TRUE(launcher->remove({1, 1}));
+  EXPECT_EQ(cluster_.jobs.size(), 1u);
+  const auto started = launcher->ensure(gang_of(1));
+  ASSERT_FALSE(started);
+  EXPECT_NE(started.error().message.find("already exists"), std::string::npos);
+  EXPECT_EQ(cluster_.jobs.size(), 1u);
+}
+
+TEST_F(KubernetesLauncherTest, AnAttemptIsNotStartedWhileItsFormerPodsEnd) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(1)));
+  cluster_.jobs.begin()->second.deleting = true;
+  EXPECT_TRUE(launcher->list().empty());
+  const auto started = launcher->ensure(gang_of(1));
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().kind, Kind::unavailable);
+}
+
+TEST_F(KubernetesLauncherTest, AnInterruptedStartThatNothingCompletesIsListedInTheEnd) {
+  cluster_.after_create = [](const KubernetesJob&) -> Result<void> { throw Kind::internal; };
+  EXPECT_THROW((void)server()->ensure(gang_of(1)), Kind);
+  const auto launcher = server();
+  size_t looks = 1;
+  while (launcher->list().empty() && looks < 1000) ++looks;
+  EXPECT_GT(looks, 10u);
+  const auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 1u);
+  EXPECT_FALSE(agents[0].alive);
+  ASSERT_TRUE(launcher->remove({1, 1}));
+  EXPECT_TRUE(cluster_.jobs.empty());
+}
+
+TEST_F(KubernetesLauncherTest, OnlyTheWriterCreatesAndDeletes) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(1)));
+  why_not_ = "another server writes";
+  EXPECT_EQ(launcher->remove({1, 1}).error().message, why_not_);
+  Gang other = gang_of(1);
+  other.attempt = {2, 1};
+  EXPECT_FALSE(launcher->ensure(other));
+  EXPECT_EQ(cluster_.jobs.size(), 1u);
+}
+
+TEST_F(KubernetesLauncherTest, TheLastAnswerCountsWhileTheServerIsAway) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(2)));
+  ASSERT_EQ(launcher->list().size(), 2u);
+  cluster_.away = "connection refused";
+  EXPECT_EQ(launcher->list().size(), 2u);
+  EXPECT_EQ(launcher->machines().size(), 2u);
+  EXPECT_EQ(launcher->ensure(gang_of(2)).error().kind, Kind::unavailable);
+  EXPECT_FALSE(make_kubernetes(settings_, cluster_.client()));
+}
+
+TEST_F(KubernetesLauncherTest, ASelectorThatNoNodeFitsIsNamedAtTheStart) {
+  settings_.jobs.of_queues["urgent"].node_selector = {{"pool", "fast"}};
+  const auto made = make_kubernetes(settings_, cluster_.client());
+  ASSERT_FALSE(made);
+  EXPECT_NE(made.error().message.find("'pool=fast'"), std::string::npos) << made.error().message;
+}
+
+}  // namespace
+}  // namespace trainyard::launch

@@ -1,0 +1,22 @@
+// Kubernetes by the REST API of an API server, over HTTPS.
+//
+// A token file is read again for each request, since Kubernetes renews the tokens of service
+// accounts.
+//
+// Threads and errors: as kubernetes.hpp.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "launch/kubernetes/kubeconfig.hpp"
+#include "launch/kubernetes/kubernetes.hpp"
+#include "launch/rest_request.hpp"
+
+namespace trainyard::launch {
+
+// Of the namespace `name_space` and with the mark of a server.
+std::unique_ptr<Kubernetes> kubernetes_by_rest(KubernetesAccess access, std::string name_space,
+                                               std::string mark, SendRest send, ReadFile read_file);
+
+}  // namespace trainyard::launch

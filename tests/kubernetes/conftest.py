@@ -1,0 +1,89 @@
+"""One Kubernetes control plane for all tests of this folder, with two nodes, and servers that use
+it."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bench.slurm_peer import free_port
+from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.nodes import GATEWAY, Nodes
+from tests.trainyard_server import ROOT, Server, wait_for
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    directory = tempfile.mkdtemp(prefix="ty-kubernetes-")
+    one = Cluster(directory)
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def nodes(cluster: Cluster) -> Iterator[Nodes]:
+    assert os.geteuid() == 0, "network namespaces need root"
+    both = Nodes(cluster)
+    try:
+        yield both.start()
+    finally:
+        both.stop()
+
+
+def config_of(data: str, kubeconfig: str, more: str = "") -> str:
+    return f"""
+[server]
+allow_plain_http_from_other_machines = true
+[jobs]
+stop_grace_seconds = 3
+[kubernetes]
+kubeconfig = "{kubeconfig}"
+image = "trainyard"
+program_directory = "{ROOT}/build/release/bin"
+node_directory = "{data}-node"
+server_address = "{GATEWAY}"
+agents_listen = "{GATEWAY}:{free_port()}"
+{more}
+"""
+
+
+@pytest.fixture(scope="module")
+def start(
+    cluster: Cluster, nodes: Nodes, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Server]]:
+    """start(more="keys of [kubernetes]") -> a server of the test's own, as the service account of
+    packaging/kubernetes/rbac.yaml."""
+    servers = []
+
+    def make(more: str = "", token: str = "") -> Server:
+        data = str(tmp_path_factory.mktemp("yard") / "data")
+        file = cluster.write(f"token-{len(servers)}", token or cluster.account_token())
+        kubeconfig = cluster.write(
+            f"server-{len(servers)}.json", json.dumps(cluster.kubeconfig(tokenFile=file))
+        )
+        one = Server(data, config_of(data, kubeconfig, more), listen=f"{GATEWAY}:0")
+        servers.append(one)
+        return one.start()
+
+    yield make
+    for one in servers:
+        if hasattr(one, "log"):
+            one.clean()
+        shutil.rmtree(one.data, ignore_errors=True)
+        shutil.rmtree(one.data + "-node", ignore_errors=True)
+    for job in cluster.gang_objects()["jobs"]:
+        cluster.delete_job(job["metadata"]["name"])
+    wait_for(cluster.is_empty, "all gangs to be gone")
+
+
+@pytest.fixture(scope="module")
+def server(start: Callable[..., Server]) -> Server:
+    one = start()
+    one.boto("s3").create_bucket(Bucket="yard")
+    return one

@@ -1,0 +1,231 @@
+"""Jobs of a server whose machines are the nodes of a Kubernetes cluster, from API to log."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests import jobs
+from tests.calls import fresh
+from tests.kubernetes.cluster import NAMESPACE, Cluster
+from tests.kubernetes.nodes import Nodes
+from tests.trainyard_server import PROGRAM, Server, wait_for
+
+REACH_THE_FIRST = """
+import socket as s, time
+if s.gethostname() == "algo-1":
+    peer = s.create_server(("0.0.0.0", 7777)).accept()[0]
+    peer.sendall(b"x" * 1000000)
+else:
+    for _ in range(600):
+        try:
+            peer = s.create_connection(("algo-1", 7777))
+            break
+        except OSError:
+            time.sleep(0.1)
+    print("received", sum(len(got) for got in iter(lambda: peer.recv(65536), b"")))
+"""
+WAIT_FOR_STOP = "trap 'echo stopping; exit 0' TERM; echo ready; while :; do sleep 0.1; done"
+# Long enough that the API server is usually back before the end; either order must do.
+SOME_SECONDS = "echo ready; n=0; while [ $n -lt 80 ]; do n=$((n+1)); sleep 0.1; done; echo went on"
+ONLY_ON_N2 = """
+[kubernetes.instance_types."ml.m5.large"]
+node_selector = { disk = "of-n2" }
+"""
+
+
+def create(server: Server, script: str, **more: Any) -> str:
+    name = fresh("job")
+    server.boto("sagemaker").create_training_job(**jobs.request(name, script, **more))
+    return name
+
+
+def lines(server: Server, name: str, host: int | None = None) -> list[str]:
+    found = jobs.log_lines(server.boto("logs"), name, host)
+    return [line for line in found if not line.startswith("trainyard: ")]
+
+
+def finish(server: Server, name: str) -> dict[str, Any]:
+    return jobs.wait_until(server.boto("sagemaker"), name)
+
+
+def wait_for_line(server: Server, name: str, text: str, host: int | None = None) -> None:
+    wait_for(lambda: text in lines(server, name, host), f"{name} to log '{text}'")
+
+
+def wait_for_message(server: Server, name: str, text: str) -> None:
+    def has_message() -> bool:
+        job = server.boto("sagemaker").describe_training_job(TrainingJobName=name)
+        return text in job["SecondaryStatusTransitions"][-1]["StatusMessage"]
+
+    wait_for(has_message, f"{name} to say '{text}'")
+
+
+def stop(server: Server, name: str) -> dict[str, Any]:
+    server.boto("sagemaker").stop_training_job(TrainingJobName=name)
+    return finish(server, name)
+
+
+def test_a_host_is_a_pod_and_nothing_is_left_of_it(cluster: Cluster, server: Server) -> None:
+    name = create(server, WAIT_FOR_STOP)
+    wait_for_line(server, name, "ready")
+    found = cluster.gang_objects()
+    assert {kind: len(objects) for kind, objects in found.items()} == {
+        "jobs": 1,
+        "pods": 1,
+        "secrets": 1,
+        "services": 1,
+    }
+    assert stop(server, name)["TrainingJobStatus"] == "Stopped"
+    assert lines(server, name) == ["ready", "stopping"]
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
+
+
+def test_the_hosts_of_a_gang_reach_each_other(cluster: Cluster, server: Server) -> None:
+    """Each host needs more than half of a node."""
+    name = create(server, f"python3 -c '{REACH_THE_FIRST}'", hosts=2, instance_type="ml.c5.4xlarge")
+    job = finish(server, name)
+    assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
+    assert lines(server, name, 2) == ["received 1000000"]
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
+
+
+def test_a_job_that_fails_has_its_exit_code(cluster: Cluster, server: Server) -> None:
+    job = finish(server, create(server, "exit 7"))
+    assert job["TrainingJobStatus"] == "Failed"
+    assert "exit code: 7" in job["FailureReason"], job["FailureReason"]
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
+
+
+def test_objects_hold_no_token_in_clear(cluster: Cluster, server: Server) -> None:
+    """But for the Secret, which is for that."""
+    name = create(server, WAIT_FOR_STOP)
+    wait_for_line(server, name, "ready")
+    found = cluster.gang_objects()
+    order = json.loads(next(iter(cluster.secret_texts(found["secrets"][0]).values())))
+    token = json.loads(order["order"])["token"]
+    assert len(token) >= 16
+    for kind in ("jobs", "pods", "services"):
+        assert token not in json.dumps(found[kind]), kind
+    stop(server, name)
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
+
+
+def test_a_restarted_server_finds_its_gangs(cluster: Cluster, server: Server) -> None:
+    name = create(server, WAIT_FOR_STOP, hosts=2, instance_type="ml.c5.4xlarge")
+    for host in (1, 2):
+        wait_for_line(server, name, "ready", host)
+    pods = {pod["metadata"]["uid"] for pod in cluster.gang_objects()["pods"]}
+    server.kill()
+    server.start()
+    assert stop(server, name)["TrainingJobStatus"] == "Stopped"
+    assert lines(server, name, 2) == ["ready", "stopping"]
+    assert len(pods) == 2
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
+
+
+def test_what_cannot_be_scheduled_has_kubernetes_reason_and_can_be_stopped(
+    cluster: Cluster, nodes: Nodes, start: Callable[..., Server]
+) -> None:
+    server = start(ONLY_ON_N2)
+    server.boto("s3").create_bucket(Bucket="yard")
+    nodes.cordon("n2")
+    try:
+        name = create(server, "echo hello", instance_type="ml.m5.large")
+        wait_for_message(server, name, "is Pending (Unschedulable: 0/2 nodes are available")
+        assert stop(server, name)["TrainingJobStatus"] == "Stopped"
+    finally:
+        nodes.cordon("n2", False)
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
+    job = finish(server, create(server, "echo hello"))
+    assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
+    server.stop()
+
+
+def test_a_pod_that_is_killed_is_a_lost_host(
+    cluster: Cluster, nodes: Nodes, server: Server
+) -> None:
+    name = create(server, WAIT_FOR_STOP, hosts=2, instance_type="ml.c5.4xlarge")
+    for host in (1, 2):
+        wait_for_line(server, name, "ready", host)
+    nodes.kill(nodes.pod_of(1), "OOMKilled")
+    job = finish(server, name)
+    assert job["TrainingJobStatus"] == "Failed"
+    assert "lost the host's agent" in job["FailureReason"], job["FailureReason"]
+    assert "OOMKilled, exit code 137" in job["FailureReason"], job["FailureReason"]
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
+
+
+def test_a_node_that_is_lost_has_kubernetes_words(
+    cluster: Cluster, nodes: Nodes, server: Server
+) -> None:
+    name = create(server, WAIT_FOR_STOP)
+    wait_for_line(server, name, "ready")
+    pod = nodes.pod_of(0)
+    nodes.lose(pod.node)
+    try:
+        # As Kubernetes does some minutes later (tolerationSeconds).
+        cluster.call("DELETE", f"/api/v1/namespaces/{NAMESPACE}/pods/{pod.name}")
+        job = finish(server, name)
+        assert job["TrainingJobStatus"] == "Failed"
+        assert "Kubelet stopped posting node status" in job["FailureReason"], job["FailureReason"]
+    finally:
+        nodes.recover(pod.node)
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
+
+
+def test_a_job_that_an_administrator_deletes_is_lost(cluster: Cluster, server: Server) -> None:
+    name = create(server, WAIT_FOR_STOP)
+    wait_for_line(server, name, "ready")
+    cluster.delete_job(cluster.gang_objects()["jobs"][0]["metadata"]["name"])
+    job = finish(server, name)
+    assert job["TrainingJobStatus"] == "Failed"
+    assert "lost the host's agent" in job["FailureReason"], job["FailureReason"]
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
+
+
+def test_the_api_server_may_be_away_for_a_while(cluster: Cluster, server: Server) -> None:
+    name = create(server, SOME_SECONDS)
+    wait_for_line(server, name, "ready")
+    cluster.kill_apiserver()
+    try:
+        later = create(server, "echo later")
+        wait_for(lambda: "Kubernetes cannot be read" in server.log_text(), "the server to notice")
+    finally:
+        cluster.start_apiserver()
+    for each, last in ((name, "went on"), (later, "later")):
+        job = finish(server, each)
+        assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
+        assert lines(server, each)[-1] == last
+
+
+def test_wrong_settings_are_named_at_the_start(start: Callable[..., Server]) -> None:
+    with pytest.raises(AssertionError, match="Kubernetes does not know the caller: Unauthorized"):
+        start(token="wrong")
+    with pytest.raises(AssertionError, match="no node of Kubernetes has the labels 'disk=none'"):
+        start('node_selector = { disk = "none" }')
+    with pytest.raises(AssertionError, match='cannot list resource "jobs"'):
+        start('namespace = "kube-system"')
+
+
+def test_the_doctor_counts_usable_nodes(server: Server) -> None:
+    config = ["--config", server.data + ".toml"]
+    found = subprocess.run(
+        [PROGRAM, "doctor", "--data", server.data, *config], capture_output=True, text=True
+    ).stdout
+    assert "2 of 2 nodes can be used" in found, found
+
+
+def test_nothing_of_ended_pods_is_left_on_this_machine(nodes: Nodes, server: Server) -> None:
+    finish(server, create(server, "echo done"))
+    wait_for(lambda: not nodes.running, "all pods to end")
+
+    def links() -> str:
+        return subprocess.run(["ip", "-o", "link"], capture_output=True, text=True).stdout
+
+    wait_for(lambda: "tykube-" not in links(), "the kernel to remove the pods' networks")
+    assert not os.path.exists("/run/trainyard-orders")
