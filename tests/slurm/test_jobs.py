@@ -247,6 +247,30 @@ def test_slurmctld_may_be_away_for_a_while(cluster: Cluster, server: Server) -> 
         assert lines(server, each)[-1] == last
 
 
+def test_a_slurmctld_that_hangs_holds_up_nothing_else(cluster: Cluster, server: Server) -> None:
+    sagemaker = server.boto("sagemaker")
+    running = create(server, WAIT_FOR_STOP)
+    wait_for_line(server, running, "ready")
+    cluster.pause_controller()
+    try:
+        later = create(server, "echo later")
+
+        def waits() -> bool:
+            job = sagemaker.describe_training_job(TrainingJobName=later)
+            return "until Slurm answers" in job["SecondaryStatusTransitions"][-1]["StatusMessage"]
+
+        wait_for(waits, "the reason of the job")
+        sagemaker.stop_training_job(TrainingJobName=running)
+        assert finish(server, running)["TrainingJobStatus"] == "Stopped"
+        assert waits(), "slurmctld does not answer yet"
+    finally:
+        cluster.resume_controller()
+    job = finish(server, later)
+    assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
+    assert len(job["SecondaryStatusTransitions"]) > 1
+    wait_for(lambda: not cluster.live_jobs(), "Slurm's jobs to end")
+
+
 def test_a_server_without_slurmctld_does_not_start(
     cluster: Cluster, start: Callable[..., Server]
 ) -> None:
