@@ -125,6 +125,8 @@ Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
   jobs.placement = slurm.placement;
   jobs.of_queues = slurm.of_queues;
   jobs.of_instance_types = slurm.of_instance_types;
+  jobs.of_users = slurm.of_users;
+  jobs.require_user = slurm.require_user;
   jobs.time_margin = slurm.time_margin;
   settings.seal = [sealing_key, &random](const std::string& token, const std::string& attempt) {
     return signing::seal(sealing_key, token, "slurm " + attempt, random);
