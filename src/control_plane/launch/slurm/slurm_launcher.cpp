@@ -163,7 +163,7 @@ class SlurmLauncher final : public Launcher {
     std::string token;
     uint32_t hosts = 0;
   };
-  // A job of this server that answers before the change do not list.
+  // A job of this server that answers to queries before the change do not list.
   struct Submitted {
     SlurmJob job;
     uint64_t change = 0;
@@ -276,9 +276,9 @@ class SlurmLauncher final : public Launcher {
 
   // "" for agents that run, as far as is known.
   std::string note_of_live(const OwnJob& own) const {
-    if (!away_.empty() && clock_.now() - answer_->asked > kUnknownAfter)
+    if (!away_.empty() && clock_.now() - answer_->sent > kUnknownAfter)
       return "Slurm job " + std::to_string(own.job.id) + " was " + own.job.state +
-             ", and is unknown since Slurm answered last at " + to_iso8601(answer_->asked, false) +
+             ", and is unknown since Slurm answered last at " + to_iso8601(answer_->sent, false) +
              ": " + away_;
     return own.job.state == "PENDING" ? words_of(own) : "";
   }

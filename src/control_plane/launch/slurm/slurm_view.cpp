@@ -28,7 +28,7 @@ Result<void> SlurmView::read() {
     const MutexLock lock(mutex_);
     changes = changes_;
   }
-  auto answer = ask(changes);
+  auto answer = query(changes);
   const Result<void> done = answer ? Result<void>() : Result<void>(answer.error());
   const MutexLock lock(mutex_);
   keep(std::move(answer));
@@ -46,8 +46,8 @@ std::shared_ptr<const SlurmAnswer> SlurmView::look() {
 std::string SlurmView::why_away() const {
   const MutexLock lock(mutex_);
   if (!away_.empty()) return away_;
-  if (asking_since_ != std::chrono::nanoseconds(0) &&
-      clock_.monotonic() - asking_since_ > kQuickMax)
+  if (querying_since_ != std::chrono::nanoseconds(0) &&
+      clock_.monotonic() - querying_since_ > kQuickMax)
     return "slurmctld has not answered for more than " + std::to_string(kQuickMax / Duration(1s)) +
            " s";
   return "";
@@ -72,27 +72,27 @@ void SlurmView::run() {
     if (stopped_) return;
     wanted_ = false;
     const uint64_t changes = changes_;
-    asking_since_ = std::max(clock_.monotonic(), std::chrono::nanoseconds(1));
+    querying_since_ = std::max(clock_.monotonic(), std::chrono::nanoseconds(1));
     lock.unlock();
     Result<SlurmAnswer> answer = [&]() -> Result<SlurmAnswer> {
       try {
-        return ask(changes);
+        return query(changes);
       } catch (const std::exception& fault) {
         return internal(std::string("reading Slurm's answer: ") + fault.what());
       }
     }();
     lock.lock();
-    asking_since_ = std::chrono::nanoseconds(0);
+    querying_since_ = std::chrono::nanoseconds(0);
     const Duration pause = answer ? kPause : kPauseAfterFailure;
     keep(std::move(answer));
     changed_.wait_for(lock, pause, [&]() REQUIRES(mutex_) { return stopped_; });
   }
 }
 
-Result<SlurmAnswer> SlurmView::ask(uint64_t changes) {
+Result<SlurmAnswer> SlurmView::query(uint64_t changes) {
   SlurmAnswer answer;
   answer.changes = changes;
-  answer.asked = clock_.now();
+  answer.sent = clock_.now();
   answer.jobs = TRY(slurm_->jobs());
   std::ranges::sort(answer.jobs, {}, &SlurmJob::id);
   answer.nodes = TRY(slurm_->nodes());

@@ -1,9 +1,9 @@
-// SlurmView keeps Slurm's last answer about its jobs and nodes. A thread of its own asks again, so
-// its users never wait for slurmctld, which may be busy or away for minutes.
+// SlurmView keeps Slurm's last answer about its jobs and nodes. A thread of its own queries Slurm
+// again, so its users never wait for slurmctld, which may be busy or away for minutes.
 //
-// An answer shows everything that its user did before the question was sent: note_change() numbers
+// An answer shows everything that its user did before the query was sent: note_change() numbers
 // the user's submissions and cancellations, and the answer has the number of the last one before
-// it was asked. What an answer cannot show yet, the user has to remember.
+// it was sent. What an answer cannot show yet, the user has to remember.
 //
 // Threads: made, used and destroyed by one thread, next to its own. Errors: read() returns those of
 // Slurm; afterwards they are part of the state.
@@ -25,39 +25,39 @@ namespace trainyard::launch {
 struct SlurmAnswer {
   std::vector<SlurmJob> jobs;  // by id
   std::vector<SlurmNode> nodes;
-  uint64_t changes = 0;  // noted before it was asked
-  Instant asked{};
+  uint64_t changes = 0;  // noted before the query was sent
+  Instant sent{};        // when the query was sent
 };
 
 class SlurmView {
  public:
-  // Between two questions: slurmctld serves all users of the cluster.
+  // Between two queries: slurmctld serves all users of the cluster.
   static constexpr Duration kPause = 500ms;
   static constexpr Duration kPauseAfterFailure = 2s;
-  // A question that takes longer counts as not answered.
+  // A query that takes longer counts as not answered.
   static constexpr Duration kQuickMax = 5s;
 
-  // Without a thread, look() asks and waits for the answer.
+  // Without a thread, look() queries Slurm and waits for the answer.
   SlurmView(std::unique_ptr<Slurm> slurm, Clock& clock, bool own_thread);
-  // Interrupts a question that is in progress.
+  // Interrupts a query that is in progress.
   ~SlurmView();
   SlurmView(const SlurmView&) = delete;
 
-  // Asks now, and waits for the answer.
+  // Queries Slurm now, and waits for the answer.
   Result<void> read();
-  // Returns the last answer, and has the thread ask for the next one. Requires: read() has
+  // Returns the last answer, and has the thread query the next one. Requires: read() has
   // succeeded once.
   std::shared_ptr<const SlurmAnswer> look();
   // Returns why Slurm does not answer at present; "": it does.
   std::string why_away() const;
   // Numbers a change that the user has made.
   uint64_t note_change();
-  // A failure of another call: Slurm does not answer until the next question is answered.
+  // A failure of another call: Slurm does not answer until the next query is answered.
   void note_away(const std::string& why);
 
  private:
   void run();
-  Result<SlurmAnswer> ask(uint64_t changes);
+  Result<SlurmAnswer> query(uint64_t changes);
   void keep(Result<SlurmAnswer> answer) REQUIRES(mutex_);
 
   const std::unique_ptr<Slurm> slurm_;
@@ -66,11 +66,11 @@ class SlurmView {
   ConditionVariable changed_;
   std::shared_ptr<const SlurmAnswer> answer_ GUARDED_BY(mutex_);
   std::string away_ GUARDED_BY(mutex_);
-  std::chrono::nanoseconds asking_since_ GUARDED_BY(mutex_){0};  // 0: no question is in progress
+  std::chrono::nanoseconds querying_since_ GUARDED_BY(mutex_){0};  // 0: no query is in progress
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   bool wanted_ GUARDED_BY(mutex_) = false;
   bool stopped_ GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // none: look() asks
+  std::thread thread_;  // none: look() queries
 };
 
 }  // namespace trainyard::launch

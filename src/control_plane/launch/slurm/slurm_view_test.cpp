@@ -35,7 +35,7 @@ class SlowSlurm {
     change();
     changed_.notify_all();
   }
-  // Waits until a question waits for its answer.
+  // Waits until a query waits for its answer.
   bool is_asked() {
     MutexLock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(60), [this] { return asked_; });
