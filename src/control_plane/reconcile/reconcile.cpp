@@ -208,8 +208,7 @@ class Deciding {
     }
   }
 
-  // Agents that the system below the launcher has not started yet have nothing to send, and do not
-  // end by themselves.
+  // Agents that were not started yet have nothing to send, and do not end by themselves.
   static bool is_unstarted(const Attempt& attempt, const Shown& shown) {
     for (HostIndex host = 0; host < attempt.hosts.size(); ++host)
       if (attempt.hosts[host].facts_applied > 0 || (shown.alive[host] && shown.notes[host].empty()))
