@@ -506,7 +506,9 @@ class Server {
     auto settings =
         TRY(slurm_settings_of(config_, *data_, TRY(data_->sealing_key(random_)), random_));
     settings.why_not = [this] { return role_->why_not(); };
-    return launch::make_slurm(settings, TRY(open_slurm(*config_.slurm, clock_)))
+    auto slurm = TRY(open_slurm(*config_.slurm, clock_));
+    return launch::make_slurm(settings, std::move(slurm), TRY(open_slurm(*config_.slurm, clock_)),
+                              clock_)
         .in("preparing to launch jobs by Slurm");
   }
 

@@ -172,6 +172,8 @@ Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
   jobs.placement = slurm.placement;
   jobs.of_queues = slurm.of_queues;
   jobs.of_instance_types = slurm.of_instance_types;
+  jobs.of_users = slurm.of_users;
+  jobs.require_user = slurm.require_user;
   jobs.time_margin = slurm.time_margin;
   set_seals(sealing_key, "slurm", random, settings);
   return settings;

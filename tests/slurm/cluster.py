@@ -186,11 +186,38 @@ class Cluster(slurm_peer.Slurm):
         states = self.run("sinfo", "-h", "-p", "train", "-o", "%t", check=False).split()
         return bool(states) and all(state in ("idle", "mix", "alloc") for state in states)
 
+    def save_state(self) -> None:
+        """slurmctld writes its state some seconds after a change; what is not written is unknown to
+        the next one, which ends jobs that it does not know to run."""
+        job = self.run("sbatch", "--parsable", "--hold", "--wrap=true").strip()
+        self.run("scancel", job)
+        began = time.time()
+        self.wait_for(
+            lambda: os.path.getmtime(self.at("state/job_state")) > began, "its state to be saved"
+        )
+
     def kill_controller(self) -> None:
         assert self.controller
+        self.save_state()
         self.controller.kill()
         self.controller.wait()
         self.processes.remove(self.controller)
+
+    def pause_controller(self) -> None:
+        """It accepts connections, and answers none."""
+        assert self.controller
+        self.controller.send_signal(signal.SIGSTOP)
+
+    def resume_controller(self) -> None:
+        assert self.controller
+        self.controller.send_signal(signal.SIGCONT)
+        # It may have counted the nodes as down, since it heard nothing of them.
+        self.wait_for(self.resume_nodes, "the nodes to be resumed")
+
+    def resume_nodes(self) -> bool:
+        names = ",".join(self.names)
+        self.run("scontrol", "update", f"nodename={names}", "state=resume", check=False)
+        return self.nodes_respond()
 
     def in_node(self, node: str, command: str) -> list[str]:
         return [

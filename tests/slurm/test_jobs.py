@@ -4,6 +4,7 @@ import glob
 import hmac
 import json
 import os
+import pathlib
 import re
 import subprocess
 import time
@@ -32,6 +33,21 @@ else:
         except OSError:
             time.sleep(0.1)
     print("received", sum(len(got) for got in iter(lambda: peer.recv(65536), b"")))
+"""
+SHOW_ARGUMENTS = """
+import os, sys
+print(f"{sys.argv[2]} epochs of {os.listdir(os.environ['SM_CHANNEL_TRAIN'])}")
+"""
+SHORT_FORM = """
+image = "trainyard/host"
+instance_type = "ml.m5.large"
+[code]
+directory = "./src"
+entry = "train.py"
+[channels]
+train = "./data"
+[hyperparameters]
+epochs = 3
 """
 SLURM_HOST = os.path.join(os.path.dirname(PROGRAM), "trainyard-slurm-host")
 WAIT_FOR_STOP = "trap 'echo stopping; exit 0' TERM; echo ready; while :; do sleep 0.1; done"
@@ -104,6 +120,29 @@ def test_a_job_uses_its_role_and_writes_its_model(server: Server) -> None:
     uri = job["ModelArtifacts"]["S3ModelArtifacts"]
     bucket, key = uri.removeprefix("s3://").split("/", 1)
     assert server.boto("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] > 0
+
+
+def test_the_short_form_of_trainyard_submit_runs_on_a_node(
+    server: Server, tmp_path: pathlib.Path
+) -> None:
+    """With a directory of code and one of data, which are uploaded first."""
+    for name, text in (
+        ("data/part", "one\n"),
+        ("src/train.py", SHOW_ARGUMENTS),
+        ("job.toml", SHORT_FORM),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    done = subprocess.run(
+        [PROGRAM, "submit", "job.toml", "--follow", "--name", fresh("short")],
+        env=server.environment(),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "3 epochs of ['part']" in done.stdout, done.stdout
 
 
 def test_the_exit_code_of_a_failed_job_is_reported(server: Server) -> None:
@@ -245,6 +284,30 @@ def test_slurmctld_may_be_away_for_a_while(cluster: Cluster, server: Server) -> 
         job = finish(server, each)
         assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
         assert lines(server, each)[-1] == last
+
+
+def test_a_slurmctld_that_hangs_holds_up_nothing_else(cluster: Cluster, server: Server) -> None:
+    sagemaker = server.boto("sagemaker")
+    running = create(server, WAIT_FOR_STOP)
+    wait_for_line(server, running, "ready")
+    cluster.pause_controller()
+    try:
+        later = create(server, "echo later")
+
+        def waits() -> bool:
+            job = sagemaker.describe_training_job(TrainingJobName=later)
+            return "until Slurm answers" in job["SecondaryStatusTransitions"][-1]["StatusMessage"]
+
+        wait_for(waits, "the reason of the job")
+        sagemaker.stop_training_job(TrainingJobName=running)
+        assert finish(server, running)["TrainingJobStatus"] == "Stopped"
+        assert waits(), "slurmctld does not answer yet"
+    finally:
+        cluster.resume_controller()
+    job = finish(server, later)
+    assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
+    assert len(job["SecondaryStatusTransitions"]) > 1
+    wait_for(lambda: not cluster.live_jobs(), "Slurm's jobs to end")
 
 
 def test_a_server_without_slurmctld_does_not_start(

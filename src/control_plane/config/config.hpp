@@ -51,7 +51,8 @@ struct LedgerDatabase {
 struct Slurm {
   launch::SlurmPlacement placement;
   // by the name of a job queue, and by instance type: "ml.g5.xlarge"
-  std::map<std::string, launch::SlurmPlacement> of_queues, of_instance_types;
+  std::map<std::string, launch::SlurmPlacement> of_queues, of_instance_types, of_users;
+  bool require_user = false;
   std::string config_file;  // slurm.conf; "": Slurm's default
   std::string rest_url;     // of slurmrestd; "": by Slurm's programs
   std::string rest_version = "v0.0.38";

@@ -55,6 +55,10 @@ TEST(Config, SlurmPlacesByQueueAndInstanceType) {
     rest_url = "https://slurm.lan:6820"
     rest_token_file = "/etc/token"
     time_margin_minutes = 5
+    require_user = true
+    [slurm.users]
+    alice = { account = "physics" }
+    "*" = { qos = "low" }
     [slurm.queues."urgent"]
     qos = "high"
     [slurm.instance_types."ml.p4d.24xlarge"]
@@ -64,6 +68,9 @@ TEST(Config, SlurmPlacesByQueueAndInstanceType) {
   EXPECT_EQ(config.slurm->placement.partition, "gpu");
   EXPECT_EQ(config.slurm->of_queues.at("urgent").qos, "high");
   EXPECT_TRUE(config.slurm->of_instance_types.at("ml.p4d.24xlarge").exclusive);
+  EXPECT_EQ(config.slurm->of_users.at("alice").account, "physics");
+  EXPECT_EQ(config.slurm->of_users.at("*").qos, "low");
+  EXPECT_TRUE(config.slurm->require_user);
   EXPECT_EQ(config.slurm->time_margin, 5min);
   EXPECT_EQ(config.slurm->rest_version, "v0.0.38");
 }
@@ -73,7 +80,9 @@ TEST(Config, SlurmRejectsWhatWouldBeAnotherOption) {
        {"partition = 'a b'", "qos = '--uid=0'", "agents_listen = '10.0.0.1:0'",
         "agents_listen = '10.0.0.1'", "rest_url = 'slurm.lan'", "rest_url = 'http://slurm.lan'",
         "node_directory = 'relative'", "time_margin_minutes = -1", "partitions = 'gpu'",
-        "[slurm.queues.a]\nnodes = 3", "[[machine]]\nname = 'box'\ncpus = 1\nmemory_gib = 1"})
+        "[slurm.queues.a]\nnodes = 3", "[slurm.users]\nana = 'physics'",
+        "[slurm.users]\nana = {unix = 'ana'}",
+        "[[machine]]\nname = 'box'\ncpus = 1\nmemory_gib = 1"})
     EXPECT_FALSE(parse_config(std::string("[slurm]\n") + wrong, "server.toml")) << wrong;
 }
 

@@ -75,6 +75,14 @@ Result<void> read_one(Table table, Config& config) {
           TRY(read_placement(of, (*placements)[name]));
           return of.nothing_else();
         }));
+  TRY(table.each_named("users", [&](const std::string& name, Table of) -> Result<void> {
+    launch::SlurmPlacement& placement = slurm.of_users[name];
+    TRY(read_value(of, "account", placement.account));
+    TRY(read_value(of, "qos", placement.qos));
+    TRY(read_value(of, "reservation", placement.reservation));
+    return of.nothing_else();
+  }));
+  TRY(table.read("require_user", slurm.require_user));
   TRY(table.nothing_else());
   if (slurm.node_directory.empty()) return invalid(table.name("node_directory") + " is empty");
   if (!slurm.agents_listen.empty() &&

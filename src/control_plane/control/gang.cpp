@@ -70,6 +70,7 @@ Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, co
   gang.role_arn = job.spec.role_arn;
   if (job.spec.queue) gang.queue = job.spec.queue->name;
   gang.instance_type = job.spec.group(0).instance_type;
+  gang.submitter = job.spec.principal;
   wire::Order order;
   order.attempt = id;
   order.token = attempt.token;

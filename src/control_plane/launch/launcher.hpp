@@ -57,6 +57,7 @@ struct Gang {
   // For launchers over a scheduler of machines, which has rules and limits of its own.
   std::string queue = {};          // "": the job was not submitted to a queue
   std::string instance_type = {};  // of the first host
+  std::string submitter = {};      // the name of the user or role that created the job; "": unknown
   Duration run_time_max = {};      // from the start to the end of its agents; 0: unknown
 };
 

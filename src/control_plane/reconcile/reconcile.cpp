@@ -173,7 +173,8 @@ class Deciding {
     const Shown shown = shown_of(attempt, id, snapshot_.agents);
     if (shown.foreign) return remove(id);  // unknown agents run in the place of the attempt
     if (attempt.state == AttemptState::ended) {
-      if (shown.any && (!shown.any_alive || job.own_time(now_) >= *attempt.ended + timeout_.leave))
+      if (shown.any && (!shown.any_alive || is_unstarted(attempt, shown) ||
+                        job.own_time(now_) >= *attempt.ended + timeout_.leave))
         remove(id);
       return;
     }
@@ -205,6 +206,14 @@ class Deciding {
                        [&](HostIndex host) { return !is_final(attempt.hosts[host].state); }),
            Fault::internal, "the host did not end in the time that it was given to stop");
     }
+  }
+
+  // Agents that were not started yet have nothing to send, and do not end by themselves.
+  static bool is_unstarted(const Attempt& attempt, const Shown& shown) {
+    for (HostIndex host = 0; host < attempt.hosts.size(); ++host)
+      if (attempt.hosts[host].facts_applied > 0 || (shown.alive[host] && shown.notes[host].empty()))
+        return false;
+    return true;
   }
 
   // The launcher's words about an attempt of which it has started nothing yet; nullptr: none.

@@ -129,6 +129,23 @@ TEST(Decide, WaitsForWhatIsStillPendingBelowTheLauncher) {
   EXPECT_EQ(pending.decided(), "lose 0 1 (internal: stopped before it was started)");
 }
 
+// An agent that runs has log lines to send; one that was not started would stay pending.
+TEST(Decide, RemovesWhatIsStillPendingBelowTheLauncherAtOnceWhenItsAttemptHasEnded) {
+  Case ended{a_job(HostState::lost, HostState::lost), {agent(0), agent(1)}, {}};
+  domain::Attempt& attempt = ended.job.attempts.back();
+  attempt.state = AttemptState::ended;
+  attempt.ended = kNow;
+  for (domain::Host& host : attempt.hosts) host.facts_applied = 0;
+  ended.job.state = JobState::stopped;
+  EXPECT_EQ(ended.decided(), "");
+  ended.agents[0].note = "Slurm job 7 is PENDING (Resources)";
+  EXPECT_EQ(ended.decided(), "") << "its other agent runs";
+  ended.agents[1].note = ended.agents[0].note;
+  EXPECT_EQ(ended.decided(), "remove j1a1");
+  attempt.hosts[0].facts_applied = 1;
+  EXPECT_EQ(ended.decided(), "") << "its agent has run, whatever the launcher knows";
+}
+
 TEST(Decide, GivesUpWhatTheLauncherCannotStart) {
   Case now;
   now.launch_failure = unavailable("busy");

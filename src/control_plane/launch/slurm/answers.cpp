@@ -272,14 +272,22 @@ std::string slurm_words(std::string_view errors) {
 Error error_of_slurm(std::string_view errors) {
   const std::string words = slurm_words(errors);
   const auto has = [&](std::string_view text) { return words.find(text) != std::string::npos; };
-  if (has("Unable to contact slurm controller") || has("Socket timed out") ||
-      has("Connection refused") || has("Communication connection failure") ||
-      has("in standby mode") || has("Transport endpoint"))
-    return unavailable("slurmctld does not answer: " + words);
   if (has("Zero Bytes were transmitted") || has("authentication") || has("Authentication") ||
       has("credential") || has("Access/permission denied"))
     return denied("Slurm denies access: " + words);
-  return invalid("Slurm rejects it: " + words);
+  return error_of_rejection(words);
+}
+
+// slurmctld that has just started knows of no node yet, for example.
+Error error_of_rejection(std::string_view words) {
+  const auto has = [&](std::string_view text) { return words.find(text) != std::string::npos; };
+  if (has("Unable to contact slurm controller") || has("Socket timed out") ||
+      has("Connection refused") || has("Communication connection failure") ||
+      has("in standby mode") || has("Transport endpoint"))
+    return unavailable("slurmctld does not answer: " + std::string(words));
+  const std::string message = "Slurm rejects it: " + std::string(words);
+  const bool present = has("Required node not available") || has("Requested nodes are busy");
+  return present ? exhausted(message) : invalid(message);
 }
 
 }  // namespace trainyard::launch

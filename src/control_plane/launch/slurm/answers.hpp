@@ -39,5 +39,8 @@ int64_t gpus_of_gres(std::string_view gres);
 std::string slurm_words(std::string_view errors);
 // Converts a failure of one of Slurm's programs: by its words, since all end with 1.
 Error error_of_slurm(std::string_view errors);
+// Converts the words about a request that failed: unavailable, if slurmctld has not answered;
+// exhausted, if it rejects the request for the present state of nodes; else invalid.
+Error error_of_rejection(std::string_view words);
 
 }  // namespace trainyard::launch

@@ -108,6 +108,11 @@ TEST(SlurmAnswers, TellsWhyAProgramFailed) {
        "(connect failure)"},
       {"scancel: error: Kill job error on job id 4: Access/permission denied\n", Kind::denied,
        "Slurm denies access: Kill job error on job id 4: Access/permission denied"},
+      {"sbatch: error: Batch job submission failed: Required node not available (down, drained or "
+       "reserved)\n",
+       Kind::exhausted,
+       "Slurm rejects it: Batch job submission failed: Required node not available (down, drained "
+       "or reserved)"},
   };
   for (const Case& each : cases) {
     const Error error = error_of_slurm(each.errors);

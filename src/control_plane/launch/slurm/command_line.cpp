@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "launch/slurm/answers.hpp"
 
@@ -42,6 +43,7 @@ class ByPrograms final : public Slurm {
     TRY(unless_ended(run({"scontrol", "update", "jobid=" + id, "name=" + name})));
     return unless_ended(run({"scancel", id}));
   }
+  void stop() override { stopped_ = true; }
 
  private:
   Result<std::string> run(std::vector<std::string> arguments, std::string input = "") {
@@ -50,8 +52,10 @@ class ByPrograms final : public Slurm {
     command.arguments = std::move(arguments);
     command.input = std::move(input);
     command.at_most = kProgramMax;
+    command.watch = [this] { return !stopped_; };
     if (!programs_.config_file.empty()) command.environment["SLURM_CONF"] = programs_.config_file;
     auto outcome = run_(command);
+    if (!outcome && stopped_) return unavailable(program + " was ended with the server");
     if (!outcome && outcome.error().kind == Kind::cancelled)
       return unavailable(program + " did not end within " +
                          std::to_string(kProgramMax / Duration(1s)) + " s");
@@ -66,6 +70,7 @@ class ByPrograms final : public Slurm {
 
   const SlurmPrograms programs_;
   const RunProgram run_;
+  std::atomic<bool> stopped_ = false;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "launch/slurm/job_comment.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "domain/limits.hpp"
 #include "networks/network.hpp"
@@ -31,6 +33,15 @@ Result<void> read_ended(std::string_view text, JobComment& comment) {
   return {};
 }
 
+// Of a user or role. Others, which IAM does not allow, are left out of the comment.
+bool is_principal_name(std::string_view text) {
+  constexpr size_t kNameBytesMax = 64;
+  return !text.empty() && text.size() <= kNameBytesMax && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_+=,.@-").find(c) != std::string_view::npos;
+  });
+}
+
 Result<void> read_member(std::string_view member, JobComment& comment) {
   const size_t equals = member.find('=');
   if (equals == std::string_view::npos) return {};
@@ -41,6 +52,7 @@ Result<void> read_member(std::string_view member, JobComment& comment) {
   if (key == "cpus") comment.cpus = TRY(natural(value, kAmountMax));
   if (key == "mem") comment.memory_mib = TRY(natural(value, kAmountMax));
   if (key == "gpus") comment.gpus = TRY(natural(value, kAmountMax));
+  if (key == "by") comment.submitter = value;
   if (key == "seal") comment.seal = value;
   if (key == "ended") return read_ended(value, comment);
   return {};
@@ -54,7 +66,9 @@ std::string to_text(const JobComment& comment) {
   return std::string(kCommentVersion) + " " + comment.mark + " " + comment.attempt.text() +
          " hosts=" + std::to_string(comment.hosts) + " net=" + comment.subnet.text() +
          " cpus=" + std::to_string(comment.cpus) + " mem=" + std::to_string(comment.memory_mib) +
-         " gpus=" + std::to_string(comment.gpus) + " seal=" + comment.seal;
+         " gpus=" + std::to_string(comment.gpus) +
+         (is_principal_name(comment.submitter) ? " by=" + comment.submitter : "") +
+         " seal=" + comment.seal;
 }
 
 Result<JobComment> read_job_comment(std::string_view text) {

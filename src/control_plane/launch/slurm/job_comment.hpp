@@ -1,12 +1,15 @@
 // JobComment is what a Slurm job says about its gang. It is all that a server needs to find the
 // gang's agents again: it stands in the job's comment, which Slurm keeps and shows to everybody.
 //
-//   trainyard/1 3fa91c j17a1 hosts=2 net=10.201.0.0/28 cpus=4 mem=2048 gpus=0 seal=AbC+/=
-//       ended=1:137 why=n2: task 0: Killed
+//   trainyard/1 3fa91c j17a1 hosts=2 net=10.201.0.0/28 cpus=4 mem=2048 gpus=0 by=ana
+//       seal=AbC+/= ended=1:137 why=n2: task 0: Killed
 //
 // The seal is the attempt's token, encrypted with the server's key: what it does not open is not
 // this server's, also when the mark is alike. The job's script appends
 // `ended` when a host's step failed: host and exit code, and the last words of the last one.
+//
+// `by` names the user or role that created the job, unless its name has other characters than
+// IAM's.
 //
 // Threads: pure. Errors: corrupt.
 #pragma once
@@ -29,6 +32,7 @@ struct JobComment {
   // what the job has on each node
   int64_t cpus = 0, memory_mib = 0, gpus = 0;
   std::string seal;
+  std::string submitter = {};  // the user or role that created the job, for people and sacct
   std::map<domain::HostIndex, int> ended = {};  // host -> exit code
   std::string why = {};
 };

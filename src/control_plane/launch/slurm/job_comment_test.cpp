@@ -26,6 +26,17 @@ TEST(SlurmJobComment, IsReadAsItWasWritten) {
   EXPECT_LT(to_text(some_comment()).size(), kSlurmCommentBytesMax / 2);
 }
 
+TEST(SlurmJobComment, NamesItsSubmitterIfTheNameIsOneOfIam) {
+  JobComment comment = some_comment();
+  comment.submitter = "ana=x@lab";
+  EXPECT_EQ(read_job_comment(to_text(comment))->submitter, "ana=x@lab");
+  EXPECT_EQ(read_job_comment(to_text(comment))->seal, "AbC+/=");
+  for (const std::string& name : {std::string("ana why=x"), std::string(65, 'a'), std::string()}) {
+    comment.submitter = name;
+    EXPECT_EQ(to_text(comment), to_text(some_comment())) << name;
+  }
+}
+
 TEST(SlurmJobComment, SaysWhichHostsEndedAndWhy) {
   const auto comment = read_job_comment(to_text(some_comment()) +
                                         " ended=1:137,0:1 why=srun: error: n2: Killed seal=x");

@@ -149,14 +149,20 @@ std::string script_of(const SlurmJobSettings& settings, const Gang& gang,
 
 }  // namespace
 
-SlurmPlacement placement_of(const SlurmJobSettings& settings, const std::string& queue,
-                            const std::string& instance_type) {
+Result<SlurmPlacement> placement_of(const SlurmJobSettings& settings, const Gang& gang) {
   SlurmPlacement placement = settings.placement;
-  if (const auto found = settings.of_queues.find(queue); found != settings.of_queues.end())
+  if (const auto found = settings.of_queues.find(gang.queue); found != settings.of_queues.end())
     override_by(placement, found->second);
-  if (const auto found = settings.of_instance_types.find(instance_type);
+  if (const auto found = settings.of_instance_types.find(gang.instance_type);
       found != settings.of_instance_types.end())
     override_by(placement, found->second);
+  auto user = settings.of_users.find(gang.submitter);
+  if (user == settings.of_users.end()) user = settings.of_users.find("*");
+  if (user != settings.of_users.end())
+    override_by(placement, user->second);
+  else if (settings.require_user)
+    return invalid("the user or role '" + gang.submitter +
+                   "' is not in the config's [slurm.users], and slurm.require_user is set");
   return placement;
 }
 
@@ -180,15 +186,16 @@ Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& g
   const auto parts = TRY(parts_of(gang, nodes));
   SlurmJobRequest request;
   request.name = job_name(settings.mark, gang.attempt);
-  request.placement = placement_of(settings, gang.queue, gang.instance_type);
+  request.placement = TRY(placement_of(settings, gang));
   add_sizes(gang, parts, request);
   TRY(check_sizes(parts, request));
   if (gang.run_time_max > Duration())
     request.time_limit_minutes =
         (gang.run_time_max + settings.time_margin + kMinute - 1ms) / kMinute;
-  request.comment = to_text(JobComment{settings.mark, gang.attempt, uint32_t(gang.members.size()),
-                                       subnet, request.cpus_per_task * request.tasks_per_node,
-                                       request.memory_mib_per_node, request.gpus_per_node, seal});
+  request.comment =
+      to_text(JobComment{settings.mark, gang.attempt, uint32_t(gang.members.size()), subnet,
+                         request.cpus_per_task * request.tasks_per_node,
+                         request.memory_mib_per_node, request.gpus_per_node, seal, gang.submitter});
   request.script = script_of(settings, gang, parts, subnet, request.comment);
   return request;
 }

@@ -29,12 +29,16 @@ struct SlurmJobSettings : NodeSettings {
   SlurmPlacement placement;
   // Members that are set replace those of `placement`; an instance type's replace a queue's.
   std::map<std::string, SlurmPlacement> of_queues, of_instance_types;
+  // Of the jobs that a user or role created, by its name, or "*" for all others; these replace an
+  // instance type's.
+  std::map<std::string, SlurmPlacement> of_users;
+  bool require_user = false;  // jobs of others than those in of_users are rejected
   // Added to a job's own limit of its run time: for images, inputs and artifacts.
   Duration time_margin = 30min;
 };
 
-SlurmPlacement placement_of(const SlurmJobSettings& settings, const std::string& queue,
-                            const std::string& instance_type);
+// Errors: invalid, for a gang whose submitter is not in of_users and has to be.
+Result<SlurmPlacement> placement_of(const SlurmJobSettings& settings, const Gang& gang);
 
 // "trainyard-3fa91c-j17a1": Slurm starts only one job of a name at a time.
 std::string job_name(const std::string& mark, const domain::AttemptId& attempt);

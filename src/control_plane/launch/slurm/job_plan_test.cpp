@@ -159,12 +159,28 @@ TEST(SlurmJobPlan, PlacesByQueueAndInstanceType) {
   many.placement = {.partition = "train", .account = "lab"};
   many.of_queues["urgent"] = {.partition = "fast", .qos = "high"};
   many.of_instance_types["ml.p4d.24xlarge"] = {.qos = "gpu", .exclusive = true};
-  EXPECT_EQ(placement_of(many, "", "ml.m5.large"), many.placement);
-  EXPECT_EQ(placement_of(many, "urgent", "ml.m5.large"),
+  const auto placed = [&](const std::string& queue, const std::string& type,
+                          const std::string& submitter = "") {
+    Gang gang;
+    gang.queue = queue;
+    gang.instance_type = type;
+    gang.submitter = submitter;
+    return placement_of(many, gang);
+  };
+  EXPECT_EQ(*placed("", "ml.m5.large"), many.placement);
+  EXPECT_EQ(*placed("urgent", "ml.m5.large"),
             (SlurmPlacement{.partition = "fast", .account = "lab", .qos = "high"}));
   EXPECT_EQ(
-      placement_of(many, "urgent", "ml.p4d.24xlarge"),
+      *placed("urgent", "ml.p4d.24xlarge"),
       (SlurmPlacement{.partition = "fast", .account = "lab", .qos = "gpu", .exclusive = true}));
+  many.of_users["ana"] = {.account = "physics"};
+  many.require_user = true;
+  EXPECT_EQ(*placed("urgent", "ml.m5.large", "ana"),
+            (SlurmPlacement{.partition = "fast", .account = "physics", .qos = "high"}));
+  EXPECT_EQ(placed("urgent", "ml.m5.large", "bob").error().kind, Kind::invalid);
+  many.of_users["*"] = {.qos = "low"};
+  EXPECT_EQ(*placed("urgent", "ml.m5.large", "bob"),
+            (SlurmPlacement{.partition = "fast", .account = "lab", .qos = "low"}));
 }
 
 TEST(SlurmCommandLine, HasAnOptionForEachMember) {

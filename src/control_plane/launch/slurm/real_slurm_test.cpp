@@ -11,6 +11,7 @@
 #include "launch/slurm/slurm_launcher.hpp"
 #include "launch/testing/launcher_suite.hpp"
 #include "os/files.hpp"
+#include "os/machine_clock.hpp"
 #include "os/temporary_directory.hpp"
 
 namespace trainyard::launch {
@@ -45,6 +46,7 @@ class GatedSlurm final : public Slurm {
 class RealSlurmWorld {
  public:
   RealSlurmWorld() {
+    settings_.own_thread = false;  // the suite expects to see changes of the world at once
     settings_.jobs.mark =
         to_hex(std::string_view(directory_.path()).substr(directory_.path().size() - 6));
     settings_.jobs.program_directory = directory_.path();
@@ -70,8 +72,8 @@ class RealSlurmWorld {
     return std::getenv("TRAINYARD_SLURM_CONF") ? "" : "TRAINYARD_SLURM_CONF is not set";
   }
   std::unique_ptr<Launcher> server() {
-    auto made =
-        make_slurm(settings_, std::make_unique<GatedSlurm>(slurm(), fail_after_, end_after_));
+    auto made = make_slurm(
+        settings_, std::make_unique<GatedSlurm>(slurm(), fail_after_, end_after_), slurm(), clock_);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }
@@ -127,6 +129,7 @@ class RealSlurmWorld {
     return false;
   }
 
+  os::MachineClock clock_;
   os::TemporaryDirectory directory_;
   SlurmSettings settings_;
   std::optional<size_t> fail_after_, end_after_;

@@ -172,7 +172,7 @@ Result<void> check_rest_answer(int status, std::string_view body) {
   if (words.empty()) words = "HTTP status " + std::to_string(status);
   if (status == 401 || status == 403)
     return denied("slurmrestd denies access: " + words + ": check slurm.rest_token_file");
-  if (status == 400 || status == 404 || number > 0) return invalid("Slurm rejects it: " + words);
+  if (status == 400 || status == 404 || number > 0) return error_of_rejection(words);
   return unavailable("slurmrestd reports: " + words +
                      ": slurmctld does not answer, or does not accept the token in "
                      "slurm.rest_token_file");

@@ -67,15 +67,20 @@ TEST(SlurmRestAnswers, TellsErrorsApart) {
     const char* body;
     Kind kind;
   };
-  for (const Case& each :
-       {Case{500, R"({"errors":[{"error_code":2000,"error":"Invalid partition name"}]})",
-             Kind::invalid},
-        Case{500, R"({"errors":[{"error":"Unspecified error","errno":-1}]})", Kind::unavailable},
-        Case{500, R"({"errors":[{"error_number":2017,"error":"Invalid job id specified"}]})",
-             Kind::not_found},
-        Case{400, R"({"errors":[{"description":"Disabled key: \"required_nodes\""}]})",
-             Kind::invalid},
-        Case{401, "Authentication failure", Kind::denied}, Case{503, "", Kind::unavailable}}) {
+  for (
+      const Case& each :
+      {Case{500, R"({"errors":[{"error_code":2000,"error":"Invalid partition name"}]})",
+            Kind::invalid},
+       Case{500, R"({"errors":[{"error":"Unspecified error","errno":-1}]})", Kind::unavailable},
+       Case{500, R"({"errors":[{"error_number":2017,"error":"Invalid job id specified"}]})",
+            Kind::not_found},
+       Case{
+           500,
+           R"({"errors":[{"error_number":5004,"error":"Socket timed out on send/recv operation"}]})",
+           Kind::unavailable},
+       Case{400, R"({"errors":[{"description":"Disabled key: \"required_nodes\""}]})",
+            Kind::invalid},
+       Case{401, "Authentication failure", Kind::denied}, Case{503, "", Kind::unavailable}}) {
     const auto answer = check_rest_answer(each.status, each.body);
     ASSERT_FALSE(answer) << each.body;
     EXPECT_EQ(answer.error().kind, each.kind) << answer.error().message;

@@ -2,9 +2,10 @@
 // listed, one job is submitted or cancelled. command_line.hpp and rest.hpp implement it;
 // memory_slurm.hpp does for tests.
 //
-// Threads: confined to the launcher's. Errors: unavailable (slurmctld or slurmrestd does not
+// Threads: confined to one, but for stop(). Errors: unavailable (slurmctld or slurmrestd does not
 // answer: try again), denied (wrong or expired token, no such right), invalid (Slurm rejects the
-// request; the message has Slurm's own words).
+// request; the message has Slurm's own words), exhausted (it does so for the present state of
+// nodes: try again).
 #pragma once
 
 #include <cstdint>
@@ -94,6 +95,9 @@ class Slurm {
   // Gives the job another name, and cancels it: after an error it may have the name and run on.
   // Harmless when it has ended or is unknown.
   virtual Result<void> cancel(uint64_t job, const std::string& name) = 0;
+  // Ends a call that is in progress on another thread early, if it can, as `unavailable`; so do
+  // later calls.
+  virtual void stop() {}
 };
 
 }  // namespace trainyard::launch

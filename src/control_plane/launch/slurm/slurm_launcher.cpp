@@ -8,11 +8,14 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "launch/slurm/answers.hpp"
+#include "launch/slurm/slurm_view.hpp"
 
 namespace trainyard::launch {
 namespace {
 
 const std::string kRemovedPrefix = "removed-";
+// Slurm is away for so long that the last answer may be far from the truth.
+constexpr Duration kUnknownAfter = 60s;
 
 // One of this server's jobs in Slurm.
 struct OwnJob {
@@ -59,16 +62,19 @@ std::string describe(const SlurmJob& job) {
 
 class SlurmLauncher final : public Launcher {
  public:
-  SlurmLauncher(SlurmSettings settings, std::unique_ptr<Slurm> slurm)
+  SlurmLauncher(SlurmSettings settings, std::unique_ptr<Slurm> slurm,
+                std::unique_ptr<Slurm> reading, Clock& clock)
       : settings_(std::move(settings)),
         slurm_(std::move(slurm)),
+        clock_(clock),
+        view_(std::move(reading), clock, settings_.own_thread),
         next_address_(settings_.jobs.pool.base) {}
 
   Result<void> begin() {
-    TRY(look_at_jobs().in("finding the jobs of this server in Slurm"));
-    TRY(look_at_nodes().in("listing the nodes of Slurm"));
+    TRY(view_.read().in("finding the jobs of this server in Slurm"));
+    look();
     for (const std::string& partition : partitions())
-      if (std::ranges::none_of(nodes_, [&](const SlurmNode& node) {
+      if (std::ranges::none_of(answer_->nodes, [&](const SlurmNode& node) {
             return std::ranges::find(node.partitions, partition) != node.partitions.end();
           }))
         return invalid("Slurm has no node in the partition '" + partition +
@@ -77,13 +83,12 @@ class SlurmLauncher final : public Launcher {
   }
 
   std::vector<Machine> machines() override {
-    note_failure(look_at_nodes());
-    return machines_of(nodes_, partitions(), used());
+    look();
+    return machines_of(answer_->nodes, partitions(), used());
   }
 
   Result<void> ensure(const Gang& gang) override {
-    TRY(look_at_jobs());
-    cancel_unwanted();
+    look();
     if (const OwnJob* known = find(gang.attempt)) {
       if (known->comment.hosts != gang.members.size())
         return conflict("attempt " + gang.attempt.text() +
@@ -92,83 +97,122 @@ class SlurmLauncher final : public Launcher {
         return conflict("attempt " + gang.attempt.text() + " was started with another token");
       return {};
     }
-    TRY(check_removed(gang.attempt));
-    if (auto submitted = submit(gang); !submitted) {
-      // Its answer may be lost, and the job be there.
-      if (const auto removed = remove(gang.attempt); !removed)
-        log(Level::warning, "launch",
-            "removing what could not be started: " + removed.error().message,
-            {{"attempt", gang.attempt.text()}});
-      return std::move(submitted).error().in("starting attempt " + gang.attempt.text());
+    TRY(check_writer());
+    if (!away_.empty() || unconfirmed_.contains(gang.attempt)) {
+      held_.insert_or_assign(gang.attempt, Held{gang.token, uint32_t(gang.members.size())});
+      return {};
     }
-    return {};
+    if (auto removed = check_removed(gang.attempt); !removed) {
+      cancel_unwanted();
+      return removed;
+    }
+    return submit(gang).in("starting attempt " + gang.attempt.text());
   }
 
   std::vector<Agent> list() override {
-    const auto looked = look_at_jobs();
-    note_failure(looked);
-    if (looked) cancel_unwanted();
-    look_at_failed_nodes();
+    look();
+    if (away_.empty()) {
+      cancel_unwanted();
+      // Control has them started again.
+      std::erase_if(held_, [&](const auto& held) { return !unconfirmed_.contains(held.first); });
+    }
     std::vector<Agent> agents;
     for (const auto& [attempt, own] : present_) {
       const bool runs = may_run(own.job);
       for (domain::HostIndex host = 0; host < own.comment.hosts; ++host) {
         const bool ended = own.comment.ended.contains(host);
         Agent agent{attempt, own.token, host, runs && !ended};
-        if (agent.alive && own.job.state != "PENDING") {
-          agents.push_back(std::move(agent));
-          continue;
-        }
-        agent.note = ended && !own.comment.why.empty() ? own.comment.why : words_of(own);
+        agent.note = agent.alive                         ? note_of_live(own)
+                     : ended && !own.comment.why.empty() ? own.comment.why
+                                                         : words_of(own);
         agents.push_back(std::move(agent));
       }
     }
+    for (const auto& [attempt, held] : held_)
+      for (domain::HostIndex host = 0; host < held.hosts; ++host)
+        agents.push_back({attempt, held.token, host, true,
+                          "waits until Slurm answers" + (away_.empty() ? "" : ": " + away_)});
     return agents;
   }
 
   Result<void> remove(domain::AttemptId attempt) override {
-    TRY(look_at_jobs());
+    look();
+    held_.erase(attempt);
+    if (unconfirmed_.contains(attempt))
+      return unavailable("Slurm may have a job of attempt " + attempt.text() +
+                         ", whose submission was not answered" +
+                         (away_.empty() ? "" : ": " + away_));
     std::optional<Error> first;
     for (const OwnJob& own : all_) {
-      if (own.comment.attempt != attempt) continue;
+      if (own.comment.attempt != attempt || removed_.contains(own.job.id)) continue;
       if (!has_ended(own.job))
         if (auto cancelled = cancel(own.job); !cancelled) {
           if (!first) first = std::move(cancelled).error().in("cancelling Slurm's job");
           continue;
         }
-      removed_.insert(own.job.id);
+      removed_[own.job.id] = view_.note_change();
     }
-    present_.erase(attempt);
     if (first) return *std::move(first);
+    present_.erase(attempt);
     return {};
   }
 
  private:
-  // Reads Slurm's jobs. What was removed is left out; of several jobs of an attempt, which a lost
-  // answer of sbatch can make, the first one that has not ended counts, or else the last one.
-  Result<void> look_at_jobs() {
-    auto jobs = slurm_->jobs();
-    if (!jobs) return std::move(jobs).error();
+  // A gang whose submission waits until Slurm answers.
+  struct Held {
+    std::string token;
+    uint32_t hosts = 0;
+  };
+  // A job of this server that answers to queries before the change do not list.
+  struct Submitted {
+    SlurmJob job;
+    uint64_t change = 0;
+  };
+
+  // Takes the last answer of Slurm. What it cannot show yet is added.
+  void look() {
+    auto answer = view_.look();
+    away_ = view_.why_away();
+    if (answer == answer_) return;
+    answer_ = std::move(answer);
+    std::map<uint64_t, OwnJob> former;
+    for (OwnJob& own : all_) former.try_emplace(own.job.id, std::move(own));
     all_.clear();
     present_.clear();
     std::set<uint64_t> listed;
-    std::ranges::sort(*jobs, {}, &SlurmJob::id);
-    for (SlurmJob& job : *jobs) {
+    for (const SlurmJob& job : answer_->jobs) {
       listed.insert(job.id);
+      const auto known = former.find(job.id);
+      add(job, known == former.end() ? nullptr : &known->second);
+    }
+    const auto is_old = [&](uint64_t change) { return change <= answer_->changes; };
+    std::erase_if(submitted_, [&](const auto& each) { return is_old(each.second.change); });
+    std::erase_if(unconfirmed_, [&](const auto& each) { return is_old(each.second); });
+    std::erase_if(removed_, [&](const auto& each) {
+      return !listed.contains(each.first) && is_old(each.second);
+    });
+    for (const auto& [id, submitted] : submitted_)
+      if (!listed.contains(id)) add(submitted.job, nullptr);
+  }
+
+  // What was removed is left out of present_; of several jobs of an attempt, which a lost answer of
+  // sbatch can make, the first one that has not ended counts, or else the last one. `known`: the
+  // job as the last answer had it.
+  void add(const SlurmJob& job, OwnJob* known) {
+    if (known != nullptr && known->job.comment == job.comment) {
+      all_.push_back({job, std::move(known->comment), std::move(known->token)});
+    } else {
       auto comment = read_job_comment(job.comment);
-      if (!comment || comment->mark != settings_.jobs.mark) continue;
+      if (!comment || comment->mark != settings_.jobs.mark) return;
       // Another server may have the same mark; it has another key.
       auto token = settings_.unseal(comment->seal, comment->attempt.text());
-      if (!token) continue;
-      all_.push_back({std::move(job), *std::move(comment), *std::move(token)});
-      const OwnJob& own = all_.back();
-      if (is_removed(own)) continue;
-      const auto [known, first] = present_.try_emplace(own.comment.attempt, own);
-      if (!first && has_ended(known->second.job)) known->second = own;
+      if (!token) return;
+      all_.push_back({job, *std::move(comment), *std::move(token)});
     }
-    for (auto* ids : {&removed_, &failed_})
-      std::erase_if(*ids, [&](uint64_t id) { return !listed.contains(id); });
-    return {};
+    const OwnJob& own = all_.back();
+    if (is_removed(own)) return;
+    const auto [present, first] = present_.try_emplace(own.comment.attempt, own);
+    if (!first && has_ended(present->second.job)) present->second = own;
   }
 
   bool is_removed(const OwnJob& own) const {
@@ -183,6 +227,8 @@ class SlurmLauncher final : public Launcher {
       const OwnJob* known = find(own.comment.attempt);
       const bool second = known != nullptr && known->job.id != own.job.id;
       if (!is_uncancelled(own.job) || !(is_removed(own) || second)) continue;
+      const auto cancelled_at = removed_.find(own.job.id);
+      if (cancelled_at != removed_.end() && cancelled_at->second > answer_->changes) continue;
       if (!settings_.why_not().empty()) return;
       log(Level::warning, "launch",
           is_removed(own) ? "a removed Slurm job that has not ended is cancelled again"
@@ -191,17 +237,22 @@ class SlurmLauncher final : public Launcher {
       if (const auto cancelled = cancel(own.job); !cancelled)
         return log(Level::warning, "launch", "cancelling Slurm's job: " + cancelled.error().message,
                    {{"job", std::to_string(own.job.id)}});
-      removed_.insert(own.job.id);
+      removed_[own.job.id] = view_.note_change();
     }
   }
 
   // Slurm does not hold a new job back for a removed one, whose name is another.
   Result<void> check_removed(const domain::AttemptId& attempt) const {
-    for (const OwnJob& own : all_)
-      if (own.comment.attempt == attempt && is_removed(own) && is_uncancelled(own.job))
+    for (const OwnJob& own : all_) {
+      const auto cancelled_at = removed_.find(own.job.id);
+      const bool cancelled =
+          cancelled_at != removed_.end() && cancelled_at->second > answer_->changes;
+      if (own.comment.attempt == attempt && is_removed(own) && is_uncancelled(own.job) &&
+          !cancelled)
         return unavailable("Slurm job " + std::to_string(own.job.id) + " of attempt " +
                            attempt.text() + " was removed and is still " + own.job.state +
                            ": it is cancelled first");
+    }
     return {};
   }
 
@@ -213,29 +264,9 @@ class SlurmLauncher final : public Launcher {
   // The name tells later servers that it was removed, and did not end by itself.
   Result<void> cancel(const SlurmJob& job) {
     TRY(check_writer());
+    if (!away_.empty()) return unavailable(away_);
     return slurm_->cancel(
         job.id, job.name.starts_with(kRemovedPrefix) ? job.name : kRemovedPrefix + job.name);
-  }
-
-  Result<void> look_at_nodes() {
-    auto nodes = slurm_->nodes();
-    if (!nodes) return std::move(nodes).error();
-    nodes_ = *std::move(nodes);
-    return {};
-  }
-
-  // Reads the nodes again when a job has lost one, whose reason is told.
-  void look_at_failed_nodes() {
-    for (const OwnJob& own : all_)
-      if (has_lost_a_node(own.job) && failed_.insert(own.job.id).second)
-        note_failure(look_at_nodes());
-  }
-
-  void note_failure(const Result<void>& looked) {
-    if (!looked && last_failure_ != looked.error().message)
-      log(Level::warning, "launch", "Slurm cannot be read, and its last answer counts on",
-          {{"why", looked.error().message}});
-    last_failure_ = looked ? "" : looked.error().message;
   }
 
   const OwnJob* find(const domain::AttemptId& attempt) const {
@@ -243,12 +274,21 @@ class SlurmLauncher final : public Launcher {
     return found == present_.end() ? nullptr : &found->second;
   }
 
+  // "" for agents that run, as far as is known.
+  std::string note_of_live(const OwnJob& own) const {
+    if (!away_.empty() && clock_.now() - answer_->sent > kUnknownAfter)
+      return "Slurm job " + std::to_string(own.job.id) + " was " + own.job.state +
+             ", and is unknown since Slurm answered last at " + to_iso8601(answer_->sent, false) +
+             ": " + away_;
+    return own.job.state == "PENDING" ? words_of(own) : "";
+  }
+
   // Slurm's words about a job; for a lost node also those about the node.
   std::string words_of(const OwnJob& own) const {
     std::string text = describe(own.job);
     if (!has_lost_a_node(own.job)) return text;
     const auto names = expand_host_list(own.job.nodes);
-    for (const SlurmNode& node : nodes_)
+    for (const SlurmNode& node : answer_->nodes)
       if (names && std::ranges::find(*names, node.name) != names->end() && !is_usable(node))
         text += "; node " + node.name + ": " + (node.reason.empty() ? "down" : node.reason);
     return text;
@@ -283,14 +323,13 @@ class SlurmLauncher final : public Launcher {
   }
 
   Result<void> submit(const Gang& gang) {
-    if (nodes_.empty()) TRY(look_at_nodes());
     std::vector<networks::Subnet> taken;
     for (const OwnJob& own : all_)
       if (!has_ended(own.job)) taken.push_back(own.comment.subnet);
     const auto subnet =
         TRY(choose_subnet(settings_.jobs.pool, addresses_of(gang), taken, next_address_));
     next_address_ = networks::Address(subnet.base + subnet.size());
-    auto request = TRY(plan_job(settings_.jobs, gang, nodes_, subnet,
+    auto request = TRY(plan_job(settings_.jobs, gang, answer_->nodes, subnet,
                                 settings_.seal(gang.token, gang.attempt.text())));
     if (request.comment.size() > kSlurmCommentBytesMax)
       return invalid("the gang's description is too long for the comment of a Slurm job");
@@ -298,21 +337,47 @@ class SlurmLauncher final : public Launcher {
       if (own.comment.attempt == gang.attempt && !has_ended(own.job))
         request.after.push_back(own.job.id);
     TRY(check_writer());
-    const uint64_t id = TRY(slurm_->submit(request));
+    const auto id = slurm_->submit(request);
+    const uint64_t change = view_.note_change();
+    if (!id) {
+      note_failure(gang.attempt, id.error(), change);
+      return id.error();
+    }
+    SlurmJob job;
+    job.id = *id;
+    job.state = "PENDING";
+    job.name = request.name;
+    job.comment = request.comment;
+    submitted_.insert_or_assign(*id, Submitted{job, change});
+    add(job, nullptr);
     log(Level::info, "launch", "submitted to Slurm",
-        {{"attempt", gang.attempt.text()}, {"slurm_job", std::to_string(id)}});
+        {{"attempt", gang.attempt.text()}, {"slurm_job", std::to_string(*id)}});
     return {};
+  }
+
+  // An answer of sbatch may be lost, and the job be there.
+  void note_failure(const domain::AttemptId& attempt, const Error& error, uint64_t change) {
+    const bool rejected =
+        error.kind == Kind::invalid || error.kind == Kind::denied || error.kind == Kind::not_found;
+    if (rejected) return;
+    unconfirmed_[attempt] = change;
+    if (error.kind == Kind::unavailable) view_.note_away(error.message);
   }
 
   const SlurmSettings settings_;
   const std::unique_ptr<Slurm> slurm_;
+  Clock& clock_;
+  SlurmView view_;
   // subnets are used in rotation: late packets for an old gang do not reach a new one
   networks::Address next_address_;
+  std::shared_ptr<const SlurmAnswer> answer_;
+  std::string away_;                             // why Slurm does not answer at present
   std::vector<OwnJob> all_;                      // of this server, by id
   std::map<domain::AttemptId, OwnJob> present_;  // that were not removed
-  std::set<uint64_t> removed_, failed_;          // jobs that Slurm still lists
-  std::vector<SlurmNode> nodes_;
-  std::string last_failure_;
+  std::map<domain::AttemptId, Held> held_;
+  std::map<uint64_t, Submitted> submitted_;            // by job
+  std::map<uint64_t, uint64_t> removed_;               // by job: the change that removed it
+  std::map<domain::AttemptId, uint64_t> unconfirmed_;  // submissions without an answer
 };
 
 }  // namespace
@@ -343,8 +408,10 @@ std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,
 }
 
 Result<std::unique_ptr<Launcher>> make_slurm(const SlurmSettings& settings,
-                                             std::unique_ptr<Slurm> slurm) {
-  auto launcher = std::make_unique<SlurmLauncher>(settings, std::move(slurm));
+                                             std::unique_ptr<Slurm> slurm,
+                                             std::unique_ptr<Slurm> reading, Clock& clock) {
+  auto launcher =
+      std::make_unique<SlurmLauncher>(settings, std::move(slurm), std::move(reading), clock);
   TRY(launcher->begin());
   return std::unique_ptr<Launcher>(std::move(launcher));
 }

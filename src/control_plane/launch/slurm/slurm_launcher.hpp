@@ -8,16 +8,22 @@
 // because it was removed or is the second one of its attempt, is cancelled at each look until it
 // has ended.
 //
-// While Slurm does not answer, list() and machines() return what they returned last; without that
-// the launcher is not made.
+// Calls read the last answer of Slurm (slurm_view.hpp) and do not wait for another one; only a
+// submission and a cancellation wait for Slurm. While Slurm does not answer, list() and machines()
+// return what the last answer had; after a minute the notes of agents say that their state is
+// unknown, and none is declared dead. A gang to ensure then waits: list() shows its agents as
+// alive, and as missing once Slurm answers, so that control ensures it again. The same holds for a
+// submission whose answer was lost: the next answer of Slurm tells. Without a first answer the
+// launcher is not made.
 //
-// Threads: as launcher.hpp.
+// Threads: as launcher.hpp; one of its own reads.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "base/time.hpp"
 #include "launch/launcher.hpp"
 #include "launch/slurm/job_plan.hpp"
 #include "launch/slurm/slurm.hpp"
@@ -33,12 +39,15 @@ struct SlurmSettings {
   // Returns "" while this server may submit and cancel jobs, as the writer of its ledger; list()
   // cancels as well.
   std::function<std::string()> why_not = [] { return std::string(); };
+  bool own_thread = true;  // false, for tests: each call reads Slurm's jobs and nodes itself
 };
 
-// Errors: unavailable (Slurm does not answer), invalid (a partition that Slurm does not have),
-// denied.
+// `reading`: another way to the same Slurm, for the thread that reads. Lifetime: the clock outlives
+// the launcher. Errors: unavailable (Slurm does not answer), invalid (a partition that Slurm does
+// not have), denied.
 Result<std::unique_ptr<Launcher>> make_slurm(const SlurmSettings& settings,
-                                             std::unique_ptr<Slurm> slurm);
+                                             std::unique_ptr<Slurm> slurm,
+                                             std::unique_ptr<Slurm> reading, Clock& clock);
 
 // The part of a node that jobs of this server may use: nothing if it is drained, down, or outside
 // the partitions. `own_*`: what this server's jobs have there. Pure.

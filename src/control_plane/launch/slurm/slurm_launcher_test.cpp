@@ -21,6 +21,7 @@ SlurmNode usable_node(const std::string& name, std::vector<std::string> states =
 
 SlurmSettings launcher_settings() {
   SlurmSettings settings;
+  settings.own_thread = false;
   settings.jobs.mark = "3fa91c";
   settings.jobs.program_directory = "/opt/trainyard";
   settings.jobs.pool = *networks::parse_subnet("10.201.0.0/16");
@@ -43,10 +44,11 @@ class SlurmLauncherTest : public testing::Test {
  protected:
   SlurmLauncherTest() { slurm_.nodes = {usable_node("n1"), usable_node("n2")}; }
   std::unique_ptr<Launcher> server(const SlurmSettings& with = launcher_settings()) {
-    auto made = make_slurm(with, slurm_.client());
+    auto made = make_slurm(with, slurm_.client(), slurm_.client(), clock_);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }
+  TestClock clock_;
   MemorySlurm slurm_;
 };
 
@@ -156,7 +158,6 @@ TEST_F(SlurmLauncherTest, KeepsItsLastAnswerWhileSlurmIsAway) {
   EXPECT_EQ(launcher->list().size(), 1u);
   EXPECT_TRUE(launcher->list()[0].alive);
   EXPECT_EQ(launcher->machines().size(), 2u);
-  EXPECT_EQ(launcher->ensure(numbered_gang(2, {"n1"})).error().kind, Kind::unavailable);
   EXPECT_EQ(launcher->remove({1, 1}).error().kind, Kind::unavailable);
   slurm_.away = "";
   EXPECT_EQ(launcher->list().size(), 1u);
@@ -166,27 +167,71 @@ TEST_F(SlurmLauncherTest, KeepsItsLastAnswerWhileSlurmIsAway) {
 
 TEST_F(SlurmLauncherTest, IsNotMadeWithoutSlurmOrItsPartition) {
   slurm_.away = "Unable to contact slurm controller";
-  EXPECT_EQ(make_slurm(launcher_settings(), slurm_.client()).error().kind, Kind::unavailable);
+  const auto make = [this](const SlurmSettings& settings) {
+    return make_slurm(settings, slurm_.client(), slurm_.client(), clock_);
+  };
+  EXPECT_EQ(make(launcher_settings()).error().kind, Kind::unavailable);
   slurm_.away = "";
   SlurmSettings wrong = launcher_settings();
   wrong.jobs.placement.partition = "no-such";
-  const auto made = make_slurm(wrong, slurm_.client());
+  const auto made = make(wrong);
   EXPECT_EQ(made.error().kind, Kind::invalid);
   EXPECT_NE(made.error().message.find("'no-such'"), std::string::npos) << made.error().message;
 }
 
-// The answer of sbatch may be lost after the job was accepted.
-TEST_F(SlurmLauncherTest, LeavesNothingOfASubmissionWithoutAnAnswer) {
+TEST_F(SlurmLauncherTest, SaysThatAgentsAreUnknownWhenSlurmIsAwayForLong) {
   const auto launcher = server();
-  slurm_.after_submit = [](const SlurmJobRequest&) -> Result<void> {
-    return unavailable("sbatch did not end within 30 s");
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  ASSERT_EQ(launcher->list().at(0).note, "");
+  slurm_.away = "Unable to contact slurm controller";
+  clock_.advance(59s);
+  EXPECT_EQ(launcher->list().at(0).note, "");
+  clock_.advance(24h);
+  const Agent agent = launcher->list().at(0);
+  EXPECT_TRUE(agent.alive);
+  EXPECT_EQ(agent.note,
+            "Slurm job 1 was RUNNING, and is unknown since Slurm answered last at "
+            "2025-11-20T09:45:00Z: Unable to contact slurm controller");
+  slurm_.away = "";
+  EXPECT_EQ(launcher->list().at(0).note, "");
+}
+
+TEST_F(SlurmLauncherTest, KeepsAGangUntilSlurmAnswers) {
+  const auto launcher = server();
+  slurm_.away = "Unable to contact slurm controller";
+  for (const uint64_t job : {1, 2}) ASSERT_TRUE(launcher->ensure(numbered_gang(job, {"n1", "n2"})));
+  auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 4u);
+  EXPECT_TRUE(agents[1].alive);
+  EXPECT_EQ(agents[1].token, "token1");
+  EXPECT_EQ(agents[1].note, "waits until Slurm answers: Unable to contact slurm controller");
+  EXPECT_TRUE(launcher->remove({2, 1})) << "Slurm knows nothing of it";
+  EXPECT_EQ(launcher->list().size(), 2u);
+  slurm_.away = "";
+  EXPECT_TRUE(launcher->list().empty()) << "it is missing, so that it is ensured again";
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1", "n2"})));
+  EXPECT_EQ(launcher->list().size(), 2u);
+  EXPECT_EQ(slurm_.running(), 1u);
+}
+
+// The answer of sbatch may be lost after the job was accepted.
+TEST_F(SlurmLauncherTest, FindsTheJobOfASubmissionWithoutAnAnswer) {
+  const auto launcher = server();
+  slurm_.after_submit = [&](const SlurmJobRequest&) -> Result<void> {
+    slurm_.away = "sbatch did not end within 30 s";
+    return unavailable(slurm_.away);
   };
   EXPECT_EQ(launcher->ensure(numbered_gang(1, {"n1"})).error().kind, Kind::unavailable);
+  EXPECT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  EXPECT_EQ(launcher->list().at(0).note,
+            "waits until Slurm answers: sbatch did not end within 30 s");
+  EXPECT_EQ(launcher->remove({1, 1}).error().kind, Kind::unavailable);
+  slurm_.away = "";
+  ASSERT_EQ(launcher->list().size(), 1u);
+  EXPECT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  EXPECT_EQ(slurm_.all.size(), 1u) << "one submission";
+  EXPECT_TRUE(launcher->remove({1, 1}));
   EXPECT_EQ(slurm_.running(), 0u);
-  EXPECT_TRUE(launcher->list().empty());
-  slurm_.after_submit = nullptr;
-  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
-  EXPECT_EQ(slurm_.running(), 1u);
 }
 
 TEST_F(SlurmLauncherTest, CancelsASecondJobOfAnAttempt) {

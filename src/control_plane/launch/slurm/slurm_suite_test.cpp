@@ -1,6 +1,7 @@
 // The tests of every launcher, on a Slurm cluster in memory.
 #include <optional>
 
+#include "base/testing/test_clock.hpp"
 #include "launch/slurm/memory_slurm.hpp"
 #include "launch/slurm/slurm_launcher.hpp"
 #include "launch/testing/launcher_suite.hpp"
@@ -11,6 +12,7 @@ namespace {
 class SlurmWorld {
  public:
   SlurmWorld() {
+    settings_.own_thread = false;
     settings_.jobs.mark = "3fa91c";
     settings_.jobs.program_directory = "/opt/trainyard";
     settings_.jobs.pool = *networks::parse_subnet("10.201.0.0/16");
@@ -38,7 +40,7 @@ class SlurmWorld {
   }
 
   std::unique_ptr<Launcher> server() {
-    auto made = make_slurm(settings_, slurm_.client());
+    auto made = make_slurm(settings_, slurm_.client(), slurm_.client(), clock_);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }
@@ -53,6 +55,7 @@ class SlurmWorld {
   }
 
  private:
+  TestClock clock_;
   SlurmSettings settings_;
   MemorySlurm slurm_;
   std::optional<size_t> fail_after_, end_after_;

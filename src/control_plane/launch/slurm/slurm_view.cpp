@@ -1,0 +1,115 @@
+#include "launch/slurm/slurm_view.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "base/log.hpp"
+
+namespace trainyard::launch {
+
+SlurmView::SlurmView(std::unique_ptr<Slurm> slurm, Clock& clock, bool own_thread)
+    : slurm_(std::move(slurm)), clock_(clock) {
+  if (own_thread) thread_ = std::thread([this] { run(); });
+}
+
+SlurmView::~SlurmView() {
+  {
+    const MutexLock lock(mutex_);
+    stopped_ = true;
+  }
+  slurm_->stop();
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<void> SlurmView::read() {
+  uint64_t changes = 0;
+  {
+    const MutexLock lock(mutex_);
+    changes = changes_;
+  }
+  auto answer = query(changes);
+  const Result<void> done = answer ? Result<void>() : Result<void>(answer.error());
+  const MutexLock lock(mutex_);
+  keep(std::move(answer));
+  return done;
+}
+
+std::shared_ptr<const SlurmAnswer> SlurmView::look() {
+  if (!thread_.joinable()) (void)read();  // why_away() tells
+  const MutexLock lock(mutex_);
+  wanted_ = true;
+  changed_.notify_all();
+  return answer_;
+}
+
+std::string SlurmView::why_away() const {
+  const MutexLock lock(mutex_);
+  if (!away_.empty()) return away_;
+  if (querying_since_ != std::chrono::nanoseconds(0) &&
+      clock_.monotonic() - querying_since_ > kQuickMax)
+    return "slurmctld has not answered for more than " + std::to_string(kQuickMax / Duration(1s)) +
+           " s";
+  return "";
+}
+
+uint64_t SlurmView::note_change() {
+  const MutexLock lock(mutex_);
+  return ++changes_;
+}
+
+void SlurmView::note_away(const std::string& why) {
+  const MutexLock lock(mutex_);
+  away_ = why;
+  wanted_ = true;
+  changed_.notify_all();
+}
+
+void SlurmView::run() {
+  MutexLock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&]() REQUIRES(mutex_) { return wanted_ || stopped_; });
+    if (stopped_) return;
+    wanted_ = false;
+    const uint64_t changes = changes_;
+    querying_since_ = std::max(clock_.monotonic(), std::chrono::nanoseconds(1));
+    lock.unlock();
+    Result<SlurmAnswer> answer = [&]() -> Result<SlurmAnswer> {
+      try {
+        return query(changes);
+      } catch (const std::exception& fault) {
+        return internal(std::string("reading Slurm's answer: ") + fault.what());
+      }
+    }();
+    lock.lock();
+    querying_since_ = std::chrono::nanoseconds(0);
+    const Duration pause = answer ? kPause : kPauseAfterFailure;
+    keep(std::move(answer));
+    changed_.wait_for(lock, pause, [&]() REQUIRES(mutex_) { return stopped_; });
+  }
+}
+
+Result<SlurmAnswer> SlurmView::query(uint64_t changes) {
+  SlurmAnswer answer;
+  answer.changes = changes;
+  answer.sent = clock_.now();
+  answer.jobs = TRY(slurm_->jobs());
+  std::ranges::sort(answer.jobs, {}, &SlurmJob::id);
+  answer.nodes = TRY(slurm_->nodes());
+  return answer;
+}
+
+void SlurmView::keep(Result<SlurmAnswer> answer) {
+  if (answer) {
+    answer_ = std::make_shared<const SlurmAnswer>(*std::move(answer));
+    if (!away_.empty()) log(Level::info, "launch", "Slurm answers again");
+    away_.clear();
+    return;
+  }
+  if (away_ != answer.error().message && !stopped_)
+    log(Level::warning, "launch", "Slurm cannot be read, and its last answer counts on",
+        {{"why", answer.error().message}});
+  away_ = answer.error().message;
+}
+
+}  // namespace trainyard::launch

@@ -1,0 +1,76 @@
+// SlurmView keeps Slurm's last answer about its jobs and nodes. A thread of its own queries Slurm
+// again, so its users never wait for slurmctld, which may be busy or away for minutes.
+//
+// An answer shows everything that its user did before the query was sent: note_change() numbers
+// the user's submissions and cancellations, and the answer has the number of the last one before
+// it was sent. What an answer cannot show yet, the user has to remember.
+//
+// Threads: made, used and destroyed by one thread, next to its own. Errors: read() returns those of
+// Slurm; afterwards they are part of the state.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/thread_safety.hpp"
+#include "base/time.hpp"
+#include "launch/slurm/slurm.hpp"
+
+namespace trainyard::launch {
+
+struct SlurmAnswer {
+  std::vector<SlurmJob> jobs;  // by id
+  std::vector<SlurmNode> nodes;
+  uint64_t changes = 0;  // noted before the query was sent
+  Instant sent{};        // when the query was sent
+};
+
+class SlurmView {
+ public:
+  // Between two queries: slurmctld serves all users of the cluster.
+  static constexpr Duration kPause = 500ms;
+  static constexpr Duration kPauseAfterFailure = 2s;
+  // A query that takes longer counts as not answered.
+  static constexpr Duration kQuickMax = 5s;
+
+  // Without a thread, look() queries Slurm and waits for the answer.
+  SlurmView(std::unique_ptr<Slurm> slurm, Clock& clock, bool own_thread);
+  // Interrupts a query that is in progress.
+  ~SlurmView();
+  SlurmView(const SlurmView&) = delete;
+
+  // Queries Slurm now, and waits for the answer.
+  Result<void> read();
+  // Returns the last answer, and has the thread query the next one. Requires: read() has
+  // succeeded once.
+  std::shared_ptr<const SlurmAnswer> look();
+  // Returns why Slurm does not answer at present; "": it does.
+  std::string why_away() const;
+  // Numbers a change that the user has made.
+  uint64_t note_change();
+  // A failure of another call: Slurm does not answer until the next query is answered.
+  void note_away(const std::string& why);
+
+ private:
+  void run();
+  Result<SlurmAnswer> query(uint64_t changes);
+  void keep(Result<SlurmAnswer> answer) REQUIRES(mutex_);
+
+  const std::unique_ptr<Slurm> slurm_;
+  Clock& clock_;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::shared_ptr<const SlurmAnswer> answer_ GUARDED_BY(mutex_);
+  std::string away_ GUARDED_BY(mutex_);
+  std::chrono::nanoseconds querying_since_ GUARDED_BY(mutex_){0};  // 0: no query is in progress
+  uint64_t changes_ GUARDED_BY(mutex_) = 0;
+  bool wanted_ GUARDED_BY(mutex_) = false;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // none: look() queries
+};
+
+}  // namespace trainyard::launch

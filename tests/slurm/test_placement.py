@@ -1,0 +1,57 @@
+"""What Slurm is told of a job by its submitter."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests import jobs
+from tests.calls import fresh
+from tests.slurm.cluster import Cluster
+from tests.slurm.conftest import rest_keys
+from tests.trainyard_server import Server
+
+OWNER = "owner"  # the user of a server's own key
+
+
+def keys_of(cluster: Cluster, way: str) -> str:
+    return rest_keys(cluster) if way == "rest" else ""
+
+
+def last_job(cluster: Cluster, columns: str) -> str:
+    """Some columns of squeue of the last job that Slurm knows."""
+    return max(cluster.jobs("%i|" + columns), key=lambda job: int(job[0]))[1]
+
+
+def train(server: Server) -> dict[str, Any]:
+    name = fresh("job")
+    sagemaker = server.boto("sagemaker")
+    sagemaker.create_training_job(**jobs.request(name, "true"))
+    return jobs.wait_until(sagemaker, name)
+
+
+@pytest.mark.parametrize("way", ["programs", "rest"])
+def test_a_job_has_the_account_of_its_submitter(
+    cluster: Cluster, start: Callable[..., Server], way: str
+) -> None:
+    users = f'[slurm.users]\n{OWNER} = {{ account = "physics" }}\n"*" = {{ account = "guests" }}\n'
+    server = start(f'{keys_of(cluster, way)}account = "lab"\nrequire_user = true\n{users}')
+    server.boto("s3").create_bucket(Bucket="yard")
+    job = train(server)
+    assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
+    assert last_job(cluster, "%a") == "physics"
+    assert f" by={OWNER} " in last_job(cluster, "%k")
+
+
+def test_a_job_of_an_unknown_submitter_is_rejected(
+    cluster: Cluster, start: Callable[..., Server]
+) -> None:
+    server = start('require_user = true\n[slurm.users]\nana = { account = "physics" }')
+    server.boto("s3").create_bucket(Bucket="yard")
+    before = len(cluster.jobs())
+    job = train(server)
+    assert job["TrainingJobStatus"] == "Failed"
+    assert (
+        f"the user or role '{OWNER}' is not in the config's [slurm.users]" in job["FailureReason"]
+    )
+    assert len(cluster.jobs()) == before
