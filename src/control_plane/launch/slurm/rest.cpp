@@ -1,6 +1,7 @@
 #include "launch/slurm/rest.hpp"
 
 #include "base/text.hpp"
+#include "launch/slurm/rest_submission.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::launch {

@@ -10,10 +10,6 @@
 namespace trainyard::launch {
 namespace {
 
-// Newer versions are rows: their differences are in Slurm's OpenAPI document.
-constexpr std::array kRestVersions = {
-    RestVersion{"v0.0.38", "nodelist", false, false, "gres"},
-};
 constexpr int64_t kAmountMax = int64_t{1} << 40;
 constexpr int64_t kInvalidJobId = 2017;  // ESLURM_INVALID_JOB_ID
 constexpr int64_t kAlreadyDone = 2021;   // ESLURM_ALREADY_DONE
@@ -84,18 +80,6 @@ Result<std::string> from_base64_url(std::string_view text) {
 }
 
 }  // namespace
-
-const RestVersion* find_rest_version(std::string_view name) {
-  const auto found = std::ranges::find(kRestVersions, name, &RestVersion::name);
-  return found == kRestVersions.end() ? nullptr : &*found;
-}
-
-std::string rest_version_names() {
-  std::string names;
-  for (const auto& version : kRestVersions)
-    names += (names.empty() ? "" : ", ") + std::string(version.name);
-  return names;
-}
 
 Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body, std::string_view user) {
   std::vector<SlurmJob> jobs;
@@ -189,47 +173,6 @@ Result<void> check_token(std::string_view token, Instant now) {
     return denied("the token has expired at " + to_iso8601(expires, false) +
                   ": write a new one there, as `scontrol token` prints it");
   return {};
-}
-
-std::string rest_submission(const RestVersion& version, const SlurmJobRequest& request) {
-  const SlurmPlacement& placement = request.placement;
-  Json job = {{"name", request.name},
-              {"comment", request.comment},
-              {"nodes", request.nodes.size()},
-              {"tasks", request.nodes.size() * request.tasks_per_node},
-              {"tasks_per_node", request.tasks_per_node},
-              {"cpus_per_task", request.cpus_per_task},
-              {"memory_per_node", request.memory_mib_per_node},
-              {"dependency", dependency_of(request)},
-              {"requeue", false},
-              {"current_working_directory", "/"},
-              {"standard_input", "/dev/null"},
-              {"standard_output", "/dev/null"},
-              {"standard_error", "/dev/null"}};
-  const std::string key(version.required_nodes);
-  if (version.nodes_as_list)
-    job[key] = request.nodes;
-  else
-    job[key] = join_names(request.nodes);
-  constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
-  if (version.environment_as_list)
-    job["environment"] = Json::array({std::string("PATH=") + kPath});
-  else
-    job["environment"] = {{"PATH", kPath}};
-  if (request.gpus_per_node > 0)
-    job[std::string(version.gres)] =
-        "gpu:" + (placement.gpu_type.empty() ? "" : placement.gpu_type + ":") +
-        std::to_string(request.gpus_per_node);
-  if (request.time_limit_minutes > 0) job["time_limit"] = request.time_limit_minutes;
-  for (const auto& [name, value] : {std::pair("partition", &placement.partition),
-                                    {"account", &placement.account},
-                                    {"qos", &placement.qos},
-                                    {"constraints", &placement.constraint},
-                                    {"reservation", &placement.reservation},
-                                    {"licenses", &placement.licenses}})
-    if (!value->empty()) job[name] = *value;
-  if (placement.exclusive) job["exclusive"] = "exclusive";
-  return dump({{"script", request.script}, {"job", job}});
 }
 
 }  // namespace trainyard::launch
