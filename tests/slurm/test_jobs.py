@@ -41,6 +41,7 @@ print(f"{sys.argv[2]} epochs of {os.listdir(os.environ['SM_CHANNEL_TRAIN'])}")
 SHORT_FORM = """
 image = "trainyard/host"
 instance_type = "ml.m5.large"
+max_runtime_seconds = 600
 [code]
 directory = "./src"
 entry = "train.py"

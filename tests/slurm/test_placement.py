@@ -1,11 +1,11 @@
-"""What Slurm is told of a job by its submitter."""
+"""What Slurm is told of a job by its queue and by its submitter."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests import jobs
+from tests import jobs, nodes
 from tests.calls import fresh
 from tests.slurm.cluster import Cluster
 from tests.slurm.conftest import rest_keys
@@ -55,3 +55,36 @@ def test_a_job_of_an_unknown_submitter_is_rejected(
         f"the user or role '{OWNER}' is not in the config's [slurm.users]" in job["FailureReason"]
     )
     assert len(cluster.jobs()) == before
+
+
+def test_jobs_of_a_queue_have_its_account_and_licences(
+    cluster: Cluster, start: Callable[..., Server]
+) -> None:
+    server = start(
+        'account = "lab"\n[slurm.queues.solving]\naccount = "chemistry"\nlicenses = "solver:1"'
+    )
+    batch = server.boto("batch")
+    environment = batch.create_compute_environment(
+        computeEnvironmentName="nodes",
+        type="MANAGED",
+        computeResources={"type": "EC2", "minvCpus": 0, "maxvCpus": 16},
+    )["computeEnvironmentArn"]
+    for queue, account, licences in (
+        ("plain", "lab", "(null)"),
+        ("solving", "chemistry", "solver:1"),
+    ):
+        batch.create_job_queue(
+            jobQueueName=queue,
+            priority=1,
+            computeEnvironmentOrder=[{"order": 1, "computeEnvironment": environment}],
+        )
+        job = nodes.wait_until(
+            batch,
+            nodes.submit(
+                batch, queue, nodes.container("echo hello"), timeout={"attemptDurationSeconds": 600}
+            ),
+        )
+        assert job["status"] == "SUCCEEDED", job.get("statusReason")
+        assert nodes.lines(server, job) == ["hello"]
+        assert last_job(cluster, "%a") == account
+        assert last_job(cluster, "%W") == licences
