@@ -32,6 +32,8 @@ def test_an_edit_is_removed_however_the_bench_ends(tmp_path: pathlib.Path, numbe
         cwd=sources.ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        # A shell's background job ignores SIGINT, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as bench:
         assert bench.stdout and bench.stdout.readline() == b"edited\n"
         assert source.read_text() != TEXT

@@ -38,14 +38,13 @@ Outcome<policy::Document> document_in(const std::string& text, policy::PolicyKin
 // Adds an operation that reads the snapshot. Its errors are converted to IAM's.
 template <class Operation, class Read>
 void add_read(OperationTable& table, const Services& services, Read read) {
-  table.add<Operation>(
-      [&services, read = std::move(read)](
-          const Context& context,
-          const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
-        Result<typename Operation::Output> output = read(*services.identities->snapshot(), context, in);
-        if (!output) return iam_failure(output.error());
-        return *std::move(output);
-      });
+  table.add<Operation>([&services, read = std::move(read)](const Context& context,
+                                                           const typename Operation::Input& in)
+                           -> Outcome<typename Operation::Output> {
+    Result<typename Operation::Output> output = read(*services.identities->snapshot(), context, in);
+    if (!output) return iam_failure(output.error());
+    return *std::move(output);
+  });
 }
 
 // Adds an operation that changes a copy of the snapshot. The changed copy is then made durable.

@@ -110,14 +110,15 @@ class OperationTable {
   // `function`: (const Context&, Input, Answer<Output>).
   template <class Operation, class Function>
   void add_later(Function function) {
-    put_call(Operation::shape(), Runs::later,
-             [function = std::move(function)](const Context& context, void* input, Finish finish) {
-               Answer<typename Operation::Output> later =
-                   [finish = std::move(finish)](const Outcome<typename Operation::Output>& outcome) {
-                     answer<Operation>(finish, outcome);
-                   };
-               function(context, std::move(input_of<Operation>(input)), std::move(later));
-             });
+    put_call(
+        Operation::shape(), Runs::later,
+        [function = std::move(function)](const Context& context, void* input, Finish finish) {
+          Answer<typename Operation::Output> later =
+              [finish = std::move(finish)](const Outcome<typename Operation::Output>& outcome) {
+                answer<Operation>(finish, outcome);
+              };
+          function(context, std::move(input_of<Operation>(input)), std::move(later));
+        });
   }
 
   // `function`: (const Context&, const Input&, Exchange<Operation>&) ->
@@ -141,21 +142,20 @@ class OperationTable {
 
   template <class Operation, class Function>
   void add_long(Function function) {
-    put_stream(
-        Operation::shape(), Runs::lasting,
-        [function = std::move(function)](const Context& context, void* input, ExchangeEnds& ends,
-                                         const Finish& finish) {
-          std::optional<Outcome<typename Operation::Output>> outcome;
-          ends.run_long([&] {
-            try {
-              outcome.emplace(function(context, std::as_const(input_of<Operation>(input))));
-            } catch (const std::exception& fault) {  // the response may have begun, so it is
-                                                     // reported here
-              outcome.emplace(internal("the operation threw: " + std::string(fault.what())));
-            }
-          });
-          answer<Operation>(finish, *outcome);
-        });
+    put_stream(Operation::shape(), Runs::lasting,
+               [function = std::move(function)](const Context& context, void* input,
+                                                ExchangeEnds& ends, const Finish& finish) {
+                 std::optional<Outcome<typename Operation::Output>> outcome;
+                 ends.run_long([&] {
+                   try {
+                     outcome.emplace(function(context, std::as_const(input_of<Operation>(input))));
+                   } catch (const std::exception& fault) {  // the response may have begun, so it is
+                                                            // reported here
+                     outcome.emplace(internal("the operation threw: " + std::string(fault.what())));
+                   }
+                 });
+                 answer<Operation>(finish, *outcome);
+               });
   }
 
   // nullptr: not implemented.
@@ -165,8 +165,7 @@ class OperationTable {
   // Functions whose types say nothing of the operation: what they share is compiled once. `input`
   // is the decoded one, of the operation's type.
   using Call = std::function<void(const Context&, void* input, Finish)>;
-  using StreamCall =
-      std::function<void(const Context&, void* input, ExchangeEnds&, const Finish&)>;
+  using StreamCall = std::function<void(const Context&, void* input, ExchangeEnds&, const Finish&)>;
 
   Entry& entry_of(const shapes::OperationShape& shape, Runs runs);
   void put_call(const shapes::OperationShape& shape, Runs runs, Call call);

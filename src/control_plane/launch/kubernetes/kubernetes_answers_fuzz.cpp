@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   read_lists(text);
   (void)read_uid(text);
   CHECK(check_kubernetes_answer(200, text), "a success");
-  for (const int status : {401, 403, 409, 422, 500})
+  for (const int status : {400, 401, 403, 404, 409, 422, 429, 500})
     CHECK(!check_kubernetes_answer(status, text), "an error");
   if (const auto quantity = parse_quantity_milli(text))
     CHECK(*quantity >= 0, "amounts are natural");
