@@ -189,9 +189,9 @@ class Cluster(slurm_peer.Slurm):
     def save_state(self) -> None:
         """slurmctld writes its state some seconds after a change; what is not written is unknown to
         the next one, which ends jobs that it does not know to run."""
+        began = time.time()
         job = self.run("sbatch", "--parsable", "--hold", "--wrap=true").strip()
         self.run("scancel", job)
-        began = time.time()
         self.wait_for(
             lambda: os.path.getmtime(self.at("state/job_state")) > began, "its state to be saved"
         )

@@ -72,7 +72,7 @@ class SlurmLauncher final : public Launcher {
 
   Result<void> begin() {
     TRY(view_.read().in("finding the jobs of this server in Slurm"));
-    look();
+    take(view_.last());
     for (const std::string& partition : partitions())
       if (std::ranges::none_of(answer_->nodes, [&](const SlurmNode& node) {
             return std::ranges::find(node.partitions, partition) != node.partitions.end();
@@ -83,12 +83,12 @@ class SlurmLauncher final : public Launcher {
   }
 
   std::vector<Machine> machines() override {
-    look();
+    take(view_.last());
     return machines_of(answer_->nodes, partitions(), used());
   }
 
   Result<void> ensure(const Gang& gang) override {
-    look();
+    take(view_.last());
     if (const OwnJob* known = find(gang.attempt)) {
       if (known->comment.hosts != gang.members.size())
         return conflict("attempt " + gang.attempt.text() +
@@ -110,7 +110,7 @@ class SlurmLauncher final : public Launcher {
   }
 
   std::vector<Agent> list() override {
-    look();
+    take(view_.look());
     if (away_.empty()) {
       cancel_unwanted();
       // Control has them started again.
@@ -136,7 +136,7 @@ class SlurmLauncher final : public Launcher {
   }
 
   Result<void> remove(domain::AttemptId attempt) override {
-    look();
+    take(view_.last());
     held_.erase(attempt);
     if (unconfirmed_.contains(attempt))
       return unavailable("Slurm may have a job of attempt " + attempt.text() +
@@ -169,9 +169,8 @@ class SlurmLauncher final : public Launcher {
     uint64_t change = 0;
   };
 
-  // Takes the last answer of Slurm. What it cannot show yet is added.
-  void look() {
-    auto answer = view_.look();
+  // Takes an answer of Slurm. What it cannot show yet is added.
+  void take(std::shared_ptr<const SlurmAnswer> answer) {
     away_ = view_.why_away();
     if (answer == answer_) return;
     answer_ = std::move(answer);

@@ -8,13 +8,13 @@
 // because it was removed or is the second one of its attempt, is cancelled at each look until it
 // has ended.
 //
-// Calls read the last answer of Slurm (slurm_view.hpp) and do not wait for another one; only a
-// submission and a cancellation wait for Slurm. While Slurm does not answer, list() and machines()
-// return what the last answer had; after a minute the notes of agents say that their state is
-// unknown, and none is declared dead. A gang to ensure then waits: list() shows its agents as
-// alive, and as missing once Slurm answers, so that control ensures it again. The same holds for a
-// submission whose answer was lost: the next answer of Slurm tells. Without a first answer the
-// launcher is not made.
+// list() queries Slurm, on another thread, and waits for a second at most (slurm_view.hpp); other
+// calls read the last answer. Only a submission and a cancellation wait for Slurm. While Slurm does
+// not answer, list() and machines() return what the last answer had; after a minute the notes of
+// agents say that their state is unknown, and none is declared dead. A gang to ensure then waits:
+// list() shows its agents as alive, and as missing once Slurm answers, so that control ensures it
+// again. The same holds for a submission whose answer was lost: the next answer of Slurm tells.
+// Without a first answer the launcher is not made.
 //
 // Threads: as launcher.hpp; one of its own reads.
 #pragma once

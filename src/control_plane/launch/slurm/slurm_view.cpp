@@ -36,10 +36,19 @@ Result<void> SlurmView::read() {
 }
 
 std::shared_ptr<const SlurmAnswer> SlurmView::look() {
+  if (!thread_.joinable()) return last();
+  MutexLock lock(mutex_);
+  const bool idle = querying_since_ == std::chrono::nanoseconds(0);
+  const uint64_t mine = ++requested_;
+  changed_.notify_all();
+  if (idle && away_.empty())
+    changed_.wait_for(lock, kWaitMax, [&]() REQUIRES(mutex_) { return done_ >= mine; });
+  return answer_;
+}
+
+std::shared_ptr<const SlurmAnswer> SlurmView::last() {
   if (!thread_.joinable()) (void)read();  // why_away() tells
   const MutexLock lock(mutex_);
-  wanted_ = true;
-  changed_.notify_all();
   return answer_;
 }
 
@@ -61,16 +70,16 @@ uint64_t SlurmView::note_change() {
 void SlurmView::note_away(const std::string& why) {
   const MutexLock lock(mutex_);
   away_ = why;
-  wanted_ = true;
+  ++requested_;
   changed_.notify_all();
 }
 
 void SlurmView::run() {
   MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&]() REQUIRES(mutex_) { return wanted_ || stopped_; });
+    changed_.wait(lock, [&]() REQUIRES(mutex_) { return requested_ > done_ || stopped_; });
     if (stopped_) return;
-    wanted_ = false;
+    const uint64_t number = requested_;
     const uint64_t changes = changes_;
     querying_since_ = std::max(clock_.monotonic(), std::chrono::nanoseconds(1));
     lock.unlock();
@@ -83,9 +92,12 @@ void SlurmView::run() {
     }();
     lock.lock();
     querying_since_ = std::chrono::nanoseconds(0);
-    const Duration pause = answer ? kPause : kPauseAfterFailure;
+    const bool failed = !answer;
     keep(std::move(answer));
-    changed_.wait_for(lock, pause, [&]() REQUIRES(mutex_) { return stopped_; });
+    done_ = number;
+    changed_.notify_all();
+    if (failed)
+      changed_.wait_for(lock, kPauseAfterFailure, [&]() REQUIRES(mutex_) { return stopped_; });
   }
 }
 

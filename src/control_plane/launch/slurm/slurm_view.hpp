@@ -1,5 +1,5 @@
 // SlurmView keeps Slurm's last answer about its jobs and nodes. A thread of its own queries Slurm
-// again, so its users never wait for slurmctld, which may be busy or away for minutes.
+// again, so its users wait for a moment at most, while slurmctld may be busy or away for minutes.
 //
 // An answer shows everything that its user did before the query was sent: note_change() numbers
 // the user's submissions and cancellations, and the answer has the number of the last one before
@@ -31,13 +31,13 @@ struct SlurmAnswer {
 
 class SlurmView {
  public:
-  // Between two queries: slurmctld serves all users of the cluster.
-  static constexpr Duration kPause = 500ms;
   static constexpr Duration kPauseAfterFailure = 2s;
+  // look() waits no longer for an answer. Most take some hundredths of a second.
+  static constexpr Duration kWaitMax = 1s;
   // A query that takes longer counts as not answered.
   static constexpr Duration kQuickMax = 5s;
 
-  // Without a thread, look() queries Slurm and waits for the answer.
+  // Without a thread, look() and last() query Slurm and wait for the answer.
   SlurmView(std::unique_ptr<Slurm> slurm, Clock& clock, bool own_thread);
   // Interrupts a query that is in progress.
   ~SlurmView();
@@ -45,9 +45,11 @@ class SlurmView {
 
   // Queries Slurm now, and waits for the answer.
   Result<void> read();
-  // Returns the last answer, and has the thread query the next one. Requires: read() has
-  // succeeded once.
+  // Has the thread query Slurm, and returns the answer; the last one, if that takes too long, if a
+  // former query has no answer yet, or if Slurm is away. Requires: read() has succeeded once.
   std::shared_ptr<const SlurmAnswer> look();
+  // Returns the last answer. Requires: as look().
+  std::shared_ptr<const SlurmAnswer> last();
   // Returns why Slurm does not answer at present; "": it does.
   std::string why_away() const;
   // Numbers a change that the user has made.
@@ -68,9 +70,10 @@ class SlurmView {
   std::string away_ GUARDED_BY(mutex_);
   std::chrono::nanoseconds querying_since_ GUARDED_BY(mutex_){0};  // 0: no query is in progress
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
-  bool wanted_ GUARDED_BY(mutex_) = false;
+  // Queries by number: requested, and answered or failed.
+  uint64_t requested_ GUARDED_BY(mutex_) = 0, done_ GUARDED_BY(mutex_) = 0;
   bool stopped_ GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // none: look() queries
+  std::thread thread_;  // none: the user's queries
 };
 
 }  // namespace trainyard::launch

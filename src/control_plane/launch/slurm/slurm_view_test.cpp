@@ -81,7 +81,7 @@ class SlurmViewTest : public testing::Test {
   SlowSlurm slurm_;
 };
 
-TEST_F(SlurmViewTest, AnswersAtOnceWhileSlurmDoesNot) {
+TEST_F(SlurmViewTest, AnswersSoonWhileSlurmDoesNot) {
   const auto view = this->view();
   slurm_.set([this] {
     slurm_.open_ = false;
@@ -106,6 +106,15 @@ TEST_F(SlurmViewTest, CountsASlowAnswerAsNone) {
   EXPECT_TRUE(eventually([&] { return view->why_away().empty(); }));
 }
 
+TEST_F(SlurmViewTest, LooksAtThePresentState) {
+  const auto view = this->view();
+  for (size_t jobs = 1; jobs <= 20; ++jobs) {
+    slurm_.set([&] { slurm_.jobs_ = jobs; });
+    EXPECT_TRUE(eventually([&] { return view->look()->jobs.size() == jobs; }));
+    EXPECT_EQ(view->last()->jobs.size(), jobs);
+  }
+}
+
 TEST_F(SlurmViewTest, KeepsItsAnswerOverAFailure) {
   slurm_.jobs_ = 2;
   const auto view = this->view();
@@ -123,8 +132,10 @@ TEST_F(SlurmViewTest, NumbersTheChangesThatAnAnswerShows) {
   EXPECT_EQ(view->look()->changes, 0u);
   const uint64_t change = view->note_change();
   EXPECT_TRUE(eventually([&] { return view->look()->changes == change; }));
+  slurm_.set([this] { slurm_.open_ = false; });
   view->note_away("sbatch did not end");
-  EXPECT_NE(view->why_away(), "");
+  EXPECT_EQ(view->why_away(), "sbatch did not end");
+  slurm_.set([this] { slurm_.open_ = true; });
   EXPECT_TRUE(eventually([&] { return view->look() && view->why_away().empty(); }));
 }
 
