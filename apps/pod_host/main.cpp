@@ -71,7 +71,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   // The first process of a pod gets no signal that it does not handle.
-  for (const int number : {SIGTERM, SIGINT}) ::signal(number, [](int) { ::_exit(128 + SIGTERM); });
+  for (const int number : {SIGTERM, SIGINT})
+    ::signal(number, [](int signal) { ::_exit(128 + signal); });
   const auto done = run(argv[1]);
   std::fprintf(stderr, "trainyard-pod-host: %s\n", done.error().message.c_str());
   return 1;

@@ -1,5 +1,5 @@
-// A Call is the state of one request from its head to its answer. CallRecorder writes what became
-// of it to the server's log, the statistics and the audit log.
+// A Call is the state of one request from its head to its answer. CallRecorder writes its
+// outcome to the server's log, the statistics and the audit log.
 //
 // Threads:  a Call is confined to one thread at a time; CallRecorder: call from anywhere.
 // Errors:   none; what cannot be written to the audit log is logged (audit.hpp).
@@ -34,7 +34,7 @@ struct Call {
   // later.
   std::shared_ptr<std::vector<std::string>> resources =
       std::make_shared<std::vector<std::string>>();
-  std::string host = {};  // of a shell
+  std::string host = {};  // where a shell runs
 };
 
 // Returns a service for the form of a failure: an unknown service has the JSON protocol's.

@@ -43,8 +43,8 @@ inline constexpr std::string_view kSettingRecord = "bucket_setting";
 // Of all buckets together. Other kinds of records, users and policies, keep most of the ledger's.
 inline constexpr size_t kSettingsMax = 10'000;
 static_assert(kSettingsMax <= domain::kRecordsMax / 4);
-// Of one principal, other than the owner of the server: buckets are not limited, and no tenant may
-// use up the settings of all.
+// The limit for one principal, other than the owner of the server: buckets are not limited, and no
+// tenant may use up the settings of all.
 inline constexpr size_t kSettingsOfPrincipalMax = 1'000;
 
 // The member of a record that names the principal. No configuration has it: AWS's members begin

@@ -14,7 +14,7 @@ namespace {
 
 namespace s3 = shapes::s3;
 
-constexpr Duration kLimit = 60s;  // of a wait that must end
+constexpr Duration kLimit = 60s;  // a wait that takes longer has failed
 
 // Three objects that a rule of their bucket removes.
 struct ExpiredWorld : OperationsWorld {

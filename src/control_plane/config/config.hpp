@@ -72,10 +72,10 @@ struct Kubernetes {
   // by the name of a job queue, and by instance type: "ml.g5.xlarge"
   std::map<std::string, launch::KubernetesPlacement> of_queues, of_instance_types;
   std::string kubeconfig;      // a file, as JSON; "": the service account of this server's pod
-  std::string context;         // of the kubeconfig; "": its current one
-  std::string name_space;      // of the pods; "": the context's, or that of this server's pod
+  std::string context;         // in the kubeconfig; "": its current one
+  std::string name_space;      // where pods run; "": the context's, or that of this server's pod
   std::string image;           // with our programs, as nodes pull it
-  std::string server_address;  // of this server, for pods; "": the host of `listen`
+  std::string server_address;  // where pods reach this server; "": the host of `listen`
   std::string agents_listen;   // HOST:PORT for agents
   std::string node_directory = "/var/lib/trainyard-node";  // in the pods
   std::string program_directory = "/opt/trainyard/bin";    // in the image

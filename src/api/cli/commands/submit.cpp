@@ -367,7 +367,7 @@ class Follower {
   bool has_printed_ = false;
   bool is_fresh_ = false;      // the job was fetched after the last look at the log
   bool has_begun_ = false;     // the job, when it was last fetched
-  bool log_is_ahead_ = false;  // of the job's status
+  bool log_is_ahead_ = false;  // newer than the status of the job
 };
 
 }  // namespace

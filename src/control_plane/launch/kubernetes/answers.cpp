@@ -134,7 +134,7 @@ void add_amounts(KubernetesAmounts& sum, const KubernetesAmounts& more) {
   sum.memory_bytes = std::min(sum.memory_bytes + more.memory_bytes, kQuantityMilliMax);
 }
 
-// What the scheduler counts: the sum of the containers, or the largest init container. One that
+// The scheduler counts the sum of the containers, or the largest init container. One that
 // runs next to the others counts with them.
 KubernetesAmounts requests_of(const Json& spec) {
   const auto of = [](const Json& container) {

@@ -49,7 +49,7 @@ struct KubernetesPlacement {
 struct KubernetesJobSettings : NodeSettings {
   std::string name_space = "default";
   std::string image;              // with Trainyard's programs
-  std::string program_directory;  // of trainyard-pod-host, in the image
+  std::string program_directory;  // where the image has trainyard-pod-host
   KubernetesPlacement placement;
   // Members that are set replace those of `placement`; an instance type's replace a queue's.
   std::map<std::string, KubernetesPlacement> of_queues, of_instance_types;

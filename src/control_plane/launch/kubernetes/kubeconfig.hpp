@@ -5,7 +5,7 @@
 // passwords, proxies and servers whose certificates are not checked.
 //
 // Threads: pure, but for the files that are read. Errors: invalid (the member, and what to change),
-// those of the files.
+// and errors of reading the files.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace trainyard::launch {
 
-// Of a kubeconfig, and of a certificate.
+// The limit for a kubeconfig, and for a certificate.
 inline constexpr size_t kKubeconfigBytesMax = 1 << 20;
 
 struct KubernetesAccess {
@@ -25,7 +25,7 @@ struct KubernetesAccess {
   RestIdentity identity;
   std::string token;       // a bearer token; "": none
   std::string token_file;  // read again for each request, since it may be renewed; "": none
-  std::string name_space;  // of the context, or of the service account; "": default
+  std::string name_space;  // the context's, or the service account's; "": default
 };
 
 // Returns the content of the file.

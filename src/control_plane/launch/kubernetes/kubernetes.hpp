@@ -25,7 +25,7 @@ namespace trainyard::launch {
 inline constexpr size_t kKubernetesNodesMax = 20'000;
 inline constexpr size_t kKubernetesPodsMax = 300'000;
 inline constexpr size_t kKubernetesJobsMax = 100'000;
-// Of one answer, in which lists have pages.
+// Items on one page of a list.
 inline constexpr size_t kKubernetesPageItems = 500;
 
 // Of the conditions of Jobs, the phases of pods, and the policies of Jobs.
