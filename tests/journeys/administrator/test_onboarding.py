@@ -107,7 +107,7 @@ class Team:
     def end(self) -> None:
         for person in (self.admin, *self.members.values()):
             person.leaves()
-        shells.sweep(self.network, self.office / "yard")
+        shells.sweep(self.network, self.office / "team")
         self.network.end()
 
 
