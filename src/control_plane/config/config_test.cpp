@@ -120,10 +120,11 @@ TEST(Config, KubernetesRejectsWhatTheClusterWould) {
   const std::string least = "[kubernetes]\nimage = 'a'\nagents_listen = '10.0.0.1:4570'\n";
   ASSERT_TRUE(parse_config(least, "server.toml"));
   for (const char* wrong :
-       {"namespace = '../kube-system'", "priority_class = 'High'", "tolerations = [':NoSchedule']",
-        "tolerations = ['a:Never']", "node_selector = { a = 'b c' }", "time_margin_minutes = -1",
-        "node_directory = 'relative'", "program_directory = '/'", "server_address = 'a b'",
-        "partition = 'gpu'", "[kubernetes.queues.a]\nimage = 'b'", "[slurm]",
+       {"namespace = '../kube-system'", "namespace = '..'", "priority_class = 'High'",
+        "tolerations = [':NoSchedule']", "tolerations = ['a:Never']",
+        "node_selector = { a = 'b c' }", "time_margin_minutes = -1", "node_directory = 'relative'",
+        "program_directory = '/'", "server_address = 'a b'", "partition = 'gpu'",
+        "[kubernetes.queues.a]\nimage = 'b'", "[slurm]",
         "[[machine]]\nname = 'box'\ncpus = 1\nmemory_gib = 1"})
     EXPECT_FALSE(parse_config(least + wrong, "server.toml")) << wrong;
   for (const char* wrong :

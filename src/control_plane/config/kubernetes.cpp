@@ -21,11 +21,12 @@ bool is_plain(std::string_view text, size_t bytes_max) {
 // The name of an object: it becomes a part of paths.
 Result<void> read_name(Table& table, const char* key, std::string& into) {
   TRY(table.read(key, into));
-  const bool valid =
-      into.size() <= kNameBytesMax && std::ranges::all_of(into, [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-      });
-  if (!valid)
+  const auto alphanumeric = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  const bool valid = into.size() <= kNameBytesMax && std::ranges::all_of(into, [&](char c) {
+                       return alphanumeric(c) || c == '-' || c == '.';
+                     });
+  // Names like ".." would be another path.
+  if (!valid || (!into.empty() && !(alphanumeric(into.front()) && alphanumeric(into.back()))))
     return invalid(table.name(key) + " is '" + shorten(into, 80) +
                    "': it must be the name of an object of Kubernetes: a-z, 0-9, - and .");
   return {};
