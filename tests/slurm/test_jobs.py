@@ -9,31 +9,25 @@ import re
 import subprocess
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from bench.slurm_peer import free_port
 from tests import jobs
 from tests.calls import fresh
+from tests.cluster_jobs import (
+    REACH_THE_FIRST,
+    SOME_SECONDS,
+    WAIT_FOR_STOP,
+    create,
+    finish,
+    lines,
+    wait_for_line,
+)
 from tests.slurm.cluster import CONTROLLER, Cluster
 from tests.slurm.conftest import rest_keys
 from tests.trainyard_server import PROGRAM, Server, wait_for
 
-REACH_THE_FIRST = """
-import socket as s, time
-if s.gethostname() == "algo-1":
-    peer = s.create_server(("0.0.0.0", 7777)).accept()[0]
-    peer.sendall(b"x" * 1000000)
-else:
-    for _ in range(600):
-        try:
-            peer = s.create_connection(("algo-1", 7777))
-            break
-        except OSError:
-            time.sleep(0.1)
-    print("received", sum(len(got) for got in iter(lambda: peer.recv(65536), b"")))
-"""
 SHOW_ARGUMENTS = """
 import os, sys
 print(f"{sys.argv[2]} epochs of {os.listdir(os.environ['SM_CHANNEL_TRAIN'])}")
@@ -51,28 +45,6 @@ train = "./data"
 epochs = 3
 """
 SLURM_HOST = os.path.join(os.path.dirname(PROGRAM), "trainyard-slurm-host")
-WAIT_FOR_STOP = "trap 'echo stopping; exit 0' TERM; echo ready; while :; do sleep 0.1; done"
-# Long enough that the server is usually back before the end; either order must do.
-SOME_SECONDS = "echo ready; n=0; while [ $n -lt 80 ]; do n=$((n+1)); sleep 0.1; done; echo went on"
-
-
-def create(server: Server, script: str, **more: Any) -> str:
-    name = fresh("job")
-    server.boto("sagemaker").create_training_job(**jobs.request(name, script, **more))
-    return name
-
-
-def lines(server: Server, name: str, host: int | None = None) -> list[str]:
-    found = jobs.log_lines(server.boto("logs"), name, host)
-    return [line for line in found if not line.startswith("trainyard: ")]
-
-
-def finish(server: Server, name: str) -> dict[str, Any]:
-    return jobs.wait_until(server.boto("sagemaker"), name)
-
-
-def wait_for_line(server: Server, name: str, text: str) -> None:
-    wait_for(lambda: text in lines(server, name), f"{name} to log '{text}'")
 
 
 def slurm_job_of(cluster: Cluster) -> list[str]:
