@@ -4,6 +4,7 @@
 #include "launch/kubernetes/kubernetes_launcher.hpp"
 #include "launch/kubernetes/memory_kubernetes.hpp"
 #include "launch/testing/launcher_suite.hpp"
+#include "launch/testing/plain_seals.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -15,14 +16,7 @@ class KubernetesWorld {
     settings_.jobs.image = "trainyard";
     settings_.jobs.program_directory = "/opt/trainyard";
     settings_.jobs.pool = *networks::parse_subnet("10.201.0.0/16");
-    settings_.seal = [](const std::string& token, const std::string& attempt) {
-      return attempt + "/" + token;
-    };
-    settings_.unseal = [](const std::string& sealed,
-                          const std::string& attempt) -> Result<std::string> {
-      if (!sealed.starts_with(attempt + "/")) return corrupt("sealed for another attempt");
-      return sealed.substr(attempt.size() + 1);
-    };
+    set_plain_seals(settings_);
     KubernetesNode node;
     node.name = "n1";
     node.ready = true;

@@ -5,6 +5,7 @@
 #include "launch/slurm/memory_slurm.hpp"
 #include "launch/slurm/slurm_launcher.hpp"
 #include "launch/testing/launcher_suite.hpp"
+#include "launch/testing/plain_seals.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -16,14 +17,7 @@ class SlurmWorld {
     settings_.jobs.mark = "3fa91c";
     settings_.jobs.program_directory = "/opt/trainyard";
     settings_.jobs.pool = *networks::parse_subnet("10.201.0.0/16");
-    settings_.seal = [](const std::string& token, const std::string& attempt) {
-      return attempt + "/" + token;
-    };
-    settings_.unseal = [](const std::string& sealed,
-                          const std::string& attempt) -> Result<std::string> {
-      if (!sealed.starts_with(attempt + "/")) return corrupt("sealed for another attempt");
-      return sealed.substr(attempt.size() + 1);
-    };
+    set_plain_seals(settings_);
     SlurmNode node;
     node.name = node.address = "n1";
     node.states = {"IDLE"};
