@@ -18,11 +18,11 @@ from collections.abc import Callable
 from bench.rows import ROOT
 
 CONFIG = os.path.join(ROOT, "bench", "slurm", "slurm.conf")
-# What was quickest of 8 to 128 on two cores: starts overlap,
-# and the scheduler finds some free at each look.
+# The quickest of 8 to 128 on two cores: starts overlap, and the scheduler finds some free at each
+# pass.
 CPUS = int(os.environ.get("TRAINYARD_BENCH_SLURM_CPUS", "64"))
 INTERVAL_MICROSECONDS = int(os.environ.get("TRAINYARD_BENCH_SLURM_INTERVAL", "1000"))
-# Who belongs to a job: looking through /proc for them (linuxproc) takes a quarter of a job's time.
+# How Slurm finds the processes of a job: searching /proc (linuxproc) takes a quarter of its time.
 PROCTRACK = os.environ.get("TRAINYARD_BENCH_SLURM_PROCTRACK", "pgid")
 MUNGE_THREADS = 10  # what Slurm's guide to many short jobs suggests
 START_SECONDS_MAX = 30

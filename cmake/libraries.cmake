@@ -1,4 +1,4 @@
-# The third-party libraries, each under the one name that rooms.txt uses: lib::NAME.
+# The third-party libraries, each under the one name that modules.txt uses: lib::NAME.
 # Why each is here, and its version: docs/dependencies.md.
 include_guard()
 find_package(PkgConfig REQUIRED)
