@@ -363,6 +363,7 @@ Result<std::unique_ptr<Group>> Group::make(std::unique_ptr<Transport> transport,
   Costs costs;
   if (!options.deterministic && transport->size() > 1)
     costs = TRY(measure(*transport).in("measuring the links"));
+  costs.ranks_per_core = transport->ranks_per_core();
   Table table = Table::made_from(costs, transport->hosts());
   TRY(table.override_with(options.plans, scope).in("plans"));
   return std::unique_ptr<Group>(new Group(

@@ -3,6 +3,7 @@
 #include "collectives/group.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include "collectives/reference.hpp"
 #include "collectives/select.hpp"
@@ -186,6 +187,25 @@ TEST(Group, EveryPlanOverEveryTransport) {
 TEST(Group, RanksOnOneMachineFindEachOther) {
   over(Way::shared, 3, [](Group& group) { EXPECT_EQ(group.hosts(), (std::vector<int>{0, 0, 0})); });
   over(Way::tcp, 3, [](Group& group) { EXPECT_EQ(group.hosts(), (std::vector<int>{0, 1, 2})); });
+}
+
+TEST(Group, RanksThatShareACoreChooseForIt) {
+  cpu_set_t usable;
+  ASSERT_EQ(sched_getaffinity(0, sizeof usable, &usable), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (size_t core = 0; CPU_COUNT(&one) == 0; ++core) {
+    if (CPU_ISSET(core, &usable)) CPU_SET(core, &one);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // of the ranks' threads, too
+  over(Way::shared, 8, [](Group& group) {
+    EXPECT_EQ(group.table().choose(plan::Operation::allreduce, 1024).algorithm,
+              plan::Algorithm::one_shot);
+    std::vector<float> values(256, float(group.rank()));
+    expect_ok(group.allreduce(values));
+    EXPECT_EQ(values, std::vector<float>(256, 28));
+  });
+  ASSERT_EQ(sched_setaffinity(0, sizeof usable, &usable), 0);
 }
 
 TEST(Group, AllRanksMeasureTheSameTable) {

@@ -29,6 +29,8 @@ struct Costs {
   LinkCosts local{0.5e-6, 1 / 16e9};    // shared memory: one copy
   LinkCosts between{15e-6, 1 / 2.5e9};  // a network, or TCP over loopback
   double reduce_seconds_per_byte = 1 / 20e9;
+  // Ranks of one host that take turns on a core. A message between them waits for these turns.
+  int ranks_per_core = 1;
 };
 
 struct Choice {

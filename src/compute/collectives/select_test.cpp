@@ -35,6 +35,19 @@ TEST(Table, SmallMessagesTakeFewLatenciesAndLargeOnesFewBytes) {
   EXPECT_EQ(network.choose(Operation::allreduce, 25 << 20).algorithm, Algorithm::hierarchical);
 }
 
+TEST(Table, RanksThatShareACoreExchangeSmallMessagesInOneTurn) {
+  const std::vector<int> eight(8, 0);
+  const auto chosen = [&](int ranks_per_core, size_t bytes) {
+    Costs costs;
+    costs.ranks_per_core = ranks_per_core;
+    return Table::made_from(costs, eight).choose(Operation::allreduce, bytes).algorithm;
+  };
+  EXPECT_EQ(chosen(1, 1024), Algorithm::direct);
+  EXPECT_EQ(chosen(4, 1024), Algorithm::one_shot);
+  EXPECT_EQ(chosen(4, 8 << 10), Algorithm::one_shot);
+  EXPECT_EQ(chosen(4, 64 << 10), Algorithm::direct);
+}
+
 TEST(Table, TheModelPrefersTheHierarchyWhereHostsHaveManyRanks) {
   std::vector<int> hosts;
   for (int rank = 0; rank < 16; ++rank) hosts.push_back(rank / 8);

@@ -79,6 +79,8 @@ class Transport {
 
   // Returns a number for each rank; it is equal for two ranks exactly when they share memory.
   virtual std::vector<int> hosts() const = 0;
+  // Returns how many ranks of this host share a core, rounded up; equal for all ranks of a host.
+  virtual int ranks_per_core() const { return 1; }
   // Returns the memory that local ranks read without a copy; null where memory is not shared.
   virtual RegisteredMemory* registered() { return nullptr; }
 

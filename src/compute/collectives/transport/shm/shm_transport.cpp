@@ -160,6 +160,16 @@ Result<void> ShmTransport::attach() {
     has_local_ = true;
   }
   spins_max_ = local <= count(cores) ? kSpinsWithOwnCoreMax : kSpinsWithSharedCoreMax;
+  // Ranks that are attached to different peers would count different cores, and choose different
+  // plans.
+  bool all_mutual = true;
+  for (int a = 0; a < size(); ++a) {
+    for (int b = 0; b < a; ++b) {
+      const int host = hosts_[size_t(rank())];
+      if (hosts_[size_t(a)] == host && hosts_[size_t(b)] == host) all_mutual &= mutual(a, b);
+    }
+  }
+  if (all_mutual) ranks_per_core_ = (local + count(cores) - 1) / count(cores);
   return ok();
 }
 

@@ -35,6 +35,7 @@ class ShmTransport final : public Transport {
   int rank() const override { return tcp_->rank(); }
   int size() const override { return tcp_->size(); }
   std::vector<int> hosts() const override { return hosts_; }
+  int ranks_per_core() const override { return ranks_per_core_; }
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override;
   void send_writable(int peer, Tag tag, std::span<std::byte> bytes) override;
   void notify(int peer, Tag tag, std::span<const std::byte> bytes) override;
@@ -142,6 +143,7 @@ class ShmTransport final : public Transport {
   Segment own_;
   std::vector<Peer> peers_;
   std::vector<int> hosts_;
+  int ranks_per_core_ = 1;
   std::vector<int> waiting_;  // local peers from which a message is expected
   std::vector<int> remote_;   // scratch of send()
   std::deque<Outgoing> outgoing_;
