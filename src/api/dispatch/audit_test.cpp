@@ -13,10 +13,10 @@ namespace {
 
 using in_memory::Signing;
 
-struct World : TestServer {
+struct AuditedServer : TestServer {
   std::unique_ptr<observe::AuditLog> audit = *observe::open_audit_log(directory.path() + "/audit");
 
-  World() { open(audit.get()); }
+  AuditedServer() { open(audit.get()); }
   in_memory::Reply logs_call(const std::string& operation, const std::string& body,
                              const Signing& by = {}) {
     return json("Logs_20140328." + operation, body, "logs", by);
@@ -35,7 +35,7 @@ struct World : TestServer {
 };
 
 TEST(AuditOfRequests, RecordsPrincipalSourceRequestAndAnswer) {
-  World world;
+  AuditedServer world;
   ASSERT_EQ(world.logs_call("CreateLogGroup", R"({"logGroupName":"one"})").status, 200);
   EXPECT_EQ(world.logs_call("CreateLogGroup", R"({"logGroupName":"one"})").status, 400);
   const auto events = world.lookup();
@@ -60,7 +60,7 @@ TEST(AuditOfRequests, RecordsPrincipalSourceRequestAndAnswer) {
 }
 
 TEST(AuditOfRequests, WritesHostileTextAsOneJsonObjectOnALine) {
-  World world;
+  AuditedServer world;
   const std::string hostile = "a\"b\\c\n{\"previousDigest\":1}\x01\xff\xc3\xa4";
   Context context;
   context.principal.arn = "arn:aws:iam::1:user/" + hostile;
@@ -78,7 +78,7 @@ TEST(AuditOfRequests, WritesHostileTextAsOneJsonObjectOnALine) {
 }
 
 TEST(AuditOfRequests, LeavesOutDataAndUnauthenticatedPeers) {
-  World world;
+  AuditedServer world;
   ASSERT_EQ(world.logs_call("CreateLogGroup", R"({"logGroupName":"one"})").status, 200);
   EXPECT_EQ(world.logs_call("GetLogEvents", R"({"logGroupName":"one","logStreamName":"s"})").status,
             400);
@@ -139,11 +139,11 @@ struct ShortShells final : gateway::Shells {
   TestClock& clock;
 };
 
-struct ShellWorld : TestTenants {
+struct AuditedShells : TestTenants {
   std::unique_ptr<observe::AuditLog> audit = *observe::open_audit_log(directory.path() + "/audit");
   ShortShells short_shells{clock};
 
-  ShellWorld() {
+  AuditedShells() {
     services.shells = &short_shells;
     open(audit.get());
   }
@@ -165,7 +165,7 @@ struct ShellWorld : TestTenants {
 };
 
 TEST(AuditOfShells, RecordsPrincipalSourceHostAndDuration) {
-  ShellWorld world;
+  AuditedShells world;
   const Signing ann = world.user("ann", allow("\"trainyard:Shell\"", "\"*\""));
   EXPECT_EQ(world.shell("mnist-1", ann,
                         "&request=" + percent_encode(R"({"command":["echo","hunter2"]})")),
@@ -195,7 +195,7 @@ TEST(AuditOfShells, RecordsPrincipalSourceHostAndDuration) {
 }
 
 TEST(AuditOfShells, ThoseThatAreRefusedAreRecordedOnce) {
-  ShellWorld world;
+  AuditedShells world;
   const Signing eve = world.user("eve", allow("\"sagemaker:*\"", "\"*\""));
   EXPECT_EQ(world.shell("mnist-1", eve), 400);
   EXPECT_EQ(world.shell("gone", world.owner), 400);
@@ -212,7 +212,7 @@ TEST(AuditOfShells, ThoseThatAreRefusedAreRecordedOnce) {
 }
 
 TEST(AuditOfRequests, LooksUpByAttributeAndPage) {
-  World world;
+  AuditedServer world;
   for (const char* name : {"a", "b", "c"})
     ASSERT_EQ(world.logs_call("CreateLogGroup", std::string(R"({"logGroupName":")") + name + "\"}")
                   .status,

@@ -15,12 +15,12 @@ namespace {
 using in_memory::signed_request;
 using in_memory::Signing;
 
-struct World : TestServer {
-  World() { open(); }
+struct OpenServer : TestServer {
+  OpenServer() { open(); }
 };
 
 TEST(Authentication, EachFaultHasTheTextOfItsService) {
-  World world;
+  OpenServer world;
   const auto json_code = [&](net::Request request) {
     return world.send(std::move(request))->code();
   };
@@ -65,7 +65,7 @@ TEST(Authentication, EachFaultHasTheTextOfItsService) {
 }
 
 TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
-  World world;
+  OpenServer world;
   const auto own = [&](const std::string& method, const std::string& target,
                        const std::string& body) {
     return *world.send(signed_request(method, target, {}, body, "s3", world.clock.now()));
@@ -106,7 +106,7 @@ TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
 
 TEST(Authentication, AClientThatStatesNoHashSignsTheBodys) {
   // A request that botocore signed as for every service except S3 (signing/vectors.json).
-  World world;
+  OpenServer world;
   std::ifstream file("../../foundation/signing/vectors.json");
   const Json vectors = *parse_json(std::string{std::istreambuf_iterator<char>(file), {}});
   for (const auto& one : vectors["cases"]) {
@@ -128,7 +128,7 @@ TEST(Authentication, AClientThatStatesNoHashSignsTheBodys) {
 }
 
 TEST(TemporaryKeys, CarryTheirRoleUntilTheyExpire) {
-  World world;
+  OpenServer world;
   const auto keys = issue_keys(world.settings.temporary_key_secret,
                                {"arn:aws:iam::123456789012:role/path/Train", "mnist-1"},
                                world.clock.now(), 1h, world.random);

@@ -78,11 +78,6 @@ struct Lists : TestTenants {
 bool discloses(const in_memory::Reply& reply) {
   return reply.body.find(kSecret) != std::string::npos;
 }
-bool is_denied(const in_memory::Reply& reply) {
-  return reply.status != 200 &&
-         reply.body.find("is not authorized to perform") != std::string::npos;
-}
-
 const std::string kOfSecret =
     R"("jobDefinition":"secret","parameters":{"p":"hunter2"},"consumableResourcePropertiesOverride":{"consumableResourceList":[{"consumableResource":"licence","quantity":1}]},"containerOverrides":{"environment":[{"name":"MORE","value":"hunter2"}]})";
 const std::string kNotStarted =

@@ -9,9 +9,6 @@ namespace {
 
 using in_memory::Signing;
 
-constexpr const char* kEverything =
-    R"({"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}})";
-
 std::string definition(const std::string& source_path, const std::string& more = "") {
   return R"({"jobDefinitionName":"train","type":"container","containerProperties":{"image":"machine","command":["true"],)"
          R"("resourceRequirements":[{"type":"VCPU","value":"1"},{"type":"MEMORY","value":"64"}],)"
@@ -25,7 +22,7 @@ TEST(SharedDirectories, ADefinitionThatNamesOneIsRefusedToOthers) {
   world.settings.volumes["/fsx"] = {.directory = "/srv/fsx", .users = {"ada"}, .roles = {"lab"}};
   world.settings.volumes["/open"] = {.directory = "/srv/open"};
   world.open();
-  const Signing ada = world.user("ada", kEverything), eve = world.user("eve", kEverything);
+  const Signing ada = world.user("ada", kAllowEverything), eve = world.user("eve", kAllowEverything);
   const auto refused = world.batch("registerjobdefinition", definition("/fsx"), eve);
   EXPECT_EQ(refused.status, 400) << refused.body;
   EXPECT_EQ(refused.headers.get("x-amzn-errortype"), "ClientException");
@@ -82,10 +79,6 @@ TEST(TagConditions, OnRequestsThatGiveTags) {
       << "it is allowed, and there is no such definition";
 }
 
-bool is_denied(const in_memory::Reply& reply) {
-  return reply.body.find("is not authorized to perform") != std::string::npos;
-}
-
 // A user who may do everything but where `condition` holds.
 Signing denied_if(TestTenants& world, const std::string& condition) {
   policy::User made = *world.identities->find_user("admin");
@@ -101,7 +94,7 @@ Signing denied_if(TestTenants& world, const std::string& condition) {
 
 TEST(TagConditions, OnWhatHasTags) {
   TestTenants world;
-  const Signing admin = world.user("admin", kEverything);
+  const Signing admin = world.user("admin", kAllowEverything);
   std::string tagged = definition("/open");
   tagged.insert(tagged.size() - 1, R"(,"tags":{"team":"a"})");
   world.settings.volumes["/open"] = {.directory = "/srv/open"};

@@ -12,8 +12,8 @@ namespace {
 using in_memory::signed_request;
 using in_memory::Signing;
 
-struct World : TestServer {
-  World() {
+struct DispatchServer : TestServer {
+  DispatchServer() {
     settings.body_bytes_max = 100'000;
     settings.find_image = [](const std::string& name) -> Result<domain::Image> {
       if (name == "python") return domain::Image{};
@@ -31,7 +31,7 @@ std::string create_body(const std::string& name, const std::string& more = "") {
 }
 
 TEST(Dispatch, CallerIdentityInTheQueryProtocol) {
-  World world;
+  DispatchServer world;
   const auto reply = world.form("Action=GetCallerIdentity&Version=2011-06-15");
   EXPECT_EQ(reply.status, 200) << reply.body;
   EXPECT_NE(
@@ -45,7 +45,7 @@ TEST(Dispatch, CallerIdentityInTheQueryProtocol) {
 }
 
 TEST(Dispatch, UnknownOperationsAre400InEveryProtocol) {
-  World world;
+  DispatchServer world;
   auto reply = world.json("SageMaker.CreateUnicorn", "{}");
   EXPECT_EQ(reply.status, 400);
   EXPECT_EQ(reply.code(), "UnknownOperationException");
@@ -80,7 +80,7 @@ TEST(Dispatch, UnknownOperationsAre400InEveryProtocol) {
 }
 
 TEST(Dispatch, AConfigurationWithUnknownElementsIsMalformed) {
-  World world;
+  DispatchServer world;
   const auto put = [&](const std::string& target, const std::string& body) {
     return *world.send(signed_request("PUT", target, {}, body, "s3", world.clock.now()));
   };
@@ -104,7 +104,7 @@ TEST(Dispatch, AConfigurationWithUnknownElementsIsMalformed) {
 }
 
 TEST(TrainingJobs, CreateThenDescribe) {
-  World world;
+  DispatchServer world;
   auto reply = world.json("SageMaker.CreateTrainingJob", create_body("mnist-1"));
   ASSERT_EQ(reply.status, 200) << reply.body;
   EXPECT_EQ(reply.json()["TrainingJobArn"],
@@ -132,7 +132,7 @@ TEST(TrainingJobs, CreateThenDescribe) {
 }
 
 TEST(TrainingJobs, CreateMayAnswerLater) {
-  World world;
+  DispatchServer world;
   world.control.hold = true;
   auto reply =
       world.send(signed_request("POST", "/", {{"X-Amz-Target", "SageMaker.CreateTrainingJob"}},
@@ -146,7 +146,7 @@ TEST(TrainingJobs, CreateMayAnswerLater) {
 }
 
 TEST(TrainingJobs, UnsupportedRequestsAreRefusedWithAnExplanation) {
-  World world;
+  DispatchServer world;
   const auto message = [&](std::string body) {
     const auto reply = world.json("SageMaker.CreateTrainingJob", body);
     EXPECT_EQ(reply.code(), "ValidationException") << reply.body;
@@ -196,7 +196,7 @@ TEST(TrainingJobs, UnsupportedRequestsAreRefusedWithAnExplanation) {
 }
 
 TEST(TrainingJobs, WhatIsHarmlessIsKeptAndEchoed) {
-  World world;
+  DispatchServer world;
   const std::string more =
       R"(,"VpcConfig":{"SecurityGroupIds":["sg-1"],"Subnets":["subnet-1"]},"DebugHookConfig":{"S3OutputPath":"s3://b/d"},)"
       R"("ProfilerConfig":{"S3OutputPath":"s3://b/p","DisableProfiler":false},"ExperimentConfig":{"TrialName":"t"},)"
@@ -228,7 +228,7 @@ TEST(TrainingJobs, WhatIsHarmlessIsKeptAndEchoed) {
 }
 
 TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreAsked) {
-  World world;
+  DispatchServer world;
   const std::string body = create_body(
       "job",
       R"(,"EnableManagedSpotTraining":true,"RetryStrategy":{"MaximumRetryAttempts":3},)"
@@ -274,7 +274,7 @@ TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreAsked) {
 }
 
 TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
-  World world;
+  DispatchServer world;
   const std::string body = create_body(
       "job",
       R"(,"AlgorithmSpecification":{"TrainingInputMode":"File","TrainingImage":"python",)"
@@ -327,7 +327,7 @@ TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
 }
 
 TEST(TrainingJobs, AStoppingOneSaysWhatItWaitsFor) {
-  World world;
+  DispatchServer world;
   ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("job")).status, 200);
   const domain::JobKey key{"eu-west-1", "job"};
   auto job = std::make_shared<domain::Job>(*world.control.jobs[key]);
@@ -370,7 +370,7 @@ TEST(TrainingJobs, AStoppingOneSaysWhatItWaitsFor) {
 }
 
 TEST(TrainingJobs, ListPassesEveryFilterOn) {
-  World world;
+  DispatchServer world;
   world.control.page.jobs.emplace_back().key = {"eu-west-1", "a"};
   world.control.page.next_token = "more";
   const Json reply =
@@ -398,7 +398,7 @@ TEST(TrainingJobs, ListPassesEveryFilterOn) {
 }
 
 TEST(TrainingJobs, Tags) {
-  World world;
+  DispatchServer world;
   const std::string arn = world
                               .json("SageMaker.CreateTrainingJob",
                                     create_body("job", R"(,"Tags":[{"Key":"team","Value":"a"}])"))
@@ -429,7 +429,7 @@ TEST(TrainingJobs, Tags) {
 }
 
 TEST(TrainingJobs, AllViolationsInOneMessage) {
-  World world;
+  DispatchServer world;
   const auto reply = world.json(
       "SageMaker.CreateTrainingJob",
       R"({"TrainingJobName":"-bad-","RoleArn":"x","OutputDataConfig":{},"AlgorithmSpecification":{"TrainingInputMode":"Fast"},)"
@@ -457,7 +457,7 @@ TEST(TrainingJobs, AllViolationsInOneMessage) {
 }
 
 TEST(TrainingJobs, AMistypedInstanceTypeIsAnsweredWithTheOneThatWasMeant) {
-  World world;
+  DispatchServer world;
   const std::string text =
       world
           .json(
@@ -476,7 +476,7 @@ TEST(TrainingJobs, AMistypedInstanceTypeIsAnsweredWithTheOneThatWasMeant) {
 }
 
 TEST(TrainingJobs, OneViolation) {
-  World world;
+  DispatchServer world;
   EXPECT_EQ(
       world.json("SageMaker.DescribeTrainingJob", "{}").message(),
       "1 validation error detected: Value null at 'trainingJobName' failed to satisfy constraint: "
@@ -484,7 +484,7 @@ TEST(TrainingJobs, OneViolation) {
 }
 
 TEST(Bodies, WhatIsNoJsonIsASerializationException) {
-  World world;
+  DispatchServer world;
   for (const std::string body :
        {"{", "[1]", R"({"TrainingJobName":5})", R"({"TrainingJobName":{}})", "\xff\xfe", "nul",
         R"({"MaxResults":"1"})", R"({"CreationTimeAfter":true})",
@@ -504,7 +504,7 @@ TEST(Bodies, WhatIsNoJsonIsASerializationException) {
 }
 
 TEST(Log, TheRequestIdStandsInTheServersLine) {
-  World world;
+  DispatchServer world;
   std::vector<std::string> lines;
   set_log([&](Level, std::string_view line) { lines.emplace_back(line); }, world.clock,
           Level::info);

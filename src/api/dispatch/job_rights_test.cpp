@@ -14,9 +14,8 @@ namespace {
 using in_memory::signed_request;
 using in_memory::Signing;
 
-using World = TestTenants;
 
-std::string create_body(const std::string& name, const std::string& role = kTrainer) {
+std::string training_job(const std::string& name, const std::string& role = kTrainer) {
   return R"({"TrainingJobName":")" + name +
          R"(","AlgorithmSpecification":{"TrainingImage":"python","TrainingInputMode":"File"},"RoleArn":")" +
          role +
@@ -58,7 +57,7 @@ TEST(AccessTable, EveryOperationOfThisServerHasItsLine) {
 }
 
 TEST(JobKeys, ReachTheJobsOwnChannelsOutputsLogsAndMetrics) {
-  World world;
+  TestTenants world;
   const Signing job = world.keys_of("mnist-1");
   EXPECT_EQ(world.s3("GET", "/data/train/part-0", "", job).body, "bytes");
   EXPECT_EQ(world.s3("HEAD", "/data/train/part-0", "", job).status, 200);
@@ -101,7 +100,7 @@ TEST(JobKeys, ReachTheJobsOwnChannelsOutputsLogsAndMetrics) {
 }
 
 TEST(JobKeys, ReachAnOutputPathThatIsNamedLikeTheJob) {
-  World world;
+  TestTenants world;
   domain::Job job = world.job("power-1", 19);
   job.spec.output_uri = "s3://models/team/power-1/";
   world.keep(job);
@@ -127,7 +126,7 @@ const std::string kJobs = "arn:aws:sagemaker:eu-west-1:123456789012:training-job
 
 // A job's own keys, with requests that it may not make.
 struct JobKeysAreRefused : ::testing::Test {
-  World world;
+  TestTenants world;
   const Signing job = world.keys_of("mnist-1");
 
   static void expect(const in_memory::Reply& reply, const std::string& action,
@@ -206,7 +205,7 @@ TEST_F(JobKeysAreRefused, JobsOfOthers) {
   const auto sagemaker = [&](const std::string& operation, const std::string& body) {
     return world.json("SageMaker." + operation, body, "sagemaker", job);
   };
-  expect(sagemaker("CreateTrainingJob", create_body("mine")), "sagemaker:CreateTrainingJob",
+  expect(sagemaker("CreateTrainingJob", training_job("mine")), "sagemaker:CreateTrainingJob",
          kJobs + "mine");
   expect(sagemaker("DescribeTrainingJob", R"({"TrainingJobName":"rival"})"),
          "sagemaker:DescribeTrainingJob", kJobs + "rival");
@@ -279,7 +278,7 @@ TEST_F(JobKeysAreRefused, EverythingElse) {
 }
 
 TEST(JobKeys, EndWithTheirAttempt) {
-  World world;
+  TestTenants world;
   const Signing keys = world.keys_of("mnist-1");
   const auto code = [&] {
     return world
@@ -304,7 +303,7 @@ TEST(JobKeys, EndWithTheirAttempt) {
 }
 
 TEST(JobKeys, AreNoLongerLivedByAnotherRole) {
-  World world;
+  TestTenants world;
   world.role("deploy", allow(R"("s3:GetObject")", R"("arn:aws:s3:::bob/*")"),
              R"({"AWS":"arn:aws:iam::123456789012:role/trainer"})");
   const Signing job = world.keys_of("mnist-1");
@@ -323,7 +322,7 @@ TEST(JobKeys, AreNoLongerLivedByAnotherRole) {
 }
 
 TEST(Sessions, KeepTheirPersonAndSourceIdentityAndCanBeRevoked) {
-  World world;
+  TestTenants world;
   const Signing ana =
       world.user("ana", allow(R"("sts:AssumeRole","sts:SetSourceIdentity")", R"("*")"));
   const std::string everybody = R"({"AWS":"123456789012"})";
@@ -338,13 +337,13 @@ TEST(Sessions, KeepTheirPersonAndSourceIdentityAndCanBeRevoked) {
   const Signing second = credentials(world.form(assume("one"), "sts", first));
   ASSERT_EQ(world
                 .json("SageMaker.CreateTrainingJob",
-                      create_body("by-session", "arn:aws:iam::123456789012:role/one"), "sagemaker",
+                      training_job("by-session", "arn:aws:iam::123456789012:role/one"), "sagemaker",
                       second)
                 .status,
             400)
       << "the role does not trust SageMaker";
   const auto created =
-      world.json("SageMaker.CreateTrainingJob", create_body("by-session"), "sagemaker", second);
+      world.json("SageMaker.CreateTrainingJob", training_job("by-session"), "sagemaker", second);
   ASSERT_EQ(created.status, 200) << created.body;
   EXPECT_EQ(world.control.jobs.at({"eu-west-1", "by-session"})->spec.principal, "ana");
 
@@ -362,7 +361,7 @@ TEST(Sessions, KeepTheirPersonAndSourceIdentityAndCanBeRevoked) {
 }
 
 TEST(Sessions, MayDoLessThanTheirRole) {
-  World world;
+  TestTenants world;
   world.role("one", allow(R"("s3:*")", R"("*")"), R"({"AWS":"123456789012"})");
   const std::string policy = percent_encode(allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/*")"));
   const auto assumed = world.form(assume("one", "&Policy=" + policy), "sts");
@@ -377,7 +376,7 @@ TEST(Sessions, MayDoLessThanTheirRole) {
 }
 
 TEST(Users, DoWhatTheirPoliciesSay) {
-  World world;
+  TestTenants world;
   const Signing ana = world.user("ana", R"({"Version":"2012-10-17","Statement":[
                {"Effect":"Allow","Action":"sagemaker:*","Resource":"*"},
                {"Effect":"Allow","Action":"iam:PassRole","Resource":"*"},
@@ -386,7 +385,7 @@ TEST(Users, DoWhatTheirPoliciesSay) {
   EXPECT_EQ(world.s3("GET", "/bob/secret", "", ana).status, 403);
   const auto create = [&](const std::string& role) {
     return world.json("SageMaker.CreateTrainingJob",
-                      create_body("by-ana", "arn:aws:iam::123456789012:role/" + role), "sagemaker",
+                      training_job("by-ana", "arn:aws:iam::123456789012:role/" + role), "sagemaker",
                       ana);
   };
   // An undefined role may read what the request names, so the job's creator must be allowed to read
@@ -407,14 +406,14 @@ TEST(Users, DoWhatTheirPoliciesSay) {
 }
 
 TEST(Users, PassOnlyTheRolesThatTheyMay) {
-  World world;
+  TestTenants world;
   const Signing ana = world.user("ana", R"({"Version":"2012-10-17","Statement":[
       {"Effect":"Allow","Action":["sagemaker:*","s3:*"],"Resource":"*"},
       {"Effect":"Allow","Action":"iam:PassRole","Resource":"arn:aws:iam::123456789012:role/team-*",
        "Condition":{"StringEquals":{"iam:PassedToService":"sagemaker.amazonaws.com"}}}]})");
   const auto create = [&](const std::string& name, const std::string& role) {
     return world.json("SageMaker.CreateTrainingJob",
-                      create_body(name, "arn:aws:iam::123456789012:role/" + role), "sagemaker",
+                      training_job(name, "arn:aws:iam::123456789012:role/" + role), "sagemaker",
                       ana);
   };
   EXPECT_EQ(create("a", "team-reader").status, 200);
@@ -425,7 +424,7 @@ TEST(Users, PassOnlyTheRolesThatTheyMay) {
   // Another account in the ARN grants nothing: permissions are those on this account's role.
   const auto of_another_account = [&](const std::string& name, const std::string& role) {
     return world.json("SageMaker.CreateTrainingJob",
-                      create_body(name, "arn:aws:iam::999988887777:role/" + role), "sagemaker",
+                      training_job(name, "arn:aws:iam::999988887777:role/" + role), "sagemaker",
                       ana);
   };
   EXPECT_EQ(of_another_account("d", "team-reader").status, 200);
@@ -438,7 +437,7 @@ TEST(Users, PassOnlyTheRolesThatTheyMay) {
       {"Effect":"Deny","Action":"iam:PassRole","Resource":"arn:aws:iam::123456789012:role/admin"}]})");
   EXPECT_NE(world
                 .json("SageMaker.CreateTrainingJob",
-                      create_body("f", "arn:aws:iam::999988887777:role/admin"), "sagemaker", eve)
+                      training_job("f", "arn:aws:iam::999988887777:role/admin"), "sagemaker", eve)
                 .message()
                 .find("with an explicit deny"),
             std::string::npos);
@@ -452,7 +451,7 @@ TEST(Users, PassOnlyTheRolesThatTheyMay) {
 
 // Requests name roles and profiles without the path that policies name.
 TEST(Users, ChangeOnlyIdentitiesWhosePathTheyMay) {
-  World world;
+  TestTenants world;
   const Signing eve = world.user("eve", R"({"Version":"2012-10-17","Statement":[
       {"Effect":"Allow","Action":"iam:*","Resource":"*"},
       {"Effect":"Deny","Action":"iam:*","Resource":["arn:aws:iam::123456789012:role/admin/*",
@@ -481,11 +480,11 @@ TEST(Users, ChangeOnlyIdentitiesWhosePathTheyMay) {
 }
 
 TEST(OpenRoles, GiveTheOldBehaviourBack) {
-  World world(true);
+  TestTenants world(true);
   const Signing job = world.keys_of("mnist-1");
   EXPECT_EQ(world.s3("GET", "/bob/secret", "", job).body, "bytes");
   ASSERT_EQ(
-      world.json("SageMaker.CreateTrainingJob", create_body("child"), "sagemaker", job).status,
+      world.json("SageMaker.CreateTrainingJob", training_job("child"), "sagemaker", job).status,
       200);
   EXPECT_EQ(world.control.jobs.at({"eu-west-1", "child"})->spec.principal, "ana")
       << "it counts for the person who submitted the first job";
@@ -499,7 +498,7 @@ TEST(OpenRoles, GiveTheOldBehaviourBack) {
 }
 
 TEST(Presigned, UrlsHaveTheSignersRights) {
-  World world;
+  TestTenants world;
   const Signing job = world.keys_of("mnist-1");
   const auto get = [&](const std::string& target) {
     net::Request request;
@@ -514,7 +513,7 @@ TEST(Presigned, UrlsHaveTheSignersRights) {
 }
 
 TEST(Regions, ThatTheConfigurationDoesNotHaveAreRefused) {
-  World world;
+  TestTenants world;
   Signing elsewhere;
   elsewhere.region = "mars-1";
   const auto reply = world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", elsewhere);
@@ -527,7 +526,7 @@ TEST(Regions, ThatTheConfigurationDoesNotHaveAreRefused) {
 
 TEST(JobPolicy, NamesAreLiteral) {
   EXPECT_EQ(policy_literal("a*b?c${d}"), "a${*}b${?}c${$}{d}");
-  World world;
+  TestTenants world;
   domain::Job job = world.job("mnist-1", 17);
   job.spec.channels[0].s3_uri = "s3://data/*";
   world.keep(job);

@@ -7,8 +7,6 @@
 namespace trainyard::api {
 namespace {
 
-constexpr const char* kEverything =
-    R"({"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}})";
 constexpr const char* kLab = "arn:aws:iam::123456789012:role/lab";
 constexpr const char* kLabOfAnother = "arn:aws:iam::999999999999:role/lab";
 constexpr const char* kDirectory = "fs-0123456789abcdef0";
@@ -23,7 +21,7 @@ struct JobRole : testing::Test {
                                                .roles = {"arn:aws:iam::111122223333:role/lab"}};
     world.settings.volumes["/fsx"] = {.directory = "/srv/fsx", .roles = {kLabOfAnother}};
     world.open();
-    eve = world.user("eve", kEverything);
+    eve = world.user("eve", kAllowEverything);
   }
 
   in_memory::Reply create(const std::string& name, const std::string& role) {

@@ -107,7 +107,7 @@ class WatchedStream final : public net::Stream {
   std::string body_, type_;
 };
 
-struct World {
+struct SlowServer {
   TestClock clock{in_memory::kStart};
   SeededRandom random{7};
   os::TemporaryDirectory directory;
@@ -125,7 +125,7 @@ struct World {
   std::unique_ptr<net::Handler> api = make_api(settings, services);
   std::string upload, etag;
 
-  World() {
+  SlowServer() {
     EXPECT_TRUE(objects->create_bucket("data", "eu-west-1"));
     upload = *objects->start_upload("data", "big");
     const auto writer = *objects->put_part("data", "big", upload, 1);
@@ -152,7 +152,7 @@ struct World {
 };
 
 TEST(LongJoin, BlanksUntilTheResultAndARetryFindsTheSameJoin) {
-  World world;
+  SlowServer world;
   const auto first = world.complete(), retry = world.complete();
   auto of_first = world.run(*first);
   world.disk.wait_for_rename();
@@ -178,7 +178,7 @@ TEST(LongJoin, BlanksUntilTheResultAndARetryFindsTheSameJoin) {
 }
 
 TEST(LongJoin, AClientThatLeavesFindsItDone) {
-  World world;
+  SlowServer world;
   const auto first = world.complete();
   auto of_first = world.run(*first);
   world.disk.wait_for_rename();
@@ -195,7 +195,7 @@ TEST(LongJoin, AClientThatLeavesFindsItDone) {
 }
 
 TEST(LongJoin, AnErrorAfterTheHeadIsInTheDocument) {
-  World world;
+  SlowServer world;
   const auto stream = world.complete();
   auto done = world.run(*stream);
   stream->wait_for_writes(3);
@@ -206,7 +206,7 @@ TEST(LongJoin, AnErrorAfterTheHeadIsInTheDocument) {
 }
 
 TEST(LongJoin, AnErrorAtOnceHasItsStatus) {
-  World world;
+  SlowServer world;
   world.disk.let_go();
   world.etag = std::string(32, '0');
   world.settings.blank_interval = 60s;

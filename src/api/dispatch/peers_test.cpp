@@ -10,13 +10,11 @@ namespace {
 using in_memory::signed_request;
 using in_memory::Signing;
 
-const std::string kReadTrain = allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/train/*")");
-
-struct World : TestTenants {
+struct PeerTenants : TestTenants {
   Signing peer = user("region-us", allow(R"("s3:GetObject")", R"("arn:aws:s3:::models/*")"));
   std::unique_ptr<observe::AuditLog> audit = *observe::open_audit_log(directory.path() + "/audit");
 
-  World() {
+  PeerTenants() {
     user("ann", kReadTrain);
     user("bob", kReadTrain);
     role("runner", kReadTrain, R"({"AWS":"*"})");
@@ -60,32 +58,27 @@ struct World : TestTenants {
   }
 };
 
-void expect_refused(const std::string& answer, const std::string& text) {
-  EXPECT_NE(answer.find("AccessDenied"), std::string::npos) << answer;
-  EXPECT_NE(answer.find(text), std::string::npos) << answer;
-}
-
 TEST(Peers, APrincipalHasTheRightsThatItHasHere) {
-  World world;
-  EXPECT_EQ(world.get("/data/train/part-0", World::header(World::ann()), world.peer), "200");
+  PeerTenants world;
+  EXPECT_EQ(world.get("/data/train/part-0", PeerTenants::header(PeerTenants::ann()), world.peer), "200");
   // Neither the rights of the peer's own user nor any others apply.
   for (const char* path :
        {"/models/rival/output/model.tar.gz", "/bob/secret", "/data/other/secret"})
-    expect_refused(
-        world.get(path, World::header(World::ann()), world.peer),
+    expect_access_denied(
+        world.get(path, PeerTenants::header(PeerTenants::ann()), world.peer),
         "User: arn:aws:iam::123456789012:user/ann is not authorized to perform: s3:GetObject on "
         "resource: arn:aws:s3:::" +
             std::string(path).substr(1));
   EXPECT_EQ(world.get("/models/rival/output/model.tar.gz", {}, world.peer), "200") << "its own";
 
-  EXPECT_EQ(world.get("/data/train/part-0", World::header(world.session("runner")), world.peer),
+  EXPECT_EQ(world.get("/data/train/part-0", PeerTenants::header(world.session("runner")), world.peer),
             "200");
-  expect_refused(world.get("/bob/secret", World::header(world.session("runner")), world.peer),
+  expect_access_denied(world.get("/bob/secret", PeerTenants::header(world.session("runner")), world.peer),
                  "User: arn:aws:sts::123456789012:assumed-role/runner/work is not authorized");
   Delegation limited = world.session("runner");
   limited.session.limited = true;
   limited.session.policies = {allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/train/other")")};
-  expect_refused(world.get("/data/train/part-0", World::header(limited), world.peer),
+  expect_access_denied(world.get("/data/train/part-0", PeerTenants::header(limited), world.peer),
                  "session policy");
 }
 
@@ -96,10 +89,10 @@ struct Attack {
   const char* text;
 };
 
-void expect_all_refused(World& world, const std::vector<Attack>& attacks) {
+void expect_all_refused(PeerTenants& world, const std::vector<Attack>& attacks) {
   for (const Attack& attack : attacks) {
     SCOPED_TRACE(attack.about);
-    expect_refused(world.get("/data/train/part-0", attack.headers, attack.by), attack.text);
+    expect_access_denied(world.get("/data/train/part-0", attack.headers, attack.by), attack.text);
     const auto reply =
         world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", attack.by, attack.headers);
     EXPECT_EQ(reply.code(), "AccessDeniedException") << reply.body;
@@ -107,28 +100,28 @@ void expect_all_refused(World& world, const std::vector<Attack>& attacks) {
 }
 
 TEST(Peers, AreTheOnlyOnesThatActForOthers) {
-  World world;
+  PeerTenants world;
   const Signing bob{{"AKIAbob", "bob-secret", ""}, "eu-west-1"};
   const Signing assumed = world.keys({.role_arn = "arn:aws:iam::123456789012:role/runner",
                                       .session_name = "peer",
                                       .assumed = true,
                                       .person = "region-us"});
   expect_all_refused(world, {
-                                {"a user who is no peer", bob, World::header(World::ann()),
+                                {"a user who is no peer", bob, PeerTenants::header(PeerTenants::ann()),
                                  "user/bob is not authorized to make requests"},
                                 {"the owner who is no peer", world.owner,
-                                 World::header(World::ann()), "on behalf of other principals"},
+                                 PeerTenants::header(PeerTenants::ann()), "on behalf of other principals"},
                                 {"a session of the peer's user", assumed,
-                                 World::header(World::ann()), "on behalf of other principals"},
+                                 PeerTenants::header(PeerTenants::ann()), "on behalf of other principals"},
                             });
 }
 
 TEST(Peers, ActForNoPrincipalBeyondTheirRights) {
-  World world;
+  PeerTenants world;
   const auto named = [](const std::string& name) {
-    Delegation out = World::ann();
+    Delegation out = PeerTenants::ann();
     out.name = name;
-    return World::header(out);
+    return PeerTenants::header(out);
   };
   Delegation of_job = world.session("runner");
   of_job.session.role_arn = kTrainer;
@@ -140,50 +133,50 @@ TEST(Peers, ActForNoPrincipalBeyondTheirRights) {
   expect_all_refused(
       world,
       {
-          {"an owner", world.peer, World::header(Delegation{PrincipalKind::owner, "owner", "x"}),
+          {"an owner", world.peer, PeerTenants::header(Delegation{PrincipalKind::owner, "owner", "x"}),
            "of owners"},
           {"the owner's name as a user's", world.peer, named("owner"), "of the user owner"},
           {"a user that the peer may not act for", world.peer, named("bob"), "of the user bob"},
           {"a user that is not here", world.peer, named("nobody"), "of the user nobody"},
           {"a role that the peer may not act for", world.peer,
-           World::header(world.session("private")), "of the role private"},
-          {"a role that is not here", world.peer, World::header(world.session("undefined")),
+           PeerTenants::header(world.session("private")), "of the role private"},
+          {"a role that is not here", world.peer, PeerTenants::header(world.session("undefined")),
            "of the role undefined"},
-          {"a reserved role", world.peer, World::header(world.session("TrainyardOwner")),
+          {"a reserved role", world.peer, PeerTenants::header(world.session("TrainyardOwner")),
            "of the role Trainyard"},
-          {"a job's role that is not defined", world.peer, World::header(of_job),
+          {"a job's role that is not defined", world.peer, PeerTenants::header(of_job),
            "of the role trainer"},
       });
 }
 
 TEST(Peers, ActOnlyInAValidSessionOfOneHeader) {
-  World world;
-  Delegation expired = world.session("runner"), chained = World::ann();
+  PeerTenants world;
+  Delegation expired = world.session("runner"), chained = PeerTenants::ann();
   expired.session.expires = world.clock.now();
   chained.peer_key_id = "AKIAOTHER";
   expect_all_refused(
       world,
       {
-          {"a session that has expired", world.peer, World::header(expired),
+          {"a session that has expired", world.peer, PeerTenants::header(expired),
            "the session has expired"},
-          {"through a third server", world.peer, World::header(chained), "through one server only"},
-          {"bytes", world.peer, World::header("bytes"), "on behalf of other principals"},
+          {"through a third server", world.peer, PeerTenants::header(chained), "through one server only"},
+          {"bytes", world.peer, PeerTenants::header("bytes"), "on behalf of other principals"},
           {"no base64",
            world.peer,
            {{std::string(kDelegationHeader), "?!"}},
            "on behalf of other principals"},
           {"two headers",
            world.peer,
-           {World::header(World::ann())[0], World::header(world.session("runner"))[0]},
+           {PeerTenants::header(PeerTenants::ann())[0], PeerTenants::header(world.session("runner"))[0]},
            "on behalf of other principals"},
       });
 }
 
 TEST(Peers, TheHeaderMustBeSignedAndTheRequestsHashInItsHead) {
-  World world;
+  PeerTenants world;
   auto request =
       signed_request("GET", "/data/train/part-0", {}, "", "s3", world.clock.now(), world.peer);
-  request.headers.add(std::string(kDelegationHeader), to_base64(*format_delegation(World::ann())));
+  request.headers.add(std::string(kDelegationHeader), to_base64(*format_delegation(PeerTenants::ann())));
   const auto reply = *world.send(std::move(request));
   EXPECT_EQ(reply.status, 403);
   EXPECT_NE(reply.body.find("<HeadersNotSigned>" + std::string(kDelegationHeader)),
@@ -195,13 +188,13 @@ TEST(Peers, TheHeaderMustBeSignedAndTheRequestsHashInItsHead) {
                                       world.peer.keys, {"eu-west-1", "s3"}, world.clock.now(), 60s);
   presigned.headers.add("Host", "127.0.0.1:4566");
   presigned.headers.add(std::string(kDelegationHeader),
-                        to_base64(*format_delegation(World::ann())));
+                        to_base64(*format_delegation(PeerTenants::ann())));
   EXPECT_EQ(world.send(std::move(presigned))->status, 403);
 }
 
 TEST(Peers, GetNoKeysAndReachNoThirdServer) {
-  World world;
-  const auto headers = World::header(World::ann());
+  PeerTenants world;
+  const auto headers = PeerTenants::header(PeerTenants::ann());
   policy::User ann = *world.identities->find_user("ann");
   ann.inline_policies["own"] = document(allow(R"("*")", R"("*")"));
   world.identities->put(ann);
@@ -209,26 +202,26 @@ TEST(Peers, GetNoKeysAndReachNoThirdServer) {
        {"Action=AssumeRole&Version=2011-06-15&RoleSessionName=x&RoleArn=arn%3Aaws%"
         "3Aiam%3A%3A123456789012%3Arole%2Frunner",
         "Action=GetCallerIdentity&Version=2011-06-15"})
-    expect_refused(world.form(form, "sts", world.peer, headers).body,
+    expect_access_denied(world.form(form, "sts", world.peer, headers).body,
                    "requests of sts through another server");
-  expect_refused(world
+  expect_access_denied(world
                      .form("Action=CreateAccessKey&Version=2010-05-08&UserName=ann", "iam",
                            world.peer, headers)
                      .body,
                  "requests of iam through another server");
   Signing there = world.peer;
   there.region = "ap-south-1";
-  expect_refused(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", there, headers).body,
+  expect_access_denied(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", there, headers).body,
                  "a third server, through another server");
-  expect_refused(world.s3("GET", "/data/train/part-0", "", there, headers).body,
+  expect_access_denied(world.s3("GET", "/data/train/part-0", "", there, headers).body,
                  "a third server, through another server");
 }
 
 TEST(Peers, TheAuditLogShowsBoth) {
-  World world;
+  PeerTenants world;
   EXPECT_EQ(world
                 .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})",
-                      "sagemaker", world.peer, World::header(world.session("runner")))
+                      "sagemaker", world.peer, PeerTenants::header(world.session("runner")))
                 .code(),
             "AccessDeniedException");
   const auto found = world.json(
@@ -248,16 +241,16 @@ TEST(Peers, TheAuditLogShowsBoth) {
 }
 
 TEST(Peers, TheClientsAddressIsTheOneThatItCameFrom) {
-  World world;
+  PeerTenants world;
   policy::User ann = *world.identities->find_user("ann");
   ann.inline_policies["own"] =
       document(allow(R"("s3:GetObject")", R"("*")",
                      R"(,"Condition":{"IpAddress":{"aws:SourceIp":"198.51.100.0/24"}})"));
   world.identities->put(ann);
-  EXPECT_EQ(world.get("/data/train/part-0", World::header(World::ann()), world.peer), "200");
-  Delegation elsewhere = World::ann();
+  EXPECT_EQ(world.get("/data/train/part-0", PeerTenants::header(PeerTenants::ann()), world.peer), "200");
+  Delegation elsewhere = PeerTenants::ann();
   elsewhere.source_ip = "203.0.113.1";
-  expect_refused(world.get("/data/train/part-0", World::header(elsewhere), world.peer),
+  expect_access_denied(world.get("/data/train/part-0", PeerTenants::header(elsewhere), world.peer),
                  "s3:GetObject");
 }
 

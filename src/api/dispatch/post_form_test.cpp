@@ -13,8 +13,8 @@
 namespace trainyard::api {
 namespace {
 
-struct World : TestServer {
-  World() {
+struct FormServer : TestServer {
+  FormServer() {
     open();
     EXPECT_TRUE(objects->create_bucket("data", "eu-west-1"));
   }
@@ -73,7 +73,7 @@ std::string code_of(const in_memory::Reply& reply) {
 }
 
 TEST(PostForm, StoresTheFileUnderItsKey) {
-  World world;
+  FormServer world;
   for (const size_t piece : {1, 7, 100, 100'000}) {
     Form form;
     form.file_name = "C:\\dir\\a" + std::to_string(piece) + ".txt";
@@ -96,7 +96,7 @@ TEST(PostForm, StoresTheFileUnderItsKey) {
 }
 
 TEST(PostForm, AnswersAsTheFormRequests) {
-  World world;
+  FormServer world;
   const auto answer = [&](const std::string& field, const std::string& value) {
     Form form;
     form.fields.emplace_back(field, value);
@@ -118,7 +118,7 @@ TEST(PostForm, AnswersAsTheFormRequests) {
 }
 
 TEST(PostForm, RefusedFormsStoreNothing) {
-  World world;
+  FormServer world;
   const auto refused = [&](const std::function<void(Form&)>& change) {
     Form form;
     change(form);
@@ -176,7 +176,7 @@ TEST(PostForm, RefusedFormsStoreNothing) {
 }
 
 TEST(PostForm, SizesOfThePolicyHold) {
-  World world;
+  FormServer world;
   const auto code = [&](size_t bytes, std::optional<uint64_t> announced = {}) {
     Form form;
     form.conditions += R"(, ["content-length-range", 5, 100000])";
@@ -195,7 +195,7 @@ TEST(PostForm, SizesOfThePolicyHold) {
 }
 
 TEST(PostForm, AFormThatIsCutOffStoresNothing) {
-  World world;
+  FormServer world;
   const net::Request whole = Form().request();
   const size_t end = whole.body.rfind("--\r\n");
   for (size_t length = 0; length < end; length += 3) {

@@ -35,6 +35,11 @@ struct Reply {
   std::string message() const { return json().value("message", ""); }
 };
 
+inline bool is_denied(const Reply& reply) {
+  return reply.status != 200 &&
+         reply.body.find("is not authorized to perform") != std::string::npos;
+}
+
 class MemoryStream final : public net::Stream {
  public:
   // `taken`: bytes of the body that preface() has read.

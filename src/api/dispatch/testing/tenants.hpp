@@ -30,6 +30,16 @@ inline std::string trust(const std::string& principal) {
          principal + "}}";
 }
 
+inline constexpr const char* kAllowEverything =
+    R"({"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}})";
+inline const std::string kReadTrain =
+    allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/train/*")");
+
+inline void expect_access_denied(const std::string& answer, const std::string& text) {
+  EXPECT_NE(answer.find("AccessDenied"), std::string::npos) << answer;
+  EXPECT_NE(answer.find(text), std::string::npos) << answer;
+}
+
 // Has the buckets `data`, `models` and `bob`, and the jobs `mnist-1` (of ana, with the channel
 // data/train/) and `rival`.
 struct TestTenants : TestServer {
