@@ -12,7 +12,7 @@
 namespace trainyard::cli {
 namespace {
 
-const Looks kPlain{};
+const Looks kColourless{};
 const Looks kLive{.colours = false, .live = true, .unicode = false, .columns = 100, .rows = 24};
 const Instant kNow = from_milliseconds(1'763'631'900'000);  // 09:45:00
 
@@ -45,7 +45,7 @@ TEST(JobView, ALineOfJobs) {
                       {{{"InstanceType", "ml.p3.16xlarge"}, {"InstanceCount", 1}},
                        {{"InstanceType", "ml.c5.large"}, {"InstanceCount", 4}}}},
                      {"Cost", {{"Amount", "0"}, {"OnDemandAmount", "0"}, {"Currency", "USD"}}}});
-  EXPECT_EQ(jobs_table(kPlain, {waiting, running}, kNow),
+  EXPECT_EQ(jobs_table(kColourless, {waiting, running}, kNow),
             "name   status               hosts                                   age  ran          "
             "   cost  why\n"
             "big    InProgress Pending   1 x ml.p3.16xlarge + 4 x ml.c5.large     5s              "
@@ -62,7 +62,7 @@ TEST(JobView, BatchJobsGoByTheirNameAndArraysAreOneLine) {
             {"CreationTime", 1'763'631'895.0},
             {"InstanceGroups", {{{"InstanceType", "1 vCPU, 64 MiB"}, {"InstanceCount", 1}}}},
             {"Array", {{"Size", 10'000}, {"Running", 64}, {"Succeeded", 120}, {"Failed", 3}}}};
-  EXPECT_EQ(jobs_table(kPlain, {*job_view(json)}, kNow),
+  EXPECT_EQ(jobs_table(kColourless, {*job_view(json)}, kNow),
             "name    id       status                                                   hosts"
             "               age\n"
             "digits  4b7d-01  InProgress Running 64 of 10000, 120 succeeded, 3 failed  1 x 1 vCPU, "
@@ -86,15 +86,16 @@ JobView batch_view(const Json& more = Json::object()) {
 
 TEST(JobView, TheReasonOfABatchJobIsShown) {
   const JobView cancelled = batch_view({{"StatusReason", "wrong data"}});
-  EXPECT_NE(jobs_table(kPlain, {cancelled}, kNow).find("  wrong data\n"), std::string::npos);
-  EXPECT_NE(job_page(kPlain, cancelled, Json::object(), kNow).find("reason        wrong data\n"),
-            std::string::npos);
+  EXPECT_NE(jobs_table(kColourless, {cancelled}, kNow).find("  wrong data\n"), std::string::npos);
+  EXPECT_NE(
+      job_page(kColourless, cancelled, Json::object(), kNow).find("reason        wrong data\n"),
+      std::string::npos);
   const JobView failed = batch_view(
       {{"StatusReason", "Essential container in task exited"}, {"FailureReason", "exit code 3"}});
   EXPECT_EQ(failed.reason(), "exit code 3");
   // A waiting job has its reason once.
   const std::string waits =
-      job_page(kPlain, batch_view({{"WaitReason", "no GPU"}, {"StatusReason", "no GPU"}}),
+      job_page(kColourless, batch_view({{"WaitReason", "no GPU"}, {"StatusReason", "no GPU"}}),
                Json::object(), kNow);
   EXPECT_NE(waits.find("why           no GPU\n"), std::string::npos) << waits;
   EXPECT_EQ(waits.find("reason"), std::string::npos) << waits;
@@ -104,7 +105,7 @@ TEST(JobView, ThePageOfAnArrayHasTheStateOfItsChildren) {
   const JobView array = batch_view({{"Status", "InProgress"},
                                     {"SecondaryStatus", "Starting"},
                                     {"Array", {{"Size", 200}, {"Running", 4}, {"Failed", 12}}}});
-  const std::string page = job_page(kPlain, array, Json::object(), kNow);
+  const std::string page = job_page(kColourless, array, Json::object(), kNow);
   EXPECT_TRUE(page.starts_with("4b7d  InProgress (Running 4 of 200, 12 failed)\n")) << page;
   EXPECT_NE(page.find("log           trainyard logs 4b7d\n"), std::string::npos) << page;
 }
@@ -140,7 +141,7 @@ TEST(JobView, AnArrayOfBatchHasItsBestChildren) {
   const JobView view = *job_view(array);
   EXPECT_TRUE(view.of_batch());
   const std::string page =
-      job_page(kPlain, view, {{"jobQueue", "arn:aws:batch:us-east-1:1:job-queue/q"}}, kNow);
+      job_page(kColourless, view, {{"jobQueue", "arn:aws:batch:us-east-1:1:job-queue/q"}}, kNow);
   EXPECT_NE(page.find("queue         q\n"), std::string::npos) << page;
   EXPECT_NE(page.find("loss        0.5  child 0    0.25  child 3\n"), std::string::npos) << page;
 }
@@ -176,7 +177,7 @@ TEST(JobView, ThePageHasTimelineHostsChannelsAndLinks) {
          {"StartTime", 1'763'631'840.0},
          {"StatusMessage", "in progress"}}}},
       {"ModelArtifacts", {{"S3ModelArtifacts", "s3://b/m/model.tar.gz"}}}};
-  EXPECT_EQ(job_page(kPlain, *job_view(json), described, kNow),
+  EXPECT_EQ(job_page(kColourless, *job_view(json), described, kNow),
             R"(mnist  InProgress (Training)
 hosts         2 x ml.m5.large
 image         trainyard/trainer
@@ -221,7 +222,7 @@ TEST(JobView, TheReasonOfAFailureIsOnThePageOnce) {
                         {{{"Status", "Failed"},
                           {"StartTime", 1'763'631'840.0},
                           {"StatusMessage", json["FailureReason"]}}}}};
-  const std::string page = job_page(kPlain, *job_view(json), described, kNow);
+  const std::string page = job_page(kColourless, *job_view(json), described, kNow);
   EXPECT_NE(page.find("failed        AlgorithmError: KeyError: 'x' (algo-1)\n"), std::string::npos)
       << page;
   EXPECT_EQ(page.find("Traceback"), page.rfind("Traceback")) << page;
@@ -232,7 +233,7 @@ TEST(JobView, OneOfAKindIsSingular) {
   Json json = job_json();
   json["Hosts"] = {{{"Name", "algo-1"}, {"State", "running"}, {"Cpus", 1.0}, {"Gpus", 1}},
                    {{"Name", "algo-2"}, {"State", "running"}, {"Cpus", 0.5}, {"Gpus", 2}}};
-  const std::string page = job_page(kPlain, *job_view(json), Json::object(), kNow);
+  const std::string page = job_page(kColourless, *job_view(json), Json::object(), kNow);
   EXPECT_NE(page.find("1 cpu, 0 B, 1 GPU "), std::string::npos) << page;
   EXPECT_NE(page.find("0.5 cpus, 0 B, 2 GPUs "), std::string::npos) << page;
 }
@@ -241,7 +242,7 @@ TEST(JobView, EachNoteIsALineOfThePage) {
   Json json = job_json();
   json["Note"] = "each host was scaled";
   json["Notes"] = {"VpcConfig has no effect here: hosts share a network", "and another"};
-  const std::string page = job_page(kPlain, *job_view(json), Json::object(), kNow);
+  const std::string page = job_page(kColourless, *job_view(json), Json::object(), kNow);
   EXPECT_NE(page.find(R"(
 note          each host was scaled
 note          VpcConfig has no effect here: hosts share a network
@@ -258,7 +259,7 @@ TEST(JobView, TheTimelineDoesNotRepeatTheNote) {
     const Json described{
         {"SecondaryStatusTransitions",
          {{{"Status", "Completed"}, {"StartTime", 1'763'631'840.0}, {"StatusMessage", message}}}}};
-    return job_page(kPlain, *job_view(json), described, kNow);
+    return job_page(kColourless, *job_view(json), described, kNow);
   };
   for (const char* message : {"It is done. each host was scaled", "each host was scaled"}) {
     const std::string page = page_with(message);
@@ -274,11 +275,11 @@ TEST(TopPage, BarsOfEachHost) {
   host.name = "algo-1", host.state = "running", host.cpus = 2;
   host.usage = {{"CPUUtilization", {100, 150}}, {"MemoryUtilization", {25}}};
   job.hosts = {host};
-  EXPECT_EQ(top_page(kPlain, {job}, kNow),
+  EXPECT_EQ(top_page(kColourless, {job}, kNow),
             "trainyard top  1 job on 1 host  2025-11-20 09:45:00Z\n\n"
             "job    host    state       cpu              memory\n"
             "mnist  algo-1  running  150.0%  [######..]   25.0%  [##......]\n");
-  EXPECT_NE(top_page(kPlain, {}, kNow).find("no jobs are running"), std::string::npos);
+  EXPECT_NE(top_page(kColourless, {}, kNow).find("no jobs are running"), std::string::npos);
   Looks low = kLive;
   low.rows = 6;
   job.hosts = {host, host, host};
@@ -296,13 +297,13 @@ TEST(TopPage, CountsRunningChildrenAndNoWaitingHosts) {
   JobView other = child;
   other.name = "4b7d:8";
   const JobView waiting = *job_view(job_json());
-  const std::string page = top_page(kPlain, {array, child, other, waiting}, kNow);
+  const std::string page = top_page(kColourless, {array, child, other, waiting}, kNow);
   EXPECT_TRUE(page.starts_with("trainyard top  1 job on 2 hosts, 1 job waiting  2025")) << page;
   EXPECT_NE(page.find("digits:7  algo-1  running"), std::string::npos) << page;
   EXPECT_NE(page.find("digits:8  algo-1  running"), std::string::npos) << page;
   // Hosts that have ended are not running.
   child.hosts[0].state = "finished";
-  EXPECT_NE(top_page(kPlain, {child}, kNow).find("no jobs are running"), std::string::npos);
+  EXPECT_NE(top_page(kColourless, {child}, kNow).find("no jobs are running"), std::string::npos);
 }
 
 TEST(CostTable, OfOneJob) {
@@ -310,7 +311,7 @@ TEST(CostTable, OfOneJob) {
       {{"BillableTimeInSeconds", 90},
        {"Array", {{"Size", 3}, {"Succeeded", 3}}},
        {"Cost", {{"Amount", "1.500000"}, {"OnDemandAmount", "1.500000"}, {"Currency", "EUR"}}}});
-  EXPECT_EQ(cost_table(kPlain, "job", cost_view_of(array)),
+  EXPECT_EQ(cost_table(kColourless, "job", cost_view_of(array)),
             "job     jobs  host time      cost\n"
             "digits     3      1m30s  1.50 EUR  [##############]\n"
             "total      3      1m30s  1.50 EUR\n");
@@ -335,7 +336,7 @@ TEST(CostTable, GroupsAndTheirSum) {
                       {"Amount", "15.000000"},
                       {"OnDemandAmount", "17.000000"}}},
                     {"Unpriced", {"ml.x.y"}}};
-  EXPECT_EQ(cost_table(kPlain, "tag:project", *cost_view(answer)),
+  EXPECT_EQ(cost_table(kColourless, "tag:project", *cost_view(answer)),
             "tag:project  jobs  host time       cost  saved\n"
             "digits          3      2h00m  10.00 EUR   2.00  [##############]\n"
             "(none)          1      1m00s   5.00 EUR         [#######.......]\n"
@@ -386,8 +387,8 @@ TEST(LogLine, TheHostInItsColour) {
   EXPECT_EQ(host_of_stream("mnist-1/algo-12-1763631900"), "algo-12");
   EXPECT_EQ(host_of_stream("mnist-1/algo-12-1763631900-2"), "algo-12");
   EXPECT_EQ(host_of_stream("other"), "other");
-  EXPECT_EQ(log_line(kPlain, {0, "algo-2", "hello\a"}, 7), "algo-2  | hello?\n");
-  EXPECT_EQ(log_line(kPlain, {0, "digits:7", "x"}, 8), "digits:7 | x\n");
+  EXPECT_EQ(log_line(kColourless, {0, "algo-2", "hello\a"}, 7), "algo-2  | hello?\n");
+  EXPECT_EQ(log_line(kColourless, {0, "digits:7", "x"}, 8), "digits:7 | x\n");
   const Looks colours{.colours = true, .live = true, .unicode = true, .columns = 80};
   EXPECT_EQ(log_line(colours, {0, "algo-2", "x"}, 6), "\033[38;5;208malgo-2 │\033[0m x\n");
   EXPECT_EQ(log_line(colours, {0, "digits:1", "x"}, 6).substr(0, 11), "\033[38;5;208m")
@@ -397,13 +398,13 @@ TEST(LogLine, TheHostInItsColour) {
 // -- progress
 
 TEST(StatusBlock, OneLineSaysHowFarItIs) {
-  EXPECT_EQ(progress_line(kPlain, {"algo-1", "channel train", 512, 1024, false}),
+  EXPECT_EQ(progress_line(kColourless, {"algo-1", "channel train", 512, 1024, false}),
             "channel train      [###########...........]  50%  512 B of 1.0 KiB  algo-1");
-  EXPECT_EQ(progress_line(kPlain, {"", "image", 2048, 0, false}),
+  EXPECT_EQ(progress_line(kColourless, {"", "image", 2048, 0, false}),
             "image              [......................]       2.0 KiB");
-  EXPECT_EQ(progress_line(kPlain, {"", "model", 2048, 4096, true}),
+  EXPECT_EQ(progress_line(kColourless, {"", "model", 2048, 4096, true}),
             "model              [######################] 100%  2.0 KiB");
-  Looks narrow = kPlain;
+  Looks narrow = kColourless;
   narrow.columns = 60;
   EXPECT_EQ(progress_line(narrow, {"algo-1", "channel train", 300 << 20, 900 << 20, false}),
             "channel train      [#...]  33%  300 MiB of 900 MiB  algo-1");
@@ -443,7 +444,7 @@ TEST(StatusBlock, StaysBelowTheLog) {
 TEST(StatusBlock, ATransferThatAllHostsHaveFinishedStays) {
   const ProgressView half{"algo-1", "channel train", 1, 2, false};
   const ProgressView whole{"algo-2", "channel train", 2, 2, true};
-  for (const Looks* looks : {&kPlain, &kLive}) {
+  for (const Looks* looks : {&kColourless, &kLive}) {
     StatusBlock block(*looks);
     block.show("mnist  Training", {});
     EXPECT_EQ(block.settle({half, whole}), "");
@@ -455,7 +456,7 @@ TEST(StatusBlock, ATransferThatAllHostsHaveFinishedStays) {
 }
 
 TEST(StatusBlock, InAFileAHeadlineIsALineAndBarsThatMoveAreNot) {
-  StatusBlock block(kPlain);
+  StatusBlock block(kColourless);
   const ProgressView half{"", "upload train", 1, 2, false};
   EXPECT_EQ(block.show("a", {half}), "a\n");
   EXPECT_EQ(block.show("a", {half}), "");

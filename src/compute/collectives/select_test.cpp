@@ -9,12 +9,12 @@ using plan::Algorithm;
 using plan::Operation;
 
 const std::vector<int> kOneHost{0, 0, 0, 0};
-const std::vector<int> kTwoHosts{0, 0, 1, 1};
+const std::vector<int> kTwoOfTwo{0, 0, 1, 1};
 const std::vector<int> kFourHosts{0, 1, 2, 3};
 
 TEST(Table, HasAPlanThatExistsForEveryOperationAndSize) {
   for (const auto& hosts :
-       {std::vector<int>{0}, std::vector<int>{0, 0}, kOneHost, kTwoHosts, kFourHosts}) {
+       {std::vector<int>{0}, std::vector<int>{0, 0}, kOneHost, kTwoOfTwo, kFourHosts}) {
     const Table table = Table::made_from({}, hosts);
     for (int i = 0; i <= int(Operation::barrier); ++i) {
       for (size_t bytes = 0; bytes < size_t{1} << 40; bytes = bytes * 3 + 1) {
@@ -31,7 +31,7 @@ TEST(Table, SmallMessagesTakeFewLatenciesAndLargeOnesFewBytes) {
   const Table local = Table::made_from({}, kOneHost);
   EXPECT_EQ(local.choose(Operation::allreduce, 1024).algorithm, Algorithm::one_shot);
   EXPECT_EQ(local.choose(Operation::allreduce, 25 << 20).algorithm, Algorithm::direct);
-  const Table network = Table::made_from({}, kTwoHosts);
+  const Table network = Table::made_from({}, kTwoOfTwo);
   EXPECT_EQ(network.choose(Operation::allreduce, 25 << 20).algorithm, Algorithm::hierarchical);
 }
 

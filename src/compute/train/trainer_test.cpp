@@ -49,7 +49,7 @@ std::vector<Shard> shards() {
   return all;
 }
 
-struct Learned {
+struct Trained {
   Model model;
   std::vector<std::string> lines;
   bool finished = false;
@@ -59,9 +59,9 @@ struct Learned {
 // One entry for each host: the shards that it holds.
 using Hosts = std::vector<std::vector<Shard>>;
 
-Learned learn(const Hosts& hosts, const Settings& settings, int stopping_rank = -1) {
+Trained learn(const Hosts& hosts, const Settings& settings, int stopping_rank = -1) {
   auto groups = collectives::join_in_memory(int(hosts.size()));
-  std::vector<Learned> learned(hosts.size());
+  std::vector<Trained> learned(hosts.size());
   std::vector<std::thread> threads;
   for (size_t rank = 0; rank < hosts.size(); ++rank) {
     threads.emplace_back([&, rank] {
@@ -81,7 +81,7 @@ Learned learn(const Hosts& hosts, const Settings& settings, int stopping_rank = 
     });
   }
   for (auto& thread : threads) thread.join();
-  for (const Learned& each : learned) {
+  for (const Trained& each : learned) {
     EXPECT_EQ(each.model.parameters, learned[0].model.parameters);
     EXPECT_EQ(each.steps, learned[0].steps);
   }
@@ -104,7 +104,7 @@ Hosts distributed(const std::vector<Shard>& all, size_t hosts) {
 }
 
 TEST(Trainer, Trains) {
-  const Learned learned = learn(distributed(shards(), 1), quick());
+  const Trained learned = learn(distributed(shards(), 1), quick());
   EXPECT_TRUE(learned.finished);
   const auto evaluation = evaluate(learned.model, points(300, 999));
   EXPECT_GT(evaluation->accuracy(), 0.95);
@@ -145,7 +145,7 @@ TEST(Trainer, PrintsMetricsInLinesThatARegexMatches) {
 }
 
 TEST(Trainer, AStopOnOneRankStopsAllAfterTheSameStep) {
-  const Learned learned = learn(distributed(shards(), 3), quick(), 1);
+  const Trained learned = learn(distributed(shards(), 3), quick(), 1);
   EXPECT_FALSE(learned.finished);
   EXPECT_EQ(learned.steps, 1);
 }
@@ -351,7 +351,7 @@ TEST(Digits, ThreeSeedsReach97Percent) {
   settings.rotate = 10;
   for (const uint64_t seed : {1, 2, 3}) {
     settings.seed = seed;
-    const Learned learned = learn(distributed(*all, 2), settings);
+    const Trained learned = learn(distributed(*all, 2), settings);
     EXPECT_GE(evaluate(learned.model, *test)->accuracy(), 0.97) << "seed " << seed;
   }
 }

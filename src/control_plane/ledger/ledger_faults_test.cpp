@@ -10,7 +10,7 @@
 namespace trainyard::ledger {
 namespace {
 
-domain::Job a_job(uint64_t number, const std::string& name) {
+domain::Job a_named_job(uint64_t number, const std::string& name) {
   domain::Job job;
   job.number = number;
   job.key = {"us-east-1", name};
@@ -32,14 +32,14 @@ void fail_each_step(int error_number) {
   for (uint64_t nth = 1;; ++nth) {
     ASSERT_LT(nth, 500u);
     const std::string path = directory.path() + "/" + std::to_string(nth) + ".db";
-    ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "job-1")}, {}, {}}));
+    ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_named_job(1, "job-1")}, {}, {}}));
     NthFileFault faults(nth, error_number);
     auto ledger = *open_sqlite(path, kCommandsMax, &faults);
     faults.arm();
     std::vector<uint64_t> acknowledged{1};
     for (uint64_t number = 2; number <= 4; ++number) {
       const Batch batch{{a_command(ledger->last_sequence() + 1)},
-                        {a_job(number, "job-" + std::to_string(number))},
+                        {a_named_job(number, "job-" + std::to_string(number))},
                         {},
                         {}};
       auto done = ledger->commit(batch);
@@ -61,8 +61,8 @@ void fail_each_step(int error_number) {
     ledger.reset();
     ledger = *open_sqlite(path);
     for (const uint64_t number : acknowledged) EXPECT_TRUE(ledger->find_job(number)) << nth;
-    EXPECT_TRUE(
-        ledger->commit({{a_command(ledger->last_sequence() + 1)}, {a_job(9, "after")}, {}, {}}));
+    EXPECT_TRUE(ledger->commit(
+        {{a_command(ledger->last_sequence() + 1)}, {a_named_job(9, "after")}, {}, {}}));
     if (!faults.struck()) break;
   }
   EXPECT_TRUE(a_sync_failed);
@@ -82,16 +82,16 @@ TEST(LedgerFaults, EndsWithAFailedSyncOfACheckpoint) {
   } faults;
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
-  ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "small")}, {}, {}}));
+  ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_named_job(1, "small")}, {}, {}}));
   auto ledger = *open_sqlite(path, kCommandsMax, &faults);
-  domain::Job large = a_job(2, "large");
+  domain::Job large = a_named_job(2, "large");
   // SQLite's log is checkpointed at 4 MiB
   large.spec.environment["LARGE"] = std::string(6 << 20, 'x');
   const auto done = ledger->commit({{a_command(2)}, {large}, {}, {}});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().kind, Kind::unavailable);
   EXPECT_NE(ledger->failure().find(path), std::string::npos);
-  EXPECT_FALSE(ledger->commit({{a_command(2)}, {a_job(3, "next")}, {}, {}}));
+  EXPECT_FALSE(ledger->commit({{a_command(2)}, {a_named_job(3, "next")}, {}, {}}));
   ledger.reset();
   ledger = *open_sqlite(path);
   EXPECT_TRUE(ledger->find_job(1));

@@ -292,7 +292,8 @@ TEST(Audit, RefusesRecordsThatAreTooLong) {
 }
 
 constexpr int kAuditKills = 20;
-constexpr int kPollMilliseconds = 20'000;  // a child that writes nothing for so long has failed
+constexpr int kAuditPollMilliseconds =
+    20'000;  // a child that writes nothing for so long has failed
 constexpr int kAuditThreads = 3;
 
 // Never returns. Each thread appends records, and writes the number of each that is on disk to the
@@ -346,7 +347,7 @@ TEST(AuditKill, TheChainHoldsUpToTheLastWholeRecordAndGoesOn) {
     int number = 0;
     for (uint64_t left = 1 + random.below(30); left-- > 0;) {
       pollfd waiting{.fd = pipe[0], .events = POLLIN, .revents = 0};
-      ASSERT_EQ(::poll(&waiting, 1, kPollMilliseconds), 1) << "the child hangs";
+      ASSERT_EQ(::poll(&waiting, 1, kAuditPollMilliseconds), 1) << "the child hangs";
       ASSERT_EQ(::read(pipe[0], &number, sizeof number), ssize_t(sizeof number))
           << "the child failed";
       acknowledged.insert(number);

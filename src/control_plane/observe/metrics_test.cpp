@@ -14,7 +14,7 @@ const MetricKey kLoss{
     "eu-west-1", "/aws/sagemaker/TrainingJobs", "train:loss", {{"TrainingJobName", "digits"}}};
 constexpr int64_t kStart = 1'763'632'020'000 / 3'600'000 * 3'600'000;
 
-struct World {
+struct MetricWorld {
   TemporaryDirectory directory;
   std::unique_ptr<Metrics> metrics = open();
   std::unique_ptr<Metrics> open() {
@@ -43,7 +43,7 @@ MetricRecord point(int64_t at, double value, std::string unit = "None") {
 }
 
 TEST(Metrics, StatisticsByPeriodAlsoAfterARestart) {
-  World world;
+  MetricWorld world;
   ASSERT_OK(world.metrics->append({point(kStart, 4), point(kStart + 59'999, 2),
                                    point(kStart + 60'000, 1), point(kStart + 60'000, 3)}));
   world.restart();
@@ -73,7 +73,7 @@ TEST(Metrics, StatisticsByPeriodAlsoAfterARestart) {
 }
 
 TEST(Metrics, UnitsAreKeptApart) {
-  World world;
+  MetricWorld world;
   ASSERT_OK(
       world.metrics->append({point(kStart, 1, "Seconds"), point(kStart, 1000, "Milliseconds")}));
   EXPECT_EQ(world.statistics(kLoss, kStart, kStart + 60'000, 60s).size(), 2u);
@@ -83,21 +83,21 @@ TEST(Metrics, UnitsAreKeptApart) {
 }
 
 TEST(Metrics, LastIsTheLatestSample) {
-  World world;
+  MetricWorld world;
   EXPECT_FALSE(world.metrics->last(kLoss)->has_value());
   ASSERT_OK(world.metrics->append({point(kStart + 5, 7), point(kStart, 9), point(kStart + 5, 8)}));
   EXPECT_EQ((*world.metrics->last(kLoss))->sum, 8);
 }
 
 TEST(Metrics, WhatIsNoNumberIsLeftOut) {
-  World world;
+  MetricWorld world;
   ASSERT_OK(world.metrics->append_batch(
       "a", 1, {point(kStart, NAN), point(kStart, INFINITY), point(kStart, 1)}));
   EXPECT_EQ(world.statistics(kLoss, kStart, kStart + 1, 60s)[0].count, 1);
 }
 
 TEST(Metrics, ABatchIsAppendedOnce) {
-  World world;
+  MetricWorld world;
   ASSERT_OK(world.metrics->append_batch("digits/1/0", 1, {point(kStart, 1)}));
   ASSERT_OK(world.metrics->append_batch("digits/1/0", 1, {point(kStart, 1)}));
   ASSERT_OK(world.metrics->append_batch("digits/1/1", 1, {point(kStart, 1)}));
@@ -110,7 +110,7 @@ TEST(Metrics, ABatchIsAppendedOnce) {
 }
 
 TEST(Metrics, ListByNamespaceAndName) {
-  World world;
+  MetricWorld world;
   MetricRecord other = point(kStart, 1);
   other.key.name = "accuracy";
   other.key.dimensions = {{"Host", "digits/algo-1"}, {"quote\"", "\xff"}};
@@ -123,7 +123,7 @@ TEST(Metrics, ListByNamespaceAndName) {
 }
 
 TEST(Metrics, OldPointsGrowCoarserAndVanish) {
-  World world;
+  MetricWorld world;
   std::vector<MetricRecord> records;
   for (int minute = 0; minute < 120; ++minute)
     records.push_back(point(kStart + minute * 60'000, minute));
@@ -147,7 +147,7 @@ TEST(Metrics, OldPointsGrowCoarserAndVanish) {
 }
 
 TEST(Metrics, ManyThreadsShareCommits) {
-  World world;
+  MetricWorld world;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {

@@ -13,7 +13,7 @@ using domain::Fault;
 using domain::HostState;
 using domain::JobState;
 
-const Instant kNow = from_milliseconds(1'000'000'000);
+const Instant kReconcileNow = from_milliseconds(1'000'000'000);
 
 // A job of two hosts on one machine, placed a minute ago under token "t".
 domain::Job a_job(HostState first, HostState second) {
@@ -24,14 +24,14 @@ domain::Job a_job(HostState first, HostState second) {
   job.state = JobState::active;
   domain::Attempt attempt;
   attempt.token = "t";
-  attempt.started = kNow - 1min;
+  attempt.started = kReconcileNow - 1min;
   for (const HostState state : {first, second}) {
     domain::Host host;
     host.state = state;
     host.machine = "box-1";
     host.share = {2, int64_t{8} << 30, 0};
     host.facts_applied = state == HostState::placed ? 0 : 1;
-    host.state_since = kNow - 30s;
+    host.state_since = kReconcileNow - 30s;
     attempt.hosts.push_back(host);
   }
   job.attempts = {attempt};
@@ -75,8 +75,8 @@ struct Case {
     snapshot.agents = agents;
     snapshot.machines = {{"box-1", 8, int64_t{32} << 30, 0}};
     if (launch_failure) snapshot.launch_failures.emplace(domain::AttemptId{1, 1}, *launch_failure);
-    const std::string one = text_of(decide(snapshot, {}, {}, kSpot, kNow));
-    EXPECT_EQ(text_of(decide(snapshot, {}, {}, kSpot, kNow)), one) << "it keeps nothing";
+    const std::string one = text_of(decide(snapshot, {}, {}, kSpot, kReconcileNow));
+    EXPECT_EQ(text_of(decide(snapshot, {}, {}, kSpot, kReconcileNow)), one) << "it keeps nothing";
     return one;
   }
 };
@@ -120,12 +120,12 @@ TEST(Decide, WaitsForWhatIsStillPendingBelowTheLauncher) {
   Snapshot snapshot;
   snapshot.jobs = {std::make_shared<const domain::Job>(pending.job)};
   snapshot.agents = pending.agents;
-  const Decision decision = decide(snapshot, {}, {}, kSpot, kNow);
+  const Decision decision = decide(snapshot, {}, {}, kSpot, kReconcileNow);
   ASSERT_EQ(decision.waits.size(), 1u);
   EXPECT_EQ(decision.waits[0].reason.str(), "Slurm job 7 is PENDING (Resources)");
   EXPECT_TRUE(decision.ensure.empty() && decision.commands.empty());
   pending.job.state = JobState::stopping;
-  pending.job.stop_requested = kNow;
+  pending.job.stop_requested = kReconcileNow;
   EXPECT_EQ(pending.decided(), "lose 0 1 (internal: stopped before it was started)");
 }
 
@@ -134,7 +134,7 @@ TEST(Decide, RemovesWhatIsStillPendingBelowTheLauncherAtOnceWhenItsAttemptHasEnd
   Case ended{a_job(HostState::lost, HostState::lost), {agent(0), agent(1)}, {}};
   domain::Attempt& attempt = ended.job.attempts.back();
   attempt.state = AttemptState::ended;
-  attempt.ended = kNow;
+  attempt.ended = kReconcileNow;
   for (domain::Host& host : attempt.hosts) host.facts_applied = 0;
   ended.job.state = JobState::stopped;
   EXPECT_EQ(ended.decided(), "");
@@ -150,7 +150,7 @@ TEST(Decide, GivesUpWhatTheLauncherCannotStart) {
   Case now;
   now.launch_failure = unavailable("busy");
   EXPECT_EQ(now.decided(), "ensure j1a1");
-  now.job.attempts[0].started = kNow - 5min;
+  now.job.attempts[0].started = kReconcileNow - 5min;
   EXPECT_EQ(now.decided(), "lose 0 1 (internal: the hosts could not be started: busy)");
   Case never;
   never.launch_failure = denied("no namespaces");
@@ -162,7 +162,7 @@ TEST(Decide, GivesUpWhatTheLauncherCannotStart) {
   EXPECT_EQ(never.decided(), "lose 0 1 (client: CannotPullContainerError: no image)")
       << "AWS's text, as it is";
   Case first;
-  first.job.attempts[0].started = kNow - 5min;
+  first.job.attempts[0].started = kReconcileNow - 5min;
   EXPECT_EQ(first.decided(), "ensure j1a1") << "the server was away: it was not tried yet";
 }
 
@@ -177,14 +177,14 @@ TEST(Decide, RemovesWhatIsOver) {
   over.job = a_job(HostState::finished, HostState::finished);
   over.job.state = JobState::completed;
   over.job.attempts[0].state = AttemptState::ended;
-  over.job.attempts[0].ended = kNow - 10s;
+  over.job.attempts[0].ended = kReconcileNow - 10s;
   EXPECT_EQ(over.decided(), "") << "nothing is left of it";
   over.agents = {agent(0, false), agent(1)};
   EXPECT_EQ(over.decided(), "") << "an agent may still ship its last lines";
   over.agents = {agent(0, false), agent(1, false)};
   EXPECT_EQ(over.decided(), "remove j1a1");
   over.agents = {agent(1)};
-  over.job.attempts[0].ended = kNow - 30s;
+  over.job.attempts[0].ended = kReconcileNow - 30s;
   EXPECT_EQ(over.decided(), "remove j1a1");
 }
 
@@ -201,9 +201,9 @@ TEST(Decide, EndsWhatDoesNotStop) {
   stuck.job = a_job(HostState::running, HostState::finished);
   stuck.agents = {agent(0), agent(1)};
   stuck.job.state = JobState::stopping;
-  stuck.job.stop_requested = kNow - 120s - 60min + 1ms;
+  stuck.job.stop_requested = kReconcileNow - 120s - 60min + 1ms;
   EXPECT_EQ(stuck.decided(), "");
-  stuck.job.stop_requested = kNow - 120s - 60min;
+  stuck.job.stop_requested = kReconcileNow - 120s - 60min;
   EXPECT_EQ(stuck.decided(),
             "lose 0 (internal: the host did not end in the time that it was given to stop)");
 }
@@ -214,7 +214,7 @@ TEST(Decide, ExpiresByTrainingTime) {
   late.agents = {agent(0), agent(1)};
   late.job.spec.max_runtime_seconds = 60;
   EXPECT_EQ(late.decided(), "") << "it does not train yet";
-  late.job.attempts[0].training_started = kNow - 60s;
+  late.job.attempts[0].training_started = kReconcileNow - 60s;
   EXPECT_EQ(late.decided(), "expire");
   late.job.stop_cause = domain::StopCause::host_failed;
   EXPECT_EQ(late.decided(), "") << "it ends already";
@@ -233,14 +233,14 @@ TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
       std::make_shared<const domain::Job>(waiting)};
   snapshot.agents = {agent(0), agent(1)};
   snapshot.machines = {{"box-1", 8, int64_t{64} << 30, 0}};
-  Decision decision = decide(snapshot, {}, {}, kSpot, kNow);
+  Decision decision = decide(snapshot, {}, {}, kSpot, kReconcileNow);
   EXPECT_EQ(text_of(decision), "");
   ASSERT_EQ(decision.waits.size(), 1u);
   EXPECT_EQ(decision.waits[0].reason,
             "waits for 2 more vCPU on machine box-1 (needs 6, 4 free): held by training-job/a (4); "
             "starts by 1970-01-13 14:52:40 UTC at the latest");
   snapshot.machines[0].cpus = 10;
-  EXPECT_EQ(text_of(decide(snapshot, {}, {}, kSpot, kNow)), "place 2 on box-1");
+  EXPECT_EQ(text_of(decide(snapshot, {}, {}, kSpot, kReconcileNow)), "place 2 on box-1");
 }
 
 // Two jobs of a queue that allows host reuse: the first is over, the second was placed.
@@ -266,12 +266,12 @@ TEST(Reuse, AHostThatIsIdleIsGivenToOneThatMayFollow) {
     if (number == 1) {
       job.state = JobState::completed;
       attempt.state = AttemptState::ended;
-      attempt.ended = kNow - 1ms;
+      attempt.ended = kReconcileNow - 1ms;
     }
     snapshot.jobs.push_back(std::make_shared<domain::Job>(job));
   }
   snapshot.agents = {{{1, 1}, "t1", 0, true}};
-  const auto decided = [&] { return decide(snapshot, {}, {}, {}, kNow); };
+  const auto decided = [&] { return decide(snapshot, {}, {}, {}, kReconcileNow); };
   EXPECT_TRUE(decided().after.empty()) << "the queue does not say so";
   snapshot.reuse_queues = {queue.key};
   const auto decision = decided();

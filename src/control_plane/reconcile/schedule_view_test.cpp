@@ -16,7 +16,7 @@ using namespace batch;
 using namespace domain;
 
 const std::string kRegion = "eu-west-1";
-const Instant kNow = from_milliseconds(1'763'631'900'000);
+const Instant kViewNow = from_milliseconds(1'763'631'900'000);
 constexpr Surroundings kSurroundings{5min, 2min, 60min};
 
 // A cluster with a queue of containers ("q", in the compute environment "box"), one of service jobs
@@ -82,7 +82,7 @@ std::shared_ptr<Job> container(JobNumber number, double cpus, int64_t licences =
 void run(Job& job, Duration ago = 60s, double cpus = 2) {
   job.state = JobState::active;
   Attempt& attempt = job.attempts.emplace_back();
-  attempt.started = kNow - ago;
+  attempt.started = kViewNow - ago;
   attempt.training_started = attempt.started;
   if (job.spec.queue)
     attempt.environment = job.spec.contract == Contract::training ? "instances" : "box";
@@ -100,7 +100,7 @@ struct View {
   std::vector<InstanceQuota> quotas;
 
   schedule::Snapshot of(const std::vector<std::shared_ptr<Job>>& jobs) {
-    ScheduleView view(machines, &catalog, usages, quotas, kSurroundings, kNow);
+    ScheduleView view(machines, &catalog, usages, quotas, kSurroundings, kViewNow);
     for (const auto& job : jobs) {
       if (job->attempt()) view.hold(*job);
       if (job->state == JobState::waiting)
@@ -111,7 +111,7 @@ struct View {
   // The outcome for the last job: where it is placed, or its pending reason.
   std::string plan(const std::vector<std::shared_ptr<Job>>& jobs) {
     refused.clear();
-    const schedule::Plan plan = schedule::plan(of(jobs), {}, kNow);
+    const schedule::Plan plan = schedule::plan(of(jobs), {}, kViewNow);
     for (const auto& start : plan.starts)
       if (start.job == jobs.back()->number) return "in " + start.environment;
     for (const auto& wait : plan.waits)
@@ -148,8 +148,8 @@ TEST(ScheduleView, EachQueueIsALineAndTrainingJobsOfNoQueueAreOne) {
 
 TEST(ScheduleView, TheUsersOfTrainingJobsShareTheirQueueAlike) {
   View view;
-  view.usages[{{}, "bob"}] = {3600, kNow};
-  view.usages[{{}, "nobody"}] = {0.0001, kNow};
+  view.usages[{{}, "bob"}] = {3600, kViewNow};
+  view.usages[{{}, "nobody"}] = {0.0001, kViewNow};
   auto running = training_job(1, 1, "alice");
   run(*running, 60s, 2);
   const auto snapshot =
@@ -181,7 +181,7 @@ TEST(ScheduleView, EachPreferenceHasItsOwnQuota) {
   ASSERT_EQ(second.choices.front().needs.size(), 1u);
   EXPECT_EQ(snapshot.limits[second.choices.front().needs[0].limit].total, 4);
   EXPECT_EQ(second.choices.front().needs[0].amount, 3);
-  const schedule::Plan plan = schedule::plan(snapshot, {}, kNow);
+  const schedule::Plan plan = schedule::plan(snapshot, {}, kViewNow);
   ASSERT_EQ(plan.starts.size(), 1u);
   EXPECT_EQ(plan.starts[0].preference, 1u);
   job->selected = 1;
@@ -199,8 +199,8 @@ TEST(ScheduleView, AFairShareQueueHasItsWeightsAndItsReservation) {
   policy.weights = {{"red*", 0.25}};
   put(view.catalog, ResourceChange::create, policy);
   view.catalog.queues.at({kRegion, "q"}).policy = "fair";
-  view.usages[{{kRegion, "q"}, "blue"}] = {1000, kNow - 100s};
-  view.usages[{{kRegion, "other"}, "blue"}] = {5000, kNow};
+  view.usages[{{kRegion, "q"}, "blue"}] = {1000, kViewNow - 100s};
+  view.usages[{{kRegion, "other"}, "blue"}] = {5000, kViewNow};
   auto job = container(1, 1);
   job->spec.queue->share = "red7";
   job->spec.queue->priority = 5;
@@ -248,7 +248,7 @@ TEST(ScheduleView, AQueueOfQuotaSharesHasThoseOfItsOwn) {
   ASSERT_EQ(snapshot.running[0].demands.size(), 2u);
   EXPECT_EQ(snapshot.running[0].demands[0].unit, "ml.m5.large");
   EXPECT_EQ(snapshot.running[0].demands[0].amount, 2);
-  running->attempts.back().interrupted = kNow;
+  running->attempts.back().interrupted = kViewNow;
   const auto leaving = view.of({running, waits});
   EXPECT_FALSE(leaving.running.at(0).gives_way) << "nobody is told twice";
   EXPECT_TRUE(leaving.running[0].leaving);
@@ -275,26 +275,26 @@ TEST(ScheduleView, EndsAreKnownWhereRunTimesAreLimited) {
   for (const auto& job : {trains, begins, endless, stops}) run(*job, 60s);
   trains->spec.max_runtime_seconds = begins->spec.max_runtime_seconds = 600;
   begins->attempts.back().training_started.reset();
-  stops->stop_requested = kNow - 10s;
+  stops->stop_requested = kViewNow - 10s;
   auto waits = training_job(5), child = container(6, 1);
   waits->spec.max_runtime_seconds = child->spec.max_runtime_seconds = 600;
   Attempt before;
   before.state = AttemptState::ended;
-  before.started = kNow - 500s;
+  before.started = kViewNow - 500s;
   before.training_started = before.started;
-  before.ended = kNow - 400s;
+  before.ended = kViewNow - 400s;
   waits->attempts = child->attempts = {before};
   View world;
   const auto snapshot = world.of({trains, begins, endless, stops, waits, child});
-  EXPECT_EQ(snapshot.running.at(0).ends_by, kNow + 540s + 2min + 60min);
-  EXPECT_EQ(snapshot.running.at(1).ends_by, kNow + 4min + 600s + 2min + 60min)
+  EXPECT_EQ(snapshot.running.at(0).ends_by, kViewNow + 540s + 2min + 60min);
+  EXPECT_EQ(snapshot.running.at(1).ends_by, kViewNow + 4min + 600s + 2min + 60min)
       << "its time has not begun";
   EXPECT_FALSE(snapshot.running.at(2).ends_by);
-  EXPECT_EQ(snapshot.running.at(3).ends_by, kNow - 10s + 2min) << "a container uploads nothing";
+  EXPECT_EQ(snapshot.running.at(3).ends_by, kViewNow - 10s + 2min) << "a container uploads nothing";
   EXPECT_EQ(snapshot.waiting.at(0).lasts_max, 5min + 500s + 2min + 60min) << "over all attempts";
   EXPECT_EQ(snapshot.waiting.at(1).lasts_max, 5min + 600s + 2min) << "each attempt of its own";
-  trains->attempts.back().training_started = kNow - 24h;
-  EXPECT_EQ(world.of({trains}).running.at(0).ends_by, kNow + 2min + 60min)
+  trains->attempts.back().training_started = kViewNow - 24h;
+  EXPECT_EQ(world.of({trains}).running.at(0).ends_by, kViewNow + 2min + 60min)
       << "it is told to end at once";
 }
 

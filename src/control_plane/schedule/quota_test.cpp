@@ -18,15 +18,16 @@ Snapshot red_and_blue() {
   snapshot.queues = {{"job queue q", 1, {}, {red, blue}}};
   return snapshot;
 }
-void wait(Snapshot& snapshot, const std::string& share, double instances, int64_t priority = 0) {
+void wait_for_quota(Snapshot& snapshot, const std::string& share, double instances,
+                    int64_t priority = 0) {
   Waiting waiting = job(snapshot.waiting.size() + 1, 1, 1);
   waiting.share = share;
   waiting.priority = priority;
   waiting.demands = {{"instances", instances}};
   snapshot.waiting.push_back(waiting);
 }
-void run(Snapshot& snapshot, domain::JobNumber number, const std::string& share, double instances,
-         int64_t priority = 0) {
+void run_in_quota(Snapshot& snapshot, domain::JobNumber number, const std::string& share,
+                  double instances, int64_t priority = 0) {
   Running made = running("training-job/" + std::to_string(number), "box-1", 1);
   made.job = number;
   made.queue = 0;
@@ -40,7 +41,7 @@ void run(Snapshot& snapshot, domain::JobNumber number, const std::string& share,
 
 TEST(Quota, IdleCapacityIsLentAndBorrowed) {
   Snapshot snapshot = red_and_blue();
-  for (const double instances : {10.0, 6.0, 5.0}) wait(snapshot, "red", instances);
+  for (const double instances : {10.0, 6.0, 5.0}) wait_for_quota(snapshot, "red", instances);
   EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
   EXPECT_EQ(reason(snapshot, 3),
             "waits for 11 more instances of quota share red (needs 5, 16 of its 10 are used, and "
@@ -55,7 +56,7 @@ TEST(Quota, IdleCapacityIsLentAndBorrowed) {
 TEST(Quota, NotMoreThanItsBorrowMax) {
   Snapshot snapshot = red_and_blue();
   snapshot.queues[0].quota_shares[0].borrow_max = 0.5;
-  for (const double instances : {10.0, 4.0, 16.0}) wait(snapshot, "red", instances);
+  for (const double instances : {10.0, 4.0, 16.0}) wait_for_quota(snapshot, "red", instances);
   EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
   EXPECT_EQ(
       reason(snapshot, 3),
@@ -65,24 +66,24 @@ TEST(Quota, NotMoreThanItsBorrowMax) {
 TEST(Quota, WithinAShareHigherPriorityGoesFirst) {
   Snapshot snapshot = red_and_blue();
   snapshot.queues[0].quota_shares[0].borrows = false;
-  for (const int64_t priority : {1, 9, 5}) wait(snapshot, "red", 5, priority);
+  for (const int64_t priority : {1, 9, 5}) wait_for_quota(snapshot, "red", 5, priority);
   EXPECT_EQ(started(snapshot), (Numbers{2, 3}));
 }
 
 TEST(Quota, OwnedCapacityGoesBeforeBorrowed) {
   Snapshot snapshot = red_and_blue();
-  for (const double instances : {10.0, 5.0}) wait(snapshot, "red", instances);
-  wait(snapshot, "blue", 8);
+  for (const double instances : {10.0, 5.0}) wait_for_quota(snapshot, "red", instances);
+  wait_for_quota(snapshot, "blue", 8);
   EXPECT_EQ(started(snapshot), (Numbers{1, 3}));
 }
 
 TEST(Quota, TheFirstJobOfAShareHasAReservation) {
   Snapshot snapshot = red_and_blue();
   for (QuotaShare& share : snapshot.queues[0].quota_shares) share.borrows = false;
-  run(snapshot, 900, "red", 4);
-  wait(snapshot, "red", 8);
-  wait(snapshot, "red", 2);
-  wait(snapshot, "blue", 2);
+  run_in_quota(snapshot, 900, "red", 4);
+  wait_for_quota(snapshot, "red", 8);
+  wait_for_quota(snapshot, "red", 2);
+  wait_for_quota(snapshot, "blue", 2);
   EXPECT_EQ(started(snapshot), Numbers{3});
   EXPECT_TRUE(
       reason(snapshot, 2).starts_with("waits behind training-job/a, which waits for 2 more"));
@@ -94,11 +95,11 @@ TEST(Quota, TheFirstJobOfAShareHasAReservation) {
 
 TEST(Quota, LentCapacityIsReclaimed) {
   Snapshot snapshot = red_and_blue();
-  run(snapshot, 900, "red", 10);
-  run(snapshot, 901, "red", 4, 5);
-  run(snapshot, 902, "red", 3);
-  run(snapshot, 903, "red", 3);
-  wait(snapshot, "blue", 2);
+  run_in_quota(snapshot, 900, "red", 10);
+  run_in_quota(snapshot, 901, "red", 4, 5);
+  run_in_quota(snapshot, 902, "red", 3);
+  run_in_quota(snapshot, 903, "red", 3);
+  wait_for_quota(snapshot, "blue", 2);
   const Plan found = plan(snapshot, {}, kNow);
   ASSERT_EQ(found.preemptions.size(), 1u);
   EXPECT_EQ(found.preemptions[0].job, 903u)
@@ -110,32 +111,32 @@ TEST(Quota, LentCapacityIsReclaimed) {
 
 TEST(Quota, TheFewestJobsArePreempted) {
   Snapshot snapshot = red_and_blue();
-  run(snapshot, 900, "red", 10);
-  run(snapshot, 901, "red", 6);
-  for (domain::JobNumber number : {902, 903, 904, 905}) run(snapshot, number, "red", 1);
-  wait(snapshot, "blue", 6);
+  run_in_quota(snapshot, 900, "red", 10);
+  run_in_quota(snapshot, 901, "red", 6);
+  for (domain::JobNumber number : {902, 903, 904, 905}) run_in_quota(snapshot, number, "red", 1);
+  wait_for_quota(snapshot, "blue", 6);
   EXPECT_EQ(preempted(snapshot), Numbers{901});
-  wait(snapshot, "blue", 4);
+  wait_for_quota(snapshot, "blue", 4);
   EXPECT_EQ(preempted(snapshot), Numbers{901}) << "one job of a share at a time is made room for";
 }
 
 TEST(Quota, EndingJobsSuffice) {
   Snapshot snapshot = red_and_blue();
-  run(snapshot, 900, "red", 10);
-  run(snapshot, 901, "red", 10);
+  run_in_quota(snapshot, 900, "red", 10);
+  run_in_quota(snapshot, 901, "red", 10);
   snapshot.running[1].leaving = true;
-  wait(snapshot, "blue", 10);
+  wait_for_quota(snapshot, "blue", 10);
   EXPECT_TRUE(preempted(snapshot).empty());
   EXPECT_EQ(reason(snapshot, 1), "waits for jobs that are ending");
-  wait(snapshot, "red", 1);
+  wait_for_quota(snapshot, "red", 1);
   EXPECT_TRUE(started(snapshot).empty()) << "what comes back is blue's";
 }
 
 TEST(Quota, NoJobIsPreemptedInVain) {
   Snapshot snapshot = red_and_blue();
-  run(snapshot, 900, "red", 10);
-  run(snapshot, 901, "red", 10);
-  wait(snapshot, "blue", 5);
+  run_in_quota(snapshot, 900, "red", 10);
+  run_in_quota(snapshot, 901, "red", 10);
+  wait_for_quota(snapshot, "blue", 5);
   EXPECT_EQ(preempted(snapshot), Numbers{901});
   snapshot.running[1].gives_way = false;
   EXPECT_EQ(preempted(snapshot), Numbers{900}) << "what is borrowed has no name";
@@ -150,9 +151,9 @@ TEST(Quota, NoJobIsPreemptedInVain) {
 TEST(Quota, LowerPriorityOfTheSameShareIsPreempted) {
   Snapshot snapshot = red_and_blue();
   for (QuotaShare& share : snapshot.queues[0].quota_shares) share.borrows = share.lends = false;
-  run(snapshot, 900, "red", 5, 1);
-  run(snapshot, 901, "red", 5, 7);
-  wait(snapshot, "red", 5, 7);
+  run_in_quota(snapshot, 900, "red", 5, 1);
+  run_in_quota(snapshot, 901, "red", 5, 7);
+  wait_for_quota(snapshot, "red", 5, 7);
   EXPECT_TRUE(preempted(snapshot).empty());
   snapshot.queues[0].quota_shares[0].preempts_within = true;
   EXPECT_EQ(preempted(snapshot), Numbers{900});
@@ -165,10 +166,10 @@ TEST(Quota, LowerPriorityOfTheSameShareIsPreempted) {
 TEST(Quota, ABorrowerReclaimsNothing) {
   Snapshot snapshot = red_and_blue();
   snapshot.queues[0].quota_shares.push_back({"green", {{"instances", 10}}, true, true});
-  run(snapshot, 900, "red", 15);
-  run(snapshot, 901, "green", 10);
-  run(snapshot, 902, "green", 5);
-  wait(snapshot, "blue", 11);
+  run_in_quota(snapshot, 900, "red", 15);
+  run_in_quota(snapshot, 901, "green", 10);
+  run_in_quota(snapshot, 902, "green", 5);
+  wait_for_quota(snapshot, "blue", 11);
   EXPECT_TRUE(preempted(snapshot).empty());
   EXPECT_TRUE(started(snapshot).empty());
 }

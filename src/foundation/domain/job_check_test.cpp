@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kExtremes[] = {-1, INT32_MIN, INT64_MIN, int64_t{1} << 32, INT64_MAX};
 
-Job a_job() {
+Job a_valid_job() {
   Job job;
   job.number = 1;
   job.key = {"us-east-1", "a"};
@@ -21,7 +21,7 @@ Job a_job() {
 }
 
 Job a_running_job() {
-  Job job = a_job();
+  Job job = a_valid_job();
   job.state = JobState::active;
   job.attempts.emplace_back();
   job.attempts.back().hosts.resize(2);
@@ -29,8 +29,8 @@ Job a_running_job() {
 }
 
 TEST(CheckLimits, OrdinaryNumbersAreWithin) {
-  EXPECT_TRUE(check_limits(a_job().spec));
-  JobSpec largest = a_job().spec;
+  EXPECT_TRUE(check_limits(a_valid_job().spec));
+  JobSpec largest = a_valid_job().spec;
   largest.groups.front().count = uint32_t(kGangHostsMax);
   largest.volume_gib = kVolumeGibMax;
   largest.max_wait_seconds = largest.max_runtime_seconds = kSecondsMax;
@@ -38,7 +38,7 @@ TEST(CheckLimits, OrdinaryNumbersAreWithin) {
 }
 
 TEST(CheckLimits, HostsAreSummedInSixtyFourBits) {
-  JobSpec spec = a_job().spec;
+  JobSpec spec = a_valid_job().spec;
   spec.groups = {
       {"a", "ml.m5.large", 2147483647}, {"b", "ml.m5.large", 2147483647}, {"c", "ml.m5.large", 2}};
   EXPECT_EQ(spec.hosts(), UINT32_MAX) << "0 in 32 bits";
@@ -55,7 +55,7 @@ TEST(CheckLimits, HostsAreSummedInSixtyFourBits) {
 }
 
 TEST(CheckLimits, PreferencesHaveLimitsOfTheirOwn) {
-  JobSpec spec = a_job().spec;
+  JobSpec spec = a_valid_job().spec;
   spec.groups = {{"a", "ml.m5.large", 1}};
   spec.preferences = {{"a", "ml.m5.large", 1}, {"a", "ml.m5.xlarge", uint32_t(kGangHostsMax)}};
   EXPECT_TRUE(check_limits(spec)) << check_limits(spec).error().message;
@@ -107,19 +107,19 @@ TEST(CheckLimits, EveryNumberHasALimit) {
     for (const int64_t value : kExtremes) {
       // 2^32 bytes of memory are within the limit.
       if (which == 5 && value == int64_t{1} << 32) continue;
-      JobSpec spec = a_job().spec;
+      JobSpec spec = a_valid_job().spec;
       set(spec, value);
       EXPECT_FALSE(check_limits(spec)) << which << ": " << value;
     }
     ++which;
   }
-  JobSpec nan = a_job().spec;
+  JobSpec nan = a_valid_job().spec;
   nan.groups[0].share = Share{0.0 / 0.0, 0, 0};
   EXPECT_FALSE(check_limits(nan));
 }
 
 TEST(CheckConsistent, SoundJobsAre) {
-  EXPECT_TRUE(check_consistent(a_job()));
+  EXPECT_TRUE(check_consistent(a_valid_job()));
   const auto running = check_consistent(a_running_job());
   EXPECT_TRUE(running) << running.error().message;
 }
@@ -129,7 +129,7 @@ TEST(CheckConsistent, PartsThatDisagreeAreNamed) {
     const auto checked = check_consistent(job);
     return checked ? "sound" : checked.error().message;
   };
-  Job job = a_job();
+  Job job = a_valid_job();
   job.state = JobState::active;
   EXPECT_EQ(message(job), "it is active without an attempt");
   job = a_running_job();
@@ -144,18 +144,18 @@ TEST(CheckConsistent, PartsThatDisagreeAreNamed) {
   job = a_running_job();
   job.attempts.back().state = AttemptState::ended;
   EXPECT_EQ(message(job), "attempt 1 has ended at no known time");
-  job = a_job();
+  job = a_valid_job();
   job.transitions.clear();
   EXPECT_EQ(message(job), "a job has at least one phase");
-  job = a_job();
+  job = a_valid_job();
   job.created = from_milliseconds(INT64_MIN);
   EXPECT_EQ(message(job).substr(0, 32), "created is -9223372036854775808,");
-  job = a_job();
+  job = a_valid_job();
   job.spec.queue.emplace();
   job.spec.contract = Contract::plain;
   job.spec.main_node = 2;
   EXPECT_EQ(message(job), "main_node is 2 of 2 hosts");
-  job = a_job();
+  job = a_valid_job();
   job.spec.queue.emplace();
   job.spec.contract = Contract::plain;
   job.spec.array.size = 3;

@@ -19,12 +19,12 @@ unsigned mode_of(const std::string& path) {
   return status.st_mode & 07777;
 }
 
-struct Files : testing::Test {
+struct FilesTest : testing::Test {
   TemporaryDirectory directory;
   std::string at(const std::string& name) { return directory.path() + "/" + name; }
 };
 
-TEST_F(Files, ReadsWrittenBytes) {
+TEST_F(FilesTest, ReadsWrittenBytes) {
   const std::string bytes("a\0b\n", 4);
   ASSERT_TRUE(write_file_durably(at("x"), bytes));
   EXPECT_EQ(*read_file(at("x")), bytes);
@@ -35,7 +35,7 @@ TEST_F(Files, ReadsWrittenBytes) {
   EXPECT_EQ(*list_directory(directory.path()), std::vector<std::string>{"x"});
 }
 
-TEST_F(Files, DurableWritingReplacesALinkAndLeavesItsTarget) {
+TEST_F(FilesTest, DurableWritingReplacesALinkAndLeavesItsTarget) {
   ASSERT_TRUE(write_file(at("target"), "old"));
   ASSERT_EQ(::symlink("target", at("link").c_str()), 0);
   ASSERT_TRUE(write_file_durably(at("link"), "new"));
@@ -43,7 +43,7 @@ TEST_F(Files, DurableWritingReplacesALinkAndLeavesItsTarget) {
   EXPECT_EQ(*read_file(at("link")), "new");
 }
 
-TEST_F(Files, AFailedWriteKeepsTheOldContentAndNoNeighbour) {
+TEST_F(FilesTest, AFailedWriteKeepsTheOldContentAndNoNeighbour) {
   ASSERT_TRUE(make_directories(at("taken/below")));
   const auto written = write_file_durably(at("taken"), "x");  // a directory cannot be renamed over
   ASSERT_FALSE(written);
@@ -53,7 +53,7 @@ TEST_F(Files, AFailedWriteKeepsTheOldContentAndNoNeighbour) {
 }
 
 // A limit on file size simulates the full disk: write() fails part-way through.
-TEST_F(Files, AFullDiskKeepsTheOldContentAndNoNeighbour) {
+TEST_F(FilesTest, AFullDiskKeepsTheOldContentAndNoNeighbour) {
   ASSERT_TRUE(write_file_durably(at("x"), "old"));
   const pid_t child = ::fork();
   if (child == 0) {
@@ -69,7 +69,7 @@ TEST_F(Files, AFullDiskKeepsTheOldContentAndNoNeighbour) {
   EXPECT_EQ(*list_directory(directory.path()), std::vector<std::string>{"x"});
 }
 
-TEST_F(Files, ReadingHasALimitAndNeverWaits) {
+TEST_F(FilesTest, ReadingHasALimitAndNeverWaits) {
   ASSERT_TRUE(write_file(at("x"), "12345"));
   EXPECT_EQ(*read_file(at("x"), 5), "12345");
   EXPECT_EQ(read_file(at("x"), 4).error().kind, Kind::exhausted);
@@ -81,7 +81,7 @@ TEST_F(Files, ReadingHasALimitAndNeverWaits) {
   EXPECT_EQ(read_file("/proc/self/status", 10).error().kind, Kind::exhausted);
 }
 
-TEST_F(Files, DirectoriesAreMadeOnce) {
+TEST_F(FilesTest, DirectoriesAreMadeOnce) {
   ASSERT_TRUE(make_directories(at("a/b/c"), 0700));
   ASSERT_TRUE(make_directories(at("a/b/c/"), 0700));
   EXPECT_EQ(mode_of(at("a/b")), 0700u);
@@ -92,7 +92,7 @@ TEST_F(Files, DirectoriesAreMadeOnce) {
   EXPECT_TRUE(exists(at("a/d")));
 }
 
-TEST_F(Files, RemovingDoesNotFollowLinks) {
+TEST_F(FilesTest, RemovingDoesNotFollowLinks) {
   ASSERT_TRUE(make_directories(at("keep")));
   ASSERT_TRUE(write_file(at("keep/me"), "x"));
   ASSERT_TRUE(make_directories(at("tree/a/b")));
@@ -108,7 +108,7 @@ TEST_F(Files, RemovingDoesNotFollowLinks) {
   EXPECT_EQ(remove_all(at("..")).error().kind, Kind::invalid);
 }
 
-TEST_F(Files, RemovingGoesAsDeepAsTheTree) {
+TEST_F(FilesTest, RemovingGoesAsDeepAsTheTree) {
   ASSERT_TRUE(make_directories(at("tree/.removing-0")));
   int descriptor = ::open(at("tree").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   constexpr int kDepth = 3000;  // its path is longer than PATH_MAX, its depth more than descriptors
@@ -124,14 +124,14 @@ TEST_F(Files, RemovingGoesAsDeepAsTheTree) {
   EXPECT_FALSE(exists(at("tree")));
 }
 
-TEST_F(Files, RemovingOpensDirectoriesThatDenyTheirOwner) {
+TEST_F(FilesTest, RemovingOpensDirectoriesThatDenyTheirOwner) {
   ASSERT_TRUE(make_directories(at("tree/closed/below")));
   ASSERT_EQ(::chmod(at("tree/closed/below").c_str(), 0), 0);
   ASSERT_EQ(::chmod(at("tree/closed").c_str(), 0), 0);
   EXPECT_TRUE(remove_all(at("tree")));
 }
 
-TEST_F(Files, RemovingStopsAtMounts) {
+TEST_F(FilesTest, RemovingStopsAtMounts) {
   ASSERT_TRUE(make_directories(at("mounted")));
   ASSERT_TRUE(write_file(at("mounted/me"), "x"));
   ASSERT_TRUE(make_directories(at("tree/mount")));
@@ -150,7 +150,7 @@ TEST_F(Files, RemovingStopsAtMounts) {
   EXPECT_TRUE(remove_all(at("tree")));
 }
 
-TEST_F(Files, ALockExcludesWithinTheProcess) {
+TEST_F(FilesTest, ALockExcludesWithinTheProcess) {
   EXPECT_FALSE(FileLock::held(at("lock")));
   {
     const auto lock = FileLock::take(at("lock"));
@@ -165,7 +165,7 @@ TEST_F(Files, ALockExcludesWithinTheProcess) {
   EXPECT_TRUE(FileLock::take(at("lock")));
 }
 
-TEST_F(Files, ALockIsSeenFromAnotherProcessAndEndsWithItsHolder) {
+TEST_F(FilesTest, ALockIsSeenFromAnotherProcessAndEndsWithItsHolder) {
   int to_child[2], from_child[2];
   ASSERT_EQ(::pipe(to_child), 0);
   ASSERT_EQ(::pipe(from_child), 0);
@@ -193,7 +193,7 @@ TEST_F(Files, ALockIsSeenFromAnotherProcessAndEndsWithItsHolder) {
   for (const int end : {to_child[0], to_child[1], from_child[0], from_child[1]}) ::close(end);
 }
 
-TEST_F(Files, WaitsForALockOfADeadProcesssChild) {
+TEST_F(FilesTest, WaitsForALockOfADeadProcesssChild) {
   const pid_t parent = ::fork();
   if (parent == 0) {
     const auto lock = FileLock::take(at("lock"));
@@ -214,7 +214,7 @@ TEST_F(Files, WaitsForALockOfADeadProcesssChild) {
   EXPECT_EQ(refused.error().kind, Kind::conflict);
 }
 
-TEST_F(Files, AMovedLockIsHeldOnce) {
+TEST_F(FilesTest, AMovedLockIsHeldOnce) {
   auto first = FileLock::take(at("one"));
   auto second = FileLock::take(at("two"));
   ASSERT_TRUE(first && second);

@@ -12,9 +12,9 @@
 namespace trainyard::signing {
 namespace {
 
-const Instant kNow = *parse_basic_iso8601("20261120T094500Z");
+const Instant kSignedAt = *parse_basic_iso8601("20261120T094500Z");
 const Keys kKeys{"AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", ""};
-const Scope kScope{"eu-west-1", "sagemaker"};
+const Scope kSignedScope{"eu-west-1", "sagemaker"};
 
 Json vectors() {
   std::ifstream file("vectors.json");
@@ -45,10 +45,11 @@ TEST(Vectors, EveryRequestThatBotocoreSignedIsVerified) {
               one["session"].get<bool>() ? all["token"].get<std::string>() : "");
     if (claim.payload_sha256.empty()) claim.payload_sha256 = one["body_sha256"];
     const auto good =
-        verify(method, target, headers, claim, all["secret"].get<std::string>(), kNow);
+        verify(method, target, headers, claim, all["secret"].get<std::string>(), kSignedAt);
     EXPECT_TRUE(good) << good.error().message;
-    EXPECT_FALSE(verify(method, target, headers, claim, "another secret", kNow));
-    EXPECT_FALSE(verify("PATCH", target, headers, claim, all["secret"].get<std::string>(), kNow));
+    EXPECT_FALSE(verify(method, target, headers, claim, "another secret", kSignedAt));
+    EXPECT_FALSE(
+        verify("PATCH", target, headers, claim, all["secret"].get<std::string>(), kSignedAt));
   }
 }
 
@@ -65,7 +66,7 @@ TEST(Vectors, AnAmazonHeaderAddedToASignedRequestIsRefused) {
     EXPECT_EQ(headers_not_signed(headers, claim),
               (std::vector<std::string>{"x-amz-copy-source", "x-amz-acl"}));
     const auto refused = verify(one["method"].get<std::string>(), one["target"].get<std::string>(),
-                                headers, claim, all["secret"].get<std::string>(), kNow);
+                                headers, claim, all["secret"].get<std::string>(), kSignedAt);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message,
               "There were headers present in the request which were not signed: "
@@ -97,7 +98,7 @@ TEST(Vectors, OurSignatureIsBotocores) {
     const auto ours =
         sign(one["method"].get<std::string>(), one["target"].get<std::string>(), plain,
              one["body_sha256"].get<std::string>(), keys,
-             {one["region"].get<std::string>(), one["service"].get<std::string>()}, kNow);
+             {one["region"].get<std::string>(), one["service"].get<std::string>()}, kSignedAt);
     EXPECT_EQ(find(ours, "authorization"), find(theirs, "authorization"));
   }
 }
@@ -107,11 +108,11 @@ struct Signed {
   HeaderList headers{{"Host", "127.0.0.1:4566"}, {"Content-Type", "application/x-amz-json-1.1"}};
   std::string body = "{}";
 
-  void sign_now(Instant at = kNow) {
-    for (auto& field : sign(method, target, headers, sha256_hex(body), kKeys, kScope, at))
+  void sign_now(Instant at = kSignedAt) {
+    for (auto& field : sign(method, target, headers, sha256_hex(body), kKeys, kSignedScope, at))
       headers.push_back(field);
   }
-  Result<void> check(Instant now = kNow) const {
+  Result<void> check(Instant now = kSignedAt) const {
     auto claim = TRY(read_claim(target, headers));
     if (!claim) return denied("anonymous");
     return verify(method, target, headers, *claim, kKeys.secret_access_key, now);
@@ -141,13 +142,13 @@ TEST(Verify, RejectsChangedRequests) {
 TEST(Verify, ChecksTheTime) {
   Signed request;
   request.sign_now();
-  EXPECT_TRUE(request.check(kNow + kSkewMax));
-  EXPECT_TRUE(request.check(kNow - kSkewMax));
-  const auto late = request.check(kNow + kSkewMax + 1s);
+  EXPECT_TRUE(request.check(kSignedAt + kSkewMax));
+  EXPECT_TRUE(request.check(kSignedAt - kSkewMax));
+  const auto late = request.check(kSignedAt + kSkewMax + 1s);
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().kind, Kind::denied);
   EXPECT_TRUE(late.error().message.starts_with("Signature expired")) << late.error().message;
-  const auto early = request.check(kNow - kSkewMax - 1s);
+  const auto early = request.check(kSignedAt - kSkewMax - 1s);
   ASSERT_FALSE(early);
   EXPECT_TRUE(early.error().message.starts_with("Signature not yet current"))
       << early.error().message;
@@ -156,38 +157,39 @@ TEST(Verify, ChecksTheTime) {
 TEST(Presign, RoundTripAndExpiry) {
   const Scope s3{"us-west-2", "s3"};
   const std::string target =
-      presign("GET", "/bucket/a%20b?versionId=x", "localhost:4566", kKeys, s3, kNow, 60s);
+      presign("GET", "/bucket/a%20b?versionId=x", "localhost:4566", kKeys, s3, kSignedAt, 60s);
   const HeaderList headers{{"Host", "localhost:4566"}};
   const auto claim = read_claim(target, headers);
   ASSERT_TRUE(claim && *claim);
   EXPECT_EQ((*claim)->lifetime, Duration(60s));
   EXPECT_EQ((*claim)->payload_sha256, kUnsignedPayload);
-  EXPECT_TRUE(verify("GET", target, headers, **claim, kKeys.secret_access_key, kNow + 60s));
-  EXPECT_FALSE(verify("GET", target, headers, **claim, kKeys.secret_access_key, kNow + 61s));
-  EXPECT_FALSE(verify("PUT", target, headers, **claim, kKeys.secret_access_key, kNow));
+  EXPECT_TRUE(verify("GET", target, headers, **claim, kKeys.secret_access_key, kSignedAt + 60s));
+  EXPECT_FALSE(verify("GET", target, headers, **claim, kKeys.secret_access_key, kSignedAt + 61s));
+  EXPECT_FALSE(verify("PUT", target, headers, **claim, kKeys.secret_access_key, kSignedAt));
   EXPECT_FALSE(
-      verify("GET", target, {{"Host", "elsewhere"}}, **claim, kKeys.secret_access_key, kNow));
-  EXPECT_FALSE(verify("GET", target, headers, **claim, kKeys.secret_access_key, kNow - 16min));
+      verify("GET", target, {{"Host", "elsewhere"}}, **claim, kKeys.secret_access_key, kSignedAt));
+  EXPECT_FALSE(verify("GET", target, headers, **claim, kKeys.secret_access_key, kSignedAt - 16min));
 }
 
 TEST(Presign, OnlyTheHashOfTheBodyMayStandInAnUnsignedHeader) {
   const Scope s3{"us-west-2", "s3"};
-  const std::string target = presign("PUT", "/bucket/key", "localhost:4566", kKeys, s3, kNow, 60s);
+  const std::string target =
+      presign("PUT", "/bucket/key", "localhost:4566", kKeys, s3, kSignedAt, 60s);
   HeaderList headers{{"Host", "localhost:4566"},
                      {"x-amz-content-sha256", std::string(kUnsignedPayload)}};
   auto claim = read_claim(target, headers);
   ASSERT_TRUE(claim && *claim);
-  EXPECT_TRUE(verify("PUT", target, headers, **claim, kKeys.secret_access_key, kNow));
+  EXPECT_TRUE(verify("PUT", target, headers, **claim, kKeys.secret_access_key, kSignedAt));
   // Another value than the signed one has another signature.
   headers.back().second = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
   claim = read_claim(target, headers);
   EXPECT_EQ(judge("PUT", target, headers, **claim,
-                  signing_key(kKeys.secret_access_key, "20261120", s3), kNow),
+                  signing_key(kKeys.secret_access_key, "20261120", s3), kSignedAt),
             Verdict::wrong_signature);
   headers.back() = {"x-amz-copy-source", "/bucket/secret"};
   claim = read_claim(target, headers);
   EXPECT_EQ(judge("PUT", target, headers, **claim,
-                  signing_key(kKeys.secret_access_key, "20261120", s3), kNow),
+                  signing_key(kKeys.secret_access_key, "20261120", s3), kSignedAt),
             Verdict::headers_not_signed);
 }
 

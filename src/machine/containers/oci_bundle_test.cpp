@@ -9,7 +9,7 @@
 namespace trainyard::containers {
 namespace {
 
-ContainerSpec a_spec() {
+ContainerSpec a_bundle_spec() {
   ContainerSpec spec;
   spec.id = "j1a1-0";
   spec.directory = "/data/attempts/j1a1/0/bundle";
@@ -38,7 +38,7 @@ Json mount_at(const Json& config, const std::string& destination) {
 }
 
 TEST(Bundle, GivesRootRightsOverItsOwnIdsOnly) {
-  const auto bundle = bundle_of(a_spec(), kIds);
+  const auto bundle = bundle_of(a_bundle_spec(), kIds);
   ASSERT_TRUE(bundle) << bundle.error().message;
   const Json& process = bundle->config["process"];
   EXPECT_EQ(process["noNewPrivileges"], true);
@@ -62,7 +62,7 @@ TEST(Bundle, GivesRootRightsOverItsOwnIdsOnly) {
 
 TEST(Bundle, MapsIdsInThePiecesThatItsOwnNamespaceHas) {
   const IdRange ids{0, 1001, {1, 65535}, {1, 999, 500}};
-  const auto bundle = bundle_of(a_spec(), ids);
+  const auto bundle = bundle_of(a_bundle_spec(), ids);
   ASSERT_TRUE(bundle) << bundle.error().message;
   const auto text_of = [&](const char* map) {
     std::string text;
@@ -77,7 +77,7 @@ TEST(Bundle, MapsIdsInThePiecesThatItsOwnNamespaceHas) {
 }
 
 TEST(Bundle, LimitsProcessesByUserWhenConfigured) {
-  auto spec = a_spec();
+  auto spec = a_bundle_spec();
   EXPECT_TRUE(bundle_of(spec, kIds)->config["process"]["rlimits"].empty());
   spec.pids_max = 5000;
   spec.pids_max_by_user = true;
@@ -86,7 +86,7 @@ TEST(Bundle, LimitsProcessesByUserWhenConfigured) {
 }
 
 TEST(Bundle, GivesAnotherUserNoRightToBeginWith) {
-  auto spec = a_spec();
+  auto spec = a_bundle_spec();
   spec.user_id = 1000;
   const auto bundle = bundle_of(spec, kIds);
   ASSERT_TRUE(bundle);
@@ -95,7 +95,7 @@ TEST(Bundle, GivesAnotherUserNoRightToBeginWith) {
 }
 
 TEST(Bundle, GivesNoCapabilityWithoutAUserNamespace) {
-  const auto bundle = bundle_of(a_spec(), {});
+  const auto bundle = bundle_of(a_bundle_spec(), {});
   ASSERT_TRUE(bundle);
   const Json& capabilities = bundle->config["process"]["capabilities"];
   for (const auto& [set, names] : capabilities.items()) EXPECT_TRUE(names.empty()) << set;
@@ -114,7 +114,7 @@ TEST(Bundle, MakesTheNamespacesThatAreNotGiven) {
       }
     return types;
   };
-  auto spec = a_spec();
+  auto spec = a_bundle_spec();
   EXPECT_EQ(made(spec, kIds), (std::set<std::string>{"mount", "uts", "pid", "ipc", "user"}));
   EXPECT_EQ(made(spec, {}), (std::set<std::string>{"mount", "uts", "pid", "ipc"}));
   spec.network_namespace = "";
@@ -123,7 +123,7 @@ TEST(Bundle, MakesTheNamespacesThatAreNotGiven) {
 }
 
 TEST(Bundle, BindsTheMachinesOwnAndKeepsLinksAsLinks) {
-  const auto bundle = bundle_of(a_spec(), kIds);
+  const auto bundle = bundle_of(a_bundle_spec(), kIds);
   ASSERT_TRUE(bundle);
   std::map<std::string, std::string> bound, linked;
   for (const auto& step : bundle->root) {
@@ -138,7 +138,7 @@ TEST(Bundle, BindsTheMachinesOwnAndKeepsLinksAsLinks) {
 }
 
 TEST(Bundle, TakesMountsFromTheStageByTheirIndex) {
-  auto spec = a_spec();
+  auto spec = a_bundle_spec();
   spec.mounts = {{"/data/ml", "/opt/ml", false},
                  {"", "/scratch", false, 1 << 20},
                  {"/data/hosts", "/etc/hosts"}};
@@ -153,7 +153,7 @@ TEST(Bundle, TakesMountsFromTheStageByTheirIndex) {
 }
 
 TEST(Bundle, LimitsBytesAndFilesInMemory) {
-  auto spec = a_spec();
+  auto spec = a_bundle_spec();
   spec.memory_bytes = 8ll << 30;
   spec.shared_memory_bytes = 1 << 30;
   spec.mounts = {{"", "/scratch", false, 1 << 20}};
@@ -201,7 +201,7 @@ TEST(Bundle, NeverShowsSecrets) {
 }
 
 TEST(Bundle, RefusesAMountBelowTheMachinesOwnSystem) {
-  auto spec = a_spec();
+  auto spec = a_bundle_spec();
   spec.mounts = {{"/somewhere", "/usr/lib/mine"}};
   const auto bundle = bundle_of(spec, kIds);
   ASSERT_FALSE(bundle);
@@ -231,7 +231,7 @@ TEST(Bundle, RejectsInvalidSpecs) {
       {"cpus", [](ContainerSpec& s) { s.cpus = 0.001; }},
       {"device", [](ContainerSpec& s) { s.devices = {"/etc/passwd"}; }}};
   for (const auto& [what, change] : cases) {
-    auto spec = a_spec();
+    auto spec = a_bundle_spec();
     change(spec);
     EXPECT_FALSE(bundle_of(spec, kIds)) << what;
   }

@@ -13,7 +13,7 @@
 namespace trainyard::networks {
 namespace {
 
-os::File connect_to(uint16_t port) {
+os::File connect_to_relay(uint16_t port) {
   os::File socket = net::test::connect_to(port);
   EXPECT_TRUE(socket) << "no listener at port " << port;
   return socket;
@@ -62,7 +62,7 @@ TEST(TcpRelay, PassesBothWaysAndTheEndOfEach) {
   const auto relay = relay_tcp(std::move(*listener), echo.address());
   ASSERT_TRUE(relay);
   for (const size_t size : {size_t{1}, size_t{100'000}, size_t{5'000'000}}) {
-    const auto socket = connect_to(port);
+    const auto socket = connect_to_relay(port);
     const std::string bytes(size, 'b');
     send_all(socket.descriptor(), bytes);
     ::shutdown(socket.descriptor(), SHUT_WR);
@@ -81,7 +81,7 @@ TEST(TcpRelay, AnAbsentTargetClosesTheConnection) {
   }
   const auto relay = relay_tcp(std::move(*listener), "127.0.0.1:" + std::to_string(closed_port));
   ASSERT_TRUE(relay);
-  const auto socket = connect_to(port);
+  const auto socket = connect_to_relay(port);
   EXPECT_EQ(read_to_end(socket.descriptor()), "");
 }
 
@@ -90,8 +90,8 @@ TEST(TcpRelay, EndsWithConnectionsOpen) {
   auto listener = listen_in_namespace("", "127.0.0.1:0");
   const uint16_t port = *listening_port(*listener);
   auto relay = relay_tcp(std::move(*listener), echo.address());
-  const auto first = connect_to(port);
-  const auto second = connect_to(port);
+  const auto first = connect_to_relay(port);
+  const auto second = connect_to_relay(port);
   relay->reset();
   EXPECT_EQ(read_to_end(first.descriptor()), "");
 }

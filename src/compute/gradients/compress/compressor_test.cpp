@@ -21,7 +21,7 @@ namespace {
 
 using collectives::testing::expect_ok;
 using collectives::testing::in_memory;
-using Kind = Compression::Kind;
+using CompressionKind = Compression::Kind;
 
 std::vector<float> random_values(size_t count, uint64_t seed, float largest = 1) {
   SeededRandom random(seed);
@@ -103,8 +103,9 @@ TEST(Compressor, AllRanksGetTheSameBitsNearTheSums) {
     Compression compression;
     double tolerance;  // of the largest sum; low_rank guarantees nothing for one step
   };
-  for (const Case& one : {Case{{Kind::f16}, 0x1p-8}, Case{{Kind::bf16}, 0x1p-5},
-                          Case{{Kind::int8}, 0.02}, Case{{Kind::low_rank, 3}, 100}}) {
+  for (const Case& one :
+       {Case{{CompressionKind::f16}, 0x1p-8}, Case{{CompressionKind::bf16}, 0x1p-5},
+        Case{{CompressionKind::int8}, 0.02}, Case{{CompressionKind::low_rank, 3}, 100}}) {
     for (const int ranks : {1, 2, 3, 5}) {
       Mutex mutex;
       std::vector<std::vector<float>> results;
@@ -154,7 +155,7 @@ TEST(Compressor, WhatInt8OwesStaysBoundedAndComesLater) {
       const auto seed = uint64_t(step * ranks + group.rank());
       std::vector<float> values = random_values(elements, seed), exact = values;
       expect_ok(group.allreduce(exact));
-      expect_ok(compressor.allreduce(std::vector{in_place("w", values)}, {Kind::int8},
+      expect_ok(compressor.allreduce(std::vector{in_place("w", values)}, {CompressionKind::int8},
                                      collectives::Reduction::sum));
       for (size_t i = 0; i < elements; ++i) {
         given[i] += double(exact[i]);
@@ -189,7 +190,8 @@ TEST(Compressor, LowRankFindsTheMatrixAndOwesNoMoreThanAFewSteps) {
     for (int step = 0; step < 6; ++step) {
       values = thin;
       expect_ok(compressor.allreduce(std::vector{in_place("thin", values, shape)},
-                                     {Kind::low_rank, rank}, collectives::Reduction::average));
+                                     {CompressionKind::low_rank, rank},
+                                     collectives::Reduction::average));
     }
     EXPECT_LT(length_of(minus(values, thin)), 1e-3 * length_of(thin));
 
@@ -203,7 +205,8 @@ TEST(Compressor, LowRankFindsTheMatrixAndOwesNoMoreThanAFewSteps) {
     for (int step = 1; step <= steps; ++step) {
       values = full;
       expect_ok(compressor.allreduce(std::vector{in_place("full", values, shape)},
-                                     {Kind::low_rank, rank}, collectives::Reduction::average));
+                                     {CompressionKind::low_rank, rank},
+                                     collectives::Reduction::average));
       for (size_t i = 0; i < got.size(); ++i) got[i] += double(values[i]);
       EXPECT_LT(length_of(compressor.owed("full")), turn * length_of(full))
           << "after " << step << " steps";
@@ -221,8 +224,8 @@ TEST(Compressor, AGradientThatWasZeroIsFoundWhenItComes) {
     constexpr Matrix shape{16, 16};
     std::vector<float> values(shape.elements());
     const auto send = [&] {
-      expect_ok(compressor.allreduce(std::vector{in_place("w", values, shape)}, {Kind::low_rank, 2},
-                                     collectives::Reduction::sum));
+      expect_ok(compressor.allreduce(std::vector{in_place("w", values, shape)},
+                                     {CompressionKind::low_rank, 2}, collectives::Reduction::sum));
     };
     send();
     EXPECT_EQ(length_of(values), 0);
@@ -238,8 +241,10 @@ TEST(Compressor, TheBytesAreThoseOfTheFormula) {
   const Matrix shape{48, 32};
   const size_t vector_elements = 300;
   for (const int ranks : {2, 3, 4}) {
-    for (const Compression compression :
-         {Compression{Kind::f16}, {Kind::bf16}, {Kind::int8}, {Kind::low_rank, 4}}) {
+    for (const Compression compression : {Compression{CompressionKind::f16},
+                                          {CompressionKind::bf16},
+                                          {CompressionKind::int8},
+                                          {CompressionKind::low_rank, 4}}) {
       auto transports = collectives::connect_in_memory(ranks);
       std::vector<collectives::MemoryTransport*> counters;
       std::vector<std::unique_ptr<collectives::Group>> groups(static_cast<size_t>(ranks));
@@ -272,7 +277,7 @@ TEST(Compressor, TheBytesAreThoseOfTheFormula) {
       };
       const size_t elements = shape.elements() + vector_elements;
       uint64_t expected = 0;
-      if (compression.kind == Kind::int8) {
+      if (compression.kind == CompressionKind::int8) {
         for (const size_t count : {shape.elements(), vector_elements}) {
           for (int rank = 0; rank < ranks; ++rank) {
             const auto blocks = collectives::plan::piece(int8_blocks(count), rank, ranks);
@@ -281,7 +286,7 @@ TEST(Compressor, TheBytesAreThoseOfTheFormula) {
             expected += 2 * uint64_t(ranks - 1) * int8_bytes(piece);
           }
         }
-      } else if (compression.kind == Kind::low_rank) {
+      } else if (compression.kind == CompressionKind::low_rank) {
         expected = allreduce_bytes(4 * shape.rows + vector_elements, collectives::Type::f32) +
                    allreduce_bytes(4 * shape.columns, collectives::Type::f32);
       } else {
@@ -354,8 +359,10 @@ TEST(Compressor, TrainingComesToWhereItComesWithoutCompression) {
   constexpr int ranks = 3, steps = 150;
   const double exact = train({}, ranks, steps);
   EXPECT_LT(exact, 0.75 * std::log(10.0)) << "there is something to learn";
-  for (const Compression compression :
-       {Compression{Kind::f16}, {Kind::bf16}, {Kind::int8}, {Kind::low_rank, 2}}) {
+  for (const Compression compression : {Compression{CompressionKind::f16},
+                                        {CompressionKind::bf16},
+                                        {CompressionKind::int8},
+                                        {CompressionKind::low_rank, 2}}) {
     const double loss = train(compression, ranks, steps);
     EXPECT_NEAR(loss, exact, 0.01 * exact) << to_string(compression);
   }
@@ -366,9 +373,12 @@ TEST(Compressor, WhatCannotBeCompressedIsRefused) {
     Compressor compressor(group);
     std::vector<float> values(4);
     const std::vector tensors{in_place("w", values)};
-    EXPECT_FALSE(compressor.allreduce(tensors, {Kind::int8}, collectives::Reduction::maximum));
-    EXPECT_FALSE(compressor.allreduce(tensors, {Kind::none}, collectives::Reduction::sum));
-    EXPECT_FALSE(compressor.allreduce(tensors, {Kind::low_rank, 0}, collectives::Reduction::sum));
+    EXPECT_FALSE(
+        compressor.allreduce(tensors, {CompressionKind::int8}, collectives::Reduction::maximum));
+    EXPECT_FALSE(
+        compressor.allreduce(tensors, {CompressionKind::none}, collectives::Reduction::sum));
+    EXPECT_FALSE(
+        compressor.allreduce(tensors, {CompressionKind::low_rank, 0}, collectives::Reduction::sum));
   });
 }
 
