@@ -118,17 +118,22 @@ def test_requests_that_name_a_version(s3: BaseClient, bucket: str) -> None:
     assert s3.get_object(Bucket=bucket, Key="a", VersionId="null")["Body"].read() == b"x"
     copied = {"Bucket": bucket, "Key": "a", "VersionId": "null"}
     s3.copy_object(Bucket=bucket, Key="b", CopySource=copied)
-    assert (
-        refused(s3.copy_object, Bucket=bucket, Key="b", CopySource=copied | {"VersionId": "other"})[
-            0
-        ]
-        == "NoSuchVersion"
-    )
-    for call in (s3.get_object, s3.get_object_attributes, s3.get_object_acl, s3.delete_object):
-        more = {"ObjectAttributes": ["ETag"]} if call == s3.get_object_attributes else {}
-        assert refused(call, Bucket=bucket, Key="a", VersionId="other", **more)[0] == (
-            "NoSuchVersion"
-        )
+    calls: dict[str, Callable[..., Any]] = {
+        "copy": lambda version: s3.copy_object(
+            Bucket=bucket, Key="b", CopySource=copied | {"VersionId": version}
+        ),
+        "get": lambda version: s3.get_object(Bucket=bucket, Key="a", VersionId=version),
+        "attributes": lambda version: s3.get_object_attributes(
+            Bucket=bucket, Key="a", VersionId=version, ObjectAttributes=["ETag"]
+        ),
+        "acl": lambda version: s3.get_object_acl(Bucket=bucket, Key="a", VersionId=version),
+        "delete": lambda version: s3.delete_object(Bucket=bucket, Key="a", VersionId=version),
+    }
+    for name, call in calls.items():
+        # An ID as S3 makes them, and a text that cannot be one.
+        assert refused(call, version="3sL4kqtJlcpXroDTDmJ.rmSpXd3dIbrH")[0] == "NoSuchVersion", name
+        assert refused(call, version="other") == ("InvalidArgument", "Invalid version id specified"), name
+    assert refused(s3.head_object, Bucket=bucket, Key="a", VersionId="other")[0] == "400"
     # Tools that empty a bucket with all its versions, such as boto3's resource, do this.
     versions = s3.list_object_versions(Bucket=bucket)["Versions"]
     named = [{"Key": one["Key"], "VersionId": one["VersionId"]} for one in versions]
@@ -144,6 +149,25 @@ def test_versions_in_the_cli(aws: Callable[..., Answer], s3: BaseClient, bucket:
 
 
 # -- pages
+
+
+def test_a_page_by_token_names_no_key_to_start_after(s3: BaseClient, bucket: str) -> None:
+    for key in "abcd":
+        s3.put_object(Bucket=bucket, Key=key, Body=b"x")
+    first = s3.list_objects_v2(Bucket=bucket, StartAfter="a", MaxKeys=1)
+    assert ([one["Key"] for one in first["Contents"]], first["StartAfter"]) == (["b"], "a")
+    token = first["NextContinuationToken"]
+    # The token comes before the key that the SDKs' paginators send again.
+    second = s3.list_objects_v2(Bucket=bucket, StartAfter="a", ContinuationToken=token)
+    assert [one["Key"] for one in second["Contents"]] == ["c", "d"]
+    assert (second["ContinuationToken"], second.get("StartAfter")) == (token, None)
+
+
+def test_a_deletion_of_nothing_is_malformed_before_its_bucket_is_missing(s3: BaseClient) -> None:
+    assert (
+        refused(s3.delete_objects, Bucket=fresh("missing"), Delete={"Objects": []})[0]
+        == "MalformedXML"
+    )
 
 
 def test_next_marker_comes_with_a_delimiter_only(s3: BaseClient, bucket: str) -> None:
@@ -417,6 +441,53 @@ def test_a_copy_has_conditions_on_both_sides(s3: BaseClient, bucket: str) -> Non
     s3.copy_object(**copy, IfMatch=etag)
     # A change of the storage class alone is a change.
     s3.copy_object(Bucket=bucket, Key="to", CopySource=f"{bucket}/to", StorageClass="STANDARD")
+
+
+def test_a_storage_class_is_shown(s3: BaseClient, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="plain", Body=b"x")
+    s3.put_object(Bucket=bucket, Key="rare", Body=b"x", StorageClass="STANDARD_IA")
+    upload(s3, bucket, "parts", {1: b"x"}, StorageClass="GLACIER_IR")
+    listed = s3.list_objects_v2(Bucket=bucket)["Contents"]
+    assert {one["Key"]: one["StorageClass"] for one in listed} == {
+        "parts": "GLACIER_IR",
+        "plain": "STANDARD",
+        "rare": "STANDARD_IA",
+    }
+    versions = s3.list_object_versions(Bucket=bucket, Prefix="rare")["Versions"]
+    assert versions[0]["StorageClass"] == "STANDARD_IA"
+    assert "StorageClass" not in s3.head_object(Bucket=bucket, Key="plain")
+    assert s3.head_object(Bucket=bucket, Key="rare")["StorageClass"] == "STANDARD_IA"
+    s3.put_object_tagging(
+        Bucket=bucket, Key="rare", Tagging={"TagSet": [{"Key": "a", "Value": "b"}]}
+    )
+    assert s3.get_object(Bucket=bucket, Key="rare")["StorageClass"] == "STANDARD_IA"
+    attributes = s3.get_object_attributes(
+        Bucket=bucket, Key="rare", ObjectAttributes=["StorageClass"]
+    )
+    assert attributes["StorageClass"] == "STANDARD_IA"
+    # A copy has the class that it asks for, not that of its source.
+    s3.copy_object(Bucket=bucket, Key="copy", CopySource=f"{bucket}/rare")
+    assert "StorageClass" not in s3.head_object(Bucket=bucket, Key="copy")
+    s3.copy_object(
+        Bucket=bucket, Key="rare", CopySource=f"{bucket}/rare", StorageClass="ONEZONE_IA"
+    )
+    assert s3.head_object(Bucket=bucket, Key="rare")["StorageClass"] == "ONEZONE_IA"
+    for call in (s3.put_object, s3.create_multipart_upload):
+        assert refused(call, Bucket=bucket, Key="k", StorageClass="FAST") == (
+            "InvalidStorageClass",
+            "The storage class you specified is not valid",
+        )
+
+
+def test_a_websites_redirection_is_shown(s3: BaseClient, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="a", Body=b"x", WebsiteRedirectLocation="/b")
+    assert s3.get_object(Bucket=bucket, Key="a")["WebsiteRedirectLocation"] == "/b"
+    s3.copy_object(Bucket=bucket, Key="c", CopySource=f"{bucket}/a")
+    assert "WebsiteRedirectLocation" not in s3.head_object(Bucket=bucket, Key="c")
+    assert (
+        refused(s3.put_object, Bucket=bucket, Key="a", WebsiteRedirectLocation="elsewhere")[0]
+        == "InvalidRedirectLocation"
+    )
 
 
 def test_answers_have_the_headers_that_the_url_asks_for(s3: BaseClient, bucket: str) -> None:

@@ -57,7 +57,7 @@ Outcome<s3::GetObjectAttributesOutput> get_attributes(objects::Objects& objects,
   s3::GetObjectAttributesOutput out;
   out.last_modified = info.modified;
   if (wants("ETag")) out.e_tag = info.etag;  // without quotes, unlike everywhere else
-  if (wants("StorageClass")) out.storage_class = "STANDARD";
+  if (wants("StorageClass")) out.storage_class = storage_class_of(info);
   if (wants("ObjectSize")) out.object_size = int64_t(info.bytes);
   if (wants("Checksum") && !info.checksums.empty()) {
     set_checksums(out.checksum.emplace(), info.checksums);

@@ -78,8 +78,16 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, Identit
   if (!before && !before.error().is(objects::Fault::bucket_missing))
     return s3_failure_of(before.error(), bucket, "");
   if (!before) TRY_S3(forget_bucket(identities, settings, bucket), bucket, "");
+  // Put first, so that a limit of settings leaves no bucket behind.
+  const bool owned = !before && in.object_ownership && !in.object_ownership->empty();
+  if (owned) {
+    s3::OwnershipControls controls;
+    controls.rules.emplace().push_back({.object_ownership = in.object_ownership});
+    TRY_S3(put_ownership(settings, context.principal, bucket, controls), bucket, "");
+  }
   const auto made = objects.create_bucket(bucket, *region);
   if (!made) {
+    if (owned) TRY_S3(settings.remove(bucket, Setting::ownership), bucket, "");
     // As on S3, creating an existing bucket again in us-east-1 succeeds.
     const auto there = objects.head_bucket(bucket);
     const bool again = made.error().is(objects::Fault::bucket_exists) && there &&
@@ -87,11 +95,6 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, Identit
     if (!again) return s3_failure_of(made.error(), bucket, "");
   }
   if (made && !tags.empty()) TRY_S3(objects.set_bucket_tags(bucket, tags), bucket, "");
-  if (made && in.object_ownership && !in.object_ownership->empty()) {
-    s3::OwnershipControls controls;
-    controls.rules.emplace().push_back({.object_ownership = in.object_ownership});
-    TRY_S3(put_ownership(settings, context.principal, bucket, controls), bucket, "");
-  }
   return s3::CreateBucketOutput{.location = "/" + bucket};
 }
 

@@ -1,5 +1,8 @@
 #include "s3/common.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/text.hpp"
 
 namespace trainyard::api::s3 {
@@ -73,7 +76,37 @@ std::optional<Failure> check_owner(const Context& context,
 
 std::optional<Failure> check_version(const std::optional<std::string>& version_id) {
   if (!version_id || *version_id == kNullVersion) return std::nullopt;
-  return s3_failure(404, "NoSuchVersion", "The specified version does not exist.");
+  // S3 gives its versions such IDs, and says of another text that it cannot be one.
+  constexpr size_t kIdCharacters = 32;
+  const auto of_id = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '.' || c == '-';
+  };
+  if (version_id->size() == kIdCharacters && std::ranges::all_of(*version_id, of_id))
+    return s3_failure(404, "NoSuchVersion", "The specified version does not exist.");
+  Failure failure = invalid_argument("Invalid version id specified");
+  failure.details = {{"ArgumentName", "versionId"}, {"ArgumentValue", shorten(*version_id, 60)}};
+  return failure;
+}
+
+std::optional<Failure> check_class(const std::optional<std::string>& storage_class,
+                                   const std::optional<std::string>& redirect_location) {
+  constexpr std::string_view kClasses[] = {
+      "STANDARD",   "REDUCED_REDUNDANCY",  "STANDARD_IA", "ONEZONE_IA",
+      "GLACIER_IR", "INTELLIGENT_TIERING", "GLACIER",     "DEEP_ARCHIVE"};
+  if (storage_class && std::ranges::find(kClasses, *storage_class) == std::end(kClasses))
+    return s3_failure(400, "InvalidStorageClass", "The storage class you specified is not valid");
+  const std::string_view location = redirect_location ? *redirect_location : std::string_view("/");
+  for (const std::string_view beginning : {"/", "http://", "https://"})
+    if (location.starts_with(beginning)) return std::nullopt;
+  return s3_failure(400, "InvalidRedirectLocation",
+                    "The website redirect location must have a prefix of 'http://' or 'https://' "
+                    "or '/'.");
+}
+
+std::string storage_class_of(const ObjectInfo& info) {
+  const auto found = info.headers.find(kStorageClass);
+  return found == info.headers.end() ? "STANDARD" : found->second;
 }
 
 Outcome<uint32_t> part_number(const std::optional<int64_t>& requested) {
@@ -164,8 +197,10 @@ Outcome<Location> read_copy_source(const std::string& source) {
   const size_t question = text.find('?');
   if (question != text.npos) {
     const std::string_view version = text.substr(question + 1);
-    if (version != "versionId=null" && version != "versionId=")
-      return s3_failure(404, "NoSuchVersion", "The specified version does not exist.");
+    constexpr std::string_view kVersion = "versionId=";
+    if (!version.starts_with(kVersion)) return invalid_argument("Invalid copy source encoding.");
+    if (const std::string id(version.substr(kVersion.size())); !id.empty())
+      if (auto failure = check_version(id)) return *std::move(failure);
     text = text.substr(0, question);
   }
   if (text.starts_with('/')) text.remove_prefix(1);

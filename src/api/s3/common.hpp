@@ -132,6 +132,24 @@ objects::PutOptions put_options_of(const Input& in) {
   return options;
 }
 
+// Headers of an object that are kept and shown but have no effect here: its storage class, unless
+// STANDARD, and where a website would redirect its readers.
+inline constexpr const char* kStorageClass = "x-amz-storage-class";
+inline constexpr const char* kRedirectLocation = "x-amz-website-redirect-location";
+std::optional<Failure> check_class(const std::optional<std::string>& storage_class,
+                                   const std::optional<std::string>& redirect_location);
+// Replaces those of `options`: as on S3, a copy has not those of its source.
+template <class Input>
+void set_class(const Input& in, objects::PutOptions& options) {
+  const auto set = [&](const char* name, const std::optional<std::string>& value) {
+    options.headers.erase(name);
+    if (value && !value->empty() && *value != "STANDARD") options.headers[name] = *value;
+  };
+  set(kStorageClass, in.storage_class);
+  set(kRedirectLocation, in.website_redirect_location);
+}
+std::string storage_class_of(const objects::ObjectInfo& info);
+
 // Access lists are disabled, as in S3's new buckets: policies give access to others.
 inline bool is_of_others(const std::optional<std::string>& acl) {
   return acl && *acl != "private" && !acl->starts_with("bucket-owner-");
@@ -149,6 +167,7 @@ std::optional<Failure> check_not_here(const Input& in) {
   if (is_of_others(in.acl) || in.grant_full_control || in.grant_read || in.grant_read_acp ||
       in.grant_write_acp)
     return acl_not_supported();
+  if (auto failure = check_class(in.storage_class, in.website_redirect_location)) return failure;
   if (in.sse_customer_algorithm) return refused("x-amz-server-side-encryption-customer-algorithm");
   // "aws:kms" without a key is accepted, since the SageMaker SDK sends it by default. No response
   // confirms it.

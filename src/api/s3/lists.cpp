@@ -52,7 +52,7 @@ void show_page(Output& out, const objects::ListPage& page, const Encoding& encod
                         .last_modified = object.modified,
                         .e_tag = quoted_etag(object.etag),
                         .size = int64_t(object.bytes),
-                        .storage_class = "STANDARD",
+                        .storage_class = storage_class_of(object),
                         .owner = owner});
   auto& prefixes = out.common_prefixes.emplace();
   for (const auto& prefix : page.prefixes) prefixes.push_back({.prefix = encode(prefix)});
@@ -82,7 +82,7 @@ Outcome<s3::ListObjectsV2Output> list_objects_v2(objects::Objects& objects, cons
   out.name = *in.bucket;
   out.prefix = (*encode)(in.prefix.value_or(""));
   out.delimiter = (*encode)(in.delimiter);
-  out.start_after = (*encode)(in.start_after);
+  if (!in.continuation_token) out.start_after = (*encode)(in.start_after);
   out.max_keys = *keys_max;
   out.key_count = int64_t(page.objects.size() + page.prefixes.size());
   out.encoding_type = encode->name();
@@ -137,7 +137,7 @@ Outcome<s3::ListObjectVersionsOutput> list_versions(objects::Objects& objects,
   for (const auto& object : page.objects)
     versions.push_back({.e_tag = quoted_etag(object.etag),
                         .size = int64_t(object.bytes),
-                        .storage_class = "STANDARD",
+                        .storage_class = storage_class_of(object),
                         .key = (*encode)(object.key),
                         .version_id = std::string(kNullVersion),
                         .is_latest = true,
@@ -163,13 +163,13 @@ Outcome<s3::ListObjectVersionsOutput> list_versions(objects::Objects& objects,
 Outcome<s3::DeleteObjectsOutput> delete_objects(objects::Objects& objects, const Context& context,
                                                 const s3::DeleteObjectsRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
-  TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
-  s3::DeleteObjectsOutput out;
   if (!in.delete_ || !in.delete_->objects || in.delete_->objects->empty() ||
       int64_t(in.delete_->objects->size()) > kKeysPageMax)
     return s3_failure(400, "MalformedXML",
                       "The XML you provided was not well-formed or did not validate against our "
                       "published schema");
+  TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
+  s3::DeleteObjectsOutput out;
   for (const auto& one : *in.delete_->objects) {
     const std::string key = one.key.value_or("");
     std::optional<Failure> failure = check_version(one.version_id);

@@ -54,6 +54,9 @@ Outcome<Output> describe(objects::Reader& reader, bool ranged, const Input& in) 
   out.expires =
       header("expires", in.response_expires ? std::optional(to_http_date(*in.response_expires))
                                             : std::nullopt);
+  // As on S3, STANDARD is not named.
+  out.storage_class = header(kStorageClass, std::nullopt);
+  out.website_redirect_location = header(kRedirectLocation, std::nullopt);
   if (!info.metadata.empty()) out.metadata = info.metadata;
   if (!info.tags.empty()) out.tag_count = int64_t(info.tags.size());
   if (!parts.empty()) out.parts_count = int64_t(parts.size());
@@ -161,6 +164,7 @@ Outcome<std::optional<s3::PutObjectOutput>> put_object(objects::Objects& objects
   auto tags = read_tags(in.tagging);
   if (!tags) return std::move(tags).error();
   objects::PutOptions options = put_options_of(in);
+  set_class(in, options);
   options.tags = *std::move(tags);
   options.owner = context.principal.name;
   options.bytes = exchange.body_bytes();
@@ -218,6 +222,7 @@ Outcome<s3::CopyObjectOutput> copy_object(objects::Objects& objects, const Conte
     options.headers = from.headers;
     options.metadata = from.metadata;
   }
+  set_class(in, options);
   options.tags = replace_tags ? *std::move(tags) : from.tags;
   options.owner = context.principal.name;
   options.bytes = from.bytes;

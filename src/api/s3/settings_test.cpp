@@ -264,6 +264,7 @@ TEST(Settings, OfOneTenantLeaveSpaceForThoseOfOthers) {
   EXPECT_EQ(
       world.refusal<s3::CreateBucket>({.bucket = "data-3", .object_ownership = "ObjectWriter"}),
       full);
+  EXPECT_FALSE(world.objects->head_bucket("data-3"));
   // Others are not affected, and what they put in place of eve's counts as theirs.
   world.context.principal.name = "ann";
   world.made<s3::PutBucketCors>(in);

@@ -60,6 +60,7 @@ Outcome<s3::CreateMultipartUploadOutput> create_upload(objects::Objects& objects
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   if (auto failure = check_not_here(in)) return *failure;
   objects::PutOptions options = put_options_of(in);
+  set_class(in, options);
   options.owner = context.principal.name;
   auto tags = read_tags(in.tagging);
   if (!tags) return std::move(tags).error();

@@ -1,0 +1,76 @@
+"""Runs moto's own tests of S3 against this server, as a plugin of pytest beside moto.
+
+In moto's server mode its tests talk to the address in TEST_SERVER_MODE_ENDPOINT. This plugin keeps
+the server's own access keys, empties the account where moto would reset its server, and skips what
+says nothing about the server: a test that sends it no request of S3."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import boto3
+import botocore.config
+import botocore.httpsession
+import moto.core.config
+import moto.core.models
+import pytest
+from moto import settings
+
+UNSUPPORTED_REGION_SETTINGS = botocore.config.Config(retries={"max_attempts": 0})
+
+
+class Requests:
+    """Counts the requests that a test sends to the server, other than those that empty it."""
+
+    count = 0
+    resetting = False
+
+
+def empty_account(self: object) -> None:
+    Requests.resetting = True
+    try:
+        s3 = boto3.client(
+            "s3", endpoint_url=settings.test_server_mode_endpoint(), region_name="us-east-1"
+        )
+        for bucket in s3.list_buckets().get("Buckets", []):
+            name = bucket["Name"]
+            for page in s3.get_paginator("list_object_versions").paginate(Bucket=name):
+                keys = [{"Key": one["Key"]} for one in page.get("Versions", [])]
+                if keys:
+                    s3.delete_objects(Bucket=name, Delete={"Objects": keys, "Quiet": True})
+            for page in s3.get_paginator("list_multipart_uploads").paginate(Bucket=name):
+                for upload in page.get("Uploads", []):
+                    s3.abort_multipart_upload(
+                        Bucket=name, Key=upload["Key"], UploadId=upload["UploadId"]
+                    )
+            s3.delete_bucket(Bucket=name)
+    finally:
+        Requests.resetting = False
+
+
+def count_requests() -> None:
+    send = botocore.httpsession.URLLib3Session.send
+
+    def counted(session: Any, request: Any) -> Any:
+        answer = send(session, request)
+        if not Requests.resetting and request.url.startswith(settings.test_server_mode_endpoint()):
+            Requests.count += 1
+        return answer
+
+    botocore.httpsession.URLLib3Session.send = counted
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    assert settings.TEST_SERVER_MODE
+    moto.core.config.default_user_config["core"]["mock_credentials"] = False
+    moto.core.models.ServerModeMockAWS.reset = empty_account
+    count_requests()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    Requests.count = 0
+    yield
+    if Requests.count == 0:
+        pytest.skip("the test sent the server no request")
