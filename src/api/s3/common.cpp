@@ -105,7 +105,7 @@ std::optional<Failure> check_class(const std::optional<std::string>& storage_cla
 }
 
 std::string storage_class_of(const ObjectInfo& info) {
-  const auto found = info.headers.find(kStorageClass);
+  const auto found = info.headers.find(kStorageClassHeader);
   return found == info.headers.end() ? "STANDARD" : found->second;
 }
 

@@ -134,7 +134,6 @@ objects::PutOptions put_options_of(const Input& in) {
 
 // Headers of an object that are kept and shown but have no effect here: its storage class, unless
 // STANDARD, and where a website would redirect its readers.
-inline constexpr const char* kStorageClass = "x-amz-storage-class";
 inline constexpr const char* kRedirectLocation = "x-amz-website-redirect-location";
 std::optional<Failure> check_class(const std::optional<std::string>& storage_class,
                                    const std::optional<std::string>& redirect_location);
@@ -145,7 +144,7 @@ void set_class(const Input& in, objects::PutOptions& options) {
     options.headers.erase(name);
     if (value && !value->empty() && *value != "STANDARD") options.headers[name] = *value;
   };
-  set(kStorageClass, in.storage_class);
+  set(objects::kStorageClassHeader, in.storage_class);
   set(kRedirectLocation, in.website_redirect_location);
 }
 std::string storage_class_of(const objects::ObjectInfo& info);

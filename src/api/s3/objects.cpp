@@ -55,7 +55,7 @@ Outcome<Output> describe(objects::Reader& reader, bool ranged, const Input& in) 
       header("expires", in.response_expires ? std::optional(to_http_date(*in.response_expires))
                                             : std::nullopt);
   // As on S3, STANDARD is not named.
-  out.storage_class = header(kStorageClass, std::nullopt);
+  out.storage_class = header(objects::kStorageClassHeader, std::nullopt);
   out.website_redirect_location = header(kRedirectLocation, std::nullopt);
   if (!info.metadata.empty()) out.metadata = info.metadata;
   if (!info.tags.empty()) out.tag_count = int64_t(info.tags.size());

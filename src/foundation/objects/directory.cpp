@@ -237,9 +237,7 @@ class Directory final : public Objects {
           auto opened = open_object(*tree, key);
           if (!opened && opened.error().kind == Kind::not_found) return std::optional<ObjectInfo>();
           if (!opened) return std::optional(describe_broken(*tree, key, opened.error()));
-          const ObjectInfo& info = opened->record.info;
-          return std::optional(ObjectInfo{
-              .key = key, .bytes = info.bytes, .etag = info.etag, .modified = info.modified});
+          return std::optional(listed(key, opened->record.info));
         });
     return list_page(walk, query);
   }

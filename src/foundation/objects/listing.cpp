@@ -17,6 +17,13 @@ std::string after_all_of(std::string beginning) {
   return beginning;
 }
 
+ObjectInfo listed(const std::string& key, const ObjectInfo& info) {
+  ObjectInfo entry{.key = key, .bytes = info.bytes, .etag = info.etag, .modified = info.modified};
+  if (const auto found = info.headers.find(kStorageClassHeader); found != info.headers.end())
+    entry.headers.insert(*found);
+  return entry;
+}
+
 Result<ListPage> list_page(Cursor& cursor, const ListQuery& query) {
   ListPage page;
   if (query.keys_max == 0) return page;

@@ -34,6 +34,9 @@ class Cursor {
   virtual Result<std::optional<ObjectInfo>> describe(const std::string& key) = 0;
 };
 
+// Returns what a listing has of an object.
+ObjectInfo listed(const std::string& key, const ObjectInfo& info);
+
 // Ensures: at most query.keys_max entries; `next` is set exactly if there are more.
 Result<ListPage> list_page(Cursor& cursor, const ListQuery& query);
 

@@ -73,9 +73,7 @@ class MapCursor final : public Cursor {
     return std::optional(found->first);
   }
   Result<std::optional<ObjectInfo>> describe(const std::string& key) override {
-    const ObjectInfo& info = blobs_.at(key)->info;
-    return std::optional(
-        ObjectInfo{.key = key, .bytes = info.bytes, .etag = info.etag, .modified = info.modified});
+    return std::optional(listed(key, blobs_.at(key)->info));
   }
 
  private:

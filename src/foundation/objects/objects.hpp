@@ -34,6 +34,9 @@ struct BucketInfo {
   std::map<std::string, std::string> tags = {};  // empty of remote endpoints
 };
 
+// The header with an object's storage class, which most objects do not have.
+inline constexpr const char* kStorageClassHeader = "x-amz-storage-class";
+
 struct ObjectInfo {
   std::string key;
   uint64_t bytes = 0;
@@ -158,7 +161,8 @@ struct ListQuery {
 };
 
 struct ListPage {
-  std::vector<ObjectInfo> objects;  // ordered by key bytes; key, bytes, etag, modified are set
+  // Ordered by key bytes; key, bytes, etag, modified and the header kStorageClassHeader are set.
+  std::vector<ObjectInfo> objects;
   std::vector<std::string> prefixes;
   std::string next;  // start_after of the next page; "" when this is the last
 };

@@ -229,6 +229,9 @@ class S3 final : public Objects {
                                 .bytes = TRY(length_of(one.text_of("Size"))),
                                 .etag = without_quotes(one.text_of("ETag")),
                                 .modified = TRY(instant_of(one.text_of("LastModified")))});
+        const std::string storage_class = one.text_of("StorageClass");
+        if (!storage_class.empty() && storage_class != "STANDARD")
+          page.objects.back().headers[kStorageClassHeader] = storage_class;
       } else if (one.name == "CommonPrefixes") {
         page.prefixes.push_back(TRY(percent_decode(one.text_of("Prefix"), true)));
       }

@@ -134,6 +134,20 @@ TEST_P(ObjectsSuite, AGetReturnsThePutObject) {
   EXPECT_EQ(objects().head("bucket", "some/key")->etag, put_info.etag);
 }
 
+TEST_P(ObjectsSuite, AListingNamesTheStorageClass) {
+  PutOptions options;
+  options.headers = {{"cache-control", "no-cache"}, {kStorageClassHeader, "STANDARD_IA"}};
+  put("rare", "hello", options);
+  put("usual", "hello", {});
+  const auto page = objects().list("bucket", {});
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->objects.size(), 2u);
+  using Headers = std::map<std::string, std::string>;
+  EXPECT_EQ(page->objects[0].headers, (Headers{{kStorageClassHeader, "STANDARD_IA"}}));
+  EXPECT_EQ(page->objects[1].headers, Headers());
+  EXPECT_EQ(objects().head("bucket", "rare")->headers.at(kStorageClassHeader), "STANDARD_IA");
+}
+
 TEST_P(ObjectsSuite, ErrorsNameMissingBucketsAndKeys) {
   EXPECT_EQ(kind_and_word(objects().get("bucket", "no")), "not_found key_missing");
   EXPECT_EQ(kind_and_word(objects().head("bucket", "no")), "not_found key_missing");
