@@ -20,32 +20,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 from bench import plot
+from bench.names import BENCHES, unknown_names
 from bench.rows import RESULTS, Row
-
-# In the order in which they run: modules of bench/benches, whose function has the same name.
-BENCHES = (
-    "collectives",
-    "links",
-    "overlap",
-    "torch",
-    "projection",
-    "ledger",
-    "policy",
-    "describe",
-    "attack",
-    "create",
-    "submit",
-    "array",
-    "schedule",
-    "start",
-    "start_up",
-    "back_to_back",
-    "logs",
-    "idle",
-    "image",
-    "edit",
-    "clone",
-)
 
 
 def machine() -> dict[str, str | int | float | None]:
@@ -98,9 +74,8 @@ def first_sentence(bench: Callable[[], list[Row]]) -> str:
 
 
 def main(names: Sequence[str]) -> int:
-    unknown = [name for name in names if name not in BENCHES]
-    if unknown:
-        sys.exit(f"unknown bench {', '.join(unknown)}: use {', '.join(BENCHES)}")
+    if wrong := unknown_names(names):
+        sys.exit(wrong)
     os.makedirs(RESULTS, exist_ok=True)
     missed = 0
     for name in names or BENCHES:

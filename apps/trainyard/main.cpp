@@ -244,7 +244,8 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
                    clock,
                    open_objects,
                    variable("TERM"),
-                   hand_over};
+                   hand_over,
+                   arguments.value("--data")};
   return cli::run(world, arguments);
 }
 

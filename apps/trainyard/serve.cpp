@@ -20,6 +20,7 @@
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "config/config.hpp"
+#include "config/network.hpp"
 #include "containers/image.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "contract/clients.hpp"
@@ -322,6 +323,7 @@ class Server {
   Result<void> open_data() {
     if (!options_.config_file.empty()) config_ = TRY(config::read_config(options_.config_file));
     if (!options_.listen.empty()) config_.listen = options_.listen;
+    TRY(config::check_listen(config_.listen).in("--listen"));
     config_.log.path = absolute(options_.log_file.empty() ? config_.log.path : options_.log_file);
     if (!config_.log.path.empty()) TRY(log_.open(config_.log));
     data_ = TRY(DataDirectory::open(options_.data_directory, config_.ledger

@@ -17,7 +17,7 @@ from tests.calls import fresh, refused
 from tests.conformance.claims import Claim, Value, World, holds, rejects
 
 PUBLIC = "public-read"
-NO_VERSION = "3sL4kqtJlcpXroDTDmJ.rmSpXd3dIbrHY"
+NO_VERSION = "3sL4kqtJlcpXroDTDmJ.rmSpXd3dIbrH"  # of the form of IDs
 
 
 def of_bucket(**more: Any) -> Callable[[World], Mapping[str, Any]]:

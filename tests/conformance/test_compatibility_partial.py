@@ -217,6 +217,13 @@ def groups_filter_nothing(world: World) -> None:
     assert "api: 403" in jobs.log_lines(world.client("logs"), name)
 
 
+def no_instances(world: World) -> None:
+    ec2 = world.client("ec2")
+    assert ec2.describe_instances()["Reservations"] == []
+    missing = refused(ec2.describe_instances, InstanceIds=["i-0123456789abcdef0"])
+    assert missing[0] == "InvalidInstanceID.NotFound"
+
+
 def instance_types(world: World) -> None:
     found = world.client("ec2").describe_instance_types(InstanceTypes=["m5.large"])
     (one,) = found["InstanceTypes"]
@@ -426,6 +433,7 @@ CLAIMS: dict[str, list[Claim]] = {
             lambda world: {"RouteTableId": ec2_table(world), "GatewayId": "igw-1"},
         )
     ],
+    "ec2 DescribeInstances": [no_instances],
     "ec2 DescribeInstanceTypes": [instance_types],
     "ec2 DescribeSpotPriceHistory": [spot_prices],
 }

@@ -91,6 +91,22 @@ def test_a_set_up_script_runs(server: Server, ec2: BaseClient) -> None:
     assert described["computeResources"]["subnets"] == [subnet["SubnetId"]]
 
 
+def test_a_server_has_no_instances(ec2: BaseClient) -> None:
+    """Set-ups look for the machines of a former run, and wait until they are gone."""
+    assert ec2.describe_instances()["Reservations"] == []
+    alive = [*filtered("instance-state-name", "pending", "running"), *filtered("tag:job", "*")]
+    pages = ec2.get_paginator("describe_instances").paginate(Filters=alive)
+    assert [page["Reservations"] for page in pages] == [[]]
+    missing = "i-0123456789abcdef0"
+    assert refused(ec2.describe_instances, InstanceIds=[missing]) == (
+        "InvalidInstanceID.NotFound",
+        f"The instance ID '{missing}' does not exist",
+    )
+    assert refused(ec2.describe_instances, Filters=filtered("colour", "red"))[0] == (
+        "InvalidParameterValue"
+    )
+
+
 def test_networks_survive_a_restart(start: Callable[..., Server]) -> None:
     one = start(PRICES)
     ec2 = one.boto("ec2")

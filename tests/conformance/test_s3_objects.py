@@ -132,7 +132,10 @@ def test_requests_that_name_a_version(s3: BaseClient, bucket: str) -> None:
     for name, call in calls.items():
         # An ID as S3 makes them, and a text that cannot be one.
         assert refused(call, version="3sL4kqtJlcpXroDTDmJ.rmSpXd3dIbrH")[0] == "NoSuchVersion", name
-        assert refused(call, version="other") == ("InvalidArgument", "Invalid version id specified"), name
+        assert refused(call, version="other") == (
+            "InvalidArgument",
+            "Invalid version id specified",
+        ), name
     assert refused(s3.head_object, Bucket=bucket, Key="a", VersionId="other")[0] == "400"
     # Tools that empty a bucket with all its versions, such as boto3's resource, do this.
     versions = s3.list_object_versions(Bucket=bucket)["Versions"]

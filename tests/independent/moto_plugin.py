@@ -6,18 +6,16 @@ says nothing about the server: a test that sends it no request of S3."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from typing import Any
+from collections.abc import Generator
 
 import boto3
-import botocore.config
-import botocore.httpsession
+
 import moto.core.config
 import moto.core.models
 import pytest
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.httpsession import URLLib3Session
 from moto import settings
-
-UNSUPPORTED_REGION_SETTINGS = botocore.config.Config(retries={"max_attempts": 0})
 
 
 class Requests:
@@ -50,15 +48,15 @@ def empty_account(self: object) -> None:
 
 
 def count_requests() -> None:
-    send = botocore.httpsession.URLLib3Session.send
+    send = URLLib3Session.send
 
-    def counted(session: Any, request: Any) -> Any:
+    def counted(session: URLLib3Session, request: AWSPreparedRequest) -> AWSResponse:
         answer = send(session, request)
         if not Requests.resetting and request.url.startswith(settings.test_server_mode_endpoint()):
             Requests.count += 1
         return answer
 
-    botocore.httpsession.URLLib3Session.send = counted
+    URLLib3Session.send = counted
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pty
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -325,7 +326,7 @@ def test_a_user_is_made_listed_and_removed(shared: Server) -> None:
     page = run("user", "add", "cem", "--groups", "team", "--policies", "AmazonS3ReadOnlyAccess")
     key, secret = (re.search(rf"^{word} +(\S+)", page, re.M) for word in ("key", "secret"))
     assert key and secret, page
-    assert "hand over  trainyard env --user cem" in page
+    assert re.search(r"^hand over  trainyard env --user cem$", page, re.M)
     cem = {"aws_access_key_id": key[1], "aws_secret_access_key": secret[1]}
     assert shared.boto("sts", **cem).get_caller_identity()["Arn"].endswith(":user/cem")
     assert shared.boto("s3", **cem).list_buckets()["Buckets"] == []
@@ -359,6 +360,23 @@ def test_a_user_is_made_listed_and_removed(shared: Server) -> None:
     for event in ("CreateUser", "CreateAccessKey", "DeleteAccessKey", "DeleteUser"):
         name = {"AttributeKey": "EventName", "AttributeValue": event}
         assert shared.boto("cloudtrail").lookup_events(LookupAttributes=[name])["Events"], event
+
+
+def test_the_command_to_hand_over_finds_the_same_server(shared: Server, home: pathlib.Path) -> None:
+    """With --data, as an administrator's shell without the server's variables needs it."""
+    elsewhere = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
+    endpoint = f"https://localhost:{shared.listen.split(':')[1]}"
+    options = ["--data", shared.data, "--endpoint", endpoint]
+    page = command(shared)("user", "add", "fay", *options, **elsewhere)
+    line = re.search(r"^hand over  trainyard (.*)$", page, re.M)
+    assert line, page
+    found = evaluated(command(shared)(*shlex.split(line[1]), **elsewhere), home)
+    assert found["AWS_ENDPOINT_URL"] == endpoint
+    fay = {
+        "aws_access_key_id": found["AWS_ACCESS_KEY_ID"],
+        "aws_secret_access_key": found["AWS_SECRET_ACCESS_KEY"],
+    }
+    assert shared.boto("sts", **fay).get_caller_identity()["Arn"].endswith(":user/fay")
 
 
 def test_a_user_who_cannot_be_made_whole_is_not_made(

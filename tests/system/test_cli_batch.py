@@ -196,6 +196,42 @@ def test_a_child_of_an_array_is_stopped_alone(
     assert "1 of 2 succeeded, 1 failed" in row(cli, "--name", "half")
 
 
+def test_a_stopped_job_says_by_whom(batch: BaseClient, queue: str, cli: CommandLine) -> None:
+    waits, nobody = (submit(batch, queue, name, WAITS) for name in ("hers", "its_own_reason"))
+    runs(batch, waits, nobody)
+    iam = cli.server.boto("iam")
+    iam.create_user(UserName="alice")
+    iam.attach_user_policy(
+        UserName="alice", PolicyArn="arn:aws:iam::aws:policy/AdministratorAccess"
+    )
+    key = iam.create_access_key(UserName="alice")["AccessKey"]
+    hers = {
+        "AWS_ACCESS_KEY_ID": key["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"],
+    }
+    cli("stop", waits, "--wait", environment=hers)
+    cli("stop", nobody, "--wait", "--reason", "a typing error", environment=hers)
+    assert nodes.describe(batch, waits)["statusReason"] == "requested by alice"
+    assert nodes.describe(batch, nobody)["statusReason"] == "a typing error"
+
+
+def test_a_job_that_ended_before_it_began_has_ended(
+    batch: BaseClient, queue: str, cli: CommandLine
+) -> None:
+    """It has no attempt; the answers are those of a job that had one."""
+    before = submit(batch, queue, "before", WAITS)
+    unbegun = submit(batch, queue, "unbegun", "true", dependsOn=[{"jobId": before}])
+    assert f"{unbegun} does not run yet" in cli("shell", unbegun, "1", code=1).stderr
+    batch.cancel_job(jobId=unbegun, reason="not needed any more")
+    nodes.wait_until(batch, unbegun)
+    assert f"{unbegun} has ended" in cli("shell", unbegun, "1", code=1).stderr
+    assert "cannot be interrupted: it has ended" in cli("interrupt", unbegun, code=1).stderr
+    assert "has already ended" in cli("stop", unbegun, code=1).stderr
+    assert "has ended" in cli("stop", "--now", unbegun, code=1).stderr
+    assert cli("logs", unbegun).stdout == ""
+    cli("stop", before, "--wait")
+
+
 def test_nodes_are_not_stopped_alone(batch: BaseClient, queue: str, cli: CommandLine) -> None:
     job = nodes.submit(batch, queue, nodes.of_nodes(WAITS), jobName="together")
     runs(batch, job)

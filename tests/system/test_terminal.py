@@ -231,6 +231,12 @@ def test_help_fits_eighty_columns(server: Server) -> None:
             assert len(line) <= 80, line
 
 
+@pytest.mark.parametrize("command", ["jobs", "describe", "cost", "campaign"])
+def test_json_is_the_raw_api_response(server: Server, command: str) -> None:
+    text = " ".join(run(server, command, "--help").split())
+    assert re.search(r"--json raw API response\b", text), text
+
+
 @pytest.mark.parametrize(
     "arguments, code, message",
     [

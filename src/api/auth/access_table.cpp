@@ -173,7 +173,7 @@ constexpr Row kRows[] = {
     {"ec2",
      "DescribeVpcs DescribeSubnets DescribeSecurityGroups DescribeSecurityGroupRules "
      "DescribeInternetGateways DescribeRouteTables DescribeTags DescribeAvailabilityZones "
-     "DescribeRegions DescribeAccountAttributes DescribeInstanceTypes "
+     "DescribeRegions DescribeAccountAttributes DescribeInstances DescribeInstanceTypes "
      "DescribeInstanceTypeOfferings DescribeSpotPriceHistory",
      "", kAll},
 

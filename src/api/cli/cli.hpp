@@ -45,6 +45,8 @@ struct World {
   std::function<Result<std::string>(const std::string& user, const Key& key,
                                     const std::string& endpoint)>
       hand_over;
+  // --data of the command line, for commands that messages suggest; "": not given.
+  std::string data_directory = {};
 };
 
 const std::vector<Form>& forms();

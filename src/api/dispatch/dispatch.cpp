@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <any>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include "audit/audit.hpp"
@@ -312,8 +313,9 @@ class Api final : public net::Handler {
         std::ranges::find(settings_.regions, region) != settings_.regions.end())
       return {};
     std::string known;
-    for (const auto& name : settings_.regions) known += (known.empty() ? "" : ", ") + name;
-    for (const auto& [name, remote] : settings_.remote_regions) known += ", " + name;
+    std::set<std::string> names(settings_.regions.begin(), settings_.regions.end());
+    for (const auto& [name, remote] : settings_.remote_regions) names.insert(name);
+    for (const auto& name : names) known += (known.empty() ? "" : ", ") + name;
     return malformed_authentication(
         service_of(call), "Credential should be scoped to a valid region, not '" + region +
                               "': this server's regions are " + known + ".");

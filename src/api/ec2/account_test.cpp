@@ -60,6 +60,31 @@ TEST(AccountAttributes, NameTheDefaultVpc) {
   EXPECT_EQ(found[0].attribute_values->front().attribute_value, vpc.vpc_id);
 }
 
+TEST(Instances, AreNone) {
+  AccountWorld world;
+  EXPECT_TRUE(world.made<aws::DescribeInstances>({}).reservations->empty());
+  const std::vector<aws::Filter> filters = {
+      {.name = "instance-state-name", .values = Texts{"running"}},
+      {.name = "tag:Name", .values = Texts{"worker"}},
+      {.name = "network-interface.vpc-id", .values = Texts{"vpc-1"}}};
+  const auto found = world.made<aws::DescribeInstances>({.filters = filters, .max_results = 5});
+  EXPECT_TRUE(found.reservations->empty());
+  EXPECT_FALSE(found.next_token);
+  EXPECT_EQ(world.refusal<aws::DescribeInstances>({.instance_ids = Texts{"i-0123456789abcdef0"}}),
+            "InvalidInstanceID.NotFound: The instance ID 'i-0123456789abcdef0' does not exist");
+  EXPECT_EQ(world.refusal<aws::DescribeInstances>({.instance_ids = Texts{"x"}}),
+            "InvalidInstanceID.Malformed: Invalid id: \"x\" (expecting \"i-...\")");
+  EXPECT_EQ(world.refusal<aws::DescribeInstances>({.filters = {{{.name = "colour"}}}}),
+            "InvalidParameterValue: The filter 'colour' is invalid");
+  EXPECT_EQ(world.refusal<aws::DescribeInstances>({.max_results = 4}),
+            "InvalidParameterValue: Value ( 4 ) for parameter maxResults is invalid. Expecting a "
+            "value between 5 and 1000.");
+  EXPECT_EQ(world.refusal<aws::DescribeInstances>(
+                {.instance_ids = Texts{"i-0123456789abcdef0"}, .max_results = 5}),
+            "InvalidParameterCombination: The parameter instancesSet cannot be used with the "
+            "parameter maxResults");
+}
+
 TEST(InstanceTypes, HaveWhatTheTableSays) {
   AccountWorld world;
   const auto types =

@@ -140,6 +140,7 @@ void add_security_group_rules(OperationTable& table, const Store& store);
 void add_internet_gateways(OperationTable& table, const Store& store);
 void add_route_tables(OperationTable& table, const Store& store);
 void add_tag_operations(OperationTable& table, const Store& store);
+void add_instances(OperationTable& table, const Store& store);
 void add_account(OperationTable& table, const Store& store, const Settings& settings);
 void add_instance_types(OperationTable& table, const Store& store, const Settings& settings);
 

@@ -20,6 +20,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
   add_route_tables(table, store);
   add_tag_operations(table, store);
   add_account(table, store, settings);
+  add_instances(table, store);
   add_instance_types(table, store, settings);
 }
 

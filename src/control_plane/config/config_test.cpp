@@ -265,7 +265,8 @@ struct Refused {
 };
 
 constexpr Refused kRefused[] = {
-    {"accunt_id = '1'", "unknown key 'accunt_id'; known keys: access_key, account_id"},
+    {"accunt_id = '1'",
+     "unknown key 'accunt_id'; did you mean account_id?; known keys: access_key, account_id"},
     {"account_id = '12'", "account_id must be twelve digits, not '12'"},
     {"region = 7", "region must be a string"},
     {"roles = 'some'", "roles must be \"closed\""},

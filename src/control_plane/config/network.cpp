@@ -1,5 +1,9 @@
 #include "config/network.hpp"
 
+#include <algorithm>
+
+#include "base/text.hpp"
+
 namespace trainyard::config {
 namespace {
 
@@ -23,6 +27,12 @@ Result<void> read_egress(Table& table, std::vector<networks::EgressRule>& rules)
 
 // Reads [regions.NAME]: a partition of this server, or with an endpoint, another server.
 Result<void> read_region(const std::string& name, Table table, Config& config) {
+  constexpr size_t kNameBytesMax = 64;
+  const bool of_region = std::ranges::all_of(
+      name, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+  if (name.empty() || name.size() > kNameBytesMax || !of_region)
+    return invalid("regions.\"" + shorten(name, kNameBytesMax) +
+                   "\" must be named by small letters, digits and -, like eu-west-1");
   client::Remote remote;
   TRY(table.read("endpoint", remote.endpoint));
   TRY(table.read("access_key_id", remote.keys.access_key_id));
@@ -62,10 +72,13 @@ Result<void> read_log(Table& table, const std::string& directory, os::LogFileSet
 
 Result<void> read_server(Table table, const std::string& directory, Config& config) {
   TRY(table.read("listen", config.listen));
+  if (table.has("listen")) TRY(check_listen(config.listen).in(table.name("listen")));
   TRY(table.read("allow_plain_http_from_other_machines",
                  config.allow_plain_http_from_other_machines));
   TRY(table.read("certificate_names", config.certificate_names));
   TRY(table.read("metrics_listen", config.metrics_listen));
+  if (!config.metrics_listen.empty())
+    TRY(check_listen(config.metrics_listen).in(table.name("metrics_listen")));
   TRY(read_log(table, directory, config.log));
   return table.nothing_else();
 }
@@ -104,6 +117,18 @@ Result<void> read_network(Table& root, const std::string& directory, Config& con
     return invalid("regions.\"" + config.region +
                    "\" is this server's own region: it cannot be another server");
   return {};
+}
+
+Result<void> check_listen(const std::string& text) {
+  constexpr int64_t kPortMax = 65'535;
+  const size_t colon = text.rfind(':');
+  const std::string address = text.substr(0, colon);
+  const bool bracketed = address.starts_with('[') && address.ends_with(']');
+  const bool possible = !address.empty() && (bracketed || address.find(':') == address.npos);
+  const auto port = parse_int(colon == text.npos ? "" : text.substr(colon + 1));
+  if (colon != text.npos && possible && port && *port >= 0 && *port <= kPortMax) return ok();
+  return invalid("invalid address '" + shorten(to_utf8(text), 100) +
+                 "': it must be ADDRESS:PORT, like 127.0.0.1:4566");
 }
 
 std::vector<networks::EgressService> services_of(const Config& config) {

@@ -11,6 +11,9 @@ namespace trainyard::config {
 // `directory` is that of the configuration file, with a slash at its end.
 Result<void> read_network(Table& root, const std::string& directory, Config& config);
 
+// Checks that a listener's address is ADDRESS:PORT, with an IPv6 address in brackets.
+Result<void> check_listen(const std::string& text);
+
 // Returns the services that all jobs may reach, if the configuration gives their addresses: name
 // servers, proxies, the package index and the object store.
 std::vector<networks::EgressService> services_of(const Config& config);

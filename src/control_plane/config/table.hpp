@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/nearest.hpp"
 #include "base/result.hpp"
 
 namespace trainyard::config {
@@ -91,7 +92,10 @@ class Table {
       if (known_.count(key)) continue;
       std::string names;
       for (const auto& one : known_) names += (names.empty() ? "" : ", ") + one;
+      const std::vector<std::string> all(known_.begin(), known_.end());
+      const std::string near = nearest(key, all);
       return invalid("unknown key '" + key + "'" + (location_.empty() ? "" : " in " + location_) +
+                     (near.empty() ? "" : "; did you mean " + near + "?") +
                      "; known keys: " + names);
     }
     return {};

@@ -113,6 +113,9 @@ TEST(Interruption, NothingIsInterruptedThatDoesNotRun) {
   ASSERT_TRUE(cluster.stop("c"));
   EXPECT_EQ(interrupt(cluster, "c").error().message,
             "it has no running hosts, since it is stopping");
+  ASSERT_TRUE(cluster.stop("a"));
+  EXPECT_FALSE(cluster.find("a")->attempt());
+  EXPECT_EQ(interrupt(cluster, "a").error().message, "it has ended");
 }
 
 TEST(Interruption, AStopMeanwhileStops) {

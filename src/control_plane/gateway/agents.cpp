@@ -252,8 +252,8 @@ class AgentServer final : public Agents, private Shells {
     const domain::Attempt* attempt = job->attempt();
     if (order.host >= job->spec.hosts())
       return not_found(order.job.name + " has no host " + domain::host_name(order.host));
-    if (job->finished() || !attempt)
-      return conflict(order.job.name + (attempt ? " has ended" : " does not run yet"));
+    if (job->finished()) return conflict(order.job.name + " has ended");
+    if (!attempt) return conflict(order.job.name + " does not run yet");
     if (attempt->hosts[order.host].state != HostState::running)
       return conflict(domain::host_name(order.host) + " is " +
                       std::string(domain::to_string(attempt->hosts[order.host].state)) +

@@ -313,7 +313,9 @@ class Applying {
       return conflict("it is an array: its children run, and are interrupted one by one");
     if (job_.state != JobState::active) {
       if (ours) return Change{};
-      return conflict("it has no running hosts, since it is " + std::string(to_string(job_.state)));
+      return conflict(job_.finished() ? "it has ended"
+                                      : "it has no running hosts, since it is " +
+                                            std::string(to_string(job_.state)));
     }
     Attempt& attempt = job_.attempts.back();
     if ((ours && command.attempt != attempt.number) || attempt.interrupted) return Change{};

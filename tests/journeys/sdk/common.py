@@ -7,8 +7,10 @@ program prints has all outcomes, as JSON.
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import io
 import json
+import logging
 import tarfile
 import threading
 import time
@@ -31,6 +33,12 @@ ROLE = "arn:aws:iam::123456789012:role/trainer"
 IMAGE = "trainyard/host"
 IMAGE_WITH_SDK = "with-sdk"  # tests/journeys/features.py
 NO_EFFECT = " has no effect here: "
+# Lines of a job about its host, which the server made: the wire below an encrypted network, and
+# the way out that an isolated one does not have.
+SHOW_WIRES = "grep -q wire0: /proc/net/dev && echo encrypted || echo plain"
+SHOW_ISOLATION = (
+    "grep -q '[[:space:]]00000000[[:space:]]' /proc/net/route && echo connected || echo isolated"
+)
 
 
 def feature(name: str) -> Callable[[Callable[[], Outcome | None]], None]:
@@ -87,6 +95,42 @@ def upload_data(bucket: str) -> str:
         Body=f'[{{"prefix": "s3://{bucket}/data/"}}, "part-0", "part-2"]'.encode(),
     )
     return f"s3://{bucket}/data/"
+
+
+def printed_by(call: Callable[[], object]) -> str:
+    """What the SDK prints and logs during a call, with what other features print meanwhile."""
+    text = io.StringIO()
+    handler = logging.StreamHandler(text)
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    try:
+        with contextlib.redirect_stdout(text):
+            call()
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+    print(text.getvalue())
+    return text.getvalue()
+
+
+def check_spot(name: str) -> None:
+    """A job on spot capacity is paid for by the second, and says what it saved."""
+    job = finish(name)
+    assert job["EnableManagedSpotTraining"] is True
+    assert 0 < job["BillableTimeInSeconds"] <= job["TrainingTimeInSeconds"], job
+
+
+def wait_for_pool(name: str, status: str) -> None:
+    """Waits until the job's warm pool has that status."""
+    end = time.monotonic() + JOB_SECONDS_MAX
+    while True:
+        job = client("sagemaker").describe_training_job(TrainingJobName=name)
+        if job.get("WarmPoolStatus", {}).get("Status") == status:
+            return
+        assert time.monotonic() < end, (name, status, job.get("WarmPoolStatus"))
+        time.sleep(POLL_SECONDS)
 
 
 def final_metric(name: str) -> float:

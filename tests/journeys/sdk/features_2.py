@@ -122,6 +122,7 @@ def ranks(name: str, variable: str) -> int:
 def _() -> None:
     assert sagemaker.get_execution_role(session()).endswith(":role/TrainyardOwner")
     assert session().default_bucket() == BUCKET
+    client("s3").head_bucket(Bucket=BUCKET)
 
 
 @feature("upload and download of data")
@@ -139,7 +140,9 @@ def _() -> None:
         "pytorch", "us-east-1", version="2.0.0", py_version="py310", image_scope="training",
         instance_type="ml.m5.large",
     )  # fmt: skip
-    assert finish(start(estimator(image_uri=uri)))
+    name = start(estimator("echo in the image", image_uri=uri))
+    assert finish(name)["AlgorithmSpecification"]["TrainingImage"] == uri
+    assert "in the image" in log_lines(name)
 
 
 @feature("roles of the account of AWS's examples")
@@ -321,7 +324,10 @@ def _() -> None:
 
 @feature("waiting with logs")
 def _() -> None:
-    estimator("echo seen").fit(wait=True, logs="All")
+    job = estimator("echo seen")
+    shown = common.printed_by(lambda: job.fit(wait=True, logs="All"))
+    assert "seen" in shown, shown
+    assert finish(job.latest_training_job.name)
 
 
 @feature("failures raise with the reason")
@@ -358,7 +364,7 @@ def _() -> None:
 @feature("managed spot")
 def _() -> None:
     name = start(estimator(use_spot_instances=True, max_wait=300))
-    assert finish(name)["EnableManagedSpotTraining"] is True
+    common.check_spot(name)
 
 
 @feature("retries")
@@ -372,8 +378,9 @@ def _() -> None:
     job = estimator(keep_alive_period_in_seconds=60)
     name = start(job)
     finish(name)
-    assert client("sagemaker").describe_training_job(TrainingJobName=name)["WarmPoolStatus"]
+    common.wait_for_pool(name, "Available")
     session().update_training_job(name, resource_config={"KeepAlivePeriodInSeconds": 0})
+    common.wait_for_pool(name, "Terminated")
 
 
 @feature("instance groups")
@@ -387,13 +394,15 @@ def _() -> None:
 
 @feature("encryption between hosts")
 def _() -> None:
-    lines = run("echo ran", instance_count=2, encrypt_inter_container_traffic=True)
-    assert lines.count("ran") == 2
+    lines = run(common.SHOW_WIRES, instance_count=2, encrypt_inter_container_traffic=True)
+    assert lines.count("encrypted") == 2, lines
+    assert run(common.SHOW_WIRES, instance_count=2).count("plain") == 2
 
 
 @feature("network isolation")
 def _() -> None:
-    assert "isolated" in run("echo isolated", enable_network_isolation=True)
+    assert "isolated" in run(common.SHOW_ISOLATION, enable_network_isolation=True)
+    assert "connected" in run(common.SHOW_ISOLATION)
 
 
 @feature("job queues of AWS Batch")
@@ -436,6 +445,7 @@ def _() -> Outcome:
 @feature("profiler turned off")
 def _() -> None:
     lines = run("echo ran", disable_profiler=True)
+    assert "ran" in lines
     assert not any("Profiler" in line for line in lines), lines
 
 

@@ -129,6 +129,7 @@ def channel(uri: str = DATA, **more: Any) -> list[Channel]:
 def _() -> None:
     assert get_execution_role(session()).endswith(":role/TrainyardOwner")
     assert session().default_bucket() == BUCKET
+    client("s3").head_bucket(Bucket=BUCKET)
 
 
 @feature("upload and download of data")
@@ -146,7 +147,9 @@ def _() -> None:
         "pytorch", "us-east-1", version="2.0.0", py_version="py310", image_scope="training",
         instance_type="ml.m5.large",
     )  # fmt: skip
-    assert finish(start(trainer(training_image=uri)))
+    name = start(trainer("echo in the image", training_image=uri))
+    assert finish(name)["AlgorithmSpecification"]["TrainingImage"] == uri
+    assert "in the image" in log_lines(name)
 
 
 @feature("roles of the account of AWS's examples")
@@ -333,7 +336,10 @@ def _() -> None:
 
 @feature("waiting with logs")
 def _() -> None:
-    trainer("echo seen").train(wait=True, logs=True)
+    job = trainer("echo seen")
+    shown = common.printed_by(lambda: job.train(wait=True, logs=True))
+    assert "seen" in shown, shown
+    assert finish(job._latest_training_job.training_job_name)
 
 
 @feature("failures raise with the reason")
@@ -379,7 +385,7 @@ def _() -> None:
     limits = StoppingCondition(max_runtime_in_seconds=300, max_wait_time_in_seconds=300)
     spot = {"enable_managed_spot_training": True}
     name = start(trainer(compute=spot, stopping_condition=limits))
-    assert finish(name)["EnableManagedSpotTraining"] is True
+    common.check_spot(name)
 
 
 @feature("retries")
@@ -392,10 +398,11 @@ def _() -> None:
 def _() -> None:
     name = start(trainer(compute={"keep_alive_period_in_seconds": 60}))
     finish(name)
-    assert client("sagemaker").describe_training_job(TrainingJobName=name)["WarmPoolStatus"]
+    common.wait_for_pool(name, "Available")
     TrainingJob.get(name).update(
         resource_config=ResourceConfigForUpdate(keep_alive_period_in_seconds=1)
     )
+    common.wait_for_pool(name, "Terminated")
 
 
 @feature("instance groups")
@@ -414,12 +421,16 @@ def _() -> None:
 @feature("encryption between hosts")
 def _() -> None:
     network = Networking(enable_inter_container_traffic_encryption=True)
-    assert run("echo ran", hosts=2, networking=network).count("ran") == 2
+    lines = run(common.SHOW_WIRES, hosts=2, networking=network)
+    assert lines.count("encrypted") == 2, lines
+    assert run(common.SHOW_WIRES, hosts=2).count("plain") == 2
 
 
 @feature("network isolation")
 def _() -> None:
-    assert "isolated" in run("echo isolated", networking=Networking(enable_network_isolation=True))
+    network = Networking(enable_network_isolation=True)
+    assert "isolated" in run(common.SHOW_ISOLATION, networking=network)
+    assert "connected" in run(common.SHOW_ISOLATION)
 
 
 @feature("job queues of AWS Batch")

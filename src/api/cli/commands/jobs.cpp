@@ -1,6 +1,8 @@
 // `trainyard jobs`, `describe`, `top` and `cost`: query jobs and print them, once or (`top`,
 // --watch) repeatedly.
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include "base/nearest.hpp"
 #include "base/text.hpp"
@@ -54,6 +56,7 @@ Result<Json> question_of(World& world, const Arguments& arguments) {
     question["CreationTimeAfter"] = to_seconds(world.clock.now() - *since);
   if (const auto tag = arguments.value("--tag"); !tag.empty()) {
     const size_t equals = tag.find('=');
+    if (equals == 0) return invalid("--tag: missing key in '" + tag + "': use KEY=VALUE or KEY");
     question["TagKeyEquals"] = tag.substr(0, equals);
     if (equals != std::string::npos) question["TagValueEquals"] = tag.substr(equals + 1);
   }
@@ -84,6 +87,14 @@ Result<void> add_running_children(World& world, const JobView& array, std::vecto
     }
   }
   return {};
+}
+
+Result<void> check_grouping(const std::string& by) {
+  constexpr std::string_view kGroupings[] = {"user", "instance", "day", "job"};
+  constexpr std::string_view kTag = "tag:";
+  if (std::ranges::find(kGroupings, by) != std::end(kGroupings)) return {};
+  if (by.starts_with(kTag) && by.size() > kTag.size()) return {};
+  return invalid("--by: unknown grouping '" + by + "': use tag:KEY, user, instance, day or job");
 }
 
 // Prints the cost of one job, of an array with all its children.
@@ -159,6 +170,7 @@ Result<int> top_command(World& world, const Arguments& arguments) {
 Result<int> cost_command(World& world, const Arguments& arguments) {
   if (!arguments.operands.empty()) return cost_of_job(world, arguments);
   const std::string by = arguments.value("--by", "day");
+  TRY(check_grouping(by));
   const Duration since = TRY(arguments.duration("--since")).value_or(30 * 24h);
   const Json answer = TRY(world.client.call(
       Service::trainyard, "GetCostReport",

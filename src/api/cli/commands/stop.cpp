@@ -8,7 +8,19 @@ namespace {
 using client::Service;
 
 constexpr Duration kWaitInterval = 500ms;
-constexpr const char* kReason = "requested by `trainyard stop`";
+// The reason that a job of Batch shows: who stopped it, as the server knows the caller.
+std::string reason_of_caller(World& world) {
+  const auto caller = world.client.call(Service::sts, "GetCallerIdentity", Json::object());
+  const std::string arn = caller ? caller->value("Arn", "") : "";
+  const std::string name = plain_text(arn.substr(arn.find_last_of(":/") + 1));
+  return name.empty() ? "requested by `trainyard stop`" : "requested by " + name;
+}
+
+// Batch accepts a request to end a job that is over, and does nothing.
+Result<void> check_unfinished(const FoundJob& found) {
+  if (!found.job.of_batch() || !found.job.finished()) return {};
+  return conflict("job " + label_with_id(found.job) + " has already ended: " + found.job.status);
+}
 
 }  // namespace
 
@@ -18,11 +30,10 @@ Result<void> stop_job(World& world, const FoundJob& found, const std::string& re
                    {{"TrainingJobName", found.job.name}}));
     return {};
   }
-  // Batch accepts a request to end a job that is over, and does nothing.
-  if (found.job.finished())
-    return conflict("job " + label_with_id(found.job) + " has already ended: " + found.job.status);
-  TRY(call_about(world, found.id(), Service::batch, "TerminateJob",
-                 {{"jobId", found.id()}, {"reason", reason.empty() ? kReason : reason}}));
+  TRY(check_unfinished(found));
+  TRY(call_about(
+      world, found.id(), Service::batch, "TerminateJob",
+      {{"jobId", found.id()}, {"reason", reason.empty() ? reason_of_caller(world) : reason}}));
   return {};
 }
 
@@ -31,6 +42,7 @@ Result<int> stop_command(World& world, const Arguments& arguments) {
   const std::string reason = arguments.value("--reason");
   if (!reason.empty() && !found.job.of_batch())
     return invalid("--reason is for jobs of Batch; " + found.job.name + " is a training job");
+  TRY(check_unfinished(found));
   if (!arguments.has("--now"))
     TRY(stop_job(world, found, reason));
   else if (!reason.empty())

@@ -1,6 +1,8 @@
 // `trainyard user`: makes users with their access keys, lists them, removes them. Each action is a
 // few calls of IAM.
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 
 #include "base/nearest.hpp"
 #include "base/plural.hpp"
@@ -135,17 +137,36 @@ std::string listed(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-std::string new_user_page(const Looks& looks, const NewUser& user, const std::string& arn,
+// A word of a command as a shell reads it.
+std::string quoted(const std::string& word) {
+  const bool plain = std::ranges::all_of(word, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("/._-:,@%+=[]").find(c) != std::string_view::npos;
+  });
+  if (plain && !word.empty()) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+// The command that prints what the user needs, with the options that this one was given.
+std::string hand_over_command(const World& world, const NewUser& user) {
+  std::string command = "trainyard env --user " + user.name;
+  if (!user.endpoint.empty()) command += " --endpoint " + quoted(user.endpoint);
+  if (!world.data_directory.empty()) command += " --data " + quoted(world.data_directory);
+  return command;
+}
+
+std::string new_user_page(const World& world, const NewUser& user, const std::string& arn,
                           const Key& key) {
+  const Looks& looks = world.looks;
   std::string text = line_of(looks, "user", user.name + " (" + arn + ")") +
                      line_of(looks, "groups", listed(user.groups)) +
                      line_of(looks, "policies", listed(user.policies)) +
                      line_of(looks, "key", key.id);
   if (user.env_file.empty()) {
     text += line_of(looks, "secret", key.secret + " (not shown again)");
-    text += line_of(looks, "hand over",
-                    "trainyard env --user " + user.name +
-                        (user.endpoint.empty() ? "" : " --endpoint " + user.endpoint));
+    text += line_of(looks, "hand over", hand_over_command(world, user));
   } else {
     text += line_of(looks, "hand over",
                     user.env_file + ", which " + user.name + " evaluates in a shell: . ./" +
@@ -180,7 +201,7 @@ Result<int> add_user(World& world, const Arguments& arguments, const std::string
                          name + "`");
   }
   if (!arguments.has("--json")) {
-    TRY(world.terminal.write(new_user_page(world.looks, user, arn, *key)));
+    TRY(world.terminal.write(new_user_page(world, user, arn, *key)));
     return 0;
   }
   Json out{{"UserName", name},

@@ -1,0 +1,56 @@
+"""Names the benches, and answers for `./yard bench` what needs no bench: help and unknown names.
+
+Imports nothing but the standard library, so that it runs before anything is installed or built.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+# In the order in which they run: modules of bench/benches, whose function has the same name.
+BENCHES = (
+    "collectives",
+    "links",
+    "overlap",
+    "torch",
+    "projection",
+    "ledger",
+    "policy",
+    "describe",
+    "attack",
+    "create",
+    "submit",
+    "array",
+    "schedule",
+    "start",
+    "start_up",
+    "back_to_back",
+    "logs",
+    "idle",
+    "image",
+    "edit",
+    "clone",
+)
+
+
+def unknown_names(names: Sequence[str]) -> str:
+    """What is wrong with the names; "" for none."""
+    unknown = [name for name in names if name not in BENCHES]
+    return f"unknown bench {', '.join(unknown)}: use {', '.join(BENCHES)}" if unknown else ""
+
+
+def main(arguments: Sequence[str]) -> int:
+    if "--help" in arguments:
+        print("usage: ./yard bench [NAME..]\n\nBuilds, measures beside peers, and writes")
+        print("bench/results: all benches, or those of these names, in this order:\n")
+        print("\n".join(f"  {name}" for name in BENCHES))
+        return 0
+    if wrong := unknown_names(arguments):
+        print(f"yard: {wrong}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,95 @@
+"""Runs moto's own tests of S3 against a server; ends with one line, `N passed, M failed`.
+
+moto imitates AWS in Python, and its tests say what AWS answers. They know nothing of this server.
+A test counts if it sent the server a request (moto_plugin.py). passing.txt lists the tests that
+pass; one of them that fails is a failure. The others need what this server does not offer
+(versions, access lists, archives, other services), or moto's own texts. `--update` writes the list.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+
+from tests.trainyard_server import ROOT, Server
+
+HERE = os.path.join(ROOT, "tests", "independent")
+LIST = os.path.join(HERE, "passing.txt")
+VENV = os.path.join(ROOT, "build", "moto")
+PASSING_MIN = 200  # of the tests that send a request
+SECONDS_MAX = 900
+REGIONS = ("ap-northeast-1", "eu-central-1", "eu-west-1", "us-east-2", "us-west-1", "us-west-2")
+
+
+def run_tests(server: Server, directory: str) -> ElementTree.Element:
+    """pytest's report."""
+    config = os.path.join(directory, "aws-config")
+    with open(config, "w", encoding="utf-8") as file:
+        # boto3 presigns with the former signature, which S3 refuses for buckets made since 2020.
+        file.write("[default]\ns3 =\n    signature_version = s3v4\n")
+    keys = {name: value for name, value in server.env.items() if name.startswith("AWS_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    environment = kept | {
+        "AWS_ACCESS_KEY_ID": keys["AWS_ACCESS_KEY_ID"],
+        "AWS_SECRET_ACCESS_KEY": keys["AWS_SECRET_ACCESS_KEY"],
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_CONFIG_FILE": config,
+        "AWS_MAX_ATTEMPTS": "1",
+        "PYTHONPATH": HERE,
+        "TEST_SERVER_MODE": "true",
+        "TEST_SERVER_MODE_ENDPOINT": keys["AWS_ENDPOINT_URL"],
+    }
+    report = os.path.join(directory, "report.xml")
+    subprocess.run(
+        [
+            os.path.join(VENV, "bin", "python"),
+            *("-m", "pytest", "-q", "-p", "moto_plugin", "-p", "no:cacheprovider"),
+            *("--tb=line", f"--junit-xml={report}", "tests/test_s3"),
+        ],
+        cwd=os.path.join(VENV, "source"),
+        env=environment,
+        timeout=SECONDS_MAX,
+    )
+    return ElementTree.parse(report).getroot()
+
+
+def passed_in(report: ElementTree.Element) -> set[str]:
+    found = set()
+    for case in report.iter("testcase"):
+        if not any(case.find(end) is not None for end in ("failure", "error", "skipped")):
+            name = f"{case.get('classname', '')}.{case.get('name')}"
+            found.add(re.sub(r"^tests\.test_s3\.", "", name))
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    with tempfile.TemporaryDirectory() as directory:
+        server = Server(
+            os.path.join(directory, "data"), "".join(f"[regions.'{one}']\n" for one in REGIONS)
+        )
+        server.start()
+        try:
+            report = run_tests(server, directory)
+        finally:
+            server.clean()
+    passed = passed_in(report)
+    if "--update" in arguments:
+        with open(LIST, "w", encoding="ascii", errors="backslashreplace") as file:
+            file.writelines(f"{name}\n" for name in sorted(passed))
+    with open(LIST, encoding="ascii") as file:
+        expected = set(file.read().splitlines())
+    lost = sorted(expected - {name.encode("ascii", "backslashreplace").decode() for name in passed})
+    for name in lost:
+        print(f"FAILED {name}, which passed before")
+    if len(passed) < PASSING_MIN:
+        print(f"FAILED: {len(passed)} tests pass, fewer than {PASSING_MIN}")
+    print(f"{len(passed)} passed, {len(lost) + (len(passed) < PASSING_MIN)} failed")
+    return 1 if lost or len(passed) < PASSING_MIN else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
