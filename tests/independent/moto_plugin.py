@@ -1,8 +1,8 @@
 """Runs moto's own tests of S3 against this server, as a plugin of pytest beside moto.
 
 In moto's server mode its tests talk to the address in TEST_SERVER_MODE_ENDPOINT. This plugin keeps
-the server's own access keys, empties the account where moto would reset its server, and skips what
-says nothing about the server: a test that sends it no request of S3."""
+the server's own access keys, empties the account before each test, where moto would reset its
+server, and skips what says nothing about the server: a test that sends it no request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Requests:
     resetting = False
 
 
-def empty_account(self: object) -> None:
+def empty_account() -> None:
     Requests.resetting = True
     try:
         s3 = boto3.client(
@@ -62,8 +62,12 @@ def count_requests() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     assert settings.TEST_SERVER_MODE
     moto.core.config.default_user_config["core"]["mock_credentials"] = False
-    moto.core.models.ServerModeMockAWS.reset = empty_account
+    moto.core.models.ServerModeMockAWS.reset = lambda self: None
     count_requests()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    empty_account()  # here, since a test may freeze the clock around moto's own
 
 
 @pytest.hookimpl(wrapper=True)

@@ -37,6 +37,7 @@ def run_tests(server: Server, directory: str) -> ElementTree.Element:
         "AWS_ACCESS_KEY_ID": keys["AWS_ACCESS_KEY_ID"],
         "AWS_SECRET_ACCESS_KEY": keys["AWS_SECRET_ACCESS_KEY"],
         "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": keys["AWS_ENDPOINT_URL"],  # for clients that moto does not change
         "AWS_CONFIG_FILE": config,
         "AWS_MAX_ATTEMPTS": "1",
         "PYTHONPATH": HERE,

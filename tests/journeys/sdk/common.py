@@ -37,7 +37,7 @@ NO_EFFECT = " has no effect here: "
 # the way out that an isolated one does not have.
 SHOW_WIRES = "grep -q wire0: /proc/net/dev && echo encrypted || echo plain"
 SHOW_ISOLATION = (
-    "grep -q '[[:space:]]00000000[[:space:]]' /proc/net/route && echo connected || echo isolated"
+    "grep -q '^[^[:space:]]*[[:space:]]00000000' /proc/net/route && echo connected || echo isolated"
 )
 
 

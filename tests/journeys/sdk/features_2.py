@@ -375,7 +375,8 @@ def _() -> None:
 
 @feature("warm pools")
 def _() -> None:
-    job = estimator(keep_alive_period_in_seconds=60)
+    # No other job has this type: it could take the pool.
+    job = estimator(keep_alive_period_in_seconds=600, instance_type="ml.m4.xlarge")
     name = start(job)
     finish(name)
     common.wait_for_pool(name, "Available")

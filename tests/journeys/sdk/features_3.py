@@ -396,7 +396,9 @@ def _() -> None:
 
 @feature("warm pools")
 def _() -> None:
-    name = start(trainer(compute={"keep_alive_period_in_seconds": 60}))
+    # No other job has this type: it could take the pool.
+    pool = {"keep_alive_period_in_seconds": 600, "instance_type": "ml.m4.xlarge"}
+    name = start(trainer(compute=pool))
     finish(name)
     common.wait_for_pool(name, "Available")
     TrainingJob.get(name).update(
