@@ -468,7 +468,7 @@ def test_a_storage_class_is_shown(s3: BaseClient, bucket: str) -> None:
         Bucket=bucket, Key="rare", ObjectAttributes=["StorageClass"]
     )
     assert attributes["StorageClass"] == "STANDARD_IA"
-    # A copy has the class that it asks for, not that of its source.
+    # A copy has the class of its request, not that of its source.
     s3.copy_object(Bucket=bucket, Key="copy", CopySource=f"{bucket}/rare")
     assert "StorageClass" not in s3.head_object(Bucket=bucket, Key="copy")
     s3.copy_object(

@@ -1,4 +1,4 @@
-"""Runs moto's own tests of S3 against this server, as a plugin of pytest beside moto.
+"""Runs moto's own tests of S3 against this server, as a plugin of pytest next to moto.
 
 In moto's server mode its tests talk to the address in TEST_SERVER_MODE_ENDPOINT. This plugin keeps
 the server's own access keys, empties the account before each test, where moto would reset its
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import boto3
-
 import moto.core.config
 import moto.core.models
 import pytest

@@ -197,8 +197,8 @@ def test_a_child_of_an_array_is_stopped_alone(
 
 
 def test_a_stopped_job_says_by_whom(batch: BaseClient, queue: str, cli: CommandLine) -> None:
-    waits, nobody = (submit(batch, queue, name, WAITS) for name in ("hers", "its_own_reason"))
-    runs(batch, waits, nobody)
+    waits, reasoned = (submit(batch, queue, name, WAITS) for name in ("hers", "its_own_reason"))
+    runs(batch, waits, reasoned)
     iam = cli.server.boto("iam")
     iam.create_user(UserName="alice")
     iam.attach_user_policy(
@@ -210,9 +210,9 @@ def test_a_stopped_job_says_by_whom(batch: BaseClient, queue: str, cli: CommandL
         "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"],
     }
     cli("stop", waits, "--wait", environment=hers)
-    cli("stop", nobody, "--wait", "--reason", "a typing error", environment=hers)
+    cli("stop", reasoned, "--wait", "--reason", "a typing error", environment=hers)
     assert nodes.describe(batch, waits)["statusReason"] == "requested by alice"
-    assert nodes.describe(batch, nobody)["statusReason"] == "a typing error"
+    assert nodes.describe(batch, reasoned)["statusReason"] == "a typing error"
 
 
 def test_a_job_that_ended_before_it_began_has_ended(

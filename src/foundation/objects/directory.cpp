@@ -231,14 +231,14 @@ class Directory final : public Objects {
 
   Result<ListPage> list(const std::string& bucket, const ListQuery& query) override {
     const Tree tree = TRY(find(bucket));
-    KeyWalk walk(
-        tree->keys_path(), tree->names(),
-        [&](const std::string& key) -> Result<std::optional<ObjectInfo>> {
-          auto opened = open_object(*tree, key);
-          if (!opened && opened.error().kind == Kind::not_found) return std::optional<ObjectInfo>();
-          if (!opened) return std::optional(describe_broken(*tree, key, opened.error()));
-          return std::optional(listed(key, opened->record.info));
-        });
+    KeyWalk walk(tree->keys_path(), tree->names(),
+                 [&](const std::string& key) -> Result<std::optional<ObjectInfo>> {
+                   auto opened = open_object(*tree, key);
+                   if (!opened && opened.error().kind == Kind::not_found)
+                     return std::optional<ObjectInfo>();
+                   if (!opened) return std::optional(describe_broken(*tree, key, opened.error()));
+                   return std::optional(listed(key, opened->record.info));
+                 });
     return list_page(walk, query);
   }
 

@@ -34,7 +34,7 @@ IMAGE = "trainyard/host"
 IMAGE_WITH_SDK = "with-sdk"  # tests/journeys/features.py
 NO_EFFECT = " has no effect here: "
 # Lines of a job about its host, which the server made: the wire below an encrypted network, and
-# the way out that an isolated one does not have.
+# the egress that an isolated one does not have.
 SHOW_WIRES = "grep -q wire0: /proc/net/dev && echo encrypted || echo plain"
 SHOW_ISOLATION = (
     "grep -q '^[^[:space:]]*[[:space:]]00000000' /proc/net/route && echo connected || echo isolated"

@@ -139,9 +139,9 @@ Result<ObjectInfo> object_info_of(const HttpHead& head, const std::string& key) 
     if (name.starts_with(kMetadata)) info.metadata[name.substr(kMetadata.size())] = value;
     if (name.starts_with(kChecksum) && name != "x-amz-checksum-type")
       info.checksums[name.substr(kChecksum.size())] = value;
-    for (const char* kept : {"cache-control", "content-disposition", "content-encoding",
-                             "content-language", "expires", kStorageClassHeader,
-                             "x-amz-website-redirect-location"})
+    for (const char* kept :
+         {"cache-control", "content-disposition", "content-encoding", "content-language", "expires",
+          kStorageClassHeader, "x-amz-website-redirect-location"})
       if (name == kept) info.headers[name] = value;
   }
   return info;
