@@ -227,7 +227,7 @@ def test_a_job_that_ended_before_it_began_has_ended(
     assert f"{unbegun} has ended" in cli("shell", unbegun, "1", code=1).stderr
     assert "cannot be interrupted: it has ended" in cli("interrupt", unbegun, code=1).stderr
     assert "has already ended" in cli("stop", unbegun, code=1).stderr
-    assert "has ended" in cli("stop", "--now", unbegun, code=1).stderr
+    assert "has already ended" in cli("stop", "--now", unbegun, code=1).stderr
     assert cli("logs", unbegun).stdout == ""
     cli("stop", before, "--wait")
 
