@@ -22,7 +22,8 @@ TEST(SharedDirectories, ADefinitionThatNamesOneIsRefusedToOthers) {
   world.settings.volumes["/fsx"] = {.directory = "/srv/fsx", .users = {"ada"}, .roles = {"lab"}};
   world.settings.volumes["/open"] = {.directory = "/srv/open"};
   world.open();
-  const Signing ada = world.user("ada", kAllowEverything), eve = world.user("eve", kAllowEverything);
+  const Signing ada = world.user("ada", kAllowEverything),
+                eve = world.user("eve", kAllowEverything);
   const auto refused = world.batch("registerjobdefinition", definition("/fsx"), eve);
   EXPECT_EQ(refused.status, 400) << refused.body;
   EXPECT_EQ(refused.headers.get("x-amzn-errortype"), "ClientException");

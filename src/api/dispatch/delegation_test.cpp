@@ -103,7 +103,7 @@ TEST(CampaignRights, JobsCountForThePersonAndRolesMustBePassed) {
   EXPECT_EQ(create("streets-1", "mine").status, 200);
   EXPECT_EQ(world.control.jobs.at({"eu-west-1", "streets-1"})->spec.principal, "ann");
   expect_access_denied(create("streets-2", "bobs").body,
-                 "iam:PassRole on resource: arn:aws:iam::123456789012:role/bobs");
+                       "iam:PassRole on resource: arn:aws:iam::123456789012:role/bobs");
 }
 
 TEST(CampaignRights, OfASessionEndWithIt) {
@@ -155,7 +155,7 @@ TEST(CampaignRights, OfAJobsKeysEndWithItsAttemptAndReachNoMore) {
   world.keep(ended);
   for (const auto& one : {job, chained})
     expect_access_denied(world.get("/data/train/part-0", one),
-                   "the job's attempt that the session ends with is over");
+                         "the job's attempt that the session ends with is over");
   ended.attempts.push_back({.number = 2, .state = domain::AttemptState::running});
   world.keep(ended);
   expect_access_denied(world.get("/data/train/part-0", job), "is over");
@@ -268,8 +268,8 @@ TEST(CampaignRights, StartingOneTakesTheRightToStartThatOne) {
   EXPECT_EQ(started.invoked_by, "arn:aws:trainyard:eu-west-1:123456789012:campaign/ann-1");
   EXPECT_EQ(started.source_ip, "192.0.2.7");
   expect_access_denied(create(R"({"name":"bob-1","query":"SELECT 1","training_job":{}})", ann).body,
-                 "trainyard:CreateCampaign on resource: "
-                 "arn:aws:trainyard:eu-west-1:123456789012:campaign/bob-1");
+                       "trainyard:CreateCampaign on resource: "
+                       "arn:aws:trainyard:eu-west-1:123456789012:campaign/bob-1");
   expect_access_denied(create("no json", ann).body, "campaign/*");
   expect_access_denied(
       world.json("Trainyard.QueryCatalogue", R"({"Statement":"SELECT 1"})", "trainyard", ann).body,

@@ -14,7 +14,6 @@ namespace {
 using in_memory::signed_request;
 using in_memory::Signing;
 
-
 std::string training_job(const std::string& name, const std::string& role = kTrainer) {
   return R"({"TrainingJobName":")" + name +
          R"(","AlgorithmSpecification":{"TrainingImage":"python","TrainingInputMode":"File"},"RoleArn":")" +

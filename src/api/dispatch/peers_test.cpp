@@ -60,7 +60,8 @@ struct PeerTenants : TestTenants {
 
 TEST(Peers, APrincipalHasTheRightsThatItHasHere) {
   PeerTenants world;
-  EXPECT_EQ(world.get("/data/train/part-0", PeerTenants::header(PeerTenants::ann()), world.peer), "200");
+  EXPECT_EQ(world.get("/data/train/part-0", PeerTenants::header(PeerTenants::ann()), world.peer),
+            "200");
   // Neither the rights of the peer's own user nor any others apply.
   for (const char* path :
        {"/models/rival/output/model.tar.gz", "/bob/secret", "/data/other/secret"})
@@ -71,15 +72,17 @@ TEST(Peers, APrincipalHasTheRightsThatItHasHere) {
             std::string(path).substr(1));
   EXPECT_EQ(world.get("/models/rival/output/model.tar.gz", {}, world.peer), "200") << "its own";
 
-  EXPECT_EQ(world.get("/data/train/part-0", PeerTenants::header(world.session("runner")), world.peer),
-            "200");
-  expect_access_denied(world.get("/bob/secret", PeerTenants::header(world.session("runner")), world.peer),
-                 "User: arn:aws:sts::123456789012:assumed-role/runner/work is not authorized");
+  EXPECT_EQ(
+      world.get("/data/train/part-0", PeerTenants::header(world.session("runner")), world.peer),
+      "200");
+  expect_access_denied(
+      world.get("/bob/secret", PeerTenants::header(world.session("runner")), world.peer),
+      "User: arn:aws:sts::123456789012:assumed-role/runner/work is not authorized");
   Delegation limited = world.session("runner");
   limited.session.limited = true;
   limited.session.policies = {allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/train/other")")};
   expect_access_denied(world.get("/data/train/part-0", PeerTenants::header(limited), world.peer),
-                 "session policy");
+                       "session policy");
 }
 
 struct Attack {
@@ -106,14 +109,15 @@ TEST(Peers, AreTheOnlyOnesThatActForOthers) {
                                       .session_name = "peer",
                                       .assumed = true,
                                       .person = "region-us"});
-  expect_all_refused(world, {
-                                {"a user who is no peer", bob, PeerTenants::header(PeerTenants::ann()),
-                                 "user/bob is not authorized to make requests"},
-                                {"the owner who is no peer", world.owner,
-                                 PeerTenants::header(PeerTenants::ann()), "on behalf of other principals"},
-                                {"a session of the peer's user", assumed,
-                                 PeerTenants::header(PeerTenants::ann()), "on behalf of other principals"},
-                            });
+  expect_all_refused(
+      world, {
+                 {"a user who is no peer", bob, PeerTenants::header(PeerTenants::ann()),
+                  "user/bob is not authorized to make requests"},
+                 {"the owner who is no peer", world.owner, PeerTenants::header(PeerTenants::ann()),
+                  "on behalf of other principals"},
+                 {"a session of the peer's user", assumed, PeerTenants::header(PeerTenants::ann()),
+                  "on behalf of other principals"},
+             });
 }
 
 TEST(Peers, ActForNoPrincipalBeyondTheirRights) {
@@ -133,8 +137,8 @@ TEST(Peers, ActForNoPrincipalBeyondTheirRights) {
   expect_all_refused(
       world,
       {
-          {"an owner", world.peer, PeerTenants::header(Delegation{PrincipalKind::owner, "owner", "x"}),
-           "of owners"},
+          {"an owner", world.peer,
+           PeerTenants::header(Delegation{PrincipalKind::owner, "owner", "x"}), "of owners"},
           {"the owner's name as a user's", world.peer, named("owner"), "of the user owner"},
           {"a user that the peer may not act for", world.peer, named("bob"), "of the user bob"},
           {"a user that is not here", world.peer, named("nobody"), "of the user nobody"},
@@ -154,29 +158,31 @@ TEST(Peers, ActOnlyInAValidSessionOfOneHeader) {
   Delegation expired = world.session("runner"), chained = PeerTenants::ann();
   expired.session.expires = world.clock.now();
   chained.peer_key_id = "AKIAOTHER";
-  expect_all_refused(
-      world,
-      {
-          {"a session that has expired", world.peer, PeerTenants::header(expired),
-           "the session has expired"},
-          {"through a third server", world.peer, PeerTenants::header(chained), "through one server only"},
-          {"bytes", world.peer, PeerTenants::header("bytes"), "on behalf of other principals"},
-          {"no base64",
-           world.peer,
-           {{std::string(kDelegationHeader), "?!"}},
-           "on behalf of other principals"},
-          {"two headers",
-           world.peer,
-           {PeerTenants::header(PeerTenants::ann())[0], PeerTenants::header(world.session("runner"))[0]},
-           "on behalf of other principals"},
-      });
+  expect_all_refused(world, {
+                                {"a session that has expired", world.peer,
+                                 PeerTenants::header(expired), "the session has expired"},
+                                {"through a third server", world.peer, PeerTenants::header(chained),
+                                 "through one server only"},
+                                {"bytes", world.peer, PeerTenants::header("bytes"),
+                                 "on behalf of other principals"},
+                                {"no base64",
+                                 world.peer,
+                                 {{std::string(kDelegationHeader), "?!"}},
+                                 "on behalf of other principals"},
+                                {"two headers",
+                                 world.peer,
+                                 {PeerTenants::header(PeerTenants::ann())[0],
+                                  PeerTenants::header(world.session("runner"))[0]},
+                                 "on behalf of other principals"},
+                            });
 }
 
 TEST(Peers, TheHeaderMustBeSignedAndTheRequestsHashInItsHead) {
   PeerTenants world;
   auto request =
       signed_request("GET", "/data/train/part-0", {}, "", "s3", world.clock.now(), world.peer);
-  request.headers.add(std::string(kDelegationHeader), to_base64(*format_delegation(PeerTenants::ann())));
+  request.headers.add(std::string(kDelegationHeader),
+                      to_base64(*format_delegation(PeerTenants::ann())));
   const auto reply = *world.send(std::move(request));
   EXPECT_EQ(reply.status, 403);
   EXPECT_NE(reply.body.find("<HeadersNotSigned>" + std::string(kDelegationHeader)),
@@ -203,18 +209,19 @@ TEST(Peers, GetNoKeysAndReachNoThirdServer) {
         "3Aiam%3A%3A123456789012%3Arole%2Frunner",
         "Action=GetCallerIdentity&Version=2011-06-15"})
     expect_access_denied(world.form(form, "sts", world.peer, headers).body,
-                   "requests of sts through another server");
+                         "requests of sts through another server");
   expect_access_denied(world
-                     .form("Action=CreateAccessKey&Version=2010-05-08&UserName=ann", "iam",
-                           world.peer, headers)
-                     .body,
-                 "requests of iam through another server");
+                           .form("Action=CreateAccessKey&Version=2010-05-08&UserName=ann", "iam",
+                                 world.peer, headers)
+                           .body,
+                       "requests of iam through another server");
   Signing there = world.peer;
   there.region = "ap-south-1";
-  expect_access_denied(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", there, headers).body,
-                 "a third server, through another server");
+  expect_access_denied(
+      world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", there, headers).body,
+      "a third server, through another server");
   expect_access_denied(world.s3("GET", "/data/train/part-0", "", there, headers).body,
-                 "a third server, through another server");
+                       "a third server, through another server");
 }
 
 TEST(Peers, TheAuditLogShowsBoth) {
@@ -247,11 +254,12 @@ TEST(Peers, TheClientsAddressIsTheOneThatItCameFrom) {
       document(allow(R"("s3:GetObject")", R"("*")",
                      R"(,"Condition":{"IpAddress":{"aws:SourceIp":"198.51.100.0/24"}})"));
   world.identities->put(ann);
-  EXPECT_EQ(world.get("/data/train/part-0", PeerTenants::header(PeerTenants::ann()), world.peer), "200");
+  EXPECT_EQ(world.get("/data/train/part-0", PeerTenants::header(PeerTenants::ann()), world.peer),
+            "200");
   Delegation elsewhere = PeerTenants::ann();
   elsewhere.source_ip = "203.0.113.1";
   expect_access_denied(world.get("/data/train/part-0", PeerTenants::header(elsewhere), world.peer),
-                 "s3:GetObject");
+                       "s3:GetObject");
 }
 
 }  // namespace

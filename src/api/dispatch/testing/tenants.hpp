@@ -32,8 +32,7 @@ inline std::string trust(const std::string& principal) {
 
 inline constexpr const char* kAllowEverything =
     R"({"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}})";
-inline const std::string kReadTrain =
-    allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/train/*")");
+inline const std::string kReadTrain = allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/train/*")");
 
 inline void expect_access_denied(const std::string& answer, const std::string& text) {
   EXPECT_NE(answer.find("AccessDenied"), std::string::npos) << answer;
