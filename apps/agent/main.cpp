@@ -22,6 +22,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
+#include "cache/block_cache.hpp"
 #include "containers/container.hpp"
 #include "containers/exec.hpp"
 #include "containers/gpu_memory.hpp"
@@ -251,6 +252,7 @@ struct Tools {
   agent::ReusedContainer& kept;
   const agent::NextOrder& next;
   const containers::GpuMarks* gpu_marks;
+  cache::BlockCache* cache;
   // The disk of the reused container, for successive orders; unset until an order needs it.
   std::shared_future<Result<void>> kept_volume = {};
 };
@@ -279,6 +281,18 @@ Result<std::unique_ptr<containers::Container>> start_container(
   return init && !agent::is_init(spec.arguments[0])
              ? agent::start_with_init(containers::start_container, spec, output, entry_program())
              : containers::start_container(spec, output);
+}
+
+// Opens the cache of objects' blocks next to the images, which all jobs of a server share. Without
+// it, jobs fetch for themselves.
+std::unique_ptr<cache::BlockCache> open_cache() {
+  const char* images = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
+  if (images == nullptr || *images == '\0') return nullptr;
+  auto opened = cache::BlockCache::open(cache::tenth_of_disk(std::string(images) + ".blocks"));
+  if (opened) return *std::move(opened);
+  log(Level::warning, "agent", "cannot open the cache of objects' blocks",
+      {{"why", opened.error().message}});
+  return nullptr;
 }
 
 // The parts of an agent for one order. Lifetime: they outlive its dependencies.
@@ -326,7 +340,8 @@ agent::Dependencies dependencies_of(const AgentParts& parts) {
       {containers::why_no_egress(), containers::rootless_sandbox_name_server()},
       networks::open_tunnel,
       order.reuse_host&& volume.valid(),
-      tools.gpu_marks};
+      tools.gpu_marks,
+      tools.cache};
 }
 
 // Carries out an order. Returns true if it ended properly.
@@ -377,7 +392,12 @@ Result<void> run(const Options& options, Clock& clock) {
   agent::ReusedContainer kept(containers::start_container, entry_program());
   const agent::NextOrder next(options.layout.directory);
   const auto marks = gpu_marks();
-  Tools tools{options, files, clock, random, signals, kept, next, marks ? &*marks : nullptr};
+  const bool fast_files = std::any_of(
+      order.spec.channels.begin(), order.spec.channels.end(),
+      [](const auto& channel) { return channel.input_mode == domain::InputMode::fast_file; });
+  const auto cache = fast_files ? open_cache() : nullptr;
+  Tools tools{options,    files, clock, random, signals, kept, next, marks ? &*marks : nullptr,
+              cache.get()};
   for (;;) {
     const bool well = TRY(carry_out(order, tools));
     if (!order.reuse_host || !well || signals.stop_requested()) break;

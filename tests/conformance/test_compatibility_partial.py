@@ -66,7 +66,6 @@ PACKAGES = "arn:aws:sagemaker:us-east-1:123456789012:model-package-group/g"
 CREATE = "create_training_job"
 TRAINING_JOB: list[Claim] = [
     rejects("sagemaker", CREATE, "AlgorithmName", other_algorithm()),
-    rejects("sagemaker", CREATE, "FastFile", channel(s3_source(), "FastFile")),
     rejects(
         "sagemaker",
         CREATE,

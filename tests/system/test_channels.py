@@ -447,7 +447,10 @@ REFUSED = [
     (channel("train", "s3://yard/in/", "Pipe", "AugmentedManifestFile"), "needs AttributeNames"),
     (channel("train", "s3://yard/in/", attributes=["a"]), "AttributeNames are only for"),
     (channel("train", "s3://yard/in/", groups=["nobody"]), "instance group not found: nobody"),
-    (channel("train", "s3://yard/in/", "FastFile"), "FastFile is not supported by this server yet"),
+    (
+        channel("train", "s3://yard/in/", "FastFile", "AugmentedManifestFile", attributes=["a"]),
+        "AugmentedManifestFile can be used only in Pipe mode",
+    ),
     (channel("code_0", "s3://yard/in/"), "that is the name of a file of channel code"),
     (channel("code", "s3://yard/in/"), "Channel names must be unique"),
 ]

@@ -186,8 +186,8 @@ TEST(TrainingJobs, UnsupportedRequestsAreRefusedWithAnExplanation) {
        "needs a group"},
       {R"(,"InputDataConfig":[{"ChannelName":"a","DataSource":{}}])",
        "DataSource needs either S3DataSource or"},
-      {R"(,"InputDataConfig":[{"ChannelName":"a","InputMode":"FastFile","DataSource":{"S3DataSource":{"S3DataType":"S3Prefix","S3Uri":"s3://b/m"}}}])",
-       "InputMode FastFile is not"},
+      {R"(,"InputDataConfig":[{"ChannelName":"a","InputMode":"FastFile","CompressionType":"Gzip","DataSource":{"S3DataSource":{"S3DataType":"S3Prefix","S3Uri":"s3://b/m"}}}])",
+       "Gzip can be used only in Pipe mode"},
       {R"(,"Tags":[{"Key":"a","Value":"1"},{"Key":"A","Value":"2"}])", "Duplicate tag keys"},
   };
   for (const auto& [more, wanted] : table)

@@ -98,7 +98,9 @@ Outcome<domain::InputMode> input_mode_of(const sagemaker::Channel& channel,
   const std::string mode = channel.input_mode.value_or(of_algorithm);
   if (mode == "File") return domain::InputMode::file;
   if (mode == "Pipe") return domain::InputMode::pipe;
-  return not_yet("Channel " + *channel.channel_name + ": InputMode " + mode, "use File or Pipe");
+  if (mode == "FastFile") return domain::InputMode::fast_file;
+  return not_yet("Channel " + *channel.channel_name + ": InputMode " + mode,
+                 "use File, FastFile or Pipe");
 }
 
 // Checks the combination of a channel's options, as SageMaker does.
@@ -194,7 +196,7 @@ Outcome<Done> check_names(const std::vector<domain::Channel>& channels) {
       if (rest.empty())
         return validation_exception("Channel names must be unique, but " + channel.name +
                                     " is given twice");
-      const bool file = channel.input_mode == domain::InputMode::file;
+      const bool file = channel.input_mode != domain::InputMode::pipe;
       const bool fifo = rest.size() > 1 && rest[0] == '_' &&
                         rest.find_first_not_of("0123456789", 1) == std::string_view::npos;
       if (file ? rest == "-manifest" : fifo)

@@ -13,6 +13,7 @@
 #include "agent/endpoints.hpp"
 #include "agent/files/channel_pipe.hpp"
 #include "agent/files/checkpoint_sync.hpp"
+#include "agent/files/fast_files.hpp"
 #include "agent/files/tree.hpp"
 #include "agent/interruption.hpp"
 #include "agent/keys.hpp"
@@ -108,6 +109,7 @@ struct Dependencies {
   // it belongs to a reused container as well, and is removed with that one
   bool keeps_volume = false;
   const containers::GpuMarks* gpu_marks = nullptr;  // nullptr: GPU memory is not cleared
+  cache::BlockCache* cache = nullptr;               // of this machine; nullptr: none
 };
 
 // Lets steps wait for the server's Welcome.
@@ -149,6 +151,7 @@ struct StepContext {
   // Set by steps.
   FirstFailure input_failure = {};                       // of a streamed channel: from any thread
   std::vector<std::unique_ptr<ChannelPipe>> pipes = {};  // of channels in Pipe mode
+  std::unique_ptr<FastFiles> fast_files = nullptr;       // of channels in FastFile mode
   std::vector<std::string> claimed_gpus = {};            // that hold memory of this job
   std::vector<containers::Mount> mounts = {};            // added by the steps to the container's
   std::map<std::string, std::string> variables = {};     // likewise

@@ -13,7 +13,7 @@ std::span<const Step> steps() {
       Step{Stage::prepare, "workspace", make_workspace, remove_workspace},
       Step{Stage::prepare, "welcome", await_welcome, nullptr},
       Step{Stage::pull, "volume", await_volume, nullptr},
-      Step{Stage::pull, "channels", bring_channels, nullptr},
+      Step{Stage::pull, "channels", bring_channels, end_channels},
       Step{Stage::pull, "job's volumes", bring_volumes, nullptr},
       Step{Stage::pull, "checkpoints", restore_checkpoints, nullptr},
       Step{Stage::pull, "image", ready_image, nullptr},

@@ -33,6 +33,7 @@ void remove_workspace(StepContext& context);
 std::optional<Failure> await_volume(StepContext& context);
 std::optional<Failure> await_welcome(StepContext& context);
 std::optional<Failure> bring_channels(StepContext& context);
+void end_channels(StepContext& context);
 std::optional<Failure> bring_volumes(StepContext& context);
 std::optional<Failure> restore_checkpoints(StepContext& context);
 std::optional<Failure> ready_image(StepContext& context);

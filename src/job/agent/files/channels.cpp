@@ -84,7 +84,8 @@ Result<ChannelObjects> objects_of_listing(const domain::Channel& channel,
     if (object.key.ends_with('/')) continue;
     // On a line of its own: clang 14 does not destroy objects before a TRY in the same braces.
     auto path = TRY(path_of_key(object.key, below_prefix(object.key, prefix.key)));
-    found.all.push_back({prefix.bucket, object.key, std::move(path), object.bytes, object.etag});
+    found.all.push_back(
+        {prefix.bucket, object.key, std::move(path), object.bytes, object.etag, object.modified});
   }
   if (found.all.empty()) return not_found("no objects under " + channel.s3_uri);
   found.prefix_uri = "s3://" + prefix.bucket + "/" +

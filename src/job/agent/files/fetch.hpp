@@ -33,7 +33,8 @@ struct Download {
   std::string key;
   std::string path;  // below the directory: "a/b.csv"
   uint64_t bytes = 0;
-  std::string etag;  // as listed; "" = unknown, and it is fetched in one part
+  std::string etag;       // as listed; "" = unknown, and it is fetched in one part
+  Instant modified = {};  // as listed
 };
 
 // Checks that all of them fit on a disk with so many free bytes; `what` names them for the user.

@@ -1,6 +1,7 @@
 // Provides input channels: directories of shared file systems, mounted at
 // /opt/ml/input/data/<channel>; objects copied to /opt/ml/input/data/<channel>/, with a manifest
-// next to it; or streamed through FIFOs /opt/ml/input/data/<channel>_<epoch>.
+// next to it; mounted under the same names, and fetched as they are read; or streamed through FIFOs
+// /opt/ml/input/data/<channel>_<epoch>.
 #include "agent/files/channels.hpp"
 
 #include "agent/report/progress.hpp"
@@ -30,6 +31,48 @@ Result<void> copy_channel(StepContext& context, const domain::Channel& channel, 
   }));
   progress.finish();
   return {};
+}
+
+// Returns the reason why a channel in FastFile mode has to be copied; "" if there is none.
+std::string why_copied(const StepContext& context) {
+  if (context.order.reuse_host) return "a reused host keeps its mounts";
+  return can_mount() ? "" : "/dev/fuse cannot be opened on this machine";
+}
+
+Result<void> copy_instead(StepContext& context, const domain::Channel& channel, const Slot& slot,
+                          const std::string& why) {
+  context.world.facts.say("channel " + channel.name +
+                          ": FastFile mode is not available, copying as in File mode: " + why);
+  return copy_channel(context, channel, slot);
+}
+
+Result<void> mount_fast_file(StepContext& context, const domain::Channel& channel,
+                             const Slot& slot) {
+  if (const auto why = why_copied(context); !why.empty())
+    return copy_instead(context, channel, slot, why);
+  const std::string inside = std::string(kInput) + "/" + channel.name;
+  ListedChannel listed;
+  TRY(with_store(context, "channel " + channel.name, [&]() -> Result<void> {
+    listed = TRY(list_share(context.world.objects, channel, slot, context.interruption));
+    return {};
+  }));
+  if (!context.fast_files)
+    context.fast_files = std::make_unique<FastFiles>(
+        context.world.objects, context.world.cache, context.world.clock,
+        context.order.objects_endpoint,
+        [&context](const std::string& text) { context.world.facts.say(text); });
+  containers::Mount mount;
+  mount.source = context.path(kFileSystems + ("/" + channel.name));
+  mount.destination = std::string(contract::kBase) + "/" + inside;
+  const auto mounted =
+      context.fast_files->mount(mount.source, channel.name, std::move(listed.objects));
+  if (!mounted && mounted.error().kind == Kind::unavailable)
+    return copy_instead(context, channel, slot, mounted.error().message);
+  TRY(mounted);
+  context.mounts.push_back(std::move(mount));
+  TRY(context.ml_tree->make(inside));
+  return context.ml_tree->write(inside + "-manifest",
+                                contract::channel_manifest(listed.prefix_uri, listed.keys));
 }
 
 // Listed now, so that errors are reported before the process runs; streamed once the FIFOs exist.
@@ -76,7 +119,7 @@ Result<void> bring(StepContext& context, const domain::Channel& channel, const S
     case domain::InputMode::pipe:
       return prepare_pipe(context, channel, slot, doing);
     case domain::InputMode::fast_file:
-      return invalid("FastFile mode is not available on this machine; use File or Pipe");
+      return mount_fast_file(context, channel, slot);
   }
   return {};
 }
@@ -98,6 +141,8 @@ std::optional<Failure> bring_channels(StepContext& context) {
   }
   return {};
 }
+
+void end_channels(StepContext& context) { context.fast_files.reset(); }
 
 std::optional<Failure> start_pipes(StepContext& context) {
   for (auto& pipe : context.pipes) {

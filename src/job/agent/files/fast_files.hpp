@@ -1,0 +1,49 @@
+// Shows channels in FastFile mode: objects as files of a read-only mount, whose bytes are fetched
+// as the job reads them (mount/read_only_mount.hpp).
+//
+// Threads: confined to one; the mounts have threads of their own. Errors of mount(): as of
+// channels.hpp; unavailable: FUSE cannot be used, or the store.
+// Lifetime: the dependencies outlive it, and it outlives the job's processes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/files/channels.hpp"
+#include "mount/block_source.hpp"
+#include "mount/read_only_mount.hpp"
+
+namespace trainyard::agent {
+
+// Lists a channel's share with what a mount has to know: sizes and versions. A manifest has
+// neither, so each of its objects is asked for.
+struct ListedChannel {
+  std::vector<mount::MountedObject> objects;
+  std::vector<std::string> keys;  // in the channel's order, relative to prefix_uri
+  std::string prefix_uri;
+};
+Result<ListedChannel> list_share(objects::Objects& objects, const domain::Channel& channel,
+                                 const Slot& slot, const Interruption& interruption);
+
+// True if this process may use FUSE.
+bool can_mount();
+
+class FastFiles {
+ public:
+  // `cache`: nullptr: none. `endpoint` is a part of its blocks' identities.
+  FastFiles(objects::Objects& objects, cache::BlockCache* cache, Clock& clock,
+            const std::string& endpoint, mount::BlockSource::Say say)
+      : say_(say), source_(objects, cache, clock, {endpoint}, std::move(say)) {}
+
+  // Mounts the objects at `directory`; `channel` names them in the log.
+  Result<void> mount(const std::string& directory, const std::string& channel,
+                     std::vector<mount::MountedObject> objects);
+
+ private:
+  const mount::BlockSource::Say say_;
+  mount::BlockSource source_;
+  std::vector<std::unique_ptr<mount::ReadOnlyMount>> mounts_;
+};
+
+}  // namespace trainyard::agent

@@ -1,0 +1,41 @@
+// Encodes and decodes one block of the cache: a piece of one version of one object.
+//
+// A file is: magic (8 bytes), CRC-32C of all that follows (4), the bytes of the identity (4), the
+// identity, the content. Numbers are little-endian. docs/formats/cache.md has the grammar.
+//
+// Threads: pure. Errors: corrupt: a file that is not a block, was cut, or has flipped bits; or the
+// block of another identity.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace trainyard::cache {
+
+// Bytes of a block; the last one of an object is shorter. So large that a request's start costs
+// little, so small that one read of a few bytes does not wait long.
+inline constexpr uint64_t kBlockBytes = 4 << 20;
+// Limit of an identity: a key, a bucket, an endpoint and an ETag.
+inline constexpr size_t kIdentityBytesMax = 8 << 10;
+
+struct BlockId {
+  std::string endpoint;
+  std::string bucket;
+  std::string key;
+  std::string etag;  // without it, versions of an object cannot be told apart
+  uint64_t number = 0;
+};
+
+// Returns a text that is equal exactly for equal ids.
+std::string identity_of(const BlockId& id);
+// Returns the path of a block below the cache's directory: "ab/abcd..".
+std::string path_of(const BlockId& id);
+
+std::string encode_block(const BlockId& id, std::string_view content);
+// Returns the content, which is a part of `file`.
+Result<std::string_view> decode_block(const BlockId& id, std::string_view file);
+
+}  // namespace trainyard::cache

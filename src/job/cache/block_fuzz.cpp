@@ -1,0 +1,16 @@
+// Decodes blocks of the cache: files that a crash or a broken disk may have changed.
+// decoder: src/job/cache/block.cpp
+#include <string_view>
+
+#include "cache/block.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace trainyard::cache;
+  const BlockId id{"http://e", "b", "k", "etag", 3};
+  const std::string_view file(reinterpret_cast<const char*>(data), size);
+  const auto content = decode_block(id, file);
+  // What is accepted is exactly what would be written.
+  if (content && encode_block(id, *content) != file) __builtin_trap();
+  if (*decode_block(id, encode_block(id, file)) != file) __builtin_trap();
+  return 0;
+}

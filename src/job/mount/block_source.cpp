@@ -1,0 +1,201 @@
+#include "mount/block_source.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "base/watched_time.hpp"
+
+namespace trainyard::mount {
+namespace {
+
+// Threads that fetch ahead, and blocks that wait for one: a later read fetches what was dropped.
+constexpr size_t kAheadThreads = 4;
+constexpr size_t kAheadMax = 64;
+constexpr Duration kPause = 500ms;
+
+std::string name_of(const MountedObject& object) {
+  return "s3://" + object.bucket + "/" + shorten(to_utf8(object.key), 200);
+}
+
+Error replaced(const MountedObject& object, const std::string& etag) {
+  return conflict("the object was replaced since the job listed it (ETag " + object.etag +
+                  ", now " + shorten(etag, 80) + ")");
+}
+
+}  // namespace
+
+BlockSource::BlockSource(objects::Objects& objects, cache::BlockCache* cache, Clock& clock,
+                         SourceSettings settings, Say say)
+    : objects_(objects),
+      cache_(cache),
+      clock_(clock),
+      settings_(std::move(settings)),
+      say_(std::move(say)) {
+  for (size_t i = 0; i < kAheadThreads; ++i) threads_.emplace_back([this] { work_ahead(); });
+}
+
+BlockSource::~BlockSource() {
+  stop();
+  for (auto& thread : threads_) thread.join();
+}
+
+void BlockSource::stop() {
+  {
+    const MutexLock lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool BlockSource::stopped() {
+  const MutexLock lock(mutex_);
+  return stopped_;
+}
+
+Result<BlockSource::Block> BlockSource::get(const MountedObject& object, uint64_t number) {
+  const Key key(&object, number);
+  {
+    MutexLock lock(mutex_);
+    for (;;) {
+      if (stopped_) return cancelled("the job has ended");
+      const auto found = blocks_.find(key);
+      if (found == blocks_.end()) break;
+      if (found->second.block) {
+        by_use_.splice(by_use_.begin(), by_use_, found->second.use);
+        return found->second.block;
+      }
+      changed_.wait(lock);
+    }
+    blocks_.emplace(key, Entry{nullptr, by_use_.end()});
+  }
+  auto loaded = load(object, number);
+  {
+    const MutexLock lock(mutex_);
+    if (loaded)
+      keep(key, *loaded);
+    else
+      blocks_.erase(key);
+  }
+  changed_.notify_all();
+  return loaded;
+}
+
+void BlockSource::keep(const Key& key, Block block) {
+  by_use_.push_front(key);
+  auto& entry = blocks_[key];
+  entry.block = std::move(block);
+  entry.use = by_use_.begin();
+  while (by_use_.size() > settings_.blocks_in_memory_max) {
+    blocks_.erase(by_use_.back());
+    by_use_.pop_back();
+  }
+}
+
+void BlockSource::fetch_ahead(const MountedObject& object, uint64_t number) {
+  {
+    const MutexLock lock(mutex_);
+    const Key key(&object, number);
+    if (ahead_.size() >= kAheadMax || blocks_.contains(key)) return;
+    ahead_.push_back(key);
+  }
+  changed_.notify_all();
+}
+
+void BlockSource::work_ahead() {
+  for (;;) {
+    Key key;
+    {
+      MutexLock lock(mutex_);
+      changed_.wait(lock, [&]() REQUIRES(mutex_) { return stopped_ || !ahead_.empty(); });
+      if (stopped_) return;
+      key = ahead_.front();
+      ahead_.pop_front();
+    }
+    // A read that needs the block meets the error itself.
+    (void)get(*key.first, key.second);
+  }
+}
+
+Result<BlockSource::Block> BlockSource::load(const MountedObject& object, uint64_t number) {
+  const uint64_t first = number * cache::kBlockBytes;
+  const uint64_t bytes = std::min(cache::kBlockBytes, object.bytes - first);
+  const cache::BlockId id{settings_.endpoint, object.bucket, object.key, object.etag, number};
+  if (cache_ != nullptr) {
+    auto cached = cache_->get(id);
+    if (cached && *cached && (*cached)->size() == bytes) {
+      TRY(authorize(object));
+      return Block(std::make_shared<const std::string>(**std::move(cached)));
+    }
+  }
+  auto content = TRY(fetch(object, first, bytes));
+  if (cache_ != nullptr) {
+    if (const auto kept = cache_->put(id, content); !kept) {
+      MutexLock lock(mutex_);
+      if (!std::exchange(cache_failed_, true)) {
+        lock.unlock();
+        say_("the machine's cache cannot keep blocks: " + kept.error().message);
+      }
+    }
+  }
+  return Block(std::make_shared<const std::string>(std::move(content)));
+}
+
+template <class T>
+Result<T> BlockSource::persist(const MountedObject& object,
+                               const std::function<Result<T>()>& attempt) {
+  WatchedTime time(clock_, settings_.away_max / 4);
+  const auto since = time.now();
+  for (bool said = false;;) {
+    auto done = attempt();
+    if (done) return done;
+    const Kind kind = done.error().kind;
+    const Duration limit = kind == Kind::unavailable ? settings_.away_max
+                           : kind == Kind::denied    ? settings_.renewed_keys_max
+                                                     : Duration(0);
+    if (time.now() - since >= limit) return done;
+    if (!said && kind == Kind::unavailable)
+      say_("the object store is unavailable: " + done.error().message + "; retrying (reading " +
+           name_of(object) + ")");
+    said = said || kind == Kind::unavailable;
+    MutexLock lock(mutex_);
+    changed_.wait_for(lock, kPause, [&]() REQUIRES(mutex_) { return stopped_; });
+    if (stopped_) return cancelled("the job has ended");
+  }
+}
+
+Result<std::string> BlockSource::fetch(const MountedObject& object, uint64_t first,
+                                       uint64_t bytes) {
+  return persist<std::string>(object, [&]() -> Result<std::string> {
+    const objects::Range range{first, first + bytes - 1, {}, {}};
+    const auto reader = TRY(objects_.get(object.bucket, object.key, range));
+    if (reader->info().etag != object.etag) return replaced(object, reader->info().etag);
+    std::string content(bytes, '\0');
+    size_t filled = 0;
+    while (filled < bytes) {
+      if (stopped()) return cancelled("the job has ended");
+      const size_t got = TRY(reader->read(std::span<char>(content).subspan(filled)));
+      if (got == 0)
+        return corrupt("the object ended after " + std::to_string(first + filled) + " of " +
+                       std::to_string(object.bytes) + " bytes");
+      filled += got;
+    }
+    const MutexLock lock(mutex_);
+    authorized_.insert(&object);
+    return content;
+  });
+}
+
+// The version is pinned: another one at the store is not an error of what the cache has.
+Result<void> BlockSource::authorize(const MountedObject& object) {
+  {
+    const MutexLock lock(mutex_);
+    if (authorized_.contains(&object)) return {};
+  }
+  TRY(persist<objects::ObjectInfo>(object,
+                                   [&] { return objects_.head(object.bucket, object.key); }));
+  const MutexLock lock(mutex_);
+  authorized_.insert(&object);
+  return {};
+}
+
+}  // namespace trainyard::mount

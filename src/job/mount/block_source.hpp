@@ -1,0 +1,90 @@
+// Provides blocks of objects: from memory, from the machine's cache, or from the object store.
+//
+// A block belongs to the version that was listed: if the store has another one, the read fails and
+// never mixes two. A block is fetched once, however many threads want it. The cache holds objects
+// of all jobs; before a job gets the first block of an object from it, the store must have allowed
+// the job to read that object.
+//
+// If the store is unavailable, a read waits, and a line in the job's log says so.
+//
+// Threads: callable from anywhere; its own fetch ahead. stop() ends all waits.
+// Errors: unavailable: the store, for longer than away_max; conflict: the object was replaced;
+// not_found, denied; cancelled: stopped.
+// Lifetime: the objects, cache and clock outlive it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/thread_safety.hpp"
+#include "base/time.hpp"
+#include "cache/block_cache.hpp"
+#include "mount/name_tree.hpp"
+#include "objects/objects.hpp"
+
+namespace trainyard::mount {
+
+struct SourceSettings {
+  std::string endpoint;              // a part of a block's identity
+  size_t blocks_in_memory_max = 64;  // of kBlockBytes each
+  Duration away_max = 10min;         // longer than a restart of the server
+  // how long a refusal counts as expired keys: a restarted server gives new ones within that
+  Duration renewed_keys_max = 10s;
+};
+
+class BlockSource {
+ public:
+  using Block = std::shared_ptr<const std::string>;
+  using Say = std::function<void(const std::string&)>;
+
+  // `cache` may be nullptr: none.
+  BlockSource(objects::Objects& objects, cache::BlockCache* cache, Clock& clock,
+              SourceSettings settings, Say say);
+  ~BlockSource();
+
+  Result<Block> get(const MountedObject& object, uint64_t number);
+  // Fetches a block if a thread is free for it soon. Requires: the object outlives this.
+  void fetch_ahead(const MountedObject& object, uint64_t number);
+  void stop();
+
+ private:
+  using Key = std::pair<const MountedObject*, uint64_t>;
+  struct Entry {
+    Block block;  // nullptr: being fetched
+    std::list<Key>::iterator use;
+  };
+
+  Result<Block> load(const MountedObject& object, uint64_t number);
+  Result<std::string> fetch(const MountedObject& object, uint64_t first, uint64_t bytes);
+  Result<void> authorize(const MountedObject& object);
+  template <class T>
+  Result<T> persist(const MountedObject& object, const std::function<Result<T>()>& attempt);
+  void keep(const Key& key, Block block) REQUIRES(mutex_);
+  void work_ahead();
+  bool stopped();
+
+  objects::Objects& objects_;
+  cache::BlockCache* const cache_;
+  Clock& clock_;
+  const SourceSettings settings_;
+  const Say say_;
+
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  bool cache_failed_ GUARDED_BY(mutex_) = false;
+  std::map<Key, Entry> blocks_ GUARDED_BY(mutex_);
+  std::list<Key> by_use_ GUARDED_BY(mutex_);  // the last used first
+  std::set<const MountedObject*> authorized_ GUARDED_BY(mutex_);
+  std::deque<Key> ahead_ GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace trainyard::mount
