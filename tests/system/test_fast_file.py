@@ -75,7 +75,7 @@ def channel(uri: str, kind: str = "S3Prefix", **more: Any) -> dict[str, Any]:
 
 def run(
     cluster: Server, name: str, script: str, data: dict[str, Any], status: str = "Completed"
-) -> Any:
+) -> list[str]:
     key = f"code/{name}/run"
     cluster.boto("s3").put_object(Bucket="yard", Key=key, Body=script.encode())
     request = jobs.request(name, "exec python3 /opt/ml/input/data/code/run")
@@ -183,8 +183,7 @@ for name in ('kept', 'replaced', 'removed'):
     s3.put_object(Bucket="yard", Key="changed/replaced", Body=b"another")
     s3.delete_object(Bucket="yard", Key="changed/removed")
     (agent,) = cluster.agents()
-    (inside,) = pathlib.Path(f"/proc/{agent}/root{cluster.data}/attempts").glob("*/*/ml")
-    (inside / "go").touch()
+    go(cluster, agent)
     done = jobs.wait_until(cluster.boto("sagemaker"), "changed")
     lines = jobs.log_lines(cluster.boto("logs"), "changed")
     assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines)
@@ -196,6 +195,26 @@ for name in ('kept', 'replaced', 'removed'):
     assert "was replaced since the job listed it" in replaced
     (removed,) = [line for line in lines if "cannot read train/removed " in line]
     assert removed.startswith("trainyard: cannot read train/removed (s3://yard/changed/removed): ")
+
+
+def test_reads_wait_for_a_server_that_restarts(cluster: Server) -> None:
+    cluster.boto("s3").put_object(Bucket="yard", Key="later/a", Body=b"content")
+    read = "print(open('/opt/ml/input/data/train/a').read())"
+    run_until_ready(cluster, "later", WAIT + read, channel("s3://yard/later/"))
+    (agent,) = cluster.agents()
+    cluster.kill()
+    go(cluster, agent)
+    cluster.start()
+    done = jobs.wait_until(cluster.boto("sagemaker"), "later")
+    lines = jobs.log_lines(cluster.boto("logs"), "later")
+    assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines)
+    assert "content" in lines
+
+
+def go(cluster: Server, agent: int) -> None:
+    """Lets the script of a job continue after WAIT; its /opt/ml is in the agent's namespace."""
+    (inside,) = pathlib.Path(f"/proc/{agent}/root{cluster.data}/attempts").glob("*/*/ml")
+    (inside / "go").touch()
 
 
 def test_a_killed_agent_leaves_no_mount(cluster: Server) -> None:
