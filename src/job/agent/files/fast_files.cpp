@@ -13,7 +13,7 @@
 namespace trainyard::agent {
 namespace {
 
-// Asks for the size and version of each object that has none, many at once.
+// Requests the size and version of each object that has none, many at once.
 Result<void> complete(objects::Objects& objects, std::vector<Download>& downloads,
                       const Interruption& interruption) {
   std::atomic<size_t> next = 0;

@@ -17,7 +17,7 @@
 namespace trainyard::agent {
 
 // Lists a channel's share with what a mount has to know: sizes and versions. A manifest has
-// neither, so each of its objects is asked for.
+// neither, so each of its objects is looked up.
 struct ListedChannel {
   std::vector<mount::MountedObject> objects;
   std::vector<std::string> keys;  // in the channel's order, relative to prefix_uri
