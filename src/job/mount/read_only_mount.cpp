@@ -1,8 +1,6 @@
-#define FUSE_USE_VERSION 314
 #include "mount/read_only_mount.hpp"
 
 #include <fcntl.h>
-#include <fuse_lowlevel.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -19,6 +17,7 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
+#include "mount/fuse_library.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::mount {
@@ -80,7 +79,9 @@ class Fuse final : public ReadOnlyMount {
   std::set<std::string> lines_ GUARDED_BY(mutex_);
 };
 
-Fuse& mount_of(fuse_req_t request) { return *static_cast<Fuse*>(fuse_req_userdata(request)); }
+Fuse& mount_of(fuse_req_t request) {
+  return *static_cast<Fuse*>(libfuse().fuse_req_userdata(request));
+}
 
 constexpr fuse_lowlevel_ops operations() {
   fuse_lowlevel_ops all{};
@@ -122,13 +123,13 @@ Result<void> Fuse::start(const std::string& directory) {
       const_cast<char*>("ro,allow_other,default_permissions,nosuid,nodev,"
                         "noatime,fsname=trainyard,subtype=fastfile")};
   fuse_args args = FUSE_ARGS_INIT(int(arguments.size()), arguments.data());
-  session_ = fuse_session_new(&args, &kOperations, sizeof kOperations, this);
-  fuse_opt_free_args(&args);
+  session_ = libfuse().fuse_session_new(&args, &kOperations, sizeof kOperations, this);
+  libfuse().fuse_opt_free_args(&args);
   if (session_ == nullptr) return unavailable("a FUSE session cannot be made");
-  if (fuse_session_mount(session_, directory.c_str()) != 0)
+  if (libfuse().fuse_session_mount(session_, directory.c_str()) != 0)
     return unavailable("a FUSE file system cannot be mounted");
   mounted_ = true;
-  const int device = fuse_session_fd(session_);
+  const int device = libfuse().fuse_session_fd(session_);
   end_ = os::File(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!end_ || ::fcntl(device, F_SETFL, ::fcntl(device, F_GETFL) | O_NONBLOCK) != 0)
     return from_errno("preparing /dev/fuse");
@@ -140,22 +141,22 @@ Fuse::~Fuse() {
   source_.stop();
   if (end_) (void)::eventfd_write(end_.descriptor(), 1);
   for (auto& thread : threads_) thread.join();
-  if (mounted_) fuse_session_unmount(session_);
-  if (session_ != nullptr) fuse_session_destroy(session_);
+  if (mounted_) libfuse().fuse_session_unmount(session_);
+  if (session_ != nullptr) libfuse().fuse_session_destroy(session_);
 }
 
 void Fuse::answer() {
   fuse_buf buffer{};
-  std::array<pollfd, 2> files{pollfd{fuse_session_fd(session_), POLLIN, 0},
+  std::array<pollfd, 2> files{pollfd{libfuse().fuse_session_fd(session_), POLLIN, 0},
                               pollfd{end_.descriptor(), POLLIN, 0}};
-  while (fuse_session_exited(session_) == 0) {
+  while (libfuse().fuse_session_exited(session_) == 0) {
     if (::poll(files.data(), files.size(), -1) < 0 && errno != EINTR) break;
     if (files[1].revents != 0) break;
     // Another thread may have taken the request: EAGAIN. The device ends with the mount: 0.
-    const int got = fuse_session_receive_buf(session_, &buffer);
+    const int got = libfuse().fuse_session_receive_buf(session_, &buffer);
     if (got == -EAGAIN || got == -EINTR) continue;
     if (got <= 0) break;
-    fuse_session_process_buf(session_, &buffer);
+    libfuse().fuse_session_process_buf(session_, &buffer);
   }
   std::free(buffer.mem);
 }
@@ -188,22 +189,22 @@ void Fuse::lookup(fuse_req_t request, fuse_ino_t parent, std::string_view name) 
     entry.ino = *number + 1;
     entry.attr = attributes_of(*number);
   }
-  fuse_reply_entry(request, &entry);  // inode 0: absent, and stays so
+  libfuse().fuse_reply_entry(request, &entry);  // inode 0: absent, and stays so
 }
 
 void Fuse::get_attributes(fuse_req_t request, fuse_ino_t inode) {
   if (node_of(inode) == nullptr) {
-    fuse_reply_err(request, ENOENT);
+    libfuse().fuse_reply_err(request, ENOENT);
     return;
   }
   const auto status = attributes_of(static_cast<NameTree::Number>(inode - 1));
-  fuse_reply_attr(request, &status, kValidSeconds);
+  libfuse().fuse_reply_attr(request, &status, kValidSeconds);
 }
 
 void Fuse::open(fuse_req_t request, fuse_ino_t inode, fuse_file_info* file) {
   const auto* node = node_of(inode);
   if (node == nullptr || !node->object || (file->flags & O_ACCMODE) != O_RDONLY) {
-    fuse_reply_err(request, node == nullptr ? ENOENT : !node->object ? EISDIR : EROFS);
+    libfuse().fuse_reply_err(request, node == nullptr ? ENOENT : !node->object ? EISDIR : EROFS);
     return;
   }
   {
@@ -212,7 +213,7 @@ void Fuse::open(fuse_req_t request, fuse_ino_t inode, fuse_file_info* file) {
     readings_.emplace(file->fh, Reading{});
   }
   file->keep_cache = 1;
-  fuse_reply_open(request, file);
+  libfuse().fuse_reply_open(request, file);
 }
 
 void Fuse::release(fuse_req_t request, fuse_file_info* file) {
@@ -220,7 +221,7 @@ void Fuse::release(fuse_req_t request, fuse_file_info* file) {
     const MutexLock lock(mutex_);
     readings_.erase(file->fh);
   }
-  fuse_reply_err(request, 0);
+  libfuse().fuse_reply_err(request, 0);
 }
 
 // The window begins with the file's first blocks, and ends where a reader leaves the order.
@@ -260,7 +261,7 @@ void Fuse::read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                 fuse_file_info* file) {
   const auto* node = node_of(inode);
   if (node == nullptr || !node->object) {
-    fuse_reply_err(request, EISDIR);
+    libfuse().fuse_reply_err(request, EISDIR);
     return;
   }
   const auto& object = tree_.object(*node->object);
@@ -268,10 +269,10 @@ void Fuse::read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
   std::string buffer(std::min<uint64_t>(size, object.bytes - first), '\0');
   if (const auto done = read_into(object, buffer, first, file->fh); !done) {
     explain(object, done.error());
-    fuse_reply_err(request, done.error().kind == Kind::denied ? EACCES : EIO);
+    libfuse().fuse_reply_err(request, done.error().kind == Kind::denied ? EACCES : EIO);
     return;
   }
-  fuse_reply_buf(request, buffer.data(), buffer.size());
+  libfuse().fuse_reply_buf(request, buffer.data(), buffer.size());
 }
 
 void Fuse::explain(const MountedObject& object, const Error& error) {
@@ -290,7 +291,7 @@ void Fuse::read_directory(fuse_req_t request, fuse_ino_t inode, size_t size, off
                           bool with_attributes) {
   const auto* node = node_of(inode);
   if (node == nullptr || node->object) {
-    fuse_reply_err(request, ENOTDIR);
+    libfuse().fuse_reply_err(request, ENOTDIR);
     return;
   }
   // Offsets: 0 is ".", 1 is "..", the children follow.
@@ -307,14 +308,15 @@ void Fuse::read_directory(fuse_req_t request, fuse_ino_t inode, size_t size, off
     entry.attr_timeout = entry.entry_timeout = kValidSeconds;
     const auto next = static_cast<off_t>(at + 1);
     char* const place = buffer.data() + filled;
-    const size_t needed =
-        with_attributes
-            ? fuse_add_direntry_plus(request, place, size - filled, name.c_str(), &entry, next)
-            : fuse_add_direntry(request, place, size - filled, name.c_str(), &entry.attr, next);
+    const size_t needed = with_attributes
+                              ? libfuse().fuse_add_direntry_plus(request, place, size - filled,
+                                                                 name.c_str(), &entry, next)
+                              : libfuse().fuse_add_direntry(request, place, size - filled,
+                                                            name.c_str(), &entry.attr, next);
     if (needed > size - filled) break;
     filled += needed;
   }
-  fuse_reply_buf(request, buffer.data(), filled);
+  libfuse().fuse_reply_buf(request, buffer.data(), filled);
 }
 
 void Fuse::get_statistics(fuse_req_t request) {
@@ -323,7 +325,7 @@ void Fuse::get_statistics(fuse_req_t request) {
   all.f_blocks = (tree_.bytes() + kStatBytes - 1) / kStatBytes;
   all.f_files = tree_.size();
   all.f_namemax = 255;
-  fuse_reply_statfs(request, &all);
+  libfuse().fuse_reply_statfs(request, &all);
 }
 
 }  // namespace

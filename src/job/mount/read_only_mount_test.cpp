@@ -149,6 +149,16 @@ TEST_F(MountTest, ACachedVersionOutlivesItsReplacement) {
   EXPECT_EQ(read("a"), "old");
 }
 
+TEST_F(MountTest, ACachedBlockIsReadOnlyAfterTheStoreAllowedIt) {
+  put("a", "of another job");
+  mount();
+  EXPECT_EQ(read("a"), "of another job");
+  mount();
+  ASSERT_TRUE(objects_->remove("data", "in/a"));
+  EXPECT_EQ(read("a"), "Input/output error");
+  EXPECT_GE(cache_->counts().hits, 1u) << "the block is there";
+}
+
 TEST_F(MountTest, RandomReadsMatchTheObjects) {
   std::mt19937 random(16);
   std::map<std::string, std::string> model;

@@ -1,0 +1,19 @@
+#include "mount/fuse_library.hpp"
+
+#include "os/shared_library.hpp"
+
+namespace trainyard::mount {
+
+const FuseLibrary& libfuse() {
+  static const FuseLibrary loaded = [] {
+    const os::SharedLibrary file("libfuse3.so.3");
+    FuseLibrary found{};
+#define TRAINYARD_FIND(name) file.find(found.name, #name);
+    TRAINYARD_FUSE_FUNCTIONS(TRAINYARD_FIND)
+#undef TRAINYARD_FIND
+    return found;
+  }();
+  return loaded;
+}
+
+}  // namespace trainyard::mount

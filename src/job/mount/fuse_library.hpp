@@ -1,0 +1,44 @@
+// Holds the functions of libfuse3 that a mount calls, loaded when the first is made
+// (os/shared_library.hpp): most jobs have no channel in FastFile mode, and their agents start
+// without it.
+//
+// Threads: libfuse() may be called from anywhere. Errors: a machine without libfuse3 ends the
+// program. Lifetime: the library stays loaded.
+#pragma once
+
+#ifndef FUSE_USE_VERSION
+#define FUSE_USE_VERSION 314
+#endif
+#include <fuse_lowlevel.h>
+
+namespace trainyard::mount {
+
+#define TRAINYARD_FUSE_FUNCTIONS(X) \
+  X(fuse_add_direntry)              \
+  X(fuse_add_direntry_plus)         \
+  X(fuse_opt_free_args)             \
+  X(fuse_reply_attr)                \
+  X(fuse_reply_buf)                 \
+  X(fuse_reply_entry)               \
+  X(fuse_reply_err)                 \
+  X(fuse_reply_open)                \
+  X(fuse_reply_statfs)              \
+  X(fuse_req_userdata)              \
+  X(fuse_session_destroy)           \
+  X(fuse_session_exited)            \
+  X(fuse_session_fd)                \
+  X(fuse_session_mount)             \
+  X(fuse_session_new)               \
+  X(fuse_session_process_buf)       \
+  X(fuse_session_receive_buf)       \
+  X(fuse_session_unmount)
+
+struct FuseLibrary {
+#define TRAINYARD_DECLARE(name) decltype(&::name) name;
+  TRAINYARD_FUSE_FUNCTIONS(TRAINYARD_DECLARE)
+#undef TRAINYARD_DECLARE
+};
+
+const FuseLibrary& libfuse();
+
+}  // namespace trainyard::mount
