@@ -9,7 +9,7 @@
 #ifndef FUSE_USE_VERSION
 #define FUSE_USE_VERSION 314
 #endif
-#include <fuse_lowlevel.h>
+#include <fuse3/fuse_lowlevel.h>
 
 namespace trainyard::mount {
 
