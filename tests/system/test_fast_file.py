@@ -73,9 +73,7 @@ def channel(uri: str, kind: str = "S3Prefix", **more: Any) -> dict[str, Any]:
     }
 
 
-def run(
-    cluster: Server, name: str, script: str, data: dict[str, Any], status: str = "Completed"
-) -> list[str]:
+def start(cluster: Server, name: str, script: str, data: dict[str, Any]) -> None:
     key = f"code/{name}/run"
     cluster.boto("s3").put_object(Bucket="yard", Key=key, Body=script.encode())
     request = jobs.request(name, "exec python3 /opt/ml/input/data/code/run")
@@ -85,6 +83,12 @@ def run(
         data,
     ]
     cluster.boto("sagemaker").create_training_job(**request)
+
+
+def run(
+    cluster: Server, name: str, script: str, data: dict[str, Any], status: str = "Completed"
+) -> list[str]:
+    start(cluster, name, script, data)
     done = jobs.wait_until(cluster.boto("sagemaker"), name)
     lines = jobs.log_lines(cluster.boto("logs"), name)
     assert done["TrainingJobStatus"] == status, (done.get("FailureReason"), lines)
@@ -227,15 +231,7 @@ def test_a_killed_agent_leaves_no_mount(cluster: Server) -> None:
 
 
 def run_until_ready(cluster: Server, name: str, script: str, data: dict[str, Any]) -> None:
-    key = f"code/{name}/run"
-    cluster.boto("s3").put_object(Bucket="yard", Key=key, Body=script.encode())
-    request = jobs.request(name, "exec python3 /opt/ml/input/data/code/run")
-    code = {"S3DataType": "S3Prefix", "S3Uri": f"s3://yard/code/{name}/"}
-    request["InputDataConfig"] = [
-        {"ChannelName": "code", "DataSource": {"S3DataSource": code}},
-        data,
-    ]
-    cluster.boto("sagemaker").create_training_job(**request)
+    start(cluster, name, script, data)
     wait_for(lambda: "ready" in jobs.log_lines(cluster.boto("logs"), name), "the script's start")
 
 

@@ -197,7 +197,7 @@ TEST(Group, RanksThatShareACoreChooseForIt) {
   for (size_t core = 0; CPU_COUNT(&one) == 0; ++core) {
     if (CPU_ISSET(core, &usable)) CPU_SET(core, &one);
   }
-  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // of the ranks' threads, too
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // the ranks' threads inherit it
   over(Way::shared, 8, [](Group& group) {
     EXPECT_EQ(group.table().choose(plan::Operation::allreduce, 1024).algorithm,
               plan::Algorithm::one_shot);

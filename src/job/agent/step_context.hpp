@@ -109,7 +109,7 @@ struct Dependencies {
   // it belongs to a reused container as well, and is removed with that one
   bool keeps_volume = false;
   const containers::GpuMarks* gpu_marks = nullptr;  // nullptr: GPU memory is not cleared
-  cache::BlockCache* cache = nullptr;               // of this machine; nullptr: none
+  cache::BlockCache* cache = nullptr;               // the machine's; nullptr: none
 };
 
 // Lets steps wait for the server's Welcome.
@@ -151,7 +151,7 @@ struct StepContext {
   // Set by steps.
   FirstFailure input_failure = {};                       // of a streamed channel: from any thread
   std::vector<std::unique_ptr<ChannelPipe>> pipes = {};  // of channels in Pipe mode
-  std::unique_ptr<FastFiles> fast_files = nullptr;       // of channels in FastFile mode
+  std::unique_ptr<FastFiles> fast_files = nullptr;       // mounts the channels in FastFile mode
   std::vector<std::string> claimed_gpus = {};            // that hold memory of this job
   std::vector<containers::Mount> mounts = {};            // added by the steps to the container's
   std::map<std::string, std::string> variables = {};     // likewise

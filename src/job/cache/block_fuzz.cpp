@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const BlockId id{"http://e", "b", "k", "etag", 3};
   const std::string_view file(reinterpret_cast<const char*>(data), size);
   const auto content = decode_block(id, file);
-  // What is accepted is exactly what would be written.
+  // A block that is accepted has exactly the bytes that would be written.
   if (content && encode_block(id, *content) != file) __builtin_trap();
   if (*decode_block(id, encode_block(id, file)) != file) __builtin_trap();
   return 0;

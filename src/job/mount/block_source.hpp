@@ -33,7 +33,7 @@ namespace trainyard::mount {
 
 struct SourceSettings {
   std::string endpoint;              // a part of a block's identity
-  size_t blocks_in_memory_max = 64;  // of kBlockBytes each
+  size_t blocks_in_memory_max = 64;  // kBlockBytes each
   Duration away_max = 10min;         // longer than a restart of the server
   // how long a refusal counts as expired keys: a restarted server gives new ones within that
   Duration renewed_keys_max = 10s;

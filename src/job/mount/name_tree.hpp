@@ -19,7 +19,7 @@ struct MountedObject {
   std::string key;
   std::string path;  // below the mount: "a/b.csv", without empty parts, "." and ".."
   uint64_t bytes = 0;
-  std::string etag;  // of the version that is read
+  std::string etag;  // the version that is read
   int64_t modified_seconds = 0;
 };
 
@@ -29,7 +29,7 @@ class NameTree {
   static constexpr Number kRoot = 0;
 
   struct Node {
-    std::string_view name;  // of an object's path
+    std::string_view name;  // a part of an object's path
     Number parent = kRoot;
     std::optional<uint32_t> object;  // a file; nothing: a directory
     std::vector<Number> children;    // ordered by name
