@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import sys
+import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -484,9 +486,18 @@ def one_dies(operation: str) -> str:
     return "nobody died"
 
 
+def wait_for_start(*ranks: int) -> None:
+    """Returns when each of these ranks has called it: deadlines that begin then begin together."""
+    folder = Path(os.environ["TRAINYARD_RENDEZVOUS"])
+    (folder / f"started-{RANK}").touch()
+    while not all((folder / f"started-{rank}").exists() for rank in ranks):
+        time.sleep(0.01)  # ends with the test, which kills ranks that take too long
+
+
 def one_is_missing() -> str:
+    wait_for_start(0, 1)
     try:
-        init(timeout=timedelta(seconds=3))
+        init(timeout=timedelta(seconds=10))
         dist.all_reduce(torch.ones(1))
     except Exception as failure:
         return str(failure)
@@ -496,8 +507,6 @@ def one_is_missing() -> str:
 def latency(size: str = "256", rounds: str = "300") -> float:
     """Seconds of an all_reduce of `size` floats, the least of a few means;
     for ./yard bench and people."""
-    import time
-
     init()
     tensor, best = torch.ones(int(size)), 1e9
     for _ in range(5):
