@@ -3,17 +3,22 @@ reached as people reach it (`trainyard env`), killed as machines kill it."""
 
 from __future__ import annotations
 
+import functools
 import glob
 import json
 import os
 import re
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
+from tests import aws_commands
+
 if TYPE_CHECKING:  # boto3 is not everywhere where this module is
+    import boto3.session
     from botocore.client import BaseClient
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -42,6 +47,18 @@ def wait_for(
         if time.monotonic() > end:
             raise AssertionError(f"waited {seconds_max} s for {what}")
         time.sleep(interval_seconds)
+
+
+MAKING_CLIENT = threading.Lock()
+
+
+@functools.cache
+def boto_session(data_path: str | None) -> boto3.session.Session:
+    """The session that makes all clients, so that each service's model is decoded once: one for
+    each AWS_DATA_PATH, where it looks for more models."""
+    import boto3
+
+    return boto3.session.Session()
 
 
 class Server:
@@ -168,7 +185,6 @@ class Server:
 
     def boto(self, service: str, **more: Any) -> BaseClient:
         """An unmodified boto3 client of today's."""
-        import boto3
         from botocore.config import Config
 
         # Left to itself, boto3 presigns URLs of us-east-1 with signature version 2,
@@ -178,22 +194,19 @@ class Server:
             s3={"addressing_style": "path"},
             signature_version="s3v4" if service == "s3" else None,
         )
-        more.setdefault("config", config)
-        return boto3.session.Session(
-            aws_access_key_id=self.env["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=self.env["AWS_SECRET_ACCESS_KEY"],
-            region_name=self.env["AWS_DEFAULT_REGION"],
-        ).client(service, **({"endpoint_url": self.env["AWS_ENDPOINT_URL"]} | more))
+        keys = {
+            "aws_access_key_id": self.env["AWS_ACCESS_KEY_ID"],
+            "aws_secret_access_key": self.env["AWS_SECRET_ACCESS_KEY"],
+            "region_name": self.env["AWS_DEFAULT_REGION"],
+            "endpoint_url": self.env["AWS_ENDPOINT_URL"],
+            "config": config,
+        }
+        with MAKING_CLIENT:  # sessions are of one thread
+            return boto_session(os.environ.get("AWS_DATA_PATH")).client(service, **keys | more)
 
     def aws(self, *arguments: str, program: str = TODAYS_AWS, check: bool = True) -> Answer:
         """An unmodified AWS CLI; its standard output, decoded when it is JSON."""
-        done = subprocess.run(
-            [program, *arguments],
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            timeout=WAIT_SECONDS_MAX,
-        )
+        done = aws_commands.run(program, arguments, self.environment(), WAIT_SECONDS_MAX)
         if not check:
             return done
         assert done.returncode == 0, f"aws {' '.join(arguments)}: {done.stderr}"

@@ -6,7 +6,6 @@ import os
 import types
 from typing import Any
 
-import boto3
 import botocore.exceptions
 import pytest
 from botocore.client import BaseClient
@@ -49,12 +48,7 @@ def client(server: Server, service: str) -> BaseClient:
         s3={"addressing_style": "path"},
         signature_version="s3v4" if service == "s3" else None,
     )
-    session = boto3.session.Session(
-        aws_access_key_id=server.env["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=server.env["AWS_SECRET_ACCESS_KEY"],
-        region_name=server.env["AWS_DEFAULT_REGION"],
-    )
-    return session.client(service, endpoint_url=server.env["AWS_ENDPOINT_URL"], config=config)
+    return server.boto(service, config=config)
 
 
 def message(caller: BaseClient, name: str) -> str:

@@ -11,6 +11,10 @@ from typing import Any
 
 import boto3
 
+from tests import json_schemas
+
+json_schemas.validate_once()
+
 logging.basicConfig(level=logging.INFO)
 QUEUE = sys.argv[2]
 COMMAND = "echo the lesson is $LESSON; echo $LESSON > /opt/ml/model/lesson.txt"

@@ -20,6 +20,10 @@ from sagemaker.debugger import DebuggerHookConfig
 from sagemaker.estimator import Estimator
 from sagemaker.exceptions import UnexpectedStatusException
 
+from tests import json_schemas
+
+json_schemas.validate_once()
+
 IMAGE = "trainyard/host"
 POLLS_MAX = 600
 directory = sys.argv[1]

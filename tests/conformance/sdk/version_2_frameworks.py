@@ -18,6 +18,10 @@ import sagemaker
 from sagemaker.pytorch import PyTorch
 from sagemaker.tensorflow import TensorFlow
 
+from tests import json_schemas
+
+json_schemas.validate_once()
+
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 directory = sys.argv[1]
 here = os.path.dirname(os.path.abspath(__file__))

@@ -22,6 +22,10 @@ from sagemaker.train import ModelTrainer
 from sagemaker.train.configs import Compute, InputData, SourceCode
 from sagemaker.train.distributed import MPI, Torchrun
 
+from tests import json_schemas
+
+json_schemas.validate_once()
+
 IMAGE = "trainyard/host"
 logging.basicConfig(level=logging.INFO)  # the SDK's way of showing logs
 directory = sys.argv[1]

@@ -20,6 +20,10 @@ from typing import Any
 
 import boto3
 
+from tests import json_schemas
+
+json_schemas.validate_once()
+
 # "works", "no effect", "refused", "fails", "silently ignored" or "crashes"; text
 Outcome = tuple[str, str]
 FEATURES: dict[str, Callable[[], Outcome | None]] = {}
