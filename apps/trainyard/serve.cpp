@@ -57,6 +57,7 @@
 #include "trainyard/ledger_role.hpp"
 #include "trainyard/metrics_endpoint.hpp"
 #include "trainyard/serve_settings.hpp"
+#include "trainyard/served_console.hpp"
 #include "trainyard/server_facts.hpp"
 #include "trainyard/server_log.hpp"
 
@@ -422,14 +423,14 @@ class Server {
                            *storage_.objects, clock_,         random_};
     access_.emplace(*api_settings_, services);
     campaigns_ = TRY(open_campaigns(config_, *data_, own_endpoint, *access_, clock_, random_));
-    api_ = api::make_api(
-        *api_settings_,
-        {*control_, *storage_.logs, *storage_.metrics, *storage_.objects, clock_, random_,
-         &agents_->shells(), [this](domain::JobNumber job) { return agents_->progress(job); },
-         [this](domain::JobNumber job) { return agents_->activity(job); }, campaigns_.get(),
-         &statistics_, &*identity_store_,
-         [sources = fact_sources(own_endpoint)] { return facts_of(sources); }},
-        storage_.audit.get());
+    services_.emplace(api::Services{
+        *control_, *storage_.logs, *storage_.metrics, *storage_.objects, clock_, random_,
+        &agents_->shells(), [this](domain::JobNumber job) { return agents_->progress(job); },
+        [this](domain::JobNumber job) { return agents_->activity(job); }, campaigns_.get(),
+        &statistics_, &*identity_store_,
+        [sources = fact_sources(own_endpoint)] { return facts_of(sources); }});
+    console_.prepare(*services_, *control_);
+    api_ = api::make_api(*api_settings_, *services_, storage_.audit.get());
     record_ = {
         own_endpoint,          reachable_, config_.region, "", absolute(options_.config_file),
         identity_.keys.front()};
@@ -445,7 +446,8 @@ class Server {
                                              *server_, *storage_.objects, data_->path()});
     if (!config_.metrics_listen.empty())
       metrics_server_ = TRY(serve_metrics(config_.metrics_listen, *metrics_endpoint_));
-    late_handler_.open(*api_, [this] { return role_->why_not(); });
+    late_handler_.open(console_.open(*api_settings_, *services_, *api_),
+                       [this] { return role_->why_not(); });
     std::fputs(announcement(record_, listening_, data_->path(), config_).c_str(), stdout);
     std::fflush(stdout);
     report_rootless();
@@ -480,6 +482,7 @@ class Server {
   Result<void> stop() {
     log(Level::info, "serve", "stopping; jobs keep running");
     metrics_server_.reset();
+    console_.stop();
     server_->stop(kStopGrace);
     if (role_->why_not().empty()) store_key_uses(*identity_store_);
     if (const auto why = ending_.why()) return unavailable(*why);
@@ -566,6 +569,8 @@ class Server {
   std::optional<api::DelegatedAccess> access_;
   std::unique_ptr<campaign::Campaigns> campaigns_;
   api::RequestStatistics statistics_;
+  std::optional<api::Services> services_;
+  ServedConsole console_{clock_, random_};
   std::unique_ptr<net::Handler> api_;
   ServerRecord record_;
   control::LoopStatistics loop_statistics_;

@@ -184,6 +184,15 @@ const std::vector<Command>& administration() {
         "",
         {"trainyard status"}},
        status_command},
+      {{"console",
+        {},
+        {},
+        "Print a link that opens the web console, signed in as you.",
+        "The link works once, within five minutes. It holds no key, and the session that it opens\n"
+        "has the rights of the key of this command. Without a link, sign in at /console with an\n"
+        "access key.",
+        {"trainyard console"}},
+       console_command},
   };
   return kCommands;
 }

@@ -30,6 +30,8 @@
 #include "objects/objects.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
+#include "operations/console_token.hpp"
+#include "operations/context.hpp"
 #include "operations/rate_limiter.hpp"
 #include "operations/request_statistics.hpp"
 #include "operations/server_facts.hpp"
@@ -104,6 +106,9 @@ struct Services {
   IdentityStore* identities = nullptr;       // required by IAM's operations
   // May read the disk; called from many threads. Unset: DescribeServer is rejected.
   std::function<ServerFacts()> server_facts = nullptr;
+  // Makes a token that opens a session of the console for the principal. Unset:
+  // CreateConsoleSession is rejected.
+  std::function<ConsoleToken(const Context&)> issue_console_token = nullptr;
 };
 
 }  // namespace trainyard::api

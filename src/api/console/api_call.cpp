@@ -1,0 +1,92 @@
+#include "console/api_call.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "auth/temporary_keys.hpp"
+#include "protocol/route.hpp"
+#include "shapes/services.hpp"
+#include "signing/signing.hpp"
+
+namespace trainyard::api::console {
+namespace {
+
+// All of them read, and none of them changes anything.
+constexpr std::pair<std::string_view, std::string_view> kPageOperations[] = {
+    {"trainyard", "ListJobs"},
+    {"trainyard", "DescribeJob"},
+    {"sagemaker", "DescribeTrainingJob"},
+    {"batch", "DescribeJobs"},
+    {"cloudwatch", "GetMetricStatistics"},
+    {"cloudwatch", "ListMetrics"},
+    {"logs", "FilterLogEvents"},
+};
+constexpr Duration kKeysLifetime = 1min;  // the request is made at once
+constexpr size_t kRegionBytesMax = 64;
+
+bool is_region(std::string_view text) {
+  return !text.empty() && text.size() <= kRegionBytesMax && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+}  // namespace
+
+const shapes::OperationShape* find_page_operation(std::string_view service,
+                                                  std::string_view operation) {
+  if (std::ranges::find(kPageOperations, std::pair(service, operation)) ==
+      std::end(kPageOperations))
+    return nullptr;
+  for (const shapes::Service* each : all_services())
+    if (each->name == service) return find_operation(*each, operation);
+  return nullptr;
+}
+
+std::string address_of(std::string_view peer) {
+  peer = peer.substr(0, peer.rfind(':'));
+  if (peer.starts_with('[') && peer.ends_with(']')) peer = peer.substr(1, peer.size() - 2);
+  return std::string(peer);
+}
+
+Delegation delegation_for(const SignedIn& who, const net::RequestHead& from) {
+  Delegation out = who.delegation;
+  out.source_ip = address_of(from.peer);
+  out.secure = from.tls;
+  return out;
+}
+
+Result<net::Request> sign_call(PageCall call, const SignedIn& who, const net::RequestHead& from,
+                               const std::string& sealing_secret, Instant now, Random& random) {
+  if (!is_region(call.region)) return invalid("invalid region: " + call.region);
+  const shapes::Service& service = *call.operation.service;
+  const TemporaryKeys keys =
+      issue_delegated_keys(sealing_secret, TRY(format_delegation(delegation_for(who, from))), now,
+                           kKeysLifetime, random);
+  const bool by_path = speaks_rest_json(service);
+  net::Request out;
+  out.method = by_path ? std::string(call.operation.method) : "POST";
+  out.target = by_path ? std::string(call.operation.uri) : "/";
+  signing::HeaderList headers{{"Host", "console"}};
+  if (by_path) {
+    headers.emplace_back("Content-Type", "application/json");
+  } else {
+    headers.emplace_back("Content-Type",
+                         "application/x-amz-json-" + std::string(service.json_version));
+    headers.emplace_back("X-Amz-Target", std::string(service.target_prefix) + "." +
+                                             std::string(call.operation.name));
+  }
+  for (auto& field : signing::sign(out.method, out.target, headers, signing::sha256_hex(call.body),
+                                   {keys.access_key_id, keys.secret_access_key, keys.session_token},
+                                   {call.region, std::string(service.scope)}, now))
+    headers.push_back(std::move(field));
+  for (auto& [name, value] : headers) out.headers.add(std::move(name), std::move(value));
+  out.headers.add("User-Agent", std::string(from.headers.get("user-agent")));
+  out.peer = from.peer;
+  out.tls = from.tls;
+  out.content_length = call.body.size();
+  out.body = std::move(call.body);
+  return out;
+}
+
+}  // namespace trainyard::api::console

@@ -1,0 +1,44 @@
+// Turns a page's request into a signed request of an operation, on behalf of a session's principal.
+//
+// The API's handler receives the request as from any client: it verifies the signature, finds the
+// principal as it is now, and checks its rights, limits and the input. Only operations that read
+// are called.
+//
+// Threads: pure functions; `random` is callable from anywhere. Errors: not_found (an operation that
+// pages do not call), exhausted (the principal's description is too long), invalid (the region).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/random.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "console/session_table.hpp"
+#include "net/http_server.hpp"
+#include "operations/services.hpp"
+#include "shapes/shape.hpp"
+
+namespace trainyard::api::console {
+
+// The operation that a page may call. nullptr: none of this name.
+const shapes::OperationShape* find_page_operation(std::string_view service,
+                                                  std::string_view operation);
+
+// The principal of a session as the API finds it, for a request from this browser: conditions of
+// policies on address and TLS hold for the browser.
+Delegation delegation_for(const SignedIn& who, const net::RequestHead& from);
+
+// The address of a connection's peer, without its port.
+std::string address_of(std::string_view peer);
+
+struct PageCall {
+  const shapes::OperationShape& operation;
+  std::string region;
+  std::string body;  // JSON
+};
+// `sealing_secret`: Settings::temporary_key_secret.
+Result<net::Request> sign_call(PageCall call, const SignedIn& who, const net::RequestHead& from,
+                               const std::string& sealing_secret, Instant now, Random& random);
+
+}  // namespace trainyard::api::console

@@ -1,0 +1,336 @@
+#include "console/console.hpp"
+
+#include <any>
+#include <optional>
+#include <utility>
+
+#include "auth/auth.hpp"
+#include "auth/principals.hpp"
+#include "base/check.hpp"
+#include "base/json.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "console/api_call.hpp"
+#include "console/event_stream.hpp"
+#include "console/page_request.hpp"
+#include "dispatch/call.hpp"
+#include "shapes/trainyard.hpp"
+
+namespace trainyard::api::console {
+namespace {
+
+namespace own = shapes::trainyard;
+
+constexpr size_t kCallBytesMax = 64 << 10;  // a page requests names and times
+constexpr size_t kSignInBytesMax = 4 << 10;
+constexpr size_t kLoggedBytesMax = 500;
+constexpr std::string_view kTenant = "console";  // its share of threads is apart from S3's
+
+// The finding of a request of the console. The head is that of the request, which outlives it.
+struct Admitted {
+  Page page;
+  std::string secret;  // of the session
+  std::optional<SignedIn> who;
+  const shapes::OperationShape* operation = nullptr;  // of a call
+};
+
+net::Response reply_of(int status, std::string body, std::string_view content_type) {
+  net::Response out{status, {}, std::move(body)};
+  if (!out.body.empty()) out.headers.add("Content-Type", std::string(content_type));
+  out.headers.add("Cache-Control", "no-store");
+  add_security_headers(out.headers);
+  return out;
+}
+
+net::Response json_reply(int status, const Json& body) {
+  return reply_of(status, dump(body), "application/json");
+}
+
+constexpr std::string_view kRequestIdHeader = "x-amzn-RequestId";
+
+// Passes the API's response on, with the console's headers.
+class PageResponder final : public net::Responder {
+ public:
+  explicit PageResponder(std::unique_ptr<net::Responder> to) : to_(std::move(to)) {}
+  void reply(net::Response response) override {
+    net::Response out = reply_of(response.status, std::move(response.body), "application/json");
+    out.headers.add(std::string(kRequestIdHeader),
+                    std::string(response.headers.get(kRequestIdHeader)));
+    to_->reply(std::move(out));
+  }
+
+ private:
+  const std::unique_ptr<net::Responder> to_;
+};
+
+// Keeps a response that is given before handle() returns.
+class KeptResponder final : public net::Responder {
+ public:
+  explicit KeptResponder(std::shared_ptr<net::Response> kept) : kept_(std::move(kept)) {}
+  void reply(net::Response response) override { *kept_ = std::move(response); }
+
+ private:
+  const std::shared_ptr<net::Response> kept_;
+};
+
+class ConsoleHandler final : public Console {
+ public:
+  ConsoleHandler(const ConsoleParts& parts, Assets assets)
+      : settings_(parts.settings),
+        services_(parts.services),
+        sessions_(parts.sessions),
+        api_(parts.api),
+        assets_(std::move(assets)),
+        authenticator_(settings_, services_.control),
+        principals_(settings_, services_.control),
+        events_(settings_, services_, parts.feed) {}
+
+  void stop() override { events_.stop(); }
+
+  Choice choose(const net::RequestHead& head) override {
+    const PageRequest request = read_page_request(head);
+    if (request.page == Page::none) return api_.choose(head);
+    auto admitted = std::make_shared<Admitted>();
+    admitted->page = request.page;
+    admitted->secret = session_cookie(head);
+    admitted->who = find_session(admitted->secret);
+    const auto& who = admitted->who;
+    if (request.page == Page::document) return {.refusal = document(head, request.path, who)};
+    if (request.page == Page::session && head.method != "POST")
+      return {.refusal = head.method == "DELETE" ? sign_out(head, admitted->secret)
+                                                 : describe_session(head, who)};
+    if (request.page == Page::session) {
+      if (!is_same_origin(head)) return {.refusal = refuse(head, 403, "Sign in from the console.")};
+      return {.intake = net::Intake::blocking,
+              .body_bytes_max = kSignInBytesMax,
+              .tenant = std::string(kTenant),
+              .finding = std::move(admitted)};
+    }
+    if (!who) return {.refusal = refuse(head, 401, "Sign in.")};
+    if (request.page == Page::events && is_other_origin(head))
+      return {.refusal = refuse(head, 403, "Use the console's own pages.")};
+    Choice choice{.intake = net::Intake::streamed,
+                  .body_bytes_max = kCallBytesMax,
+                  .tenant = std::string(kTenant) + " " + who->delegation.name};
+    if (request.page == Page::call) {
+      admitted->operation = find_page_operation(request.service, request.operation);
+      if (!is_same_origin(head))
+        return {.refusal = refuse(head, 403, "Use the console's own pages.")};
+      choice.intake = net::Intake::blocking;
+    }
+    if (request.page == Page::unknown || (request.page == Page::call && !admitted->operation))
+      return {.refusal = refuse(head, 404, "The console has nothing here.")};
+    choice.finding = std::move(admitted);
+    return choice;
+  }
+
+  std::optional<Choice> preface(const net::RequestHead& head, std::string_view bytes,
+                                bool whole) override {
+    return api_.preface(head, bytes, whole);  // the console chooses no such intake
+  }
+
+  void handle(net::Request request, std::unique_ptr<net::Responder> responder) override {
+    const auto admitted = admitted_of(request);
+    if (!admitted) return api_.handle(std::move(request), std::move(responder));
+    if (admitted->page == Page::session) return responder->reply(sign_in(request));
+    call(*admitted, request, std::make_unique<PageResponder>(std::move(responder)));
+  }
+
+  void stream(net::Stream& stream) override {
+    const auto admitted = admitted_of(stream.head());
+    if (!admitted) return api_.stream(stream);
+    const std::string region = query_value(stream.head(), "region");
+    const EventRequest request{region.empty() ? admitted->who->region : region,
+                               query_value(stream.head(), "job")};
+    events_.run(stream, request, [&] {
+      return context_of(find_session(admitted->secret), stream.head(), request.region);
+    });
+  }
+
+ private:
+  static std::shared_ptr<Admitted> admitted_of(const net::RequestHead& head) {
+    const auto* found = std::any_cast<std::shared_ptr<Admitted>>(&head.finding);
+    return found ? *found : nullptr;
+  }
+
+  // Logs a refusal, and answers with it.
+  net::Response refuse(const net::RequestHead& head, int status, std::string_view text,
+                       std::string request_id = "") const {
+    if (request_id.empty()) request_id = new_request_id(services_.random);
+    log(Level::info, "console", "refused",
+        {{"request", request_id},
+         {"status", std::to_string(status)},
+         {"error", shorten(text, kLoggedBytesMax)},
+         {"peer", head.peer}});
+    net::Response out = json_reply(status, Json{{"message", text}});
+    out.headers.add(std::string(kRequestIdHeader), std::move(request_id));
+    return out;
+  }
+
+  // -- sessions
+
+  // Nothing: there is none, or the key that opened it is no longer active.
+  std::optional<SignedIn> find_session(std::string_view secret) const {
+    const Instant now = services_.clock.now();
+    auto who = sessions_.find(secret, now);
+    if (!who) return {};
+    Principal principal;
+    const bool long_term = who->delegation.kind != PrincipalKind::session;
+    if (long_term && !principals_.of_key(who->access_key_id, principal)) return {};
+    if (!principals_.of_stored(who->delegation, now)) return {};
+    return who;
+  }
+
+  std::optional<Context> context_of(const std::optional<SignedIn>& who,
+                                    const net::RequestHead& head, const std::string& region) const {
+    if (!who) return {};
+    const Instant now = services_.clock.now();
+    auto principal = principals_.of_stored(delegation_for(*who, head), now);
+    if (!principal) return {};
+    Context out{.principal = *std::move(principal), .region = region, .now = now};
+    out.clock_offset = services_.control.clock_offset();
+    out.source_ip = address_of(head.peer);
+    out.secure = head.tls;
+    return out;
+  }
+
+  static net::Response sign_out_reply(const net::RequestHead& head) {
+    net::Response out = reply_of(204, "", "");
+    out.headers.add("Set-Cookie", format_session_cookie("", head.tls));
+    return out;
+  }
+
+  net::Response sign_out(const net::RequestHead& head, const std::string& secret) {
+    if (!is_same_origin(head)) return refuse(head, 403, "Sign out from the console.");
+    sessions_.close(secret);
+    return sign_out_reply(head);
+  }
+
+  net::Response describe_session(const net::RequestHead& head,
+                                 const std::optional<SignedIn>& who) const {
+    if (!who) return refuse(head, 401, "Sign in.");
+    Json regions = settings_.regions;
+    for (const auto& [name, remote] : settings_.remote_regions) regions.push_back(name);
+    if (regions.empty()) regions.push_back(who->region);
+    return json_reply(200, {{"Principal", who->arn},
+                            {"Region", who->region},
+                            {"Regions", std::move(regions)},
+                            {"Expires", to_seconds(who->expires)}});
+  }
+
+  // A request that is signed with an access key, or a body with a token.
+  net::Response sign_in(const net::Request& request) {
+    if (request.headers.has("authorization")) return prove(request);
+    const auto body = parse_json(request.body);
+    const auto token = body ? string_at(*body, "Token") : Result<std::string>(body.error());
+    auto who = token ? sessions_.redeem(*token, services_.clock.now()) : std::nullopt;
+    if (!who)
+      return refuse(request, 403, "This link was used already, or has expired. Get a new one.");
+    return open_session(request, *std::move(who));
+  }
+
+  // Verifies the signature, and lets the API decide if its principal may open a session.
+  net::Response prove(const net::Request& request) {
+    const shapes::Service& service = own::kService;
+    const Instant now = services_.clock.now();
+    auto signer = authenticator_.check(service, request, &request.body, now);
+    if (!signer) return refuse(request, 403, signer.failure(service).message);
+    const Context context{.principal = signer->principal, .region = home_of(*signer), .now = now};
+    SignedIn who = signed_in_by(context);
+    auto asked = sign_call({own::CreateConsoleSession::shape(), who.region, "{}"}, who, request,
+                           settings_.temporary_key_secret, now, services_.random);
+    if (!asked) return refuse(request, 403, asked.error().message);
+    const auto kept = std::make_shared<net::Response>();
+    pass(*std::move(asked), std::make_unique<KeptResponder>(kept));
+    const auto answer = parse_json(kept->body);
+    const auto text_at = [&](std::string_view name) {
+      const auto text = answer ? string_at(*answer, name) : Result<std::string>(answer.error());
+      return text ? *text : std::string();
+    };
+    // The token is for the same principal: it is used up, and the session depends on the key that
+    // signed.
+    if (kept->status != 200 || !sessions_.redeem(text_at("Token"), now))
+      return refuse(request, 403, text_at("message"),
+                    std::string(kept->headers.get(kRequestIdHeader)));
+    return open_session(request, std::move(who));
+  }
+
+  net::Response open_session(const net::RequestHead& head, SignedIn who) {
+    log(Level::info, "console", "signed in", {{"principal", who.arn}, {"peer", head.peer}});
+    const std::string secret = sessions_.open(std::move(who), services_.clock.now());
+    net::Response out = reply_of(204, "", "");
+    out.headers.add("Set-Cookie", format_session_cookie(secret, head.tls));
+    return out;
+  }
+
+  // The region that pages show first: the signature's, if it is one of this server's.
+  std::string home_of(const Signer& signer) const {
+    const std::string& signed_for = signer.claim.scope.region;
+    for (const std::string& region : settings_.regions)
+      if (region == signed_for) return region;
+    return settings_.regions.empty() ? signed_for : settings_.regions.front();
+  }
+
+  // -- pages and calls
+
+  net::Response document(const net::RequestHead& head, std::string_view path,
+                         const std::optional<SignedIn>& who) const {
+    const bool of_sign_in = path.starts_with("sign-in/");
+    const Asset* found = who || of_sign_in ? assets_.find(path) : nullptr;
+    const bool is_file = path.starts_with("assets/") || of_sign_in;
+    if (!found && is_file && who) return refuse(head, 404, "The console has nothing here.");
+    // All other paths are views of the one page.
+    if (!found) found = assets_.find(who ? "index.html" : "sign-in.html");
+    CHECK(found, "Assets::read has read the pages");
+    net::Response out = reply_of(200, found->bytes, found->content_type);
+    // Names of built files have the hash of their contents.
+    if (is_file && who) out.headers.set("Cache-Control", "private, max-age=31536000, immutable");
+    return out;
+  }
+
+  void call(const Admitted& admitted, net::Request& request,
+            std::unique_ptr<net::Responder> responder) {
+    const std::string region = query_value(request, "region");
+    auto signed_call =
+        sign_call({*admitted.operation, region.empty() ? admitted.who->region : region,
+                   std::move(request.body)},
+                  *admitted.who, request, settings_.temporary_key_secret, services_.clock.now(),
+                  services_.random);
+    if (!signed_call) return responder->reply(refuse(request, 400, signed_call.error().message));
+    pass(*std::move(signed_call), std::move(responder));
+  }
+
+  void pass(net::Request request, std::unique_ptr<net::Responder> responder) {
+    Choice choice = api_.choose(request);
+    if (choice.refusal) return responder->reply(*std::move(choice.refusal));
+    request.finding = std::move(choice.finding);
+    api_.handle(std::move(request), std::move(responder));
+  }
+
+  const Settings& settings_;
+  const Services& services_;
+  SessionTable& sessions_;
+  net::Handler& api_;
+  const Assets assets_;
+  const Authenticator authenticator_;
+  const Principals principals_;
+  EventStreams events_;
+};
+
+}  // namespace
+
+SignedIn signed_in_by(const Context& context) {
+  SignedIn out;
+  out.delegation = delegation_of(context);
+  out.arn = context.principal.arn;
+  out.access_key_id = context.principal.access_key_id;
+  out.region = context.region;
+  if (context.principal.session) out.expires = context.principal.session->expires;
+  return out;
+}
+
+std::unique_ptr<Console> make_console(const ConsoleParts& parts, Assets assets) {
+  return std::make_unique<ConsoleHandler>(parts, std::move(assets));
+}
+
+}  // namespace trainyard::api::console

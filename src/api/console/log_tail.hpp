@@ -1,0 +1,57 @@
+// LogTail reads a job's log as a person follows it: the last lines of each host, and then what they
+// add, merged by time.
+//
+// It holds a position for each stream and no lines, so a slow reader costs no memory: what it has
+// not read stays where it is stored.
+//
+// Threads: confined to one. Errors: those of observe::Logs, but for streams that do not exist yet.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "domain/job.hpp"
+#include "observe/logs.hpp"
+
+namespace trainyard::api::console {
+
+struct TailLine {
+  std::string host;  // "algo-2"; of an earlier attempt "algo-2 (1)"
+  Instant at;
+  std::string text;
+};
+
+class LogTail {
+ public:
+  static constexpr size_t kFirstLines = 500;        // of each stream, at the beginning
+  static constexpr size_t kRoundLines = 2'000;      // of all streams, in one round
+  static constexpr size_t kRoundBytes = 512 << 10;  // of each stream, in one round
+  static constexpr size_t kStreamsMax = 256;        // hosts of one page; the first ones
+  static constexpr size_t kAttemptsMax = 3;         // the last ones
+
+  // `may_read`: whether the reader may read a stream, asked in each round.
+  using MayRead = std::function<bool(const std::string& group, const std::string& stream)>;
+  LogTail(observe::Logs& logs, MayRead may_read) : logs_(logs), may_read_(std::move(may_read)) {}
+
+  // Returns the next lines of the job's streams. Fewer than kRoundLines: there are no more now.
+  Result<std::vector<TailLine>> round(const domain::Job& job);
+  // True if a stream was left out since the reader may not read it.
+  bool denied() const { return denied_; }
+
+ private:
+  Result<void> read(const observe::StreamKey& key, const std::string& host,
+                    std::vector<TailLine>& lines);
+
+  observe::Logs& logs_;
+  const MayRead may_read_;
+  std::map<observe::StreamKey, uint64_t> positions_;
+  bool denied_ = false;
+};
+
+}  // namespace trainyard::api::console

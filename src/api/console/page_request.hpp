@@ -1,0 +1,54 @@
+// Decides which requests are the console's, what they name, and which headers their answers have.
+//
+// The console shares the port with S3, where /console is also the address of a bucket with that
+// name. A signed request is never the console's, except the one that signs in; an unsigned request
+// of S3 is refused anyway.
+//
+// Threads: pure functions. Errors: none.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/http_server.hpp"
+
+namespace trainyard::api::console {
+
+enum class Page {
+  none,      // not the console's
+  document,  // a page, or a file of one
+  session,   // /console/session: GET describes it, POST opens it, DELETE closes it
+  call,      // /console/api/SERVICE/OPERATION
+  events,    // /console/events
+  unknown,   // of the console, but of another method
+};
+
+struct PageRequest {
+  Page page = Page::none;
+  std::string_view path;                // behind "/console/": "assets/main.js"
+  std::string_view service, operation;  // of a call
+};
+
+// Lifetime: the result refers to the head.
+PageRequest read_page_request(const net::RequestHead& head);
+
+// The value of a parameter of the query, decoded; "" if it is absent or malformed.
+std::string query_value(const net::RequestHead& head, std::string_view name);
+
+// The secret in the session's cookie; "" = none.
+std::string_view session_cookie(const net::RequestHead& head);
+// `secret` "": a cookie that removes it. `tls`: the cookie is only sent over TLS.
+std::string format_session_cookie(std::string_view secret, bool tls);
+
+// True if a page of this origin sent the request, by the headers that browsers set and pages
+// cannot. A request without them comes from no page.
+bool is_same_origin(const net::RequestHead& head);
+// True if a page of another origin sent the request. For GET, where a page's own requests may have
+// neither header.
+bool is_other_origin(const net::RequestHead& head);
+
+// Adds the headers that every answer of the console has.
+void add_security_headers(net::Headers& headers);
+
+}  // namespace trainyard::api::console

@@ -1,0 +1,69 @@
+// SessionTable holds one-time tokens, and the console sessions that they open.
+//
+// A token is shown once, opens one session, and expires after kTokenLifetime. A session expires
+// after kSessionLifetime, or earlier with the keys that opened it. Both are 256 random bits, of
+// which only the hash is kept, so their comparison reveals nothing by its time. The table is in
+// memory: a restart of the server ends all sessions.
+//
+// A session grants no rights. It names a principal, whose rights are looked up at each use.
+//
+// Threads: callable from anywhere. Errors: none. Limits: the oldest entry makes place for a new
+// one, first among those of the same principal.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "auth/delegation.hpp"
+#include "base/random.hpp"
+#include "base/thread_safety.hpp"
+#include "base/time.hpp"
+#include "operations/console_token.hpp"
+
+namespace trainyard::api::console {
+
+inline constexpr Duration kTokenLifetime = 5min;     // to click a link, not to keep it
+inline constexpr Duration kSessionLifetime = 12h;    // a working day
+inline constexpr size_t kTokensMax = 1024;           // some KiB each
+inline constexpr size_t kSessionsMax = 4096;         // likewise
+inline constexpr size_t kSessionsPerPrincipal = 64;  // browsers of one person
+
+// The principal of a session.
+struct SignedIn {
+  Delegation delegation;
+  std::string arn;
+  std::string access_key_id;  // the key that signed in: the session ends when it is inactive
+  std::string region;         // the one that pages show first
+  Instant expires;            // of the session
+};
+
+class SessionTable {
+ public:
+  explicit SessionTable(Random& random) : random_(random) {}
+
+  // Makes a token for the principal. `who.expires` limits the session; Instant{}: nothing does but
+  // kSessionLifetime.
+  ConsoleToken issue_token(SignedIn who, Instant now);
+  // Uses up a token. Nothing: it is unknown, used or expired.
+  std::optional<SignedIn> redeem(std::string_view token, Instant now);
+  // Opens a session and returns its id, the secret of a cookie.
+  std::string open(SignedIn who, Instant now);
+  // Nothing: unknown, closed or expired.
+  std::optional<SignedIn> find(std::string_view id, Instant now) const;
+  void close(std::string_view id);
+
+ private:
+  using Entries = std::map<std::string, SignedIn>;  // by the hash of the secret
+
+  static void make_place(Entries& entries, const SignedIn& who, size_t entries_max, Instant now);
+
+  Random& random_;
+  mutable Mutex mutex_;
+  Entries tokens_ GUARDED_BY(mutex_);
+  Entries sessions_ GUARDED_BY(mutex_);
+  std::map<std::string, Instant> ends_ GUARDED_BY(mutex_);  // limits of sessions, by token's hash
+};
+
+}  // namespace trainyard::api::console
