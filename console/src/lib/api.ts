@@ -1,0 +1,63 @@
+// Calls the server's operations, as AWS's clients name them, with the rights of the session.
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+// The session has ended: the same address is the sign-in page now.
+export function signInAgain(): void {
+  location.reload();
+}
+
+async function failure(answer: Response): Promise<ApiError> {
+  const body: unknown = await answer.json().catch(() => ({}));
+  const { message, Message, __type } = body as Record<string, string | undefined>;
+  const code = (__type ?? '').split('#').pop() ?? '';
+  return new ApiError(answer.status, code, message || Message || `HTTP status ${answer.status}`);
+}
+
+export async function call<Output>(
+  region: string,
+  service: string,
+  operation: string,
+  input: object,
+  signal?: AbortSignal,
+): Promise<Output> {
+  const query = new URLSearchParams({ region });
+  const answer = await fetch(`/console/api/${service}/${operation}?${query}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(input),
+    signal,
+  });
+  if (answer.ok) return (await answer.json()) as Output;
+  if (answer.status === 401) signInAgain();
+  throw await failure(answer);
+}
+
+export interface Session {
+  Principal: string;
+  Region: string;
+  Regions: string[];
+  Expires: number;
+}
+
+export async function readSession(): Promise<Session> {
+  const answer = await fetch('/console/session');
+  if (!answer.ok) {
+    signInAgain();
+    throw await failure(answer);
+  }
+  return (await answer.json()) as Session;
+}
+
+export async function signOut(): Promise<void> {
+  await fetch('/console/session', { method: 'DELETE' });
+  location.assign('/console/');
+}

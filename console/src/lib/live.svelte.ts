@@ -1,0 +1,95 @@
+// The one event stream of a page: jobs that changed, and new lines of one job's log. It reconnects
+// by itself; then, and after a gap, the page reads everything again.
+import { readSession, signInAgain } from './api';
+
+export interface LogLine {
+  Host: string;
+  Time: number; // milliseconds since 1970
+  Text: string;
+}
+
+export interface Listener {
+  jobs?: (names: string[]) => void;
+  resync?: () => void; // also at the beginning
+  begin?: () => void; // the log starts again from its last lines
+  log?: (lines: LogLine[]) => void;
+  denied?: (message: string) => void;
+}
+
+let connected = $state(false);
+export const live = {
+  get connected(): boolean {
+    return connected;
+  },
+};
+
+const RETRY_MILLISECONDS = 2000;
+
+// Returns what ends the stream.
+export function follow(region: string, job: string, listener: Listener): () => void {
+  let source: EventSource | undefined;
+  let timer = 0;
+  let closed = false;
+  const parse = (event: Event): unknown => JSON.parse((event as MessageEvent<string>).data);
+
+  const open = () => {
+    const query = new URLSearchParams({ region });
+    if (job) query.set('job', job);
+    source = new EventSource(`/console/events?${query}`);
+    source.addEventListener('hello', () => {
+      connected = true;
+      listener.begin?.();
+      listener.resync?.();
+    });
+    source.addEventListener('jobs', (event) => listener.jobs?.(parse(event) as string[]));
+    source.addEventListener('resync', () => listener.resync?.());
+    source.addEventListener('log', (event) => listener.log?.(parse(event) as LogLine[]));
+    source.addEventListener('denied', (event) =>
+      listener.denied?.((parse(event) as { Message: string }).Message),
+    );
+    source.addEventListener('end', () => signInAgain());
+    source.onerror = () => {
+      connected = false;
+      source?.close();
+      if (closed) return;
+      // A refusal does not say why: the session may have ended.
+      void readSession().catch(() => undefined);
+      timer = window.setTimeout(open, RETRY_MILLISECONDS);
+    };
+  };
+  open();
+  return () => {
+    closed = true;
+    connected = false;
+    window.clearTimeout(timer);
+    source?.close();
+  };
+}
+
+// Calls `work` now or, if it was called less than `interval` ago, at the end of that interval; never
+// twice at a time.
+export function throttled(interval: number, work: () => Promise<void>): () => void {
+  let busy = false;
+  let again = false;
+  const run = async () => {
+    if (busy) {
+      again = true;
+      return;
+    }
+    busy = true;
+    again = false;
+    const begun = Date.now();
+    try {
+      await work();
+    } finally {
+      window.setTimeout(
+        () => {
+          busy = false;
+          if (again) void run();
+        },
+        Math.max(0, interval - (Date.now() - begun)),
+      );
+    }
+  };
+  return () => void run();
+}

@@ -1,0 +1,60 @@
+// The lines of a log that a page holds: the last kLinesMax of all hosts, in the order in which they
+// arrived.
+import type { LogLine } from './live.svelte';
+import { plain } from './format';
+
+export const LINES_MAX = 50_000;
+
+export interface ShownLine {
+  number: number; // of the line in the page, from 0; grows for ever
+  host: string;
+  at: number; // milliseconds
+  text: string;
+  bad: boolean;
+}
+
+// What an error looks like in the logs of the usual frameworks.
+const ERROR = /\b(error|exception|traceback|fatal|panic|segmentation fault|out of memory|killed|nan loss)\b|\b\w+(Error|Exception)\b/i;
+const HARMLESS = /\b(0|no|without) errors?\b|\berror[ _-]?(rate|bound|feedback)\b/i;
+
+export function looksBad(text: string): boolean {
+  return ERROR.test(text) && !HARMLESS.test(text);
+}
+
+export function appended(
+  lines: readonly ShownLine[],
+  fresh: readonly LogLine[],
+): readonly ShownLine[] {
+  let number = lines.length ? lines[lines.length - 1]!.number + 1 : 0;
+  const added = fresh.map((line) => {
+    const text = plain(line.Text);
+    return { number: number++, host: line.Host, at: line.Time, text, bad: looksBad(text) };
+  });
+  const all = lines.length + added.length <= LINES_MAX ? [...lines, ...added] : [];
+  if (all.length) return all;
+  return [...lines.slice(Math.max(0, lines.length + added.length - LINES_MAX)), ...added].slice(
+    -LINES_MAX,
+  );
+}
+
+// A failure's kind and its last line: what lies between is the end of the log.
+export function headline(reason = ''): string {
+  const lines = reason.split('\n').filter((line) => line.trim());
+  if (lines.length < 2) return reason;
+  const kind = /^\w+Error: /.exec(lines[0]!)?.[0] ?? '';
+  return kind + lines[lines.length - 1]!.trim();
+}
+
+// The first line of the last group of errors: a traceback begins above its message.
+export function errorLine(lines: readonly ShownLine[]): number {
+  let at = -1;
+  for (let i = lines.length - 1; i >= 0; i--) if (lines[i]!.bad) {
+    at = i;
+    break;
+  }
+  if (at < 0) return -1;
+  const host = lines[at]!.host;
+  for (let i = at; i >= Math.max(0, at - 200); i--)
+    if (lines[i]!.host === host && /\btraceback\b/i.test(lines[i]!.text)) return i;
+  return at;
+}

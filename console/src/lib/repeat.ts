@@ -1,0 +1,74 @@
+// The calls that repeat a training job: with the AWS CLI, with boto3, and with trainyard submit.
+import type { TrainingJob } from './jobs';
+
+// The members of CreateTrainingJob. DescribeTrainingJob returns them, and others.
+const MEMBERS = [
+  'HyperParameters',
+  'AlgorithmSpecification',
+  'RoleArn',
+  'InputDataConfig',
+  'OutputDataConfig',
+  'ResourceConfig',
+  'VpcConfig',
+  'StoppingCondition',
+  'EnableNetworkIsolation',
+  'EnableInterContainerTrafficEncryption',
+  'EnableManagedSpotTraining',
+  'CheckpointConfig',
+  'Environment',
+  'RetryStrategy',
+] as const;
+
+// Drops what Describe adds to the request: empty values and defaults.
+function kept(value: unknown): boolean {
+  if (value === undefined || value === null || value === false || value === '') return false;
+  if (Array.isArray(value)) return value.length > 0;
+  return typeof value !== 'object' || Object.keys(value).length > 0;
+}
+
+export function requestOf(job: TrainingJob): Record<string, unknown> {
+  const name = job.TrainingJobName.slice(0, 57).replace(/-?again-?\d*$/, '');
+  const request: Record<string, unknown> = { TrainingJobName: `${name}-again` };
+  for (const member of MEMBERS) if (kept(job[member])) request[member] = job[member];
+  return request;
+}
+
+// Quotes for a POSIX shell.
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+export function cliCall(job: TrainingJob, region: string): string {
+  const json = JSON.stringify(requestOf(job), null, 2);
+  return `aws sagemaker create-training-job --region ${region} \\\n  --cli-input-json ${quoted(json)}`;
+}
+
+function python(value: unknown, indent: string): string {
+  const deeper = indent + '    ';
+  if (value === true) return 'True';
+  if (value === false) return 'False';
+  if (value === null || value === undefined) return 'None';
+  if (Array.isArray(value))
+    return value.length
+      ? `[\n${value.map((item) => deeper + python(item, deeper) + ',\n').join('')}${indent}]`
+      : '[]';
+  if (typeof value === 'object')
+    return `{\n${Object.entries(value)
+      .map(([key, item]) => `${deeper}${JSON.stringify(key)}: ${python(item, deeper)},\n`)
+      .join('')}${indent}}`;
+  return JSON.stringify(value);
+}
+
+export function sdkCall(job: TrainingJob, region: string): string {
+  const members = Object.entries(requestOf(job))
+    .map(([name, value]) => `    ${name}=${python(value, '    ')},\n`)
+    .join('');
+  return `import boto3\n\nsagemaker = boto3.client("sagemaker", region_name=${JSON.stringify(region)})\nsagemaker.create_training_job(\n${members})`;
+}
+
+export function submitCall(job: TrainingJob): string {
+  const request = requestOf(job);
+  const file = `${String(request.TrainingJobName)}.json`;
+  const json = JSON.stringify(request, null, 2);
+  return `cat > ${file} <<'JOB'\n${json}\nJOB\ntrainyard submit ${file} --follow`;
+}

@@ -1,0 +1,86 @@
+// The address of the page is its state: every view has a link that can be shared.
+const ROOT = '/console';
+
+export interface Place {
+  page: 'jobs' | 'job' | 'unknown';
+  job: string;
+  tab: string;
+}
+
+function read(): { place: Place; query: URLSearchParams } {
+  const parts = location.pathname
+    .slice(ROOT.length)
+    .split('/')
+    .filter((part) => part)
+    .map((part) => {
+      try {
+        return decodeURIComponent(part);
+      } catch {
+        return part;
+      }
+    });
+  const query = new URLSearchParams(location.search);
+  const [page = 'jobs', job = '', tab = ''] = parts;
+  const known = page === 'jobs' && parts.length <= 3;
+  return { place: { page: known ? (job ? 'job' : 'jobs') : 'unknown', job, tab }, query };
+}
+
+let current = $state.raw(read());
+
+export const route = {
+  get place(): Place {
+    return current.place;
+  },
+  query(name: string): string {
+    return current.query.get(name) ?? '';
+  },
+};
+
+export function jobsPath(): string {
+  return link(`${ROOT}/jobs`, ['region']);
+}
+
+export function jobPath(job: string, tab = ''): string {
+  const path = `${ROOT}/jobs/${encodeURIComponent(job)}`;
+  return link(tab ? `${path}/${tab}` : path, ['region']);
+}
+
+function link(path: string, kept: string[]): string {
+  const query = new URLSearchParams();
+  for (const name of kept) {
+    const value = current.query.get(name);
+    if (value) query.set(name, value);
+  }
+  const text = query.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+export function go(path: string): void {
+  if (path !== location.pathname + location.search) history.pushState(null, '', path);
+  current = read();
+  window.scrollTo(0, 0);
+}
+
+// Changes parameters of the address; '' removes one. Filters leave no trail in the history.
+export function setQuery(values: Record<string, string>): void {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(values))
+    if (value) query.set(name, value);
+    else query.delete(name);
+  const text = query.toString();
+  history.replaceState(null, '', location.pathname + (text ? `?${text}` : ''));
+  current = read();
+}
+
+// Follows links inside the console without loading a page.
+export function follow(event: MouseEvent): void {
+  if (event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.defaultPrevented)
+    return;
+  const anchor = (event.target as Element).closest('a');
+  if (!anchor || anchor.target || anchor.origin !== location.origin) return;
+  if (!anchor.pathname.startsWith(ROOT + '/')) return;
+  event.preventDefault();
+  go(anchor.pathname + anchor.search);
+}
+
+window.addEventListener('popstate', () => (current = read()));

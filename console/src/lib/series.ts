@@ -1,0 +1,34 @@
+// Points of a metric, for plots.
+
+export interface Point {
+  at: number; // seconds since 1970
+  value: number;
+}
+
+// The exponential moving average with the weight of the past in [0, 1), corrected for its beginning
+// as in TensorBoard, so that the first value is the first point's.
+export function smooth(values: readonly number[], weight: number): number[] {
+  if (weight <= 0) return [...values];
+  let sum = 0;
+  let share = 1;
+  return values.map((value) => {
+    sum = sum * weight + (1 - weight) * value;
+    share *= weight;
+    return sum / (1 - share);
+  });
+}
+
+// The period that gives at most `pointsMax` points from `from` to `to`: CloudWatch knows 1, 5, 10
+// and 30 seconds and multiples of a minute.
+export function periodOf(from: number, to: number, pointsMax: number): number {
+  const needed = Math.max(1, (to - from) / pointsMax);
+  const short = [1, 5, 10, 30].find((period) => period >= needed);
+  return short ?? Math.ceil(needed / 60) * 60;
+}
+
+// Replaces the points of `old` from the first one of `fresh` on.
+export function joined(old: readonly Point[], fresh: readonly Point[]): Point[] {
+  const first = fresh[0];
+  if (!first) return [...old];
+  return [...old.filter((point) => point.at < first.at), ...fresh];
+}
