@@ -220,6 +220,12 @@ ATTACKS = (
         "DescribeServer",
     ),
     row(
+        "console",
+        "open a session of the console",
+        "my.target('trainyard', 'CreateConsoleSession')",
+        "CreateConsoleSession",
+    ),
+    row(
         "costs",
         "read everybody's costs",
         "my.target('trainyard', 'GetCostReport', GroupBy='user')",

@@ -7,6 +7,7 @@ those of a known principal also in the audit log (`more`: operation and resource
 
 import json
 
+from tests.hostile import pages
 from tests.hostile.signer import Caller
 from tests.hostile.table import AUDIT, SERVER_LOG, Attack
 from tests.hostile.world import (
@@ -393,6 +394,13 @@ EVERYTHING = json.dumps(
 
 POOR = (
     poor(
+        "poor-console",
+        "sign in to the console",
+        "CreateConsoleSession",
+        lambda w: pages.sign_in(w.poor),
+        refused="403",
+    ),
+    poor(
         "poor-describe",
         "read a job's hyperparameters",
         "DescribeTrainingJob",
@@ -568,6 +576,7 @@ POOR = (
 
 GROUPS = {
     "without a key": UNSIGNED,
+    "the console": pages.ATTACKS,
     "wrong signatures": SIGNATURES,
     "presigned URLs": PRESIGNED,
     "temporary keys": TEMPORARY,

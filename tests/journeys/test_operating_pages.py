@@ -44,6 +44,7 @@ RUNS = {
         skipped={"trainyard campaign run": "the suite `campaign` runs one over four servers"},
         before={"trainyard campaign change": START},
     ),
+    "docs/operating/console.md": documents.Run(before={"trainyard console": START}),
     "docs/operating/several-servers.md": documents.Run(
         skipped={
             "trainyard ledger copy": "tests/system/test_ledger_moves.py has a PostgreSQL server",

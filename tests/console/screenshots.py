@@ -1,0 +1,122 @@
+"""Makes pictures of the console's pages, on a server of its own with jobs of each kind.
+
+  ./yard screenshots [FOLDER]    each page in light, dark and phone width, into build/screenshots;
+                                 those that documents show, into docs/images/console
+
+Documents show few, so that a clone stays small."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from typing import Any
+
+from playwright.sync_api import Page, expect, sync_playwright
+
+from tests import jobs
+from tests.console import world
+from tests.trainyard_server import ROOT, Server
+
+SHOWN = ["jobs-light", "job-light", "log-dark"]  # in documents
+DOCUMENTS = os.path.join(ROOT, "docs", "images", "console")
+WAYS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"color_scheme": "light", "viewport": world.PHONE, "device_scale_factor": 2},
+}
+PAGES = {
+    "jobs": "/jobs",
+    "job": "/jobs/resnet-cifar10-7?smooth=0.5",
+    "log": "/jobs/digits-sweep-14/log?error=1",
+    "failed": "/jobs/digits-sweep-14",
+    "waiting": "/jobs/bert-base-2",
+    "configuration": "/jobs/resnet-cifar10-7/configuration",
+}
+POINTS = 40  # of the metrics that a picture waits for
+# Loss and accuracy as a training prints them: falling and rising, with noise.
+TRAIN = (
+    "awk 'BEGIN{srand(7); for(i=1;;i++){l=2.3*exp(-i/25)+0.12+rand()*0.08;"
+    ' printf "epoch %d/90 loss=%.4f accuracy=%.4f images/s=%d\\n",'
+    ' i,l,1-l/2.6,1800+rand()*60; fflush(); system("sleep 0.5")}}\''
+)
+FAIL = (
+    'for i in 1 2 3 4 5 6 7 8; do echo epoch $i/20 loss=$(awk "BEGIN{print 2/$i}"); sleep 0.3;'
+    " done; [ $(hostname) = algo-1 ] && sleep 2;"
+    " printf 'Traceback (most recent call last):\\n"
+    '  File "/opt/ml/code/train.py", line 112, in <module>\\n    main()\\n'
+    '  File "/opt/ml/code/train.py", line 88, in step\\n    loss.backward()\\n'
+    "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB\\n'; exit 1"
+)
+METRICS = [
+    {"Name": "train:loss", "Regex": r"loss=(\S+)"},
+    {"Name": "validation:accuracy", "Regex": r"accuracy=(\S+)"},
+]
+
+
+def start_jobs(server: Server) -> None:
+    server.boto("s3").create_bucket(Bucket="yard")
+    sagemaker = server.boto("sagemaker")
+    for name in ("sweep-lr-001", "sweep-lr-003", "sweep-lr-01"):
+        world.start_job(server, name, "echo loss=0.2")
+    for name in ("sweep-lr-001", "sweep-lr-003", "sweep-lr-01"):
+        jobs.wait_until(sagemaker, name, ["Completed"])
+    world.start_job(server, "digits-sweep-14", FAIL, hosts=2)
+    jobs.wait_until(sagemaker, "digits-sweep-14", ["Failed"])
+    request = jobs.request(
+        "resnet-cifar10-7",
+        TRAIN,
+        hosts=2,
+        HyperParameters={"epochs": "90", "learning-rate": "0.1", "batch-size": "256"},
+    )
+    request["AlgorithmSpecification"]["MetricDefinitions"] = METRICS
+    sagemaker.create_training_job(**request)
+    jobs.wait_until(sagemaker, "resnet-cifar10-7", ["Training"])
+    world.start_job(server, "bert-base-2", "true", hosts=2)
+
+
+def take(page: Page, server: Server, name: str, path: str, file: str) -> None:
+    page.goto(world.console(server, path))
+    expect(page.get_by_role("heading").first).to_be_visible()
+    expect(page.locator(".live.connected")).to_be_attached()
+    if name == "job":
+        expect(page.locator("canvas")).to_have_count(2)
+    if name == "log":
+        expect(page.locator(".line.current")).to_be_visible()
+    page.screenshot(path=file)
+
+
+def main(folder: str) -> None:
+    os.makedirs(folder, exist_ok=True)
+    os.makedirs(DOCUMENTS, exist_ok=True)
+    data = tempfile.mkdtemp(prefix="trainyard-screenshots-")
+    server = Server(os.path.join(data, "data"), world.CONFIG.replace("[regions.'eu-west-1']", ""))
+    server.start()
+    try:
+        start_jobs(server)
+        with sync_playwright() as playwright:
+            browser = world.launch(playwright)
+            page = world.signed_in(browser, server)
+            page.goto(world.console(server, PAGES["job"]))
+            expect(page.get_by_text(f"{POINTS} points").first).to_be_visible()
+            for way, options in WAYS.items():
+                page = world.signed_in(browser, server, reduced_motion="reduce", **options)
+                for name, path in PAGES.items():
+                    take(page, server, name, path, os.path.join(folder, f"{name}-{way}.png"))
+                anonymous = world.open_context(browser, **options).new_page()
+                anonymous.goto(world.console(server))
+                expect(anonymous.get_by_role("heading", name="Sign in")).to_be_visible()
+                anonymous.screenshot(path=os.path.join(folder, f"sign-in-{way}.png"))
+            browser.close()
+    finally:
+        server.clean()
+        shutil.rmtree(data, ignore_errors=True)
+    for name in SHOWN:
+        shutil.copy(os.path.join(folder, name + ".png"), DOCUMENTS)
+    print(f"{len(os.listdir(folder))} pictures in {folder}")
+
+
+if __name__ == "__main__":
+    expect.set_options(timeout=world.SECONDS_MAX * 1000)
+    main(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build", "screenshots"))

@@ -1,0 +1,19 @@
+"""The parts of the pages by themselves: types, and the tests that Node runs."""
+
+import subprocess
+
+import pytest
+
+from tests.trainyard_server import ROOT
+
+
+@pytest.mark.parametrize("script", ["check", "test"])
+def test_npm(script: str) -> None:
+    done = subprocess.run(
+        ["npm", "--prefix", "console", "run", "--silent", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

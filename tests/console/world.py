@@ -1,0 +1,155 @@
+"""What tests and screenshots of the console share: jobs of each kind, and a browser's ways."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect
+
+from tests import jobs
+from tests.trainyard_server import PROGRAM, ROOT, TODAYS_AWS, Server
+
+CHROMIUM = "/usr/bin/chromium"
+SECONDS_MAX = 90  # for what takes a second on a quiet machine
+AXE = os.path.join(ROOT, "console", "node_modules", "axe-core", "axe.min.js")
+
+# Texts that would do something if a page took them for markup, and what would show that it did.
+HOSTILE = "<img src=x onerror=window.broken=1><script>window.broken=1</script>"
+PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1280, "height": 860}
+
+# Capacity for the two hosts of a job and one more, so a second job of two hosts waits.
+CONFIG = """
+[[access_key]]
+id = "AKIAOWNER00000000000"
+secret = "owner-secret"
+user = "owner"
+[[access_key]]
+id = "AKIAPOOR000000000000"
+secret = "poor-secret"
+user = "poor"
+[[user]]
+name = "poor"
+policies = ["entry"]
+[[policy]]
+name = "entry"
+document = '''{"Version": "2012-10-17", "Statement": [
+  {"Effect": "Allow", "Action": "trainyard:CreateConsoleSession", "Resource": "*"}]}'''
+[jobs]
+stop_grace_seconds = 2
+[[machine]]
+name = "box"
+cpus = 6.0
+memory_gib = 12.0
+[regions.'eu-west-1']
+"""
+OWNER = ("AKIAOWNER00000000000", "owner-secret")
+POOR = ("AKIAPOOR000000000000", "poor-secret")
+
+METRICS = [{"Name": "train:loss", "Regex": r"loss=(\S+)"}]
+# Prints a loss that falls, until the job is stopped.
+TRAIN = (
+    'i=1; while :; do echo step $i loss=$(awk "BEGIN{print 2/$i+0.1}") on $(hostname);'
+    " i=$((i+1)); sleep 1; done"
+)
+FAIL = (
+    "echo epoch 1; echo '<b>not bold</b>'; printf '\\033[31mred\\033[0m\\n';"
+    " echo 'Traceback (most recent call last):';"
+    " echo '  File \"train.py\", line 88, in step'; echo 'ValueError: the loss is NaN'; exit 3"
+)
+
+
+def start_job(server: Server, name: str, script: str, **more: Any) -> None:
+    # Longer than the tests: a job that runs holds its machine until one of them stops it.
+    more = {"StoppingCondition": {"MaxRuntimeInSeconds": 7200}} | more
+    request = jobs.request(name, script, **more)
+    request["AlgorithmSpecification"]["MetricDefinitions"] = METRICS
+    server.boto("sagemaker").create_training_job(**request)
+
+
+def launch(playwright: Playwright) -> Browser:
+    # Root has no sandbox; the pages are ours.
+    return playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+
+
+def console(server: Server, path: str = "") -> str:
+    return f"http://{server.listen}/console{path}"
+
+
+def link(server: Server) -> str:
+    """A link that signs in as the owner, once."""
+    done = subprocess.run(
+        [PROGRAM, "console", "--data", server.data],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=server.environment(),
+    )
+    return done.stdout.strip()
+
+
+def run_shell(server: Server, script: str) -> None:
+    """Runs a script as a person would who has set up the AWS CLI."""
+    environment = server.environment()
+    environment["PATH"] = os.path.dirname(TODAYS_AWS) + ":" + environment["PATH"]
+    subprocess.run(["/bin/sh", "-e", script], check=True, env=environment, timeout=SECONDS_MAX)
+
+
+def open_context(browser: Browser, **more: Any) -> BrowserContext:
+    context = browser.new_context(**{"viewport": DESKTOP} | more)
+    context.set_default_timeout(SECONDS_MAX * 1000)
+    return context
+
+
+def signed_in(browser: Browser, server: Server, **more: Any) -> Page:
+    """A page of the owner that shows the jobs."""
+    page = open_context(browser, **more).new_page()
+    page.goto(link(server))
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    return page
+
+
+def fill_keys(page: Page, keys: tuple[str, str]) -> None:
+    page.get_by_label("Access key ID").fill(keys[0])
+    page.get_by_label("Secret access key").fill(keys[1])
+    page.get_by_role("button", name="Sign in").click()
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds wrong with a page, by the rules of WCAG 2.1 AA."""
+    with open(AXE, encoding="utf-8") as file:
+        page.evaluate(f"() => {{ {file.read()} }}")
+    found = page.evaluate(
+        "() => axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})"
+    )
+    return [
+        f"{one['id']}: {one['help']}: {node['html'][:200]} {node['failureSummary'][:300]}"
+        for one in found["violations"]
+        for node in one["nodes"]
+    ]
+
+
+def names_of(page: Page) -> list[str]:
+    return page.locator("a.name").all_inner_texts()
+
+
+def hears(page: Page, pattern: str) -> Callable[[], None]:
+    """Collects the requests of a page; the result asserts that none has the pattern."""
+    sent: list[str] = []
+    page.on(
+        "request",
+        lambda request: sent.append(
+            f"{request.url} {request.all_headers()} {request.post_data or ''}"
+        ),
+    )
+
+    def check() -> None:
+        assert sent
+        for one in sent:
+            assert not re.search(pattern, one), one
+
+    return check

@@ -1,0 +1,102 @@
+"""Attacks on the console: its routes without a session, with a forged one, and from other sites.
+
+Each is in the server's log, by its request id."""
+
+import json
+
+from tests.hostile.signer import Caller
+from tests.hostile.table import SERVER_LOG, Attack
+from tests.hostile.world import Attempt
+
+
+def row(name: str, tried: str, refused: str, attempt: Attempt) -> Attack:
+    return Attack(name, tried, "^" + refused, SERVER_LOG, attempt)
+
+
+PAGE = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
+FORGED = {"Cookie": "trainyard_console=" + "0" * 64}
+
+
+def sign_in(caller: Caller) -> tuple[int, str]:
+    """As the sign-in page does."""
+    path, body = "/console/session", b"{}"
+    fields = caller.signed("trainyard", path=path, body=body)
+    return caller.send("POST", path, fields | PAGE, body)
+
+
+def page_row(
+    name: str,
+    tried: str,
+    method: str,
+    path: str,
+    refused: str = "401",
+    fields: dict[str, str] = PAGE,
+    body: bytes = b"{}",
+) -> Attack:
+    return row(
+        f"console-{name}",
+        tried,
+        refused,
+        lambda w: w.plain(method, "/console/" + path, fields, body if method == "POST" else b""),
+    )
+
+
+ATTACKS = (
+    page_row("session", "ask the console who is signed in", "GET", "session"),
+    page_row("events", "follow the console's events", "GET", "events?region=us-east-1"),
+    page_row("log", "follow a log", "GET", "events?region=us-east-1&job=victim"),
+    page_row("jobs", "list jobs", "POST", "api/trainyard/ListJobs?region=us-east-1"),
+    page_row(
+        "job",
+        "describe a job",
+        "POST",
+        "api/trainyard/DescribeJob?region=us-east-1",
+        body=b'{"JobName": "victim"}',
+    ),
+    page_row("metric", "read metrics", "POST", "api/cloudwatch/GetMetricStatistics"),
+    page_row("kill", "end a job", "POST", "api/trainyard/KillJob", body=b'{"JobName": "victim"}'),
+    page_row(
+        "forged-session",
+        "list jobs with a session that was never opened",
+        "POST",
+        "api/trainyard/ListJobs",
+        fields=PAGE | FORGED,
+    ),
+    page_row(
+        "forged-link",
+        "sign in with a token that was never made",
+        "POST",
+        "session",
+        "403",
+        body=json.dumps({"Token": "0" * 64}).encode(),
+    ),
+    page_row(
+        "other-site",
+        "sign a visitor of another site in",
+        "POST",
+        "session",
+        "403",
+        {"Origin": "https://mallory.example"},
+    ),
+    page_row(
+        "other-port",
+        "sign the visitor out from a page of another port",
+        "DELETE",
+        "session",
+        "403",
+        {"Sec-Fetch-Site": "same-site"},
+    ),
+    page_row("no-json", "sign in with bytes", "POST", "session", "403", body=b"\xff" * 1000),
+    row(
+        "console-wrong-secret",
+        "sign in with a wrong secret",
+        "403",
+        lambda w: sign_in(w.guesser),
+    ),
+    row(
+        "console-ended-job",
+        "sign in with the keys of a job that has ended",
+        "403",
+        lambda w: sign_in(w.job),
+    ),
+)
