@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SECONDS_MAX = 600  # messages of 4 GiB beside other work take minutes
+SECONDS_MAX = 600  # messages of 4 GiB, next to other work, take minutes
 
 
 class Rank(subprocess.Popen[bytes]):
