@@ -2,7 +2,6 @@
 
 #include "base/bytes/crc.hpp"
 #include "base/bytes/little_endian.hpp"
-#include "base/sha256.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::cache {
@@ -20,8 +19,30 @@ std::string identity_of(const BlockId& id) {
   return text + std::to_string(id.number);
 }
 
-std::string path_of(const BlockId& id) {
-  const std::string name = to_hex(bytes_of(sha256(identity_of(id))));
+Result<BlockId> parse_identity(std::string_view text) {
+  const std::string_view whole = text;
+  BlockId id;
+  for (auto* part : {&id.endpoint, &id.bucket, &id.key, &id.etag}) {
+    const size_t colon = text.find(':');
+    if (colon == text.npos) return corrupt("the identity of a cached block was cut");
+    const auto bytes = TRY(parse_int(text.substr(0, colon)));
+    text.remove_prefix(colon + 1);
+    if (bytes < 0 || uint64_t(bytes) > text.size())
+      return corrupt("the identity of a cached block was cut");
+    *part = text.substr(0, size_t(bytes));
+    text.remove_prefix(size_t(bytes));
+  }
+  const auto number = TRY(parse_int(text));
+  if (number < 0) return corrupt("a cached block has a negative number");
+  id.number = uint64_t(number);
+  if (identity_of(id) != whole) return corrupt("a cached block has an unusual identity");
+  return id;
+}
+
+Digest hash_of(const BlockId& id) { return sha256(identity_of(id)); }
+
+std::string path_of(const Digest& hash) {
+  const std::string name = to_hex(bytes_of(hash));
   return name.substr(0, 2) + "/" + name;
 }
 
@@ -48,6 +69,19 @@ Result<std::string_view> decode_block(const BlockId& id, std::string_view file) 
   if (identity_bytes > rest.size() || rest.substr(0, identity_bytes) != identity_of(id))
     return corrupt("a cached block is of another object");
   return rest.substr(identity_bytes);
+}
+
+Result<BlockId> declared_id(std::string_view start_of_file) {
+  if (!start_of_file.starts_with(kMagic) || start_of_file.size() < kIdentityAt)
+    return corrupt("a cached block is not one");
+  const uint32_t bytes = little_endian_u32(start_of_file.substr(kIdentitySizeAt));
+  const std::string_view rest = start_of_file.substr(kIdentityAt);
+  if (bytes > rest.size()) return corrupt("a cached block was cut");
+  return parse_identity(rest.substr(0, bytes));
+}
+
+uint64_t file_bytes_of(const BlockId& id, uint64_t content_bytes) {
+  return kIdentityAt + identity_of(id).size() + content_bytes;
 }
 
 }  // namespace trainyard::cache

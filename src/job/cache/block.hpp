@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "base/sha256.hpp"
 
 namespace trainyard::cache {
 
@@ -31,11 +32,20 @@ struct BlockId {
 
 // Returns a text that is equal exactly for equal ids.
 std::string identity_of(const BlockId& id);
+// The inverse. Errors: corrupt.
+Result<BlockId> parse_identity(std::string_view text);
+Digest hash_of(const BlockId& id);
 // Returns the path of a block below the cache's directory: "ab/abcd..".
-std::string path_of(const BlockId& id);
+std::string path_of(const Digest& hash);
+inline std::string path_of(const BlockId& id) { return path_of(hash_of(id)); }
 
 std::string encode_block(const BlockId& id, std::string_view content);
 // Returns the content, which is a part of `file`.
 Result<std::string_view> decode_block(const BlockId& id, std::string_view file);
+// Returns the identity that a file's first bytes declare, at least kIdentityBytesMax + 16 of them
+// unless the file is shorter. Its checksum is not verified.
+Result<BlockId> declared_id(std::string_view start_of_file);
+// Returns the size of a block's file.
+uint64_t file_bytes_of(const BlockId& id, uint64_t content_bytes);
 
 }  // namespace trainyard::cache

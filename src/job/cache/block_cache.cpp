@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/arithmetic.hpp"
-#include "os/disk.hpp"
+#include "base/text.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::cache {
@@ -24,10 +24,15 @@ constexpr uint64_t kFileBytesMax = kBlockBytes + kIdentityBytesMax + 64;
 // Neighbours that are so much older than the newest file were left by a crash.
 constexpr time_t kNeighbourSecondsMax = 3600;
 
+// Waits for a process that removes blocks or changes pins.
+constexpr Duration kLockWaitMax = 60s;
+constexpr size_t kStartBytes = kIdentityBytesMax + 16;
+
 struct Found {
   timespec used;
   uint64_t bytes;
   std::string path;
+  std::string name;  // its hash in hexadecimal digits
 };
 
 bool earlier(const Found& a, const Found& b) {
@@ -48,12 +53,31 @@ Result<std::vector<Found>> find_blocks(const std::string& directory) {
       if (::lstat(path.c_str(), &status) != 0) continue;
       newest = std::max(newest, status.st_mtim.tv_sec);
       auto& kind = name.starts_with(os::kNeighbourPrefix) ? neighbours : found;
-      kind.push_back({status.st_mtim, uint64_t(status.st_blocks) * 512, path});
+      kind.push_back({status.st_mtim, uint64_t(status.st_blocks) * 512, path, name});
     }
   }
   for (const auto& each : neighbours)
     if (newest - each.used.tv_sec > kNeighbourSecondsMax) ::unlink(each.path.c_str());
   return found;
+}
+
+Result<std::string> read_start(const std::string& path) {
+  const os::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file) return from_errno("reading " + path);
+  std::string start(kStartBytes, '\0');
+  const ssize_t got = ::pread(file.descriptor(), start.data(), start.size(), 0);
+  if (got < 0) return from_errno("reading " + path);
+  start.resize(size_t(got));
+  return start;
+}
+
+// Returns whether a file is one of the blocks.
+bool is_among(const std::vector<PinnedBlock>& ordered, const std::string& name) {
+  const auto bytes = from_hex(name);
+  Digest hash{};
+  if (!bytes || bytes->size() != hash.size()) return false;
+  std::copy(bytes->begin(), bytes->end(), hash.begin());
+  return contains(ordered, hash);
 }
 
 }  // namespace
@@ -68,10 +92,15 @@ CacheSettings tenth_of_disk(const std::string& directory) {
   return {directory, bytes / kDiskShare, bytes / (2 * kDiskShare)};
 }
 
-Result<std::unique_ptr<BlockCache>> BlockCache::open(CacheSettings settings) {
+BlockCache::BlockCache(CacheSettings settings, FileFaults* faults)
+    : settings_(std::move(settings)),
+      disk_(faults),
+      pins_(settings_.directory + "/pins", settings_.bytes_max / 100 * kUsedAfterTrim, disk_) {}
+
+Result<std::unique_ptr<BlockCache>> BlockCache::open(CacheSettings settings, FileFaults* faults) {
   // Blocks are of any job: no other user may read them.
   TRY(os::make_directories(settings.directory, 0700));
-  return std::unique_ptr<BlockCache>(new BlockCache(std::move(settings)));
+  return std::unique_ptr<BlockCache>(new BlockCache(std::move(settings), faults));
 }
 
 Result<std::optional<std::string>> BlockCache::get(const BlockId& id) {
@@ -96,20 +125,31 @@ Result<std::optional<std::string>> BlockCache::get(const BlockId& id) {
   return std::optional(*std::move(file));
 }
 
-Result<void> BlockCache::put(const BlockId& id, std::string_view content) {
+bool BlockCache::keeps(uint64_t bytes) const {
   const auto free = os::free_bytes(settings_.directory);
-  if (settings_.bytes_max < content.size() ||
-      (free && *free < saturating_add(settings_.free_bytes_min, uint64_t(content.size()))))
-    return {};
+  return bytes <= settings_.bytes_max &&
+         (!free || *free >= saturating_add(settings_.free_bytes_min, bytes));
+}
+
+Result<FetchLock> BlockCache::fetch_lock(const BlockId& id) const {
+  return FetchLock::open(settings_.directory + "/fetches", hash_of(id));
+}
+
+Result<void> BlockCache::put(const BlockId& id, std::string_view content) {
+  if (!keeps(content.size())) return {};
+  {
+    // Removal that failed is repeated first: the limit holds even if no block can be removed.
+    const MutexLock lock(mutex_);
+    TRY(trim_if_due_locked());
+  }
   const std::string path = settings_.directory + "/" + path_of(id);
   const std::string folder = path.substr(0, path.rfind('/'));
   TRY(os::make_directories(folder, 0700));
   const std::string neighbour = folder + "/" + std::string(os::kNeighbourPrefix) +
                                 std::to_string(::getpid()) + "-" + std::to_string(++neighbours_);
   // Not durable: what a power loss takes is noticed by its checksum.
-  auto written = os::write_file(neighbour, encode_block(id, content), 0600);
-  if (written && ::rename(neighbour.c_str(), path.c_str()) != 0)
-    written = from_errno("renaming " + neighbour);
+  auto written = write(neighbour, encode_block(id, content));
+  if (written) written = disk_.rename(neighbour, path);
   if (!written) {
     ::unlink(neighbour.c_str());
     return written;
@@ -117,8 +157,17 @@ Result<void> BlockCache::put(const BlockId& id, std::string_view content) {
   ++kept_;
   const MutexLock lock(mutex_);
   written_since_trim_ += content.size();
+  return trim_if_due_locked();
+}
+
+Result<void> BlockCache::trim_if_due_locked() {
   if (written_since_trim_ < settings_.bytes_max / kTrimsPerLimit) return {};
   return trim_locked();
+}
+
+Result<void> BlockCache::write(const std::string& path, std::string_view bytes) const {
+  const auto file = TRY(disk_.create(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW));
+  return disk_.write(file, bytes, path);
 }
 
 Result<void> BlockCache::trim() {
@@ -127,10 +176,14 @@ Result<void> BlockCache::trim() {
 }
 
 Result<void> BlockCache::trim_locked() {
-  written_since_trim_ = 0;
   // One process at a time; another one's removal serves this one too.
-  const auto only_one = os::FileLock::take(settings_.directory + "/lock");
-  if (!only_one) return {};
+  const auto only_one = os::FileLock::take(lock_path());
+  if (!only_one) {
+    written_since_trim_ = 0;
+    return {};
+  }
+  const auto pinned = all_blocks(TRY(pins_.read()));
+  written_since_trim_ = 0;
   auto found = TRY(find_blocks(settings_.directory));
   uint64_t bytes = 0;
   for (const auto& each : found) bytes = saturating_add(bytes, each.bytes);
@@ -139,12 +192,67 @@ Result<void> BlockCache::trim_locked() {
   std::sort(found.begin(), found.end(), earlier);
   for (const auto& each : found) {
     if (bytes <= wanted) break;
+    if (is_among(pinned, each.name)) continue;
     if (::unlink(each.path.c_str()) != 0 && errno != ENOENT)
       return from_errno("removing " + each.path);
     bytes -= std::min(bytes, each.bytes);
     ++removed_;
   }
   return {};
+}
+
+Result<std::unique_ptr<HeldPin>> BlockCache::hold(const std::string& name,
+                                                  std::vector<PinnedBlock> wanted) {
+  const auto lock = TRY(os::FileLock::take_within(lock_path(), kLockWaitMax));
+  return pins_.hold(name, std::move(wanted));
+}
+
+Result<void> BlockCache::keep_pinned(Pin pin) {
+  const auto lock = TRY(os::FileLock::take_within(lock_path(), kLockWaitMax));
+  return pins_.keep(std::move(pin));
+}
+
+Result<bool> BlockCache::unpin(const std::string& name) {
+  const auto lock = TRY(os::FileLock::take_within(lock_path(), kLockWaitMax));
+  return pins_.remove(name);
+}
+
+Result<std::vector<FoundPin>> BlockCache::pins() {
+  const auto lock = TRY(os::FileLock::take_within(lock_path(), kLockWaitMax));
+  return pins_.read();
+}
+
+Result<void> BlockCache::visit(const std::function<void(const CachedBlock&)>& visitor) const {
+  for (const auto& each : TRY(find_blocks(settings_.directory))) {
+    const auto start = read_start(each.path);
+    auto id = start ? declared_id(*start) : Result<BlockId>(start.error());
+    // Removed meanwhile, or broken: a job that reads it notices.
+    if (!id || to_hex(trainyard::bytes_of(hash_of(*id))) != each.name) continue;
+    const auto hash = hash_of(*id);
+    visitor({*std::move(id), hash, each.bytes,
+             from_milliseconds(int64_t(each.used.tv_sec) * 1000 + each.used.tv_nsec / 1'000'000)});
+  }
+  return {};
+}
+
+Result<DroppedBlocks> BlockCache::drop(const std::function<bool(const BlockId&)>& which) {
+  const auto lock = TRY(os::FileLock::take_within(lock_path(), kLockWaitMax));
+  auto pins = TRY(pins_.read());
+  std::erase_if(pins, [](const auto& each) { return !each.held; });
+  const auto held = all_blocks(pins);
+  DroppedBlocks dropped;
+  Result<void> removed;
+  TRY(visit([&](const CachedBlock& block) {
+    if (!removed || !which(block.id)) return;
+    if (contains(held, block.hash)) {
+      ++dropped.held;
+      return;
+    }
+    removed = disk_.remove(settings_.directory + "/" + path_of(block.hash));
+    if (removed) ++dropped.removed, dropped.bytes += block.bytes;
+  }));
+  TRY(removed);
+  return dropped;
 }
 
 CacheCounts BlockCache::counts() const { return {hits_, misses_, broken_, kept_, removed_}; }

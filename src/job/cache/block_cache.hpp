@@ -5,6 +5,10 @@
 // seen by a job. Beyond the limit the blocks that were not used for longest are removed; one that
 // is being read stays readable to its reader. A disk that is nearly full keeps no further blocks.
 //
+// Pinned blocks (pins.hpp) are not removed. The lock of a block, held while it is fetched, lets
+// other processes wait for it rather than fetch it as well; it ends with its holder, however that
+// ends.
+//
 // The limit is approximate: each process counts what it wrote, and reads the directory again after
 // a 32nd of the limit; removal leaves a tenth free.
 //
@@ -14,6 +18,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +26,11 @@
 
 #include "base/result.hpp"
 #include "base/thread_safety.hpp"
+#include "base/time.hpp"
 #include "cache/block.hpp"
+#include "cache/fetch_lock.hpp"
+#include "cache/pins.hpp"
+#include "os/disk.hpp"
 
 namespace trainyard::cache {
 
@@ -39,24 +48,62 @@ struct CacheCounts {
   uint64_t hits = 0, misses = 0, broken = 0, kept = 0, removed = 0;
 };
 
+struct CachedBlock {
+  BlockId id;
+  Digest hash{};
+  uint64_t bytes = 0;  // on disk
+  Instant used;
+};
+
+struct DroppedBlocks {
+  uint64_t removed = 0, bytes = 0;
+  uint64_t held = 0;  // that a running job holds, and stay
+};
+
 class BlockCache {
  public:
-  // Makes the directory, for the owner of this process alone.
-  static Result<std::unique_ptr<BlockCache>> open(CacheSettings settings);
+  // Makes the directory, for the owner of this process alone. `faults`: of tests.
+  static Result<std::unique_ptr<BlockCache>> open(CacheSettings settings,
+                                                  FileFaults* faults = nullptr);
 
   // Returns the content and marks it as used; nothing: it is absent.
   Result<std::optional<std::string>> get(const BlockId& id);
   // Keeps a block, or not: see above. An existing one is replaced.
   Result<void> put(const BlockId& id, std::string_view content);
+  // Returns whether put() would keep a block of this size now.
+  bool keeps(uint64_t bytes) const;
+  // Returns the lock under which a block is fetched, not yet taken.
+  Result<FetchLock> fetch_lock(const BlockId& id) const;
   // Removes the blocks that were not used for longest, until nine tenths of the limit are used.
+  // Errors also: corrupt: a pin cannot be read, and nothing is removed.
   Result<void> trim();
+
+  // Pins blocks for as long as the result lives: as many of the first as fit.
+  Result<std::unique_ptr<HeldPin>> hold(const std::string& name, std::vector<PinnedBlock> wanted);
+  // Pins blocks until unpin(). Errors also: exhausted: they do not fit.
+  Result<void> keep_pinned(Pin pin);
+  // Returns false: not found.
+  Result<bool> unpin(const std::string& name);
+  Result<std::vector<FoundPin>> pins();
+  uint64_t pinned_bytes_max() const { return pins_.bytes_max(); }
+
+  // Visits all blocks, in no order. What other processes add or remove meanwhile may be missed.
+  Result<void> visit(const std::function<void(const CachedBlock&)>& visitor) const;
+  // Removes the blocks for which `which` is true, unless a running job holds them.
+  Result<DroppedBlocks> drop(const std::function<bool(const BlockId&)>& which);
   CacheCounts counts() const;
+  const CacheSettings& settings() const { return settings_; }
 
  private:
-  explicit BlockCache(CacheSettings settings) : settings_(std::move(settings)) {}
+  BlockCache(CacheSettings settings, FileFaults* faults);
   Result<void> trim_locked() REQUIRES(mutex_);
+  Result<void> trim_if_due_locked() REQUIRES(mutex_);
+  Result<void> write(const std::string& path, std::string_view bytes) const;
+  std::string lock_path() const { return settings_.directory + "/lock"; }
 
   const CacheSettings settings_;
+  const os::Disk disk_;
+  Pins pins_;
   std::atomic<uint64_t> hits_ = 0, misses_ = 0, broken_ = 0, kept_ = 0, removed_ = 0;
   std::atomic<uint64_t> neighbours_ = 0;  // names of files that are being written
   Mutex mutex_;

@@ -11,6 +11,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto content = decode_block(id, file);
   // A block that is accepted has exactly the bytes that would be written.
   if (content && encode_block(id, *content) != file) __builtin_trap();
+  // An identity that is accepted is the only text of its block.
+  const auto other = parse_identity(file);
+  if (other && identity_of(*other) != file) __builtin_trap();
+  const auto declared = declared_id(file);
+  if (content && (!declared || identity_of(*declared) != identity_of(id))) __builtin_trap();
   if (*decode_block(id, encode_block(id, file)) != file) __builtin_trap();
   return 0;
 }
