@@ -12,6 +12,8 @@ namespace {
 constexpr size_t kAheadThreads = 4;
 constexpr size_t kAheadMax = 64;
 constexpr Duration kPause = 500ms;
+// Between two looks at a block that another process fetches.
+constexpr Duration kLockPauseMin = 1ms, kLockPauseMax = 50ms;
 
 std::string name_of(const MountedObject& object) {
   return "s3://" + object.bucket + "/" + shorten(to_utf8(object.key), 200);
@@ -23,6 +25,23 @@ Error replaced(const MountedObject& object, const std::string& etag) {
 }
 
 }  // namespace
+
+cache::BlockId block_id(const std::string& endpoint, const MountedObject& object, uint64_t number) {
+  return {endpoint, object.bucket, object.key, object.etag, number};
+}
+
+std::vector<cache::PinnedBlock> blocks_of(const std::string& endpoint,
+                                          const std::vector<MountedObject>& objects) {
+  std::vector<cache::PinnedBlock> blocks;
+  for (const auto& object : objects)
+    for (uint64_t first = 0; first < object.bytes && blocks.size() < cache::kPinBlocksMax;
+         first += cache::kBlockBytes) {
+      const auto id = block_id(endpoint, object, first / cache::kBlockBytes);
+      const uint64_t bytes = std::min(cache::kBlockBytes, object.bytes - first);
+      blocks.push_back({cache::hash_of(id), uint32_t(cache::file_bytes_of(id, bytes))});
+    }
+  return blocks;
+}
 
 BlockSource::BlockSource(objects::Objects& objects, cache::BlockCache* cache, Clock& clock,
                          SourceSettings settings, Say say)
@@ -117,27 +136,67 @@ void BlockSource::work_ahead() {
 }
 
 Result<BlockSource::Block> BlockSource::load(const MountedObject& object, uint64_t number) {
-  const uint64_t first = number * cache::kBlockBytes;
-  const uint64_t bytes = std::min(cache::kBlockBytes, object.bytes - first);
-  const cache::BlockId id{settings_.endpoint, object.bucket, object.key, object.etag, number};
-  if (cache_ != nullptr) {
-    auto cached = cache_->get(id);
-    if (cached && *cached && (*cached)->size() == bytes) {
-      TRY(authorize(object));
-      return Block(std::make_shared<const std::string>(**std::move(cached)));
-    }
+  const uint64_t bytes = std::min(cache::kBlockBytes, object.bytes - number * cache::kBlockBytes);
+  const auto id = block_id(settings_.endpoint, object, number);
+  Fetched fetched;
+  if (auto found = TRY(cached(id, bytes)))
+    fetched = {*std::move(found), true};
+  else
+    fetched = TRY(persist<Fetched>(object, [&] { return fetch_once(object, id, bytes); }));
+  if (fetched.from_cache) TRY(authorize(object));
+  return Block(std::make_shared<const std::string>(std::move(fetched.content)));
+}
+
+// A cache that cannot be read is an empty one.
+Result<std::optional<std::string>> BlockSource::cached(const cache::BlockId& id, uint64_t bytes) {
+  if (cache_ == nullptr) return std::optional<std::string>();
+  auto found = cache_->get(id);
+  if (!found || !*found || (*found)->size() != bytes) return std::optional<std::string>();
+  return *std::move(found);
+}
+
+// Holds the block's lock for one request only: a process that retries does not hold up others,
+// which may have other rights.
+Result<BlockSource::Fetched> BlockSource::fetch_once(const MountedObject& object,
+                                                     const cache::BlockId& id, uint64_t bytes) {
+  const auto lock = TRY(wait_for_others(id, bytes));
+  if (auto found = TRY(cached(id, bytes))) return Fetched{*std::move(found), true};
+  auto content = TRY(fetch(object, id.number * cache::kBlockBytes, bytes));
+  if (cache_ != nullptr) put_in_cache(id, content);
+  return Fetched{std::move(content), false};
+}
+
+// Returns nothing: the block is fetched without the lock.
+Result<std::optional<cache::FetchLock>> BlockSource::wait_for_others(const cache::BlockId& id,
+                                                                     uint64_t bytes) {
+  if (cache_ == nullptr || !cache_->keeps(bytes)) return std::optional<cache::FetchLock>();
+  auto lock = cache_->fetch_lock(id);
+  if (!lock) return std::optional<cache::FetchLock>();
+  WatchedTime time(clock_, settings_.other_fetch_max / 4);
+  const auto since = time.now();
+  for (Duration pause = kLockPauseMin;; pause = std::min(2 * pause, kLockPauseMax)) {
+    const auto taken = lock->try_take();
+    if (taken && *taken) return std::optional(*std::move(lock));
+    if (!taken || time.now() - since >= settings_.other_fetch_max)
+      return std::optional<cache::FetchLock>();
+    if (stopped_after(pause)) return cancelled("the job has ended");
   }
-  auto content = TRY(fetch(object, first, bytes));
-  if (cache_ != nullptr) {
-    if (const auto kept = cache_->put(id, content); !kept) {
-      MutexLock lock(mutex_);
-      if (!std::exchange(cache_failed_, true)) {
-        lock.unlock();
-        say_("the machine's cache cannot keep blocks: " + kept.error().message);
-      }
-    }
+}
+
+void BlockSource::put_in_cache(const cache::BlockId& id, const std::string& content) {
+  const auto kept = cache_->put(id, content);
+  if (kept) return;
+  {
+    const MutexLock lock(mutex_);
+    if (std::exchange(cache_failed_, true)) return;
   }
-  return Block(std::make_shared<const std::string>(std::move(content)));
+  say_("the machine's cache cannot keep blocks: " + kept.error().message);
+}
+
+bool BlockSource::stopped_after(Duration pause) {
+  MutexLock lock(mutex_);
+  changed_.wait_for(lock, pause, [&]() REQUIRES(mutex_) { return stopped_; });
+  return stopped_;
 }
 
 template <class T>
@@ -157,32 +216,28 @@ Result<T> BlockSource::persist(const MountedObject& object,
       say_("the object store is unavailable: " + done.error().message + "; retrying (reading " +
            name_of(object) + ")");
     said = said || kind == Kind::unavailable;
-    MutexLock lock(mutex_);
-    changed_.wait_for(lock, kPause, [&]() REQUIRES(mutex_) { return stopped_; });
-    if (stopped_) return cancelled("the job has ended");
+    if (stopped_after(kPause)) return cancelled("the job has ended");
   }
 }
 
 Result<std::string> BlockSource::fetch(const MountedObject& object, uint64_t first,
                                        uint64_t bytes) {
-  return persist<std::string>(object, [&]() -> Result<std::string> {
-    const objects::Range range{first, first + bytes - 1, {}, {}};
-    const auto reader = TRY(objects_.get(object.bucket, object.key, range));
-    if (reader->info().etag != object.etag) return replaced(object, reader->info().etag);
-    std::string content(bytes, '\0');
-    size_t filled = 0;
-    while (filled < bytes) {
-      if (stopped()) return cancelled("the job has ended");
-      const size_t got = TRY(reader->read(std::span<char>(content).subspan(filled)));
-      if (got == 0)
-        return corrupt("the object ended after " + std::to_string(first + filled) + " of " +
-                       std::to_string(object.bytes) + " bytes");
-      filled += got;
-    }
-    const MutexLock lock(mutex_);
-    authorized_.insert(&object);
-    return content;
-  });
+  const objects::Range range{first, first + bytes - 1, {}, {}};
+  const auto reader = TRY(objects_.get(object.bucket, object.key, range));
+  if (reader->info().etag != object.etag) return replaced(object, reader->info().etag);
+  std::string content(bytes, '\0');
+  size_t filled = 0;
+  while (filled < bytes) {
+    if (stopped()) return cancelled("the job has ended");
+    const size_t got = TRY(reader->read(std::span<char>(content).subspan(filled)));
+    if (got == 0)
+      return corrupt("the object ended after " + std::to_string(first + filled) + " of " +
+                     std::to_string(object.bytes) + " bytes");
+    filled += got;
+  }
+  const MutexLock lock(mutex_);
+  authorized_.insert(&object);
+  return content;
 }
 
 // The version is pinned: another one at the store is not an error of what the cache has.

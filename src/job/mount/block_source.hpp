@@ -1,9 +1,10 @@
 // Provides blocks of objects: from memory, from the machine's cache, or from the object store.
 //
 // A block belongs to the version that was listed: if the store has another one, the read fails and
-// never mixes two. A block is fetched once, however many threads want it. The cache holds objects
-// of all jobs; before a job gets the first block of an object from it, the store must have allowed
-// the job to read that object.
+// never mixes two. A block is fetched once, however many threads want it, and however many
+// processes of the machine that share the cache. The cache holds objects of all jobs; before a job
+// gets the first block of an object from it, the store must have allowed the job to read that
+// object.
 //
 // If the store is unavailable, a read waits, and a line in the job's log says so.
 //
@@ -18,6 +19,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -37,7 +39,15 @@ struct SourceSettings {
   Duration away_max = 10min;         // longer than a restart of the server
   // how long a refusal counts as expired keys: a restarted server gives new ones within that
   Duration renewed_keys_max = 10s;
+  // how long a read waits for another process that fetches the same block, before it fetches the
+  // block itself: that process may be stopped
+  Duration other_fetch_max = 60s;
 };
+
+cache::BlockId block_id(const std::string& endpoint, const MountedObject& object, uint64_t number);
+// Returns the blocks of all objects, in their order, for a pin; at most kPinBlocksMax.
+std::vector<cache::PinnedBlock> blocks_of(const std::string& endpoint,
+                                          const std::vector<MountedObject>& objects);
 
 class BlockSource {
  public:
@@ -62,13 +72,22 @@ class BlockSource {
   };
 
   Result<Block> load(const MountedObject& object, uint64_t number);
+  struct Fetched {
+    std::string content;
+    bool from_cache = false;  // another process fetched it
+  };
+  Result<std::optional<std::string>> cached(const cache::BlockId& id, uint64_t bytes);
+  Result<std::optional<cache::FetchLock>> wait_for_others(const cache::BlockId& id, uint64_t bytes);
+  Result<Fetched> fetch_once(const MountedObject& object, const cache::BlockId& id, uint64_t bytes);
   Result<std::string> fetch(const MountedObject& object, uint64_t first, uint64_t bytes);
+  void put_in_cache(const cache::BlockId& id, const std::string& content);
   Result<void> authorize(const MountedObject& object);
   template <class T>
   Result<T> persist(const MountedObject& object, const std::function<Result<T>()>& attempt);
   void keep(const Key& key, Block block) REQUIRES(mutex_);
   void work_ahead();
   bool stopped();
+  bool stopped_after(Duration pause);
 
   objects::Objects& objects_;
   cache::BlockCache* const cache_;
