@@ -13,6 +13,10 @@ SharedLibrary::SharedLibrary(const char* name)
   CHECK(handle_ != nullptr, ("this machine has the library " + std::string(name_)).c_str());
 }
 
+bool SharedLibrary::is_there(const char* name) {
+  return ::dlopen(name, RTLD_NOW | RTLD_LOCAL) != nullptr;
+}
+
 void* SharedLibrary::address_of(const char* symbol) const {
   void* const address = ::dlsym(handle_, symbol);
   CHECK(address != nullptr, (std::string(name_) + " has " + symbol).c_str());

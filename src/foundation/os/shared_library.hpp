@@ -10,7 +10,8 @@
 //       ..
 //
 // Threads: an instance is confined to one. Errors: a library that the build found and the machine
-// lacks ends the program, like a linked one. Lifetime: a loaded library stays.
+// lacks ends the program, like a linked one, unless is_there() was called before. Lifetime: a
+// loaded library stays.
 #pragma once
 
 namespace trainyard::os {
@@ -18,6 +19,8 @@ namespace trainyard::os {
 class SharedLibrary {
  public:
   explicit SharedLibrary(const char* name);
+  // Loads the library, and returns false if the machine lacks it.
+  static bool is_there(const char* name);
   template <class Function>
   void find(Function*& function, const char* symbol) const {
     function = reinterpret_cast<Function*>(address_of(symbol));

@@ -12,6 +12,11 @@ TEST(SharedLibrary, FindsFunctionsByName) {
   EXPECT_EQ(cosine(0), 1);
 }
 
+TEST(SharedLibrary, AMissingOneCanBeNoticed) {
+  EXPECT_TRUE(SharedLibrary::is_there("libm.so.6"));
+  EXPECT_FALSE(SharedLibrary::is_there("libabsent.so.1"));
+}
+
 TEST(LateLibraryDeathTest, NamesTheMissingLibrary) {
   EXPECT_DEATH(SharedLibrary("libnobody.so.1"), "libnobody.so.1");
   EXPECT_DEATH(

@@ -3,10 +3,20 @@
 #include "os/shared_library.hpp"
 
 namespace trainyard::mount {
+namespace {
+
+constexpr const char* kLibrary = "libfuse3.so.3";
+
+}  // namespace
+
+bool has_libfuse() {
+  static const bool has = os::SharedLibrary::is_there(kLibrary);
+  return has;
+}
 
 const FuseLibrary& libfuse() {
   static const FuseLibrary loaded = [] {
-    const os::SharedLibrary file("libfuse3.so.3");
+    const os::SharedLibrary file(kLibrary);
     FuseLibrary found{};
 #define TRAINYARD_FIND(name) file.find(found.name, #name);
     TRAINYARD_FUSE_FUNCTIONS(TRAINYARD_FIND)

@@ -2,7 +2,7 @@
 // (os/shared_library.hpp): most jobs have no channel in FastFile mode, and their agents start
 // without it.
 //
-// Threads: libfuse() may be called from anywhere. Errors: a machine without libfuse3 ends the
+// Threads: callable from anywhere. Errors: libfuse() on a machine without libfuse3 ends the
 // program. Lifetime: the library stays loaded.
 #pragma once
 
@@ -39,6 +39,8 @@ struct FuseLibrary {
 #undef TRAINYARD_DECLARE
 };
 
+// Requires: has_libfuse().
 const FuseLibrary& libfuse();
+bool has_libfuse();
 
 }  // namespace trainyard::mount

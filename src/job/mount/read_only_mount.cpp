@@ -118,6 +118,7 @@ constexpr fuse_lowlevel_ops kOperations = operations();
 Result<void> Fuse::start(const std::string& directory) {
   TRY(os::make_directories(directory));
   if (::access("/dev/fuse", R_OK | W_OK) != 0) return unavailable("/dev/fuse cannot be opened");
+  if (!has_libfuse()) return unavailable("this machine does not have libfuse3");
   std::array<char*, 3> arguments{
       const_cast<char*>("trainyard"), const_cast<char*>("-o"),
       const_cast<char*>("ro,allow_other,default_permissions,nosuid,nodev,"
@@ -138,7 +139,8 @@ Result<void> Fuse::start(const std::string& directory) {
 }
 
 Fuse::~Fuse() {
-  source_.stop();
+  // One that was not mounted has no reads, and its source may serve others.
+  if (mounted_) source_.stop();
   if (end_) (void)::eventfd_write(end_.descriptor(), 1);
   for (auto& thread : threads_) thread.join();
   if (mounted_) libfuse().fuse_session_unmount(session_);

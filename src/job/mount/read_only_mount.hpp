@@ -27,7 +27,7 @@ class ReadOnlyMount {
   static Result<std::unique_ptr<ReadOnlyMount>> make(const std::string& directory,
                                                      const std::string& name, NameTree tree,
                                                      BlockSource& source, BlockSource::Say say);
-  virtual ~ReadOnlyMount() = default;  // unmounts; reads that wait fail
+  virtual ~ReadOnlyMount() = default;  // stops the source, and unmounts; reads that wait fail
 };
 
 }  // namespace trainyard::mount
