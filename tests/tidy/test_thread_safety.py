@@ -19,8 +19,7 @@ GUARDS_NO_MEMBER: dict[tuple[str, str], str] = {
     ("src/api/ec2/network_store.hpp", "changing_"): "held by one change() at a time",
     ("src/compute/collectives/group.cpp", "current_mutex_"): "keeps what an atomic points to alive",
     ("src/job/data/stop.hpp", "mutex_"): "orders the writes of an atomic with its waits",
-    ("src/job/agent/files/fetch.cpp", "mutex"): "a local variable",
-    ("src/job/agent/files/fast_files.cpp", "mutex"): "a local variable",
+    ("src/foundation/os/parallel.cpp", "mutex"): "a local variable",
     ("src/job/agent/steps.cpp", "mutex"): "a wait that nothing ends early",
 }
 # Files that use the standard's types: reason.

@@ -2,13 +2,10 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
-#include <atomic>
-#include <thread>
-
 #include "agent/files/key_paths.hpp"
-#include "base/thread_safety.hpp"
+#include "base/text.hpp"
 #include "os/files.hpp"
+#include "os/parallel.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -16,31 +13,14 @@ namespace {
 // Requests the size and version of each object that has none, many at once.
 Result<void> complete(objects::Objects& objects, std::vector<Download>& downloads,
                       const Interruption& interruption) {
-  std::atomic<size_t> next = 0;
-  std::atomic<bool> failed = false;
-  Mutex mutex;
-  Result<void> first;  // written with the mutex held
-  const auto work = [&] {
-    for (size_t i; !failed && (i = next++) < downloads.size();) {
-      auto& each = downloads[i];
-      if (!each.etag.empty()) continue;
-      auto checked = interruption.check();
-      auto info = checked ? objects.head(each.bucket, each.key)
-                          : Result<objects::ObjectInfo>(std::move(checked).error());
-      if (info) {
-        each.bytes = info->bytes, each.etag = info->etag, each.modified = info->modified;
-        continue;
-      }
-      const MutexLock lock(mutex);
-      if (!failed) first = std::move(info).error().in("key " + in_quotes(each.key));
-      failed = true;
-    }
-  };
-  std::vector<std::thread> helpers;
-  for (size_t i = 1; i < std::min(kFetchesMax, downloads.size()); ++i) helpers.emplace_back(work);
-  work();
-  for (auto& helper : helpers) helper.join();
-  return first;
+  return os::for_each_in_parallel(downloads.size(), kFetchesMax, [&](size_t i) -> Result<void> {
+    auto& each = downloads[i];
+    if (!each.etag.empty()) return {};
+    TRY(interruption.check());
+    auto info = TRY(objects.head(each.bucket, each.key).in("key " + in_quotes(each.key)));
+    each.bytes = info.bytes, each.etag = std::move(info.etag), each.modified = info.modified;
+    return {};
+  });
 }
 
 }  // namespace
@@ -66,10 +46,31 @@ bool can_mount() { return static_cast<bool>(os::File(::open("/dev/fuse", O_RDWR 
 
 Result<void> FastFiles::mount(const std::string& directory, const std::string& channel,
                               std::vector<mount::MountedObject> objects) {
+  hold_blocks(channel, objects);
   auto tree = TRY(mount::NameTree::make(std::move(objects)));
   mounts_.push_back(
       TRY(mount::ReadOnlyMount::make(directory, channel, std::move(tree), source_, say_)));
   return {};
+}
+
+// Without the pin the job runs as well, and may fetch blocks again.
+void FastFiles::hold_blocks(const std::string& channel,
+                            const std::vector<mount::MountedObject>& objects) {
+  if (cache_ == nullptr) return;
+  auto held = cache_->hold(holder_ + ", channel " + channel, mount::blocks_of(endpoint_, objects));
+  if (!held) {
+    say_("channel " + channel +
+         ": blocks in the machine's cache may be removed while this job runs: " +
+         held.error().message);
+    return;
+  }
+  const auto& pin = **held;
+  if (pin.bytes_pinned < pin.bytes_wanted)
+    say_("channel " + channel + ": the machine's cache keeps " + human_bytes(pin.bytes_pinned) +
+         " of " + human_bytes(pin.bytes_wanted) +
+         " while this job runs, the rest may be fetched again: it guarantees at most " +
+         human_bytes(pin.bytes_max) + ", of which others have " + human_bytes(pin.bytes_of_others));
+  pins_.push_back(*std::move(held));
 }
 
 }  // namespace trainyard::agent

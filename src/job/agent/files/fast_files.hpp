@@ -31,17 +31,28 @@ bool can_mount();
 
 class FastFiles {
  public:
-  // `cache`: nullptr: none. `endpoint` is a part of its blocks' identities.
+  // `cache`: nullptr: none. `endpoint` is a part of its blocks' identities. `holder` names the job
+  // in lists of the cache's pins.
   FastFiles(objects::Objects& objects, cache::BlockCache* cache, Clock& clock,
-            const std::string& endpoint, mount::BlockSource::Say say)
-      : say_(say), source_(objects, cache, clock, {endpoint}, std::move(say)) {}
+            const std::string& endpoint, std::string holder, mount::BlockSource::Say say)
+      : cache_(cache),
+        endpoint_(endpoint),
+        holder_(std::move(holder)),
+        say_(say),
+        source_(objects, cache, clock, {endpoint}, std::move(say)) {}
 
-  // Mounts the objects at `directory`; `channel` names them in the log.
+  // Mounts the objects at `directory`; `channel` names them in the log. The cache does not remove
+  // their blocks until this object ends, as far as it has capacity for them.
   Result<void> mount(const std::string& directory, const std::string& channel,
                      std::vector<mount::MountedObject> objects);
 
  private:
+  void hold_blocks(const std::string& channel, const std::vector<mount::MountedObject>& objects);
+
+  cache::BlockCache* const cache_;
+  const std::string endpoint_, holder_;
   const mount::BlockSource::Say say_;
+  std::vector<std::unique_ptr<cache::HeldPin>> pins_;
   mount::BlockSource source_;
   std::vector<std::unique_ptr<mount::ReadOnlyMount>> mounts_;
 };

@@ -3,16 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <set>
 #include <span>
-#include <thread>
 
 #include "agent/files/key_paths.hpp"
 #include "base/arithmetic.hpp"
 #include "base/text.hpp"
-#include "base/thread_safety.hpp"
+#include "os/parallel.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -121,25 +119,11 @@ Result<std::vector<objects::ObjectInfo>> list_all(objects::Objects& objects,
 Result<void> fetch_all(objects::Objects& objects, const std::vector<Download>& downloads,
                        const Tree& directory, const Interruption& interruption) {
   const auto pieces = TRY(prepare(downloads, directory));
-  std::atomic<size_t> next = 0;
-  std::atomic<bool> failed = false;
-  Mutex mutex;
-  Result<void> first;  // written with the mutex held
-  const auto work = [&] {
-    for (size_t i; !failed && (i = next++) < pieces.size();) {
-      const auto& download = downloads[pieces[i].download];
-      auto fetched = fetch(objects, download, pieces[i].range, directory, interruption);
-      if (fetched) continue;
-      const MutexLock lock(mutex);
-      if (!failed) first = std::move(fetched).error().in("key " + in_quotes(download.key));
-      failed = true;
-    }
-  };
-  std::vector<std::thread> helpers;
-  for (size_t i = 1; i < std::min(kFetchesMax, pieces.size()); ++i) helpers.emplace_back(work);
-  work();
-  for (auto& helper : helpers) helper.join();
-  return first;
+  return os::for_each_in_parallel(pieces.size(), kFetchesMax, [&](size_t i) {
+    const auto& download = downloads[pieces[i].download];
+    return fetch(objects, download, pieces[i].range, directory, interruption)
+        .in("key " + in_quotes(download.key));
+  });
 }
 
 }  // namespace trainyard::agent

@@ -59,7 +59,7 @@ Result<void> mount_fast_file(StepContext& context, const domain::Channel& channe
   if (!context.fast_files)
     context.fast_files = std::make_unique<FastFiles>(
         context.world.objects, context.world.cache, context.world.clock,
-        context.order.objects_endpoint,
+        context.order.objects_endpoint, "job " + context.order.job.name,
         [&context](const std::string& text) { context.world.facts.say(text); });
   containers::Mount mount;
   mount.source = context.path(kFileSystems + ("/" + channel.name));
