@@ -46,6 +46,8 @@ constexpr auto kServerRecord =
       side("objects_endpoint", record.objects_endpoint);
       side("config_file", record.config_file);
       side("key", record.key, kKey);
+      side("agents_endpoint", record.agents_endpoint);
+      side("metrics_host_and_port", record.metrics_host_and_port);
     }));
 
 std::string make_account(Random& random) {

@@ -89,6 +89,8 @@ struct ServerRecord {
   std::string objects_endpoint;  // "" unless an external object store is configured
   std::string config_file;       // absolute; "": the server has no configuration file
   policy::ConfiguredKey key;
+  std::string agents_endpoint;        // of the object store, as agents of this machine name it
+  std::string metrics_host_and_port;  // "" without server.metrics_listen
 };
 Result<void> write_server_record(const std::string& data_directory, const ServerRecord& record);
 Result<ServerRecord> read_server_record(const std::string& data_directory);

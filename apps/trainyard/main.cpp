@@ -20,6 +20,7 @@
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 #include "os/terminal.hpp"
+#include "trainyard/cache_command.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/doctor.hpp"
 #include "trainyard/downgrade.hpp"
@@ -72,6 +73,24 @@ std::vector<cli::Form> forms_of_state() {
        "Fill a new data directory from a backup.",
        "",
        {"trainyard restore --data /srv/yard --from /backup/2026-11-24"}}};
+}
+
+cli::Form form_of_cache() {
+  return {"cache",
+          {"ACTION", "[S3URI]"},
+          {kData,
+           {"--pin", "", false, "warm: also pin"},
+           {"--remove", "", false, "pin: remove the pin instead"},
+           {"--all", "", false, "drop: everything"},
+           {"--json", "", false, "ls: print JSON"}},
+          "This machine's cache of objects, from which mounted channels are read.",
+          "  ls [S3URI]    what is cached: buckets, or what is below a prefix; and pins\n"
+          "  warm S3URI    fetch the objects below a prefix, before a job needs them\n"
+          "  pin S3URI     keep what is cached below a prefix until the pin is removed\n"
+          "  drop S3URI    remove what is cached below a prefix, and pins below it\n"
+          "Blocks of running jobs stay in any case. Only the server's Unix user may do this.",
+          {"trainyard cache warm s3://data/imagenet/ --pin", "trainyard cache ls s3://data/",
+           "trainyard cache pin s3://data/imagenet/ --remove"}};
 }
 
 // The commands for the server and its operation.
@@ -137,6 +156,7 @@ std::vector<cli::Form> forms_of_server() {
 const std::vector<cli::Form>& operating() {
   static const std::vector<cli::Form> kForms = [] {
     auto forms = forms_of_server();
+    forms.push_back(form_of_cache());
     for (const cli::Form& form : forms_of_state()) forms.push_back(form);
     return forms;
   }();
@@ -256,7 +276,8 @@ Result<void> become_root_of_something(const cli::Arguments& arguments, const std
   // it reports this itself
   if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();
   if (arguments.command == "env" || arguments.command == "audit") return ok();
-  for (const char* no_jobs : {"scrub", "ledger", "backup", "restore"})  // with the caller's rights
+  for (const char* no_jobs :
+       {"scrub", "cache", "ledger", "backup", "restore"})  // with the caller's rights
     if (arguments.command == no_jobs) return ok();
   TRY(os::make_directories(data, 0700).in("making the data directory"));
   return containers::enter_rootless_sandbox(std::filesystem::canonical(data).string() +
@@ -276,6 +297,20 @@ Result<int> scrub(const cli::Arguments& arguments, const std::string& data) {
       {data, arguments.value("--bucket"), uint64_t(*rate) << 20, arguments.has("--json")},
       *terminal, looks_of(*terminal, Stream::output), looks_of(*terminal, Stream::error), clock));
   return whole ? 0 : 1;
+}
+
+Result<void> use_cache(const cli::Arguments& arguments, const std::string& data) {
+  ::signal(SIGPIPE, SIG_IGN);
+  os::MachineClock clock;
+  const auto terminal = os::open_terminal();
+  apps::CacheOptions options;
+  options.data_directory = std::filesystem::absolute(data).string();
+  options.action = arguments.operands.front();
+  if (arguments.operands.size() > 1) options.uri = arguments.operands[1];
+  options.pin = arguments.has("--pin"), options.remove = arguments.has("--remove");
+  options.all = arguments.has("--all"), options.json = arguments.has("--json");
+  return apps::cache_command(options, *terminal, looks_of(*terminal, Stream::output),
+                             looks_of(*terminal, Stream::error), clock);
 }
 
 // Works without a server: the log may be a copy.
@@ -326,6 +361,7 @@ Result<int> operate(const cli::Arguments& arguments) {
     TRY(apps::serve({data, arguments.value("--config"), arguments.value("--listen"),
                      arguments.value("--log-file")}));
   if (arguments.command == "scrub") return scrub(arguments, data);
+  if (arguments.command == "cache") TRY(use_cache(arguments, data));
   if (arguments.command == "doctor")
     TRY(apps::doctor({data, arguments.value("--config"), arguments.has("--clean")},
                      looks_of(*os::open_terminal(), Stream::output)));

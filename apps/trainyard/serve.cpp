@@ -434,8 +434,8 @@ class Server {
     record_ = {
         own_endpoint,          reachable_, config_.region, "", absolute(options_.config_file),
         identity_.keys.front()};
-    TRY(write_client_files(*data_, reachable_));
-    return write_server_record(data_->path(), record_);
+    record_.agents_endpoint = control_settings_.objects_endpoint;
+    return write_client_files(*data_, reachable_);
   }
 
   // Starts the loops, and answers requests from now on.
@@ -444,8 +444,12 @@ class Server {
     lifecycle_.emplace(*storage_.objects, *control_, clock_, [this] { return role_->why_not(); });
     metrics_endpoint_.emplace(MetricsSources{statistics_, loop_statistics_, *control_, *agents_,
                                              *server_, *storage_.objects, data_->path()});
-    if (!config_.metrics_listen.empty())
-      metrics_server_ = TRY(serve_metrics(config_.metrics_listen, *metrics_endpoint_));
+    if (const std::string& listen = config_.metrics_listen; !listen.empty()) {
+      metrics_server_ = TRY(serve_metrics(listen, *metrics_endpoint_));
+      record_.metrics_host_and_port =
+          listen.substr(0, listen.rfind(':') + 1) + std::to_string(metrics_server_->port());
+    }
+    TRY(write_server_record(data_->path(), record_));
     late_handler_.open(console_.open(*api_settings_, *services_, *api_),
                        [this] { return role_->why_not(); });
     std::fputs(announcement(record_, listening_, data_->path(), config_).c_str(), stdout);

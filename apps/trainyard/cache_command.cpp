@@ -1,0 +1,254 @@
+#include "trainyard/cache_command.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "base/plural.hpp"
+#include "base/text.hpp"
+#include "base/thread_safety.hpp"
+#include "cache/block_cache.hpp"
+#include "cli/cache_view.hpp"
+#include "cli/status_block.hpp"
+#include "mount/block_source.hpp"
+#include "objects/s3_client.hpp"
+#include "os/disk.hpp"
+#include "os/parallel.hpp"
+#include "trainyard/data_directory.hpp"
+#include "trainyard/images.hpp"
+
+namespace trainyard::apps {
+namespace {
+
+constexpr Duration kBarInterval = 200ms;  // fast enough for a smooth bar
+constexpr size_t kWarmThreads = 16;       // enough to fill a link to a store far away
+
+class CacheCommand {
+ public:
+  CacheCommand(const CacheOptions& options, ServerRecord record, cache::BlockCache& cache,
+               os::Terminal& terminal, const cli::Looks& looks, const cli::Looks& error_looks,
+               Clock& clock)
+      : options_(options),
+        record_(std::move(record)),
+        cache_(cache),
+        terminal_(terminal),
+        looks_(looks),
+        error_looks_(error_looks),
+        clock_(clock) {}
+
+  Result<void> list();
+  Result<void> warm();
+  Result<void> pin();
+  Result<void> drop();
+
+ private:
+  Result<objects::Location> place() const;
+  Result<std::vector<mount::MountedObject>> objects_below(objects::Objects& store,
+                                                          const objects::Location& place) const;
+  Result<void> fetch(mount::BlockSource& source, const std::vector<mount::MountedObject>& objects);
+  Result<void> check_capacity(const cache::HeldPin& held) const;
+
+  // From the threads that fetch; the main thread shows it.
+  void say(const std::string& text) {
+    const MutexLock lock(mutex_);
+    said_ = text;
+  }
+  std::string said() {
+    const MutexLock lock(mutex_);
+    return said_;
+  }
+
+  const CacheOptions& options_;
+  const ServerRecord record_;
+  cache::BlockCache& cache_;
+  os::Terminal& terminal_;
+  const cli::Looks& looks_;
+  const cli::Looks& error_looks_;
+  Clock& clock_;
+  Mutex mutex_;
+  std::string said_ GUARDED_BY(mutex_);
+};
+
+// One spelling of each place: a pin is found again by it.
+std::string uri_of(const objects::Location& place) {
+  return "s3://" + place.bucket + "/" + place.key;
+}
+
+Result<objects::Location> CacheCommand::place() const {
+  if (options_.uri.empty())
+    return invalid("`trainyard cache " + options_.action + "` needs a place: s3://BUCKET/PREFIX");
+  return objects::parse_s3_uri(options_.uri);
+}
+
+Result<void> CacheCommand::list() {
+  objects::Location place;
+  if (!options_.uri.empty()) place = TRY(objects::parse_s3_uri(options_.uri));
+  const auto pins = TRY(cache_.pins());
+  const auto pinned = cache::all_blocks(pins);
+  cli::CacheView view;
+  cli::CachedEntries entries(place.bucket, place.key);
+  TRY(cache_.visit([&](const cache::CachedBlock& block) {
+    view.bytes += block.bytes;
+    entries.add({block.id.bucket, block.id.key, block.id.etag, block.bytes,
+                 cache::contains(pinned, block.hash), block.used});
+  }));
+  view.entries = entries.all();
+  view.bytes_max = cache_.settings().bytes_max;
+  view.pinned_bytes = cache::bytes_of(pinned);
+  view.pinned_bytes_max = cache_.pinned_bytes_max();
+  for (const auto& each : pins)
+    view.pins.push_back({each.pin.name, each.held, cache::bytes_of(each.pin.blocks)});
+  return terminal_.write(options_.json ? dump(cli::to_json(view)) + "\n"
+                                       : cli::cache_page(looks_, view, clock_.now()));
+}
+
+Result<std::vector<mount::MountedObject>> CacheCommand::objects_below(
+    objects::Objects& store, const objects::Location& place) const {
+  std::vector<mount::MountedObject> found;
+  objects::ListQuery query;
+  query.prefix = place.key;
+  do {
+    const auto page = TRY(store.list(place.bucket, query).in("listing " + uri_of(place)));
+    for (const auto& each : page.objects)
+      found.push_back({place.bucket, each.key, each.key, each.bytes, each.etag, 0});
+    query.start_after = page.next;
+    if (terminal_.wait(Duration(0), false, -1).interrupted) return cancelled("interrupted");
+  } while (!query.start_after.empty());
+  if (found.empty()) return not_found("no objects under " + uri_of(place));
+  return found;
+}
+
+// What does not fit would remove itself.
+Result<void> CacheCommand::check_capacity(const cache::HeldPin& held) const {
+  if (held.bytes_pinned < held.bytes_wanted)
+    return exhausted("the cache is too small: " + human_bytes(held.bytes_wanted) +
+                     " are needed, and of the " + human_bytes(held.bytes_max) +
+                     " that can be pinned others have " + human_bytes(held.bytes_of_others));
+  return {};
+}
+
+// Draws the bar, and notices Ctrl-C, while other threads fetch.
+Result<void> CacheCommand::fetch(mount::BlockSource& source,
+                                 const std::vector<mount::MountedObject>& objects) {
+  struct Piece {
+    const mount::MountedObject* object;
+    uint64_t number;
+  };
+  std::vector<Piece> pieces;
+  int64_t total = 0;
+  for (const auto& each : objects) {
+    for (uint64_t first = 0; first < each.bytes; first += cache::kBlockBytes)
+      pieces.push_back({&each, first / cache::kBlockBytes});
+    total += int64_t(each.bytes);
+  }
+  std::atomic<int64_t> done = 0;
+  std::atomic<bool> ended = false;
+  Result<void> fetched;
+  std::thread fetching([&] {
+    fetched = os::for_each_in_parallel(pieces.size(), kWarmThreads, [&](size_t i) -> Result<void> {
+      const auto block = TRY(source.get(*pieces[i].object, pieces[i].number)
+                                 .in("fetching " + to_utf8(pieces[i].object->key)));
+      done += int64_t(block->size());
+      return {};
+    });
+    ended = true;
+  });
+  bool interrupted = false;
+  cli::StatusBlock block(error_looks_);
+  while (!ended) {
+    terminal_.write_error(block.show(said(), {{"", "objects", done, total, false}}));
+    if (!terminal_.wait(kBarInterval, false, -1).interrupted) continue;
+    interrupted = true;
+    source.stop();
+  }
+  fetching.join();
+  terminal_.write_error(block.clear());
+  if (interrupted) return cancelled("interrupted after " + human_bytes(uint64_t(done.load())));
+  return fetched;
+}
+
+Result<void> CacheCommand::warm() {
+  const auto place = TRY(this->place());
+  if (record_.agents_endpoint.empty())
+    return unavailable("the server's record has no address for agents: restart the server");
+  terminal_.watch_interrupts();
+  objects::S3Settings settings;
+  settings.endpoint =
+      record_.objects_endpoint.empty() ? record_.endpoint : record_.objects_endpoint;
+  settings.region = record_.region;
+  settings.ca_bundle = options_.data_directory + "/tls/ca.pem";
+  settings.keys = [this] { return signing::Keys{record_.key.id, record_.key.secret, ""}; };
+  const auto store = TRY(objects::open_s3(std::move(settings), clock_));
+  const auto objects = TRY(objects_below(*store, place));
+  auto blocks = mount::blocks_of(record_.agents_endpoint, objects);
+  // Until the end of this process, so that no block removes another one.
+  const auto held = TRY(cache_.hold("trainyard cache warm " + uri_of(place), blocks));
+  TRY(check_capacity(*held));
+  {
+    mount::BlockSource source(*store, &cache_, clock_, {record_.agents_endpoint, kWarmThreads},
+                              [this](const std::string& text) { say(text); });
+    TRY(fetch(source, objects));
+  }
+  if (options_.pin) TRY(cache_.keep_pinned({uri_of(place), std::move(blocks)}));
+  const auto counts = cache_.counts();
+  const std::string text = uri_of(place) + ": " + counted(objects.size(), "object") + ", " +
+                           human_bytes(held->bytes_wanted) + "; " + counted(counts.kept, "block") +
+                           " fetched, " + std::to_string(counts.hits) + " were there" +
+                           (options_.pin ? "; pinned" : "");
+  return terminal_.write(cli::paragraph(looks_, text));
+}
+
+Result<void> CacheCommand::pin() {
+  const auto place = TRY(this->place());
+  if (options_.remove) {
+    if (!TRY(cache_.unpin(uri_of(place)))) return not_found("pin " + uri_of(place) + " not found");
+    return terminal_.write(cli::paragraph(looks_, uri_of(place) + " is not pinned"));
+  }
+  cache::Pin pin{uri_of(place), {}};
+  TRY(cache_.visit([&](const cache::CachedBlock& block) {
+    if (block.id.bucket == place.bucket && block.id.key.starts_with(place.key))
+      pin.blocks.push_back({block.hash, uint32_t(block.bytes)});
+  }));
+  if (pin.blocks.empty())
+    return not_found("the cache has no block under " + uri_of(place) +
+                     ": use `trainyard cache warm --pin`");
+  const size_t count = pin.blocks.size();
+  TRY(cache_.keep_pinned(std::move(pin)));
+  return terminal_.write(
+      cli::paragraph(looks_, uri_of(place) + ": " + counted(count, "block") + " pinned"));
+}
+
+Result<void> CacheCommand::drop() {
+  objects::Location place;
+  if (options_.all == !options_.uri.empty())
+    return invalid("`trainyard cache drop` needs s3://BUCKET/PREFIX, or --all");
+  if (!options_.all) place = TRY(this->place());
+  for (const auto& each : TRY(cache_.pins()))
+    if (!each.held && (options_.all || each.pin.name.starts_with(uri_of(place))))
+      TRY(cache_.unpin(each.pin.name));
+  const auto dropped = TRY(cache_.drop([&](const cache::BlockId& id) {
+    return options_.all || (id.bucket == place.bucket && id.key.starts_with(place.key));
+  }));
+  std::string text = counted(dropped.removed, "block") + " removed, " + human_bytes(dropped.bytes);
+  if (dropped.held > 0) text += "; " + counted(dropped.held, "block") + " of running jobs stay";
+  return terminal_.write(cli::paragraph(looks_, text));
+}
+
+}  // namespace
+
+Result<void> cache_command(const CacheOptions& options, os::Terminal& terminal,
+                           const cli::Looks& looks, const cli::Looks& error_looks, Clock& clock) {
+  auto record = TRY(read_server_record(options.data_directory));
+  const auto cache = TRY(cache::BlockCache::open(
+      cache::tenth_of_disk(images_directory(options.data_directory) + ".blocks")));
+  CacheCommand command(options, std::move(record), *cache, terminal, looks, error_looks, clock);
+  if (options.action == "ls") return command.list();
+  if (options.action == "warm") return command.warm();
+  if (options.action == "pin") return command.pin();
+  if (options.action == "drop") return command.drop();
+  return invalid("unknown action '" + options.action +
+                 "': use `trainyard cache ls`, warm, pin or drop");
+}
+
+}  // namespace trainyard::apps

@@ -1,0 +1,29 @@
+// `trainyard cache`: shows this machine's cache of objects' blocks, fills it, and decides what
+// stays in it. It works on the directory of the agents, with the rights of the caller: those of the
+// server's Unix user.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "cli/layout.hpp"
+#include "os/terminal.hpp"
+
+namespace trainyard::apps {
+
+struct CacheOptions {
+  std::string data_directory;
+  std::string action;   // ls, warm, pin, drop
+  std::string uri;      // "s3://bucket/prefix"; "": everything
+  bool pin = false;     // warm
+  bool remove = false;  // pin
+  bool all = false;     // drop
+  bool json = false;    // ls
+};
+
+// `error_looks`: of standard error, to which its progress goes. Errors also: cancelled (Ctrl-C).
+Result<void> cache_command(const CacheOptions& options, os::Terminal& terminal,
+                           const cli::Looks& looks, const cli::Looks& error_looks, Clock& clock);
+
+}  // namespace trainyard::apps

@@ -1,0 +1,74 @@
+// Formats the machine's cache of objects' blocks: the page of `trainyard cache ls`.
+//
+// Threads: plain values, pure functions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/time.hpp"
+#include "cli/layout.hpp"
+
+namespace trainyard::cli {
+
+// A bucket, a directory of keys ("in/") or an object.
+struct CachedEntryView {
+  std::string name;
+  uint64_t objects = 0, blocks = 0;
+  uint64_t bytes = 0, pinned_bytes = 0;
+  Instant used;  // the last time
+};
+
+struct PinView {
+  std::string name;      // "job x, channel train", "s3://bucket/prefix"
+  bool running = false;  // it ends with its job
+  uint64_t bytes = 0;
+};
+
+struct CacheView {
+  uint64_t bytes = 0, bytes_max = 0;
+  uint64_t pinned_bytes = 0, pinned_bytes_max = 0;
+  std::vector<CachedEntryView> entries;
+  std::vector<PinView> pins;
+};
+
+// A block of an object, as the cache has it.
+struct CachedBlockView {
+  std::string bucket, key, etag;
+  uint64_t bytes = 0;
+  bool pinned = false;
+  Instant used;
+};
+
+// Sums blocks by what is directly below a place, as `aws s3 ls` shows it: buckets, or the
+// directories and objects below a prefix.
+class CachedEntries {
+ public:
+  // `bucket` "": all buckets.
+  CachedEntries(std::string bucket, std::string prefix)
+      : bucket_(std::move(bucket)), prefix_(std::move(prefix)) {}
+  bool has(const std::string& bucket, const std::string& key) const {
+    return bucket_.empty() || (bucket == bucket_ && key.starts_with(prefix_));
+  }
+  // Ignores what is not below the place.
+  void add(const CachedBlockView& block);
+  std::vector<CachedEntryView> all() const;  // ordered by name
+
+ private:
+  struct Entry {
+    CachedEntryView view;
+    std::set<std::pair<std::string, std::string>> versions;  // keys and ETags
+  };
+  const std::string bucket_, prefix_;
+  std::map<std::string, Entry> entries_;
+};
+
+std::string cache_page(const Looks& looks, const CacheView& cache, Instant now);
+Json to_json(const CacheView& cache);
+
+}  // namespace trainyard::cli
