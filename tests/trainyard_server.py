@@ -82,6 +82,7 @@ class Server:
         self.program = PROGRAM
         self.config = config
         self.listen = listen
+        self.metrics = ""
         self.env: dict[str, str] = {}
 
     def start(self) -> Self:
@@ -118,7 +119,10 @@ class Server:
 
         wait_for(ready, "the server to say where it listens", START_SECONDS_MAX)
         with open(record, encoding="utf-8") as file:
-            self.listen = json.load(file)["host_and_port"]
+            written = json.load(file)
+        self.listen = written["host_and_port"]
+        # "": the config does not export metrics. A port 0 there is a free one here.
+        self.metrics = written.get("metrics_host_and_port", "")
         exports = subprocess.run(
             [self.program, "env", "--data", self.data], check=True, capture_output=True, text=True
         ).stdout

@@ -26,6 +26,7 @@ ARRAY = """\
 aws batch submit-job --job-name nightly --job-queue nightly --job-definition train \\
     --array-properties size=10 --container-overrides command=sleep,600
 """
+IMAGES = "aws s3 mb s3://data; echo image > 1.jpg; aws s3 cp 1.jpg s3://data/imagenet/1.jpg"
 TEAM = "aws s3 mb s3://team; aws iam create-user --user-name ann"
 RUNS = {
     "docs/operating/README.md": documents.Run(
@@ -45,6 +46,9 @@ RUNS = {
         before={"trainyard campaign change": START},
     ),
     "docs/operating/console.md": documents.Run(before={"trainyard console": START}),
+    "docs/operating/fast-file.md": documents.Run(
+        before={"trainyard cache warm": START + IMAGES},
+    ),
     "docs/operating/several-servers.md": documents.Run(
         skipped={
             "trainyard ledger copy": "tests/system/test_ledger_moves.py has a PostgreSQL server",

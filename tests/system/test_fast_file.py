@@ -6,16 +6,26 @@ import json
 import os
 import pathlib
 import random
-import re
 import signal
 import socket
-import urllib.request
-from collections.abc import Iterator
-from typing import Any
+import subprocess
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests import jobs
+from tests.mounted_channels import (
+    BLOCK,
+    CONFIG,
+    HASHES,
+    WAIT,
+    channel,
+    end_of,
+    gets,
+    go,
+    run,
+    start_until_ready,
+)
 from tests.trainyard_server import Server, wait_for
 
 pytestmark = [
@@ -23,26 +33,16 @@ pytestmark = [
     pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="needs /dev/fuse"),
 ]
 
-BLOCK = 4 << 20
 LARGE = random.Random(7).randbytes(2 * BLOCK + 12345)
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        metrics = f"127.0.0.1:{one.getsockname()[1]}"
-    config = f'[server]\nmetrics_listen = "{metrics}"\n'
-    server = Server(tmp_path_factory.mktemp("yard") / "data", config)
+    server = Server(tmp_path_factory.mktemp("yard") / "data", CONFIG)
     server.start()
-    global METRICS
-    METRICS = metrics
     fill(server)
     yield server
     server.clean()
-
-
-METRICS = ""
 
 
 def fill(server: Server) -> None:
@@ -53,55 +53,6 @@ def fill(server: Server) -> None:
     s3.put_object(Bucket="yard", Key="in/empty", Body=b"")
     s3.put_object(Bucket="yard", Key="in/marker/", Body=b"")
     s3.put_object(Bucket="yard", Key="in/large", Body=LARGE)
-
-
-def gets() -> int:
-    """Requests for objects' bytes that the server has answered."""
-    with urllib.request.urlopen(f"http://{METRICS}/metrics") as answer:
-        text = answer.read().decode()
-    counted = re.findall(
-        r'^trainyard_requests_total{service="s3",operation="GetObject".*} (\d+)', text, re.M
-    )
-    return sum(map(int, counted))
-
-
-def channel(uri: str, kind: str = "S3Prefix", **more: Any) -> dict[str, Any]:
-    return {
-        "ChannelName": "train",
-        "InputMode": "FastFile",
-        "DataSource": {"S3DataSource": {"S3DataType": kind, "S3Uri": uri, **more}},
-    }
-
-
-def start(cluster: Server, name: str, script: str, data: dict[str, Any]) -> None:
-    key = f"code/{name}/run"
-    cluster.boto("s3").put_object(Bucket="yard", Key=key, Body=script.encode())
-    request = jobs.request(name, "exec python3 /opt/ml/input/data/code/run")
-    code = {"S3DataType": "S3Prefix", "S3Uri": f"s3://yard/code/{name}/"}
-    request["InputDataConfig"] = [
-        {"ChannelName": "code", "DataSource": {"S3DataSource": code}},
-        data,
-    ]
-    cluster.boto("sagemaker").create_training_job(**request)
-
-
-def run(
-    cluster: Server, name: str, script: str, data: dict[str, Any], status: str = "Completed"
-) -> list[str]:
-    start(cluster, name, script, data)
-    done = jobs.wait_until(cluster.boto("sagemaker"), name)
-    lines = jobs.log_lines(cluster.boto("logs"), name)
-    assert done["TrainingJobStatus"] == status, (done.get("FailureReason"), lines)
-    return lines
-
-
-HASHES = """
-import hashlib, json, os
-os.chdir('/opt/ml/input/data/train')
-print(json.dumps({os.path.relpath(os.path.join(at, name)):
-    hashlib.sha256(open(os.path.join(at, name), 'rb').read()).hexdigest()
-    for at, _, names in os.walk('.') for name in names}, sort_keys=True))
-"""
 
 
 def test_a_job_reads_the_objects_through_a_mount(cluster: Server) -> None:
@@ -140,13 +91,53 @@ def test_a_second_job_moves_no_bytes(cluster: Server) -> None:
             Bucket="yard", Key=f"twice/{name}", Body=random.Random(name).randbytes(3 * BLOCK // 2)
         )
     data = channel("s3://yard/twice/")
-    before = gets()
+    before = gets(cluster)
     first = run(cluster, "twice-1", HASHES, data)
-    between = gets()
+    between = gets(cluster)
     second = run(cluster, "twice-2", HASHES, data)
     assert first == second and len(json.loads(first[0])) == 3
     # Each job's script is one object.
-    assert (between - before, gets() - between) == (1 + 2 * 3, 1)
+    assert (between - before, gets(cluster) - between) == (1 + 2 * 3, 1)
+
+
+def test_two_jobs_at_once_move_the_bytes_once(cluster: Server) -> None:
+    for name in "abc":
+        cluster.boto("s3").put_object(
+            Bucket="yard", Key=f"once/{name}", Body=random.Random(name).randbytes(3 * BLOCK - 7)
+        )
+    before = gets(cluster)
+    names = ("once-1", "once-2")
+    data = channel("s3://yard/once/")
+    agents = [start_until_ready(cluster, name, WAIT + HASHES, data) for name in names]
+    for agent in agents:
+        go(cluster, agent)
+    first, second = (json.loads(end_of(cluster, name)[-1]) for name in names)
+    assert first == second and len(first) == 3
+    # Each job's script is one object.
+    assert gets(cluster) - before == 3 * 3 + 2
+
+
+def test_a_killed_agent_does_not_hold_up_another_job(cluster: Server) -> None:
+    for name in range(16):
+        cluster.boto("s3").put_object(
+            Bucket="yard", Key=f"shared/{name:02}", Body=random.Random(name).randbytes(BLOCK)
+        )
+    data = channel("s3://yard/shared/")
+    dying = start_until_ready(cluster, "dies", WAIT + HASHES, data)
+    living = start_until_ready(cluster, "lives", WAIT + HASHES, data)
+    blocks = pathlib.Path(cluster.data, "images.blocks")
+    before = sum(1 for _ in blocks.glob("??/*"))
+    go(cluster, dying)
+    # Killed while it fetches.
+    wait_for(lambda: sum(1 for _ in blocks.glob("??/*")) > before, "a block", interval_seconds=0)
+    os.kill(dying, signal.SIGKILL)
+    go(cluster, living)
+    lines = end_of(cluster, "lives")
+    assert json.loads(lines[-1]) == {
+        f"{name:02}": hashlib.sha256(random.Random(name).randbytes(BLOCK)).hexdigest()
+        for name in range(16)
+    }
+    end_of(cluster, "dies", "Failed")
 
 
 def test_a_manifest_names_the_objects(cluster: Server) -> None:
@@ -165,15 +156,6 @@ def test_hostile_keys_fail_the_job_by_name(cluster: Server) -> None:
     assert "'clash/a'" in reason["FailureReason"] and "directory" in reason["FailureReason"]
 
 
-WAIT = """
-import os, time
-print('ready', flush=True)
-for _ in range(6000):
-    if os.path.exists('/opt/ml/go'): break
-    time.sleep(0.01)
-"""
-
-
 def test_a_replaced_object_is_an_error_with_a_line(cluster: Server) -> None:
     s3 = cluster.boto("s3")
     for name in ("kept", "replaced", "removed"):
@@ -183,14 +165,11 @@ for name in ('kept', 'replaced', 'removed'):
     try: print(name, open('/opt/ml/input/data/train/' + name).read(), flush=True)
     except OSError as error: print(name, error.strerror, flush=True)
 """
-    run_until_ready(cluster, "changed", WAIT + read, channel("s3://yard/changed/"))
+    agent = start_until_ready(cluster, "changed", WAIT + read, channel("s3://yard/changed/"))
     s3.put_object(Bucket="yard", Key="changed/replaced", Body=b"another")
     s3.delete_object(Bucket="yard", Key="changed/removed")
-    (agent,) = cluster.agents()
     go(cluster, agent)
-    done = jobs.wait_until(cluster.boto("sagemaker"), "changed")
-    lines = jobs.log_lines(cluster.boto("logs"), "changed")
-    assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines)
+    lines = end_of(cluster, "changed")
     printed = [line for line in lines if not line.startswith("trainyard:")]
     assert printed == [
         "ready", "kept kept", "replaced Input/output error", "removed Input/output error"
@@ -204,35 +183,19 @@ for name in ('kept', 'replaced', 'removed'):
 def test_reads_wait_for_a_server_that_restarts(cluster: Server) -> None:
     cluster.boto("s3").put_object(Bucket="yard", Key="later/a", Body=b"content")
     read = "print(open('/opt/ml/input/data/train/a').read())"
-    run_until_ready(cluster, "later", WAIT + read, channel("s3://yard/later/"))
-    (agent,) = cluster.agents()
+    agent = start_until_ready(cluster, "later", WAIT + read, channel("s3://yard/later/"))
     cluster.kill()
     go(cluster, agent)
     cluster.start()
-    done = jobs.wait_until(cluster.boto("sagemaker"), "later")
-    lines = jobs.log_lines(cluster.boto("logs"), "later")
-    assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines)
-    assert "content" in lines
-
-
-def go(cluster: Server, agent: int) -> None:
-    """Lets the script of a job continue after WAIT; its /opt/ml is in the agent's namespace."""
-    (inside,) = pathlib.Path(f"/proc/{agent}/root{cluster.data}/attempts").glob("*/*/ml")
-    (inside / "go").touch()
+    assert "content" in end_of(cluster, "later")
 
 
 def test_a_killed_agent_leaves_no_mount(cluster: Server) -> None:
-    run_until_ready(cluster, "killed", WAIT, channel("s3://yard/in/"))
-    (agent,) = cluster.agents()
+    agent = start_until_ready(cluster, "killed", WAIT, channel("s3://yard/in/"))
     os.kill(agent, signal.SIGKILL)
     done = jobs.wait_until(cluster.boto("sagemaker"), "killed")
     assert done["TrainingJobStatus"] == "Failed" and done["FailureReason"], done
     wait_for(lambda: "fastfile" not in mounts_of_all(), "the end of the mount")
-
-
-def run_until_ready(cluster: Server, name: str, script: str, data: dict[str, Any]) -> None:
-    start(cluster, name, script, data)
-    wait_for(lambda: "ready" in jobs.log_lines(cluster.boto("logs"), name), "the script's start")
 
 
 def mounts_of_all() -> str:
@@ -244,3 +207,43 @@ def mounts_of_all() -> str:
         except OSError:
             continue  # it has ended
     return "".join(texts)
+
+
+def without(what: str, tmp_path: pathlib.Path) -> list[str]:
+    """Words before a command that finds this machine without a part of FUSE."""
+    if what == "device":
+        # A socket cannot be opened.
+        replacement, path = tmp_path / "socket", "/dev/fuse"
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(str(replacement))
+    else:
+        replacement = pathlib.Path("/dev/null")
+        known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True)
+        (line,) = [each for each in known.stdout.splitlines() if "libfuse3.so.3 " in each]
+        path = os.path.realpath(line.split(" => ")[1])
+    hide = f"mount --bind {replacement} {path}"
+    return ["unshare", "--mount", "sh", "-ec", f'{hide}; exec "$@"', "sh"]
+
+
+@pytest.mark.parametrize(
+    "what, why",
+    [
+        ("device", "/dev/fuse cannot be opened on this machine"),
+        ("library", "this machine does not have libfuse3"),
+    ],
+)
+def test_without_fuse_channels_are_copied(
+    start: Callable[..., Server], tmp_path: pathlib.Path, what: str, why: str
+) -> None:
+    server = start(behind=without(what, tmp_path))
+    fill(server)
+    write = """
+with open('dir/a', 'a') as file: file.write('it is writable, as in File mode')
+print(open('/proc/self/mountinfo').read().count('fuse.fastfile'))
+"""
+    lines = run(server, "copied", HASHES + write, channel("s3://yard/in/"))
+    assert lines[0] == (
+        "trainyard: channel train: FastFile mode is not available, copying as in File mode: " + why
+    )
+    assert sorted(json.loads(lines[1])) == ["dir/a", "dir/b", "dir/c", "empty", "large"]
+    assert lines[2:] == ["0"]

@@ -26,14 +26,7 @@ gib = 0.02
 objects = 6
 """
 MEBIBYTE = 1 << 20
-PORT_FILE = "metrics_listen = '127.0.0.1:{}'\n"
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
+METRICS = "[server]\nmetrics_listen = '127.0.0.1:0'\n"
 
 
 def refused(call: Callable[..., Any], **arguments: Any) -> tuple[str, int, str]:
@@ -78,21 +71,14 @@ def user(server: Server, name: str, *actions: Sequence[str]) -> Callable[[str], 
     return boto
 
 
-def sample(metrics_port: int, name: str) -> float | None:
-    text = (
-        urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics", timeout=60)
-        .read()
-        .decode()
-    )
+def sample(server: Server, name: str) -> float | None:
+    text = urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=60).read().decode()
     found = re.search("^" + re.escape(name) + r" (\S+)$", text, re.M)
     return float(found[1]) if found else None
 
 
 def test_quotas_of_buckets_and_users(start: Callable[..., Server]) -> None:
-    port = free_port()
-    server = start(
-        KEYS + f"[regions.'eu-west-1']\n[server]\nmetrics_listen = '127.0.0.1:{port}'\n" + QUOTAS
-    )
+    server = start(KEYS + "[regions.'eu-west-1']\n" + METRICS + QUOTAS)
     s3 = server.boto("s3")
     for bucket in ("small", "large"):
         s3.create_bucket(Bucket=bucket)
@@ -107,8 +93,8 @@ def test_quotas_of_buckets_and_users(start: Callable[..., Server]) -> None:
     assert (
         refused(s3.copy_object, Bucket="small", Key="b", CopySource="small/a")[0] == "QuotaExceeded"
     )
-    assert sample(port, 'trainyard_bucket_bytes{bucket="small"}') == 6 * MEBIBYTE
-    assert sample(port, 'trainyard_bucket_objects{bucket="small"}') == 1
+    assert sample(server, 'trainyard_bucket_bytes{bucket="small"}') == 6 * MEBIBYTE
+    assert sample(server, 'trainyard_bucket_objects{bucket="small"}') == 1
     upload = s3.create_multipart_upload(Bucket="small", Key="parts")["UploadId"]
     arguments = {"Bucket": "small", "Key": "parts", "UploadId": upload}
     s3.upload_part(PartNumber=1, Body=b"p" * 3 * MEBIBYTE, **arguments)
@@ -187,20 +173,19 @@ def test_a_jobs_objects_count_for_the_person_behind_it(start: Callable[..., Serv
 
 
 def test_broken_objects_are_counted(start: Callable[..., Server]) -> None:
-    port = free_port()
-    server = start(f"[server]\nmetrics_listen = '127.0.0.1:{port}'\n")
+    server = start(METRICS)
     s3 = server.boto("s3")
     s3.create_bucket(Bucket="yard")
     s3.put_object(Bucket="yard", Key="good", Body=b"x" * 100)
     s3.put_object(Bucket="yard", Key="broken", Body=b"x" * 100)
     with open(os.path.join(server.data, "objects/buckets/yard/keys/obroken"), "r+b") as file:
         file.write(b"y")
-    assert sample(port, "trainyard_broken_object_reads_total") == 0
+    assert sample(server, "trainyard_broken_object_reads_total") == 0
     assert refused(s3.get_object, Bucket="yard", Key="broken")[1] == 500
-    assert sample(port, "trainyard_broken_object_reads_total") == 1
+    assert sample(server, "trainyard_broken_object_reads_total") == 1
     import subprocess
 
-    assert sample(port, "trainyard_scrub_broken_objects") is None
+    assert sample(server, "trainyard_scrub_broken_objects") is None
     assert (
         subprocess.run(
             [server.program, "scrub", "--data", server.data], capture_output=True, timeout=60
@@ -208,6 +193,6 @@ def test_broken_objects_are_counted(start: Callable[..., Server]) -> None:
         != 0
     )
     assert (
-        sample(port, "trainyard_scrub_broken_objects") == 1
-        and sample(port, "trainyard_scrub_objects") == 2
+        sample(server, "trainyard_scrub_broken_objects") == 1
+        and sample(server, "trainyard_scrub_objects") == 2
     )

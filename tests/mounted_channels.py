@@ -1,0 +1,111 @@
+"""Jobs with a channel that is a mount, and what their scripts do with it."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import re
+import urllib.request
+from typing import Any
+
+from tests import jobs
+from tests.trainyard_server import Server, wait_for
+
+BLOCK = 4 << 20
+# Capacity for several jobs at once, and gets().
+CONFIG = (
+    '[server]\nmetrics_listen = "127.0.0.1:0"\n[jobs]\nstop_grace_seconds = 1\n'
+    '[[machine]]\nname = "box"\ncpus = 16\nmemory_gib = 32\n'
+)
+# Prints the digests of all files of the channel.
+HASHES = """
+import hashlib, json, os
+os.chdir('/opt/ml/input/data/train')
+print(json.dumps({os.path.relpath(os.path.join(at, name)):
+    hashlib.sha256(open(os.path.join(at, name), 'rb').read()).hexdigest()
+    for at, _, names in os.walk('.') for name in names}, sort_keys=True))
+"""
+# Waits for go().
+WAIT = """
+import os, time
+print('ready', flush=True)
+for _ in range(25_000):
+    if os.path.exists('/opt/ml/go'): break
+    time.sleep(0.01)
+"""
+
+
+def gets(server: Server) -> int:
+    """Requests for objects' bytes that the server has answered."""
+    with urllib.request.urlopen(f"http://{server.metrics}/metrics") as answer:
+        text = answer.read().decode()
+    counted = re.findall(
+        r'^trainyard_requests_total{service="s3",operation="GetObject".*} (\d+)', text, re.M
+    )
+    return sum(map(int, counted))
+
+
+def channel(uri: str, kind: str = "S3Prefix", **more: Any) -> dict[str, Any]:
+    return {
+        "ChannelName": "train",
+        "InputMode": "FastFile",
+        "DataSource": {"S3DataSource": {"S3DataType": kind, "S3Uri": uri, **more}},
+    }
+
+
+def start(server: Server, name: str, script: str, data: dict[str, Any]) -> None:
+    """Its script is one more object that is read."""
+    key = f"code/{name}/run"
+    server.boto("s3").put_object(Bucket="yard", Key=key, Body=script.encode())
+    request = jobs.request(name, "exec python3 /opt/ml/input/data/code/run")
+    code = {"S3DataType": "S3Prefix", "S3Uri": f"s3://yard/code/{name}/"}
+    request["InputDataConfig"] = [
+        {"ChannelName": "code", "DataSource": {"S3DataSource": code}},
+        data,
+    ]
+    server.boto("sagemaker").create_training_job(**request)
+
+
+def run(
+    server: Server, name: str, script: str, data: dict[str, Any], status: str = "Completed"
+) -> list[str]:
+    start(server, name, script, data)
+    return end_of(server, name, status)
+
+
+def end_of(server: Server, name: str, status: str = "Completed") -> list[str]:
+    """Its log."""
+    done = jobs.wait_until(server.boto("sagemaker"), name)
+    lines = jobs.log_lines(server.boto("logs"), name)
+    assert done["TrainingJobStatus"] == status, (done.get("FailureReason"), lines)
+    return lines
+
+
+def start_until_ready(server: Server, name: str, script: str, data: dict[str, Any]) -> int:
+    """Starts a job whose script begins with WAIT; its agent's process."""
+    before = main_agents(server)
+    start(server, name, script, data)
+    wait_for(lambda: "ready" in jobs.log_lines(server.boto("logs"), name), "the script's start")
+    (agent,) = main_agents(server) - before
+    return agent
+
+
+def main_agents(server: Server) -> set[int]:
+    """Those that are not a child of another, which starts a process."""
+    agents = set(server.agents())
+    found = set()
+    for agent in agents:
+        with contextlib.suppress(OSError):
+            stat = pathlib.Path(f"/proc/{agent}/stat").read_text()
+            if int(stat.rpartition(")")[2].split()[1]) not in agents:
+                found.add(agent)
+    return found
+
+
+def go(server: Server, agent: int) -> None:
+    """Lets the script continue after WAIT; its /opt/ml is in the agent's namespace."""
+    words = pathlib.Path(f"/proc/{agent}/cmdline").read_bytes().decode().split("\0")
+    (attempt,) = {
+        found[0] for word in words if (found := re.match(r".*/attempts/[^/]+/[^/]+", word))
+    }
+    pathlib.Path(f"/proc/{agent}/root{attempt}/ml/go").touch()
