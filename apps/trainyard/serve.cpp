@@ -18,7 +18,6 @@
 #include "base/log.hpp"
 #include "base/plural.hpp"
 #include "base/text.hpp"
-#include "base/thread_safety.hpp"
 #include "config/config.hpp"
 #include "config/network.hpp"
 #include "containers/image.hpp"
@@ -49,6 +48,7 @@
 #include "trainyard/announcement.hpp"
 #include "trainyard/campaigns.hpp"
 #include "trainyard/data_directory.hpp"
+#include "trainyard/ending.hpp"
 #include "trainyard/environment.hpp"
 #include "trainyard/fenced_launcher.hpp"
 #include "trainyard/identities.hpp"
@@ -73,26 +73,6 @@ constexpr Duration kCredentialsLifetime = 1h;  // as sessions of roles on AWS
 constexpr rlim_t kOpenFilesWanted = 65536;
 
 constexpr size_t kMetricsConnectionsMax = 64;  // Prometheus, and probes
-
-// Ends the process for an internal reason: keeps the first one, and wakes the main thread, which
-// waits for signals.
-class Ending {
- public:
-  void because(const std::string& why) {
-    const MutexLock lock(mutex_);
-    if (why_) return;
-    why_ = why;
-    ::kill(::getpid(), SIGTERM);
-  }
-  std::optional<std::string> why() const {
-    const MutexLock lock(mutex_);
-    return why_;
-  }
-
- private:
-  mutable Mutex mutex_;
-  std::optional<std::string> why_ GUARDED_BY(mutex_);
-};
 
 // Blocks signals before any thread starts, so that no thread is interrupted; the main thread waits
 // for them.

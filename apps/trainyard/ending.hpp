@@ -1,0 +1,35 @@
+// Ending ends the process for an internal reason: it keeps the first one, and wakes the main
+// thread, which waits for signals.
+//
+// Threads: callable from anywhere. Errors: none.
+#pragma once
+
+#include <unistd.h>
+
+#include <csignal>
+#include <optional>
+#include <string>
+
+#include "base/thread_safety.hpp"
+
+namespace trainyard::apps {
+
+class Ending {
+ public:
+  void because(const std::string& why) {
+    const MutexLock lock(mutex_);
+    if (why_) return;
+    why_ = why;
+    ::kill(::getpid(), SIGTERM);
+  }
+  std::optional<std::string> why() const {
+    const MutexLock lock(mutex_);
+    return why_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::optional<std::string> why_ GUARDED_BY(mutex_);
+};
+
+}  // namespace trainyard::apps
