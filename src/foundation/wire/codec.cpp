@@ -31,6 +31,9 @@ void fields(Side& side, Is<Hello> auto& m) {
   side("host", m.host);
   side("token", m.token);
   side.added("oldest", m.oldest, m.version >= 2);
+  const bool allocated = m.version >= 2 && m.allocation != 0;
+  side.added("allocation", m.allocation, allocated);
+  side.added("first", m.first, allocated);
 }
 
 template <class Side>
@@ -154,12 +157,25 @@ void fields(Side& side, Is<Activity> auto& m) {
 }
 
 template <class Side>
+void fields(Side& side, Is<Idle> auto& m) {
+  side("time_left", m.time_left);
+  side("keeps_host", m.keeps_host);
+}
+
+template <class Side>
+void fields(Side& side, Is<NextOrder> auto& m) {
+  side("order", m.order);
+  side("same_host", m.same_host);
+}
+
+template <class Side>
 void fields(Side&, Is<Unknown> auto&) {}
 
 constexpr const char* kNames[] = {
     "Hello",       "StateFact", "LogBatch",    "MetricBatch",  "Welcome", "Refused",
     "Acknowledge", "Stop",      "Credentials", "PeersDrained", "Goodbye", "Progress",
-    "OpenShell",   "ShellData", "MainRuns",    "Activity",     "Unknown"};
+    "OpenShell",   "ShellData", "MainRuns",    "Activity",     "Idle",    "NextOrder",
+    "Unknown"};
 constexpr size_t kKinds = std::size(kNames) - 1;  // those with a number, from 1
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
 static_assert(std::is_same_v<std::variant_alternative_t<kKinds, Message>, Unknown>);

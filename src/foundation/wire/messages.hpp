@@ -11,7 +11,8 @@
 //                oldest unsent log bytes are dropped, and a line reports how many.
 //
 // and orders go down: Stop, Credentials, PeersDrained, MainRuns. Orders are repeated after each
-// Welcome; repeating one is harmless.
+// Welcome; repeating one is harmless. An agent in an allocation that can serve another attempt says
+// so by Idle, and gets a NextOrder (docs/decisions/38).
 //
 // The ends may have different releases. The agent names its versions in Hello, the server answers
 // with the highest that both support; if there is none, it refuses. From version 2 on each end
@@ -46,6 +47,10 @@ struct Hello {
   std::string token;
   // that the agent supports; from version 2 on, before it `version`
   uint32_t oldest = kVersionOldest;
+  // The allocation in which the agent runs, if it can serve one attempt after another: the number
+  // of its Slurm job; 0: none. Sent where it is set, with the next field, from version 2 on.
+  uint64_t allocation = 0;
+  bool first = true;  // the attempt is the one with which the allocation began
 };
 
 // A host reached a state, or (in its present state, with a message) reports its progress, or a
@@ -180,6 +185,21 @@ struct Activity {
   std::vector<RankActivity> ranks;  // that are known
 };
 
+// Up: the host's attempt ends with the next final fact, and its allocation can serve another one.
+// Sent before that fact, and again on each later link until an order or a refusal arrives. From
+// version 2 on.
+struct Idle {
+  Duration time_left{};     // of the allocation
+  bool keeps_host = false;  // the container and its network may serve a job that may_follow()
+};
+
+// Down: the answer to Idle. From version 2 on.
+struct NextOrder {
+  std::string order;       // "": there is none, and the allocation is released
+  bool same_host = false;  // for the kept container: an Order; otherwise for the program that
+                           // started the agent, which makes a host anew
+};
+
 // In both directions: a message of a later version. It is read and ignored, never sent.
 struct Unknown {
   uint8_t kind = 0;
@@ -187,7 +207,7 @@ struct Unknown {
 
 using Message = std::variant<Hello, StateFact, LogBatch, MetricBatch, Welcome, Refused, Acknowledge,
                              Stop, Credentials, PeersDrained, Goodbye, Progress, OpenShell,
-                             ShellData, MainRuns, Activity, Unknown>;
+                             ShellData, MainRuns, Activity, Idle, NextOrder, Unknown>;
 
 // -- the order with which an agent starts (a file; never on the command line)
 // ----------------------

@@ -107,6 +107,14 @@ const std::vector<Golden> kGoldenMessages{
     {MainRuns{}, "0f"},
     {Activity{1s, {{3, {}, 2s, 7}}},
      "1001e80300000000000001000000030000000001d0070000000000000700000000000000"},
+    {Idle{60s, true},
+     "11"
+     "60ea000000000000"
+     "01"},
+    {NextOrder{"{}", true},
+     "12"
+     "020000007b7d"
+     "01"},
 };
 
 TEST(Codec, GoldenBytes) {
@@ -140,6 +148,22 @@ const std::vector<Golden>& golden_of_first_version() {
   return all;
 }
 
+TEST(Codec, NamesTheAllocationOfAnAgentThatHasOne) {
+  const std::string plain = to_hex(encode(Hello{2, {17, 2}, 1, "tok", 1}));
+  const Hello allocated{2, {17, 2}, 1, "tok", 1, 9, false};
+  EXPECT_EQ(to_hex(encode(allocated)), plain + "0900000000000000" + "00");
+  const auto read = decode(encode(allocated));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(std::get<Hello>(*read).allocation, 9u);
+  EXPECT_FALSE(std::get<Hello>(*read).first);
+  const auto without = decode(*from_hex(plain));
+  ASSERT_TRUE(without);
+  EXPECT_EQ(std::get<Hello>(*without).allocation, 0u);
+  EXPECT_TRUE(std::get<Hello>(*without).first);
+  // Servers of the first version close the link on fields that they do not know.
+  EXPECT_EQ(encode(Hello{1, {17, 2}, 1, "tok", 1, 9, false}), encode(Hello{1, {17, 2}, 1, "tok"}));
+}
+
 TEST(Codec, EncodesTheFirstVersionExactly) {
   for (const auto& [message, hex] : golden_of_first_version()) {
     EXPECT_EQ(to_hex(encode(message)), hex);
@@ -166,6 +190,7 @@ TEST(Codec, SkipsAdditionsOfLaterVersions) {
   for (auto [message, hex] : kGoldenMessages) {
     // A later version's fields follow the address, which is written where it is empty then.
     if (auto* fact = std::get_if<StateFact>(&message)) fact->address = "10.1.0.2";
+    if (auto* hello = std::get_if<Hello>(&message)) hello->allocation = 9;  // likewise
     const std::string whole = encode(message);
     const auto read = decode(whole + "more");
     ASSERT_TRUE(read) << hex << ": " << read.error().message;
