@@ -15,6 +15,7 @@
 #include "agent/agent.hpp"
 #include "agent/endpoints.hpp"
 #include "agent/init_container.hpp"
+#include "agent/linked_offer.hpp"
 #include "agent/next_order.hpp"
 #include "agent/report/spool.hpp"
 #include "agent/report/uplink.hpp"
@@ -45,7 +46,8 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: trainyard-agent --order FILE --directory DIR --network-namespace PATH --address "
-    "ADDRESS --host-table FILE [--devices FILE,..] [--underlay GATEWAY/PREFIX]\n";
+    "ADDRESS --host-table FILE [--devices FILE,..] [--underlay GATEWAY/PREFIX]\n"
+    "  [--allocation NUMBER --first yes|no --idle-seconds N --seconds-left N]\n";
 // Wait at the end for acknowledgements. With the last fact the log is acknowledged too, unless the
 // server cannot store it; the agent does not wait longer for that.
 constexpr Duration kLastDataMax = 5s;
@@ -57,11 +59,27 @@ constexpr Duration kIdleMax = 5s;
 struct Options {
   std::string order;
   agent::HostLayout layout;
+  agent::AgentAllocation allocation;
 };
+
+// Reads the options of an agent in an allocation that can serve another attempt.
+Result<agent::AgentAllocation> read_allocation(const std::string& number, const std::string& first,
+                                               const std::string& idle, const std::string& left) {
+  agent::AgentAllocation allocation;
+  if (number.empty()) return allocation;
+  const auto job = parse_int(number), idle_seconds = parse_int(idle), seconds_left = parse_int(left);
+  if (!job || !idle_seconds || !seconds_left || *job <= 0)
+    return invalid("--allocation, --idle-seconds and --seconds-left must be numbers");
+  allocation.number = uint64_t(*job);
+  allocation.first = first != "no";
+  allocation.idle_max = std::chrono::seconds(*idle_seconds);
+  allocation.time_left = std::chrono::seconds(*seconds_left);
+  return allocation;
+}
 
 Result<Options> read_options(int argc, char** argv) {
   Options options;
-  std::string devices;
+  std::string devices, allocation, first, idle_seconds, seconds_left;
   const std::map<std::string, std::string*> known = {
       {"--order", &options.order},
       {"--directory", &options.layout.directory},
@@ -69,7 +87,11 @@ Result<Options> read_options(int argc, char** argv) {
       {"--address", &options.layout.address},
       {"--host-table", &options.layout.host_table},
       {"--devices", &devices},
-      {"--underlay", &options.layout.underlay}};
+      {"--underlay", &options.layout.underlay},
+      {"--allocation", &allocation},
+      {"--first", &first},
+      {"--idle-seconds", &idle_seconds},
+      {"--seconds-left", &seconds_left}};
   for (int i = 1; i < argc; i += 2) {
     const auto option = known.find(argv[i]);
     if (option == known.end()) return invalid(std::string("unknown option ") + argv[i]);
@@ -78,6 +100,7 @@ Result<Options> read_options(int argc, char** argv) {
   }
   for (const auto device : split(devices, ','))
     if (!device.empty()) options.layout.devices.emplace_back(device);
+  options.allocation = TRY(read_allocation(allocation, first, idle_seconds, seconds_left));
   if (options.order.empty() || options.layout.directory.empty())
     return invalid("--order and --directory must be given");
   return options;
@@ -99,16 +122,15 @@ class SignalWatch {
       while (sigwait(&signals_, &number) == 0 && number != SIGUSR1) {
         const MutexLock lock(mutex_);
         stop_requested_ = true;
-        if (agent_) agent_->fence();
+        if (stop_) stop_();
       }
     });
   }
-  // Sets the agent to notify; nullptr: none. An agent that is set after the signal is notified at
-  // once.
-  void set_agent(agent::Agent* agent) {
+  // Sets what to call; nothing: none. What is set after the signal is called at once.
+  void set_stop(std::function<void()> stop) {
     const MutexLock lock(mutex_);
-    agent_ = agent;
-    if (agent_ && stop_requested_) agent_->fence();
+    stop_ = std::move(stop);
+    if (stop_ && stop_requested_) stop_();
   }
   bool stop_requested() {
     const MutexLock lock(mutex_);
@@ -123,7 +145,7 @@ class SignalWatch {
  private:
   sigset_t signals_{};
   Mutex mutex_;
-  agent::Agent* agent_ GUARDED_BY(mutex_) = nullptr;
+  std::function<void()> stop_ GUARDED_BY(mutex_);
   bool stop_requested_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
@@ -132,10 +154,10 @@ class SignalWatch {
 // rely on the cleanup.
 class LastFactHook final : public agent::Facts {
  public:
-  LastFactHook(agent::Facts& facts, std::function<void()> before_last)
+  LastFactHook(agent::Facts& facts, std::function<void(const wire::StateFact&)> before_last)
       : facts_(facts), before_last_(std::move(before_last)) {}
   void state(wire::StateFact fact) override {
-    if (domain::is_final(fact.state)) before_last_();
+    if (domain::is_final(fact.state)) before_last_(fact);
     facts_.state(std::move(fact));
   }
   void lines(std::vector<wire::LogLine> lines) override { facts_.lines(std::move(lines)); }
@@ -144,7 +166,7 @@ class LastFactHook final : public agent::Facts {
 
  private:
   agent::Facts& facts_;
-  const std::function<void()> before_last_;
+  const std::function<void(const wire::StateFact&)> before_last_;
 };
 
 constexpr size_t kSourcesBytesMax = 4 << 20;  // the logins of thousands of registries
@@ -253,6 +275,7 @@ struct Tools {
   const agent::NextOrder& next;
   const containers::GpuMarks* gpu_marks;
   cache::BlockCache* cache;
+  agent::AgentAllocation allocation;  // for the present order
   // The disk of the reused container, for successive orders; unset until an order needs it.
   std::shared_future<Result<void>> kept_volume = {};
 };
@@ -344,8 +367,12 @@ agent::Dependencies dependencies_of(const AgentParts& parts) {
       tools.cache};
 }
 
-// Carries out an order. Returns true if it ended properly.
-Result<bool> carry_out(const wire::Order& order, Tools& tools) {
+struct CarriedOut {
+  bool well = false;                    // the server has the last fact
+  std::optional<wire::NextOrder> next;  // from the server, for the allocation
+};
+
+Result<CarriedOut> carry_out(const wire::Order& order, Tools& tools) {
   const agent::HostLayout& layout = tools.options.layout;
   std::shared_future<Result<void>> volume = tools.kept_volume;
   if (!volume.valid() && writes_to_disk(order)) volume = begin_volume(order, layout.directory);
@@ -357,28 +384,66 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
   agent::JobKeys keys;
   const auto objects = TRY(open_objects(order, keys, tools.clock));
   agent::Agent* receiver = nullptr;  // set before the uplink starts
+  agent::LinkedOffer offer(tools.allocation, tools.clock);
+  wire::Hello hello = wire::hello_of(order);
+  hello.allocation = tools.allocation.number;
+  hello.first = tools.allocation.first;
   agent::Uplink uplink(
-      wire::hello_of(order), *spool, presence,
+      hello, *spool, presence,
       [&](net::LinkEvents events) {
         return net::connect_link(order.wire_address, std::move(events));
       },
-      tools.clock, tools.random, [&](wire::Message message) { receiver->deliver(message); },
+      tools.clock, tools.random,
+      [&](const wire::Message& message) {
+        offer.deliver(message);
+        receiver->deliver(message);
+      },
       order.issued);
-  LastFactHook facts(uplink, [&] {
-    if (order.reuse_host && tools.kept.usable()) tools.next.offer();
+  bool offered = false;
+  LastFactHook facts(uplink, [&](const wire::StateFact& last) {
+    const bool keeps_host = order.reuse_host && tools.kept.usable();
+    offered = offer.may_follow(last);
+    if (offered)
+      uplink.offer([&offer, keeps_host] { return offer.message(keeps_host); });
+    else if (keeps_host && tools.allocation.number == 0)
+      tools.next.offer();
   });
   agent::Dependencies dependencies =
       dependencies_of({order, tools, *objects, keys, uplink, facts, volume});
   agent::Agent agent(order, layout, dependencies, keys, spool->found_facts());
   receiver = &agent;
-  tools.signals.set_agent(&agent);
+  tools.signals.set_stop([&agent, &offer] {
+    offer.withdraw();
+    agent.fence();
+  });
   uplink.start();
-  const bool well = agent.run();
-  if (well) uplink.wait_acknowledged(kLastDataMax);
-  tools.signals.set_agent(nullptr);
+  CarriedOut carried;
+  carried.well = agent.run();
+  if (carried.well) uplink.wait_acknowledged(kLastDataMax);
+  if (carried.well && offered) carried.next = offer.take();
+  tools.signals.set_stop({});
   uplink.stop();
   TRY(os::remove_all(spool_directory));
-  return well;
+  return carried;
+}
+
+// Returns the order that follows, if this agent carries it out: one for another host is left to the
+// program that started this one.
+Result<std::optional<wire::Order>> following(const wire::Order& order, const CarriedOut& carried,
+                                             Tools& tools) {
+  if (!carried.well || tools.signals.stop_requested()) return std::optional<wire::Order>();
+  if (carried.next && !carried.next->same_host) {
+    TRY(os::write_file(tools.options.layout.directory + "/" + agent::kNextHostFile,
+                       carried.next->order, 0600));
+    return std::optional<wire::Order>();
+  }
+  std::optional<std::string> text;
+  if (carried.next)
+    text = carried.next->order;
+  else if (order.reuse_host && tools.allocation.number == 0)
+    text = TRY(tools.next.take(kIdleMax));
+  if (!text) return std::optional<wire::Order>();
+  return std::optional(TRY(wire::decode_order(*text).in("the next order")));
 }
 
 Result<void> run(const Options& options, Clock& clock) {
@@ -396,14 +461,18 @@ Result<void> run(const Options& options, Clock& clock) {
       order.spec.channels.begin(), order.spec.channels.end(),
       [](const auto& channel) { return channel.input_mode == domain::InputMode::fast_file; });
   const auto cache = fast_files ? open_cache() : nullptr;
-  Tools tools{options,    files, clock, random, signals, kept, next, marks ? &*marks : nullptr,
-              cache.get()};
+  const auto began = clock.monotonic();
+  Tools tools{options, files, clock, random, signals, kept, next, marks ? &*marks : nullptr,
+              cache.get(), options.allocation};
   for (;;) {
-    const bool well = TRY(carry_out(order, tools));
-    if (!order.reuse_host || !well || signals.stop_requested()) break;
-    auto text = TRY(next.take(kIdleMax));
-    if (!text) break;
-    order = TRY(wire::decode_order(*text).in("the next order"));
+    const CarriedOut carried = TRY(carry_out(order, tools));
+    auto another = TRY(following(order, carried, tools));
+    if (!another) break;
+    order = *std::move(another);
+    tools.allocation.first = false;
+    tools.allocation.time_left = std::max(
+        Duration{}, options.allocation.time_left -
+                        std::chrono::duration_cast<Duration>(clock.monotonic() - began));
   }
   next.withdraw();
   if (kept.spec()) {

@@ -75,6 +75,16 @@ void Uplink::say_now(const wire::Message& message) {
   if (link) link->send(wire::encode(message));
 }
 
+void Uplink::offer(std::function<wire::Idle()> message) {
+  {
+    const MutexLock lock(mutex_);
+    if (hello_.version < 2) return;
+    offer_ = std::move(message);
+    offered_ = false;
+  }
+  wake();
+}
+
 void Uplink::wake() {
   {
     const MutexLock lock(mutex_);
@@ -90,6 +100,7 @@ void Uplink::loop() {
     const uint64_t connection = ++connection_;
     closed_ = false;
     welcomed_ = false;
+    offered_ = false;
     lock.unlock();
     net::LinkEvents events;
     events.opened = [this, connection](const std::shared_ptr<net::Link>& link) {
@@ -158,6 +169,7 @@ void Uplink::serve() {
 }
 
 void Uplink::send_what_waits(net::Link& link) {
+  if (offer_ && !std::exchange(offered_, true)) link.send(wire::encode(offer_()));
   if (held_ && (spool_.data_empty() || clock_.monotonic() - held_since_ > kFinalFactHoldMax)) {
     link.send(wire::encode(*held_));
     held_.reset();

@@ -5,8 +5,8 @@
 // fact (finished, failed) is held until the log before it is acknowledged, so that a finished job
 // has its complete log; but not longer than kFinalFactHoldMax.
 //
-// Threads: state(), lines(), points(), say() and stop() from anywhere; `deliver` is called on the
-//          link's thread, one message at a time, and must not block.
+// Threads: state(), lines(), points(), say(), offer() and stop() from anywhere; `deliver`
+//          is called on the link's thread, one message at a time, and must not block.
 // Lifetime: the constructor's arguments must outlive it. stop() joins.
 //
 #pragma once
@@ -65,6 +65,9 @@ class Uplink final : public Facts {
   void lines(std::vector<wire::LogLine> lines) override;
   void points(std::vector<wire::MetricPoint> points) override;
   void say(const std::string& text) override;
+  // Says Idle before the next final fact, and again on each later link; `message` is called when it
+  // is sent. Not to a server of version 1.
+  void offer(std::function<wire::Idle()> message);
   // Sends at once, neither numbered nor spooled; dropped when there is no link.
   void say_now(const wire::Message& message);
 
@@ -96,6 +99,8 @@ class Uplink final : public Facts {
   bool welcomed_ GUARDED_BY(mutex_) = false;
   bool closed_ GUARDED_BY(mutex_) = false;
   bool news_ GUARDED_BY(mutex_) = false;  // there may be something to send
+  std::function<wire::Idle()> offer_ GUARDED_BY(mutex_);
+  bool offered_ GUARDED_BY(mutex_) = false;  // on this link
   // a final fact, waiting for the log before it
   std::optional<wire::StateFact> held_ GUARDED_BY(mutex_);
   std::chrono::nanoseconds held_since_ GUARDED_BY(mutex_){};
