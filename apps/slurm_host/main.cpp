@@ -40,7 +40,7 @@ Result<std::string> read_input() {
   }
 }
 
-Result<int> run() {
+Result<int> run(Clock& clock) {
   const auto order =
       TRY(launch::read_host_order(TRY(read_input())).in("reading the order of a host"));
   launch::NodeFacts node;
@@ -49,7 +49,7 @@ Result<int> run() {
   node.gpus = variable("SLURM_STEP_GPUS");
   if (node.gpus.empty()) node.gpus = variable("SLURM_JOB_GPUS");
   node.program_directory = os::program_directory();
-  return launch::run_host(order, node, launch::machine_parts());
+  return launch::run_host(order, node, launch::machine_parts(), clock);
 }
 
 std::string machine_name() {
@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   }
   // The agent gets the signal too, and cleans up; this process outlives it.
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::signal(number, [](int) {});
-  const auto code = cleans ? clean(argv[2]) : run();
+  const auto code = cleans ? clean(argv[2]) : run(clock);
   if (code) return *code;
   std::fprintf(stderr, "trainyard-slurm-host: %s\n", code.error().message.c_str());
   return 1;

@@ -71,6 +71,7 @@ Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, co
   if (job.spec.queue) gang.queue = job.spec.queue->name;
   gang.instance_type = job.spec.group(0).instance_type;
   gang.submitter = job.spec.principal;
+  gang.of_array = job.parent != 0;
   wire::Order order;
   order.attempt = id;
   order.token = attempt.token;

@@ -59,6 +59,7 @@ struct Gang {
   std::string instance_type = {};  // of the first host
   std::string submitter = {};      // the name of the user or role that created the job; "": unknown
   Duration run_time_max = {};      // from the start to the end of its agents; 0: unknown
+  bool of_array = false;           // one of many alike
 };
 
 // One agent that a launcher knows, of this or a former server.
@@ -70,6 +71,9 @@ struct Agent {
   // For people, in the words of the system that starts it: why it has ended, or, alive, why it does
   // not run yet; "": unknown, or it runs.
   std::string note = {};
+  // Not "": it is not known yet which attempt this agent serves. Each attempt that has a host on the
+  // machine, and is not listed, may be it. `attempt` is then {}.
+  std::string unknown_on = {};
 };
 
 class Launcher {

@@ -9,6 +9,7 @@ namespace {
 
 constexpr int64_t kHostOrderVersion = 1;
 constexpr int64_t kPortMax = 65'535;
+constexpr int64_t kOrderMsMax = int64_t{366} * 24 * 3600 * 1000;
 constexpr int64_t kOrderConnectionsMax = int64_t{1} << 31;
 
 Result<const Json*> container_at(const Json& json, const char* key, bool list) {
@@ -94,7 +95,9 @@ std::string to_text(const HostOrder& order) {
                {"host_table", order.host_table},
                {"environment", order.environment},
                {"gpus", order.gpus},
-               {"order", order.order}});
+               {"order", order.order},
+               {"idle_ms", order.idle_max.count()},
+               {"time_limit_ms", order.time_limit.count()}});
 }
 
 Result<HostOrder> read_host_order(std::string_view text) {
@@ -122,6 +125,11 @@ Result<HostOrder> read_host_order(std::string_view text) {
   TRY(read_environment(*TRY(object_at(json, "environment")), order));
   order.gpus = TRY(bounded(json, "gpus", domain::kHostGpusMax));
   order.order = TRY(string_at(json, "order"));
+  // Releases before the reuse of allocations do not send them.
+  if (json.contains("idle_ms")) {
+    order.idle_max = Duration(TRY(bounded(json, "idle_ms", kOrderMsMax)));
+    order.time_limit = Duration(TRY(bounded(json, "time_limit_ms", kOrderMsMax)));
+  }
   TRY(check(order));
   return order;
 }

@@ -35,6 +35,9 @@ struct HostOrder {
   std::map<std::string, std::string> environment;  // of the agent
   int64_t gpus = 0;
   std::string order;  // bytes of the order file
+  // After this attempt the agent waits so long for another one to serve; 0: not at all. And the
+  // time that its allocation has from its start on.
+  Duration idle_max{}, time_limit{};
 };
 
 std::string to_text(const HostOrder& order);  // one line

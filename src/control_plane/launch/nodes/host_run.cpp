@@ -21,6 +21,8 @@ namespace {
 
 constexpr const char* kRunnerFile = "runner";
 constexpr const char* kLockFile = "lock";
+// Where the agent leaves the order of the next host (agent/linked_offer.hpp).
+constexpr const char* kNextHostFile = "next-host.json";
 // Making and removing networks takes far less.
 constexpr Duration kLockMax = 60s;
 // Slurm's own limit ends it before.
@@ -116,7 +118,8 @@ class HostOnNode {
     return agent_command();
   }
 
-  Result<int> run() {
+  // `next`: gets the order of the host that follows in the allocation, if there is one.
+  Result<int> run(std::optional<std::string>& next) {
     TRY(parts_.files.make_directories(attempts_.directory(), 0700));
     std::optional<os::FileLock> alive;
     {
@@ -131,6 +134,10 @@ class HostOnNode {
       }
     }
     auto code = run_agent();
+    // An agent that failed may have left it behind.
+    const std::string next_file = host_ + "/" + kNextHostFile;
+    if (code && *code == 0 && parts_.files.exists(next_file))
+      if (auto text = parts_.files.read(next_file, kHostOrderBytesMax)) next = *std::move(text);
     alive.reset();
     const auto lock = attempts_.lock();
     if (lock) remove();  // or the next runner does
@@ -242,6 +249,14 @@ class HostOnNode {
           devices += "," + device;
       command.arguments.insert(command.arguments.end(), {"--devices", devices});
     }
+    const Duration left = order_.time_limit - node_.passed;
+    if (const auto job = parse_int(node_.job_number);
+        job && order_.idle_max > Duration{} && left > Duration{})
+      command.arguments.insert(
+          command.arguments.end(),
+          {"--allocation", node_.job_number, "--first", node_.first ? "yes" : "no",
+           "--idle-seconds", std::to_string(std::max<int64_t>(1, order_.idle_max / Duration(1s))),
+           "--seconds-left", std::to_string(left / Duration(1s))});
     command.environment = order_.environment;
     command.environment[kAttemptVariable] = attempt_;
     command.environment[kHostVariable] = host_;
@@ -285,10 +300,22 @@ Result<os::Command> prepare_host(const HostOrder& order, const NodeFacts& node,
   return HostOnNode(order, node, parts).only_prepare();
 }
 
-Result<int> run_host(const HostOrder& order, const NodeFacts& node, const LocalParts& parts) {
+Result<int> run_host(const HostOrder& first, const NodeFacts& node, const LocalParts& parts,
+                     Clock& clock) {
   if (node.name.empty() || node.name.find('/') != std::string::npos)
     return invalid("SLURMD_NODENAME is '" + node.name + "': start this program in a step of Slurm");
-  return HostOnNode(order, node, parts).run();
+  const auto began = clock.monotonic();
+  HostOrder order = first;
+  NodeFacts facts = node;
+  for (;;) {
+    std::optional<std::string> next;
+    const int code = TRY(HostOnNode(order, facts, parts).run(next));
+    if (!next) return code;
+    order = TRY(read_host_order(*next).in("reading the order of the next host"));
+    order.time_limit = first.time_limit;
+    facts.first = false;
+    facts.passed = std::chrono::duration_cast<Duration>(clock.monotonic() - began);
+  }
 }
 
 }  // namespace trainyard::launch

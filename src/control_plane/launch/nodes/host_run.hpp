@@ -37,6 +37,10 @@ struct NodeFacts {
   // So often, once a second, the names of the gang's other nodes are looked up until they are
   // known.
   uint32_t lookups_max = 1;
+  // Of an allocation that serves one host after another: whether this is the first one, and the
+  // time that has passed of its limit.
+  bool first = true;
+  Duration passed{};
 };
 
 // Makes the host's network and files, and returns the agent's command. Requires: nothing else of
@@ -44,8 +48,11 @@ struct NodeFacts {
 Result<os::Command> prepare_host(const HostOrder& order, const NodeFacts& node,
                                  const LocalParts& parts);
 
-// Returns the agent's exit code.
-Result<int> run_host(const HostOrder& order, const NodeFacts& node, const LocalParts& parts);
+// Runs the host, and after it those that its allocation serves next: each with a network, an agent
+// and files of its own, after everything of the former one was removed. Returns the last agent's
+// exit code.
+Result<int> run_host(const HostOrder& first, const NodeFacts& node, const LocalParts& parts,
+                     Clock& clock);
 
 // Removes what killed runners left on this node; harmless while others run. For the node's boot, or
 // an epilog of Slurm's.

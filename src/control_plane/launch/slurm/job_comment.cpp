@@ -52,6 +52,7 @@ Result<void> read_member(std::string_view member, JobComment& comment) {
   if (key == "cpus") comment.cpus = TRY(natural(value, kAmountMax));
   if (key == "mem") comment.memory_mib = TRY(natural(value, kAmountMax));
   if (key == "gpus") comment.gpus = TRY(natural(value, kAmountMax));
+  if (key == "reuse") comment.kind = value;
   if (key == "by") comment.submitter = value;
   if (key == "seal") comment.seal = value;
   if (key == "ended") return read_ended(value, comment);
@@ -67,6 +68,7 @@ std::string to_text(const JobComment& comment) {
          " hosts=" + std::to_string(comment.hosts) + " net=" + comment.subnet.text() +
          " cpus=" + std::to_string(comment.cpus) + " mem=" + std::to_string(comment.memory_mib) +
          " gpus=" + std::to_string(comment.gpus) +
+         (comment.kind.empty() ? "" : " reuse=" + comment.kind) +
          (is_principal_name(comment.submitter) ? " by=" + comment.submitter : "") +
          " seal=" + comment.seal;
 }

@@ -8,6 +8,8 @@
 // this server's, also when the mark is alike. The job's script appends
 // `ended` when a host's step failed: host and exit code, and the last words of the last one.
 //
+// `reuse` stands in a job that may serve another attempt after this one (allocations.hpp).
+//
 // `by` names the user or role that created the job, unless its name has other characters than
 // IAM's.
 //
@@ -32,6 +34,8 @@ struct JobComment {
   // what the job has on each node
   int64_t cpus = 0, memory_mib = 0, gpus = 0;
   std::string seal;
+  // allocation_kind(), if the job may serve further attempts after this one; "": it does not
+  std::string kind = {};
   std::string submitter = {};  // the user or role that created the job, for people and sacct
   std::map<domain::HostIndex, int> ended = {};  // host -> exit code
   std::string why = {};

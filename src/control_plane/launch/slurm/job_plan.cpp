@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "launch/slurm/allocations.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -84,6 +85,11 @@ std::string step(const SlurmJobSettings& settings, const Member& member, const H
          "&\n";
 }
 
+int64_t time_limit_minutes_of(const SlurmJobSettings& settings, const Gang& gang) {
+  if (gang.run_time_max <= Duration()) return 0;
+  return (gang.run_time_max + settings.time_margin + kMinute - 1ms) / kMinute;
+}
+
 // All nodes of a Slurm job are alike: that with the largest need counts. So are its tasks: the host
 // with the most processors counts.
 void add_sizes(const Gang& gang, const std::vector<NodePart>& parts, SlurmJobRequest& request) {
@@ -120,13 +126,24 @@ Result<void> check_sizes(const std::vector<NodePart>& parts, const SlurmJobReque
   return {};
 }
 
+std::vector<HostOrder> orders_of(const SlurmJobSettings& settings, const Gang& gang,
+                                 const std::vector<NodePart>& parts,
+                                 const networks::Subnet& subnet) {
+  std::vector<NodeHosts> nodes;
+  for (const auto& part : parts) nodes.push_back({part.node->address, part.hosts});
+  auto orders =
+      plan_host_orders(settings, gang, job_name(settings.mark, gang.attempt), nodes, subnet);
+  if (may_serve_others(settings, gang)) {
+    orders.front().idle_max = settings.idle_max;
+    orders.front().time_limit = time_limit_minutes_of(settings, gang) * kMinute;
+  }
+  return orders;
+}
+
 std::string script_of(const SlurmJobSettings& settings, const Gang& gang,
                       const std::vector<NodePart>& parts, const networks::Subnet& subnet,
                       const std::string& comment) {
-  std::vector<NodeHosts> nodes;
-  for (const auto& part : parts) nodes.push_back({part.node->address, part.hosts});
-  const auto orders =
-      plan_host_orders(settings, gang, job_name(settings.mark, gang.attempt), nodes, subnet);
+  const auto orders = orders_of(settings, gang, parts, subnet);
   std::string script =
       "#!/bin/sh\n"
       "# One agent for each host of a gang of Trainyard's. Holds secrets.\n"
@@ -170,6 +187,31 @@ std::string job_name(const std::string& mark, const domain::AttemptId& attempt) 
   return "trainyard-" + mark + "-" + attempt.text();
 }
 
+bool may_serve_others(const SlurmJobSettings& settings, const Gang& gang) {
+  return gang.of_array && gang.members.size() == 1 && settings.idle_max > Duration() &&
+         gang.run_time_max > Duration();
+}
+
+Duration time_needed(const SlurmJobSettings& settings, const Gang& gang) {
+  return gang.run_time_max + settings.time_margin / 2;
+}
+
+Result<std::string> plan_next_host(const SlurmJobSettings& settings, const Gang& gang,
+                                   const std::vector<SlurmNode>& nodes,
+                                   const networks::Subnet& subnet) {
+  const auto parts = TRY(parts_of(gang, nodes));
+  return to_text(orders_of(settings, gang, parts, subnet).front());
+}
+
+Result<std::string> kind_of(const SlurmJobSettings& settings, const Gang& gang,
+                            const std::vector<SlurmNode>& nodes) {
+  const auto parts = TRY(parts_of(gang, nodes));
+  SlurmJobRequest request;
+  request.placement = TRY(placement_of(settings, gang));
+  add_sizes(gang, parts, request);
+  return allocation_kind(request, gang.submitter);
+}
+
 size_t addresses_of(const Gang& gang) {
   std::vector<std::string> names;
   for (const auto& member : gang.members)
@@ -189,13 +231,18 @@ Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& g
   request.placement = TRY(placement_of(settings, gang));
   add_sizes(gang, parts, request);
   TRY(check_sizes(parts, request));
-  if (gang.run_time_max > Duration())
-    request.time_limit_minutes =
-        (gang.run_time_max + settings.time_margin + kMinute - 1ms) / kMinute;
-  request.comment =
-      to_text(JobComment{settings.mark, gang.attempt, uint32_t(gang.members.size()), subnet,
-                         request.cpus_per_task * request.tasks_per_node,
-                         request.memory_mib_per_node, request.gpus_per_node, seal, gang.submitter});
+  request.time_limit_minutes = time_limit_minutes_of(settings, gang);
+  JobComment comment{settings.mark,
+                     gang.attempt,
+                     uint32_t(gang.members.size()),
+                     subnet,
+                     request.cpus_per_task * request.tasks_per_node,
+                     request.memory_mib_per_node,
+                     request.gpus_per_node,
+                     seal};
+  if (may_serve_others(settings, gang)) comment.kind = allocation_kind(request, gang.submitter);
+  comment.submitter = gang.submitter;
+  request.comment = to_text(comment);
   request.script = script_of(settings, gang, parts, subnet, request.comment);
   return request;
 }

@@ -35,6 +35,8 @@ struct SlurmJobSettings : NodeSettings {
   bool require_user = false;  // jobs of others than those in of_users are rejected
   // Added to a job's own limit of its run time: for images, inputs and artifacts.
   Duration time_margin = 30min;
+  // A job of an array's child waits so long for another child; 0: it does not.
+  Duration idle_max = 5s;
 };
 
 // Errors: invalid, for a gang whose submitter is not in of_users and has to be.
@@ -42,6 +44,23 @@ Result<SlurmPlacement> placement_of(const SlurmJobSettings& settings, const Gang
 
 // "trainyard-3fa91c-j17a1": Slurm starts only one job of a name at a time.
 std::string job_name(const std::string& mark, const domain::AttemptId& attempt);
+
+// True if the gang's Slurm job may serve another attempt afterwards.
+bool may_serve_others(const SlurmJobSettings& settings, const Gang& gang);
+
+// The time that an allocation must have left to serve the gang. The margin of a new job is for
+// images, inputs and artifacts, and half of it is still there.
+Duration time_needed(const SlurmJobSettings& settings, const Gang& gang);
+
+// What a host that follows in an allocation is told, for the program on its node. `subnet`: the
+// allocation's. Requires: may_serve_others(). Errors: unavailable, as plan_job().
+Result<std::string> plan_next_host(const SlurmJobSettings& settings, const Gang& gang,
+                                   const std::vector<SlurmNode>& nodes,
+                                   const networks::Subnet& subnet);
+
+// allocation_kind() of the gang's job. Requires, errors: as plan_next_host().
+Result<std::string> kind_of(const SlurmJobSettings& settings, const Gang& gang,
+                            const std::vector<SlurmNode>& nodes);
 
 // The addresses that a gang needs: as choose_subnet(hosts).
 size_t addresses_of(const Gang& gang);
