@@ -50,6 +50,7 @@
 #include "trainyard/data_directory.hpp"
 #include "trainyard/ending.hpp"
 #include "trainyard/environment.hpp"
+#include "trainyard/allocation_links.hpp"
 #include "trainyard/fenced_launcher.hpp"
 #include "trainyard/identities.hpp"
 #include "trainyard/images.hpp"
@@ -385,7 +386,9 @@ class Server {
                             random_);
     log_warnings(config_, *identity_store_);
     agents_ = gateway::make_agents(*control_, *storage_.logs, *storage_.metrics, clock_,
-                                   config_.stop_grace, credentials_of(identity_, random_));
+                                   config_.stop_grace, credentials_of(identity_, random_), {},
+                                   report_to(agent_links_));
+    agent_links_.connect(send_by(*agents_));
     listener_ = TRY(net::listen_links(control_settings_.wire_address, agents_->events())
                         .in("listening for agents"));
     return {};
@@ -495,6 +498,7 @@ class Server {
     auto settings =
         TRY(slurm_settings_of(config_, *data_, TRY(data_->sealing_key(random_)), random_));
     settings.why_not = [this] { return role_->why_not(); };
+    settings.links = &agent_links_;
     auto slurm = TRY(open_slurm(*config_.slurm, clock_));
     return launch::make_slurm(settings, std::move(slurm), TRY(open_slurm(*config_.slurm, clock_)),
                               clock_)
@@ -540,6 +544,7 @@ class Server {
 
   Listening listening_{};
   net::HttpSettings http_settings_;
+  launch::AgentLinks agent_links_;
   std::unique_ptr<launch::Launcher> launcher_;
   control::Settings control_settings_;
   std::unique_ptr<net::HttpServer> server_;

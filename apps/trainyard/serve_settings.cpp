@@ -175,6 +175,7 @@ Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
   jobs.of_users = slurm.of_users;
   jobs.require_user = slurm.require_user;
   jobs.time_margin = slurm.time_margin;
+  jobs.idle_max = slurm.idle_max;
   set_seals(sealing_key, "slurm", random, settings);
   return settings;
 }

@@ -64,6 +64,7 @@ struct Slurm {
   std::string node_directory = "/var/lib/trainyard-node";
   std::string program_directory;  // of our programs on nodes; "": as on this machine
   Duration time_margin = 30min;   // added to a job's own limit of its run time
+  Duration idle_max = 5s;         // a child's Slurm job waits so long for another child
 };
 
 // Jobs run in pods of a Kubernetes cluster.

@@ -55,6 +55,7 @@ TEST(Config, SlurmPlacesByQueueAndInstanceType) {
     rest_url = "https://slurm.lan:6820"
     rest_token_file = "/etc/token"
     time_margin_minutes = 5
+    idle_seconds = 20
     require_user = true
     [slurm.users]
     alice = { account = "physics" }
@@ -72,6 +73,7 @@ TEST(Config, SlurmPlacesByQueueAndInstanceType) {
   EXPECT_EQ(config.slurm->of_users.at("*").qos, "low");
   EXPECT_TRUE(config.slurm->require_user);
   EXPECT_EQ(config.slurm->time_margin, 5min);
+  EXPECT_EQ(config.slurm->idle_max, 20s);
   EXPECT_EQ(config.slurm->rest_version, "v0.0.38");
 }
 
@@ -79,7 +81,8 @@ TEST(Config, SlurmRejectsWhatWouldBeAnotherOption) {
   for (const char* wrong :
        {"partition = 'a b'", "qos = '--uid=0'", "agents_listen = '10.0.0.1:0'",
         "agents_listen = '10.0.0.1'", "rest_url = 'slurm.lan'", "rest_url = 'http://slurm.lan'",
-        "node_directory = 'relative'", "time_margin_minutes = -1", "partitions = 'gpu'",
+        "node_directory = 'relative'", "time_margin_minutes = -1", "idle_seconds = -1",
+        "idle_seconds = 3601", "partitions = 'gpu'",
         "[slurm.queues.a]\nnodes = 3", "[slurm.users]\nana = 'physics'",
         "[slurm.users]\nana = {unix = 'ana'}",
         "[[machine]]\nname = 'box'\ncpus = 1\nmemory_gib = 1"})

@@ -53,6 +53,9 @@ Result<void> read_rest(Table& table, Slurm& slurm) {
   return {};
 }
 
+// A job that waits keeps its processors from others.
+constexpr int64_t kIdleSecondsMax = 3600;
+
 Result<void> read_one(Table table, Config& config) {
   Slurm& slurm = config.slurm.emplace();
   TRY(read_placement(table, slurm.placement));
@@ -68,6 +71,12 @@ Result<void> read_one(Table table, Config& config) {
     return invalid(table.name("time_margin_minutes") + " must be between 0 and " +
                    std::to_string(kMarginMinutesMax));
   slurm.time_margin = margin * Duration(60s);
+  int64_t idle = slurm.idle_max / Duration(1s);
+  TRY(table.read("idle_seconds", idle));
+  if (idle < 0 || idle > kIdleSecondsMax)
+    return invalid(table.name("idle_seconds") + " must be between 0 and " +
+                   std::to_string(kIdleSecondsMax));
+  slurm.idle_max = std::chrono::seconds(idle);
   for (auto [key, placements] : {std::pair("queues", &slurm.of_queues),
                                  std::pair("instance_types", &slurm.of_instance_types)})
     TRY(table.each_named(

@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
+#include "gateway/hello_check.hpp"
 #include "gateway/shell_table.hpp"
 #include "reconcile/state.hpp"
 #include "wire/codec.hpp"
@@ -20,14 +21,6 @@ namespace {
 using domain::HostState;
 using domain::StopCause;
 
-// Takes the same time for wrong and right tokens.
-bool same_secret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  volatile uint8_t difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) difference = difference | (uint8_t(a[i]) ^ uint8_t(b[i]));
-  return difference == 0;
-}
-
 // One link and the host behind it. Fields are guarded by the server's mutex_, except
 // `data_applied`, which only the link's own events use.
 struct Session {
@@ -36,6 +29,8 @@ struct Session {
   bool open = true;
   domain::AttemptId attempt;
   domain::HostIndex host = 0;
+  std::string token;
+  uint64_t allocation = 0;  // in which the agent serves one attempt after another; 0: it does not
   domain::JobKey job;
   observe::StreamKey stream;
   uint32_t version = wire::kVersionOldest;  // that both ends speak
@@ -74,6 +69,7 @@ constexpr size_t kFactUriBytesMax = 4'096;  // of S3: a bucket and a key
 constexpr size_t kAddressBytesMax = 45;     // of IPv6, with an IPv4 part
 constexpr size_t kProgressThingsMax = 64;   // of one host: its channels, its image, its model
 constexpr Duration kActivityAgeMax = 365 * 24h;
+constexpr Duration kAllocationMax = 366 * 24h;  // as the launcher's own limit
 constexpr size_t kProgressNameBytesMax = 300;  // "channel " and AWS's longest name
 
 // True for the digits and separators of an IPv4 or IPv6 address. It is shown, never used.
@@ -88,14 +84,15 @@ class AgentServer final : public Agents, private Shells {
  public:
   AgentServer(control::ControlPlane& control, observe::Logs& logs, observe::Metrics& metrics,
               Clock& clock, Duration stop_grace, IssueCredentials issue_credentials,
-              const DataCaps& caps)
+              const DataCaps& caps, ReportAllocation allocations)
       : control_(control),
         logs_(logs),
         metrics_(metrics),
         clock_(clock),
         stop_grace_(stop_grace),
         issue_credentials_(std::move(issue_credentials)),
-        caps_(caps) {
+        caps_(caps),
+        allocations_(std::move(allocations)) {
     control_.watch({[this](const auto& job) { changed(*job); }, [this] { refresh(); }});
   }
 
@@ -194,6 +191,7 @@ class AgentServer final : public Agents, private Shells {
     if (const auto* progress = std::get_if<wire::Progress>(&message))
       return note(*session, *progress);
     if (auto* activity = std::get_if<wire::Activity>(&message)) return note(*session, *activity);
+    if (const auto* idle = std::get_if<wire::Idle>(&message)) return note(*session, *idle);
     if (const auto* unknown = std::get_if<wire::Unknown>(&message)) return skip(*session, *unknown);
     return invalid("unexpected message: only the server sends it");
   }
@@ -276,7 +274,8 @@ class AgentServer final : public Agents, private Shells {
     if (session->greeted) return invalid("a second Hello");
     const auto job = control_.find(hello.attempt.job);
     if (!job && job.error().kind != Kind::not_found) return job.error();
-    const std::string refusal = job ? refusal_of(**job, hello) : "unknown job";
+    const std::string refusal =
+        job ? refusal_of(**job, hello, linked_agent(hello)) : "unknown job";
     if (!refusal.empty()) {
       log(Level::warning, "control", "an agent is refused",
           {{"attempt", hello.attempt.text()}, {"why", refusal}});
@@ -306,11 +305,15 @@ class AgentServer final : public Agents, private Shells {
     session->greeted = true;
     session->attempt = hello.attempt;
     session->host = hello.host;
+    session->token = hello.token;
+    session->allocation = hello.allocation;
     session->job = (*job)->key;
     session->stream = stream;
     session->writer = writer;
     session->data_applied = data_applied;
     session->version = *wire::common_version(hello);  // otherwise it was refused
+    // Before the agent begins, which it does after Welcome.
+    report_allocation(*session, {});
     session->say(
         wire::Welcome{attempt.hosts[hello.host].facts_applied, data_applied, session->version});
     give_orders(*session, **job);
@@ -318,16 +321,41 @@ class AgentServer final : public Agents, private Shells {
     return {};
   }
 
-  static std::string refusal_of(const domain::Job& job, const wire::Hello& hello) {
-    if (const auto version = wire::common_version(hello); !version) return version.error().message;
-    const domain::Attempt* attempt = job.attempt();
-    if (!attempt || attempt->number != hello.attempt.number)
-      return "the attempt is over: it is not the job's present one";
-    if (!same_secret(attempt->token, hello.token)) return "the token is not that of the attempt";
-    if (hello.host >= attempt->hosts.size()) return "the attempt has no such host";
-    if (attempt->hosts[hello.host].state == HostState::lost)
-      return "the host was given up for lost";
-    return "";
+  std::optional<LinkedAgent> linked_agent(const wire::Hello& hello) {
+    const MutexLock lock(mutex_);
+    for (const auto& [number, other] : sessions_)
+      if (other->greeted && other->attempt == hello.attempt && other->host == hello.host)
+        return LinkedAgent{other->allocation};
+    return {};
+  }
+
+  // -- allocations that serve one attempt after another
+
+  void report_allocation(const Session& session, const std::optional<wire::Idle>& idle)
+      REQUIRES(mutex_) {
+    if (session.allocation == 0 || !allocations_) return;
+    allocations_({session.allocation, session.attempt, session.token, idle});
+  }
+
+  Result<void> note(Session& session, const wire::Idle& idle) {
+    if (idle.time_left < Duration{} || idle.time_left > kAllocationMax)
+      return corrupt("invalid Idle.time_left");
+    const MutexLock lock(mutex_);
+    report_allocation(session, idle);
+    return {};
+  }
+
+  bool send_order(uint64_t allocation, const domain::AttemptId& from,
+                  const wire::NextOrder& order) override {
+    const MutexLock lock(mutex_);
+    for (const auto& [number, session] : sessions_) {
+      if (!session->greeted || !session->open || session->allocation != allocation ||
+          session->attempt != from)
+        continue;
+      session->say(order);
+      return true;
+    }
+    return false;
   }
 
   // -- state track
@@ -557,6 +585,7 @@ class AgentServer final : public Agents, private Shells {
   const Duration stop_grace_;
   const IssueCredentials issue_credentials_;
   const DataCaps caps_;
+  const ReportAllocation allocations_;
 
   const std::shared_ptr<bool> here_ =
       std::make_shared<bool>(true);  // owned here alone; pending answers check if it still exists
@@ -576,9 +605,10 @@ class AgentServer final : public Agents, private Shells {
 
 std::unique_ptr<Agents> make_agents(control::ControlPlane& control, observe::Logs& logs,
                                     observe::Metrics& metrics, Clock& clock, Duration stop_grace,
-                                    IssueCredentials issue_credentials, const DataCaps& caps) {
+                                    IssueCredentials issue_credentials, const DataCaps& caps,
+                                    ReportAllocation allocations) {
   return std::make_unique<AgentServer>(control, logs, metrics, clock, stop_grace,
-                                       std::move(issue_credentials), caps);
+                                       std::move(issue_credentials), caps, std::move(allocations));
 }
 
 }  // namespace trainyard::gateway

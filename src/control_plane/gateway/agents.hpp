@@ -8,6 +8,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/time.hpp"
@@ -29,6 +31,16 @@ using IssueCredentials = std::function<wire::Credentials(
 // in time.
 inline constexpr Duration kCredentialsLeftMin = 15min;
 
+// What an agent in an allocation says of it (docs/decisions/38). Its token was verified.
+struct LinkedAllocation {
+  uint64_t allocation = 0;
+  domain::AttemptId attempt;
+  std::string token;
+  std::optional<wire::Idle> idle;  // none: it has just linked
+};
+// Called before the agent is welcomed. Must not block, or call Agents.
+using ReportAllocation = std::function<void(LinkedAllocation)>;
+
 class Agents {
  public:
   // Requires: the listener and the loops have stopped.
@@ -43,6 +55,9 @@ class Agents {
   virtual std::vector<HostProgress> progress(domain::JobNumber job) = 0;
   // When the job's hosts were last active, by host.
   virtual std::vector<HostActivity> activity(domain::JobNumber job) = 0;
+  // Sends an idle agent its next order. False: none in that allocation is linked for the attempt.
+  virtual bool send_order(uint64_t allocation, const domain::AttemptId& from,
+                          const wire::NextOrder& order) = 0;
 };
 
 // Limits the log and metrics of one host of a job. Data beyond them is dropped, and a line of its
@@ -55,6 +70,7 @@ struct DataCaps {
 // Lifetime: all arguments outlive it. Requires: made before control's loops start.
 std::unique_ptr<Agents> make_agents(control::ControlPlane& control, observe::Logs& logs,
                                     observe::Metrics& metrics, Clock& clock, Duration stop_grace,
-                                    IssueCredentials issue_credentials, const DataCaps& caps = {});
+                                    IssueCredentials issue_credentials, const DataCaps& caps = {},
+                                    ReportAllocation allocations = {});
 
 }  // namespace trainyard::gateway

@@ -11,6 +11,7 @@
 #include "domain/job_check.hpp"
 #include "reconcile/host_reuse.hpp"
 #include "reconcile/schedule_view.hpp"
+#include "reconcile/shown_agents.hpp"
 #include "schedule/preferences.hpp"
 
 namespace trainyard::reconcile {
@@ -21,36 +22,6 @@ using namespace domain;
 
 bool try_again(const Error& error) {
   return error.kind == Kind::exhausted || error.kind == Kind::unavailable;
-}
-
-// What the launcher lists of one attempt, under its present token.
-struct Shown {
-  std::vector<bool> listed;  // by host: including dead ones
-  std::vector<bool> alive;   // by host
-  bool any = false;          // including dead agents
-  bool any_alive = false;
-  bool foreign = false;            // agents under another token
-  std::vector<std::string> notes;  // by host: the launcher's
-};
-
-Shown shown_of(const Attempt& attempt, AttemptId id, const std::vector<launch::Agent>& agents) {
-  Shown shown;
-  shown.listed.resize(attempt.hosts.size());
-  shown.alive.resize(attempt.hosts.size());
-  shown.notes.resize(attempt.hosts.size());
-  for (const launch::Agent& agent : agents) {
-    if (agent.attempt != id) continue;
-    if (agent.token != attempt.token || agent.host >= attempt.hosts.size()) {
-      shown.foreign = true;
-      continue;
-    }
-    shown.any = true;
-    shown.listed[agent.host] = true;
-    shown.notes[agent.host] = agent.note;
-    shown.any_alive |= agent.alive;
-    if (agent.alive) shown.alive[agent.host] = true;
-  }
-  return shown;
 }
 
 std::vector<HostIndex> hosts_where(const Attempt& attempt, auto&& condition) {
@@ -377,6 +348,7 @@ class Deciding {
   // Removes agents of attempts that are not the present one of any job.
   void remove_orphans() {
     for (const launch::Agent& agent : snapshot_.agents) {
+      if (!agent.unknown_on.empty()) continue;
       const auto job = std::ranges::lower_bound(snapshot_.jobs, agent.attempt.job, {},
                                                 [](const auto& each) { return each->number; });
       const bool known = job != snapshot_.jobs.end() && (*job)->number == agent.attempt.job &&

@@ -7,7 +7,9 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "launch/slurm/allocations.hpp"
 #include "launch/slurm/answers.hpp"
+#include "launch/slurm/served_attempts.hpp"
 #include "launch/slurm/slurm_view.hpp"
 
 namespace trainyard::launch {
@@ -17,11 +19,20 @@ const std::string kRemovedPrefix = "removed-";
 // Slurm is away for so long that the last answer may be far from the truth.
 constexpr Duration kUnknownAfter = 60s;
 
+// Agents of a former server's jobs connect within seconds after this one has begun; one that has not
+// by then may be cancelled with what it serves.
+constexpr Duration kReportMax = 60s;
+// An answer of Slurm is so old at most while jobs serve one attempt after another: each of them
+// would cost a query.
+constexpr Duration kAnswerAgeMax = 1s;
+// Idle jobs give way to pending ones after this time.
+constexpr Duration kSparedIdle = 1s;
+
 // One of this server's jobs in Slurm.
 struct OwnJob {
   SlurmJob job;
   JobComment comment;
-  std::string token;
+  std::string token;  // of the attempt in the comment
 };
 
 // A state that is not among these, as newer releases of Slurm may have, is that of a live job: its
@@ -68,7 +79,9 @@ class SlurmLauncher final : public Launcher {
         slurm_(std::move(slurm)),
         clock_(clock),
         view_(std::move(reading), clock, settings_.own_thread),
-        next_address_(settings_.jobs.pool.base) {}
+        served_(settings_.links, clock),
+        next_address_(settings_.jobs.pool.base),
+        began_(clock.monotonic()) {}
 
   Result<void> begin() {
     TRY(view_.read().in("finding the jobs of this server in Slurm"));
@@ -93,7 +106,7 @@ class SlurmLauncher final : public Launcher {
       if (known->comment.hosts != gang.members.size())
         return conflict("attempt " + gang.attempt.text() +
                         " was started with another number of hosts");
-      if (known->token != gang.token)
+      if (token_of(*known) != gang.token)
         return conflict("attempt " + gang.attempt.text() + " was started with another token");
       return {};
     }
@@ -106,13 +119,15 @@ class SlurmLauncher final : public Launcher {
       cancel_unwanted();
       return removed;
     }
+    if (TRY(give_to_idle(gang))) return {};
     return submit(gang).in("starting attempt " + gang.attempt.text());
   }
 
   std::vector<Agent> list() override {
-    take(view_.look());
+    take(view_.look(served_.empty() ? Duration() : kAnswerAgeMax));
     if (away_.empty()) {
       cancel_unwanted();
+      release_idle();
       // Control has them started again.
       std::erase_if(held_, [&](const auto& held) { return !unconfirmed_.contains(held.first); });
     }
@@ -121,13 +136,20 @@ class SlurmLauncher final : public Launcher {
       const bool runs = may_run(own.job);
       for (domain::HostIndex host = 0; host < own.comment.hosts; ++host) {
         const bool ended = own.comment.ended.contains(host);
-        Agent agent{attempt, own.token, host, runs && !ended};
+        Agent agent{attempt, token_of(own), host, runs && !ended};
         agent.note = agent.alive                         ? note_of_live(own)
                      : ended && !own.comment.why.empty() ? own.comment.why
                                                          : words_of(own);
         agents.push_back(std::move(agent));
       }
     }
+    for (const OwnJob& own : all_)
+      if (is_unreported(own))
+        agents.push_back({.attempt = {},
+                          .alive = true,
+                          .note = "waits for the agent of Slurm job " + std::to_string(own.job.id) +
+                                  ", which may serve it",
+                          .unknown_on = own.job.nodes});
     for (const auto& [attempt, held] : held_)
       for (domain::HostIndex host = 0; host < held.hosts; ++host)
         agents.push_back({attempt, held.token, host, true,
@@ -144,7 +166,15 @@ class SlurmLauncher final : public Launcher {
                          (away_.empty() ? "" : ": " + away_));
     std::optional<Error> first;
     for (const OwnJob& own : all_) {
-      if (own.comment.attempt != attempt || removed_.contains(own.job.id)) continue;
+      if (attempt_of(own) != attempt || removed_.contains(own.job.id)) continue;
+      if (is_unreported(own) && clock_.monotonic() - began_ < kReportMax)
+        return unavailable("Slurm job " + std::to_string(own.job.id) +
+                           " may serve another attempt by now, and its agent has not reported");
+      // What it served has ended, and nothing of it is left.
+      if (is_idle(own)) {
+        served_.release(own.job.id);
+        continue;
+      }
       if (!has_ended(own.job))
         if (auto cancelled = cancel(own.job); !cancelled) {
           if (!first) first = std::move(cancelled).error().in("cancelling Slurm's job");
@@ -155,6 +185,20 @@ class SlurmLauncher final : public Launcher {
     if (first) return *std::move(first);
     present_.erase(attempt);
     return {};
+  }
+
+  Result<bool> reuse_host(domain::AttemptId from, const Gang& gang) override {
+    take(view_.last());
+    TRY(check_writer());
+    if (!away_.empty() || gang.members.size() != 1 || find(gang.attempt)) return false;
+    const OwnJob* own = find(from);
+    if (!own || !is_idle(*own)) return false;
+    const ServedAttempt& served = *served_.find(own->job.id);
+    if (!served.keeps_host ||
+        own->comment.kind != TRY(kind_of(settings_.jobs, gang, answer_->nodes)) ||
+        served_.time_left(served) < time_needed(settings_.jobs, gang))
+      return false;
+    return give(*own, gang, gang.members.front().order, true);
   }
 
  private:
@@ -172,7 +216,7 @@ class SlurmLauncher final : public Launcher {
   // Takes an answer of Slurm. What it cannot show yet is added.
   void take(std::shared_ptr<const SlurmAnswer> answer) {
     away_ = view_.why_away();
-    if (answer == answer_) return;
+    if (answer == answer_) return take_reports();
     answer_ = std::move(answer);
     std::map<uint64_t, OwnJob> former;
     for (OwnJob& own : all_) former.try_emplace(own.job.id, std::move(own));
@@ -192,11 +236,108 @@ class SlurmLauncher final : public Launcher {
     });
     for (const auto& [id, submitted] : submitted_)
       if (!listed.contains(id)) add(submitted.job, nullptr);
+    const auto is_known = [&](uint64_t job) {
+      return listed.contains(job) || submitted_.contains(job);
+    };
+    served_.forget(is_known);
+    std::erase_if(nodes_of_submitted_, [&](const auto& each) { return !is_known(each.first); });
+    take_reports();
+    show_all();
   }
 
+  void take_reports() {
+    const bool changed = served_.take_reports([&](uint64_t job) {
+      const auto own = std::ranges::find(all_, job, [](const OwnJob& each) { return each.job.id; });
+      return own != all_.end() && !own->comment.kind.empty();
+    });
+    if (changed) show_all();
+  }
+
+  void show_all() {
+    present_.clear();
+    for (const OwnJob& own : all_) show(own);
+  }
+
+  // -- jobs that serve one attempt after another
+
+  domain::AttemptId attempt_of(const OwnJob& own) const {
+    const ServedAttempt* served = served_.find(own.job.id);
+    return served ? served->attempt : own.comment.attempt;
+  }
+  const std::string& token_of(const OwnJob& own) const {
+    const ServedAttempt* served = served_.find(own.job.id);
+    return served ? served->token : own.token;
+  }
+  bool is_idle(const OwnJob& own) const {
+    const ServedAttempt* served = served_.find(own.job.id);
+    return served && served->idle;
+  }
+  // A former server may have given it another attempt than that in its comment.
+  bool is_unreported(const OwnJob& own) const {
+    return settings_.links && !own.comment.kind.empty() && may_run(own.job) &&
+           own.job.state != "PENDING" && !is_removed(own) && !served_.find(own.job.id);
+  }
+
+  std::vector<IdleAllocation> idle_allocations() const {
+    std::vector<IdleAllocation> idle;
+    for (const OwnJob& own : all_) {
+      const ServedAttempt* served = served_.find(own.job.id);
+      if (!served || !served->idle || !may_run(own.job) || is_removed(own)) continue;
+      idle.push_back({own.job.id, served->node.empty() ? own.job.nodes : served->node,
+                      own.comment.kind, served_.time_left(*served), served_.idle(*served)});
+    }
+    return idle;
+  }
+
+  // False: no idle job fits.
+  Result<bool> give_to_idle(const Gang& gang) {
+    if (!may_serve_others(settings_.jobs, gang)) return false;
+    for (;;) {
+      const auto idle = idle_allocations();
+      if (idle.empty()) return false;
+      const auto chosen = choose_allocation(
+          idle, {gang.members.front().machine, TRY(kind_of(settings_.jobs, gang, answer_->nodes)),
+                 time_needed(settings_.jobs, gang)});
+      if (!chosen) return false;
+      const auto own =
+          std::ranges::find(all_, *chosen, [](const OwnJob& each) { return each.job.id; });
+      if (give(*own, gang,
+               TRY(plan_next_host(settings_.jobs, gang, answer_->nodes, own->comment.subnet)),
+               false))
+        return true;
+    }
+  }
+
+  bool give(const OwnJob& own, const Gang& gang, std::string order, bool same_host) {
+    const uint64_t job = own.job.id;
+    const bool given = served_.give(job, gang.attempt, gang.token, std::move(order), same_host);
+    show_all();
+    if (given)
+      log(Level::info, "launch", "given to a Slurm job that was idle",
+          {{"attempt", gang.attempt.text()}, {"slurm_job", std::to_string(job)}});
+    return given;
+  }
+
+  // Idle jobs give way to pending ones of this server.
+  void release_idle() {
+    std::vector<std::string> pending_on;
+    for (const OwnJob& own : all_) {
+      if (own.job.state != "PENDING" || is_removed(own)) continue;
+      const auto nodes = nodes_of_submitted_.find(own.job.id);
+      if (nodes == nodes_of_submitted_.end())
+        pending_on.emplace_back("*");  // a former server's
+      else
+        pending_on.insert(pending_on.end(), nodes->second.begin(), nodes->second.end());
+    }
+    if (pending_on.empty()) return;
+    for (const uint64_t job : allocations_to_release(idle_allocations(), pending_on, kSparedIdle))
+      served_.release(job);
+  }
+
+  // `known`: the job as the last answer had it.
+  //
   // What was removed is left out of present_; of several jobs of an attempt, which a lost answer of
-  // sbatch can make, the first one that has not ended counts, or else the last one. `known`: the
-  // job as the last answer had it.
+  // sbatch can make, the first one that has not ended counts, or else the last one.
   void add(const SlurmJob& job, OwnJob* known) {
     if (known != nullptr && known->job.comment == job.comment) {
       all_.push_back({job, std::move(known->comment), std::move(known->token)});
@@ -209,8 +350,17 @@ class SlurmLauncher final : public Launcher {
       all_.push_back({job, *std::move(comment), *std::move(token)});
     }
     const OwnJob& own = all_.back();
+    if (job.state == "PENDING" && !own.comment.kind.empty())
+      served_.begin(job.id, own.comment.attempt, own.token, "");
+  }
+
+  void show(const OwnJob& own) {
     if (is_removed(own)) return;
-    const auto [present, first] = present_.try_emplace(own.comment.attempt, own);
+    const ServedAttempt* served = served_.find(own.job.id);
+    if (served && served->idle && !served->keeps_host) return;
+    // It can be started again: nothing of it has run, and nothing will.
+    if (served && !served->begun && has_ended(own.job)) return;
+    const auto [present, first] = present_.try_emplace(attempt_of(own), own);
     if (!first && has_ended(present->second.job)) present->second = own;
   }
 
@@ -223,7 +373,7 @@ class SlurmLauncher final : public Launcher {
   // fails is tried again at the next look.
   void cancel_unwanted() {
     for (const OwnJob& own : all_) {
-      const OwnJob* known = find(own.comment.attempt);
+      const OwnJob* known = is_idle(own) ? nullptr : find(attempt_of(own));
       const bool second = known != nullptr && known->job.id != own.job.id;
       if (!is_uncancelled(own.job) || !(is_removed(own) || second)) continue;
       const auto cancelled_at = removed_.find(own.job.id);
@@ -232,7 +382,7 @@ class SlurmLauncher final : public Launcher {
       log(Level::warning, "launch",
           is_removed(own) ? "a removed Slurm job that has not ended is cancelled again"
                           : "a second Slurm job of an attempt is cancelled",
-          {{"attempt", own.comment.attempt.text()}, {"job", std::to_string(own.job.id)}});
+          {{"attempt", attempt_of(own).text()}, {"job", std::to_string(own.job.id)}});
       if (const auto cancelled = cancel(own.job); !cancelled)
         return log(Level::warning, "launch", "cancelling Slurm's job: " + cancelled.error().message,
                    {{"job", std::to_string(own.job.id)}});
@@ -246,7 +396,7 @@ class SlurmLauncher final : public Launcher {
       const auto cancelled_at = removed_.find(own.job.id);
       const bool cancelled =
           cancelled_at != removed_.end() && cancelled_at->second > answer_->changes;
-      if (own.comment.attempt == attempt && is_removed(own) && is_uncancelled(own.job) &&
+      if (attempt_of(own) == attempt && is_removed(own) && is_uncancelled(own.job) &&
           !cancelled)
         return unavailable("Slurm job " + std::to_string(own.job.id) + " of attempt " +
                            attempt.text() + " was removed and is still " + own.job.state +
@@ -333,7 +483,7 @@ class SlurmLauncher final : public Launcher {
     if (request.comment.size() > kSlurmCommentBytesMax)
       return invalid("the gang's description is too long for the comment of a Slurm job");
     for (const OwnJob& own : all_)
-      if (own.comment.attempt == gang.attempt && !has_ended(own.job))
+      if (attempt_of(own) == gang.attempt && !has_ended(own.job))
         request.after.push_back(own.job.id);
     TRY(check_writer());
     const auto id = slurm_->submit(request);
@@ -349,6 +499,10 @@ class SlurmLauncher final : public Launcher {
     job.comment = request.comment;
     submitted_.insert_or_assign(*id, Submitted{job, change});
     add(job, nullptr);
+    nodes_of_submitted_[*id] = request.nodes;
+    if (may_serve_others(settings_.jobs, gang))
+      served_.begin(*id, gang.attempt, gang.token, gang.members.front().machine);
+    show(all_.back());
     log(Level::info, "launch", "submitted to Slurm",
         {{"attempt", gang.attempt.text()}, {"slurm_job", std::to_string(*id)}});
     return {};
@@ -367,6 +521,7 @@ class SlurmLauncher final : public Launcher {
   const std::unique_ptr<Slurm> slurm_;
   Clock& clock_;
   SlurmView view_;
+  ServedAttempts served_;
   // subnets are used in rotation: late packets for an old gang do not reach a new one
   networks::Address next_address_;
   std::shared_ptr<const SlurmAnswer> answer_;
@@ -375,7 +530,9 @@ class SlurmLauncher final : public Launcher {
   std::map<domain::AttemptId, OwnJob> present_;  // that were not removed
   std::map<domain::AttemptId, Held> held_;
   std::map<uint64_t, Submitted> submitted_;            // by job
+  std::map<uint64_t, std::vector<std::string>> nodes_of_submitted_;
   std::map<uint64_t, uint64_t> removed_;               // by job: the change that removed it
+  const std::chrono::nanoseconds began_;
   std::map<domain::AttemptId, uint64_t> unconfirmed_;  // submissions without an answer
 };
 

@@ -24,6 +24,7 @@
 #include <string>
 
 #include "base/time.hpp"
+#include "launch/agent_links.hpp"
 #include "launch/launcher.hpp"
 #include "launch/slurm/job_plan.hpp"
 #include "launch/slurm/slurm.hpp"
@@ -39,6 +40,8 @@ struct SlurmSettings {
   // Returns "" while this server may submit and cancel jobs, as the writer of its ledger; list()
   // cancels as well.
   std::function<std::string()> why_not = [] { return std::string(); };
+  // Where agents report what their jobs serve; nullptr: each job serves one attempt.
+  AgentLinks* links = nullptr;
   bool own_thread = true;  // false, for tests: each call reads Slurm's jobs and nodes itself
 };
 

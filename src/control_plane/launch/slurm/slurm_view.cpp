@@ -35,9 +35,10 @@ Result<void> SlurmView::read() {
   return done;
 }
 
-std::shared_ptr<const SlurmAnswer> SlurmView::look() {
+std::shared_ptr<const SlurmAnswer> SlurmView::look(Duration age_max) {
   if (!thread_.joinable()) return last();
   MutexLock lock(mutex_);
+  if (answered_ + age_max > clock_.monotonic() && away_.empty()) return answer_;
   const bool idle = querying_since_ == std::chrono::nanoseconds(0);
   const uint64_t mine = ++requested_;
   changed_.notify_all();
@@ -113,6 +114,7 @@ Result<SlurmAnswer> SlurmView::query(uint64_t changes) {
 
 void SlurmView::keep(Result<SlurmAnswer> answer) {
   if (answer) {
+    answered_ = clock_.monotonic();
     answer_ = std::make_shared<const SlurmAnswer>(*std::move(answer));
     if (!away_.empty()) log(Level::info, "launch", "Slurm answers again");
     away_.clear();

@@ -47,7 +47,8 @@ class SlurmView {
   Result<void> read();
   // Has the thread query Slurm, and returns the answer; the last one, if that takes too long, if a
   // former query has no answer yet, or if Slurm is away. Requires: read() has succeeded once.
-  std::shared_ptr<const SlurmAnswer> look();
+  // An answer that is not older than `age_max` is returned at once.
+  std::shared_ptr<const SlurmAnswer> look(Duration age_max = Duration());
   // Returns the last answer. Requires: as look().
   std::shared_ptr<const SlurmAnswer> last();
   // Returns why Slurm does not answer at present; "": it does.
@@ -67,6 +68,7 @@ class SlurmView {
   mutable Mutex mutex_;
   ConditionVariable changed_;
   std::shared_ptr<const SlurmAnswer> answer_ GUARDED_BY(mutex_);
+  std::chrono::nanoseconds answered_ GUARDED_BY(mutex_){0};
   std::string away_ GUARDED_BY(mutex_);
   std::chrono::nanoseconds querying_since_ GUARDED_BY(mutex_){0};  // 0: no query is in progress
   uint64_t changes_ GUARDED_BY(mutex_) = 0;

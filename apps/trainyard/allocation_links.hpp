@@ -1,0 +1,35 @@
+// Connects a launcher over Slurm with the agents' links (launch/agent_links.hpp), which are the
+// gateway's.
+//
+// Threads: as AgentLinks. Lifetime: both outlive what is returned.
+#pragma once
+
+#include <utility>
+
+#include "gateway/agents.hpp"
+#include "launch/agent_links.hpp"
+
+namespace trainyard::apps {
+
+inline gateway::ReportAllocation report_to(launch::AgentLinks& links) {
+  return [&links](gateway::LinkedAllocation linked) {
+    launch::AllocationReport report;
+    report.allocation = linked.allocation;
+    report.attempt = linked.attempt;
+    report.token = std::move(linked.token);
+    if (linked.idle) {
+      report.idle = true;
+      report.keeps_host = linked.idle->keeps_host;
+      report.time_left = linked.idle->time_left;
+    }
+    links.report(std::move(report));
+  };
+}
+
+inline launch::AgentLinks::Send send_by(gateway::Agents& agents) {
+  return [&agents](const launch::AllocationOrder& order) {
+    return agents.send_order(order.allocation, order.from, {order.order, order.same_host});
+  };
+}
+
+}  // namespace trainyard::apps

@@ -1,0 +1,33 @@
+#include "gateway/hello_check.hpp"
+
+#include "wire/codec.hpp"
+
+namespace trainyard::gateway {
+namespace {
+
+// Takes the same time for wrong and right tokens.
+bool same_secret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  volatile uint8_t difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference = difference | (uint8_t(a[i]) ^ uint8_t(b[i]));
+  return difference == 0;
+}
+
+}  // namespace
+
+std::string refusal_of(const domain::Job& job, const wire::Hello& hello,
+                       const std::optional<LinkedAgent>& other) {
+  if (const auto version = wire::common_version(hello); !version) return version.error().message;
+  const domain::Attempt* attempt = job.attempt();
+  if (!attempt || attempt->number != hello.attempt.number)
+    return "the attempt is over: it is not the job's present one";
+  if (!same_secret(attempt->token, hello.token)) return "the token is not that of the attempt";
+  if (hello.host >= attempt->hosts.size()) return "the attempt has no such host";
+  if (attempt->hosts[hello.host].state == domain::HostState::lost)
+    return "the host was given up for lost";
+  if (other && other->allocation != hello.allocation)
+    return "another agent serves the attempt, in Slurm job " + std::to_string(other->allocation);
+  return "";
+}
+
+}  // namespace trainyard::gateway

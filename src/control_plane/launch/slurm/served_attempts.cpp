@@ -1,0 +1,88 @@
+#include "launch/slurm/served_attempts.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace trainyard::launch {
+
+void ServedAttempts::begin(uint64_t job, const domain::AttemptId& attempt, std::string token,
+                           std::string node) {
+  if (!links_) return;
+  ServedAttempt served;
+  served.attempt = attempt;
+  served.token = std::move(token);
+  served.node = std::move(node);
+  by_job_.try_emplace(job, std::move(served));
+}
+
+bool ServedAttempts::take_reports(const std::function<bool(uint64_t)>& is_own) {
+  if (!links_) return false;
+  bool changed = false;
+  for (const AllocationReport& report : links_->take()) {
+    if (!is_own(report.allocation)) continue;
+    take(report);
+    changed = true;
+  }
+  return changed;
+}
+
+void ServedAttempts::take(const AllocationReport& report) {
+  ServedAttempt& served = by_job_[report.allocation];
+  if (!served.begun && report.attempt == served.order.from) {
+    // Its agent has not got the order, which was lost with a link.
+    if (report.idle) (void)links_->send(served.order);
+    return;
+  }
+  served.attempt = report.attempt;
+  served.token = report.token;
+  served.begun = true;
+  served.order = {};
+  served.idle = report.idle;
+  served.keeps_host = report.idle && report.keeps_host;
+  served.time_left = report.time_left;
+  served.idle_since = clock_.monotonic();
+}
+
+const ServedAttempt* ServedAttempts::find(uint64_t job) const {
+  const auto found = by_job_.find(job);
+  return found == by_job_.end() ? nullptr : &found->second;
+}
+
+Duration ServedAttempts::idle(const ServedAttempt& served) const {
+  return std::chrono::duration_cast<Duration>(clock_.monotonic() - served.idle_since);
+}
+
+Duration ServedAttempts::time_left(const ServedAttempt& served) const {
+  return std::max(Duration{}, served.time_left - idle(served));
+}
+
+bool ServedAttempts::give(uint64_t job, const domain::AttemptId& attempt, const std::string& token,
+                          std::string order, bool same_host) {
+  const auto found = by_job_.find(job);
+  CHECK(found != by_job_.end() && found->second.idle, "only an idle job is given an attempt");
+  ServedAttempt& served = found->second;
+  served.idle = false;
+  served.keeps_host = false;
+  AllocationOrder next{job, served.attempt, std::move(order), same_host};
+  if (!links_->send(next)) return false;
+  served.attempt = attempt;
+  served.token = token;
+  served.begun = false;
+  served.order = std::move(next);
+  return true;
+}
+
+void ServedAttempts::release(uint64_t job) {
+  const auto found = by_job_.find(job);
+  if (found == by_job_.end() || !found->second.idle) return;
+  found->second.idle = false;
+  found->second.keeps_host = false;
+  (void)links_->send({job, found->second.attempt, "", false});
+}
+
+void ServedAttempts::forget(const std::function<bool(uint64_t)>& is_known) {
+  std::erase_if(by_job_, [&](const auto& each) { return !is_known(each.first); });
+}
+
+}  // namespace trainyard::launch

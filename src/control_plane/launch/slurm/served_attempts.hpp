@@ -1,0 +1,69 @@
+// ServedAttempts knows which attempt each Slurm job of this server serves, where a job serves one
+// after another. Agents tell it by their links; Slurm does not know, so after its start a server
+// learns it as they connect.
+//
+// An order may be lost with its link. Until an agent says Hello for the attempt, the attempt has not
+// begun: the order is repeated when the agent is idle again, and an attempt whose job ends before
+// that can be started elsewhere.
+//
+// Threads: confined to the launcher's. Lifetime: links and clock outlive it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+#include "launch/agent_links.hpp"
+
+namespace trainyard::launch {
+
+struct ServedAttempt {
+  domain::AttemptId attempt;
+  std::string token;
+  std::string node;  // "": as Slurm shows it
+  bool begun = true;
+  bool idle = false;        // the attempt has ended
+  bool keeps_host = false;  // idle
+  Duration time_left{};     // idle: when it became idle
+  std::chrono::nanoseconds idle_since{};
+  // Not begun: the order and the attempt whose agent gets it.
+  AllocationOrder order = {};
+};
+
+class ServedAttempts {
+ public:
+  // `links`: nullptr: no job serves further attempts.
+  ServedAttempts(AgentLinks* links, Clock& clock) : links_(links), clock_(clock) {}
+
+  // The job serves its first attempt, which no other one can have followed yet.
+  void begin(uint64_t job, const domain::AttemptId& attempt, std::string token, std::string node);
+  // Takes what agents have reported of jobs for which `is_own` returns true; returns true if that
+  // changed something.
+  bool take_reports(const std::function<bool(uint64_t)>& is_own);
+  // nullptr: no agent has reported what the job serves.
+  const ServedAttempt* find(uint64_t job) const;
+  Duration idle(const ServedAttempt& served) const;
+  Duration time_left(const ServedAttempt& served) const;
+
+  // Gives an idle job its next attempt. False: its agent is not linked at present, and nothing has
+  // changed but that the job does not count as idle. Requires: it is idle.
+  bool give(uint64_t job, const domain::AttemptId& attempt, const std::string& token,
+            std::string order, bool same_host);
+  // Releases an idle job: its agent ends. Harmless if that does not reach it, since it then ends
+  // after its time.
+  void release(uint64_t job);
+  // Forgets jobs for which `is_known` returns false.
+  void forget(const std::function<bool(uint64_t)>& is_known);
+  bool empty() const { return by_job_.empty(); }
+
+ private:
+  void take(const AllocationReport& report);
+
+  AgentLinks* const links_;
+  Clock& clock_;
+  std::map<uint64_t, ServedAttempt> by_job_;
+};
+
+}  // namespace trainyard::launch

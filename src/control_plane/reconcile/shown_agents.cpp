@@ -1,0 +1,38 @@
+#include "reconcile/shown_agents.hpp"
+
+namespace trainyard::reconcile {
+
+Shown shown_of(const domain::Attempt& attempt, domain::AttemptId id,
+               const std::vector<launch::Agent>& agents) {
+  Shown shown;
+  shown.listed.resize(attempt.hosts.size());
+  shown.alive.resize(attempt.hosts.size());
+  shown.notes.resize(attempt.hosts.size());
+  bool any_unknown = false;
+  for (const launch::Agent& agent : agents) {
+    any_unknown |= !agent.unknown_on.empty();
+    if (agent.attempt != id || !agent.unknown_on.empty()) continue;
+    if (agent.token != attempt.token || agent.host >= attempt.hosts.size()) {
+      shown.foreign = true;
+      continue;
+    }
+    shown.any = true;
+    shown.listed[agent.host] = true;
+    shown.notes[agent.host] = agent.note;
+    shown.any_alive |= agent.alive;
+    if (agent.alive) shown.alive[agent.host] = true;
+  }
+  // An attempt that has ended has nothing that could be started or lost.
+  if (!any_unknown || attempt.state == domain::AttemptState::ended) return shown;
+  for (const launch::Agent& agent : agents)
+    for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
+      if (agent.unknown_on.empty() || agent.unknown_on != attempt.hosts[host].machine ||
+          shown.listed[host])
+        continue;
+      shown.listed[host] = shown.alive[host] = shown.any = shown.any_alive = true;
+      shown.notes[host] = agent.note;
+    }
+  return shown;
+}
+
+}  // namespace trainyard::reconcile
