@@ -71,6 +71,8 @@ struct Agent {
   // For people, in the words of the system that starts it: why it has ended, or, alive, why it does
   // not run yet; "": unknown, or it runs.
   std::string note = {};
+  // Its attempt has ended, as it says, and its machine is free for another one.
+  bool idle = false;
   // Not "": it is not known yet which attempt this agent serves. Each attempt that has a host on the
   // machine, and is not listed, may be it. `attempt` is then {}.
   std::string unknown_on = {};

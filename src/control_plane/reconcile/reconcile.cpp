@@ -110,16 +110,18 @@ class Deciding {
 
   // Finds hosts of ended jobs whose agents wait for a while for another job.
   void look_for_idle() {
-    if (snapshot_.reuse_queues.empty()) return;
     for (const launch::Agent& agent : snapshot_.agents) {
+      if (snapshot_.reuse_queues.empty() && !agent.idle) continue;
       const Job* job = agent.alive ? job_of(agent.attempt.job) : nullptr;
       const Attempt* attempt = job ? job->attempt() : nullptr;
       if (attempt && attempt->number == agent.attempt.number && attempt->token == agent.token &&
-          attempt->state == AttemptState::ended && may_reuse(*job, snapshot_.reuse_queues) &&
-          attempt->hosts.front().state == HostState::finished)
-        idle_.emplace(job->number, job);
+          attempt->state == AttemptState::ended) {
+        if (may_reuse(*job, snapshot_.reuse_queues) &&
+            attempt->hosts.front().state == HostState::finished)
+          idle_.emplace(job->number, job);
+        if (agent.idle || idle_.contains(job->number)) idle_jobs_.insert(job->number);
+      }
     }
-    for (const auto& [number, job] : idle_) idle_jobs_.insert(number);
   }
 
   // The idle host that the job may have, which is taken.

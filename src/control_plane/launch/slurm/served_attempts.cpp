@@ -34,12 +34,14 @@ void ServedAttempts::take(const AllocationReport& report) {
     if (report.idle) (void)links_->send(served.order);
     return;
   }
+  const bool same = served.attempt == report.attempt;
   served.attempt = report.attempt;
   served.token = report.token;
   served.begun = true;
   served.order = {};
+  served.removed = same && served.removed && report.idle;
   served.idle = report.idle;
-  served.keeps_host = report.idle && report.keeps_host;
+  served.keeps_host = report.idle && report.keeps_host && !served.removed;
   served.time_left = report.time_left;
   served.idle_since = clock_.monotonic();
 }
@@ -71,6 +73,13 @@ bool ServedAttempts::give(uint64_t job, const domain::AttemptId& attempt, const 
   served.begun = false;
   served.order = std::move(next);
   return true;
+}
+
+void ServedAttempts::remove(uint64_t job) {
+  const auto found = by_job_.find(job);
+  if (found == by_job_.end() || !found->second.idle) return;
+  found->second.keeps_host = false;
+  found->second.removed = true;
 }
 
 void ServedAttempts::release(uint64_t job) {

@@ -26,6 +26,7 @@ struct ServedAttempt {
   bool begun = true;
   bool idle = false;        // the attempt has ended
   bool keeps_host = false;  // idle
+  bool removed = false;     // idle: by control
   Duration time_left{};     // idle: when it became idle
   std::chrono::nanoseconds idle_since{};
   // Not begun: the order and the attempt whose agent gets it.
@@ -51,6 +52,8 @@ class ServedAttempts {
   // changed but that the job does not count as idle. Requires: it is idle.
   bool give(uint64_t job, const domain::AttemptId& attempt, const std::string& token,
             std::string order, bool same_host);
+  // Notes that control has removed the attempt that an idle job served.
+  void remove(uint64_t job);
   // Releases an idle job: its agent ends. Harmless if that does not reach it, since it then ends
   // after its time.
   void release(uint64_t job);

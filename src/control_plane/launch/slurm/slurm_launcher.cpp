@@ -140,6 +140,7 @@ class SlurmLauncher final : public Launcher {
         agent.note = agent.alive                         ? note_of_live(own)
                      : ended && !own.comment.why.empty() ? own.comment.why
                                                          : words_of(own);
+        agent.idle = is_idle(own);
         agents.push_back(std::move(agent));
       }
     }
@@ -172,7 +173,7 @@ class SlurmLauncher final : public Launcher {
                            " may serve another attempt by now, and its agent has not reported");
       // What it served has ended, and nothing of it is left.
       if (is_idle(own)) {
-        served_.release(own.job.id);
+        served_.remove(own.job.id);
         continue;
       }
       if (!has_ended(own.job))
@@ -357,7 +358,8 @@ class SlurmLauncher final : public Launcher {
   void show(const OwnJob& own) {
     if (is_removed(own)) return;
     const ServedAttempt* served = served_.find(own.job.id);
-    if (served && served->idle && !served->keeps_host) return;
+    // Its last fact may not be in the ledger yet: until it is removed, it counts as alive.
+    if (served && served->idle && served->removed) return;
     // It can be started again: nothing of it has run, and nothing will.
     if (served && !served->begun && has_ended(own.job)) return;
     const auto [present, first] = present_.try_emplace(attempt_of(own), own);
