@@ -22,6 +22,7 @@ BENCHES = (
     "create",
     "submit",
     "array",
+    "slurm_array",
     "schedule",
     "start",
     "start_up",

@@ -67,7 +67,8 @@ Result<agent::AgentAllocation> read_allocation(const std::string& number, const 
                                                const std::string& idle, const std::string& left) {
   agent::AgentAllocation allocation;
   if (number.empty()) return allocation;
-  const auto job = parse_int(number), idle_seconds = parse_int(idle), seconds_left = parse_int(left);
+  const auto job = parse_int(number), idle_seconds = parse_int(idle),
+             seconds_left = parse_int(left);
   if (!job || !idle_seconds || !seconds_left || *job <= 0)
     return invalid("--allocation, --idle-seconds and --seconds-left must be numbers");
   allocation.number = uint64_t(*job);
@@ -462,7 +463,10 @@ Result<void> run(const Options& options, Clock& clock) {
       [](const auto& channel) { return channel.input_mode == domain::InputMode::fast_file; });
   const auto cache = fast_files ? open_cache() : nullptr;
   const auto began = clock.monotonic();
-  Tools tools{options, files, clock, random, signals, kept, next, marks ? &*marks : nullptr,
+  Tools tools{options,     files,
+              clock,       random,
+              signals,     kept,
+              next,        marks ? &*marks : nullptr,
               cache.get(), options.allocation};
   for (;;) {
     const CarriedOut carried = TRY(carry_out(order, tools));
@@ -470,9 +474,9 @@ Result<void> run(const Options& options, Clock& clock) {
     if (!another) break;
     order = *std::move(another);
     tools.allocation.first = false;
-    tools.allocation.time_left = std::max(
-        Duration{}, options.allocation.time_left -
-                        std::chrono::duration_cast<Duration>(clock.monotonic() - began));
+    tools.allocation.time_left =
+        std::max(Duration{}, options.allocation.time_left -
+                                 std::chrono::duration_cast<Duration>(clock.monotonic() - began));
   }
   next.withdraw();
   if (kept.spec()) {

@@ -82,9 +82,8 @@ TEST(Config, SlurmRejectsWhatWouldBeAnotherOption) {
        {"partition = 'a b'", "qos = '--uid=0'", "agents_listen = '10.0.0.1:0'",
         "agents_listen = '10.0.0.1'", "rest_url = 'slurm.lan'", "rest_url = 'http://slurm.lan'",
         "node_directory = 'relative'", "time_margin_minutes = -1", "idle_seconds = -1",
-        "idle_seconds = 3601", "partitions = 'gpu'",
-        "[slurm.queues.a]\nnodes = 3", "[slurm.users]\nana = 'physics'",
-        "[slurm.users]\nana = {unix = 'ana'}",
+        "idle_seconds = 3601", "partitions = 'gpu'", "[slurm.queues.a]\nnodes = 3",
+        "[slurm.users]\nana = 'physics'", "[slurm.users]\nana = {unix = 'ana'}",
         "[[machine]]\nname = 'box'\ncpus = 1\nmemory_gib = 1"})
     EXPECT_FALSE(parse_config(std::string("[slurm]\n") + wrong, "server.toml")) << wrong;
 }

@@ -70,7 +70,7 @@ constexpr size_t kAddressBytesMax = 45;     // of IPv6, with an IPv4 part
 constexpr size_t kProgressThingsMax = 64;   // of one host: its channels, its image, its model
 constexpr Duration kActivityAgeMax = 365 * 24h;
 constexpr Duration kAllocationMax = 366 * 24h;  // as the launcher's own limit
-constexpr size_t kProgressNameBytesMax = 300;  // "channel " and AWS's longest name
+constexpr size_t kProgressNameBytesMax = 300;   // "channel " and AWS's longest name
 
 // True for the digits and separators of an IPv4 or IPv6 address. It is shown, never used.
 bool looks_like_address(std::string_view text) {
@@ -274,8 +274,7 @@ class AgentServer final : public Agents, private Shells {
     if (session->greeted) return invalid("a second Hello");
     const auto job = control_.find(hello.attempt.job);
     if (!job && job.error().kind != Kind::not_found) return job.error();
-    const std::string refusal =
-        job ? refusal_of(**job, hello, linked_agent(hello)) : "unknown job";
+    const std::string refusal = job ? refusal_of(**job, hello, linked_agent(hello)) : "unknown job";
     if (!refusal.empty()) {
       log(Level::warning, "control", "an agent is refused",
           {{"attempt", hello.attempt.text()}, {"why", refusal}});

@@ -47,6 +47,7 @@ class TestLink final : public net::Link {
       return text;
     }
     if (std::holds_alternative<wire::MainRuns>(message)) return "main runs";
+    if (const auto* next = std::get_if<wire::NextOrder>(&message)) return "order:" + next->order;
     return "goodbye";
   }
 };
@@ -65,7 +66,7 @@ class AgentsTest : public testing::Test {
           ++issued;
           return wire::Credentials{"key", "secret", "session", now + 1h};
         },
-        caps);
+        caps, [this](LinkedAllocation linked) { allocations.push_back(std::move(linked)); });
     events = agents->events();
     control::CreateJob job;
     job.key = {"us-east-1", "a"};
@@ -126,6 +127,7 @@ class AgentsTest : public testing::Test {
   net::LinkEvents events;
   std::string token;
   int issued = 0;
+  std::vector<LinkedAllocation> allocations;
 };
 
 TEST_F(AgentsTest, WelcomesTheAgentsThatItStarted) {
@@ -481,6 +483,33 @@ TEST_F(AgentsTest, AnAgentThatWasGivenUpIsRefused) {
   run();
   EXPECT_EQ(link->messages(), "welcome:0,0 credentials state:1 refused");
   EXPECT_EQ(hello(0)->messages(), "refused");
+}
+
+TEST_F(AgentsTest, ReportsAllocationsAndSendsTheirOrders) {
+  auto link = open();
+  wire::Hello hello{wire::kVersion, {1, 1}, 1, token};
+  hello.allocation = 17;
+  say(link, hello);
+  ASSERT_EQ(allocations.size(), 1u);
+  EXPECT_EQ(allocations[0].allocation, 17u);
+  EXPECT_EQ(allocations[0].token, token);
+  EXPECT_FALSE(allocations[0].idle);
+  say(link, wire::Idle{60s, true});
+  ASSERT_EQ(allocations.size(), 2u);
+  ASSERT_TRUE(allocations[1].idle);
+  EXPECT_EQ(allocations[1].idle->time_left, 60s);
+  EXPECT_FALSE(agents->send_order(18, {1, 1}, {"next", false}));
+  EXPECT_FALSE(agents->send_order(17, {2, 1}, {"next", false}));
+  EXPECT_TRUE(agents->send_order(17, {1, 1}, {"next", false}));
+  EXPECT_TRUE(link->messages().ends_with("order:next")) << link->messages();
+  // A second agent of the host, in another allocation.
+  auto second = open();
+  hello.allocation = 18;
+  say(second, hello);
+  EXPECT_EQ(second->messages(), "refused");
+  EXPECT_EQ(allocations.size(), 2u);
+  say(link, wire::Idle{-1s, true});
+  EXPECT_TRUE(link->closed);
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ TEST(HelloCheck, RefusesOtherAttemptsTokensHostsAndVersions) {
   forged.token = "secreT";
   beyond.host = 1;
   later.version = later.oldest = wire::kVersion + 1;
-  for (const auto& wrong : {former, forged, beyond, later}) EXPECT_NE(refusal_of(job, wrong, {}), "");
+  for (const auto& wrong : {former, forged, beyond, later})
+    EXPECT_NE(refusal_of(job, wrong, {}), "");
   domain::Job lost = job;
   lost.attempts.back().hosts.front().state = domain::HostState::lost;
   EXPECT_NE(refusal_of(lost, hello(), {}), "");

@@ -1,5 +1,5 @@
-// AgentLinks connects a launcher with the agents' links, which other modules own: agents report what
-// their allocation serves, and an idle one gets its next order (docs/decisions/38).
+// AgentLinks connects a launcher with the agents' links, which other modules own: agents report
+// what their allocation serves, and an idle one gets its next order (docs/decisions/38).
 //
 // Threads: report() and connect() from any; the others from the launcher's. Lifetime: outlives the
 // launcher and what calls report(); connect({}) before the sender ends.
@@ -21,9 +21,9 @@ struct AllocationReport {
   uint64_t allocation = 0;  // Slurm's number of its job
   domain::AttemptId attempt;
   std::string token;
-  bool idle = false;         // the attempt ends, and the agent waits for an order
-  bool keeps_host = false;   // idle: the container and network may serve a job like this one
-  Duration time_left{};      // idle: of the allocation
+  bool idle = false;        // the attempt ends, and the agent waits for an order
+  bool keeps_host = false;  // idle: the container and network may serve a job like this one
+  Duration time_left{};     // idle: of the allocation
 };
 
 // An order for an idle agent; "" releases the allocation.

@@ -73,8 +73,8 @@ struct Agent {
   std::string note = {};
   // Its attempt has ended, as it says, and its machine is free for another one.
   bool idle = false;
-  // Not "": it is not known yet which attempt this agent serves. Each attempt that has a host on the
-  // machine, and is not listed, may be it. `attempt` is then {}.
+  // Not "": it is not known yet which attempt this agent serves. Each attempt that has a host on
+  // the machine, and is not listed, may be it. `attempt` is then {}.
   std::string unknown_on = {};
 };
 

@@ -171,11 +171,11 @@ void fields(Side& side, Is<NextOrder> auto& m) {
 template <class Side>
 void fields(Side&, Is<Unknown> auto&) {}
 
-constexpr const char* kNames[] = {
-    "Hello",       "StateFact", "LogBatch",    "MetricBatch",  "Welcome", "Refused",
-    "Acknowledge", "Stop",      "Credentials", "PeersDrained", "Goodbye", "Progress",
-    "OpenShell",   "ShellData", "MainRuns",    "Activity",     "Idle",    "NextOrder",
-    "Unknown"};
+constexpr const char* kNames[] = {"Hello",       "StateFact",    "LogBatch",    "MetricBatch",
+                                  "Welcome",     "Refused",      "Acknowledge", "Stop",
+                                  "Credentials", "PeersDrained", "Goodbye",     "Progress",
+                                  "OpenShell",   "ShellData",    "MainRuns",    "Activity",
+                                  "Idle",        "NextOrder",    "Unknown"};
 constexpr size_t kKinds = std::size(kNames) - 1;  // those with a number, from 1
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
 static_assert(std::is_same_v<std::variant_alternative_t<kKinds, Message>, Unknown>);

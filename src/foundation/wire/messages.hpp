@@ -197,7 +197,7 @@ struct Idle {
 struct NextOrder {
   std::string order;       // "": there is none, and the allocation is released
   bool same_host = false;  // for the kept container: an Order; otherwise for the program that
-                           // started the agent, which makes a host anew
+                           // started the agent, which makes another host
 };
 
 // In both directions: a message of a later version. It is read and ignored, never sent.

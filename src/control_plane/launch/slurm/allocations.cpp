@@ -52,9 +52,8 @@ std::vector<uint64_t> allocations_to_release(const std::vector<IdleAllocation>& 
                                              Duration spared) {
   std::vector<uint64_t> jobs;
   for (const IdleAllocation& each : idle) {
-    const bool needed = std::ranges::any_of(pending_on, [&](const std::string& node) {
-      return node == "*" || node == each.node;
-    });
+    const bool needed = std::ranges::any_of(
+        pending_on, [&](const std::string& node) { return node == "*" || node == each.node; });
     if (needed && each.idle >= spared) jobs.push_back(each.job);
   }
   return jobs;

@@ -56,9 +56,8 @@ TEST(ChooseAllocation, TakesTheOneWithTheLeastTimeThatSuffices) {
 }
 
 TEST(AllocationsToRelease, GiveWayOnTheNodesOfPendingJobs) {
-  const std::vector<IdleAllocation> idle{{1, "n1", "a", 60min, 2s},
-                                         {2, "n1", "a", 20min, 100ms},
-                                         {3, "n2", "a", 5min, 3s}};
+  const std::vector<IdleAllocation> idle{
+      {1, "n1", "a", 60min, 2s}, {2, "n1", "a", 20min, 100ms}, {3, "n2", "a", 5min, 3s}};
   EXPECT_EQ(allocations_to_release(idle, {}, 1s), std::vector<uint64_t>{});
   EXPECT_EQ(allocations_to_release(idle, {"n1"}, 1s), std::vector<uint64_t>{1});
   EXPECT_EQ(allocations_to_release(idle, {"*"}, 1s), (std::vector<uint64_t>{1, 3}));

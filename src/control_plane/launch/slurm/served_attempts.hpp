@@ -2,9 +2,9 @@
 // after another. Agents tell it by their links; Slurm does not know, so after its start a server
 // learns it as they connect.
 //
-// An order may be lost with its link. Until an agent says Hello for the attempt, the attempt has not
-// begun: the order is repeated when the agent is idle again, and an attempt whose job ends before
-// that can be started elsewhere.
+// An order may be lost with its link. Until an agent says Hello for the attempt, the attempt has
+// not begun: the order is repeated when the agent is idle again, and an attempt whose job ends
+// before that can be started elsewhere.
 //
 // Threads: confined to the launcher's. Lifetime: links and clock outlive it.
 #pragma once

@@ -19,8 +19,8 @@ const std::string kRemovedPrefix = "removed-";
 // Slurm is away for so long that the last answer may be far from the truth.
 constexpr Duration kUnknownAfter = 60s;
 
-// Agents of a former server's jobs connect within seconds after this one has begun; one that has not
-// by then may be cancelled with what it serves.
+// Agents of a former server's jobs connect within seconds after this one has begun; one that has
+// not by then may be cancelled with what it serves.
 constexpr Duration kReportMax = 60s;
 // An answer of Slurm is so old at most while jobs serve one attempt after another: each of them
 // would cost a query.
@@ -398,8 +398,7 @@ class SlurmLauncher final : public Launcher {
       const auto cancelled_at = removed_.find(own.job.id);
       const bool cancelled =
           cancelled_at != removed_.end() && cancelled_at->second > answer_->changes;
-      if (attempt_of(own) == attempt && is_removed(own) && is_uncancelled(own.job) &&
-          !cancelled)
+      if (attempt_of(own) == attempt && is_removed(own) && is_uncancelled(own.job) && !cancelled)
         return unavailable("Slurm job " + std::to_string(own.job.id) + " of attempt " +
                            attempt.text() + " was removed and is still " + own.job.state +
                            ": it is cancelled first");
@@ -531,9 +530,9 @@ class SlurmLauncher final : public Launcher {
   std::vector<OwnJob> all_;                      // of this server, by id
   std::map<domain::AttemptId, OwnJob> present_;  // that were not removed
   std::map<domain::AttemptId, Held> held_;
-  std::map<uint64_t, Submitted> submitted_;            // by job
+  std::map<uint64_t, Submitted> submitted_;  // by job
   std::map<uint64_t, std::vector<std::string>> nodes_of_submitted_;
-  std::map<uint64_t, uint64_t> removed_;               // by job: the change that removed it
+  std::map<uint64_t, uint64_t> removed_;  // by job: the change that removed it
   const std::chrono::nanoseconds began_;
   std::map<domain::AttemptId, uint64_t> unconfirmed_;  // submissions without an answer
 };

@@ -57,6 +57,7 @@ class Server {
   uint64_t state_acknowledged = 0, data_acknowledged = 0;
   bool acknowledges_data = true, refuses = false;
   int hellos = 0;
+  std::vector<std::string> order;  // of Idle and facts
   uint32_t version = 1;
 
  private:
@@ -71,7 +72,9 @@ class Server {
         return link->send(
             wire::encode(wire::Welcome{state_acknowledged, data_acknowledged, version}));
       }
+      if (std::holds_alternative<wire::Idle>(message)) return order.emplace_back("idle"), void();
       if (const auto* fact = std::get_if<wire::StateFact>(&message)) {
+        order.push_back(std::string(to_string(fact->state)));
         if (fact->number == state_acknowledged + 1) states.push_back(++state_acknowledged);
         return acknowledge(wire::Track::state, state_acknowledged);
       }
@@ -151,6 +154,21 @@ TEST_F(UplinkTest, AServerGetsTheRestAfterAnOutage) {
     return server_.states == std::vector<uint64_t>{1, 2} && server_.data_acknowledged == 10;
   }));
   EXPECT_GE(server_.hellos, 2);
+}
+
+TEST_F(UplinkTest, AnOfferPrecedesTheFinalFactAndIsRepeatedOnEachLink) {
+  uplink_->state(fact(HostState::preparing));
+  ASSERT_TRUE(uplink_->wait_acknowledged(60s));
+  uplink_->offer([] { return wire::Idle{60s, false}; });
+  uplink_->state(fact(HostState::finished));
+  ASSERT_TRUE(uplink_->wait_acknowledged(60s));
+  EXPECT_TRUE(server_.wait([&] {
+    return server_.order == std::vector<std::string>{"preparing", "idle", "finished"};
+  }));
+  server_.close();
+  server_.open();
+  EXPECT_TRUE(server_.wait([&] { return server_.order.size() == 4; }));
+  EXPECT_EQ(server_.order.back(), "idle");
 }
 
 TEST_F(UplinkTest, TheFinalFactWaitsForTheLogBeforeIt) {

@@ -1,0 +1,237 @@
+#include "launch/slurm/served_attempts.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/testing/test_clock.hpp"
+#include "launch/slurm/memory_slurm.hpp"
+#include "launch/slurm/slurm_launcher.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+// Servers over one Slurm in memory, whose agents' links are the test's.
+class SharedJobs : public testing::Test {
+ protected:
+  SharedJobs() {
+    for (const char* name : {"n1", "n2"}) {
+      SlurmNode& node = slurm_.nodes.emplace_back();
+      node.name = node.address = name;
+      node.states = {"IDLE"};
+      node.partitions = {"train"};
+      node.cpus = 16;
+      node.memory_mib = 1000;
+    }
+    connect();
+  }
+
+  void connect() {
+    links_.connect([this](const AllocationOrder& order) {
+      if (linked_) sent_.push_back(order);
+      return linked_;
+    });
+  }
+
+  std::unique_ptr<Launcher> server() {
+    SlurmSettings settings;
+    settings.own_thread = false;
+    settings.links = &links_;
+    settings.jobs.mark = "3fa91c";
+    settings.jobs.program_directory = "/opt/trainyard";
+    settings.jobs.pool = *networks::parse_subnet("10.201.0.0/16");
+    settings.seal = [](const std::string& token, const std::string&) { return token; };
+    settings.unseal = [](const std::string& sealed, const std::string&) -> Result<std::string> {
+      return sealed;
+    };
+    auto made = make_slurm(settings, slurm_.client(), slurm_.client(), clock_);
+    EXPECT_TRUE(made) << made.error().message;
+    return std::move(*made);
+  }
+
+  static Gang child(uint64_t job, const std::string& machine = "n1") {
+    Gang gang;
+    gang.attempt = {job, 1};
+    gang.token = "token" + std::to_string(job);
+    gang.of_array = true;
+    gang.run_time_max = 1h;
+    gang.members.push_back({{machine, {2, 100 << 20, 0}}, "order"});
+    return gang;
+  }
+
+  void hello(uint64_t allocation, uint64_t job) {
+    links_.report({allocation, {job, 1}, "token" + std::to_string(job)});
+  }
+  void idle(uint64_t allocation, uint64_t job, Duration left = 80min, bool keeps_host = false) {
+    links_.report({allocation, {job, 1}, "token" + std::to_string(job), true, keeps_host, left});
+  }
+  // "1 2?": attempts that are listed alive, with "?" those on a node where it is not known.
+  static std::string alive(Launcher& launcher) {
+    std::string text;
+    for (const Agent& agent : launcher.list())
+      if (agent.alive)
+        text +=
+            (text.empty() ? "" : " ") +
+            (agent.unknown_on.empty() ? std::to_string(agent.attempt.job) : agent.unknown_on + "?");
+    return text;
+  }
+
+  TestClock clock_;
+  MemorySlurm slurm_;
+  AgentLinks links_;
+  std::vector<AllocationOrder> sent_;
+  bool linked_ = true;
+};
+
+TEST_F(SharedJobs, OneServesOneChildAfterAnother) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  hello(1, 1);
+  idle(1, 1);
+  const auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 1u);
+  EXPECT_TRUE(agents[0].alive && agents[0].idle) << "its last fact may be on its way";
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  EXPECT_EQ(slurm_.all.size(), 1u);
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(sent_[0].from, (domain::AttemptId{1, 1}));
+  EXPECT_FALSE(sent_[0].same_host);
+  EXPECT_EQ(alive(*launcher), "2");
+  EXPECT_EQ(launcher->list()[0].token, "token2");
+  ASSERT_TRUE(launcher->remove({1, 1}));
+  hello(1, 2);
+  EXPECT_EQ(alive(*launcher), "2") << "what a job served before is removed without it";
+  ASSERT_TRUE(launcher->remove({2, 1}));
+  EXPECT_EQ(slurm_.running(), 0u);
+}
+
+TEST_F(SharedJobs, ServeOnlyWhatFits) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  idle(1, 1, 74min);
+  Gang longer = child(2), larger = child(3), others = child(4), single = child(5);
+  others.submitter = "ana";
+  larger.members[0].share.cpus = 3;
+  single.of_array = false;
+  for (const Gang& gang : {longer, larger, others, single, child(6, "n2")})
+    ASSERT_TRUE(launcher->ensure(gang));
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_EQ(slurm_.all.size(), 6u);
+}
+
+TEST_F(SharedJobs, AnOrderThatWasLostIsSentAgain) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  idle(1, 1);
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  hello(1, 1);  // on another link
+  idle(1, 1);
+  EXPECT_EQ(alive(*launcher), "2");
+  ASSERT_EQ(sent_.size(), 2u);
+  EXPECT_EQ(sent_[1].order, sent_[0].order);
+}
+
+TEST_F(SharedJobs, AnAttemptThatHasNotBegunIsStartedElsewhere) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  idle(1, 1);
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  slurm_.all.at(1).shown.state = "FAILED";  // its agent was killed
+  EXPECT_TRUE(launcher->list().empty()) << "neither dead nor alive: control starts it";
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  EXPECT_EQ(slurm_.all.size(), 2u);
+  EXPECT_EQ(alive(*launcher), "2");
+}
+
+TEST_F(SharedJobs, AnAttemptThatHasBegunIsDeadWithItsJob) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  idle(1, 1);
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  hello(1, 2);
+  slurm_.end_host({1, 1}, 0, 137);
+  const auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 1u);
+  EXPECT_EQ(agents[0].attempt, (domain::AttemptId{2, 1}));
+  EXPECT_FALSE(agents[0].alive);
+}
+
+TEST_F(SharedJobs, AnIdleJobWithoutALinkIsNotWaitedFor) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  idle(1, 1);
+  linked_ = false;
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  EXPECT_EQ(slurm_.all.size(), 2u);
+}
+
+TEST_F(SharedJobs, ANewServerLearnsWhatTheyServe) {
+  {
+    const auto former = server();
+    ASSERT_TRUE(former->ensure(child(1)));
+    idle(1, 1);
+    ASSERT_TRUE(former->ensure(child(2)));
+    hello(1, 2);
+    former->list();
+  }
+  slurm_.all.at(1).shown.nodes = "n1";
+  const auto launcher = server();
+  EXPECT_EQ(alive(*launcher), "1 n1?");
+  const auto removed = launcher->remove({1, 1});
+  ASSERT_FALSE(removed) << "it may serve another one";
+  EXPECT_EQ(removed.error().kind, Kind::unavailable);
+  hello(1, 2);
+  EXPECT_EQ(alive(*launcher), "2");
+  EXPECT_TRUE(launcher->remove({1, 1}));
+  EXPECT_EQ(slurm_.running(), 1u);
+}
+
+TEST_F(SharedJobs, OneThatNeverReportsIsCancelledWithItsFirstAttempt) {
+  {
+    const auto former = server();
+    ASSERT_TRUE(former->ensure(child(1)));
+  }
+  slurm_.all.at(1).shown.nodes = "n1";
+  const auto launcher = server();
+  EXPECT_FALSE(launcher->remove({1, 1}));
+  clock_.advance(61s);
+  EXPECT_TRUE(launcher->remove({1, 1}));
+  EXPECT_EQ(slurm_.running(), 0u);
+}
+
+TEST_F(SharedJobs, IdleOnesGiveWayToPendingJobsOnTheirNodes) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  ASSERT_TRUE(launcher->ensure(child(2, "n2")));
+  idle(1, 1);
+  idle(2, 2);
+  slurm_.state_of_new_jobs = "PENDING";
+  Gang gang = child(3);
+  gang.of_array = false;
+  ASSERT_TRUE(launcher->ensure(gang));
+  launcher->list();
+  EXPECT_TRUE(sent_.empty()) << "an attempt may be on its way to it";
+  clock_.advance(2s);
+  launcher->list();
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(sent_[0].allocation, 1u);
+  EXPECT_EQ(sent_[0].order, "");
+}
+
+TEST_F(SharedJobs, AKeptHostIsReused) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  idle(1, 1, 80min, true);
+  launcher->list();
+  const auto reused = launcher->reuse_host({1, 1}, child(2));
+  ASSERT_TRUE(reused) << reused.error().message;
+  EXPECT_TRUE(*reused);
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_TRUE(sent_[0].same_host);
+  EXPECT_EQ(sent_[0].order, "order");
+  EXPECT_EQ(alive(*launcher), "2");
+  const auto again = launcher->reuse_host({1, 1}, child(3));
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(*again);
+}
+
+}  // namespace
+}  // namespace trainyard::launch
