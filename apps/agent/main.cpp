@@ -47,7 +47,7 @@ namespace {
 constexpr const char* kUsage =
     "usage: trainyard-agent --order FILE --directory DIR --network-namespace PATH --address "
     "ADDRESS --host-table FILE [--devices FILE,..] [--underlay GATEWAY/PREFIX]\n"
-    "  [--allocation NUMBER --first yes|no --idle-seconds N --seconds-left N]\n";
+    "  [--allocation NUMBER --served N --idle-seconds N --seconds-left N]\n";
 // Wait at the end for acknowledgements. With the last fact the log is acknowledged too, unless the
 // server cannot store it; the agent does not wait longer for that.
 constexpr Duration kLastDataMax = 5s;
@@ -63,16 +63,16 @@ struct Options {
 };
 
 // Reads the options of an agent in an allocation that can serve another attempt.
-Result<agent::AgentAllocation> read_allocation(const std::string& number, const std::string& first,
+Result<agent::AgentAllocation> read_allocation(const std::string& number, const std::string& served,
                                                const std::string& idle, const std::string& left) {
   agent::AgentAllocation allocation;
   if (number.empty()) return allocation;
-  const auto job = parse_int(number), idle_seconds = parse_int(idle),
+  const auto job = parse_int(number), before = parse_int(served), idle_seconds = parse_int(idle),
              seconds_left = parse_int(left);
-  if (!job || !idle_seconds || !seconds_left || *job <= 0)
-    return invalid("--allocation, --idle-seconds and --seconds-left must be numbers");
+  if (!job || !before || !idle_seconds || !seconds_left || *job <= 0)
+    return invalid("--allocation, --served, --idle-seconds and --seconds-left must be numbers");
   allocation.number = uint64_t(*job);
-  allocation.first = first != "no";
+  allocation.served = uint32_t(*before);
   allocation.idle_max = std::chrono::seconds(*idle_seconds);
   allocation.time_left = std::chrono::seconds(*seconds_left);
   return allocation;
@@ -80,7 +80,7 @@ Result<agent::AgentAllocation> read_allocation(const std::string& number, const 
 
 Result<Options> read_options(int argc, char** argv) {
   Options options;
-  std::string devices, allocation, first, idle_seconds, seconds_left;
+  std::string devices, allocation, served, idle_seconds, seconds_left;
   const std::map<std::string, std::string*> known = {
       {"--order", &options.order},
       {"--directory", &options.layout.directory},
@@ -90,7 +90,7 @@ Result<Options> read_options(int argc, char** argv) {
       {"--devices", &devices},
       {"--underlay", &options.layout.underlay},
       {"--allocation", &allocation},
-      {"--first", &first},
+      {"--served", &served},
       {"--idle-seconds", &idle_seconds},
       {"--seconds-left", &seconds_left}};
   for (int i = 1; i < argc; i += 2) {
@@ -101,7 +101,7 @@ Result<Options> read_options(int argc, char** argv) {
   }
   for (const auto device : split(devices, ','))
     if (!device.empty()) options.layout.devices.emplace_back(device);
-  options.allocation = TRY(read_allocation(allocation, first, idle_seconds, seconds_left));
+  options.allocation = TRY(read_allocation(allocation, served, idle_seconds, seconds_left));
   if (options.order.empty() || options.layout.directory.empty())
     return invalid("--order and --directory must be given");
   return options;
@@ -388,7 +388,7 @@ Result<CarriedOut> carry_out(const wire::Order& order, Tools& tools) {
   agent::LinkedOffer offer(tools.allocation, tools.clock);
   wire::Hello hello = wire::hello_of(order);
   hello.allocation = tools.allocation.number;
-  hello.first = tools.allocation.first;
+  hello.served = tools.allocation.served;
   agent::Uplink uplink(
       hello, *spool, presence,
       [&](net::LinkEvents events) {
@@ -473,7 +473,7 @@ Result<void> run(const Options& options, Clock& clock) {
     auto another = TRY(following(order, carried, tools));
     if (!another) break;
     order = *std::move(another);
-    tools.allocation.first = false;
+    ++tools.allocation.served;
     tools.allocation.time_left =
         std::max(Duration{}, options.allocation.time_left -
                                  std::chrono::duration_cast<Duration>(clock.monotonic() - began));

@@ -20,6 +20,8 @@
 namespace trainyard {
 namespace {
 
+volatile sig_atomic_t is_ending = 0;
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
@@ -49,6 +51,7 @@ Result<int> run(Clock& clock) {
   node.gpus = variable("SLURM_STEP_GPUS");
   if (node.gpus.empty()) node.gpus = variable("SLURM_JOB_GPUS");
   node.program_directory = os::program_directory();
+  node.is_ending = [] { return is_ending != 0; };
   return launch::run_host(order, node, launch::machine_parts(), clock);
 }
 
@@ -83,7 +86,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   // The agent gets the signal too, and cleans up; this process outlives it.
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::signal(number, [](int) {});
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::signal(number, [](int) { is_ending = 1; });
   const auto code = cleans ? clean(argv[2]) : run(clock);
   if (code) return *code;
   std::fprintf(stderr, "trainyard-slurm-host: %s\n", code.error().message.c_str());

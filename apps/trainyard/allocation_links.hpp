@@ -14,15 +14,18 @@ namespace trainyard::apps {
 inline gateway::ReportAllocation report_to(launch::AgentLinks& links) {
   return [&links](gateway::LinkedAllocation linked) {
     launch::AllocationReport report;
-    report.allocation = linked.allocation;
+    report.allocation = linked.number;
+    report.served = linked.served;
     report.attempt = linked.attempt;
     report.token = std::move(linked.token);
+    report.machine = std::move(linked.machine);
+    report.begun = linked.begun;
     if (linked.idle) {
       report.idle = true;
       report.keeps_host = linked.idle->keeps_host;
       report.time_left = linked.idle->time_left;
     }
-    links.report(std::move(report));
+    return links.report(std::move(report));
   };
 }
 

@@ -27,7 +27,8 @@ ARRAY_SECONDS_MAX = 240
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    one = start()
+    # Longer than any pause between two children: what is counted does not depend on time.
+    one = start("idle_seconds = 30")
     create_queues(
         one,
         isolated={"trainyard:reuse-hosts": "false"},

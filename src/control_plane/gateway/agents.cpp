@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
+#include "gateway/agent_session.hpp"
 #include "gateway/hello_check.hpp"
 #include "gateway/shell_table.hpp"
 #include "reconcile/state.hpp"
@@ -20,44 +21,7 @@ namespace {
 
 using domain::HostState;
 using domain::StopCause;
-
-// One link and the host behind it. Fields are guarded by the server's mutex_, except
-// `data_applied`, which only the link's own events use.
-struct Session {
-  std::shared_ptr<net::Link> link;
-  bool greeted = false;  // its Hello was verified
-  bool open = true;
-  domain::AttemptId attempt;
-  domain::HostIndex host = 0;
-  std::string token;
-  uint64_t allocation = 0;  // in which the agent serves one attempt after another; 0: it does not
-  domain::JobKey job;
-  observe::StreamKey stream;
-  uint32_t version = wire::kVersionOldest;  // that both ends speak
-  bool skipped = false;                     // a log line said that a message was not understood
-  std::string writer;                       // of metric batches
-  uint64_t dropped_log_bytes = 0;           // since the last line about it
-  bool log_full = false;                    // a line reported it
-  std::set<std::string> series;             // names of metrics
-  bool series_full = false;                 // a line reported it
-  uint64_t data_applied = 0;
-
-  // What was sent on this link: orders are repeated on the next link, not on this one.
-  StopCause stop_sent = StopCause::none;
-  Duration grace_sent{};  // with it
-  bool peers_sent = false;
-  bool main_runs_sent = false;
-  std::vector<wire::Progress> progress;    // the last report of each transfer
-  std::optional<wire::Activity> activity;  // the last report, and the monotonic time of its arrival
-  std::chrono::nanoseconds activity_at{};
-  uint64_t number = 0;     // of the link, for its shells
-  bool dismissed = false;  // Goodbye or Refused: nothing more is sent
-  std::optional<Instant> credentials_expire;
-
-  void say(const wire::Message& message) {
-    if (open) link->send(wire::encode(message));
-  }
-};
+using Session = AgentSession;
 
 // An agent's clock may be wrong; later timestamps are replaced by now, so that retention reaches
 // them.
@@ -276,11 +240,8 @@ class AgentServer final : public Agents, private Shells {
     if (!job && job.error().kind != Kind::not_found) return job.error();
     const std::string refusal = job ? refusal_of(**job, hello, linked_agent(hello)) : "unknown job";
     if (!refusal.empty()) {
-      log(Level::warning, "control", "an agent is refused",
-          {{"attempt", hello.attempt.text()}, {"why", refusal}});
       const MutexLock lock(mutex_);
-      session->say(wire::Refused{refusal});
-      return {};
+      return refuse(*session, hello, refusal);
     }
     const domain::Attempt& attempt = *(*job)->attempt();
     const observe::StreamKey stream{(*job)->key.region,
@@ -296,23 +257,28 @@ class AgentServer final : public Agents, private Shells {
     const uint64_t data_applied = std::max(TRY(logged), TRY(metrics_.last_batch(writer)));
 
     const MutexLock lock(mutex_);
+    session->attempt = hello.attempt;
+    session->host = hello.host;
+    session->allocation = {hello.allocation,
+                           hello.served,
+                           hello.attempt,
+                           hello.token,
+                           attempt.hosts[hello.host].machine,
+                           attempt.hosts[hello.host].facts_applied > 0};
+    // Before the agent begins, which it does after Welcome.
+    if (const std::string why = report_allocation(*session, {}); !why.empty())
+      return refuse(*session, hello, why);
     // The host listens on its newest link.
     for (auto& [number, other] : sessions_)
       if (other != session && other->greeted && other->attempt == hello.attempt &&
           other->host == hello.host)
         other->link->close();
     session->greeted = true;
-    session->attempt = hello.attempt;
-    session->host = hello.host;
-    session->token = hello.token;
-    session->allocation = hello.allocation;
     session->job = (*job)->key;
     session->stream = stream;
     session->writer = writer;
     session->data_applied = data_applied;
     session->version = *wire::common_version(hello);  // otherwise it was refused
-    // Before the agent begins, which it does after Welcome.
-    report_allocation(*session, {});
     session->say(
         wire::Welcome{attempt.hosts[hello.host].facts_applied, data_applied, session->version});
     give_orders(*session, **job);
@@ -320,27 +286,36 @@ class AgentServer final : public Agents, private Shells {
     return {};
   }
 
+  static Result<void> refuse(Session& session, const wire::Hello& hello, const std::string& why) {
+    log(Level::warning, "control", "an agent is refused",
+        {{"attempt", hello.attempt.text()}, {"why", why}});
+    session.say(wire::Refused{why});
+    return {};
+  }
+
   std::optional<LinkedAgent> linked_agent(const wire::Hello& hello) {
     const MutexLock lock(mutex_);
     for (const auto& [number, other] : sessions_)
       if (other->greeted && other->attempt == hello.attempt && other->host == hello.host)
-        return LinkedAgent{other->allocation};
+        return LinkedAgent{other->allocation.number};
     return {};
   }
 
   // -- allocations that serve one attempt after another
 
-  void report_allocation(const Session& session, const std::optional<wire::Idle>& idle)
+  std::string report_allocation(const Session& session, const std::optional<wire::Idle>& idle)
       REQUIRES(mutex_) {
-    if (session.allocation == 0 || !allocations_) return;
-    allocations_({session.allocation, session.attempt, session.token, idle});
+    if (session.allocation.number == 0 || !allocations_) return "";
+    LinkedAllocation report = session.allocation;
+    report.idle = idle;
+    return allocations_(std::move(report));
   }
 
   Result<void> note(Session& session, const wire::Idle& idle) {
     if (idle.time_left < Duration{} || idle.time_left > kAllocationMax)
       return corrupt("invalid Idle.time_left");
     const MutexLock lock(mutex_);
-    report_allocation(session, idle);
+    (void)report_allocation(session, idle);  // an agent that may not offer itself gets no order
     return {};
   }
 
@@ -348,7 +323,7 @@ class AgentServer final : public Agents, private Shells {
                   const wire::NextOrder& order) override {
     const MutexLock lock(mutex_);
     for (const auto& [number, session] : sessions_) {
-      if (!session->greeted || !session->open || session->allocation != allocation ||
+      if (!session->greeted || !session->open || session->allocation.number != allocation ||
           session->attempt != from)
         continue;
       session->say(order);

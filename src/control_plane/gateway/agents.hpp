@@ -33,13 +33,17 @@ inline constexpr Duration kCredentialsLeftMin = 15min;
 
 // What an agent in an allocation says of it (docs/decisions/38). Its token was verified.
 struct LinkedAllocation {
-  uint64_t allocation = 0;
+  uint64_t number = 0;  // of the Slurm job
+  uint32_t served = 0;  // attempts before this one
   domain::AttemptId attempt;
   std::string token;
-  std::optional<wire::Idle> idle;  // none: it has just linked
+  std::string machine;             // of the attempt's host
+  bool begun = false;              // the host had reported facts when it linked
+  std::optional<wire::Idle> idle;  // none: it links
 };
-// Called before the agent is welcomed. Must not block, or call Agents.
-using ReportAllocation = std::function<void(LinkedAllocation)>;
+// Called before the agent is welcomed. Returns why it is refused; "": it is not. Must not block, or
+// call Agents.
+using ReportAllocation = std::function<std::string(LinkedAllocation)>;
 
 class Agents {
  public:

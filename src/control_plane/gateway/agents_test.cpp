@@ -66,7 +66,11 @@ class AgentsTest : public testing::Test {
           ++issued;
           return wire::Credentials{"key", "secret", "session", now + 1h};
         },
-        caps, [this](LinkedAllocation linked) { allocations.push_back(std::move(linked)); });
+        caps,
+        [this](LinkedAllocation linked) {
+          allocations.push_back(std::move(linked));
+          return allocation_refusal;
+        });
     events = agents->events();
     control::CreateJob job;
     job.key = {"us-east-1", "a"};
@@ -128,6 +132,7 @@ class AgentsTest : public testing::Test {
   std::string token;
   int issued = 0;
   std::vector<LinkedAllocation> allocations;
+  std::string allocation_refusal;
 };
 
 TEST_F(AgentsTest, WelcomesTheAgentsThatItStarted) {
@@ -489,9 +494,13 @@ TEST_F(AgentsTest, ReportsAllocationsAndSendsTheirOrders) {
   auto link = open();
   wire::Hello hello{wire::kVersion, {1, 1}, 1, token};
   hello.allocation = 17;
+  hello.served = 3;
   say(link, hello);
   ASSERT_EQ(allocations.size(), 1u);
-  EXPECT_EQ(allocations[0].allocation, 17u);
+  EXPECT_EQ(allocations[0].number, 17u);
+  EXPECT_EQ(allocations[0].served, 3u);
+  EXPECT_EQ(allocations[0].machine, "box");
+  EXPECT_FALSE(allocations[0].begun);
   EXPECT_EQ(allocations[0].token, token);
   EXPECT_FALSE(allocations[0].idle);
   say(link, wire::Idle{60s, true});
@@ -510,6 +519,17 @@ TEST_F(AgentsTest, ReportsAllocationsAndSendsTheirOrders) {
   EXPECT_EQ(allocations.size(), 2u);
   say(link, wire::Idle{-1s, true});
   EXPECT_TRUE(link->closed);
+}
+
+TEST_F(AgentsTest, RefusesAnAgentThatItsAllocationMayNotHave) {
+  allocation_refusal = "Slurm job 17 may not begin another attempt";
+  auto link = open();
+  wire::Hello hello{wire::kVersion, {1, 1}, 1, token};
+  hello.allocation = 17;
+  hello.served = 1;
+  say(link, hello);
+  EXPECT_EQ(link->messages(), "refused");
+  EXPECT_FALSE(agents->send_order(17, {1, 1}, {"next", false}));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ void fields(Side& side, Is<Hello> auto& m) {
   side.added("oldest", m.oldest, m.version >= 2);
   const bool allocated = m.version >= 2 && m.allocation != 0;
   side.added("allocation", m.allocation, allocated);
-  side.added("first", m.first, allocated);
+  side.added("served", m.served, allocated);
 }
 
 template <class Side>

@@ -50,7 +50,7 @@ struct Hello {
   // The allocation in which the agent runs, if it can serve one attempt after another: the number
   // of its Slurm job; 0: none. Sent where it is set, with the next field, from version 2 on.
   uint64_t allocation = 0;
-  bool first = true;  // the attempt is the one with which the allocation began
+  uint32_t served = 0;  // attempts before this one that the allocation has served
 };
 
 // A host reached a state, or (in its present state, with a message) reports its progress, or a

@@ -150,18 +150,18 @@ const std::vector<Golden>& golden_of_first_version() {
 
 TEST(Codec, NamesTheAllocationOfAnAgentThatHasOne) {
   const std::string plain = to_hex(encode(Hello{2, {17, 2}, 1, "tok", 1}));
-  const Hello allocated{2, {17, 2}, 1, "tok", 1, 9, false};
-  EXPECT_EQ(to_hex(encode(allocated)), plain + "0900000000000000" + "00");
+  const Hello allocated{2, {17, 2}, 1, "tok", 1, 9, 3};
+  EXPECT_EQ(to_hex(encode(allocated)), plain + "0900000000000000" + "03000000");
   const auto read = decode(encode(allocated));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(std::get<Hello>(*read).allocation, 9u);
-  EXPECT_FALSE(std::get<Hello>(*read).first);
+  EXPECT_EQ(std::get<Hello>(*read).served, 3u);
   const auto without = decode(*from_hex(plain));
   ASSERT_TRUE(without);
   EXPECT_EQ(std::get<Hello>(*without).allocation, 0u);
-  EXPECT_TRUE(std::get<Hello>(*without).first);
+  EXPECT_EQ(std::get<Hello>(*without).served, 0u);
   // Servers of the first version close the link on fields that they do not know.
-  EXPECT_EQ(encode(Hello{1, {17, 2}, 1, "tok", 1, 9, false}), encode(Hello{1, {17, 2}, 1, "tok"}));
+  EXPECT_EQ(encode(Hello{1, {17, 2}, 1, "tok", 1, 9, 3}), encode(Hello{1, {17, 2}, 1, "tok"}));
 }
 
 TEST(Codec, EncodesTheFirstVersionExactly) {

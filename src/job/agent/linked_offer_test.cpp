@@ -12,7 +12,7 @@ namespace {
 using domain::Fault;
 using domain::HostState;
 
-const AgentAllocation kAllocation{17, true, 60s, 10min};
+const AgentAllocation kAllocation{17, 0, 60s, 10min};
 
 wire::StateFact ended(HostState state, std::optional<Fault> fault = {}) {
   wire::StateFact fact;
@@ -28,9 +28,9 @@ TEST(LinkedOffer, FollowsAnEndThatIsNotTheMachines) {
   EXPECT_TRUE(offer.may_follow(ended(HostState::failed, Fault::algorithm)));
   EXPECT_FALSE(offer.may_follow(ended(HostState::failed, Fault::client)));
   EXPECT_FALSE(offer.may_follow(ended(HostState::failed, Fault::internal)));
-  const LinkedOffer without({0, true, 60s, 10min}, clock);
+  const LinkedOffer without({0, 0, 60s, 10min}, clock);
   EXPECT_FALSE(without.may_follow(ended(HostState::finished)));
-  const LinkedOffer for_one({17, true, 0s, 10min}, clock);
+  const LinkedOffer for_one({17, 0, 0s, 10min}, clock);
   EXPECT_FALSE(for_one.may_follow(ended(HostState::finished)));
 }
 

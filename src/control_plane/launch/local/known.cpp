@@ -16,7 +16,6 @@ constexpr size_t kRecordBytesMax = 4 << 20;  // a thousand hosts take a tenth of
 // Processes may start others while they are killed: each pass kills what the one before left.
 constexpr int kKillPassesMax = 20;
 constexpr const char* kAgentFile = "agent.json";
-constexpr const char* kLeftFile = "left";
 // agent/next_order.hpp describes these files, except the record of the next attempt, which is the
 // launcher's.
 constexpr const char* kNextRecordFile = "launch.next.json";

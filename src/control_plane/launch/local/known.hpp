@@ -21,6 +21,8 @@
 namespace trainyard::launch {
 
 inline constexpr const char* kRecordFile = "launch.json";
+// In a host's directory: its agent has left nothing else on the machine.
+inline constexpr const char* kLeftFile = "left";
 // A killed process ends at once, unless the kernel waits for a disk.
 inline constexpr Duration kKillMax = 10s;
 

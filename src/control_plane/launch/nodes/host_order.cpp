@@ -9,6 +9,7 @@ namespace {
 
 constexpr int64_t kHostOrderVersion = 1;
 constexpr int64_t kPortMax = 65'535;
+constexpr int64_t kServedMax = UINT32_MAX;
 constexpr int64_t kOrderMsMax = int64_t{366} * 24 * 3600 * 1000;
 constexpr int64_t kOrderConnectionsMax = int64_t{1} << 31;
 
@@ -97,7 +98,8 @@ std::string to_text(const HostOrder& order) {
                {"gpus", order.gpus},
                {"order", order.order},
                {"idle_ms", order.idle_max.count()},
-               {"time_limit_ms", order.time_limit.count()}});
+               {"time_limit_ms", order.time_limit.count()},
+               {"served", order.served}});
 }
 
 Result<HostOrder> read_host_order(std::string_view text) {
@@ -129,6 +131,7 @@ Result<HostOrder> read_host_order(std::string_view text) {
   if (json.contains("idle_ms")) {
     order.idle_max = Duration(TRY(bounded(json, "idle_ms", kOrderMsMax)));
     order.time_limit = Duration(TRY(bounded(json, "time_limit_ms", kOrderMsMax)));
+    order.served = uint32_t(TRY(bounded(json, "served", kServedMax)));
   }
   TRY(check(order));
   return order;

@@ -38,6 +38,7 @@ struct HostOrder {
   // After this attempt the agent waits so long for another one to serve; 0: not at all. And the
   // time that its allocation has from its start on.
   Duration idle_max{}, time_limit{};
+  uint32_t served = 0;  // attempts before this one, by the allocation
 };
 
 std::string to_text(const HostOrder& order);  // one line

@@ -36,7 +36,8 @@ std::string overlay_name(const std::string& bridge) {
          bridge.substr(std::min(bridge.size(), networks::kBridgePrefix.size()));
 }
 
-// The attempts on this node. Requires: its lock is held while something is removed.
+// The attempts on this node. Requires: its lock is held while one without a runner is removed, and
+// while files of an attempt are.
 class NodeAttempts {
  public:
   NodeAttempts(std::string data, const LocalParts& parts) : data_(std::move(data)), parts_(parts) {}
@@ -55,7 +56,7 @@ class NodeAttempts {
       if (!domain::parse_attempt_id(name) || has_runner(attempt)) continue;
       log(Level::warning, "launch", "removing what a killed step of Slurm left",
           {{"attempt", name}});
-      remove(attempt);
+      if (remove_from_node(attempt)) remove_files(attempt);
     }
   }
 
@@ -67,23 +68,27 @@ class NodeAttempts {
            });
   }
 
-  void remove(const std::string& attempt) const {
-    const auto report = [&](const Result<void>& done) {
-      if (!done)
-        log(Level::error, "launch", "removing an attempt: " + done.error().message,
-            {{"path", attempt}});
-      return bool(done);
-    };
-    if (!report(remove_from_machine(parts_, attempt, nullptr))) return;
-    if (const auto record = read_record(attempt)) {
-      if (!record->network.bridge.empty())
-        networks::remove_overlay(overlay_name(record->network.bridge));
-      if (!report(parts_.system.remove_networks({record->network}))) return;
-    }
-    (void)report(parts_.files.remove_all(attempt));
+  // Removes what is not in its directory. `in_order`: its agents have left nothing but the network.
+  bool remove_from_node(const std::string& attempt, bool in_order = false) const {
+    if (!in_order && !report(remove_from_machine(parts_, attempt, nullptr), attempt)) return false;
+    const auto record = read_record(attempt);
+    if (!record) return true;
+    if (!record->network.bridge.empty())
+      networks::remove_overlay(overlay_name(record->network.bridge));
+    return report(parts_.system.remove_networks({record->network}), attempt);
+  }
+  void remove_files(const std::string& attempt) const {
+    (void)report(parts_.files.remove_all(attempt), attempt);
   }
 
  private:
+  static bool report(const Result<void>& done, const std::string& attempt) {
+    if (!done)
+      log(Level::error, "launch", "removing an attempt: " + done.error().message,
+          {{"path", attempt}});
+    return bool(done);
+  }
+
   std::optional<Record> read_record(const std::string& attempt) const {
     const auto text = parts_.files.read(attempt + "/" + kRecordFile, kHostOrderBytesMax);
     if (!text) return {};
@@ -121,32 +126,43 @@ class HostOnNode {
   // `next`: gets the order of the host that follows in the allocation, if there is one.
   Result<int> run(std::optional<std::string>& next) {
     TRY(parts_.files.make_directories(attempts_.directory(), 0700));
-    std::optional<os::FileLock> alive;
-    {
-      const auto lock = TRY(attempts_.lock());
-      attempts_.sweep();
-      TRY(parts_.files.make_directories(host_, 0700));
-      alive = TRY(os::FileLock::take(host_ + "/" + kRunnerFile));
-      if (auto made = prepare(); !made) {
-        alive.reset();
-        remove();
-        return std::move(made).error();
-      }
+    std::optional<os::FileLock> lock = TRY(attempts_.lock()), alive;
+    attempts_.sweep();
+    TRY(parts_.files.make_directories(host_, 0700));
+    alive = TRY(os::FileLock::take(host_ + "/" + kRunnerFile));
+    if (is_alone()) lock.reset();
+    auto made = prepare();
+    lock.reset();
+    if (!made) {
+      remove(alive, false);
+      return std::move(made).error();
     }
-    auto code = run_agent();
+    auto code = node_.is_ending() ? Result<int>(unavailable("Slurm has signalled the job's end"))
+                                  : run_agent();
     // An agent that failed may have left it behind.
     const std::string next_file = host_ + "/" + kNextHostFile;
     if (code && *code == 0 && parts_.files.exists(next_file))
       if (auto text = parts_.files.read(next_file, kHostOrderBytesMax)) next = *std::move(text);
-    alive.reset();
-    const auto lock = attempts_.lock();
-    if (lock) remove();  // or the next runner does
+    remove(alive, code && *code == 0 && parts_.files.exists(host_ + "/" + kLeftFile));
     return code;
   }
 
  private:
-  void remove() {
-    if (!attempts_.has_runner(attempt_)) return attempts_.remove(attempt_);
+  // True if no other host of the gang is on this node. Its locked runner file keeps others from
+  // what it makes and removes, so hosts of several gangs do not wait for each other.
+  bool is_alone() const { return order_.record.network.hosts.size() == 1; }
+
+  // `in_order`: its agent has left nothing but the network.
+  void remove(std::optional<os::FileLock>& alive, bool in_order) {
+    if (is_alone() && !attempts_.remove_from_node(attempt_, in_order)) return;
+    if (!is_alone()) alive.reset();
+    const auto lock = attempts_.lock();
+    if (!lock) return;  // the next runner does it
+    if (is_alone()) return attempts_.remove_files(attempt_);
+    if (!attempts_.has_runner(attempt_)) {
+      if (attempts_.remove_from_node(attempt_)) attempts_.remove_files(attempt_);
+      return;
+    }
     // Other hosts of the gang are on this node.
     const auto removed = [&]() -> Result<void> {
       TRY(parts_.system.remove_containers_in(host_));
@@ -184,7 +200,7 @@ class HostOnNode {
         network.egress.services.push_back(server);
     network.egress = with_own_networks(network.egress, in_use, network.pool);
     TRY(write_record(parts_, attempt_, record));
-    if (parts_.system.has_firewall())
+    if (order_.served == 0 && parts_.system.has_firewall())
       if (const auto opened = networks::let_through_foreign_forwarding(); !opened)
         log(Level::warning, "launch", "jobs may not reach the outside: " + opened.error().message);
     TRY(parts_.system.make_network(network));
@@ -254,7 +270,7 @@ class HostOnNode {
         job && order_.idle_max > Duration{} && left > Duration{})
       command.arguments.insert(
           command.arguments.end(),
-          {"--allocation", node_.job_number, "--first", node_.first ? "yes" : "no",
+          {"--allocation", node_.job_number, "--served", std::to_string(order_.served),
            "--idle-seconds", std::to_string(std::max<int64_t>(1, order_.idle_max / Duration(1s))),
            "--seconds-left", std::to_string(left / Duration(1s))});
     command.environment = order_.environment;
@@ -313,7 +329,6 @@ Result<int> run_host(const HostOrder& first, const NodeFacts& node, const LocalP
     if (!next) return code;
     order = TRY(read_host_order(*next).in("reading the order of the next host"));
     order.time_limit = first.time_limit;
-    facts.first = false;
     facts.passed = std::chrono::duration_cast<Duration>(clock.monotonic() - began);
   }
 }

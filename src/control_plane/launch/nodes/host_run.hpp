@@ -20,6 +20,7 @@
 // conflict (the gang's addresses are in use on this node), unavailable, those of files.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/result.hpp"
@@ -37,10 +38,10 @@ struct NodeFacts {
   // So often, once a second, the names of the gang's other nodes are looked up until they are
   // known.
   uint32_t lookups_max = 1;
-  // Of an allocation that serves one host after another: whether this is the first one, and the
-  // time that has passed of its limit.
-  bool first = true;
+  // Of an allocation that serves one host after another: the time that has passed of its limit.
   Duration passed{};
+  // True once Slurm has signalled the end: no agent is started any more.
+  std::function<bool()> is_ending = [] { return false; };
 };
 
 // Makes the host's network and files, and returns the agent's command. Requires: nothing else of

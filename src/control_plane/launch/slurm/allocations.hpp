@@ -40,7 +40,7 @@ std::string allocation_kind(const SlurmJobRequest& request, std::string_view sub
 std::optional<uint64_t> choose_allocation(const std::vector<IdleAllocation>& idle,
                                           const AllocationNeed& need);
 
-// Returns the idle jobs that give way to pending ones, which need their nodes. `pending_on`: nodes;
+// Returns the idle jobs to release for pending ones, which need their nodes. `pending_on`: nodes;
 // "*": any node. Jobs that have been idle for less than `spared` keep theirs: an attempt may be on
 // its way to them.
 std::vector<uint64_t> allocations_to_release(const std::vector<IdleAllocation>& idle,

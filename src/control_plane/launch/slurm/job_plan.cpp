@@ -198,9 +198,11 @@ Duration time_needed(const SlurmJobSettings& settings, const Gang& gang) {
 
 Result<std::string> plan_next_host(const SlurmJobSettings& settings, const Gang& gang,
                                    const std::vector<SlurmNode>& nodes,
-                                   const networks::Subnet& subnet) {
+                                   const NextInAllocation& next) {
   const auto parts = TRY(parts_of(gang, nodes));
-  return to_text(orders_of(settings, gang, parts, subnet).front());
+  HostOrder order = orders_of(settings, gang, parts, next.subnet).front();
+  order.served = next.served;
+  return to_text(order);
 }
 
 Result<std::string> kind_of(const SlurmJobSettings& settings, const Gang& gang,

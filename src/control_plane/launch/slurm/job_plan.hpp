@@ -52,11 +52,17 @@ bool may_serve_others(const SlurmJobSettings& settings, const Gang& gang);
 // images, inputs and artifacts, and half of it is still there.
 Duration time_needed(const SlurmJobSettings& settings, const Gang& gang);
 
-// What a host that follows in an allocation is told, for the program on its node. `subnet`: the
-// allocation's. Requires: may_serve_others(). Errors: unavailable, as plan_job().
+// Of a host that follows in an allocation.
+struct NextInAllocation {
+  networks::Subnet subnet;  // the allocation's
+  uint32_t served = 0;      // attempts before it, by the allocation
+};
+
+// What a host that follows in an allocation is told, for the program on its node.
+// Requires: may_serve_others(). Errors: unavailable, as plan_job().
 Result<std::string> plan_next_host(const SlurmJobSettings& settings, const Gang& gang,
                                    const std::vector<SlurmNode>& nodes,
-                                   const networks::Subnet& subnet);
+                                   const NextInAllocation& next);
 
 // allocation_kind() of the gang's job. Requires, errors: as plan_next_host().
 Result<std::string> kind_of(const SlurmJobSettings& settings, const Gang& gang,

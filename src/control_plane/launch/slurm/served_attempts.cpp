@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "base/log.hpp"
 
 namespace trainyard::launch {
 
@@ -16,15 +17,11 @@ void ServedAttempts::begin(uint64_t job, const domain::AttemptId& attempt, std::
   by_job_.try_emplace(job, std::move(served));
 }
 
-bool ServedAttempts::take_reports(const std::function<bool(uint64_t)>& is_own) {
+bool ServedAttempts::take_reports(std::optional<std::map<uint64_t, OpenAllocation>> open) {
   if (!links_) return false;
-  bool changed = false;
-  for (const AllocationReport& report : links_->take()) {
-    if (!is_own(report.allocation)) continue;
-    take(report);
-    changed = true;
-  }
-  return changed;
+  const auto reports = links_->take(std::move(open));
+  for (const AllocationReport& report : reports) take(report);
+  return !reports.empty();
 }
 
 void ServedAttempts::take(const AllocationReport& report) {
@@ -35,6 +32,16 @@ void ServedAttempts::take(const AllocationReport& report) {
     return;
   }
   const bool same = served.attempt == report.attempt;
+  // From a link that was replaced. An attempt that has not begun may be another one than the agent
+  // has: a former server gave it that.
+  if (report.served < served.served ||
+      (report.served == served.served && served.reported && served.begun && !same))
+    return log(Level::warning, "launch", "an agent's report is outdated",
+               {{"attempt", report.attempt.text()},
+                {"slurm_job", std::to_string(report.allocation)},
+                {"serves", served.attempt.text()}});
+  served.reported = true;
+  served.served = report.served;
   served.attempt = report.attempt;
   served.token = report.token;
   served.begun = true;
@@ -70,6 +77,7 @@ bool ServedAttempts::give(uint64_t job, const domain::AttemptId& attempt, const 
   if (!links_->send(next)) return false;
   served.attempt = attempt;
   served.token = token;
+  ++served.served;
   served.begun = false;
   served.order = std::move(next);
   return true;

@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ namespace trainyard::launch {
 struct ServedAttempt {
   domain::AttemptId attempt;
   std::string token;
-  std::string node;  // "": as Slurm shows it
+  std::string node;       // "": as Slurm shows it
+  uint32_t served = 0;    // attempts before this one
+  bool reported = false;  // by its agent
   bool begun = true;
   bool idle = false;        // the attempt has ended
   bool keeps_host = false;  // idle
@@ -40,9 +43,9 @@ class ServedAttempts {
 
   // The job serves its first attempt, which no other one can have followed yet.
   void begin(uint64_t job, const domain::AttemptId& attempt, std::string token, std::string node);
-  // Takes what agents have reported of jobs for which `is_own` returns true; returns true if that
-  // changed something.
-  bool take_reports(const std::function<bool(uint64_t)>& is_own);
+  // Takes what agents have reported; returns true if that changed something. `open`: as
+  // AgentLinks::take().
+  bool take_reports(std::optional<std::map<uint64_t, OpenAllocation>> open = std::nullopt);
   // nullptr: no agent has reported what the job serves.
   const ServedAttempt* find(uint64_t job) const;
   Duration idle(const ServedAttempt& served) const;

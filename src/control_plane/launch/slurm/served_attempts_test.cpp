@@ -57,11 +57,25 @@ class SharedJobs : public testing::Test {
     return gang;
   }
 
-  void hello(uint64_t allocation, uint64_t job) {
-    links_.report({allocation, {job, 1}, "token" + std::to_string(job)});
+  static AllocationReport report(uint64_t allocation, uint64_t job, uint32_t served) {
+    AllocationReport report;
+    report.allocation = allocation;
+    report.served = served;
+    report.attempt = {job, 1};
+    report.token = "token" + std::to_string(job);
+    report.machine = "n1";
+    return report;
+  }
+  // Returns why the agent is refused. Attempts of the job number N are the Nth of an allocation.
+  std::string hello(uint64_t allocation, uint64_t job) {
+    return links_.report(report(allocation, job, uint32_t(job - 1)));
   }
   void idle(uint64_t allocation, uint64_t job, Duration left = 80min, bool keeps_host = false) {
-    links_.report({allocation, {job, 1}, "token" + std::to_string(job), true, keeps_host, left});
+    AllocationReport idle = report(allocation, job, uint32_t(job - 1));
+    idle.idle = true;
+    idle.keeps_host = keeps_host;
+    idle.time_left = left;
+    EXPECT_EQ(links_.report(std::move(idle)), "");
   }
   // "1 2?": attempts that are listed alive, with "?" those on a node where it is not known.
   static std::string alive(Launcher& launcher) {
@@ -214,6 +228,101 @@ TEST_F(SharedJobs, IdleOnesGiveWayToPendingJobsOnTheirNodes) {
   ASSERT_EQ(sent_.size(), 1u);
   EXPECT_EQ(sent_[0].allocation, 1u);
   EXPECT_EQ(sent_[0].order, "");
+}
+
+// Slurm's answer is older than what agents say.
+TEST_F(SharedJobs, IdleOnesAreNotPendingThemselves) {
+  slurm_.state_of_new_jobs = "PENDING";
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  idle(1, 1);
+  launcher->list();
+  clock_.advance(2s);
+  launcher->list();
+  EXPECT_TRUE(sent_.empty());
+}
+
+TEST_F(SharedJobs, AgentsSpeakOnlyOfTheirOwn) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  ASSERT_TRUE(launcher->ensure(child(2, "n2")));
+  EXPECT_EQ(links_.report(report(2, 2, 0)), "Slurm job 2 is not on n1");
+  EXPECT_EQ(links_.report(report(1, 2, 0)), "Slurm job 1 was not made for j2a1");
+  EXPECT_EQ(links_.report(report(3, 2, 1)), "Slurm job 3 may not begin another attempt");
+  EXPECT_EQ(alive(*launcher), "1 2");
+}
+
+TEST_F(SharedJobs, OneThatEndsBeginsNoOtherAttempt) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  idle(1, 1);
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  slurm_.all.at(1).shown.state = "COMPLETING";
+  EXPECT_EQ(alive(*launcher), "") << "it can be started elsewhere";
+  EXPECT_NE(hello(1, 2), "") << "not in the job that ends";
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  EXPECT_EQ(slurm_.all.at(2).request.after, std::vector<uint64_t>{1});
+  EXPECT_EQ(alive(*launcher), "2");
+}
+
+TEST_F(SharedJobs, AnAttemptBeginsBeforeItsJobEndsOrNotAtAll) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  idle(1, 1);
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  EXPECT_EQ(hello(1, 2), "");  // not taken before the answer that shows the end
+  slurm_.end_host({1, 1}, 0, 137);
+  const auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 1u);
+  EXPECT_EQ(agents[0].attempt, (domain::AttemptId{2, 1}));
+  EXPECT_FALSE(agents[0].alive);
+  AllocationReport again = report(1, 2, 1);
+  again.begun = true;
+  EXPECT_EQ(links_.report(again), "") << "it has facts to send";
+}
+
+TEST_F(SharedJobs, AnAgentThatWasKilledBeforeItBeganIsNotLost) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  idle(1, 1);
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  slurm_.end_host({1, 1}, 0, 137);  // its job has not ended yet
+  EXPECT_TRUE(launcher->list().empty());
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  EXPECT_EQ(slurm_.all.size(), 2u);
+}
+
+TEST_F(SharedJobs, OutdatedReportsAreIgnored) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  idle(1, 1);
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  hello(1, 2);
+  EXPECT_EQ(alive(*launcher), "2");
+  idle(1, 1);  // of a link that was replaced
+  EXPECT_EQ(alive(*launcher), "2");
+  ASSERT_TRUE(launcher->ensure(child(3)));
+  EXPECT_EQ(slurm_.all.size(), 2u);
+  hello(1, 2);
+  idle(1, 1);  // before the other one was taken
+  EXPECT_EQ(alive(*launcher), "2 3");
+}
+
+TEST_F(SharedJobs, AFormerServersOrderCounts) {
+  {
+    const auto former = server();
+    ASSERT_TRUE(former->ensure(child(1)));
+    idle(1, 1);
+    ASSERT_TRUE(former->ensure(child(2)));
+  }
+  slurm_.all.at(1).shown.nodes = "n1";
+  const auto launcher = server();
+  idle(1, 1);  // its agent links before it takes the order
+  ASSERT_TRUE(launcher->ensure(child(3)));
+  hello(1, 2);
+  EXPECT_EQ(alive(*launcher), "2");
+  ASSERT_TRUE(launcher->ensure(child(3)));
+  EXPECT_EQ(slurm_.all.size(), 2u);
 }
 
 TEST_F(SharedJobs, AKeptHostIsReused) {

@@ -25,7 +25,7 @@ constexpr Duration kReportMax = 60s;
 // An answer of Slurm is so old at most while jobs serve one attempt after another: each of them
 // would cost a query.
 constexpr Duration kAnswerAgeMax = 1s;
-// Idle jobs give way to pending ones after this time.
+// Idle jobs are released for pending ones after this time.
 constexpr Duration kSparedIdle = 1s;
 
 // One of this server's jobs in Slurm.
@@ -242,16 +242,12 @@ class SlurmLauncher final : public Launcher {
     };
     served_.forget(is_known);
     std::erase_if(nodes_of_submitted_, [&](const auto& each) { return !is_known(each.first); });
-    take_reports();
+    (void)served_.take_reports(open_allocations());
     show_all();
   }
 
   void take_reports() {
-    const bool changed = served_.take_reports([&](uint64_t job) {
-      const auto own = std::ranges::find(all_, job, [](const OwnJob& each) { return each.job.id; });
-      return own != all_.end() && !own->comment.kind.empty();
-    });
-    if (changed) show_all();
+    if (served_.take_reports()) show_all();
   }
 
   void show_all() {
@@ -279,13 +275,30 @@ class SlurmLauncher final : public Launcher {
            own.job.state != "PENDING" && !is_removed(own) && !served_.find(own.job.id);
   }
 
+  // True if the job's agent may begin another attempt. A job has one host if it may serve several.
+  bool is_open(const OwnJob& own) const {
+    return !own.comment.kind.empty() && may_run(own.job) && own.comment.ended.empty() &&
+           !is_removed(own);
+  }
+  std::string node_of(const OwnJob& own) const {
+    const ServedAttempt* served = served_.find(own.job.id);
+    return served && !served->node.empty() ? served->node : own.job.nodes;
+  }
+
+  std::map<uint64_t, OpenAllocation> open_allocations() const {
+    std::map<uint64_t, OpenAllocation> open;
+    for (const OwnJob& own : all_)
+      if (is_open(own)) open.try_emplace(own.job.id, node_of(own), own.comment.attempt);
+    return open;
+  }
+
   std::vector<IdleAllocation> idle_allocations() const {
     std::vector<IdleAllocation> idle;
     for (const OwnJob& own : all_) {
       const ServedAttempt* served = served_.find(own.job.id);
-      if (!served || !served->idle || !may_run(own.job) || is_removed(own)) continue;
-      idle.push_back({own.job.id, served->node.empty() ? own.job.nodes : served->node,
-                      own.comment.kind, served_.time_left(*served), served_.idle(*served)});
+      if (!served || !served->idle || !is_open(own)) continue;
+      idle.push_back({own.job.id, node_of(own), own.comment.kind, served_.time_left(*served),
+                      served_.idle(*served)});
     }
     return idle;
   }
@@ -302,9 +315,8 @@ class SlurmLauncher final : public Launcher {
       if (!chosen) return false;
       const auto own =
           std::ranges::find(all_, *chosen, [](const OwnJob& each) { return each.job.id; });
-      if (give(*own, gang,
-               TRY(plan_next_host(settings_.jobs, gang, answer_->nodes, own->comment.subnet)),
-               false))
+      const NextInAllocation next{own->comment.subnet, served_.find(*chosen)->served + 1};
+      if (give(*own, gang, TRY(plan_next_host(settings_.jobs, gang, answer_->nodes, next)), false))
         return true;
     }
   }
@@ -319,11 +331,14 @@ class SlurmLauncher final : public Launcher {
     return given;
   }
 
-  // Idle jobs give way to pending ones of this server.
+  // Releases idle jobs for pending ones of this server.
   void release_idle() {
     std::vector<std::string> pending_on;
     for (const OwnJob& own : all_) {
       if (own.job.state != "PENDING" || is_removed(own)) continue;
+      // Slurm's answer is older than the report of the job's agent.
+      const ServedAttempt* served = served_.find(own.job.id);
+      if (served && served->reported) continue;
       const auto nodes = nodes_of_submitted_.find(own.job.id);
       if (nodes == nodes_of_submitted_.end())
         pending_on.emplace_back("*");  // a former server's
@@ -360,8 +375,8 @@ class SlurmLauncher final : public Launcher {
     const ServedAttempt* served = served_.find(own.job.id);
     // Its last fact may not be in the ledger yet: until it is removed, it counts as alive.
     if (served && served->idle && served->removed) return;
-    // It can be started again: nothing of it has run, and nothing will.
-    if (served && !served->begun && has_ended(own.job)) return;
+    // It can be started again: nothing of it has run, and nothing will (AgentLinks::report()).
+    if (served && !served->begun && !is_open(own)) return;
     const auto [present, first] = present_.try_emplace(attempt_of(own), own);
     if (!first && has_ended(present->second.job)) present->second = own;
   }
@@ -501,8 +516,10 @@ class SlurmLauncher final : public Launcher {
     submitted_.insert_or_assign(*id, Submitted{job, change});
     add(job, nullptr);
     nodes_of_submitted_[*id] = request.nodes;
-    if (may_serve_others(settings_.jobs, gang))
+    if (may_serve_others(settings_.jobs, gang)) {
       served_.begin(*id, gang.attempt, gang.token, gang.members.front().machine);
+      if (settings_.links) settings_.links->open(*id, {gang.members.front().machine, gang.attempt});
+    }
     show(all_.back());
     log(Level::info, "launch", "submitted to Slurm",
         {{"attempt", gang.attempt.text()}, {"slurm_job", std::to_string(*id)}});
