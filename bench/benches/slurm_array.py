@@ -10,7 +10,7 @@ import time
 from bench import progress, slurm_peer
 from bench.loads import create_queues, definition
 from bench.rows import ROOT, Row, row
-from tests.slurm.cluster import CONTROLLER, NODE_CPUS, Cluster
+from tests.slurm.cluster import CONTROLLER, NODE_CPUS, NODE_MEMORY_MIB, Cluster
 from tests.trainyard_server import Server, wait_for
 
 CHILDREN = int(os.environ.get("TRAINYARD_BENCH_SLURM_ARRAY_CHILDREN", "10000"))
@@ -26,9 +26,14 @@ QUICK = {
     "SlurmdTimeout": "600",
     "MessageTimeout": "60",
 }
-MORE = (
-    "SlurmctldDebug=error\nSlurmdDebug=error\nMinJobAge=30\nMaxJobCount=20000\nMaxArraySize=10001\n"
-)
+# Without a default of memory, each task of Slurm's array would take all that its node has.
+MORE = f"""SlurmctldDebug=error
+SlurmdDebug=error
+MinJobAge=30
+MaxJobCount=20000
+MaxArraySize=10001
+DefMemPerCPU={NODE_MEMORY_MIB // NODE_CPUS}
+"""
 
 
 class QuickCluster(Cluster):

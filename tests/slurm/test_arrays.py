@@ -154,3 +154,20 @@ def test_idle_jobs_end_with_their_slurmd(cluster: Cluster, server: Server) -> No
     cluster.start_node("n1")
     finish(server, array)
     cluster.wait_for(cluster.nodes_respond, "the node to be back")
+
+
+def test_stopped_children_leave_their_slurm_jobs_to_others(
+    cluster: Cluster, server: Server
+) -> None:
+    before = slurm_jobs(cluster, server)
+    batch = server.boto("batch")
+    long = submit(batch, len(cluster.names), "sleep 600 & wait")
+    wait_for(
+        lambda: summary(batch, long).get("RUNNING", 0) == len(cluster.names),
+        "all children to run",
+        ARRAY_SECONDS_MAX,
+    )
+    batch.terminate_job(jobId=long, reason="enough")
+    finish(server, submit(batch, 6))
+    used = slurm_jobs(cluster, server) - before
+    assert 1 <= len(used) <= len(cluster.names), used

@@ -499,7 +499,7 @@ TEST_F(AgentsTest, ReportsAllocationsAndSendsTheirOrders) {
   ASSERT_EQ(allocations.size(), 1u);
   EXPECT_EQ(allocations[0].number, 17u);
   EXPECT_EQ(allocations[0].served, 3u);
-  EXPECT_EQ(allocations[0].machine, "box");
+  EXPECT_EQ(allocations[0].machine, "box-1");
   EXPECT_FALSE(allocations[0].begun);
   EXPECT_EQ(allocations[0].token, token);
   EXPECT_FALSE(allocations[0].idle);

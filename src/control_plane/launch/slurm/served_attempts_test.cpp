@@ -211,12 +211,16 @@ TEST_F(SharedJobs, OneThatNeverReportsIsCancelledWithItsFirstAttempt) {
   EXPECT_EQ(slurm_.running(), 0u);
 }
 
-TEST_F(SharedJobs, IdleOnesGiveWayToPendingJobsOnTheirNodes) {
+TEST_F(SharedJobs, IdleOnesAreReleasedForPendingJobsOnTheirNodes) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(child(1)));
   ASSERT_TRUE(launcher->ensure(child(2, "n2")));
   idle(1, 1);
-  idle(2, 2);
+  AllocationReport other = report(2, 2, 0);
+  other.machine = "n2";
+  other.idle = true;
+  other.time_left = 80min;
+  EXPECT_EQ(links_.report(std::move(other)), "");
   slurm_.state_of_new_jobs = "PENDING";
   Gang gang = child(3);
   gang.of_array = false;
