@@ -170,4 +170,4 @@ def test_stopped_children_leave_their_slurm_jobs_to_others(
     batch.terminate_job(jobId=long, reason="enough")
     finish(server, submit(batch, 6))
     used = slurm_jobs(cluster, server) - before
-    assert 1 <= len(used) <= len(cluster.names), used
+    assert len(used) <= len(cluster.names), used
