@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/testing/test_clock.hpp"
+#include "launch/nodes/host_order.hpp"
 #include "launch/slurm/memory_slurm.hpp"
 #include "launch/slurm/slurm_launcher.hpp"
 
@@ -108,6 +109,11 @@ TEST_F(SharedJobs, OneServesOneChildAfterAnother) {
   ASSERT_EQ(sent_.size(), 1u);
   EXPECT_EQ(sent_[0].from, (domain::AttemptId{1, 1}));
   EXPECT_FALSE(sent_[0].same_host);
+  const auto order = read_host_order(sent_[0].order);
+  ASSERT_TRUE(order) << order.error().message;
+  EXPECT_EQ(order->served, 1u);
+  EXPECT_EQ(order->idle_max, 5s);
+  EXPECT_EQ(order->record.attempt, (domain::AttemptId{2, 1}));
   EXPECT_EQ(alive(*launcher), "2");
   EXPECT_EQ(launcher->list()[0].token, "token2");
   ASSERT_TRUE(launcher->remove({1, 1}));
