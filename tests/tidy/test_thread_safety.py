@@ -34,7 +34,7 @@ NOT_ANNOTATED: dict[tuple[str, str], str] = {
         "guarded by NamedLocks::mutex_",
     ): "a member of the enclosing object",
     (
-        "src/control_plane/gateway/agents.cpp",
+        "src/control_plane/gateway/agent_session.hpp",
         "guarded by the server's mutex_",
     ): "a member of the object that owns the sessions",
     (

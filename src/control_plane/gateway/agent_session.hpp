@@ -1,6 +1,6 @@
 // An AgentSession is the server's end of one agent's link, and the state of the host behind it.
 //
-// Threads: guarded by the mutex of the server's Agents, except `data_applied`, which only the
+// Threads: guarded by the server's mutex_ (agents.cpp), except `data_applied`, which only the
 // link's own events use.
 #pragma once
 
