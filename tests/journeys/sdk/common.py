@@ -9,6 +9,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import io
+import itertools
 import json
 import logging
 import tarfile
@@ -53,6 +54,14 @@ def feature(name: str) -> Callable[[Callable[[], Outcome | None]], None]:
         FEATURES[name] = function
 
     return add
+
+
+NUMBERS = itertools.count()
+
+
+def base_name() -> str:
+    """Of a job: the SDKs add the time, which two threads may have in common."""
+    return f"f{next(NUMBERS)}"
 
 
 # boto's sessions and the SDK's are of one thread. Making them takes longer than most features.

@@ -1,6 +1,5 @@
 """Uses each feature of the SageMaker Python SDK 3 that features.txt lists."""
 
-import itertools
 import os
 import re
 import sys
@@ -42,6 +41,7 @@ from tests.journeys.sdk.common import (
     IMAGE_WITH_SDK,
     ROLE,
     Outcome,
+    base_name,
     client,
     failed,
     feature,
@@ -75,7 +75,6 @@ def session() -> Session:
 
 BUCKET = session().default_bucket()
 DATA = common.upload_data(BUCKET)
-NUMBERS = itertools.count()
 
 
 def trainer(command: str = "true", hosts: int = 1, **more: Any) -> ModelTrainer:
@@ -84,7 +83,7 @@ def trainer(command: str = "true", hosts: int = 1, **more: Any) -> ModelTrainer:
     arguments: dict[str, Any] = {
         "training_image": IMAGE,
         "role": ROLE,
-        "base_job_name": f"f{next(NUMBERS)}",  # a name has the second of its job
+        "base_job_name": base_name(),
         "source_code": SourceCode(command=command),
         "compute": Compute(**compute),
         "stopping_condition": StoppingCondition(max_runtime_in_seconds=300),
