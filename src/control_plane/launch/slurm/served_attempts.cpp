@@ -10,11 +10,11 @@ namespace trainyard::launch {
 void ServedAttempts::begin(uint64_t job, const domain::AttemptId& attempt, std::string token,
                            std::string node) {
   if (!links_) return;
-  ServedAttempt served;
-  served.attempt = attempt;
-  served.token = std::move(token);
-  served.node = std::move(node);
-  by_job_.try_emplace(job, std::move(served));
+  const auto [known, first] = by_job_.try_emplace(job);
+  if (known->second.node.empty()) known->second.node = std::move(node);
+  if (!first) return;
+  known->second.attempt = attempt;
+  known->second.token = std::move(token);
 }
 
 bool ServedAttempts::take_reports(std::optional<std::map<uint64_t, OpenAllocation>> open) {

@@ -41,7 +41,8 @@ class ServedAttempts {
   // `links`: nullptr: no job serves further attempts.
   ServedAttempts(AgentLinks* links, Clock& clock) : links_(links), clock_(clock) {}
 
-  // The job serves its first attempt, which no other one can have followed yet.
+  // The job serves its first attempt, which no other one can have followed yet. `node`: "": that
+  // which is known.
   void begin(uint64_t job, const domain::AttemptId& attempt, std::string token, std::string node);
   // Takes what agents have reported; returns true if that changed something. `open`: as
   // AgentLinks::take().

@@ -252,6 +252,18 @@ TEST_F(SharedJobs, IdleOnesAreNotPendingThemselves) {
   EXPECT_TRUE(sent_.empty());
 }
 
+// Slurm names the node of a pending job later than its agent has ended an attempt.
+TEST_F(SharedJobs, OneServesAnotherBeforeSlurmShowsThatItRuns) {
+  slurm_.state_of_new_jobs = "PENDING";
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  launcher->list();
+  idle(1, 1);
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  EXPECT_EQ(slurm_.all.size(), 1u);
+  EXPECT_EQ(sent_.size(), 1u);
+}
+
 TEST_F(SharedJobs, AgentsSpeakOnlyOfTheirOwn) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(child(1)));
