@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pathlib
 import re
 import urllib.request
 from typing import Any
 
+import pytest
+
 from tests import jobs
 from tests.trainyard_server import Server, wait_for
 
+NEEDS_MOUNTS = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="containers need root"),
+    pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="needs /dev/fuse"),
+]
 BLOCK = 4 << 20
 # Capacity for several jobs at once, and gets().
 CONFIG = (

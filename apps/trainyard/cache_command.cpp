@@ -119,7 +119,7 @@ Result<std::vector<mount::MountedObject>> CacheCommand::objects_below(
   return found;
 }
 
-// What does not fit would remove itself.
+// Blocks beyond the capacity would evict those that were fetched first.
 Result<void> CacheCommand::check_capacity(const cache::HeldPin& held) const {
   if (held.bytes_pinned < held.bytes_wanted)
     return exhausted("the cache is too small: " + human_bytes(held.bytes_wanted) +

@@ -89,7 +89,7 @@ struct ServerRecord {
   std::string objects_endpoint;  // "" unless an external object store is configured
   std::string config_file;       // absolute; "": the server has no configuration file
   policy::ConfiguredKey key;
-  std::string agents_endpoint;        // of the object store, as agents of this machine name it
+  std::string agents_endpoint;        // where agents on this machine reach the object store
   std::string metrics_host_and_port;  // "" without server.metrics_listen
 };
 Result<void> write_server_record(const std::string& data_directory, const ServerRecord& record);

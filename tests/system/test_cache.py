@@ -19,6 +19,7 @@ from tests.mounted_channels import (
     BLOCK,
     CONFIG,
     HASHES,
+    NEEDS_MOUNTS,
     WAIT,
     channel,
     end_of,
@@ -30,10 +31,7 @@ from tests.mounted_channels import (
 from tests.terminals import Terminal
 from tests.trainyard_server import Server, wait_for
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="containers need root"),
-    pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="needs /dev/fuse"),
-]
+pytestmark = NEEDS_MOUNTS
 
 F_OFD_SETLK = 37  # of Linux; the module has no name for it
 TWO = b"2" * (2 * BLOCK - 9)  # an object of two blocks

@@ -18,6 +18,7 @@ from tests.mounted_channels import (
     BLOCK,
     CONFIG,
     HASHES,
+    NEEDS_MOUNTS,
     WAIT,
     channel,
     end_of,
@@ -28,10 +29,7 @@ from tests.mounted_channels import (
 )
 from tests.trainyard_server import Server, wait_for
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="containers need root"),
-    pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="needs /dev/fuse"),
-]
+pytestmark = NEEDS_MOUNTS
 
 LARGE = random.Random(7).randbytes(2 * BLOCK + 12345)
 
