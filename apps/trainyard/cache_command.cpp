@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/plural.hpp"
@@ -239,16 +242,21 @@ Result<void> CacheCommand::drop() {
 
 Result<void> cache_command(const CacheOptions& options, os::Terminal& terminal,
                            const cli::Looks& looks, const cli::Looks& error_looks, Clock& clock) {
+  using Action = Result<void> (CacheCommand::*)();
+  static constexpr std::pair<std::string_view, Action> kActions[] = {{"ls", &CacheCommand::list},
+                                                                     {"warm", &CacheCommand::warm},
+                                                                     {"pin", &CacheCommand::pin},
+                                                                     {"drop", &CacheCommand::drop}};
+  const auto* action =
+      std::ranges::find(kActions, options.action, &std::pair<std::string_view, Action>::first);
+  if (action == std::end(kActions))
+    return invalid("unknown action '" + options.action +
+                   "': use `trainyard cache ls`, warm, pin or drop");
   auto record = TRY(read_server_record(options.data_directory));
   const auto cache = TRY(cache::BlockCache::open(
       cache::tenth_of_disk(images_directory(options.data_directory) + ".blocks")));
   CacheCommand command(options, std::move(record), *cache, terminal, looks, error_looks, clock);
-  if (options.action == "ls") return command.list();
-  if (options.action == "warm") return command.warm();
-  if (options.action == "pin") return command.pin();
-  if (options.action == "drop") return command.drop();
-  return invalid("unknown action '" + options.action +
-                 "': use `trainyard cache ls`, warm, pin or drop");
+  return (command.*action->second)();
 }
 
 }  // namespace trainyard::apps

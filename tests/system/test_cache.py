@@ -242,3 +242,13 @@ def test_a_killed_warm_leaves_whole_blocks_and_no_pin(server: Server) -> None:
     assert "1 block fetched, 2 were there" in cache(server, "warm", "s3://yard/kill/")
     lines = run(server, "after-kill", HASHES, channel("s3://yard/kill/"))
     assert json.loads(lines[-1]) == {"a": hashlib.sha256(body).hexdigest()}
+
+
+def test_an_unknown_action_is_named_where_there_is_no_server(tmp_path: pathlib.Path) -> None:
+    done = subprocess.run(
+        [trainyard_server.PROGRAM, "cache", "wram", "--data", str(tmp_path)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert "unknown action 'wram': use `trainyard cache ls`, warm, pin or drop" in done.stderr
