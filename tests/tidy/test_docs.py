@@ -103,7 +103,7 @@ def test_paths_of_the_checklists_exist() -> None:
 
 
 def test_commands_of_the_checklists_exist() -> None:
-    suites = set(re.findall(r'Suite\(\s*f?"([a-z-]+)"', sources.read("tests/run")))
+    suites = set(re.findall(r'Suite\(\s*f?"([a-z-]+)"', sources.read("tests/suites.py")))
     modules = sources.modules()
     wrong = []
     for name in named():
@@ -122,7 +122,7 @@ def test_commands_of_the_checklists_exist() -> None:
             if found[1] not in suites:
                 wrong.append(f"{name}: unknown suite")
         if found := re.match(r"\./yard test (--[a-z-]+)", name):
-            if f'"{found[1]}"' not in sources.read("tests/run"):
+            if f'"{found[1]}"' not in sources.read("tests/run") + sources.read("tests/suites.py"):
                 wrong.append(f"{name}: unknown option")
         if found := re.match(r"\./yard bench ([a-z_]+)", name):
             if not os.path.exists(os.path.join(sources.ROOT, f"bench/benches/{found[1]}.py")):
