@@ -6,6 +6,41 @@ import pytest
 from tests import trainyard_server
 from tests.trainyard_server import Answer, Server
 
+# Where several files run at a time, these begin first: none of them is then what the others have
+# to wait for at the end.
+LONG_FILES = (
+    "conformance/test_batch_service.py",
+    "conformance/test_sdk_v3.py",
+    "conformance/test_training.py",
+    "conformance/test_sdk_v2.py",
+    "conformance/test_sdk_v2_frameworks.py",
+    "journeys/test_sdk_features_3.py",
+    "journeys/test_sdk_features_2.py",
+    "sagemaker_user/test_day.py",
+    "journeys/test_readme.py",
+    "journeys/test_operating_pages.py",
+    "system/test_interruptions.py",
+    "system/test_sharing.py",
+    "system/test_ledger_standby.py",
+    "system/test_campaign.py",
+    "system/test_ordinary_user.py",
+    "system/test_multinode.py",
+    "system/test_images_and_stores.py",
+    "system/test_distributions.py",
+    "system/test_clock_jumps.py",
+    "system/test_sandbox.py",
+    "system/test_checkpoints.py",
+    "system/test_script_mode.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def turn(item: pytest.Item) -> int:
+        name = "/".join(item.path.parts[-2:])
+        return LONG_FILES.index(name) if name in LONG_FILES else len(LONG_FILES)
+
+    items.sort(key=turn)
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:

@@ -35,7 +35,7 @@ class Suite:
 def pytest(where: str, python: str = "build/venv/bin/python", workers: int = 0) -> str:
     """What fails is tried once more by itself: machines are shared, and a fault of the code stays.
     Its name is shown. With `workers`, as many files are run at a time."""
-    beside = f" -n {workers} --dist loadfile" if workers else ""
+    beside = f" -n {workers} --dist loadfile --no-loadscope-reorder" if workers else ""
     return (
         f"{python} -m pytest -q{beside} {where} || {{ echo 'note: tried again:';"
         f" {python} -m pytest -q --last-failed {where}; }}"
