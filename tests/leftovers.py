@@ -3,6 +3,7 @@ to compare before and after."""
 
 import glob
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 
@@ -11,6 +12,30 @@ def lines(*command: str) -> set[str]:
     return set(
         subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     )
+
+
+def fnv1a(text: str) -> int:
+    value = 0xCBF29CE484222325
+    for byte in text.encode():
+        value = (value ^ byte) * 0x100000001B3 % (1 << 64)
+    return value
+
+
+def of_others(name: str, data: str) -> bool:
+    """Whether a link, table, namespace, mount or control group belongs to another server, or to a
+    test itself. A server's have six digits of its data directory in their names; a container's
+    group has eight of its bundle's."""
+    if data in name:
+        return False
+    if group := re.fullmatch(
+        r"/sys/fs/cgroup/.*/trainyard/(j\d+a\d+)-(\d+)\.([0-9a-f]{8})(/.*)?", name
+    ):
+        value = fnv1a(f"{data}/attempts/{group[1]}/{group[2]}/bundle")
+        return group[3] != f"{(value ^ value >> 32) & 0xFFFFFFFF:08x}"
+    if marked := re.search(r"(?:^tys?|^tv|trainyard_|/run/trainyard/)([0-9a-f]{6})", name):
+        value = fnv1a(data)
+        return marked[1] != f"{(value ^ value >> 24 ^ value >> 48) & 0xFFFFFF:06x}"
+    return "test" in name
 
 
 def picture(data: str) -> dict[str, set[str]]:
@@ -26,7 +51,7 @@ def picture(data: str) -> dict[str, set[str]]:
             continue
         if data in command and " serve " not in command:
             processes.add(command)
-    return {
+    seen = {
         "links": {line.split(": ")[1].split("@")[0] for line in lines("ip", "-o", "link", "show")},
         "namespaces": lines("ip", "netns", "list"),
         "tables": lines("nft", "list", "tables"),
@@ -40,6 +65,10 @@ def picture(data: str) -> dict[str, set[str]]:
         if os.path.isdir(os.path.join(data, "attempts"))
         else set(),
         "processes": processes,
+    }
+    data = os.path.realpath(data)
+    return {
+        kind: {name for name in names if not of_others(name, data)} for kind, names in seen.items()
     }
 
 

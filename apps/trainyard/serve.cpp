@@ -432,9 +432,10 @@ class Server {
       record_.metrics_host_and_port =
           listen.substr(0, listen.rfind(':') + 1) + std::to_string(metrics_server_->port());
     }
-    TRY(write_server_record(data_->path(), record_));
     late_handler_.open(console_.open(*api_settings_, *services_, *api_),
                        [this] { return role_->why_not(); });
+    // Only now: whoever waits for it sends requests at once.
+    TRY(write_server_record(data_->path(), record_));
     std::fputs(announcement(record_, listening_, data_->path(), config_).c_str(), stdout);
     std::fflush(stdout);
     report_rootless();

@@ -180,9 +180,9 @@ def outside() -> Iterator[None]:
     ip("netns", "add", OUTSIDE)
     server = None
     try:
-        ip("link", "add", "egress0", "type", "veth", "peer", "name", "eth0", "netns", OUTSIDE)
-        ip("addr", "add", f"{HERE}/30", "dev", "egress0")
-        ip("link", "set", "egress0", "up")
+        ip("link", "add", "test-egress0", "type", "veth", "peer", "name", "eth0", "netns", OUTSIDE)
+        ip("addr", "add", f"{HERE}/30", "dev", "test-egress0")
+        ip("link", "set", "test-egress0", "up")
         ip("route", "add", f"{METADATA}/32", "via", THERE)
         for address in (f"{THERE}/30", f"{METADATA}/32"):
             ip("-n", OUTSIDE, "addr", "add", address, "dev", "eth0")
@@ -207,7 +207,7 @@ def outside() -> Iterator[None]:
             server.kill()
             server.wait()
         # at once: that of the namespace goes later
-        subprocess.run(["ip", "link", "del", "egress0"], check=False)
+        subprocess.run(["ip", "link", "del", "test-egress0"], check=False)
         ip("netns", "del", OUTSIDE)
 
 

@@ -42,10 +42,7 @@ def start_stubborn(server: Server, name: str, hosts: int = 1) -> None:
     logs = server.boto("logs")
 
     def ignores() -> bool:
-        found = logs.filter_log_events(
-            logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix=name + "/"
-        )["events"]
-        return [one["message"] for one in found].count("stubborn") == hosts
+        return jobs.log_lines(logs, name).count("stubborn") == hosts
 
     jobs.wait_until(server.boto("sagemaker"), name, ("InProgress",))
     trainyard_server.wait_for(ignores, "the script to ignore SIGTERM")
