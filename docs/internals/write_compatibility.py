@@ -130,6 +130,17 @@ def page() -> str:
         if absent:
             lines += [wrapped("Absent: " + ", ".join(absent) + "."), ""]
     lines += [
+        "## Other services",
+        "",
+        wrapped(
+            "All operations of all other services are absent, among them ECR, KMS, Lambda, the"
+            " runtime of SageMaker's endpoints (sagemaker-runtime) and its metrics of trials"
+            " (sagemaker-metrics). The answer names the operation or its path, the service by the"
+            " name in the request's signature where it is another one, and this page. Services of"
+            " XML over paths (Route 53, CloudFront) get the same answer in JSON, which their"
+            " clients do not read."
+        ),
+        "",
         "## Members without effect",
         "",
         wrapped(

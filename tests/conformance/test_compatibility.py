@@ -21,6 +21,7 @@ LABELS = {
     "Key": "key",
     "resourceArn": "arn:aws:batch:us-east-1:123456789012:job/none",
     "SourceRegion": "us-west-2",  # botocore presigns a request to it
+    "EndpointName": "EndpointName",
     # without these two the client itself rejects the operation of S3
     "RequestRoute": "route",
     "RequestToken": "token",
@@ -35,6 +36,18 @@ def page() -> types.ModuleType:
     spec.loader.exec_module(module)
     return module
 
+
+# A service of each protocol that has no section, or shares the scope of its signatures with one
+# that has: its operation, and what the answer names.
+OTHER_SERVICES = {
+    "ecr": ("DescribeRepositories", "DescribeRepositories of the service ecr"),
+    "kms": ("ListKeys", "ListKeys of the service kms"),
+    "sqs": ("ListQueues", "ListQueues of the service sqs"),
+    "sns": ("ListTopics", "The service sns"),
+    "lambda": ("ListFunctions", "The service lambda"),
+    "sagemaker-runtime": ("InvokeEndpoint", "POST /endpoints/EndpointName/invocations"),
+    "sagemaker-metrics": ("BatchPutMetrics", "PUT /BatchPutMetrics"),
+}
 
 OPERATIONS = page().operations()
 SERVICES = sorted({operation.service for operation in OPERATIONS})
@@ -80,3 +93,12 @@ def test_every_line_of_the_page_is_true(server: Server, service: str) -> None:
         ):
             wrong.append(f"{operation.name} is absent: {text!r}")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("service", OTHER_SERVICES)
+def test_other_services_are_answered_with_their_name_and_the_page(
+    server: Server, service: str
+) -> None:
+    caller = client(server, service)
+    name, named = OTHER_SERVICES[service]
+    assert message(caller, name) == f"{named} {REFUSAL}"

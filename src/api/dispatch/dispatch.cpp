@@ -39,6 +39,16 @@ namespace {
 
 constexpr Duration kDeadline = 60s;  // botocore's read timeout
 
+// Names the operation of a request that this server does not offer. A service that it does not know
+// is named by the scope of the signature: "DescribeRepositories of the service ecr".
+std::string name_of(const Route& route, const net::RequestHead& head) {
+  const std::string scope = route.service ? "" : scope_service(head);
+  if (scope.empty()) return route.operation_name;
+  const std::string service = "service " + shorten(scope, 60);
+  return route.operation_name.empty() ? "The " + service
+                                      : shorten(route.operation_name, 100) + " of the " + service;
+}
+
 class Api final : public net::Handler {
  public:
   Api(const Settings& settings, const Services& services, observe::AuditLog* audit)
@@ -67,7 +77,8 @@ class Api final : public net::Handler {
               .finding = std::move(admitted)};
     const std::string& named = admitted->route.operation_name;
     if (!service || (service->name == "s3" && !named.empty()))
-      return refuse(head, admitted->route, unknown_operation(service, named));
+      return refuse(head, admitted->route,
+                    unknown_operation(service, name_of(admitted->route, head)));
     if (service->name == "s3" && CrossOrigin::is_preflight(head)) {
       auto answer = cross_origin_.answer_preflight(head);
       if (!answer) return refuse(head, admitted->route, answer.failure(*service));

@@ -60,8 +60,9 @@ TEST(Dispatch, UnknownOperationsAre400InEveryProtocol) {
       << reply.body;
   reply = world.form("Action=Nothing", "unicorns");
   EXPECT_EQ(reply.status, 400);
+  const std::string not_offered = " is not offered by this version; see docs/compatibility.md";
   EXPECT_EQ(world.json("SageMaker.CreateProcessingJob", "{}").message(),
-            "CreateProcessingJob is not offered by this version; see docs/compatibility.md");
+            "CreateProcessingJob" + not_offered);
   reply = world.form("Action=GetFederationToken&Version=2011-06-15");
   EXPECT_NE(reply.body.find("GetFederationToken is not offered by this version"), std::string::npos)
       << reply.body;
@@ -77,6 +78,20 @@ TEST(Dispatch, UnknownOperationsAre400InEveryProtocol) {
                      {{"smithy-protocol", "rpc-v2-cbor"}}, "", "monitoring", world.clock.now()));
   EXPECT_EQ(reply.status, 400);
   EXPECT_EQ(reply.code(), "UnknownOperationException");
+  EXPECT_EQ(reply.message(),
+            "ListMetrics over rpc-v2-cbor of the service monitoring" + not_offered);
+  const auto signed_message = [&](const char* method, const char* path,
+                                  const signing::HeaderList& headers, const char* service) {
+    return world.send(signed_request(method, path, headers, "", service, world.clock.now()))
+        ->message();
+  };
+  EXPECT_EQ(
+      signed_message("POST", "/", {{"x-amz-target", "Registry_V2015.DescribeRepositories"}}, "ecr"),
+      "DescribeRepositories of the service ecr" + not_offered);
+  EXPECT_EQ(signed_message("GET", "/2015-03-31/functions/", {}, "lambda"),
+            "The service lambda" + not_offered);
+  EXPECT_EQ(signed_message("POST", "/endpoints/x/invocations", {}, "sagemaker"),
+            "POST /endpoints/x/invocations" + not_offered);
 }
 
 TEST(Dispatch, AConfigurationWithUnknownElementsIsMalformed) {

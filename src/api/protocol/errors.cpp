@@ -94,12 +94,14 @@ Failure unknown_operation(const shapes::Service* service, std::string_view name)
       service && std::ranges::find(service->absent, name, &shapes::AbsentOperation::name) !=
                      service->absent.end();
   const bool ec2 = service && dialect_of(*service) == Dialect::ec2;
+  constexpr std::string_view kNotOffered =
+      " is not offered by this version; see docs/compatibility.md";
   if (absent)
     return {s3 ? 501 : 400,
             s3    ? "NotImplemented"
             : ec2 ? "InvalidAction"
                   : "UnknownOperationException",
-            std::string(name) + " is not offered by this version; see docs/compatibility.md"};
+            std::string(name) + std::string(kNotOffered)};
   if (s3)
     return {501, "NotImplemented",
             "A header or query you provided implies functionality that is not implemented: " +
@@ -107,10 +109,9 @@ Failure unknown_operation(const shapes::Service* service, std::string_view name)
   if (ec2)
     return {400, "InvalidAction",
             "The action " + shorten(name, 200) + " is not valid for this web service."};
-  return {400, "UnknownOperationException",
-          name.empty()
-              ? "The request names no operation of this server"
-              : "The requested operation " + shorten(name, 200) + " is not known to this server"};
+  return {
+      400, "UnknownOperationException",
+      (name.empty() ? "The requested operation" : shorten(name, 200)) + std::string(kNotOffered)};
 }
 
 Failure not_implemented(std::string message) { return {501, "NotImplemented", std::move(message)}; }

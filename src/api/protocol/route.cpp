@@ -12,27 +12,6 @@ using shapes::Member;
 using shapes::OperationShape;
 using shapes::Service;
 
-// The service in the scope of a signature, without any check of the signature. "" if the request
-// has none.
-std::string scope_service(const net::RequestHead& head) {
-  std::string credential;
-  const std::string_view authorization = head.headers.get("authorization");
-  if (const auto found = authorization.find("Credential="); found != std::string_view::npos) {
-    const std::string_view rest = authorization.substr(found + 11);
-    credential = rest.substr(0, rest.find_first_of(", "));
-  } else {
-    for (const auto part : split(head.query(), '&')) {
-      const auto equals = part.find('=');
-      if (equals == std::string_view::npos ||
-          !equals_ignoring_case(part.substr(0, equals), "X-Amz-Credential"))
-        continue;
-      if (auto decoded = percent_decode(part.substr(equals + 1))) credential = *decoded;
-    }
-  }
-  const auto parts = split(credential, '/');  // a SigV4a scope has no region
-  return parts.size() < 4 ? "" : std::string(parts[parts.size() - 2]);
-}
-
 // The operation of a scope that belongs to S3 and is not S3's own: clients use a directory bucket
 // after they have made a session for it. "" = another scope.
 std::string operation_of_scope(std::string_view scope, const net::RequestHead& head) {
@@ -145,6 +124,25 @@ bool path_fits(const Operation& operation, const net::RequestHead& head) {
 
 }  // namespace
 
+std::string scope_service(const net::RequestHead& head) {
+  std::string credential;
+  const std::string_view authorization = head.headers.get("authorization");
+  if (const auto found = authorization.find("Credential="); found != std::string_view::npos) {
+    const std::string_view rest = authorization.substr(found + 11);
+    credential = rest.substr(0, rest.find_first_of(", "));
+  } else {
+    for (const auto part : split(head.query(), '&')) {
+      const auto equals = part.find('=');
+      if (equals == std::string_view::npos ||
+          !equals_ignoring_case(part.substr(0, equals), "X-Amz-Credential"))
+        continue;
+      if (auto decoded = percent_decode(part.substr(equals + 1))) credential = *decoded;
+    }
+  }
+  const auto parts = split(credential, '/');  // a SigV4a scope has no region
+  return parts.size() < 4 ? "" : std::string(parts[parts.size() - 2]);
+}
+
 bool speaks_rest_json(const Service& service) {
   return service.target_prefix.empty() && !service.query && !service.json_version.empty();
 }
@@ -178,7 +176,8 @@ Route route(std::span<const Service* const> services, const net::RequestHead& he
   // Newer clients prefer another protocol, but also support JSON. Their path is not an object's
   // key: they get an error.
   if (head.path().starts_with("/service/") && head.headers.has("smithy-protocol")) {
-    out.operation_name = head.path().substr(head.path().rfind('/') + 1);
+    out.operation_name = std::string(head.path().substr(head.path().rfind('/') + 1)) + " over " +
+                         std::string(head.headers.get("smithy-protocol"));
     return out;
   }
   const std::string scope = scope_service(head);
@@ -201,6 +200,9 @@ Route route(std::span<const Service* const> services, const net::RequestHead& he
     }
   }
   if (!out.service && form) out.protocol = Protocol::query;
+  // Services of one scope have different protocols: sagemaker-runtime's operations are paths.
+  if (out.service && out.protocol == Protocol::json)
+    out.operation_name = std::string(head.method) + " " + std::string(head.path());
   if (out.protocol != Protocol::rest_json) return out;
   out.operation_name = std::string(head.method) + " " + std::string(head.path());
   for (const OperationShape& operation : out.service->operations)

@@ -32,6 +32,9 @@ struct Route {
 
 Route route(std::span<const shapes::Service* const> services, const net::RequestHead& head);
 
+// Returns the service in the scope of the signature, which is not checked; "": none.
+std::string scope_service(const net::RequestHead& head);
+
 // Finds an operation by its name: for the query protocol, once the body has been received.
 const shapes::OperationShape* find_operation(const shapes::Service& service, std::string_view name);
 
