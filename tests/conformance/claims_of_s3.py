@@ -1,5 +1,6 @@
 """The claims about S3's operations."""
 
+import datetime
 import http.client
 import json
 import urllib.parse
@@ -39,7 +40,12 @@ def copied(**more: Any) -> Callable[[World], Mapping[str, Any]]:
     )
 
 
-LOCK = {"ObjectLockLegalHoldStatus": "ON"}
+LOCKS: tuple[dict[str, Any], ...] = (
+    {"ObjectLockLegalHoldStatus": "ON"},
+    {"ObjectLockMode": "GOVERNANCE"},
+    {"ObjectLockRetainUntilDate": datetime.datetime(2040, 1, 1)},
+    {"ObjectLockEventHold": "ON"},
+)
 
 
 def writes(method: str, arguments: Callable[..., Any]) -> list[Claim]:
@@ -52,7 +58,7 @@ def writes(method: str, arguments: Callable[..., Any]) -> list[Claim]:
             "KMS",
             arguments(ServerSideEncryption="aws:kms", SSEKMSKeyId="arn:aws:kms:::key/k"),
         ),
-        rejects("s3", method, "x-amz-object-lock", arguments(**LOCK)),
+        *(rejects("s3", method, "x-amz-object-lock", arguments(**lock)) for lock in LOCKS),
     ]
 
 

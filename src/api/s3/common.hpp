@@ -175,7 +175,8 @@ std::optional<Failure> check_not_here(const Input& in) {
         "x-amz-server-side-encryption-aws-kms-key-id. This server has no KMS keys: leave out "
         "output_kms_key, kms_key and kms_key_id (SageMaker SDK), SSEKMSKeyId (boto3) or "
         "--sse-kms-key-id (AWS CLI), and keep the data directory on an encrypted disk.");
-  if (in.object_lock_mode || in.object_lock_legal_hold_status)
+  if (in.object_lock_mode || in.object_lock_retain_until_date || in.object_lock_legal_hold_status ||
+      in.object_lock_event_hold)
     return refused("x-amz-object-lock-*");
   return std::nullopt;
 }
