@@ -100,7 +100,8 @@ def test_3_a_grid_search_is_an_array(batch: BaseClient, trainyard: CommandLine) 
         lambda: "(Running 5 of 6, 1 failed)" in trainyard("describe", "grid").stdout,
         "all children but the failed one to run",
     )
-    assert "grid:5" in trainyard("top", "--once").stdout
+    # A child counts from its start on; its host is listed a moment later.
+    wait_for(lambda: "grid:5" in trainyard("top", "--once").stdout, "the host of the last child")
     assert "rate 1e9 diverged" in trainyard("logs", "grid:3").stdout
     let_go(trainyard, *(f"grid:{child}" for child in (0, 1, 2, 4, 5)))
     followed = trainyard("logs", "-f", "grid", code=3)
