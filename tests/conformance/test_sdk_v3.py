@@ -56,6 +56,25 @@ def test_the_reason_is_the_scripts_own_exception(
     assert "failing.py" in reason and "sm_drivers" not in reason
 
 
+@pytest.mark.parametrize("part", ["wrong_argument", "wrong_argument_of_ranks"])
+def test_the_reason_of_a_script_without_an_exception_is_its_last_line(
+    ran: tuple[dict[str, Any], str, list[str]], part: str
+) -> None:
+    reason = ran[0][part]["reason"]
+    assert reason.startswith(
+        "AlgorithmError: arguments.py: error: argument --epochs: invalid int value: 'x'\n"
+        "Executing command: "
+    ), reason
+    assert "set +x" not in reason and "ChildFailed" not in reason, reason
+
+
+def test_the_reason_of_a_command_is_its_last_line(
+    ran: tuple[dict[str, Any], str, list[str]],
+) -> None:
+    reason = ran[0]["failing_command"]["reason"]
+    assert reason.startswith("AlgorithmError: ls: cannot access '/absent'"), reason
+
+
 def test_torchrun_works_with_debians_torch(ran: tuple[dict[str, Any], str, list[str]]) -> None:
     done = ran[0]["torchrun"]
     assert done["status"] == "Completed", done

@@ -14,6 +14,13 @@ constexpr std::string_view kTracebackHead = "Traceback (most recent call last):"
 constexpr std::string_view kDriverDirectory = "/sm_drivers/";
 constexpr std::string_view kGenericFailure = "Training Execution failed.";
 constexpr std::string_view kDriverSays = "Command failed with exit code ";
+constexpr std::string_view kShellHandler =
+    "handle_error";  // of the SDK's shell script, in its trace
+constexpr std::string_view kCommandHead = "Executing command: ";
+// Loggers of torchrun: its former and its present form.
+constexpr std::string_view kTorchLoggers[] = {"torch.distributed.elastic",
+                                              "torch/distributed/elastic"};
+constexpr std::string_view kTorchReport = "failed (exitcode: ";
 // They say that a process of theirs failed.
 constexpr std::string_view kLauncherErrors[] = {
     "subprocess.CalledProcessError",
@@ -55,6 +62,22 @@ bool is_exception(std::string_view line) {
   return identifier && !last.empty() && last[0] >= 'A' && last[0] <= 'Z';
 }
 
+// Removes "++ ", with which the SDK's shell script traces its commands. Nothing: another line.
+std::optional<std::string_view> traced(std::string_view line) {
+  const size_t pluses = line.find_first_not_of('+');
+  if (pluses == line.npos || pluses < 2 || line[pluses] != ' ') return {};
+  return line.substr(pluses + 1);
+}
+
+bool ends_script(std::string_view line) {
+  return line.starts_with(kDriverSays) || traced(line) == kShellHandler;
+}
+
+bool is_of_torchrun(std::string_view line) {
+  return std::ranges::any_of(
+      kTorchLoggers, [&](std::string_view logger) { return line.find(logger) != line.npos; });
+}
+
 struct Exception {
   size_t traceback = 0, line = 0;
 };
@@ -85,6 +108,22 @@ std::string joined(const std::vector<std::string_view>& lines, size_t begin, siz
   return text;
 }
 
+// The last line that the script printed before `end`, then its command and the lines before it.
+std::string last_words(const std::vector<std::string_view>& lines, size_t end) {
+  size_t begin = end;
+  while (begin > 0 && !lines[begin - 1].starts_with(kCommandHead)) --begin;
+  std::vector<std::string_view> kept;
+  for (size_t i = begin > 0 ? begin - 1 : 0; i < end; ++i) {
+    if (is_of_torchrun(lines[i]) && lines[i].find(kTorchReport) != lines[i].npos) break;
+    if (!lines[i].empty() && !traced(lines[i]) && !is_of_torchrun(lines[i]))
+      kept.push_back(lines[i]);
+  }
+  if (kept.empty()) return "";
+  const std::string text = shorten(kept.back(), kExceptionBytesMax);
+  const std::string before = joined(kept, 0, kept.size() - 1);
+  return before.empty() ? text : text + "\n" + contract::last_lines(before, kFramesBytesMax);
+}
+
 }  // namespace
 
 bool is_driver_failure(std::string_view failure) {
@@ -97,8 +136,7 @@ bool is_driver_failure(std::string_view failure) {
 std::string script_failure(std::string_view printed) {
   std::vector<std::string_view> lines;
   for (const auto line : split(printed, '\n')) lines.push_back(bare(line));
-  const auto driver = std::ranges::find_if(
-      lines, [](std::string_view line) { return line.starts_with(kDriverSays); });
+  const auto driver = std::ranges::find_if(lines, ends_script);
   const auto end = static_cast<size_t>(driver - lines.begin());
   if (const auto found = find_exception(lines, end)) {
     std::string text = shorten(lines[found->line], kExceptionBytesMax);
@@ -109,9 +147,7 @@ std::string script_failure(std::string_view printed) {
         text.append(" (").append(each.hint).append(")");
     return text + "\n" + contract::last_lines(traceback, kFramesBytesMax);
   }
-  return driver == lines.end()
-             ? ""
-             : contract::last_lines(joined(lines, 0, end), contract::kShownBytesMax);
+  return driver == lines.end() ? "" : last_words(lines, end);
 }
 
 }  // namespace trainyard::agent

@@ -14,9 +14,10 @@ namespace trainyard::agent {
 bool is_driver_failure(std::string_view failure);
 
 // Returns "ValueError: no such column", and the traceback before it, of the last exception in the
-// output that is not a launcher's; without one, the last lines before the driver's. "" if there are
-// none. The drivers strip the lines' indentation. An exception of the MPI driver comes with what
-// the driver needs.
+// output that is not a launcher's; without one, the last line of the script, "train.py: error: ..",
+// and then its command and the lines before it. "" if there are none. Lines of torchrun and of the
+// SDK's shell script are left out. The drivers strip the lines' indentation. An exception of the
+// MPI driver comes with what the driver needs.
 std::string script_failure(std::string_view printed);
 
 }  // namespace trainyard::agent

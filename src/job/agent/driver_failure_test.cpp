@@ -116,9 +116,16 @@ TEST(ScriptFailure, OfAScriptHasNoHintOfTheDriver) {
   EXPECT_TRUE(found.starts_with("ModuleNotFoundError: No module named 'paramiko'\n")) << found;
 }
 
-TEST(ScriptFailure, IsTheLastOutputWithoutAnException) {
+TEST(ScriptFailure, IsTheLastLineWithoutAnException) {
   EXPECT_EQ(script_failure(after("tar: no such file\n")),
-            "Executing command: /usr/bin/python3 train.py\ntar: no such file");
+            "tar: no such file\nExecuting command: /usr/bin/python3 train.py");
+  EXPECT_EQ(script_failure(after("")), "Executing command: /usr/bin/python3 train.py");
+  EXPECT_EQ(script_failure("++ set +x\nRunning Basic Script driver\n" +
+                           after("usage: train.py [-h] [--epochs EPOCHS]\n"
+                                 "train.py: error: argument --epochs: invalid int value: 'x'\n")),
+            "train.py: error: argument --epochs: invalid int value: 'x'\n"
+            "Executing command: /usr/bin/python3 train.py\n"
+            "usage: train.py [-h] [--epochs EPOCHS]");
   EXPECT_EQ(script_failure("epoch 1\n"), "");
   EXPECT_EQ(script_failure(""), "");
   EXPECT_EQ(script_failure("Traceback (most recent call last):\nFile \"a\", line 1\n"), "");
@@ -126,6 +133,38 @@ TEST(ScriptFailure, IsTheLastOutputWithoutAnException) {
       after("Traceback (most recent call last):\nFile \"a\", line 1\nraise E()\nE: " +
             std::string(5'000, 'x') + "\n"));
   EXPECT_TRUE(found.starts_with("E: xxx"));
+}
+
+TEST(ScriptFailure, IsNotWhatTorchrunReportsOfItsRanks) {
+  for (const char* logger :
+       {"ERROR:torch.distributed.elastic.multiprocessing.api:",
+        "E1127 06:32:38 18 torch/distributed/elastic/multiprocessing/api.py] "})
+    EXPECT_EQ(script_failure(after("usage: train.py [-h]\n"
+                                   "train.py: error: invalid int value: 'x'\n"
+                                   "WARNING:torch.distributed.elastic.agent: closing signal\n" +
+                                   std::string(logger) +
+                                   "failed (exitcode: 2) local_rank: 0 (pid: 18)\n"
+                                   "Traceback (most recent call last):\n"
+                                   "File \"/usr/lib/torch/distributed/run.py\", line 762, in main\n"
+                                   "run(args)\n"
+                                   "torch.distributed.elastic.multiprocessing.errors."
+                                   "ChildFailedError:\n"
+                                   "train.py FAILED\nexitcode  : 2 (pid: 19)\n====\n")),
+              "train.py: error: invalid int value: 'x'\n"
+              "Executing command: /usr/bin/python3 train.py\nusage: train.py [-h]");
+}
+
+TEST(ScriptFailure, OfACommandHasNoTraceOfTheShell) {
+  EXPECT_EQ(script_failure("++ CMD='echo one; ls /nothing'\n"
+                           "++ echo 'Executing command: echo one; ls /nothing'\n"
+                           "Executing command: echo one; ls /nothing\n"
+                           "++ eval 'echo one; ls /nothing'\n"
+                           "+++ echo one\none\n+++ ls /nothing\n"
+                           "ls: cannot access '/nothing': No such file or directory\n"
+                           "++++ handle_error\n++++ EXIT_STATUS=2\n"
+                           "An error occurred with exit code 2\n"),
+            "ls: cannot access '/nothing': No such file or directory\n"
+            "Executing command: echo one; ls /nothing\none");
 }
 
 TEST(ScriptFailure, IsTheReason) {

@@ -139,6 +139,24 @@ def torchrun() -> dict[str, Any]:
     )
 
 
+def wrong_argument() -> dict[str, Any]:
+    return end_of_run(trainer_of("argument", "arguments.py", hyperparameters={"epochs": "x"}))
+
+
+def wrong_argument_of_ranks() -> dict[str, Any]:
+    distributed = Torchrun(process_count_per_node=2)
+    arguments = {"epochs": "x"}
+    return end_of_run(
+        trainer_of("rank", "arguments.py", hyperparameters=arguments, distributed=distributed)
+    )
+
+
+def failing_command() -> dict[str, Any]:
+    trainer = trainer_of("command", "failing.py")
+    trainer.source_code = SourceCode(command="echo epoch 1; ls /absent")
+    return end_of_run(trainer)
+
+
 def mpi() -> dict[str, Any]:
     return end_of_run(trainer_of("mpi", "ranks.py", distributed=MPI(process_count_per_node=2)))
 
@@ -163,7 +181,18 @@ def stopped() -> dict[str, Any]:
 
 
 parts = {
-    part.__name__: part for part in (train, failing_train, failing_script, torchrun, mpi, stopped)
+    part.__name__: part
+    for part in (
+        train,
+        failing_train,
+        failing_script,
+        wrong_argument,
+        wrong_argument_of_ranks,
+        failing_command,
+        torchrun,
+        mpi,
+        stopped,
+    )
 }
 with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
     running = {name: pool.submit(part) for name, part in parts.items()}

@@ -1,0 +1,7 @@
+"""A training script that takes a number of epochs."""
+
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int)
+parser.parse_args()
