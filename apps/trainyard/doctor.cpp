@@ -25,6 +25,8 @@ namespace {
 using cli::Finding;
 using State = cli::Finding::State;
 
+constexpr const char* kExampleAccount = "123456789012";  // that of AWS's examples
+
 State state_of(preflight::Examination::State state) {
   switch (state) {
     case preflight::Examination::State::ok:
@@ -137,9 +139,11 @@ Result<std::vector<Finding>> examine_config(const std::string& data_directory,
   const auto identity = read_identity(data_directory);
   if (identity) TRY(check_account(data_directory, identity->account, config.account_id));
   auto identities = stored_identities(data_directory, config);
-  // Before the first start only the config has identities.
+  // Before the first start only the config has identities, and the account may not be known yet.
   if (!identities && identities.error().kind == Kind::not_found)
-    identities = config_identities(config, config.account_id, config.access_keys);
+    identities =
+        config_identities(config, config.account_id.empty() ? kExampleAccount : config.account_id,
+                          config.access_keys);
   std::vector<Finding> findings;
   for (const std::string& warning : config_warnings(config, TRY(std::move(identities))))
     findings.push_back({State::limited, "config", warning, ""});

@@ -96,6 +96,9 @@ def test_doctor_checks_a_config_before_it_is_used(tmp_path: pathlib.Path) -> Non
     config = tmp_path / "trainyard.toml"
     config.write_text(TEAM, encoding="utf-8")
     assert re.search(f"^ok +config +{config}$", doctor(server, "--config", str(config)))
+    # The trust of such a role names the account, which only the first start makes.
+    config.write_text("[[role]]\nname = 'Train'\n", encoding="utf-8")
+    assert re.search(f"^ok +config +{config}$", doctor(server, "--config", str(config)))
     config.write_text(TEAM + "[[quota]]\nuser = 'a b'\n", encoding="utf-8")
     assert 'quota[0].user: "a b" cannot be' in doctor(server, "--config", str(config))
 
