@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "base/plural.hpp"
 #include "batch/multinode.hpp"
 #include "batch/status.hpp"
 #include "batch_api/container.hpp"
@@ -61,7 +62,7 @@ Outcome<std::vector<Override>> overrides_of(const batch::NodeOverrides& request,
     one.nodes = TRY(range_of(each.target_nodes));
     if (one.nodes.first >= nodes || one.nodes.last.value_or(0) >= nodes)
       return client_exception("nodeOverrides: targetNodes '" + *each.target_nodes +
-                              "' goes beyond the last of " + std::to_string(nodes) + " nodes");
+                              "' goes beyond the last of " + counted(nodes, "node"));
     if (each.eks_properties_override)
       return cannot_run("eksPropertiesOverride", "use containerOverrides");
     if (each.consumable_resource_properties_override)

@@ -1,5 +1,6 @@
 #include "batch/multinode.hpp"
 
+#include "base/plural.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::batch {
@@ -61,7 +62,7 @@ Result<std::vector<size_t>> nodes_by_range(const std::vector<NodeRange>& ranges,
   for (const NodeRange& range : ranges)
     if (range.first >= nodes || last_of(range, nodes) >= nodes)
       return invalid("targetNodes " + describe_range(range) + " goes beyond the last of " +
-                     std::to_string(nodes) + " nodes, which is " + std::to_string(nodes - 1));
+                     counted(nodes, "node") + ", which is " + std::to_string(nodes - 1));
   for (size_t a = 0; a < ranges.size(); ++a)
     for (size_t b = a + 1; b < ranges.size(); ++b) {
       const bool meet = ranges[a].first <= last_of(ranges[b], nodes) &&

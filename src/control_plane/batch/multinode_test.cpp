@@ -45,6 +45,7 @@ TEST(NodeRanges, TogetherTheyCoverAllNodesAndTheNarrowerCounts) {
       {{"0:2"}, 4, {}, "node 3 of 4 is in no range"},
       {{"1:3"}, 4, {}, "node 0 of 4 is in no range"},
       {{"0:4"}, 4, {}, "targetNodes '0:4' goes beyond the last of 4 nodes, which is 3"},
+      {{"0:1"}, 1, {}, "targetNodes '0:1' goes beyond the last of 1 node, which is 0"},
       {{"0:3", "4:"}, 4, {}, "targetNodes '4:' goes beyond"},
       {{"0:2", "1:3"}, 4, {}, "targetNodes '0:2' and '1:3' overlap"},
       {{"0:3", ":"}, 4, {}, "are the same nodes"},

@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "base/complete_record.hpp"
 #include "base/fnv.hpp"
+#include "base/plural.hpp"
 #include "domain/json_forms.hpp"
 #include "domain/role.hpp"
 
@@ -115,8 +116,7 @@ Result<networks::Subnet> choose_subnet(const networks::Subnet& pool, size_t host
     if (free) return candidate;
   }
   return exhausted("the network pool " + pool.text() + " has no free subnet for a gang of " +
-                   std::to_string(hosts) + " hosts: " + std::to_string(taken.size()) +
-                   " networks are in use");
+                   counted(hosts, "host") + ": " + counted(taken.size(), "network") + " in use");
 }
 
 int64_t gang_hosts_max(const networks::Subnet& pool, bool encrypted) {
@@ -211,8 +211,9 @@ Result<std::vector<std::vector<std::string>>> choose_gpus(const std::vector<GpuR
         chosen[i].push_back(device);
     if (int64_t(chosen[i].size()) < wanted)
       return exhausted(domain::host_name(domain::HostIndex(i)) + " requests " +
-                       std::to_string(wanted) + " GPUs, and " + std::to_string(chosen[i].size()) +
-                       " of this machine's " + std::to_string(devices.size()) + " are free");
+                       counted(uint64_t(wanted), "GPU") + ", and " +
+                       std::to_string(chosen[i].size()) + " of this machine's " +
+                       std::to_string(devices.size()) + " are free");
   }
   return chosen;
 }
