@@ -8,12 +8,22 @@ namespace trainyard::cli {
 namespace {
 
 constexpr int kUserWidthMin = 8;
-constexpr int kListWidthMin = 12;
+constexpr int kNameWidthMax = 32;  // longer names of groups and policies are broken, not whole
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
+}
+
+// The width at which a column of lists breaks between names only, and its title is whole.
+int list_width(std::string_view title, const std::vector<UserView>& users,
+               std::vector<std::string> UserView::*names) {
+  int widest = width_of(title);
+  for (const UserView& user : users)
+    for (const std::string& name : user.*names)
+      widest = std::max(widest, std::min(width_of(name) + width_of(","), kNameWidthMax));
+  return widest;
 }
 
 }  // namespace
@@ -53,8 +63,12 @@ std::string users_table(const Looks& looks, const std::vector<UserView>& users) 
   }
   return table(looks,
                {{.title = "user", .width_min = kUserWidthMin},
-                {.title = "groups", .width_min = kListWidthMin, .overflow = Overflow::wrap},
-                {.title = "policies", .width_min = kListWidthMin, .overflow = Overflow::wrap},
+                {.title = "groups",
+                 .width_min = list_width("groups", users, &UserView::groups),
+                 .overflow = Overflow::wrap},
+                {.title = "policies",
+                 .width_min = list_width("policies", users, &UserView::policies),
+                 .overflow = Overflow::wrap},
                 {.title = "access keys", .drop = 1},
                 {.title = "last used", .drop = 2}},
                rows);

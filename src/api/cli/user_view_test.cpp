@@ -34,7 +34,9 @@ TEST(UserView, LinesFitOnTheTerminal) {
   for (const int columns : {60, 80, 120, 200}) {
     const std::string page = users_table({.columns = columns}, users);
     for (const auto line : split(page, '\n')) EXPECT_LE(width_of(line), columns) << page;
-    EXPECT_NE(page.find("night-shift"), std::string::npos) << page;
+    for (const char* name : {"researchers", "administrators", "night-shift",
+                             "AmazonSageMakerFullAccess", "AmazonS3ReadOnlyAccess"})
+      EXPECT_NE(page.find(name), std::string::npos) << page;
   }
 }
 
