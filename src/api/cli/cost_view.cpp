@@ -17,6 +17,7 @@ Result<int64_t> millionths_at(const Json& json, const char* name) {
 Result<CostLine> line_of(const Json& json, std::string key) {
   CostLine line;
   line.key = std::move(key);
+  if (json.contains("DisplayName")) line.display_name = TRY(string_at(json, "DisplayName"));
   line.jobs = TRY(int_at(json, "Jobs"));
   line.billable_seconds = TRY(int_at(json, "BillableHostSeconds"));
   line.millionths = TRY(millionths_at(json, "Amount"));
@@ -57,17 +58,21 @@ std::string cost_table(const Looks& looks, const std::string& by, const CostView
   constexpr int kKeyWidthMin = 12;
   constexpr int kBarWidth = 16;
   int64_t dearest = 1;
-  std::vector<std::string> keys;
+  std::vector<std::string> keys, ids;  // a job of Batch is shown by its name, and its id
   for (const CostLine& line : view.lines) {
     dearest = std::max(dearest, line.millionths);
-    keys.push_back(line.key);
+    const bool named = !line.display_name.empty();
+    keys.push_back(named ? line.display_name : line.key);
+    ids.push_back(named ? line.key : "");
   }
-  if (looks.columns > 0) keys = short_ids(keys);
+  if (looks.columns > 0) keys = short_ids(keys), ids = short_ids(ids);
   std::vector<std::vector<Cell>> rows;
-  const auto add = [&](const std::string& key, const CostLine& line, bool total) {
+  const auto add = [&](const std::string& key, const std::string& id, const CostLine& line,
+                       bool total) {
     const Paint how = total ? Paint::bold : Paint::none;
     const int64_t saved = line.on_demand_millionths - line.millionths;
     rows.push_back({{key.empty() ? "(none)" : key, how},
+                    {id},
                     {std::to_string(line.jobs), how},
                     {duration_text(std::chrono::seconds(line.billable_seconds)), how},
                     {domain::money_text(line.millionths) + " " + view.currency, how},
@@ -75,10 +80,11 @@ std::string cost_table(const Looks& looks, const std::string& by, const CostView
                     {total ? "" : bar(looks, double(line.millionths) / double(dearest), kBarWidth),
                      Paint::cyan}});
   };
-  for (size_t i = 0; i < keys.size(); ++i) add(keys[i], view.lines[i], false);
-  add(view.total.key, view.total, true);
+  for (size_t i = 0; i < keys.size(); ++i) add(keys[i], ids[i], view.lines[i], false);
+  add(view.total.key, "", view.total, true);
   std::string out = table(looks,
                           {{.title = by, .width_min = kKeyWidthMin, .overflow = Overflow::middle},
+                           {.title = "id"},
                            {.title = "jobs", .right = true, .drop = 1},
                            {.title = "host time", .right = true, .drop = 2},
                            {.title = "cost", .right = true},

@@ -129,9 +129,16 @@ TEST(Widths, TopKeepsTheNumbersAndLosesBars) {
 }
 
 TEST(Widths, CostsOfJobsHaveShortIds) {
-  CostView view{.currency = "USD", .lines = {{kId, 1, 60, 500'000, 500'000}}, .total = {"total"}};
+  CostView view{
+      .currency = "USD", .lines = {{kId, "", 1, 60, 500'000, 500'000}}, .total = {.key = "total"}};
   EXPECT_NE(cost_table(terminal_of_width(80), "job", view).find("\n4b7d0f12  "), std::string::npos);
   EXPECT_NE(cost_table({}, "job", view).find(kId), std::string::npos);
+  view.lines[0].display_name = "digits";
+  for (const int width : {60, 80}) {
+    const std::string page = cost_table(terminal_of_width(width), "job", view);
+    EXPECT_NE(page.find("\ndigits  4b7d0f12  "), std::string::npos) << page;
+  }
+  EXPECT_NE(cost_table({}, "job", view).find("\ndigits  " + std::string(kId)), std::string::npos);
 }
 
 TEST(Widths, AFileHasWholeIdsAndReasons) {

@@ -423,6 +423,7 @@ Outcome<own::Job> describe_job(const Settings& settings, const Services& service
 
 struct Sum {
   int64_t jobs = 0, host_seconds = 0, millionths = 0, on_demand_millionths = 0;
+  std::string display_name;  // of a group that is one job of Batch
   void add(const domain::Cost& cost, int64_t seconds) {
     ++jobs;
     host_seconds += seconds;
@@ -430,7 +431,10 @@ struct Sum {
     on_demand_millionths += cost.on_demand_millionths;
   }
   own::CostGroup shown(const std::string& key) const {
-    return {key, jobs, host_seconds, decimal(millionths), decimal(on_demand_millionths)};
+    own::CostGroup group{key, jobs, host_seconds, decimal(millionths),
+                         decimal(on_demand_millionths)};
+    set_unless_empty(group.display_name, display_name);
+    return group;
   }
 };
 
@@ -461,7 +465,9 @@ class CostReport {
                                          seconds.billable * int64_t(group.count));
       return {};
     }
-    groups_[TRY(key_of(job, named))].add(cost, seconds.billable * int64_t(job.spec.hosts()));
+    Sum& group = groups_[TRY(key_of(job, named))];
+    group.add(cost, seconds.billable * int64_t(job.spec.hosts()));
+    if (by_ == "job" && named.spec.queue) group.display_name = named.spec.display_name;
     return {};
   }
 

@@ -170,6 +170,9 @@ def test_7_what_the_day_cost(trainyard: CommandLine) -> None:
     array = json.loads(trainyard("jobs", "--name", "grid", "--json").stdout)["Jobs"][0]
     assert float(array["Cost"]["Amount"]) > 0, "of its children"
     (of_array,) = [group for group in report["Groups"] if group["Key"] == array["Name"]]
+    assert of_array["DisplayName"] == "grid"
+    listed = trainyard("cost", "--by", "job").stdout
+    assert re.search(rf"^grid +{array['Name']} +6 ", listed, re.M), listed
     assert of_array["Amount"] == array["Cost"]["Amount"]
     assert float(report["Total"]["Amount"]) > float(of_array["Amount"])
     assert re.search(r"^grid +6 ", trainyard("cost", "grid").stdout, re.M)
