@@ -29,7 +29,7 @@ from sagemaker.tensorflow import TensorFlow
 from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
 from sagemaker.workflow.pipeline import Pipeline
 
-from tests.journeys.sdk import common
+from tests.journeys.sdk import common, not_offered_2
 from tests.journeys.sdk.common import (
     IMAGE,
     IMAGE_WITH_SDK,
@@ -566,4 +566,5 @@ def _() -> Outcome:
     return refused(lambda: auto.fit(DATA, wait=False, logs=False))
 
 
+assert not_offered_2, "it registers features, too"
 common.main()

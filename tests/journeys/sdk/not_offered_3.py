@@ -1,6 +1,7 @@
 """Operations of the SageMaker Python SDK 3 that this server does not offer: part of features_3."""
 
 from sagemaker.core.resources import (
+    AutoMLJob,
     Experiment,
     FeatureGroup,
     HyperParameterTuningJob,
@@ -12,6 +13,8 @@ from sagemaker.core.resources import (
 )
 from sagemaker.core.shapes import (
     AppSpecification,
+    AutoMLChannel,
+    AutoMLOutputDataConfig,
     FeatureDefinition,
     HyperParameterTuningJobConfig,
     ProcessingClusterConfig,
@@ -85,6 +88,18 @@ def _() -> Outcome:
             client_request_token="t" * 32,
             role_arn=ROLE,
             pipeline_definition="{}",
+        )
+    )
+
+
+@feature("AutoML")
+def _() -> Outcome:
+    return refused(
+        lambda: AutoMLJob.create(
+            auto_ml_job_name="a",
+            input_data_config=[AutoMLChannel(target_attribute_name="target")],
+            output_data_config=AutoMLOutputDataConfig(s3_output_path=DATA),
+            role_arn=ROLE,
         )
     )
 
