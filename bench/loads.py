@@ -1,4 +1,4 @@
-"""What benches of the server share: the server, the programs that load it, and what these print."""
+"""Helpers of the benches of the server: they start it, run load programs and read their output."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ BENCHES = (
 
 
 def unknown_names(names: Sequence[str]) -> str:
-    """What is wrong with the names; "" for none."""
+    """Returns an error that lists the unknown names, or "" if all are known."""
     unknown = [name for name in names if name not in BENCHES]
     return f"unknown bench {', '.join(unknown)}: use {', '.join(BENCHES)}" if unknown else ""
 

@@ -135,7 +135,7 @@ class Network:
         return (there + back) / 2 / 8
 
     def allreduce_seconds(self, size: int, *plans: str) -> float:
-        """Of one rank on each host, as the last to be through saw it."""
+        """Returns the time of an allreduce with one rank per host, of the slowest rank."""
         processes = [
             subprocess.Popen(
                 self.command(

@@ -1,5 +1,5 @@
-"""What a bench that takes minutes shows meanwhile: a bar that goes on in place in a terminal,
-else a line a round."""
+"""Shows the progress of a bench that takes minutes: a bar in a terminal, otherwise one line per
+round."""
 
 from __future__ import annotations
 

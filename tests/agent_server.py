@@ -1,5 +1,5 @@
-"""What an agent meets, small enough to look into: a server's end of the wire (docs/formats/wire.md)
-and an object store that keeps everything in a dictionary and checks no signature."""
+"""A small server for tests of the agent: the server's side of the wire (docs/formats/wire.md), and
+an object store that keeps everything in a dictionary and checks no signature."""
 
 from __future__ import annotations
 

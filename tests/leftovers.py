@@ -1,5 +1,5 @@
-"""What jobs leave on a machine: nothing. A picture of everything that a job's life touches,
-to compare before and after."""
+"""Finds what jobs leave on a machine. A snapshot lists everything that a job may change; tests
+compare one from before with one from after."""
 
 import glob
 import os
@@ -73,7 +73,7 @@ def picture(data: str) -> dict[str, set[str]]:
 
 
 def left(before: Mapping[str, set[str]], after: Mapping[str, set[str]]) -> dict[str, list[str]]:
-    """What is there now and was not before; {} when nothing is left."""
+    """Returns the items that are in `after` but not in `before`; {} when nothing is left."""
     return {
         name: sorted(after[name] - before[name]) for name in after if after[name] - before[name]
     }

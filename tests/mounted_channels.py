@@ -98,7 +98,7 @@ def start_until_ready(server: Server, name: str, script: str, data: dict[str, An
 
 
 def main_agents(server: Server) -> set[int]:
-    """Those that are not a child of another, which starts a process."""
+    """Returns the agents that are not forked from another agent in order to start a process."""
     agents = set(server.agents())
     found = set()
     for agent in agents:

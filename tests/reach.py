@@ -107,7 +107,7 @@ CPP_PARTS = re.compile(
 
 
 def program_of(path: str, text: str) -> list[str] | str:
-    """What a compiler sees of a C++ source; the text itself of other files."""
+    """Returns the tokens of a C++ source, without comments, or the text of another file."""
     if not path.endswith((".cpp", ".hpp", ".h")):
         return text
     return [

@@ -1,4 +1,4 @@
-"""What slow clients without a key cost the others."""
+"""Measures how much slow clients without a key slow down other clients."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def describes_per_second(server: Server) -> float:
 
 
 def gets_per_second(server: Server, target: str) -> float:
-    """Of a small object, over connections that stay."""
+    """Returns the rate of GETs of a small object over persistent connections."""
     end = time.monotonic() + READ_SECONDS
 
     def read(_: int) -> int:

@@ -10,7 +10,7 @@ from bench.rows import Row, row
 
 
 def idle() -> list[Row]:
-    """What a server that does nothing holds in memory."""
+    """Measures the resident memory of an idle server."""
     samples: list[float] = []
     for _ in range(3):
         server = with_server().start()

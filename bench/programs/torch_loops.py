@@ -1,8 +1,8 @@
-"""What one rank of the torch bench does: torch_loops.py all_reduce | step | alone.
+"""Runs one rank of the torch bench: torch_loops.py all_reduce | step | alone.
 Prints microseconds, as the other programs do.
 
-BACKEND: trainyard, gloo, or nothing: a backend whose operations end at once and move nothing, which
-is what DDP costs without communication.
+BACKEND: trainyard, gloo, or nothing: a backend whose operations complete at once and move no data.
+It shows the cost of DDP without communication.
 """
 
 from __future__ import annotations

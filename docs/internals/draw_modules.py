@@ -47,7 +47,7 @@ def modules() -> dict[str, tuple[str, set[str]]]:
 
 
 def sentence(group: str, name: str) -> str:
-    """What the README of a module says in its title."""
+    """Returns the sentence in the title of the module's README."""
     title = read(f"src/{group}/{name}/README.md").splitlines()[0]
     return title.split(":", 1)[1].strip() if ":" in title else title.removeprefix("# ")
 

@@ -1,4 +1,4 @@
-"""What both scripts learn: which of two spirals a point is on."""
+"""Makes the data set that both scripts learn: points on two spirals, labelled by spiral."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""What CMakeLists.txt must know of the torch that is installed, a line each."""
+"""Prints the properties of the installed torch that CMakeLists.txt needs, one per line."""
 
 import os
 

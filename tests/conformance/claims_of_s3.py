@@ -49,7 +49,7 @@ LOCKS: tuple[dict[str, Any], ...] = (
 
 
 def writes(method: str, arguments: Callable[..., Any]) -> list[Claim]:
-    """What writes of objects reject."""
+    """The parameters that operations which write objects reject."""
     return [
         rejects("s3", method, "AccessControlListNotSupported", arguments(ACL=PUBLIC)),
         rejects(

@@ -22,7 +22,7 @@ def ranks(fit: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def test_pytorch_with_torch_distributed(ran: dict[str, Any]) -> None:
-    """Of AWS's image only the name is used; the job says so."""
+    """Only the name of AWS's image is used; the job's log says so."""
     fit = ran["torch"]
     assert (
         "/pytorch-training:2.0.0-gpu-py310" in fit["image"] and fit["entry_point"] == "framework.py"

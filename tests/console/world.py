@@ -1,4 +1,4 @@
-"""What tests and screenshots of the console share: jobs of each kind, and a browser's ways."""
+"""Helpers of the console's tests and screenshots: jobs of each kind, and a browser."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def fill_keys(page: Page, keys: tuple[str, str]) -> None:
 
 
 def violations(page: Page) -> list[str]:
-    """What axe finds wrong with a page, by the rules of WCAG 2.1 AA."""
+    """Returns the violations of WCAG 2.1 AA that axe finds on a page."""
     with open(AXE, encoding="utf-8") as file:
         page.evaluate(f"() => {{ {file.read()} }}")
     found = page.evaluate(

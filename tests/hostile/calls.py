@@ -249,7 +249,7 @@ class Requests:
         return self.clients[service]
 
     def make(self, service: str, operation: str, values: Mapping[str, Any]) -> list[Any]:
-        """What Caller.call takes of a request: scope, method, path, query, fields,
+        """Returns the arguments of Caller.call for a request: scope, method, path, query, fields,
         body in base64."""
         client, caught = self.client(service), []
 

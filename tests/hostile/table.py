@@ -34,8 +34,8 @@ class Attack:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What became of an attack: the error as it was answered,
-    and the record of it as it was found ("": none was found)."""
+    """The outcome of an attack: the error in the response, and the record of the attack in the log
+    ("": none was found)."""
 
     answer: str
     record: str

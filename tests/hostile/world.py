@@ -23,7 +23,7 @@ ANSWER_SECONDS_MAX = 30
 
 
 class World:
-    """What attackers from outside know and have."""
+    """The knowledge and the keys of attackers from outside."""
 
     def __init__(self, server: Server, poor: dict[str, str], job: dict[str, str]) -> None:
         self.server = server
@@ -69,7 +69,7 @@ class World:
         return parts.path, parts.query
 
     def bytes(self, text: bytes) -> tuple[int, str]:
-        """What is answered to bytes as they are: (status, text)."""
+        """Sends raw bytes, and returns the response: (status, text)."""
         host, port = self.server.listen.rsplit(":", 1)
         with socket.create_connection((host, int(port)), timeout=ANSWER_SECONDS_MAX) as one:
             one.sendall(text)

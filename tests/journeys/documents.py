@@ -162,7 +162,7 @@ def end_server(directory: pathlib.Path, data: pathlib.Path) -> None:
 
 
 def run_page(page: str, directory: pathlib.Path, run: Run) -> str:
-    """What the page's commands print. Fails at the first command that fails."""
+    """Runs the page's commands and returns their output. Fails at the first that fails."""
     place = checkout(directory)
     home = directory / "home"
     home.mkdir()

@@ -184,7 +184,7 @@ class Cluster:
         }
 
     def account_token(self) -> str:
-        """Of the service account of rbac.yaml."""
+        """Returns a token of the service account in rbac.yaml."""
         asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/trainyard/token"
         return self.call("POST", path, asked)["status"]["token"]

@@ -246,7 +246,7 @@ class Cluster(slurm_peer.Slurm):
         self.processes.remove(daemon)
 
     def processes_of(self, node: str) -> list[int]:
-        """Those in the node's network namespace."""
+        """Returns the processes in the node's network namespace."""
         found = subprocess.run(
             ["ip", "netns", "pids", self.namespace(node)], capture_output=True, text=True
         ).stdout

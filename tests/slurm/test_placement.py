@@ -1,4 +1,4 @@
-"""What Slurm is told of a job by its queue and by its submitter."""
+"""The Slurm options that a job gets from its queue and its submitter."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,5 +1,5 @@
-"""What an administrator does with a server: writes its config, reads its warnings, state and log,
-and gives its users what they need."""
+"""An administrator's work with a server: the config, warnings, state and log, and access for
+users."""
 
 import json
 import os

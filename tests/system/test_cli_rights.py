@@ -1,4 +1,4 @@
-"""What the commands about one job may do for users with few rights: docs/operating/security.md."""
+"""The commands about one job, used by users with few rights: docs/operating/security.md."""
 
 import json
 import subprocess

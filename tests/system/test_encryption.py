@@ -55,7 +55,7 @@ def talk() -> str:
 
 
 def on_the_wire(links: Iterable[str], frames_min: int = 40, seconds_max: int = 30) -> list[bytes]:
-    """What passes the hosts' interfaces on this machine, while they talk."""
+    """Captures frames on the hosts' interfaces on this machine."""
     sockets = []
     for link in links:
         sniffer = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))

@@ -31,7 +31,7 @@ def get(address: str, path: str) -> tuple[int, str]:
 
 
 def value(text: str, sample: str) -> float:
-    """Of the sample with exactly these labels; 0 when it is not there."""
+    """Returns the value of the sample with exactly these labels, or 0 when it is absent."""
     found = re.search(rf"^{re.escape(sample)} (\S+)$", text, re.M)
     return float(found[1]) if found else 0
 

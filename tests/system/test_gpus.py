@@ -117,7 +117,7 @@ def test_each_rank_is_pinned_to_the_gpu_of_its_local_rank(
 
 
 def leave(gpus: pathlib.Path) -> None:
-    """What a job's kernels would leave: the test's own words, in every byte of each GPU."""
+    """Fills the memory of each GPU with a canary text, as a job's kernels might leave data."""
     for number in NUMBERS:
         (gpus / str(number)).write_bytes((CANARY * (GPU_BYTES // len(CANARY) + 1))[:GPU_BYTES])
 

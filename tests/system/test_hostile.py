@@ -260,7 +260,7 @@ def test_a_jobs_keys_reach_nothing_else(
 
 
 def outcome_of_job(server: Server, attack: Attack) -> Outcome:
-    """What a job that is an attack said: in its reason or its log, as the row has it."""
+    """Returns the outcome of an attack by a job, from its failure reason or log."""
     done = jobs.wait_until(server.boto("sagemaker"), attack.name)
     log = "\n".join(jobs.log_lines(server.boto("logs"), attack.name))
     assert done["TrainingJobStatus"] == attack.more[0], (done.get("FailureReason"), log)

@@ -76,7 +76,7 @@ def weights(server: Server, name: str) -> dict[str, Any]:
 
 
 class InterruptedJobs:
-    """Of one job: where it is, and what of it can be ended."""
+    """Interrupts one job: finds its processes, and ends some of them."""
 
     def __init__(self, server: Server, name: str) -> None:
         self.server, self.name = server, name
@@ -88,7 +88,7 @@ class InterruptedJobs:
         return self.sagemaker.describe_training_job(TrainingJobName=self.name)
 
     def directories(self) -> list[str]:
-        """Of the hosts of its present attempt."""
+        """Returns the directories of the hosts of the current attempt."""
         return sorted(
             glob.glob(os.path.join(self.server.data, "attempts", f"{self.attempt()}", "[0-9]*"))
         )
@@ -141,7 +141,7 @@ class InterruptedJobs:
         return found
 
     def end(self, interrupted_job: str, chance: random.Random) -> bool:
-        """Whether there was one."""
+        """Ends the chosen part of the job; returns False if there was none to end."""
         if interrupted_job == "process":
             try:
                 self.own.interrupt_training_job(

@@ -1,5 +1,5 @@
-"""What a container may: all that an image expects of root, over its own ids and devices;
-nothing else."""
+"""The rights of a container: everything that an image expects of root, over its own ids and
+devices, and nothing else."""
 
 import os
 import pathlib

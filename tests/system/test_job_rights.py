@@ -1,5 +1,5 @@
-"""What a job's own keys reach where roles are open. What they reach by default, and what is refused
-to them, is the table of tests/hostile/keys.py, which test_hostile.py runs."""
+"""The rights of a job's own keys where roles are open. Their rights by default are in the table of
+tests/hostile/keys.py, which test_hostile.py runs."""
 
 import json
 import os

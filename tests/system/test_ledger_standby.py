@@ -68,7 +68,7 @@ class Standby:
         return pathlib.Path(self.log_path).read_text(encoding="utf-8", errors="replace")
 
     def address(self) -> str:
-        """Of the standby, as its log says."""
+        """Returns the address of the standby, from its log."""
         found = wait_for(
             lambda: re.search(r"standby: the writer is .*listens=(\S+)", self.log_text()),
             "the second server to say that it is a standby",

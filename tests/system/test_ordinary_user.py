@@ -66,7 +66,8 @@ class User:
         return path
 
     def processes(self) -> list[tuple[int, str]]:
-        """What runs as him, or as one of his ids, by its command line."""
+        """Returns the processes that run as the user or as one of the user's subordinate ids, with
+        their command lines."""
         found = []
         for path in glob.glob("/proc/[0-9]*"):
             with contextlib.suppress(OSError):
@@ -169,8 +170,7 @@ def tun() -> Iterator[Callable[..., list[str]]]:
 
 @pytest.fixture(scope="module")
 def server(user: User, start_as: Callable[..., Server], tun: Callable[..., list[str]]) -> Server:
-    """What most machines without anything special are: no cgroup of his own;
-    here neither egress."""
+    """A server of a user without delegated cgroups, as on most machines, and here without egress."""
     one = start_as(user, "plain", before=tun(0o600))
     one.boto("s3").create_bucket(Bucket="yard")
     return one
@@ -377,8 +377,8 @@ def test_jobs_outlive_the_server_and_nothing_outlives_them(
     first = holder()
 
     def rest() -> list[Any]:
-        """What is there of this server: with its last process the kernel takes its namespaces,
-        and all that is in them."""
+        """Returns the processes and mounts that remain of this server. The kernel removes its
+        namespaces, with everything in them, when the last process ends."""
         with open("/proc/self/mounts", encoding="utf-8") as file:
             return [each for each in user.processes() if each[0] not in others] + [
                 line for line in file if server.data in line

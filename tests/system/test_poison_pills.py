@@ -500,7 +500,7 @@ def test_no_number_stops_the_server(
 
 
 def answer_to(server: Server, head: bytes) -> bytes:
-    """What a connection without a key is answered, to its end."""
+    """Returns the response to a connection without a key."""
     host, port = server.listen.rsplit(":", 1)
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(head)

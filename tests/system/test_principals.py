@@ -38,8 +38,8 @@ def policy(*statements: dict[str, Any]) -> str:
 
 
 def of_user(name: str, *more: dict[str, Any], without: Sequence[str] = ()) -> str:
-    """What a user of the team may do: campaigns and jobs of the user's name,
-    the user's part of the bucket, one role."""
+    """The policy of a user of the team: campaigns and jobs with the user's name, the user's part of
+    the bucket, one role."""
     actions = [
         one
         for one in (

@@ -1,4 +1,4 @@
-"""What the config says about how long logs are kept."""
+"""The settings of the config for the retention of logs."""
 
 import pathlib
 import time

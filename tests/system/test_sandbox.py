@@ -1,5 +1,5 @@
-"""What a job is confined to: its user namespace, the calls that it may make,
-and the directories that it shares with others."""
+"""The confinement of a job: its user namespace, the system calls that it may make, and the
+directories that it shares with other jobs."""
 
 import os
 import pathlib

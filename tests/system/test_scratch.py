@@ -1,6 +1,6 @@
-"""What a Batch job may write (ephemeralStorage), by images with and without a volume: it is full
-for the job that fills it, with bytes or with files, which its log says,
-and the job next to it goes on."""
+"""The scratch space of a Batch job (ephemeralStorage), by images with and without a volume. A job
+that fills it, with bytes or with files, gets an error that its log explains; the job next to it
+keeps running."""
 
 import os
 from collections.abc import Callable, Sequence

@@ -27,7 +27,7 @@ def slirps(user: User, server: Server) -> list[int]:  # noqa: F811, a fixture
 
 
 def no_egress(server: Server) -> str:
-    """What jobs are told of it; "" while they have it."""
+    """Returns the text that tells jobs why they have no egress; "" while they have it."""
     with open(os.path.join(server.data, "enclosure", "keeper"), encoding="utf-8") as file:
         holder = file.read().split()[0]
     path = f"/proc/{holder}/root{server.data}/enclosure/run/no-way-out"

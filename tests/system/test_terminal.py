@@ -1,4 +1,4 @@
-"""What a person sees: pages at every width, questions that wait for a key, progress, help."""
+"""The output of the CLI in a terminal: pages at every width, prompts, progress, help."""
 
 import json
 import pathlib
@@ -47,7 +47,7 @@ def run(server: Server, *arguments: str, code: int = 0) -> str:
 
 
 def shown_at(server: Server, columns: int, *arguments: str) -> str:
-    """What a terminal shows, without its colours."""
+    """Returns the output of a command in a terminal, without its colours."""
     with Terminal(server, *arguments, columns=columns, environment=UTF8) as terminal:
         assert terminal.ends() == 0, terminal.shown
         return re.sub("\033\\[[0-9;]*m", "", terminal.shown).replace("\r\n", "\n")

@@ -41,7 +41,7 @@ OPTIONS = {
 
 
 def serve(directory: pathlib.Path, *more: str) -> str:
-    """What a server says that does not start."""
+    """Runs a server that must fail to start, and returns its error output."""
     done = subprocess.run(
         [trainyard_server.PROGRAM, "serve", "--data", str(directory / "data"), *more],
         capture_output=True,

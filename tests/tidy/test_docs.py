@@ -31,7 +31,7 @@ def test_commands_of_the_script_are_documented() -> None:
 
 
 def test_named_paths_exist() -> None:
-    """What ARCHITECTURE, HACKING and the module READMEs put in backticks as a path is there."""
+    """Paths in backticks in ARCHITECTURE, HACKING and the module READMEs exist."""
     wrong = []
     for path in documents():
         for name in re.findall(

@@ -66,7 +66,7 @@ def initialises(head: list[str]) -> bool:
 
 
 def kind_of(head: list[str], outside: bool) -> tuple[str, str]:
-    """What the brace after these tokens opens, and its name."""
+    """Returns the kind of block that the brace after these tokens opens, and its name."""
     if "namespace" in head or head[:1] == ["extern"]:
         return "namespace", ""
     if not outside:

@@ -1,4 +1,4 @@
-"""What scripts write from the sources is up to date."""
+"""Files that scripts generate from the sources are up to date."""
 
 import subprocess
 

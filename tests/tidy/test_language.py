@@ -361,7 +361,7 @@ def test_exemptions_are_needed() -> None:
 
 
 def first_sentence(path: str) -> str:
-    """Of the comment at the top of a header."""
+    """Returns the first sentence of the comment at the top of a header."""
     lines = []
     for line in sources.read(path).splitlines():
         if not line.startswith("//"):

@@ -17,7 +17,7 @@ DISTRIBUTIONS = ["", "trainyard-horovod", "trainyard-smddp"]
 
 
 def run(*command: str) -> str:
-    """What it printed; nothing when it found no fault."""
+    """Runs a checker, and returns its output if it found errors, else ""."""
     path = os.path.join(VENV, command[0])
     assert os.path.exists(path), f"{path} is missing: run ./yard setup"
     done = subprocess.run(

@@ -1,5 +1,4 @@
-"""What a reader meets in every file: layout, no leftovers, headers with doc comments,
-files of one idea."""
+"""Rules for every file: layout, no leftovers, headers with doc comments, a limit of length."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What the ranks of the tests of receives from any source do. Run as: any_source.py NAME;
+"""The programs of the ranks in the tests of receives from any source. Run as: any_source.py NAME;
 the last line printed is the result."""
 
 import faulthandler

@@ -1,5 +1,5 @@
-"""What the ranks of test_horovod_keras.py do, as scripts of Horovod for TensorFlow and Keras do
-it."""
+"""The programs of the ranks of test_horovod_keras.py, written like users' scripts of Horovod for
+TensorFlow and Keras."""
 
 import faulthandler
 import hashlib
@@ -142,7 +142,7 @@ def refused(kinds: type[BaseException], function: Callable[[], object], words: s
 
 
 def semantics() -> str:
-    """What Horovod's own tests show that scripts may rely on."""
+    """Checks the semantics that Horovod's own tests show."""
     import horovod.keras as hk
 
     hvd.init()

@@ -1,4 +1,4 @@
-"""What the ranks of test_horovod.py do, as scripts of Horovod do it. Run as:
+"""The programs of the ranks of test_horovod.py, written like users' scripts of Horovod. Run as:
 horovod_programs.py NAME [ARGUMENT ..]."""
 
 import faulthandler
@@ -565,7 +565,7 @@ def adasum() -> str:
 
 
 def guards() -> str:
-    """What DistributedOptimizer refuses, and what it makes of odd models."""
+    """Checks the errors of DistributedOptimizer, and its results for unusual models."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
     net = model()
@@ -692,8 +692,8 @@ def batch_norm() -> float:
 
 
 def states() -> str:
-    """What a TorchState holds goes back to its last commit, and becomes rank 0's when it is synced;
-    each kind in its own way."""
+    """Checks that restore() returns a TorchState to its last commit and that sync() makes it rank
+    0's, for each kind of member."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
     torch.manual_seed(rank)

@@ -1,4 +1,4 @@
-"""What Horovod's own tests show that scripts may rely on, written down by itself. Run as:
+"""The semantics that Horovod's own tests show, as tests of our own. Run as:
 horovod_semantics.py NAME."""
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def duplicates() -> None:
 
 
 def joins() -> None:
-    """What moves rows raises while a rank has joined, on all others, and nothing ends by that."""
+    """Operations that move rows raise on all other ranks while a rank has joined; the group
+    continues."""
     rank, size = hvd.rank(), hvd.size()
     if size == 1:
         assert hvd.join() == 0
@@ -270,7 +271,8 @@ def groups() -> None:
 
 
 def priorities() -> None:
-    """Of tensors that all ranks have submitted, those with the largest priority go first."""
+    """Tensors that all ranks have submitted are sent in the order of their priority, largest
+    first."""
     if hvd.size() == 1:
         return
     tensors = 16

@@ -1,4 +1,4 @@
-"""What the ranks of these tests do. Run as: programs.py NAME [ARGUMENT ..];
+"""The programs of the ranks in the tests of torch. Run as: programs.py NAME [ARGUMENT ..];
 the last line printed is the result."""
 
 import faulthandler
@@ -135,7 +135,7 @@ def collectives() -> dict[str, Any]:
 
 
 def beyond_gloo() -> str:
-    """What gloo of torch 1.13 does not have, against what it must be."""
+    """Compares operations and types that gloo of torch 1.13 lacks with the expected results."""
     init()
     everyone = [values(torch.float32, 4 * WORLD, of=k) for k in range(WORLD)]
     total = torch.stack(everyone).sum(0)
@@ -211,8 +211,8 @@ def beyond_gloo() -> str:
 
 
 def refusals() -> str:
-    """What would give one type's bytes to another, or not fit,
-    is rejected with an explanation before anything is sent."""
+    """Tensors of different types or sizes are rejected with an explanation before anything is
+    sent."""
     init()
     gather = getattr(dist, "all_gather_into_tensor", None) or dist._all_gather_base
     ours, whole = torch.ones(4), torch.zeros(4, dtype=torch.int32)

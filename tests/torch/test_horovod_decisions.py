@@ -1,5 +1,5 @@
-"""What horovod decides before it does anything: where ranks meet, who goes where,
-which processes there should be."""
+"""The decisions of horovodrun: where ranks meet, the host of each rank, and which processes
+should run."""
 
 import json
 from collections.abc import Iterable

@@ -176,7 +176,7 @@ def test_an_interrupt_ends_all(start: Callable[..., Run]) -> None:
 
 
 def is_there(pid: str) -> bool:
-    """Whether a process runs: one that only waits for its parent to look does not."""
+    """Returns whether a process runs; a zombie does not."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[0] not in "XZ"
@@ -308,8 +308,8 @@ def other_host() -> Iterator[tuple[str, str]]:
 
 
 def path_with_ssh(tmp_path: pathlib.Path, name: str, host: str) -> str:
-    """What ssh does, without its server: the command by the other host's shell,
-    its input and output carried on."""
+    """Returns a PATH with an `ssh` that needs no server: it runs the command in a shell of the
+    other host's namespace, with the caller's input and output."""
     ssh = tmp_path / "ssh"
     ssh.write_text(
         f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\nwhile [ "$1" != {host} ]; do shift;'

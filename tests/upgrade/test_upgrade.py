@@ -198,8 +198,8 @@ def run_one(server: Server, name: str, **more: Any) -> dict[str, Any]:
 
 
 def fill(server: Server) -> dict[str, Any]:
-    """What a release leaves: jobs that are over, that run and that wait, of training and of Batch,
-    and objects."""
+    """Makes the data of a release: training and Batch jobs that have ended, run and wait, and
+    objects."""
     server.boto("s3").create_bucket(Bucket="yard")
     objects = put_objects(server, "in")
     prepare_queue(server)
@@ -243,12 +243,12 @@ def check_history(server: Server, left: dict[str, Any]) -> None:
 
 
 def counted(lines: Sequence[str], name: str) -> bool:
-    """Whether a log has each count once and in order, to the end."""
+    """Returns whether a log has each number once, in order and to the end."""
     return lines == [f"{name} {number}" for number in range(1, len(lines))] + ["told"]
 
 
 def finish_all(server: Server, left: dict[str, Any]) -> None:
-    """What ran goes on to its end, and what waited runs."""
+    """Checks that running jobs continue to their end, and that waiting jobs run."""
     for name, job in (("runs", None), ("running", left["running"])):
         let_go(name)
         if job:

@@ -1,8 +1,8 @@
-"""What users of the SageMaker Python SDK 2 do, with the SDK as PyPI has it and nothing but
-`eval "$(trainyard env)"` before.
+"""Uses the SageMaker Python SDK 2 as its users do: the unmodified SDK from PyPI, after
+`eval "$(trainyard env)"`.
 
 Several jobs run at once, since fit() sleeps between its polls.
-The last line printed is what the test looks at, as JSON.
+The last line printed has the results for the test, as JSON.
 """
 
 import concurrent.futures

@@ -35,7 +35,7 @@ class Newcomer(shells.Person):
         return shown
 
     def starts_the_server(self) -> str:
-        """What it announces, which may come after the prompt."""
+        """Starts the server and returns its first output, which may follow the prompt."""
         shown = self.does("trainyard serve --log-file server.log &")
         if "\n  clients " not in shown:
             found = self.sees("^  clients .*\n")

@@ -39,7 +39,7 @@ class Person:
         path.write_text(textwrap.dedent(text).lstrip())
 
     def types(self, line: str, code: int = 0) -> str:
-        """What a line of shell prints, errors included."""
+        """Runs a line of shell and returns its output, errors included."""
         done = subprocess.run(
             ["bash", "-c", self.login + line],
             cwd=self.directory,
@@ -55,5 +55,5 @@ class Person:
         return done.stdout
 
     def runs(self, version: int, program: str, code: int = 0) -> str:
-        """What a Python program prints, with the SageMaker SDK of that version."""
+        """Runs a Python program with this version of the SageMaker SDK, and returns its output."""
         return self.types(shlex.join([sdk.python(version), "-c", textwrap.dedent(program)]), code)

@@ -1,6 +1,6 @@
-"""What the programs of both SDKs share: features, their outcomes, and jobs that are waited for.
+"""Helpers of the programs of both SDKs: features, their outcomes, and waits for jobs.
 
-A feature is a function that uses it with the SDK, and returns what came of it. The last line that a
+A feature is a function that uses it with the SDK and returns the outcome. The last line that a
 program prints has all outcomes, as JSON.
 """
 
@@ -60,7 +60,8 @@ NUMBERS = itertools.count()
 
 
 def base_name() -> str:
-    """Of a job: the SDKs add the time, which two threads may have in common."""
+    """Returns a unique prefix for a job's name: the time that the SDKs add may be the same in two
+    threads."""
     return f"f{next(NUMBERS)}"
 
 
@@ -69,7 +70,7 @@ OF_THREAD = threading.local()
 
 
 def of_thread(name: str, make: Callable[[], Any]) -> Any:
-    """What this thread has made under that name."""
+    """Returns this thread's object of this name; makes it at the first call."""
     if not hasattr(OF_THREAD, name):
         setattr(OF_THREAD, name, make())
     return getattr(OF_THREAD, name)
@@ -111,7 +112,7 @@ def upload_data(bucket: str) -> str:
 
 
 def printed_by(call: Callable[[], object]) -> str:
-    """What the SDK prints and logs during a call, with what other features print meanwhile."""
+    """Returns the SDK's output and log during a call; other features may print meanwhile."""
     text = io.StringIO()
     handler = logging.StreamHandler(text)
     root = logging.getLogger()

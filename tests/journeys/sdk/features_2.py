@@ -213,7 +213,7 @@ def _() -> None:
 
 
 def power_in(image: str, **variables: str) -> int:
-    """Of a function that runs in a job."""
+    """Calls a function that runs in a job, and returns its result."""
 
     @remote(
         image_uri=image, role=ROLE, instance_type="ml.m5.large", job_name_prefix="f",

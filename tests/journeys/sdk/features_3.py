@@ -214,7 +214,7 @@ def _() -> Outcome:
 
 
 def power_in(image: str, prefix: str = "f") -> int:
-    """Of a function that runs in a job."""
+    """Calls a function that runs in a job, and returns its result."""
 
     @remote(
         image_uri=image, role=ROLE, instance_type="ml.m5.large", job_name_prefix=prefix,

@@ -260,13 +260,13 @@ def cross_size() -> int:
 
 
 def is_elastic() -> bool:
-    """Whether the ranks may be others after the next init()."""
+    """Returns whether the set of ranks may change at the next init()."""
     engine()
     return _elastic
 
 
 def is_homogeneous() -> bool:
-    """Whether every host has as many ranks."""
+    """Returns whether all hosts have the same number of ranks."""
     return _where().homogeneous
 
 

@@ -1,5 +1,4 @@
-"""What may be done to a tensor before it is sent, and undone after:
-what no framework is needed for."""
+"""Compression of tensors before they are sent: the parts that are independent of the framework."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ Value = Any  # of an attribute
 
 
 class State:
-    """What must survive. `bcast_object`, `get_rank`: of the framework."""
+    """The training state that survives a change of ranks. `bcast_object` and `get_rank` are the
+    framework's."""
 
     def __init__(self, bcast_object: BroadcastObject, get_rank: Callable[[], int]) -> None:
         self._broadcast_object, self._get_rank = bcast_object, get_rank

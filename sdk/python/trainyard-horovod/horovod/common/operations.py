@@ -191,7 +191,7 @@ def rows(handle: int) -> list[int]:
 
 
 def take(handle: int, buffer: Buffer) -> None:
-    """What the engine kept, into memory."""
+    """Copies the result that the engine kept for this handle into the buffer."""
     basics.engine().take(handle, buffer.address, buffer.count * engine.ITEM_BYTES[buffer.type])
 
 

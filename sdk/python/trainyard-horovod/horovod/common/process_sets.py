@@ -8,8 +8,8 @@ from horovod.common import basics
 
 
 class ProcessSet:
-    """Of these ranks. Joined to the others' by add_process_set or init(process_sets=..),
-    on all ranks alike."""
+    """A subset of the ranks. It takes effect with add_process_set or init(process_sets=..), which
+    all ranks must call with the same sets."""
 
     def __init__(self, ranks_or_comm: Sequence[int]) -> None:
         if not isinstance(ranks_or_comm, (list, tuple, range)):
@@ -24,7 +24,7 @@ class ProcessSet:
             raise ValueError(f"{self} was not added: add_process_set or init(process_sets=[..]) do")
 
     def included(self) -> bool:
-        """Whether this rank is one of them."""
+        """Returns whether this rank belongs to the set."""
         self._known()
         return basics.rank() in self.ranks
 

@@ -45,7 +45,7 @@ class Worker:
 
 
 class Fleet:
-    """Which processes there should be. Times are seconds of any clock."""
+    """Decides which worker processes should run. Times are seconds of any one clock."""
 
     def __init__(self, most: int, cooldown: tuple[float, float] | None = None) -> None:
         self.most, self.cooldown = most, cooldown
@@ -120,7 +120,7 @@ class Fleet:
         return sum(record.slots for record in self.records.values() if not record.blacklisted)
 
     def may_come(self) -> bool:
-        """Whether a host that is given up will be tried again."""
+        """Returns whether a blacklisted host will be used again after its cooldown."""
         return any(
             record.blacklisted and record.again_at is not None and record.slots > 0
             for record in self.records.values()

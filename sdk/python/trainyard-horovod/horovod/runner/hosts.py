@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 
 class Wrong(ValueError):
-    """Of the command line."""
+    """An error of the user, in the command line or the hostfile."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +51,7 @@ def parse(text: str, slots: int = 1) -> list[Host]:
 
 
 def parse_file(text: str, slots: int = 1) -> list[Host]:
-    """Of a hostfile: a line is `HOST slots=N` or `HOST:N`; # begins a comment."""
+    """Parses a hostfile: a line is `HOST slots=N` or `HOST:N`; # begins a comment."""
     hosts = []
     for line in text.splitlines():
         words = line.split("#")[0].split()

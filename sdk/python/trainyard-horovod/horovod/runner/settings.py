@@ -1,4 +1,4 @@
-"""What horovodrun is told, and the variables that ranks get of it."""
+"""Parses the options of horovodrun, and derives the environment variables of ranks from them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What each rank of horovod.run() runs: python -m horovod.runner.task. The function comes in a file
-that TRAINYARD_FUNCTION names; what it returns goes out as a line that the launcher takes."""
+"""The program of each rank of horovod.run(): python -m horovod.runner.task. TRAINYARD_FUNCTION
+names the file with the pickled function; the result is printed as a line for the launcher."""
 
 import base64
 import os

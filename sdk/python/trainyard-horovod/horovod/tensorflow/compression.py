@@ -1,4 +1,4 @@
-"""What may be done to a tensor before it is sent, and undone after."""
+"""Compression of tensors before they are sent, and decompression afterwards."""
 
 from __future__ import annotations
 

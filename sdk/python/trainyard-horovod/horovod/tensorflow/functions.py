@@ -105,8 +105,8 @@ def reduce_gradients(
     scale_local_gradients: bool = True,
     local: Collection[int] = (),
 ) -> list[Gradient | None]:
-    """Of all ranks, in one exchange; None stays None. `local`:
-    places of gradients that stay ours."""
+    """Reduces the gradients of all ranks in one exchange; None stays None. `local` has the indices
+    of gradients that are not reduced."""
     before, after = (
         (1.0 / gradient_predivide_factor, gradient_predivide_factor)
         if op == Average and gradient_predivide_factor != 1.0
@@ -171,7 +171,7 @@ _tape_names = _TapeNames()
 
 
 class _Tape(_GradientTape):
-    """What DistributedGradientTape adds to a tf.GradientTape."""
+    """A tf.GradientTape whose gradients are reduced over all ranks."""
 
     def register_local_source(self, source: tf.Variable) -> None:
         """Its gradient stays this rank's."""

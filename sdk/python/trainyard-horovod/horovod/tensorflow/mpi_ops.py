@@ -436,7 +436,7 @@ def alltoall(
     ignore_name_scope: bool = False,
     process_set: ProcessSet = global_process_set,
 ) -> tf.Tensor | tuple[tf.Tensor, tf.Tensor]:
-    """What came; with `splits` also how many rows came from each."""
+    """Returns the received rows; with `splits` also the number of rows from each rank."""
     (tensor,) = _tensors([tensor])
     names = _names_of([tensor], name, "alltoall", process_set)
     rows_for = tf.cast(splits, tf.int32) if splits is not None else tf.zeros([0], tf.int32)

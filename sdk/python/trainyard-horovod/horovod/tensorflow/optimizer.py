@@ -22,7 +22,7 @@ else:
 
 
 class _Distributed(_Optimizer):
-    """What is added to an optimizer of Keras 3."""
+    """The methods that are added to an optimizer of Keras 3."""
 
     def register_local_var(self, variable: tf.Variable) -> None:
         """Its gradient stays this rank's."""
@@ -123,7 +123,7 @@ def DistributedOptimizer(
 
 
 class _Numbers:
-    """Of the optimizers since init(): the same on all ranks."""
+    """Numbers the optimizers since init(), so that an optimizer has the same number on all ranks."""
 
     def __init__(self) -> None:
         self._generation: int | None = None

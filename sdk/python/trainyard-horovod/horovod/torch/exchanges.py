@@ -327,7 +327,7 @@ def alltoall(
     name: str | None = None,
     process_set: ProcessSet = global_process_set,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
-    """What every rank had for us, end to end; with `splits` also how many rows came from each."""
+    """Returns the rows from all ranks, concatenated; with `splits` also their number per rank."""
     came, rows = _Alltoall.apply(tensor, splits, name, process_set)
     return came if splits is None else (came, rows)
 

@@ -76,7 +76,7 @@ else:
 
 
 class _Distributed(_Optimizer):
-    """What both kinds share: they take the place of an optimizer, with all that it has."""
+    """The base of both kinds, which replace an optimizer and keep all of its attributes."""
 
     @classmethod
     def _instead_of(

@@ -350,8 +350,8 @@ def sparse_allreduce_async(
     process_set: ProcessSet = global_process_set,
     priority: int = 0,
 ) -> _SparseHandle:
-    """Of a sparse COO tensor: everyone's rows, which coalesce() adds up. Of `op`,
-    Sum and Average."""
+    """Reduces a sparse COO tensor: gathers the rows of all ranks, which coalesce() then adds.
+    `op` must be Sum or Average."""
     if op not in (Sum, Average):
         raise ValueError("invalid op for sparse tensors: use Sum or Average")
     tensor = tensor.coalesce() if not tensor.is_coalesced() else tensor

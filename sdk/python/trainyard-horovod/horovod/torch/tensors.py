@@ -37,7 +37,7 @@ under_way = operations.Handles()
 
 
 def buffer(tensor: torch.Tensor) -> Buffer:
-    """Of a tensor that is dense, contiguous and in the CPU's memory."""
+    """Describes the memory of a tensor, which must be dense, contiguous and on the CPU."""
     kind = _TYPES.get(tensor.dtype)
     if kind is None:
         raise ValueError(f"Tensor type {tensor.dtype} is not supported.")
@@ -54,8 +54,8 @@ def ready(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def settle(written: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """What was written, where it belongs: `wanted` itself,
-    or a copy of its own of the same device."""
+    """Returns `wanted` with the content of `written`, which is copied unless both are the same
+    memory of the same device."""
     if written.data_ptr() != wanted.data_ptr() or written.device != wanted.device:
         with torch.no_grad():
             wanted.copy_(written)
@@ -63,7 +63,7 @@ def settle(written: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
 
 
 def kept(handle: int, like: torch.Tensor, rows: int) -> torch.Tensor:
-    """What the engine kept, as a tensor with that many rows."""
+    """Returns the result that the engine kept, as a tensor with this number of rows."""
     tensor = torch.empty((rows, *like.shape[1:]), dtype=like.dtype)
     operations.take(handle, buffer(tensor))
     return tensor
@@ -75,7 +75,7 @@ def synchronize(handle: int) -> operations.Output:
 
 
 def poll(handle: int) -> bool:
-    """Whether synchronize() would return at once."""
+    """Returns whether synchronize() would return at once."""
     return under_way.poll(handle)
 
 

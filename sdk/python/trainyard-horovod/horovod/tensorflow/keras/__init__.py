@@ -69,7 +69,7 @@ def allreduce(
     compression: _AnyCompressor = Compression.none,
     process_set: ProcessSet = global_process_set,
 ) -> _numpy.ndarray[Any, Any]:
-    """Of a number or an array -> an array."""
+    """Reduces a number or an array over all ranks, and returns an array."""
     op = op if op is not None or average is not None else _Average
     return _operations.allreduce(
         value,

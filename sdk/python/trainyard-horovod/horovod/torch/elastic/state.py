@@ -65,8 +65,8 @@ class _Optimizer(_Kept):
 
 
 class _Scheduler(_Kept):
-    """Of learning rates: it stays the one that steps its optimizer,
-    whose rate is the optimizer's own state."""
+    """The state of a learning rate scheduler. The object itself is kept, since it refers to its
+    optimizer; the optimizer's own state has the current rate."""
 
     def sync(self) -> None:
         self.value.load_state_dict(

@@ -56,7 +56,7 @@ def allreduce(
     compression: AnyCompressor = Compression.none,
     op: Reduction = ReduceOp.AVERAGE,
 ) -> tf.Tensor:
-    """Of the gradient of parameter `param_index` of so many, which is its name among the ranks."""
+    """Reduces a gradient. Ranks match it by `param_index` and `num_params`."""
     if not 0 <= param_index < num_params:
         raise ValueError(
             f"allreduce: param_index is {param_index}, and there are num_params = {num_params}"
@@ -71,5 +71,5 @@ def oob_allreduce(
     compression: AnyCompressor = Compression.none,
     op: Reduction = ReduceOp.AVERAGE,
 ) -> tf.Tensor:
-    """Of anything that is not a gradient, as a loss or a metric."""
+    """Reduces a value that is not a gradient, such as a loss or a metric."""
     return _allreduce(tensor, compression=compression, op=op)
