@@ -1,4 +1,4 @@
-"""Plain technical English: no private words, and headers that open with a subject and a verb.
+"""Plain technical English: no private words, and doc comments that open with a subject and a verb.
 
 docs/glossary.md defines the terms. RULES has the words that they replace,
 with the contexts in which each is banned:
@@ -8,16 +8,14 @@ with the contexts in which each is banned:
   messages  texts in string literals, outside tests: every module, and the Python packages
   names     the words of identifiers of C++ and Python, names of tests included: every file
 
-`python -m tests.tidy.test_language comments MODULE` lists the banned words of one module; without
-arguments it removes corrected headers from headers.txt.
+`python -m tests.tidy.test_language comments MODULE` lists the banned words of one module.
 """
 
 from __future__ import annotations
 
-import collections
+import ast
 import dataclasses
 import io
-import os
 import re
 import sys
 import tokenize
@@ -141,11 +139,9 @@ EXEMPTIONS = (
 )
 
 # A doc comment opens with a subject and a verb: "Decides which waiting jobs start now."
-OPENINGS = r"what|who|whom|whose|whoever|which|whether|of|those"
+OPENINGS = re.compile(r"(?:What|Who|Whom|Whose|Whoever|Which|Whether|Of|Those)\b")
 THIS = "tests/tidy/test_language.py"
-HEADERS = "tests/tidy/headers.txt"
 PACKAGES = "sdk/python/"  # what users of the packages read
-HEADERS_MAX = 0  # lines of HEADERS when it was written: it may only shrink
 
 # Whole words: not parts of identifiers, paths or calls.
 WORD = r"(?<![\w./:$@-])(?:%s)(?![\w/(]|::|\.\w|-\w)"
@@ -360,47 +356,46 @@ def test_exemptions_are_needed() -> None:
         assert each.word in found, f"{each.path} does not need the exemption for '{each.word}'"
 
 
-def first_sentence(path: str) -> str:
-    """Returns the first sentence of the comment at the top of a header."""
-    lines = []
-    for line in sources.read(path).splitlines():
-        if not line.startswith("//"):
-            break
-        lines.append(line[2:].strip())
-    return re.split(r"(?<=[.:]) ", " ".join(lines).strip(), maxsplit=1)[0]
-
-
-def opens_wrongly(path: str) -> bool:
-    return re.match(rf"(?:{OPENINGS})\b", first_sentence(path), re.I) is not None
-
-
-def headers() -> list[str]:
-    return [path for path in sources.cpp(".hpp") if module_of(path)]
-
-
-def listed() -> collections.Counter[str]:
-    """File names of HEADERS, without folders: modules move."""
-    return collections.Counter(
-        line for line in sources.read(HEADERS).splitlines() if line and not line.startswith("#")
-    )
+def doc_comments(path: str) -> Iterator[tuple[int, str]]:
+    """(line number, first line) of the docstrings of a Python file, or of the blocks of // comments
+    of another source."""
+    if path.endswith(".py"):
+        for node in ast.walk(ast.parse(sources.read(path))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = ast.get_docstring(node)
+                if text:
+                    yield node.body[0].lineno, text.splitlines()[0]
+        return
+    before = ""
+    for number, line in lines_of(sources.read(path)):
+        if line.lstrip().startswith("//") and not before.lstrip().startswith("//"):
+            yield number, line.lstrip()[2:].strip()
+        before = line
 
 
 def test_doc_comments_open_with_a_subject_and_a_verb() -> None:
-    wrong = collections.Counter(os.path.basename(path) for path in headers() if opens_wrongly(path))
-    new = wrong - listed()
-    sentences = [
-        f"{path}: {first_sentence(path)}"
-        for path in headers()
-        if opens_wrongly(path) and os.path.basename(path) in new
+    """Notes behind the members of a structure begin with a small letter, and are exempt."""
+    wrong = [
+        f"{path}:{number}: {text}"
+        for path in sources.tracked()
+        if path.endswith((".hpp", ".cpp", ".h", ".py", ".ts", ".svelte"))
+        for number, text in doc_comments(path)
+        if OPENINGS.match(text)
     ]
-    assert not new, (
+    assert not wrong, (
         'open with a subject and a verb ("Decides which waiting jobs start now."):\n'
-        + "\n".join(sentences)
+        + "\n".join(wrong)
     )
-    count = sum(listed().values())
-    assert count <= HEADERS_MAX, (
-        f"{HEADERS} may only shrink: {count} headers, {HEADERS_MAX} are allowed"
-    )
+
+
+def test_doc_comments_are_found() -> None:
+    assert OPENINGS.match("What a job is told") and not OPENINGS.match("Offers what a job needs")
+    assert not OPENINGS.match("of one host")
+    for path, text in (
+        ("src/control_plane/schedule/plan.hpp", "Decides which waiting jobs start now"),
+        ("tests/tidy/sources.py", "The sources as text, and modules.txt as a table."),
+    ):
+        assert any(found.startswith(text) for _, found in doc_comments(path)), path
 
 
 def test_words_are_found_and_identifiers_are_not() -> None:
@@ -420,20 +415,9 @@ def test_words_are_found_and_identifiers_are_not() -> None:
         assert not pattern.search(text), text
 
 
-def main(arguments: Sequence[str]) -> None:
-    if arguments:
-        context, module = arguments
-        print(
-            "\n".join(
-                each for path in paths_of(module, context) for each in found_in(path, context)
-            )
-        )
-        return
-    wrong = collections.Counter(os.path.basename(path) for path in headers() if opens_wrongly(path))
-    head = [line for line in sources.read(HEADERS).splitlines() if line.startswith("#")]
-    with open(os.path.join(sources.ROOT, HEADERS), "w", encoding="utf-8") as file:
-        file.write("\n".join(head + sorted((wrong & listed()).elements())) + "\n")
+def main(context: str, module: str) -> None:
+    print("\n".join(each for path in paths_of(module, context) for each in found_in(path, context)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

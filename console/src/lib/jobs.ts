@@ -109,7 +109,7 @@ export function ofBatch(job: Job): boolean {
 
 export type Tone = 'run' | 'good' | 'bad' | 'warn' | 'idle';
 
-// What a status says at a glance.
+// Returns the short text of a status, and the tone of its colour.
 export function statusOf(job: Job): { text: string; tone: Tone } {
   if (isWaiting(job)) return { text: 'Waiting', tone: 'warn' };
   if (job.Status === 'InProgress') return { text: 'Running', tone: 'run' };

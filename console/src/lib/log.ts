@@ -13,7 +13,7 @@ export interface ShownLine {
   bad: boolean;
 }
 
-// What an error looks like in the logs of the usual frameworks.
+// Words that mark errors in the logs of common frameworks.
 const ERROR = /\b(error|exception|traceback|fatal|panic|segmentation fault|out of memory|killed|nan loss)\b|\b\w+(Error|Exception)\b/i;
 const HARMLESS = /\b(0|no|without) errors?\b|\berror[ _-]?(rate|bound|feedback)\b/i;
 

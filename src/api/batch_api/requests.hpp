@@ -23,8 +23,8 @@
 
 namespace trainyard::api::batch_api {
 
-// Of listings with a filter: jobs that are read from the ledger at a time, and for one page at
-// most. The client continues with its token.
+// Limits of a listing with a filter: jobs read from the ledger at a time, and for one page. The
+// client continues with the token of the page.
 inline constexpr size_t kScanJobs = 200;
 inline constexpr size_t kScanJobsMax = 20'000;
 

@@ -39,7 +39,7 @@ struct FoundJob {
   std::string id() const;
 };
 
-// Which of several jobs with the same name a command may mean.
+// The jobs to which a command may refer, if several have the same name.
 enum class Meant { any, unfinished };
 
 // Formats the candidates of an ambiguous reference: id, name, status and age of each.

@@ -25,7 +25,7 @@ struct Upload {
   std::string path;  // of a directory or a file, as in the job file
   std::string bucket;
   std::string prefix;  // "jobs/mnist/input/train/"; keys are this and the path below the directory
-  // Of sources: the script, below `path`. They are packed as one object, kSourceArchive.
+  // For sources, which are packed as one object (kSourceArchive): the script, below `path`.
   std::string entry = {};
 };
 inline constexpr const char* kSourceArchive = "sourcedir.tar.gz";

@@ -16,7 +16,7 @@ namespace trainyard::api {
 struct Match : Route {
   const Entry* entry = nullptr;  // nullptr: unknown, or (query protocol) named by the body
   bool shell = false;            // of a shell in a host
-  // Of S3, after match_s3():
+  // For S3, after match_s3():
   S3Address address = {};
   std::optional<Failure> failure = {};  // the response, if no operation matches
 };

@@ -92,7 +92,7 @@ Outcome<const T*> find(const ById<T>& all, const IdForm& form, const std::string
 
 using Ids = std::optional<std::vector<std::string>>;
 
-// Whether a request that names items, or none for all of them, wants this one.
+// Returns whether a request names this item, or names none and so means all.
 inline bool is_wanted(const Ids& ids, const std::string& id) {
   return !ids || ids->empty() || std::ranges::find(*ids, id) != ids->end();
 }

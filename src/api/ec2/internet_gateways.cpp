@@ -4,7 +4,7 @@
 namespace trainyard::api::ec2 {
 namespace {
 
-// Of a region: one for each VPC, as AWS.
+// The limit of a region: one for each VPC, as in AWS.
 constexpr size_t kGatewaysMax = 500;
 
 aws::InternetGateway shown(const Context& context, const InternetGateway& gateway) {

@@ -104,7 +104,7 @@ struct Networks {
 // Makes an id with a prefix: "vpc-" -> "vpc-0123456789abcdef0".
 using MakeId = std::function<std::string(std::string_view prefix)>;
 
-// Of each region: the letters after its name.
+// The zones of each region, as the letters after its name.
 inline constexpr std::array<std::string_view, 3> kZoneLetters{"a", "b", "c"};
 std::vector<std::string> zones_of(const std::string& region);
 // "eu-central-1b" -> "euc1-az2": the same zone for every account. Requires: zones_of() has it.

@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kTablesOfVpcMax = 200;  // as AWS
 constexpr size_t kRoutesMax = 50;        // of one table, as AWS
-// Of a region: each is a record of the ledger, which all users share.
+// The limit of a region: each table is a record of the ledger, which all users share.
 constexpr size_t kTablesMax = 2'000;
 
 aws::Route shown_route(const std::string& destination, const std::string& gateway, bool created,

@@ -155,7 +155,7 @@ Outcome<std::vector<Rule>> rules_of(const Networks& networks, const SecurityGrou
   return rules;
 }
 
-// Whether both allow the same: names, descriptions and tags do not count.
+// Returns whether both rules allow the same traffic, whatever their names, descriptions and tags.
 bool same(const Rule& a, const Rule& b) {
   return a.egress == b.egress && a.protocol == b.protocol && a.from == b.from && a.to == b.to &&
          a.cidr == b.cidr && a.cidr6 == b.cidr6 && a.group == b.group;

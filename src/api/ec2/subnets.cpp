@@ -6,7 +6,7 @@ namespace trainyard::api::ec2 {
 namespace {
 
 constexpr size_t kSubnetsOfVpcMax = 200;  // as AWS
-// Of a region: each is a record of the ledger, which all users share.
+// The limit of a region: each subnet is a record of the ledger, which all users share.
 constexpr size_t kSubnetsMax = 5'000;
 constexpr unsigned kSubnetPrefixBitsMax = 28;  // as AWS
 constexpr int64_t kReservedAddresses = 5;      // of each subnet, as AWS

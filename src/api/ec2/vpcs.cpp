@@ -5,7 +5,7 @@
 namespace trainyard::api::ec2 {
 namespace {
 
-// Of a region. AWS begins with 5 and raises it on request; each VPC is three records of the ledger.
+// The limit of a region. AWS's is 5, and is raised on request. Each VPC is three ledger records.
 constexpr size_t kVpcsMax = 500;
 constexpr unsigned kVpcPrefixBitsMin = 16, kVpcPrefixBitsMax = 28;  // as AWS
 constexpr std::string_view kNoBlock = "This is not a valid CIDR block.";

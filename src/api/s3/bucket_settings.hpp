@@ -40,7 +40,7 @@ std::string_view to_string(Setting setting);
 // Records of this kind and no others are read and written.
 inline constexpr std::string_view kSettingRecord = "bucket_setting";
 
-// Of all buckets together. Other kinds of records, users and policies, keep most of the ledger's.
+// The limit for all buckets together. Most of the ledger's records remain for users and policies.
 inline constexpr size_t kSettingsMax = 10'000;
 static_assert(kSettingsMax <= domain::kRecordsMax / 4);
 // The limit for one principal, other than the owner of the server: buckets are not limited, and no

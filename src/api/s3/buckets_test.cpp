@@ -80,7 +80,7 @@ class RemoteStore final : public objects::Objects {
   objects::Objects& store_;
 };
 
-// Those of the world itself would use its store.
+// Adds no operations: those of OperationsWorld would use its own store.
 void add_none(OperationTable&, const Settings&, const Services&) {}
 
 struct BucketsWorld : OperationsWorld {

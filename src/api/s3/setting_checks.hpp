@@ -25,7 +25,7 @@ Failure malformed_xml();
 std::optional<Failure> check_cors(const shapes::s3::CORSConfiguration& cors);
 // Requires: each rule has an ID.
 std::optional<Failure> check_lifecycle(const shapes::s3::BucketLifecycleConfiguration& lifecycle);
-// Which objects transitions leave out unless a rule says it. It has no effect here.
+// The minimum object size for transitions, if a rule has none. It has no effect here.
 inline constexpr std::string_view kTransitionSize = "all_storage_classes_128K";  // S3's default
 std::optional<Failure> check_transition_size(const std::string& size);
 std::optional<Failure> check_encryption(

@@ -13,7 +13,7 @@ namespace {
 
 namespace s3 = shapes::s3;
 
-// What the operations share.
+// The dependencies that the operations share.
 struct Parts {
   objects::Objects& objects;
   Random& random;

@@ -58,7 +58,7 @@ using Variables = std::function<std::optional<std::string>(std::string_view name
 struct Launch {
   int rank = 0;
   int ranks = 1;
-  // Of the ranks on this machine; where unknown, the ranks that share memory tell.
+  // Among the ranks on this machine. Unset: found from the ranks that share memory.
   std::optional<int> local_rank;
   std::optional<int> local_ranks;
   // One of the two is set when there are several ranks.

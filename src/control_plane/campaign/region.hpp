@@ -35,7 +35,8 @@ Result<void> stop(client::Client& client, const Definition& definition, const Ro
 
 // The metrics and cost of a job, which are expensive to query.
 struct Report {
-  // Of an array: the best of its children by Definition::wanted, and kBestChild its index.
+  // For an array, those of the child that is best by Definition::wanted, and its index
+  // (kBestChild).
   std::map<std::string, double> metrics;
   std::optional<double> cost;
   std::string failure;  // "": it has not failed, or gives no reason

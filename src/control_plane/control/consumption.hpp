@@ -15,7 +15,8 @@ namespace trainyard::control {
 
 using Consumed = std::map<domain::JobKey, int64_t>;  // by the resource's key
 
-// Of replenishable resources: what is not was taken away when the attempt began.
+// Counts replenishable resources only: others were subtracted from the total at the attempt's
+// start.
 Consumed consumed_by(const std::vector<std::shared_ptr<const domain::Job>>& jobs);
 
 }  // namespace trainyard::control

@@ -509,8 +509,8 @@ void SingleWriter::submit(reconcile::Command command) {
              if (!job)
                log(Level::warning, "control", "a decision could not be kept",
                    {{"command", kind}, {"why", job.error().message}});
-             // What could not be stored (a full disk) is decided again at the next interval, not at
-             // once.
+             // If it could not be stored (a full disk), the next interval decides again: an
+             // immediate retry would repeat without end.
              if (--own_commands_ == 0 && job) reconcile_due_.notify();
            },
            {}});

@@ -191,7 +191,7 @@ class Control {
   // they will be.
   virtual Result<std::vector<domain::Job>> children(const domain::Job& array,
                                                     const ledger::ChildQuery& query) = 0;
-  // What the name of an image stands for. Errors: invalid, with the accepted forms.
+  // Resolves the name of an image. Errors: invalid, with the accepted forms.
   virtual Result<domain::Image> find_image(const std::string& name) = 0;
   // All of Batch's resources but definitions; never nullptr.
   virtual std::shared_ptr<const batch::Catalog> batch_catalog() = 0;

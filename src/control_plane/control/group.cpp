@@ -16,7 +16,7 @@ using domain::JobNumber;
 
 namespace {
 
-// What people say of a job by its key.
+// Sets the job number of a command in which a client named the job by its key.
 void name(reconcile::Command& command, JobNumber number) {
   if (auto* stop = std::get_if<reconcile::StopJob>(&command)) stop->job = number;
   if (auto* interrupt = std::get_if<reconcile::Interrupt>(&command)) interrupt->job = number;
@@ -51,7 +51,7 @@ Result<Job> find_kept(ledger::Ledger& ledger, JobNumber number) {
 
 Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const Job& array) {
   auto counts = TRY(ledger.count_children(array.number));
-  // Those that were not made yet are alike, but for whom they await.
+  // Children that were not created yet have the same stage.
   const uint32_t made = counts.all(), size = array.spec.array.size;
   if (made < size)
     counts.of[size_t(domain::stage_of(domain::child_of(array, size - 1)))] += size - made;
@@ -66,8 +66,8 @@ Result<std::vector<Job>> kept_children(ledger::Ledger& ledger, const Job& array,
   made.array = array.number;
   made.end = std::min(end, array.children_made);
   if (made.first < made.end) found = TRY(ledger.children(made));
-  // Of the others the ledger has those that were withdrawn before their turn, or were made a moment
-  // ago.
+  // The ledger also has children beyond children_made: some were cancelled early,
+  // others were created meanwhile.
   made.first = std::max(query.first, array.children_made);
   made.end = end;
   made.stage.reset();
@@ -244,7 +244,7 @@ Result<JobNumber> Group::number_of(const CreateJob& created, const std::string& 
   return other.number;
 }
 
-// Of the children that are to be made, those that were withdrawn before their turn.
+// Returns the children of the order that exist already, since they were cancelled early.
 Result<std::set<JobNumber>> Group::made_before(const Job& array,
                                                const reconcile::MakeChildren& make) {
   ledger::ChildQuery query;

@@ -60,7 +60,7 @@ class Nodes : public BatchCluster {
     walk("n", kMain, HostState::running);
     for (const HostIndex host : {0u, 2u}) walk("n", host, HostState::running);
   }
-  // What remains of the gang is told that its main host has ended, and ends.
+  // The other hosts of the gang learn that its main host has ended, and end.
   void followers_end(std::initializer_list<HostIndex> hosts) {
     for (const HostIndex host : hosts) end(host, 143, StopCause::main_ended);
     const auto job = find("n");

@@ -104,7 +104,7 @@ TEST(Sharing, StartsFollowTheWeights) {
   for (int ended = 0; ended < 60; ++ended) {
     const auto running = cluster.running(all);
     ASSERT_EQ(running.size(), 4u);
-    // Who has run for longest ends.
+    // The job that has run for longest ends.
     const auto first = *std::ranges::min_element(running, {}, [&](const std::string& id) {
       return std::pair(cluster.find(id)->attempt()->started, cluster.find(id)->number);
     });

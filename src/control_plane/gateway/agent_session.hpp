@@ -38,7 +38,7 @@ struct AgentSession {
   bool series_full = false;                 // a line reported it
   uint64_t data_applied = 0;
 
-  // What was sent on this link: orders are repeated on the next link, not on this one.
+  // Orders that were sent on this link. They are repeated on the next link, not on this one.
   domain::StopCause stop_sent = domain::StopCause::none;
   Duration grace_sent{};  // with it
   bool peers_sent = false;

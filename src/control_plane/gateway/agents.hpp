@@ -31,7 +31,7 @@ using IssueCredentials = std::function<wire::Credentials(
 // in time.
 inline constexpr Duration kCredentialsLeftMin = 15min;
 
-// What an agent in an allocation says of it (docs/decisions/38). Its token was verified.
+// The report of an agent on its allocation (docs/decisions/38). Its token was verified.
 struct LinkedAllocation {
   uint64_t number = 0;  // of the Slurm job
   uint32_t served = 0;  // attempts before this one

@@ -22,7 +22,7 @@
 
 namespace trainyard::launch {
 
-// What a linked agent says of its allocation. Its token was verified.
+// The report of a linked agent on its allocation. Its token was verified.
 struct AllocationReport {
   uint64_t allocation = 0;  // Slurm's number of its job
   uint32_t served = 0;      // attempts that it has served before this one

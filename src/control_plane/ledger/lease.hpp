@@ -43,7 +43,7 @@ struct LeaseSettings {
 
 enum class LeaseState { held, suspended, lost };
 
-// What the holder knows of its lease.
+// The holder's knowledge of its lease.
 struct LeaseHold {
   std::chrono::nanoseconds renewed{};  // monotonic, before the last successful renewal was sent
   bool taken = false;                  // by another server

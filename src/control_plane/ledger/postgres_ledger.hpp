@@ -25,7 +25,7 @@ struct PostgresSettings {
   Duration answer_timeout = 10s;
 };
 
-// Whose ledger it is. The agents of running jobs belong to one machine and one data directory.
+// The owner of a ledger. The agents of running jobs belong to one machine and one data directory.
 struct LedgerOwner {
   std::string account;
   std::string directory;  // the data directory's id
@@ -49,7 +49,7 @@ Result<std::unique_ptr<Ledger>> open_postgres(const PostgresSettings& settings, 
 // Errors: not_found: no ledger.
 Result<domain::Records> read_postgres_records(const PostgresSettings& settings);
 
-// What a lost connection left of a commit.
+// The outcome of a commit during which the connection was lost.
 enum class AfterLoss { committed, not_committed, restart };
 // Decides by the last sequence number: before the commit, after it, and as found in the database.
 // `refused`: the callers were told that it failed, so that state in memory lacks it.

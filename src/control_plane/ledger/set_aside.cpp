@@ -63,7 +63,7 @@ Result<std::vector<Unreadable>> unreadable_jobs(Connection& connection) {
   return found;
 }
 
-// What is wrong with a resource, for its owner too; nothing when it is sound.
+// Returns an error that the resource's owner may see too, or nothing when the resource is valid.
 std::optional<std::string> fault_of(const Statement& row, const ResourceCheck& check) {
   const auto resource = resource_of(row);
   if (!resource) return resource.error().message;

@@ -1,7 +1,7 @@
 // Users, groups, roles, instance profiles, managed policies and access keys as JSON documents, one
 // a record, and back.
 //
-// What the configuration file defines and AWS managed policies are not written: they come from the
+// Identities of the configuration file and AWS managed policies are not written: they come from the
 // file and from this program. A record that cannot be read is set aside and reported; the rest is
 // served.
 //

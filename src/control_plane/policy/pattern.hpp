@@ -47,7 +47,7 @@ class Pattern {
   std::optional<std::string> expand(const ConditionValues& values) const;
 
   bool has_variables() const { return !variables_.empty(); }
-  // Of a pattern without variables.
+  // Requires: a pattern without variables.
   const std::string& text() const { return text_; }
   // Names as the document spells them.
   void add_keys(std::vector<std::string>& keys) const;

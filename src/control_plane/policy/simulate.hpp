@@ -41,7 +41,7 @@ struct MatchedStatement {
 
 struct Simulation {
   Decision decision;
-  // Of an explicit denial the statements that deny, else those that allow.
+  // After an explicit denial the statements that deny, otherwise those that allow.
   std::vector<MatchedStatement> matched;
   // keys that the policies read and the request does not have
   std::vector<std::string> missing_keys;

@@ -237,7 +237,7 @@ void ScheduleView::hold(const Job& job) {
     for (const Consumption& each : job.spec.queue->consumes) {
       const JobKey key{job.key.region, each.resource};
       const ConsumableResource* resource = catalog_ ? catalog_->resource(key) : nullptr;
-      // What is not replenishable was taken from the total when the attempt began.
+      // Other resources were subtracted from the total when the attempt began.
       if (resource && resource->replenishable)
         running.needs.push_back({*consumable(key), double(each.quantity), false, false});
     }
@@ -326,7 +326,7 @@ Result<schedule::HostRequest> ScheduleView::host_request_of(const InstanceGroup&
   return request;
 }
 
-// What the job needs if these are its hosts.
+// Returns the needs of the job if these are its hosts.
 Result<schedule::Alternative> ScheduleView::needs_of(const Job& job,
                                                      const std::vector<InstanceGroup>& groups,
                                                      QueueView* queue) {

@@ -14,7 +14,7 @@
 
 namespace trainyard::reconcile {
 
-// Of one attempt, under its present token.
+// The agents of one attempt, under its current token.
 struct Shown {
   std::vector<bool> listed;  // by host: including dead ones
   std::vector<bool> alive;   // by host

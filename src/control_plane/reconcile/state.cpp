@@ -419,7 +419,7 @@ class Applying {
     if (grace) job_.stop_grace = stop_grace_of(job_, *grace);
   }
 
-  // Of a job that is stopping, only the grace period can change: it can be ended.
+  // Only the grace period of a stopping job can change: it can be ended.
   bool may_stop_sooner(std::optional<Duration> grace) const {
     return grace == 0ms && job_.stop_grace != 0ms;
   }

@@ -207,8 +207,8 @@ inline constexpr size_t kDefinitionInStreamMax =
     200;  // characters of a definition's name in its streams' names, as AWS
 inline constexpr std::string_view kMetricNameSpace = contract::kTrainingMetricNamespace;
 inline constexpr size_t kTagsMax = 50;  // AWS's limit for a resource
-// Of one job; each stays in its record, with some 200 bytes. A spot job of 28 days that is
-// interrupted each hour makes 672.
+// The limit of one job. Each attempt stays in its record, with some 200 bytes. A spot job of 28
+// days that is interrupted each hour makes 672.
 inline constexpr size_t kAttemptsMax = 1'000;
 inline constexpr size_t kFailureReasonBytesMax = 1'024;  // the model's limit for FailureReason
 

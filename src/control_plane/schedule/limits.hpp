@@ -14,7 +14,7 @@
 
 namespace trainyard::schedule {
 
-// What a placed job needs of the limit.
+// Returns the amount of the limit that a placed job needs.
 inline double amount_of(const Need& need, double cpus) { return need.cpus ? cpus : need.amount; }
 
 class Limits {

@@ -21,7 +21,7 @@ inline constexpr Resource kResources[] = {Resource::cpus, Resource::memory, Reso
 // In the unit that users read: vCPU, GiB, GPUs.
 double amount(const Share& share, Resource resource);
 
-// What a gang would need of one machine and does not find free there.
+// The capacity that a gang needs on one machine, and the capacity that is free there.
 struct Shortage {
   const Machine* machine = nullptr;
   Share needs;

@@ -279,8 +279,8 @@ class Planner {
     quotas_.leave(allocations_, way->preempted);
     quotas_.reserve(job, std::nullopt);
     quota_reasons_[&job.name] = reason;
-    // Of what is free now, the part that the job will need in addition to reclaimed capacity is
-    // kept for it.
+    // Reserves the part of the free capacity that the job will need in addition to the reclaimed
+    // capacity.
     then_ = std::move(way->then);
     for (uint32_t host = 0; host < gang.hosts; ++host)
       then_[way->layout[host]] = minus(then_[way->layout[host]], gang.share_of(host));
@@ -393,7 +393,7 @@ class Planner {
   std::vector<bool> pool_taken_;
   std::vector<Shape> shapes_;
   std::map<const std::string*, std::string> quota_reasons_;  // of the jobs with a quota reservation
-  // Of the first job that waits for machines.
+  // The reservation of the first job that waits for machines.
   std::optional<Reservation> reservation_;
   std::optional<FreeCapacity> spare_capacity_;  // for jobs that do not end by then
   std::string first_, its_reason_;

@@ -104,7 +104,7 @@ struct QuotaShare {
   std::optional<double> borrow_max;
   bool preempts_within = false;  // its jobs of higher priority preempt those of lower priority
 };
-// What a job takes of a quota share. Units without a quota are not limited.
+// An amount that a job takes from a quota share. Units without a quota are not limited.
 struct Demand {
   std::string unit;
   double amount = 0;
@@ -239,7 +239,7 @@ struct Start {  // one placement per host of the gang: all or none
   std::optional<uint32_t> preference = {};
 };
 
-// What a waiting job needs in order to start.
+// The cause for which a job waits.
 enum class WaitCause {
   other,        // its position at a limit or quota, or something that no machine provides
   capacity,     // capacity that others use or have reserved

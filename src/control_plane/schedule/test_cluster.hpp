@@ -197,7 +197,7 @@ class TestCluster {
   }
 
  private:
-  // Of jobs in queues with fair share, until now.
+  // The run time of jobs in queues with fair share, until now.
   Duration ran_{};
   int64_t ended_ = 0;
 

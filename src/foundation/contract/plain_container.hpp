@@ -8,7 +8,7 @@
 
 namespace trainyard::contract {
 
-// Of the hosts that follow a main host: its address, which the launcher gives.
+// The variable with the main host's address, on the hosts that follow it. The launcher sets it.
 inline constexpr std::string_view kMainAddressVariable =
     "AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS";
 // The detail of an error whose message begins with one of the texts below.

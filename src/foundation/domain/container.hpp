@@ -50,7 +50,7 @@ struct ContainerOptions {
   std::optional<int64_t> shared_memory_bytes;  // of /dev/shm; unset: the default
   std::string user;                            // "1000", "nobody:users"; "": the image's
   bool read_only_root = false;
-  // Whether the program runs below an init process, which forwards signals and reaps; unset: it
+  // True if the program runs below an init process, which forwards signals and reaps; unset: it
   // does, unless it is an init itself.
   std::optional<bool> init;
   std::string log_group;   // "": the default

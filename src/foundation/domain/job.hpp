@@ -274,7 +274,7 @@ struct Job {
   JobNumber parent = 0;                 // the array of which it is a child; 0: none
   // of an array: the children with lower indexes exist (array.hpp)
   uint32_t children_made = 0;
-  // Of an array: arrays of the same size. Its child i depends on their child i.
+  // For an array: arrays of the same size. Its child i depends on their child i.
   std::vector<JobNumber> awaits_alike;
   std::optional<int64_t> new_priority;  // replaces QueueOptions::priority after a change
   std::optional<uint32_t> selected;     // the index in JobSpec::preferences that it was placed with

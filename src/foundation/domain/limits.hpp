@@ -14,25 +14,25 @@ namespace trainyard::domain {
 // Over all instance groups of a job. A gang's launch record has about 400 bytes for each host, and
 // at most 4 MiB. Only network pools of a /18 or wider hold more.
 inline constexpr int64_t kGangHostsMax = 10'000;
-// Of one job, as the model's limit for InstancePreferences.
+// The limit of one job, as the model's for InstancePreferences.
 inline constexpr int64_t kPreferencesMax = 5;
-// Of one host, as the largest EBS volume for training jobs.
+// The limit of one host, as the largest EBS volume for training jobs.
 inline constexpr int64_t kVolumeGibMax = 16'384;
-// Of one host: 256 TiB, so that kGangHostsMax of them are below 2^62 bytes; machines have a
-// hundredth of it.
+// The limit of one host: 256 TiB, so that kGangHostsMax of them are below 2^62 bytes. Machines have
+// a hundredth of it.
 inline constexpr int64_t kHostMemoryBytesMax = int64_t{1} << 48;
 inline constexpr int64_t kHostGpusMax = 1'000;  // of one host; machines have 16
 inline constexpr double kHostCpusMax = 1e6;     // of one host; machines have a thousand
-// Of /dev/shm or a tmpfs: 16 TiB, since a larger number is a mistake.
+// The limit of /dev/shm or a tmpfs: 16 TiB, since a larger number is a mistake.
 inline constexpr int64_t kSharedMemoryMebibytesMax = 1 << 24;
-// Of every time that a request gives in seconds: ten years. A job without a timeout may run that
+// The limit of every duration in a request: ten years. A job without a timeout may run that
 // long.
 inline constexpr int64_t kSecondsMax = 315'360'000;
-// Of counted resources (licences, instances of an environment, vCPU): doubles hold their sums
-// exactly.
+// The limit of counted resources (licences, instances of an environment, vCPU): doubles represent
+// their sums exactly.
 inline constexpr int64_t kCountedMax = 1'000'000'000'000;
-// Of instants of a job's history: the end of the year 9999, so that adding kSecondsMax stays far
-// below 2^63.
+// The last instant of a job's history: the end of the year 9999, so that adding kSecondsMax stays
+// far below 2^63.
 inline constexpr int64_t kInstantMillisecondsMax = 253'402'300'799'999;
 
 }  // namespace trainyard::domain

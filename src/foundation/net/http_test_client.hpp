@@ -90,7 +90,7 @@ class RawClient {
     return SSL_connect(tls_.get()) == 1;
   }
 
-  // Of the server, as DER. Requires: TLS was started.
+  // Returns the server's certificate as DER. Requires: TLS was started.
   std::string certificate() const {
     X509* shown = SSL_get0_peer_certificate(tls_.get());
     unsigned char* bytes = nullptr;
@@ -173,7 +173,7 @@ class RawClient {
     say(request);
     return hear();
   }
-  // Whether the server has closed, and said nothing more.
+  // Returns whether the server closes the connection without sending more.
   bool closed() { return heard_.empty() && hear_some().empty(); }
   void close() { socket_.close(); }
   int descriptor() const { return socket_.descriptor(); }

@@ -265,7 +265,7 @@ TEST_P(ObjectsSuite, APutIsSeenWholeOrNotAtAll) {
 }
 
 TEST_P(ObjectsSuite, ChecksumsAreVerifiedAndKept) {
-  // Of "123456789", from the catalogues of CRCs and RFCs.
+  // Known values for "123456789", from the catalogues of CRCs and RFCs.
   PutOptions options;
   options.checksums = {{"crc32", "y/Q5Jg=="},
                        {"crc32c", "4waSgw=="},

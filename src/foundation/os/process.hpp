@@ -30,7 +30,7 @@ struct Command {
 // often enough for people, rarely enough to cost nothing
 inline constexpr Duration kWatchInterval = 200ms;
 
-// Of a program's output; the rest is read and dropped.
+// The limit of a program's output; the rest is read and dropped.
 inline constexpr size_t kOutputBytesMax = 16 << 20;
 
 struct Outcome {

@@ -24,7 +24,7 @@ namespace trainyard::data {
 inline constexpr size_t kManifestBytesMax = 64 << 20;
 // An augmented manifest's text stays in memory while the job runs.
 inline constexpr size_t kAugmentedBytesMax = 256 << 20;
-// Of one line; larger values are objects, named by a -ref.
+// The limit of one line; larger values are objects, named by a -ref.
 inline constexpr size_t kAugmentedLineBytesMax = 4 << 20;
 
 struct ManifestEntry {

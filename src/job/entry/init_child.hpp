@@ -26,7 +26,7 @@ namespace trainyard::entry {
 
 // The interval at which a child that was sent a signal to end is looked at.
 inline constexpr Duration kStopLookInterval = 100ms;
-// What is left to wrappers after their script has ended, to forward its output and end themselves.
+// The time for wrappers to forward the output and to end, after their script has ended.
 inline constexpr Duration kWrappersEndMax = 2s;
 
 struct InitProgram {

@@ -45,7 +45,7 @@ struct Start {
   std::vector<std::string> arguments;
   Variables variables;    // added to the script's
   std::vector<int> cpus;  // on which it runs; none: any
-  // Whether a stop signal goes to its whole group, for the sake of shells, instead of the process.
+  // True: a stop signal goes to its process group instead of the process, for the sake of shells.
   bool signal_group = false;
 };
 

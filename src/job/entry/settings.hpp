@@ -56,7 +56,7 @@ struct Settings {
   Json resource_config;
   Json input_data_config;
 
-  // Of the distribution: its groups, and their hosts; the first host leads.
+  // The groups and hosts that take part in the distribution; the first host leads.
   Json distribution_groups;
   std::vector<std::string> distribution_hosts;
   int cpus = 1;

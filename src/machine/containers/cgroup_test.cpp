@@ -102,7 +102,7 @@ void expect_delegated(const std::vector<DelegationCase>& cases) {
   }
 }
 
-// What systemd hands to a user, and what a login without systemd has.
+// The cgroup that systemd delegates to a user, and that of a login without systemd.
 TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPartOfV2) {
   const std::string v2 =
       "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
@@ -257,7 +257,7 @@ TEST(CgroupPlan, NamesTheControllerThatIsMissing) {
   }
 }
 
-// What a group of v2 shows after a job that met its memory limit.
+// The files of a group of v2 after a job that reached its memory limit.
 TEST(CgroupUse, IsReadFromV2) {
   const std::string group = "trainyard/x.1/";
   const Tree tree(

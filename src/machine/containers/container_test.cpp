@@ -417,8 +417,7 @@ TEST_F(RealContainer, IsLeftAloneBySweepsWhileItsStarterLives) {
   EXPECT_FALSE(Cgroup::named(cgroup_name(spec_.id, spec_.directory)).exists());
 }
 
-// What a program tries that wants out: as root inside, with every number of the system call table
-// at hand.
+// A program that tries to escape: as root inside, with every number of the system call table.
 constexpr const char* kHostile = R"(
 import ctypes, errno, glob, os, platform, resource, socket
 libc = ctypes.CDLL(None, use_errno=True)

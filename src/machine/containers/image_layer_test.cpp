@@ -15,8 +15,8 @@ namespace {
 
 class Layers : public testing::Test {
  protected:
-  // What `script` makes in an empty directory, as a layer's archive; packed by tar's option
-  // `packing`.
+  // Makes a layer's archive of what `script` makes in an empty directory; tar's option `packing`
+  // compresses it.
   std::string archive(const std::string& script, const std::string& packing = "--gzip") {
     const std::string name = directory_.path() + "/archive" + std::to_string(++count_);
     EXPECT_TRUE(os::make_directories(name + ".made"));

@@ -18,8 +18,8 @@ namespace {
 constexpr size_t kNameBytesMax = 15;         // the kernel's limit
 constexpr size_t kProcessesReadMax = 4'096;  // as many as a container has by default
 
-// Of proc(5)'s list after the name, from "state", which is the third: utime, stime, cutime, cstime;
-// rss.
+// Indexes in the fields of /proc/PID/stat (proc(5)), counted from "state", the first after the
+// name: utime, stime, cutime, cstime; rss.
 constexpr size_t kTimes[] = {12, 13, 14, 15}, kPages = 22;
 
 struct Stat {

@@ -185,7 +185,7 @@ Result<int> add_user(World& world, const Arguments& arguments, const std::string
                {},
                arguments.value("--endpoint"),
                arguments.value("--env")};
-  // What cannot work is found before anything is made.
+  // Finds every error that it can before it creates anything.
   for (const auto& group : user.groups)
     TRY(iam(world, "GetGroup", {{"GroupName", group}}).in("the group " + group));
   user.policies = TRY(find_managed_policies(world, words_of(arguments.value("--policies"))));

@@ -28,7 +28,7 @@ inline constexpr size_t kKubernetesJobsMax = 100'000;
 // Items on one page of a list.
 inline constexpr size_t kKubernetesPageItems = 500;
 
-// Of the conditions of Jobs, the phases of pods, and the policies of Jobs.
+// The word for failure in conditions of Jobs, phases of pods, and policies of Jobs.
 inline constexpr const char* kKubernetesFailed = "Failed";
 
 // Labels and annotations of a gang's objects.
@@ -88,8 +88,8 @@ class Kubernetes {
   virtual Result<std::vector<KubernetesJob>> jobs() = 0;
   virtual Result<std::vector<KubernetesPod>> pods() = 0;
   virtual Result<std::vector<KubernetesNode>> nodes() = 0;
-  // What pods that have not ended request on each node, in all namespaces; without those of this
-  // server.
+  // Returns the sum of requests on each node, by the pods of all namespaces that have not ended;
+  // those of this server are excluded.
   virtual Result<std::map<std::string, KubernetesAmounts>> used_by_others() = 0;
   // Returns the Job's uid. Errors: conflict, when one of its name exists.
   virtual Result<std::string> create_job(const Json& job) = 0;

@@ -1,7 +1,7 @@
 // The launcher over Kubernetes: a gang is one Indexed Job, whose pods may run on the nodes that the
 // scheduler chose, with one agent in each pod.
 //
-// What it knows of a gang stands in the Job: its labels say which attempt it is, and an annotation
+// Its knowledge of a gang is in the Job: its labels name the attempt, and an annotation
 // has the attempt's token, encrypted. So a server with an empty memory finds every agent again. The
 // Job is created suspended, then its Secret and Service, then it is resumed: a start that was
 // interrupted has left a suspended Job, without pods, which ensure() completes. An agent counts as

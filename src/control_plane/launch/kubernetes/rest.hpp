@@ -15,7 +15,7 @@
 
 namespace trainyard::launch {
 
-// Of the namespace `name_space` and with the mark of a server.
+// Makes a client for one namespace, and for the objects with the mark of one server.
 std::unique_ptr<Kubernetes> kubernetes_by_rest(KubernetesAccess access, std::string name_space,
                                                std::string mark, SendRest send, ReadFile read_file);
 

@@ -32,7 +32,7 @@ struct LocalPaths {
   std::string mark;
   std::string run_directory;  // of all servers
   std::string attempts() const { return data + "/attempts"; }
-  // Of a gang that is started for that attempt. A reused host's attempt stays where it is.
+  // The directory of a gang that is started for the attempt. Reused hosts keep their directory.
   std::string attempt(const domain::AttemptId& id) const { return attempts() + "/" + id.text(); }
   std::string namespaces() const { return run_directory + "/" + mark; }
 };

@@ -1,6 +1,6 @@
 // The launcher of this machine: gangs are namespaces behind a bridge, one detached agent per host.
 //
-// What it knows lies in DATA/attempts/ATTEMPT, and what exists on the machine is found by name, so
+// Its records are in DATA/attempts/ATTEMPT, and it finds what exists on the machine by name, so
 // a server killed at any instant continues where it was:
 //
 //   launch.json    written before anything is made: names and addresses of all that will be

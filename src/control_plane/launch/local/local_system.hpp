@@ -52,7 +52,7 @@ class LocalSystem {
   virtual Result<void> unmount_below(const std::string& directory) = 0;
 };
 
-// What the launcher acts on. Lifetime: all outlive the launcher.
+// The launcher's dependencies. Lifetime: all outlive the launcher.
 struct LocalParts {
   Files& files;
   os::Processes& processes;

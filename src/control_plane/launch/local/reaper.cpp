@@ -141,7 +141,7 @@ bool NetworkReaper::round() {
           "removing what is left of an attempt: " + finished.error().message);
   }
   mutex_.lock();
-  // What failed goes to the end, where it does not hold up the others.
+  // Failed items move to the end, so that they do not delay the others.
   for (size_t i = 0; i < count; i++) {
     if (done[i]) continue;
     items_.push_back(items[i]);

@@ -38,7 +38,7 @@ struct NodeFacts {
   // So often, once a second, the names of the gang's other nodes are looked up until they are
   // known.
   uint32_t lookups_max = 1;
-  // Of an allocation that serves one host after another: the time that has passed of its limit.
+  // For an allocation that serves one host after another: the elapsed part of its time limit.
   Duration passed{};
   // True once Slurm has signalled the end: no agent is started any more.
   std::function<bool()> is_ending = [] { return false; };

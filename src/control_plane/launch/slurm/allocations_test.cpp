@@ -33,7 +33,7 @@ TEST(AllocationKind, DiffersByWhatSlurmTreatsDifferently) {
   moved.placement.partition = "trainlab";
   moved.placement.account = "";
   EXPECT_NE(allocation_kind(moved, "ana"), kind);
-  // What is an attempt's own does not count.
+  // Fields that differ between attempts are ignored.
   SlurmJobRequest named = request();
   named.name = "another";
   named.time_limit_minutes = 7;

@@ -33,7 +33,7 @@ Result<void> read_ended(std::string_view text, JobComment& comment) {
   return {};
 }
 
-// Of a user or role. Others, which IAM does not allow, are left out of the comment.
+// Returns whether IAM allows the name for a user or role. The comment leaves out other names.
 bool is_principal_name(std::string_view text) {
   constexpr size_t kNameBytesMax = 64;
   return !text.empty() && text.size() <= kNameBytesMax && std::ranges::all_of(text, [](char c) {

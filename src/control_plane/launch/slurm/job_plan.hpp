@@ -29,8 +29,8 @@ struct SlurmJobSettings : NodeSettings {
   SlurmPlacement placement;
   // Members that are set replace those of `placement`; an instance type's replace a queue's.
   std::map<std::string, SlurmPlacement> of_queues, of_instance_types;
-  // Of the jobs that a user or role created, by its name, or "*" for all others; these replace an
-  // instance type's.
+  // For jobs by the user or role that created them, or "*" for all others. They take precedence
+  // over those of an instance type.
   std::map<std::string, SlurmPlacement> of_users;
   bool require_user = false;  // jobs of others than those in of_users are rejected
   // Added to a job's own limit of its run time: for images, inputs and artifacts.
@@ -52,13 +52,13 @@ bool may_serve_others(const SlurmJobSettings& settings, const Gang& gang);
 // images, inputs and artifacts, and half of it is still there.
 Duration time_needed(const SlurmJobSettings& settings, const Gang& gang);
 
-// Of a host that follows in an allocation.
+// The allocation in which a host follows others.
 struct NextInAllocation {
   networks::Subnet subnet;  // the allocation's
   uint32_t served = 0;      // attempts before it, by the allocation
 };
 
-// What a host that follows in an allocation is told, for the program on its node.
+// Returns the message that starts the next host in an allocation, for the program on its node.
 // Requires: may_serve_others(). Errors: unavailable, as plan_job().
 Result<std::string> plan_next_host(const SlurmJobSettings& settings, const Gang& gang,
                                    const std::vector<SlurmNode>& nodes,

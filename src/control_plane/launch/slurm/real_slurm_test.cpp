@@ -106,7 +106,7 @@ class RealSlurmWorld {
   static std::unique_ptr<Slurm> slurm() {
     return slurm_by_programs({std::getenv("TRAINYARD_SLURM_CONF")}, os::run);
   }
-  // Of this world's jobs that have not ended, and whose names begin so.
+  // Returns the comments of this world's unfinished jobs whose names begin with `prefix`.
   std::vector<JobComment> live_comments(const std::string& prefix = "") {
     std::vector<JobComment> comments;
     const auto jobs = slurm()->jobs();

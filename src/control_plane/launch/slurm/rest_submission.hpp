@@ -10,7 +10,7 @@
 
 namespace trainyard::launch {
 
-// What differs between versions of the API in a submission.
+// The differences of a submission between versions of the API.
 struct RestVersion {
   std::string_view name;             // in paths: "v0.0.38"
   std::string_view required_nodes;   // of a submission: the field with the nodes' names

@@ -48,7 +48,7 @@ struct SlurmNode {
   int64_t gpus = 0, gpus_allocated = 0;
 };
 
-// What sbatch calls partition, account and so on; "" = Slurm's default.
+// Options of sbatch: partition, account and so on; "" = Slurm's default.
 struct SlurmPlacement {
   std::string partition = {};
   std::string account = {};
@@ -75,8 +75,8 @@ struct SlurmJobRequest {
   std::vector<uint64_t> after = {};  // it starts when these jobs have ended
 };
 
-// What the job waits for: "singleton,afterany:7". Jobs of its name, should a lost answer lead to a
-// second submission, and those in `after`. Pure.
+// Formats the job's dependencies: "singleton,afterany:7". `singleton` covers a second submission
+// after a lost answer, which has the same name; then follow the jobs in `after`. Pure.
 inline std::string dependency_of(const SlurmJobRequest& request) {
   std::string text = "singleton";
   for (const uint64_t job : request.after) text += ",afterany:" + std::to_string(job);

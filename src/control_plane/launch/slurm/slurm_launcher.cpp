@@ -171,7 +171,7 @@ class SlurmLauncher final : public Launcher {
       if (is_unreported(own) && clock_.monotonic() - began_ < kReportMax)
         return unavailable("Slurm job " + std::to_string(own.job.id) +
                            " may serve another attempt by now, and its agent has not reported");
-      // What it served has ended, and nothing of it is left.
+      // The attempt that it served has ended, and nothing of it is left.
       if (is_idle(own)) {
         served_.remove(own.job.id);
         continue;
@@ -352,8 +352,8 @@ class SlurmLauncher final : public Launcher {
 
   // `known`: the job as the last answer had it.
   //
-  // What was removed is left out of present_; of several jobs of an attempt, which a lost answer of
-  // sbatch can make, the first one that has not ended counts, or else the last one.
+  // Removed attempts are left out of present_. Of several jobs of an attempt, which a lost answer
+  // of sbatch can make, the first one that has not ended counts, or else the last one.
   void add(const SlurmJob& job, OwnJob* known) {
     if (known != nullptr && known->job.comment == job.comment) {
       all_.push_back({job, std::move(known->comment), std::move(known->token)});
@@ -470,7 +470,7 @@ class SlurmLauncher final : public Launcher {
     return {names.begin(), names.end()};
   }
 
-  // What this server's jobs have on each node.
+  // Returns the resources of this server's jobs on each node.
   std::map<std::string, JobComment> used() const {
     std::map<std::string, JobComment> used;
     for (const OwnJob& own : all_) {
@@ -568,7 +568,7 @@ std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,
     if (!is_usable(node) || !inside) continue;
     const auto found = own.find(node.name);
     const JobComment ours = found == own.end() ? JobComment{} : found->second;
-    // What others' jobs have is not offered.
+    // The resources of others' jobs are not offered.
     const auto offered = [](int64_t all, int64_t allocated, int64_t by_us) {
       return std::max<int64_t>(0, all - std::max<int64_t>(0, allocated - by_us));
     };

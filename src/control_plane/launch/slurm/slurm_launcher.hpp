@@ -1,7 +1,7 @@
 // The launcher over Slurm: a gang is one Slurm job, pinned to the nodes that the scheduler chose,
 // with one agent for each host.
 //
-// What it knows of a gang stands in the Slurm job: its name and comment (job_comment.hpp), so a
+// Its knowledge of a gang is in the Slurm job: its name and comment (job_comment.hpp), so a
 // server with an empty memory finds every agent again. An agent counts as alive from the submission
 // of its job on, also while the job is pending, until its step or the job ends. slurmctld forgets a
 // job some minutes after its end (MinJobAge), and then list() does. A job that must not run,

@@ -90,7 +90,7 @@ std::string LogPump::last_output() const {
   return words;
 }
 
-// Of a flood only the end is kept.
+// Keeps only the end of a large output.
 void LogPump::keep_last(const std::vector<std::string>& lines) {
   size_t first = lines.size();
   for (size_t bytes = 0; first > 0 && bytes <= kLastOutputBytesMax;)

@@ -31,11 +31,11 @@ inline constexpr const char* kMetricFilesVariable = "SAGEMAKER_METRICS_DIRECTORY
 inline constexpr size_t kMetricFilesMax = 256;
 // The library's lines are below 200 bytes; CloudWatch's names have at most 255 characters.
 inline constexpr size_t kMetricLineBytesMax = 4096, kMetricNameBytesMax = 255;
-// Of one file in one pass: a program that writes more than a megabyte a second is read with a
-// delay, up to its end.
+// The limit for one file in one pass: a program that writes more than a megabyte a second is read
+// with a delay, up to its end.
 inline constexpr size_t kMetricBytesOfLookMax = 1 << 20;
-// At the end so many passes over all files: a sparse file has any size, and costs its program
-// nothing.
+// The limit of passes over all files at the end: a sparse file may have any size, and costs its
+// program nothing.
 inline constexpr int kMetricLastLooksMax = 1024;
 // The range of times that CloudWatch accepts.
 inline constexpr Duration kMetricAgeMax = 14 * 24h, kMetricAheadMax = 2h;
