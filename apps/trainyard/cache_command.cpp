@@ -46,20 +46,20 @@ class CacheCommand {
   Result<void> drop();
 
  private:
-  Result<objects::Location> place() const;
+  Result<objects::Location> location() const;
   Result<std::vector<mount::MountedObject>> objects_below(objects::Objects& store,
-                                                          const objects::Location& place) const;
+                                                          const objects::Location& location) const;
   Result<void> fetch(mount::BlockSource& source, const std::vector<mount::MountedObject>& objects);
   Result<void> check_capacity(const cache::HeldPin& held) const;
 
-  // From the threads that fetch; the main thread shows it.
-  void say(const std::string& text) {
+  // The threads that fetch set the status; the main thread shows it.
+  void set_status(const std::string& text) {
     const MutexLock lock(mutex_);
-    said_ = text;
+    status_ = text;
   }
-  std::string said() {
+  std::string status() {
     const MutexLock lock(mutex_);
-    return said_;
+    return status_;
   }
 
   const CacheOptions& options_;
@@ -70,27 +70,27 @@ class CacheCommand {
   const cli::Looks& error_looks_;
   Clock& clock_;
   Mutex mutex_;
-  std::string said_ GUARDED_BY(mutex_);
+  std::string status_ GUARDED_BY(mutex_);
 };
 
-// One spelling of each place: a pin is found again by it.
-std::string uri_of(const objects::Location& place) {
-  return "s3://" + place.bucket + "/" + place.key;
+// Spells equal locations alike: it is the name by which a pin is found again.
+std::string uri_of(const objects::Location& location) {
+  return "s3://" + location.bucket + "/" + location.key;
 }
 
-Result<objects::Location> CacheCommand::place() const {
+Result<objects::Location> CacheCommand::location() const {
   if (options_.uri.empty())
-    return invalid("`trainyard cache " + options_.action + "` needs a place: s3://BUCKET/PREFIX");
+    return invalid("`trainyard cache " + options_.action + "` needs s3://BUCKET/PREFIX");
   return objects::parse_s3_uri(options_.uri);
 }
 
 Result<void> CacheCommand::list() {
-  objects::Location place;
-  if (!options_.uri.empty()) place = TRY(objects::parse_s3_uri(options_.uri));
+  objects::Location location;
+  if (!options_.uri.empty()) location = TRY(objects::parse_s3_uri(options_.uri));
   const auto pins = TRY(cache_.pins());
   const auto pinned = cache::all_blocks(pins);
   cli::CacheView view;
-  cli::CachedEntries entries(place.bucket, place.key);
+  cli::CachedEntries entries(location.bucket, location.key);
   TRY(cache_.visit([&](const cache::CachedBlock& block) {
     view.bytes += block.bytes;
     entries.add({block.id.bucket, block.id.key, block.id.etag, block.bytes,
@@ -107,18 +107,18 @@ Result<void> CacheCommand::list() {
 }
 
 Result<std::vector<mount::MountedObject>> CacheCommand::objects_below(
-    objects::Objects& store, const objects::Location& place) const {
+    objects::Objects& store, const objects::Location& location) const {
   std::vector<mount::MountedObject> found;
   objects::ListQuery query;
-  query.prefix = place.key;
+  query.prefix = location.key;
   do {
-    const auto page = TRY(store.list(place.bucket, query).in("listing " + uri_of(place)));
+    const auto page = TRY(store.list(location.bucket, query).in("listing " + uri_of(location)));
     for (const auto& each : page.objects)
-      found.push_back({place.bucket, each.key, each.key, each.bytes, each.etag, 0});
+      found.push_back({location.bucket, each.key, each.key, each.bytes, each.etag, 0});
     query.start_after = page.next;
     if (terminal_.wait(Duration(0), false, -1).interrupted) return cancelled("interrupted");
   } while (!query.start_after.empty());
-  if (found.empty()) return not_found("no objects under " + uri_of(place));
+  if (found.empty()) return not_found("no objects under " + uri_of(location));
   return found;
 }
 
@@ -126,12 +126,12 @@ Result<std::vector<mount::MountedObject>> CacheCommand::objects_below(
 Result<void> CacheCommand::check_capacity(const cache::HeldPin& held) const {
   if (held.bytes_pinned < held.bytes_wanted)
     return exhausted("the cache is too small: " + human_bytes(held.bytes_wanted) +
-                     " are needed, and of the " + human_bytes(held.bytes_max) +
-                     " that can be pinned others have " + human_bytes(held.bytes_of_others));
+                     " are needed; of " + human_bytes(held.bytes_max) +
+                     " that can be pinned, other pins hold " + human_bytes(held.bytes_of_others));
   return {};
 }
 
-// Draws the bar, and notices Ctrl-C, while other threads fetch.
+// Draws the progress bar and watches for Ctrl-C while other threads fetch.
 Result<void> CacheCommand::fetch(mount::BlockSource& source,
                                  const std::vector<mount::MountedObject>& objects) {
   struct Piece {
@@ -160,7 +160,7 @@ Result<void> CacheCommand::fetch(mount::BlockSource& source,
   bool interrupted = false;
   cli::StatusBlock block(error_looks_);
   while (!ended) {
-    terminal_.write_error(block.show(said(), {{"", "objects", done, total, false}}));
+    terminal_.write_error(block.show(status(), {{"", "objects", done, total, false}}));
     if (!terminal_.wait(kBarInterval, false, -1).interrupted) continue;
     interrupted = true;
     source.stop();
@@ -172,7 +172,7 @@ Result<void> CacheCommand::fetch(mount::BlockSource& source,
 }
 
 Result<void> CacheCommand::warm() {
-  const auto place = TRY(this->place());
+  const auto location = TRY(this->location());
   if (record_.agents_endpoint.empty())
     return unavailable("the server's record has no address for agents: restart the server");
   terminal_.watch_interrupts();
@@ -183,58 +183,57 @@ Result<void> CacheCommand::warm() {
   settings.ca_bundle = options_.data_directory + "/tls/ca.pem";
   settings.keys = [this] { return signing::Keys{record_.key.id, record_.key.secret, ""}; };
   const auto store = TRY(objects::open_s3(std::move(settings), clock_));
-  const auto objects = TRY(objects_below(*store, place));
+  const auto objects = TRY(objects_below(*store, location));
   auto blocks = mount::blocks_of(record_.agents_endpoint, objects);
-  // Until the end of this process, so that no block removes another one.
-  const auto held = TRY(cache_.hold("trainyard cache warm " + uri_of(place), blocks));
+  // Pins the blocks until this process ends, so that later ones do not evict earlier ones.
+  const auto held = TRY(cache_.hold("trainyard cache warm " + uri_of(location), blocks));
   TRY(check_capacity(*held));
   {
     mount::BlockSource source(*store, &cache_, clock_, {record_.agents_endpoint, kWarmThreads},
-                              [this](const std::string& text) { say(text); });
+                              [this](const std::string& text) { set_status(text); });
     TRY(fetch(source, objects));
   }
-  if (options_.pin) TRY(cache_.keep_pinned({uri_of(place), std::move(blocks)}));
+  if (options_.pin) TRY(cache_.keep_pinned({uri_of(location), std::move(blocks)}));
   const auto counts = cache_.counts();
-  const std::string text = uri_of(place) + ": " + counted(objects.size(), "object") + ", " +
+  const std::string text = uri_of(location) + ": " + counted(objects.size(), "object") + ", " +
                            human_bytes(held->bytes_wanted) + "; " + counted(counts.kept, "block") +
-                           " fetched, " + std::to_string(counts.hits) + " were there" +
+                           " fetched, " + std::to_string(counts.hits) + " already cached" +
                            (options_.pin ? "; pinned" : "");
   return terminal_.write(cli::paragraph(looks_, text));
 }
 
 Result<void> CacheCommand::pin() {
-  const auto place = TRY(this->place());
+  const auto location = TRY(this->location());
+  const std::string uri = uri_of(location);
   if (options_.remove) {
-    if (!TRY(cache_.unpin(uri_of(place)))) return not_found("pin " + uri_of(place) + " not found");
-    return terminal_.write(cli::paragraph(looks_, uri_of(place) + " is not pinned"));
+    if (!TRY(cache_.unpin(uri))) return not_found("pin " + uri + " not found");
+    return terminal_.write(cli::paragraph(looks_, uri + " is no longer pinned"));
   }
-  cache::Pin pin{uri_of(place), {}};
+  cache::Pin pin{uri, {}};
   TRY(cache_.visit([&](const cache::CachedBlock& block) {
-    if (block.id.bucket == place.bucket && block.id.key.starts_with(place.key))
+    if (block.id.bucket == location.bucket && block.id.key.starts_with(location.key))
       pin.blocks.push_back({block.hash, uint32_t(block.bytes)});
   }));
   if (pin.blocks.empty())
-    return not_found("the cache has no block under " + uri_of(place) +
-                     ": use `trainyard cache warm --pin`");
+    return not_found("the cache has no block under " + uri + ": use `trainyard cache warm --pin`");
   const size_t count = pin.blocks.size();
   TRY(cache_.keep_pinned(std::move(pin)));
-  return terminal_.write(
-      cli::paragraph(looks_, uri_of(place) + ": " + counted(count, "block") + " pinned"));
+  return terminal_.write(cli::paragraph(looks_, uri + ": " + counted(count, "block") + " pinned"));
 }
 
 Result<void> CacheCommand::drop() {
-  objects::Location place;
+  objects::Location location;
   if (options_.all == !options_.uri.empty())
     return invalid("`trainyard cache drop` needs s3://BUCKET/PREFIX, or --all");
-  if (!options_.all) place = TRY(this->place());
+  if (!options_.all) location = TRY(this->location());
   for (const auto& each : TRY(cache_.pins()))
-    if (!each.held && (options_.all || each.pin.name.starts_with(uri_of(place))))
+    if (!each.held && (options_.all || each.pin.name.starts_with(uri_of(location))))
       TRY(cache_.unpin(each.pin.name));
   const auto dropped = TRY(cache_.drop([&](const cache::BlockId& id) {
-    return options_.all || (id.bucket == place.bucket && id.key.starts_with(place.key));
+    return options_.all || (id.bucket == location.bucket && id.key.starts_with(location.key));
   }));
   std::string text = counted(dropped.removed, "block") + " removed, " + human_bytes(dropped.bytes);
-  if (dropped.held > 0) text += "; " + counted(dropped.held, "block") + " of running jobs stay";
+  if (dropped.held > 0) text += "; kept " + counted(dropped.held, "block") + " of running jobs";
   return terminal_.write(cli::paragraph(looks_, text));
 }
 

@@ -1,6 +1,6 @@
-// `trainyard cache`: shows this machine's cache of objects' blocks, fills it, and decides what
-// stays in it. It works on the directory of the agents, with the rights of the caller: those of the
-// server's Unix user.
+// Implements `trainyard cache`: shows this machine's cache of objects' blocks, fills it, and pins
+// blocks. It works on the directory of the agents, with the rights of the caller, which must be
+// those of the server's Unix user.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct CacheOptions {
   bool json = false;    // ls
 };
 
-// `error_looks`: of standard error, to which its progress goes. Errors also: cancelled (Ctrl-C).
+// `error_looks`: of standard error, which shows the progress. Errors also: cancelled (Ctrl-C).
 Result<void> cache_command(const CacheOptions& options, os::Terminal& terminal,
                            const cli::Looks& looks, const cli::Looks& error_looks, Clock& clock);
 

@@ -92,10 +92,10 @@ def files(server: Server) -> int:
 
 def test_a_job_reads_what_was_warmed(server: Server) -> None:
     put(server, "warm/a", "warm/b")
-    assert "2 objects, 16.0 MiB; 4 blocks fetched, 0 were there" in cache(
+    assert "2 objects, 16.0 MiB; 4 blocks fetched, 0 already cached" in cache(
         server, "warm", "s3://yard/warm/"
     )
-    assert "0 blocks fetched, 4 were there" in cache(server, "warm", "s3://yard/warm/")
+    assert "0 blocks fetched, 4 already cached" in cache(server, "warm", "s3://yard/warm/")
     before = gets(server)
     run(server, "warmed", HASHES, channel("s3://yard/warm/"))
     assert gets(server) - before == 1, "its script is an object as well"
@@ -176,7 +176,7 @@ def test_other_users_are_refused(server: Server) -> None:
 
 def test_wrong_arguments_are_explained(server: Server) -> None:
     assert "use `trainyard cache ls`, warm, pin or drop" in cache(server, "lst", code=1)
-    assert "needs a place: s3://BUCKET/PREFIX" in cache(server, "warm", code=1)
+    assert "needs s3://BUCKET/PREFIX" in cache(server, "warm", code=1)
     assert "needs s3://BUCKET/PREFIX, or --all" in cache(server, "drop", code=1)
     assert "needs s3://BUCKET/PREFIX, or --all" in cache(
         server, "drop", "s3://yard/", "--all", code=1
@@ -222,7 +222,7 @@ def test_a_warm_shows_a_bar_and_is_interrupted_and_repeated(server: Server) -> N
         assert "interrupted after 8.0 MiB" in terminal.shown
         assert terminal.is_as_before()
     os.close(lock)
-    assert "1 block fetched, 2 were there" in cache(server, "warm", "s3://yard/bar/")
+    assert "1 block fetched, 2 already cached" in cache(server, "warm", "s3://yard/bar/")
 
 
 def test_a_killed_warm_leaves_whole_blocks_and_no_pin(server: Server) -> None:
@@ -239,7 +239,7 @@ def test_a_killed_warm_leaves_whole_blocks_and_no_pin(server: Server) -> None:
         warming.kill()
     os.close(lock)
     assert not [pin for pin in listed(server)["Pins"] if pin["Name"].endswith("/kill/")]
-    assert "1 block fetched, 2 were there" in cache(server, "warm", "s3://yard/kill/")
+    assert "1 block fetched, 2 already cached" in cache(server, "warm", "s3://yard/kill/")
     lines = run(server, "after-kill", HASHES, channel("s3://yard/kill/"))
     assert json.loads(lines[-1]) == {"a": hashlib.sha256(body).hexdigest()}
 

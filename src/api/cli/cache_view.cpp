@@ -47,7 +47,7 @@ void CachedEntries::add(const CachedBlockView& block) {
   if (!has(block.bucket, block.key)) return;
   std::string name = "s3://" + block.bucket + "/";
   if (!bucket_.empty()) {
-    // The place may end within a name.
+    // The prefix may end within a name.
     const size_t above = prefix_.rfind('/') == prefix_.npos ? 0 : prefix_.rfind('/') + 1;
     const size_t slash = block.key.find('/', prefix_.size());
     name = block.key.substr(above, slash == block.key.npos ? slash : slash + 1 - above);

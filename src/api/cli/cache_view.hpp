@@ -45,8 +45,8 @@ struct CachedBlockView {
   Instant used;
 };
 
-// Sums blocks by what is directly below a place, as `aws s3 ls` shows it: buckets, or the
-// directories and objects below a prefix.
+// Sums blocks by bucket, or by the directories and objects directly below a prefix, as `aws s3 ls`
+// lists them.
 class CachedEntries {
  public:
   // `bucket` "": all buckets.
@@ -55,7 +55,7 @@ class CachedEntries {
   bool has(const std::string& bucket, const std::string& key) const {
     return bucket_.empty() || (bucket == bucket_ && key.starts_with(prefix_));
   }
-  // Ignores what is not below the place.
+  // Ignores blocks that are not below the prefix.
   void add(const CachedBlockView& block);
   std::vector<CachedEntryView> all() const;  // ordered by name
 

@@ -12,7 +12,7 @@
 namespace trainyard::api::console {
 namespace {
 
-// All of them read, and none of them changes anything.
+// Operations that only read.
 constexpr std::pair<std::string_view, std::string_view> kPageOperations[] = {
     {"trainyard", "ListJobs"},
     {"trainyard", "DescribeJob"},

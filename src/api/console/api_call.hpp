@@ -21,15 +21,15 @@
 
 namespace trainyard::api::console {
 
-// The operation that a page may call. nullptr: none of this name.
+// Returns the operation, or nullptr if pages may not call one of this name.
 const shapes::OperationShape* find_page_operation(std::string_view service,
                                                   std::string_view operation);
 
-// The principal of a session as the API finds it, for a request from this browser: conditions of
-// policies on address and TLS hold for the browser.
+// Returns the session's principal for a request from this browser: conditions of policies on the
+// address and TLS apply to the browser's connection.
 Delegation delegation_for(const SignedIn& who, const net::RequestHead& from);
 
-// The address of a connection's peer, without its port.
+// Returns the address of a connection's peer, without its port.
 std::string address_of(std::string_view peer);
 
 struct PageCall {
@@ -37,7 +37,7 @@ struct PageCall {
   std::string region;
   std::string body;  // JSON
 };
-// `sealing_secret`: Settings::temporary_key_secret.
+// Signs the call on behalf of `who`. `sealing_secret`: Settings::temporary_key_secret.
 Result<net::Request> sign_call(PageCall call, const SignedIn& who, const net::RequestHead& from,
                                const std::string& sealing_secret, Instant now, Random& random);
 

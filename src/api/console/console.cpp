@@ -26,7 +26,7 @@ constexpr size_t kSignInBytesMax = 4 << 10;
 constexpr size_t kLoggedBytesMax = 500;
 constexpr std::string_view kTenant = "console";  // its share of threads is apart from S3's
 
-// The finding of a request of the console. The head is that of the request, which outlives it.
+// The result of choose() for a request of the console, which handle() and stream() read.
 struct Admitted {
   Page page;
   std::string secret;  // of the session
@@ -48,7 +48,7 @@ net::Response json_reply(int status, const Json& body) {
 
 constexpr std::string_view kRequestIdHeader = "x-amzn-RequestId";
 
-// Passes the API's response on, with the console's headers.
+// Forwards the API's response, with the console's headers.
 class PageResponder final : public net::Responder {
  public:
   explicit PageResponder(std::unique_ptr<net::Responder> to) : to_(std::move(to)) {}
@@ -63,7 +63,7 @@ class PageResponder final : public net::Responder {
   const std::unique_ptr<net::Responder> to_;
 };
 
-// Keeps a response that is given before handle() returns.
+// Stores the response of an operation that replies before handle() returns.
 class KeptResponder final : public net::Responder {
  public:
   explicit KeptResponder(std::shared_ptr<net::Response> kept) : kept_(std::move(kept)) {}
@@ -119,7 +119,7 @@ class ConsoleHandler final : public Console {
       choice.intake = net::Intake::blocking;
     }
     if (request.page == Page::unknown || (request.page == Page::call && !admitted->operation))
-      return {.refusal = refuse(head, 404, "The console has nothing here.")};
+      return {.refusal = refuse(head, 404, "Not found in the console.")};
     choice.finding = std::move(admitted);
     return choice;
   }
@@ -169,7 +169,7 @@ class ConsoleHandler final : public Console {
 
   // -- sessions
 
-  // Nothing: there is none, or the key that opened it is no longer active.
+  // Returns nothing if there is no such session, or if the key that opened it is no longer active.
   std::optional<SignedIn> find_session(std::string_view secret) const {
     const Instant now = services_.clock.now();
     auto who = sessions_.find(secret, now);
@@ -218,7 +218,7 @@ class ConsoleHandler final : public Console {
                             {"Expires", to_seconds(who->expires)}});
   }
 
-  // A request that is signed with an access key, or a body with a token.
+  // Opens a session for a request that is signed with an access key, or whose body has a token.
   net::Response sign_in(const net::Request& request) {
     if (request.headers.has("authorization")) return prove(request);
     const auto body = parse_json(request.body);
@@ -229,7 +229,7 @@ class ConsoleHandler final : public Console {
     return open_session(request, *std::move(who));
   }
 
-  // Verifies the signature, and lets the API decide if its principal may open a session.
+  // Verifies the signature, and lets the API decide whether its principal may open a session.
   net::Response prove(const net::Request& request) {
     const shapes::Service& service = own::kService;
     const Instant now = services_.clock.now();
@@ -237,18 +237,18 @@ class ConsoleHandler final : public Console {
     if (!signer) return refuse(request, 403, signer.failure(service).message);
     const Context context{.principal = signer->principal, .region = home_of(*signer), .now = now};
     SignedIn who = signed_in_by(context);
-    auto asked = sign_call({own::CreateConsoleSession::shape(), who.region, "{}"}, who, request,
-                           settings_.temporary_key_secret, now, services_.random);
-    if (!asked) return refuse(request, 403, asked.error().message);
+    auto create = sign_call({own::CreateConsoleSession::shape(), who.region, "{}"}, who, request,
+                            settings_.temporary_key_secret, now, services_.random);
+    if (!create) return refuse(request, 403, create.error().message);
     const auto kept = std::make_shared<net::Response>();
-    pass(*std::move(asked), std::make_unique<KeptResponder>(kept));
+    forward(*std::move(create), std::make_unique<KeptResponder>(kept));
     const auto answer = parse_json(kept->body);
     const auto text_at = [&](std::string_view name) {
       const auto text = answer ? string_at(*answer, name) : Result<std::string>(answer.error());
       return text ? *text : std::string();
     };
-    // The token is for the same principal: it is used up, and the session depends on the key that
-    // signed.
+    // Uses up the token, which is for the same principal: the session is opened for the key that
+    // signed, and ends with it.
     if (kept->status != 200 || !sessions_.redeem(text_at("Token"), now))
       return refuse(request, 403, text_at("message"),
                     std::string(kept->headers.get(kRequestIdHeader)));
@@ -263,7 +263,7 @@ class ConsoleHandler final : public Console {
     return out;
   }
 
-  // The region that pages show first: the signature's, if it is one of this server's.
+  // Returns the region that pages show first: the signature's, if it is one of this server's.
   std::string home_of(const Signer& signer) const {
     const std::string& signed_for = signer.claim.scope.region;
     for (const std::string& region : settings_.regions)
@@ -278,7 +278,7 @@ class ConsoleHandler final : public Console {
     const bool of_sign_in = path.starts_with("sign-in/");
     const Asset* found = who || of_sign_in ? assets_.find(path) : nullptr;
     const bool is_file = path.starts_with("assets/") || of_sign_in;
-    if (!found && is_file && who) return refuse(head, 404, "The console has nothing here.");
+    if (!found && is_file && who) return refuse(head, 404, "Not found in the console.");
     // All other paths are views of the one page.
     if (!found) found = assets_.find(who ? "index.html" : "sign-in.html");
     CHECK(found, "Assets::read has read the pages");
@@ -297,10 +297,10 @@ class ConsoleHandler final : public Console {
                   *admitted.who, request, settings_.temporary_key_secret, services_.clock.now(),
                   services_.random);
     if (!signed_call) return responder->reply(refuse(request, 400, signed_call.error().message));
-    pass(*std::move(signed_call), std::move(responder));
+    forward(*std::move(signed_call), std::move(responder));
   }
 
-  void pass(net::Request request, std::unique_ptr<net::Responder> responder) {
+  void forward(net::Request request, std::unique_ptr<net::Responder> responder) {
     Choice choice = api_.choose(request);
     if (choice.refusal) return responder->reply(*std::move(choice.refusal));
     request.finding = std::move(choice.finding);

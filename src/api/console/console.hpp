@@ -6,8 +6,8 @@
 // stays in the browser, or by a one-time token of CreateConsoleSession. Both give it a session, as
 // a cookie that scripts cannot read.
 //
-// Without a session every page is the sign-in page, and every other request is refused in the same
-// way, so a browser without one learns nothing of the server.
+// Without a session every page is the sign-in page, and every other request gets the same error,
+// so a browser without a session learns nothing about the server.
 //
 // Threads: as net::Handler; stop() from any thread. Lifetime: settings, services, sessions, feed
 // and api outlive it. Errors: none.

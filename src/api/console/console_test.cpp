@@ -50,7 +50,7 @@ struct ConsoleWorld : ::testing::Test {
     for (const auto& [name, value] : fields) request.headers.add(name, value);
     return *in_memory::send(*console, std::move(request));
   }
-  // As a page of the console does.
+  // Sends a request as a page of the console does.
   Reply from_page(const std::string& method, const std::string& path, const std::string& cookie,
                   const std::string& body = "") {
     Fields fields{{"Sec-Fetch-Site", "same-origin"}};
@@ -152,7 +152,7 @@ TEST_F(ConsoleWorld, AnotherSitesPageDoesNotSignIn) {
   EXPECT_EQ(from_page("POST", "session", "", body).status, 204) << "and the token is not used up";
 }
 
-TEST_F(ConsoleWorld, BodiesThatAreNoSignInAreRefused) {
+TEST_F(ConsoleWorld, BodiesWithoutATokenAreRefused) {
   for (const char* body : {"", "{}", "[]", "null", R"({"Token":7})", "\xff"})
     EXPECT_EQ(from_page("POST", "session", "", body).status, 403) << body;
 }
@@ -200,7 +200,7 @@ TEST_F(ConsoleWorld, WithoutASessionThereIsTheSignInPageOnly) {
   EXPECT_EQ(send("GET", "/console").body, "the sign-in page");
 }
 
-TEST_F(ConsoleWorld, WithoutASessionEveryOtherRequestIsRefusedAlike) {
+TEST_F(ConsoleWorld, WithoutASessionEveryOtherRequestGetsTheSameError) {
   const Reply refusals[] = {
       call("trainyard/ListJobs", ""),
       call("trainyard/Nothing", ""),
@@ -250,7 +250,7 @@ TEST_F(ConsoleWorld, APageCallsOperationsAsItsPrincipal) {
   EXPECT_NE(refused.body.find("arn:aws:iam::123456789012:user/ann"), std::string::npos);
 }
 
-TEST_F(ConsoleWorld, RightsAreThoseOfNow) {
+TEST_F(ConsoleWorld, ChangesOfRightsApplyAtOnce) {
   const std::string cookie = signed_in(reader());
   EXPECT_EQ(call("trainyard/ListJobs", cookie).status, 200);
   tenants.user("ann", allow(R"("trainyard:DescribeJob")", R"("*")"));
@@ -312,7 +312,7 @@ TEST_F(ConsoleWorld, ABucketNamedConsoleIsStillABucket) {
 
 // -- events
 
-// A page that reads events, until `each` returns false: then it leaves.
+// A page that reads events until `each` returns false, and is then closed.
 class PageStream final : public net::Stream {
  public:
   using Each = std::function<bool(const std::string& event, const Json& data)>;
@@ -328,7 +328,8 @@ class PageStream final : public net::Stream {
     const size_t line = text.find('\n');
     if (!text.starts_with("event: ")) return {};
     const std::string data = text.substr(line + 7);  // behind "\ndata: "
-    if (!each_(text.substr(7, line - 7), *parse_json(trim(data)))) return unavailable("it left");
+    if (!each_(text.substr(7, line - 7), *parse_json(trim(data))))
+      return unavailable("the page was closed");
     return {};
   }
   Result<void> reply(const net::Response& response) override {
@@ -368,7 +369,7 @@ struct Events : ConsoleWorld {
   }
 };
 
-TEST_F(Events, TellWhichJobsChanged) {
+TEST_F(Events, NameTheJobsThatChanged) {
   Json changed;
   const int status =
       follow("", signed_in(reader()), [&](const std::string& event, const Json& data) {
@@ -383,7 +384,7 @@ TEST_F(Events, TellWhichJobsChanged) {
   EXPECT_EQ(changed, Json::array({"mnist-1"}));
 }
 
-TEST_F(Events, TellAPageThatFellBehind) {
+TEST_F(Events, ResyncAPageThatFellBehind) {
   std::string last;
   follow("", signed_in(reader()), [&](const std::string& event, const Json&) {
     if (event == "hello")
@@ -407,7 +408,7 @@ TEST_F(Events, FollowAJobsLog) {
   EXPECT_EQ(texts, (std::vector<std::string>{"algo-1: first <b>line</b>", "algo-1: second"}));
 }
 
-TEST_F(Events, SayThatALogMayNotBeRead) {
+TEST_F(Events, ReportThatALogMayNotBeRead) {
   print("secret");
   const Signing by = tenants.user(
       "ann", allow(R"("trainyard:CreateConsoleSession","trainyard:DescribeJob")", R"("*")"));
@@ -420,7 +421,7 @@ TEST_F(Events, SayThatALogMayNotBeRead) {
   EXPECT_EQ(events, (std::vector<std::string>{"hello", "denied", "jobs"}));
 }
 
-TEST_F(Events, WithoutTheListAPageHearsOfItsJobOnly) {
+TEST_F(Events, WithoutTheRightToListAPageGetsEventsOfItsJobOnly) {
   const Signing by = tenants.user(
       "ann", allow(R"("trainyard:CreateConsoleSession","trainyard:DescribeJob")", R"("*")"));
   Json changed;

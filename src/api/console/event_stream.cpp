@@ -101,7 +101,7 @@ class EventStreams::Running {
     const auto job = streams_.services_.control.find(key_);
     if (!job) return false;  // it does not exist (yet), or the ledger is busy
     const auto lines = tail_.round(**job);
-    if (!lines) return false;  // tried again in the next round
+    if (!lines) return false;  // the next round retries
     if (tail_.denied() && !std::exchange(reported_denied_, true))
       TRY(send("denied", {{"Message", "You may not read the log of this job."}}));
     if (!lines->empty()) TRY(send("log", shown(*lines)));

@@ -39,14 +39,14 @@ class EventStreams {
  public:
   // Threads of the pool that pages may use together; the others are left to clients of S3.
   static constexpr size_t kStreamsMax = 120;
-  static constexpr Duration kRoundInterval = 400ms;  // what a person takes for "at once"
-  static constexpr Duration kHeartbeat = 15s;        // finds pages that have gone
+  static constexpr Duration kRoundInterval = 400ms;  // short enough to seem immediate
+  static constexpr Duration kHeartbeat = 15s;        // detects pages that were closed
 
   EventStreams(const Settings& settings, const Services& services, const JobFeed& feed);
 
   // Returns the session's principal now; nothing once the session has ended.
   using FindContext = std::function<std::optional<Context>()>;
-  // Writes the answer, and returns when the page has gone, the session has ended, or at stop().
+  // Writes the response, and returns when the page is closed, when the session ends, or at stop().
   void run(net::Stream& stream, const EventRequest& request, const FindContext& find_context);
   // Ends all streams, also later ones.
   void stop();

@@ -17,12 +17,12 @@ namespace trainyard::api::console {
 
 class JobFeed {
  public:
-  // Changes that the ring holds: what 1,000 jobs a second change in four seconds, some 500 KiB.
+  // Changes that the ring holds: four seconds of 1,000 changes a second, some 500 KiB.
   static constexpr size_t kChangesMax = 4096;
 
   void publish(const std::string& region, const std::string& job);
 
-  // The position of a reader that has seen all changes so far.
+  // Returns the position of a reader that has seen all changes so far.
   uint64_t position() const;
 
   struct Changes {

@@ -19,7 +19,7 @@ TEST(JobFeed, AReaderGetsEachChangedJobOnce) {
   EXPECT_TRUE(feed.since(changes.position, "eu-west-1").jobs.empty());
 }
 
-TEST(JobFeed, ReadersHaveAPositionEach) {
+TEST(JobFeed, EachReaderHasItsOwnPosition) {
   JobFeed feed;
   const uint64_t slow = feed.position();
   feed.publish("r", "a");
@@ -29,7 +29,7 @@ TEST(JobFeed, ReadersHaveAPositionEach) {
   EXPECT_EQ(feed.since(slow, "r").jobs, (Names{"a", "b"}));
 }
 
-TEST(JobFeed, AReaderThatFallsBehindLearnsIt) {
+TEST(JobFeed, AReaderThatFallsBehindIsTold) {
   JobFeed feed;
   const uint64_t begin = feed.position();
   for (size_t i = 0; i < JobFeed::kChangesMax; ++i) feed.publish("r", "j" + std::to_string(i));
@@ -39,7 +39,7 @@ TEST(JobFeed, AReaderThatFallsBehindLearnsIt) {
   EXPECT_TRUE(changes.missed);
   EXPECT_TRUE(changes.jobs.empty());
   EXPECT_FALSE(feed.since(changes.position, "r").missed);
-  EXPECT_EQ(feed.since(changes.position - 1, "r").jobs, Names{"last"}) << "the ring went round";
+  EXPECT_EQ(feed.since(changes.position - 1, "r").jobs, Names{"last"}) << "the ring wrapped around";
 }
 
 }  // namespace

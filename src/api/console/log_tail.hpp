@@ -1,8 +1,8 @@
-// LogTail reads a job's log as a person follows it: the last lines of each host, and then what they
-// add, merged by time.
+// LogTail follows a job's log: the last lines of each host, and then each new line, merged by
+// time.
 //
-// It holds a position for each stream and no lines, so a slow reader costs no memory: what it has
-// not read stays where it is stored.
+// It holds a position for each stream and no lines, so a slow reader costs no memory: unread lines
+// stay where they are stored.
 //
 // Threads: confined to one. Errors: those of observe::Logs, but for streams that do not exist yet.
 #pragma once
@@ -35,7 +35,7 @@ class LogTail {
   static constexpr size_t kStreamsMax = 256;        // hosts of one page; the first ones
   static constexpr size_t kAttemptsMax = 3;         // the last ones
 
-  // `may_read`: whether the reader may read a stream, asked in each round.
+  // `may_read`: returns whether the reader may read a stream; called in each round.
   using MayRead = std::function<bool(const std::string& group, const std::string& stream)>;
   LogTail(observe::Logs& logs, MayRead may_read) : logs_(logs), may_read_(std::move(may_read)) {}
 

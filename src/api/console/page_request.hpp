@@ -21,7 +21,7 @@ enum class Page {
   session,   // /console/session: GET describes it, POST opens it, DELETE closes it
   call,      // /console/api/SERVICE/OPERATION
   events,    // /console/events
-  unknown,   // of the console, but of another method
+  unknown,   // below /console, but with another path or method
 };
 
 struct PageRequest {
@@ -33,19 +33,20 @@ struct PageRequest {
 // Lifetime: the result refers to the head.
 PageRequest read_page_request(const net::RequestHead& head);
 
-// The value of a parameter of the query, decoded; "" if it is absent or malformed.
+// Returns the decoded value of a query parameter, or "" if it is absent or malformed.
 std::string query_value(const net::RequestHead& head, std::string_view name);
 
-// The secret in the session's cookie; "" = none.
+// Returns the secret in the session's cookie, or "".
 std::string_view session_cookie(const net::RequestHead& head);
-// `secret` "": a cookie that removes it. `tls`: the cookie is only sent over TLS.
+// Formats a Set-Cookie header. `secret` "": it removes the cookie. `tls`: browsers send the cookie
+// over TLS only.
 std::string format_session_cookie(std::string_view secret, bool tls);
 
-// True if a page of this origin sent the request, by the headers that browsers set and pages
-// cannot. A request without them comes from no page.
+// Returns true if a page of this origin sent the request, by headers that browsers set and pages
+// cannot. A request without them does not come from a page.
 bool is_same_origin(const net::RequestHead& head);
-// True if a page of another origin sent the request. For GET, where a page's own requests may have
-// neither header.
+// Returns true if a page of another origin sent the request. For GET, where a page's own requests
+// may have neither header.
 bool is_other_origin(const net::RequestHead& head);
 
 // Adds the headers that every answer of the console has.

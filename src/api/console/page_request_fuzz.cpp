@@ -1,5 +1,5 @@
-// Reads what the console takes from the head of a request. The first line is the method and the
-// target, and each further one a header, "name: value".
+// Parses the head of a request as the console does. The first line is the method and the target,
+// and each further one a header, "name: value".
 // decoder: src/api/console/page_request.cpp
 #include <cstddef>
 #include <cstdint>
@@ -38,13 +38,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CHECK(request.page == Page::call || request.service.empty(), "a call names its operation");
   CHECK(is_utf8(query_value(head, "job")), "a value is text");
   const std::string_view secret = session_cookie(head);
-  CHECK(head.headers.get("cookie").find(secret) != std::string_view::npos, "it is of the cookie");
+  CHECK(head.headers.get("cookie").find(secret) != std::string_view::npos,
+        "the secret is a part of the cookie");
   head.tls = size % 2 == 0;
   CHECK(!is_same_origin(head) || !is_other_origin(head), "a page has one origin");
   net::RequestHead again;
   const std::string cookie = format_session_cookie(secret, head.tls);
   again.headers.add("Cookie", cookie);
-  CHECK(session_cookie(again) == secret, "what was set is read");
+  CHECK(session_cookie(again) == secret, "a cookie that was set is read again");
   add_security_headers(again.headers);
   return 0;
 }

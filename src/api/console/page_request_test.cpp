@@ -21,7 +21,7 @@ Page page(const std::string& method, const std::string& target, const Fields& fi
   return read_page_request(request).page;
 }
 
-TEST(PageRequest, NamesWhatAPathIs) {
+TEST(PageRequest, ClassifiesPaths) {
   EXPECT_EQ(page("GET", "/console"), Page::document);
   EXPECT_EQ(page("GET", "/console/jobs/mnist-1?region=eu-west-1"), Page::document);
   EXPECT_EQ(page("HEAD", "/console/"), Page::document);
@@ -53,7 +53,7 @@ TEST(PageRequest, LeavesABucketOfThatNameToS3) {
   EXPECT_EQ(page("POST", "/console/session", {{"X-Amz-Target", "Trainyard.ListJobs"}}), Page::none);
 }
 
-TEST(PageRequest, TakesTheSignedRequestThatSignsIn) {
+TEST(PageRequest, AcceptsTheSignedRequestThatSignsIn) {
   const Fields fields = {
       {"Authorization",
        "AWS4-HMAC-SHA256 Credential=AKIA/20261120/us-east-1/trainyard/aws4_request, .."}};

@@ -21,8 +21,7 @@ Instant earliest(Instant usual, Instant limit) {
 
 }  // namespace
 
-void SessionTable::make_place(Entries& entries, const SignedIn& who, size_t entries_max,
-                              Instant now) {
+void SessionTable::evict(Entries& entries, const SignedIn& who, size_t entries_max, Instant now) {
   std::erase_if(entries, [&](const auto& entry) { return entry.second.expires <= now; });
   const auto by_expiry = [](const auto& a, const auto& b) {
     return a.second.expires < b.second.expires;
@@ -44,7 +43,7 @@ ConsoleToken SessionTable::issue_token(SignedIn who, Instant now) {
   const Instant ends = who.expires;
   who.expires = earliest(now + kTokenLifetime, ends);
   const ConsoleToken token{secret, who.expires};
-  make_place(tokens_, who, kTokensMax, now);
+  evict(tokens_, who, kTokensMax, now);
   tokens_.insert_or_assign(hash, std::move(who));
   std::erase_if(ends_,
                 [&](const auto& end) REQUIRES(mutex_) { return !tokens_.contains(end.first); });
@@ -67,7 +66,7 @@ std::string SessionTable::open(SignedIn who, Instant now) {
   std::string secret = random_.hex(kSecretBytes);
   who.expires = earliest(now + kSessionLifetime, who.expires);
   const MutexLock lock(mutex_);
-  make_place(sessions_, who, kSessionsMax, now);
+  evict(sessions_, who, kSessionsMax, now);
   sessions_.insert_or_assign(hash_of(secret), std::move(who));
   return secret;
 }

@@ -7,8 +7,8 @@
 //
 // A session grants no rights. It names a principal, whose rights are looked up at each use.
 //
-// Threads: callable from anywhere. Errors: none. Limits: the oldest entry makes place for a new
-// one, first among those of the same principal.
+// Threads: callable from anywhere. Errors: none. Limits: a new entry beyond a limit evicts the
+// oldest one, that of the same principal first.
 #pragma once
 
 #include <cstddef>
@@ -43,21 +43,22 @@ class SessionTable {
  public:
   explicit SessionTable(Random& random) : random_(random) {}
 
-  // Makes a token for the principal. `who.expires` limits the session; Instant{}: nothing does but
-  // kSessionLifetime.
+  // Makes a token for the principal. `who.expires` limits the session in addition to
+  // kSessionLifetime; Instant{}: it does not.
   ConsoleToken issue_token(SignedIn who, Instant now);
-  // Uses up a token. Nothing: it is unknown, used or expired.
+  // Uses up a token. Returns nothing if it is unknown, used or expired.
   std::optional<SignedIn> redeem(std::string_view token, Instant now);
   // Opens a session and returns its id, the secret of a cookie.
   std::string open(SignedIn who, Instant now);
-  // Nothing: unknown, closed or expired.
+  // Returns nothing if the session is unknown, closed or expired.
   std::optional<SignedIn> find(std::string_view id, Instant now) const;
   void close(std::string_view id);
 
  private:
   using Entries = std::map<std::string, SignedIn>;  // by the hash of the secret
 
-  static void make_place(Entries& entries, const SignedIn& who, size_t entries_max, Instant now);
+  // Makes a new entry of `who` fit within the limits.
+  static void evict(Entries& entries, const SignedIn& who, size_t entries_max, Instant now);
 
   Random& random_;
   mutable Mutex mutex_;

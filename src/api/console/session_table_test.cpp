@@ -36,7 +36,7 @@ TEST_F(Sessions, ATokenExpires) {
   EXPECT_FALSE(table.redeem(token.secret, kNow)) << "a failed attempt uses it up as well";
 }
 
-TEST_F(Sessions, ATokenIsNoSession) {
+TEST_F(Sessions, ATokenIsNotASessionId) {
   const ConsoleToken token = table.issue_token(ann(), kNow);
   EXPECT_FALSE(table.find(token.secret, kNow));
   const std::string session = table.open(ann(), kNow);
@@ -67,7 +67,7 @@ TEST_F(Sessions, SigningOutClosesOneSession) {
   EXPECT_TRUE(table.find(other, kNow));
 }
 
-TEST_F(Sessions, TextsThatAreNoSecretAreUnknown) {
+TEST_F(Sessions, UnknownSecretsAreNotFound) {
   table.open(ann(), kNow);
   EXPECT_FALSE(table.find("", kNow));
   EXPECT_FALSE(table.find(std::string(64, 'a'), kNow));
@@ -75,7 +75,7 @@ TEST_F(Sessions, TextsThatAreNoSecretAreUnknown) {
   table.close("");
 }
 
-TEST_F(Sessions, APersonsOldestSessionMakesPlaceForANewOne) {
+TEST_F(Sessions, ANewSessionEvictsTheOldestOneOfItsPrincipal) {
   SignedIn bob = ann();
   bob.arn = "arn:aws:iam::123456789012:user/bob";
   const std::string of_bob = table.open(bob, kNow);
@@ -84,7 +84,7 @@ TEST_F(Sessions, APersonsOldestSessionMakesPlaceForANewOne) {
   EXPECT_TRUE(table.find(oldest, kNow + 2s));
   table.open(ann(), kNow + 2s);
   EXPECT_FALSE(table.find(oldest, kNow + 2s));
-  EXPECT_TRUE(table.find(of_bob, kNow + 2s)) << "nobody else's";
+  EXPECT_TRUE(table.find(of_bob, kNow + 2s)) << "sessions of others stay";
 }
 
 }  // namespace

@@ -24,18 +24,18 @@ Result<BlockId> parse_identity(std::string_view text) {
   BlockId id;
   for (auto* part : {&id.endpoint, &id.bucket, &id.key, &id.etag}) {
     const size_t colon = text.find(':');
-    if (colon == text.npos) return corrupt("the identity of a cached block was cut");
+    if (colon == text.npos) return corrupt("a cached block has a truncated identity");
     const auto bytes = TRY(parse_int(text.substr(0, colon)));
     text.remove_prefix(colon + 1);
     if (bytes < 0 || uint64_t(bytes) > text.size())
-      return corrupt("the identity of a cached block was cut");
+      return corrupt("a cached block has a truncated identity");
     *part = text.substr(0, size_t(bytes));
     text.remove_prefix(size_t(bytes));
   }
   const auto number = TRY(parse_int(text));
-  if (number < 0) return corrupt("a cached block has a negative number");
+  if (number < 0) return corrupt("a cached block has the number " + std::to_string(number));
   id.number = uint64_t(number);
-  if (identity_of(id) != whole) return corrupt("a cached block has an unusual identity");
+  if (identity_of(id) != whole) return corrupt("a cached block has a non-canonical identity");
   return id;
 }
 
@@ -61,22 +61,22 @@ std::string encode_block(const BlockId& id, std::string_view content) {
 
 Result<std::string_view> decode_block(const BlockId& id, std::string_view file) {
   if (!file.starts_with(kMagic) || file.size() < kIdentityAt)
-    return corrupt("a cached block is not one");
+    return corrupt("not a cached block: wrong magic");
   if (Crc32c::of(file.substr(kIdentitySizeAt)) != little_endian_u32(file.substr(kSumAt)))
     return corrupt("a cached block does not match its checksum");
   const uint32_t identity_bytes = little_endian_u32(file.substr(kIdentitySizeAt));
   const std::string_view rest = file.substr(kIdentityAt);
   if (identity_bytes > rest.size() || rest.substr(0, identity_bytes) != identity_of(id))
-    return corrupt("a cached block is of another object");
+    return corrupt("a cached block belongs to another object");
   return rest.substr(identity_bytes);
 }
 
 Result<BlockId> declared_id(std::string_view start_of_file) {
   if (!start_of_file.starts_with(kMagic) || start_of_file.size() < kIdentityAt)
-    return corrupt("a cached block is not one");
+    return corrupt("not a cached block: wrong magic");
   const uint32_t bytes = little_endian_u32(start_of_file.substr(kIdentitySizeAt));
   const std::string_view rest = start_of_file.substr(kIdentityAt);
-  if (bytes > rest.size()) return corrupt("a cached block was cut");
+  if (bytes > rest.size()) return corrupt("a cached block is truncated");
   return parse_identity(rest.substr(0, bytes));
 }
 

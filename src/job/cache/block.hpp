@@ -3,8 +3,8 @@
 // A file is: magic (8 bytes), CRC-32C of all that follows (4), the bytes of the identity (4), the
 // identity, the content. Numbers are little-endian. docs/formats/cache.md has the grammar.
 //
-// Threads: pure. Errors: corrupt: a file that is not a block, was cut, or has flipped bits; or the
-// block of another identity.
+// Threads: pure. Errors: corrupt: the file is not a block, is truncated, has flipped bits, or has
+// another identity.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace trainyard::cache {
 
-// Bytes of a block; the last one of an object is shorter. So large that a request's start costs
-// little, so small that one read of a few bytes does not wait long.
+// Bytes of a block; the last one of an object is shorter. It is large enough that the latency of a
+// request matters little, and small enough that a read of a few bytes does not wait long.
 inline constexpr uint64_t kBlockBytes = 4 << 20;
 // Limit of an identity: a key, a bucket, an endpoint and an ETag.
 inline constexpr size_t kIdentityBytesMax = 8 << 10;
@@ -32,7 +32,7 @@ struct BlockId {
 
 // Returns a text that is equal exactly for equal ids.
 std::string identity_of(const BlockId& id);
-// The inverse. Errors: corrupt.
+// Parses the text of identity_of(). Errors: corrupt.
 Result<BlockId> parse_identity(std::string_view text);
 Digest hash_of(const BlockId& id);
 // Returns the path of a block below the cache's directory: "ab/abcd..".

@@ -18,13 +18,13 @@ namespace trainyard::cache {
 namespace {
 
 constexpr uint64_t kDiskShare = 10;      // the cache's share of a disk: 1 / 10
-constexpr uint64_t kTrimsPerLimit = 32;  // the directory is read after this part of the limit
+constexpr uint64_t kTrimsPerLimit = 32;  // trim() is due after a 32nd of the limit was written
 constexpr uint64_t kUsedAfterTrim = 90;  // percent of the limit
 constexpr uint64_t kFileBytesMax = kBlockBytes + kIdentityBytesMax + 64;
-// Neighbours that are so much older than the newest file were left by a crash.
+// Temporary files that are so much older than the newest file were left by a crash.
 constexpr time_t kNeighbourSecondsMax = 3600;
 
-// Waits for a process that removes blocks or changes pins.
+// The time to wait for another process that removes blocks or changes pins.
 constexpr Duration kLockWaitMax = 60s;
 constexpr size_t kStartBytes = kIdentityBytesMax + 16;
 
@@ -39,7 +39,7 @@ bool earlier(const Found& a, const Found& b) {
   return std::pair(a.used.tv_sec, a.used.tv_nsec) < std::pair(b.used.tv_sec, b.used.tv_nsec);
 }
 
-// All blocks; files that a crash left while they were written are removed.
+// Returns all blocks, and removes temporary files that a crash left.
 Result<std::vector<Found>> find_blocks(const std::string& directory) {
   std::vector<Found> found, neighbours;
   time_t newest = 0;
@@ -98,7 +98,7 @@ BlockCache::BlockCache(CacheSettings settings, FileFaults* faults)
       pins_(settings_.directory + "/pins", settings_.bytes_max / 100 * kUsedAfterTrim, disk_) {}
 
 Result<std::unique_ptr<BlockCache>> BlockCache::open(CacheSettings settings, FileFaults* faults) {
-  // Blocks are of any job: no other user may read them.
+  // Blocks may belong to any job: no other user may read them.
   TRY(os::make_directories(settings.directory, 0700));
   return std::unique_ptr<BlockCache>(new BlockCache(std::move(settings), faults));
 }
@@ -138,7 +138,7 @@ Result<FetchLock> BlockCache::fetch_lock(const BlockId& id) const {
 Result<void> BlockCache::put(const BlockId& id, std::string_view content) {
   if (!keeps(content.size())) return {};
   {
-    // Removal that failed is repeated first: the limit holds even if no block can be removed.
+    // Retries a removal that failed: the limit holds even while no block can be removed.
     const MutexLock lock(mutex_);
     TRY(trim_if_due_locked());
   }
@@ -147,7 +147,7 @@ Result<void> BlockCache::put(const BlockId& id, std::string_view content) {
   TRY(os::make_directories(folder, 0700));
   const std::string neighbour = folder + "/" + std::string(os::kNeighbourPrefix) +
                                 std::to_string(::getpid()) + "-" + std::to_string(++neighbours_);
-  // Not durable: what a power loss takes is noticed by its checksum.
+  // Not durable: the checksum detects what a power loss took.
   auto written = write(neighbour, encode_block(id, content));
   if (written) written = disk_.rename(neighbour, path);
   if (!written) {
@@ -176,7 +176,7 @@ Result<void> BlockCache::trim() {
 }
 
 Result<void> BlockCache::trim_locked() {
-  // One process at a time; another one's removal serves this one too.
+  // One process removes at a time, on behalf of all.
   const auto only_one = os::FileLock::take(lock_path());
   if (!only_one) {
     written_since_trim_ = 0;
@@ -226,7 +226,7 @@ Result<void> BlockCache::visit(const std::function<void(const CachedBlock&)>& vi
   for (const auto& each : TRY(find_blocks(settings_.directory))) {
     const auto start = read_start(each.path);
     auto id = start ? declared_id(*start) : Result<BlockId>(start.error());
-    // Removed meanwhile, or broken: a job that reads it notices.
+    // The block was removed meanwhile or is broken, which its next reader detects.
     if (!id || to_hex(trainyard::bytes_of(hash_of(*id))) != each.name) continue;
     const auto hash = hash_of(*id);
     visitor({*std::move(id), hash, each.bytes,

@@ -1,12 +1,12 @@
 // Keeps blocks of objects on disk for all jobs of a machine, within a limit of bytes.
 //
-// A block is written to a neighbour and renamed, so a reader sees all of it or none, and its
+// A block is written to a temporary file and renamed, so a reader sees all of it or none, and its
 // checksum is verified at each read: a crash, or a disk that lost pages, costs a fetch and is never
-// seen by a job. Beyond the limit the blocks that were not used for longest are removed; one that
-// is being read stays readable to its reader. A disk that is nearly full keeps no further blocks.
+// seen by a job. Beyond the limit the least recently used blocks are removed; one that is being
+// read stays readable to its reader. No further blocks are kept on a disk that is nearly full.
 //
 // Pinned blocks (pins.hpp) are not removed. The lock of a block, held while it is fetched, lets
-// other processes wait for it rather than fetch it as well; it ends with its holder, however that
+// other processes wait for it rather than fetch it as well; the kernel releases it when its holder
 // ends.
 //
 // The limit is approximate: each process counts what it wrote, and reads the directory again after
@@ -57,37 +57,38 @@ struct CachedBlock {
 
 struct DroppedBlocks {
   uint64_t removed = 0, bytes = 0;
-  uint64_t held = 0;  // that a running job holds, and stay
+  uint64_t held = 0;  // blocks that stay, since a running job holds them
 };
 
 class BlockCache {
  public:
-  // Makes the directory, for the owner of this process alone. `faults`: of tests.
+  // Makes the directory, accessible to this process's user alone. `faults`: for tests.
   static Result<std::unique_ptr<BlockCache>> open(CacheSettings settings,
                                                   FileFaults* faults = nullptr);
 
-  // Returns the content and marks it as used; nothing: it is absent.
+  // Returns the content and marks the block as used; nothing if it is absent.
   Result<std::optional<std::string>> get(const BlockId& id);
-  // Keeps a block, or not: see above. An existing one is replaced.
+  // Stores a block, or replaces it, unless the limits above forbid it.
   Result<void> put(const BlockId& id, std::string_view content);
   // Returns whether put() would keep a block of this size now.
   bool keeps(uint64_t bytes) const;
-  // Returns the lock under which a block is fetched, not yet taken.
+  // Returns the lock to take before fetching a block.
   Result<FetchLock> fetch_lock(const BlockId& id) const;
-  // Removes the blocks that were not used for longest, until nine tenths of the limit are used.
-  // Errors also: corrupt: a pin cannot be read, and nothing is removed.
+  // Removes the least recently used blocks, until nine tenths of the limit are used. Errors also:
+  // corrupt: a pin cannot be read, and nothing is removed.
   Result<void> trim();
 
-  // Pins blocks for as long as the result lives: as many of the first as fit.
+  // Pins the first blocks, as many as fit, for as long as the result lives.
   Result<std::unique_ptr<HeldPin>> hold(const std::string& name, std::vector<PinnedBlock> wanted);
   // Pins blocks until unpin(). Errors also: exhausted: they do not fit.
   Result<void> keep_pinned(Pin pin);
-  // Returns false: not found.
+  // Returns false if no pin has this name.
   Result<bool> unpin(const std::string& name);
   Result<std::vector<FoundPin>> pins();
   uint64_t pinned_bytes_max() const { return pins_.bytes_max(); }
 
-  // Visits all blocks, in no order. What other processes add or remove meanwhile may be missed.
+  // Visits all blocks, in no order. It may miss blocks that other processes add or remove
+  // meanwhile.
   Result<void> visit(const std::function<void(const CachedBlock&)>& visitor) const;
   // Removes the blocks for which `which` is true, unless a running job holds them.
   Result<DroppedBlocks> drop(const std::function<bool(const BlockId&)>& which);

@@ -49,7 +49,7 @@ class BlockCacheTest : public testing::Test {
   os::TemporaryDirectory directory_;
 };
 
-TEST_F(BlockCacheTest, BlocksSurviveTheProcessAndAreOfOneVersion) {
+TEST_F(BlockCacheTest, BlocksOutliveTheProcessAndBelongToOneVersion) {
   ASSERT_TRUE(open()->put(block(0), "old"));
   const auto cache = open();
   EXPECT_EQ(**cache->get(block(0)), "old");
@@ -76,14 +76,14 @@ TEST_F(BlockCacheTest, ABrokenBlockIsAbsentAndRemoved) {
   EXPECT_EQ(cache->counts().broken, 2 * whole.size());
 }
 
-TEST_F(BlockCacheTest, ABlockUnderAnotherNameIsNotTaken) {
+TEST_F(BlockCacheTest, ABlockUnderAnotherNameIsIgnored) {
   const auto cache = open();
   ASSERT_TRUE(cache->put(block(0), "zero") && cache->put(block(1), "one"));
   std::filesystem::rename(path(block(0)), path(block(1)));
   EXPECT_FALSE(*cache->get(block(1)));
 }
 
-TEST_F(BlockCacheTest, TheLeastRecentlyUsedAreRemovedFirst) {
+TEST_F(BlockCacheTest, TheLeastRecentlyUsedBlocksAreRemovedFirst) {
   const auto cache = open(10 * kSmallBlock);
   for (uint64_t i = 0; i < 20; ++i) {
     ASSERT_TRUE(cache->put(block(i), std::string(kSmallBlock - 4096, char(i))));
@@ -203,7 +203,7 @@ TEST_F(PinTest, BlocksOfARunningJobAreNotRemoved) {
   EXPECT_TRUE(cache->pins()->empty());
 }
 
-TEST_F(PinTest, MoreThanTheCacheHasIsPinnedInPart) {
+TEST_F(PinTest, ATooLargePinCoversTheBlocksThatFit) {
   const auto cache = open(11 * kSmallBlock);
   const auto first = *cache->hold("job a", blocks(0, 5));
   const auto second = *cache->hold("job b", blocks(3, 20));
@@ -312,7 +312,7 @@ TEST_F(PinTest, WithoutReadablePinsNothingIsRemovedOrKept) {
   EXPECT_TRUE(cache->put(block(50), "content"));
 }
 
-TEST_F(PinTest, DropRemovesWhatNoJobHolds) {
+TEST_F(PinTest, DropRemovesBlocksThatNoJobHolds) {
   const auto cache = open();
   fill(*cache, 0, 6);
   ASSERT_TRUE(cache->keep_pinned({"s3://b/x", blocks(0, 2)}));
@@ -358,7 +358,7 @@ TEST_F(BlockCacheTest, AKilledFetchReleasesItsBlock) {
   EXPECT_TRUE(*lock.try_take());
 }
 
-TEST(Pins, AreReadAsTheyWereWritten) {
+TEST(Pins, SurviveEncodingAndDecoding) {
   const Pin pin{"name", {{hash_of(block(7)), 1234}}};
   const std::string file = encode_pin(pin);
   // Golden bytes: a change of the format needs another magic.

@@ -35,12 +35,13 @@ Result<bool> FetchLock::try_take() {
   auto lock = one_byte(offset_, F_WRLCK);
   if (::fcntl(file_.descriptor(), F_OFD_SETLK, &lock) == 0) return true;
   if (errno == EAGAIN || errno == EACCES) return false;
-  return from_errno("locking a block");
+  return from_errno("locking a block of the cache");
 }
 
 FetchLock::~FetchLock() {
   if (!file_) return;
-  // Explicitly, since a child that is just being started may hold a copy of the descriptor.
+  // Unlocks explicitly: a child process that is just being started may hold a copy of the
+  // descriptor.
   auto lock = one_byte(offset_, F_UNLCK);
   ::fcntl(file_.descriptor(), F_OFD_SETLK, &lock);
 }

@@ -1,8 +1,9 @@
-// FetchLock is the right to fetch one block, for one thread of all processes of a machine.
+// FetchLock is the right to fetch one block, which one thread of all processes of a machine has at
+// a time.
 //
-// It is a lock on one byte of a file, whose offset is taken from the block's hash, so a million
-// blocks need no further files. The kernel releases it when its holder ends. Two blocks with one
-// offset would wait for each other, and nothing worse.
+// It is a lock on one byte of a file, at an offset derived from the block's hash, so a million
+// blocks need no further files. The kernel releases it when its holder ends. Two blocks with the
+// same offset are fetched one after the other, with no other effect.
 //
 // Threads: confined to one. Errors: by errno.
 #pragma once
@@ -18,12 +19,12 @@ namespace trainyard::cache {
 
 class FetchLock {
  public:
-  // Opens the lock, without taking it. The file is made when absent.
+  // Opens the lock without taking it. Makes the file if it is absent.
   static Result<FetchLock> open(const std::string& path, const Digest& hash);
   FetchLock(FetchLock&&) = default;
   ~FetchLock();
 
-  // Returns false: another holds it.
+  // Returns false if another thread or process holds it.
   Result<bool> try_take();
 
  private:

@@ -32,24 +32,25 @@ std::string encode_pin(const Pin& pin) {
 }
 
 Result<Pin> decode_pin(std::string_view file) {
-  if (!file.starts_with(kPinMagic) || file.size() < kPinNameAt) return corrupt("not a pin");
+  if (!file.starts_with(kPinMagic) || file.size() < kPinNameAt)
+    return corrupt("not a pin: wrong magic");
   if (Crc32c::of(file.substr(kPinNameSizeAt)) != little_endian_u32(file.substr(kPinSumAt)))
-    return corrupt("a pin that does not match its checksum");
+    return corrupt("the pin does not match its checksum");
   const uint32_t name_bytes = little_endian_u32(file.substr(kPinNameSizeAt));
   std::string_view rest = file.substr(kPinNameAt);
   if (name_bytes > kPinNameBytesMax || name_bytes > rest.size())
-    return corrupt("a pin with an invalid name");
+    return corrupt("the pin has an invalid name length: " + std::to_string(name_bytes));
   Pin pin{std::string(rest.substr(0, name_bytes)), {}};
   rest.remove_prefix(name_bytes);
   if (rest.size() % kEntryBytes != 0 || rest.size() / kEntryBytes > kPinBlocksMax)
-    return corrupt("a pin with a part of a block");
+    return corrupt("the pin has a truncated or too long list of blocks");
   pin.blocks.reserve(rest.size() / kEntryBytes);
   for (; !rest.empty(); rest.remove_prefix(kEntryBytes)) {
     PinnedBlock block;
     std::copy_n(rest.begin(), kHashBytes, block.hash.begin());
     block.bytes = little_endian_u32(rest.substr(kHashBytes));
     if (!pin.blocks.empty() && !(pin.blocks.back() < block))
-      return corrupt("a pin whose blocks are out of order");
+      return corrupt("the pin's blocks are not in ascending order");
     pin.blocks.push_back(block);
   }
   return pin;

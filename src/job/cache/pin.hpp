@@ -4,7 +4,7 @@
 // and for each block its hash (32) and the size of its file (4), ordered by hash. Numbers are
 // little-endian. docs/formats/cache.md has the grammar.
 //
-// Threads: pure. Errors: corrupt: a file that is not a pin, was cut, or has flipped bits.
+// Threads: pure. Errors: corrupt: the file is not a pin, is truncated, or has flipped bits.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace trainyard::cache {
 
-// Limit of a pin's blocks, 75 MB of file: more are not pinned.
+// The limit of a pin's blocks, a file of 75 MB; further blocks are not pinned.
 inline constexpr size_t kPinBlocksMax = 2 << 20;
 inline constexpr size_t kPinNameBytesMax = 4 << 10;
 inline constexpr size_t kPinFileBytesMax = 16 + kPinNameBytesMax + kPinBlocksMax * 36;

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // A pin that is accepted has exactly the bytes that would be written.
   const auto pin = cache::decode_pin(file);
   if (pin && cache::encode_pin(*pin) != file) __builtin_trap();
-  // The same behind a checksum that is correct.
+  // The same after a correct checksum.
   std::string valid = "TYPINS01";
   append_little_endian(valid, Crc32c::of(file), 4);
   valid += file;

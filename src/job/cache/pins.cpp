@@ -13,7 +13,7 @@ namespace trainyard::cache {
 namespace {
 
 constexpr std::string_view kHeld = "held-", kKept = "kept-";
-// Bytes that a file occupies are whole pages.
+// Files occupy whole pages.
 constexpr uint64_t kPageBytes = 4096;
 std::atomic<uint64_t> pins_of_this_process = 0;
 
@@ -56,19 +56,20 @@ Result<std::vector<FoundPin>> Pins::read() {
   for (const auto& name : TRY(std::move(names))) {
     const std::string path = directory_ + "/" + name;
     const bool held = name.starts_with(kHeld);
-    // The lock is taken before the cache's lock is released, so no holder is missed.
+    // A holder takes its lock before it releases the cache's lock, so no holder is missed.
     if ((held && !os::FileLock::held(path)) || name.starts_with(os::kNeighbourPrefix)) {
       ::unlink(path.c_str());
       continue;
     }
     if (!held && !name.starts_with(kKept)) continue;
     const auto file = os::read_file(path, kPinFileBytesMax);
-    // Its holder has just released it.
+    // The holder has just released it.
     if (!file && file.error().kind == Kind::not_found) continue;
     if (!file) return file.error();
     auto pin = decode_pin(*file);
     if (!pin)
-      return std::move(pin).error().in(path + ": remove it, so that blocks can be removed again");
+      return std::move(pin).error().in("reading the pin " + path +
+                                       " (remove it, so that blocks can be removed again)");
     found.push_back({*std::move(pin), held});
   }
   return found;
@@ -95,7 +96,7 @@ Result<std::unique_ptr<HeldPin>> Pins::hold(const std::string& name,
   }
   order(pinned);
   TRY(disk_.make_directories(directory_, 0700));
-  // A process of another namespace may have the same number.
+  // A process in another PID namespace may have the same number.
   std::string path;
   do
     path = directory_ + "/" + std::string(kHeld) + std::to_string(::getpid()) + "-" +
@@ -103,7 +104,7 @@ Result<std::unique_ptr<HeldPin>> Pins::hold(const std::string& name,
   while (os::FileLock::held(path));
   auto lock = TRY(os::SharedLock::take(path));
   auto held = std::make_unique<HeldPin>(path, std::move(lock));
-  // Not durable: it ends with the machine.
+  // Not durable: the pin does not outlive a restart of the machine.
   const auto file = TRY(disk_.create(path, O_WRONLY | O_TRUNC));
   TRY(disk_.write(file, encode_pin({shorten(name, kPinNameBytesMax), std::move(pinned)}), path));
   held->bytes_wanted = bytes_wanted, held->bytes_pinned = bytes_pinned;
@@ -116,9 +117,12 @@ std::string Pins::path_of_kept(const std::string& name) const {
 }
 
 Result<void> Pins::keep(Pin pin) {
-  if (pin.name.size() > kPinNameBytesMax) return invalid("the name of a pin is too long");
+  if (pin.name.size() > kPinNameBytesMax)
+    return invalid("the name of a pin has " + std::to_string(pin.name.size()) + " bytes, at most " +
+                   std::to_string(kPinNameBytesMax) + " are allowed");
   if (pin.blocks.size() > kPinBlocksMax)
-    return exhausted("a pin has at most " + std::to_string(kPinBlocksMax) + " blocks");
+    return exhausted("a pin of " + std::to_string(pin.blocks.size()) + " blocks exceeds " +
+                     std::to_string(kPinBlocksMax));
   order(pin.blocks);
   auto others = TRY(read());
   std::erase_if(others, [&](const auto& each) { return !each.held && each.pin.name == pin.name; });

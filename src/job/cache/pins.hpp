@@ -1,12 +1,12 @@
-// Keeps the pins of a cache: which blocks stay, for whom and how long.
+// Keeps the pins of a cache: lists of blocks that are not removed while a pin lasts.
 //
 // A held pin lasts as long as its holder: it is a file with a lock, which the kernel releases when
-// the process ends, however it ends. A kept pin lasts until it is removed; it survives power loss.
+// the process ends, even by a signal. A kept pin lasts until it is removed; it survives power loss.
 // All pins together never exceed the limit, so a pinned block need never be removed: a pin that
-// does not fit is refused, or covers as many blocks as fit.
+// does not fit is rejected, or covers as many blocks as fit.
 //
-// Threads: callable from anywhere, in any number of processes on one directory, each call with the
-// cache's lock held (BlockCache does that).
+// Threads: callable from anywhere, in any number of processes on one directory. The caller holds
+// the cache's lock (BlockCache does).
 // Errors: those of files; exhausted: a kept pin does not fit; corrupt: a pin cannot be read, and
 // the message names the file.
 #pragma once
@@ -32,7 +32,7 @@ class HeldPin {
   ~HeldPin();
 
   uint64_t bytes_wanted = 0, bytes_pinned = 0;
-  uint64_t bytes_of_others = 0;  // of all other pins, without what this one shares with them
+  uint64_t bytes_of_others = 0;  // of all other pins, without blocks that this one shares
   uint64_t bytes_max = 0;        // limit of all pins together
 
  private:
@@ -54,7 +54,7 @@ class Pins {
   Result<std::unique_ptr<HeldPin>> hold(const std::string& name, std::vector<PinnedBlock> wanted);
   // Replaces the kept pin of the same name.
   Result<void> keep(Pin pin);
-  // Returns false: no kept pin has this name.
+  // Returns false if no kept pin has this name.
   Result<bool> remove(const std::string& name);
   // Reads all pins, and removes those whose holders have ended.
   Result<std::vector<FoundPin>> read();
