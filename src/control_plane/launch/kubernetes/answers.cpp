@@ -294,7 +294,7 @@ Result<void> check_kubernetes_answer(int status, std::string_view body) {
     case 403:
       // A quota rejects by 403 as well.
       if (words.find("exceeded quota") != std::string::npos)
-        return exhausted("Kubernetes rejects it: " + words);
+        return exhausted("Kubernetes rejects the request: " + words);
       return denied("Kubernetes denies it: " + words);
     case 404:
       return not_found("Kubernetes: " + words);
@@ -305,7 +305,7 @@ Result<void> check_kubernetes_answer(int status, std::string_view body) {
     case 413:
     case 415:
     case 422:
-      return invalid("Kubernetes rejects it: " + words);
+      return invalid("Kubernetes rejects the request: " + words);
     default:
       return unavailable("Kubernetes reports: " + words);
   }

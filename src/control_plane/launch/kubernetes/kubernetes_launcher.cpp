@@ -153,7 +153,7 @@ class KubernetesLauncher final : public Launcher {
 
   void note_failure(const Result<void>& looked) {
     if (!looked && last_failure_ != looked.error().message)
-      log(Level::warning, "launch", "Kubernetes cannot be read, and its last answer counts on",
+      log(Level::warning, "launch", "cannot query Kubernetes; using its last answer",
           {{"why", looked.error().message}});
     last_failure_ = looked ? "" : looked.error().message;
   }

@@ -237,7 +237,7 @@ class HostOnNode {
   Result<int> run_agent() {
     const auto ended = TRY(os::run(TRY(agent_command())).in("running the agent"));
     if (ended.code != 0)
-      log(Level::error, "launch", "the agent failed: " + slurm_words(ended.errors));
+      log(Level::error, "launch", "the agent failed: " + slurm_message(ended.errors));
     return ended.code;
   }
 

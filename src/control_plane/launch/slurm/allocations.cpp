@@ -2,23 +2,17 @@
 
 #include <algorithm>
 
+#include "base/fnv.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::launch {
-namespace {
-
-// FNV-1a: the kind is compared by this server only, so it need not withstand forgery.
-constexpr uint64_t kHashStart = 14'695'981'039'346'656'037u;
-constexpr uint64_t kHashFactor = 1'099'511'628'211u;
-
-}  // namespace
 
 std::string allocation_kind(const SlurmJobRequest& request, std::string_view submitter) {
   const SlurmPlacement& placement = request.placement;
-  uint64_t hash = kHashStart;
+  // Only this server compares kinds, so the hash need not withstand forgery.
+  uint64_t hash = kFnvBasis;
   const auto add = [&](std::string_view text) {
-    for (const char c : text) hash = (hash ^ uint8_t(c)) * kHashFactor;
-    hash = (hash ^ 0xff) * kHashFactor;  // no text has this byte
+    hash = fnv1a_step(fnv1a(text, hash), 0xff);  // no text has this byte
   };
   for (const auto* text :
        {&placement.partition, &placement.account, &placement.qos, &placement.constraint,

@@ -31,18 +31,18 @@ struct AllocationNeed {
   Duration run_time_max{};  // of the attempt, with the time for images and artifacts
 };
 
-// A text that is equal for requests that Slurm would treat alike: placement, sizes and submitter.
-// 16 hexadecimal digits; it stands in the job's comment.
+// Returns a text of 16 hexadecimal digits that is equal for requests with the same placement, sizes
+// and submitter, which Slurm treats alike. The job's comment has it.
 std::string allocation_kind(const SlurmJobRequest& request, std::string_view submitter);
 
-// Returns the job with the least time left that suffices; of equal ones the one with the lowest
-// number. Nothing: none fits.
+// Returns the job with the least sufficient time left, or nothing if none fits. Among equal jobs it
+// is the one with the lowest number.
 std::optional<uint64_t> choose_allocation(const std::vector<IdleAllocation>& idle,
                                           const AllocationNeed& need);
 
-// Returns the idle jobs to release for pending ones, which need their nodes. `pending_on`: nodes;
-// "*": any node. Jobs that have been idle for less than `spared` keep theirs: an attempt may be on
-// its way to them.
+// Returns the idle jobs to release because pending jobs need their nodes. `pending_on`: nodes; "*":
+// any node. Jobs that have been idle for less than `spared` are kept: an attempt may be on its way
+// to them.
 std::vector<uint64_t> allocations_to_release(const std::vector<IdleAllocation>& idle,
                                              const std::vector<std::string>& pending_on,
                                              Duration spared);

@@ -66,7 +66,7 @@ Error unexpected(std::string_view what, std::string_view line) {
 
 bool is_set(std::string_view value) { return !value.empty() && value != "(null)"; }
 
-// The start of " KEY=" of the next known key, or the end of the line.
+// Returns the start of " KEY=" of the next known key, or the end of the line.
 size_t next_key(std::string_view line, size_t from) {
   for (size_t at = line.find(' ', from); at != std::string_view::npos;
        at = line.find(' ', at + 1)) {
@@ -193,7 +193,7 @@ Result<void> expand(std::string_view element, std::vector<std::string>& names) {
 Result<std::vector<SlurmJob>> read_jobs(std::string_view squeue) {
   std::vector<SlurmJob> jobs;
   for (const auto line : split(squeue, '\n')) {
-    // Another user's comment may contain a line break, so lines without the form are not ours.
+    // Another user's comment may contain a line break, so lines of another form are ignored.
     auto job = read_job(line);
     if (!job || !is_job_comment(job->comment)) continue;
     if (jobs.size() >= kSlurmJobsMax)
@@ -260,7 +260,7 @@ int64_t gpus_of_gres(std::string_view gres) {
   return std::min(gpus, kGpusMax);
 }
 
-std::string slurm_words(std::string_view errors) {
+std::string slurm_message(std::string_view errors) {
   std::string_view last;
   for (const auto line : split(errors, '\n'))
     if (!trim(line).empty()) last = trim(line);
@@ -270,24 +270,27 @@ std::string slurm_words(std::string_view errors) {
 }
 
 Error error_of_slurm(std::string_view errors) {
-  const std::string words = slurm_words(errors);
-  const auto has = [&](std::string_view text) { return words.find(text) != std::string::npos; };
+  const std::string message = slurm_message(errors);
+  const auto has = [&](std::string_view text) { return message.find(text) != std::string::npos; };
   if (has("Zero Bytes were transmitted") || has("authentication") || has("Authentication") ||
       has("credential") || has("Access/permission denied"))
-    return denied("Slurm denies access: " + words);
-  return error_of_rejection(words);
+    return denied("Slurm denies access: " + message);
+  Error error = error_of_rejection(message);
+  if (has("nvalid job id") || has("already completing or completed") || has("already finished"))
+    error.detail = SlurmFault::job_has_ended;
+  return error;
 }
 
-// slurmctld that has just started knows of no node yet, for example.
-Error error_of_rejection(std::string_view words) {
-  const auto has = [&](std::string_view text) { return words.find(text) != std::string::npos; };
+Error error_of_rejection(std::string_view message) {
+  const auto has = [&](std::string_view text) { return message.find(text) != std::string::npos; };
   if (has("Unable to contact slurm controller") || has("Socket timed out") ||
       has("Connection refused") || has("Communication connection failure") ||
       has("in standby mode") || has("Transport endpoint"))
-    return unavailable("slurmctld does not answer: " + std::string(words));
-  const std::string message = "Slurm rejects it: " + std::string(words);
-  const bool present = has("Required node not available") || has("Requested nodes are busy");
-  return present ? exhausted(message) : invalid(message);
+    return unavailable("slurmctld does not answer: " + std::string(message));
+  // A slurmctld that has just started knows no nodes yet, for example.
+  const bool may_change = has("Required node not available") || has("Requested nodes are busy");
+  std::string rejection = "Slurm rejects the request: " + std::string(message);
+  return may_change ? exhausted(std::move(rejection)) : invalid(std::move(rejection));
 }
 
 }  // namespace trainyard::launch

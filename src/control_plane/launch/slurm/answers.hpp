@@ -1,4 +1,4 @@
-// Reads what Slurm's programs print: squeue, scontrol and sbatch.
+// Parses the output of Slurm's programs: squeue, scontrol and sbatch.
 //
 // Threads: pure functions. Errors: corrupt (unexpected text; the message shows the line), exhausted
 // (past kSlurmJobsMax or kSlurmNodesMax).
@@ -28,19 +28,23 @@ Result<uint64_t> read_submitted(std::string_view sbatch);
 // names.
 Result<std::vector<std::string>> expand_host_list(std::string_view list);
 
-// The opposite, in its plain form: "n1,n2,n3".
+// Joins names with commas: "n1,n2,n3".
 std::string join_names(const std::vector<std::string>& names);
 
 // Returns the sum of a GRES list's GPUs: "gpu:t4:4(S:0),gpu:1,nic:2" has 5. Unreadable parts count
 // as none.
 int64_t gpus_of_gres(std::string_view gres);
 
-// Returns the words of a program that failed: its last line, without "sbatch: error: ".
-std::string slurm_words(std::string_view errors);
-// Converts a failure of one of Slurm's programs: by its words, since all end with 1.
+// Details of errors.
+enum class SlurmFault { job_has_ended };  // the request concerns a job that has ended or is unknown
+
+// Returns the message of a program that failed: its last line, without "sbatch: error: ".
+std::string slurm_message(std::string_view errors);
+// Classifies a failure of one of Slurm's programs by its message, since their exit code is
+// always 1.
 Error error_of_slurm(std::string_view errors);
-// Converts the words about a request that failed: unavailable, if slurmctld has not answered;
+// Classifies the message about a failed request: unavailable, if slurmctld did not answer;
 // exhausted, if it rejects the request for the present state of nodes; else invalid.
-Error error_of_rejection(std::string_view words);
+Error error_of_rejection(std::string_view message);
 
 }  // namespace trainyard::launch

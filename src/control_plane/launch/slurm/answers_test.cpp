@@ -100,7 +100,7 @@ TEST(SlurmAnswers, TellsWhyAProgramFailed) {
       {"sbatch: error: invalid partition specified: nope\n"
        "sbatch: error: Batch job submission failed: Invalid partition name specified\n",
        Kind::invalid,
-       "Slurm rejects it: Batch job submission failed: Invalid partition name "
+       "Slurm rejects the request: Batch job submission failed: Invalid partition name "
        "specified"},
       {"slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n",
        Kind::unavailable,
@@ -111,7 +111,8 @@ TEST(SlurmAnswers, TellsWhyAProgramFailed) {
       {"sbatch: error: Batch job submission failed: Required node not available (down, drained or "
        "reserved)\n",
        Kind::exhausted,
-       "Slurm rejects it: Batch job submission failed: Required node not available (down, drained "
+       "Slurm rejects the request: Batch job submission failed: Required node not available (down, "
+       "drained "
        "or reserved)"},
   };
   for (const Case& each : cases) {

@@ -1,7 +1,5 @@
 #include "launch/slurm/command_line.hpp"
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 
 #include "launch/slurm/answers.hpp"
@@ -12,14 +10,9 @@ namespace {
 // Slurm's programs retry for some ten seconds when slurmctld is busy.
 constexpr Duration kProgramMax = 30s;
 
-// A job that has ended meanwhile needs nothing.
+// Ignores the error that the job has ended meanwhile.
 Result<void> unless_ended(Result<std::string> done) {
-  constexpr std::array kEnded = {"nvalid job id", "already completing or completed",
-                                 "already finished"};
-  if (done || std::ranges::any_of(kEnded, [&](std::string_view words) {
-        return done.error().message.find(words) != std::string::npos;
-      }))
-    return {};
+  if (done || done.error().is(SlurmFault::job_has_ended)) return {};
   return std::move(done).error();
 }
 
@@ -55,13 +48,13 @@ class ByPrograms final : public Slurm {
     command.watch = [this] { return !stopped_; };
     if (!programs_.config_file.empty()) command.environment["SLURM_CONF"] = programs_.config_file;
     auto outcome = run_(command);
-    if (!outcome && stopped_) return unavailable(program + " was ended with the server");
+    if (!outcome && stopped_) return unavailable(program + " was ended, since the server stops");
     if (!outcome && outcome.error().kind == Kind::cancelled)
       return unavailable(program + " did not end within " +
                          std::to_string(kProgramMax / Duration(1s)) + " s");
     if (!outcome) return std::move(outcome).error().in("running " + program);
     if (outcome->code != 0) return error_of_slurm(outcome->errors).in(program);
-    // A list without its end would count what it lacks as gone.
+    // The caller would take jobs that a truncated list lacks for ended ones.
     if (outcome->output_cut)
       return exhausted(program + " printed more than " + std::to_string(os::kOutputBytesMax >> 20) +
                        " MiB");

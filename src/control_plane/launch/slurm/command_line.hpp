@@ -1,4 +1,4 @@
-// Slurm by its programs: sbatch, squeue, scontrol and scancel.
+// Implements the interface Slurm by its programs: sbatch, squeue, scontrol and scancel.
 //
 // The script goes to sbatch's standard input; arguments hold no secrets. Threads and errors: as
 // slurm.hpp; also not_found, when a program is missing, and exhausted, when it prints too much.
@@ -14,7 +14,7 @@
 
 namespace trainyard::launch {
 
-// Runs a program to its end: os::run(), or a test's.
+// Runs a program to its end: os::run(), or a fake in tests.
 using RunProgram = std::function<Result<os::Outcome>(const os::Command&)>;
 
 struct SlurmPrograms {
@@ -23,7 +23,7 @@ struct SlurmPrograms {
 
 std::unique_ptr<Slurm> slurm_by_programs(SlurmPrograms programs, RunProgram run);
 
-// The arguments of sbatch. Pure.
+// Returns the arguments of sbatch. Pure.
 std::vector<std::string> sbatch_arguments(const SlurmJobRequest& request);
 
 }  // namespace trainyard::launch

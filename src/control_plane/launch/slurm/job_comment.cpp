@@ -26,7 +26,8 @@ Result<void> read_ended(std::string_view text, JobComment& comment) {
   for (const auto each : split(text, ',')) {
     const size_t colon = each.find(':');
     if (colon == std::string_view::npos)
-      return corrupt("unexpected end of a host in the comment of a Slurm job");
+      return corrupt("unexpected entry '" + shorten(to_utf8(each), 40) +
+                     "' of `ended` in the comment of a Slurm job: it must be HOST:CODE");
     const int64_t host = TRY(natural(each.substr(0, colon), kHostsMax - 1));
     comment.ended[domain::HostIndex(host)] = int(TRY(natural(each.substr(colon + 1), 255)));
   }

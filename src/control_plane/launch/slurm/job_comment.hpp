@@ -1,14 +1,14 @@
-// JobComment is what a Slurm job says about its gang. It is all that a server needs to find the
-// gang's agents again: it stands in the job's comment, which Slurm keeps and shows to everybody.
+// JobComment describes the gang of a Slurm job, in the job's comment, which Slurm stores and shows
+// to all users. It is all that a server needs to find the gang's agents again.
 //
 //   trainyard/1 3fa91c j17a1 hosts=2 net=10.201.0.0/28 cpus=4 mem=2048 gpus=0 by=ana
 //       seal=AbC+/= ended=1:137 why=n2: task 0: Killed
 //
-// The seal is the attempt's token, encrypted with the server's key: what it does not open is not
-// this server's, also when the mark is alike. The job's script appends
-// `ended` when a host's step failed: host and exit code, and the last words of the last one.
+// The seal is the attempt's token, encrypted with the server's key. A job whose seal this server
+// cannot decrypt belongs to another server, even if the mark is the same. The job's script appends
+// `ended` when a host's step failed, with host and exit code, and `why` with the last output.
 //
-// `reuse` stands in a job that may serve another attempt after this one (allocations.hpp).
+// `reuse` is present in a job that may serve another attempt after this one (allocations.hpp).
 //
 // `by` names the user or role that created the job, unless its name has other characters than
 // IAM's.
@@ -31,7 +31,7 @@ struct JobComment {
   domain::AttemptId attempt;
   uint32_t hosts = 0;
   networks::Subnet subnet;
-  // what the job has on each node
+  // resources of the job on each node
   int64_t cpus = 0, memory_mib = 0, gpus = 0;
   std::string seal;
   // allocation_kind(), if the job may serve further attempts after this one; "": it does not

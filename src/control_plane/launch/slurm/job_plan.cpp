@@ -9,7 +9,7 @@
 namespace trainyard::launch {
 namespace {
 
-// Enough for an agent, whose container has its own limit.
+// The memory that an agent needs. The container has its own limit.
 constexpr int64_t kMemoryMibMin = 64;
 constexpr Duration kMinute = 60s;
 
@@ -25,7 +25,7 @@ std::string shell_quoted(const std::string& text) {
   return out + "'";
 }
 
-// Names go into a script and into lists.
+// Returns whether a name can be used in a script and in a list without quotes.
 bool is_plain_name(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -90,8 +90,8 @@ int64_t time_limit_minutes_of(const SlurmJobSettings& settings, const Gang& gang
   return (gang.run_time_max + settings.time_margin + kMinute - 1ms) / kMinute;
 }
 
-// All nodes of a Slurm job are alike: that with the largest need counts. So are its tasks: the host
-// with the most processors counts.
+// A Slurm job requests the same from each of its nodes, and for each of its tasks: that of the node
+// with the largest need, and of the host with the most processors.
 void add_sizes(const Gang& gang, const std::vector<NodePart>& parts, SlurmJobRequest& request) {
   for (const auto& part : parts) {
     request.nodes.push_back(part.node->name);
@@ -108,16 +108,16 @@ void add_sizes(const Gang& gang, const std::vector<NodePart>& parts, SlurmJobReq
   }
 }
 
-// Slurm would reject the job.
+// Fails where Slurm would reject the job.
 Result<void> check_sizes(const std::vector<NodePart>& parts, const SlurmJobRequest& request) {
   for (const auto& [node, hosts] : parts) {
     const auto check = [&, name = node->name](const char* what, int64_t has,
-                                              int64_t asked) -> Result<void> {
-      if (has >= asked) return {};
-      return unavailable(
-          "the node " + name + " has " + std::to_string(has) + " " + what +
-          ", and a Slurm job requests of each of its nodes what the fullest one needs: " +
-          std::to_string(asked));
+                                              int64_t requested) -> Result<void> {
+      if (has >= requested) return {};
+      return unavailable("the node " + name + " has " + std::to_string(has) + " " + what +
+                         ", but a Slurm job requests as much of each node as the fullest one "
+                         "needs: " +
+                         std::to_string(requested));
     };
     TRY(check("processors", node->cpus, request.cpus_per_task * request.tasks_per_node));
     TRY(check("MiB of memory", node->memory_mib, request.memory_mib_per_node));

@@ -1,10 +1,10 @@
-// Plans the Slurm job of a gang: what sbatch is told, and the script that starts one agent for each
-// host on the node that the scheduler chose.
+// Plans the Slurm job of a gang: the options of sbatch, and the script that starts one agent for
+// each host on the node that the scheduler chose.
 //
 // The script runs on the gang's first node. For each host it starts a step (srun) of the program
-// trainyard-slurm-host on the host's node, with the host's order as standard input; so orders reach
-// other nodes through Slurm, and stand neither in arguments nor in files. A step that fails is
-// written into the job's comment.
+// trainyard-slurm-host on the host's node, with the host's order as standard input. So orders reach
+// other nodes through Slurm, and appear neither in arguments nor in files. The script writes a step
+// that fails into the job's comment.
 //
 // Threads: pure. Errors: invalid (the gang), denied (nodes that cannot serve it), unavailable
 // (nodes that Slurm does not list, or that are too small), exhausted (subnets).
@@ -23,7 +23,7 @@
 
 namespace trainyard::launch {
 
-// The part of a job's requests that are the same for all, or for all of a queue or instance type.
+// The settings of all jobs, and those by queue, instance type and user.
 struct SlurmJobSettings : NodeSettings {
   std::string program_directory;  // of trainyard-slurm-host and trainyard-agent, on each node
   SlurmPlacement placement;
@@ -32,10 +32,10 @@ struct SlurmJobSettings : NodeSettings {
   // For jobs by the user or role that created them, or "*" for all others. They take precedence
   // over those of an instance type.
   std::map<std::string, SlurmPlacement> of_users;
-  bool require_user = false;  // jobs of others than those in of_users are rejected
-  // Added to a job's own limit of its run time: for images, inputs and artifacts.
+  bool require_user = false;  // reject jobs of users that are not in of_users
+  // Added to a job's limit of run time: for images, inputs and artifacts.
   Duration time_margin = 30min;
-  // A job of an array's child waits so long for another child; 0: it does not.
+  // The time that the job of an array's child waits for another child; 0: it does not.
   Duration idle_max = 5s;
 };
 
@@ -48,8 +48,8 @@ std::string job_name(const std::string& mark, const domain::AttemptId& attempt);
 // True if the gang's Slurm job may serve another attempt afterwards.
 bool may_serve_others(const SlurmJobSettings& settings, const Gang& gang);
 
-// The time that an allocation must have left to serve the gang. The margin of a new job is for
-// images, inputs and artifacts, and half of it is still there.
+// Returns the time that an allocation must have left to serve the gang. Half of the margin suffices
+// for the images, inputs and artifacts of a further attempt.
 Duration time_needed(const SlurmJobSettings& settings, const Gang& gang);
 
 // The allocation in which a host follows others.
@@ -64,11 +64,11 @@ Result<std::string> plan_next_host(const SlurmJobSettings& settings, const Gang&
                                    const std::vector<SlurmNode>& nodes,
                                    const NextInAllocation& next);
 
-// allocation_kind() of the gang's job. Requires, errors: as plan_next_host().
+// Returns the allocation_kind() of the gang's job. Requires, errors: as plan_next_host().
 Result<std::string> kind_of(const SlurmJobSettings& settings, const Gang& gang,
                             const std::vector<SlurmNode>& nodes);
 
-// The addresses that a gang needs: as choose_subnet(hosts).
+// Returns the number of addresses that a gang needs, for choose_subnet().
 size_t addresses_of(const Gang& gang);
 
 // `nodes`: as Slurm lists them. `seal`: of the token. Requires: the subnet has addresses_of(gang).

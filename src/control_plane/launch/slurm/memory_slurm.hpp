@@ -2,7 +2,7 @@
 // their hosts end when a test says so, and ended jobs stay listed.
 //
 // A MemorySlurm outlives the launchers (servers) that use it through a MemorySlurm::Client.
-// Threads: confined to the test's.
+// Threads: confined to the test's thread.
 #pragma once
 
 #include <algorithm>
@@ -73,9 +73,9 @@ class MemorySlurm {
   std::map<uint64_t, Job> all;
   // Called before a job is accepted, and after; they may throw.
   std::function<Result<void>(const SlurmJobRequest&)> before_submit, after_submit;
-  // Called when a job that is cancelled has its new name and still runs; may throw.
+  // Called when a cancelled job has its new name and still runs; may throw.
   std::function<Result<void>(uint64_t)> after_renaming;
-  std::string away = {};  // not "": why slurmctld does not answer
+  std::string away = {};  // the reason why slurmctld does not answer; "": it answers
   std::string state_of_new_jobs = "RUNNING";
 
  private:

@@ -46,7 +46,7 @@ class ByRest final : public Slurm {
     request.headers = {{"X-SLURM-USER-NAME", rest_.user}, {"X-SLURM-USER-TOKEN", token}};
     if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
     request.body = std::move(body);
-    auto answer = TRY(send_(request).in("asking slurmrestd at " + rest_.url));
+    auto answer = TRY(send_(request).in("sending a request to slurmrestd at " + rest_.url));
     TRY(check_rest_answer(answer.status, answer.body));
     return std::move(answer.body);
   }
@@ -71,8 +71,8 @@ class ByRest final : public Slurm {
 Result<std::unique_ptr<Slurm>> slurm_by_rest(SlurmRest rest, SendRest send, Clock& clock) {
   const auto* version = find_rest_version(rest.version);
   if (version == nullptr)
-    return invalid("slurm.rest_version '" + shorten(rest.version, 40) +
-                   "' is unknown; known: " + rest_version_names());
+    return invalid("slurm.rest_version: unknown version '" + shorten(rest.version, 40) + "': use " +
+                   rest_version_names());
   return std::unique_ptr<Slurm>(
       std::make_unique<ByRest>(std::move(rest), *version, std::move(send), clock));
 }

@@ -1,4 +1,4 @@
-// Slurm by slurmrestd, its REST server, with a JWT as identity.
+// Implements the interface Slurm by slurmrestd, its REST server, with a JWT as identity.
 //
 // Versions of the API differ in the forms of their fields; rest_answers.hpp has a table of them.
 // The token is read again from its file for each request, so that another program may renew it.

@@ -52,25 +52,26 @@ std::string upper(std::string text) {
 }
 
 Result<Json> list_in(std::string_view body, const char* name, size_t max) {
-  Json json = TRY(parse_json(body).in("reading slurmrestd's answer"));
+  Json json = TRY(parse_json(body).in("reading slurmrestd's response"));
   const auto found = json.is_object() ? json.find(name) : json.end();
   if (found == json.end() || !found->is_array())
-    return corrupt("slurmrestd's answer has no list '" + std::string(name) + "'");
+    return corrupt("slurmrestd's response lacks the list '" + std::string(name) + "'");
   if (found->size() > max)
     return exhausted("Slurm lists more than " + std::to_string(max) + " " + name);
   for (const Json& each : *found)
     if (!each.is_object())
-      return corrupt("slurmrestd's list '" + std::string(name) + "' must have objects");
+      return corrupt("slurmrestd's list '" + std::string(name) +
+                     "' has an element that is not an object");
   return std::move(*found);
 }
 
-// By the local time of the cluster's users, as squeue.
+// Formats the expected start in local time, as squeue does.
 std::string start_text(const SlurmJob& job, int64_t seconds) {
   if (job.state != "PENDING" || seconds == 0) return "";
   return to_iso8601(Instant(Duration(seconds * 1000)), false);
 }
 
-// The bytes of base64url without padding.
+// Decodes base64url without padding.
 Result<std::string> from_base64_url(std::string_view text) {
   std::string plain(text);
   std::ranges::replace(plain, '-', '+');
@@ -131,9 +132,9 @@ Result<std::vector<SlurmNode>> read_rest_nodes(std::string_view body) {
 }
 
 Result<uint64_t> read_rest_submitted(std::string_view body) {
-  const Json json = TRY(parse_json(body).in("reading slurmrestd's answer"));
+  const Json json = TRY(parse_json(body).in("reading slurmrestd's response"));
   const int64_t id = json.is_object() ? number_of(json, "job_id") : 0;
-  if (id == 0) return corrupt("slurmrestd's answer names no job");
+  if (id == 0) return corrupt("slurmrestd's response to a submission lacks job_id");
   return uint64_t(id);
 }
 
@@ -164,14 +165,16 @@ Result<void> check_rest_answer(int status, std::string_view body) {
 
 Result<void> check_token(std::string_view token, Instant now) {
   const auto parts = split(token, '.');
-  if (parts.size() != 3) return denied("it holds no JWT: `scontrol token` prints one");
+  if (parts.size() != 3)
+    return denied("the file does not contain a JWT: `scontrol token` prints one");
   const auto payload = from_base64_url(parts[1]);
   const auto json = payload ? parse_json(*payload) : Result<Json>(payload.error());
-  if (!json || !json->is_object()) return denied("it holds no JWT: `scontrol token` prints one");
+  if (!json || !json->is_object())
+    return denied("the file does not contain a JWT: `scontrol token` prints one");
   const Instant expires(Duration(number_of(*json, "exp") * 1000));
   if (json->contains("exp") && expires <= now)
-    return denied("the token has expired at " + to_iso8601(expires, false) +
-                  ": write a new one there, as `scontrol token` prints it");
+    return denied("the token expired at " + to_iso8601(expires, false) +
+                  ": write a new one to the file, as `scontrol token` prints it");
   return {};
 }
 

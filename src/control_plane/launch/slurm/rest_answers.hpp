@@ -1,5 +1,5 @@
-// Reads answers of slurmrestd. Readers accept the forms of all versions of its API: numbers plain
-// or as objects {"set", "infinite", "number"}, states as texts or lists.
+// Reads responses of slurmrestd, in the forms of all versions of its API: numbers as such or as
+// objects {"set", "infinite", "number"}, states as texts or lists.
 //
 // Threads: pure functions. Errors: corrupt (unexpected JSON), exhausted (past kSlurmJobsMax or
 // kSlurmNodesMax), and those that slurmrestd reports: unavailable, denied, invalid.
@@ -15,7 +15,7 @@
 
 namespace trainyard::launch {
 
-// Jobs of the Slurm user `user`: others could copy a comment.
+// Returns the jobs of the Slurm user `user`: other users could copy a comment.
 Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body, std::string_view user);
 Result<std::vector<SlurmNode>> read_rest_nodes(std::string_view body);
 Result<uint64_t> read_rest_submitted(std::string_view body);

@@ -27,16 +27,16 @@ bool ServedAttempts::take_reports(std::optional<std::map<uint64_t, OpenAllocatio
 void ServedAttempts::take(const AllocationReport& report) {
   ServedAttempt& served = by_job_[report.allocation];
   if (!served.begun && report.attempt == served.order.from) {
-    // Its agent has not got the order, which was lost with a link.
+    // The order was lost with a link, before it reached the agent.
     if (report.idle) (void)links_->send(served.order);
     return;
   }
   const bool same = served.attempt == report.attempt;
-  // From a link that was replaced. An attempt that has not begun may be another one than the agent
-  // has: a former server gave it that.
+  // The report came over a link that was replaced. (An attempt that has not begun may differ from
+  // the agent's without that: a former server may have given it another one.)
   if (report.served < served.served ||
       (report.served == served.served && served.reported && served.begun && !same))
-    return log(Level::warning, "launch", "an agent's report is outdated",
+    return log(Level::warning, "launch", "ignored an agent's outdated report",
                {{"attempt", report.attempt.text()},
                 {"slurm_job", std::to_string(report.allocation)},
                 {"serves", served.attempt.text()}});
@@ -69,7 +69,7 @@ Duration ServedAttempts::time_left(const ServedAttempt& served) const {
 bool ServedAttempts::give(uint64_t job, const domain::AttemptId& attempt, const std::string& token,
                           std::string order, bool same_host) {
   const auto found = by_job_.find(job);
-  CHECK(found != by_job_.end() && found->second.idle, "only an idle job is given an attempt");
+  CHECK(found != by_job_.end() && found->second.idle, "only an idle job gets another attempt");
   ServedAttempt& served = found->second;
   served.idle = false;
   served.keeps_host = false;

@@ -1,6 +1,6 @@
-// ServedAttempts knows which attempt each Slurm job of this server serves, where a job serves one
-// after another. Agents tell it by their links; Slurm does not know, so after its start a server
-// learns it as they connect.
+// ServedAttempts maps each Slurm job of this server to the attempt that it serves, where a job
+// serves one attempt after another. Agents report it over their links. Slurm does not know it, so a
+// server learns it after its start as agents connect.
 //
 // An order may be lost with its link. Until an agent says Hello for the attempt, the attempt has
 // not begun: the order is repeated when the agent is idle again, and an attempt whose job ends
@@ -41,25 +41,22 @@ class ServedAttempts {
   // `links`: nullptr: no job serves further attempts.
   ServedAttempts(AgentLinks* links, Clock& clock) : links_(links), clock_(clock) {}
 
-  // The job serves its first attempt, which no other one can have followed yet. `node`: "": that
-  // which is known.
+  // Notes that a new job serves its first attempt. `node`: "" keeps the known one.
   void begin(uint64_t job, const domain::AttemptId& attempt, std::string token, std::string node);
-  // Takes what agents have reported; returns true if that changed something. `open`: as
-  // AgentLinks::take().
+  // Applies the reports of agents; returns true if there were any. `open`: as AgentLinks::take().
   bool take_reports(std::optional<std::map<uint64_t, OpenAllocation>> open = std::nullopt);
-  // nullptr: no agent has reported what the job serves.
+  // Returns nullptr if no agent has reported which attempt the job serves.
   const ServedAttempt* find(uint64_t job) const;
   Duration idle(const ServedAttempt& served) const;
   Duration time_left(const ServedAttempt& served) const;
 
-  // Gives an idle job its next attempt. False: its agent is not linked at present, and nothing has
-  // changed but that the job does not count as idle. Requires: it is idle.
+  // Gives an idle job its next attempt. Returns false if its agent is not connected now; then only
+  // the job no longer counts as idle. Requires: the job is idle.
   bool give(uint64_t job, const domain::AttemptId& attempt, const std::string& token,
             std::string order, bool same_host);
   // Notes that control has removed the attempt that an idle job served.
   void remove(uint64_t job);
-  // Releases an idle job: its agent ends. Harmless if that does not reach it, since it then ends
-  // after its time.
+  // Releases an idle job: its agent ends. If the order is lost, the agent ends after its idle time.
   void release(uint64_t job);
   // Forgets jobs for which `is_known` returns false.
   void forget(const std::function<bool(uint64_t)>& is_known);

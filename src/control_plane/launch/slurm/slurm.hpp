@@ -1,11 +1,11 @@
-// Slurm is the part of a Slurm cluster that the launcher uses, as an interface: jobs and nodes are
-// listed, one job is submitted or cancelled. command_line.hpp and rest.hpp implement it;
-// memory_slurm.hpp does for tests.
+// Slurm is the interface to a Slurm cluster that the launcher uses: it lists jobs and nodes, and
+// submits or cancels a job. command_line.hpp and rest.hpp implement it, and memory_slurm.hpp for
+// tests.
 //
 // Threads: confined to one, but for stop(). Errors: unavailable (slurmctld or slurmrestd does not
-// answer: try again), denied (wrong or expired token, no such right), invalid (Slurm rejects the
-// request; the message has Slurm's own words), exhausted (it does so for the present state of
-// nodes: try again).
+// answer: try again), denied (wrong or expired token, missing permission), invalid (Slurm rejects
+// the request; the message quotes it), exhausted (Slurm rejects it because of the present
+// state of nodes: try again).
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ inline constexpr size_t kSlurmCommentBytesMax = 1024;
 struct SlurmJob {
   uint64_t id = 0;
   std::string state;           // "PENDING", "RUNNING", "NODE_FAIL"
-  std::string reason;          // Slurm's word why it is in that state: "Resources", "None"
+  std::string reason;          // Slurm's reason for the state: "Resources", "None"
   std::string expected_start;  // of a pending job, by the cluster's clock; "" or "N/A": unknown
   std::string nodes;           // a host list: "n[1-2]"; "" before it runs
   std::string name;
   std::string comment;
-  // Slurm put it back into its queue after it had started, as it does after a node's failure; what
-  // ran has ended. slurm_by_programs() submits jobs to which that does not happen.
+  // Slurm requeued the job after it had started, as after a node's failure; its processes have
+  // ended. It does not requeue jobs that slurm_by_programs() submits.
   bool requeued = false;
 };
 
@@ -86,17 +86,17 @@ inline std::string dependency_of(const SlurmJobRequest& request) {
 class Slurm {
  public:
   virtual ~Slurm() = default;
-  // All jobs of this user that slurmctld knows, including those that ended a while ago
+  // Returns all jobs of this user that slurmctld knows, including those that ended a while ago
   // (MinJobAge). Jobs of other users are left out: they could copy the comment of a gang.
   virtual Result<std::vector<SlurmJob>> jobs() = 0;
   virtual Result<std::vector<SlurmNode>> nodes() = 0;
   // Returns the job's id. A job of the same name starts only after the present one has ended.
   virtual Result<uint64_t> submit(const SlurmJobRequest& request) = 0;
-  // Gives the job another name, and cancels it: after an error it may have the name and run on.
-  // Harmless when it has ended or is unknown.
+  // Renames the job and cancels it. After an error it may have the new name and still run. No
+  // effect on a job that has ended or is unknown.
   virtual Result<void> cancel(uint64_t job, const std::string& name) = 0;
-  // Ends a call that is in progress on another thread early, if it can, as `unavailable`; so do
-  // later calls.
+  // Makes a call that is in progress on another thread, and later ones, fail with `unavailable`, if
+  // the implementation can.
   virtual void stop() {}
 };
 

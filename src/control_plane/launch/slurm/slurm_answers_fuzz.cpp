@@ -1,7 +1,7 @@
 // decoder: src/control_plane/launch/slurm/answers.cpp
 //
-// Reads any bytes as what each of Slurm's programs prints, and as a job's comment: reading ends,
-// within its limits, and a comment that is written again has the same members.
+// Parses any bytes as the output of each of Slurm's programs, and as a job's comment: parsing ends
+// within its limits, and a comment survives formatting and parsing.
 #include <cstdint>
 
 #include "base/check.hpp"

@@ -16,14 +16,14 @@ namespace trainyard::launch {
 namespace {
 
 const std::string kRemovedPrefix = "removed-";
-// Slurm is away for so long that the last answer may be far from the truth.
+// After this time without an answer of Slurm, the state of jobs is reported as unknown.
 constexpr Duration kUnknownAfter = 60s;
 
-// Agents of a former server's jobs connect within seconds after this one has begun; one that has
-// not by then may be cancelled with what it serves.
+// Agents of a former server's jobs connect within seconds after this one has started. A job whose
+// agent has not connected after this time may be cancelled, with the attempt that it serves.
 constexpr Duration kReportMax = 60s;
-// An answer of Slurm is so old at most while jobs serve one attempt after another: each of them
-// would cost a query.
+// The maximum age of Slurm's answer while jobs serve one attempt after another: otherwise each
+// attempt would cost a query.
 constexpr Duration kAnswerAgeMax = 1s;
 // Idle jobs are released for pending ones after this time.
 constexpr Duration kSparedIdle = 1s;
@@ -35,8 +35,8 @@ struct OwnJob {
   std::string token;  // of the attempt in the comment
 };
 
-// A state that is not among these, as newer releases of Slurm may have, is that of a live job: its
-// agents may run.
+// An unknown state, as newer releases of Slurm may have, counts as that of a live job: its agents
+// may run.
 bool has_ended(const SlurmJob& job) {
   constexpr std::string_view kEnded =
       "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY "
@@ -45,9 +45,9 @@ bool has_ended(const SlurmJob& job) {
   return std::ranges::find(states, job.state) != states.end();
 }
 
-// True if Slurm has not begun to end what the job runs, or will run.
+// True if Slurm has not begun to end the job.
 bool is_uncancelled(const SlurmJob& job) { return !has_ended(job) && job.state != "COMPLETING"; }
-// True if agents of the job may run, or will.
+// True if agents of the job may run now or later.
 bool may_run(const SlurmJob& job) { return is_uncancelled(job) && !job.requeued; }
 bool has_lost_a_node(const SlurmJob& job) { return job.state == "NODE_FAIL" || job.requeued; }
 
@@ -128,7 +128,7 @@ class SlurmLauncher final : public Launcher {
     if (away_.empty()) {
       cancel_unwanted();
       release_idle();
-      // Control has them started again.
+      // Control starts them again.
       std::erase_if(held_, [&](const auto& held) { return !unconfirmed_.contains(held.first); });
     }
     std::vector<Agent> agents;
@@ -139,7 +139,7 @@ class SlurmLauncher final : public Launcher {
         Agent agent{attempt, token_of(own), host, runs && !ended};
         agent.note = agent.alive                         ? note_of_live(own)
                      : ended && !own.comment.why.empty() ? own.comment.why
-                                                         : words_of(own);
+                                                         : state_note(own);
         agent.idle = is_idle(own);
         agents.push_back(std::move(agent));
       }
@@ -148,13 +148,13 @@ class SlurmLauncher final : public Launcher {
       if (is_unreported(own))
         agents.push_back({.attempt = {},
                           .alive = true,
-                          .note = "waits for the agent of Slurm job " + std::to_string(own.job.id) +
-                                  ", which may serve it",
+                          .note = "waiting for the agent of Slurm job " +
+                                  std::to_string(own.job.id) + ", which may serve this attempt",
                           .unknown_on = own.job.nodes});
     for (const auto& [attempt, held] : held_)
       for (domain::HostIndex host = 0; host < held.hosts; ++host)
         agents.push_back({attempt, held.token, host, true,
-                          "waits until Slurm answers" + (away_.empty() ? "" : ": " + away_)});
+                          "waiting until Slurm answers" + (away_.empty() ? "" : ": " + away_)});
     return agents;
   }
 
@@ -178,7 +178,9 @@ class SlurmLauncher final : public Launcher {
       }
       if (!has_ended(own.job))
         if (auto cancelled = cancel(own.job); !cancelled) {
-          if (!first) first = std::move(cancelled).error().in("cancelling Slurm's job");
+          if (!first)
+            first = std::move(cancelled).error().in("cancelling Slurm job " +
+                                                    std::to_string(own.job.id));
           continue;
         }
       removed_[own.job.id] = view_.note_change();
@@ -208,13 +210,13 @@ class SlurmLauncher final : public Launcher {
     std::string token;
     uint32_t hosts = 0;
   };
-  // A job of this server that answers to queries before the change do not list.
+  // A job of this server that is missing in answers to queries that were sent before `change`.
   struct Submitted {
     SlurmJob job;
     uint64_t change = 0;
   };
 
-  // Takes an answer of Slurm. What it cannot show yet is added.
+  // Applies an answer of Slurm, and adds changes that it cannot show yet.
   void take(std::shared_ptr<const SlurmAnswer> answer) {
     away_ = view_.why_away();
     if (answer == answer_) return take_reports();
@@ -269,7 +271,8 @@ class SlurmLauncher final : public Launcher {
     const ServedAttempt* served = served_.find(own.job.id);
     return served && served->idle;
   }
-  // A former server may have given it another attempt than that in its comment.
+  // True if the job's agent has not reported: a former server may have given it another attempt
+  // than that in its comment.
   bool is_unreported(const OwnJob& own) const {
     return settings_.links && !own.comment.kind.empty() && may_run(own.job) &&
            own.job.state != "PENDING" && !is_removed(own) && !served_.find(own.job.id);
@@ -303,7 +306,7 @@ class SlurmLauncher final : public Launcher {
     return idle;
   }
 
-  // False: no idle job fits.
+  // Returns false if no idle job fits.
   Result<bool> give_to_idle(const Gang& gang) {
     if (!may_serve_others(settings_.jobs, gang)) return false;
     for (;;) {
@@ -326,7 +329,7 @@ class SlurmLauncher final : public Launcher {
     const bool given = served_.give(job, gang.attempt, gang.token, std::move(order), same_host);
     show_all();
     if (given)
-      log(Level::info, "launch", "given to a Slurm job that was idle",
+      log(Level::info, "launch", "sent an attempt to an idle Slurm job",
           {{"attempt", gang.attempt.text()}, {"slurm_job", std::to_string(job)}});
     return given;
   }
@@ -336,7 +339,7 @@ class SlurmLauncher final : public Launcher {
     std::vector<std::string> pending_on;
     for (const OwnJob& own : all_) {
       if (own.job.state != "PENDING" || is_removed(own)) continue;
-      // Slurm's answer is older than the report of the job's agent.
+      // The job runs: Slurm's answer is older than the report of its agent.
       const ServedAttempt* served = served_.find(own.job.id);
       if (served && served->reported) continue;
       const auto nodes = nodes_of_submitted_.find(own.job.id);
@@ -350,7 +353,7 @@ class SlurmLauncher final : public Launcher {
       served_.release(job);
   }
 
-  // `known`: the job as the last answer had it.
+  // `known`: the job in the last answer; nullptr if it is new.
   //
   // Removed attempts are left out of present_. Of several jobs of an attempt, which a lost answer
   // of sbatch can make, the first one that has not ended counts, or else the last one.
@@ -373,9 +376,11 @@ class SlurmLauncher final : public Launcher {
   void show(const OwnJob& own) {
     if (is_removed(own)) return;
     const ServedAttempt* served = served_.find(own.job.id);
-    // Its last fact may not be in the ledger yet: until it is removed, it counts as alive.
+    // An idle attempt counts as alive until control removes it: its last fact may not be in the
+    // ledger yet.
     if (served && served->idle && served->removed) return;
-    // It can be started again: nothing of it has run, and nothing will (AgentLinks::report()).
+    // The attempt can be started elsewhere: it has not run here, and will not
+    // (AgentLinks::report()).
     if (served && !served->begun && !is_open(own)) return;
     const auto [present, first] = present_.try_emplace(attempt_of(own), own);
     if (!first && has_ended(present->second.job)) present->second = own;
@@ -385,9 +390,9 @@ class SlurmLauncher final : public Launcher {
     return removed_.contains(own.job.id) || own.job.name.starts_with(kRemovedPrefix);
   }
 
-  // Cancels what may run and must not: jobs that were removed, and second jobs of an attempt. A
-  // server that ends between a job's new name and its cancellation leaves the first kind. What
-  // fails is tried again at the next look.
+  // Cancels jobs that must not run: removed ones, and second jobs of an attempt. A server that ends
+  // between renaming and cancelling a job leaves a removed one. The next call of list() retries
+  // failures.
   void cancel_unwanted() {
     for (const OwnJob& own : all_) {
       const OwnJob* known = is_idle(own) ? nullptr : find(attempt_of(own));
@@ -397,17 +402,18 @@ class SlurmLauncher final : public Launcher {
       if (cancelled_at != removed_.end() && cancelled_at->second > answer_->changes) continue;
       if (!settings_.why_not().empty()) return;
       log(Level::warning, "launch",
-          is_removed(own) ? "a removed Slurm job that has not ended is cancelled again"
-                          : "a second Slurm job of an attempt is cancelled",
+          is_removed(own) ? "cancelling a removed Slurm job again, since it has not ended"
+                          : "cancelling a second Slurm job of an attempt",
           {{"attempt", attempt_of(own).text()}, {"job", std::to_string(own.job.id)}});
       if (const auto cancelled = cancel(own.job); !cancelled)
-        return log(Level::warning, "launch", "cancelling Slurm's job: " + cancelled.error().message,
+        return log(Level::warning, "launch",
+                   "cancelling a Slurm job failed: " + cancelled.error().message,
                    {{"job", std::to_string(own.job.id)}});
       removed_[own.job.id] = view_.note_change();
     }
   }
 
-  // Slurm does not hold a new job back for a removed one, whose name is another.
+  // A removed job has another name, so `singleton` would not hold back a new job of its attempt.
   Result<void> check_removed(const domain::AttemptId& attempt) const {
     for (const OwnJob& own : all_) {
       const auto cancelled_at = removed_.find(own.job.id);
@@ -416,7 +422,7 @@ class SlurmLauncher final : public Launcher {
       if (attempt_of(own) == attempt && is_removed(own) && is_uncancelled(own.job) && !cancelled)
         return unavailable("Slurm job " + std::to_string(own.job.id) + " of attempt " +
                            attempt.text() + " was removed and is still " + own.job.state +
-                           ": it is cancelled first");
+                           ": it must be cancelled first");
     }
     return {};
   }
@@ -426,7 +432,7 @@ class SlurmLauncher final : public Launcher {
     return {};
   }
 
-  // The name tells later servers that it was removed, and did not end by itself.
+  // The new name tells later servers that the job was removed, and did not end by itself.
   Result<void> cancel(const SlurmJob& job) {
     TRY(check_writer());
     if (!away_.empty()) return unavailable(away_);
@@ -439,17 +445,16 @@ class SlurmLauncher final : public Launcher {
     return found == present_.end() ? nullptr : &found->second;
   }
 
-  // "" for agents that run, as far as is known.
+  // Returns "" for agents that run, as far as is known.
   std::string note_of_live(const OwnJob& own) const {
     if (!away_.empty() && clock_.now() - answer_->sent > kUnknownAfter)
       return "Slurm job " + std::to_string(own.job.id) + " was " + own.job.state +
-             ", and is unknown since Slurm answered last at " + to_iso8601(answer_->sent, false) +
-             ": " + away_;
-    return own.job.state == "PENDING" ? words_of(own) : "";
+             " when Slurm answered last, at " + to_iso8601(answer_->sent, false) + ": " + away_;
+    return own.job.state == "PENDING" ? state_note(own) : "";
   }
 
-  // Slurm's words about a job; for a lost node also those about the node.
-  std::string words_of(const OwnJob& own) const {
+  // Returns Slurm's state and reason of a job; for a lost node also the node's.
+  std::string state_note(const OwnJob& own) const {
     std::string text = describe(own.job);
     if (!has_lost_a_node(own.job)) return text;
     const auto names = expand_host_list(own.job.nodes);
@@ -497,7 +502,9 @@ class SlurmLauncher final : public Launcher {
     auto request = TRY(plan_job(settings_.jobs, gang, answer_->nodes, subnet,
                                 settings_.seal(gang.token, gang.attempt.text())));
     if (request.comment.size() > kSlurmCommentBytesMax)
-      return invalid("the gang's description is too long for the comment of a Slurm job");
+      return invalid("the comment of the Slurm job would have " +
+                     std::to_string(request.comment.size()) + " bytes, at most " +
+                     std::to_string(kSlurmCommentBytesMax) + " are allowed");
     for (const OwnJob& own : all_)
       if (attempt_of(own) == gang.attempt && !has_ended(own.job))
         request.after.push_back(own.job.id);
@@ -526,7 +533,7 @@ class SlurmLauncher final : public Launcher {
     return {};
   }
 
-  // An answer of sbatch may be lost, and the job be there.
+  // Unless Slurm rejected it, the job may exist: sbatch's answer may have been lost.
   void note_failure(const domain::AttemptId& attempt, const Error& error, uint64_t change) {
     const bool rejected =
         error.kind == Kind::invalid || error.kind == Kind::denied || error.kind == Kind::not_found;
@@ -545,7 +552,7 @@ class SlurmLauncher final : public Launcher {
   std::shared_ptr<const SlurmAnswer> answer_;
   std::string away_;                             // why Slurm does not answer at present
   std::vector<OwnJob> all_;                      // of this server, by id
-  std::map<domain::AttemptId, OwnJob> present_;  // that were not removed
+  std::map<domain::AttemptId, OwnJob> present_;  // without removed attempts
   std::map<domain::AttemptId, Held> held_;
   std::map<uint64_t, Submitted> submitted_;  // by job
   std::map<uint64_t, std::vector<std::string>> nodes_of_submitted_;

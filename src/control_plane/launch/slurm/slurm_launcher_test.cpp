@@ -190,7 +190,7 @@ TEST_F(SlurmLauncherTest, SaysThatAgentsAreUnknownWhenSlurmIsAwayForLong) {
   const Agent agent = launcher->list().at(0);
   EXPECT_TRUE(agent.alive);
   EXPECT_EQ(agent.note,
-            "Slurm job 1 was RUNNING, and is unknown since Slurm answered last at "
+            "Slurm job 1 was RUNNING when Slurm answered last, at "
             "2025-11-20T09:45:00Z: Unable to contact slurm controller");
   slurm_.away = "";
   EXPECT_EQ(launcher->list().at(0).note, "");
@@ -204,7 +204,7 @@ TEST_F(SlurmLauncherTest, KeepsAGangUntilSlurmAnswers) {
   ASSERT_EQ(agents.size(), 4u);
   EXPECT_TRUE(agents[1].alive);
   EXPECT_EQ(agents[1].token, "token1");
-  EXPECT_EQ(agents[1].note, "waits until Slurm answers: Unable to contact slurm controller");
+  EXPECT_EQ(agents[1].note, "waiting until Slurm answers: Unable to contact slurm controller");
   EXPECT_TRUE(launcher->remove({2, 1})) << "Slurm knows nothing of it";
   EXPECT_EQ(launcher->list().size(), 2u);
   slurm_.away = "";
@@ -224,7 +224,7 @@ TEST_F(SlurmLauncherTest, FindsTheJobOfASubmissionWithoutAnAnswer) {
   EXPECT_EQ(launcher->ensure(numbered_gang(1, {"n1"})).error().kind, Kind::unavailable);
   EXPECT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
   EXPECT_EQ(launcher->list().at(0).note,
-            "waits until Slurm answers: sbatch did not end within 30 s");
+            "waiting until Slurm answers: sbatch did not end within 30 s");
   EXPECT_EQ(launcher->remove({1, 1}).error().kind, Kind::unavailable);
   slurm_.away = "";
   ASSERT_EQ(launcher->list().size(), 1u);

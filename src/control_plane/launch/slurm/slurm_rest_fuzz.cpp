@@ -1,7 +1,7 @@
 // decoder: src/control_plane/launch/slurm/rest_answers.cpp
 //
-// Reads any bytes as each of slurmrestd's answers and as a token: reading ends, and what is read is
-// within its limits.
+// Parses any bytes as each of slurmrestd's responses and as a token: parsing ends, and its results
+// are within their limits.
 #include <cstdint>
 
 #include "base/check.hpp"

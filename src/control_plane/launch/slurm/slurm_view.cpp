@@ -121,7 +121,7 @@ void SlurmView::keep(Result<SlurmAnswer> answer) {
     return;
   }
   if (away_ != answer.error().message && !stopped_)
-    log(Level::warning, "launch", "Slurm cannot be read, and its last answer counts on",
+    log(Level::warning, "launch", "cannot query Slurm; using its last answer",
         {{"why", answer.error().message}});
   away_ = answer.error().message;
 }

@@ -1,12 +1,12 @@
-// SlurmView keeps Slurm's last answer about its jobs and nodes. A thread of its own queries Slurm
-// again, so its users wait for a moment at most, while slurmctld may be busy or away for minutes.
+// SlurmView caches Slurm's last answer about its jobs and nodes. A thread of its own queries Slurm,
+// so the caller waits for a moment at most while slurmctld is busy or down for minutes.
 //
-// An answer shows everything that its user did before the query was sent: note_change() numbers
-// the user's submissions and cancellations, and the answer has the number of the last one before
-// it was sent. What an answer cannot show yet, the user has to remember.
+// An answer shows all changes that were made before its query was sent: note_change() numbers the
+// caller's submissions and cancellations, and the answer has the number of the last one before the
+// query. The caller must remember later changes itself.
 //
-// Threads: made, used and destroyed by one thread, next to its own. Errors: read() returns those of
-// Slurm; afterwards they are part of the state.
+// Threads: confined to one, in addition to its own. Errors: read() returns those of Slurm; other
+// calls keep them in why_away().
 #pragma once
 
 #include <cstdint>
@@ -45,17 +45,17 @@ class SlurmView {
 
   // Queries Slurm now, and waits for the answer.
   Result<void> read();
-  // Has the thread query Slurm, and returns the answer; the last one, if that takes too long, if a
-  // former query has no answer yet, or if Slurm is away. Requires: read() has succeeded once.
-  // An answer that is not older than `age_max` is returned at once.
+  // Has the thread query Slurm, and returns the answer, or the last one if that takes too long, if
+  // a former query has no answer yet, or if Slurm does not answer at present. Returns the last
+  // answer at once if it is not older than `age_max`. Requires: read() has succeeded once.
   std::shared_ptr<const SlurmAnswer> look(Duration age_max = Duration());
   // Returns the last answer. Requires: as look().
   std::shared_ptr<const SlurmAnswer> last();
-  // Returns why Slurm does not answer at present; "": it does.
+  // Returns the reason why Slurm does not answer at present, or "" if it does.
   std::string why_away() const;
-  // Numbers a change that the user has made.
+  // Numbers a change that the caller has made.
   uint64_t note_change();
-  // A failure of another call: Slurm does not answer until the next query is answered.
+  // Notes that another call failed: Slurm counts as not answering until a query is answered.
   void note_away(const std::string& why);
 
  private:
@@ -75,7 +75,7 @@ class SlurmView {
   // Queries by number: requested, and answered or failed.
   uint64_t requested_ GUARDED_BY(mutex_) = 0, done_ GUARDED_BY(mutex_) = 0;
   bool stopped_ GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // none: the user's queries
+  std::thread thread_;  // none: the caller's thread queries
 };
 
 }  // namespace trainyard::launch
