@@ -1,5 +1,5 @@
-"""Draws lines of efficiency over ranks, with measured points, as SVG:
-a diff of it can be read."""
+"""Draws the efficiency over the number of ranks as SVG, whose diffs are readable: projected lines
+and published points."""
 
 from __future__ import annotations
 

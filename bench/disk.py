@@ -1,8 +1,8 @@
-"""A disk of a bench's own, for both sides: ext4 with a journal, in a file.
+"""Mounts a disk for a bench, which both sides use: ext4 with a journal, in a file.
 
-Machines that are rented by the hour often have ext4 without one. There each new file looks at all
-inodes of its group that were freed within the last minutes,
-which takes longer than all else that a short job does, on either side.
+Machines that are rented by the hour often have ext4 without a journal. There the creation of a file
+scans all inodes of its group that were freed within the last minutes, which takes longer than all
+else in a short job, on either side.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import subprocess
 
 from bench.rows import ROOT
 
-BYTES = 8 << 30  # what is written of it only: the file has holes
+BYTES = 8 << 30  # of a sparse file
 
 
 class Disk:
-    """Mounted as long as it is used (with .. as). As root."""
+    """A context manager that mounts the disk and returns its path. Requires root."""
 
     def __init__(self) -> None:
         self.image = os.path.join(ROOT, "build", f"bench-disk-{os.getpid()}.img")

@@ -17,7 +17,7 @@ from tests.trainyard_server import Server
 
 
 def rounds(program: str, *arguments: str) -> dict[str, list[dict[str, Any]]]:
-    """side -> list of the round's measurements, as a C++ bench prints them."""
+    """Runs a C++ bench, and returns the measurements that it prints: side -> one per round."""
     done = subprocess.run(
         [os.path.join(BIN, program), *arguments], check=True, capture_output=True, text=True
     )
@@ -49,7 +49,7 @@ def keys(server: Server) -> list[str]:
 
 
 def create_queues(server: Server, **queues: dict[str, str]) -> BaseClient:
-    """An environment over the whole machine, and queues by name with their tags."""
+    """Creates a compute environment of the whole machine, and queues by name with their tags."""
     batch = server.boto("batch")
     environment = batch.create_compute_environment(
         computeEnvironmentName="all",

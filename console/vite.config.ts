@@ -1,6 +1,6 @@
-// Builds the pages into the folder that OUT names, or dist. The sign-in page is built apart
-// (--mode sign-in), so that it and the application share no file: without a session a visitor gets
-// the sign-in page alone.
+// Builds the pages into the folder $OUT, or dist. The sign-in page is built separately (--mode
+// sign-in), so that it shares no file with the application: a browser without a session gets the
+// sign-in page only.
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vite';
 

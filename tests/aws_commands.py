@@ -1,8 +1,8 @@
-"""Runs unmodified AWS CLIs without their start: a process for each program imports it once, and
-each command is a fork of that process. Importing takes two thirds of a command's processor time.
+"""Runs commands of unmodified AWS CLIs without their start-up time: for each CLI, a process imports
+it once and forks for each command. Importing takes two thirds of a command's processor time.
 
-As a program, this file is that process: `python aws_commands.py SOCKET`, where SOCKET is the number
-of an inherited descriptor. It ends when the other end is closed.
+Run as a program, this file is that process: `python aws_commands.py SOCKET`, where SOCKET is the
+number of an inherited descriptor. It ends when the other end is closed.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import IO
 
-# What every command imports, in the CLIs of today and of Debian.
+# The modules that every command imports, in the current CLI and in Debian's.
 IMPORTED = ("awscli.clidriver", "awscli.handlers", "botocore.endpoint", "botocore.regions")
 DATA_PATH = "AWS_DATA_PATH"
 STREAMS = 3  # standard input, output and error
 REQUEST_BYTES_MAX = 1 << 20
 
 
-class Starter:
-    """Starts the commands of one CLI, one at a time. Threads: any."""
+class ForkServer:
+    """Runs the commands of one CLI, one at a time. Threads: any."""
 
     def __init__(self, program: str) -> None:
         self.lock = threading.Lock()
@@ -44,8 +44,8 @@ class Starter:
     def run(
         self, arguments: Sequence[str], environment: Mapping[str, str], seconds_max: float
     ) -> subprocess.CompletedProcess[str]:
-        """The finished command, with what it printed as text. Raises TimeoutError when it takes too
-        long; this starter is unusable then."""
+        """Returns the finished command with its output as text. Raises TimeoutError when it takes
+        too long; the server cannot be used afterwards."""
         request = json.dumps([list(arguments), dict(environment), os.getcwd()]).encode()
         assert len(request) <= REQUEST_BYTES_MAX, "the arguments are too long"
         with (
@@ -63,22 +63,22 @@ class Starter:
             except TimeoutError:
                 self.process.kill()
                 raise
-            assert reply, f"the process that runs {arguments} ended with {self.process.wait()}"
+            assert reply, f"running {arguments}: the fork server ended with {self.process.wait()}"
             return subprocess.CompletedProcess(
                 list(arguments), int(reply), text_of(output), text_of(error)
             )
 
 
-STARTERS: dict[str, Starter] = {}
+SERVERS: dict[str, ForkServer] = {}
 
 
 def run(
     program: str, arguments: Sequence[str], environment: Mapping[str, str], seconds_max: float
 ) -> subprocess.CompletedProcess[str]:
-    """As Starter.run(), by the starter of this program."""
-    if program not in STARTERS:
-        STARTERS[program] = Starter(program)
-    return STARTERS[program].run([program, *arguments], environment, seconds_max)
+    """Runs a command by the server of its program: see ForkServer.run()."""
+    if program not in SERVERS:
+        SERVERS[program] = ForkServer(program)
+    return SERVERS[program].run([program, *arguments], environment, seconds_max)
 
 
 def interpreter_of(program: str) -> str:
@@ -102,7 +102,7 @@ def serve(requests: socket.socket) -> None:
     for name in IMPORTED:
         importlib.import_module(name)
     own_data = os.environ[DATA_PATH]  # set by importing the CLI
-    gc.freeze()  # no collection copies pages that the forks share
+    gc.freeze()  # collections must not write to pages that the forks share
     while True:
         request, descriptors, _, _ = socket.recv_fds(requests, REQUEST_BYTES_MAX, STREAMS)
         if not request:
@@ -113,17 +113,17 @@ def serve(requests: socket.socket) -> None:
             arguments, environment, directory = json.loads(request)
             whole = [own_data, *filter(None, [environment.get(DATA_PATH)])]
             environment[DATA_PATH] = os.pathsep.join(whole)
-            become(arguments, environment, directory, descriptors)
+            run_here(arguments, environment, directory, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         _, status = os.waitpid(command, 0)
         requests.send(str(os.waitstatus_to_exitcode(status)).encode())
 
 
-def become(
+def run_here(
     arguments: list[str], environment: dict[str, str], directory: str, descriptors: Sequence[int]
 ) -> None:
-    """Runs the command in this process, and ends it."""
+    """Runs the command in this process, and ends the process."""
     for stream, descriptor in enumerate(descriptors):
         os.dup2(descriptor, stream)
         os.close(descriptor)

@@ -1,6 +1,6 @@
-"""Spares the programs that use the SageMaker SDK most of their processor time. For each default
-that it looks up, some forty times a job, the SDK has its config file validated, and jsonschema
-validates the schema itself first."""
+"""Saves most of the processor time of programs that use the SageMaker SDK. Some forty times per job,
+for each default that it looks up, the SDK validates its config file, and jsonschema validates the
+schema itself each time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import jsonschema
 
 
 def validate_once() -> None:
-    """From now on, jsonschema validates each schema object the first time only."""
-    validator = jsonschema.Draft202012Validator  # what the SDK's schema names
+    """Makes jsonschema validate each schema object only once."""
+    validator = jsonschema.Draft202012Validator  # the version that the SDK's schema names
     check = validator.check_schema
-    checked: dict[int, Mapping[str, Any]] = {}  # by its id, which no other object has meanwhile
+    checked: dict[int, Mapping[str, Any]] = {}  # by id: keeping the object keeps its id unique
 
     def check_once(schema: Mapping[str, Any]) -> None:
         if id(schema) not in checked:

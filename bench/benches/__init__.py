@@ -1,1 +1,1 @@
-"""A module for each bench, whose function of the same name measures and returns rows."""
+"""One module per bench; its function of the same name measures and returns rows."""

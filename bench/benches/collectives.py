@@ -11,7 +11,7 @@ from bench.rows import Row, row
 COLLECTIVE_ROUNDS = 9
 
 Measure = Callable[[], float]
-# Its name, our measure, and each peer's: measure, name, the ratio that we want at most.
+# (name, our measure, peers); a peer is (measure, name, maximum ratio or None).
 Case = tuple[str, Measure, list[tuple[Measure, str, float | None]]]
 
 
@@ -24,7 +24,7 @@ def below(bound: float) -> Callable[[float, float], bool]:
 
 
 def collectives() -> list[Row]:
-    """Allreduce next to Open MPI, MPICH and Gloo, in turn; float32 sums by default."""
+    """Measures allreduce in turn with Open MPI, MPICH and Gloo; float32 sums by default."""
     cases: list[Case] = [
         (
             "2 ranks, 1 KiB",

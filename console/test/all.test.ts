@@ -1,4 +1,4 @@
-// Tests of what pages compute. Run by npm run check: built by Vite, run by Node's own test runner.
+// Tests the computations of pages. `npm test` builds it with Vite and runs it with Node's test runner.
 import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
 import { test } from 'node:test';
@@ -62,7 +62,7 @@ test('values are formatted for people', () => {
   assert.equal(number(NaN), 'NaN');
 });
 
-test('text of a job cannot move the cursor, or turn the direction of writing', () => {
+test('text of a job cannot move the cursor or change the writing direction', () => {
   assert.equal(plain('\u001b[31mred\u0007'), '^[[31mred^G');
   assert.equal(plain('a\tb'), 'a    b');
   assert.equal(plain('\u202eabc\u0085'), '\ufffdabc\ufffd');
@@ -90,7 +90,7 @@ test('fresh points replace the end of the known ones', () => {
   assert.equal(joined(old, []).length, 3);
 });
 
-test('errors are found in logs, and their beginning', () => {
+test('errors in logs are found, with the start of their traceback', () => {
   assert.ok(looksBad('RuntimeError: CUDA error'));
   assert.ok(looksBad('java.lang.NullPointerException'));
   assert.ok(!looksBad('0 errors, error_rate=0.1'));
@@ -130,7 +130,7 @@ const JOB = {
   AlgorithmSpecification: { TrainingImage: 'trainyard/host' },
 };
 
-test('the repeated request has what the first one had', () => {
+test('the repeated request has the members of the first one', () => {
   const request = requestOf(JOB);
   assert.deepEqual(Object.keys(request), [
     'TrainingJobName',
@@ -141,7 +141,7 @@ test('the repeated request has what the first one had', () => {
   assert.equal(request.TrainingJobName, "it's-again");
 });
 
-test('no value of a job ends the quotes of a shell', () => {
+test('no value of a job can end the quotes in a shell command', () => {
   assert.equal(quoted("a'b"), `'a'\\''b'`);
   const call = cliCall(JOB, 'eu-west-1');
   assert.equal((call.match(/(?<!\\)'/g) ?? []).length % 2, 0);

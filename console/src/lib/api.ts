@@ -1,4 +1,4 @@
-// Calls the server's operations, as AWS's clients name them, with the rights of the session.
+// Calls the server's operations by their AWS names, with the rights of the session.
 
 export class ApiError extends Error {
   constructor(
@@ -10,7 +10,7 @@ export class ApiError extends Error {
   }
 }
 
-// The session has ended: the same address is the sign-in page now.
+// Shows the sign-in page, which the current URL is once the session has ended.
 export function signInAgain(): void {
   location.reload();
 }

@@ -1,4 +1,4 @@
-// The present time in seconds, for durations that grow while one looks at them.
+// The current time in seconds, for durations that grow while they are shown.
 let seconds = $state(Date.now() / 1000);
 window.setInterval(() => {
   if (!document.hidden) seconds = Date.now() / 1000;

@@ -10,7 +10,7 @@ export function duration(seconds: number): string {
   return `${Math.floor(h / 24)} d ${h % 24} h`;
 }
 
-// For the marks of an axis: whole units only.
+// Formats a tick of a time axis, in whole units.
 export function mark(seconds: number): string {
   if (seconds < 60 || seconds % 60) return seconds < 60 ? `${number(seconds)} s` : duration(seconds);
   if (seconds < 3600 || seconds % 3600) return seconds < 3600 ? `${seconds / 60} min` : duration(seconds);
@@ -53,7 +53,8 @@ export function amount(currency: string, decimal: string): string {
   return `${value.toFixed(digits)} ${currency}`;
 }
 
-// At most `digits` significant digits, without an exponent where that is readable.
+// Formats a number with at most `digits` significant digits, without an exponent where that is
+// readable.
 export function number(value: number, digits = 5): string {
   if (!Number.isFinite(value)) return String(value);
   if (value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e7))
@@ -61,7 +62,7 @@ export function number(value: number, digits = 5): string {
   return String(Number(value.toPrecision(digits)));
 }
 
-// Text of a job as text: control characters become visible (ESC as ^[) and can do nothing.
+// Makes a job's text safe to show: control characters become visible (ESC as ^[).
 export function plain(text: string): string {
   return text
     .replace(/\t/g, '    ')

@@ -1,5 +1,5 @@
-// Jobs as the server describes them (ListJobs, DescribeJob, DescribeTrainingJob), and what pages
-// derive from that. Times are seconds since 1970.
+// Jobs as the server describes them (ListJobs, DescribeJob, DescribeTrainingJob), and values that
+// pages derive from them. Times are seconds since 1970.
 
 export interface Cost {
   Currency: string;
@@ -66,8 +66,8 @@ export interface Transition {
   StatusMessage?: string;
 }
 
-// The members of DescribeTrainingJob that pages read; the others pass through to the request that
-// repeats the job.
+// The members of DescribeTrainingJob that pages read. Other members are only copied into the request
+// that repeats the job.
 export interface TrainingJob {
   [member: string]: unknown;
   TrainingJobName: string;
@@ -124,7 +124,7 @@ export function instances(job: Job): string {
   );
 }
 
-// Seconds since the job began to run, or was created if it has not.
+// Returns the seconds since the job began to run, or since its creation if it has not.
 export function elapsed(job: Job, now: number): number {
   const start = job.TrainingStartTime ?? job.CreationTime;
   return Math.max(0, (job.TrainingEndTime ?? (isOver(job) ? start : now)) - start);

@@ -1,5 +1,5 @@
-// The one event stream of a page: jobs that changed, and new lines of one job's log. It reconnects
-// by itself; then, and after a gap, the page reads everything again.
+// Follows the event stream of a page: jobs that changed, and new lines of one job's log. It
+// reconnects by itself; then, and after missed events, the page reads everything again.
 import { readSession, signInAgain } from './api';
 
 export interface LogLine {
@@ -25,7 +25,7 @@ export const live = {
 
 const RETRY_MILLISECONDS = 2000;
 
-// Returns what ends the stream.
+// Returns a function that ends the stream.
 export function follow(region: string, job: string, listener: Listener): () => void {
   let source: EventSource | undefined;
   let timer = 0;
@@ -52,7 +52,7 @@ export function follow(region: string, job: string, listener: Listener): () => v
       connected = false;
       source?.close();
       if (closed) return;
-      // A refusal does not say why: the session may have ended.
+      // An error event has no reason: the session may have ended.
       void readSession().catch(() => undefined);
       timer = window.setTimeout(open, RETRY_MILLISECONDS);
     };
@@ -66,8 +66,8 @@ export function follow(region: string, job: string, listener: Listener): () => v
   };
 }
 
-// Calls `work` now or, if it was called less than `interval` ago, at the end of that interval; never
-// twice at a time.
+// Returns a function that calls `work` at once or, if the last call was less than `interval`
+// milliseconds ago, at the end of that interval. Calls never overlap.
 export function throttled(interval: number, work: () => Promise<void>): () => void {
   let busy = false;
   let again = false;

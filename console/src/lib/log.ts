@@ -1,12 +1,12 @@
-// The lines of a log that a page holds: the last kLinesMax of all hosts, in the order in which they
-// arrived.
+// The lines of a log that a page holds: the last LINES_MAX of all hosts, in the order of their
+// arrival.
 import type { LogLine } from './live.svelte';
 import { plain } from './format';
 
 export const LINES_MAX = 50_000;
 
 export interface ShownLine {
-  number: number; // of the line in the page, from 0; grows for ever
+  number: number; // of the line, counted from 0 since the page was opened
   host: string;
   at: number; // milliseconds
   text: string;
@@ -37,7 +37,7 @@ export function appended(
   );
 }
 
-// A failure's kind and its last line: what lies between is the end of the log.
+// Shortens a failure reason to its kind and its last line; between them is the end of the log.
 export function headline(reason = ''): string {
   const lines = reason.split('\n').filter((line) => line.trim());
   if (lines.length < 2) return reason;
@@ -45,7 +45,7 @@ export function headline(reason = ''): string {
   return kind + lines[lines.length - 1]!.trim();
 }
 
-// The first line of the last group of errors: a traceback begins above its message.
+// Returns the index of the last error, or of the traceback that belongs to it; -1 if there is none.
 export function errorLine(lines: readonly ShownLine[]): number {
   let at = -1;
   for (let i = lines.length - 1; i >= 0; i--) if (lines[i]!.bad) {

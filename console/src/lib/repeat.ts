@@ -1,4 +1,5 @@
-// The calls that repeat a training job: with the AWS CLI, with boto3, and with trainyard submit.
+// Writes the calls that repeat a training job: with the AWS CLI, with boto3, and with trainyard
+// submit.
 import type { TrainingJob } from './jobs';
 
 // The members of CreateTrainingJob. DescribeTrainingJob returns them, and others.
@@ -19,8 +20,8 @@ const MEMBERS = [
   'RetryStrategy',
 ] as const;
 
-// Drops what Describe adds to the request: empty values and defaults.
-function kept(value: unknown): boolean {
+// Returns false for values that Describe adds to the request: empty ones and defaults.
+function isSet(value: unknown): boolean {
   if (value === undefined || value === null || value === false || value === '') return false;
   if (Array.isArray(value)) return value.length > 0;
   return typeof value !== 'object' || Object.keys(value).length > 0;
@@ -29,11 +30,11 @@ function kept(value: unknown): boolean {
 export function requestOf(job: TrainingJob): Record<string, unknown> {
   const name = job.TrainingJobName.slice(0, 57).replace(/-?again-?\d*$/, '');
   const request: Record<string, unknown> = { TrainingJobName: `${name}-again` };
-  for (const member of MEMBERS) if (kept(job[member])) request[member] = job[member];
+  for (const member of MEMBERS) if (isSet(job[member])) request[member] = job[member];
   return request;
 }
 
-// Quotes for a POSIX shell.
+// Quotes a text for a POSIX shell.
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

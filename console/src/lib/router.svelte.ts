@@ -1,13 +1,13 @@
-// The address of the page is its state: every view has a link that can be shared.
+// Keeps the state of the page in its URL: every view has a link that can be shared.
 const ROOT = '/console';
 
-export interface Place {
+export interface View {
   page: 'jobs' | 'job' | 'unknown';
   job: string;
   tab: string;
 }
 
-function read(): { place: Place; query: URLSearchParams } {
+function read(): { view: View; query: URLSearchParams } {
   const parts = location.pathname
     .slice(ROOT.length)
     .split('/')
@@ -22,14 +22,14 @@ function read(): { place: Place; query: URLSearchParams } {
   const query = new URLSearchParams(location.search);
   const [page = 'jobs', job = '', tab = ''] = parts;
   const known = page === 'jobs' && parts.length <= 3;
-  return { place: { page: known ? (job ? 'job' : 'jobs') : 'unknown', job, tab }, query };
+  return { view: { page: known ? (job ? 'job' : 'jobs') : 'unknown', job, tab }, query };
 }
 
 let current = $state.raw(read());
 
 export const route = {
-  get place(): Place {
-    return current.place;
+  get view(): View {
+    return current.view;
   },
   query(name: string): string {
     return current.query.get(name) ?? '';
@@ -61,7 +61,8 @@ export function go(path: string): void {
   window.scrollTo(0, 0);
 }
 
-// Changes parameters of the address; '' removes one. Filters leave no trail in the history.
+// Changes query parameters; '' removes one. Replaces the entry of the browser's history, so that
+// the back button does not step through filters.
 export function setQuery(values: Record<string, string>): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(values))
@@ -72,7 +73,7 @@ export function setQuery(values: Record<string, string>): void {
   current = read();
 }
 
-// Follows links inside the console without loading a page.
+// Opens links inside the console without loading a page.
 export function follow(event: MouseEvent): void {
   if (event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.defaultPrevented)
     return;

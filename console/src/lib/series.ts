@@ -1,12 +1,12 @@
-// Points of a metric, for plots.
+// Computes the points of a metric for plots.
 
 export interface Point {
   at: number; // seconds since 1970
   value: number;
 }
 
-// The exponential moving average with the weight of the past in [0, 1), corrected for its beginning
-// as in TensorBoard, so that the first value is the first point's.
+// Returns the exponential moving average, with the bias correction of TensorBoard: the first value
+// equals the first point. `weight`: of the past, in [0, 1).
 export function smooth(values: readonly number[], weight: number): number[] {
   if (weight <= 0) return [...values];
   let sum = 0;
@@ -18,15 +18,15 @@ export function smooth(values: readonly number[], weight: number): number[] {
   });
 }
 
-// The period that gives at most `pointsMax` points from `from` to `to`: CloudWatch knows 1, 5, 10
-// and 30 seconds and multiples of a minute.
+// Returns the shortest period with at most `pointsMax` points between `from` and `to`. CloudWatch
+// accepts 1, 5, 10 and 30 seconds and multiples of a minute.
 export function periodOf(from: number, to: number, pointsMax: number): number {
   const needed = Math.max(1, (to - from) / pointsMax);
   const short = [1, 5, 10, 30].find((period) => period >= needed);
   return short ?? Math.ceil(needed / 60) * 60;
 }
 
-// Replaces the points of `old` from the first one of `fresh` on.
+// Appends `fresh` to `old`, and replaces the points of `old` that are not before the first new one.
 export function joined(old: readonly Point[], fresh: readonly Point[]): Point[] {
   const first = fresh[0];
   if (!first) return [...old];

@@ -1,4 +1,4 @@
-// The theme that is shown, for what draws its colours itself.
+// The current theme as a reactive value, for plots, which choose their colours themselves.
 import { currentTheme, type Theme } from './theme';
 
 let shown = $state<Theme>(currentTheme());

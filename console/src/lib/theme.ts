@@ -1,4 +1,4 @@
-// The theme: that of the system, unless the user chose one.
+// Stores and applies the theme: the system's, unless the user chose one.
 export type Theme = 'light' | 'dark';
 const KEY = 'trainyard-theme';
 const system = matchMedia('(prefers-color-scheme: dark)');

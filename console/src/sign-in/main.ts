@@ -1,4 +1,4 @@
-// The sign-in page: opens a session by an access key, or by the one-time token in the address.
+// The sign-in page: opens a session with an access key, or with the one-time token in the URL.
 import '../theme.css';
 import './sign-in.css';
 import { applyTheme } from '../lib/theme';
@@ -19,10 +19,10 @@ async function open(body: string, headers: Record<string, string>): Promise<void
     (json: { message?: string }) => json.message,
     () => undefined,
   );
-  throw new Error(text || `The server answered ${answer.status}.`);
+  throw new Error(text || `The server answered with HTTP status ${answer.status}.`);
 }
 
-// The same address again, which now is the page that was asked for.
+// Loads the same URL again, which now is the requested page.
 function proceed(): void {
   const path = location.pathname === '/console' ? '/console/' : location.pathname;
   location.replace(path + location.search);
@@ -30,7 +30,7 @@ function proceed(): void {
 
 function show(error: unknown): void {
   element('error').textContent =
-    error instanceof TypeError ? 'The server cannot be reached.' : (error as Error).message;
+    error instanceof TypeError ? 'The server is not reachable.' : (error as Error).message;
 }
 
 async function signIn(event: Event): Promise<void> {
@@ -60,7 +60,7 @@ async function begin(): Promise<void> {
   element('form').addEventListener('submit', signIn);
   const token = location.hash.slice(1);
   if (/^[0-9a-f]{64}$/.test(token)) {
-    // Out of the address and the history before anything else.
+    // First removes the token from the URL and the browser's history.
     history.replaceState(null, '', location.pathname + location.search);
     try {
       await open(JSON.stringify({ Token: token }), { 'content-type': 'application/json' });
@@ -69,7 +69,8 @@ async function begin(): Promise<void> {
       show(error);
     }
   } else {
-    // A link from another site comes without the cookie, though the browser has a session.
+    // Browsers send no SameSite cookie when a link on another site is followed, so this page may be
+    // shown although there is a session.
     const session = await fetch(PATH, { credentials: 'same-origin' }).catch(() => null);
     if (session?.ok) return proceed();
   }

@@ -3,7 +3,7 @@
 import { hex, hmac, sha256 } from './sha256';
 
 const encoder = new TextEncoder();
-const REGION = 'us-east-1'; // only a part of the signature: a session is for all regions
+const REGION = 'us-east-1'; // any: a session is for all regions
 const SERVICE = 'trainyard';
 
 export interface Keys {
@@ -12,7 +12,7 @@ export interface Keys {
   token: string; // '' for long-term keys
 }
 
-// Returns the headers of POST `path` with `body`.
+// Returns the headers of a signed POST of `body` to `path`.
 export function sign(
   host: string,
   path: string,

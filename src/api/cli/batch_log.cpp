@@ -14,8 +14,8 @@ using client::Service;
 constexpr const char* kBatchGroup = "/aws/batch/job";
 constexpr size_t kDescribedMax = 100;  // of DescribeJobs, as AWS
 constexpr size_t kLabelBytesMax = 24;  // of a job's name before its lines
-// Children that are looked at in a round. They start in the order of their index, so those that run
-// are among the first that have not ended; five requests a second.
+// Children that are described in a round, by five requests a second. Children start in the order of
+// their index, so the running ones are among the first that have not ended.
 constexpr size_t kRoundChildrenMax = 500;
 
 const Json* object_at(const Json& json, const char* name) {
@@ -54,7 +54,7 @@ class BatchJobLog final : public LogFollower {
       for (int64_t node = 0; node < hosts; ++node)
         ids_.push_back(job.name + "#" + std::to_string(node));
     } else {
-      // The second is unknown, unless this is a multi-node parallel job of one node.
+      // The second id exists only for a multi-node parallel job of one node.
       ids_ = {job.name, job.name + "#0"};
     }
   }
@@ -96,7 +96,7 @@ class ArrayLog final : public LogFollower {
     std::vector<int64_t> children(left_.begin(), left_.end());
     if (!ended && children.size() > kRoundChildrenMax) children.resize(kRoundChildrenMax);
     std::vector<LogSource> over;
-    for (const Child& child : TRY(look_at(children))) {
+    for (const Child& child : TRY(describe(children))) {
       for (const LogSource& source : child.sources) reader_.wake(source);
       if (!child.ended) continue;
       over.insert(over.end(), child.sources.begin(), child.sources.end());
@@ -129,7 +129,7 @@ class ArrayLog final : public LogFollower {
     }
   }
 
-  Result<std::vector<Child>> look_at(const std::vector<int64_t>& children) {
+  Result<std::vector<Child>> describe(const std::vector<int64_t>& children) {
     std::vector<Child> seen;
     for (size_t first = 0; first < children.size(); first += kDescribedMax) {
       std::vector<std::string> ids;
@@ -145,12 +145,12 @@ class ArrayLog final : public LogFollower {
     return seen;
   }
 
-  // Writes what each child has written so far, one child after the other.
+  // Passes on the lines of each child so far, one child after the other.
   Result<void> read_in_turn(const std::vector<int64_t>& children, const LinesTaker& each) {
     for (size_t first = 0; first < children.size(); first += kDescribedMax) {
       const auto begin = children.begin() + ptrdiff_t(first);
       const auto end = begin + ptrdiff_t(std::min(kDescribedMax, children.size() - first));
-      for (const Child& child : TRY(look_at({begin, end}))) {
+      for (const Child& child : TRY(describe({begin, end}))) {
         for (const LogSource& source : child.sources) reader_.wake(source);
         TRY(reader_.drain(each));
         if (!child.ended) continue;

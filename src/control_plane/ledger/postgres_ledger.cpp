@@ -284,7 +284,7 @@ class PostgresLedger final : public Ledger {
 Error PostgresLedger::fail(std::string why) {
   const MutexLock lock(mutex_);
   if (failure_.empty())
-    failure_ = "the ledger takes no more commits until the server is started again: " + why;
+    failure_ = "the ledger accepts no more commits until the server is restarted: " + why;
   return unavailable(failure_);
 }
 

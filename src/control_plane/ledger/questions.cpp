@@ -55,12 +55,13 @@ Result<Position> position_of(const JobQuery& query) {
   return Position{token[2].get<int64_t>(), token[3].get<std::string>()};
 }
 
-// A member of a JSON column in PostgreSQL. The rows of children, whose spec is "", come first in no
-// order of conditions that PostgreSQL keeps, except in a CASE.
+// Returns the SQL for a member of a JSON column in PostgreSQL. The spec of a child is "", which is
+// not JSON. PostgreSQL evaluates conditions in any order, so only a CASE ensures that such a spec
+// is not parsed.
 //
-// PostgreSQL refuses to read any member of a document that has \u0000 in it, and a tenant may write
-// one in a command or a variable. Another character takes its place: the document stays valid JSON,
-// also where the backslash is itself escaped, and no name that is asked for has either.
+// PostgreSQL cannot read a document that contains \u0000, which a tenant may write in a command or
+// a variable. It is replaced by another character: the document stays valid JSON, also where the
+// backslash is itself escaped, and neither character occurs in a requested name.
 std::string json_member(const std::string& column, const std::string& path) {
   return "(CASE WHEN parent = 0 THEN replace(" + column +
          ", chr(92) || 'u0000', chr(92) || 'u0001')::json #>> '" + path + "' END)";

@@ -76,7 +76,7 @@ class SqliteLedger final : public Ledger {
   std::string failure() override {
     const auto path = watch_.failed_sync();
     if (!path) return "";
-    return "the ledger takes no more commits until the server is started again: syncing " + *path +
+    return "the ledger accepts no more commits until the server is restarted: syncing " + *path +
            " failed";
   }
   uint64_t last_sequence() override { return last_sequence_; }

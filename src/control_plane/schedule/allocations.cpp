@@ -28,7 +28,7 @@ Allocations::Allocations(const Snapshot& snapshot, Instant now) {
   }
 }
 
-// Shares on machines that are gone are held nowhere.
+// Ignores hosts on machines that no longer exist.
 void Allocations::hold(Allocation& allocation, const std::vector<Placement>& hosts) {
   allocation.hosts_begin = uint32_t(hosts_.size());
   for (const Placement& host : hosts) {

@@ -111,7 +111,7 @@ Result<Parameters> parameters_of(const Query& query) {
   return parameters;
 }
 
-// Where a URL points. Each may be "", or a list with commas.
+// The parts of a URL. Each may be "", or a list with commas.
 struct Target {
   std::string host, address, port, database;
 };
@@ -161,7 +161,8 @@ Result<Target> target_of(const std::string& url) {
   return target;
 }
 
-// The hosts of a target one by one, since libpq waits for a silent one as long as its caller does.
+// Splits a target into its hosts: libpq would wait for an unresponsive host until its caller gives
+// up.
 std::vector<Target> hosts_of(const Target& target) {
   const auto items = [](const std::string& list) { return split(list, ','); };
   const auto hosts = items(target.host), addresses = items(target.address),
@@ -229,7 +230,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionSettings& s
   std::string before;
   for (size_t i = 0;; ++i) {
     auto opened = open_at(settings, hosts[i].host, hosts[i].address, hosts[i].port);
-    // A server that refuses a password is asked once, as libpq does.
+    // A server that rejects the password ends the attempts, as in libpq.
     if (opened || opened.error().kind == Kind::denied) return opened;
     if (i + 1 == hosts.size()) {
       Error error = std::move(opened).error();
@@ -419,7 +420,7 @@ Result<std::vector<Rows>> Connection::read_all(size_t count) {
   for (bool after_end = false;;) {
     Answer next(TRY(next_result()));
     if (!next) {
-      // One marks the end of each statement; two in succession, a connection that is gone.
+      // One marks the end of each statement; two in succession, a lost connection.
       if (after_end || PQstatus(connection_) == CONNECTION_BAD) break;
       after_end = true;
       continue;
