@@ -1,13 +1,13 @@
-// Keeps the state of the page in its URL: every view has a link that can be shared.
+// The address of the page is its state: every view has a link that can be shared.
 const ROOT = '/console';
 
-export interface View {
+export interface Place {
   page: 'jobs' | 'job' | 'unknown';
   job: string;
   tab: string;
 }
 
-function read(): { view: View; query: URLSearchParams } {
+function read(): { place: Place; query: URLSearchParams } {
   const parts = location.pathname
     .slice(ROOT.length)
     .split('/')
@@ -22,14 +22,14 @@ function read(): { view: View; query: URLSearchParams } {
   const query = new URLSearchParams(location.search);
   const [page = 'jobs', job = '', tab = ''] = parts;
   const known = page === 'jobs' && parts.length <= 3;
-  return { view: { page: known ? (job ? 'job' : 'jobs') : 'unknown', job, tab }, query };
+  return { place: { page: known ? (job ? 'job' : 'jobs') : 'unknown', job, tab }, query };
 }
 
 let current = $state.raw(read());
 
 export const route = {
-  get view(): View {
-    return current.view;
+  get place(): Place {
+    return current.place;
   },
   query(name: string): string {
     return current.query.get(name) ?? '';
@@ -61,8 +61,7 @@ export function go(path: string): void {
   window.scrollTo(0, 0);
 }
 
-// Changes query parameters; '' removes one. Replaces the entry of the browser's history, so that
-// the back button does not step through filters.
+// Changes parameters of the address; '' removes one. Filters leave no trail in the history.
 export function setQuery(values: Record<string, string>): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(values))
@@ -73,7 +72,7 @@ export function setQuery(values: Record<string, string>): void {
   current = read();
 }
 
-// Opens links inside the console without loading a page.
+// Follows links inside the console without loading a page.
 export function follow(event: MouseEvent): void {
   if (event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.defaultPrevented)
     return;

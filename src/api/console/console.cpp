@@ -218,7 +218,7 @@ class ConsoleHandler final : public Console {
                             {"Expires", to_seconds(who->expires)}});
   }
 
-  // Opens a session for a request that is signed with an access key, or whose body has a token.
+  // A request that is signed with an access key, or a body with a token.
   net::Response sign_in(const net::Request& request) {
     if (request.headers.has("authorization")) return prove(request);
     const auto body = parse_json(request.body);
