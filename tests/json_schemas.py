@@ -1,5 +1,5 @@
-"""Saves most of the processor time of programs that use the SageMaker SDK. Some forty times per job,
-for each default that it looks up, the SDK validates its config file, and jsonschema validates the
+"""Saves most of the processor time of programs that use the SageMaker SDK. For each default that it
+looks up, some forty times per job, the SDK validates its config file, and jsonschema validates the
 schema itself each time."""
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def tun() -> Iterator[Callable[..., list[str]]]:
 
 @pytest.fixture(scope="module")
 def server(user: User, start_as: Callable[..., Server], tun: Callable[..., list[str]]) -> Server:
-    """A server of a user without delegated cgroups, as on most machines, and here without egress."""
+    """A server of a user without delegated cgroups, as on most machines; here without egress."""
     one = start_as(user, "plain", before=tun(0o600))
     one.boto("s3").create_bucket(Bucket="yard")
     return one

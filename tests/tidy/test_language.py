@@ -4,7 +4,7 @@ docs/glossary.md defines the terms. RULES has the words that they replace,
 with the contexts in which each is banned:
 
   prose     markdown, without code blocks, inline code and link targets: every file
-  comments  // comments of C++, comments and docstrings of Python: every file
+  comments  // comments of C++ and TypeScript, comments of pages, comments and docstrings of Python
   messages  texts in string literals, outside tests: every module, and the Python packages
   names     the words of identifiers of C++ and Python, names of tests included: every file
 
@@ -180,10 +180,15 @@ def python_comments(path: str) -> Iterator[tuple[int, str]]:
 
 
 def comments(path: str) -> Iterator[tuple[int, str]]:
-    """(line number, text) of the // comments of a C++ file, or of those of a Python file."""
+    """(line number, text) of the comments of a Python file, or of the // comments of another file;
+    of a page also of its <!-- --> comments."""
     if path.endswith(".py"):
         yield from python_comments(path)
         return
+    if path.endswith(".svelte"):
+        for found in re.finditer(r"<!--(.*?)-->", sources.read(path), re.S):
+            first = sources.read(path)[: found.start()].count("\n")
+            yield from ((first + number, line) for number, line in lines_of(found[1]))
     text = re.sub(
         RAW_STRINGS,
         lambda found: '""' + "\n" * found[0].count("\n"),
@@ -309,6 +314,14 @@ def test_python_uses_the_terms_of_the_glossary() -> None:
     paths = [path for path in sources.tracked() if path.endswith(".py") and path != THIS]
     wrong = [each for path in paths for each in found_in(path, "comments")]
     assert not wrong, "banned words (docs/glossary.md):\n" + "\n".join(wrong)
+
+
+def test_pages_use_the_terms_of_the_glossary() -> None:
+    paths = [path for path in sources.tracked() if path.endswith((".ts", ".svelte"))]
+    wrong = [each for path in paths for each in found_in(path, "comments")]
+    assert not wrong, "banned words (docs/glossary.md):\n" + "\n".join(wrong)
+    opening = [text for _, text in comments("console/src/components/Status.svelte")]
+    assert opening[0].startswith(" A job's status")
 
 
 def test_messages_of_the_python_packages_use_the_terms_of_the_glossary() -> None:

@@ -29,7 +29,7 @@ TEST(JobFeed, EachReaderHasItsOwnPosition) {
   EXPECT_EQ(feed.since(slow, "r").jobs, (Names{"a", "b"}));
 }
 
-TEST(JobFeed, AReaderThatFallsBehindIsTold) {
+TEST(JobFeed, AReaderThatFallsBehindMissesChanges) {
   JobFeed feed;
   const uint64_t begin = feed.position();
   for (size_t i = 0; i < JobFeed::kChangesMax; ++i) feed.publish("r", "j" + std::to_string(i));

@@ -123,7 +123,7 @@ def DistributedOptimizer(
 
 
 class _Numbers:
-    """Numbers the optimizers since init(), so that an optimizer has the same number on all ranks."""
+    """Numbers the optimizers since init(): an optimizer has the same number on all ranks."""
 
     def __init__(self) -> None:
         self._generation: int | None = None
