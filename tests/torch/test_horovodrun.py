@@ -247,7 +247,7 @@ def test_the_watcher_leaves_alone_what_is_gone() -> None:
 
 def test_wrong_command_lines_are_refused_with_an_explanation(start: Callable[..., Run]) -> None:
     for arguments, words in (
-        (["-np", "2"], "what is to be run"),
+        (["-np", "2"], "missing command"),
         (["true"], "-np says how many"),
         (["-np", "3", "-H", "localhost:2", "true"], "2 slots"),
         (["-np", "1", "-H", "a b", "true"], "invalid host"),

@@ -83,7 +83,7 @@ def start(
     }
     local = places.is_local(host)
     if not local:
-        ours = {**options.passed_on(os.environ), **ours}
+        ours = {**options.forwarded(os.environ), **ours}
     return processes.Process(
         watcher,
         name,

@@ -31,11 +31,11 @@ class Settings:
     ssh_port: int | None = None
     ssh_identity: str = ""
     variables: dict[str, str] = dataclasses.field(default_factory=dict)
-    # options that are understood and mean nothing here
+    # messages about options that are accepted and have no effect
     notes: list[str] = dataclasses.field(default_factory=list)
     check_build: bool = False
     version: bool = False
-    # (slot or rank, line) -> whether it was taken
+    # Receives (slot or rank, line of output); returns True if the line is not to be printed.
     catch: typing.Callable[[int, bytes], bool] | None = None
 
     @property
@@ -52,7 +52,7 @@ class Settings:
         return command
 
 
-# Options that only set a variable for the ranks: (option, variable, how its value is written).
+# Options that only set a variable for the ranks: (option, variable, conversion). None: no effect.
 _TUNING: list[tuple[str, str | None, typing.Callable[[str], str]]] = [
     (
         "--fusion-threshold-mb",
@@ -84,7 +84,7 @@ _FLAGS = [
     ("--autotune", "HOROVOD_AUTOTUNE", "1"),
     ("--no-autotune", "HOROVOD_AUTOTUNE", "0"),
 ]
-_NOTHING = [
+_IGNORED = [
     "--gloo",
     "--mpi",
     "--jsrun",
@@ -109,7 +109,7 @@ def _cooldown(words: Sequence[str]) -> tuple[float, float]:
     try:
         least, most = (float(word) for word in words)
     except ValueError:
-        raise argparse.ArgumentTypeError("two numbers of seconds") from None
+        raise argparse.ArgumentTypeError("expected two numbers of seconds") from None
     return least, most
 
 
@@ -123,12 +123,12 @@ def parse(arguments: Sequence[str] | None) -> Settings:
     )
     parser.add_argument("-v", "--version", action="store_true")
     parser.add_argument(
-        "-cb", "--check-build", action="store_true", help="show what is there, and end"
+        "-cb", "--check-build", action="store_true", help="show the available frameworks and exit"
     )
-    parser.add_argument("-np", "--num-proc", type=int, help="how many ranks")
+    parser.add_argument("-np", "--num-proc", type=int, help="number of ranks")
     parser.add_argument("-H", "--hosts", default="", help="HOST:SLOTS,HOST:SLOTS")
     parser.add_argument(
-        "-hostfile", "--hostfile", default="", help="a file with a line `HOST slots=N` each"
+        "-hostfile", "--hostfile", default="", help="file with one line `HOST slots=N` per host"
     )
     parser.add_argument("-p", "--ssh-port", type=int)
     parser.add_argument("-i", "--ssh-identity-file", default="")
@@ -136,12 +136,12 @@ def parse(arguments: Sequence[str] | None) -> Settings:
         "--start-timeout",
         type=float,
         default=float(os.environ.get("HOROVOD_START_TIMEOUT", 600)),
-        help="seconds in which all ranks must have met",
+        help="seconds within which all ranks must have connected",
     )
     parser.add_argument(
         "--output-filename",
         default="",
-        help="a folder for the ranks' output: rank.N/stdout and stderr",
+        help="directory for the ranks' output: rank.N/stdout and rank.N/stderr",
     )
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--prefix-output-with-timestamp", action="store_true")
@@ -151,7 +151,7 @@ def parse(arguments: Sequence[str] | None) -> Settings:
     elastic.add_argument(
         "--host-discovery-script",
         default="",
-        help="prints the hosts there are, HOST or HOST:SLOTS a line",
+        help="script that prints the available hosts, one HOST or HOST:SLOTS per line",
     )
     elastic.add_argument(
         "--slots",
@@ -159,16 +159,16 @@ def parse(arguments: Sequence[str] | None) -> Settings:
         dest="slots",
         type=int,
         default=1,
-        help="of hosts that do not say",
+        help="slots of hosts for which the script prints none",
     )
     elastic.add_argument(
         "--elastic-timeout",
         type=float,
         default=600,
-        help="seconds to wait for at least --min-np ranks",
+        help="seconds to wait until --min-np ranks are available",
     )
     elastic.add_argument(
-        "--reset-limit", type=int, default=0, help="how often ranks may be assigned again"
+        "--reset-limit", type=int, default=0, help="maximum number of times that ranks are reassigned"
     )
     elastic.add_argument(
         "--blacklist-cooldown-range",
@@ -180,7 +180,7 @@ def parse(arguments: Sequence[str] | None) -> Settings:
         parser.add_argument(option, dest=option)
     for option, _, _ in _FLAGS:
         parser.add_argument(option, dest=option, action="store_true")
-    for option in _NOTHING:
+    for option in _IGNORED:
         parser.add_argument(option, dest=option, action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args(arguments)
@@ -217,14 +217,14 @@ def parse(arguments: Sequence[str] | None) -> Settings:
     for option, variable, value in _FLAGS:
         if getattr(given, option):
             settings.variables[variable] = value
-    for option in _NOTHING:
+    for option in _IGNORED:
         if getattr(given, option):
             settings.notes.append(
-                f"{option} has no effect here: ranks meet over TCP and share memory where they can"
+                f"{option} has no effect here: ranks connect over TCP, and share memory on a host"
                 if option in ("--gloo", "--mpi", "--jsrun", "--tcp")
                 else (
-                    f"{option} has no effect here: plans are chosen by what they cost"
-                    " (TRAINYARD_PLANS says otherwise)"
+                    f"{option} has no effect here: plans are chosen by their estimated cost,"
+                    " unless TRAINYARD_PLANS is set"
                 )
             )
     try:
@@ -234,12 +234,12 @@ def parse(arguments: Sequence[str] | None) -> Settings:
     except argparse.ArgumentTypeError as failure:
         parser.error(f"--blacklist-cooldown-range: {failure}")
     if not settings.command:
-        parser.error("what is to be run? horovodrun -np 2 python train.py")
+        parser.error("missing command: horovodrun -np 2 python train.py")
     if settings.hosts and settings.hostfile:
-        parser.error("-H or --hostfile, not both")
+        parser.error("-H and --hostfile exclude each other")
     settings.np = given.num_proc if given.num_proc is not None else given.min_np
     if settings.np is None:
-        parser.error("-np says how many ranks")
+        parser.error("missing -np: the number of ranks")
     if settings.elastic:
         settings.min_np = settings.min_np or settings.np
         settings.max_np = (
@@ -248,22 +248,22 @@ def parse(arguments: Sequence[str] | None) -> Settings:
             else settings.max_np or 1 << 20
         )
         if not 1 <= settings.min_np <= settings.max_np:
-            parser.error("--min-np is at least 1, and at most --max-np")
+            parser.error("--min-np must be at least 1 and at most --max-np")
     if settings.np < 1:
-        parser.error("-np is at least 1")
+        parser.error("-np must be at least 1")
     return settings
 
 
-# What a remote host gets of our environment: the rest is of this machine. As Horovod does,
-# but for what a shell sets.
-_KEPT_OUT = re.compile(
+# Variables that are not passed to remote hosts: they describe this machine or this shell. Horovod
+# passes all but a shell's functions.
+_NOT_FORWARDED = re.compile(
     r"^(BASH_FUNC_|SSH_|DISPLAY$|XDG_|LS_COLORS$|PWD$|OLDPWD$|SHLVL$|HOSTNAME$|_$|TERM$|HOME$|USER$|LOGNAME$|SHELL$|MAIL$|TMPDIR$)"
 )
 
 
-def passed_on(environ: Mapping[str, str]) -> dict[str, str]:
+def forwarded(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environ.items()
-        if not _KEPT_OUT.match(name) and name.isidentifier()
+        if not _NOT_FORWARDED.match(name) and name.isidentifier()
     }
