@@ -1,13 +1,13 @@
-"""Writes Python's ctypes declarations of the C interface. Run after a header changed; tests/tidy
-compares.
+"""Writes Python's ctypes declarations of the C interface. Run it after a change of a header;
+tests/tidy checks that the declarations are current.
 
     declare.py          writes OUTPUT
-    declare.py --check  ends with 1 and names OUTPUT when it is not current
+    declare.py --check  exits with 1 and names OUTPUT if it is not current
 
-A struct becomes a class (trainyard_join: Join), a constant of an enum or a number that is defined
-a constant, a function a row of FUNCTIONS: what it returns, and what it takes. Pointers to structs
-that a header does not define are opaque. A `char*` that is not const is memory of the caller, or to
-be freed by it, so it stays an address.
+A struct becomes a class (trainyard_join: Join), an enumerator or a #define of a number a constant,
+and a function a row of FUNCTIONS with the types of its result and arguments. Pointers to structs
+that a header does not define are opaque. A `char*` that is not const stays an address: it is memory
+of the caller, or memory that the caller must free.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 OUTPUT = ROOT / "sdk/python/trainyard/_declarations.py"
-PREFIX = "trainyard_"  # which classes lose
+PREFIX = "trainyard_"  # omitted in the names of classes
 NAMES = ("collectives", "launch", "gradients", "membership", "parameters", "regions")
 HEADERS = [f"src/compute/capi/{PREFIX}{name}.h" for name in NAMES]
 COLUMNS = 100
@@ -33,7 +33,7 @@ PLAIN = {
 
 
 class Unknown(ValueError):
-    """A header has what this script does not know."""
+    """Raised for a declaration that this script does not support."""
 
 
 def without_comments(text: str) -> str:

@@ -303,7 +303,7 @@ def data_parallel() -> str:
     try:
         sdp.allreduce(tf.ones(1), 4, 4)
     except ValueError as error:
-        assert "param_index is 4" in str(error)
+        assert "invalid param_index 4" in str(error)
         return "good"
     return "took a parameter that is none"
 

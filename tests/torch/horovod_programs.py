@@ -464,7 +464,7 @@ def compressed() -> dict[str, Any]:
         refused(
             ValueError,
             lambda: hvd.allreduce(tensor, op=hvd.Max, name="max", compression=compression),
-            "sums and averages",
+            "Sum and Average",
         )
         refused(
             ValueError, lambda: hvd.reducescatter(tensor, compression=compression), "reducescatter"

@@ -155,7 +155,8 @@ def test_another_torch_is_refused_with_an_explanation() -> None:
 
     trainyard.torch._check_torch("2.4.0+cpu", "2.4.0+cu121")  # one source, one binary interface
     with pytest.raises(
-        ImportError, match=r"compiled against torch 2\.3\.1, and this is torch 2\.4\.0.*pip install"
+        ImportError,
+        match=r"compiled against torch 2\.3\.1, but the installed torch is 2\.4\.0.*pip install",
     ):
         trainyard.torch._check_torch("2.3.1", "2.4.0")
 

@@ -155,7 +155,7 @@ def test_slots_are_filled_host_by_host() -> None:
         ("b", 3, 1, 3, 1, 2),
         ("b", 4, 2, 3, 0, 1),
     ]
-    with pytest.raises(hosts.Wrong, match="7 ranks were asked for, and the hosts have 6 slots"):
+    with pytest.raises(hosts.Wrong, match="7 ranks were requested, but the hosts have 6 slots"):
         hosts.assign([hosts.Host("a", 2), hosts.Host("b", 4)], 7)
 
 

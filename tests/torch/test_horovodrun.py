@@ -164,7 +164,7 @@ def test_one_that_does_not_come_is_named(start: Callable[..., Run]) -> None:
         "3",
         *python("import os, time", "if os.environ['HOROVOD_RANK'] == '1': time.sleep(100)", *HELLO),
     ).finish()
-    assert code == 1 and "rank 1 on localhost did not come within 3 s" in said, said
+    assert code == 1 and "rank 1 on localhost did not connect within 3 s" in said, said
 
 
 def test_an_interrupt_ends_all(start: Callable[..., Run]) -> None:

@@ -23,7 +23,7 @@ _loaded: ctypes.CDLL | None = None
 
 
 class Failure(Exception):
-    """A function of the library failed."""
+    """Raised when a function of the library fails."""
 
     def __init__(self, kind: int, message: str) -> None:
         super().__init__(message)
@@ -66,7 +66,7 @@ def library() -> ctypes.CDLL:
 
 
 def sized(kind: type[Struct], **members: Any) -> Struct:
-    """Returns a struct of the library with its size."""
+    """Returns a struct of the library whose member `size` is set."""
     return kind(size=ctypes.sizeof(kind), **members)
 
 

@@ -1,5 +1,5 @@
-"""Scripts written for Horovod, over Trainyard's collectives.
-The version is that of the interface they find here."""
+"""Horovod's interface for Python, over Trainyard's collectives. The version is that of the Horovod
+whose interface this is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __version__ = "0.28.1+trainyard.0.1.0"
 
 
 def run(*arguments: Any, **more: Any) -> list[Any]:
-    """A function on several ranks, and what each returned: see horovod.runner.run."""
+    """Runs a function on several ranks and returns their results: see horovod.runner.run."""
     from horovod import runner
 
     return runner.run(*arguments, **more)

@@ -3,27 +3,25 @@
     import trainyard.torch
     torch.distributed.init_process_group("trainyard")
 
-Ranks on one machine share memory, the others are reached over TCP; they find each other over
-torch's own store, so torchrun, env://, tcp:// and file:// work as they do with any backend.
-Tensors of the CPU.
+Ranks on one machine share memory and connect to other machines over TCP. They find each other
+through torch's store, so torchrun, env://, tcp:// and file:// work as with any backend. Tensors
+must be on the CPU.
 
-Environment variables, equal on all ranks but the address (collectives/launch.hpp reads them):
+Environment variables, which must be equal on all ranks except the address (collectives/launch.hpp
+reads them):
 
-    TRAINYARD_ADDRESS        the address at which the other hosts reach this one,
-                             where the routes do not tell
+    TRAINYARD_ADDRESS        the address at which other hosts reach this one,
+                             if it cannot be found from the routes
     TRAINYARD_DETERMINISTIC  1: plans do not depend on measured costs,
                              so every run adds in the same order
-    TRAINYARD_PLANS          which plan an operation takes: "allreduce=one_shot:0-64K,ring:64K-"
-    TRAINYARD_SECRET         a value that only the ranks know; other peers are rejected without
-                             it too,
-                             since rank 0 makes a secret of its own,
-                             but who can read the network can read that one
+    TRAINYARD_PLANS          plans by operation and size: "allreduce=one_shot:0-64K,ring:64K-"
+    TRAINYARD_SECRET         a secret of the ranks. Without it rank 0 makes one, so other peers
+                             are rejected all the same, but an eavesdropper can read it
     TRAINYARD_ENCRYPT        1: TLS between hosts, with TRAINYARD_SECRET as its key
-    TRAINYARD_ADOPT          0: large tensors that are reduced again and again are copied every
-                             time; else the ranks of one machine map their
-                             memory, where it lies
-    TRAINYARD_SOCKETS        how many sockets carry large messages between two hosts (1):
-                             more where one flow is slower than the link
+    TRAINYARD_ADOPT          0: large tensors that are reduced repeatedly are copied each time;
+                             otherwise the ranks of one machine map their memory
+    TRAINYARD_SOCKETS        the number of sockets for large messages between two hosts (1);
+                             use more if one flow is slower than the link
 
 A switch is off when it is 0, false, no, off or empty, in any case, and on with any other value.
 """
@@ -41,19 +39,18 @@ BACKEND = "trainyard"
 
 
 def _check_torch(built: str, here: str) -> None:
-    """C++ objects go between torch and the backend: they must have been compiled from the same
-    headers."""
+    """Checks that the backend was compiled against this torch: they exchange C++ objects."""
     if not built:
         raise ImportError(
-            "trainyard.torch was left out: there was no torch when it was installed. Where torch is"
-            " installed, again: pip install --force-reinstall --no-cache-dir ./sdk/python (in a"
-            " checkout of Trainyard)"
+            "trainyard.torch was not compiled, since torch was not installed. Install torch, then"
+            " run in a checkout of Trainyard: pip install --force-reinstall --no-cache-dir"
+            " ./sdk/python"
         )
     if built.split("+")[0] != here.split("+")[0]:
         raise ImportError(
-            f"trainyard.torch was compiled against torch {built}, and this is torch {here}. Compile"
-            " it again where this torch is installed: pip install --force-reinstall --no-cache-dir"
-            " ./sdk/python (in a checkout of Trainyard)"
+            f"trainyard.torch was compiled against torch {built}, but the installed torch is"
+            f" {here}. Compile it again, in a checkout of Trainyard: pip install --force-reinstall"
+            " --no-cache-dir ./sdk/python"
         )
 
 

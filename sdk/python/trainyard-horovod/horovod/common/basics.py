@@ -24,7 +24,7 @@ _lock = threading.RLock()
 _engine: engines.Engine | None = None
 _generation = 0
 _place: _Place | None = None
-_elastic = False  # whether ranks come and go
+_elastic = False  # True: the set of ranks may change
 
 
 class _Communicator(Protocol):
@@ -62,7 +62,8 @@ def _number(name: str, otherwise: float) -> float:
 
 
 def _flag(name: str) -> bool:
-    """Reads a switch of Horovod. Off as in collectives/launch.hpp: 0, false, no, off or empty."""
+    """Reads a boolean variable of Horovod. As in collectives/launch.hpp, 0, false, no, off and the
+    empty text are false."""
     return os.environ.get(name, "0").lower() not in ("", "0", "false", "no", "off")
 
 
@@ -134,7 +135,7 @@ def init(
     comm: Sequence[int] | _Communicator | None = None,
     process_sets: Iterable[ProcessSet | Sequence[int]] | str | None = None,
 ) -> None:
-    """Meets the other ranks. A second time it does nothing, until shutdown().
+    """Connects to the other ranks. Later calls before shutdown() have no effect.
 
     comm: a list of the ranks that take part, or an mpi4py communicator of all of them.
     process_sets: ProcessSets to add at once.
@@ -189,7 +190,7 @@ def init(
 
 
 def shutdown() -> None:
-    """On all ranks. What is still under way anywhere fails."""
+    """Ends the group of ranks; all ranks must call it. Outstanding operations of any rank fail."""
     global _engine, _place
     with _lock:
         leaving, _engine, _place = _engine, None, None
@@ -225,7 +226,7 @@ def engine() -> engines.Engine:
 
 
 def generation() -> int:
-    """How often init() was called."""
+    """Returns the number of calls of init()."""
     return _generation
 
 
@@ -322,8 +323,8 @@ def rocm_built() -> bool:
 
 
 def check_extension(*_: object) -> None:
-    """Horovod's own check that its extension was built:
-    here it is loaded or the reason is raised."""
+    """Loads the compiled library, or raises the reason why it cannot be loaded. Horovod checks by
+    this function that its extension was built."""
     engines.library()
 
 

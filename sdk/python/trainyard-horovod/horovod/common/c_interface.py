@@ -1,4 +1,4 @@
-"""The C interface of Trainyard, which the distribution trainyard brings along."""
+"""Imports the C interface of Trainyard from the distribution trainyard."""
 
 from __future__ import annotations
 

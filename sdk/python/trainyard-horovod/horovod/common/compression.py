@@ -14,7 +14,7 @@ Context = Any  # what compress() tells decompress()
 class Compressor:
     @staticmethod
     def compress(tensor: Tensor) -> tuple[Tensor, Context]:
-        """-> what is sent, and what decompress must know."""
+        """Returns the tensor to send and the context for decompress()."""
         raise NotImplementedError("a Compressor has compress and decompress")
 
     @staticmethod
@@ -33,8 +33,8 @@ class NoneCompressor(Compressor):
 
 
 class Remembering(NoneCompressor):
-    """Made smaller by the engine itself, in float32 alone: what is lost is remembered by the
-    tensor's name and brought in the next step (gradients/compress/compressor.hpp)."""
+    """Compression by the engine itself, for float32 only. The error is stored by the tensor's name
+    and added in the next step (gradients/compress/compressor.hpp)."""
 
     def __init__(self, kind: int, rank: int = 0) -> None:
         self.kind, self.rank = kind, rank
@@ -47,16 +47,16 @@ INT8 = Remembering(engine.INT8)
 
 
 def low_rank(rank: int = 4) -> Remembering:
-    """Matrices as the product of two with `rank` columns; whatever else,
-    and what would not be smaller, as it is."""
+    """Sends a matrix as the product of two matrices with `rank` columns. Other tensors, and
+    matrices that would not become smaller, are sent unchanged."""
     if not 1 <= rank <= 128:
         raise ValueError(f"the thin matrices of low_rank have 1 to 128 columns, not {rank}")
     return Remembering(engine.LOW_RANK, rank)
 
 
 class Cast(Compressor):
-    """Floating point numbers as 16 bits. Sums of them are rounded once,
-    from 32 bits (collectives/types.hpp)."""
+    """Sends floating point numbers in 16 bits. Sums are computed in 32 bits and rounded once
+    (collectives/types.hpp)."""
 
     sent_as: Type = None
 

@@ -1,11 +1,11 @@
-"""Training that goes on when ranks are lost or come: what all frameworks share.
+"""Elastic training, which continues when ranks are lost or added: the part of all frameworks.
 
     @hvd.elastic.run
     def train(state): ...                # state.commit() now and then
 
-A rank that dies makes the others' operations fail; they go back to what they committed last, are
-given new ranks, and go on. Newcomers and hosts that leave interrupt at the next commit,
-and nothing is lost.
+When a rank dies, the operations of the other ranks fail. These return to their last commit, get new
+ranks, and continue. A new rank, or a host that leaves, interrupts the training at the next commit,
+without loss.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class State:
         self._reset_callbacks: list[Callable[[], object]] = []
 
     def register_reset_callbacks(self, callbacks: Iterable[Callable[[], object]]) -> None:
-        """Called when there are other ranks than before: to scale a learning rate, say."""
+        """Registers functions that are called after the set of ranks has changed, for example to
+        scale a learning rate."""
         self._reset_callbacks.extend(callbacks)
 
     def on_reset(self) -> None:
@@ -42,28 +43,29 @@ class State:
             callback()
 
     def commit(self) -> None:
-        """To here we return when a rank is lost. Also the place where newcomers are let in."""
+        """Saves the state to which training returns when a rank is lost. New ranks are admitted
+        here, too."""
         self.save()
         self.check_host_updates()
 
     def check_host_updates(self) -> None:
-        """Raises HostsUpdatedInterrupt on all ranks when hosts come or go."""
+        """Raises HostsUpdatedInterrupt on all ranks when hosts were added or are about to leave."""
         mine = member.current()
         if mine is None:
             return
-        # Rank 0 decides: the others may have heard a moment sooner or later.
+        # Rank 0 decides, since ranks learn of a change at different times.
         added, removed = self._broadcast_object(mine.changed(), 0, "elastic.changed")
         if added or removed:
             raise HostsUpdatedInterrupt(skip_sync=removed and not added)
 
     def save(self) -> None:
-        raise NotImplementedError("a State says how it is saved")
+        raise NotImplementedError("a subclass of State must implement save()")
 
     def restore(self) -> None:
-        raise NotImplementedError("a State says how it is restored")
+        raise NotImplementedError("a subclass of State must implement restore()")
 
     def sync(self) -> None:
-        raise NotImplementedError("a State says how all ranks get rank 0's")
+        raise NotImplementedError("a subclass of State must implement sync()")
 
     def reset(self) -> None:
         pass
@@ -105,7 +107,7 @@ class ObjectState(State):
 def run_with(
     any_rank: Callable[[bool], bool], function: Callable[..., Result]
 ) -> Callable[..., Result]:
-    """`any_rank(flag)`: whether some rank says so."""
+    """Wraps the training function. `any_rank(flag)` returns whether the flag is set on any rank."""
 
     @functools.wraps(function)
     def wrapper(state: State, *arguments: Any, **more: Any) -> Result:

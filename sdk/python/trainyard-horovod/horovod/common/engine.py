@@ -1,5 +1,4 @@
-"""One group of ranks with a negotiator over it, through the C interface of Trainyard, which the
-distribution trainyard brings along."""
+"""A group of ranks with its negotiator, through the C interface of Trainyard."""
 
 from __future__ import annotations
 
@@ -53,8 +52,8 @@ class Engine:
         place: tuple[int, int] | None,
         member: int | None = None,
     ) -> None:
-        """`place`: local rank and local size, when the launcher told them. `member`: a
-        trainyard_member, which joins instead of `join`'s ranks."""
+        """Joins a group. `place`: local rank and local size, if the launcher set them. `member`: a
+        trainyard_member, which joins its membership group instead of the ranks of `join`."""
         self._library = library()
         self._negotiator: int | None = None
         group = ctypes.c_void_p()
@@ -79,7 +78,7 @@ class Engine:
     def _exchange(
         self, group: ctypes.c_void_p, place: tuple[int, int] | None
     ) -> list[tuple[int, int] | None]:
-        """Returns the place of each rank, where its launcher told it."""
+        """Returns the local rank and local size of each rank whose launcher set them."""
         mine = (ctypes.c_int32 * 2)(*(place or (-1, -1)))
         all_places = (ctypes.c_int32 * (2 * self.size))()
         gather = c_library.sized(
@@ -134,7 +133,7 @@ class Engine:
         )
 
     def wait(self, handle: int) -> None:
-        """Forgets the handle when it failed."""
+        """Waits for an operation. Releases the handle if the operation failed."""
         try:
             call("trainyard_negotiator_wait", self._alive(), handle)
         except HorovodInternalError:

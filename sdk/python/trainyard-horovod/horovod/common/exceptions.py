@@ -1,14 +1,14 @@
-"""How a distributed step may end early."""
+"""Exceptions that end a distributed step early."""
 
 
 class HorovodInternalError(RuntimeError):
-    """An operation between ranks failed: a rank died, hangs, or asked for something else. Under
-    elastic training the state goes back to its last commit and the remaining ranks go on."""
+    """An operation between ranks failed, since a rank died, hangs, or requested another operation.
+    In elastic training the state returns to its last commit, and the remaining ranks continue."""
 
 
 class HostsUpdatedInterrupt(RuntimeError):
-    """Hosts came or go, nothing failed: what was computed stays. `skip_sync`:
-    no new rank needs the state."""
+    """Hosts were added, or are about to leave, without a failure: results so far are kept.
+    `skip_sync`: no new rank needs the state."""
 
     def __init__(self, skip_sync: bool = False) -> None:
         super().__init__("the hosts of this training changed")

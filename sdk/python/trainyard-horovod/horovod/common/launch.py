@@ -1,5 +1,5 @@
-"""Reads how this process was launched, through the C interface: collectives/launch.hpp lists the
-variables. Without a launcher this is one rank alone."""
+"""Reads the launcher's variables (listed in collectives/launch.hpp), through the C interface.
+Without a launcher this process is the only rank."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Launch:
 
 
 class Unclear(ValueError):
-    """The variables contradict each other, or something is missing."""
+    """The launcher's variables contradict each other or are incomplete."""
 
 
 def read(variables: Mapping[str, str] | None = None, resourceconfig: str | None = None) -> Launch:
-    """Reads the environment and SageMaker's file, or these: `resourceconfig` is the text of the
-    file, empty where there is none."""
+    """Reads the environment and SageMaker's file, or the given values. `resourceconfig`: the text
+    of the file; "" = no file."""
     source = c_library.sized(c.LaunchSource, program=c.TRAINYARD_PROGRAM_HOROVOD)
     if variables is not None:
         texts = [f"{name}={value}".encode() for name, value in variables.items()]

@@ -1,5 +1,5 @@
-"""This process as one of those that horovodrun started: it gets a rank, and another one when ranks
-come or go."""
+"""The membership of this process in an elastic training: horovodrun assigns it a rank, and another
+one when the set of ranks changes."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Member:
 
 
 class Dismissed(SystemExit):
-    """Raised when this process has no rank any more: its host leaves, or the training has ended.
-    Not an error of the script."""
+    """Raised when this process no longer has a rank, since its host leaves or the training has
+    ended. It is not an error of the script."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(0)
@@ -83,7 +83,7 @@ def current() -> Member | None:
 
 
 def leave(done: bool) -> None:
-    """Leaves at the end of the process. `done`: it ends successfully."""
+    """Leaves the group at the end of the process. `done`: the process ends successfully."""
     global _member
     leaving, _member = _member, None
     if leaving is not None:

@@ -1,5 +1,5 @@
-"""Objects as bytes: with cloudpickle, which also takes functions of the script,
-where it is installed."""
+"""Serialises objects: with cloudpickle if it is installed, which supports functions of the
+script."""
 
 try:
     import cloudpickle as pickle

@@ -1,5 +1,5 @@
-"""Collective operations on memory, for the frameworks: they say where tensors lie,
-and wrap what comes back."""
+"""Collective operations on memory. The frameworks' modules pass the addresses of tensors, and wrap
+the results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Buffer:
 
 
 class Reduction:
-    """hvd.Average and its kin. `id` as in Horovod."""
+    """A reduction, such as hvd.Average. `id` as in Horovod."""
 
     def __init__(self, name: str, number: int) -> None:
         self.name, self.id = name, number
@@ -68,7 +68,8 @@ _REDUCTIONS = {
 
 
 def op_of(op: Reduction | None, average: bool | None) -> Reduction:
-    """The older keyword `average` and the newer `op`, of which one may be given."""
+    """Returns the reduction of the keyword `op` or of the older `average`; only one may be
+    given."""
     if op is not None and average is not None:
         raise ValueError("The op parameter supersedes average. Please provide only one of them.")
     if op is None:
@@ -80,8 +81,8 @@ def op_of(op: Reduction | None, average: bool | None) -> Reduction:
 
 
 class Names:
-    """Names for tensors that the user gave none: the same on all ranks,
-    which make the same calls in the same order."""
+    """Names tensors for which the user gave no name. Names are equal on all ranks, which make the
+    same calls in the same order."""
 
     def __init__(self) -> None:
         self.generation: int | None = None
@@ -103,8 +104,8 @@ def name_for(
 ) -> str:
     if not name and isinstance(compression, Remembering):
         raise ValueError(
-            "what this compression loses is remembered by the tensor's name, to be brought in the"
-            " next step: give it one"
+            "this compression stores its error by the tensor's name, to add it in the next step:"
+            " pass a name"
         )
     return f"{what}.{name}" if name else _names.next(what, process_set.process_set_id)
 
@@ -127,9 +128,9 @@ def request(
     compression: AnyCompressor | None = None,
     priority: int = 0,
 ) -> engine.Request:
-    """`given`, `output`: Buffer. Without an output the engine keeps what comes,
-    until the handle is waited for. `priority`: larger ones go first, of those that all ranks have
-    submitted."""
+    """Makes a request. `given`, `output`: Buffer; without an output the engine keeps the result
+    until the handle is waited for. `priority`: of the requests that all ranks have submitted,
+    larger ones are sent first."""
     if process_set.process_set_id is None:
         raise ValueError(
             f"{process_set} was not added: add_process_set or init(process_sets=[..]) do"
@@ -149,16 +150,14 @@ def request(
     made.prescale, made.postscale = prescale, postscale
     if isinstance(compression, Remembering):
         if operation != engine.ALLREDUCE or op not in (Sum, Average):
-            raise ValueError(
-                "of what this compression makes smaller, there are sums and averages by allreduce"
-            )
+            raise ValueError("this compression supports allreduce with Sum and Average only")
         if given.type == engine.F32:
             made.compression, made.compression_rank = compression.kind, compression.rank
     return made
 
 
 class Pending:
-    """Requests that were submitted, and what is to be done when they end."""
+    """Submitted requests, and the function that makes their result."""
 
     def __init__(self, requests: Sequence[engine.Request], finish: Finish, owners: object) -> None:
         self._engine = basics.engine()
@@ -169,8 +168,8 @@ class Pending:
         return all(self._engine.done(handle) for handle in self._handles)
 
     def wait(self) -> Output:
-        """-> what `finish` makes of the handles. Waits for all of them, also when one fails:
-        their memory is in use."""
+        """Returns the result of `finish` for the handles. Waits for all of them even if one fails,
+        since their memory is in use."""
         failure = None
         for handle in self._handles:
             try:
@@ -196,7 +195,7 @@ def take(handle: int, buffer: Buffer) -> None:
 
 
 class Handles:
-    """Integers for what is under way, as Horovod hands them out."""
+    """Integer handles of outstanding operations, as in Horovod."""
 
     def __init__(self) -> None:
         self._pending: dict[int, Pending] = {}

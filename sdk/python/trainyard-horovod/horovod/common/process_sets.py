@@ -1,4 +1,4 @@
-"""Some of the ranks, which may reduce among themselves while the others do something else."""
+"""Process sets: subsets of the ranks, which may reduce among themselves independently of others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ProcessSet:
         return basics.rank() in self.ranks
 
     def rank(self) -> int:
-        """This rank's number among them."""
+        """Returns this rank's index in the set."""
         self._known()
         return self.ranks.index(basics.rank()) if basics.rank() in self.ranks else -1
 
@@ -44,7 +44,7 @@ class ProcessSet:
 
 
 class _Everyone(ProcessSet):
-    """All ranks, also those that exist after the next init()."""
+    """The set of all ranks, including those after the next init()."""
 
     def __init__(self) -> None:
         super().__init__([])
@@ -65,8 +65,8 @@ _sets: dict[int, ProcessSet] = {}  # by number
 
 
 def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
-    """Called by all ranks with the same ranks, in the same order of calls -> the set,
-    ready for use."""
+    """Adds a process set and returns it. All ranks must call it, with the same ranks and in the
+    same order."""
     if not isinstance(process_set, ProcessSet):
         process_set = ProcessSet(process_set)
     if process_set is global_process_set or process_set.process_set_id is not None:
@@ -76,14 +76,16 @@ def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
     ):
         raise ValueError(f"a process set of the ranks {process_set.ranks} already exists")
     if not process_set.ranks or process_set.ranks[0] < 0 or process_set.ranks[-1] >= basics.size():
-        raise ValueError(f"invalid process set {process_set.ranks}: there are {basics.size()}")
+        raise ValueError(
+            f"invalid process set {process_set.ranks}: the number of ranks is {basics.size()}"
+        )
     process_set.process_set_id = basics.engine().add_set(process_set.ranks)
     _sets[process_set.process_set_id] = process_set
     return process_set
 
 
 def remove_process_set(process_set: ProcessSet) -> bool:
-    """Called by all ranks -> whether it was there."""
+    """Removes a process set; all ranks must call it. Returns False if the set was not added."""
     if process_set is global_process_set or process_set.process_set_id not in _sets:
         return False
     basics.engine().remove_set(process_set.process_set_id)
@@ -98,7 +100,7 @@ def process_set_ids_and_ranks() -> dict[int, list[int]]:
 
 
 def forget() -> None:
-    """At shutdown: the sets belong to the ranks that were."""
+    """Forgets all sets at shutdown, since the ranks may change."""
     for each in _sets.values():
         each.process_set_id = None
     _sets.clear()

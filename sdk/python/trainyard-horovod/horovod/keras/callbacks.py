@@ -1,4 +1,4 @@
-"""As horovod.tensorflow.keras.callbacks."""
+"""An alias of horovod.tensorflow.keras.callbacks."""
 
-# All of its names: this module is another one for it.
+# The names of horovod.tensorflow.keras.callbacks.
 from horovod.tensorflow.keras.callbacks import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""As horovod.tensorflow.keras.elastic."""
+"""An alias of horovod.tensorflow.keras.elastic."""
 
-# All of its names: this module is another one for it.
+# The names of horovod.tensorflow.keras.elastic.
 from horovod.tensorflow.keras.elastic import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""horovod.run(): a function on several ranks."""
+"""horovod.run(): runs a function on several ranks."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def run(
     prefix_output_with_timestamp: bool = False,
     elastic_timeout: float | None = None,
 ) -> list[Any]:
-    """Calls func(*args, **kwargs) on each of `np` ranks -> what they returned, by rank. Hosts as
-    for horovodrun; others than this one must see this one's folder for temporary files."""
+    """Calls func(*args, **kwargs) on each of `np` ranks and returns the results by rank. Hosts are
+    given as to horovodrun; other hosts must share this host's directory for temporary files."""
     from horovod.runner import launch, settings, task
 
     if min_np is not None or max_np is not None:
@@ -58,8 +58,8 @@ def run(
     with tempfile.TemporaryDirectory(prefix="horovod-run-") as folder:
         path = os.path.join(folder, "function")
         with open(path, "wb") as file:
-            # Without cloudpickle a function of the script is found by running the script,
-            # as multiprocessing does.
+            # Without cloudpickle the ranks find a function of the script by running the script, as
+            # multiprocessing does.
             main = (
                 "" if objects.takes_functions else getattr(sys.modules["__main__"], "__file__", "")
             )
@@ -69,14 +69,14 @@ def run(
                 and getattr(func, "__module__", "") == "__main__"
             ):
                 raise ValueError(
-                    "a function that was typed in, or of python -c, can only be sent with"
-                    " cloudpickle, which is not installed"
+                    "cannot send a function that was defined interactively or by python -c: install"
+                    " cloudpickle"
                 )
             file.write(
                 objects.dumps(os.path.abspath(main) if main else "")
                 + objects.dumps((func, tuple(args), dict(kwargs or {})))
             )
-        # What the function was defined in must be found there too.
+        # The ranks must find the modules in which the function was defined.
         found = os.pathsep.join(each or os.getcwd() for each in sys.path)
         code = launch.run_static(
             settings.Settings(

@@ -1,5 +1,5 @@
-"""Runs ranks that come and go: discovers hosts repeatedly, starts processes in free slots, and
-starts failed processes again until their host is given up.
+"""Runs an elastic training: discovers hosts repeatedly, starts processes in free slots, and
+restarts failed processes until their host is blacklisted.
 
 `Fleet` decides and has no side effects; `Driver` carries out its decisions.
 """
@@ -18,18 +18,18 @@ from horovod.runner import processes
 from horovod.runner.service import DISMISSED, FORMED, Service
 from horovod.runner.settings import Settings
 
-LOOK_SECONDS = 1.0  # between two looks at which hosts there are
+LOOK_SECONDS = 1.0  # between two discoveries of hosts
 DISCOVERY_SECONDS_MAX = 60  # a script that takes longer hangs
-RESTART_SECONDS = 1.0  # before a slot is filled again: the remaining ranks go on meanwhile
-FAILURES_MAX = 3  # of a host's processes in a row; then it is given up, or left alone for a while
+RESTART_SECONDS = 1.0  # before a slot is filled again; the remaining ranks continue meanwhile
+FAILURES_MAX = 3  # of a host's processes in succession; then the host is blacklisted
 TICK_SECONDS = 0.1
 
 
 @dataclasses.dataclass
 class HostRecord:
-    """A host, as far as it is known."""
+    """The known state of a host."""
 
-    slots: int = 0  # 0: it is gone
+    slots: int = 0  # 0: the host was removed
     failures: int = 0  # since a generation with it was formed
     given_up: int = 0  # how often
     again_at: float | None = None  # None while given up: never
@@ -58,7 +58,7 @@ class Fleet:
         self.done = False
 
     def hosts_are(self, hosts: Iterable[places.Host]) -> tuple[list[str], list[str]]:
-        """-> (those that went, those that came back)"""
+        """Updates the hosts; returns (removed hosts, hosts that returned)."""
         there = {host.name: host.slots for host in hosts}
         went = [name for name, record in self.records.items() if record.slots and name not in there]
         back = [name for name in there if name in self.records and not self.records[name].slots]
@@ -69,7 +69,7 @@ class Fleet:
         return went, back
 
     def to_start(self, now: float) -> list[Worker]:
-        """-> the workers to start now, which are taken as started."""
+        """Returns the workers to start now, and records them as started."""
         if self.done:
             return []
         started: list[Worker] = []
@@ -82,7 +82,7 @@ class Fleet:
             for slot in range(record.slots):
                 if len(self.workers) >= self.most:
                     return started
-                # A host that has shrunk may have some in slots that are not there any more.
+                # A host that lost slots may have workers in slots that no longer exist.
                 if sum(worker.host == host for worker in self.workers.values()) >= record.slots:
                     break
                 if (host, slot) in taken or now < self.ready_at.get((host, slot), now):
@@ -94,7 +94,7 @@ class Fleet:
         return started
 
     def ended(self, name: str, failed: bool, now: float) -> str | None:
-        """-> the host, if it is given up now."""
+        """Records the end of a worker; returns its host if that is blacklisted now."""
         worker = self.workers.pop(name)
         record = self.records[worker.host]
         self.ready_at[(worker.host, worker.slot)] = now + RESTART_SECONDS
@@ -141,7 +141,7 @@ class Driver:
     def run(self) -> int:
         hosts = self._wait_for_hosts()
         names = [host.name for host in hosts]
-        # A script may find remote hosts later: then we must be reachable from there.
+        # The script may find remote hosts later, which must reach this one.
         local = not self._settings.discovery and all(places.is_local(name) for name in names)
         self._address = places.address_towards(names)
         settings = self._settings
@@ -162,7 +162,7 @@ class Driver:
             self._service.stop()
 
     def _discover(self) -> list[places.Host] | None:
-        """-> hosts, or None when the script failed: then nothing changes."""
+        """Returns the hosts, or None if the script failed, so that nothing changes."""
         if not self._settings.discovery:
             from horovod.runner import launch
 
@@ -183,7 +183,7 @@ class Driver:
             return places.merged([places.parse(line, self._settings.slots)[0] for line in lines])
         except (OSError, subprocess.SubprocessError, places.Wrong) as failure:
             if not self._complained:
-                self._say(f"looking for hosts: {failure}")
+                self._say(f"discovering hosts: {failure}")
             self._complained = True
             return None
 
@@ -225,7 +225,7 @@ class Driver:
                 self._say(
                     f"fewer than {self._min_np} ranks for"
                     f" {self._settings.elastic_timeout:.0f} s (--elastic-timeout):"
-                    f" {self._service.missing() or 'none came'}"
+                    f" {self._service.missing() or 'none connected'}"
                 )
                 return 1
 

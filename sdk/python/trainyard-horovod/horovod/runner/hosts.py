@@ -1,4 +1,4 @@
-"""Where ranks are started: which hosts there are, and who goes where. Pure but for `is_local`."""
+"""Parses lists of hosts, and assigns ranks to hosts. Pure but for `is_local`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 
 class Wrong(ValueError):
-    """An error of the user, in the command line or the hostfile."""
+    """An error in the command line or the hostfile."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,7 @@ def _host(text: str, slots: int) -> Host:
 
 
 def parse(text: str, slots: int = 1) -> list[Host]:
-    """ "h1:2,h2:4" -> hosts; `slots` for those that do not say."""
+    """Parses "h1:2,h2:4". Hosts without a number have `slots` slots."""
     hosts = [_host(each, slots) for each in text.split(",") if each.strip()]
     if not hosts:
         raise Wrong("no hosts: pass -H or --hostfile")
@@ -67,7 +67,7 @@ def parse_file(text: str, slots: int = 1) -> list[Host]:
 
 
 def merged(hosts: Iterable[Host]) -> list[Host]:
-    """A host that is named twice has the slots of both."""
+    """Merges repeated names: the host has the sum of their slots."""
     slots: dict[str, int] = {}
     for host in hosts:
         slots[host.name] = slots.get(host.name, 0) + host.slots
@@ -75,11 +75,11 @@ def merged(hosts: Iterable[Host]) -> list[Host]:
 
 
 def assign(hosts: Sequence[Host], count: int) -> list[Slot]:
-    """The first `count` slots in the order of the hosts, ranks of a host one after the other."""
+    """Assigns ranks to the first `count` slots, in the order of the hosts."""
     there = sum(host.slots for host in hosts)
     if count > there:
         raise Wrong(
-            f"{count} ranks were asked for, and the hosts have {there} slots:"
+            f"{count} ranks were requested, but the hosts have {there} slots:"
             f" {', '.join(f'{host.name}:{host.slots}' for host in hosts)}"
         )
     used, left = [], count
@@ -120,7 +120,8 @@ def is_local(name: str) -> bool:
 
 
 def address_towards(names: Iterable[str]) -> str:
-    """Ours, as the other hosts reach it: the one that the kernel would send from."""
+    """Returns the address of this host for connections from the other host: the one from which the
+    kernel would send to it."""
     for name in names:
         if is_local(name):
             continue

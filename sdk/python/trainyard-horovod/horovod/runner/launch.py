@@ -22,7 +22,7 @@ from horovod.runner import processes
 from horovod.runner import settings as options
 from horovod.runner.service import FORMED, Service
 
-BLAME_SECONDS = 0.3  # in which those that fail because of another one do
+BLAME_SECONDS = 0.3  # within which ranks fail as a consequence of the first failure
 
 
 def say(words: str) -> None:
@@ -99,7 +99,7 @@ def start(
 
 
 def run_static(settings: options.Settings) -> int:
-    """-> the exit code: 0, or that of the rank that failed first."""
+    """Runs the ranks; returns 0, or the exit code of the rank that failed first."""
     hosts = hosts_of(settings)
     slots = places.assign(hosts, settings.np)
     names = [slot.host for slot in slots]
@@ -169,7 +169,7 @@ def watch(
             event = service.next(0)
         if any(process.poll() for process in left.values()):
             time.sleep(BLAME_SECONDS)
-            # One that was killed before those that noticed and failed of it.
+            # A killed rank comes before the ranks that failed because of it.
             codes = {rank: code for rank, process in left.items() if (code := process.poll())}
             rank = min(codes, key=lambda each: (codes[each] > 0, each))
             left[rank].drain()
@@ -189,7 +189,7 @@ def watch(
                 if f"{slot.host}/{slot.local_rank}" not in came
             ]
             say(
-                f"{', '.join(missing)} did not come within {settings.start_timeout:.0f} s"
+                f"{', '.join(missing)} did not connect within {settings.start_timeout:.0f} s"
                 " (--start-timeout)"
             )
             return 1
@@ -225,8 +225,8 @@ def check_build() -> int:
     ):
         print(f"    {mark(there)} {name}")
     print(
-        "\nGloo stands for what works without MPI: here Trainyard's own collectives, over shared"
-        " memory and TCP."
+        "\nGloo stands for collectives without MPI: here Trainyard's own, over shared memory and"
+        " TCP."
     )
     return 0
 

@@ -1,5 +1,5 @@
-"""The processes of ranks: started here or over ssh, their lines passed on,
-ended with all that they started."""
+"""Starts the processes of ranks, locally or over ssh, forwards their output, and ends them with all
+their children."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from horovod.runner import watcher
 from horovod.runner.watcher import GRACE_SECONDS
 
 _print_lock = threading.Lock()
-Catch = Callable[[bytes], bool]  # whether the line was taken
+Catch = Callable[[bytes], bool]  # receives a line; returns True if it is not to be printed
 
-# What a remote shell is told over ssh's input, so that no variable (the secret is one) is seen in a
-# list of processes. The command is ended when the connection ends: its launcher has ended then.
+# The script that a remote shell reads from ssh's input, so that variables, such as the secret, are
+# not visible in a list of processes. The command is ended when the connection ends, since then its
+# launcher has ended.
 _REMOTE = """cd {folder} 2>/dev/null || true
 {exports}
 exec 3<&0
@@ -51,15 +52,15 @@ def remote_script(command: Sequence[str], variables: Mapping[str, str], folder: 
 
 
 def _alone(*words: str) -> list[str]:
-    """watcher.py as a program that depends on nothing: neither variables nor packages."""
+    """Returns the command of watcher.py, independent of variables and packages."""
     return [sys.executable, "-I", "-S", watcher.__file__, *words]
 
 
 class Watcher:
-    """A process that ends the ranks if this one is killed and cannot (watcher.py)."""
+    """A process that ends the ranks if this process is killed (watcher.py)."""
 
     def __init__(self) -> None:
-        # In a session of its own: what is sent to all of ours is not sent to it.
+        # In a session of its own, so that it does not receive signals to our process group.
         self._process = subprocess.Popen(
             _alone(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
         )
@@ -76,15 +77,15 @@ class Watcher:
             os.write(self._process.stdin.fileno(), line.encode())
 
     def stop(self) -> None:
-        """After all that was started is gone."""
+        """Ends the watcher. Requires: all processes have ended."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
 
 
 class Process:
-    """One rank's. `name` is the watcher's for it, `label` what its lines begin with;
-    `catch(line)` may take a line of its output for itself."""
+    """The process of one rank. `name`: in messages of the watcher. `label`: the prefix of its
+    output. `catch(line)` returns True for lines that are not to be printed."""
 
     def __init__(
         self,
@@ -121,7 +122,7 @@ class Process:
                 base64.b64encode(remote_script(command, variables, folder or os.getcwd()).encode())
                 + b"\n"
             )
-            # A line that was cut short begins nothing.
+            # An incomplete line starts nothing.
             shell = 'exec sh -c \'IFS= read -r line && eval "$(printf %s "$line" | base64 -d)"\''
             self._process = subprocess.Popen(
                 [*ssh, host, shell],
@@ -179,15 +180,15 @@ class Process:
         return code
 
     def _signal(self, number: int) -> None:
-        """To all that it started. A group that is gone is not asked for again: its number may
-        become another's."""
+        """Sends a signal to the process group. A group that has ended gets no further signals,
+        since its number may be reused."""
         if not self._is_gone and not watcher.signal_group(self.pid, number):
             self._is_gone = True
             self._watcher.gone(self.pid)
 
     def drain(self) -> None:
-        """After it ended: until its last lines are out,
-        or until another holder of its output (a child) has been waited for long enough."""
+        """Waits after the end of the process until its last lines are printed, or until a timeout
+        if a child keeps its output open."""
         for reader in self._readers:
             reader.join(1)
 
@@ -219,7 +220,7 @@ def end_all(processes: Sequence[Process]) -> None:
 
 
 def how_it_ended(code: int) -> str:
-    """In words; empty for an end without a fault."""
+    """Describes the end of a process; "" for a successful one."""
     if code == 0:
         return ""
     number = -code if code < 0 else code - 128

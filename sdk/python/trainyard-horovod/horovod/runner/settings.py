@@ -168,7 +168,10 @@ def parse(arguments: Sequence[str] | None) -> Settings:
         help="seconds to wait until --min-np ranks are available",
     )
     elastic.add_argument(
-        "--reset-limit", type=int, default=0, help="maximum number of times that ranks are reassigned"
+        "--reset-limit",
+        type=int,
+        default=0,
+        help="maximum number of times that ranks are reassigned",
     )
     elastic.add_argument(
         "--blacklist-cooldown-range",

@@ -9,7 +9,7 @@ import traceback
 
 from horovod.common import objects
 
-MARK = b"\x1etrainyard result "  # begins the line; nothing that people print
+MARK = b"\x1etrainyard result "  # the start of the line; scripts do not print it
 
 
 def main() -> int:

@@ -1,5 +1,5 @@
-"""`import horovod.tensorflow as hvd`: what scripts of Horovod 0.28 import for TensorFlow 2,
-over Trainyard's collectives."""
+"""`import horovod.tensorflow as hvd`: the interface of Horovod 0.28 for TensorFlow 2, over
+Trainyard's collectives."""
 
 from horovod.common.basics import (
     ccl_built,

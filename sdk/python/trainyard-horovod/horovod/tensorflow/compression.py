@@ -31,5 +31,5 @@ class Compression:
     none = NoneCompressor
     fp16 = FP16Compressor
     bf16 = BF16Compressor
-    int8 = INT8  # as in horovod.torch: what these two lose comes in the next step
+    int8 = INT8  # as in horovod.torch: the errors of these two are added in the next step
     low_rank = staticmethod(low_rank)

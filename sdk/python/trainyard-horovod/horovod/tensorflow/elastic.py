@@ -31,7 +31,7 @@ def run(func: Callable[..., _common.Result]) -> Callable[..., _common.Result]:
 
 
 class TensorFlowState(_common.ObjectState):
-    """Variables, and plain values by name."""
+    """A state of variables, and of plain values by name."""
 
     def __init__(
         self,
@@ -63,8 +63,7 @@ class TensorFlowState(_common.ObjectState):
 
 
 class TensorFlowKerasState(TensorFlowState):
-    """A model and its optimizer, and plain values by name. Both built,
-    so that there is something to save."""
+    """A state of a model and its optimizer, which must be built, and of plain values by name."""
 
     def __init__(
         self,
@@ -76,7 +75,9 @@ class TensorFlowKerasState(TensorFlowState):
         self.model = model
         self.optimizer = optimizer or getattr(model, "optimizer", None)
         if not model.built:
-            raise ValueError("the model is not built yet: model.build(..) or a first batch does")
+            raise ValueError(
+                "the model is not built yet: call model.build(..) or train a first batch"
+            )
         if self.optimizer is not None and not self.optimizer.built:
             self.optimizer.build(model.trainable_variables)
         super().__init__(**attributes)

@@ -1,4 +1,4 @@
-"""Equal variables and objects on all ranks, and gradients of all of them."""
+"""Broadcasts variables and objects to all ranks, and reduces gradients."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def broadcast_variables(
     process_set: ProcessSet = global_process_set,
     inplace: bool = False,
 ) -> list[tf.Variable] | None:
-    """Overwrites them with the root's."""
+    """Overwrites the variables with the root's."""
     variables = list(variables)
     return broadcast_(variables, root_rank, process_set=process_set) if variables else None
 
@@ -153,8 +153,8 @@ else:
 
 
 class _TapeNames:
-    """Names of what tapes exchange, by the variables: a tape is new in every step, and compression
-    remembers by name what it lost. Ranks number them in the order of their first steps."""
+    """Names the exchanges of tapes by their variables: each step makes a new tape, and compression
+    stores its error by name. Ranks number them in the order of their first steps."""
 
     def __init__(self) -> None:
         self._generation: int | None = None
@@ -174,7 +174,7 @@ class _Tape(_GradientTape):
     """A tf.GradientTape whose gradients are reduced over all ranks."""
 
     def register_local_source(self, source: tf.Variable) -> None:
-        """Its gradient stays this rank's."""
+        """Excludes a source: its gradient is not reduced."""
         self._local_sources.append(source)
 
     def gradient(
@@ -213,7 +213,7 @@ def DistributedGradientTape(
     process_set: ProcessSet = global_process_set,
     scale_local_gradients: bool = True,
 ) -> tf.GradientTape:
-    """The tape, whose gradient() is that of all ranks."""
+    """Wraps a tape: gradient() returns the gradients of all ranks."""
     if gradient_predivide_factor != 1.0 and op != Average:
         raise ValueError("gradient_predivide_factor not supported with op != Average")
     made: type[_Tape] = type(gradtape.__class__.__name__, (_Tape, gradtape.__class__), {})

@@ -1,12 +1,11 @@
 """The operations of horovod.tensorflow, eagerly and inside tf.function, differentiable.
 
 TensorFlow calls them as Python functions on NumPy arrays (tf.numpy_function) rather than as
-operations compiled into a
-library: such a library fits one version of TensorFlow, and Horovod's fell behind by it. Inside a
+operations of a compiled library: such a library fits one version of TensorFlow only. Inside a
 tf.function they are stateful, so TensorFlow runs them one after the other in the order of the
-script, on all ranks alike; what belongs together, as all gradients of a step do, goes in one call
-and is fused. They cannot be compiled by XLA: jit_compile=False,
-which is Keras's own choice on machines without a GPU.
+script, which is the same on all ranks. Tensors that belong together, such as all gradients of a
+step, go in one call and are fused. XLA cannot compile the operations: use jit_compile=False, which
+Keras chooses by itself on machines without a GPU.
 """
 
 from __future__ import annotations
@@ -137,7 +136,8 @@ def _exchange(
     )
     if len(rows_for) != ranks or sum(rows_for) != given.shape[0] or min(rows_for) < 0:
         raise ValueError(
-            f"alltoall: splits are the rows for each of {ranks} ranks, as many as there are"
+            f"alltoall: splits must have {ranks} numbers of rows, one per rank, whose sum is the"
+            " number of rows"
             " together"
         )
 
@@ -193,7 +193,7 @@ def _call(
     types: Sequence[tf.DType],
     shapes: Sequence[tf.TensorShape],
 ) -> list[tf.Tensor]:
-    """-> tensors of these types and shapes, now or when the graph runs."""
+    """Calls a function now, or when the graph runs; returns tensors of these types and shapes."""
     if tf.executing_eagerly():
         results = function([tensor.numpy() for tensor in tensors])
         return [tf.convert_to_tensor(result) for result in results]
@@ -308,7 +308,7 @@ def allreduce(
     op = operations.op_of(op, average)
     if isinstance(tensor, tf.IndexedSlices):
         if op == Adasum:
-            raise NotImplementedError("Adasum takes dense tensors: sparse_as_dense=True")
+            raise NotImplementedError("Adasum requires dense tensors: pass sparse_as_dense=True")
         values = allgather(
             tensor.values, name=f"{name}.values" if name else None, process_set=process_set
         )
@@ -406,7 +406,7 @@ def broadcast_(
     name: str | None = None,
     process_set: ProcessSet = global_process_set,
 ) -> list[tf.Variable]:
-    """All of them at once, into themselves."""
+    """Broadcasts all variables at once, in place."""
     variables = [
         (
             getattr(variable, "value", variable)

@@ -25,7 +25,7 @@ class _Distributed(_Optimizer):
     """The methods that are added to an optimizer of Keras 3."""
 
     def register_local_var(self, variable: tf.Variable) -> None:
-        """Its gradient stays this rank's."""
+        """Excludes a variable: its gradient is not reduced."""
         self._hvd_local.append(variable)
 
     def _hvd_reduce(
@@ -82,8 +82,9 @@ def DistributedOptimizer(
     process_set: ProcessSet = global_process_set,
     scale_local_gradients: bool = True,
 ) -> keras.optimizers.Optimizer:
-    """An optimizer of the same class, with the same options and state. All gradients of a step go
-    in one exchange, so groups change nothing."""
+    """Returns an optimizer of the same class, with the same options and state, that reduces
+    gradients over ranks. All gradients of a step are reduced in one exchange, so groups have no
+    effect."""
     if gradient_predivide_factor != 1.0 and op != Average:
         raise ValueError("gradient_predivide_factor not supported with op != Average")
     if op == Adasum and process_set is not global_process_set:

@@ -1,5 +1,5 @@
-"""`import horovod.torch as hvd`: what scripts of Horovod 0.28 import,
-over Trainyard's collectives."""
+"""`import horovod.torch as hvd`: the interface of Horovod 0.28 for PyTorch, over Trainyard's
+collectives."""
 
 from horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt
 from horovod.common.process_sets import (

@@ -30,6 +30,6 @@ class BF16Compressor(_Cast):
 class Compression:
     none = NoneCompressor
     fp16 = FP16Compressor
-    bf16 = BF16Compressor  # Horovod has none: the range of float32, so gradients need no loss scale
-    int8 = INT8  # nor has it these two: what they lose comes in the next step
+    bf16 = BF16Compressor  # not in Horovod: the range of float32, so gradients need no loss scale
+    int8 = INT8  # not in Horovod either, as the next: their errors are added in the next step
     low_rank = staticmethod(low_rank)

@@ -35,7 +35,7 @@ def _start_allgather(
 ) -> Pending:
     given = [ready(tensor) for tensor in tensors]
     if any(tensor.dim() == 0 for tensor in given):
-        raise ValueError("a scalar has no first dimension to gather along: tensor.unsqueeze(0) has")
+        raise ValueError("a scalar has no first dimension to gather along: use tensor.unsqueeze(0)")
     requests = [
         request(engines.ALL_GATHER, name, process_set, buffer(tensor))
         for tensor, name in zip(given, names)
@@ -71,7 +71,8 @@ def grouped_allgather_async(
 
 
 def _own_rows(gradient: torch.Tensor, rows: int, process_set: ProcessSet) -> torch.Tensor:
-    """The part of an allgather's gradient that is for our rows: the average of everyone's."""
+    """Returns the part of an allgather's gradient for this rank's rows: the average over all
+    ranks."""
     average = allreduce(gradient, op=Average, process_set=process_set)
     everyones = synchronize(
         allgather_async(torch.tensor([rows], dtype=torch.int64), process_set=process_set)
@@ -224,7 +225,7 @@ def _start_alltoall(
     name: str | None,
     process_set: ProcessSet,
 ) -> int:
-    """-> a handle of (what came, how many rows from whom)."""
+    """Returns a handle of (received rows, number of rows from each rank)."""
     given = ready(tensor)
     if given.dim() == 0:
         raise ValueError("a scalar has no first dimension to split")
@@ -245,8 +246,8 @@ def _start_alltoall(
             or min(rows_for) < 0
         ):
             raise ValueError(
-                f"splits are the rows for each of {process_set.size()} ranks, {given.shape[0]}"
-                f" together, not {rows_for}"
+                f"splits must have {process_set.size()} numbers of rows, one per rank, with the"
+                f" sum {given.shape[0]}, not {rows_for}"
             )
     requests = [
         request(
@@ -336,7 +337,8 @@ def alltoall(
 
 
 def _own_part(rows: int, process_set: ProcessSet) -> int:
-    """The first ranks get one row more where it is not even."""
+    """Returns this rank's part of the rows. If they cannot be divided evenly, the first ranks get
+    one row more."""
     ranks, mine = process_set.size(), process_set.rank()
     return rows // ranks + (1 if mine < rows % ranks else 0)
 
@@ -419,8 +421,8 @@ def grouped_reducescatter_async(
 def _scattered_back(
     gradient: torch.Tensor, op: Reduction, scale: float, process_set: ProcessSet
 ) -> torch.Tensor:
-    """The gradient of a sum is everyone's parts; averaging divided it by the number of ranks once
-    before."""
+    """Returns the gradient of a reducescatter: the parts of all ranks, divided by the number of
+    ranks for an average."""
     factor = scale * (process_set.size() if op == Sum else 1)
     return synchronize(
         allgather_async(gradient * factor if factor != 1 else gradient, process_set=process_set)

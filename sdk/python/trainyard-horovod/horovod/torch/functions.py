@@ -1,4 +1,4 @@
-"""Equal parameters, equal optimizers, equal objects on all ranks."""
+"""Broadcasts and gathers parameters, optimizer states and objects."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def broadcast_parameters(
     root_rank: int,
     process_set: ProcessSet = global_process_set,
 ) -> None:
-    """Overwrites them with the root's. `params`: a state_dict, or pairs of name and tensor,
-    or tensors alone."""
+    """Overwrites the parameters with the root's. `params`: a state_dict, pairs of name and tensor,
+    or tensors."""
     if isinstance(params, dict):
         pairs = sorted(params.items())
     else:
@@ -38,9 +38,7 @@ def broadcast_parameters(
         if not isinstance(value, torch.Tensor) and value is not None
     }
     if others:
-        raise ValueError(
-            f"broadcast_parameters takes tensors, not the values of {', '.join(map(str, others))}"
-        )
+        raise ValueError(f"broadcast_parameters: not tensors: {', '.join(map(str, others))}")
     handles = [
         broadcast_async_(tensor, root_rank, f"broadcast_parameters.{name}", process_set)
         for name, tensor in tensors
@@ -55,7 +53,7 @@ def broadcast_object(
     name: str | None = None,
     process_set: ProcessSet = global_process_set,
 ) -> Object:
-    """-> the root's object, whatever can be pickled."""
+    """Returns the root's object, which may be any object that can be pickled."""
     name = name or "broadcast_object"
     mine = basics.rank() == root_rank
     pickled = bytearray(objects.dumps(obj)) if mine else bytearray()
@@ -81,7 +79,7 @@ def broadcast_object_fn(
 def allgather_object(
     obj: Object, name: str | None = None, process_set: ProcessSet = global_process_set
 ) -> list[Object]:
-    """-> every rank's object, by rank."""
+    """Returns the objects of all ranks, by rank."""
     name = name or "allgather_object"
     data = torch.frombuffer(bytearray(objects.dumps(obj)), dtype=torch.uint8)
     lengths = synchronize(
@@ -96,8 +94,9 @@ def allgather_object(
 
 
 def _give_it_a_state(optimizer: torch.optim.Optimizer) -> None:
-    """A step with gradients of zero fills an optimizer's state; what the step changes is put back.
-    A parameter that had no gradient keeps the zeros, as scripts of Horovod expect."""
+    """Initialises an optimizer's state by a step with gradients of zero, and restores the values
+    that the step changes. A parameter without a gradient keeps the zeros, as scripts of Horovod
+    expect."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     before = [(parameter.detach().clone(), parameter.grad) for parameter in parameters]
     sparse = isinstance(
@@ -125,8 +124,8 @@ def broadcast_optimizer_state(
     model: torch.nn.Module | None = None,
     process_set: ProcessSet = global_process_set,
 ) -> None:
-    """The root's state and options, whatever the others have, which may be none yet.
-    `model` as in Horovod, not needed."""
+    """Overwrites the optimizer's state and options with the root's; other ranks need no state yet.
+    `model` is accepted as in Horovod and ignored."""
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ValueError(
             "the state of LBFGS cannot be broadcast: it holds closures and vectors of the past"
@@ -183,7 +182,7 @@ def broadcast_optimizer_state(
 
 
 class _Tensor:
-    """Stands where a tensor is, in what is pickled."""
+    """A placeholder of a tensor in a pickled object."""
 
     def __init__(self, path: str, shape: tuple[int, ...], dtype: torch.dtype) -> None:
         self.path, self.shape, self.dtype = path, shape, dtype

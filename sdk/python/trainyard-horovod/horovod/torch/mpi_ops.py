@@ -121,8 +121,8 @@ __all__ = [
 
 
 def join(device: int = -1) -> int:
-    """This rank has no more batches: it takes part with zeros until all have joined -> the rank
-    that joined last."""
+    """Declares that this rank has no more batches: it takes part with zeros until all ranks have
+    joined. Returns the rank that joined last."""
     return operations.join()
 
 

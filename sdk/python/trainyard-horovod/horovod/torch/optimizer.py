@@ -39,7 +39,8 @@ def _all_parameters(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
 def _name_them(
     optimizer: torch.optim.Optimizer, named_parameters: Iterable[tuple[str, torch.Tensor]] | None
 ) -> dict[torch.Tensor, str]:
-    """The name of each parameter: equal on all ranks, since tensors are matched by it."""
+    """Returns the name of each parameter, by which ranks match tensors: names must be equal on all
+    ranks."""
     named = list(named_parameters) if named_parameters is not None else None
     if not named:
         return {
@@ -268,8 +269,7 @@ class _DistributedOptimizer(_Distributed):
             self._passes_left[parameter] = passes
 
     def _forget_handles(self) -> None:
-        """After an operation failed, or the ranks changed:
-        operations under way are dropped."""
+        """Drops outstanding operations after a failure or a change of the ranks."""
         self._handles.clear()
         self._ready.clear()
         self._separate.clear()
@@ -277,9 +277,9 @@ class _DistributedOptimizer(_Distributed):
         self.set_backward_passes_per_step(self.backward_passes_per_step)
 
     def _learn_sparse_dims(self, learning: Sequence[torch.Tensor]) -> None:
-        """Sparse and dense gradients go in different operations. A rank that has no gradient must
-        take part in the right one, and only the others know which that is: they say so in the first
-        step."""
+        """Agrees in the first step which gradients are sparse. Sparse and dense gradients are
+        reduced by different operations; a rank without a gradient learns here in which one to take
+        part."""
         if self._sparse_as_dense:
             return
         if self._sparse_dims_of != generation():
@@ -317,7 +317,7 @@ class _DistributedOptimizer(_Distributed):
         ).coalesce()
 
     def synchronize(self) -> None:
-        """Waits until .grad of every parameter is that of all ranks."""
+        """Waits until the .grad of every parameter is reduced over all ranks."""
         if not self._process_set.included() or size() == 1:
             self._synchronized = True
             return
@@ -326,7 +326,7 @@ class _DistributedOptimizer(_Distributed):
             self._hook()  # a parameter that was added, or thawed, since
         self._learn_sparse_dims(learning)
         for parameter in learning:
-            # Others may have a gradient where we have none: ours is nought, and we take part.
+            # Other ranks may have a gradient that this one lacks: take part with zeros.
             started = self._handles.get(parameter)
             if started is None or started[0] is None:
                 if parameter.grad is None:
@@ -363,8 +363,8 @@ class _DistributedOptimizer(_Distributed):
 
     @contextlib.contextmanager
     def skip_synchronize(self) -> Iterator[None]:
-        """`with optimizer.skip_synchronize(): optimizer.step()`,
-        after a synchronize() of one's own: to clip gradients."""
+        """Skips the synchronization in step(), after an explicit synchronize(), for example to clip
+        gradients: `with optimizer.skip_synchronize(): optimizer.step()`."""
         self._should_synchronize = False
         try:
             yield
@@ -394,9 +394,9 @@ class _DistributedOptimizer(_Distributed):
 
 
 class _DistributedAdasumOptimizer(_Distributed):
-    """Each rank steps by itself; what the steps changed is combined by Adasum, which keeps what is
-    orthogonal and averages what is parallel. So the learning rate is not scaled with the ranks. The
-    whole step is one grouped exchange: gradients can be clipped before it, as by any optimizer."""
+    """Lets each rank step by itself, and combines the changes by Adasum, which adds orthogonal and
+    averages parallel components. So the learning rate is not scaled with the number of ranks. The
+    changes of a step are one grouped exchange, so gradients can be clipped before it as usual."""
 
     def _begin(self, compression: AnyCompressor, backward_passes_per_step: int) -> None:
         self._compression = compression
@@ -455,15 +455,15 @@ def DistributedOptimizer(
     process_set: ProcessSet = global_process_set,
     first_layers_first: bool = False,
 ) -> torch.optim.Optimizer:
-    """An optimizer of the same class as `optimizer`, with its state and options,
-    that first reduces gradients over ranks.
+    """Returns an optimizer of the same class as `optimizer`, with its state and options, that
+    reduces gradients over ranks before it steps.
 
-    groups: a number of groups, or lists of parameters, that are reduced together;
-    num_groups is its older name.
-    gradient_predivide_factor: of Average, a part of the division that is done before the sum.
-    first_layers_first: of the gradients that all ranks have, those of the parameters that the
-    optimizer was given first are reduced first, though the backward pass makes them last. The next
-    forward pass needs them first, where it waits for each layer by itself. Not in Horovod.
+    groups: the number of groups, or lists of parameters, that are reduced together. The older name
+    is num_groups.
+    gradient_predivide_factor: for Average, the part of the division that precedes the sum.
+    first_layers_first: reduces the gradients of the first parameters first, among those that all
+    ranks have, although the backward pass computes them last. The next forward pass needs them
+    first, if it waits for each layer separately. Not in Horovod.
     """
     if gradient_predivide_factor != 1.0 and op != Average:
         raise ValueError("gradient_predivide_factor not supported with op != Average")

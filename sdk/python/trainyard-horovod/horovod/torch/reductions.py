@@ -1,8 +1,8 @@
-"""allreduce: of a tensor, of several together, of sparse ones.
+"""allreduce of one tensor, of several together, and of sparse tensors.
 
 `priority`, which Horovod does not have: of the tensors that all ranks have submitted, those with
-the largest priority go first. A tensor that is fused with one of them goes with it. Equal on all
-ranks; of different ones the largest counts.
+the largest priority are reduced first, together with the tensors that are fused with them. If ranks
+give different priorities, the largest counts.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from horovod.torch.tensors import (
 
 def _check_reduction(tensor: torch.Tensor, op: Reduction) -> None:
     if op == Average and tensor.dtype == torch.bool:
-        raise ValueError("booleans have no average: use another op")
+        raise ValueError("Average does not support booleans: use another op")
     if op == Adasum and not tensor.dtype.is_floating_point:
-        raise ValueError("Adasum takes floating point numbers")
+        raise ValueError("Adasum requires floating point numbers")
 
 
 def _start_allreduce(
@@ -49,7 +49,8 @@ def _start_allreduce(
     compression: AnyCompressor | None,
     priority: int,
 ) -> Pending:
-    """`outputs`: the tensors in place, or None -> a handle whose output is a list."""
+    """Starts an allreduce; returns a handle whose output is a list. `outputs`: the tensors, for an
+    operation in place, or None."""
     requests, owners, written, wanted = [], [], [], []
     for tensor, output, name in zip(tensors, outputs, names):
         given = ready(tensor)
@@ -337,7 +338,7 @@ def grouped_allreduce(
 
 
 class _SparseHandle(int):
-    """May also be called, as Horovod's is."""
+    """A handle that may also be called, as in Horovod."""
 
     def __call__(self) -> torch.Tensor:
         return synchronize(self)

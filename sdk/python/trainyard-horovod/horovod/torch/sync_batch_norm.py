@@ -12,12 +12,12 @@ from horovod.torch.mpi_ops import Sum, allreduce_async_, synchronize
 
 
 class SyncBatchNorm(_BatchNorm):
-    """As torch.nn.BatchNorm*d of any number of dimensions; mean and variance are those of the whole
-    batch. In evaluation and with one rank it is the ordinary one."""
+    """torch.nn.BatchNorm*d of any number of dimensions, with the mean and variance of the batches
+    of all ranks. In evaluation mode, and with one rank, it is the same as that."""
 
     def _check_input_dim(self, tensor: torch.Tensor) -> None:
         if tensor.dim() < 2:
-            raise ValueError(f"a batch has at least 2 dimensions, not {tensor.dim()}")
+            raise ValueError(f"expected a batch of at least 2 dimensions, not {tensor.dim()}")
 
     def forward(self, tensor: torch.Tensor) -> torch.Tensor:
         self._check_input_dim(tensor)

@@ -1,6 +1,6 @@
-"""Tensors as the engine sees them, and the handles of what is under way.
+"""Prepares tensors for the engine, and keeps the handles of outstanding operations.
 
-Tensors of a GPU are copied to the CPU's memory and back: right, and no faster than that.
+Tensors of a GPU are copied to the CPU's memory and back, which is correct but slow.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def buffer(tensor: torch.Tensor) -> Buffer:
 
 
 def ready(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor as the engine reads it: itself, or a copy."""
+    """Returns the tensor, or a copy that the engine can read."""
     if not isinstance(tensor, torch.Tensor):
         raise ValueError(f"expected a tensor, not {type(tensor).__name__}")
     if tensor.is_sparse:
@@ -70,7 +70,7 @@ def kept(handle: int, like: torch.Tensor, rows: int) -> torch.Tensor:
 
 
 def synchronize(handle: int) -> operations.Output:
-    """Waits for it -> its output; None for a handle that was waited for before."""
+    """Waits for an operation and returns its output, or None if it was waited for before."""
     return under_way.synchronize(handle)
 
 
@@ -94,5 +94,5 @@ def group_names(
 ) -> list[str]:
     base = name_for(name, what, process_set, compression)
     if not tensors:
-        raise ValueError("a grouped operation takes one tensor or more")
+        raise ValueError("a grouped operation requires at least one tensor")
     return [f"{base}.{number}" for number in range(len(tensors))]

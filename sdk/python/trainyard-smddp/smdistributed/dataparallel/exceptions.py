@@ -2,8 +2,8 @@
 
 
 class SMDDPError(RuntimeError):
-    """Anything of this library."""
+    """The base of all errors of this library."""
 
 
 class SMDDPConfigurationError(SMDDPError):
-    """It was started in a way that cannot be right."""
+    """The configuration at the start of the library is invalid."""

@@ -1,5 +1,5 @@
-"""`import horovod.tensorflow.keras as hvd`, which is also `horovod.keras`:
-for Keras 3 over TensorFlow."""
+"""`import horovod.tensorflow.keras as hvd`, or `horovod.keras`: the interface of Horovod for Keras
+3 over TensorFlow."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def load_model(
     custom_objects: Mapping[str, Any] | None = None,
     compression: _AnyCompressor = Compression.none,
 ) -> _keras.Model:
-    """A saved model, with its optimizer made a distributed one."""
+    """Loads a saved model, and replaces its optimizer by a distributed one."""
     names = {each.__name__: each for each in custom_optimizers or []}
     model = _keras.models.load_model(filepath, custom_objects={**names, **(custom_objects or {})})
     if model.optimizer is not None:

@@ -30,7 +30,7 @@ __all__ = [
 
 
 class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
-    """All ranks begin with the root's weights and optimizer state."""
+    """Starts all ranks with the root's weights and optimizer state."""
 
     def __init__(self, root_rank: int, device: str = "") -> None:
         super().__init__()
@@ -58,8 +58,8 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
 
 
 class MetricAverageCallback(keras.callbacks.Callback):
-    """Metrics of an epoch are those of all ranks. Before callbacks that read them,
-    as ReduceLROnPlateau and TensorBoard do."""
+    """Averages the metrics of an epoch over all ranks. It must precede callbacks that read them,
+    such as ReduceLROnPlateau and TensorBoard."""
 
     def __init__(self, device: str = "", process_set: ProcessSet = global_process_set) -> None:
         super().__init__()
@@ -83,11 +83,12 @@ class MetricAverageCallback(keras.callbacks.Callback):
 
 
 class LearningRateScheduleCallback(keras.callbacks.Callback):
-    """The learning rate is initial_lr times multiplier(epoch), or a constant,
-    from start_epoch until before end_epoch.
+    """Sets the learning rate to initial_lr times multiplier(epoch), or times a constant, from
+    start_epoch to the epoch before end_epoch.
 
-    staircase: by whole epochs; else with each batch. momentum_correction: a momentum is scaled with
-    the rate for the batch in which it changes, so that what has gathered keeps its weight.
+    staircase: changes the rate once per epoch instead of with each batch. momentum_correction:
+    scales a momentum with the rate for the batch in which the rate changes, so that the accumulated
+    momentum keeps its weight.
     """
 
     def __init__(
@@ -161,9 +162,9 @@ class LearningRateScheduleCallback(keras.callbacks.Callback):
 
 
 class LearningRateWarmupCallback(LearningRateScheduleCallback):
-    """From initial_lr divided by the number of ranks up to initial_lr in the first epochs, batch by
-    batch: large batches diverge when they begin at a rate that is scaled for them (Goyal and
-    others, 2017)."""
+    """Increases the learning rate batch by batch, in the first epochs, from initial_lr divided by
+    the number of ranks to initial_lr: training with large batches diverges if it starts with the
+    scaled rate (Goyal and others, 2017)."""
 
     def __init__(
         self,

@@ -18,11 +18,11 @@ __all__ = [
 
 
 class KerasState(TensorFlowKerasState):
-    """As TensorFlowKerasState."""
+    """The same as TensorFlowKerasState."""
 
 
 class CommitStateCallback(keras.callbacks.Callback):
-    """Commits every so many batches, and when an epoch ends."""
+    """Commits the state after each `batches_per_commit` batches and at the end of an epoch."""
 
     def __init__(self, state: TensorFlowKerasState, batches_per_commit: int = 1) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class CommitStateCallback(keras.callbacks.Callback):
 
 
 class UpdateBatchStateCallback(keras.callbacks.Callback):
-    """Keeps state.batch; an epoch that was left goes on behind it."""
+    """Updates state.batch; an interrupted epoch continues after that batch."""
 
     def __init__(self, state: TensorFlowKerasState) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class UpdateBatchStateCallback(keras.callbacks.Callback):
 
 
 class UpdateEpochStateCallback(keras.callbacks.Callback):
-    """Keeps state.epoch, over several calls of fit()."""
+    """Updates state.epoch, over several calls of fit()."""
 
     def __init__(self, state: TensorFlowKerasState) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ __all__ = ["ElasticSampler", "ObjectState", "State", "TorchState", "run"]
 
 
 class ObjectState(_common.ObjectState):
-    """Plain values only, for loops that keep their model elsewhere."""
+    """A state of plain values only, for training loops that keep their model elsewhere."""
 
     def __init__(
         self,

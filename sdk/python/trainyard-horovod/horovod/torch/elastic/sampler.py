@@ -1,5 +1,5 @@
-"""A sampler that knows what of the epoch was done,
-and shares the rest among the ranks that are there."""
+"""A sampler that records the processed part of an epoch, and divides the rest among the current
+ranks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from horovod.common import basics
 
 
 class ElasticSampler(torch.utils.data.Sampler):
-    """Record each batch after its step; as part of a TorchState,
-    an epoch that ranks left goes on with what is left of it.
+    """Record each batch after its step. As a part of a TorchState, an epoch continues with its
+    remaining samples after the ranks have changed.
 
         sampler = ElasticSampler(dataset); state = TorchState(model, optimizer, sampler=sampler)
         for number, batch in enumerate(loader): ...; state.sampler.record_batch(number, batch_size)
@@ -29,7 +29,8 @@ class ElasticSampler(torch.utils.data.Sampler):
         self.reset()
 
     def set_epoch(self, epoch: int) -> None:
-        """When an epoch has ended. Not at its start: that may be in its middle."""
+        """Starts a new epoch. Call it at the end of an epoch: the start may be in the middle of
+        one."""
         self.epoch = epoch
         self.processed_indices = set()
         self.reset()
@@ -52,7 +53,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         self.reset()
 
     def reset(self) -> None:
-        """For the ranks that are there now."""
+        """Divides the remaining samples among the current ranks."""
         self.num_replicas, self.rank = (
             (basics.size(), basics.rank()) if basics.is_initialized() else (1, 0)
         )
@@ -66,7 +67,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         order = list(self.remaining_indices)
         if self.shuffle:
             random.Random(self.seed + self.epoch).shuffle(order)
-        # Equally many for all: the first ones come twice where it is not even.
+        # All ranks get the same number; the first samples are repeated if it is uneven.
         while order and len(order) < self.total_size:
             order += order[: self.total_size - len(order)]
         self.indices = order[self.rank : self.total_size : self.num_replicas]

@@ -1,4 +1,4 @@
-"""Models, optimizers, samplers and plain values that survive a change of ranks."""
+"""States of models, optimizers, samplers and plain values, which survive a change of ranks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Value = Any  # with a state_dict, or a plain one
 
 
 class _Kept:
-    """Something with a state_dict, and the one that was saved last."""
+    """An object with a state_dict, and its last saved state."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
@@ -108,8 +108,8 @@ _KINDS = [
 
 
 class TorchState(elastic.ObjectState):
-    """TorchState(model, optimizer, sampler=.., epoch=0, batch=0): modules, optimizers, their
-    schedulers and ElasticSamplers by any name, all else as plain values."""
+    """A state of modules, optimizers, schedulers and ElasticSamplers, by any names, and of plain
+    values: TorchState(model, optimizer, sampler=.., epoch=0, batch=0)."""
 
     def __init__(
         self,

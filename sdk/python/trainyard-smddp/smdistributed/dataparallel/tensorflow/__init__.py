@@ -1,5 +1,5 @@
-"""`import smdistributed.dataparallel.tensorflow as sdp`: what the library offered for TensorFlow 2,
-which is Horovod's with other names here and there. The ranks are horovod.tensorflow's."""
+"""`import smdistributed.dataparallel.tensorflow as sdp`: the library's interface for TensorFlow 2,
+which is Horovod's with a few other names. The ranks are those of horovod.tensorflow."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def allreduce(
     """Reduces a gradient. Ranks match it by `param_index` and `num_params`."""
     if not 0 <= param_index < num_params:
         raise ValueError(
-            f"allreduce: param_index is {param_index}, and there are num_params = {num_params}"
+            f"allreduce: invalid param_index {param_index}: num_params is {num_params}"
         )
     return _allreduce(
         tensor, compression=compression, op=op, name=f"parameter.{param_index}.of.{num_params}"

@@ -1,4 +1,4 @@
-"""torch.distributed as scripts of the library's first versions import it."""
+"""An alias of torch.distributed, for scripts of the library's first versions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import torch.distributed as _distributed
 
-# All of its names, but init_process_group below.
+# The names of torch.distributed, but for init_process_group below.
 from torch.distributed import *  # noqa: F403
 
 # Registers the backend.
@@ -19,5 +19,5 @@ def init_process_group(backend: str = "smddp", **more: Any) -> None:
 
 
 def get_local_rank() -> int:
-    """This process's place among those of its host."""
+    """Returns the index of this process on its host."""
     return int(os.environ.get("SMDATAPARALLEL_LOCAL_RANK", 0))

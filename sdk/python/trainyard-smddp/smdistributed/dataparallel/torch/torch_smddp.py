@@ -1,5 +1,5 @@
-"""Importing it makes "smddp" a backend: torch.distributed.init_process_group("smddp").
-new_group works too."""
+"""Registers the backend "smddp" when it is imported: torch.distributed.init_process_group("smddp"),
+and new_group."""
 
 import os
 

@@ -1,5 +1,5 @@
-"""`from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel`,
-or from here."""
+"""Provides DistributedDataParallel, as smdistributed.dataparallel.torch.parallel.distributed
+does."""
 
 from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel
 
