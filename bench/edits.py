@@ -46,7 +46,7 @@ def edited(path: str) -> Iterator[None]:
 
 
 def end_on_signals() -> None:
-    """SIGTERM and SIGHUP end the program as an exception does: what it edited is as before."""
+    """Makes SIGTERM and SIGHUP raise an exception, so that edits are removed."""
 
     def end(number: int, _: FrameType | None) -> None:
         sys.exit(128 + number)

@@ -1,4 +1,4 @@
-"""Names the benches, and answers for `./yard bench` what needs no bench: help and unknown names.
+"""Names the benches, and handles help and unknown names for `./yard bench`.
 
 Imports nothing but the standard library, so that it runs before anything is installed or built.
 """

@@ -1,4 +1,4 @@
-"""podman as the peer: helped where the machine is awkward, with an image of busybox alone."""
+"""Runs podman as a peer, with an image that has only busybox."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ IMAGE = "localhost/trainyard-bench:1"
 
 
 def podman_environment(directory: str) -> dict[str, str]:
-    """podman where it must be helped: hybrid cgroups and no right to raise limits."""
+    """Returns the environment of podman, configured for hybrid cgroups and for machines where it
+    may not raise limits."""
     config = os.path.join(directory, "containers.conf")
     with open(config, "w", encoding="utf-8") as file:
         file.write(
@@ -35,7 +36,7 @@ def podman(environment: dict[str, str], *arguments: str) -> str:
 
 
 def uptime() -> float:
-    """The clock that a container without GNU date can tell as well."""
+    """Returns the machine's uptime, which a container can read without GNU date."""
     with open("/proc/uptime", encoding="utf-8") as file:
         return float(file.read().split()[0])
 

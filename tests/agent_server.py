@@ -56,8 +56,8 @@ def text(value: str) -> bytes:
 
 
 class WireServer:
-    """Listens for one agent at a time; remembers what it said; acknowledges everything,
-    unless told to be away."""
+    """Listens for one agent at a time, records its messages, and acknowledges all of them unless it
+    is set to be away."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = str(path)
@@ -198,7 +198,7 @@ class WireServer:
 
 
 class Store(http.server.ThreadingHTTPServer):
-    """S3 enough for an agent: objects by (bucket, key)."""
+    """The part of S3 that an agent needs: objects by (bucket, key)."""
 
     daemon_threads = True
 

@@ -13,14 +13,14 @@ def fresh(prefix: str, joint: str = "-") -> str:
 
 
 def refused(call: Callable[..., object], **arguments: Any) -> tuple[str, str]:
-    """The code and the message of the error that the call is answered with."""
+    """Makes a call that must fail; returns the code and the message of its error."""
     with pytest.raises(botocore.exceptions.ClientError) as caught:
         call(**arguments)
     return caught.value.response["Error"]["Code"], caught.value.response["Error"]["Message"]
 
 
 def refusal(call: Callable[..., object], code: str = "ClientException", **arguments: Any) -> str:
-    """The message of an error of that code."""
+    """Makes a call that must fail with this code; returns the message."""
     found, message = refused(call, **arguments)
     assert found == code, (found, message)
     return message

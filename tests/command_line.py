@@ -1,4 +1,4 @@
-"""The CLI as people call it, without a terminal."""
+"""Runs the CLI without a terminal."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ class CommandLine:
         return done
 
     def begin(self, *arguments: str) -> subprocess.Popen[str]:
-        """The same, but it still runs: for commands that follow a job."""
+        """Starts a command without waiting for its end: for commands that follow a job."""
         return subprocess.Popen(
             [trainyard_server.PROGRAM, *arguments],
             env=self.server.environment(),

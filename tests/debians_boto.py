@@ -1,5 +1,5 @@
-"""Debian's boto3, two years behind: it cannot be imported next to today's,
-so each call is a process of its own."""
+"""Calls Debian's boto3, which is two years older. It cannot be imported next to the current one, so
+each call runs in a process of its own."""
 
 import json
 import subprocess

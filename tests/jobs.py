@@ -1,4 +1,4 @@
-"""Training jobs as tests say them: a shell line on n hosts."""
+"""Training jobs for tests: a shell line on n hosts."""
 
 from __future__ import annotations
 

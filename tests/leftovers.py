@@ -39,7 +39,7 @@ def of_others(name: str, data: str) -> bool:
 
 
 def picture(data: str) -> dict[str, set[str]]:
-    """name -> set of things, none of which may be more after the last job than before the first."""
+    """Returns the kinds of things that a job may leave: name -> set of things."""
     with open("/proc/self/mounts", encoding="utf-8") as file:
         mounts = {line.split()[1] for line in file}
     processes = set()

@@ -43,7 +43,7 @@ for _ in range(25_000):
 
 
 def gets(server: Server) -> int:
-    """Requests for objects' bytes that the server has answered."""
+    """Returns the number of GETs of objects that the server has answered."""
     with urllib.request.urlopen(f"http://{server.metrics}/metrics") as answer:
         text = answer.read().decode()
     counted = re.findall(
@@ -61,7 +61,7 @@ def channel(uri: str, kind: str = "S3Prefix", **more: Any) -> dict[str, Any]:
 
 
 def start(server: Server, name: str, script: str, data: dict[str, Any]) -> None:
-    """Its script is one more object that is read."""
+    """Starts a job; its script is one more object that is read."""
     key = f"code/{name}/run"
     server.boto("s3").put_object(Bucket="yard", Key=key, Body=script.encode())
     request = jobs.request(name, "exec python3 /opt/ml/input/data/code/run")
@@ -81,7 +81,7 @@ def run(
 
 
 def end_of(server: Server, name: str, status: str = "Completed") -> list[str]:
-    """Its log."""
+    """Waits for the end of a job, and returns its log."""
     done = jobs.wait_until(server.boto("sagemaker"), name)
     lines = jobs.log_lines(server.boto("logs"), name)
     assert done["TrainingJobStatus"] == status, (done.get("FailureReason"), lines)

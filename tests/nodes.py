@@ -1,4 +1,4 @@
-"""Jobs of Batch as tests say them: a shell line in a container, or on each of n nodes."""
+"""Batch jobs for tests: a shell line in a container, or on each of n nodes."""
 
 from collections.abc import Collection, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""OCI images made by hand, and Debian's registry to keep them in."""
+"""Makes OCI images, and runs Debian's registry for them."""
 
 from __future__ import annotations
 

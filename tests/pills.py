@@ -111,7 +111,8 @@ def made_up(shape: Shape, known: Known, depth: int = 0) -> Value:
 
 
 def with_number(shape: Shape, value: Value, path: Path, pill: Pill, known: Known) -> Value:
-    """The value with the pill at the path; what is missing on the way is made up."""
+    """Returns the value with the extreme number at the path; missing members on the path are made
+    up."""
     if not path:
         return pill
     step, rest = path[0], path[1:]

@@ -1,5 +1,4 @@
-"""A real PostgreSQL server for tests, of Debian's programs: a cluster of its own, on a unix socket
-alone."""
+"""Runs Debian's PostgreSQL for tests: a cluster of its own, on a unix socket only."""
 
 from __future__ import annotations
 
@@ -86,7 +85,7 @@ class Postgres:
 
 
 class Relay:
-    """Passes connections to a server until it is cut: then they hang, without an end."""
+    """Forwards connections to a server until it is cut; then they hang without being closed."""
 
     def __init__(self, server: Postgres) -> None:
         self.place = tempfile.mkdtemp(prefix="trainyard-relay-")

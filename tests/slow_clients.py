@@ -1,5 +1,4 @@
-"""Clients that send or read as slowly as they can: an attack that needs no key,
-and hardly any work."""
+"""Clients that send or read as slowly as possible: an attack that needs no key and little work."""
 
 from __future__ import annotations
 
@@ -71,7 +70,7 @@ class SlowClients:
 def head(
     server: Server, method: str, target: str, fields: Mapping[str, str], length: int = 100_000
 ) -> bytes:
-    """A request's head, whose body is still to come."""
+    """Returns the head of a request whose body is not sent."""
     lines = [f"{method} {target} HTTP/1.1", f"Host: {server.listen}", f"Content-Length: {length}"]
     return "\r\n".join(
         [*lines, *(f"{name}: {value}" for name, value in fields.items()), "", ""]

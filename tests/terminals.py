@@ -1,4 +1,4 @@
-"""A pseudo-terminal with `trainyard` in it."""
+"""Runs `trainyard` in a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WAIT = trainyard_server.WAIT_SECONDS_MAX
 
 
 class Terminal:
-    """Use it as a context: what still runs in it at the end is killed."""
+    """A context manager; processes that still run in the terminal at its end are killed."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Terminal:
         os.close(self.slave)
 
     def resize(self, columns: int, rows: int) -> None:
-        """The kernel tells what runs in it (SIGWINCH)."""
+        """Resizes the terminal; its processes get SIGWINCH."""
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def type(self, keys: str) -> None:
@@ -77,7 +77,7 @@ class Terminal:
                 self.shown += self.decoder.decode(os.read(self.master, 65536))
 
     def until(self, pattern: str) -> re.Match[str]:
-        """Until the pattern is shown; what was shown up to there is forgotten."""
+        """Waits until the pattern is shown, and drops the output up to it."""
         end = time.monotonic() + WAIT
         while not (found := re.search(pattern, self.shown)):
             assert time.monotonic() < end, f"waited for {pattern!r}, saw {self.shown!r}"
@@ -86,7 +86,7 @@ class Terminal:
         return found
 
     def ends(self) -> int:
-        """The exit code; `shown` then has everything."""
+        """Waits for the end and returns the exit code; `shown` then has the whole output."""
         end = time.monotonic() + WAIT
         while self.process.poll() is None:
             assert time.monotonic() < end, f"it does not end; saw {self.shown!r}"

@@ -1,5 +1,5 @@
-"""A real server for tests: started on a free loopback port with a data directory of its own,
-reached as people reach it (`trainyard env`), killed as machines kill it."""
+"""Runs a server for tests: on a free loopback port, with a data directory of its own. Clients reach
+it by `trainyard env`; it can be killed without notice."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Server:
             return file.read()
 
     def reload(self, config: str) -> None:
-        """Another config, taken over by SIGHUP."""
+        """Replaces the config, and reloads it by SIGHUP."""
         self.config = config
         with open(self.data.rstrip("/") + ".toml", "w", encoding="utf-8") as file:
             file.write(config)
@@ -188,7 +188,7 @@ class Server:
         return kept | self.env | {"HOME": self.data, "AWS_PAGER": "", "AWS_MAX_ATTEMPTS": "1"}
 
     def boto(self, service: str, **more: Any) -> BaseClient:
-        """An unmodified boto3 client of today's."""
+        """Returns a client of the current, unmodified boto3."""
         from botocore.config import Config
 
         # Left to itself, boto3 presigns URLs of us-east-1 with signature version 2,
@@ -209,7 +209,7 @@ class Server:
             return boto_session(os.environ.get("AWS_DATA_PATH")).client(service, **keys | more)
 
     def aws(self, *arguments: str, program: str = TODAYS_AWS, check: bool = True) -> Answer:
-        """An unmodified AWS CLI; its standard output, decoded when it is JSON."""
+        """Runs an unmodified AWS CLI; returns its standard output, decoded if it is JSON."""
         done = aws_commands.run(program, arguments, self.environment(), WAIT_SECONDS_MAX)
         if not check:
             return done

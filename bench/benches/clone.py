@@ -1,4 +1,4 @@
-"""A clone without a compiler cache, until the demo trains: what a newcomer waits for."""
+"""Measures the time from a clone without a compiler cache until the demo trains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ SHOWN_LINES = 80
 
 
 def minutes_to(command: list[str], directory: str, pattern: str) -> float:
-    """Minutes until a line of the command's output matches. It must succeed, too."""
+    """Runs a command, which must succeed; returns the minutes until a line of its output
+    matches."""
     began = time.monotonic()
     process = subprocess.Popen(
         command,

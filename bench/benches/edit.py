@@ -1,4 +1,5 @@
-"""One changed source, until its module's tests have run: of each module, in the release preset."""
+"""Measures the time from a change of one source to the result of its module's tests, for each
+module in the release preset."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ BUILD = os.path.join(ROOT, "build", "release")
 
 
 def source_of(folder: str) -> str | None:
-    """The source of median size: an edit there is as good as any."""
+    """Returns the module's source of median size."""
     sources = [
         path
         for path in glob.glob(os.path.join(folder, "**", "*.cpp"), recursive=True)
@@ -32,7 +33,7 @@ def build(module: str) -> None:
 
 
 def seconds_of(module: str, folder: str, source: str) -> float:
-    """The source is as before afterwards, and built again."""
+    """Measures one edit; afterwards the source is restored and built again."""
     try:
         with edits.edited(source):
             began = time.monotonic()
@@ -49,7 +50,7 @@ def seconds_of(module: str, folder: str, source: str) -> float:
 
 
 def edit() -> list[Row]:
-    """One changed source to its module's test result, over all modules."""
+    """Measures the time from an edit to the result of the module's tests, over all modules."""
     edits.end_on_signals()
     every_source = glob.glob(os.path.join(ROOT, "src", "**", "*.cpp"), recursive=True)
     for source in edits.remove_edits(every_source):

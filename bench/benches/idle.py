@@ -1,4 +1,4 @@
-"""A server that does nothing."""
+"""Measures an idle server."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ FLOOD_LINE = (
 
 
 def logs() -> list[Row]:
-    """A flood of log lines with forty metric regexes on, until the last one is durable,
-    next to podman's log file without any."""
+    """Measures the time until the last of many log lines is durable, with forty metric regexes,
+    next to podman's log file without metrics."""
     server = with_server("[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n").start()
     flood = f"yes '{FLOOD_LINE}' | head -c {FLOOD_MEGABYTES}000000"
     metrics = [

@@ -15,7 +15,7 @@ RESNET_50_BYTES = 25_557_032 * 4
 
 
 def by_name(ranks: int, way: str) -> list[list[float]]:
-    """(by name, a call for each) in milliseconds, of one run's rounds in turn."""
+    """Returns the milliseconds of one run's rounds: (by name, one call per gradient)."""
     done = subprocess.run(
         [os.path.join(BIN, "reduce_by_name"), str(ranks), way, str(NAME_STEPS)],
         check=True,

@@ -53,7 +53,7 @@ def sentence(group: str, name: str) -> str:
 
 
 def reduced(uses: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Without the arrows that a longer way says too."""
+    """Returns the transitive reduction: without arrows that a longer path implies."""
 
     def reach(name: str) -> set[str]:
         return set().union(*({used} | reach(used) for used in uses[name])) if uses[name] else set()

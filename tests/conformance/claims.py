@@ -29,7 +29,7 @@ Value = Any  # of a request
 def rejects(
     service: str, method: str, text: str, arguments: Callable[[World], Mapping[str, Any]]
 ) -> Claim:
-    """The call is answered with an error whose code or message has the text."""
+    """Claims that a call fails with an error whose code or message contains the text."""
 
     def check(world: World) -> None:
         call = getattr(world.client(service), method)

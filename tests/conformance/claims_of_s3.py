@@ -69,7 +69,7 @@ def list_versions(world: World) -> None:
 
 
 def kept(setting: str, argument: str, value: Value, changed: Callable[[World], bool]) -> Claim:
-    """The setting is read back; `changed` must be false after it."""
+    """Claims that a setting is read back, and that `changed` is false afterwards."""
 
     def check(world: World) -> None:
         s3 = world.client("s3")

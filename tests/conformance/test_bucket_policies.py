@@ -1,5 +1,5 @@
-"""Bucket policies as boto3 puts them: kept over a crash, decided together with the policies of
-users, and no way around their owner."""
+"""Bucket policies as boto3 puts them: they survive a crash, are evaluated together with the
+policies of users, and cannot lock out the owner of the server."""
 
 import json
 from collections.abc import Callable

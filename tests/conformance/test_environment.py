@@ -14,7 +14,7 @@ SHELLS = ["sh", "bash"]
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server whose data directory has a name that shells would take apart."""
+    """A server whose data directory has a name that shells would split."""
     server = trainyard_server.Server(tmp_path_factory.mktemp("yard") / 'it\'s a "$(false)" dir', "")
     server.start()
     yield server

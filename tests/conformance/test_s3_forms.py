@@ -1,5 +1,5 @@
-"""Uploads by browsers' forms: boto3 signs the policy,
-and each way to get more out of a form than its signer gave is refused."""
+"""Uploads by browsers' forms: boto3 signs the policy; each attempt to exceed the signed policy is
+refused."""
 
 import base64
 import email.message

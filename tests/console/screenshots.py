@@ -1,4 +1,4 @@
-"""Makes pictures of the console's pages, on a server of its own with jobs of each kind.
+"""Takes screenshots of the console's pages, on a server of its own with jobs of each kind.
 
   ./yard screenshots [FOLDER]    each page in light, dark and phone width, into build/screenshots;
                                  those that documents show, into docs/images/console

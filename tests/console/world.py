@@ -81,7 +81,7 @@ def console(server: Server, path: str = "") -> str:
 
 
 def link(server: Server) -> str:
-    """A link that signs in as the owner, once."""
+    """Returns a link that signs in as the owner, once."""
     done = subprocess.run(
         [PROGRAM, "console", "--data", server.data],
         check=True,

@@ -1,4 +1,4 @@
-"""Attacks by a peer of the server that takes itself for an agent (docs/formats/wire.md). `attempt`:
+"""Attacks by a peer that poses as an agent (docs/formats/wire.md). `attempt`:
 the frames that it sends, given the attempt of a job that runs.
 What refuses it is a line of the server's log."""
 

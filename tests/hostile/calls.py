@@ -44,7 +44,7 @@ Value = Any  # of a request
 
 
 def operations() -> list[tuple[str, ...]]:
-    """(service, operation) of every line of operations.txt."""
+    """Returns (service, operation) of each line of operations.txt."""
     with open(
         os.path.join(trainyard_server.ROOT, "src", "api", "shapes", "operations.txt"),
         encoding="utf-8",

@@ -1,4 +1,4 @@
-"""Attacks by what jobs bring along: images, archives of sources, names of objects. Each is a job of
+"""Attacks by the contents of jobs: images, archives of sources, names of objects. Each is a job of
 its own, which fails with a reason, or runs and finds nothing of the machine. `attempt` makes the
 job's request in a World of stored things; `more`: how the job ends."""
 
@@ -31,7 +31,8 @@ class World:
         config: dict[str, Any] | None = None,
         change: Callable[[oci.Layout], object] | None = None,
     ) -> dict[str, Any]:
-        """A job with an image of these layers over a usual one; `change` spoils the layout."""
+        """Returns a job with an image that has these layers above valid ones; `change` corrupts the
+        layout."""
         train = [oci.file("bin/train", LOOK.encode(), 0o755), oci.link("bin/head", "busybox")]
         self.layout.image(name, [oci.base() + train, *layers], config)
         if change:
@@ -68,7 +69,7 @@ class World:
 
 
 def spoil_newest_layer(layout: oci.Layout) -> None:
-    """Its last blob that is a layer gets other bytes under the same name."""
+    """Replaces the content of the image's last layer under the same digest."""
     with open(os.path.join(layout.path, "index.json"), encoding="utf-8") as file:
         manifest = json.load(file)["manifests"][-1]["digest"].split(":")[1]
     with open(os.path.join(layout.path, "blobs", "sha256", manifest), encoding="utf-8") as file:

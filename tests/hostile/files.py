@@ -290,7 +290,8 @@ def stored(server: Server, prefix: str) -> dict[str, bytes]:
 
 
 def expect_nothing_of_the_machine(server: Server, hidden: pathlib.Path, name: str) -> None:
-    """Neither in the bucket nor in the log, nor changed on the machine."""
+    """Checks that the machine's secrets are neither in the bucket nor in the log, and are
+    unchanged."""
     with open("/etc/shadow", "rb") as file:
         shadow = file.read()
     for prefix in (f"models/{name}/", f"ckpt/{name}/"):

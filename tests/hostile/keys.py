@@ -1,4 +1,4 @@
-"""Attacks of a job with its own temporary keys, and what these keys are for.
+"""Attacks of a job with its own temporary keys, and the permitted uses of these keys.
 
 `attempt` is a Python expression over signer.py's caller `my`, which returns (status, text); `more`:
 operation and resource of the record in the audit log."""

@@ -18,7 +18,7 @@ FORGED = {"Cookie": "trainyard_console=" + "0" * 64}
 
 
 def sign_in(caller: Caller) -> tuple[int, str]:
-    """As the sign-in page does."""
+    """Signs in as the sign-in page does."""
     path, body = "/console/session", b"{}"
     fields = caller.signed("trainyard", path=path, body=body)
     return caller.send("POST", path, fields | PAGE, body)

@@ -39,7 +39,7 @@ class Network:
         assert self.process.stdout and self.process.stdout.readline() == b"ready\n"
 
     def words(self) -> list[str]:
-        """Before a command that runs there."""
+        """Returns the prefix of a command that runs in the network."""
         return ["nsenter", "--net", "--mount", f"--target={self.process.pid}"]
 
     def end(self) -> None:
@@ -106,7 +106,7 @@ class Person:
 
 
 def sweep(network: Network, data: pathlib.Path) -> None:
-    """Removes what the jobs of a server left, whose person has left."""
+    """Removes the remains of a server's jobs after its user's shell has ended."""
     server = trainyard_server.Server(data, behind=network.words())
     for agent in server.agents():
         os.kill(agent, signal.SIGKILL)

@@ -33,7 +33,7 @@ def ip(*arguments: str, check: bool = True) -> None:
 
 
 class Pod:
-    """One whose program was started."""
+    """A pod whose program was started."""
 
     def __init__(self, shown: Object, directory: str, number: int) -> None:
         self.name = shown["metadata"]["name"]
@@ -139,7 +139,7 @@ class Nodes:
         self.cluster.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": on}})
 
     def lose(self, name: str) -> None:
-        """As a power cut does: its processes end, and nothing is reported any more."""
+        """Simulates a power failure: the processes end, and no further status is reported."""
         with self.lock:
             self.lost.add(name)
             for pod in self.running.values():
@@ -165,7 +165,7 @@ class Nodes:
         return found[0]
 
     def kill(self, pod: Pod, reason: str) -> None:
-        """As the kernel does when its memory is full."""
+        """Kills the process as the kernel does when memory is exhausted."""
         with self.lock:
             self.killed_by[pod.uid] = reason
             pod.signal(signal.SIGKILL)

@@ -72,7 +72,7 @@ def test_a_job_that_fails_has_its_exit_code(cluster: Cluster, server: Server) ->
 
 
 def test_objects_hold_no_token_in_clear(cluster: Cluster, server: Server) -> None:
-    """But for the Secret, which is for that."""
+    """The Secret is the only object that contains the token."""
     name = create(server, WAIT_FOR_STOP)
     wait_for_line(server, name, "ready")
     found = cluster.gang_objects()

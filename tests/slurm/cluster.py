@@ -204,7 +204,7 @@ class Cluster(slurm_peer.Slurm):
         self.processes.remove(self.controller)
 
     def pause_controller(self) -> None:
-        """It accepts connections, and answers none."""
+        """Stops slurmctld, which then accepts connections without answering."""
         assert self.controller
         self.controller.send_signal(signal.SIGSTOP)
 
@@ -238,7 +238,7 @@ class Cluster(slurm_peer.Slurm):
         self.daemons[node] = self.processes[-1]
 
     def fail_node(self, node: str) -> None:
-        """As a power cut does: slurmd and everything below it end at once."""
+        """Simulates a power failure: slurmd and its children end at once."""
         for process in self.processes_of(node):
             os.kill(process, signal.SIGKILL)
         daemon = self.daemons.pop(node)
@@ -266,7 +266,7 @@ class Cluster(slurm_peer.Slurm):
         self.wait_for(lambda: not self.live_jobs(), "all jobs to end")
 
     def take_the_licence(self) -> None:
-        """By a job of another program."""
+        """Submits a job of another program that takes the only licence."""
         self.run(
             "sbatch",
             "--licenses=solver:1",

@@ -67,7 +67,7 @@ def summary(batch: BaseClient, array: str) -> dict[str, int]:
 
 
 def finish(server: Server, array: str) -> None:
-    """Each child has succeeded, and ran once."""
+    """Checks that each child succeeded and ran once."""
     batch = server.boto("batch")
 
     def over() -> bool:
@@ -95,7 +95,7 @@ def finish(server: Server, array: str) -> None:
 
 
 def slurm_jobs(cluster: Cluster, server: Server) -> set[str]:
-    """All that the server has submitted, as far as Slurm remembers."""
+    """Returns the server's jobs that Slurm still knows."""
     return {job[0] for job in cluster.jobs() if job[5].startswith("trainyard/")}
 
 

@@ -1,4 +1,4 @@
-"""A rank over libtrainyard_collectives by ctypes, as any program that is not C++ would be one.
+"""A rank that uses libtrainyard_collectives by ctypes, as a program in another language would.
 
 collectives_rank.py DOES LIBRARY RANK RANKS PORT SECRET DEADLINE_MS ENCRYPT     DOES is `sum`,
 `old`, `meet` or `forever`
@@ -187,7 +187,8 @@ def sum_once() -> None:
 
 
 def old_program() -> None:
-    """Compiled before the options grew: it knows those up to `plans`."""
+    """Simulates a program that was compiled for an earlier version: it knows the options up to
+    `plans`."""
     group = join(capi.Join.encrypt.offset)
     values = (ctypes.c_float * 10)(*[1.0] * 10)
     good(
@@ -226,8 +227,8 @@ def sum_after_rendezvous() -> None:
 
 
 def sum_forever() -> None:
-    """In registered memory where there is some; says when it is in the midst of it,
-    and how it ended."""
+    """Reduces in registered memory, if available, until a rank dies; prints when it has begun, and
+    how it ended."""
     group = join()
     count = 100_000
     memory = ctypes.c_void_p()

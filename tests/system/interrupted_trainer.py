@@ -55,7 +55,7 @@ def exchange(link: socket.socket, number: int) -> int:
 
 
 def newest() -> tuple[int, list[int]]:
-    """(step, weights) of the last checkpoint, which must be whole."""
+    """Returns (step, weights) of the last checkpoint, which must be complete."""
     found = [
         int(name.removeprefix("step-"))
         for name in os.listdir(PLACE)

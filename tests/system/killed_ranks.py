@@ -74,7 +74,7 @@ def more(after: dict[str, set[Any]], before: dict[str, set[Any]]) -> dict[str, i
 
 
 def kill_all_but_us() -> None:
-    """As a machine's memory killer would: no rank hears of it before."""
+    """Kills all ranks without notice, as the kernel's OOM killer would."""
     os.kill(-1, signal.SIGKILL)  # of this namespace, this process excepted
 
 

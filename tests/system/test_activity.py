@@ -1,4 +1,4 @@
-"""A hang of a minute is seen: describe names when each host and each rank was last active."""
+"""A hang of a minute is visible: describe shows when each host and rank was last active."""
 
 import json
 import os

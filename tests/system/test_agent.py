@@ -1,5 +1,4 @@
-"""The real agent, alone: a real order, a real container in a network namespace of its own, and a
-small server that is all the agent meets. As root only."""
+"""The real agent, alone: a real order, a real container in a network namespace of its own, and a small server instead of the real one. Needs root."""
 
 import io
 import json

@@ -192,7 +192,7 @@ def test_one_that_ignores_sigterm_is_killed(cluster: Server) -> None:
 
 
 def test_a_flood_of_output(cluster: Server) -> None:
-    """1 GB of stdout: the job ends, its last line is there, and what had to go is counted."""
+    """1 GB of stdout: the job ends, its last line is stored, and dropped bytes are counted."""
     sagemaker, logs = cluster.boto("sagemaker"), cluster.boto("logs")
     sagemaker.create_training_job(
         **jobs.request(
@@ -241,8 +241,8 @@ def test_out_of_memory_is_named(cluster: Server) -> None:
 
 
 def test_a_full_disk(tmp_path: pathlib.Path) -> None:
-    """Puts fail in words, what was acknowledged stays,
-    and there is space again once something is deleted."""
+    """Puts fail with an explanation, acknowledged objects stay, and deleting an object frees
+    space."""
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(disk)], check=True)
@@ -415,7 +415,7 @@ NUMBERS_OF_CONFIG = (
 def test_extreme_numbers_of_a_config_are_refused(
     tmp_path: pathlib.Path, before: str, key: str
 ) -> None:
-    """The server says which, and does not start: nothing is cast to another number."""
+    """The server names the key and does not start; no number is converted to another one."""
     file = tmp_path / "config.toml"
     for pill in (
         "-9223372036854775808",

@@ -22,7 +22,7 @@ SECONDS_MAX = 90
 def cluster(
     server: Server, *arguments: str, check: bool = True, seconds_max: float = SECONDS_MAX
 ) -> subprocess.CompletedProcess[str]:
-    """The command line as people type it; never a terminal."""
+    """Runs the CLI without a terminal."""
     done = subprocess.run(
         [trainyard_server.PROGRAM, *arguments],
         env=server.environment(),

@@ -337,8 +337,7 @@ def test_an_augmented_manifest(cluster: Server) -> None:
 
 
 def test_what_cannot_be_streamed_ends_the_job_with_its_name(cluster: Server) -> None:
-    """The reader waits for bytes that never come: it is ended,
-    and neither hangs nor takes half an epoch for one."""
+    """The reader waits for bytes that never arrive: it is ended, so that it neither hangs nor mistakes half an epoch for a whole one."""
     s3 = cluster.boto("s3")
     for name in ("a", "b"):
         s3.put_object(Bucket="yard", Key=f"gone/{name}", Body=name.encode())

@@ -44,7 +44,7 @@ class JumpingServer(Server):
         )
 
     def jump(self, seconds: float) -> None:
-        """The clock is from now on so far ahead of the true time."""
+        """Sets the clock ahead of the true time by this amount."""
         self.offset = seconds
         with open(self.offset_file + ".new", "w", encoding="utf-8") as file:
             file.write(f"{seconds:+d}\n")
@@ -133,7 +133,7 @@ def instant(seconds: float) -> datetime.datetime:
 
 
 def check_times(job: dict[str, Any]) -> None:
-    """In order, and no second too much."""
+    """Checks that times are in order and durations are exact."""
     created, began, ended = (
         instant(job[name]) for name in ("CreationTime", "TrainingStartTime", "TrainingEndTime")
     )

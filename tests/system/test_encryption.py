@@ -1,5 +1,4 @@
-"""EnableInterContainerTrafficEncryption: what hosts of a job say to each other cannot be read on
-the wire, whatever program says it."""
+"""EnableInterContainerTrafficEncryption: traffic between the hosts of a job, of any program, cannot be read on the wire."""
 
 import os
 import pathlib

@@ -208,7 +208,7 @@ def mounts_of_all() -> str:
 
 
 def without(what: str, tmp_path: pathlib.Path) -> list[str]:
-    """Words before a command that finds this machine without a part of FUSE."""
+    """Returns a command prefix that hides a part of FUSE."""
     if what == "device":
         # A socket cannot be opened.
         replacement, path = tmp_path / "socket", "/dev/fuse"

@@ -1,4 +1,4 @@
-"""The server's own front: probes, metrics for Prometheus, rates, the certificate."""
+"""The server's own endpoints: probes, metrics for Prometheus, rate limits, the certificate."""
 
 import hashlib
 import os

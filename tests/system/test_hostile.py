@@ -196,7 +196,8 @@ def content_jobs(server: Server, hidden: pathlib.Path, images: str) -> dict[str,
 
 
 def lines_of(server: Server, job: str, begin: str) -> dict[str, str]:
-    """The words of each line of a finished job's log that starts so, by the first of them."""
+    """Returns the words of the lines of a finished job's log that begin with `begin`, by their
+    first word."""
     done = jobs.wait_until(server.boto("sagemaker"), job)
     lines = jobs.log_lines(server.boto("logs"), job)
     assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines[-20:])
@@ -429,7 +430,7 @@ def counted(groups: Mapping[str, Sequence[Attack]]) -> int:
 
 
 def test_the_table_is_as_long_as_promised() -> None:
-    """Rows count whose refusal is recorded somewhere."""
+    """Counts the rows whose refusal is recorded."""
     names = [
         attack.name
         for groups in (INSIDE, OUTSIDE)

@@ -109,7 +109,7 @@ class InterruptedJobs:
         )
 
     def place(self) -> str | None:
-        """One of PLACES, or None: between attempts."""
+        """Returns the phase of the job, one of PLACES, or None between attempts."""
         description = self.describe()
         status = description["SecondaryStatus"]
         assert status not in ("Completed", "Failed", "Stopped"), description

@@ -83,7 +83,7 @@ class Standby:
         wait_for(ready, "the standby to take over", 60)
 
     def environment_of_first(self) -> None:
-        """From now on the clients of `first` use this server."""
+        """Makes the clients of `first` use this server."""
         with open(os.path.join(self.first.data, "server.json"), encoding="utf-8") as file:
             self.first.listen = json.load(file)["host_and_port"]
         exports = subprocess.run(

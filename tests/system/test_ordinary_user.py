@@ -1,5 +1,5 @@
-"""As an ordinary user, in namespaces of his own: the same as root's,
-or reported where the machine does not permit it."""
+"""A server of an ordinary user, in the user's own namespaces: it works like root's, or reports what
+the machine does not permit."""
 
 import contextlib
 import glob
@@ -36,7 +36,7 @@ class User:
         self.number = pwd.getpwnam(name).pw_uid
 
     def program(self) -> str:
-        """Ours, or a copy where he cannot get at it."""
+        """Returns our program, or a copy of it if the user cannot read ours."""
         if subprocess.run([*self.words(), "test", "-x", PROGRAM], check=False).returncode == 0:
             return PROGRAM
         copies = os.path.join(self.home, "bin")
@@ -47,7 +47,7 @@ class User:
         return os.path.join(copies, "trainyard")
 
     def words(self) -> list[str]:
-        """Before a command, so that he runs it, with nothing of our environment."""
+        """Returns a command prefix that runs a command as the user, with an empty environment."""
         return [
             "setpriv",
             f"--reuid={self.name}",

@@ -1,5 +1,4 @@
-"""Parameter servers, regions, named tensors and elastic ranks as programs see them that are not
-C++: through the shared library."""
+"""Parameter servers, local SGD, named tensors and elastic ranks through the shared library, as programs in other languages use them."""
 
 import os
 import subprocess

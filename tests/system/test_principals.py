@@ -1,5 +1,5 @@
-"""On whose behalf: campaigns with the rights of who started them,
-and two servers of which one queries the other for its users."""
+"""Delegation: campaigns with the rights of the user that started them, and a server that queries
+another one for its users."""
 
 import base64
 import json

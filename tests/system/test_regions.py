@@ -1,5 +1,5 @@
-"""Regions of trainers, each a job of its own with two hosts: one is killed in the middle,
-the other goes on, it comes back."""
+"""Local SGD between two jobs of two hosts each: one is killed and returns, the other continues
+meanwhile."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rows(seed: int, count: int) -> str:
 
 
 class Host:
-    """One process of a region, and what it says."""
+    """One process of a job, and its output."""
 
     def __init__(self, base: str, environment: dict[str, str]) -> None:
         self.lines = []

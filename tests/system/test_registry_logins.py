@@ -31,7 +31,7 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> oci.Layout:
 
 @pytest.fixture(scope="module")
 def image(registry: oci.Registry, layout: oci.Layout) -> tuple[str, str]:
-    """An image of team a's: its name with a tag, and by its digest."""
+    """An image of team a: its name with a tag, and with its digest."""
     digest = layout.image("v1", [oci.base(), [oci.file("shown", SHOWN)]])
     name = registry.push(layout, "v1", "team-a/train", login=("team-a", USERS["team-a"]))
     return name, name.rsplit(":", 1)[0] + "@" + digest

@@ -24,7 +24,7 @@ TRAINING = "arn:aws:iam::123456789012:role/training"
 
 @pytest.fixture
 def unmappable(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A directory of a file system that no kernel maps to other ids."""
+    """A directory of a file system that does not support id-mapped mounts."""
     path = tmp_path / "ramfs"
     path.mkdir()
     subprocess.run(["mount", "-t", "ramfs", "-o", "mode=0777", "ramfs", path], check=True)

@@ -109,7 +109,7 @@ setup(name="ours", version="1.0", packages=["ours"])
 
 
 def wheel() -> bytes:
-    """A wheel, which is a zip of known names."""
+    """Returns a wheel: a zip with the required names."""
     import io
     import zipfile
 

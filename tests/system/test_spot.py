@@ -319,8 +319,8 @@ def test_a_trace_takes_spot_jobs_only(start: Callable[..., Server], tmp_path: pa
 def test_a_trace_takes_what_runs_in_an_environment_of_spot_machines(
     start: Callable[..., Server], tmp_path: pathlib.Path
 ) -> None:
-    """The rule that people have for it: what a lost host ended is tried again,
-    what failed is not."""
+    """The usual rule of retry: attempts that ended with a lost host are retried, failed ones are
+    not."""
     trace = tmp_path / "trace.csv"
     trace.write_text("".join(f"{second},,,9\n" for second in range(1, 120)))
     server = start(

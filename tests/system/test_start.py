@@ -65,7 +65,7 @@ def probe(server: Server, path: str) -> tuple[int, str, http.client.HTTPMessage]
 
 
 class Asking(threading.Thread):
-    """Queries until the server is ready; returns the responses by status."""
+    """Sends requests until the server is ready, and records their errors."""
 
     def __init__(self, server: Server, service: str) -> None:
         super().__init__()

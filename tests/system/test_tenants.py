@@ -1,4 +1,4 @@
-"""Two tenants of one server who try everything on each other: with their own keys and from inside
+"""Two tenants of one server attack each other: with their own keys and from inside
 their own jobs, every operation of the server on the other's things, and the other's processes,
 files and network from their containers. Each has a policy of a bucket, names that begin with the
 tenant's own, and Batch jobs with the tenant's tag."""
@@ -486,7 +486,7 @@ def calls_on(
 
 
 def expect_refused(name: str, status: int, code: str, text: str, tenant: str) -> None:
-    """`tenant`: whose things it was about."""
+    """Checks that requests were refused. `tenant`: the owner of their resources."""
     assert CANARY + tenant not in text, f"{name}: {text}"
     if name in calls.FREE:
         assert status == 200, (name, status, text)
@@ -691,7 +691,7 @@ def test_an_image_that_both_use_stays_as_it_was(
 
 
 def test_both_go_on(server: Server, residents: dict[str, dict[str, Any]]) -> None:
-    """The jobs that were attacked run still, and end as their owners want it."""
+    """The attacked jobs still run, and end when their owners stop them."""
     for tenant in TENANTS:
         sagemaker, batch = client(server, tenant, "sagemaker"), client(server, tenant, "batch")
         assert (

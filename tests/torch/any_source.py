@@ -82,7 +82,7 @@ def from_any() -> str:
 
 
 def no_rank_sends() -> str:
-    """A receive from any source ends with the timeout, and harms nothing."""
+    """A receive from any source times out without side effects."""
     init(timeout=timedelta(seconds=3))
     store = dist.distributed_c10d._get_default_store()
     said = ""
@@ -101,8 +101,8 @@ def no_rank_sends() -> str:
 
 
 def sender_dies() -> str:
-    """Rank 1 is killed after a message; the receive that waits says so,
-    and the next one takes what the others send."""
+    """Rank 1 is killed after a message; the waiting receive fails and names it, and the next one
+    receives from the others."""
     init(timeout=timedelta(seconds=60))
     if RANK == 1:
         dist.send(torch.ones(1), 0)

@@ -27,7 +27,7 @@ def equal(tensor: tf.Tensor, expected: object) -> None:
 
 
 def operations() -> str:
-    """Eagerly and in a tf.function, with gradients."""
+    """Checks the operations eagerly and in a tf.function, with gradients."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
     total = sum(range(1, size + 1))
@@ -380,7 +380,7 @@ def fit(passes_text: str = "1") -> dict[str, Any]:
 
 
 def states() -> str:
-    """Elastic states: saved, restored, told."""
+    """Checks that elastic states are saved, restored and synced."""
     hvd.init()
     rank = hvd.rank()
     model = net(rank)

@@ -42,7 +42,7 @@ def refused(
 
 
 def operations() -> str:
-    """Every operation against what it must be, of every type and in 1, 2 and 3 dimensions."""
+    """Compares the results of every operation, for each type and 1 to 3 dimensions."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
     assert hvd.is_initialized() and hvd.is_homogeneous()
@@ -223,7 +223,7 @@ def gradients() -> str:
 
 
 def refusals() -> str:
-    """Ranks that disagree are told so, by name, and go on."""
+    """Ranks whose requests differ get an error that names the tensor, and continue."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
     failed = hvd.HorovodInternalError
@@ -283,7 +283,7 @@ def refusals() -> str:
 
 
 def sets() -> str:
-    """Some of the ranks, others at the same time, and all."""
+    """Reduces over a process set, over another one at the same time, and over all ranks."""
     hvd.init(process_sets=[hvd.ProcessSet([0, 1])])
     rank, size = hvd.rank(), hvd.size()
     parts = [hvd.add_process_set(list(range(parity, size, 2))) for parity in (0, 1)]
@@ -496,7 +496,7 @@ def compressed() -> dict[str, Any]:
 
 
 def tuned() -> list[float]:
-    """Until autotuning has tried something."""
+    """Runs until autotuning has tried other parameters."""
     hvd.init()
     path = os.environ["HOROVOD_AUTOTUNE_LOG"]
     for step in range(1_000_000):
@@ -781,7 +781,7 @@ def again() -> list[float]:
 
 
 def one_differs(variable: str, value: str) -> str:
-    """Rank 1 is told something else than the others."""
+    """Rank 1 has another value of a variable than the other ranks."""
     if os.environ["RANK"] == "1":
         os.environ[variable] = value
     return refused(hvd.HorovodInternalError, hvd.init)
@@ -800,7 +800,7 @@ def one_dies() -> str:
 
 
 def one_stalls() -> str:
-    """Rank 1 does something else: the others say whom they wait for, and give up."""
+    """Rank 1 does not take part: the other ranks name it and time out."""
     hvd.init()
     if hvd.rank() == 1:
         return refused(

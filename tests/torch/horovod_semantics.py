@@ -73,7 +73,7 @@ def scales() -> None:
 
 
 def duplicates() -> None:
-    """A name is under way once: a second request raises when it is made, and harms nothing."""
+    """A second request with an outstanding name raises at once, without side effects."""
     rank, size = hvd.rank(), hvd.size()
     if size == 1:
         return  # the first may be done before

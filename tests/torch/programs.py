@@ -53,7 +53,7 @@ TYPES = [
 
 
 def collectives() -> dict[str, Any]:
-    """Every collective that gloo knows as well -> what came of it, by name."""
+    """Runs every collective that gloo supports; returns the results by name."""
     init()
     said: dict[str, Any] = {}
 
@@ -466,7 +466,7 @@ def smddp() -> list[float]:
 
 
 def one_dies(operation: str) -> str:
-    """Rank 1 is killed in mid-training; the others must say so."""
+    """Rank 1 is killed during training; the other ranks must report it."""
     init(timeout=timedelta(seconds=60))
     tensor = torch.ones(1000)
     gather = getattr(dist, "all_gather_into_tensor", None) or dist._all_gather_base

@@ -1,5 +1,5 @@
-"""Local ranks as tests want them: a function of programs.py or another file here,
-in some processes that meet over a file."""
+"""Runs a function of programs.py, or of another file here, in local ranks that connect by a
+file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rank(subprocess.Popen[bytes]):
 
 
 class Ended(Exception):
-    """A rank did not end well."""
+    """Raised when a rank failed."""
 
 
 def start(
@@ -37,8 +37,8 @@ def start(
     python: str = sys.executable,
     **variables: str,
 ) -> list[Rank]:
-    """The processes of all ranks, or of some; each prints its result as the last line, JSON.
-    `within` are the words before a rank's command."""
+    """Starts the processes of all ranks, or of some; each prints its result as JSON in the last
+    line. `within`: prefixes of the ranks' commands."""
     folder = tempfile.mkdtemp(prefix="ranks-")
     processes = []
     for rank in only or range(ranks):

@@ -1,5 +1,5 @@
-"""horovodrun: starting, prefixing, blaming, ending; ranks that are killed, come,
-and are too few."""
+"""horovodrun: it starts and ends ranks, prefixes their output, and names the one that failed first;
+ranks that are killed, added, or too few."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECONDS_MAX = 120
 
 
 class Run:
-    """horovodrun with these arguments; what it says comes together in a file."""
+    """Runs horovodrun with these arguments; its output is collected in a file."""
 
     def __init__(self, *arguments: str, **variables: str) -> None:
         self.folder = tempfile.mkdtemp(prefix="horovodrun-")
@@ -41,7 +41,7 @@ class Run:
             return file.read()
 
     def wait_for(self, pattern: str, after: int = 0) -> re.Match[str]:
-        """-> the match. Looks at what was said from `after` on."""
+        """Waits until the output after `after` matches; returns the match."""
         deadline = time.monotonic() + SECONDS_MAX
         while time.monotonic() < deadline:
             found = re.search(pattern, self.said()[after:])
@@ -54,7 +54,7 @@ class Run:
         raise AssertionError(f"it never said {pattern}:\n{self.said()}")
 
     def finish(self) -> tuple[int, str]:
-        """-> its exit code and what it said."""
+        """Waits for the end; returns the exit code and the output."""
         try:
             return self.process.wait(SECONDS_MAX), self.said()
         finally:

@@ -1,6 +1,6 @@
-"""The last release next to the current one: a state directory is taken over with everything that
-runs in it, either server has the other's agents, programs are exchanged one by one, and there is a
-way back.
+"""The last release next to the current one: the current server continues a release's data directory
+with its running jobs, each server works with the other's agents, programs are replaced one by one,
+and a downgrade is possible.
 
 Needs the release's programs: tests/upgrade/prepare."""
 
@@ -40,7 +40,7 @@ def old_request(name: str, script: str = "true", **more: Any) -> dict[str, Any]:
 
 
 def waits(name: str) -> str:
-    """A script that counts until it is let go."""
+    """Returns a script that counts until let_go() ends it."""
     return (
         f"trap 'echo told; exit 0' USR1; i=0; while :; do i=$((i+1)); echo {name} $i; sleep 0.2;"
         " done"
@@ -65,7 +65,7 @@ def let_go(name: str) -> None:
 
 
 def exchange(bin_directory: str | os.PathLike[str], names: Sequence[str], source: str) -> None:
-    """Puts programs in the place of others, as packages do: what runs goes on."""
+    """Replaces programs as packages do; running processes continue."""
     for name in names:
         shutil.copy(os.path.join(source, name), os.path.join(bin_directory, name + ".new"))
         os.replace(os.path.join(bin_directory, name + ".new"), os.path.join(bin_directory, name))
@@ -227,7 +227,7 @@ def fill(server: Server) -> dict[str, Any]:
 
 
 def check_history(server: Server, left: dict[str, Any]) -> None:
-    """Everything that was over before is described as it was."""
+    """Checks that jobs that had ended are described as before."""
     for name in ("done", "fails"):
         now = server.boto("sagemaker").describe_training_job(TrainingJobName=name)
         before = {key: value for key, value in left[name].items() if key != "ResponseMetadata"}

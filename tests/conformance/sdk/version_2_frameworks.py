@@ -1,5 +1,5 @@
 """Framework estimators of the SageMaker Python SDK 2 in script mode, with distributions. Their
-images are AWS's, which no registry gives away: here they are this machine's own system.
+images are AWS's, which are not public: here the runtime of this machine takes their place.
 
 The last line printed is what the test looks at, as JSON.
 """

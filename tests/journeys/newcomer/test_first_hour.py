@@ -1,6 +1,5 @@
-"""A newcomer's first hour: the server is started, a first job runs, is looked at and stopped, and
-what is typed wrong is answered with what to type instead. Each test is one step of it; the steps
-share a server and a shell."""
+"""A newcomer's first hour: starts the server, runs, inspects and stops a first job, and gets help
+for mistyped commands. Each test is one step of it; the steps share a server and a shell."""
 
 import os
 import pathlib
@@ -23,13 +22,13 @@ output = "s3://yard/models"
 
 class Newcomer(shells.Person):
     def does(self, command: str) -> str:
-        """A command that works."""
+        """Runs a command that must succeed."""
         code, shown = self.types(command)
         assert code == 0, (command, code, shown)
         return shown
 
     def errs(self, command: str) -> str:
-        """A command that does not."""
+        """Runs a command that must fail."""
         code, shown = self.types(command)
         assert code != 0, (command, shown)
         return shown

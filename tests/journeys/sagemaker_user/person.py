@@ -1,4 +1,4 @@
-"""A person who has evaluated `trainyard env` and nothing else, and types commands and programs."""
+"""A user who has evaluated `trainyard env` and nothing else, and runs commands and programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMMAND_SECONDS_MAX = 300
 
 
 class Person:
-    """Their directory has what the person would have in it."""
+    """A user with a directory of files."""
 
     def __init__(self, server: Server, directory: pathlib.Path) -> None:
         self.directory = directory
