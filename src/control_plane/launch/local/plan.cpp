@@ -10,6 +10,7 @@
 #include "base/plural.hpp"
 #include "domain/json_forms.hpp"
 #include "domain/role.hpp"
+#include "launch/network_forms.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -24,26 +25,6 @@ std::string hex(uint64_t number, int digits) {
   for (int i = digits - 1; i >= 0; i--) text += "0123456789abcdef"[number >> (4 * i) & 15];
   return text;
 }
-
-struct AddressForm {
-  using Value = networks::Address;
-  static Json write(const Value& address) { return networks::to_text(address); }
-  static Result<void> read_into(const Json& json, Value& address) {
-    if (!json.is_string()) return invalid("an address must be a string");
-    address = TRY(networks::parse_address(json.get<std::string>()));
-    return {};
-  }
-};
-
-struct SubnetForm {
-  using Value = networks::Subnet;
-  static Json write(const Value& subnet) { return subnet.text(); }
-  static Result<void> read_into(const Json& json, Value& subnet) {
-    if (!json.is_string()) return invalid("a subnet must be a string");
-    subnet = TRY(networks::parse_subnet(json.get<std::string>()));
-    return {};
-  }
-};
 
 // The device files of one host.
 struct DevicesForm {

@@ -1,4 +1,4 @@
-// HostOrder is what the server tells the program on a Slurm node that runs one host of a gang
+// HostOrder is the server's order to the program on a node that runs one host of a gang
 // (host_run.hpp): the agent's order, and the network that the host needs. It travels in the job's
 // script and arrives at the program's standard input; it holds secrets.
 //
@@ -35,8 +35,8 @@ struct HostOrder {
   std::map<std::string, std::string> environment;  // of the agent
   int64_t gpus = 0;
   std::string order;  // bytes of the order file
-  // After this attempt the agent waits so long for another one to serve; 0: not at all. And the
-  // time that its allocation has from its start on.
+  // idle_max: the time that the agent waits for another attempt after this one; 0: it does not.
+  // time_limit: that of its allocation, from the start of the allocation.
   Duration idle_max{}, time_limit{};
   uint32_t served = 0;  // attempts before this one, by the allocation
 };
