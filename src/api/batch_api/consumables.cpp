@@ -118,9 +118,9 @@ Outcome<batch::DescribeConsumableResourceResponse> describe_resource(
   return out;
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined(const std::vector<std::string>& items) {
   std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  for (const std::string& item : items) out += (out.empty() ? "" : ", ") + item;
   return out;
 }
 

@@ -238,11 +238,11 @@ Outcome<Done> read_linux_parameters(const batch::LinuxParameters& parameters,
   for (const auto& device : parameters.devices.value_or(std::vector<batch::Device>()))
     TRY(read_device(device, settings, container_options));
   container_options.init = parameters.init_process_enabled;
-  const auto mebibytes = [](int64_t asked, const char* member) -> Outcome<int64_t> {
-    if (asked < 1 || asked > kSharedMemoryMebibytesMax)
+  const auto mebibytes = [](int64_t requested, const char* member) -> Outcome<int64_t> {
+    if (requested < 1 || requested > kSharedMemoryMebibytesMax)
       return client_exception(std::string(member) + " must be between 1 and " +
                               std::to_string(kSharedMemoryMebibytesMax) + " MiB");
-    return asked * kMebibyte;
+    return requested * kMebibyte;
   };
   if (parameters.shared_memory_size)
     container_options.shared_memory_bytes =
@@ -416,10 +416,10 @@ Outcome<batch::ContainerOverrides> overrides_of_task(
 }
 
 void put_container(batch::EcsProperties& properties, const batch::ContainerProperties& container) {
-  auto& words = properties.task_properties->front().containers->front();
-  words.command = container.command;
-  words.environment = container.environment;
-  words.resource_requirements = container.resource_requirements;
+  auto& task = properties.task_properties->front().containers->front();
+  task.command = container.command;
+  task.environment = container.environment;
+  task.resource_requirements = container.resource_requirements;
 }
 
 Outcome<Done> check_container(const batch::ContainerProperties& container,
@@ -503,10 +503,10 @@ Outcome<int64_t> volume_gib_of(const batch::ContainerProperties& container) {
 
 Outcome<Json> json_of(const batch::ContainerProperties& container) {
   const auto& members = batch::RegisterJobDefinition::shape().input->members;
-  std::string words;
+  std::string text;
   write_json(*std::ranges::find(members, "containerProperties", &shapes::Member::name)->shape,
-             &container, words);
-  return TRY(parse_json(words));
+             &container, text);
+  return TRY(parse_json(text));
 }
 
 }  // namespace trainyard::api::batch_api

@@ -35,7 +35,7 @@ Outcome<Done> check_share_identifier(std::string text, std::string_view member, 
 Outcome<Done> read_retries(const shapes::batch::RetryStrategy& strategy,
                            domain::RetryOptions& retry);
 // Reads [{capacityUnit, maxCapacity}]: at least one, with unique units.
-Outcome<std::vector<trainyard::batch::CapacityLimit>> capacity_limits_of(const Json& words);
+Outcome<std::vector<trainyard::batch::CapacityLimit>> capacity_limits_of(const Json& json);
 
 // Convert requests to resources. Errors: ClientException, naming member and reason.
 Outcome<trainyard::batch::ComputeEnvironment> environment_of(

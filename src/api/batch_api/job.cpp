@@ -260,9 +260,9 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   detail.platform_capabilities =
       definition.platform_capabilities.value_or(std::vector<std::string>{"EC2"});
   detail.node_properties = std::move(body.nodes);
-  std::string words;
-  write_json(detail_shape(), &detail, words);
-  spec.request = TRY(parse_json(words));
+  std::string text;
+  write_json(detail_shape(), &detail, text);
+  spec.request = TRY(parse_json(text));
   if (body.container) spec.request["container"] = TRY(json_of(*body.container));
   spec.notes = container_notes(spec.request);
   if (dump(spec.request).size() > kSubmitBytesMax)
@@ -274,9 +274,9 @@ Result<void> read_container(const batch::ContainerProperties& container,
                             batch::ContainerDetail& detail) {
   const auto& shape =
       *std::ranges::find(detail_shape().members, "container", &shapes::Member::name)->shape;
-  const auto words = json_of(container);
-  if (!words) return internal("a container's properties cannot be written");
-  TRY(read_json(shape, dump(*words), &detail));
+  const auto json = json_of(container);
+  if (!json) return internal("a container's properties cannot be written");
+  TRY(read_json(shape, dump(*json), &detail));
   add_empty_lists(detail);
   return {};
 }

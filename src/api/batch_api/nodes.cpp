@@ -94,13 +94,13 @@ Outcome<uint32_t> count_of(const batch::NodeProperties& properties,
 // overrides make its nodes differ, a part of it.
 batch::NodeRangeProperty described(const batch::NodeRangeProperty& range, std::string target_nodes,
                                    const batch::ContainerProperties& container) {
-  batch::NodeRangeProperty words = range;
-  words.target_nodes = std::move(target_nodes);
-  if (words.ecs_properties)
-    put_container(*words.ecs_properties, container);
+  batch::NodeRangeProperty description = range;
+  description.target_nodes = std::move(target_nodes);
+  if (description.ecs_properties)
+    put_container(*description.ecs_properties, container);
   else
-    words.container = container;
-  return words;
+    description.container = container;
+  return description;
 }
 
 // The narrowest range that contains the node. It has the node's container.

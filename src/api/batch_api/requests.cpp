@@ -52,10 +52,10 @@ TagMap batch_tags_out(const std::vector<domain::Tag>& tags) {
   return out;
 }
 
-Outcome<int64_t> results_max_of(const std::optional<int64_t>& asked) {
-  if (asked && (*asked < 1 || *asked > kPageMaxBatch))
+Outcome<int64_t> results_max_of(const std::optional<int64_t>& requested) {
+  if (requested && (*requested < 1 || *requested > kPageMaxBatch))
     return client_exception("maxResults must be between 1 and " + std::to_string(kPageMaxBatch));
-  return asked.value_or(kPageMaxBatch);
+  return requested.value_or(kPageMaxBatch);
 }
 
 uint32_t revision_in(std::string_view digits) {
@@ -115,13 +115,13 @@ Outcome<Instant> filter_instant(const std::string& name, const std::string& valu
 }
 
 Result<Json> json_in(const shapes::Shape& shape, const void* request) {
-  std::string words;
-  write_json(shape, request, words);
-  return parse_json(words);
+  std::string text;
+  write_json(shape, request, text);
+  return parse_json(text);
 }
 
-Result<void> read_json_into(const shapes::Shape& shape, const Json& words, void* structure) {
-  return read_json(shape, dump(words), structure);
+Result<void> read_json_into(const shapes::Shape& shape, const Json& json, void* structure) {
+  return read_json(shape, dump(json), structure);
 }
 
 const shapes::Shape& element_of(const shapes::OperationShape& operation, std::string_view member) {

@@ -43,7 +43,7 @@ Outcome<std::vector<domain::Tag>> batch_tags_in(const std::optional<TagMap>& tag
 TagMap batch_tags_out(const std::vector<domain::Tag>& tags);
 
 // Errors: ClientException (outside 1 to kPageMaxBatch).
-Outcome<int64_t> results_max_of(const std::optional<int64_t>& asked);
+Outcome<int64_t> results_max_of(const std::optional<int64_t>& requested);
 
 // Converts quantities by unit to a list of a response's structures.
 template <class Detail>
@@ -77,7 +77,7 @@ template <class Operation>
 Outcome<Json> json_of(const typename Operation::Input& request) {
   return TRY(json_in(*Operation::shape().input, &request));
 }
-Result<void> read_json_into(const shapes::Shape& shape, const Json& words, void* structure);
+Result<void> read_json_into(const shapes::Shape& shape, const Json& json, void* structure);
 // The shape of the elements of a response's list.
 const shapes::Shape& element_of(const shapes::OperationShape& operation, std::string_view member);
 

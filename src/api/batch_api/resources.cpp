@@ -136,9 +136,9 @@ Outcome<catalog::JobQueue> checked(catalog::JobQueue queue) {
 }
 
 template <class Detail>
-Result<Detail> read_detail(const shapes::Shape& shape, const Json& words) {
+Result<Detail> read_detail(const shapes::Shape& shape, const Json& json) {
   Detail detail;
-  TRY(read_json_into(shape, words, &detail));
+  TRY(read_json_into(shape, json, &detail));
   return detail;
 }
 
@@ -201,9 +201,9 @@ Outcome<Done> read_retries(const batch::RetryStrategy& strategy, domain::RetryOp
   return Done{};
 }
 
-Outcome<std::vector<catalog::CapacityLimit>> capacity_limits_of(const Json& words) {
+Outcome<std::vector<catalog::CapacityLimit>> capacity_limits_of(const Json& json) {
   std::vector<catalog::CapacityLimit> limits;
-  for (const Json& each : words) {
+  for (const Json& each : json) {
     catalog::CapacityLimit limit{each.value("capacityUnit", ""),
                                  each.value("maxCapacity", int64_t{-1})};
     if (limit.unit != catalog::kInstancesUnit && !domain::find_instance_type(limit.unit))

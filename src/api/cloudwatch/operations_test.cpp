@@ -22,7 +22,7 @@ struct World : OperationsWorld {
     const auto out = call<aws::PutMetricData>({.namespace_ = "n", .metric_data = {{datum}}});
     ASSERT_TRUE(out) << out.failure(aws::kService).message;
   }
-  aws::GetMetricStatisticsInput ask(Duration begin, Duration end, int64_t period) {
+  aws::GetMetricStatisticsInput request(Duration begin, Duration end, int64_t period) {
     return {.namespace_ = "n",
             .metric_name = "loss",
             .start_time = clock.now() + begin,
@@ -40,7 +40,7 @@ TEST(CloudwatchOperations, ValuesCountsAndSetsAddUp) {
   world.put({.timestamp = world.clock.now() + 3s,
              .statistic_values =
                  aws::StatisticSet{.sample_count = 2, .sum = 10, .minimum = 0, .maximum = 10}});
-  const auto out = world.call<aws::GetMetricStatistics>(world.ask(0s, 60s, 60));
+  const auto out = world.call<aws::GetMetricStatistics>(world.request(0s, 60s, 60));
   ASSERT_TRUE(out);
   EXPECT_EQ((*out).label, "loss");
   ASSERT_EQ((*out).datapoints->size(), 1u);
@@ -58,7 +58,7 @@ TEST(CloudwatchOperations, OnlyWhatWasAskedForIsAnswered) {
   World world;
   world.put({.value = 1, .unit = "Seconds"});
   world.put({.value = 1, .unit = "Count"});
-  auto in = world.ask(0s, 60s, 60);
+  auto in = world.request(0s, 60s, 60);
   in.statistics = {{"Sum"}};
   in.unit = "Count";
   const auto out = world.call<aws::GetMetricStatistics>(in);
@@ -72,11 +72,11 @@ TEST(CloudwatchOperations, OnlyWhatWasAskedForIsAnswered) {
 TEST(CloudwatchOperations, StartsAreRoundedDownByAge) {
   World world;
   world.put({.timestamp = world.clock.now(), .value = 1});
-  auto in = world.ask(30s, 90s, 60);
+  auto in = world.request(30s, 90s, 60);
   auto out = world.call<aws::GetMetricStatistics>(in);
   ASSERT_EQ((*out).datapoints->size(), 1u) << "12:00:30 is rounded down to 12:00:00";
   EXPECT_EQ((*out).datapoints->at(0).timestamp, world.clock.now());
-  in = world.ask(7s, 60s, 5);
+  in = world.request(7s, 60s, 5);
   EXPECT_TRUE(world.call<aws::GetMetricStatistics>(in)->datapoints->empty())
       << "12:00:07 becomes 12:00:05";
 }
@@ -86,18 +86,18 @@ TEST(CloudwatchOperations, QuestionsAreChecked) {
   const auto refuse = [&](const aws::GetMetricStatisticsInput& in) {
     return world.refusal<aws::GetMetricStatistics>(in);
   };
-  EXPECT_EQ(refuse(world.ask(-24h, 1min, 60)),
+  EXPECT_EQ(refuse(world.request(-24h, 1min, 60)),
             "InvalidParameterCombination: You have requested up to 1,441 datapoints, which exceeds "
             "the limit of 1,440. You may reduce the datapoints "
             "requested by increasing Period, or decreasing the time range.");
-  EXPECT_TRUE(world.call<aws::GetMetricStatistics>(world.ask(-24h, 0s, 60)));
+  EXPECT_TRUE(world.call<aws::GetMetricStatistics>(world.request(-24h, 0s, 60)));
   EXPECT_EQ(
-      refuse(world.ask(0s, 0s, 60)),
+      refuse(world.request(0s, 0s, 60)),
       "InvalidParameterValue: The parameter StartTime must be less than the parameter EndTime.");
   EXPECT_EQ(
-      refuse(world.ask(0s, 60s, 61)),
+      refuse(world.request(0s, 60s, 61)),
       "InvalidParameterValue: The parameter Period must be 1, 5, 10, 20, 30 or a multiple of 60.");
-  auto in = world.ask(0s, 60s, 60);
+  auto in = world.request(0s, 60s, 60);
   in.statistics.reset();
   EXPECT_EQ(refuse(in),
             "InvalidParameterCombination: Must specify either Statistics or ExtendedStatistics");

@@ -424,9 +424,9 @@ Outcome<domain::JobSpec> job_spec_of(const sagemaker::CreateTrainingJobRequest& 
   spec.environment = request.environment.value_or(std::map<std::string, std::string>());
   spec.network_isolation = request.enable_network_isolation.value_or(false);
   spec.encrypt_traffic = request.enable_inter_container_traffic_encryption.value_or(false);
-  std::string words;
-  write_json(*sagemaker::CreateTrainingJob::shape().input, &request, words);
-  spec.request = TRY(parse_json(words));
+  std::string text;
+  write_json(*sagemaker::CreateTrainingJob::shape().input, &request, text);
+  spec.request = TRY(parse_json(text));
   spec.notes = notes_of(spec.request, kTrainingJobNoEffect);
   return spec;
 }

@@ -2,7 +2,7 @@
 // its position. Each iteration of reconcile computes it again from the order of the scheduler; only
 // the times are carried over. Nothing of it is durable: after a restart they begin at zero.
 //
-// Threads: pure; FrontsSeen is guarded by its own lock. Errors: none.
+// Threads: pure; SharedQueueHeads is guarded by its own lock. Errors: none.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ struct HeadJob {
 };
 
 struct QueueHead {
-  std::vector<HeadJob> jobs;                 // at most kFrontJobsMax, the next one first
+  std::vector<HeadJob> jobs;                 // at most kHeadJobsMax, the next one first
   std::map<std::string, HeadJob> of_shares;  // the first of each quota share
 };
 

@@ -76,7 +76,7 @@ std::map<std::string, std::string> login_of(const ImageSource& source) {
 }
 
 // Reads a source's manifest, checked against a pinned digest.
-Result<std::string> ask(const ImageSource& from) {
+Result<std::string> inspect(const ImageSource& from) {
   TRY(need_skopeo());
   const std::string& source = from.name;
   std::vector<std::string> words{"skopeo", "inspect", "--raw"};
@@ -182,7 +182,7 @@ Result<std::string> digest_of(const ImageSource& from) {
     return TRY(find_in_index(index, place.tag)).digest;
   }
   if (std::string pinned = pinned_digest(source); !pinned.empty()) return pinned;
-  return sha256(TRY(ask(from)));
+  return sha256(TRY(inspect(from)));
 }
 
 Result<std::vector<ImageReference>> layers_of(const ImageSource& from) {
@@ -197,7 +197,7 @@ Result<std::vector<ImageReference>> layers_of(const ImageSource& from) {
   const size_t name_end = std::min(source.find('@', slash), source.find(':', slash));
   ImageSource at = from;
   for (int depth = 0; depth < kIndexDepthMax; depth++) {
-    auto document = TRY(read_manifest(TRY(ask(at)), image_architecture()));
+    auto document = TRY(read_manifest(TRY(inspect(at)), image_architecture()));
     if (!document.is_index) return std::move(document.layers);
     at.name = source.substr(0, name_end) + "@" + document.next.digest;
   }

@@ -92,7 +92,7 @@ class Netlink {
 
   // Sends a request and calls `each` for each answer, until the end of a dump or an
   // acknowledgement. 0 or an error number.
-  int ask(
+  int send(
       Request& request, const std::function<void(const nlmsghdr&)>& each = [](const nlmsghdr&) {}) {
     request.header()->nlmsg_seq = ++sequence_;
     if (::send(socket_.descriptor(), request.header(), request.header()->nlmsg_len, 0) < 0)
@@ -120,7 +120,7 @@ class Netlink {
     request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
     request.put(IFLA_IFNAME, name);
     unsigned index = 0;
-    const int error = ask(request, [&](const nlmsghdr& message) {
+    const int error = send(request, [&](const nlmsghdr& message) {
       if (message.nlmsg_type == RTM_NEWLINK)
         index = unsigned(reinterpret_cast<const ifinfomsg*>(NLMSG_DATA(&message))->ifi_index);
     });
@@ -157,12 +157,12 @@ Result<void> make_bridge(Netlink& netlink, const std::string& name, const std::s
   const size_t info = request.open(IFLA_LINKINFO);
   request.put(IFLA_INFO_KIND, "bridge", 6);
   request.close(info);
-  if (const int error = netlink.ask(request)) return refused("making the bridge " + name, error);
+  if (const int error = netlink.send(request)) return refused("making the bridge " + name, error);
   // Not at creation, where kernels accept different attributes.
   Request named(RTM_SETLINK, 0);
   named.body<ifinfomsg>().ifi_index = int(TRY(netlink.index_of(name)));
   named.put(IFLA_IFALIAS, alias.substr(0, 255));
-  (void)netlink.ask(named);
+  (void)netlink.send(named);
   return ok();
 }
 
@@ -191,7 +191,8 @@ Result<void> make_pair(Netlink& netlink, const std::string& name, const std::str
   request.close(peer);
   request.close(data);
   request.close(info);
-  if (const int error = netlink.ask(request)) return refused("making the interface " + name, error);
+  if (const int error = netlink.send(request))
+    return refused("making the interface " + name, error);
   return ok();
 }
 
@@ -200,7 +201,7 @@ Result<void> set_up(Netlink& netlink, unsigned index, const std::string& name) {
   auto& header = request.body<ifinfomsg>();
   header.ifi_index = int(index);
   header.ifi_flags = header.ifi_change = IFF_UP;
-  if (const int error = netlink.ask(request)) return refused("setting " + name + " up", error);
+  if (const int error = netlink.send(request)) return refused("setting " + name + " up", error);
   return ok();
 }
 
@@ -214,7 +215,7 @@ Result<void> add_address(Netlink& netlink, unsigned index, Address address, int 
   header.ifa_scope = RT_SCOPE_UNIVERSE;
   request.put_address(IFA_LOCAL, address);
   request.put_address(IFA_ADDRESS, address);
-  if (const int error = netlink.ask(request))
+  if (const int error = netlink.send(request))
     return refused("adding the address " + to_text(address), error);
   return ok();
 }
@@ -228,7 +229,7 @@ Result<void> add_default_route(Netlink& netlink, Address gateway) {
   header.rtm_scope = RT_SCOPE_UNIVERSE;
   header.rtm_type = RTN_UNICAST;
   request.put_address(RTA_GATEWAY, gateway);
-  if (const int error = netlink.ask(request))
+  if (const int error = netlink.send(request))
     return refused("routing through " + to_text(gateway), error);
   return ok();
 }
@@ -327,7 +328,7 @@ Result<void> remove_link(Netlink& netlink, const std::string& name) {
   Request request(RTM_DELLINK, 0);
   request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
   request.put(IFLA_IFNAME, name);
-  const int error = netlink.ask(request);
+  const int error = netlink.send(request);
   if (error == 0 || error == ENODEV) return ok();
   return from_errno("removing the interface " + name, error);
 }
@@ -338,14 +339,14 @@ void regroup(Netlink& netlink, const std::string& name, uint32_t group) {
   request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
   request.put(IFLA_IFNAME, name);
   request.put_number(IFLA_GROUP, group);
-  (void)netlink.ask(request);
+  (void)netlink.send(request);
 }
 
 Result<void> remove_group(Netlink& netlink, uint32_t group) {
   Request request(RTM_DELLINK, 0);
   request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
   request.put_number(IFLA_GROUP, group);
-  const int error = netlink.ask(request);
+  const int error = netlink.send(request);
   if (error == 0 || error == ENODEV) return ok();
   return from_errno("removing a group of interfaces", error);
 }
@@ -392,7 +393,7 @@ Result<std::vector<AddressInNetwork>> networks_of_interfaces() {
   Request request(RTM_GETADDR, NLM_F_DUMP);
   request.body<ifaddrmsg>().ifa_family = AF_INET;
   std::vector<AddressInNetwork> found;
-  const int error = netlink.ask(request, [&](const nlmsghdr& message) {
+  const int error = netlink.send(request, [&](const nlmsghdr& message) {
     if (message.nlmsg_type != RTM_NEWADDR) return;
     const auto* body = reinterpret_cast<const ifaddrmsg*>(NLMSG_DATA(&message));
     std::optional<Address> address, local;

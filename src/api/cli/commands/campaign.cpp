@@ -19,7 +19,7 @@ using client::Service;
 constexpr size_t kFileBytesMax = 1 << 20;
 constexpr Duration kLookInterval = 500ms;
 
-Result<Json> ask(World& world, const std::string& operation, const Json& question) {
+Result<Json> call_own(World& world, const std::string& operation, const Json& question) {
   return world.client.call(Service::trainyard, operation, question);
 }
 
@@ -51,7 +51,7 @@ int exit_code_of_campaign(const std::string& status) {
 }
 
 Result<int> finish(World& world, const std::string& name) {
-  const Json campaign = TRY(ask(world, "DescribeCampaign", {{"CampaignName", name}}));
+  const Json campaign = TRY(call_own(world, "DescribeCampaign", {{"CampaignName", name}}));
   const std::string status = campaign.value("Status", "");
   TRY(world.terminal.write(results_page(world.looks, campaign, world.clock.now())));
   TRY(world.terminal.write(name + " " + status + "\n"));
@@ -70,7 +70,7 @@ Result<int> follow(World& world, const std::string& name) {
   for (;;) {
     update_size(world);
     const Json campaign =
-        TRY(ask(world, "DescribeCampaign", {{"CampaignName", name}, {"WithoutRows", true}}));
+        TRY(call_own(world, "DescribeCampaign", {{"CampaignName", name}, {"WithoutRows", true}}));
     const std::string status = campaign.value("Status", "");
     const bool over = status != "InProgress" && status != "Stopping";
     if (world.looks.live) {
@@ -99,7 +99,7 @@ Result<int> run_file(World& world, const Arguments& arguments, const std::string
   const bool dry_run = arguments.has("--dry-run");
   Json question{{"Definition", dump(definition)}};
   if (dry_run) question["DryRun"] = true;
-  const Json campaign = TRY(ask(world, "CreateCampaign", question));
+  const Json campaign = TRY(call_own(world, "CreateCampaign", question));
   if (arguments.has("--json")) {
     TRY(world.terminal.write(dump(campaign, 2) + "\n"));
     return 0;
@@ -126,7 +126,7 @@ Result<std::string> statement_of(const std::string& operand) {
 using Action = Result<int> (*)(World&, const Arguments&, const std::string& operand);
 
 Result<int> list(World& world, const Arguments& arguments, const std::string&) {
-  const Json answer = TRY(ask(world, "ListCampaigns", Json::object()));
+  const Json answer = TRY(call_own(world, "ListCampaigns", Json::object()));
   TRY(world.terminal.write(arguments.has("--json")
                                ? dump(answer, 2) + "\n"
                                : campaigns_table(world.looks, answer, world.clock.now())));
@@ -134,7 +134,7 @@ Result<int> list(World& world, const Arguments& arguments, const std::string&) {
 }
 
 Result<int> show(World& world, const Arguments& arguments, const std::string& name) {
-  const Json answer = TRY(ask(world, "DescribeCampaign", {{"CampaignName", name}}));
+  const Json answer = TRY(call_own(world, "DescribeCampaign", {{"CampaignName", name}}));
   if (arguments.has("--json")) {
     TRY(world.terminal.write(dump(answer, 2) + "\n"));
     return 0;
@@ -149,14 +149,14 @@ Result<int> follow_again(World& world, const Arguments&, const std::string& name
 }
 
 Result<int> stop(World& world, const Arguments&, const std::string& name) {
-  TRY(ask(world, "StopCampaign", {{"CampaignName", name}}));
+  TRY(call_own(world, "StopCampaign", {{"CampaignName", name}}));
   TRY(world.terminal.write(name + " is stopping\n"));
   return 0;
 }
 
 Result<int> query(World& world, const Arguments& arguments, const std::string& operand) {
   const std::string statement = TRY(statement_of(operand));
-  const Json answer = TRY(ask(world, "QueryCatalogue", {{"Statement", statement}}));
+  const Json answer = TRY(call_own(world, "QueryCatalogue", {{"Statement", statement}}));
   TRY(world.terminal.write(arguments.has("--json") ? dump(answer, 2) + "\n"
                                                    : answer_table(world.looks, answer)));
   return 0;
@@ -164,7 +164,7 @@ Result<int> query(World& world, const Arguments& arguments, const std::string& o
 
 Result<int> change(World& world, const Arguments&, const std::string& operand) {
   const std::string statement = TRY(statement_of(operand));
-  const Json answer = TRY(ask(world, "ChangeCatalogue", {{"Statement", statement}}));
+  const Json answer = TRY(call_own(world, "ChangeCatalogue", {{"Statement", statement}}));
   TRY(world.terminal.write(counted(answer.value("RowsChanged", uint64_t(0)), "row") +
                            " changed\n"));
   return 0;

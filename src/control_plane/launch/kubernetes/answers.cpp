@@ -103,7 +103,7 @@ std::string reason_of_container(const Json& status) {
   return text;
 }
 
-// The most telling of a pod's reasons, in Kubernetes' words.
+// Returns the most informative of a pod's reasons, as Kubernetes reports it.
 std::string reason_of_pod(const Json& status) {
   // Preempted, evicted, or its node is lost.
   if (const Json& target = condition_of(status, "DisruptionTarget");
@@ -284,30 +284,30 @@ Result<std::string> read_uid(std::string_view body) {
 Result<void> check_kubernetes_answer(int status, std::string_view body) {
   if (status >= 200 && status < 300) return {};
   const auto json = parse_json(body);
-  std::string words = json ? short_json_text(*json, "message") : "";
-  if (words.empty()) words = "HTTP status " + std::to_string(status);
+  std::string message = json ? short_json_text(*json, "message") : "";
+  if (message.empty()) message = "HTTP status " + std::to_string(status);
   const std::string reason = json ? json_text(*json, "reason") : "";
   switch (status) {
     case 401:
-      return denied("Kubernetes does not know the caller: " + words +
+      return denied("Kubernetes does not know the caller: " + message +
                     ": check the certificate or token of kubernetes.kubeconfig");
     case 403:
       // A quota rejects by 403 as well.
-      if (words.find("exceeded quota") != std::string::npos)
-        return exhausted("Kubernetes rejects the request: " + words);
-      return denied("Kubernetes denies it: " + words);
+      if (message.find("exceeded quota") != std::string::npos)
+        return exhausted("Kubernetes rejects the request: " + message);
+      return denied("Kubernetes denies the request: " + message);
     case 404:
-      return not_found("Kubernetes: " + words);
+      return not_found("Kubernetes: " + message);
     case 409:
-      return conflict("Kubernetes: " + words);
+      return conflict("Kubernetes: " + message);
     case 400:
     case 405:
     case 413:
     case 415:
     case 422:
-      return invalid("Kubernetes rejects the request: " + words);
+      return invalid("Kubernetes rejects the request: " + message);
     default:
-      return unavailable("Kubernetes reports: " + words);
+      return unavailable("Kubernetes reports: " + message);
   }
 }
 
