@@ -165,7 +165,7 @@ def test_the_api_server_may_be_away_for_a_while(cluster: Cluster, server: Server
     cluster.kill_apiserver()
     try:
         later = create(server, "echo later")
-        wait_for(lambda: "Kubernetes cannot be read" in server.log_text(), "the server to notice")
+        wait_for(lambda: "cannot query Kubernetes" in server.log_text(), "the server to notice")
     finally:
         cluster.start_apiserver()
     for each, last in ((name, "went on"), (later, "later")):

@@ -250,7 +250,7 @@ def test_slurmctld_may_be_away_for_a_while(cluster: Cluster, server: Server) -> 
     cluster.kill_controller()
     try:
         later = create(server, "echo later")
-        wait_for(lambda: "Slurm cannot be read" in server.log_text(), "the server to notice")
+        wait_for(lambda: "cannot query Slurm" in server.log_text(), "the server to notice")
     finally:
         cluster.start_controller()
     for each, last in ((name, "went on"), (later, "later")):

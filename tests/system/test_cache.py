@@ -128,7 +128,7 @@ def test_blocks_of_a_running_job_stay(server: Server) -> None:
     agent = start_until_ready(server, "holder-2", WAIT + HASHES, data)
     (pin,) = listed(server)["Pins"]
     assert (pin["Name"], pin["Running"]) == ("job holder-2, channel train", True)
-    assert "; 2 blocks of running jobs stay" in cache(server, "drop", "--all")
+    assert "; kept 2 blocks of running jobs" in cache(server, "drop", "--all")
     before = gets(server)
     go(server, agent)
     end_of(server, "holder-2")

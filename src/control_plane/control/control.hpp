@@ -100,8 +100,8 @@ struct Settings {
   ClockSettings clock;
   // Called before a job is created; its error is the answer (base/disk_reserve.hpp).
   CheckDiskSpace check_disk_space = no_reserve();
-  // Called by commit_step when the ledger takes no more commits (ledger.hpp, failure): the process
-  // must end and be restarted. Must not block.
+  // Called by commit_step when the ledger accepts no more commits (ledger.hpp, failure): the
+  // process must end and be restarted. Must not block.
   std::function<void(const std::string& why)> ledger_failed = [](const std::string&) {};
 };
 

@@ -370,7 +370,7 @@ Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t positio
   if (!undone || sync_failed) {
     MutexLock lock(mutex_);
     broken_ = undone ? written.error() : undone.error();
-    broken_->message.insert(0, "the stream takes no more events until the server starts again: ");
+    broken_->message.insert(0, "the stream accepts no more events until the server is restarted: ");
   }
   return written.error();
 }
