@@ -61,8 +61,8 @@ def run(
     program: str | None = None,
     arguments: Sequence[str] = (),
 ) -> tuple[Any, str, list[str]]:
-    """(what the program printed last, decoded; everything it printed;
-    who asked for the outside)."""
+    """Runs a program; returns its last line, decoded, its whole output, and the requests to the
+    outside."""
     outside = Outside()
     environment = {
         "PATH": os.environ["PATH"],

@@ -17,7 +17,7 @@ from tests.trainyard_server import ROOT, Server, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
 
-# What a job's scripts begin with: read_epoch() reads as programs do, asking again for a FIFO that
+# What a job's scripts begin with: read_epoch() reads as programs do, and retries a FIFO that
 # is not there yet; records() joins nothing, as SageMaker's own readers.
 READER = """
 import os, struct, sys, time

@@ -313,7 +313,7 @@ import os, signal, sys, time
 from mpi4py import MPI
 rank = MPI.COMM_WORLD.Get_rank()
 def save(*_):
-    os.write(1, b"asked %d\\n" % rank)
+    os.write(1, b"stopping %d\\n" % rank)
     open(f"/opt/ml/model/rank-{rank}", "w").write("saved")
     time.sleep(0.5)  # a launcher would have killed it by now
     os.write(1, b"saved %d\\n" % rank)
@@ -469,8 +469,8 @@ SAVING = WAIT_TO_STOP.replace(
 
 
 def test_torch_ranks_save_when_they_are_stopped(cluster: Server) -> None:
-    """Each is asked once, also when the ranks of the first host are through before: a second
-    SIGTERM would break into the handler that saves."""
+    """Each rank gets SIGTERM once, also when those of the first host finish earlier: a second one
+    would interrupt the handler that saves."""
     sagemaker, logs = cluster.boto("sagemaker"), cluster.boto("logs")
     sagemaker.create_training_job(
         **scripts.request(
@@ -489,8 +489,10 @@ def test_torch_ranks_save_when_they_are_stopped(cluster: Server) -> None:
     sagemaker.stop_training_job(TrainingJobName="torch-stop")
     done = jobs.wait_until(sagemaker, "torch-stop")
     said = sorted(
-        line for line in jobs.log_lines(logs, "torch-stop") if line.startswith(("asked ", "saved "))
+        line
+        for line in jobs.log_lines(logs, "torch-stop")
+        if line.startswith(("stopping ", "saved "))
     )
     assert done["TrainingJobStatus"] == "Stopped" and said == [
-        f"{word} {rank}" for word in ("asked", "saved") for rank in range(4)
+        f"{word} {rank}" for word in ("saved", "stopping") for rank in range(4)
     ], said

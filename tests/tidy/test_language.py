@@ -87,7 +87,7 @@ RULES = (
     Rule(r"typists?", "client", ("names",)),
     Rule(r"(?:jobs?|ranks?|threads?|requests?|hosts?|agents?|processes|those) who", "that"),
     Rule(r"who waits|who asks|who is behind", "waiting jobs, the caller, later jobs"),
-    Rule(r"asks?", "requests, queries"),
+    Rule(r"ask(?:s|ed|ing)?", "requests, queries"),
     # Archaisms.
     Rule(r"anew|afresh", "again", NAMES),
     Rule(r"seldom", "rarely", NAMES),

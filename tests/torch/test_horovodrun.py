@@ -452,7 +452,7 @@ def test_fewer_than_the_minimum_wait_until_a_host_comes(
     run.wait_for(r"committed 10 rank 1 of 2")
     pid = int(run.wait_for(r"begin 0 rank 1 of 2 pid (\d+)")[1])
     there_are(1)
-    time.sleep(2.5)  # for the script to be asked again; nothing depends on its having been
+    time.sleep(2.5)  # for the script to be run again; nothing depends on its having been
     before = len(run.said())
     os.kill(pid, signal.SIGKILL)
     run.wait_for("an operation failed, back to the last commit", before)

@@ -262,7 +262,7 @@ Result<void> add_role(World& world, Json& request) {
   if (request.contains("RoleArn")) return {};
   const Json caller =
       TRY(world.client.call(client::Service::sts, "GetCallerIdentity", Json::object())
-              .in("asking for the account of the role"));
+              .in("requesting the account of the role"));
   request["RoleArn"] = "arn:aws:iam::" + TRY(string_at(caller, "Account")) + ":role/trainer";
   return {};
 }

@@ -12,7 +12,7 @@ using client::Service;
 constexpr size_t kReferenceBytesMax = 512;  // more than an ARN has
 constexpr size_t kExactBytesMax = 63;       // of names and ids that DescribeJob takes
 constexpr int64_t kNumberMax = 10'000;      // of children and nodes, as AWS
-constexpr int64_t kCandidatesMax = 100;     // asked for: a page of ListJobs
+constexpr int64_t kCandidatesMax = 100;     // a page of ListJobs
 constexpr size_t kCandidatesShownMax = 10;
 
 constexpr const char* kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";

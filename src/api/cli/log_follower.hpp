@@ -32,7 +32,7 @@ struct LogChoice {
 // Follows a job of SageMaker, a job of Batch, the nodes of a multi-node parallel job, or the
 // children of an array. Of an array, the first round writes the logs of failed children, then those
 // of the others, one child after the other; later rounds merge what the running ones add.
-// Errors: invalid, if an array is asked for a host.
+// Errors: invalid, if a host of an array is requested.
 Result<std::unique_ptr<LogFollower>> follow_log(client::Client& client, const JobView& job,
                                                 const LogChoice& choice);
 

@@ -154,7 +154,7 @@ bool is_wanted_product(const Ids& wanted) {
 }
 
 // Prices are those of the configuration, so the history of each is one entry, which holds at the
-// time that is asked for.
+// requested time.
 Outcome<aws::DescribeSpotPriceHistoryResult> describe_spot_price_history(
     const Settings& settings, const Context& context,
     const aws::DescribeSpotPriceHistoryRequest& in) {

@@ -51,7 +51,7 @@ class Pass {
  public:
   Pass(Objects& objects, Instant now) : objects_(objects), now_(now) {}
 
-  // `stop`: asked between two objects.
+  // `stop`: called between two objects.
   void apply(const std::string& bucket, const Rules& rules, const Stop& stop) {
     Rules expiring, aborting;
     for (const LifecycleRule& rule : rules) {

@@ -48,7 +48,7 @@ struct LifecycleResult {
   uint64_t uploads_aborted = 0;
   uint64_t failures = 0;
 };
-// Applies the rules of all buckets once. `stop`: asked between two objects; true ends it early.
+// Applies the rules of all buckets once. `stop`: called between two objects; true ends it early.
 LifecycleResult apply_lifecycle(objects::Objects& objects, const BucketSettings& settings,
                                 Instant now, const std::function<bool()>& stop);
 

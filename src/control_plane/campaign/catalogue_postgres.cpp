@@ -156,7 +156,7 @@ class PostgresCatalogue final : public Catalogue {
     TRY(run(connection.get(),
             "SET statement_timeout = " + std::to_string(kStatementTimeMax / 1ms)));
     const Answer powerful =
-        TRY(run(connection.get(), kIsPowerful).in("asking for the role's rights"));
+        TRY(run(connection.get(), kIsPowerful).in("querying the role's rights"));
     if (PQntuples(powerful.get()) != 1 || std::string_view(PQgetvalue(powerful.get(), 0, 0)) != "f")
       return denied(
           "the catalogue's role is a superuser, may make roles, or may reach files or programs of "

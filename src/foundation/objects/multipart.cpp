@@ -37,19 +37,20 @@ Result<void> check_part_number(uint32_t part) {
   return invalid("a part number must lie between 1 and " + std::to_string(kPartsMax));
 }
 
-Result<Joined> join_parts(const std::vector<PartInfo>& asked,
+Result<Joined> join_parts(const std::vector<PartInfo>& requested,
                           const std::map<uint32_t, PartInfo>& stored, const PutOptions& options,
                           const CompleteOptions& declared) {
-  if (asked.empty()) return bad(Fault::part_invalid, "an upload needs at least one part");
-  for (size_t i = 1; i < asked.size(); ++i)
-    if (asked[i].number <= asked[i - 1].number)
-      return bad(Fault::part_order, "part " + std::to_string(asked[i].number) +
-                                        " comes after part " + std::to_string(asked[i - 1].number));
+  if (requested.empty()) return bad(Fault::part_invalid, "an upload needs at least one part");
+  for (size_t i = 1; i < requested.size(); ++i)
+    if (requested[i].number <= requested[i - 1].number)
+      return bad(Fault::part_order, "part " + std::to_string(requested[i].number) +
+                                        " comes after part " +
+                                        std::to_string(requested[i - 1].number));
   Joined joined;
   std::string md5s;
   std::vector<PartInfo> parts;
-  for (size_t i = 0; i < asked.size(); ++i) {
-    const PartInfo& want = asked[i];
+  for (size_t i = 0; i < requested.size(); ++i) {
+    const PartInfo& want = requested[i];
     const std::string name = "part " + std::to_string(want.number);
     const auto found = stored.find(want.number);
     if (found == stored.end()) return bad(Fault::part_invalid, name + " was not uploaded");
@@ -63,7 +64,7 @@ Result<Joined> join_parts(const std::vector<PartInfo>& asked,
         return bad(Fault::part_invalid,
                    name + " has another " + algorithm + " than the requested one");
     }
-    if (i + 1 < asked.size() && part.bytes < kPartBytesMin)
+    if (i + 1 < requested.size() && part.bytes < kPartBytesMin)
       return bad(Fault::part_too_small, name + " has " + std::to_string(part.bytes) +
                                             " bytes; all but the last must have " +
                                             std::to_string(kPartBytesMin));

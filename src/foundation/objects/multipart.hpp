@@ -19,10 +19,9 @@ struct Joined {
   std::map<std::string, std::string> checksums;
 };
 
-// `asked`: the parts as the caller lists them; `stored`: the uploaded parts, by number. `options`:
-// of start_upload.
-// Errors: invalid (part_order, part_invalid, part_too_small).
-Result<Joined> join_parts(const std::vector<PartInfo>& asked,
+// `requested`: the parts as the caller lists them; `stored`: the uploaded parts, by number.
+// `options`: of start_upload. Errors: invalid (part_order, part_invalid, part_too_small).
+Result<Joined> join_parts(const std::vector<PartInfo>& requested,
                           const std::map<uint32_t, PartInfo>& stored, const PutOptions& options,
                           const CompleteOptions& declared);
 

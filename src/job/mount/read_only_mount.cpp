@@ -34,9 +34,9 @@ constexpr double kValidSeconds = 1e6;
 constexpr uint64_t kStatBytes = 512;  // the unit of st_blocks
 
 struct Reading {
-  uint64_t next = 0;         // the block that follows the last one read
-  uint64_t ahead = 0;        // blocks ahead
-  uint64_t asked_up_to = 0;  // blocks below were asked for
+  uint64_t next = 0;             // the block that follows the last one read
+  uint64_t ahead = 0;            // blocks ahead
+  uint64_t requested_up_to = 0;  // blocks below it were requested
 };
 
 class Fuse final : public ReadOnlyMount {
@@ -237,9 +237,9 @@ void Fuse::read_ahead(const MountedObject& object, uint64_t block, uint64_t hand
     reading.ahead =
         block == reading.next ? std::clamp<uint64_t>(2 * reading.ahead, 1, kAheadBlocksMax) : 0;
     reading.next = block + 1;
-    from = reading.ahead == 0 ? block + 1 : std::max(block + 1, reading.asked_up_to);
+    from = reading.ahead == 0 ? block + 1 : std::max(block + 1, reading.requested_up_to);
     to = std::min(block + 1 + reading.ahead, blocks);
-    reading.asked_up_to = to;
+    reading.requested_up_to = to;
   }
   for (; from < to; ++from) source_.fetch_ahead(object, from);
 }

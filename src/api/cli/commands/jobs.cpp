@@ -143,7 +143,7 @@ Result<int> describe_command(World& world, const Arguments& arguments) {
 }
 
 Result<int> top_command(World& world, const Arguments& arguments) {
-  std::string only;  // the job that was asked for
+  std::string only;  // the requested job
   if (!arguments.operands.empty()) only = TRY(find_job(world, arguments.operands[0])).job.name;
   const auto page = [&]() -> Result<Frame> {
     std::vector<JobView> jobs, listed;

@@ -112,7 +112,7 @@ TEST(Submit, ADryRunNeedsNoServer) {
   const std::string shown = world.submit(false, "--dry-run");
   EXPECT_NE(shown.find("\"TrainingJobName\": \"mnist\""), std::string::npos) << shown;
   EXPECT_EQ(shown.find("\"RoleArn\""), std::string::npos) << shown;
-  EXPECT_NE(shown.find("RoleArn is left out: asking for the account of the role: no server"),
+  EXPECT_NE(shown.find("RoleArn is left out: requesting the account of the role: no server"),
             std::string::npos)
       << shown;
 }

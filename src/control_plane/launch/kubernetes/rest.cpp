@@ -125,7 +125,8 @@ class KubernetesByRest final : public Kubernetes {
       request.headers.emplace_back("Authorization", "Bearer " + token);
     if (!type.empty()) request.headers.emplace_back("Content-Type", type);
     request.body = std::move(body);
-    auto answer = TRY(send_(request).in("asking the API server at " + access_.server));
+    auto answer =
+        TRY(send_(request).in("sending a request to the API server at " + access_.server));
     TRY(check_kubernetes_answer(answer.status, answer.body));
     return std::move(answer.body);
   }
