@@ -26,7 +26,7 @@ struct Load {
   size_t threads = 1;
   Duration warm_up = 500ms;  // not counted
   Duration lasts = 3s;
-  uint64_t requests_max = 0;  // ends earlier after so many responses; 0: no limit
+  uint64_t requests_max = 0;  // ends after this number of responses; 0: no limit
   // Returns the whole request, with head and body, for a number (0, 1, .. in no particular order).
   std::function<std::string(uint64_t number)> make_request;
 };

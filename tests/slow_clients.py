@@ -24,9 +24,9 @@ UNSIGNED = {"x-amz-content-sha256": "UNSIGNED-PAYLOAD"}
 
 
 class SlowClients:
-    """`request` on so many connections; then a byte of its body on each, again and again. Those
-    that the server ends come again. Nothing that it answers is read. `requests`: further ones,
-    which take turns."""
+    """Sends `request` on a number of connections, and then a byte of its body on each, repeatedly.
+    Connects again where the server closes a connection. Reads no response. `requests`: further
+    requests, which are sent in turn."""
 
     def __init__(self, server: Server, count: int, *requests: bytes) -> None:
         host, port = server.listen.rsplit(":", 1)

@@ -90,6 +90,7 @@ RULES = (
     Rule(r"ask(?:s|ed|ing)?", "requests, queries"),
     # Archaisms.
     Rule(r"anew|afresh", "again", NAMES),
+    Rule(r"so many|for so long", "N, this number of, within this time"),
     Rule(r"seldom", "rarely", NAMES),
     Rule(r"mend(?:s|ed|ing)?", "fix, correct, repair", NAMES),
     Rule(r"for ever", "forever", NAMES),

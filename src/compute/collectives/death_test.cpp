@@ -32,7 +32,7 @@ enum class Haste {
   behind
 };  // the killed rank runs before the others, or when none of them can make progress
 
-// An operation in which the killed rank dies after so many steps, or after all of them; the other
+// An operation in which the killed rank dies after a number of steps, or after all; the other
 // ranks then call a barrier.
 class Accident {
  public:

@@ -216,7 +216,7 @@ TEST(Group, ASilentRankIsGivenUp) {
   }
 }
 
-// A live rank that gets no processor for so long would be blamed.
+// A live rank that gets no processor within this time would be reported as dead.
 constexpr Duration kPeerTimeout = 15s;
 
 // Runs an allreduce on every rank but one. It takes so long that some ranks send and some wait.

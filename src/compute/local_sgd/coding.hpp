@@ -29,7 +29,7 @@ inline constexpr Coding kCodingLast = Coding::int8;
 Result<Coding> parse_coding(std::string_view name);  // "f32", "f16", "bf16", "int8"
 std::string_view to_string(Coding coding);
 
-// The number of bytes that encode so many numbers.
+// Returns the size of `numbers` encoded numbers.
 size_t coded_bytes(Coding coding, size_t numbers);
 std::string encode(Coding coding, std::span<const float> values);
 Result<std::vector<float>> decode(Coding coding, std::string_view bytes, size_t numbers);

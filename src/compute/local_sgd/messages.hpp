@@ -72,7 +72,7 @@ using Message = std::variant<Hello, Join, Offer, Averaged, Snapshot, Refuse, Don
 std::string encode(const Message& message);
 Result<Message> decode_message(std::string_view bytes);
 
-// The maximum size of a message of a group with so many parameters.
+// Returns the maximum size of a message of a group with `parameters` parameters.
 size_t message_bytes_max(size_t parameters);
 // a leader handles their offers one after the other
 inline constexpr size_t kRegionsMax = 64;

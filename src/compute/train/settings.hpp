@@ -18,7 +18,7 @@ namespace trainyard::train {
 // Options of training in regions that are connected by slow links: each region trains by itself,
 // and all average after every `steps` steps.
 struct RegionSettings {
-  // The hosts of this job are split into so many regions, in their order. 1: no regions.
+  // The number of regions into which the job's hosts are split, in their order. 1: no regions.
   int64_t count = 1;
   int64_t steps = 100;  // between two averaging rounds
   local_sgd::OuterSettings outer;

@@ -64,7 +64,7 @@ class CampaignTable {
   // -- waking: each waiter has a name
   void wake(const std::string& waiter);
   void end();
-  // Waits until woken, or for so long; false once the campaigns have ended.
+  // Waits until woken, or for `longest`; returns false once the campaigns have ended.
   bool wait(const std::string& waiter, Duration longest);
   bool ended() const;
 

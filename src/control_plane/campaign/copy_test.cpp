@@ -33,7 +33,7 @@ class Copies : public testing::Test {
     EXPECT_TRUE(objects::write_all(*source_, "drives", key, bytes));
     clock_.advance(1s);
   }
-  // Interrupted after so many pieces.
+  // Copies, and is interrupted after `pieces_max` pieces.
   Result<CopyProgress> copy(int64_t pieces_max = INT64_MAX) {
     pieces_ = 0;
     return copy_objects({*source_, "s3://drives/7/", "a"}, {*target_, "s3://copies/x/", "b"},

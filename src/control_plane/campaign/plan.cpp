@@ -310,7 +310,7 @@ Result<Plan> make_plan(const Definition& definition, const Answered& answered, c
                        int64_t number_from) {
   if (answered.rows.size() > kRowsMax)
     return invalid("the query has more than " + std::to_string(kRowsMax) +
-                   " rows; a campaign has at most so many");
+                   " rows, the maximum of a campaign");
   if (answered.columns.size() > kColumnsMax)
     return invalid("the query has more than " + std::to_string(kColumnsMax) + " columns");
   Planner planner(definition, facts);

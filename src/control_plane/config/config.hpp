@@ -44,7 +44,7 @@ struct ExternalObjects {
 struct LedgerDatabase {
   std::string url;       // "postgresql://ledger@db.lan/ledger"
   std::string password;  // "": of the URL, of PGPASSWORD or of libpq's password file
-  Duration lease = 3s;   // a standby takes over when the writer has not renewed it for so long
+  Duration lease = 3s;   // a standby takes over if the writer does not renew it within this time
 };
 
 // Jobs run on the nodes of a Slurm cluster.

@@ -7,7 +7,7 @@
 namespace trainyard::control {
 namespace {
 
-// Names come from users. Beyond so many, which take about a megabyte, all are forgotten and
+// Names come from users. Beyond this number, about a megabyte, all are forgotten and
 // resolved again.
 constexpr size_t kNamesMax = 1'000;
 

@@ -85,7 +85,7 @@ class Launcher {
   virtual std::vector<Machine> machines() = 0;
   // The kinds that it can add; none: the set of machines is fixed.
   virtual std::vector<MachineKind> kinds() { return {}; }
-  // Requests a total of so many machines of the kind: those that are there, those that are coming,
+  // Requests a total number of machines of the kind: present ones, those that are being started,
   // and as many more as needed. They come later, or never; then they are no longer coming. Errors:
   // also not_found, for an unknown kind.
   virtual Result<void> grow(const std::string& kind, uint32_t machines);

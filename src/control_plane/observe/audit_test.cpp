@@ -293,7 +293,7 @@ TEST(Audit, RefusesRecordsThatAreTooLong) {
 
 constexpr int kAuditKills = 20;
 constexpr int kAuditPollMilliseconds =
-    20'000;  // a child that writes nothing for so long has failed
+    20'000;  // a child that writes nothing within this time has failed
 constexpr int kAuditThreads = 3;
 
 // Never returns. Each thread appends records, and writes the number of each that is on disk to the

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kWriters = 3;
 constexpr int kKills = 20;
-constexpr int kPollMilliseconds = 20'000;  // a child that writes nothing for so long has failed
+constexpr int kPollMilliseconds = 20'000;  // without output within this time a child has failed
 
 LogSettings small_files() { return {.segment_bytes = 20'000, .block_bytes = 1000}; }
 

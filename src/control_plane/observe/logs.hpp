@@ -128,7 +128,7 @@ struct LogSettings {
   // Size of a segment, which is one file: small enough to remove old events in steps, large enough
   // that a gigabyte has only 16 files.
   uint64_t segment_bytes = 64 << 20;
-  // Bytes per entry of the sparse index. A read may scan so many bytes before its first event.
+  // Bytes per entry of the sparse index. A read may scan as many before its first event.
   uint64_t block_bytes = 64 << 10;
   // Time after which an unused stream is dropped from memory.
   Duration idle_time = 10min;

@@ -38,7 +38,7 @@ struct QueueHeads {
 };
 
 inline constexpr size_t kHeadJobsMax = 100;  // of a queue, as AWS shows
-// of a queue: so many hold the first of each quota share
+// of a queue: jobs scanned to find the first one of each quota share
 inline constexpr size_t kHeadScanMax = 20'000;
 
 // The code that AWS writes before the reason for which a job is RUNNABLE, and by which

@@ -66,7 +66,7 @@ int64_t FreeCapacity::capacity(const Share& share) const {
   return times;
 }
 
-// The machine that holds so many and has the least free capacity left then.
+// Returns the machine with capacity for `times` shares that has the least capacity left afterwards.
 std::optional<uint32_t> FreeCapacity::best_for(const Share& share, int64_t times) const {
   const Class* best = nullptr;
   double least = 0;

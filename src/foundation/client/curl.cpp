@@ -9,7 +9,7 @@ namespace trainyard::client {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
-// a server that accepts nothing for so long is unreachable
+// a server that accepts nothing within this time is unreachable
 constexpr int kWriteWaitMilliseconds = 60'000;
 
 size_t take_body(char* bytes, size_t, size_t count, void* into) {

@@ -28,7 +28,7 @@ struct Remote {
   signing::Keys keys;
   std::string ca_bundle;        // PEM file; "" = the system's
   Duration connect_limit = 5s;  // a lost region is noticed before its client's own timeout
-  Duration idle_limit = 60s;    // no byte for so long ends the request
+  Duration idle_limit = 60s;    // without a byte within this time the request ends
 };
 
 using Fields = std::vector<std::pair<std::string, std::string>>;

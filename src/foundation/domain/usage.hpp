@@ -37,7 +37,7 @@ using Usages = std::map<ShareKey, Usage>;
 
 // Returns the usage that is left now.
 Usage faded(const Usage& usage, Duration decay, Instant now);
-// Returns the decayed usage of so many vCPUs, held from `since` to `now`.
+// Returns the decayed usage of `cpus` vCPUs that were held from `since` to `now`.
 double used_since(double cpus, Instant since, Duration decay, Instant now);
 
 // Returns nullopt if the job's queue has no shares.

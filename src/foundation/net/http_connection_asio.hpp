@@ -41,7 +41,7 @@ using boost::system::error_code;
 // Buffer size for body bytes that are copied (chunked ones); bounds the memory of one
 // stream.
 inline constexpr size_t kStreamBytes = 64 << 10;
-// After the last response, reading continues for so long and so many bytes, since closing with
+// Limits of reading after the last response, which continues for a while, since closing with
 // unread bytes would reset the connection and may discard the response before the client reads it.
 inline constexpr Duration kLingerLimit = 2s;
 // Bytes of an unwanted body that are read and dropped, so that the connection can be used again.

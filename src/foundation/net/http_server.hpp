@@ -175,7 +175,7 @@ struct HttpSettings {
   size_t connections_per_peer_max = 2048;
   size_t head_bytes_max = 64 << 10;
   size_t buffered_bytes_max = 256 << 20;  // bodies of all buffered requests together; beyond, 503
-  // A connection without a byte for so long ends, and so does one whose head is incomplete by then
+  // A connection ends without a byte within this time, or if its head is incomplete by then
   // (checked four times in that time, or every second).
   Duration idle_limit = 60s;
   // The lowest rate of a stream in either direction, averaged over idle_limit. It ends clients that

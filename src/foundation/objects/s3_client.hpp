@@ -36,7 +36,7 @@ struct S3Settings {
   Duration first_pause = 200ms;  // before the second attempt; doubles, up to
   Duration pause_max = 5s;
   Duration connect_limit = 10s;
-  Duration idle_limit = 60s;  // no byte for so long ends an attempt
+  Duration idle_limit = 60s;  // without a byte within this time an attempt ends
   // of a put: the bytes that one writer holds. At least kPartBytesMin
   uint64_t part_bytes = 8 << 20;
   size_t idle_connections_max = 16;  // kept for the next calls

@@ -243,7 +243,7 @@ struct Order {
   // the rest of MaxRuntimeInSeconds, for this attempt; the agent enforces it itself
   Duration runtime_left{};
   Duration stop_grace = 120s;  // after that, between SIGTERM and SIGKILL
-  // a host stalls without output and work for so long; 0 = never
+  // a host without output and work for this time is reported as stalled; 0 = never
   int64_t stalled_after_seconds = 1800;
   // The host may run another job after this one (docs/decisions/26): it offers itself before it
   // sends its last fact.

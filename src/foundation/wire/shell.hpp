@@ -44,7 +44,7 @@ struct ShellEnded {  // the last frame
   std::string reason;  // "" when it ended by itself
 };
 
-// -- from both: so many of the peer's bytes were used up
+// -- from both: the number of the peer's bytes that were consumed
 struct ShellCredit {
   uint32_t bytes = 0;
 };

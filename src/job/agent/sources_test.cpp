@@ -176,7 +176,7 @@ TEST(Sources, TheSecretIsOfOneAttempt) {
   EXPECT_NE(secret, gang_secret({7, 1}, "other"));
 }
 
-// A plain tar whose only header declares so many bytes; no content follows.
+// Returns a tar whose only header declares `bytes` bytes of content; none follows.
 std::string tar_that_says(int64_t bytes) {
   std::string header(512, '\0');
   header.replace(0, 4, "file");

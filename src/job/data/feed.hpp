@@ -2,8 +2,8 @@
 //
 // kAheadItems threads take items (texts, or objects of the store) one by one from the caller's
 // source, and read each into a backlog of kAheadChunks chunks; the reader takes the backlogs in
-// order. So many small objects are fetched at once, a large one streams through, and both constants
-// bound the memory (8 MiB per feed).
+// order. Thus several small objects are fetched at once, a large one streams through, and both
+// constants bound the memory (8 MiB per feed).
 //
 // Threads: some of its own, joined by the destructor; next() is confined to one, stop() is not.
 // Errors: that of the first item that could not be read, when it is reached, naming it.

@@ -10,7 +10,7 @@
 namespace trainyard::data {
 namespace {
 
-// Once so many bytes of the buffer are read, the rest moves to its front.
+// Once this number of bytes of the buffer is read, the rest moves to its front.
 constexpr size_t kMoveBytes = 64 << 10;
 
 }  // namespace

@@ -33,7 +33,7 @@ struct Failure {
 std::string last_exception(std::string_view printed);
 // Returns the last traceback, complete, with its exception; "" without one.
 std::string last_traceback(std::string_view printed);
-// Returns the last lines, at most contract::kLastLinesMax and so many bytes.
+// Returns the last lines, at most contract::kLastLinesMax and `bytes_max` bytes.
 std::string last_lines(std::string_view printed, size_t bytes_max);
 
 // Returns the failure file's text: the error first, then host and rank, then details; the essential

@@ -15,7 +15,7 @@ constexpr const char* kOrderVariable = "CUDA_DEVICE_ORDER";
 constexpr const char* kBusOrder = "PCI_BUS_ID";
 constexpr int kTensorflowPort = 2222, kServerPort = 2223, kMirroredPort = 8890;
 constexpr const char* kDataParallelPort = "7592";
-// A larger number of ranks is an error: no machine has so many cores.
+// A larger number of ranks is an error: no machine has as many cores.
 constexpr int64_t kRanksOfHostMax = 4096;
 
 // A parameter server in the TensorFlow image's form: it serves until it is killed.

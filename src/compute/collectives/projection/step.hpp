@@ -54,7 +54,7 @@ struct StepTimes {
   double efficiency() const { return compute / total(); }
 };
 
-// Returns the plan of an operation of so many bytes.
+// Returns the plan of an operation of this size.
 using Chooser = std::function<Choice(size_t bytes)>;
 
 StepTimes step(const Workload& workload, const Cluster& cluster, const Overlap& overlap,

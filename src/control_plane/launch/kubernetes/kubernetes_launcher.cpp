@@ -10,7 +10,7 @@
 namespace trainyard::launch {
 namespace {
 
-// After so many looks a start that was interrupted is not completed any more: its attempt is over.
+// After this number of queries an interrupted start is no longer completed: its attempt is over.
 constexpr uint32_t kInterruptedLooksMax = 100;
 
 struct OwnGang {
@@ -86,7 +86,7 @@ class KubernetesLauncher final : public Launcher {
       begun = known->job.uid;
     }
     if (auto started = start(gang, begun); !started) {
-      // Its answer may be lost, and the Job be there.
+      // The response may be lost although the Job was created.
       if (const auto removed = remove(gang.attempt); !removed)
         log(Level::warning, "launch",
             "removing what could not be started: " + removed.error().message,

@@ -30,8 +30,8 @@ struct ReaperPace {
   Duration quiet = 150ms;
   // Under continuous starts: after this time the network is removed all the same.
   Duration delay_max = 2s;
-  // With so many networks waiting, starts are no longer waited for: each network holds addresses of
-  // the pool.
+  // Beyond this number of networks, removal no longer waits for starts: each network holds
+  // addresses of the pool.
   size_t waiting_max = 64;
   // Removes one after the other. False where the kernel waits once for all: then a start does not
   // let a single one go, so that many go together.

@@ -8,9 +8,9 @@
 //     std::unique_ptr<Launcher> server();
 //     // Ends an agent, as a crash of its machine does.
 //     void end_agent(const Launcher& of, domain::AttemptId attempt, domain::HostIndex host);
-//     // From now on no further agent starts after so many: ensure() fails. nullopt: all start.
+//     // Lets ensure() fail after this number of started agents. nullopt: all agents start.
 //     void fail_starts_after(std::optional<size_t> agents);
-//     // The server ends at the start after so many agents: ensure() throws ServerEnded. nullopt:
+//     // Lets ensure() throw ServerEnded after this number of started agents. nullopt:
 //     // no longer.
 //     void end_server_after(std::optional<size_t> agents);
 //     // Does what the launcher has postponed, such as removing networks.

@@ -24,7 +24,7 @@ struct PartEntry {
 // bits.
 inline constexpr uint64_t kPartEntryBytesMax = uint64_t(1) << 48;
 
-// Returns the length of a list of so many parts.
+// Returns the length of a list of `parts` parts.
 uint64_t part_list_bytes(uint32_t parts);
 // Requires: the ETags have 32 hex digits.
 std::string encode_part_list(const std::vector<PartEntry>& parts);

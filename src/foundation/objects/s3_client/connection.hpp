@@ -48,7 +48,7 @@ struct ConnectionSettings {
   std::string ca_bundle;  // PEM file; "" = the system's
   std::string proxy;      // URL; "" = none, in spite of the environment
   Duration connect_limit = 10s;
-  Duration idle_limit = 60s;  // no byte for so long ends a request
+  Duration idle_limit = 60s;  // without a byte within this time a request ends
 };
 
 class Connection {

@@ -37,7 +37,7 @@ namespace trainyard::agent {
 
 // Between two scans; a file is in the store two scans and its transfer after its last write.
 inline constexpr Duration kLookInterval = 1s;
-// A long scan is followed by a pause of so many times its length.
+// A long scan is followed by a pause of this many times its length.
 inline constexpr int kLookShare = 10;
 // After an outage: the interval doubles up to this.
 inline constexpr Duration kOutageIntervalMax = 30s;

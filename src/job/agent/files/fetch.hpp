@@ -37,7 +37,7 @@ struct Download {
   Instant modified = {};  // as listed
 };
 
-// Checks that all of them fit on a disk with so many free bytes; `what` names them for the user.
+// Checks that all downloads fit into `free_bytes` of a disk; `what` names them for the user.
 // Errors: exhausted: they do not fit, or a length exceeds kObjectBytesMax.
 Result<void> check_disk_space(const std::vector<Download>& downloads, uint64_t free_bytes,
                               const std::string& what);

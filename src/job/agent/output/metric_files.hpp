@@ -27,7 +27,7 @@ namespace trainyard::agent {
 
 inline constexpr const char* kMetricFilesDirectory = "output/metrics/sagemaker";  // below /opt/ml
 inline constexpr const char* kMetricFilesVariable = "SAGEMAKER_METRICS_DIRECTORY";
-// One file per process: a host with so many ranks and helpers.
+// One file per process: enough for all ranks and helper processes of a host.
 inline constexpr size_t kMetricFilesMax = 256;
 // The library's lines are below 200 bytes; CloudWatch's names have at most 255 characters.
 inline constexpr size_t kMetricLineBytesMax = 4096, kMetricNameBytesMax = 255;

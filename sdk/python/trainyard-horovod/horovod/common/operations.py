@@ -90,7 +90,7 @@ class Names:
 
     def next(self, what: str, number: int | None) -> str:
         if self.generation != basics.generation():
-            # ranks that came later count from nought too
+            # ranks that joined later count from 0, too
             self.generation = basics.generation()
             self.counters = {}
         return f"{what}.noname.{next(self.counters.setdefault((what, number), itertools.count(1)))}"
