@@ -1,7 +1,7 @@
 """Requests with extreme numbers, made from the service models:
 every numeric member of every operation that the server answers.
 
-A request begins as an example of a table (valid but for what is put in), or is made up from the
+A request begins as an example of a table (valid except for what is put in), or is made up from the
 operation's shape: its required members, and those on the way to the number."""
 
 from __future__ import annotations

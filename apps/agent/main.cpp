@@ -489,7 +489,7 @@ Result<void> run(const Options& options, Clock& clock) {
     TRY(os::remove_volume(options.layout.directory + "/" + agent::kDisk,
                           options.layout.directory + "/" + agent::kVolumeFile));
   }
-  // No process of this host runs any more, and nothing is mounted, so the launcher only has to
+  // No process of this host runs, and nothing is mounted, so the launcher only has to
   // remove the directory.
   return os::write_file(options.layout.directory + "/left", "", 0600);
 }

@@ -30,7 +30,7 @@ Result<ledger::LedgerOwner> ledger_owner_of(const DataDirectory& data, const std
 class LedgerRole {
  public:
   LedgerRole(const config::Config& config, const DataDirectory& data, Clock& clock);
-  // Releases the lease. Requires: nothing writes to the ledger any more.
+  // Releases the lease. Requires: nothing writes to the ledger.
   ~LedgerRole();
   LedgerRole(const LedgerRole&) = delete;
 

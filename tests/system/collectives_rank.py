@@ -250,7 +250,7 @@ def sum_forever() -> None:
         if rounds == 3:
             print("works", flush=True)
     print("ended:", message.value.decode(), flush=True)
-    # As a program that has heard of it and goes on to something else; it is killed.
+    # As a program that has heard of it and continues with something else; it is killed.
     sys.stdin.read()
 
 

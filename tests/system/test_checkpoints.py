@@ -143,7 +143,7 @@ else:
 
 def test_a_killed_agent_leaves_whole_files(cluster: Server) -> None:
     """A writer replaces one file again and again, each content with its own digest in it; the agent
-    dies meanwhile. The writer goes on while a file is being brought over, or after two seconds:
+    dies meanwhile. The writer continues while a file is being brought over, or after two seconds:
     that may fall between two of its looks."""
     writer = f"""
 import hashlib, os, time

@@ -104,7 +104,7 @@ class JumpingServer(Server):
 
 
 def sleeper(seconds: str) -> int | None:
-    """The process of a job that sleeps for exactly so long; the job goes on when it is killed."""
+    """The process of a job that sleeps for exactly so long; the job continues when it is killed."""
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         try:
             with open(path, "rb") as file:
@@ -172,7 +172,7 @@ def test_no_job_ends(server: JumpingServer, seconds: float) -> None:
     assert server.describe("waits")["SecondaryStatus"] == "Starting"
 
     server.jump(seconds)
-    # Commands go on, and the loops have seen the new time,
+    # Commands continue, and the loops have seen the new time,
     # when a job that was created by it is shown.
     server.create(jobs.request("created-after", "true"))
     after = server.describe("created-after")

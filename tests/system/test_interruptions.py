@@ -42,7 +42,7 @@ DOWNLOAD_BYTES, DOWNLOAD_OBJECTS = 2_000_000, 60
 # and about what bringing a checkpoint over takes.
 TRAINING_SECONDS, CHECKPOINT_SECONDS = 2.0, 0.1
 CHECKPOINT_TRIES_MAX = 20  # it may be over before the moment that was drawn
-# of its length, the first: a job that is complete can't be interrupted any more,
+# of its length, the first: a job that is complete can no longer be interrupted,
 # and this time it may be shorter
 MODEL_PART = 0.75
 INTERRUPTIONS_MAX = 3 * INTERRUPTIONS + 8  # with those that came elsewhere than they were meant to

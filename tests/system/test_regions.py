@@ -138,7 +138,7 @@ class Region:
 
 
 def test_the_example_is_a_job_of_two_regions(server: Server) -> None:
-    """examples/04_regions: its request as it is, but for fewer epochs."""
+    """examples/04_regions: its request as it is, except for fewer epochs."""
     example = os.path.join(ROOT, "examples", "04_regions")
     subprocess.run(
         [os.path.join(ROOT, "examples", "01_digits", "prepare")],

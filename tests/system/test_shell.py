@@ -150,7 +150,7 @@ def test_a_flood_is_bounded_and_harmless(server: Server) -> None:
         stdout=subprocess.PIPE,
     )
     assert len(flood.stdout.read(8 << 20)) == 8 << 20
-    # The client stops reading: everything between it and the host waits, and other shells go on.
+    # The client stops reading: everything between it and the host waits, and other shells continue.
     with open(f"/proc/{server.process.pid}/statm", encoding="ascii") as file:
         before = int(file.read().split()[1]) * 4096
     assert shell(server, "runs", "1", "echo", "fine", stdin=subprocess.DEVNULL).stdout == b"fine\n"

@@ -316,7 +316,7 @@ def fit(passes_text: str = "1") -> dict[str, Any]:
     hk.init()
     rank, size, passes = hk.rank(), hk.size(), int(passes_text)
     model, alone = net(rank), net(0)
-    # The rate while a warm-up goes on is known: (1/size) .. 1 of it.
+    # The rate while a warm-up continues is known: (1/size) .. 1 of it.
     optimizer = hk.DistributedOptimizer(
         keras.optimizers.SGD(0.1),
         backward_passes_per_step=passes,

@@ -380,7 +380,7 @@ def train(net: torch.nn.Module, optimizer: torch.optim.Optimizer, steps: int = 6
 
 def ddp(hook: str = "") -> dict[str, Any]:
     init()
-    # Several buckets, but for PowerSGD: its hook starts more from the ends of operations, so with
+    # Several buckets, except for PowerSGD: its hook starts more when operations end, so with
     # several buckets the ranks may start them in unlike orders, whatever the backend.
     net = DistributedDataParallel(model(), bucket_cap_mb=25 if hook == "powersgd" else 0.2)
     if hook == "fp16":

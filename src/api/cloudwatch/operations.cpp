@@ -39,7 +39,7 @@ std::optional<Failure> check_value(const std::string& name, double value) {
                                  " is invalid.");
 }
 
-// Checks a datum but for its values. `name`: of the datum in error messages: MetricData.member.1
+// Checks a datum except for its values. `name`: of the datum in error messages: MetricData.member.1
 std::optional<Failure> check_datum(const Context& context, const aws::MetricDatum& datum,
                                    const std::string& name) {
   const bool has_values = datum.values && !datum.values->empty();

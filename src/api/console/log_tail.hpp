@@ -4,7 +4,8 @@
 // It holds a position for each stream and no lines, so a slow reader costs no memory: unread lines
 // stay where they are stored.
 //
-// Threads: confined to one. Errors: those of observe::Logs, but for streams that do not exist yet.
+// Threads: confined to one. Errors: those of observe::Logs, except for streams that do not exist
+// yet.
 #pragma once
 
 #include <cstdint>

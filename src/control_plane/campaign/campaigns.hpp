@@ -12,7 +12,7 @@
 // most.
 // Errors: invalid (definition, SQL, template), conflict (name), not_found, unavailable, exhausted,
 // denied.
-// Lifetime: what Settings refer to outlives it. Destroying it ends its threads; the jobs go on.
+// Lifetime: what Settings refer to outlives it. Destroying it ends its threads; the jobs continue.
 #pragma once
 
 #include <functional>

@@ -38,7 +38,7 @@ class ArrayCluster : public BatchCluster {
     const auto live = ledger->live_jobs();
     return size_t(std::ranges::count(*live, number, &domain::Job::parent));
   }
-  // Every child that is placed ends with that exit code, until nothing is placed any more.
+  // Every child that is placed ends with that exit code, until nothing is placed.
   void run_all(const std::string& id, int code = 0) {
     for (int round = 0; round < 1'000; ++round) {
       std::vector<std::string> running;
@@ -346,8 +346,8 @@ TEST(Arrays, AnArrayThatMakesNoChildrenYetSaysWhy) {
   EXPECT_EQ(cluster.find("b")->wait_reason, "");
 }
 
-// The first of those that are awaited runs for long: the others go on, and their counterparts with
-// them.
+// The first of those that are awaited runs for long: the others continue, and their counterparts
+// with them.
 TEST(Arrays, NoChildIsMadeBeforeThoseThatItAwaits) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 5'000, 4)));

@@ -418,7 +418,7 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   return took;
 }
 
-// Looks up how jobs ended that others depend on and that are not in memory any more. Ended jobs do
+// Looks up how jobs ended that others depend on and that are no longer in memory. Ended jobs do
 // not change, so each is looked up once.
 void SingleWriter::look_up_awaited(reconcile::Snapshot& snapshot) {
   for (const auto& job : snapshot.jobs) {

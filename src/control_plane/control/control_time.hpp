@@ -12,7 +12,7 @@
 //   the machine is suspended       now() stands as the monotonic clock does
 //   now() is not called for long   (a stopped process, a paused virtual machine) at most
 //                                  unwatched_max counts
-//   the server restarts            the monotonic clock of the same boot goes on; time in between
+//   the server restarts            the monotonic clock of the same boot continues; time in between
 //                                  counts
 //   the machine was rebooted       the wall clock tells how much time passed, never less than none
 //

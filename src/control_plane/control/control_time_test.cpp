@@ -80,7 +80,7 @@ TEST(ControlTime, CountsLittleOfUnwatchedTime) {
   Machine machine;
   machine.settings.unwatched_max = 30s;
   ControlTime time(machine.clock, machine.settings);
-  machine.clock.pass(3h);  // a stopped process: both clocks went on
+  machine.clock.pass(3h);  // a stopped process: both clocks continued
   EXPECT_EQ(time.now(), kStart + 30s);
   EXPECT_EQ(time.offset(), 3h - 30s);
   machine.clock.pass(20s);

@@ -1,6 +1,6 @@
 // JobFault is a fault in the data of one job. It is thrown where the job's commands are applied or
 // the job is planned, and caught at that job's boundary (reconcile.cpp, group.cpp): the job fails
-// with the reason, the server goes on.
+// with the reason, the server continues.
 //
 // Threads: plain values.
 #pragma once

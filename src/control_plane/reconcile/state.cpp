@@ -243,7 +243,7 @@ class Applying {
               at_);
       return changed();
     }
-    // An impossible fact (an agent that was given up goes on reporting) is counted and changes
+    // An impossible fact (an agent that was given up continues reporting) is counted and changes
     // nothing.
     const auto state = next(host.state, fact.state);
     if (!state || fact.state == HostState::lost) {

@@ -1,9 +1,9 @@
 // Finds free capacity: machines are grouped in classes of equal free share, so that a placement
 // costs as many steps as there are classes, not machines.
 //
-// A single host goes where it leaves the least unused. A gang goes on one machine if one holds it,
-// else into the innermost topology domain that holds it, the fullest of equals, and there on as few
-// machines as hold it. Among equal machines the first of the snapshot is taken.
+// A single host goes where it leaves the least unused. A gang goes onto one machine if one holds
+// it, else into the innermost topology domain that holds it, the fullest of equals, and there on as
+// few machines as hold it. Among equal machines the first of the snapshot is taken.
 //
 // A gang of equal hosts is placed whenever that is possible. A gang of unlike hosts is placed host
 // by host, the largest first; if that fails, all layouts are searched, within kLayoutStepsMax.

@@ -312,7 +312,7 @@ class Directory final : public Objects {
   //   3. the upload's directory is renamed to parts/ID
   //
   // The second step decides. After a crash behind it the parts are still in the upload's directory:
-  // readers search there too, no request changes them any more (belongs_to_object), and keep_up()
+  // readers search there too, no request changes them (belongs_to_object), and keep_up()
   // moves them.
   Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
                                      const std::string& upload_id,

@@ -1,7 +1,7 @@
 // Lists keys as S3 does, over any ordered set of keys: prefix, delimiter, pages. The cursor does
 // the reading.
 //
-// Threads: pure but for the cursor's calls.
+// Threads: pure except for the cursor's calls.
 #pragma once
 
 #include <functional>

@@ -73,7 +73,7 @@ File clone_mount(const File& directory) {
 Result<File> confined(File directory) {
   const File mount = clone_mount(directory);
   if (!mount) return directory;
-  // The mount stays while a file in it is open, although it is in no namespace any more once
+  // The mount stays while a file in it is open, although it is no longer in any namespace once
   // `mount` is closed.
   return open_beneath(mount, "", O_RDONLY | O_DIRECTORY);
 }

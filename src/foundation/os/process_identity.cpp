@@ -71,7 +71,7 @@ bool is_alive(const ProcessIdentity& identity) { return identify(identity.proces
 ProcessWatch::ProcessWatch(const ProcessIdentity& identity) : identity_(identity) {
   if (identity.process <= 0) return;
   File process(int(::syscall(SYS_pidfd_open, identity.process, 0)));
-  // The process behind a held descriptor cannot change its identity any more.
+  // The process behind a held descriptor can no longer change its identity.
   if (process && os::is_alive(identity)) process_ = std::make_shared<File>(std::move(process));
 }
 
@@ -85,7 +85,7 @@ Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most) {
   const File process(int(::syscall(SYS_pidfd_open, identity.process, 0)));
   if (!process && errno == ESRCH) return ok();
   if (!process) return from_errno("opening process " + std::to_string(identity.process));
-  // The process behind a held descriptor cannot change its identity any more.
+  // The process behind a held descriptor can no longer change its identity.
   if (!is_alive(identity)) return ok();
   if (::syscall(SYS_pidfd_send_signal, process.descriptor(), SIGKILL, nullptr, 0) != 0 &&
       errno != ESRCH)

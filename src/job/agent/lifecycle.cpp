@@ -172,7 +172,7 @@ class Deciding {
         act(Kill{});
     } else if (run_.stage == Stage::upload) {
       if (run_.upload_ordered && order.cause == StopCause::interrupted) act(Interrupt{});
-      order_upload_when_ready();  // no peers to wait for any more
+      order_upload_when_ready();  // no peers left to wait for
     }
     return decided();
   }

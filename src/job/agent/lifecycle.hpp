@@ -4,7 +4,7 @@
 //   prepare --> pull --> mount --> run --> drain --> upload --> report --> gone
 //      |          |        |        |        ^          ^          ^
 //      |          |        |        +--exit--+          |          |
-//      |          |        |        |  (a failure of drain goes on to upload, so that output data
+//      |          |        |        |  (a failure of drain continues with upload, so that output data
 //                                      is kept)
 //      +----------+--------+--------+---- failed or stopped before the process ran ----+
 //   any --fenced--> gone

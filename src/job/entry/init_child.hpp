@@ -2,7 +2,7 @@
 // that of a reused container have in common.
 //
 // A signal that would end the program goes to the processes that it is meant for
-// (process_tree.hpp), and to the program itself once none of these runs any more. So a program
+// (process_tree.hpp), and to the program itself once none of these runs. So a program
 // without a handler ends at once, and a script below shells and drivers gets the signal, and its
 // time. A program that a signal ends leaves its children to the init: they get the signal in turn,
 // and the program counts as running until they have ended.

@@ -11,7 +11,7 @@ namespace trainyard::entry {
 namespace {
 
 constexpr size_t kStatBytesMax = 4096;          // of /proc/PID/stat and status
-constexpr size_t kArgumentsBytesMax = 2 << 20;  // the kernel's limit, but for one long argument
+constexpr size_t kArgumentsBytesMax = 2 << 20;  // the kernel's limit, except for one long argument
 constexpr int kWrappersMax = 64;                // on one way down
 
 std::string file_of(pid_t process, const char* name, size_t bytes_max) {

@@ -1,6 +1,6 @@
 // Clears the memory of GPUs between jobs, so that a job cannot read what an earlier job left there.
 //
-// A GPU is cleared when no process of a container holds it any more: all free memory is allocated
+// A GPU is cleared when no process of a container holds it: all free memory is allocated
 // from the CUDA driver's library, in chunks, and overwritten with zeros. A driver may hang, so this
 // happens in a separate process with a deadline. The state of each GPU is kept in files of one
 // directory, "marks": in use by a job, or not cleared. A GPU without a mark holds no data of a job.

@@ -65,7 +65,7 @@ inline std::vector<Case> all_cases() {
   return cases;
 }
 
-// The algorithms of allreduce by name, but for hierarchical, which needs several hosts.
+// The algorithms of allreduce by name, except for hierarchical, which needs several hosts.
 inline std::vector<std::string> allreduce_plans() {
   std::vector<std::string> names;
   for (int i = 0; i <= int(Algorithm::hierarchical); ++i)

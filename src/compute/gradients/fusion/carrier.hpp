@@ -84,7 +84,7 @@ class Carrier {
   const std::function<void(const Event&)>& on_event_;
   const Now now_;
   const int rank_;
-  // The group also carries the negotiation, which goes on while no tensor is reduced.
+  // The group also carries the negotiation, which continues while no tensor is reduced.
   collectives::ActivityCounter& activity_;
   // by set; the sets of which this rank is a member
   std::map<int, std::unique_ptr<Shared>> shared_;

@@ -74,7 +74,7 @@ void Negotiation::route(const std::vector<std::string>& keys) {
 }
 
 // A group is reported to rank 0 as a whole. So all of its tensors are reported when one of them is
-// not known any more.
+// no longer known.
 void Negotiation::forgotten(const std::string& key) {
   const auto found = pending_.find(key);
   if (found == pending_.end() || found->second.state != State::known) return;

@@ -4,8 +4,8 @@
 // A kubeconfig in YAML is rejected, with the command that converts it. So are exec plugins,
 // passwords, proxies and servers whose certificates are not checked.
 //
-// Threads: pure, but for the files that are read. Errors: invalid (the member, and what to change),
-// and errors of reading the files.
+// Threads: pure, except for the files that are read. Errors: invalid (the member, and what to
+// change), and errors of reading the files.
 #pragma once
 
 #include <functional>

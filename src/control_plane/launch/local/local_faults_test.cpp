@@ -57,7 +57,7 @@ class FailingFiles final : public Files {
   os::MachineFiles files_;
 };
 
-// Time goes on only as the test says.
+// Time continues only as the test says.
 class LocalFaults : public testing::Test {
  protected:
   LocalFaults() {

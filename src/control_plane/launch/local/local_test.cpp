@@ -265,7 +265,7 @@ TEST_F(LocalLauncher, ReusesAnAgentForTheNextAttempt) {
   });
 }
 
-// The server ends after each of its steps, and the agent goes on with its own meanwhile.
+// The server ends after each of its steps, and the agent continues with its own meanwhile.
 TEST_F(LocalLauncher, AHandingOverThatWasCutOffIsCompletedOrUndone) {
   struct Left {
     bool idle, order, record, taken;

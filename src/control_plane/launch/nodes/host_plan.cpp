@@ -36,7 +36,7 @@ HostOrder common_order(const NodeSettings& settings, const Gang& gang) {
   return order;
 }
 
-// The order of a node's hosts, but for what is one host's own.
+// The order of a node's hosts, except for what is one host's own.
 HostOrder order_of_node(const HostOrder& common, const Gang& gang,
                         const std::vector<NodeHosts>& nodes, size_t k,
                         const networks::PrivateNetwork& network) {

@@ -40,7 +40,7 @@ struct NodeFacts {
   uint32_t lookups_max = 1;
   // For an allocation that serves one host after another: the elapsed part of its time limit.
   Duration passed{};
-  // True once Slurm has signalled the end: no agent is started any more.
+  // True once Slurm has signalled the end: no further agent is started.
   std::function<bool()> is_ending = [] { return false; };
 };
 

@@ -2,9 +2,9 @@
 // submits or cancels a job. command_line.hpp and rest.hpp implement it, and memory_slurm.hpp for
 // tests.
 //
-// Threads: confined to one, but for stop(). Errors: unavailable (slurmctld or slurmrestd does not
-// answer: try again), denied (wrong or expired token, missing permission), invalid (Slurm rejects
-// the request; the message quotes it), exhausted (Slurm rejects it because of the present
+// Threads: confined to one, except for stop(). Errors: unavailable (slurmctld or slurmrestd does
+// not answer: try again), denied (wrong or expired token, missing permission), invalid (Slurm
+// rejects the request; the message quotes it), exhausted (Slurm rejects it because of the present
 // state of nodes: try again).
 #pragma once
 

@@ -1,6 +1,6 @@
 // Encodes the file `bucket` of a bucket. Grammar: docs/formats/objects.md.
 //
-// Threads: pure but for read_bucket_file. Errors: corrupt, and those of files.
+// Threads: pure except for read_bucket_file. Errors: corrupt, and those of files.
 #pragma once
 
 #include <string>

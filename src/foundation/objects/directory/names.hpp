@@ -42,7 +42,7 @@ class NamesCache {
   // some 200,000 names; the idle server stays small
   static constexpr size_t kMemoryBytesMax = 8 << 20;
 
-  // Returns the names in the directory; none when it does not exist (any more).
+  // Returns the names in the directory; none when it does not, or no longer, exist.
   Result<std::shared_ptr<const Names>> read(const std::string& path);
   // Must be called after each change of the directory's names.
   void changed(const std::string& path);

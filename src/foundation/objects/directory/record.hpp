@@ -2,7 +2,7 @@
 // found.
 // Grammar: docs/formats/objects.md.
 //
-// Threads: pure but for read_record. Errors: corrupt.
+// Threads: pure except for read_record. Errors: corrupt.
 #pragma once
 
 #include <string>

@@ -66,7 +66,7 @@ class CheckpointSync {
   Result<void> restore(const Interruption& interruption);
   void start();
   // Ends the thread, then copies the remaining differences. Requires: no process writes to the
-  // directory any more. May be called again after an error.
+  // directory. May be called again after an error.
   Result<void> finish(const Interruption& interruption);
 
   const SyncSettings& settings() const { return settings_; }

@@ -206,7 +206,7 @@ def _end() -> None:
     from horovod.common import member
 
     # Python notes an exception that was not caught: then we are not done,
-    # and the others go on without us.
+    # and the others continue without us.
     well = getattr(sys, "last_value", None) is None
     try:
         shutdown()

@@ -1,4 +1,4 @@
-"""Parses lists of hosts, and assigns ranks to hosts. Pure but for `is_local`."""
+"""Parses lists of hosts, and assigns ranks to hosts. Pure except for `is_local`."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch.distributed as _distributed
 
-# The names of torch.distributed, but for init_process_group below.
+# The names of torch.distributed, except for init_process_group below.
 from torch.distributed import *  # noqa: F403
 
 # Registers the backend.
