@@ -244,7 +244,7 @@ def test_a_killed_warm_leaves_whole_blocks_and_no_pin(server: Server) -> None:
     assert json.loads(lines[-1]) == {"a": hashlib.sha256(body).hexdigest()}
 
 
-def test_an_unknown_action_is_named_where_there_is_no_server(tmp_path: pathlib.Path) -> None:
+def test_an_unknown_action_is_named_without_a_server(tmp_path: pathlib.Path) -> None:
     done = subprocess.run(
         [trainyard_server.PROGRAM, "cache", "wram", "--data", str(tmp_path)],
         capture_output=True,

@@ -139,7 +139,7 @@ def test_local_images_serve_only_users_that_may_fetch_them(
     assert secrets_in(server) == []
 
 
-def test_a_layer_of_another_login_is_no_part_of_an_image(
+def test_a_layer_of_another_login_is_not_used_for_an_image(
     server: Server, image: tuple[str, str], layout: oci.Layout, tmp_path: pathlib.Path
 ) -> None:
     """An image that names the layers of another one, by their digests, without having them."""

@@ -43,7 +43,7 @@ def test_logs_go_after_the_days_that_the_config_gives_them(tmp_path: pathlib.Pat
 
 
 @pytest.mark.parametrize("days", ["-1", "40000", "'two'"])
-def test_a_number_of_days_that_is_none_is_refused(tmp_path: pathlib.Path, days: str) -> None:
+def test_an_invalid_number_of_days_is_refused(tmp_path: pathlib.Path, days: str) -> None:
     server = Server(tmp_path / "data", f"[logs]\nretention_days = {days}\n")
     with pytest.raises(AssertionError, match="logs.retention_days"):
         server.start()

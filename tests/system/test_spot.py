@@ -107,7 +107,7 @@ def test_an_interrupted_job_starts_again(
     )
 
 
-def test_a_job_that_is_no_spot_job_is_interrupted_all_the_same(
+def test_a_job_without_spot_can_be_interrupted_too(
     cluster: Server, sagemaker: BaseClient, own: BaseClient
 ) -> None:
     name = fresh("lasting")

@@ -118,7 +118,7 @@ TEST(JobView, LabelsOfChildren) {
   EXPECT_EQ(label_with_id(*job_view(job_json())), "mnist");
 }
 
-TEST(JobView, WhatIsNoJobIsInvalid) {
+TEST(JobView, ResponsesWithoutAJobAreInvalid) {
   EXPECT_FALSE(job_view(Json{{"Status", "Completed"}}));
   EXPECT_FALSE(job_view(Json::array()));
   EXPECT_EQ(job_views(Json::object())->size(), 0u);

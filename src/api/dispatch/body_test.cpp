@@ -190,7 +190,7 @@ TEST(Body, WholeOnesHaveALimit) {
   EXPECT_EQ(read_whole(announced, 100).error().kind, Kind::exhausted);
 }
 
-TEST(Headers, AwsChunkedIsNoPropertyOfTheObject) {
+TEST(Headers, AwsChunkedIsNotStoredWithTheObject) {
   using Fields = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(without_chunked_encoding({{"Content-Encoding", "aws-chunked"}, {"A", "b"}}),
             (Fields{{"A", "b"}}));

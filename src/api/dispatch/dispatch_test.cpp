@@ -498,7 +498,7 @@ TEST(TrainingJobs, OneViolation) {
       "Member must not be null");
 }
 
-TEST(Bodies, WhatIsNoJsonIsASerializationException) {
+TEST(Bodies, MalformedJsonIsASerializationException) {
   DispatchServer world;
   for (const std::string body :
        {"{", "[1]", R"({"TrainingJobName":5})", R"({"TrainingJobName":{}})", "\xff\xfe", "nul",

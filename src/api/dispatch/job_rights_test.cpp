@@ -301,7 +301,7 @@ TEST(JobKeys, EndWithTheirAttempt) {
   EXPECT_EQ(code(), "ExpiredTokenException");
 }
 
-TEST(JobKeys, AreNoLongerLivedByAnotherRole) {
+TEST(JobKeys, AnotherRoleDoesNotExtendTheirLifetime) {
   TestTenants world;
   world.role("deploy", allow(R"("s3:GetObject")", R"("arn:aws:s3:::bob/*")"),
              R"({"AWS":"arn:aws:iam::123456789012:role/trainer"})");

@@ -119,7 +119,7 @@ TEST(Requests, WhatBotocoreWritesIsWhatWasMeant) {
   }
 }
 
-TEST(Routes, SubresourcesThatAreNotHereAreNoObjects) {
+TEST(Routes, UnknownSubresourcesAreNotTakenForObjects) {
   const auto find = [](const std::string& method, const std::string& target,
                        const std::string& header = "") {
     net::RequestHead head;

@@ -74,7 +74,7 @@ TEST(Links, NeighboursAreAPowerOfTwoApartAndSeeEachOtherAlike) {
   }
 }
 
-TEST(Links, RanksThatAreNoNeighboursConnectWhenTheyTalk) {
+TEST(Links, OtherRanksConnectOnFirstUse) {
   over_links(
       endpoints(9), [](TcpOptions&) {},
       [](Group& group) {

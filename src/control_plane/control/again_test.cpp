@@ -88,7 +88,7 @@ TEST(Interruption, TheJobWaitsStartsAndGoesOn) {
   EXPECT_TRUE(job->attempts[0].hosts.empty());
 }
 
-TEST(Interruption, AJobThatIsNoSpotJobIsTriedAgainAndSaysSo) {
+TEST(Interruption, AnInterruptedJobWithoutSpotIsRetriedAndReportsIt) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
   cluster.walk("a", 0, HostState::running);

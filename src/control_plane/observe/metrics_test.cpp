@@ -89,7 +89,7 @@ TEST(Metrics, LastIsTheLatestSample) {
   EXPECT_EQ((*world.metrics->last(kLoss))->sum, 8);
 }
 
-TEST(Metrics, WhatIsNoNumberIsLeftOut) {
+TEST(Metrics, ValuesThatAreNotNumbersAreLeftOut) {
   MetricWorld world;
   ASSERT_OK(world.metrics->append_batch(
       "a", 1, {point(kStart, NAN), point(kStart, INFINITY), point(kStart, 1)}));

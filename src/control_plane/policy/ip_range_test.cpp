@@ -36,7 +36,7 @@ TEST(IpRange, Contains) {
   }
 }
 
-TEST(IpRange, RefusesWhatIsNoAddress) {
+TEST(IpRange, RefusesInvalidAddresses) {
   for (const char* text : {"",
                            "1",
                            "1.2.3",

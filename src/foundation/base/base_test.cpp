@@ -56,7 +56,7 @@ TEST(Time, FormsRoundTrip) {
   EXPECT_EQ(*parse_http_date("Fri, 20 Nov 2026 09:45:00 GMT"), instant - 123ms);
 }
 
-TEST(Time, RefusesWhatIsNoDate) {
+TEST(Time, RefusesInvalidDates) {
   for (const char* text :
        {"", "20261320T094500Z", "2026-11-20", "20261120T096500Z", "2026112OT094500Z"})
     EXPECT_FALSE(parse_basic_iso8601(text)) << text;
