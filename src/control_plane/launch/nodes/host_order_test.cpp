@@ -22,41 +22,41 @@ constexpr const char* kOrder = R"({
   "host_table": "127.0.0.1 localhost\n", "environment": {"A": "b"}, "gpus": 1, "order": "{}",
   "idle_ms": 5000, "time_limit_ms": 5400000, "served": 3})";
 
-Json an_order() { return *parse_json(kOrder); }
-Result<HostOrder> read(const Json& order) { return read_host_order(dump(order)); }
+Json order_json() { return *parse_json(kOrder); }
+Result<HostOrder> read_order(const Json& order) { return read_host_order(dump(order)); }
 
 TEST(HostOrder, IsWrittenAsItWasRead) {
-  const auto order = read(an_order());
+  const auto order = read_order(order_json());
   ASSERT_TRUE(order) << order.error().message;
-  EXPECT_EQ(*parse_json(to_text(*order)), an_order());
+  EXPECT_EQ(*parse_json(to_text(*order)), order_json());
   EXPECT_EQ(order->egress.services.at(0).port, 53);
   EXPECT_EQ(order->idle_max, 5s);
   EXPECT_EQ(order->served, 3u);
 }
 
 TEST(HostOrder, EveryMemberIsRequiredExceptThoseOfReuse) {
-  const Json whole = an_order();
+  const Json whole = order_json();
   for (const auto& [name, value] : whole.items()) {
     Json order = whole;
     order.erase(name);
     const bool optional = name == "idle_ms" || name == "time_limit_ms" || name == "served";
-    EXPECT_EQ(bool(read(order)), optional) << name;
+    EXPECT_EQ(bool(read_order(order)), optional) << name;
   }
   for (const char* name : {"rules", "services", "connections_max"}) {
     Json order = whole;
     order["egress"].erase(name);
-    EXPECT_FALSE(read(order)) << name;
+    EXPECT_FALSE(read_order(order)) << name;
   }
   Json open = whole;
   open["egress"]["rules"][0].erase("allowed");
-  EXPECT_FALSE(read(open)) << "a rule must say whether it allows";
+  EXPECT_FALSE(read_order(open)) << "a rule must say whether it allows";
 }
 
 TEST(HostOrder, NumbersBeyondTheirLimitsAreRejected) {
   const auto refused = [](const char* path, const Json& value) {
-    Json order = an_order();
+    Json order = order_json();
     order[Json::json_pointer(path)] = value;
-    return !read(order);
+    return !read_order(order);
   };
   for (const char* path : {"/member", "/host", "/gpus", "/egress/connections_max", "/idle_ms",
                            "/time_limit_ms", "/served", "/egress/services/0/port", "/version"})
@@ -69,9 +69,9 @@ TEST(HostOrder, NumbersBeyondTheirLimitsAreRejected) {
 
 TEST(HostOrder, NamesArePlain) {
   const auto refused = [](const char* path, const char* value) {
-    Json order = an_order();
+    Json order = order_json();
     order[Json::json_pointer(path)] = value;
-    return !read(order);
+    return !read_order(order);
   };
   for (const char* name : {"", ".", "..", "a/b"}) {
     EXPECT_TRUE(refused("/mark", name)) << name;
