@@ -11,7 +11,7 @@ FILES_AT_A_TIME = 3  # on two processors: tests of clients wait for servers, and
 PYTHON = "build/venv/bin/python"
 SUITE_SECONDS_MAX = 1500  # a suite that takes longer hangs
 BUILD_SECONDS_MAX = 3000  # two cores, and no object in the cache
-INTERRUPTIONS_OF_A_RESULT = 100  # what the product promises
+INTERRUPTIONS_OF_A_RESULT = 100  # the number that the documentation guarantees
 
 
 @dataclasses.dataclass
@@ -33,11 +33,12 @@ class Suite:
 
 
 def pytest(where: str, python: str = "build/venv/bin/python", workers: int = 0) -> str:
-    """What fails is tried once more by itself: machines are shared, and a fault of the code stays.
-    Its name is shown. With `workers`, as many files are run at a time."""
-    beside = f" -n {workers} --dist loadfile --no-loadscope-reorder" if workers else ""
+    """Returns a command that runs tests, and those that fail once more: the machine is shared with
+    other programs, and a fault of the code fails twice. With `workers`, it runs as many files at a
+    time."""
+    parallel = f" -n {workers} --dist loadfile --no-loadscope-reorder" if workers else ""
     return (
-        f"{python} -m pytest -q{beside} {where} || {{ echo 'note: tried again:';"
+        f"{python} -m pytest -q{parallel} {where} || {{ echo 'note: tried again:';"
         f" {python} -m pytest -q --last-failed {where}; }}"
     )
 
@@ -237,7 +238,7 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
         Suite("bugs", "planted bugs are found by the simulator", "sim/find_bugs", of=SIMULATED),
         Suite(
             "torch",
-            "PyTorch over our collectives: beside gloo, DDP, dead ranks, jobs",
+            "PyTorch over our collectives: next to gloo, DDP, dead ranks, jobs",
             pytest("tests/torch", "build/torch/bin/python"),
             "pytest",
             build="tests/torch/prepare",
@@ -267,7 +268,7 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
 
 
 def reached_suites() -> list[Suite]:
-    """Of the thorough suites, those that the changes since their last run reach."""
+    """Returns the thorough suites that the changes since their last run reach."""
     commits = reach.baselines()
     modules = {commit: reach.reached_since(commit) for commit in sorted(set(commits.values()))}
     for commit, changed in modules.items():
@@ -287,7 +288,7 @@ OPT_IN = {
     "--current-frameworks": [
         Suite(
             "current",
-            "the same beside the current torch",
+            "the same next to the current torch",
             "build/torch-current/bin/python -m pytest -q tests/torch --ignore"
             " tests/torch/test_job.py --ignore tests/torch/test_install.py",
             "pytest",
@@ -295,7 +296,7 @@ OPT_IN = {
         ),
         Suite(
             "keras",
-            "horovod.tensorflow and horovod.keras beside the current TensorFlow",
+            "horovod.tensorflow and horovod.keras next to the current TensorFlow",
             "build/tensorflow/bin/python -m pytest -q tests/torch/test_horovod_keras.py",
             "pytest",
             build="tests/torch/prepare tensorflow",
@@ -319,7 +320,7 @@ OPT_IN = {
     "--upgrade": [
         Suite(
             "upgrade",
-            "the last release's state, agents and server beside today's",
+            "the last release's state, agents and server next to today's",
             pytest("tests/upgrade"),
             "pytest",
             build=(
