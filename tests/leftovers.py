@@ -22,9 +22,9 @@ def fnv1a(text: str) -> int:
 
 
 def of_others(name: str, data: str) -> bool:
-    """Whether a link, table, namespace, mount or control group belongs to another server, or to a
-    test itself. A server's have six digits of its data directory in their names; a container's
-    group has eight of its bundle's."""
+    """Says whether a link, table, namespace, mount or control group belongs to another server, or
+    to a test itself. A server's names contain six digits of a hash of its data directory; the
+    group of a container contains eight of its bundle's."""
     if data in name:
         return False
     if group := re.fullmatch(

@@ -434,7 +434,7 @@ class Server {
     }
     late_handler_.open(console_.open(*api_settings_, *services_, *api_),
                        [this] { return role_->why_not(); });
-    // Only now: whoever waits for it sends requests at once.
+    // Only now: a process that waits for this file sends requests at once.
     TRY(write_server_record(data_->path(), record_));
     std::fputs(announcement(record_, listening_, data_->path(), config_).c_str(), stdout);
     std::fflush(stdout);
