@@ -2,7 +2,8 @@
 // server whose lease has expired, because it was stopped or lost the database, must leave them to
 // the next writer.
 //
-// Threads, errors: as Launcher; unavailable while this server is not the writer.
+// Threads, errors: as Launcher; unavailable while this server is not the writer. last_machines() is
+// callable from anywhere.
 #pragma once
 
 #include <functional>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/thread_safety.hpp"
 #include "launch/launcher.hpp"
 
 namespace trainyard::apps {
@@ -21,7 +23,17 @@ class FencedLauncher final : public launch::Launcher {
   FencedLauncher(std::unique_ptr<launch::Launcher> inner, std::function<std::string()> why_not)
       : inner_(std::move(inner)), why_not_(std::move(why_not)) {}
 
-  std::vector<launch::Machine> machines() override { return inner_->machines(); }
+  std::vector<launch::Machine> machines() override {
+    std::vector<launch::Machine> found = inner_->machines();
+    const MutexLock lock(mutex_);
+    last_machines_ = found;
+    return found;
+  }
+  // What the last call of machines() returned.
+  std::vector<launch::Machine> last_machines() const {
+    const MutexLock lock(mutex_);
+    return last_machines_;
+  }
   std::vector<launch::MachineKind> kinds() override { return inner_->kinds(); }
   std::vector<launch::Agent> list() override { return inner_->list(); }
   Result<void> grow(const std::string& kind, uint32_t machines) override {
@@ -53,6 +65,8 @@ class FencedLauncher final : public launch::Launcher {
 
   const std::unique_ptr<launch::Launcher> inner_;
   const std::function<std::string()> why_not_;
+  mutable Mutex mutex_;
+  std::vector<launch::Machine> last_machines_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::apps

@@ -412,6 +412,7 @@ class Server {
         [this](domain::JobNumber job) { return agents_->activity(job); }, campaigns_.get(),
         &statistics_, &*identity_store_,
         [sources = fact_sources(own_endpoint)] { return facts_of(sources); }});
+    services_->machines = [this] { return server_machines_of(launcher_->last_machines()); };
     console_.prepare(*services_, *control_);
     api_ = api::make_api(*api_settings_, *services_, storage_.audit.get());
     record_ = {
@@ -546,7 +547,7 @@ class Server {
   Listening listening_{};
   net::HttpSettings http_settings_;
   launch::AgentLinks agent_links_;
-  std::unique_ptr<launch::Launcher> launcher_;
+  std::unique_ptr<FencedLauncher> launcher_;
   control::Settings control_settings_;
   std::unique_ptr<net::HttpServer> server_;
   std::string reachable_;  // host and port

@@ -47,4 +47,12 @@ api::ServerFacts facts_of(const FactSources& sources) {
   return facts;
 }
 
+std::vector<api::ServerMachine> server_machines_of(const std::vector<launch::Machine>& machines) {
+  std::vector<api::ServerMachine> out;
+  for (const launch::Machine& machine : machines)
+    out.push_back(
+        {machine.name, machine.cpus, machine.memory_bytes, machine.gpus, machine.topology});
+  return out;
+}
+
 }  // namespace trainyard::apps

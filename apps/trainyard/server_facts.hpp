@@ -30,4 +30,6 @@ struct FactSources {
 
 api::ServerFacts facts_of(const FactSources& sources);
 
+std::vector<api::ServerMachine> server_machines_of(const std::vector<launch::Machine>& machines);
+
 }  // namespace trainyard::apps

@@ -182,7 +182,7 @@ constexpr Row kRows[] = {
 
     {"trainyard",
      "ListJobs GetCostReport ListCampaigns QueryCatalogue ChangeCatalogue DescribeRegion "
-     "DescribeServer CreateConsoleSession",
+     "DescribeServer ListMachines CreateConsoleSession",
      "", kAll},
     {"trainyard", "DescribeJob KillJob", "", "arn:aws:trainyard:{region}:{account}:job/{JobName}"},
     {"trainyard", "InterruptTrainingJob", "", kJob},

@@ -17,10 +17,17 @@ constexpr std::pair<std::string_view, std::string_view> kPageOperations[] = {
     {"trainyard", "ListJobs"},
     {"trainyard", "DescribeJob"},
     {"sagemaker", "DescribeTrainingJob"},
-    {"batch", "DescribeJobs"},
+    {"trainyard", "ListMachines"},
+    {"trainyard", "DescribeRegion"},
+    {"batch", "DescribeJobQueues"},
+    {"batch", "DescribeComputeEnvironments"},
+    {"batch", "DescribeServiceEnvironments"},
+    {"batch", "DescribeSchedulingPolicies"},
+    {"batch", "ListQuotaShares"},
+    {"batch", "GetJobQueueSnapshot"},
+    {"service-quotas", "ListServiceQuotas"},
     {"cloudwatch", "GetMetricStatistics"},
-    {"cloudwatch", "ListMetrics"},
-    {"logs", "FilterLogEvents"},
+    {"logs", "GetLogEvents"},
 };
 constexpr Duration kKeysLifetime = 1min;  // the request is made at once
 constexpr size_t kRegionBytesMax = 64;

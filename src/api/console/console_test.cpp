@@ -400,7 +400,9 @@ TEST_F(Events, FollowAJobsLog) {
   std::vector<std::string> texts;
   follow("&job=mnist-1", signed_in(reader()), [&](const std::string& event, const Json& data) {
     if (event != "log") return true;
-    for (const Json& line : data)
+    EXPECT_EQ(data["Ranges"].size(), 1u);
+    EXPECT_EQ(data["Ranges"][0]["Host"], "algo-1");
+    for (const Json& line : data["Lines"])
       texts.push_back(line["Host"].get<std::string>() + ": " + line["Text"].get<std::string>());
     if (texts.size() == 1) print("second");
     return texts.size() < 2;

@@ -29,6 +29,25 @@ Json shown(const std::vector<TailLine>& lines) {
   return out;
 }
 
+constexpr int kTokenDigits = 56;
+
+// A token of GetLogEvents (api/logs): 'f' reads forward from the position, 'b' backward.
+std::string log_token(char direction, uint64_t position) {
+  std::string digits = std::to_string(position);
+  return std::string(1, direction) + "/" + std::string(kTokenDigits - digits.size(), '0') + digits;
+}
+
+Json shown(const std::vector<TailRange>& ranges) {
+  Json out = Json::array();
+  for (const TailRange& range : ranges)
+    out.push_back({{"Host", range.host},
+                   {"Group", range.group},
+                   {"Stream", range.stream},
+                   {"Backward", log_token('b', range.begin)},
+                   {"Forward", log_token('f', range.end)}});
+  return out;
+}
+
 }  // namespace
 
 // One stream while it runs. Confined to its thread.
@@ -104,7 +123,8 @@ class EventStreams::Running {
     if (!lines) return false;  // the next round retries
     if (tail_.denied() && !std::exchange(reported_denied_, true))
       TRY(send("denied", {{"Message", "You may not read the log of this job."}}));
-    if (!lines->empty()) TRY(send("log", shown(*lines)));
+    if (!tail_.ranges().empty())
+      TRY(send("log", {{"Lines", shown(*lines)}, {"Ranges", shown(tail_.ranges())}}));
     return lines->size() >= LogTail::kRoundLines;
   }
 

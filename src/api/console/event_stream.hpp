@@ -4,9 +4,14 @@
 //   event: hello    data: {}                        the stream begins; a page reads its data
 //   event: jobs     data: ["mnist-1", "mnist-2"]    these jobs changed: read them again
 //   event: resync   data: {}                        the page fell behind: read everything again
-//   event: log      data: [{"Host","Time","Text"}]  lines of the job's log, ordered by time
+//   event: log      data: {"Lines": [{"Host","Time","Text"}], "Ranges": [..]}
+//                                                   lines of the job's log, ordered by time, and the
+//                                                   parts of its streams that they are
 //   event: denied   data: {"Message"}               the principal may not read the job's log
 //   event: end      data: {}                        the session has ended
+//
+// A range has "Host", "Group" and "Stream", and tokens of GetLogEvents that read what is before it
+// ("Backward") and behind it ("Forward").
 //
 // A stream is a thread of the server's pool that writes to a slow page with blocking calls.
 // Meanwhile it reads neither changes nor lines, so a slow page costs the server no memory. The

@@ -9,6 +9,7 @@ namespace trainyard::api::console {
 Result<std::vector<TailLine>> LogTail::round(const domain::Job& job) {
   std::vector<TailLine> lines;
   denied_ = false;
+  ranges_.clear();
   const size_t attempts = job.attempts.size();
   const size_t first = attempts > kAttemptsMax ? attempts - kAttemptsMax : 0;
   size_t streams = 0;
@@ -44,6 +45,8 @@ Result<void> LogTail::read(const observe::StreamKey& key, const std::string& hos
   if (!page) return std::move(page).error();
   for (observe::LogEvent& event : page->events)
     lines.push_back({host, event.at, std::move(event.message)});
+  if (!page->events.empty() || known == positions_.end())
+    ranges_.push_back({host, key.group, key.stream, page->begin, page->end});
   positions_[key] = page->end;
   return {};
 }

@@ -28,6 +28,13 @@ struct TailLine {
   std::string text;
 };
 
+// What a round has read of a stream. Readers go on from both ends with logs:GetLogEvents.
+struct TailRange {
+  std::string host;  // as in TailLine
+  std::string group, stream;
+  uint64_t begin = 0, end = 0;  // positions in the stream
+};
+
 class LogTail {
  public:
   static constexpr size_t kFirstLines = 500;        // of each stream, at the beginning
@@ -42,6 +49,8 @@ class LogTail {
 
   // Returns the next lines of the job's streams. Fewer than kRoundLines: there are no more now.
   Result<std::vector<TailLine>> round(const domain::Job& job);
+  // Of the last round: the streams that had lines, or were read for the first time.
+  const std::vector<TailRange>& ranges() const { return ranges_; }
   // True if a stream was left out since the reader may not read it.
   bool denied() const { return denied_; }
 
@@ -52,6 +61,7 @@ class LogTail {
   observe::Logs& logs_;
   const MayRead may_read_;
   std::map<observe::StreamKey, uint64_t> positions_;
+  std::vector<TailRange> ranges_;
   bool denied_ = false;
 };
 

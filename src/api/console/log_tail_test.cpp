@@ -106,5 +106,24 @@ TEST_F(Tail, LeavesOutStreamsThatTheReaderMayNotRead) {
   EXPECT_FALSE(tail.denied());
 }
 
+TEST_F(Tail, SaysWhichPartOfEachStreamItHasRead) {
+  print(0, std::vector<std::string>(LogTail::kFirstLines + 3, "x"));
+  round();
+  ASSERT_EQ(tail.ranges().size(), 1u);
+  const TailRange first = tail.ranges()[0];
+  EXPECT_EQ(first.host, "algo-1");
+  EXPECT_EQ(first.stream, key(0).stream);
+  observe::ReadQuery before;
+  before.position = first.begin;
+  before.forward = false;
+  EXPECT_EQ(logs->read(key(0), before)->events.size(), 3u) << "the lines that were left out";
+  round();
+  EXPECT_TRUE(tail.ranges().empty()) << "nothing is new";
+  print(0, {"y"});
+  round();
+  ASSERT_EQ(tail.ranges().size(), 1u);
+  EXPECT_EQ(tail.ranges()[0].begin, first.end);
+}
+
 }  // namespace
 }  // namespace trainyard::api::console

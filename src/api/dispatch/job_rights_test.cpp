@@ -271,6 +271,7 @@ TEST_F(JobKeysAreRefused, EverythingElse) {
   expect(own("GetCostReport", R"({"GroupBy":"user"})"), "trainyard:GetCostReport", "*");
   expect(own("DescribeRegion", "{}"), "trainyard:DescribeRegion", "*");
   expect(own("DescribeServer", "{}"), "trainyard:DescribeServer", "*");
+  expect(own("ListMachines", "{}"), "trainyard:ListMachines", "*");
   const auto shell = *world.send(signed_request("GET", "/trainyard/shell?job=rival&host=0", {}, "",
                                                 "trainyard", world.clock.now(), job));
   expect(shell, "trainyard:Shell", kJobs + "rival");

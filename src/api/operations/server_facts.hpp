@@ -1,4 +1,5 @@
-// ServerFacts is what the server knows about itself and reports in DescribeServer.
+// ServerFacts is what the server knows about itself and reports in DescribeServer; ServerMachine is
+// one of the machines on which it places hosts.
 //
 // Threads: plain values.
 #pragma once
@@ -15,6 +16,14 @@ namespace trainyard::api {
 struct ServerError {
   Instant at;
   std::string message;
+};
+
+struct ServerMachine {
+  std::string name;
+  double cpus = 0;
+  int64_t memory_bytes = 0;
+  int64_t gpus = 0;
+  std::string topology;  // "room-1/rack-7"; "": unknown
 };
 
 struct ServerFacts {

@@ -109,6 +109,9 @@ struct Services {
   // Makes a token that opens a session of the console for the principal. Unset:
   // CreateConsoleSession is rejected.
   std::function<ConsoleToken(const Context&)> issue_console_token = nullptr;
+  // Returns the machines on which hosts can be placed now. Unset: none are known, and ListMachines
+  // shows those on which jobs have hosts.
+  std::function<std::vector<ServerMachine>()> machines = nullptr;
 };
 
 }  // namespace trainyard::api

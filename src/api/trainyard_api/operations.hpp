@@ -22,6 +22,7 @@ inline void set_unless_empty(std::optional<std::string>& member, const std::stri
 void add_campaigns(OperationTable& table, const Settings& settings, const Services& services);
 void add_console(OperationTable& table, const Settings& settings, const Services& services);
 void add_interruptions(OperationTable& table, const Settings& settings, const Services& services);
+void add_machines(OperationTable& table, const Settings& settings, const Services& services);
 void add_server(OperationTable& table, const Settings& settings, const Services& services);
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services);
 
