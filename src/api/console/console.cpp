@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "auth/auth.hpp"
+#include "auth/authorizer.hpp"
 #include "auth/principals.hpp"
 #include "base/check.hpp"
 #include "base/json.hpp"
@@ -14,6 +15,7 @@
 #include "console/event_stream.hpp"
 #include "console/page_request.hpp"
 #include "dispatch/call.hpp"
+#include "shapes/batch.hpp"
 #include "shapes/trainyard.hpp"
 
 namespace trainyard::api::console {
@@ -83,6 +85,7 @@ class ConsoleHandler final : public Console {
         assets_(std::move(assets)),
         authenticator_(settings_, services_.control),
         principals_(settings_, services_.control),
+        authorizer_(settings_, services_),
         events_(settings_, services_, parts.feed) {}
 
   void stop() override { events_.stop(); }
@@ -215,7 +218,25 @@ class ConsoleHandler final : public Console {
     return json_reply(200, {{"Principal", who->arn},
                             {"Region", who->region},
                             {"Regions", std::move(regions)},
+                            {"Views", views_of(who, head)},
                             {"Expires", to_seconds(who->expires)}});
+  }
+
+  // The views of many things that the principal may see in its region; pages offer no others.
+  Json views_of(const std::optional<SignedIn>& who, const net::RequestHead& head) const {
+    Json views = Json::array();
+    const auto context = context_of(who, head, who->region);
+    const auto add = [&](std::string_view view, const shapes::OperationShape& operation,
+                         const void* input) {
+      if (context && !authorizer_.check(*context, operation, input)) views.push_back(view);
+    };
+    const own::ListJobsRequest jobs;
+    const own::ListMachinesRequest machines;
+    const shapes::batch::DescribeJobQueuesRequest queues;
+    add("jobs", own::ListJobs::shape(), &jobs);
+    add("queues", shapes::batch::DescribeJobQueues::shape(), &queues);
+    add("machines", own::ListMachines::shape(), &machines);
+    return views;
   }
 
   // A request that is signed with an access key, or a body with a token.
@@ -314,6 +335,7 @@ class ConsoleHandler final : public Console {
   const Assets assets_;
   const Authenticator authenticator_;
   const Principals principals_;
+  const Authorizer authorizer_;
   EventStreams events_;
 };
 

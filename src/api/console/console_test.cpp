@@ -99,6 +99,12 @@ TEST_F(ConsoleWorld, AnAccessKeySignsIn) {
   const Json session = from_page("GET", "session", cookie).json();
   EXPECT_EQ(session["Principal"], "arn:aws:sts::123456789012:assumed-role/TrainyardOwner/owner");
   EXPECT_EQ(session["Regions"], Json::array({"eu-west-1"}));
+  EXPECT_EQ(session["Views"], Json::array({"jobs", "queues", "machines"}));
+}
+
+TEST_F(ConsoleWorld, ASessionNamesTheViewsThatItsPrincipalMaySee) {
+  const Json session = from_page("GET", "session", signed_in(reader())).json();
+  EXPECT_EQ(session["Views"], Json::array({"jobs"}));
 }
 
 TEST_F(ConsoleWorld, TheSignatureMayBeForAnyRegion) {
