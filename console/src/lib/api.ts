@@ -45,6 +45,7 @@ export interface Session {
   Principal: string;
   Region: string;
   Regions: string[];
+  Views: string[]; // those of many things that the principal may see: "jobs", "queues", "machines"
   Expires: number;
 }
 

@@ -2,9 +2,19 @@
 const ROOT = '/console';
 
 export interface Place {
-  page: 'jobs' | 'job' | 'unknown';
+  page: 'jobs' | 'job' | 'compare' | 'queues' | 'machines' | 'unknown';
   job: string;
   tab: string;
+}
+
+const PAGES = ['compare', 'queues', 'machines'] as const;
+
+function placeOf(parts: string[]): Place {
+  const [page = 'jobs', job = '', tab = ''] = parts;
+  const other = PAGES.find((name) => name === page);
+  if (other && parts.length === 1) return { page: other, job: '', tab: '' };
+  const known = page === 'jobs' && parts.length <= 3;
+  return { page: known ? (job ? 'job' : 'jobs') : 'unknown', job, tab };
 }
 
 function read(): { place: Place; query: URLSearchParams } {
@@ -19,10 +29,7 @@ function read(): { place: Place; query: URLSearchParams } {
         return part;
       }
     });
-  const query = new URLSearchParams(location.search);
-  const [page = 'jobs', job = '', tab = ''] = parts;
-  const known = page === 'jobs' && parts.length <= 3;
-  return { place: { page: known ? (job ? 'job' : 'jobs') : 'unknown', job, tab }, query };
+  return { place: placeOf(parts), query: new URLSearchParams(location.search) };
 }
 
 let current = $state.raw(read());
@@ -36,21 +43,32 @@ export const route = {
   },
 };
 
-export function jobsPath(): string {
-  return link(`${ROOT}/jobs`, ['region']);
+export function jobsPath(chosen: readonly string[] = []): string {
+  return link(`${ROOT}/jobs`, { jobs: chosen.join(',') });
 }
 
-export function jobPath(job: string, tab = ''): string {
+export function jobPath(job: string, tab = '', query: Record<string, string> = {}): string {
   const path = `${ROOT}/jobs/${encodeURIComponent(job)}`;
-  return link(tab ? `${path}/${tab}` : path, ['region']);
+  return link(tab ? `${path}/${tab}` : path, query);
 }
 
-function link(path: string, kept: string[]): string {
+export function comparePath(jobs: readonly string[]): string {
+  return link(`${ROOT}/compare`, { jobs: jobs.join(',') });
+}
+
+export function queuesPath(): string {
+  return link(`${ROOT}/queues`);
+}
+
+export function machinesPath(): string {
+  return link(`${ROOT}/machines`);
+}
+
+// The region stays the same from view to view.
+function link(path: string, values: Record<string, string> = {}): string {
   const query = new URLSearchParams();
-  for (const name of kept) {
-    const value = current.query.get(name);
+  for (const [name, value] of Object.entries({ region: route.query('region'), ...values }))
     if (value) query.set(name, value);
-  }
   const text = query.toString();
   return text ? `${path}?${text}` : path;
 }

@@ -3,6 +3,7 @@
 export interface Point {
   at: number; // seconds since 1970
   value: number;
+  count: number; // of the values whose average it is
 }
 
 // Returns the exponential moving average, with the bias correction of TensorBoard: the first value
