@@ -1,0 +1,149 @@
+// Machines as ListMachines describes them, and what a map shows of them.
+import { call } from './api';
+
+export interface MachineHost {
+  JobName?: string; // nothing: the principal may not see the job
+  JobDisplayName?: string;
+  JobRegion?: string;
+  Host?: string;
+  InstanceType?: string;
+  State: string;
+  StateSince?: number;
+  Cpus: number;
+  MemoryInBytes: number;
+  Gpus: number;
+}
+
+export interface Machine {
+  Name: string;
+  Topology?: string;
+  Cpus?: number; // nothing: it has gone, but hosts are left
+  MemoryInBytes?: number;
+  Gpus?: number;
+  CpusUsed: number;
+  MemoryUsedInBytes: number;
+  GpusUsed: number;
+  Hosts: MachineHost[];
+}
+
+const PAGE = 100;
+export const MACHINES_MAX = 2000; // read at once
+
+export async function listMachines(region: string): Promise<{ machines: Machine[]; more: boolean }> {
+  const machines: Machine[] = [];
+  let token: string | undefined;
+  do {
+    const answer: { Machines: Machine[]; NextToken?: string } = await call(region, 'trainyard', 'ListMachines', {
+      MaxResults: PAGE,
+      ...(token && { NextToken: token }),
+    });
+    machines.push(...answer.Machines);
+    token = answer.NextToken;
+  } while (token && machines.length < MACHINES_MAX);
+  return { machines, more: !!token };
+}
+
+export interface Resource {
+  name: string;
+  used: number;
+  total: number;
+  free: number;
+  largest: number; // free on one machine
+  machines: number; // with something free
+  full: boolean;
+}
+
+function resourceOf(
+  name: string,
+  machines: readonly Machine[],
+  total: (machine: Machine) => number | undefined,
+  used: (machine: Machine) => number,
+): Resource {
+  const out = { name, used: 0, total: 0, free: 0, largest: 0, machines: 0, full: false };
+  for (const machine of machines) {
+    const whole = total(machine);
+    if (whole === undefined) continue;
+    // A machine that was made smaller may hold more than it has.
+    const left = Math.max(0, whole - used(machine));
+    out.total += whole;
+    out.used += used(machine);
+    out.free += left;
+    out.largest = Math.max(out.largest, left);
+    if (left > 0) out.machines++;
+  }
+  out.full = out.total > 0 && out.free <= 0;
+  return out;
+}
+
+// CPUs, memory and, where there are any, GPUs.
+export function resourcesOf(machines: readonly Machine[]): Resource[] {
+  return [
+    resourceOf('CPUs', machines, (one) => one.Cpus, (one) => one.CpusUsed),
+    resourceOf('Memory', machines, (one) => one.MemoryInBytes, (one) => one.MemoryUsedInBytes),
+    resourceOf('GPUs', machines, (one) => one.Gpus, (one) => one.GpusUsed),
+  ].filter((one) => one.total > 0);
+}
+
+export interface Gang {
+  job: string; // its name; "": jobs that the principal may not see
+  title: string;
+  region: string;
+  hosts: number;
+  machines: string[];
+  cpus: number;
+  memory: number;
+  gpus: number;
+  since: number; // the first of its hosts is there
+}
+
+// The jobs that hold machines, those that hold most first.
+export function gangsOf(machines: readonly Machine[]): Gang[] {
+  const gangs = new Map<string, Gang>();
+  for (const machine of machines)
+    for (const host of machine.Hosts) {
+      const key = host.JobName ? `${host.JobRegion} ${host.JobName}` : '';
+      const gang = gangs.get(key) ?? {
+        job: host.JobName ?? '',
+        title: host.JobDisplayName || host.JobName || 'Other jobs',
+        region: host.JobRegion ?? '',
+        hosts: 0,
+        machines: [],
+        cpus: 0,
+        memory: 0,
+        gpus: 0,
+        since: Infinity,
+      };
+      gangs.set(key, gang);
+      gang.hosts++;
+      if (!gang.machines.includes(machine.Name)) gang.machines.push(machine.Name);
+      gang.cpus += host.Cpus;
+      gang.memory += host.MemoryInBytes;
+      gang.gpus += host.Gpus;
+      gang.since = Math.min(gang.since, host.StateSince ?? Infinity);
+    }
+  return [...gangs.values()].sort(
+    (a, b) => b.gpus - a.gpus || b.cpus - a.cpus || a.title.localeCompare(b.title),
+  );
+}
+
+// The machines of a rack are together; those without a topology come first.
+export function racksOf(machines: readonly Machine[]): { rack: string; machines: Machine[] }[] {
+  const racks = new Map<string, Machine[]>();
+  for (const machine of machines) {
+    const rack = machine.Topology ?? '';
+    racks.set(rack, [...(racks.get(rack) ?? []), machine]);
+  }
+  return [...racks.entries()]
+    .map(([rack, members]) => ({
+      rack,
+      machines: members.sort((a, b) => a.Name.localeCompare(b.Name, undefined, { numeric: true })),
+    }))
+    .sort((a, b) => a.rack.localeCompare(b.rack, undefined, { numeric: true }));
+}
+
+// A colour that stays the same for a job, of those for curves.
+export function colourOf(job: string, colours: number): number {
+  let sum = 0;
+  for (const character of job) sum = (sum * 31 + character.codePointAt(0)!) >>> 0;
+  return sum % colours;
+}
