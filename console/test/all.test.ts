@@ -1,9 +1,14 @@
-// Tests the computations of pages. `npm test` builds it with Vite and runs it with Node's test runner.
+// Tests of what pages compute. Run by npm test: built by Vite, run by Node's own test runner.
+import './axis';
+import './compare';
+import './log_window';
+import './machines';
+import './queues';
 import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import { ago, amount, bytes, duration, mark, number, plain } from '../src/lib/format';
-import { appended, errorLine, headline, LINES_MAX, looksBad } from '../src/lib/log';
+import { errorLine, headline, looksBad } from '../src/lib/log';
 import { cliCall, quoted, requestOf, sdkCall } from '../src/lib/repeat';
 import { joined, periodOf, smooth } from '../src/lib/series';
 import { hex, hmac, sha256 } from '../src/sign-in/sha256';
@@ -82,9 +87,10 @@ test('a period fits the number of points', () => {
 });
 
 test('fresh points replace the end of the known ones', () => {
-  const old = [1, 2, 3].map((at) => ({ at, value: at }));
+  const point = (at: number, value: number) => ({ at, value, count: 1 });
+  const old = [1, 2, 3].map((at) => point(at, at));
   assert.deepEqual(
-    joined(old, [{ at: 3, value: 30 }, { at: 4, value: 4 }]).map((point) => point.value),
+    joined(old, [point(3, 30), point(4, 4)]).map((point) => point.value),
     [1, 2, 30, 4],
   );
   assert.equal(joined(old, []).length, 3);
@@ -95,14 +101,14 @@ test('errors in logs are found, with the start of their traceback', () => {
   assert.ok(looksBad('java.lang.NullPointerException'));
   assert.ok(!looksBad('0 errors, error_rate=0.1'));
   assert.ok(!looksBad('epoch 3 loss=0.5'));
-  const line = (Host: string, Text: string) => ({ Host, Text, Time: 0 });
-  const lines = appended([], [
+  const line = (host: string, text: string) => ({ number: 0, host, text, at: 0, bad: looksBad(text) });
+  const lines = [
     line('algo-1', 'epoch 1'),
     line('algo-2', 'Traceback (most recent call last):'),
     line('algo-1', 'epoch 2'),
     line('algo-2', 'ValueError: no'),
     line('algo-1', 'bye'),
-  ]);
+  ];
   assert.equal(errorLine(lines), 1);
   assert.equal(errorLine(lines.slice(0, 1)), -1);
 });
@@ -111,13 +117,6 @@ test('the headline of a failure is its last line', () => {
   assert.equal(headline('AlgorithmError: a\nb\nValueError: c, exit code: 1'), 'AlgorithmError: ValueError: c, exit code: 1');
   assert.equal(headline('ClientError: one line'), 'ClientError: one line');
   assert.equal(headline(), '');
-});
-
-test('a page holds a limited number of lines', () => {
-  const many = Array.from({ length: LINES_MAX - 1 }, () => ({ Host: 'a', Text: 'x', Time: 0 }));
-  const lines = appended(appended([], many), many.slice(0, 10));
-  assert.equal(lines.length, LINES_MAX);
-  assert.equal(lines[lines.length - 1]!.number, LINES_MAX + 8);
 });
 
 const JOB = {

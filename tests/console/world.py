@@ -50,11 +50,19 @@ memory_gib = 12.0
 OWNER = ("AKIAOWNER00000000000", "owner-secret")
 POOR = ("AKIAPOOR000000000000", "poor-secret")
 
-METRICS = [{"Name": "train:loss", "Regex": r"loss=(\S+)"}]
+METRICS = [
+    {"Name": "train:loss", "Regex": r"loss=(\S+)"},
+    {"Name": "train:epoch", "Regex": r"epoch=(\S+)"},
+]
 # Prints a loss that falls, until the job is stopped.
 TRAIN = (
     'i=1; while :; do echo step $i loss=$(awk "BEGIN{print 2/$i+0.1}") on $(hostname);'
     " i=$((i+1)); sleep 1; done"
+)
+# Two steps in each of three epochs.
+EPOCHS = (
+    "for epoch in 1 2 3; do for step in 1 2; do"
+    ' echo epoch=$epoch loss=$(awk "BEGIN{print 2/($epoch+$step)}"); sleep 1; done; done'
 )
 FAIL = (
     "echo epoch 1; echo '<b>not bold</b>'; printf '\\033[31mred\\033[0m\\n';"

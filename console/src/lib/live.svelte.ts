@@ -1,18 +1,13 @@
 // Follows the event stream of a page: jobs that changed, and new lines of one job's log. It
 // reconnects by itself; then, and after missed events, the page reads everything again.
 import { readSession, signInAgain } from './api';
-
-export interface LogLine {
-  Host: string;
-  Time: number; // milliseconds since 1970
-  Text: string;
-}
+import type { LogLine, LogRange } from './log_window';
 
 export interface Listener {
   jobs?: (names: string[]) => void;
   resync?: () => void; // also at the beginning
   begin?: () => void; // the log starts again from its last lines
-  log?: (lines: LogLine[]) => void;
+  log?: (lines: LogLine[], ranges: LogRange[]) => void;
   denied?: (message: string) => void;
 }
 
@@ -43,7 +38,10 @@ export function follow(region: string, job: string, listener: Listener): () => v
     });
     source.addEventListener('jobs', (event) => listener.jobs?.(parse(event) as string[]));
     source.addEventListener('resync', () => listener.resync?.());
-    source.addEventListener('log', (event) => listener.log?.(parse(event) as LogLine[]));
+    source.addEventListener('log', (event) => {
+      const { Lines, Ranges } = parse(event) as { Lines: LogLine[]; Ranges: LogRange[] };
+      listener.log?.(Lines, Ranges);
+    });
     source.addEventListener('denied', (event) =>
       listener.denied?.((parse(event) as { Message: string }).Message),
     );

@@ -1,12 +1,7 @@
-// The lines of a log that a page holds: the last LINES_MAX of all hosts, in the order of their
-// arrival.
-import type { LogLine } from './live.svelte';
-import { plain } from './format';
-
-export const LINES_MAX = 50_000;
+// Lines of a log as a page shows them: which look like errors, and where an error begins.
 
 export interface ShownLine {
-  number: number; // of the line, counted from 0 since the page was opened
+  number: number; // distinguishes the lines of a page
   host: string;
   at: number; // milliseconds
   text: string;
@@ -21,23 +16,7 @@ export function looksBad(text: string): boolean {
   return ERROR.test(text) && !HARMLESS.test(text);
 }
 
-export function appended(
-  lines: readonly ShownLine[],
-  fresh: readonly LogLine[],
-): readonly ShownLine[] {
-  let number = lines.length ? lines[lines.length - 1]!.number + 1 : 0;
-  const added = fresh.map((line) => {
-    const text = plain(line.Text);
-    return { number: number++, host: line.Host, at: line.Time, text, bad: looksBad(text) };
-  });
-  const all = lines.length + added.length <= LINES_MAX ? [...lines, ...added] : [];
-  if (all.length) return all;
-  return [...lines.slice(Math.max(0, lines.length + added.length - LINES_MAX)), ...added].slice(
-    -LINES_MAX,
-  );
-}
-
-// Shortens a failure reason to its kind and its last line; between them is the end of the log.
+// A failure's kind and its last line: what lies between is the end of the log.
 export function headline(reason = ''): string {
   const lines = reason.split('\n').filter((line) => line.trim());
   if (lines.length < 2) return reason;
