@@ -19,7 +19,7 @@ from tests import jobs
 from tests.console import world
 from tests.trainyard_server import ROOT, Server
 
-SHOWN = ["jobs-light", "job-light", "log-dark"]  # in documents
+SHOWN = ["jobs-light", "job-light", "log-dark", "compare-light", "machines-light"]  # in documents
 DOCUMENTS = os.path.join(ROOT, "docs", "images", "console")
 WAYS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
@@ -28,12 +28,17 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 PAGES = {
     "jobs": "/jobs",
+    "chosen": "/jobs?jobs=sweep-lr-001,sweep-lr-01",
+    "compare": "/compare?jobs=sweep-lr-001,sweep-lr-003,sweep-lr-01&x=epoch&smooth=0.6",
+    "queues": "/queues",
+    "machines": "/machines",
     "job": "/jobs/resnet-cifar10-7?smooth=0.5",
     "log": "/jobs/digits-sweep-14/log?error=1",
     "failed": "/jobs/digits-sweep-14",
     "waiting": "/jobs/bert-base-2",
     "configuration": "/jobs/resnet-cifar10-7/configuration",
 }
+PLOTS = {"job": 2, "compare": 3}  # drawn on a page
 POINTS = 40  # of the metrics that a picture waits for
 # Loss and accuracy as a training prints them: falling and rising, with noise.
 TRAIN = (
@@ -41,6 +46,13 @@ TRAIN = (
     ' printf "epoch %d/90 loss=%.4f accuracy=%.4f images/s=%d\\n",'
     ' i,l,1-l/2.6,1800+rand()*60; fflush(); system("sleep 0.5")}}\''
 )
+# A run of a sweep: {} is its learning rate.
+SWEEP = (
+    "awk 'BEGIN{srand(3); for(i=1;i<=24;i++){l=2.3*exp(-i*(0.1+{}*20)/6)+0.1+rand()*0.05;"
+    ' printf "epoch=%d loss=%.4f accuracy=%.4f\\n",'
+    ' int((i+3)/4),l,1-l/2.6; fflush(); system("sleep 0.5")}}\''
+)
+SWEEPS = {"sweep-lr-001": "0.001", "sweep-lr-003": "0.003", "sweep-lr-01": "0.01"}
 FAIL = (
     'for i in 1 2 3 4 5 6 7 8; do echo epoch $i/20 loss=$(awk "BEGIN{print 2/$i}"); sleep 0.3;'
     " done; [ $(hostname) = algo-1 ] && sleep 2;"
@@ -52,36 +64,52 @@ FAIL = (
 METRICS = [
     {"Name": "train:loss", "Regex": r"loss=(\S+)"},
     {"Name": "validation:accuracy", "Regex": r"accuracy=(\S+)"},
+    {"Name": "train:epoch", "Regex": r"epoch=(\S+)"},
 ]
+
+
+def start_measured(server: Server, name: str, script: str, **more: Any) -> None:
+    request = jobs.request(name, script, **more)
+    request["AlgorithmSpecification"]["MetricDefinitions"] = METRICS
+    server.boto("sagemaker").create_training_job(**request)
 
 
 def start_jobs(server: Server) -> None:
     server.boto("s3").create_bucket(Bucket="yard")
     sagemaker = server.boto("sagemaker")
-    for name in ("sweep-lr-001", "sweep-lr-003", "sweep-lr-01"):
-        world.start_job(server, name, "echo loss=0.2")
-    for name in ("sweep-lr-001", "sweep-lr-003", "sweep-lr-01"):
+    for name, rate in SWEEPS.items():
+        start_measured(
+            server,
+            name,
+            SWEEP.replace("{}", rate),
+            HyperParameters={"learning-rate": rate, "batch-size": "256", "optimizer": "sgd"},
+        )
+    for name in SWEEPS:
         jobs.wait_until(sagemaker, name, ["Completed"])
     world.start_job(server, "digits-sweep-14", FAIL, hosts=2)
     jobs.wait_until(sagemaker, "digits-sweep-14", ["Failed"])
-    request = jobs.request(
+    start_measured(
+        server,
         "resnet-cifar10-7",
         TRAIN,
         hosts=2,
         HyperParameters={"epochs": "90", "learning-rate": "0.1", "batch-size": "256"},
     )
-    request["AlgorithmSpecification"]["MetricDefinitions"] = METRICS
-    sagemaker.create_training_job(**request)
     jobs.wait_until(sagemaker, "resnet-cifar10-7", ["Training"])
     world.start_job(server, "bert-base-2", "true", hosts=2)
+    world.start_queue(server)
 
 
 def take(page: Page, server: Server, name: str, path: str, file: str) -> None:
     page.goto(world.console(server, path))
     expect(page.get_by_role("heading").first).to_be_visible()
     expect(page.locator(".live.connected")).to_be_attached()
-    if name == "job":
-        expect(page.locator("canvas")).to_have_count(2)
+    if name in PLOTS:
+        expect(page.locator("canvas")).to_have_count(PLOTS[name])
+    if name == "machines":
+        expect(page.get_by_role("article").first).to_be_visible()
+    if name == "queues":
+        expect(page.get_by_role("region", name="nightly")).to_be_visible()
     if name == "log":
         expect(page.locator(".line.current")).to_be_visible()
     page.screenshot(path=file)

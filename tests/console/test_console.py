@@ -24,6 +24,11 @@ VIEWS = [
     "/jobs/failed-1",
     "/jobs/failed-1/log?find=error",
     "/jobs/failed-1/configuration",
+    "/jobs?jobs=running-1,failed-1",
+    "/compare?jobs=running-1,failed-1&x=step",
+    "/compare",
+    "/queues",
+    "/machines",
     "/jobs/nothing-1",
 ]
 ROUTES = [
@@ -35,6 +40,10 @@ ROUTES = [
     ("POST", "/api/trainyard/DescribeJob?region=us-east-1"),
     ("POST", "/api/sagemaker/DescribeTrainingJob?region=us-east-1"),
     ("POST", "/api/cloudwatch/GetMetricStatistics?region=us-east-1"),
+    ("POST", "/api/logs/GetLogEvents?region=us-east-1"),
+    ("POST", "/api/trainyard/ListMachines?region=us-east-1"),
+    ("POST", "/api/batch/DescribeJobQueues?region=us-east-1"),
+    ("POST", "/api/batch/GetJobQueueSnapshot?region=us-east-1"),
     ("POST", "/api/nothing/Nothing"),
 ]
 
@@ -384,8 +393,9 @@ def test_the_keyboard_is_enough(browser: Browser, server: Server) -> None:
     before = page.locator("html").get_attribute("data-theme")
     page.keyboard.press("t")
     expect(page.locator("html")).not_to_have_attribute("data-theme", before or "")
-    page.keyboard.press("g")
-    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    for key, heading in (("q", "Queues"), ("m", "Machines"), ("g", "Jobs")):
+        page.keyboard.press(key)
+        expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
     page.context.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ from typing import Any
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect
 
 from tests import jobs
-from tests.trainyard_server import PROGRAM, ROOT, TODAYS_AWS, Server
+from tests.trainyard_server import PROGRAM, ROOT, TODAYS_AWS, Server, wait_for
 
 CHROMIUM = "/usr/bin/chromium"
 SECONDS_MAX = 90  # for what takes a second on a quiet machine
@@ -41,6 +42,9 @@ document = '''{"Version": "2012-10-17", "Statement": [
   {"Effect": "Allow", "Action": "trainyard:CreateConsoleSession", "Resource": "*"}]}'''
 [jobs]
 stop_grace_seconds = 2
+[[quota]]
+instance_type = "ml.m5.large"
+count = 40
 [[machine]]
 name = "box"
 cpus = 6.0
@@ -77,6 +81,53 @@ def start_job(server: Server, name: str, script: str, **more: Any) -> None:
     request = jobs.request(name, script, **more)
     request["AlgorithmSpecification"]["MetricDefinitions"] = METRICS
     server.boto("sagemaker").create_training_job(**request)
+
+
+def start_queue(server: Server) -> None:
+    """A fair-share queue of Batch: of one share a job runs, and of each of two shares one waits."""
+    batch = server.boto("batch")
+    batch.create_compute_environment(
+        computeEnvironmentName="small",
+        type="MANAGED",
+        computeResources={"type": "EC2", "maxvCpus": 1, "subnets": ["any"]},
+    )
+    policy = batch.create_scheduling_policy(
+        name="teams",
+        fairsharePolicy={
+            "shareDistribution": [
+                {"shareIdentifier": "vision", "weightFactor": 0.5},
+                {"shareIdentifier": "speech"},
+            ]
+        },
+    )
+    batch.create_job_queue(
+        jobQueueName="nightly",
+        priority=7,
+        schedulingPolicyArn=policy["arn"],
+        computeEnvironmentOrder=[{"order": 1, "computeEnvironment": "small"}],
+    )
+    batch.register_job_definition(
+        jobDefinitionName="shell",
+        type="container",
+        containerProperties={
+            "image": "trainyard/host",
+            "command": ["/bin/sh", "-c", "sleep 3600"],
+            "resourceRequirements": [
+                {"type": "VCPU", "value": "1"},
+                {"type": "MEMORY", "value": "64"},
+            ],
+        },
+    )
+    for name, share in (("render-1", "vision"), ("render-2", "vision"), ("speech-1", "speech")):
+        job = batch.submit_job(
+            jobName=name, jobQueue="nightly", jobDefinition="shell", shareIdentifier=share
+        )
+        if name == "render-1":
+            wait_for(
+                lambda job=job: batch.describe_jobs(jobs=[job["jobId"]])["jobs"][0]["status"]
+                == "RUNNING",
+                "a job of the queue",
+            )
 
 
 def launch(playwright: Playwright) -> Browser:
@@ -139,6 +190,24 @@ def violations(page: Page) -> list[str]:
         for one in found["violations"]
         for node in one["nodes"]
     ]
+
+
+def user(server: Server, name: str, *actions: str) -> tuple[str, str]:
+    """The key of a new user who may do that, and open the console."""
+    iam = server.boto("iam")
+    iam.create_user(UserName=name)
+    statement = {
+        "Effect": "Allow",
+        "Action": ["trainyard:CreateConsoleSession", *actions],
+        "Resource": "*",
+    }
+    iam.put_user_policy(
+        UserName=name,
+        PolicyName="some",
+        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}),
+    )
+    key = iam.create_access_key(UserName=name)["AccessKey"]
+    return key["AccessKeyId"], key["SecretAccessKey"]
 
 
 def names_of(page: Page) -> list[str]:

@@ -12,10 +12,9 @@ namespace own = shapes::trainyard;
 struct MachineWorld : OperationsWorld, ::testing::Test {
   std::vector<ServerMachine> machines{{"box-2", 8, 16, 1, "room-1"}, {"box-1", 4, 8, 0, ""}};
 
-  MachineWorld() : OperationsWorld([](OperationTable&, const Settings&, const Services&) {}) {
+  MachineWorld() : OperationsWorld(trainyard_api::add_machines) {
     context.principal.kind = PrincipalKind::owner;
     services.machines = [this] { return machines; };
-    add_machines(table, settings, services);
   }
   domain::Job job(const std::string& name, const std::vector<std::string>& on) {
     domain::Job out;

@@ -1,0 +1,106 @@
+"""A log from its beginning: what a page has not read yet is read as one scrolls to it."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests import jobs
+from tests.console import world
+from tests.console.world import console, signed_in
+from tests.trainyard_server import Server, wait_for
+
+LINES = 4200  # more than four pages of GetLogEvents as the console reads them
+COUNT = f"seq -f 'line %.0f.' {LINES}"
+TOP, BOTTOM = "0", "view.scrollHeight"
+
+
+def opened(browser: Browser, server: Server, name: str, script: str, hosts: int = 1) -> Page:
+    """The log of a job that is over."""
+    sagemaker = server.boto("sagemaker")
+    if hosts > 1:  # they need the machine
+        sagemaker.stop_training_job(TrainingJobName="waiting-1")
+        sagemaker.stop_training_job(TrainingJobName="running-1")
+    world.start_job(server, name, script, hosts=hosts)
+    jobs.wait_until(sagemaker, name, ["Completed"])
+    page = signed_in(browser, server)
+    page.goto(console(server, f"/jobs/{name}/log"))
+    return page
+
+
+def scroll_until(page: Page, top: str, text: str) -> None:
+    """Scrolls there until the page shows a text, as a person does while it reads more."""
+    log = page.get_by_role("log")
+
+    def there() -> bool:
+        log.evaluate(f"view => {{ view.scrollTop = {top}; }}")
+        return text in log.inner_text()
+
+    wait_for(there, text, world.SECONDS_MAX)
+
+
+def test_one_scrolls_back_to_the_first_line(browser: Browser, server: Server) -> None:
+    page = opened(browser, server, "long-1", COUNT)
+    log = page.get_by_role("log")
+    expect(log).to_contain_text(f"line {LINES}.")
+    expect(page.get_by_text("500 lines")).to_be_visible()
+    reads: list[str] = []
+    page.on("request", lambda request: reads.append(request.url))
+    log.evaluate("view => { view.scrollTop = 1000; }")
+    expect(page.get_by_text("1,500 lines")).to_be_visible()
+    # What was in view stays there.
+    first = LINES - 500 + 1000 // 20
+    expect(log).to_contain_text(f"line {first}.")
+    assert len([url for url in reads if "GetLogEvents" in url]) == 1, "no more than is looked at"
+    scroll_until(page, TOP, "line 1.")
+    expect(page.get_by_text(f"{LINES:,} lines · from the beginning")).to_be_visible()
+    page.get_by_label("Search the log").fill("line 7.")
+    expect(page.get_by_text("of 1")).to_be_visible()
+    page.context.close()
+
+
+def test_the_beginning_is_one_key_away_and_so_is_the_end(browser: Browser, server: Server) -> None:
+    page = opened(browser, server, "long-2", COUNT)
+    log = page.get_by_role("log")
+    expect(log).to_contain_text(f"line {LINES}.")
+    page.keyboard.press("b")
+    expect(log).to_contain_text("line 1.")
+    expect(page.get_by_text("1,000 lines · from the beginning · later ones follow")).to_be_visible()
+    scroll_until(page, BOTTOM, f"line {LINES}.")
+    expect(page.get_by_text(f"{LINES:,} lines · from the beginning")).to_be_visible()
+    page.get_by_role("button", name="Beginning").click()
+    expect(log).to_contain_text("line 1.")
+    page.keyboard.press("f")
+    expect(log).to_contain_text(f"line {LINES}.")
+    expect(page.get_by_text("500 lines · scroll up for earlier ones")).to_be_visible()
+    page.context.close()
+
+
+def test_a_running_job_prints_behind_what_one_reads(browser: Browser, server: Server) -> None:
+    world.start_job(server, "long-3", f"{COUNT}; {world.TRAIN}")
+    page = signed_in(browser, server)
+    page.goto(console(server, "/jobs/long-3/log"))
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("step 2 ")
+    page.keyboard.press("b")
+    expect(log).to_contain_text("line 1.")
+    assert "step" not in log.inner_text()
+    page.keyboard.press("f")
+    expect(log).to_contain_text("step 4 ")
+    server.boto("sagemaker").stop_training_job(TrainingJobName="long-3")
+    jobs.wait_until(server.boto("sagemaker"), "long-3", ["Stopped"])
+    page.context.close()
+
+
+def test_hosts_are_merged_from_their_beginnings(browser: Browser, server: Server) -> None:
+    script = "seq -f \"line %.0f. of $(hostname)\" 900"
+    page = opened(browser, server, "long-4", script, hosts=2)
+    log = page.get_by_role("log")
+    expect(page.get_by_text("1,000 lines of 2 hosts")).to_be_visible()
+    page.keyboard.press("b")
+    expect(log).to_contain_text("line 1. of algo-1")
+    scroll_until(page, BOTTOM, "line 900. of algo-1")
+    scroll_until(page, BOTTOM, "line 900. of algo-2")
+    expect(page.get_by_text("1,800 lines of 2 hosts · from the beginning")).to_be_visible()
+    page.get_by_label("Host", exact=True).select_option("algo-2")
+    expect(page.get_by_text("900 lines of algo-2")).to_be_visible()
+    page.context.close()
