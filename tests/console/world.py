@@ -43,7 +43,7 @@ document = '''{"Version": "2012-10-17", "Statement": [
 [jobs]
 stop_grace_seconds = 2
 [[quota]]
-instance_type = "ml.m5.large"
+instance_type = "ml.t3.medium"
 count = 40
 [[machine]]
 name = "box"

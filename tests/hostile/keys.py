@@ -220,6 +220,12 @@ ATTACKS = (
         "DescribeServer",
     ),
     row(
+        "machines",
+        "see which jobs are on which machines",
+        "my.target('trainyard', 'ListMachines')",
+        "ListMachines",
+    ),
+    row(
         "console",
         "open a session of the console",
         "my.target('trainyard', 'CreateConsoleSession')",
