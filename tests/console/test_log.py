@@ -33,7 +33,7 @@ def scroll_until(page: Page, top: str, text: str) -> None:
 
     def there() -> bool:
         log.evaluate(f"view => {{ view.scrollTop = {top}; }}")
-        return text in log.inner_text()
+        return text in page.get_by_role("main").inner_text()
 
     wait_for(there, text, world.SECONDS_MAX)
 
@@ -45,14 +45,14 @@ def test_one_scrolls_back_to_the_first_line(browser: Browser, server: Server) ->
     expect(page.get_by_text("500 lines")).to_be_visible()
     reads: list[str] = []
     page.on("request", lambda request: reads.append(request.url))
-    log.evaluate("view => { view.scrollTop = 1000; }")
+    log.evaluate("view => { view.scrollTop = 200; }")
     expect(page.get_by_text("1,500 lines")).to_be_visible()
-    # What was in view stays there.
-    first = LINES - 500 + 1000 // 20
-    expect(log).to_contain_text(f"line {first}.")
+    # What was in view stays there: the tenth line, of twenty pixels each.
+    wait_for(lambda: 20_000 <= log.evaluate("view => view.scrollTop") <= 20_400, "the same lines")
+    expect(log).to_contain_text(f"line {LINES - 500 + 11}.")
     assert len([url for url in reads if "GetLogEvents" in url]) == 1, "no more than is looked at"
+    scroll_until(page, TOP, f"{LINES:,} lines · from the beginning")
     scroll_until(page, TOP, "line 1.")
-    expect(page.get_by_text(f"{LINES:,} lines · from the beginning")).to_be_visible()
     page.get_by_label("Search the log").fill("line 7.")
     expect(page.get_by_text("of 1")).to_be_visible()
     page.context.close()
@@ -92,15 +92,17 @@ def test_a_running_job_prints_behind_what_one_reads(browser: Browser, server: Se
 
 
 def test_hosts_are_merged_from_their_beginnings(browser: Browser, server: Server) -> None:
-    script = "seq -f \"line %.0f. of $(hostname)\" 900"
+    script = 'seq -f "line %.0f. of $(hostname)" 1500'
     page = opened(browser, server, "long-4", script, hosts=2)
     log = page.get_by_role("log")
     expect(page.get_by_text("1,000 lines of 2 hosts")).to_be_visible()
     page.keyboard.press("b")
-    expect(log).to_contain_text("line 1. of algo-1")
-    scroll_until(page, BOTTOM, "line 900. of algo-1")
-    scroll_until(page, BOTTOM, "line 900. of algo-2")
-    expect(page.get_by_text("1,800 lines of 2 hosts · from the beginning")).to_be_visible()
-    page.get_by_label("Host", exact=True).select_option("algo-2")
-    expect(page.get_by_text("900 lines of algo-2")).to_be_visible()
+    expect(page.get_by_text("2,000 lines of 2 hosts · from the beginning")).to_be_visible()
+    scroll_until(page, BOTTOM, "3,000 lines of 2 hosts · from the beginning")
+    for host in ("algo-1", "algo-2"):
+        page.get_by_label("Host", exact=True).select_option(host)
+        expect(page.get_by_text(f"1,500 lines of {host} · from the beginning")).to_be_visible()
+        for top, line in ((TOP, 1), (BOTTOM, 1500)):
+            log.evaluate(f"view => {{ view.scrollTop = {top}; }}")
+            expect(log).to_contain_text(f"line {line}. of {host}")
     page.context.close()
