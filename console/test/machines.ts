@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { colourOf, gangsOf, racksOf, resourcesOf, type Machine, type MachineHost } from '../src/lib/machines';
+import { coloursOf, gangsOf, racksOf, resourcesOf, type Machine, type MachineHost } from '../src/lib/machines';
 
 function host(job: string | undefined, cpus: number, since = 100): MachineHost {
   return {
@@ -59,6 +59,12 @@ test('machines of a rack are together, in the order of their numbers', () => {
     ['rack-2', ['n2']],
     ['rack-10', ['n1', 'n10']],
   ]);
-  assert.equal(colourOf('mnist-1', 7), colourOf('mnist-1', 7));
-  assert.ok(colourOf('\u{1f682}'.repeat(99), 7) < 7);
+});
+
+test('no colour is given twice before each was given once', () => {
+  const jobs = Array.from({ length: 14 }, (_, i) => host(`job-${i}`, 1));
+  const colours = [...coloursOf([machine('a', 99, [...jobs, host(undefined, 1)])], 7).values()];
+  assert.equal(colours.length, 14, 'jobs that are hidden have none');
+  for (let colour = 0; colour < 7; colour++)
+    assert.equal(colours.filter((one) => one === colour).length, 2);
 });

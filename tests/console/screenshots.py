@@ -112,7 +112,7 @@ def take(page: Page, server: Server, name: str, path: str, file: str) -> None:
         expect(page.get_by_role("region", name="nightly")).to_be_visible()
     if name == "log":
         expect(page.locator(".line.current")).to_be_visible()
-    page.screenshot(path=file)
+    page.screenshot(path=file, full_page=name == "compare")
 
 
 def main(folder: str) -> None:

@@ -77,8 +77,11 @@ def test_machines_show_who_runs_where(page: Page, queued: Server) -> None:
     expect(box).to_contain_text("1 of 6 free")
     expect(box.get_by_role("listitem").filter(has_text="running-1")).to_have_count(2)
     expect(page.get_by_text("All on one machine.").first).to_be_visible()
-    fits = page.get_by_role("region", name="What fits now").get_by_role("listitem")
-    expect(fits.filter(has_text="ml.m5.large")).to_contain_text("0 of 1 hosts")
+    fits = page.get_by_role("region", name="What fits now")
+    fits.get_by_text("once jobs have ended").click()
+    expect(fits.get_by_role("listitem").filter(has_text="ml.m5.large")).to_contain_text(
+        "0 of 1 hosts"
+    )
     gang = page.get_by_role("row").filter(has=page.get_by_role("link", name="running-1"))
     expect(gang.get_by_role("cell").nth(2)).to_have_text("4")
     page.keyboard.press("/")

@@ -26,6 +26,11 @@ export interface Machine {
   Hosts: MachineHost[];
 }
 
+// Distinguishes jobs of all regions; '' for those that the principal may not see.
+export function jobKey(host: MachineHost): string {
+  return host.JobName ? `${host.JobRegion} ${host.JobName}` : '';
+}
+
 const PAGE = 100;
 export const MACHINES_MAX = 2000; // read at once
 
@@ -101,7 +106,7 @@ export function gangsOf(machines: readonly Machine[]): Gang[] {
   const gangs = new Map<string, Gang>();
   for (const machine of machines)
     for (const host of machine.Hosts) {
-      const key = host.JobName ? `${host.JobRegion} ${host.JobName}` : '';
+      const key = jobKey(host);
       const gang = gangs.get(key) ?? {
         job: host.JobName ?? '',
         title: host.JobDisplayName || host.JobName || 'Other jobs',
@@ -141,9 +146,20 @@ export function racksOf(machines: readonly Machine[]): { rack: string; machines:
     .sort((a, b) => a.rack.localeCompare(b.rack, undefined, { numeric: true }));
 }
 
-// A colour that stays the same for a job, of those for curves.
-export function colourOf(job: string, colours: number): number {
-  let sum = 0;
-  for (const character of job) sum = (sum * 31 + character.codePointAt(0)!) >>> 0;
-  return sum % colours;
+// A colour of each job: mostly the same while others come and go, and no colour twice before each was
+// given once.
+export function coloursOf(machines: readonly Machine[], colours: number): Map<string, number> {
+  const keys = new Set(machines.flatMap((machine) => machine.Hosts.map(jobKey)).filter((key) => key));
+  const given = new Map<string, number>();
+  const uses = new Array<number>(colours).fill(0);
+  for (const key of [...keys].sort()) {
+    let colour = 0;
+    for (const character of key) colour = (colour * 31 + character.codePointAt(0)!) % 0x7fffffff;
+    colour %= colours;
+    const least = Math.min(...uses);
+    while (uses[colour]! > least) colour = (colour + 1) % colours;
+    uses[colour]!++;
+    given.set(key, colour);
+  }
+  return given;
 }
