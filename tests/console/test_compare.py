@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests import jobs
 from tests.console import world
@@ -105,6 +105,24 @@ def test_curves_lie_over_each_other_by_time_step_or_epoch(page: Page, compared: 
     expect(plot).to_contain_text(re.compile(r"at \d+ s"))
     page.goto(console(compared, "/jobs/running-1"))
     expect(page.get_by_role("button", name="Time", exact=True)).to_be_visible()
+
+
+def test_a_network_that_changes_is_not_noticed(page: Page, compared: Server) -> None:
+    failures: list[str] = []
+
+    def fail_once(route: Route) -> None:
+        if len(failures) < 2 and "GetMetricStatistics" in route.request.url:
+            failures.append(route.request.url)
+            route.abort("connectionreset")
+        else:
+            route.continue_()
+
+    page.route("**/console/api/**", fail_once)
+    page.goto(console(compared, "/compare?jobs=rate-1,rate-2"))
+    plot = page.get_by_role("figure").filter(has_text="train:loss")
+    expect(plot.get_by_role("listitem")).to_have_text(["rate-1 0.4", "rate-2 0.4"])
+    assert len(failures) == 2
+    expect(page.get_by_text("could not be read")).to_be_hidden()
 
 
 def test_a_running_job_moves_on_in_a_comparison(page: Page, compared: Server) -> None:

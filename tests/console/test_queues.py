@@ -1,4 +1,4 @@
-"""The views of queues and machines: who waits and why, who holds what, and who may see it."""
+"""The views of queues and machines: waiting jobs and their reasons, what jobs hold, and rights."""
 
 from __future__ import annotations
 

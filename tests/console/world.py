@@ -119,14 +119,13 @@ def start_queue(server: Server) -> None:
         },
     )
     for name, share in (("render-1", "vision"), ("render-2", "vision"), ("speech-1", "speech")):
-        job = batch.submit_job(
+        batch.submit_job(
             jobName=name, jobQueue="nightly", jobDefinition="shell", shareIdentifier=share
         )
         if name == "render-1":
             wait_for(
-                lambda job=job: batch.describe_jobs(jobs=[job["jobId"]])["jobs"][0]["status"]
-                == "RUNNING",
-                "a job of the queue",
+                lambda: batch.list_jobs(jobQueue="nightly", jobStatus="RUNNING")["jobSummaryList"],
+                name,
             )
 
 

@@ -22,6 +22,22 @@ async function failure(answer: Response): Promise<ApiError> {
   return new ApiError(answer.status, code, message || Message || `HTTP status ${answer.status}`);
 }
 
+// A browser ends its requests when the network changes: a laptop that moves, or a job's network that
+// comes and goes on the server's own machine. Everything that pages call reads, so it is tried again.
+const PAUSES_MILLISECONDS = [200, 1000, 3000];
+
+export async function fetchAgain(address: string, options?: RequestInit): Promise<Response> {
+  for (const pause of PAUSES_MILLISECONDS) {
+    try {
+      return await fetch(address, options);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // it was aborted
+      await new Promise((done) => setTimeout(done, pause));
+    }
+  }
+  return fetch(address, options);
+}
+
 export async function call<Output>(
   region: string,
   service: string,
@@ -30,7 +46,7 @@ export async function call<Output>(
   signal?: AbortSignal,
 ): Promise<Output> {
   const query = new URLSearchParams({ region });
-  const answer = await fetch(`/console/api/${service}/${operation}?${query}`, {
+  const answer = await fetchAgain(`/console/api/${service}/${operation}?${query}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(input),
@@ -50,7 +66,7 @@ export interface Session {
 }
 
 export async function readSession(): Promise<Session> {
-  const answer = await fetch('/console/session');
+  const answer = await fetchAgain('/console/session');
   if (!answer.ok) {
     signInAgain();
     throw await failure(answer);
