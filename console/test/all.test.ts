@@ -1,4 +1,4 @@
-// Tests of what pages compute. Run by npm test: built by Vite, run by Node's own test runner.
+// Tests the computations of pages. `npm test` builds it with Vite and runs it with Node's test runner.
 import './axis';
 import './compare';
 import './log_window';

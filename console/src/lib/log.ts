@@ -16,7 +16,7 @@ export function looksBad(text: string): boolean {
   return ERROR.test(text) && !HARMLESS.test(text);
 }
 
-// A failure's kind and its last line: what lies between is the end of the log.
+// Shortens a failure reason to its kind and its last line; between them is the end of the log.
 export function headline(reason = ''): string {
   const lines = reason.split('\n').filter((line) => line.trim());
   if (lines.length < 2) return reason;
