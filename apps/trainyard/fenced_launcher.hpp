@@ -29,7 +29,7 @@ class FencedLauncher final : public launch::Launcher {
     last_machines_ = found;
     return found;
   }
-  // What the last call of machines() returned.
+  // Returns the result of the last call of machines().
   std::vector<launch::Machine> last_machines() const {
     const MutexLock lock(mutex_);
     return last_machines_;

@@ -22,8 +22,8 @@ async function failure(answer: Response): Promise<ApiError> {
   return new ApiError(answer.status, code, message || Message || `HTTP status ${answer.status}`);
 }
 
-// A browser ends its requests when the network changes: a laptop that moves, or a job's network that
-// comes and goes on the server's own machine. Everything that pages call reads, so it is tried again.
+// A browser ends its requests when the network changes: a laptop that moves, or a job's network
+// that appears on the server's own machine. Everything that pages call reads, so it is tried again.
 const PAUSES_MILLISECONDS = [200, 1000, 3000];
 
 export async function fetchAgain(address: string, options?: RequestInit): Promise<Response> {

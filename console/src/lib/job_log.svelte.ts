@@ -26,7 +26,7 @@ export class JobLog {
 
   constructor(private readonly region: string) {}
 
-  // Whether there are lines before and behind the window, of one host or ('') of all.
+  // True if there are lines before or after the window, of one host or ('') of all.
   hasOlder(host: string): boolean {
     void this.changes;
     return !!this.window.olderPart(host);

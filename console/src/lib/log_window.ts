@@ -16,7 +16,7 @@ export interface LogLine {
   Text: string;
 }
 
-// What an event has read of a stream: tokens of GetLogEvents for what is before and behind it.
+// The part of a stream in an event: tokens of GetLogEvents for the lines before and after it.
 export interface LogRange {
   Host: string;
   Group: string;
@@ -88,7 +88,7 @@ export class LogWindow {
     return this.ordered;
   }
 
-  // What the job prints.
+  // Takes lines that the job prints.
   append(fresh: readonly LogLine[], ranges: readonly LogRange[]): void {
     const before = this.lines();
     const taken: ShownLine[] = [];
@@ -122,7 +122,7 @@ export class LogWindow {
 
   // A page of GetLogEvents that was read with backwardToken().
   prepend(part: Part, fresh: readonly LogLine[], backward: string): void {
-    if (!this.has(part)) return; // the window began anew meanwhile
+    if (!this.has(part)) return; // the window was reset meanwhile
     const begin = positionOf(backward);
     if (!fresh.length) part.fromStart = true;
     else part.chunks.unshift({ lines: this.shown(fresh), begin, end: part.chunks[0]!.begin });

@@ -238,7 +238,7 @@ async function sharesOf(region: string, queue: JobQueue, snapshot: Snapshot, pol
   return quotaShares(quotaShareUtilization.topCapacityUtilization ?? [], shares);
 }
 
-// What the principal may not see of a queue is left out; the list itself must be readable.
+// Parts of a queue that the principal may not see are left out; the list itself must be readable.
 export async function readQueues(region: string, jobs: readonly Job[]): Promise<Queue[]> {
   const listed = (await batchList<JobQueue>(region, 'DescribeJobQueues', 'jobQueues')).slice(0, QUEUES_MAX);
   const [environments, policies] = await Promise.all([readEnvironments(region), readPolicies(region, listed)]);

@@ -28,7 +28,7 @@ struct TailLine {
   std::string text;
 };
 
-// What a round has read of a stream. Readers go on from both ends with logs:GetLogEvents.
+// The part of a stream that a round has read. Readers continue at both ends with GetLogEvents.
 struct TailRange {
   std::string host;  // as in TailLine
   std::string group, stream;

@@ -82,7 +82,7 @@ class MachineList {
     return lines;
   }
 
-  // An attempt that has ended has given its machines back, but for the hosts of a warm pool.
+  // An attempt that has ended has given its machines back, except for the hosts of a warm pool.
   void add(const Context& context, const domain::Job& job, Lines& lines) const {
     const domain::Attempt* attempt = job.attempt();
     if (!attempt || (attempt->state == domain::AttemptState::ended && !job.keeps_hosts())) return;
