@@ -49,7 +49,7 @@ class LogTail {
 
   // Returns the next lines of the job's streams. Fewer than kRoundLines: there are no more now.
   Result<std::vector<TailLine>> round(const domain::Job& job);
-  // Of the last round: the streams that had lines, or were read for the first time.
+  // Returns the streams that had lines in the last round, or were read for the first time.
   const std::vector<TailRange>& ranges() const { return ranges_; }
   // True if a stream was left out since the reader may not read it.
   bool denied() const { return denied_; }
