@@ -10,7 +10,7 @@
 #include "containers/rootless_sandbox.hpp"
 #include "launch/kubernetes/kubernetes_launcher.hpp"
 #include "launch/local/local.hpp"
-#include "launch/slurm/slurm_launcher.hpp"
+#include "launch/slurm/slurm_states.hpp"
 #include "ledger/set_aside.hpp"
 #include "os/machine_clock.hpp"
 #include "preflight/preflight.hpp"

@@ -501,9 +501,10 @@ class Server {
         TRY(slurm_settings_of(config_, *data_, TRY(data_->sealing_key(random_)), random_));
     settings.why_not = [this] { return role_->why_not(); };
     settings.links = &agent_links_;
-    auto slurm = TRY(open_slurm(*config_.slurm, clock_));
-    return launch::make_slurm(settings, std::move(slurm), TRY(open_slurm(*config_.slurm, clock_)),
-                              clock_)
+    launch::SlurmClients slurm;
+    for (auto* client : {&slurm.cancelling, &slurm.submitting, &slurm.reading})
+      *client = TRY(open_slurm(*config_.slurm, clock_));
+    return launch::make_slurm(settings, std::move(slurm), clock_)
         .in("preparing to launch jobs by Slurm");
   }
 

@@ -73,7 +73,8 @@ class RealSlurmWorld {
   }
   std::unique_ptr<Launcher> server() {
     auto made = make_slurm(
-        settings_, std::make_unique<GatedSlurm>(slurm(), fail_after_, end_after_), slurm(), clock_);
+        settings_,
+        {slurm(), std::make_unique<GatedSlurm>(slurm(), fail_after_, end_after_), slurm()}, clock_);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }

@@ -58,6 +58,10 @@ const ServedAttempt* ServedAttempts::find(uint64_t job) const {
   return found == by_job_.end() ? nullptr : &found->second;
 }
 
+bool ServedAttempts::any_idle() const {
+  return std::ranges::any_of(by_job_, [](const auto& each) { return each.second.idle; });
+}
+
 Duration ServedAttempts::idle(const ServedAttempt& served) const {
   return std::chrono::duration_cast<Duration>(clock_.monotonic() - served.idle_since);
 }

@@ -61,6 +61,7 @@ class ServedAttempts {
   // Forgets jobs for which `is_known` returns false.
   void forget(const std::function<bool(uint64_t)>& is_known);
   bool empty() const { return by_job_.empty(); }
+  bool any_idle() const;
 
  private:
   void take(const AllocationReport& report);

@@ -43,7 +43,7 @@ class SharedJobs : public testing::Test {
     settings.unseal = [](const std::string& sealed, const std::string&) -> Result<std::string> {
       return sealed;
     };
-    auto made = make_slurm(settings, slurm_.client(), slurm_.client(), clock_);
+    auto made = make_slurm(settings, {slurm_.client(), slurm_.client(), slurm_.client()}, clock_);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }

@@ -1,16 +1,16 @@
 #include "launch/slurm/slurm_launcher.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <set>
 
 #include "base/log.hpp"
-#include "base/text.hpp"
 #include "launch/slurm/allocations.hpp"
 #include "launch/slurm/answers.hpp"
 #include "launch/slurm/served_attempts.hpp"
+#include "launch/slurm/slurm_states.hpp"
 #include "launch/slurm/slurm_view.hpp"
+#include "launch/slurm/submissions.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -35,50 +35,16 @@ struct OwnJob {
   std::string token;  // of the attempt in the comment
 };
 
-// An unknown state, as newer releases of Slurm may have, counts as that of a live job: its agents
-// may run.
-bool has_ended(const SlurmJob& job) {
-  constexpr std::string_view kEnded =
-      "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY "
-      "PREEMPTED REVOKED TIMEOUT";
-  const auto states = split(kEnded, ' ');
-  return std::ranges::find(states, job.state) != states.end();
-}
-
-// True if Slurm has not begun to end the job.
-bool is_uncancelled(const SlurmJob& job) { return !has_ended(job) && job.state != "COMPLETING"; }
-// True if agents of the job may run now or later.
-bool may_run(const SlurmJob& job) { return is_uncancelled(job) && !job.requeued; }
-bool has_lost_a_node(const SlurmJob& job) { return job.state == "NODE_FAIL" || job.requeued; }
-
-bool is_usable(const SlurmNode& node) {
-  constexpr std::array kUnusable = {
-      "DOWN",          "DRAIN",           "DRAINED",      "DRAINING",      "FAIL",
-      "FAILING",       "ERROR",           "FUTURE",       "UNKNOWN",       "INVAL",
-      "MAINT",         "REBOOT",          "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN",
-      "REBOOT_ISSUED", "REBOOT_REQUESTED"};
-  return node.responds && std::ranges::none_of(node.states, [&](const std::string& state) {
-           return std::ranges::find(kUnusable, state) != kUnusable.end();
-         });
-}
-
-std::string describe(const SlurmJob& job) {
-  std::string text = "Slurm job " + std::to_string(job.id) + " is " + job.state;
-  if (!job.reason.empty() && job.reason != "None") text += " (" + job.reason + ")";
-  if (job.requeued) return text + " after it was requeued";
-  const bool start_known = !job.expected_start.empty() && job.expected_start != "N/A";
-  if (job.state == "PENDING" && start_known) text += ", expected to start at " + job.expected_start;
-  return text;
-}
-
 class SlurmLauncher final : public Launcher {
  public:
-  SlurmLauncher(SlurmSettings settings, std::unique_ptr<Slurm> slurm,
-                std::unique_ptr<Slurm> reading, Clock& clock)
+  SlurmLauncher(SlurmSettings settings, SlurmClients slurm, Clock& clock)
       : settings_(std::move(settings)),
-        slurm_(std::move(slurm)),
+        slurm_(std::move(slurm.cancelling)),
         clock_(clock),
-        view_(std::move(reading), clock, settings_.own_thread),
+        view_(std::move(slurm.reading), clock, settings_.own_thread),
+        submissions_(std::move(slurm.submitting),
+                     {[this] { return check_writer(); }, [this] { return view_.note_change(); }},
+                     settings_.own_thread),
         served_(settings_.links, clock),
         next_address_(settings_.jobs.pool.base),
         began_(clock.monotonic()) {}
@@ -110,6 +76,8 @@ class SlurmLauncher final : public Launcher {
         return conflict("attempt " + gang.attempt.text() + " was started with another token");
       return {};
     }
+    if (queued_.contains(gang.attempt)) return {};
+    if (auto failure = failures_.extract(gang.attempt)) return std::move(failure.mapped());
     TRY(check_writer());
     if (!away_.empty() || unconfirmed_.contains(gang.attempt)) {
       held_.insert_or_assign(gang.attempt, Held{gang.token, uint32_t(gang.members.size())});
@@ -124,15 +92,20 @@ class SlurmLauncher final : public Launcher {
   }
 
   std::vector<Agent> list() override {
-    take(view_.look(served_.empty() ? Duration() : kAnswerAgeMax));
+    // Control ensures those that failed before, unless it does not want them any more.
+    failures_.clear();
+    take_submitted();
+    take(served_.empty() ? view_.look() : view_.refresh(kAnswerAgeMax));
     if (away_.empty()) {
       cancel_unwanted();
+      give_queued_to_idle();
       release_idle();
       // Control starts them again.
       std::erase_if(held_, [&](const auto& held) { return !unconfirmed_.contains(held.first); });
     }
     std::vector<Agent> agents;
-    for (const auto& [attempt, own] : present_) {
+    for (const auto& [attempt, index] : present_) {
+      const OwnJob& own = all_[index];
       const bool runs = may_run(own.job);
       for (domain::HostIndex host = 0; host < own.comment.hosts; ++host) {
         const bool ended = own.comment.ended.contains(host);
@@ -151,6 +124,9 @@ class SlurmLauncher final : public Launcher {
                           .note = "waiting for the agent of Slurm job " +
                                   std::to_string(own.job.id) + ", which may serve this attempt",
                           .unknown_on = own.job.nodes});
+    for (const auto& [attempt, queued] : queued_)
+      for (domain::HostIndex host = 0; !find(attempt) && host < queued.gang.members.size(); ++host)
+        agents.push_back({attempt, queued.gang.token, host, true, "is being submitted to Slurm"});
     for (const auto& [attempt, held] : held_)
       for (domain::HostIndex host = 0; host < held.hosts; ++host)
         agents.push_back({attempt, held.token, host, true,
@@ -161,6 +137,11 @@ class SlurmLauncher final : public Launcher {
   Result<void> remove(domain::AttemptId attempt) override {
     take(view_.last());
     held_.erase(attempt);
+    if (queued_.contains(attempt)) {
+      if (!submissions_.withdraw(attempt))
+        return unavailable("attempt " + attempt.text() + " is being submitted to Slurm");
+      queued_.erase(attempt);
+    }
     if (unconfirmed_.contains(attempt))
       return unavailable("Slurm may have a job of attempt " + attempt.text() +
                          ", whose submission was not answered" +
@@ -210,7 +191,14 @@ class SlurmLauncher final : public Launcher {
     std::string token;
     uint32_t hosts = 0;
   };
-  // A job of this server that is missing in answers to queries that were sent before `change`.
+  // A gang that is being submitted.
+  struct Queued {
+    Gang gang;
+    SlurmJob job;  // but for its id
+    std::vector<std::string> nodes;
+    networks::Subnet subnet;
+  };
+  // A job of this server that answers to queries before the change do not list.
   struct Submitted {
     SlurmJob job;
     uint64_t change = 0;
@@ -254,7 +242,7 @@ class SlurmLauncher final : public Launcher {
 
   void show_all() {
     present_.clear();
-    for (const OwnJob& own : all_) show(own);
+    for (size_t index = 0; index < all_.size(); ++index) show(index);
   }
 
   // -- jobs that serve one attempt after another
@@ -306,21 +294,44 @@ class SlurmLauncher final : public Launcher {
     return idle;
   }
 
-  // Returns false if no idle job fits.
+  // The idle job that fits; nothing: none does.
+  Result<std::optional<uint64_t>> idle_for(const Gang& gang) const {
+    if (!may_serve_others(settings_.jobs, gang)) return std::optional<uint64_t>();
+    const auto idle = idle_allocations();
+    if (idle.empty()) return std::optional<uint64_t>();
+    return choose_allocation(
+        idle, {gang.members.front().machine, TRY(kind_of(settings_.jobs, gang, answer_->nodes)),
+               time_needed(settings_.jobs, gang)});
+  }
+
+  // False: no idle job fits.
   Result<bool> give_to_idle(const Gang& gang) {
-    if (!may_serve_others(settings_.jobs, gang)) return false;
-    for (;;) {
-      const auto idle = idle_allocations();
-      if (idle.empty()) return false;
-      const auto chosen = choose_allocation(
-          idle, {gang.members.front().machine, TRY(kind_of(settings_.jobs, gang, answer_->nodes)),
-                 time_needed(settings_.jobs, gang)});
-      if (!chosen) return false;
+    while (const auto chosen = TRY(idle_for(gang))) {
       const auto own =
           std::ranges::find(all_, *chosen, [](const OwnJob& each) { return each.job.id; });
       const NextInAllocation next{own->comment.subnet, served_.find(*chosen)->served + 1};
       if (give(*own, gang, TRY(plan_next_host(settings_.jobs, gang, answer_->nodes, next)), false))
         return true;
+    }
+    return false;
+  }
+
+  // Gangs that are not being submitted yet need no job of their own once an idle one fits.
+  void give_queued_to_idle() {
+    if (!settings_.why_not().empty()) return;
+    for (auto queued = queued_.begin(); queued != queued_.end() && served_.any_idle();) {
+      const Gang& gang = queued->second.gang;
+      const auto fits = idle_for(gang);
+      if (!fits || !*fits || !submissions_.withdraw(gang.attempt)) {
+        ++queued;
+        continue;
+      }
+      // What fails is ensured again by control, since it is not listed.
+      const auto given = give_to_idle(gang);
+      if (!given)
+        log(Level::warning, "launch", "giving an attempt to an idle Slurm job",
+            {{"attempt", gang.attempt.text()}, {"why", given.error().message}});
+      queued = queued_.erase(queued);
     }
   }
 
@@ -373,7 +384,8 @@ class SlurmLauncher final : public Launcher {
       served_.begin(job.id, own.comment.attempt, own.token, "");
   }
 
-  void show(const OwnJob& own) {
+  void show(size_t index) {
+    const OwnJob& own = all_[index];
     if (is_removed(own)) return;
     const ServedAttempt* served = served_.find(own.job.id);
     // An idle attempt counts as alive until control removes it: its last fact may not be in the
@@ -382,8 +394,8 @@ class SlurmLauncher final : public Launcher {
     // The attempt can be started elsewhere: it has not run here, and will not
     // (AgentLinks::report()).
     if (served && !served->begun && !is_open(own)) return;
-    const auto [present, first] = present_.try_emplace(attempt_of(own), own);
-    if (!first && has_ended(present->second.job)) present->second = own;
+    const auto [present, first] = present_.try_emplace(attempt_of(own), index);
+    if (!first && has_ended(all_[present->second].job)) present->second = index;
   }
 
   bool is_removed(const OwnJob& own) const {
@@ -442,7 +454,7 @@ class SlurmLauncher final : public Launcher {
 
   const OwnJob* find(const domain::AttemptId& attempt) const {
     const auto found = present_.find(attempt);
-    return found == present_.end() ? nullptr : &found->second;
+    return found == present_.end() ? nullptr : &all_[found->second];
   }
 
   // Returns "" for agents that run, as far as is known.
@@ -496,6 +508,7 @@ class SlurmLauncher final : public Launcher {
     std::vector<networks::Subnet> taken;
     for (const OwnJob& own : all_)
       if (!has_ended(own.job)) taken.push_back(own.comment.subnet);
+    for (const auto& [attempt, queued] : queued_) taken.push_back(queued.subnet);
     const auto subnet =
         TRY(choose_subnet(settings_.jobs.pool, addresses_of(gang), taken, next_address_));
     next_address_ = networks::Address(subnet.base + subnet.size());
@@ -509,36 +522,56 @@ class SlurmLauncher final : public Launcher {
       if (attempt_of(own) == gang.attempt && !has_ended(own.job))
         request.after.push_back(own.job.id);
     TRY(check_writer());
-    const auto id = slurm_->submit(request);
-    const uint64_t change = view_.note_change();
-    if (!id) {
-      note_failure(gang.attempt, id.error(), change);
-      return id.error();
-    }
     SlurmJob job;
-    job.id = *id;
     job.state = "PENDING";
     job.name = request.name;
     job.comment = request.comment;
-    submitted_.insert_or_assign(*id, Submitted{job, change});
-    add(job, nullptr);
-    nodes_of_submitted_[*id] = request.nodes;
-    if (may_serve_others(settings_.jobs, gang)) {
-      served_.begin(*id, gang.attempt, gang.token, gang.members.front().machine);
-      if (settings_.links) settings_.links->open(*id, {gang.members.front().machine, gang.attempt});
-    }
-    show(all_.back());
-    log(Level::info, "launch", "submitted to Slurm",
-        {{"attempt", gang.attempt.text()}, {"slurm_job", std::to_string(*id)}});
+    queued_.insert_or_assign(gang.attempt, Queued{gang, std::move(job), request.nodes, subnet});
+    submissions_.add({gang.attempt, std::move(request)});
+    if (settings_.own_thread) return {};
+    take_submitted();
+    if (auto failure = failures_.extract(gang.attempt)) return std::move(failure.mapped());
     return {};
   }
 
-  // Unless Slurm rejected it, the job may exist: sbatch's answer may have been lost.
-  void note_failure(const domain::AttemptId& attempt, const Error& error, uint64_t change) {
+  void take_submitted() {
+    for (const SubmissionOutcome& outcome : submissions_.take()) {
+      const auto queued = queued_.extract(outcome.attempt);
+      if (!queued) continue;
+      if (outcome.job)
+        note_submitted(queued.mapped(), *outcome.job, outcome.change);
+      else
+        note_failure(outcome);
+    }
+  }
+
+  void note_submitted(Queued& queued, uint64_t id, uint64_t change) {
+    const Gang& gang = queued.gang;
+    SlurmJob& job = queued.job;
+    job.id = id;
+    submitted_.insert_or_assign(id, Submitted{job, change});
+    nodes_of_submitted_[id] = queued.nodes;
+    // An answer of Slurm may have shown it already.
+    if (std::ranges::none_of(all_, [&](const OwnJob& own) { return own.job.id == id; }))
+      add(job, nullptr);
+    if (may_serve_others(settings_.jobs, gang)) {
+      served_.begin(id, gang.attempt, gang.token, gang.members.front().machine);
+      if (settings_.links) settings_.links->open(id, {gang.members.front().machine, gang.attempt});
+    }
+    show_all();
+    log(Level::info, "launch", "submitted to Slurm",
+        {{"attempt", gang.attempt.text()}, {"slurm_job", std::to_string(id)}});
+  }
+
+  // An answer of sbatch may be lost, and the job be there.
+  void note_failure(const SubmissionOutcome& outcome) {
+    if (outcome.change == 0) return;  // it was not sent
+    const Error& error = outcome.job.error();
+    failures_.insert_or_assign(outcome.attempt, error);
     const bool rejected =
         error.kind == Kind::invalid || error.kind == Kind::denied || error.kind == Kind::not_found;
     if (rejected) return;
-    unconfirmed_[attempt] = change;
+    unconfirmed_[outcome.attempt] = outcome.change;
     if (error.kind == Kind::unavailable) view_.note_away(error.message);
   }
 
@@ -546,14 +579,17 @@ class SlurmLauncher final : public Launcher {
   const std::unique_ptr<Slurm> slurm_;
   Clock& clock_;
   SlurmView view_;
+  Submissions submissions_;
   ServedAttempts served_;
   // subnets are used in rotation: late packets for an old gang do not reach a new one
   networks::Address next_address_;
   std::shared_ptr<const SlurmAnswer> answer_;
   std::string away_;                             // why Slurm does not answer at present
   std::vector<OwnJob> all_;                      // of this server, by id
-  std::map<domain::AttemptId, OwnJob> present_;  // without removed attempts
+  std::map<domain::AttemptId, size_t> present_;  // those in all_ that were not removed
   std::map<domain::AttemptId, Held> held_;
+  std::map<domain::AttemptId, Queued> queued_;
+  std::map<domain::AttemptId, Error> failures_;  // of submissions since list()
   std::map<uint64_t, Submitted> submitted_;  // by job
   std::map<uint64_t, std::vector<std::string>> nodes_of_submitted_;
   std::map<uint64_t, uint64_t> removed_;  // by job: the change that removed it
@@ -563,36 +599,9 @@ class SlurmLauncher final : public Launcher {
 
 }  // namespace
 
-std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,
-                                 const std::vector<std::string>& partitions,
-                                 const std::map<std::string, JobComment>& own) {
-  std::vector<Machine> machines;
-  for (const SlurmNode& node : nodes) {
-    const bool inside =
-        partitions.empty() || std::ranges::any_of(partitions, [&](const std::string& partition) {
-          return std::ranges::find(node.partitions, partition) != node.partitions.end();
-        });
-    if (!is_usable(node) || !inside) continue;
-    const auto found = own.find(node.name);
-    const JobComment ours = found == own.end() ? JobComment{} : found->second;
-    // The resources of others' jobs are not offered.
-    const auto offered = [](int64_t all, int64_t allocated, int64_t by_us) {
-      return std::max<int64_t>(0, all - std::max<int64_t>(0, allocated - by_us));
-    };
-    const int64_t cpus = offered(node.cpus, node.cpus_allocated, ours.cpus);
-    const int64_t memory_mib = offered(node.memory_mib, node.memory_allocated_mib, ours.memory_mib);
-    if (cpus == 0 || memory_mib == 0) continue;
-    machines.push_back({node.name, double(cpus), memory_mib << 20,
-                        offered(node.gpus, node.gpus_allocated, ours.gpus)});
-  }
-  return machines;
-}
-
-Result<std::unique_ptr<Launcher>> make_slurm(const SlurmSettings& settings,
-                                             std::unique_ptr<Slurm> slurm,
-                                             std::unique_ptr<Slurm> reading, Clock& clock) {
-  auto launcher =
-      std::make_unique<SlurmLauncher>(settings, std::move(slurm), std::move(reading), clock);
+Result<std::unique_ptr<Launcher>> make_slurm(const SlurmSettings& settings, SlurmClients slurm,
+                                             Clock& clock) {
+  auto launcher = std::make_unique<SlurmLauncher>(settings, std::move(slurm), clock);
   TRY(launcher->begin());
   return std::unique_ptr<Launcher>(std::move(launcher));
 }

@@ -9,14 +9,16 @@
 // list() until it has ended.
 //
 // list() queries Slurm, on another thread, and waits for a second at most (slurm_view.hpp); other
-// calls read the last answer. Only a submission and a cancellation wait for Slurm. While Slurm does
-// not answer, list() and machines() return the state of the last answer; after a minute the notes
-// of agents report that their state is unknown, and none is declared dead. ensure() then defers the
-// gang: list() shows its agents as alive, and as missing once Slurm answers, so that control
-// ensures it again. The same holds for a submission whose answer was lost, until the next answer of
-// Slurm shows whether the job exists. make_slurm() fails without a first answer.
+// calls read the last answer. Jobs are submitted on another thread, too (submissions.hpp): ensure()
+// returns at once, list() shows the agents as alive, and a failure is returned by the next call.
+// Only a cancellation waits for Slurm. While Slurm does
+// not answer, list() and machines() return what the last answer had; after a minute the notes of
+// agents say that their state is unknown, and none is declared dead. A gang to ensure then waits:
+// list() shows its agents as alive, and as missing once Slurm answers, so that control ensures it
+// again. The same holds for a submission whose answer was lost: the next answer of Slurm tells.
+// Without a first answer the launcher is not made.
 //
-// Threads: as launcher.hpp; a thread of its own queries Slurm.
+// Threads: as launcher.hpp; of its own, one reads and one submits.
 #pragma once
 
 #include <functional>
@@ -39,23 +41,22 @@ struct SlurmSettings {
   std::function<Result<std::string>(const std::string& sealed, const std::string& attempt)> unseal;
   // Returns "" while this server may submit and cancel jobs, as the writer of its ledger; list()
   // cancels as well.
+  // Called from any thread.
   std::function<std::string()> why_not = [] { return std::string(); };
   // Agents report the attempts of their jobs here; nullptr: each job serves one attempt.
   AgentLinks* links = nullptr;
-  bool own_thread = true;  // false, for tests: each call reads Slurm's jobs and nodes itself
+  // False, for tests: each call reads Slurm's jobs and nodes itself, and ensure() submits.
+  bool own_thread = true;
 };
 
-// `reading`: another client of the same Slurm, for the thread that queries it. Lifetime: the clock
-// outlives the launcher. Errors: unavailable (Slurm does not answer), invalid (unknown partition),
-// denied.
-Result<std::unique_ptr<Launcher>> make_slurm(const SlurmSettings& settings,
-                                             std::unique_ptr<Slurm> slurm,
-                                             std::unique_ptr<Slurm> reading, Clock& clock);
+// Ways to the same Slurm, for one thread each.
+struct SlurmClients {
+  std::unique_ptr<Slurm> cancelling, submitting, reading;
+};
 
-// Returns the part of each node that jobs of this server may use, without nodes that are drained,
-// down, or outside the partitions. `own`: the resources of this server's jobs by node. Pure.
-std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,
-                                 const std::vector<std::string>& partitions,
-                                 const std::map<std::string, JobComment>& own);
+// Lifetime: the clock outlives the launcher. Errors: unavailable (Slurm does not answer), invalid (a partition that Slurm does
+// not have), denied.
+Result<std::unique_ptr<Launcher>> make_slurm(const SlurmSettings& settings, SlurmClients slurm,
+                                             Clock& clock);
 
 }  // namespace trainyard::launch

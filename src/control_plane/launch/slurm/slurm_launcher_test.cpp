@@ -7,11 +7,11 @@
 namespace trainyard::launch {
 namespace {
 
-SlurmNode usable_node(const std::string& name, std::vector<std::string> states = {"IDLE"}) {
+SlurmNode usable_node(const std::string& name) {
   SlurmNode node;
   node.name = name;
   node.address = name;
-  node.states = std::move(states);
+  node.states = {"IDLE"};
   node.partitions = {"train"};
   node.cpus = 16;
   node.memory_mib = 1000;
@@ -44,45 +44,13 @@ class SlurmLauncherTest : public testing::Test {
  protected:
   SlurmLauncherTest() { slurm_.nodes = {usable_node("n1"), usable_node("n2")}; }
   std::unique_ptr<Launcher> server(const SlurmSettings& with = launcher_settings()) {
-    auto made = make_slurm(with, slurm_.client(), slurm_.client(), clock_);
+    auto made = make_slurm(with, {slurm_.client(), slurm_.client(), slurm_.client()}, clock_);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }
   TestClock clock_;
   MemorySlurm slurm_;
 };
-
-TEST_F(SlurmLauncherTest, OffersUsableNodesLessWhatOthersHave) {
-  struct Case {
-    std::vector<std::string> states;
-    bool responds;
-    bool usable;
-  };
-  for (const Case& each : {Case{{"IDLE"}, true, true}, Case{{"MIXED", "PLANNED"}, true, true},
-                           Case{{"ALLOCATED"}, true, true}, Case{{"IDLE", "DRAIN"}, true, false},
-                           Case{{"DOWN"}, true, false}, Case{{"IDLE"}, false, false},
-                           Case{{"IDLE", "MAINT"}, true, false}}) {
-    SlurmNode one = usable_node("n1", each.states);
-    one.responds = each.responds;
-    EXPECT_EQ(!machines_of({one}, {}, {}).empty(), each.usable) << each.states.back();
-  }
-  SlurmNode busy = usable_node("n1", {"MIXED"});
-  busy.cpus_allocated = 6;
-  busy.memory_allocated_mib = 500;
-  busy.gpus_allocated = 3;
-  JobComment ours;
-  ours.cpus = 4;
-  ours.memory_mib = 200;
-  ours.gpus = 2;
-  const auto machines = machines_of({busy}, {"train"}, {{"n1", ours}});
-  ASSERT_EQ(machines.size(), 1u);
-  EXPECT_EQ(machines[0].cpus, 14);
-  EXPECT_EQ(machines[0].memory_bytes, int64_t{700} << 20);
-  EXPECT_EQ(machines[0].gpus, 3);
-  EXPECT_TRUE(machines_of({usable_node("n1")}, {"other"}, {}).empty());
-  busy.cpus_allocated = 20;
-  EXPECT_TRUE(machines_of({busy}, {}, {}).empty()) << "nothing is left";
-}
 
 TEST_F(SlurmLauncherTest, SaysWhyAgentsEndedInTheWordsOfSlurm) {
   const auto launcher = server();
@@ -168,7 +136,7 @@ TEST_F(SlurmLauncherTest, KeepsItsLastAnswerWhileSlurmIsAway) {
 TEST_F(SlurmLauncherTest, IsNotMadeWithoutSlurmOrItsPartition) {
   slurm_.away = "Unable to contact slurm controller";
   const auto make = [this](const SlurmSettings& settings) {
-    return make_slurm(settings, slurm_.client(), slurm_.client(), clock_);
+    return make_slurm(settings, {slurm_.client(), slurm_.client(), slurm_.client()}, clock_);
   };
   EXPECT_EQ(make(launcher_settings()).error().kind, Kind::unavailable);
   slurm_.away = "";

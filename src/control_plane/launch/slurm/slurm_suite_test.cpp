@@ -34,7 +34,7 @@ class SlurmWorld {
   }
 
   std::unique_ptr<Launcher> server() {
-    auto made = make_slurm(settings_, slurm_.client(), slurm_.client(), clock_);
+    auto made = make_slurm(settings_, {slurm_.client(), slurm_.client(), slurm_.client()}, clock_);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }

@@ -35,15 +35,24 @@ Result<void> SlurmView::read() {
   return done;
 }
 
-std::shared_ptr<const SlurmAnswer> SlurmView::look(Duration age_max) {
+std::shared_ptr<const SlurmAnswer> SlurmView::look() {
   if (!thread_.joinable()) return last();
   MutexLock lock(mutex_);
-  if (answered_ + age_max > clock_.monotonic() && away_.empty()) return answer_;
   const bool idle = querying_since_ == std::chrono::nanoseconds(0);
   const uint64_t mine = ++requested_;
   changed_.notify_all();
   if (idle && away_.empty())
     changed_.wait_for(lock, kWaitMax, [&]() REQUIRES(mutex_) { return done_ >= mine; });
+  return answer_;
+}
+
+std::shared_ptr<const SlurmAnswer> SlurmView::refresh(Duration age_max) {
+  if (!thread_.joinable()) return last();
+  const MutexLock lock(mutex_);
+  const bool queries = requested_ > done_;
+  if (queries || (answered_ + age_max > clock_.monotonic() && away_.empty())) return answer_;
+  ++requested_;
+  changed_.notify_all();
   return answer_;
 }
 

@@ -45,10 +45,12 @@ class SlurmView {
 
   // Queries Slurm now, and waits for the answer.
   Result<void> read();
-  // Has the thread query Slurm, and returns the answer, or the last one if that takes too long, if
-  // a former query has no answer yet, or if Slurm does not answer at present. Returns the last
-  // answer at once if it is not older than `age_max`. Requires: read() has succeeded once.
-  std::shared_ptr<const SlurmAnswer> look(Duration age_max = Duration());
+  // Has the thread query Slurm, and returns the answer; the last one, if that takes too long, if a
+  // former query has no answer yet, or if Slurm is away. Requires: read() has succeeded once.
+  std::shared_ptr<const SlurmAnswer> look();
+  // Has the thread query Slurm if the last answer is older than `age_max`, and returns that at
+  // once. Requires: as look().
+  std::shared_ptr<const SlurmAnswer> refresh(Duration age_max);
   // Returns the last answer. Requires: as look().
   std::shared_ptr<const SlurmAnswer> last();
   // Returns the reason why Slurm does not answer at present, or "" if it does.

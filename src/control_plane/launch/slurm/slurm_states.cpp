@@ -1,0 +1,68 @@
+#include "launch/slurm/slurm_states.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/text.hpp"
+
+namespace trainyard::launch {
+
+bool has_ended(const SlurmJob& job) {
+  constexpr std::string_view kEnded =
+      "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY "
+      "PREEMPTED REVOKED TIMEOUT";
+  const auto states = split(kEnded, ' ');
+  return std::ranges::find(states, job.state) != states.end();
+}
+
+bool is_uncancelled(const SlurmJob& job) { return !has_ended(job) && job.state != "COMPLETING"; }
+bool may_run(const SlurmJob& job) { return is_uncancelled(job) && !job.requeued; }
+bool has_lost_a_node(const SlurmJob& job) { return job.state == "NODE_FAIL" || job.requeued; }
+
+bool is_usable(const SlurmNode& node) {
+  constexpr std::array kUnusable = {
+      "DOWN",          "DRAIN",           "DRAINED",      "DRAINING",      "FAIL",
+      "FAILING",       "ERROR",           "FUTURE",       "UNKNOWN",       "INVAL",
+      "MAINT",         "REBOOT",          "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN",
+      "REBOOT_ISSUED", "REBOOT_REQUESTED"};
+  return node.responds && std::ranges::none_of(node.states, [&](const std::string& state) {
+           return std::ranges::find(kUnusable, state) != kUnusable.end();
+         });
+}
+
+std::string describe(const SlurmJob& job) {
+  std::string text = "Slurm job " + std::to_string(job.id) + " is " + job.state;
+  if (!job.reason.empty() && job.reason != "None") text += " (" + job.reason + ")";
+  if (job.requeued) return text + " after it was requeued";
+  const bool start_known = !job.expected_start.empty() && job.expected_start != "N/A";
+  if (job.state == "PENDING" && start_known) text += ", expected to start at " + job.expected_start;
+  return text;
+}
+
+std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,
+                                 const std::vector<std::string>& partitions,
+                                 const std::map<std::string, JobComment>& own) {
+  std::vector<Machine> machines;
+  for (const SlurmNode& node : nodes) {
+    const bool inside =
+        partitions.empty() || std::ranges::any_of(partitions, [&](const std::string& partition) {
+          return std::ranges::find(node.partitions, partition) != node.partitions.end();
+        });
+    if (!is_usable(node) || !inside) continue;
+    const auto found = own.find(node.name);
+    const JobComment ours = found == own.end() ? JobComment{} : found->second;
+    // What others' jobs have is not offered.
+    const auto offered = [](int64_t all, int64_t allocated, int64_t by_us) {
+      return std::max<int64_t>(0, all - std::max<int64_t>(0, allocated - by_us));
+    };
+    const int64_t cpus = offered(node.cpus, node.cpus_allocated, ours.cpus);
+    const int64_t memory_mib = offered(node.memory_mib, node.memory_allocated_mib, ours.memory_mib);
+    if (cpus == 0 || memory_mib == 0) continue;
+    machines.push_back({node.name, double(cpus), memory_mib << 20,
+                        offered(node.gpus, node.gpus_allocated, ours.gpus)});
+  }
+  return machines;
+}
+
+}  // namespace trainyard::launch

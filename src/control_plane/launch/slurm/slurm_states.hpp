@@ -1,0 +1,35 @@
+// Tells what Slurm's states of jobs and nodes mean: which jobs may run, and how much of which nodes
+// can be used.
+//
+// Threads: pure functions. Errors: none.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "launch/launcher.hpp"
+#include "launch/slurm/job_comment.hpp"
+#include "launch/slurm/slurm.hpp"
+
+namespace trainyard::launch {
+
+// A state that is not known, as newer releases of Slurm may have, is that of a live job: its agents
+// may run.
+bool has_ended(const SlurmJob& job);
+// True if Slurm has not begun to end what the job runs, or will run.
+bool is_uncancelled(const SlurmJob& job);
+// True if agents of the job may run, or will.
+bool may_run(const SlurmJob& job);
+bool has_lost_a_node(const SlurmJob& job);
+// Slurm's words: "Slurm job 7 is PENDING (Resources)".
+std::string describe(const SlurmJob& job);
+
+bool is_usable(const SlurmNode& node);
+// The part of a node that jobs of this server may use: nothing if it is drained, down, or outside
+// the partitions. `own_*`: what this server's jobs have there.
+std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,
+                                 const std::vector<std::string>& partitions,
+                                 const std::map<std::string, JobComment>& own);
+
+}  // namespace trainyard::launch

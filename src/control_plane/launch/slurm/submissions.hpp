@@ -1,0 +1,74 @@
+// Submissions submits jobs to Slurm one after another, on a thread of its own: each takes some
+// hundredths of a second, and the launcher serves other attempts meanwhile. One that has not begun
+// can be withdrawn, for an attempt that a running job serves instead.
+//
+// After one that Slurm has not answered, those behind it fail as well, and are not sent: each would
+// wait as long.
+//
+// Threads: made, used and destroyed by one thread, next to its own. Errors: those of a submission
+// are in its outcome.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/thread_safety.hpp"
+#include "domain/placement.hpp"
+#include "launch/slurm/slurm.hpp"
+
+namespace trainyard::launch {
+
+struct Submission {
+  domain::AttemptId attempt;
+  SlurmJobRequest request;
+};
+
+struct SubmissionOutcome {
+  domain::AttemptId attempt;
+  Result<uint64_t> job;
+  // The number of the change (SlurmView::note_change()) that it made, or may have made; 0: it was
+  // not sent.
+  uint64_t change = 0;
+};
+
+struct SubmissionHooks {
+  // An error: nothing may be submitted at present. Called before each submission.
+  std::function<Result<void>()> check;
+  std::function<uint64_t()> note_change;  // called after each
+};
+
+class Submissions {
+ public:
+  // Without a thread, add() submits and waits for the answer. Lifetime: what the hooks refer to
+  // outlives it; they are called on its thread.
+  Submissions(std::unique_ptr<Slurm> slurm, SubmissionHooks hooks, bool own_thread);
+  // Interrupts the submission that is in progress, and drops the others.
+  ~Submissions();
+  Submissions(const Submissions&) = delete;
+
+  void add(Submission submission);
+  // Returns what was submitted, or failed, since the last call.
+  std::vector<SubmissionOutcome> take();
+  // False: its submission has begun.
+  bool withdraw(const domain::AttemptId& attempt);
+
+ private:
+  void run();
+  SubmissionOutcome submit(const Submission& submission);
+
+  const std::unique_ptr<Slurm> slurm_;
+  const SubmissionHooks hooks_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<Submission> waiting_ GUARDED_BY(mutex_);
+  std::vector<SubmissionOutcome> done_ GUARDED_BY(mutex_);
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // none: add() submits
+};
+
+}  // namespace trainyard::launch
