@@ -1,8 +1,8 @@
 // AgentLinks connects a launcher with the agents' links, which other modules own: agents report
 // what their allocation serves, and an idle one gets its next order (docs/decisions/38).
 //
-// It refuses an agent that speaks of an allocation in which it cannot run: of another machine, or
-// one that has ended. take() and report() exclude each other, so an attempt either begins in an
+// It refuses an agent that speaks of an allocation in which it cannot run: of another machine, one
+// that has ended, or one other than that in which its attempt has begun. take() and report() exclude each other, so an attempt either begins in an
 // allocation, or the launcher knows that it never will.
 //
 // Threads: report() and connect() from any; the others from the launcher's. Lifetime: outlives the
@@ -72,6 +72,11 @@ class AgentLinks {
       return job + " is not on " + report.machine;
     if (report.served == 0 && open->second.first != report.attempt)
       return job + " was not made for " + report.attempt.text();
+    // A former server may have ordered the attempt in one allocation, and this one in another.
+    for (const auto& [other, attempt] : serves_)
+      if (attempt == report.attempt && other != report.allocation)
+        return "Slurm job " + std::to_string(other) + " serves " + report.attempt.text();
+    serves_.insert_or_assign(report.allocation, report.attempt);
     const auto [known, first] = reports_.try_emplace(report.allocation);
     if (first || report.served >= known->second.served) known->second = std::move(report);
     return "";
@@ -84,6 +89,9 @@ class AgentLinks {
     std::vector<AllocationReport> reports;
     const MutexLock lock(mutex_);
     if (open) open_ = *std::move(open);
+    std::erase_if(serves_, [&](const auto& each) REQUIRES(mutex_) {
+      return !open_.contains(each.first);
+    });
     for (auto& [allocation, report] : std::exchange(reports_, {}))
       reports.push_back(std::move(report));
     return reports;
@@ -107,6 +115,8 @@ class AgentLinks {
   Send send_ GUARDED_BY(mutex_);
   std::map<uint64_t, OpenAllocation> open_ GUARDED_BY(mutex_);
   std::map<uint64_t, AllocationReport> reports_ GUARDED_BY(mutex_);
+  // The attempts in open allocations, also while their agents are not linked.
+  std::map<uint64_t, domain::AttemptId> serves_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::launch

@@ -274,6 +274,21 @@ TEST_F(SharedJobs, AgentsSpeakOnlyOfTheirOwn) {
   EXPECT_EQ(alive(*launcher), "1 2");
 }
 
+// A former server has given the second attempt to the first job, whose agent took the order after
+// it had linked to this server, which gave the attempt to the second job.
+TEST_F(SharedJobs, AnAttemptBeginsInOneOfThem) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  ASSERT_TRUE(launcher->ensure(child(4)));
+  EXPECT_EQ(hello(1, 2), "");  // its link is lost afterwards
+  EXPECT_EQ(links_.report(report(2, 2, 1)), "Slurm job 1 serves j2a1");
+  launcher->list();
+  EXPECT_EQ(links_.report(report(2, 2, 1)), "Slurm job 1 serves j2a1");
+  EXPECT_EQ(hello(1, 2), "");
+  EXPECT_EQ(hello(1, 3), "");
+  EXPECT_EQ(alive(*launcher), "3 4");
+}
+
 TEST_F(SharedJobs, OneThatEndsBeginsNoOtherAttempt) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(child(1)));
