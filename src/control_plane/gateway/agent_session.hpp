@@ -48,6 +48,8 @@ struct AgentSession {
   std::chrono::nanoseconds activity_at{};
   uint64_t number = 0;     // of the link, for its shells
   bool dismissed = false;  // Goodbye or Refused: nothing more is sent
+  bool over = false;       // Goodbye: the host has ended in the ledger
+  std::optional<wire::Idle> idle;  // not reported yet: the host has not ended
   std::optional<Instant> credentials_expire;
 
   void say(const wire::Message& message) {

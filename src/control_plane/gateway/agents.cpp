@@ -315,8 +315,16 @@ class AgentServer final : public Agents, private Shells {
     if (idle.time_left < Duration{} || idle.time_left > kAllocationMax)
       return corrupt("invalid Idle.time_left");
     const MutexLock lock(mutex_);
-    (void)report_allocation(session, idle);  // an agent that may not offer itself gets no order
+    session.idle = idle;
+    if (session.over) report_idle(session);
     return {};
+  }
+
+  // Requires: the host has ended in the ledger. Before, control would count it as lost once another
+  // attempt follows in its allocation.
+  void report_idle(Session& session) REQUIRES(mutex_) {
+    // An agent that may not offer itself gets no order.
+    if (const auto idle = std::exchange(session.idle, {})) (void)report_allocation(session, idle);
   }
 
   bool send_order(uint64_t allocation, const domain::AttemptId& from,
@@ -364,8 +372,10 @@ class AgentServer final : public Agents, private Shells {
     return {};
   }
 
-  static void dismiss(Session& session) {
+  void dismiss(Session& session) REQUIRES(mutex_) {
     if (std::exchange(session.dismissed, true)) return;
+    session.over = true;
+    report_idle(session);
     session.say(wire::Goodbye{});
   }
 

@@ -39,7 +39,7 @@ struct LinkedAllocation {
   std::string token;
   std::string machine;             // of the attempt's host
   bool begun = false;              // the host had reported facts when it linked
-  std::optional<wire::Idle> idle;  // none: it links
+  std::optional<wire::Idle> idle;  // its host has ended in the ledger; none: it links
 };
 // Called before the agent is welcomed. Returns why it is refused; "": it is not. Must not block, or
 // call Agents.

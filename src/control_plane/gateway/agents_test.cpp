@@ -504,6 +504,9 @@ TEST_F(AgentsTest, ReportsAllocationsAndSendsTheirOrders) {
   EXPECT_EQ(allocations[0].token, token);
   EXPECT_FALSE(allocations[0].idle);
   say(link, wire::Idle{60s, true});
+  report(link, 1, HostState::running);
+  EXPECT_EQ(allocations.size(), 1u) << "its host has not ended";
+  report(link, 2, HostState::finished);
   ASSERT_EQ(allocations.size(), 2u);
   ASSERT_TRUE(allocations[1].idle);
   EXPECT_EQ(allocations[1].idle->time_left, 60s);
@@ -519,6 +522,34 @@ TEST_F(AgentsTest, ReportsAllocationsAndSendsTheirOrders) {
   EXPECT_EQ(allocations.size(), 2u);
   say(link, wire::Idle{-1s, true});
   EXPECT_TRUE(link->closed);
+}
+
+// On a link that was made after its host had ended.
+TEST_F(AgentsTest, ReportsAnIdleAllocationOfAHostThatHasEnded) {
+  const auto first = hello(1);
+  report(first, 1, HostState::finished);
+  events.closed(first, unavailable("the network failed"));
+  auto link = open();
+  wire::Hello again{wire::kVersion, {1, 1}, 1, token};
+  again.allocation = 17;
+  say(link, again);
+  ASSERT_EQ(allocations.size(), 1u);
+  EXPECT_TRUE(allocations[0].begun);
+  say(link, wire::Idle{60s, false});
+  ASSERT_EQ(allocations.size(), 2u);
+  EXPECT_TRUE(allocations[1].idle);
+}
+
+TEST_F(AgentsTest, ReportsNoIdleAllocationOfAHostThatWasGivenUp) {
+  auto link = open();
+  wire::Hello hello{wire::kVersion, {1, 1}, 1, token};
+  hello.allocation = 17;
+  say(link, hello);
+  launcher.kill({1, 1}, 1);
+  run();
+  say(link, wire::Idle{60s, false});
+  report(link, 1, HostState::finished);
+  EXPECT_EQ(allocations.size(), 1u);
 }
 
 TEST_F(AgentsTest, RefusesAnAgentThatItsAllocationMayNotHave) {
