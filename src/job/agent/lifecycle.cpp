@@ -206,6 +206,8 @@ class Deciding {
   }
 
   Result<Decision> on_event(const Dismissed&) {
+    // The host has ended without this agent's report, so another one has run it.
+    if (run_.stage < Stage::report) return on_event(Fenced{});
     if (run_.stage != Stage::report) return decided();
     run_.stage = Stage::gone;
     act(Leave{});

@@ -114,7 +114,7 @@ struct PeersDrained {
 };
 struct MainRuns {};   // the host that this one follows
 struct Fenced {};     // Refused: another attempt has taken over, or this one has ended
-struct Dismissed {};  // Goodbye: the final fact is applied
+struct Dismissed {};  // Goodbye: the final fact is applied, of this agent or of another one
 
 using Event = std::variant<Begin, StepsDone, StepsFailed, ProcessExited, StopOrdered, GraceOver,
                            PeersDrained, MainRuns, Fenced, Dismissed>;

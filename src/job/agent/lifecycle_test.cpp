@@ -337,6 +337,20 @@ TEST(Lifecycle, ReportsTheFirstFailure) {
   EXPECT_EQ(story.facts.back().message, "first");
 }
 
+// The host has ended in the ledger, by the report of another agent.
+TEST(Lifecycle, AGoodbyeBeforeItsReportFencesTheAgent) {
+  for (const Stage stage : {Stage::prepare, Stage::run, Stage::upload}) {
+    HostRun run;
+    run.stage = stage;
+    run.begun = run.start_ordered = true;
+    run.process_started = stage >= Stage::run;
+    const auto decision = next(run, Dismissed{});
+    ASSERT_TRUE(decision);
+    EXPECT_EQ(decision->run.stage, Stage::gone);
+    EXPECT_EQ(decision->actions.size(), next(run, Fenced{})->actions.size());
+  }
+}
+
 // Every event in every stage (and both halves of run and upload): decided, or a conflict, but a
 // server's message is never a conflict; stages never go back; reported states are legal moves of
 // domain; no action follows leaving.
