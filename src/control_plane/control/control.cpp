@@ -57,6 +57,7 @@ class SingleWriter final : public ControlPlane {
     for (Job& job : TRY(ledger_.live_jobs().in("loading live jobs")))
       jobs.push_back(std::make_shared<Job>(std::move(job)));
     for (const auto& job : jobs) time_.not_before(job->control_time(job->modified));
+    began_ = time_.now();
     const size_t count = jobs.size();
     live_.put(std::move(jobs));
     const auto resources = TRY(ledger_.resources().in("loading queues and environments"));
@@ -268,6 +269,7 @@ class SingleWriter final : public ControlPlane {
   Clock& clock_;  // to measure what steps take
   ControlTime time_;
   Random& random_;
+  Instant began_{};  // set by load()
   Notifier commit_due_, reconcile_due_;
   std::vector<Watcher> watchers_;
 
@@ -387,6 +389,7 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   snapshot.kinds = launcher_.kinds();
   snapshot.idle_since = idle_since_;
   snapshot.clock_offset = time_.offset();
+  snapshot.server_began = began_;
   remember_leaving(snapshot.agents);
   snapshot.jobs = live_.all();
   snapshot.catalog = catalog_.get();

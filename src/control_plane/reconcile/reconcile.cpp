@@ -143,7 +143,8 @@ class Deciding {
 
   void supervise(const Job& job, const Attempt& attempt) {
     const AttemptId id{job.number, attempt.number};
-    const Shown shown = shown_of(attempt, id, snapshot_.agents);
+    const Shown shown = shown_of(attempt, id, snapshot_.agents,
+                                 job.control_time(attempt.started) <= snapshot_.server_began);
     if (shown.foreign) return remove(id);  // unknown agents run in the place of the attempt
     if (attempt.state == AttemptState::ended) {
       if (shown.any && (!shown.any_alive || is_unstarted(attempt, shown) ||

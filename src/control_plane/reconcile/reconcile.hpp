@@ -50,6 +50,7 @@ struct Snapshot {
   std::vector<launch::MachineKind> kinds = {};  // that the launcher can add
   IdleSince idle_since = {};                    // of the last iteration
   Duration clock_offset = {};                   // the wall clock minus control's time
+  Instant server_began = Instant::max();  // in control's time: attempts up to it may be a former's
 };
 
 // Per array. Waiting children are in memory and each iteration reads them: this many suffice for

@@ -129,6 +129,21 @@ TEST(Decide, WaitsForWhatIsStillPendingBelowTheLauncher) {
   EXPECT_EQ(pending.decided(), "lose 0 1 (internal: stopped before it was started)");
 }
 
+// It may serve an attempt of a former server's, and no later one.
+TEST(Decide, StartsALaterAttemptBesideAnAgentThatHasNotReported) {
+  launch::Agent unknown{{}, "", 0, true};
+  unknown.unknown_on = "box-1";
+  const Case placed{a_job(HostState::placed, HostState::placed), {unknown}, {}};
+  Snapshot snapshot;
+  snapshot.jobs = {std::make_shared<const domain::Job>(placed.job)};
+  snapshot.agents = placed.agents;
+  const Instant started = placed.job.attempt()->started;
+  snapshot.server_began = started;
+  EXPECT_EQ(text_of(decide(snapshot, {}, {}, kSpot, kReconcileNow)), "");
+  snapshot.server_began = started - 1ms;
+  EXPECT_EQ(text_of(decide(snapshot, {}, {}, kSpot, kReconcileNow)), "ensure j1a1");
+}
+
 // An agent that runs has log lines to send; one that was not started would stay pending.
 TEST(Decide, RemovesWhatIsStillPendingBelowTheLauncherAtOnceWhenItsAttemptHasEnded) {
   Case ended{a_job(HostState::lost, HostState::lost), {agent(0), agent(1)}, {}};

@@ -3,7 +3,7 @@
 namespace trainyard::reconcile {
 
 Shown shown_of(const domain::Attempt& attempt, domain::AttemptId id,
-               const std::vector<launch::Agent>& agents) {
+               const std::vector<launch::Agent>& agents, bool of_former_server) {
   Shown shown;
   shown.listed.resize(attempt.hosts.size());
   shown.alive.resize(attempt.hosts.size());
@@ -23,7 +23,8 @@ Shown shown_of(const domain::Attempt& attempt, domain::AttemptId id,
     if (agent.alive) shown.alive[agent.host] = true;
   }
   // An attempt that has ended has nothing that could be started or lost.
-  if (!any_unknown || attempt.state == domain::AttemptState::ended) return shown;
+  if (!any_unknown || !of_former_server || attempt.state == domain::AttemptState::ended)
+    return shown;
   for (const launch::Agent& agent : agents)
     for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
       if (agent.unknown_on.empty() || agent.unknown_on != attempt.hosts[host].machine ||

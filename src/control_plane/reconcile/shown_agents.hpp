@@ -1,7 +1,9 @@
 // Finds what the launcher lists of one attempt.
 //
 // An agent of which the launcher does not know yet what it serves counts for each host on its
-// machine that is not listed: such a host is neither started again nor given up for lost.
+// machine that is not listed: such a host is neither started again nor given up for lost. It can
+// only serve attempts that a former server has placed, so an agent that never reports does not keep
+// later ones from their machine.
 //
 // Threads: pure function.
 #pragma once
@@ -24,7 +26,8 @@ struct Shown {
   std::vector<std::string> notes;  // by host: the launcher's
 };
 
+// `of_former_server`: the attempt was placed before this server began.
 Shown shown_of(const domain::Attempt& attempt, domain::AttemptId id,
-               const std::vector<launch::Agent>& agents);
+               const std::vector<launch::Agent>& agents, bool of_former_server = true);
 
 }  // namespace trainyard::reconcile

@@ -40,6 +40,12 @@ TEST(ShownAgents, CountsAnAgentThatMayServeTheHost) {
   EXPECT_FALSE(shown_of(attempt, {7, 1}, {unknown_on("n3")}).any);
 }
 
+TEST(ShownAgents, CountsNoneForAnAttemptOfThisServer) {
+  const auto attempt = attempt_on({"n1"});
+  EXPECT_TRUE(shown_of(attempt, {7, 1}, {unknown_on("n1")}, true).any);
+  EXPECT_FALSE(shown_of(attempt, {7, 1}, {unknown_on("n1")}, false).any);
+}
+
 TEST(ShownAgents, CountsNoneForAnAttemptThatHasEnded) {
   auto attempt = attempt_on({"n1"});
   attempt.state = domain::AttemptState::ended;
