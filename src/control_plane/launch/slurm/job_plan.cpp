@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/text.hpp"
 #include "launch/slurm/allocations.hpp"
@@ -165,6 +166,17 @@ std::string script_of(const SlurmJobSettings& settings, const Gang& gang,
 }
 
 }  // namespace
+
+std::vector<std::string> partitions_of(const SlurmJobSettings& settings) {
+  std::set<std::string> names;
+  const auto add = [&](const SlurmPlacement& placement) {
+    if (!placement.partition.empty()) names.insert(placement.partition);
+  };
+  add(settings.placement);
+  for (const auto& [queue, placement] : settings.of_queues) add(placement);
+  for (const auto& [type, placement] : settings.of_instance_types) add(placement);
+  return {names.begin(), names.end()};
+}
 
 Result<SlurmPlacement> placement_of(const SlurmJobSettings& settings, const Gang& gang) {
   SlurmPlacement placement = settings.placement;

@@ -39,6 +39,9 @@ struct SlurmJobSettings : NodeSettings {
   Duration idle_max = 5s;
 };
 
+// The partitions of all jobs but those of of_users; none: Slurm's default.
+std::vector<std::string> partitions_of(const SlurmJobSettings& settings);
+
 // Errors: invalid, for a gang whose submitter is not in of_users and has to be.
 Result<SlurmPlacement> placement_of(const SlurmJobSettings& settings, const Gang& gang);
 

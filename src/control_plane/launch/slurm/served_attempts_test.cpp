@@ -103,7 +103,7 @@ TEST_F(SharedJobs, OneServesOneChildAfterAnother) {
   idle(1, 1);
   const auto agents = launcher->list();
   ASSERT_EQ(agents.size(), 1u);
-  EXPECT_TRUE(agents[0].alive && agents[0].idle) << "its last fact may be on its way";
+  EXPECT_TRUE(agents[0].alive && agents[0].idle) << "another one may get its host";
   ASSERT_TRUE(launcher->ensure(child(2)));
   EXPECT_EQ(slurm_.all.size(), 1u);
   ASSERT_EQ(sent_.size(), 1u);
@@ -231,9 +231,14 @@ TEST_F(SharedJobs, IdleOnesAreReleasedForPendingJobsOnTheirNodes) {
   Gang gang = child(3);
   gang.of_array = false;
   ASSERT_TRUE(launcher->ensure(gang));
+  slurm_.all.at(3).shown.reason = "Resources";
   launcher->list();
   EXPECT_TRUE(sent_.empty()) << "an attempt may be on its way to it";
   clock_.advance(2s);
+  slurm_.all.at(3).shown.reason = "None";
+  launcher->list();
+  EXPECT_TRUE(sent_.empty()) << "Slurm is about to start it";
+  slurm_.all.at(3).shown.reason = "Resources";
   launcher->list();
   ASSERT_EQ(sent_.size(), 1u);
   EXPECT_EQ(sent_[0].allocation, 1u);
@@ -245,6 +250,7 @@ TEST_F(SharedJobs, IdleOnesAreNotPendingThemselves) {
   slurm_.state_of_new_jobs = "PENDING";
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(child(1)));
+  slurm_.all.at(1).shown.reason = "Resources";
   idle(1, 1);
   launcher->list();
   clock_.advance(2s);

@@ -52,7 +52,7 @@ class SlurmLauncher final : public Launcher {
   Result<void> begin() {
     TRY(view_.read().in("finding the jobs of this server in Slurm"));
     take(view_.last());
-    for (const std::string& partition : partitions())
+    for (const std::string& partition : partitions_of(settings_.jobs))
       if (std::ranges::none_of(answer_->nodes, [&](const SlurmNode& node) {
             return std::ranges::find(node.partitions, partition) != node.partitions.end();
           }))
@@ -63,7 +63,7 @@ class SlurmLauncher final : public Launcher {
 
   std::vector<Machine> machines() override {
     take(view_.last());
-    return machines_of(answer_->nodes, partitions(), used());
+    return machines_of(answer_->nodes, partitions_of(settings_.jobs), used());
   }
 
   Result<void> ensure(const Gang& gang) override {
@@ -77,7 +77,8 @@ class SlurmLauncher final : public Launcher {
       return {};
     }
     if (queued_.contains(gang.attempt)) return {};
-    if (auto failure = failures_.extract(gang.attempt)) return std::move(failure.mapped());
+    if (auto failure = failures_.extract(gang.attempt))
+      return std::move(failure.mapped()).in("starting attempt " + gang.attempt.text());
     TRY(check_writer());
     if (!away_.empty() || unconfirmed_.contains(gang.attempt)) {
       held_.insert_or_assign(gang.attempt, Held{gang.token, uint32_t(gang.members.size())});
@@ -349,8 +350,8 @@ class SlurmLauncher final : public Launcher {
   void release_idle() {
     std::vector<std::string> pending_on;
     for (const OwnJob& own : all_) {
-      if (own.job.state != "PENDING" || is_removed(own)) continue;
-      // The job runs: Slurm's answer is older than the report of its agent.
+      if (!waits_for_nodes(own.job) || is_removed(own)) continue;
+      // Slurm's answer is older than the report of the job's agent.
       const ServedAttempt* served = served_.find(own.job.id);
       if (served && served->reported) continue;
       const auto nodes = nodes_of_submitted_.find(own.job.id);
@@ -388,8 +389,7 @@ class SlurmLauncher final : public Launcher {
     const OwnJob& own = all_[index];
     if (is_removed(own)) return;
     const ServedAttempt* served = served_.find(own.job.id);
-    // An idle attempt counts as alive until control removes it: its last fact may not be in the
-    // ledger yet.
+    // Until it is removed, control may give its host to another attempt.
     if (served && served->idle && served->removed) return;
     // The attempt can be started elsewhere: it has not run here, and will not
     // (AgentLinks::report()).
@@ -476,18 +476,7 @@ class SlurmLauncher final : public Launcher {
     return text;
   }
 
-  std::vector<std::string> partitions() const {
-    std::set<std::string> names;
-    const auto add = [&](const SlurmPlacement& placement) {
-      if (!placement.partition.empty()) names.insert(placement.partition);
-    };
-    add(settings_.jobs.placement);
-    for (const auto& [queue, placement] : settings_.jobs.of_queues) add(placement);
-    for (const auto& [type, placement] : settings_.jobs.of_instance_types) add(placement);
-    return {names.begin(), names.end()};
-  }
-
-  // Returns the resources of this server's jobs on each node.
+  // What this server's jobs have on each node.
   std::map<std::string, JobComment> used() const {
     std::map<std::string, JobComment> used;
     for (const OwnJob& own : all_) {

@@ -20,6 +20,11 @@ bool is_uncancelled(const SlurmJob& job) { return !has_ended(job) && job.state !
 bool may_run(const SlurmJob& job) { return is_uncancelled(job) && !job.requeued; }
 bool has_lost_a_node(const SlurmJob& job) { return job.state == "NODE_FAIL" || job.requeued; }
 
+bool waits_for_nodes(const SlurmJob& job) {
+  constexpr std::array kOther = {"", "None", "Dependency", "BeginTime", "JobHeldUser"};
+  return job.state == "PENDING" && std::ranges::find(kOther, job.reason) == kOther.end();
+}
+
 bool is_usable(const SlurmNode& node) {
   constexpr std::array kUnusable = {
       "DOWN",          "DRAIN",           "DRAINED",      "DRAINING",      "FAIL",

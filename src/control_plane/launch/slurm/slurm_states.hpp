@@ -22,6 +22,8 @@ bool is_uncancelled(const SlurmJob& job);
 // True if agents of the job may run, or will.
 bool may_run(const SlurmJob& job);
 bool has_lost_a_node(const SlurmJob& job);
+// True if the job is pending because others have its nodes; not if Slurm has not looked at it yet.
+bool waits_for_nodes(const SlurmJob& job);
 // Slurm's words: "Slurm job 7 is PENDING (Resources)".
 std::string describe(const SlurmJob& job);
 

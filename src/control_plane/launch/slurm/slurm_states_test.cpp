@@ -48,5 +48,23 @@ TEST(SlurmStates, OfferUsableNodesLessWhatOthersHave) {
   EXPECT_TRUE(machines_of({busy}, {}, {}).empty()) << "nothing is left";
 }
 
+TEST(SlurmStates, TellJobsThatWaitForNodes) {
+  struct Case {
+    const char* state;
+    const char* reason;
+    bool waits;
+  };
+  for (const Case& each :
+       {Case{"PENDING", "Resources", true}, Case{"PENDING", "Priority", true},
+        Case{"PENDING", "Nodes required for job are DOWN", true}, Case{"PENDING", "None", false},
+        Case{"PENDING", "", false}, Case{"PENDING", "Dependency", false},
+        Case{"RUNNING", "Resources", false}, Case{"COMPLETING", "None", false}}) {
+    SlurmJob job;
+    job.state = each.state;
+    job.reason = each.reason;
+    EXPECT_EQ(waits_for_nodes(job), each.waits) << each.state << " " << each.reason;
+  }
+}
+
 }  // namespace
 }  // namespace trainyard::launch
