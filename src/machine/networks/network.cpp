@@ -303,14 +303,8 @@ Result<void> make_direct_link(const PrivateNetwork& network, Namespace& made) {
   return configure_namespace(made, network, host).in("host " + to_text(host.address));
 }
 
-Result<void> make_links(const PrivateNetwork& network, std::vector<Namespace>& namespaces) {
-  if (network.direct()) return make_direct_link(network, namespaces[0]);
-  Netlink netlink = TRY(Netlink::open());
-  TRY(make_bridge(netlink, network.bridge, network.comment));
-  (void)os::write_file("/proc/sys/net/ipv6/conf/" + network.bridge + "/disable_ipv6", "1");
-  const unsigned bridge = TRY(netlink.index_of(network.bridge));
-  if (!network.isolated) TRY(add_address(netlink, bridge, network.gateway, network.subnet.prefix));
-  TRY(set_up(netlink, bridge, network.bridge));
+Result<void> link_hosts(Netlink& netlink, unsigned bridge, const PrivateNetwork& network,
+                        std::vector<Namespace>& namespaces) {
   for (size_t i = 0; i < network.hosts.size(); i++) {
     const PrivateHost& host = network.hosts[i];
     TRY(keep_namespace(namespaces[i], host.namespace_file));
@@ -320,6 +314,17 @@ Result<void> make_links(const PrivateNetwork& network, std::vector<Namespace>& n
     TRY(configure_namespace(namespaces[i], network, host).in("host " + to_text(host.address)));
   }
   return ok();
+}
+
+Result<void> make_links(const PrivateNetwork& network, std::vector<Namespace>& namespaces) {
+  if (network.direct()) return make_direct_link(network, namespaces[0]);
+  Netlink netlink = TRY(Netlink::open());
+  TRY(make_bridge(netlink, network.bridge, network.comment));
+  (void)os::write_file("/proc/sys/net/ipv6/conf/" + network.bridge + "/disable_ipv6", "1");
+  const unsigned bridge = TRY(netlink.index_of(network.bridge));
+  if (!network.isolated) TRY(add_address(netlink, bridge, network.gateway, network.subnet.prefix));
+  TRY(set_up(netlink, bridge, network.bridge));
+  return link_hosts(netlink, bridge, network, namespaces);
 }
 
 // Removes interfaces that an earlier, killed maker may have left under the same
@@ -459,17 +464,12 @@ Result<void> remove_here(const std::vector<PrivateNetwork>& networks) {
   return ok();
 }
 
-Result<std::vector<os::File>> make_here(const PrivateNetwork& network) {
-  if (!network.isolated) TRY(forward_packets());
-  // Setting up the firewall takes as long as all the rest, and needs no interface.
-  Result<void> firewall;
-  std::thread firewall_thread;
-  if (!network.table.empty())
-    firewall_thread = std::thread([&] { firewall = run_nft(firewall_text(network)); });
+// On a thread of its own, which make_namespace() moves.
+Result<std::vector<Namespace>> make_namespaces(size_t count) {
   Result<std::vector<Namespace>> namespaces = std::vector<Namespace>();
-  std::thread namespace_thread([&] {
+  std::thread thread([&] {
     std::vector<Namespace> all;
-    for (size_t i = 0; i < network.hosts.size(); i++) {
+    for (size_t i = 0; i < count; i++) {
       auto made = make_namespace();
       if (!made) {
         namespaces = std::move(made).error();
@@ -479,18 +479,45 @@ Result<std::vector<os::File>> make_here(const PrivateNetwork& network) {
     }
     namespaces = std::move(all);
   });
-  namespace_thread.join();
+  thread.join();
+  return namespaces;
+}
+
+std::vector<os::File> held_of(std::vector<Namespace> namespaces) {
+  std::vector<os::File> held;
+  for (auto& each : namespaces) held.push_back(std::move(each.held));
+  return held;
+}
+
+Result<std::vector<os::File>> replace_here(const PrivateNetwork& former,
+                                           const PrivateNetwork& next) {
+  std::vector<std::string> links;
+  for (const auto& host : former.hosts) {
+    if (!host.namespace_file.empty()) TRY(remove_namespace_file(host.namespace_file));
+    links.push_back(host.link);
+  }
+  TRY(remove_links_here(links));
+  auto namespaces = TRY(make_namespaces(next.hosts.size()));
+  Netlink netlink = TRY(Netlink::open());
+  TRY(link_hosts(netlink, TRY(netlink.index_of(next.bridge)), next, namespaces));
+  return held_of(std::move(namespaces));
+}
+
+Result<std::vector<os::File>> make_here(const PrivateNetwork& network) {
+  if (!network.isolated) TRY(forward_packets());
+  // Setting up the firewall takes as long as all the rest, and needs no interface.
+  Result<void> firewall;
+  std::thread firewall_thread;
+  if (!network.table.empty())
+    firewall_thread = std::thread([&] { firewall = run_nft(firewall_text(network)); });
+  auto namespaces = make_namespaces(network.hosts.size());
   Result<void> links = ok();
   if (!namespaces)
     links = namespaces.error();
   else
     links = make_links(network, *namespaces);
   if (firewall_thread.joinable()) firewall_thread.join();
-  if (links && firewall) {
-    std::vector<os::File> held;
-    for (auto& each : *namespaces) held.push_back(std::move(each.held));
-    return held;
-  }
+  if (links && firewall) return held_of(*std::move(namespaces));
   Error error = !links ? std::move(links).error() : std::move(firewall).error();
   (void)remove_here({network});
   return std::move(error).in("making the network " + network.subnet.text());
@@ -504,6 +531,11 @@ Result<std::vector<os::File>> make_network(const PrivateNetwork& network) {
   for (const auto& each : TRY(networks_of_interfaces()))
     if (each.address >> 24 != 127) whole.machine_addresses.push_back(each.address);
   return among_bridges<std::vector<os::File>>([&] { return make_here(whole); });
+}
+
+Result<std::vector<os::File>> replace_hosts(const PrivateNetwork& former,
+                                            const PrivateNetwork& next) {
+  return among_bridges<std::vector<os::File>>([&] { return replace_here(former, next); });
 }
 
 Result<void> remove_network(const PrivateNetwork& network) { return remove_networks({network}); }

@@ -228,6 +228,30 @@ TEST_F(RealNetwork, HostsReachOnlyEachOther) {
   });
 }
 
+TEST_F(RealNetwork, HostsAreReplaced) {
+  in_a_machine([&] {
+    const auto former = network(1, 2);
+    ASSERT_TRUE(make_network(former));
+    EXPECT_TRUE(pings(former.hosts[0], former.hosts[1].address));
+    auto next = former;
+    for (auto& host : next.hosts) host.namespace_file += "-next";
+    const auto replaced = replace_hosts(former, next);
+    ASSERT_TRUE(replaced) << replaced.error().message;
+    EXPECT_EQ(replaced->size(), 2u);
+    EXPECT_TRUE(pings(next.hosts[0], next.hosts[1].address));
+    EXPECT_TRUE(pings(next.hosts[0], *parse_address("169.254.170.2"))) << "its own relay";
+    EXPECT_FALSE(pings(next.hosts[0], next.gateway)) << "the firewall stays";
+    EXPECT_FALSE(os::exists(former.hosts[0].namespace_file));
+    EXPECT_TRUE(remove_network(next));
+    EXPECT_TRUE(remove_network(former)) << "a record of the former may be left";
+    EXPECT_FALSE(replace_hosts(former, next)) << "it is not there";
+    EXPECT_TRUE(remove_network(next));
+    const auto names = os::list_directory(directory_.path());
+    ASSERT_TRUE(names);
+    EXPECT_TRUE(names->empty());
+  });
+}
+
 TEST_F(RealNetwork, ReachesTheOutsideUnlessIsolated) {
   in_a_machine([&] {
     // The outside: another namespace, behind an interface of the machine's.

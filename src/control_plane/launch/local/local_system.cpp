@@ -35,6 +35,10 @@ class MachineSystem final : public LocalSystem {
   Result<std::vector<os::File>> make_network(const networks::PrivateNetwork& network) override {
     return networks::make_network(network);
   }
+  Result<std::vector<os::File>> replace_hosts(const networks::PrivateNetwork& former,
+                                              const networks::PrivateNetwork& next) override {
+    return networks::replace_hosts(former, next);
+  }
   Result<void> remove_networks(const std::vector<networks::PrivateNetwork>& networks) override {
     return networks::remove_networks(networks);
   }

@@ -31,6 +31,8 @@ class LocalSystem {
   virtual Result<std::shared_ptr<void>> lock_networks(const std::string& run_directory) = 0;
   virtual Result<std::vector<networks::Subnet>> networks_in_use() = 0;
   virtual Result<std::vector<os::File>> make_network(const networks::PrivateNetwork& network) = 0;
+  virtual Result<std::vector<os::File>> replace_hosts(const networks::PrivateNetwork& former,
+                                                      const networks::PrivateNetwork& next) = 0;
   virtual Result<void> remove_networks(const std::vector<networks::PrivateNetwork>& networks) = 0;
   virtual std::vector<std::string> links_named(std::string_view prefix) = 0;
   virtual Result<void> remove_links(const std::vector<std::string>& names) = 0;

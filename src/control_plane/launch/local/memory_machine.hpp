@@ -91,6 +91,15 @@ class MemoryMachine final : public LocalSystem, public os::Processes {
     after("make network");
     return namespaces;
   }
+  Result<std::vector<os::File>> replace_hosts(const networks::PrivateNetwork& former,
+                                              const networks::PrivateNetwork& next) override {
+    TRY(before("replace hosts"));
+    for (const auto& host : former.hosts) {
+      remove_link(host.link);
+      if (!host.namespace_file.empty()) TRY(remove_namespace_file(host.namespace_file));
+    }
+    return make_network(next);
+  }
   Result<void> remove_networks(const std::vector<networks::PrivateNetwork>& networks) override {
     TRY(before("remove networks"));
     for (const auto& network : networks) {

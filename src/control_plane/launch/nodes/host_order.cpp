@@ -105,6 +105,22 @@ constexpr auto kReuse = json_record<HostOrder>(
 
 }  // namespace
 
+bool has_same_network(const HostOrder& former, const HostOrder& next) {
+  const auto network_of = [](const HostOrder& order) {
+    Record record = order.record;
+    record.attempt = {};
+    record.token.clear();
+    record.network.comment.clear();
+    for (auto& host : record.network.hosts) host.namespace_file.clear();
+    return to_json(record);
+  };
+  return !former.record.network.direct() && former.record.network.hosts.size() == 1 &&
+         former.peers.empty() && next.peers.empty() && former.mark == next.mark &&
+         former.node_directory == next.node_directory && former.egress == next.egress &&
+         former.names_by_machine == next.names_by_machine &&
+         network_of(former) == network_of(next);
+}
+
 std::string to_text(const HostOrder& order) {
   Json json = kHostOrder.write(order);
   json["version"] = kHostOrderVersion;

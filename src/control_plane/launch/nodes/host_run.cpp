@@ -1,7 +1,9 @@
 #include "launch/nodes/host_run.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -103,19 +105,20 @@ class NodeAttempts {
   const LocalParts& parts_;
 };
 
-// One host of a gang on this node.
+// One host of a gang on this node. What is made stays until remove(), or until a following host
+// takes it over.
 class HostOnNode {
  public:
-  HostOnNode(const HostOrder& order, const NodeFacts& node, const LocalParts& parts)
-      : order_(order),
-        node_(node),
+  HostOnNode(HostOrder order, NodeFacts node, const LocalParts& parts)
+      : order_(std::move(order)),
+        node_(std::move(node)),
         parts_(parts),
-        data_(order.node_directory + "/" + node.name),
+        data_(order_.node_directory + "/" + node_.name),
         attempts_(data_, parts),
-        attempt_(attempts_.directory() + "/" + order.record.attempt.text()),
-        host_(attempt_ + "/" + std::to_string(order.host)),
+        attempt_(attempts_.directory() + "/" + order_.record.attempt.text()),
+        host_(attempt_ + "/" + std::to_string(order_.host)),
         run_directory_(containers::run_directory()),
-        namespaces_(run_directory_ + "/" + order.mark) {}
+        namespaces_(run_directory_ + "/" + order_.mark) {}
 
   Result<os::Command> only_prepare() {
     TRY(parts_.files.make_directories(host_, 0700));
@@ -123,28 +126,64 @@ class HostOnNode {
     return agent_command();
   }
 
-  // `next`: gets the order of the host that follows in the allocation, if there is one.
-  Result<int> run(std::optional<std::string>& next) {
+  // On error nothing of it is left.
+  Result<void> make() {
     TRY(parts_.files.make_directories(attempts_.directory(), 0700));
-    std::optional<os::FileLock> lock = TRY(attempts_.lock()), alive;
+    std::optional<os::FileLock> lock = TRY(attempts_.lock());
     attempts_.sweep();
-    TRY(parts_.files.make_directories(host_, 0700));
-    alive = TRY(os::FileLock::take(host_ + "/" + kRunnerFile));
+    TRY(begin());
     if (is_alone()) lock.reset();
     auto made = prepare();
     lock.reset();
-    if (!made) {
-      remove(alive, false);
-      return std::move(made).error();
-    }
+    if (!made) remove();
+    return made;
+  }
+
+  // True if the host can have the network of `former`, whose agent has left nothing else.
+  bool may_take_over(const HostOnNode& former) const {
+    return former.left_ && has_same_network(former.order_, order_);
+  }
+
+  // As make(), with the network of `former`, of which nothing is left, also on error. The network
+  // exists throughout: no other program can take its addresses, so nothing has to be looked up.
+  Result<void> take_over(HostOnNode& former) {
+    const auto taken = [&]() -> Result<void> {
+      {
+        const auto lock = TRY(attempts_.lock());
+        TRY(begin());
+      }
+      network_ = network_on_node();
+      network_.egress = former.network_.egress;
+      TRY(write_network_record());
+      TRY(parts_.system.replace_hosts(former.network_, network_));
+      TRY(write_files());
+      // Without a runner its record would have the network removed.
+      return former.forget();
+    }();
+    if (taken) return {};
+    remove();
+    former.remove();
+    return taken;
+  }
+
+  // `next`: gets the order of the host that follows in the allocation, if there is one.
+  Result<int> run(std::optional<std::string>& next) {
     auto code = node_.is_ending() ? Result<int>(unavailable("Slurm has signalled the job's end"))
                                   : run_agent();
-    // An agent that failed may have left it behind.
+    if (!code || *code != 0) return code;  // an agent that failed may have left an order behind
+    left_ = parts_.files.exists(host_ + "/" + kLeftFile);
     const std::string next_file = host_ + "/" + kNextHostFile;
-    if (code && *code == 0 && parts_.files.exists(next_file))
+    if (parts_.files.exists(next_file))
       if (auto text = parts_.files.read(next_file, kHostOrderBytesMax)) next = *std::move(text);
-    remove(alive, code && *code == 0 && parts_.files.exists(host_ + "/" + kLeftFile));
     return code;
+  }
+
+  void remove() {
+    if (!alive_) return;
+    if (is_alone() && !attempts_.remove_from_node(attempt_, left_)) return alive_.reset();
+    if (!is_alone()) alive_.reset();
+    remove_the_rest();
+    alive_.reset();
   }
 
  private:
@@ -152,10 +191,14 @@ class HostOnNode {
   // what it makes and removes, so hosts of several gangs do not wait for each other.
   bool is_alone() const { return order_.record.network.hosts.size() == 1; }
 
-  // `in_order`: its agent has left nothing but the network.
-  void remove(std::optional<os::FileLock>& alive, bool in_order) {
-    if (is_alone() && !attempts_.remove_from_node(attempt_, in_order)) return;
-    if (!is_alone()) alive.reset();
+  // Requires: the node's lock is held, so that no other runner takes it for one that was killed.
+  Result<void> begin() {
+    TRY(parts_.files.make_directories(host_, 0700));
+    alive_ = TRY(os::FileLock::take(host_ + "/" + kRunnerFile));
+    return {};
+  }
+
+  void remove_the_rest() {
     const auto lock = attempts_.lock();
     if (!lock) return;  // the next runner does it
     if (is_alone()) return attempts_.remove_files(attempt_);
@@ -173,11 +216,33 @@ class HostOnNode {
       log(Level::error, "launch", "removing a host: " + removed.error().message, {{"path", host_}});
   }
 
+  // Removes the files of a host whose network another one has.
+  Result<void> forget() {
+    const auto lock = TRY(attempts_.lock());
+    TRY(parts_.files.remove_all(attempt_));
+    alive_.reset();
+    return {};
+  }
+
   // Makes the network, unless another host of the gang has, and the host's files.
   Result<void> prepare() {
     if (!parts_.files.exists(attempt_ + "/" + kRecordFile)) TRY(make_network());
+    return write_files();
+  }
+  Result<void> write_files() {
     TRY(parts_.files.write(host_ + "/order.json", order_.order, 0600));
     return parts_.files.write(host_ + "/hosts", order_.host_table, 0644);
+  }
+
+  networks::PrivateNetwork network_on_node() const {
+    networks::PrivateNetwork network = order_.record.network;
+    for (auto& host : network.hosts) host.namespace_file.insert(0, namespaces_ + "/");
+    return network;
+  }
+  Result<void> write_network_record() const {
+    Record record = order_.record;
+    record.network = network_;
+    return write_record(parts_, attempt_, record);
   }
 
   Result<void> make_network() {
@@ -185,9 +250,7 @@ class HostOnNode {
     const auto lock = TRY(parts_.system.lock_networks(run_directory_));
     TRY(parts_.files.make_directories(namespaces_, 0700));
     TRY(parts_.files.write(namespaces_ + "/" + kOwnerFile, data_, 0600));
-    Record record = order_.record;
-    networks::PrivateNetwork& network = record.network;
-    for (auto& host : network.hosts) host.namespace_file.insert(0, namespaces_ + "/");
+    networks::PrivateNetwork network = network_on_node();
     const auto in_use = TRY(parts_.system.networks_in_use());
     for (const auto& used : in_use)
       if (used.overlaps(network.subnet))
@@ -199,7 +262,8 @@ class HostOnNode {
       for (const auto& server : parts_.system.name_servers())
         network.egress.services.push_back(server);
     network.egress = with_own_networks(network.egress, in_use, network.pool);
-    TRY(write_record(parts_, attempt_, record));
+    network_ = network;
+    TRY(write_network_record());
     if (order_.served == 0 && parts_.system.has_firewall())
       if (const auto opened = networks::let_through_foreign_forwarding(); !opened)
         log(Level::warning, "launch", "jobs may not reach the outside: " + opened.error().message);
@@ -281,13 +345,16 @@ class HostOnNode {
     return command;
   }
 
-  const HostOrder& order_;
-  const NodeFacts& node_;
+  const HostOrder order_;
+  const NodeFacts node_;
   const LocalParts& parts_;
   const std::string data_;
   const NodeAttempts attempts_;
   const std::string attempt_, host_, run_directory_, namespaces_;
   uint32_t lookups_ = 0;
+  std::optional<os::FileLock> alive_;  // of the runner file: what is there is this program's
+  bool left_ = false;                  // its agent has left nothing but the network
+  networks::PrivateNetwork network_;   // as it was made here
 };
 
 }  // namespace
@@ -321,15 +388,31 @@ Result<int> run_host(const HostOrder& first, const NodeFacts& node, const LocalP
   if (node.name.empty() || node.name.find('/') != std::string::npos)
     return invalid("SLURMD_NODENAME is '" + node.name + "': start this program in a step of Slurm");
   const auto began = clock.monotonic();
-  HostOrder order = first;
-  NodeFacts facts = node;
+  auto host = std::make_unique<HostOnNode>(first, node, parts);
+  TRY(host->make());
   for (;;) {
-    std::optional<std::string> next;
-    const int code = TRY(HostOnNode(order, facts, parts).run(next));
-    if (!next) return code;
-    order = TRY(read_host_order(*next).in("reading the order of the next host"));
-    order.time_limit = first.time_limit;
+    std::optional<std::string> text;
+    const auto code = host->run(text);
+    if (!code || !text) {
+      host->remove();
+      return code;
+    }
+    auto order = read_host_order(*text);
+    if (!order) {
+      host->remove();
+      return std::move(order).error().in("reading the order of the next host");
+    }
+    order->time_limit = first.time_limit;
+    NodeFacts facts = node;
     facts.passed = std::chrono::duration_cast<Duration>(clock.monotonic() - began);
+    auto next = std::make_unique<HostOnNode>(*std::move(order), std::move(facts), parts);
+    if (next->may_take_over(*host)) {
+      TRY(next->take_over(*host));
+    } else {
+      host->remove();
+      TRY(next->make());
+    }
+    host = std::move(next);
   }
 }
 

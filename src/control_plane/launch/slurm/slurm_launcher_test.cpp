@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/test_clock.hpp"
 #include "launch/slurm/memory_slurm.hpp"
 
 namespace trainyard::launch {
