@@ -58,15 +58,14 @@ class SingleWriter final : public ControlPlane {
       jobs.push_back(std::make_shared<Job>(std::move(job)));
     for (const auto& job : jobs) time_.not_before(job->control_time(job->modified));
     began_ = time_.now();
-    const size_t count = jobs.size();
-    live_.put(std::move(jobs));
+    live_.put(jobs);
     const auto resources = TRY(ledger_.resources().in("loading queues and environments"));
     catalog_.put(TRY(catalog_of(resources).in("loading queues and environments")));
     records_.put(
         std::make_shared<const domain::Records>(TRY(ledger_.records().in("loading records"))));
     const auto usages = TRY(ledger_.usages().in("loading what shares have used"));
     usages_.put({usages.begin(), usages.end()});
-    log(Level::info, "control", "loaded", {{"live_jobs", std::to_string(count)}});
+    log(Level::info, "control", "loaded", {{"live_jobs", std::to_string(jobs.size())}});
     return {};
   }
 
@@ -544,8 +543,7 @@ Result<void> SingleWriter::make_streams(const std::vector<AttemptId>& attempts) 
       for (domain::HostIndex host = 0; host < job->attempt()->hosts.size(); ++host)
         keys.push_back({job->key.region, std::string(reconcile::log_group_of(*job, host)),
                         reconcile::log_stream_of(*job, *job->attempt(), host)});
-  if (keys.empty()) return {};
-  return logs_.ensure_streams(keys);
+  return keys.empty() ? ok() : logs_.ensure_streams(keys);
 }
 
 Result<void> SingleWriter::start(const Job& job, AttemptId id,

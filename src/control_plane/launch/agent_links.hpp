@@ -2,8 +2,9 @@
 // what their allocation serves, and an idle one gets its next order (docs/decisions/38).
 //
 // It refuses an agent that speaks of an allocation in which it cannot run: of another machine, one
-// that has ended, or one other than that in which its attempt has begun. take() and report() exclude each other, so an attempt either begins in an
-// allocation, or the launcher knows that it never will.
+// that has ended, or one other than that in which its attempt has begun. take() and report()
+// exclude each other, so an attempt either begins in an allocation, or the launcher knows that it
+// never will.
 //
 // Threads: report() and connect() from any; the others from the launcher's. Lifetime: outlives the
 // launcher and what calls report(); the sender outlives the launcher's last call.
@@ -89,9 +90,8 @@ class AgentLinks {
     std::vector<AllocationReport> reports;
     const MutexLock lock(mutex_);
     if (open) open_ = *std::move(open);
-    std::erase_if(serves_, [&](const auto& each) REQUIRES(mutex_) {
-      return !open_.contains(each.first);
-    });
+    std::erase_if(serves_,
+                  [&](const auto& each) REQUIRES(mutex_) { return !open_.contains(each.first); });
     for (auto& [allocation, report] : std::exchange(reports_, {}))
       reports.push_back(std::move(report));
     return reports;

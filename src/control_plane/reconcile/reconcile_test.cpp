@@ -130,7 +130,7 @@ TEST(Decide, WaitsForWhatIsStillPendingBelowTheLauncher) {
 }
 
 // It may serve an attempt of a former server's, and no later one.
-TEST(Decide, StartsALaterAttemptBesideAnAgentThatHasNotReported) {
+TEST(Decide, StartsALaterAttemptNextToAnAgentThatHasNotReported) {
   launch::Agent unknown{{}, "", 0, true};
   unknown.unknown_on = "box-1";
   const Case placed{a_job(HostState::placed, HostState::placed), {unknown}, {}};

@@ -102,9 +102,9 @@ Result<void> remove_network(const PrivateNetwork& network);
 // waits for each port.
 Result<void> remove_networks(const std::vector<PrivateNetwork>& networks);
 
-// Replaces the hosts of a network that is there by those of `next`, which differs only in its hosts'
-// namespace files: bridge, addresses and firewall stay. Returns what make_network() does. After an
-// error some of either hosts may be there: remove_network() of both removes everything.
+// Replaces the hosts of a network that is there by those of `next`, which differs only in its
+// hosts' namespace files: bridge, addresses and firewall stay. Returns what make_network() does.
+// After an error some of either hosts may be there: remove_network() of both removes everything.
 // Requires: the network has a bridge.
 Result<std::vector<os::File>> replace_hosts(const PrivateNetwork& former,
                                             const PrivateNetwork& next);

@@ -41,8 +41,8 @@ struct HostOrder {
   uint32_t served = 0;  // attempts before this one, by the allocation
 };
 
-// True if the next host, alone on its node, can have the network of the former one, with a namespace
-// of its own: they differ in nothing that bridge and firewall depend on.
+// True if the next host, alone on its node, can have the network of the former one, with a
+// namespace of its own: they differ in nothing that bridge and firewall depend on.
 bool has_same_network(const HostOrder& former, const HostOrder& next);
 
 std::string to_text(const HostOrder& order);  // one line

@@ -98,8 +98,8 @@ class QueuedGangs : public testing::Test {
     settings.jobs.mark = "3fa91c";
     settings.jobs.program_directory = "/opt/trainyard";
     settings.jobs.pool = *networks::parse_subnet("10.201.0.0/16");
-    auto made = make_slurm(settings, {cluster_.client(), cluster_.client(), cluster_.client()},
-                           clock_);
+    auto made =
+        make_slurm(settings, {cluster_.client(), cluster_.client(), cluster_.client()}, clock_);
     EXPECT_TRUE(made) << made.error().message;
     launcher_ = std::move(*made);
   }

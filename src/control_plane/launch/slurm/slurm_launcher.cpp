@@ -579,7 +579,7 @@ class SlurmLauncher final : public Launcher {
   std::map<domain::AttemptId, Held> held_;
   std::map<domain::AttemptId, Queued> queued_;
   std::map<domain::AttemptId, Error> failures_;  // of submissions since list()
-  std::map<uint64_t, Submitted> submitted_;  // by job
+  std::map<uint64_t, Submitted> submitted_;      // by job
   std::map<uint64_t, std::vector<std::string>> nodes_of_submitted_;
   std::map<uint64_t, uint64_t> removed_;  // by job: the change that removed it
   const std::chrono::nanoseconds began_;

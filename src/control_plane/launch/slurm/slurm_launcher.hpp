@@ -54,8 +54,8 @@ struct SlurmClients {
   std::unique_ptr<Slurm> cancelling, submitting, reading;
 };
 
-// Lifetime: the clock outlives the launcher. Errors: unavailable (Slurm does not answer), invalid (a partition that Slurm does
-// not have), denied.
+// Lifetime: the clock outlives the launcher. Errors: unavailable (Slurm does not answer), invalid
+// (a partition that Slurm does not have), denied.
 Result<std::unique_ptr<Launcher>> make_slurm(const SlurmSettings& settings, SlurmClients slurm,
                                              Clock& clock);
 
