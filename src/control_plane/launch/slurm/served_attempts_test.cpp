@@ -270,6 +270,23 @@ TEST_F(SharedJobs, OneServesAnotherBeforeSlurmShowsThatItRuns) {
   EXPECT_EQ(sent_.size(), 1u);
 }
 
+TEST_F(SharedJobs, IdleOnesServeWhileSlurmDoesNotAnswer) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(child(1)));
+  idle(1, 1);
+  slurm_.away = "Unable to contact slurm controller";
+  ASSERT_TRUE(launcher->ensure(child(2)));
+  EXPECT_EQ(sent_.size(), 1u);
+  ASSERT_TRUE(launcher->ensure(child(3)));
+  EXPECT_EQ(alive(*launcher), "2 3") << "one waits for Slurm";
+  hello(1, 2);
+  idle(1, 2);
+  EXPECT_EQ(alive(*launcher), "2") << "so that it is ensured again";
+  ASSERT_TRUE(launcher->ensure(child(3)));
+  EXPECT_EQ(sent_.size(), 2u);
+  EXPECT_EQ(alive(*launcher), "3");
+}
+
 TEST_F(SharedJobs, AgentsSpeakOnlyOfTheirOwn) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(child(1)));

@@ -80,8 +80,12 @@ class SlurmLauncher final : public Launcher {
     if (auto failure = failures_.extract(gang.attempt))
       return std::move(failure.mapped()).in("starting attempt " + gang.attempt.text());
     TRY(check_writer());
-    if (!away_.empty() || unconfirmed_.contains(gang.attempt)) {
-      held_.insert_or_assign(gang.attempt, Held{gang.token, uint32_t(gang.members.size())});
+    const bool unconfirmed = unconfirmed_.contains(gang.attempt);
+    if (!away_.empty() || unconfirmed) {
+      // The links of agents work without Slurm.
+      if (!unconfirmed && check_removed(gang.attempt) && TRY(give_to_idle(gang))) return {};
+      held_.insert_or_assign(gang.attempt, Held{gang.token, uint32_t(gang.members.size()),
+                                                may_serve_others(settings_.jobs, gang)});
       return {};
     }
     if (auto removed = check_removed(gang.attempt); !removed) {
@@ -101,9 +105,13 @@ class SlurmLauncher final : public Launcher {
       cancel_unwanted();
       give_queued_to_idle();
       release_idle();
-      // Control starts them again.
-      std::erase_if(held_, [&](const auto& held) { return !unconfirmed_.contains(held.first); });
     }
+    // Control has them started again.
+    const bool any_idle = served_.any_idle();
+    std::erase_if(held_, [&](const auto& held) {
+      return !unconfirmed_.contains(held.first) &&
+             (away_.empty() || (any_idle && held.second.may_follow));
+    });
     std::vector<Agent> agents;
     for (const auto& [attempt, index] : present_) {
       const OwnJob& own = all_[index];
@@ -175,7 +183,8 @@ class SlurmLauncher final : public Launcher {
   Result<bool> reuse_host(domain::AttemptId from, const Gang& gang) override {
     take(view_.last());
     TRY(check_writer());
-    if (!away_.empty() || gang.members.size() != 1 || find(gang.attempt)) return false;
+    if (unconfirmed_.contains(gang.attempt) || gang.members.size() != 1 || find(gang.attempt))
+      return false;
     const OwnJob* own = find(from);
     if (!own || !is_idle(*own)) return false;
     const ServedAttempt& served = *served_.find(own->job.id);
@@ -191,6 +200,7 @@ class SlurmLauncher final : public Launcher {
   struct Held {
     std::string token;
     uint32_t hosts = 0;
+    bool may_follow = false;  // in an idle job
   };
   // A gang that is being submitted.
   struct Queued {
@@ -511,10 +521,7 @@ class SlurmLauncher final : public Launcher {
       if (attempt_of(own) == gang.attempt && !has_ended(own.job))
         request.after.push_back(own.job.id);
     TRY(check_writer());
-    SlurmJob job;
-    job.state = "PENDING";
-    job.name = request.name;
-    job.comment = request.comment;
+    SlurmJob job{.state = "PENDING", .name = request.name, .comment = request.comment};
     queued_.insert_or_assign(gang.attempt, Queued{gang, std::move(job), request.nodes, subnet});
     submissions_.add({gang.attempt, std::move(request)});
     if (settings_.own_thread) return {};
