@@ -59,7 +59,7 @@ class GatedCluster {
   void set_open(bool open) {
     change([&] { open_ = open; });
   }
-  // Waits until so many submissions have begun.
+  // Waits until N submissions have begun.
   bool await_submissions(size_t count) {
     MutexLock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(60),
@@ -114,7 +114,7 @@ class QueuedGangs : public testing::Test {
     gang.members.push_back({{"n1", {cpus, 10 << 20, 0}}, "order"});
     return gang;
   }
-  // Of the first attempt of an allocation.
+  // Reports the first attempt of an allocation.
   void report(uint64_t allocation, uint64_t job, bool idle) {
     AllocationReport report;
     report.allocation = allocation;

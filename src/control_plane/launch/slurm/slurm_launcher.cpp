@@ -97,7 +97,7 @@ class SlurmLauncher final : public Launcher {
   }
 
   std::vector<Agent> list() override {
-    // Control ensures those that failed before, unless it does not want them any more.
+    // Control ensures those that failed before, unless it no longer wants them.
     failures_.clear();
     take_submitted();
     take(served_.empty() ? view_.look() : view_.refresh(kAnswerAgeMax));
@@ -121,7 +121,7 @@ class SlurmLauncher final : public Launcher {
         Agent agent{attempt, token_of(own), host, runs && !ended};
         agent.note = agent.alive                         ? note_of_live(own)
                      : ended && !own.comment.why.empty() ? own.comment.why
-                                                         : state_note(own);
+                                                         : state_note(own.job, answer_->nodes);
         agent.idle = is_idle(own);
         agents.push_back(std::move(agent));
       }
@@ -205,7 +205,7 @@ class SlurmLauncher final : public Launcher {
   // A gang that is being submitted.
   struct Queued {
     Gang gang;
-    SlurmJob job;  // but for its id
+    SlurmJob job;  // except for its id
     std::vector<std::string> nodes;
     networks::Subnet subnet;
   };
@@ -337,7 +337,7 @@ class SlurmLauncher final : public Launcher {
         ++queued;
         continue;
       }
-      // What fails is ensured again by control, since it is not listed.
+      // Control ensures again what fails, since it is not listed.
       const auto given = give_to_idle(gang);
       if (!given)
         log(Level::warning, "launch", "giving an attempt to an idle Slurm job",
@@ -472,21 +472,10 @@ class SlurmLauncher final : public Launcher {
     if (!away_.empty() && clock_.now() - answer_->sent > kUnknownAfter)
       return "Slurm job " + std::to_string(own.job.id) + " was " + own.job.state +
              " when Slurm answered last, at " + to_iso8601(answer_->sent, false) + ": " + away_;
-    return own.job.state == "PENDING" ? state_note(own) : "";
+    return own.job.state == "PENDING" ? state_note(own.job, answer_->nodes) : "";
   }
 
-  // Returns Slurm's state and reason of a job; for a lost node also the node's.
-  std::string state_note(const OwnJob& own) const {
-    std::string text = describe(own.job);
-    if (!has_lost_a_node(own.job)) return text;
-    const auto names = expand_host_list(own.job.nodes);
-    for (const SlurmNode& node : answer_->nodes)
-      if (names && std::ranges::find(*names, node.name) != names->end() && !is_usable(node))
-        text += "; node " + node.name + ": " + (node.reason.empty() ? "down" : node.reason);
-    return text;
-  }
-
-  // What this server's jobs have on each node.
+  // Sums what this server's jobs have on each node.
   std::map<std::string, JobComment> used() const {
     std::map<std::string, JobComment> used;
     for (const OwnJob& own : all_) {

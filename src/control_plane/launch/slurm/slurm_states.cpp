@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "launch/slurm/answers.hpp"
 
 namespace trainyard::launch {
 
@@ -45,6 +46,16 @@ std::string describe(const SlurmJob& job) {
   return text;
 }
 
+std::string state_note(const SlurmJob& job, const std::vector<SlurmNode>& nodes) {
+  std::string text = describe(job);
+  if (!has_lost_a_node(job)) return text;
+  const auto names = expand_host_list(job.nodes);
+  for (const SlurmNode& node : nodes)
+    if (names && std::ranges::find(*names, node.name) != names->end() && !is_usable(node))
+      text += "; node " + node.name + ": " + (node.reason.empty() ? "down" : node.reason);
+  return text;
+}
+
 std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,
                                  const std::vector<std::string>& partitions,
                                  const std::map<std::string, JobComment>& own) {
@@ -57,7 +68,7 @@ std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,
     if (!is_usable(node) || !inside) continue;
     const auto found = own.find(node.name);
     const JobComment ours = found == own.end() ? JobComment{} : found->second;
-    // What others' jobs have is not offered.
+    // The part of other jobs is not offered.
     const auto offered = [](int64_t all, int64_t allocated, int64_t by_us) {
       return std::max<int64_t>(0, all - std::max<int64_t>(0, allocated - by_us));
     };

@@ -26,6 +26,8 @@ bool has_lost_a_node(const SlurmJob& job);
 bool waits_for_nodes(const SlurmJob& job);
 // Slurm's words: "Slurm job 7 is PENDING (Resources)".
 std::string describe(const SlurmJob& job);
+// Returns Slurm's state and reason of a job; for a lost node also the node's.
+std::string state_note(const SlurmJob& job, const std::vector<SlurmNode>& nodes);
 
 bool is_usable(const SlurmNode& node);
 // The part of a node that jobs of this server may use: nothing if it is drained, down, or outside

@@ -28,7 +28,7 @@ class GatedSlurm {
     GatedSlurm& gate_;
   };
 
-  // Lets so many more submissions be answered.
+  // Lets N more submissions be answered.
   void let(size_t count) {
     const MutexLock lock(mutex_);
     let_ += count;
@@ -38,7 +38,7 @@ class GatedSlurm {
     const MutexLock lock(mutex_);
     failure_ = std::move(failure);
   }
-  // Waits until so many submissions have begun.
+  // Waits until N submissions have begun.
   bool await_begun(size_t count) {
     MutexLock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(60),
@@ -85,7 +85,7 @@ class SubmissionsTest : public testing::Test {
     one.request.name = std::to_string(job);
     return one;
   }
-  // Waits for so many outcomes: "1:101 2:failed".
+  // Waits for N outcomes: "1:101 2:failed".
   static std::string outcomes(Submissions& submissions, size_t count) {
     std::string text;
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
