@@ -47,11 +47,11 @@ TEST(UnsignedForms, HaveNoSignature) {
 TEST(UnsignedForms, WaitForTheNameAndThenGiveUp) {
   EXPECT_EQ(answer({"Version=1&Act", "ion=AssumeRole"}, false), "more");
   EXPECT_EQ(answer({""}),
-            "400 UnknownOperationException: The request names no operation of this "
-            "server");
+            "400 UnknownOperationException: The requested operation is not offered by this "
+            "version; see docs/compatibility.md");
   EXPECT_EQ(answer({"Action=Nonsense"}),
-            "400 UnknownOperationException: The requested operation Nonsense is not known to this "
-            "server");
+            "400 UnknownOperationException: Nonsense is not offered by this version; see "
+            "docs/compatibility.md");
   EXPECT_TRUE(answer({"NoAction=AssumeRoleWithSAML"}).starts_with("400 Unknown"));
 }
 

@@ -290,7 +290,7 @@ class SlurmLauncher final : public Launcher {
   std::map<uint64_t, OpenAllocation> open_allocations() const {
     std::map<uint64_t, OpenAllocation> open;
     for (const OwnJob& own : all_)
-      if (is_open(own)) open.try_emplace(own.job.id, node_of(own), own.comment.attempt);
+      if (is_open(own)) open[own.job.id] = {node_of(own), own.comment.attempt};
     return open;
   }
 
