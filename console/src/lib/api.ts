@@ -23,17 +23,19 @@ async function failure(answer: Response): Promise<ApiError> {
 }
 
 // A browser ends its requests when the network changes: a laptop that moves, or a job's network
-// that appears on the server's own machine. Everything that pages call reads, so it is tried again.
+// that appears on the server's own machine. A server that starts answers with 503. Everything that
+// pages call reads, so it is tried again.
 const PAUSES_MILLISECONDS = [200, 1000, 3000];
 
 export async function fetchAgain(address: string, options?: RequestInit): Promise<Response> {
   for (const pause of PAUSES_MILLISECONDS) {
     try {
-      return await fetch(address, options);
+      const answer = await fetch(address, options);
+      if (answer.status !== 503) return answer;
     } catch (error) {
       if (!(error instanceof TypeError)) throw error; // it was aborted
-      await new Promise((done) => setTimeout(done, pause));
     }
+    await new Promise((done) => setTimeout(done, pause));
   }
   return fetch(address, options);
 }
@@ -67,11 +69,10 @@ export interface Session {
 
 export async function readSession(): Promise<Session> {
   const answer = await fetchAgain('/console/session');
-  if (!answer.ok) {
-    signInAgain();
-    throw await failure(answer);
-  }
-  return (await answer.json()) as Session;
+  if (answer.ok) return (await answer.json()) as Session;
+  // After any other error the session may be valid: a server that starts knows none yet.
+  if (answer.status === 401) signInAgain();
+  throw await failure(answer);
 }
 
 export async function signOut(): Promise<void> {
