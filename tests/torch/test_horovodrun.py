@@ -248,7 +248,7 @@ def test_the_watcher_leaves_alone_what_is_gone() -> None:
 def test_wrong_command_lines_are_refused_with_an_explanation(start: Callable[..., Run]) -> None:
     for arguments, words in (
         (["-np", "2"], "missing command"),
-        (["true"], "-np says how many"),
+        (["true"], "missing -np: the number of ranks"),
         (["-np", "3", "-H", "localhost:2", "true"], "2 slots"),
         (["-np", "1", "-H", "a b", "true"], "invalid host"),
         (["-np", "2", "--min-np", "5", "--max-np", "3", "true"], "--min-np"),
