@@ -16,7 +16,7 @@ namespace trainyard::cli {
 
 struct CostLine {
   std::string key;
-  std::string display_name;  // of a job of Batch, whose key is its id
+  std::string display_name;  // the name of a Batch job, whose key is its id
   int64_t jobs = 0, billable_seconds = 0, millionths = 0, on_demand_millionths = 0;
 };
 

@@ -423,7 +423,7 @@ Outcome<own::Job> describe_job(const Settings& settings, const Services& service
 
 struct Sum {
   int64_t jobs = 0, host_seconds = 0, millionths = 0, on_demand_millionths = 0;
-  std::string display_name;  // of a group that is one job of Batch
+  std::string display_name;  // set if the group is one Batch job
   void add(const domain::Cost& cost, int64_t seconds) {
     ++jobs;
     host_seconds += seconds;

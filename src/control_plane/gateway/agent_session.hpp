@@ -46,7 +46,7 @@ struct AgentSession {
   std::vector<wire::Progress> progress;    // the last report of each transfer
   std::optional<wire::Activity> activity;  // the last report, and the monotonic time of its arrival
   std::chrono::nanoseconds activity_at{};
-  uint64_t number = 0;             // of the link, for its shells
+  uint64_t number = 0;             // identifies the link to its shells
   bool dismissed = false;          // Goodbye or Refused: nothing more is sent
   bool over = false;               // Goodbye: the host has ended in the ledger
   std::optional<wire::Idle> idle;  // not reported yet: the host has not ended

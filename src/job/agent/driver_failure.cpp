@@ -15,7 +15,7 @@ constexpr std::string_view kDriverDirectory = "/sm_drivers/";
 constexpr std::string_view kGenericFailure = "Training Execution failed.";
 constexpr std::string_view kDriverSays = "Command failed with exit code ";
 constexpr std::string_view kShellHandler =
-    "handle_error";  // of the SDK's shell script, in its trace
+    "handle_error";  // a function of the SDK's shell script, as its trace prints it
 constexpr std::string_view kCommandHead = "Executing command: ";
 // Loggers of torchrun: its former and its present form.
 constexpr std::string_view kTorchLoggers[] = {"torch.distributed.elastic",

@@ -32,7 +32,7 @@ class HeldPin {
   ~HeldPin();
 
   uint64_t bytes_wanted = 0, bytes_pinned = 0;
-  uint64_t bytes_of_others = 0;  // of all other pins, without blocks that this one shares
+  uint64_t bytes_of_others = 0;  // the sum of all other pins, less the blocks that this one shares
   uint64_t bytes_max = 0;        // limit of all pins together
 
  private:

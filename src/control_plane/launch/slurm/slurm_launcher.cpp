@@ -571,10 +571,10 @@ class SlurmLauncher final : public Launcher {
   std::shared_ptr<const SlurmAnswer> answer_;
   std::string away_;                             // why Slurm does not answer at present
   std::vector<OwnJob> all_;                      // of this server, by id
-  std::map<domain::AttemptId, size_t> present_;  // those in all_ that were not removed
+  std::map<domain::AttemptId, size_t> present_;  // indices into all_, without removed jobs
   std::map<domain::AttemptId, Held> held_;
   std::map<domain::AttemptId, Queued> queued_;
-  std::map<domain::AttemptId, Error> failures_;  // of submissions since list()
+  std::map<domain::AttemptId, Error> failures_;  // submissions that failed since list()
   std::map<uint64_t, Submitted> submitted_;      // by job
   std::map<uint64_t, std::vector<std::string>> nodes_of_submitted_;
   std::map<uint64_t, uint64_t> removed_;  // by job: the change that removed it
