@@ -19,7 +19,8 @@ Principal owner_principal(const Settings& settings, std::string_view user) {
   out.account = settings.account;
   out.name = user;
   out.arn = assumed_role_arn(settings.account, kOwnerRole, user);
-  out.user_id = role_id(kOwnerRole) + ":" + std::string(user);
+  static const std::string kOwnerRoleId = role_id(kOwnerRole);
+  out.user_id = kOwnerRoleId + ":" + std::string(user);
   out.kind = PrincipalKind::owner;
   return out;
 }
