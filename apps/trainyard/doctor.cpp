@@ -103,8 +103,9 @@ std::vector<Finding> set_aside(const std::string& data_directory, const config::
 // Lists the nodes as the server would, and counts those on which jobs can be placed.
 Finding examine_slurm(const config::Slurm& slurm) {
   os::MachineClock clock;
+  os::MachineRandom random;
   const auto nodes = [&]() -> Result<std::vector<launch::SlurmNode>> {
-    return TRY(open_slurm(slurm, clock))->nodes();
+    return TRY(open_slurm(slurm, clock, random))->nodes();
   }();
   if (!nodes) return {State::missing, "Slurm", nodes.error().message, ""};
   std::vector<std::string> partitions;
