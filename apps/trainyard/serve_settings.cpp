@@ -191,6 +191,8 @@ Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
   for (auto& [principal, user] : jobs.unix_users)
     if (user.name == own_slurm_user(slurm)) user = {};
   jobs.user_directory = slurm.user_directory;
+  jobs.first_port = slurm.first_port;
+  jobs.last_port = slurm.last_port;
   jobs.time_margin = slurm.time_margin;
   jobs.idle_max = slurm.idle_max;
   set_seals(sealing_key, "slurm", random, settings);

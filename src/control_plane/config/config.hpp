@@ -56,6 +56,7 @@ struct Slurm {
   // the Unix accounts for which jobs run, by user or role; empty: the server's own for all
   launch::UnixUserRules unix_users;
   std::string user_directory = "/var/tmp/trainyard-node";  // of accounts on nodes, with "-UID"
+  uint16_t first_port = 20'000, last_port = 29'999;  // UDP, between their hosts on several nodes
   std::string config_file;  // slurm.conf; "": Slurm's default
   std::string rest_url;     // of slurmrestd; "": by Slurm's programs
   std::string rest_version = "v0.0.38";

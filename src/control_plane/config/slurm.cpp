@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace trainyard::config {
 namespace {
 
@@ -50,6 +52,22 @@ Result<void> read_rest(Table& table, Slurm& slurm) {
   if (slurm.rest_token_file.empty())
     return invalid(table.name("rest_token_file") +
                    " is missing: the file with the JWT for slurmrestd");
+  return {};
+}
+
+// Reads "20000-29999".
+Result<void> read_ports(Table& table, Slurm& slurm) {
+  std::string text = std::to_string(slurm.first_port) + "-" + std::to_string(slurm.last_port);
+  TRY(table.read("user_ports", text));
+  const size_t dash = std::min(text.find('-'), text.size());
+  const auto first = parse_int(std::string_view(text).substr(0, dash));
+  const auto last = parse_int(std::string_view(text).substr(std::min(dash + 1, text.size())));
+  constexpr int64_t kFirstMin = 1024;  // others need root
+  if (!first || !last || *first < kFirstMin || *last < *first || *last > UINT16_MAX)
+    return invalid(table.name("user_ports") + " must be FIRST-LAST, ports from " +
+                   std::to_string(kFirstMin) + " to " + std::to_string(UINT16_MAX));
+  slurm.first_port = uint16_t(*first);
+  slurm.last_port = uint16_t(*last);
   return {};
 }
 
@@ -124,6 +142,7 @@ Result<void> read_one(Table table, Config& config) {
   }));
   TRY(table.read("require_user", slurm.require_user));
   TRY(read_directory(table, "user_directory", slurm.user_directory));
+  TRY(read_ports(table, slurm));
   TRY(read_system_accounts(table, slurm));
   TRY(check_unix_users(table, slurm));
   TRY(table.nothing_else());

@@ -99,6 +99,7 @@ constexpr auto kLater = json_record<HostOrder>(
       side("served", order.served);
       side.if_set("user", order.user);
       side.if_set("user_id", order.user_id);
+      side.if_set("endpoints", order.endpoints);
     },
     [](const HostOrder& order) -> Result<void> {
       TRY(check_bound("idle_ms", order.idle_max.count(), kOrderMsMax));

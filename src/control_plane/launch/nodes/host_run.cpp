@@ -301,6 +301,17 @@ class HostOnNode {
     }
   }
 
+  // The endpoints with addresses in the place of names.
+  Result<std::string> resolve_endpoints() {
+    std::string text;
+    for (const std::string& endpoint : order_.endpoints) {
+      const size_t colon = std::min(endpoint.rfind(':'), endpoint.size());
+      const auto address = TRY(look_up(endpoint.substr(0, colon)));
+      text += (text.empty() ? "" : ",") + networks::to_text(address) + endpoint.substr(colon);
+    }
+    return text;
+  }
+
   Result<int> run_agent() {
     const auto ended = TRY(os::run(TRY(agent_command())).in("running the agent"));
     if (ended.code != 0)
@@ -322,6 +333,10 @@ class HostOnNode {
                          networks::to_text(host.address),
                          "--host-table",
                          host_ + "/hosts"};
+    if (!order_.endpoints.empty())
+      command.arguments.insert(command.arguments.end(),
+                               {"--underlay", underlay_text(order_.record.network), "--endpoints",
+                                TRY(resolve_endpoints())});
     if (order_.gpus > 0) {
       std::string devices;
       for (const auto& device : TRY(gpu_device_files(node_.gpus)))

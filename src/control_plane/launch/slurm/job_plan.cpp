@@ -159,6 +159,18 @@ Result<void> check_sizes(const std::vector<NodePart>& parts, const SlurmJobReque
   return {};
 }
 
+// A port for each host, different ones for all gangs of this server while their subnets have fewer
+// addresses together than there are ports.
+std::vector<uint16_t> ports_of(const SlurmJobSettings& settings, const Gang& gang,
+                               const networks::Subnet& subnet) {
+  const uint32_t ports = uint32_t(settings.last_port) - settings.first_port + 1;
+  std::vector<uint16_t> each;
+  for (size_t host = 0; host < gang.members.size(); ++host)
+    each.push_back(
+        uint16_t(settings.first_port + (subnet.base - settings.pool.base + host) % ports));
+  return each;
+}
+
 // An order for a host that runs without root's rights.
 void become_users(const SlurmJobSettings& settings, const UnixUser& user, HostOrder& order) {
   order.user = user.name;
@@ -172,8 +184,10 @@ std::vector<HostOrder> orders_of(const SlurmJobSettings& settings, const Gang& g
                                  const networks::Subnet& subnet) {
   std::vector<NodeHosts> nodes;
   for (const auto& part : parts) nodes.push_back({part.node->address, part.hosts});
+  std::vector<uint16_t> ports;
+  if (!user.name.empty() && nodes.size() > 1) ports = ports_of(settings, gang, subnet);
   auto orders =
-      plan_host_orders(settings, gang, job_name(settings.mark, gang.attempt), nodes, subnet);
+      plan_host_orders(settings, gang, job_name(settings.mark, gang.attempt), nodes, subnet, ports);
   for (HostOrder& order : orders)
     if (!user.name.empty()) become_users(settings, user, order);
   if (may_serve_others(settings, gang)) {
@@ -294,11 +308,15 @@ Result<std::string> kind_of(const SlurmJobSettings& settings, const Gang& gang,
   return allocation_kind(request, gang.submitter);
 }
 
-size_t addresses_of(const Gang& gang) {
-  std::vector<std::string> names;
-  for (const auto& member : gang.members)
-    if (std::ranges::find(names, member.machine) == names.end()) names.push_back(member.machine);
-  return gang.members.size() + names.size() - 1;
+Result<networks::Subnet> choose_gang_subnet(const SlurmJobSettings& settings, const Gang& gang,
+                                            const std::vector<networks::Subnet>& taken,
+                                            networks::Address start) {
+  std::set<std::string> nodes;
+  for (const auto& member : gang.members) nodes.insert(member.machine);
+  const bool encrypted = !TRY(unix_user_of(settings, gang)).name.empty() && nodes.size() > 1;
+  // Nodes that are joined have a gateway each.
+  const size_t gateways = encrypted || nodes.empty() ? 0 : nodes.size() - 1;
+  return choose_subnet(settings.pool, gang.members.size() + gateways, taken, start, encrypted);
 }
 
 Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& gang,
@@ -312,10 +330,6 @@ Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& g
   request.name = job_name(settings.mark, gang.attempt);
   request.placement = TRY(placement_of(settings, gang));
   request.user = TRY(unix_user_of(settings, gang));
-  if (!request.user.name.empty() && parts.size() > 1)
-    return denied("the gang needs " + std::to_string(parts.size()) +
-                  " nodes, and the network between nodes needs root: jobs that run for a Unix "
-                  "account (" + request.user.name + ") have one node");
   add_sizes(gang, parts, request);
   TRY(check_sizes(parts, request));
   request.time_limit_minutes = time_limit_minutes_of(settings, gang);

@@ -7,7 +7,8 @@
 // that fails into the job's comment.
 //
 // A job of a Unix account other than the server's (unix_users.hpp) has one step for each node, which
-// runs all hosts there in one rootless sandbox (nodes/user_hosts.hpp), and prints which ended.
+// runs all hosts there in one rootless sandbox (nodes/user_hosts.hpp), and prints which ended. Its
+// nodes are joined by encrypted datagrams in the place of VXLAN (networks/datagram_relay.hpp).
 //
 // Threads: pure. Errors: invalid (the gang), denied (nodes that cannot serve it), unavailable
 // (nodes that Slurm does not list, or that are too small), exhausted (subnets).
@@ -42,6 +43,9 @@ struct SlurmJobSettings : NodeSettings {
   std::map<std::string, UnixUser> unix_users;
   // node_directory of those accounts: "-" and the account's number are appended.
   std::string user_directory = "/var/tmp/trainyard-node";
+  // The UDP ports of nodes at which their hosts take encrypted datagrams from other nodes: an
+  // account has no right to join its nodes by VXLAN.
+  uint16_t first_port = 20'000, last_port = 29'999;
   // Added to a job's limit of run time: for images, inputs and artifacts.
   Duration time_margin = 30min;
   // The time that the job of an array's child waits for another child; 0: it does not.
@@ -84,13 +88,15 @@ Result<std::string> plan_next_host(const SlurmJobSettings& settings, const Gang&
 Result<std::string> kind_of(const SlurmJobSettings& settings, const Gang& gang,
                             const std::vector<SlurmNode>& nodes);
 
-// Returns the number of addresses that a gang needs, for choose_subnet().
-size_t addresses_of(const Gang& gang);
+// Finds a subnet for the gang, at or after `start`. Errors: those of choose_subnet().
+Result<networks::Subnet> choose_gang_subnet(const SlurmJobSettings& settings, const Gang& gang,
+                                            const std::vector<networks::Subnet>& taken,
+                                            networks::Address start);
 
 // Encrypts the gang's token together with a seal_context().
 using SealToken = std::function<std::string(const std::string& context)>;
 
-// `nodes`: as Slurm lists them. Requires: the subnet has addresses_of(gang).
+// `nodes`: as Slurm lists them. Requires: the subnet is one of choose_gang_subnet().
 Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& gang,
                                  const std::vector<SlurmNode>& nodes,
                                  const networks::Subnet& subnet, const SealToken& seal);

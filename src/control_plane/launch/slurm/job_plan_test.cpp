@@ -75,7 +75,7 @@ TEST(SlurmJobPlan, AsksForTheNodesThatThePlannerChose) {
 
 TEST(SlurmJobPlan, GivesEachNodeAGatewayAndEachHostAnAddress) {
   const Gang three = gang_on({"n1", "n3", "n1"});
-  EXPECT_EQ(addresses_of(three), 4u);
+  EXPECT_EQ(choose_gang_subnet(job_settings(), three, {}, 0)->prefix, 28);
   const auto request = plan_job(job_settings(), three, three_nodes(), kSubnet, seal);
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_EQ(request->tasks_per_node, 2u);
@@ -222,6 +222,34 @@ TEST(SlurmJobPlan, RunsAJobForTheAccountOfItsSubmitter) {
   ASSERT_TRUE(own) << own.error().message;
   EXPECT_EQ(own->user, UnixUser{});
   EXPECT_EQ(own->script.find("--hosts"), std::string::npos);
+}
+
+// An account cannot join nodes by VXLAN.
+TEST(SlurmJobPlan, JoinsTheNodesOfAnAccountByEncryptedDatagrams) {
+  Gang gang = gang_on({"n1", "n3", "n1"});
+  gang.submitter = "ana";
+  SlurmJobSettings settings = settings_of_users();
+  const auto subnet = choose_gang_subnet(settings, gang, {}, settings.pool.base);
+  ASSERT_TRUE(subnet);
+  EXPECT_EQ(subnet->text(), "10.201.0.0/28") << "twice as many addresses as hosts and reserved ones";
+  const auto request = plan_job(settings, gang, three_nodes(), *subnet, seal);
+  ASSERT_TRUE(request) << request.error().message;
+  std::vector<HostOrder> orders;
+  for (size_t at = request->script.find("\n{\""); at != std::string::npos;
+       at = request->script.find("\n{\"", at + 1)) {
+    auto order =
+        read_host_order(request->script.substr(at + 1, request->script.find('\n', at + 1) - at - 1));
+    ASSERT_TRUE(order) << order.error().message;
+    orders.push_back(*std::move(order));
+  }
+  ASSERT_EQ(orders.size(), 3u) << request->script;
+  const std::vector<std::string> endpoints = {"10.0.0.1:20000", "10.0.0.3:20001", "10.0.0.1:20002"};
+  for (const HostOrder& order : orders) {
+    EXPECT_EQ(order.endpoints, endpoints);
+    EXPECT_TRUE(order.record.network.encrypted);
+    EXPECT_TRUE(order.peers.empty());
+    EXPECT_EQ(networks::to_text(order.record.network.gateway), "10.201.0.1");
+  }
 }
 
 TEST(SlurmJobPlan, RejectsJobsOfUsersWithoutAnAccount) {

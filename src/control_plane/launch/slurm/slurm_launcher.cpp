@@ -480,8 +480,7 @@ class SlurmLauncher final : public Launcher {
     for (const OwnJob& own : all_)
       if (!has_ended(own.job)) taken.push_back(own.comment.subnet);
     for (const auto& [attempt, queued] : queued_) taken.push_back(queued.subnet);
-    const auto subnet =
-        TRY(choose_subnet(settings_.jobs.pool, addresses_of(gang), taken, next_address_));
+    const auto subnet = TRY(choose_gang_subnet(settings_.jobs, gang, taken, next_address_));
     next_address_ = networks::Address(subnet.base + subnet.size());
     auto request = TRY(
         plan_job(settings_.jobs, gang, answer_->nodes, subnet,
