@@ -187,9 +187,7 @@ Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
   jobs.of_instance_types = slurm.of_instance_types;
   jobs.of_users = slurm.of_users;
   jobs.require_user = slurm.require_user;
-  jobs.unix_users = TRY(launch::resolve_unix_users(slurm.unix_users, find_unix_user));
-  for (auto& [principal, user] : jobs.unix_users)
-    if (user.name == own_slurm_user(slurm)) user = {};
+  jobs.unix_users = TRY(unix_users_of(slurm));
   jobs.user_directory = slurm.user_directory;
   jobs.first_port = slurm.first_port;
   jobs.last_port = slurm.last_port;
@@ -197,6 +195,13 @@ Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
   jobs.idle_max = slurm.idle_max;
   set_seals(sealing_key, "slurm", random, settings);
   return settings;
+}
+
+Result<std::map<std::string, launch::UnixUser>> unix_users_of(const config::Slurm& slurm) {
+  auto users = TRY(launch::resolve_unix_users(slurm.unix_users, find_unix_user));
+  for (auto& [principal, user] : users)
+    if (user.name == own_slurm_user(slurm)) user = {};
+  return users;
 }
 
 Result<std::unique_ptr<launch::Slurm>> open_slurm(const config::Slurm& slurm, Clock& clock,

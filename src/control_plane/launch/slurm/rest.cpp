@@ -27,9 +27,10 @@ class ByRest final : public Slurm {
         TRY(send("POST", "job/submit", rest_submission(version_, request), request.user.name)));
   }
   Result<void> check_user(const UnixUser& user) override {
-    auto answer = send("GET", "ping", "", user.name);
+    // slurmrestd reports success for `ping` even if slurmctld rejects the request.
+    auto answer = send("GET", "partitions", "", user.name);
     if (answer) return {};
-    if (send("GET", "ping"))
+    if (send("GET", "partitions"))
       return denied("slurmctld does not let the token of " + rest_.user + " act for " + user.name +
                     ": slurm.rest_user must be root or SlurmUser (" + answer.error().message + ")");
     return std::move(answer).error();

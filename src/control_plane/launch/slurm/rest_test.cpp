@@ -154,7 +154,7 @@ TEST(SlurmRest, SendsTheTokenOfTheFileWithEachRequest) {
   EXPECT_EQ(requests.back().headers[0].second, "alice") << "with the same token";
   EXPECT_EQ(requests.back().headers[1].second, token_until(far));
   EXPECT_TRUE((*slurm)->check_user(request.user));
-  EXPECT_EQ(requests.back().url, "http://slurm.lan:6820/slurm/v0.0.38/ping");
+  EXPECT_EQ(requests.back().url, "http://slurm.lan:6820/slurm/v0.0.38/partitions");
   answer = {401, "Authentication failure"};
   EXPECT_EQ((*slurm)->check_user(request.user).error().kind, Kind::denied);
   EXPECT_EQ(slurm_by_rest({"http://x", "v9", "ana", file}, {}, clock).error().kind, Kind::invalid);
