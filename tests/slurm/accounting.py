@@ -27,7 +27,7 @@ class Accounting:
     def __init__(self, slurm: Slurm) -> None:
         self.slurm = slurm
         self.port = free_port()
-        # Root's alone: the database asks for no password.
+        # Root's alone: the database has no password.
         self.directory = os.path.join(slurm.directory, "accounting")
         self.socket = os.path.join(self.directory, "socket")
 

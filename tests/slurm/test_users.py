@@ -206,7 +206,7 @@ def test_children_of_an_array_share_slurm_jobs_of_their_creator(
 def test_other_users_see_no_secret_and_stop_nothing(
     cluster: Cluster, server: Server, accounts: dict[str, User]
 ) -> None:
-    """What bob can read and signal while a job of ana's runs."""
+    """A job of ana's runs: bob looks for its token, and tries to end it."""
     bob = accounts["bob"]
     name = create(server, "ana", WAIT_FOR_STOP)
     wait_for_line(server, name, "ready")
@@ -276,7 +276,7 @@ def test_a_copied_comment_makes_no_job_of_the_server(
 def test_a_directory_of_another_user_is_not_used(
     cluster: Cluster, server: Server, accounts: dict[str, User]
 ) -> None:
-    """Everybody may write beside the users' directories, as in /var/tmp."""
+    """Everybody may write next to the users' directories, as in /var/tmp."""
     theirs = cluster.at(f"users/node-{accounts['bob'].number}")
     aside = theirs + ".aside"
     complete(server, "bob", "true")

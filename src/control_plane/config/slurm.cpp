@@ -93,9 +93,10 @@ Result<void> check_unix_users(const Table& table, const Slurm& slurm) {
                      "\" has no unix_user, but others have: jobs run for the Unix accounts of all "
                      "users or of none");
   if (slurm.agents_listen.empty())
-    return invalid(table.name("agents_listen") +
-                   " is missing: the agents of users with a unix_user cannot open the socket in the "
-                   "server's data directory, and need HOST:PORT");
+    return invalid(
+        table.name("agents_listen") +
+        " is missing: the agents of users with a unix_user cannot open the socket in the "
+        "server's data directory, and need HOST:PORT");
   return {};
 }
 

@@ -21,7 +21,7 @@ using Failure = boost::system::error_code;
 constexpr Address kPeerNetwork = 0x7f4d0000;  // 127.77.0.0
 constexpr Address kLoopback = 0x7f000001;
 constexpr size_t kDatagramBytesMax = 64 << 10;
-// Of a socket: bursts wait here while the relay's thread does not run.
+// Bursts wait in a socket's buffers while the relay's thread does not run.
 constexpr int kSocketBufferBytes = 4 << 20;
 
 udp::endpoint endpoint_of(Address address, uint16_t port) {

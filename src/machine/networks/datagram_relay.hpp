@@ -13,8 +13,8 @@
 // process of a peer's node sends under that node's address is dropped by the tunnel, since it is
 // not signed with a member's key.
 //
-// Threads: one of its own. Lifetime: destruction closes the sockets and joins. Errors: conflict (the
-// port of the node is in use), denied, not_found (the namespace).
+// Threads: one of its own. Lifetime: destruction closes the sockets and joins. Errors: conflict
+// (the port of the node is in use), denied, not_found (the namespace).
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@
 
 namespace trainyard::networks {
 
-// Of a host on its node: where the others send their datagrams.
+// Names the port of a host's node to which the other hosts send their datagrams.
 struct NodeEndpoint {
   Address node = 0;
   uint16_t port = 0;
@@ -39,10 +39,10 @@ Address loopback_of_peer(size_t index);
 inline constexpr uint16_t kPeerPort = 51821;
 
 struct DatagramRelaySpec {
-  std::string network_namespace;         // of the host; "": the present one
-  std::vector<NodeEndpoint> endpoints;   // of all hosts, by index
-  size_t own = 0;                        // the index of this host
-  uint16_t tunnel_port = 0;              // of the tunnel in the namespace
+  std::string network_namespace;        // of the host; "": the present one
+  std::vector<NodeEndpoint> endpoints;  // of all hosts, by index
+  size_t own = 0;                       // the index of this host
+  uint16_t tunnel_port = 0;             // of the tunnel in the namespace
   uint16_t peer_port = kPeerPort;
 };
 

@@ -88,8 +88,8 @@ TEST_F(DatagramRelayTest, SaysWhichPortIsInUse) {
 TEST(NodeEndpoints, AreAddressesWithPorts) {
   EXPECT_EQ(*parse_endpoints("10.0.0.1:20000,10.0.0.2:20001"),
             (std::vector<NodeEndpoint>{{0x0a000001, 20000}, {0x0a000002, 20001}}));
-  for (const char* wrong : {"", "10.0.0.1", "10.0.0.1:", "10.0.0.1:0", "10.0.0.1:65536", "n1:1",
-                            "10.0.0.1:1,", ":1"})
+  for (const char* wrong :
+       {"", "10.0.0.1", "10.0.0.1:", "10.0.0.1:0", "10.0.0.1:65536", "n1:1", "10.0.0.1:1,", ":1"})
     EXPECT_EQ(parse_endpoints(wrong).error().kind, Kind::invalid) << wrong;
 }
 

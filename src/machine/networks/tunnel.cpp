@@ -168,9 +168,9 @@ std::string tunnel_configuration(const TunnelSpec& spec, const TunnelKeys& keys)
     if (member == spec.own) continue;
     const bool relayed = !spec.endpoints.empty();
     text +=
-        "public_key=" + to_hex(keys.publics[member]) + "\nendpoint=" +
-        to_text(relayed ? loopback_of_peer(member) : spec.members[member].under) + ":" +
-        std::to_string(relayed ? kPeerPort : kTunnelPort) +
+        "public_key=" + to_hex(keys.publics[member]) +
+        "\nendpoint=" + to_text(relayed ? loopback_of_peer(member) : spec.members[member].under) +
+        ":" + std::to_string(relayed ? kPeerPort : kTunnelPort) +
         "\nreplace_allowed_ips=true\nallowed_ip=" + to_text(spec.members[member].address) + "/32\n";
   }
   return text + "\n";

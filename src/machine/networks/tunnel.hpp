@@ -40,9 +40,9 @@ struct TunnelSpec {
   std::string network_namespace;
   std::string secret;  // of the gang; random
   std::vector<TunnelMember> members;
-  size_t own = 0;       // the index of this member
-  Address gateway = 0;  // of the egress: traffic to and from it is not encrypted
-  int prefix = 32;      // of the network of wire0, and of eth0's
+  size_t own = 0;                       // the index of this member
+  Address gateway = 0;                  // of the egress: traffic to and from it is not encrypted
+  int prefix = 32;                      // of the network of wire0, and of eth0's
   std::vector<NodeEndpoint> endpoints;  // of all members; empty: they reach each other by wire0
   std::string log_file;
 };

@@ -119,8 +119,9 @@ bool has_same_network(const HostOrder& former, const HostOrder& next) {
   };
   return !former.record.network.direct() && former.record.network.hosts.size() == 1 &&
          former.peers.empty() && next.peers.empty() && former.mark == next.mark &&
-         former.node_directory == next.node_directory && former.user == next.user && former.egress == next.egress &&
-         former.names_by_machine == next.names_by_machine && network_of(former) == network_of(next);
+         former.node_directory == next.node_directory && former.user == next.user &&
+         former.egress == next.egress && former.names_by_machine == next.names_by_machine &&
+         network_of(former) == network_of(next);
 }
 
 std::string to_text(const HostOrder& order) {

@@ -69,8 +69,7 @@ std::vector<HostOrder> plan_host_orders(const NodeSettings& settings, const Gang
   common.endpoints.resize(ports.size());
   for (const NodeHosts& node : nodes)
     for (const auto host : node.hosts)
-      if (!ports.empty())
-        common.endpoints[host] = node.address + ":" + std::to_string(ports[host]);
+      if (!ports.empty()) common.endpoints[host] = node.address + ":" + std::to_string(ports[host]);
   std::vector<HostOrder> orders(gang.members.size());
   for (size_t k = 0; k < nodes.size(); ++k) {
     const HostOrder of_node = order_of_node(common, gang, nodes, k, network);

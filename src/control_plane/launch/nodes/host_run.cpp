@@ -377,7 +377,8 @@ class HostOnNode {
   networks::PrivateNetwork network_;   // as it was made here
 };
 
-// What lies in another user's directory is that user's word: root must not remove what it names.
+// Checks that this user owns the directory: the records in another user's directory name what that
+// user wants root to remove.
 Result<void> check_owner(const std::string& directory) {
   struct stat status;
   if (::lstat(directory.c_str(), &status) != 0) return from_errno("looking at " + directory);

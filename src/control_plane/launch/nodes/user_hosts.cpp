@@ -45,8 +45,7 @@ Result<void> check_user(const HostOrder& order) {
 // as /var/tmp, so another user may have made it, or a link.
 Result<void> make_own_directory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return from_errno("making " + path);
-  const os::File directory(
-      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const os::File directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status;
   if (!directory || ::fstat(directory.descriptor(), &status) != 0)
     return from_errno("opening the directory " + path);

@@ -1,5 +1,5 @@
-// Runs the hosts of a gang on a node as the ordinary user for whom their Slurm job runs, without any
-// right of root's. `trainyard-slurm-host --hosts` is this function as a program, in one step of
+// Runs the hosts of a gang on a node as the ordinary user for whom their Slurm job runs, without
+// any right of root's. `trainyard-slurm-host --hosts` is this function as a program, in one step of
 // Slurm's for each node.
 //
 //   step (as alice)
@@ -10,11 +10,11 @@
 //     └ trainyard-slurm-host ..         the next host of the gang on this node
 //
 // The files of a user lie in NODE_DIRECTORY-UID/NODENAME, mode 0700: no other user can read tokens,
-// orders or images there. Each Slurm job has a sandbox of its own in it: Slurm ends the processes of
-// a job, the namespace holder among them, so no job may depend on another one's.
+// orders or images there. Each Slurm job has a sandbox of its own in it: Slurm ends the processes
+// of a job, the namespace holder among them, so no job may depend on another one's.
 //
 // Threads: one for each host. Errors: denied (it runs as another user than the orders name; the
-// directory belongs to someone else; this machine permits no user namespaces), invalid, those of
+// directory belongs to another user; this machine permits no user namespaces), invalid, those of
 // files.
 #pragma once
 
@@ -39,8 +39,8 @@ struct HostEnd {
 // Reads orders, one on each line. Pure. Errors: invalid: none, too many, or of several users.
 Result<std::vector<HostOrder>> read_host_orders(std::string_view text);
 
-// Assigns a node's GPUs to its hosts, in their order. Returns Slurm's list of indexes for each host:
-// "0,1". Pure. Errors: invalid, if Slurm has given fewer than the hosts have.
+// Assigns a node's GPUs to its hosts, in their order. Returns Slurm's list of indexes for each
+// host: "0,1". Pure. Errors: invalid, if Slurm has given fewer than the hosts have.
 Result<std::vector<std::string>> split_gpus(std::string_view indexes,
                                             const std::vector<HostOrder>& orders);
 

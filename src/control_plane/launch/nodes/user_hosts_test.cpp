@@ -20,8 +20,7 @@ HostOrder order_of(domain::HostIndex host, int64_t gpus = 0) {
 }
 
 TEST(UserHosts, AreReadFromOneLineEach) {
-  const auto orders =
-      read_host_orders(to_text(order_of(0)) + "\n" + to_text(order_of(2)) + "\n");
+  const auto orders = read_host_orders(to_text(order_of(0)) + "\n" + to_text(order_of(2)) + "\n");
   ASSERT_TRUE(orders) << orders.error().message;
   ASSERT_EQ(orders->size(), 2u);
   EXPECT_EQ(orders->at(1).host, 2u);
@@ -60,8 +59,7 @@ TEST(UserHosts, DoNotRunAsAnotherUserThanTheirs) {
   nobodys.user.clear();
   EXPECT_EQ(run_user_hosts({nobodys}, node, [](const HostEnd&) {}).error().kind, Kind::invalid);
   node.job_number = "../7";
-  EXPECT_EQ(run_user_hosts({order_of(0)}, node, [](const HostEnd&) {}).error().kind,
-            Kind::invalid);
+  EXPECT_EQ(run_user_hosts({order_of(0)}, node, [](const HostEnd&) {}).error().kind, Kind::invalid);
 }
 
 }  // namespace

@@ -312,7 +312,8 @@ Error error_of_slurm(std::string_view errors) {
   if (has("Zero Bytes were transmitted") || has("authentication") || has("Authentication") ||
       has("credential") || has("Access/permission denied"))
     return denied("Slurm denies access: " + message);
-  if (has("accounting storage is disabled")) return not_found("Slurm has no accounting: " + message);
+  if (has("accounting storage is disabled"))
+    return not_found("Slurm has no accounting: " + message);
   if (has("the database") || has("slurmdbd") || has("slurm_persist_conn"))
     return unavailable("slurmdbd does not answer: " + message);
   Error error = error_of_rejection(message);

@@ -4,7 +4,7 @@
 // submitted by `sbatch --uid`, which slurmctld accepts from root only.
 //
 // The first jobs() looks at the jobs of all users, since a former server may have submitted for
-// accounts that this one does not know. Later ones ask for those of the known accounts, and of the
+// accounts that this one does not know. Later ones read those of the known accounts, and of the
 // accounts that had a job with a comment of ours then: less work for slurmctld.
 //
 // Threads and errors: as slurm.hpp; also not_found, when a program is missing, and exhausted, when
@@ -26,9 +26,9 @@ namespace trainyard::launch {
 using RunProgram = std::function<Result<os::Outcome>(const os::Command&)>;
 
 struct SlurmPrograms {
-  std::string config_file = {};           // slurm.conf; "": where Slurm's programs look for it
-  std::string own_user = "root";          // the account as which this process runs
-  std::vector<std::string> users = {};    // other accounts that jobs are submitted for
+  std::string config_file = {};         // slurm.conf; "": where Slurm's programs look for it
+  std::string own_user = "root";        // the account as which this process runs
+  std::vector<std::string> users = {};  // other accounts that jobs are submitted for
 };
 
 // `random`: for the markers of read_jobs(). It outlives the result.

@@ -1,10 +1,10 @@
 // EndedJobs adds to Slurm's list of jobs those that slurmctld has forgotten, with the end that its
 // accounting knows.
 //
-// slurmctld lists an ended job for MinJobAge, five minutes by default. A server that did not get an
-// answer for so long finds a job that ran gone, and the accounting (sacct) still knows its state,
-// exit code and signal. Where Slurm has no accounting, the log says so once, and such a job is
-// missing from the list.
+// slurmctld lists an ended job for MinJobAge, five minutes by default. A server that got no
+// answer within that time finds a job that ran gone, and the accounting (sacct) still knows its
+// state, exit code and signal. Where Slurm has no accounting, the log says so once, and such a job
+// is missing from the list.
 //
 // Threads: confined to one. Errors: none; those of the accounting are logged.
 #pragma once
@@ -25,7 +25,8 @@ class EndedJobs {
  public:
   // A job is added for this time: longer than control takes to remove what has ended.
   static constexpr Duration kKept = 10min;
-  // A job that is missing is listed as before while the accounting does not answer, for so long.
+  // A job that is missing is listed as before while the accounting does not answer, at most this
+  // time.
   static constexpr Duration kAnswerMax = 2min;
 
   explicit EndedJobs(Clock& clock) : clock_(clock) {}

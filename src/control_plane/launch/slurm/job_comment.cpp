@@ -60,7 +60,7 @@ Result<void> read_member(std::string_view member, JobComment& comment) {
   return {};
 }
 
-// Formats what was known when the job was submitted, but for the token.
+// Formats what was known when the job was submitted, except for the token.
 std::string before_seal(const JobComment& comment) {
   return std::string(kCommentVersion) + " " + comment.mark + " " + comment.attempt.text() +
          " hosts=" + std::to_string(comment.hosts) + " net=" + comment.subnet.text() +

@@ -87,9 +87,9 @@ std::string srun_text(const SlurmJobSettings& settings, const std::string& node,
                       const StepSize& size) {
   return "srun --export=ALL --kill-on-bad-exit=0 --exact --nodes=1 --ntasks=1 --nodelist=" +
          shell_quoted(node) + " --cpus-per-task=" + std::to_string(size.cpus) +
-         " --mem=" + std::to_string(size.memory_mib) + " --gres=" +
-         (size.gpus > 0 ? "gpu:" + std::to_string(size.gpus) : std::string("none")) + " " +
-         shell_quoted(settings.program_directory + "/trainyard-slurm-host");
+         " --mem=" + std::to_string(size.memory_mib) +
+         " --gres=" + (size.gpus > 0 ? "gpu:" + std::to_string(size.gpus) : std::string("none")) +
+         " " + shell_quoted(settings.program_directory + "/trainyard-slurm-host");
 }
 
 // Runs one host, and prints its number, its exit code and its last message.

@@ -6,9 +6,10 @@
 // other nodes through Slurm, and appear neither in arguments nor in files. The script writes a step
 // that fails into the job's comment.
 //
-// A job of a Unix account other than the server's (unix_users.hpp) has one step for each node, which
-// runs all hosts there in one rootless sandbox (nodes/user_hosts.hpp), and prints which ended. Its
-// nodes are joined by encrypted datagrams in the place of VXLAN (networks/datagram_relay.hpp).
+// A job of a Unix account other than the server's (unix_users.hpp) has one step for each node,
+// which runs all hosts there in one rootless sandbox (nodes/user_hosts.hpp), and prints which
+// ended. Its nodes are joined by encrypted datagrams in the place of VXLAN
+// (networks/datagram_relay.hpp).
 //
 // Threads: pure. Errors: invalid (the gang), denied (nodes that cannot serve it), unavailable
 // (nodes that Slurm does not list, or that are too small), exhausted (subnets).
@@ -58,8 +59,8 @@ std::vector<std::string> partitions_of(const SlurmJobSettings& settings);
 // Errors: invalid, for a gang whose submitter is not in of_users and has to be.
 Result<SlurmPlacement> placement_of(const SlurmJobSettings& settings, const Gang& gang);
 
-// Returns whose job it is in Slurm; without a name: the server's own account. Errors: invalid, for a
-// gang whose submitter has no account.
+// Returns whose job it is in Slurm; without a name: the server's own account. Errors: invalid, for
+// a gang whose submitter has no account.
 Result<UnixUser> unix_user_of(const SlurmJobSettings& settings, const Gang& gang);
 
 // "trainyard-3fa91c-j17a1": Slurm starts only one job of a name at a time.

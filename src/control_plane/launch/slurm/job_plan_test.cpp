@@ -196,11 +196,11 @@ TEST(SlurmJobPlan, RunsAJobForTheAccountOfItsSubmitter) {
   Gang gang = gang_on({"n1", "n1"});
   gang.submitter = "ana";
   std::string sealed;
-  const auto request = plan_job(settings_of_users(), gang, three_nodes(), kSubnet,
-                                [&](const std::string& context) {
-                                  sealed = context;
-                                  return std::string("SEAL");
-                                });
+  const auto request =
+      plan_job(settings_of_users(), gang, three_nodes(), kSubnet, [&](const std::string& context) {
+        sealed = context;
+        return std::string("SEAL");
+      });
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_EQ(request->user, (UnixUser{"alice", 1001, 100}));
   EXPECT_EQ(sealed, seal_context(*read_job_comment(request->comment), "alice"));
@@ -231,14 +231,15 @@ TEST(SlurmJobPlan, JoinsTheNodesOfAnAccountByEncryptedDatagrams) {
   SlurmJobSettings settings = settings_of_users();
   const auto subnet = choose_gang_subnet(settings, gang, {}, settings.pool.base);
   ASSERT_TRUE(subnet);
-  EXPECT_EQ(subnet->text(), "10.201.0.0/28") << "twice as many addresses as hosts and reserved ones";
+  EXPECT_EQ(subnet->text(), "10.201.0.0/28")
+      << "twice as many addresses as hosts and reserved ones";
   const auto request = plan_job(settings, gang, three_nodes(), *subnet, seal);
   ASSERT_TRUE(request) << request.error().message;
   std::vector<HostOrder> orders;
   for (size_t at = request->script.find("\n{\""); at != std::string::npos;
        at = request->script.find("\n{\"", at + 1)) {
-    auto order =
-        read_host_order(request->script.substr(at + 1, request->script.find('\n', at + 1) - at - 1));
+    auto order = read_host_order(
+        request->script.substr(at + 1, request->script.find('\n', at + 1) - at - 1));
     ASSERT_TRUE(order) << order.error().message;
     orders.push_back(*std::move(order));
   }
@@ -397,11 +398,13 @@ TEST(SlurmCommandLine, RunsSlurmsProgramsAndReadsTheirAnswers) {
   std::vector<os::Command> commands;
   os::Outcome outcome;
   SeededRandom random(7);
-  const auto slurm =
-      slurm_by_programs({"/etc/far.conf", "root", {"alice"}}, [&](const os::Command& command) -> Result<os::Outcome> {
+  const auto slurm = slurm_by_programs(
+      {"/etc/far.conf", "root", {"alice"}},
+      [&](const os::Command& command) -> Result<os::Outcome> {
         commands.push_back(command);
         return answer(command, outcome);
-      }, random);
+      },
+      random);
   outcome.output = "17\n";
   SlurmJobRequest request;
   request.nodes = {"n1"};

@@ -110,8 +110,8 @@ class MemorySlurm {
     const uint64_t id = all.empty() ? 1 : all.rbegin()->first + 1;
     Job& job = all[id];
     job.request = request;
-    job.shown = {id, state_of_new_jobs, "None", "", "", request.name, request.comment,
-                 request.user.name};
+    job.shown = {id, state_of_new_jobs, "None",          "",
+                 "", request.name,      request.comment, request.user.name};
     if (state_of_new_jobs == "RUNNING")
       for (const auto& node : request.nodes)
         job.shown.nodes += (job.shown.nodes.empty() ? "" : ",") + node;

@@ -2,7 +2,7 @@
 //
 // A job is this server's if its comment has the mark, and a token that this server has sealed: for
 // that attempt and, in a job of another account, for that account, network and size
-// (seal_context()). So a job with another's comment, or with a changed one, is nobody's.
+// (seal_context()). So a job with another's comment, or with a changed one, is not the server's.
 //
 // Threads: pure functions. Errors: none; a job of others is nothing.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace trainyard::launch {
 
-// Of a job that the server has removed: it did not end by itself.
+// Names of jobs that the server has removed begin so: they did not end by themselves.
 inline constexpr const char* kRemovedPrefix = "removed-";
 
 // One of this server's jobs in Slurm.
@@ -32,7 +32,8 @@ struct OwnJob {
 using UnsealToken =
     std::function<Result<std::string>(const std::string& sealed, const std::string& context)>;
 
-// `known`: the job in the last answer; nullptr if it is new. Its comment is read only if it differs.
+// `known`: the job in the last answer; nullptr if it is new. Its comment is read only if it
+// differs.
 std::optional<OwnJob> read_own_job(const SlurmJob& job, const OwnJob* known,
                                    const std::string& mark, const UnsealToken& unseal);
 

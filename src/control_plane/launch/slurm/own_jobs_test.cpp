@@ -16,7 +16,8 @@ Result<std::string> unseal(const std::string& sealed, const std::string& context
 
 // A job of the account with the comment that this server would give it.
 SlurmJob job_of(const std::string& user) {
-  JobComment comment{"3fa91c", {17, 1}, 1, *networks::parse_subnet("10.201.0.0/28"), 4, 4096, 0, ""};
+  JobComment comment{"3fa91c", {17, 1}, 1, *networks::parse_subnet("10.201.0.0/28"),
+                     4,        4096,    0, ""};
   comment.submitter = "ana";
   std::string seal = seal_context(comment, user) + "#token";
   for (char& c : seal)

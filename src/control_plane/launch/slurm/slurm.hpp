@@ -92,13 +92,13 @@ inline std::string dependency_of(const SlurmJobRequest& request) {
 class Slurm {
  public:
   virtual ~Slurm() = default;
-  // Returns the jobs with a comment of ours that slurmctld knows, including those that ended a while
-  // ago (MinJobAge). Of any user: comments are public, and others may copy them. `user` is what
-  // Slurm says, never what a job says.
+  // Returns the jobs with a comment of ours that slurmctld knows, including those that ended a
+  // while ago (MinJobAge). Of any user: comments are public, and others may copy them. `user` is
+  // what Slurm says, never what a job says.
   virtual Result<std::vector<SlurmJob>> jobs() = 0;
   // Returns the ended jobs among these that Slurm's accounting knows, of which slurmctld may know
-  // nothing any more. `name`, `comment` and `nodes` are empty. Errors also: not_found (Slurm has no
-  // accounting storage, or this way to Slurm does not read it).
+  // nothing at present. `name`, `comment` and `nodes` are empty. Errors also: not_found (Slurm has
+  // no accounting storage, or this way to Slurm does not read it).
   virtual Result<std::vector<SlurmJob>> ended(const std::vector<uint64_t>&) {
     return not_found("this way to Slurm does not read its accounting");
   }

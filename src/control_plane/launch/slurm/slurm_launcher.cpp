@@ -482,9 +482,10 @@ class SlurmLauncher final : public Launcher {
     for (const auto& [attempt, queued] : queued_) taken.push_back(queued.subnet);
     const auto subnet = TRY(choose_gang_subnet(settings_.jobs, gang, taken, next_address_));
     next_address_ = networks::Address(subnet.base + subnet.size());
-    auto request = TRY(
-        plan_job(settings_.jobs, gang, answer_->nodes, subnet,
-                 [&](const std::string& context) { return settings_.seal(gang.token, context); }));
+    auto request =
+        TRY(plan_job(settings_.jobs, gang, answer_->nodes, subnet, [&](const std::string& context) {
+          return settings_.seal(gang.token, context);
+        }));
     if (request.comment.size() > kSlurmCommentBytesMax)
       return invalid("the comment of the Slurm job would have " +
                      std::to_string(request.comment.size()) + " bytes, at most " +
@@ -528,8 +529,8 @@ class SlurmLauncher final : public Launcher {
     if (may_serve_others(settings_.jobs, gang)) {
       served_.begin(id, gang.attempt, gang.token, gang.members.front().machine);
       if (settings_.links)
-        settings_.links->open(id, {gang.members.front().machine, gang.attempt,
-                                   submitter_in_comment(gang.submitter)});
+        settings_.links->open(
+            id, {gang.members.front().machine, gang.attempt, submitter_in_comment(gang.submitter)});
     }
     show_all();
     log(Level::info, "launch", "submitted to Slurm",

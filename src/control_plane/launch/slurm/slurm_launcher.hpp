@@ -36,8 +36,8 @@ namespace trainyard::launch {
 
 struct SlurmSettings {
   SlurmJobSettings jobs;
-  // Encrypt a token with a seal_context(), and decrypt it: a job whose seal does not open is another
-  // server's.
+  // Encrypt a token with a seal_context(), and decrypt it: a job whose seal does not open is
+  // another server's.
   std::function<std::string(const std::string& token, const std::string& context)> seal;
   UnsealToken unseal;
   // Returns "" while this server may submit and cancel jobs, as the writer of its ledger; list()

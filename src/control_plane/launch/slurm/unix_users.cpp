@@ -12,7 +12,7 @@ constexpr size_t kUnixNameBytesMax = 32;  // of useradd
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 Result<void> check_account(const UnixUser& user, const UnixUserRules& rules) {
-  const bool is_systems = user.user_id < kOrdinaryUserIdMin || user.user_id == kNobodyId;
+  const bool is_systems = user.user_id < kOrdinaryUserIdMin || user.user_id == kOverflowUserId;
   if (!is_systems || rules.system_accounts.contains(user.name)) return {};
   return denied("the account '" + user.name + "' (uid " + std::to_string(user.user_id) +
                 ") is a system account: jobs run as one only if slurm.system_accounts lists it");
@@ -22,8 +22,7 @@ Result<void> check_account(const UnixUser& user, const UnixUserRules& rules) {
 
 bool is_unix_name(std::string_view name) {
   return !name.empty() && name.size() <= kUnixNameBytesMax &&
-         (is_letter(name.front()) || name.front() == '_') &&
-         std::ranges::all_of(name, [](char c) {
+         (is_letter(name.front()) || name.front() == '_') && std::ranges::all_of(name, [](char c) {
            return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
          });
 }

@@ -1,6 +1,6 @@
-// UnixUser is the Unix account for which a Slurm job runs. The administrator maps the server's users
-// and roles to accounts, in the table [slurm.users] of the configuration; no request, job file or
-// image names one.
+// UnixUser is the Unix account for which a Slurm job runs. The administrator maps the server's
+// users and roles to accounts, in the table [slurm.users] of the configuration; no request, job
+// file or image names one.
 //
 // System accounts (root, daemons) are refused unless the administrator lists them as such: a typing
 // error must not give a person's jobs the rights of root.
@@ -28,7 +28,7 @@ struct UnixUser {
 // Accounts below are those of the system on every distribution (UID_MIN of login.defs).
 inline constexpr uint32_t kOrdinaryUserIdMin = 1000;
 // The overflow user, which stands for users of other machines and namespaces.
-inline constexpr uint32_t kNobodyId = 65534;
+inline constexpr uint32_t kOverflowUserId = 65534;
 
 struct UnixUserRules {
   // Account names by user or role of the server; "*": all others.
