@@ -46,7 +46,8 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: trainyard-agent --order FILE --directory DIR --network-namespace PATH --address "
-    "ADDRESS --host-table FILE [--devices FILE,..] [--underlay GATEWAY/PREFIX]\n"
+    "ADDRESS --host-table FILE [--devices FILE,..] [--underlay GATEWAY/PREFIX [--endpoints "
+    "ADDRESS:PORT,..]]\n"
     "  [--allocation NUMBER --served N --idle-seconds N --seconds-left N]\n";
 // Wait at the end for acknowledgements. With the last fact the log is acknowledged too, unless the
 // server cannot store it; the agent does not wait longer for that.
@@ -89,6 +90,7 @@ Result<Options> read_options(int argc, char** argv) {
       {"--host-table", &options.layout.host_table},
       {"--devices", &devices},
       {"--underlay", &options.layout.underlay},
+      {"--endpoints", &options.layout.endpoints},
       {"--allocation", &allocation},
       {"--served", &served},
       {"--idle-seconds", &idle_seconds},

@@ -2,6 +2,9 @@
 // job's script starts it in a step, with the host's order as standard input. This file only wires
 // modules.
 //
+//   trainyard-slurm-host --hosts                  runs all hosts of a gang on this node as an ordinary
+//                                                 user (launch/nodes/user_hosts.hpp): an order on
+//                                                 each line; prints "HOST CODE MESSAGE" for each
 //   trainyard-slurm-host --clean NODE_DIRECTORY   removes what killed steps left on this node
 #include <signal.h>
 #include <unistd.h>
@@ -14,6 +17,7 @@
 
 #include "base/log.hpp"
 #include "launch/nodes/host_run.hpp"
+#include "launch/nodes/user_hosts.hpp"
 #include "os/machine_clock.hpp"
 #include "os/process.hpp"
 
@@ -42,9 +46,7 @@ Result<std::string> read_input() {
   }
 }
 
-Result<int> run(Clock& clock) {
-  const auto order =
-      TRY(launch::read_host_order(TRY(read_input())).in("reading the order of a host"));
+launch::NodeFacts node_facts() {
   launch::NodeFacts node;
   node.name = variable("SLURMD_NODENAME");
   node.job_number = variable("SLURM_JOB_ID");
@@ -52,7 +54,22 @@ Result<int> run(Clock& clock) {
   if (node.gpus.empty()) node.gpus = variable("SLURM_JOB_GPUS");
   node.program_directory = os::program_directory();
   node.is_ending = [] { return is_ending != 0; };
-  return launch::run_host(order, node, launch::machine_parts(), clock);
+  return node;
+}
+
+Result<int> run(Clock& clock) {
+  const auto order =
+      TRY(launch::read_host_order(TRY(read_input())).in("reading the order of a host"));
+  return launch::run_host(order, node_facts(), launch::machine_parts(), clock);
+}
+
+Result<int> run_all() {
+  const auto orders =
+      TRY(launch::read_host_orders(TRY(read_input())).in("reading the orders of hosts"));
+  return launch::run_user_hosts(orders, node_facts(), [](const launch::HostEnd& end) {
+    std::printf("%u %d %s\n", unsigned(end.host), end.code, end.why.c_str());
+    std::fflush(stdout);
+  });
 }
 
 std::string machine_name() {
@@ -81,13 +98,14 @@ int main(int argc, char** argv) {
       },
       clock, Level::warning);
   const bool cleans = argc == 3 && std::string_view(argv[1]) == "--clean";
-  if (argc != 1 && !cleans) {
-    std::fputs("usage: trainyard-slurm-host [--clean NODE_DIRECTORY]\n", stderr);
+  const bool runs_all = argc == 2 && std::string_view(argv[1]) == "--hosts";
+  if (argc != 1 && !cleans && !runs_all) {
+    std::fputs("usage: trainyard-slurm-host [--hosts | --clean NODE_DIRECTORY]\n", stderr);
     return 2;
   }
   // The agent gets the signal too, and cleans up; this process outlives it.
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::signal(number, [](int) { is_ending = 1; });
-  const auto code = cleans ? clean(argv[2]) : run(clock);
+  const auto code = cleans ? clean(argv[2]) : runs_all ? run_all() : run(clock);
   if (code) return *code;
   std::fprintf(stderr, "trainyard-slurm-host: %s\n", code.error().message.c_str());
   return 1;

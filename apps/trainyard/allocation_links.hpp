@@ -19,6 +19,7 @@ inline gateway::ReportAllocation report_to(launch::AgentLinks& links) {
     report.attempt = linked.attempt;
     report.token = std::move(linked.token);
     report.machine = std::move(linked.machine);
+    report.submitter = std::move(linked.submitter);
     report.begun = linked.begun;
     if (linked.idle) {
       report.idle = true;

@@ -100,11 +100,17 @@ std::vector<Finding> set_aside(const std::string& data_directory, const config::
   return findings;
 }
 
-// Lists the nodes as the server would, and counts those on which jobs can be placed.
+// Lists the nodes as the server would, and counts those on which jobs can be placed. Checks that
+// jobs can be submitted for the accounts of its users.
 Finding examine_slurm(const config::Slurm& slurm) {
   os::MachineClock clock;
+  os::MachineRandom random;
   const auto nodes = [&]() -> Result<std::vector<launch::SlurmNode>> {
-    return TRY(open_slurm(slurm, clock))->nodes();
+    const auto opened = TRY(open_slurm(slurm, clock, random));
+    for (const auto& [principal, user] : TRY(unix_users_of(slurm)))
+      if (!user.name.empty())
+        TRY(opened->check_user(user).in("slurm.users.\"" + principal + "\".unix_user"));
+    return opened->nodes();
   }();
   if (!nodes) return {State::missing, "Slurm", nodes.error().message, ""};
   std::vector<std::string> partitions;

@@ -503,7 +503,7 @@ class Server {
     settings.links = &agent_links_;
     launch::SlurmClients slurm;
     for (auto* client : {&slurm.cancelling, &slurm.submitting, &slurm.reading})
-      *client = TRY(open_slurm(*config_.slurm, clock_));
+      *client = TRY(open_slurm(*config_.slurm, clock_, random_));
     return launch::make_slurm(settings, std::move(slurm), clock_)
         .in("preparing to launch jobs by Slurm");
   }

@@ -11,6 +11,7 @@
 #include "launch/slurm/command_line.hpp"
 #include "launch/slurm/rest.hpp"
 #include "networks/tunnel.hpp"
+#include "os/accounts.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
 #include "signing/sealed_text.hpp"
@@ -96,6 +97,18 @@ Result<launch::KubernetesAccess> kubernetes_access(const config::Kubernetes& kub
       .in(kubernetes.kubeconfig);
 }
 
+// Returns the account as which the server acts in Slurm.
+std::string own_slurm_user(const config::Slurm& slurm) {
+  if (!slurm.rest_url.empty()) return slurm.rest_user;
+  const auto own = os::find_account(os::own_user_id());
+  return own ? own->name : std::to_string(os::own_user_id());
+}
+
+Result<launch::UnixUser> find_unix_user(const std::string& name) {
+  const os::Account account = TRY(os::find_account(name));
+  return launch::UnixUser{account.name, account.user_id, account.group_id};
+}
+
 std::shared_ptr<const objects::StorageQuotas> shared(const objects::StorageQuotas& quotas) {
   return std::make_shared<const objects::StorageQuotas>(quotas);
 }
@@ -174,14 +187,30 @@ Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
   jobs.of_instance_types = slurm.of_instance_types;
   jobs.of_users = slurm.of_users;
   jobs.require_user = slurm.require_user;
+  jobs.unix_users = TRY(unix_users_of(slurm));
+  jobs.user_directory = slurm.user_directory;
+  jobs.first_port = slurm.first_port;
+  jobs.last_port = slurm.last_port;
   jobs.time_margin = slurm.time_margin;
   jobs.idle_max = slurm.idle_max;
   set_seals(sealing_key, "slurm", random, settings);
   return settings;
 }
 
-Result<std::unique_ptr<launch::Slurm>> open_slurm(const config::Slurm& slurm, Clock& clock) {
-  if (slurm.rest_url.empty()) return launch::slurm_by_programs({slurm.config_file}, os::run);
+Result<std::map<std::string, launch::UnixUser>> unix_users_of(const config::Slurm& slurm) {
+  auto users = TRY(launch::resolve_unix_users(slurm.unix_users, find_unix_user));
+  for (auto& [principal, user] : users)
+    if (user.name == own_slurm_user(slurm)) user = {};
+  return users;
+}
+
+Result<std::unique_ptr<launch::Slurm>> open_slurm(const config::Slurm& slurm, Clock& clock,
+                                                  Random& random) {
+  if (slurm.rest_url.empty()) {
+    launch::SlurmPrograms programs{slurm.config_file, own_slurm_user(slurm)};
+    for (const auto& [principal, name] : slurm.unix_users.names) programs.users.push_back(name);
+    return launch::slurm_by_programs(std::move(programs), os::run, random);
+  }
   return launch::slurm_by_rest(
       {slurm.rest_url, slurm.rest_version, slurm.rest_user, slurm.rest_token_file},
       launch::send_by_curl(slurm.rest_ca_bundle), clock);

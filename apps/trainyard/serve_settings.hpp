@@ -78,8 +78,14 @@ launch::LocalSettings local_settings_of(const config::Config& config, const Data
 Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
                                                 const DataDirectory& data,
                                                 const std::string& sealing_key, Random& random);
-// Opens Slurm by its programs, or by slurmrestd if the config names one. Errors: invalid.
-Result<std::unique_ptr<launch::Slurm>> open_slurm(const config::Slurm& slurm, Clock& clock);
+// Returns the Unix accounts for which jobs run, by user or role; without a name: the server's own
+// in Slurm. Errors: invalid, not_found, denied, with the key of the config.
+Result<std::map<std::string, launch::UnixUser>> unix_users_of(const config::Slurm& slurm);
+
+// Opens Slurm by its programs, or by slurmrestd if the config names one. `random` outlives the
+// result. Errors: invalid.
+Result<std::unique_ptr<launch::Slurm>> open_slurm(const config::Slurm& slurm, Clock& clock,
+                                                  Random& random);
 // Requires: config.kubernetes. Errors: those of the network pool and of the kubeconfig.
 Result<launch::KubernetesSettings> kubernetes_settings_of(const config::Config& config,
                                                           const std::string& sealing_key,

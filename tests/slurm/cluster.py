@@ -1,5 +1,5 @@
-"""A Slurm cluster for tests: munge, one controller and some nodes on this machine, each slurmd in a
-network and UTS namespace of its own behind a bridge. As root."""
+"""A Slurm cluster for tests: munge, one controller, its accounting and some nodes on this machine,
+each slurmd in a network and UTS namespace of its own behind a bridge. As root."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import time
 
 from bench import slurm_peer
 from bench.slurm_peer import free_port
+from tests.slurm.accounting import Accounting
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CONFIG = os.path.join(HERE, "slurm.conf")
@@ -34,6 +35,7 @@ class Cluster(slurm_peer.Slurm):
         super().__init__(directory)
         self.names = [f"n{number}" for number in range(1, nodes + 1)]
         self.rest_port = 0
+        self.accounting = Accounting(self)
         self.controller: subprocess.Popen[bytes] | None = None
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -57,6 +59,7 @@ class Cluster(slurm_peer.Slurm):
         self.write_config()
         self.make_network()
         self.start_munge()
+        self.accounting.start()
         self.start_controller()
         for node in self.names:
             self.start_node(node)
@@ -89,6 +92,7 @@ class Cluster(slurm_peer.Slurm):
             "DIRECTORY": self.directory,
             "CONTROLLER_PORT": free_port(),
             "NODE_PORT": free_port(),
+            "ACCOUNTING_PORT": self.accounting.port,
             "NODES": nodes,
             "COUNT": len(self.names),
         }.items():
@@ -178,8 +182,8 @@ class Cluster(slurm_peer.Slurm):
         except OSError:
             return False
 
-    def token(self, seconds: int = 3600) -> str:
-        text = self.run("scontrol", "token", "username=root", f"lifespan={seconds}")
+    def token(self, seconds: int = 3600, user: str = "root") -> str:
+        text = self.run("scontrol", "token", f"username={user}", f"lifespan={seconds}")
         return text.strip().removeprefix("SLURM_JWT=")
 
     def nodes_respond(self) -> bool:
@@ -251,6 +255,14 @@ class Cluster(slurm_peer.Slurm):
             ["ip", "netns", "pids", self.namespace(node)], capture_output=True, text=True
         ).stdout
         return [int(number) for number in found.split()]
+
+    def set_option(self, name: str, value: str) -> None:
+        """Changes an option of slurm.conf in the running controller."""
+        with open(self.config, encoding="utf-8") as file:
+            lines = [line for line in file if not line.startswith(f"{name}=")]
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.writelines([*lines, f"{name}={value}\n"])
+        self.run("scontrol", "reconfigure")
 
     def jobs(self, columns: str = "%i|%T|%r|%N|%j|%k") -> list[list[str]]:
         text = self.run("squeue", "--noheader", "--all", "--states=all", "-o", columns)

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from bench.slurm_peer import free_port
+from tests.ordinary_users import User
 from tests.slurm.cluster import CONTROLLER, Cluster
-from tests.trainyard_server import Server
+from tests.trainyard_server import PROGRAM, Server
 
 
 @pytest.fixture(scope="session")
@@ -58,12 +60,15 @@ def start(
         shutil.rmtree(one.data, ignore_errors=True)
 
 
-def rest_keys(cluster: Cluster, seconds: int = 3600) -> str:
+def rest_keys(cluster: Cluster, seconds: int = 3600, user: str = "root") -> str:
     """Keys of [slurm] for slurmrestd, with a new token."""
     file = cluster.at("token")
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
-        out.write(cluster.token(seconds))
-    return f'rest_url = "http://127.0.0.1:{cluster.rest_port}"\nrest_token_file = "{file}"\n'
+        out.write(cluster.token(seconds, user))
+    return (
+        f'rest_url = "http://127.0.0.1:{cluster.rest_port}"\nrest_token_file = "{file}"\n'
+        f'rest_user = "{user}"\n'
+    )
 
 
 @pytest.fixture(scope="module", params=["programs", "rest"])
@@ -74,3 +79,47 @@ def server(
     one = start(rest_keys(cluster) if request.param == "rest" else "")
     one.boto("s3").create_bucket(Bucket="yard")
     return one
+
+
+# The server's users, with their keys; the first is the owner.
+KEYS = {user: (f"AKIA{user.upper():0>16}", f"secret-of-{user}") for user in ("owner", "ana", "bob")}
+
+
+@pytest.fixture(scope="session")
+def accounts(cluster: Cluster) -> Iterator[dict[str, User]]:
+    """Ordinary users of the cluster: ana's account is not called ana."""
+    made = {"ana": User(f"tyalice{os.getpid()}", True), "bob": User(f"tybob{os.getpid()}", True)}
+    directory = cluster.at("users")
+    os.makedirs(directory)
+    os.chmod(directory, 0o1777)  # as /var/tmp
+    # Where nodes' users can read the programs.
+    os.makedirs(cluster.at("bin"))
+    for name in ("trainyard-slurm-host", "trainyard-agent", "trainyard-entry"):
+        shutil.copy(os.path.join(os.path.dirname(PROGRAM), name), cluster.at("bin"))
+    yield made
+    cluster.cancel_all()
+    for user in made.values():
+        user.remove()
+
+
+def user_keys(cluster: Cluster, accounts: dict[str, User], more: str = "") -> str:
+    """Keys of [slurm], and tables, for a server whose users have Unix accounts."""
+    text = f"""
+agents_listen = "{CONTROLLER}:{free_port()}"
+program_directory = "{cluster.at("bin")}"
+user_directory = "{cluster.at("users")}/node"
+{more}
+[slurm.users]
+ana = {{ unix_user = "{accounts["ana"].name}", account = "physics", qos = "normal" }}
+bob = {{ unix_user = "{accounts["bob"].name}", account = "chemistry" }}
+"""
+    for user, (key, secret) in KEYS.items():
+        text += f'[[access_key]]\nid = "{key}"\nsecret = "{secret}"\nuser = "{user}"\n'
+        if user != "owner":
+            text += f'[[user]]\nname = "{user}"\npolicies = ["AdministratorAccess"]\n'
+    return text
+
+
+def keys_of(user: str) -> dict[str, str]:
+    """Arguments of Server.boto() for a client of that user."""
+    return {"aws_access_key_id": KEYS[user][0], "aws_secret_access_key": KEYS[user][1]}

@@ -53,8 +53,12 @@ struct Slurm {
   // by the name of a job queue, and by instance type: "ml.g5.xlarge"
   std::map<std::string, launch::SlurmPlacement> of_queues, of_instance_types, of_users;
   bool require_user = false;
-  std::string config_file;  // slurm.conf; "": Slurm's default
-  std::string rest_url;     // of slurmrestd; "": by Slurm's programs
+  // the Unix accounts for which jobs run, by user or role; empty: the server's own for all
+  launch::UnixUserRules unix_users;
+  std::string user_directory = "/var/tmp/trainyard-node";  // of accounts on nodes, with "-UID"
+  uint16_t first_port = 20'000, last_port = 29'999;  // UDP, between their hosts on several nodes
+  std::string config_file;                           // slurm.conf; "": Slurm's default
+  std::string rest_url;                              // of slurmrestd; "": by Slurm's programs
   std::string rest_version = "v0.0.38";
   std::string rest_user = "root";  // of the token
   std::string rest_token_file;     // a JWT, read again for each request

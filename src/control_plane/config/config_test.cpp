@@ -77,6 +77,35 @@ TEST(Config, SlurmPlacesByQueueAndInstanceType) {
   EXPECT_EQ(config.slurm->rest_version, "v0.0.38");
 }
 
+TEST(Config, SlurmRunsJobsForUnixAccounts) {
+  const Config config = read(R"(
+    [slurm]
+    agents_listen = "10.0.0.1:4570"
+    user_directory = "/scratch/trainyard"
+    user_ports = "30000-30999"
+    system_accounts = ["trainer"]
+    [slurm.users]
+    ana = { unix_user = "alice", account = "physics" }
+    "*" = { unix_user = "guest" }
+  )");
+  ASSERT_TRUE(config.slurm);
+  const launch::UnixUserRules& rules = config.slurm->unix_users;
+  EXPECT_EQ(rules.names, (std::map<std::string, std::string>{{"ana", "alice"}, {"*", "guest"}}));
+  EXPECT_EQ(rules.system_accounts, std::set<std::string>{"trainer"});
+  EXPECT_EQ(config.slurm->user_directory, "/scratch/trainyard");
+  EXPECT_EQ(config.slurm->first_port, 30'000);
+  EXPECT_EQ(config.slurm->last_port, 30'999);
+  EXPECT_TRUE(read("[slurm]").slurm->unix_users.names.empty());
+  const std::string listen = "[slurm]\nagents_listen = '10.0.0.1:4570'\n";
+  for (const std::string& wrong :
+       {listen + "[slurm.users]\nana = {unix_user = 'alice'}\nbob = {}",
+        std::string("[slurm]\n[slurm.users]\nana = {unix_user = 'alice'}"),
+        listen + "system_accounts = ['-u']", listen + "user_ports = '80-90'",
+        listen + "user_ports = '30000'", listen + "user_ports = '3000-70000'",
+        listen + "user_directory = 'relative'", listen + "[slurm.users]\nana = {unix_user = '-u'}"})
+    EXPECT_FALSE(parse_config(wrong, "server.toml")) << wrong;
+}
+
 TEST(Config, SlurmRejectsWhatWouldBeAnotherOption) {
   for (const char* wrong :
        {"partition = 'a b'", "qos = '--uid=0'", "agents_listen = '10.0.0.1:0'",

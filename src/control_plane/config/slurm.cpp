@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace trainyard::config {
 namespace {
 
@@ -53,6 +55,51 @@ Result<void> read_rest(Table& table, Slurm& slurm) {
   return {};
 }
 
+// Reads "20000-29999".
+Result<void> read_ports(Table& table, Slurm& slurm) {
+  std::string text = std::to_string(slurm.first_port) + "-" + std::to_string(slurm.last_port);
+  TRY(table.read("user_ports", text));
+  const size_t dash = std::min(text.find('-'), text.size());
+  const auto first = parse_int(std::string_view(text).substr(0, dash));
+  const auto last = parse_int(std::string_view(text).substr(std::min(dash + 1, text.size())));
+  constexpr int64_t kFirstMin = 1024;  // others need root
+  if (!first || !last || *first < kFirstMin || *last < *first || *last > UINT16_MAX)
+    return invalid(table.name("user_ports") + " must be FIRST-LAST, ports from " +
+                   std::to_string(kFirstMin) + " to " + std::to_string(UINT16_MAX));
+  slurm.first_port = uint16_t(*first);
+  slurm.last_port = uint16_t(*last);
+  return {};
+}
+
+Result<void> read_system_accounts(Table& table, Slurm& slurm) {
+  std::vector<std::string> names;
+  TRY(table.read("system_accounts", names));
+  for (auto& name : names) {
+    if (!launch::is_unix_name(name))
+      return invalid(table.name("system_accounts") + ": '" + name +
+                     "' is not the name of a Unix account");
+    slurm.unix_users.system_accounts.insert(std::move(name));
+  }
+  return {};
+}
+
+// Some jobs for accounts of their own and others for the server's, which usually is root, would be
+// one forgotten line away from a user's jobs as root.
+Result<void> check_unix_users(const Table& table, const Slurm& slurm) {
+  if (slurm.unix_users.names.empty()) return {};
+  for (const auto& [name, placement] : slurm.of_users)
+    if (!slurm.unix_users.names.contains(name))
+      return invalid(table.name("users") + ".\"" + name +
+                     "\" has no unix_user, but others have: jobs run for the Unix accounts of all "
+                     "users or of none");
+  if (slurm.agents_listen.empty())
+    return invalid(
+        table.name("agents_listen") +
+        " is missing: the agents of users with a unix_user cannot open the socket in the "
+        "server's data directory, and need HOST:PORT");
+  return {};
+}
+
 // A job that waits keeps its processors from others.
 constexpr int64_t kIdleSecondsMax = 3600;
 
@@ -89,9 +136,16 @@ Result<void> read_one(Table table, Config& config) {
     TRY(read_value(of, "account", placement.account));
     TRY(read_value(of, "qos", placement.qos));
     TRY(read_value(of, "reservation", placement.reservation));
+    std::string unix_user;
+    TRY(read_value(of, "unix_user", unix_user));
+    if (!unix_user.empty()) slurm.unix_users.names[name] = std::move(unix_user);
     return of.nothing_else();
   }));
   TRY(table.read("require_user", slurm.require_user));
+  TRY(read_directory(table, "user_directory", slurm.user_directory));
+  TRY(read_ports(table, slurm));
+  TRY(read_system_accounts(table, slurm));
+  TRY(check_unix_users(table, slurm));
   TRY(table.nothing_else());
   if (slurm.node_directory.empty()) return invalid(table.name("node_directory") + " is empty");
   if (!slurm.agents_listen.empty() &&

@@ -113,6 +113,9 @@ std::vector<std::string> warnings_of(const Config& config, const launch::Machine
   check_limits(config, names, warnings);
   for (const auto& [user, ids] : config.posix_users)
     check_users("posix_users", {user}, names, warnings);
+  if (config.slurm)
+    for (const auto& [user, account] : config.slurm->unix_users.names)
+      if (!names.has_role(user)) check_users("slurm.users", {user}, names, warnings);
   for (const auto& [id, file_system] : config.file_systems)
     check_users("file_systems." + id + ".users", file_system.users, names, warnings);
   for (const auto& [path, volume] : config.volumes)

@@ -264,6 +264,7 @@ class AgentServer final : public Agents, private Shells {
                            hello.attempt,
                            hello.token,
                            attempt.hosts[hello.host].machine,
+                           (*job)->spec.principal,
                            attempt.hosts[hello.host].facts_applied > 0};
     // Before the agent begins, which it does after Welcome.
     if (const std::string why = report_allocation(*session, {}); !why.empty())

@@ -38,6 +38,7 @@ struct LinkedAllocation {
   domain::AttemptId attempt;
   std::string token;
   std::string machine;             // of the attempt's host
+  std::string submitter;           // the user or role that created the attempt's job
   bool begun = false;              // the host had reported facts when it linked
   std::optional<wire::Idle> idle;  // its host has ended in the ledger; none: it links
 };

@@ -1,7 +1,8 @@
 // AgentLinks connects a launcher with the agents' links, which other modules own: agents report
 // what their allocation serves, and an idle one gets its next order (docs/decisions/38).
 //
-// It refuses an agent that speaks of an allocation in which it cannot run: of another machine, one
+// It refuses an agent that speaks of an allocation in which it cannot run: of another machine, of
+// another submitter, one
 // that has ended, or one other than that in which its attempt has begun. take() and report()
 // exclude each other, so an attempt either begins in an allocation, or the launcher knows that it
 // never will.
@@ -30,6 +31,7 @@ struct AllocationReport {
   domain::AttemptId attempt;
   std::string token;
   std::string machine;      // of the attempt, as the ledger has it
+  std::string submitter;    // of its job, as the ledger has it
   bool begun = false;       // it has reported facts, so it has begun in this allocation
   bool idle = false;        // the attempt ends, and the agent waits for an order
   bool keeps_host = false;  // idle: the container and network may serve a job like this one
@@ -48,6 +50,8 @@ struct AllocationOrder {
 struct OpenAllocation {
   std::string machine;      // "": not known yet
   domain::AttemptId first;  // the attempt for which it was made
+  // The user or role for whose attempts it was made; "": not known.
+  std::string submitter = {};
 };
 
 class AgentLinks {
@@ -71,6 +75,9 @@ class AgentLinks {
       return report.served == 0 || report.begun ? "" : job + " may not begin another attempt";
     if (!open->second.machine.empty() && open->second.machine != report.machine)
       return job + " is not on " + report.machine;
+    // The Unix account of one user must not get the orders of another user's attempts.
+    if (!open->second.submitter.empty() && open->second.submitter != report.submitter)
+      return job + " does not serve the attempts of " + report.submitter;
     if (report.served == 0 && open->second.first != report.attempt)
       return job + " was not made for " + report.attempt.text();
     // A former server may have ordered the attempt in one allocation, and this one in another.

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <thread>
 
 #include "base/text.hpp"
 #include "os/files.hpp"
@@ -195,6 +196,14 @@ struct Started {
   return middle;
 }
 
+// Calls the function on a thread whose children are in a new PID namespace. This is so for that
+// thread alone, which ends.
+int in_new_pid_namespace(const std::function<int()>& spawn) {
+  int why = 0;
+  std::thread([&] { why = ::unshare(CLONE_NEWPID) != 0 ? errno : spawn(); }).join();
+  return why;
+}
+
 // A program that runs, and the ends of its streams.
 struct Child {
   pid_t process = -1;
@@ -216,7 +225,8 @@ Result<Child> start_child(const Command& command, const std::string& doing) {
   if (!command.working_directory.empty()) plan.start_in(command.working_directory);
   Block arguments(command.arguments), environment(environment_with(command.environment));
   Child child;
-  if (const int why = plan.spawn(&child.process, arguments.get(), environment.get()); why != 0) {
+  const auto spawn = [&] { return plan.spawn(&child.process, arguments.get(), environment.get()); };
+  if (const int why = command.own_processes ? in_new_pid_namespace(spawn) : spawn(); why != 0) {
     if (!command.working_directory.empty() && !exists(command.working_directory))
       return from_errno(doing + " in " + command.working_directory, why);
     return from_errno(doing, why);

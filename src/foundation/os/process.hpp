@@ -26,6 +26,8 @@ struct Command {
   // Called each kWatchInterval while it runs, on the caller's thread: false kills it, as at the end
   // of its time.
   std::function<bool()> watch = {};
+  // It is the first process of a PID namespace, so that all processes that it starts end with it.
+  bool own_processes = false;
 };
 // often enough for people, rarely enough to cost nothing
 inline constexpr Duration kWatchInterval = 200ms;

@@ -44,6 +44,9 @@ struct HostLayout {
   // The network under an encrypted one: "GATEWAY/PREFIX" (launch/local/plan.hpp: underlay_text);
   // "" = none.
   std::string underlay = {};
+  // The endpoints of all hosts on their nodes, where no network joins these: "ADDRESS:PORT,..";
+  // "" = the network under the encrypted one joins them.
+  std::string endpoints = {};
 };
 
 inline constexpr const char* kVolumeFile = "volume";

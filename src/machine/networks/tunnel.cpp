@@ -131,12 +131,14 @@ Result<void> give_address(Address address, int prefix) {
 
 class RunningTunnel final : public Tunnel {
  public:
-  explicit RunningTunnel(os::ProcessIdentity process) : process_(process) {}
+  RunningTunnel(os::ProcessIdentity process, std::unique_ptr<DatagramRelay> relay)
+      : process_(process), relay_(std::move(relay)) {}
   ~RunningTunnel() override { (void)os::kill_and_wait(process_, kEndMax); }
   const os::ProcessIdentity& process() const { return process_; }
 
  private:
   const os::ProcessIdentity process_;
+  const std::unique_ptr<DatagramRelay> relay_;  // nullptr: none is needed
 };
 
 }  // namespace
@@ -164,9 +166,11 @@ std::string tunnel_configuration(const TunnelSpec& spec, const TunnelKeys& keys)
                      "\nlisten_port=" + std::to_string(kTunnelPort) + "\nreplace_peers=true\n";
   for (size_t member = 0; member < spec.members.size(); ++member) {
     if (member == spec.own) continue;
+    const bool relayed = !spec.endpoints.empty();
     text +=
         "public_key=" + to_hex(keys.publics[member]) +
-        "\nendpoint=" + to_text(spec.members[member].under) + ":" + std::to_string(kTunnelPort) +
+        "\nendpoint=" + to_text(relayed ? loopback_of_peer(member) : spec.members[member].under) +
+        ":" + std::to_string(relayed ? kPeerPort : kTunnelPort) +
         "\nreplace_allowed_ips=true\nallowed_ip=" + to_text(spec.members[member].address) + "/32\n";
   }
   return text + "\n";
@@ -194,6 +198,10 @@ Result<std::unique_ptr<Tunnel>> open_tunnel(const TunnelSpec& spec) {
   if (const std::string why = why_no_tunnel(); !why.empty())
     return denied("opening an encrypted network: " + why);
   const TunnelKeys keys = TRY(tunnel_keys(spec.secret, spec.members.size(), spec.own));
+  std::unique_ptr<DatagramRelay> relay;
+  if (!spec.endpoints.empty())
+    relay = TRY(relay_datagrams(
+        {spec.network_namespace, spec.endpoints, spec.own, kTunnelPort, kPeerPort}));
   std::unique_ptr<RunningTunnel> tunnel;
   // The thread that does this has a /run of its own, and ends.
   TRY(in_network_namespace(spec.network_namespace, [&]() -> Result<void> {
@@ -203,7 +211,7 @@ Result<std::unique_ptr<Tunnel>> open_tunnel(const TunnelSpec& spec) {
                                                      {{"LOG_LEVEL", "error"}}, spec.log_file));
         const auto identity = os::identify(process);
         if (!identity) return unavailable(std::string(kProgram) + " ended at once");
-        tunnel = std::make_unique<RunningTunnel>(*identity);
+        tunnel = std::make_unique<RunningTunnel>(*identity, std::move(relay));
         const os::File socket = TRY(connect_to_it(*identity, spec.log_file));
         TRY(configure(socket, tunnel_configuration(spec, keys)));
         return give_address(spec.members[spec.own].address, spec.prefix);

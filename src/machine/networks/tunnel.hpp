@@ -7,6 +7,9 @@
 //   wire0  10.201.0.2/29    carries it, and has the egress; the network made it (network.hpp,
 //                           `encrypted`)
 //
+// Hosts on nodes that no network of ours joins have endpoints on these nodes instead, to which a
+// relay carries the datagrams (datagram_relay.hpp).
+//
 // Between hosts wire0 passes only the tunnel's own datagrams, so no traffic bypasses it. A member's
 // keys are derived from the gang's secret, which all members have: nothing is exchanged beforehand.
 //
@@ -23,6 +26,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "networks/datagram_relay.hpp"
 #include "networks/network.hpp"
 
 namespace trainyard::networks {
@@ -36,9 +40,10 @@ struct TunnelSpec {
   std::string network_namespace;
   std::string secret;  // of the gang; random
   std::vector<TunnelMember> members;
-  size_t own = 0;       // the index of this member
-  Address gateway = 0;  // of the egress: traffic to and from it is not encrypted
-  int prefix = 32;      // of the network of wire0, and of eth0's
+  size_t own = 0;                       // the index of this member
+  Address gateway = 0;                  // of the egress: traffic to and from it is not encrypted
+  int prefix = 32;                      // of the network of wire0, and of eth0's
+  std::vector<NodeEndpoint> endpoints;  // of all members; empty: they reach each other by wire0
   std::string log_file;
 };
 

@@ -42,6 +42,15 @@ TEST(Tunnel, KnowsItsPeersAndNotItself) {
   EXPECT_EQ(text.find("allowed_ip=10.201.0.11/32\n"), text.npos) << text;
 }
 
+TEST(Tunnel, SendsToTheRelayOnNodesThatNoNetworkJoins) {
+  TunnelSpec spec = a_spec();
+  spec.endpoints = {{1, 20000}, {1, 20001}, {2, 20002}};
+  const std::string text = tunnel_configuration(spec, *tunnel_keys(spec.secret, 3, spec.own));
+  EXPECT_NE(text.find("endpoint=127.77.0.0:51821\n"), text.npos) << text;
+  EXPECT_NE(text.find("endpoint=127.77.0.2:51821\n"), text.npos) << text;
+  EXPECT_EQ(text.find("10.201.0.2"), text.npos) << text;
+}
+
 TEST(Tunnel, LetsNoTrafficBypassIt) {
   const std::string text = tunnel_firewall(a_spec());
   EXPECT_NE(text.find("oifname != \"wire0\" accept\n    ip daddr 10.201.0.1 accept\n"

@@ -90,13 +90,16 @@ constexpr auto kHostOrder = complete(json_record<HostOrder>(
     },
     check_order));
 
-// Members that are missing in orders of releases before the reuse of allocations.
-constexpr auto kReuse = json_record<HostOrder>(
+// Members that are missing in orders of earlier releases.
+constexpr auto kLater = json_record<HostOrder>(
     "order",
     [](auto& side, auto& order) {
       side("idle_ms", order.idle_max);
       side("time_limit_ms", order.time_limit);
       side("served", order.served);
+      side.if_set("user", order.user);
+      side.if_set("user_id", order.user_id);
+      side.if_set("endpoints", order.endpoints);
     },
     [](const HostOrder& order) -> Result<void> {
       TRY(check_bound("idle_ms", order.idle_max.count(), kOrderMsMax));
@@ -116,14 +119,15 @@ bool has_same_network(const HostOrder& former, const HostOrder& next) {
   };
   return !former.record.network.direct() && former.record.network.hosts.size() == 1 &&
          former.peers.empty() && next.peers.empty() && former.mark == next.mark &&
-         former.node_directory == next.node_directory && former.egress == next.egress &&
-         former.names_by_machine == next.names_by_machine && network_of(former) == network_of(next);
+         former.node_directory == next.node_directory && former.user == next.user &&
+         former.egress == next.egress && former.names_by_machine == next.names_by_machine &&
+         network_of(former) == network_of(next);
 }
 
 std::string to_text(const HostOrder& order) {
   Json json = kHostOrder.write(order);
   json["version"] = kHostOrderVersion;
-  json.update(kReuse.write(order));
+  json.update(kLater.write(order));
   return dump(json);
 }
 
@@ -136,7 +140,7 @@ Result<HostOrder> read_host_order(std::string_view text) {
                    ", and this program reads version " + std::to_string(kHostOrderVersion) +
                    ": install the same release on the node");
   HostOrder order = TRY(kHostOrder.read(json));
-  TRY(kReuse.read_into(json, order));
+  TRY(kLater.read_into(json, order));
   return order;
 }
 

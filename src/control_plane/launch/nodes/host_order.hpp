@@ -39,6 +39,12 @@ struct HostOrder {
   // time_limit: that of its allocation, from the start of the allocation.
   Duration idle_max{}, time_limit{};
   uint32_t served = 0;  // attempts before this one, by the allocation
+  // The Unix account as which the host runs, without root's rights; "": as root.
+  std::string user;
+  uint32_t user_id = 0;
+  // Where the hosts of the gang take encrypted datagrams on their nodes, by index: "NODE:PORT".
+  // Empty: the nodes are joined by VXLAN, or there is one.
+  std::vector<std::string> endpoints;
 };
 
 // True if the next host, alone on its node, can have the network of the former one, with a

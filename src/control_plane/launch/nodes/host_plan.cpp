@@ -8,11 +8,13 @@ namespace {
 
 // The network of the gang with all its hosts, as if it was on one machine.
 networks::PrivateNetwork whole_network(const NodeSettings& settings, const Gang& gang,
-                                       const std::string& name, const networks::Subnet& subnet) {
+                                       const std::string& name, const networks::Subnet& subnet,
+                                       bool encrypted) {
   NetworkRequest request;
   request.attempt = gang.attempt;
   request.hosts = gang.members.size();
   request.isolated = gang.network_isolation;
+  request.encrypted = encrypted;
   request.mark = settings.mark;
   request.comment = "trainyard " + name;
   request.relays = {*networks::parse_address(kRelayAddress)};
@@ -43,14 +45,15 @@ HostOrder order_of_node(const HostOrder& common, const Gang& gang,
   HostOrder order = common;
   order.host_table = host_table(network);
   order.record.network = network;
-  if (k > 0)
+  const bool is_joined = order.endpoints.empty();
+  if (k > 0 && is_joined)
     order.record.network.gateway =
         networks::Address(network.subnet.base + 1 + gang.members.size() + k);
   order.record.network.hosts.clear();
   for (const auto host : nodes[k].hosts) order.record.network.hosts.push_back(network.hosts[host]);
   order.own_address = nodes[k].address;
   for (size_t other = 0; other < nodes.size(); ++other)
-    if (other != k) order.peers.push_back(nodes[other].address);
+    if (other != k && is_joined) order.peers.push_back(nodes[other].address);
   return order;
 }
 
@@ -59,9 +62,14 @@ HostOrder order_of_node(const HostOrder& common, const Gang& gang,
 std::vector<HostOrder> plan_host_orders(const NodeSettings& settings, const Gang& gang,
                                         const std::string& name,
                                         const std::vector<NodeHosts>& nodes,
-                                        const networks::Subnet& subnet) {
-  const auto network = whole_network(settings, gang, name, subnet);
-  const HostOrder common = common_order(settings, gang);
+                                        const networks::Subnet& subnet,
+                                        const std::vector<uint16_t>& ports) {
+  const auto network = whole_network(settings, gang, name, subnet, !ports.empty());
+  HostOrder common = common_order(settings, gang);
+  common.endpoints.resize(ports.size());
+  for (const NodeHosts& node : nodes)
+    for (const auto host : node.hosts)
+      if (!ports.empty()) common.endpoints[host] = node.address + ":" + std::to_string(ports[host]);
   std::vector<HostOrder> orders(gang.members.size());
   for (size_t k = 0; k < nodes.size(); ++k) {
     const HostOrder of_node = order_of_node(common, gang, nodes, k, network);

@@ -3,6 +3,8 @@
 //
 //   network   one subnet for the gang. Each node has a bridge with a gateway of its own, and joins
 //             the others by VXLAN (host_run.hpp).
+//             Or by encrypted datagrams to ports of the nodes, which needs no rights on them: then
+//             each node has a network of its own (networks/datagram_relay.hpp).
 //   addresses 10.201.0.1 gateway of the first node, .2 .. one for each host, then one gateway for
 //             each further node
 //
@@ -36,12 +38,14 @@ struct NodeHosts {
   std::vector<domain::HostIndex> hosts;
 };
 
-// The order of each host, by its index. `name`: of the gang, for people.
+// The order of each host, by its index. `name`: of the gang, for people. `ports`: for encrypted
+// datagrams, one of its node for each host; empty: by VXLAN.
 // Requires: each host is on one node; the subnet has an address for each host, and for each node
-// but the first.
+// but the first; with ports, it is one of choose_subnet() for an encrypted network.
 std::vector<HostOrder> plan_host_orders(const NodeSettings& settings, const Gang& gang,
                                         const std::string& name,
                                         const std::vector<NodeHosts>& nodes,
-                                        const networks::Subnet& subnet);
+                                        const networks::Subnet& subnet,
+                                        const std::vector<uint16_t>& ports = {});
 
 }  // namespace trainyard::launch

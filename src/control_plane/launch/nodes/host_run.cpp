@@ -1,5 +1,7 @@
 #include "launch/nodes/host_run.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -14,6 +16,7 @@
 #include "launch/local/strays.hpp"
 #include "launch/slurm/answers.hpp"
 #include "networks/overlay.hpp"
+#include "os/accounts.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
 #include "preflight/preflight.hpp"
@@ -298,6 +301,17 @@ class HostOnNode {
     }
   }
 
+  // The endpoints with addresses in the place of names.
+  Result<std::string> resolve_endpoints() {
+    std::string text;
+    for (const std::string& endpoint : order_.endpoints) {
+      const size_t colon = std::min(endpoint.rfind(':'), endpoint.size());
+      const auto address = TRY(look_up(endpoint.substr(0, colon)));
+      text += (text.empty() ? "" : ",") + networks::to_text(address) + endpoint.substr(colon);
+    }
+    return text;
+  }
+
   Result<int> run_agent() {
     const auto ended = TRY(os::run(TRY(agent_command())).in("running the agent"));
     if (ended.code != 0)
@@ -319,6 +333,10 @@ class HostOnNode {
                          networks::to_text(host.address),
                          "--host-table",
                          host_ + "/hosts"};
+    if (!order_.endpoints.empty())
+      command.arguments.insert(command.arguments.end(),
+                               {"--underlay", underlay_text(order_.record.network), "--endpoints",
+                                TRY(resolve_endpoints())});
     if (order_.gpus > 0) {
       std::string devices;
       for (const auto& device : TRY(gpu_device_files(node_.gpus)))
@@ -342,6 +360,8 @@ class HostOnNode {
     command.environment[kHostVariable] = host_;
     command.environment[kImagesVariable] = data_ + "/images";
     command.at_most = kAgentMax;
+    // Without root there is no cgroup by which its processes could be found.
+    command.own_processes = parts_.system.in_rootless_sandbox();
     return command;
   }
 
@@ -357,6 +377,15 @@ class HostOnNode {
   networks::PrivateNetwork network_;   // as it was made here
 };
 
+// Checks that this user owns the directory: the records in another user's directory name what that
+// user wants root to remove.
+Result<void> check_owner(const std::string& directory) {
+  struct stat status;
+  if (::lstat(directory.c_str(), &status) != 0) return from_errno("looking at " + directory);
+  if (S_ISDIR(status.st_mode) && status.st_uid == os::own_user_id()) return {};
+  return denied(directory + " does not belong to this user: nothing in it can be trusted");
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> gpu_device_files(std::string_view indexes) {
@@ -370,6 +399,8 @@ Result<void> clean_node(const std::string& node_directory, const std::string& no
                         const LocalParts& parts) {
   const std::string data = node_directory + "/" + node_name;
   if (!parts.files.exists(data + "/attempts")) return {};
+  TRY(check_owner(node_directory));
+  TRY(check_owner(data));
   const NodeAttempts attempts(data, parts);
   const auto lock = TRY(attempts.lock());
   attempts.sweep();
@@ -387,6 +418,9 @@ Result<int> run_host(const HostOrder& first, const NodeFacts& node, const LocalP
                      Clock& clock) {
   if (node.name.empty() || node.name.find('/') != std::string::npos)
     return invalid("SLURMD_NODENAME is '" + node.name + "': start this program in a step of Slurm");
+  if (!first.user.empty() && !parts.system.in_rootless_sandbox())
+    return denied("the host is to run as " + first.user +
+                  ", without root's rights: its order came to a program that is not in a sandbox");
   const auto began = clock.monotonic();
   auto host = std::make_unique<HostOnNode>(first, node, parts);
   TRY(host->make());

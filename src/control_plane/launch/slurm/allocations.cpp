@@ -23,6 +23,7 @@ std::string allocation_kind(const SlurmJobRequest& request, std::string_view sub
         request.memory_mib_per_node, request.gpus_per_node})
     add(std::to_string(number));
   add(submitter);
+  if (!request.user.name.empty()) add(request.user.name);
   std::string bytes;
   for (int shift = 56; shift >= 0; shift -= 8) bytes += char(hash >> shift);
   return to_hex(bytes);

@@ -31,8 +31,8 @@ struct AllocationNeed {
   Duration run_time_max{};  // of the attempt, with the time for images and artifacts
 };
 
-// Returns a text of 16 hexadecimal digits that is equal for requests with the same placement, sizes
-// and submitter, which Slurm treats alike. The job's comment has it.
+// Returns a text of 16 hexadecimal digits that is equal for requests with the same placement,
+// sizes, account and submitter, which Slurm treats alike. The job's comment has it.
 std::string allocation_kind(const SlurmJobRequest& request, std::string_view submitter);
 
 // Returns the job with the least sufficient time left, or nothing if none fits. Among equal jobs it

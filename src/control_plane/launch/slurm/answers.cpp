@@ -6,12 +6,14 @@
 
 #include "base/text.hpp"
 #include "launch/slurm/job_comment.hpp"
+#include "launch/slurm/slurm_states.hpp"
 
 namespace trainyard::launch {
 namespace {
 
 constexpr size_t kShownBytes = 120;  // of a line in an error message
-constexpr size_t kJobFields = 7;
+constexpr size_t kJobFields = 8;
+constexpr size_t kEndedFields = 4;
 
 // The keys of scontrol's node lines that follow a value with blanks, or are read. A value ends
 // where the next of them begins.
@@ -135,7 +137,7 @@ Result<SlurmNode> read_node(std::string_view line) {
   return node;
 }
 
-std::optional<SlurmJob> read_job(std::string_view line) {
+std::optional<SlurmJob> read_job(std::string_view line, std::string_view own_user) {
   std::array<std::string_view, kJobFields> fields;
   for (size_t i = 0; i + 1 < kJobFields; ++i) {
     const size_t bar = line.find('|');
@@ -152,9 +154,20 @@ std::optional<SlurmJob> read_job(std::string_view line) {
   job.reason = fields[2];
   job.expected_start = fields[3];
   job.nodes = fields[4];
-  job.name = fields[5];
-  job.comment = fields[6];
+  job.user = fields[5] == own_user ? "" : fields[5];
+  job.name = fields[6];
+  job.comment = fields[7];
   return job;
+}
+
+// Slurm's words for "1:0", an exit code, and for "0:9", a signal.
+std::string describe_exit(std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return "";
+  const auto code = parse_int(text.substr(0, colon)), signal = parse_int(text.substr(colon + 1));
+  if (!code || !signal || *code < 0 || *signal < 0) return "";
+  if (*signal > 0) return "signal " + std::to_string(*signal);
+  return *code > 0 ? "exit code " + std::to_string(*code) : "";
 }
 
 // Appends the names of one element: prefix[1-3,7] and a suffix after it.
@@ -190,15 +203,39 @@ Result<void> expand(std::string_view element, std::vector<std::string>& names) {
 
 }  // namespace
 
-Result<std::vector<SlurmJob>> read_jobs(std::string_view squeue) {
+Result<std::vector<SlurmJob>> read_jobs(std::string_view squeue, std::string_view marker,
+                                        std::string_view own_user) {
   std::vector<SlurmJob> jobs;
   for (const auto line : split(squeue, '\n')) {
-    // Another user's comment may contain a line break, so lines of another form are ignored.
-    auto job = read_job(line);
+    if (!line.starts_with(marker)) continue;
+    auto job = read_job(line.substr(marker.size()), own_user);
     if (!job || !is_job_comment(job->comment)) continue;
     if (jobs.size() >= kSlurmJobsMax)
       return exhausted("Slurm lists more than " + std::to_string(kSlurmJobsMax) + " jobs");
     jobs.push_back(*std::move(job));
+  }
+  return jobs;
+}
+
+Result<std::vector<SlurmJob>> read_ended(std::string_view sacct, std::string_view own_user) {
+  std::vector<SlurmJob> jobs;
+  for (const auto line : split(sacct, '\n')) {
+    if (trim(line).empty()) continue;
+    const auto fields = split(line, '|');
+    const auto id = parse_int(fields[0]);
+    if (fields.size() != kEndedFields || !id || *id <= 0) return unexpected("line of sacct", line);
+    SlurmJob job;
+    job.id = uint64_t(*id);
+    job.user = fields[1] == own_user ? "" : fields[1];
+    // "CANCELLED by 1001"
+    const size_t blank = fields[2].find(' ');
+    job.state = fields[2].substr(0, blank);
+    job.reason = describe_exit(fields[3]);
+    if (blank != std::string_view::npos) job.reason = trim(fields[2].substr(blank));
+    if (!has_ended(job)) continue;
+    if (jobs.size() >= kSlurmJobsMax)
+      return exhausted("Slurm lists more than " + std::to_string(kSlurmJobsMax) + " jobs");
+    jobs.push_back(std::move(job));
   }
   return jobs;
 }
@@ -275,6 +312,10 @@ Error error_of_slurm(std::string_view errors) {
   if (has("Zero Bytes were transmitted") || has("authentication") || has("Authentication") ||
       has("credential") || has("Access/permission denied"))
     return denied("Slurm denies access: " + message);
+  if (has("accounting storage is disabled"))
+    return not_found("Slurm has no accounting: " + message);
+  if (has("the database") || has("slurmdbd") || has("slurm_persist_conn"))
+    return unavailable("slurmdbd does not answer: " + message);
   Error error = error_of_rejection(message);
   if (has("nvalid job id") || has("already completing or completed") || has("already finished"))
     error.detail = SlurmFault::job_has_ended;

@@ -1,4 +1,4 @@
-// Parses the output of Slurm's programs: squeue, scontrol and sbatch.
+// Parses the output of Slurm's programs: squeue, scontrol, sbatch and sacct.
 //
 // Threads: pure functions. Errors: corrupt (unexpected text; the message shows the line), exhausted
 // (past kSlurmJobsMax or kSlurmNodesMax).
@@ -12,11 +12,21 @@
 
 namespace trainyard::launch {
 
-// The format of squeue's lines that read_jobs() reads. The comment is last: another user's may
-// contain the separator.
-inline constexpr const char* kJobsFormat = "%i|%T|%r|%S|%N|%j|%k";
-// Lines of array tasks ("17_3") and of others' jobs without our comment are left out.
-Result<std::vector<SlurmJob>> read_jobs(std::string_view squeue);
+// The format of squeue's lines that read_jobs() reads, each after the marker. Name and comment are
+// last: their users may put the separator into them.
+inline constexpr const char* kJobsFormat = "%i|%T|%r|%S|%N|%u|%j|%k";
+// Lines of array tasks ("17_3") and of jobs without our comment are left out.
+//
+// `marker`: random bytes of this call, at the begin of each line. A name or a comment of another
+// user's job may contain line breaks, and lines that claim to be of other jobs; without the marker,
+// they are ignored. `own_user`: the server's account, which becomes "".
+Result<std::vector<SlurmJob>> read_jobs(std::string_view squeue, std::string_view marker,
+                                        std::string_view own_user);
+
+// The columns of sacct that read_ended() reads: nothing that a user can write.
+inline constexpr const char* kEndedFormat = "JobIDRaw,User,State,ExitCode";
+// Reads `sacct --parsable2 --allocations`: jobs that have ended.
+Result<std::vector<SlurmJob>> read_ended(std::string_view sacct, std::string_view own_user);
 
 // Reads `scontrol --oneliner show nodes`.
 Result<std::vector<SlurmNode>> read_nodes(std::string_view scontrol);
@@ -41,7 +51,7 @@ enum class SlurmFault { job_has_ended };  // the request concerns a job that has
 // Returns the message of a program that failed: its last line, without "sbatch: error: ".
 std::string slurm_message(std::string_view errors);
 // Classifies a failure of one of Slurm's programs by its message, since their exit code is
-// always 1.
+// always 1. Errors also: not_found, for sacct without an accounting storage.
 Error error_of_slurm(std::string_view errors);
 // Classifies the message about a failed request: unavailable, if slurmctld did not answer;
 // exhausted, if it rejects the request for the present state of nodes; else invalid.

@@ -17,7 +17,7 @@ std::string recorded(const std::string& name) {
 }
 
 TEST(SlurmAnswers, ReadsTheJobsOfSqueueThatAreOurs) {
-  const auto jobs = read_jobs(recorded("squeue.txt"));
+  const auto jobs = read_jobs(recorded("squeue.txt"), "5eed|", "root");
   ASSERT_TRUE(jobs) << jobs.error().message;
   ASSERT_EQ(jobs->size(), 4u) << "jobs of others are left out";
   const SlurmJob& first = jobs->front();
@@ -63,8 +63,8 @@ TEST(SlurmAnswers, RejectsAnswersWithoutTheForm) {
   EXPECT_EQ(read_nodes("NodeName=n1 State=IDLE CPUTot=-1").error().kind, Kind::corrupt);
   EXPECT_EQ(read_nodes("NodeName=n1 CPUTot=1").error().kind, Kind::corrupt)
       << "a line that was cut";
-  EXPECT_TRUE(read_jobs("")->empty());
-  EXPECT_TRUE(read_jobs("17|RUNNING\n|||||||\n")->empty());
+  EXPECT_TRUE(read_jobs("", "@", "root")->empty());
+  EXPECT_TRUE(read_jobs("@17|RUNNING\n@||||||||\n", "@", "root")->empty());
 }
 
 TEST(SlurmAnswers, ReadsTheIdOfASubmittedJob) {

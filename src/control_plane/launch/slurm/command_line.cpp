@@ -1,7 +1,9 @@
 #include "launch/slurm/command_line.hpp"
 
 #include <atomic>
+#include <set>
 
+#include "base/text.hpp"
 #include "launch/slurm/answers.hpp"
 
 namespace trainyard::launch {
@@ -9,6 +11,7 @@ namespace {
 
 // Slurm's programs retry for some ten seconds when slurmctld is busy.
 constexpr Duration kProgramMax = 30s;
+constexpr size_t kMarkerBytes = 16;
 
 // Ignores the error that the job has ended meanwhile.
 Result<void> unless_ended(Result<std::string> done) {
@@ -16,14 +19,42 @@ Result<void> unless_ended(Result<std::string> done) {
   return std::move(done).error();
 }
 
+// Returns whether squeue's option takes it: a name, or a number of which no name is known.
+bool is_owner(std::string_view user) { return is_unix_name(user) || parse_int(user); }
+
 class ByPrograms final : public Slurm {
  public:
-  ByPrograms(SlurmPrograms programs, RunProgram run)
-      : programs_(std::move(programs)), run_(std::move(run)) {}
+  ByPrograms(SlurmPrograms programs, RunProgram run, Random& random)
+      : programs_(std::move(programs)),
+        run_(std::move(run)),
+        random_(random),
+        owners_(programs_.users.begin(), programs_.users.end()) {
+    owners_.insert(programs_.own_user);
+  }
 
   Result<std::vector<SlurmJob>> jobs() override {
-    return read_jobs(TRY(run({"squeue", "--noheader", "--me", "--all", "--states=all",
-                              std::string("--format=") + kJobsFormat})));
+    const std::string marker = random_.hex(kMarkerBytes) + "|";
+    std::vector<std::string> arguments = {"squeue", "--noheader", "--all", "--states=all",
+                                          "--format=" + marker + kJobsFormat};
+    if (knows_owners_)
+      arguments.push_back("--user=" + join_names({owners_.begin(), owners_.end()}));
+    auto jobs = TRY(read_jobs(TRY(run(std::move(arguments))), marker, programs_.own_user));
+    for (const SlurmJob& job : jobs)
+      if (!knows_owners_ && is_owner(job.user)) owners_.insert(job.user);
+    knows_owners_ = true;
+    return jobs;
+  }
+  Result<std::vector<SlurmJob>> ended(const std::vector<uint64_t>& ids) override {
+    std::string list;
+    for (const uint64_t id : ids) list += (list.empty() ? "" : ",") + std::to_string(id);
+    return read_ended(TRY(run({"sacct", "--noheader", "--parsable2", "--allocations", "--allusers",
+                               "--jobs=" + list, std::string("--format=") + kEndedFormat})),
+                      programs_.own_user);
+  }
+  Result<void> check_user(const UnixUser& user) override {
+    if (programs_.own_user == "root") return {};
+    return denied("this server runs as " + programs_.own_user + ", and only root can run `sbatch " +
+                  "--uid` for " + user.name + ": run the server as root, or set slurm.rest_url");
   }
   Result<std::vector<SlurmNode>> nodes() override {
     return read_nodes(TRY(run({"scontrol", "--all", "--oneliner", "show", "nodes"})));
@@ -63,6 +94,9 @@ class ByPrograms final : public Slurm {
 
   const SlurmPrograms programs_;
   const RunProgram run_;
+  Random& random_;
+  std::set<std::string> owners_;
+  bool knows_owners_ = false;
   std::atomic<bool> stopped_ = false;
 };
 
@@ -100,11 +134,15 @@ std::vector<std::string> sbatch_arguments(const SlurmJobRequest& request) {
                                       {"--licenses=", &placement.licenses}})
     if (!value->empty()) arguments.push_back(option + *value);
   if (placement.exclusive) arguments.emplace_back("--exclusive");
+  if (!request.user.name.empty()) {
+    arguments.push_back("--uid=" + std::to_string(request.user.user_id));
+    arguments.push_back("--gid=" + std::to_string(request.user.group_id));
+  }
   return arguments;
 }
 
-std::unique_ptr<Slurm> slurm_by_programs(SlurmPrograms programs, RunProgram run) {
-  return std::make_unique<ByPrograms>(std::move(programs), std::move(run));
+std::unique_ptr<Slurm> slurm_by_programs(SlurmPrograms programs, RunProgram run, Random& random) {
+  return std::make_unique<ByPrograms>(std::move(programs), std::move(run), random);
 }
 
 }  // namespace trainyard::launch

@@ -1,7 +1,14 @@
-// Implements the interface Slurm by its programs: sbatch, squeue, scontrol and scancel.
+// Implements the interface Slurm by its programs: sbatch, squeue, scontrol, scancel and sacct.
 //
-// The script goes to sbatch's standard input; arguments hold no secrets. Threads and errors: as
-// slurm.hpp; also not_found, when a program is missing, and exhausted, when it prints too much.
+// The script goes to sbatch's standard input; arguments hold no secrets. Jobs of other accounts are
+// submitted by `sbatch --uid`, which slurmctld accepts from root only.
+//
+// The first jobs() looks at the jobs of all users, since a former server may have submitted for
+// accounts that this one does not know. Later ones read those of the known accounts, and of the
+// accounts that had a job with a comment of ours then: less work for slurmctld.
+//
+// Threads and errors: as slurm.hpp; also not_found, when a program is missing, and exhausted, when
+// it prints too much.
 #pragma once
 
 #include <functional>
@@ -9,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/random.hpp"
 #include "launch/slurm/slurm.hpp"
 #include "os/process.hpp"
 
@@ -18,10 +26,13 @@ namespace trainyard::launch {
 using RunProgram = std::function<Result<os::Outcome>(const os::Command&)>;
 
 struct SlurmPrograms {
-  std::string config_file;  // slurm.conf; "": where Slurm's programs look for it
+  std::string config_file = {};         // slurm.conf; "": where Slurm's programs look for it
+  std::string own_user = "root";        // the account as which this process runs
+  std::vector<std::string> users = {};  // other accounts that jobs are submitted for
 };
 
-std::unique_ptr<Slurm> slurm_by_programs(SlurmPrograms programs, RunProgram run);
+// `random`: for the markers of read_jobs(). It outlives the result.
+std::unique_ptr<Slurm> slurm_by_programs(SlurmPrograms programs, RunProgram run, Random& random);
 
 // Returns the arguments of sbatch. Pure.
 std::vector<std::string> sbatch_arguments(const SlurmJobRequest& request);

@@ -60,18 +60,31 @@ Result<void> read_member(std::string_view member, JobComment& comment) {
   return {};
 }
 
-}  // namespace
-
-bool is_job_comment(std::string_view comment) { return comment.starts_with(kFamily); }
-
-std::string to_text(const JobComment& comment) {
+// Formats what was known when the job was submitted, except for the token.
+std::string before_seal(const JobComment& comment) {
   return std::string(kCommentVersion) + " " + comment.mark + " " + comment.attempt.text() +
          " hosts=" + std::to_string(comment.hosts) + " net=" + comment.subnet.text() +
          " cpus=" + std::to_string(comment.cpus) + " mem=" + std::to_string(comment.memory_mib) +
          " gpus=" + std::to_string(comment.gpus) +
          (comment.kind.empty() ? "" : " reuse=" + comment.kind) +
-         (is_principal_name(comment.submitter) ? " by=" + comment.submitter : "") +
-         " seal=" + comment.seal;
+         (is_principal_name(comment.submitter) ? " by=" + comment.submitter : "");
+}
+
+}  // namespace
+
+bool is_job_comment(std::string_view comment) { return comment.starts_with(kFamily); }
+
+std::string submitter_in_comment(std::string_view submitter) {
+  return is_principal_name(submitter) ? std::string(submitter) : "";
+}
+
+std::string seal_context(const JobComment& comment, std::string_view user) {
+  if (user.empty()) return comment.attempt.text();
+  return before_seal(comment) + " as=" + std::string(user);
+}
+
+std::string to_text(const JobComment& comment) {
+  return before_seal(comment) + " seal=" + comment.seal;
 }
 
 Result<JobComment> read_job_comment(std::string_view text) {

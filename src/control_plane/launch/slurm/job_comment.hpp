@@ -5,7 +5,9 @@
 //       seal=AbC+/= ended=1:137 why=n2: task 0: Killed
 //
 // The seal is the attempt's token, encrypted with the server's key. A job whose seal this server
-// cannot decrypt belongs to another server, even if the mark is the same. The job's script appends
+// cannot decrypt belongs to another server, even if the mark is the same. Owners of jobs may change
+// comments, and everybody can copy them: in jobs of accounts other than the server's, the seal
+// covers the account and all that stands before it (seal_context()). The job's script appends
 // `ended` when a host's step failed, with host and exit code, and `why` with the last output.
 //
 // `reuse` is present in a job that may serve another attempt after this one (allocations.hpp).
@@ -40,6 +42,13 @@ struct JobComment {
   std::map<domain::HostIndex, int> ended = {};  // host -> exit code
   std::string why = {};
 };
+
+// Returns what the token of a gang's job is sealed with: the attempt, and for a job of another
+// account than the server's (`user` is not "") also that account, and what the comment says.
+std::string seal_context(const JobComment& comment, std::string_view user);
+
+// Returns the submitter's name as comments have it: "" if it has other characters than IAM's.
+std::string submitter_in_comment(std::string_view submitter);
 
 // True if the comment is one of ours, of any version.
 bool is_job_comment(std::string_view comment);

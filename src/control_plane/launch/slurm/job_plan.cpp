@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "launch/local/local.hpp"
 #include "launch/slurm/allocations.hpp"
 
 namespace trainyard::launch {
@@ -71,19 +72,50 @@ void override_by(SlurmPlacement& placement, const SlurmPlacement& other) {
   placement.exclusive |= other.exclusive;
 }
 
-std::string step(const SlurmJobSettings& settings, const Member& member, const HostOrder& order,
-                 const std::string& node) {
-  std::string srun =
-      "  why=$(srun --export=ALL --kill-on-bad-exit=0 --exact --nodes=1 --ntasks=1 --nodelist=" +
-      shell_quoted(node) + " --cpus-per-task=" + std::to_string(cpus_of(member)) +
-      " --mem=" + std::to_string(memory_mib_of(member));
-  srun += " --gres=" + (member.share.gpus > 0 ? "gpu:" + std::to_string(member.share.gpus)
-                                              : std::string("none"));
-  const std::string host = std::to_string(order.host);
-  return "(\n" + srun + " " + shell_quoted(settings.program_directory + "/trainyard-slurm-host") +
-         " 2>&1 <<'ORDER'\n" + to_text(order) + "\nORDER\n  )\n  echo \"" + host +
-         " $? $(printf %s \"$why\" | head -n 1 | head -c 200 | tr -cd 'A-Za-z0-9 ./:_()-')\"\n) "
-         "&\n";
+// The resources of a step.
+struct StepSize {
+  int64_t cpus = 0, memory_mib = 0, gpus = 0;
+  void add(const Member& member) {
+    cpus += cpus_of(member);
+    memory_mib += memory_mib_of(member);
+    gpus += member.share.gpus;
+  }
+};
+
+// A step of one task on the node, with the program of hosts.
+std::string srun_text(const SlurmJobSettings& settings, const std::string& node,
+                      const StepSize& size) {
+  return "srun --export=ALL --kill-on-bad-exit=0 --exact --nodes=1 --ntasks=1 --nodelist=" +
+         shell_quoted(node) + " --cpus-per-task=" + std::to_string(size.cpus) +
+         " --mem=" + std::to_string(size.memory_mib) +
+         " --gres=" + (size.gpus > 0 ? "gpu:" + std::to_string(size.gpus) : std::string("none")) +
+         " " + shell_quoted(settings.program_directory + "/trainyard-slurm-host");
+}
+
+// Runs one host, and prints its number, its exit code and its last message.
+std::string step_of_host(const SlurmJobSettings& settings, const Member& member,
+                         const HostOrder& order, const std::string& node) {
+  StepSize size;
+  size.add(member);
+  return "(\n  why=$(" + srun_text(settings, node, size) + " 2>&1 <<'ORDER'\n" + to_text(order) +
+         "\nORDER\n  )\n  echo \"" + std::to_string(order.host) +
+         " $? $(printf %s \"$why\" | head -n 1)\"\n) &\n";
+}
+
+// Runs all hosts of the node. The program prints the same line of each host that ends; what srun
+// prints itself is the message of those that have not when the step ends.
+std::string step_of_node(const SlurmJobSettings& settings, const Gang& gang, const NodePart& part,
+                         const std::vector<HostOrder>& orders) {
+  StepSize size;
+  std::string texts, hosts;
+  for (const auto host : part.hosts) {
+    size.add(gang.members[host]);
+    texts += to_text(orders[host]) + "\n";
+    hosts += " " + std::to_string(host);
+  }
+  return "(\n  " + srun_text(settings, part.node->name, size) + " --hosts 2>&1 <<'ORDERS'\n" +
+         texts + "ORDERS\n  code=$?\n  for host in" + hosts +
+         "; do echo \"$host $code\"; done\n) &\n";
 }
 
 int64_t time_limit_minutes_of(const SlurmJobSettings& settings, const Gang& gang) {
@@ -127,13 +159,37 @@ Result<void> check_sizes(const std::vector<NodePart>& parts, const SlurmJobReque
   return {};
 }
 
+// A port for each host, different ones for all gangs of this server while their subnets have fewer
+// addresses together than there are ports.
+std::vector<uint16_t> ports_of(const SlurmJobSettings& settings, const Gang& gang,
+                               const networks::Subnet& subnet) {
+  const uint32_t ports = uint32_t(settings.last_port) - settings.first_port + 1;
+  std::vector<uint16_t> each;
+  for (size_t host = 0; host < gang.members.size(); ++host)
+    each.push_back(
+        uint16_t(settings.first_port + (subnet.base - settings.pool.base + host) % ports));
+  return each;
+}
+
+// An order for a host that runs without root's rights.
+void become_users(const SlurmJobSettings& settings, const UnixUser& user, HostOrder& order) {
+  order.user = user.name;
+  order.user_id = user.user_id;
+  order.node_directory = settings.user_directory + "-" + std::to_string(user.user_id);
+  order.environment.erase(kImageSourcesVariable);  // a file of the server's, with others' secrets
+}
+
 std::vector<HostOrder> orders_of(const SlurmJobSettings& settings, const Gang& gang,
-                                 const std::vector<NodePart>& parts,
+                                 const UnixUser& user, const std::vector<NodePart>& parts,
                                  const networks::Subnet& subnet) {
   std::vector<NodeHosts> nodes;
   for (const auto& part : parts) nodes.push_back({part.node->address, part.hosts});
+  std::vector<uint16_t> ports;
+  if (!user.name.empty() && nodes.size() > 1) ports = ports_of(settings, gang, subnet);
   auto orders =
-      plan_host_orders(settings, gang, job_name(settings.mark, gang.attempt), nodes, subnet);
+      plan_host_orders(settings, gang, job_name(settings.mark, gang.attempt), nodes, subnet, ports);
+  for (HostOrder& order : orders)
+    if (!user.name.empty()) become_users(settings, user, order);
   if (may_serve_others(settings, gang)) {
     orders.front().idle_max = settings.idle_max;
     orders.front().time_limit = time_limit_minutes_of(settings, gang) * kMinute;
@@ -143,8 +199,8 @@ std::vector<HostOrder> orders_of(const SlurmJobSettings& settings, const Gang& g
 
 std::string script_of(const SlurmJobSettings& settings, const Gang& gang,
                       const std::vector<NodePart>& parts, const networks::Subnet& subnet,
-                      const std::string& comment) {
-  const auto orders = orders_of(settings, gang, parts, subnet);
+                      const SlurmJobRequest& request) {
+  const auto orders = orders_of(settings, gang, request.user, parts, subnet);
   std::string script =
       "#!/bin/sh\n"
       "# One agent for each host of a gang of Trainyard's. Holds secrets.\n"
@@ -152,15 +208,24 @@ std::string script_of(const SlurmJobSettings& settings, const Gang& gang,
       "[ -z \"$SLURM_RESTART_COUNT\" ] || exit 1\n"
       "export PATH=\"$PATH:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n{\n";
   for (const auto& part : parts)
-    for (const auto host : part.hosts)
-      script += step(settings, gang.members[host], orders[host], part.node->name);
+    if (request.user.name.empty())
+      for (const auto host : part.hosts)
+        script += step_of_host(settings, gang.members[host], orders[host], part.node->name);
+    else
+      script += step_of_node(settings, gang, part, orders);
   return script +
          "wait\n} | {\n"
-         "ended=\nwhile read -r host code why; do\n"
+         "ended= seen=, last=\nwhile read -r host code why; do\n"
+         "  case $host:$code in\n"
+         "  *[!0-9:]*|:*|*:) last=\"$host $code $why\"; continue ;;\n"
+         "  esac\n"
+         "  case $seen in *,$host,*) continue ;; esac\n"
+         "  seen=$seen$host,\n"
          "  [ \"$code\" = 0 ] && continue\n"
          "  ended=\"$ended${ended:+,}$host:$code\"\n"
+         "  why=$(printf %s \"${why:-$last}\" | head -c 200 | tr -cd 'A-Za-z0-9 ./:_()-')\n"
          "  scontrol update jobid=\"$SLURM_JOB_ID\" comment=" +
-         shell_quoted(comment) +
+         shell_quoted(request.comment) +
          "\" ended=$ended why=$why\"\n"
          "done\n[ -z \"$ended\" ]\n}\n";
 }
@@ -195,6 +260,21 @@ Result<SlurmPlacement> placement_of(const SlurmJobSettings& settings, const Gang
   return placement;
 }
 
+Result<UnixUser> unix_user_of(const SlurmJobSettings& settings, const Gang& gang) {
+  if (settings.unix_users.empty()) return UnixUser{};
+  auto found = settings.unix_users.find(gang.submitter);
+  if (found == settings.unix_users.end()) found = settings.unix_users.find("*");
+  if (found == settings.unix_users.end())
+    return invalid("the user or role '" + gang.submitter +
+                   "' has no unix_user in the config's [slurm.users], by which jobs run for the "
+                   "Unix accounts of their creators");
+  if (!found->second.name.empty() && submitter_in_comment(gang.submitter).empty())
+    return invalid("the name of the user or role '" + shorten(gang.submitter, 80) +
+                   "' has characters that IAM does not allow: its jobs cannot run for a Unix "
+                   "account");
+  return found->second;
+}
+
 std::string job_name(const std::string& mark, const domain::AttemptId& attempt) {
   return "trainyard-" + mark + "-" + attempt.text();
 }
@@ -212,7 +292,8 @@ Result<std::string> plan_next_host(const SlurmJobSettings& settings, const Gang&
                                    const std::vector<SlurmNode>& nodes,
                                    const NextInAllocation& next) {
   const auto parts = TRY(parts_of(gang, nodes));
-  HostOrder order = orders_of(settings, gang, parts, next.subnet).front();
+  const UnixUser user = TRY(unix_user_of(settings, gang));
+  HostOrder order = orders_of(settings, gang, user, parts, next.subnet).front();
   order.served = next.served;
   return to_text(order);
 }
@@ -222,20 +303,25 @@ Result<std::string> kind_of(const SlurmJobSettings& settings, const Gang& gang,
   const auto parts = TRY(parts_of(gang, nodes));
   SlurmJobRequest request;
   request.placement = TRY(placement_of(settings, gang));
+  request.user = TRY(unix_user_of(settings, gang));
   add_sizes(gang, parts, request);
   return allocation_kind(request, gang.submitter);
 }
 
-size_t addresses_of(const Gang& gang) {
-  std::vector<std::string> names;
-  for (const auto& member : gang.members)
-    if (std::ranges::find(names, member.machine) == names.end()) names.push_back(member.machine);
-  return gang.members.size() + names.size() - 1;
+Result<networks::Subnet> choose_gang_subnet(const SlurmJobSettings& settings, const Gang& gang,
+                                            const std::vector<networks::Subnet>& taken,
+                                            networks::Address start) {
+  std::set<std::string> nodes;
+  for (const auto& member : gang.members) nodes.insert(member.machine);
+  const bool encrypted = !TRY(unix_user_of(settings, gang)).name.empty() && nodes.size() > 1;
+  // Nodes that are joined have a gateway each.
+  const size_t gateways = encrypted || nodes.empty() ? 0 : nodes.size() - 1;
+  return choose_subnet(settings.pool, gang.members.size() + gateways, taken, start, encrypted);
 }
 
 Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& gang,
                                  const std::vector<SlurmNode>& nodes,
-                                 const networks::Subnet& subnet, const std::string& seal) {
+                                 const networks::Subnet& subnet, const SealToken& seal) {
   if (gang.members.empty()) return invalid("a gang without members");
   if (gang.encrypt_traffic && gang.members.size() > 1)
     return denied("traffic between hosts is not encrypted on Slurm nodes");
@@ -243,6 +329,7 @@ Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& g
   SlurmJobRequest request;
   request.name = job_name(settings.mark, gang.attempt);
   request.placement = TRY(placement_of(settings, gang));
+  request.user = TRY(unix_user_of(settings, gang));
   add_sizes(gang, parts, request);
   TRY(check_sizes(parts, request));
   request.time_limit_minutes = time_limit_minutes_of(settings, gang);
@@ -253,11 +340,12 @@ Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& g
                      request.cpus_per_task * request.tasks_per_node,
                      request.memory_mib_per_node,
                      request.gpus_per_node,
-                     seal};
+                     ""};
   if (may_serve_others(settings, gang)) comment.kind = allocation_kind(request, gang.submitter);
   comment.submitter = gang.submitter;
+  comment.seal = seal(seal_context(comment, request.user.name));
   request.comment = to_text(comment);
-  request.script = script_of(settings, gang, parts, subnet, request.comment);
+  request.script = script_of(settings, gang, parts, subnet, request);
   return request;
 }
 

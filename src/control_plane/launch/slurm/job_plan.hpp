@@ -6,10 +6,16 @@
 // other nodes through Slurm, and appear neither in arguments nor in files. The script writes a step
 // that fails into the job's comment.
 //
+// A job of a Unix account other than the server's (unix_users.hpp) has one step for each node,
+// which runs all hosts there in one rootless sandbox (nodes/user_hosts.hpp), and prints which
+// ended. Its nodes are joined by encrypted datagrams in the place of VXLAN
+// (networks/datagram_relay.hpp).
+//
 // Threads: pure. Errors: invalid (the gang), denied (nodes that cannot serve it), unavailable
 // (nodes that Slurm does not list, or that are too small), exhausted (subnets).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,6 +39,14 @@ struct SlurmJobSettings : NodeSettings {
   // over those of an instance type.
   std::map<std::string, SlurmPlacement> of_users;
   bool require_user = false;  // reject jobs of users that are not in of_users
+  // The accounts for which jobs run, by the user or role that created them, or "*"; empty: all run
+  // for the server's own account. Jobs of users that are not in it are rejected.
+  std::map<std::string, UnixUser> unix_users;
+  // node_directory of those accounts: "-" and the account's number are appended.
+  std::string user_directory = "/var/tmp/trainyard-node";
+  // The UDP ports of nodes at which their hosts take encrypted datagrams from other nodes: an
+  // account has no right to join its nodes by VXLAN.
+  uint16_t first_port = 20'000, last_port = 29'999;
   // Added to a job's limit of run time: for images, inputs and artifacts.
   Duration time_margin = 30min;
   // The time that the job of an array's child waits for another child; 0: it does not.
@@ -44,6 +58,10 @@ std::vector<std::string> partitions_of(const SlurmJobSettings& settings);
 
 // Errors: invalid, for a gang whose submitter is not in of_users and has to be.
 Result<SlurmPlacement> placement_of(const SlurmJobSettings& settings, const Gang& gang);
+
+// Returns whose job it is in Slurm; without a name: the server's own account. Errors: invalid, for
+// a gang whose submitter has no account.
+Result<UnixUser> unix_user_of(const SlurmJobSettings& settings, const Gang& gang);
 
 // "trainyard-3fa91c-j17a1": Slurm starts only one job of a name at a time.
 std::string job_name(const std::string& mark, const domain::AttemptId& attempt);
@@ -71,12 +89,17 @@ Result<std::string> plan_next_host(const SlurmJobSettings& settings, const Gang&
 Result<std::string> kind_of(const SlurmJobSettings& settings, const Gang& gang,
                             const std::vector<SlurmNode>& nodes);
 
-// Returns the number of addresses that a gang needs, for choose_subnet().
-size_t addresses_of(const Gang& gang);
+// Finds a subnet for the gang, at or after `start`. Errors: those of choose_subnet().
+Result<networks::Subnet> choose_gang_subnet(const SlurmJobSettings& settings, const Gang& gang,
+                                            const std::vector<networks::Subnet>& taken,
+                                            networks::Address start);
 
-// `nodes`: as Slurm lists them. `seal`: of the token. Requires: the subnet has addresses_of(gang).
+// Encrypts the gang's token together with a seal_context().
+using SealToken = std::function<std::string(const std::string& context)>;
+
+// `nodes`: as Slurm lists them. Requires: the subnet is one of choose_gang_subnet().
 Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& gang,
                                  const std::vector<SlurmNode>& nodes,
-                                 const networks::Subnet& subnet, const std::string& seal);
+                                 const networks::Subnet& subnet, const SealToken& seal);
 
 }  // namespace trainyard::launch

@@ -37,6 +37,8 @@ Gang gang_on(const std::vector<std::string>& machines) {
   return gang;
 }
 
+std::string seal(const std::string&) { return "SEAL"; }
+
 const networks::Subnet kSubnet = *networks::parse_subnet("10.201.0.16/28");
 
 // The orders that the script passes to its steps, in their order.
@@ -55,7 +57,7 @@ std::vector<HostOrder> orders_of(const std::string& script) {
 TEST(SlurmJobPlan, AsksForTheNodesThatThePlannerChose) {
   Gang two = gang_on({"n1", "n3"});
   two.run_time_max = 90min;
-  const auto request = plan_job(job_settings(), two, three_nodes(), kSubnet, "SEAL");
+  const auto request = plan_job(job_settings(), two, three_nodes(), kSubnet, seal);
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_EQ(request->name, "trainyard-3fa91c-j17a1");
   EXPECT_EQ(request->nodes, (std::vector<std::string>{"n1", "n3"}));
@@ -67,14 +69,14 @@ TEST(SlurmJobPlan, AsksForTheNodesThatThePlannerChose) {
   const auto comment = read_job_comment(request->comment);
   ASSERT_TRUE(comment) << comment.error().message;
   EXPECT_EQ(comment->hosts, 2u);
-  EXPECT_EQ(comment->seal, "SEAL");
+  EXPECT_EQ(comment->seal, seal);
   EXPECT_EQ(request->comment.find("secret"), std::string::npos);
 }
 
 TEST(SlurmJobPlan, GivesEachNodeAGatewayAndEachHostAnAddress) {
   const Gang three = gang_on({"n1", "n3", "n1"});
-  EXPECT_EQ(addresses_of(three), 4u);
-  const auto request = plan_job(job_settings(), three, three_nodes(), kSubnet, "SEAL");
+  EXPECT_EQ(choose_gang_subnet(job_settings(), three, {}, 0)->prefix, 28);
+  const auto request = plan_job(job_settings(), three, three_nodes(), kSubnet, seal);
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_EQ(request->tasks_per_node, 2u);
   EXPECT_EQ(request->memory_mib_per_node, 200);
@@ -100,7 +102,7 @@ TEST(SlurmJobPlan, GivesEachNodeAGatewayAndEachHostAnAddress) {
 TEST(SlurmJobPlan, AsksEachNodeForWhatTheFullestOneNeeds) {
   Gang uneven = gang_on({"n1", "n3", "n3", "n3"});
   uneven.members[0].share = {4, 900 << 20, 4};
-  const auto request = plan_job(job_settings(), uneven, three_nodes(), kSubnet, "SEAL");
+  const auto request = plan_job(job_settings(), uneven, three_nodes(), kSubnet, seal);
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_EQ(request->memory_mib_per_node, 900);
   EXPECT_EQ(request->gpus_per_node, 4);
@@ -119,18 +121,18 @@ TEST(SlurmJobPlan, SaysWhichNodeIsTooSmallForItsJob) {
                            Case{&SlurmNode::gpus, 1, "n1 has 1 GPUs"}}) {
     auto nodes = three_nodes();
     nodes[0].*each.amount = each.has;
-    const auto request = plan_job(job_settings(), uneven, nodes, kSubnet, "SEAL");
+    const auto request = plan_job(job_settings(), uneven, nodes, kSubnet, seal);
     ASSERT_FALSE(request) << each.words;
     EXPECT_EQ(request.error().kind, Kind::unavailable);
     EXPECT_NE(request.error().message.find(each.words), std::string::npos)
         << request.error().message;
     nodes[0].*each.amount = each.has + 1;
-    EXPECT_TRUE(plan_job(job_settings(), uneven, nodes, kSubnet, "SEAL")) << each.words;
+    EXPECT_TRUE(plan_job(job_settings(), uneven, nodes, kSubnet, seal)) << each.words;
   }
 }
 
 TEST(SlurmJobPlan, KeepsSecretsOutOfArguments) {
-  const auto request = plan_job(job_settings(), gang_on({"n1"}), three_nodes(), kSubnet, "SEAL");
+  const auto request = plan_job(job_settings(), gang_on({"n1"}), three_nodes(), kSubnet, seal);
   ASSERT_TRUE(request);
   for (const auto& argument : sbatch_arguments(*request))
     EXPECT_EQ(argument.find("secret"), std::string::npos) << argument;
@@ -183,6 +185,91 @@ TEST(SlurmJobPlan, PlacesByQueueAndInstanceType) {
             (SlurmPlacement{.partition = "fast", .account = "lab", .qos = "low"}));
 }
 
+SlurmJobSettings settings_of_users() {
+  SlurmJobSettings settings = job_settings();
+  settings.unix_users = {{"ana", {"alice", 1001, 100}}, {"owner", {}}};
+  settings.agent_environment = {{"TRAINYARD_IMAGE_SOURCES", "/data/image-sources.json"}};
+  return settings;
+}
+
+TEST(SlurmJobPlan, RunsAJobForTheAccountOfItsSubmitter) {
+  Gang gang = gang_on({"n1", "n1"});
+  gang.submitter = "ana";
+  std::string sealed;
+  const auto request =
+      plan_job(settings_of_users(), gang, three_nodes(), kSubnet, [&](const std::string& context) {
+        sealed = context;
+        return std::string("SEAL");
+      });
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->user, (UnixUser{"alice", 1001, 100}));
+  EXPECT_EQ(sealed, seal_context(*read_job_comment(request->comment), "alice"));
+  EXPECT_NE(request->script.find("--cpus-per-task=4 --mem=200 --gres=gpu:2 "
+                                 "'/opt/trainyard'\\''s/trainyard-slurm-host' --hosts"),
+            std::string::npos)
+      << request->script;
+  const size_t begin = request->script.find("<<'ORDERS'\n") + 11;
+  const size_t end = request->script.find("ORDERS\n", begin);
+  const auto text = request->script.substr(begin, end - begin);
+  const auto first = read_host_order(text.substr(0, text.find('\n')));
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(first->user, "alice");
+  EXPECT_EQ(first->user_id, 1001u);
+  EXPECT_EQ(first->node_directory, "/var/tmp/trainyard-node-1001");
+  EXPECT_TRUE(first->environment.empty()) << "the server's file has the logins of others";
+  gang.submitter = "owner";
+  const auto own = plan_job(settings_of_users(), gang, three_nodes(), kSubnet, seal);
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_EQ(own->user, UnixUser{});
+  EXPECT_EQ(own->script.find("--hosts"), std::string::npos);
+}
+
+// An account cannot join nodes by VXLAN.
+TEST(SlurmJobPlan, JoinsTheNodesOfAnAccountByEncryptedDatagrams) {
+  Gang gang = gang_on({"n1", "n3", "n1"});
+  gang.submitter = "ana";
+  SlurmJobSettings settings = settings_of_users();
+  const auto subnet = choose_gang_subnet(settings, gang, {}, settings.pool.base);
+  ASSERT_TRUE(subnet);
+  EXPECT_EQ(subnet->text(), "10.201.0.0/28")
+      << "twice as many addresses as hosts and reserved ones";
+  const auto request = plan_job(settings, gang, three_nodes(), *subnet, seal);
+  ASSERT_TRUE(request) << request.error().message;
+  std::vector<HostOrder> orders;
+  for (size_t at = request->script.find("\n{\""); at != std::string::npos;
+       at = request->script.find("\n{\"", at + 1)) {
+    auto order = read_host_order(
+        request->script.substr(at + 1, request->script.find('\n', at + 1) - at - 1));
+    ASSERT_TRUE(order) << order.error().message;
+    orders.push_back(*std::move(order));
+  }
+  ASSERT_EQ(orders.size(), 3u) << request->script;
+  const std::vector<std::string> endpoints = {"10.0.0.1:20000", "10.0.0.3:20001", "10.0.0.1:20002"};
+  for (const HostOrder& order : orders) {
+    EXPECT_EQ(order.endpoints, endpoints);
+    EXPECT_TRUE(order.record.network.encrypted);
+    EXPECT_TRUE(order.peers.empty());
+    EXPECT_EQ(networks::to_text(order.record.network.gateway), "10.201.0.1");
+  }
+}
+
+TEST(SlurmJobPlan, RejectsJobsOfUsersWithoutAnAccount) {
+  for (const char* submitter : {"bob", "", "alice"}) {
+    Gang gang = gang_on({"n1"});
+    gang.submitter = submitter;
+    const auto refused = plan_job(settings_of_users(), gang, three_nodes(), kSubnet, seal);
+    ASSERT_FALSE(refused) << submitter;
+    EXPECT_EQ(refused.error().kind, Kind::invalid);
+  }
+  SlurmJobSettings all = settings_of_users();
+  all.unix_users["*"] = {"guest", 1002, 1002};
+  Gang gang = gang_on({"n1"});
+  gang.submitter = "bob";
+  EXPECT_EQ(plan_job(all, gang, three_nodes(), kSubnet, seal)->user.name, "guest");
+  gang.submitter = "bob as=alice";
+  EXPECT_FALSE(plan_job(all, gang, three_nodes(), kSubnet, seal));
+}
+
 TEST(SlurmCommandLine, HasAnOptionForEachMember) {
   SlurmJobRequest request;
   request.name = "a";
@@ -218,14 +305,106 @@ TEST(SlurmCommandLine, HasAnOptionForEachMember) {
                                                                  "--exclusive"}));
 }
 
+// The output of squeue, with its marker in the place of "@".
+os::Outcome answer(const os::Command& command, os::Outcome outcome) {
+  std::string marker;
+  for (const auto& argument : command.arguments)
+    if (argument.starts_with("--format=")) marker = argument.substr(9, argument.find("%") - 9);
+  std::string output;
+  for (const char c : outcome.output) output += c == '@' ? marker : std::string(1, c);
+  outcome.output = output;
+  return outcome;
+}
+
+TEST(SlurmCommandLine, SubmitsForAnotherAccount) {
+  SlurmJobRequest request;
+  request.nodes = {"n1"};
+  request.user = {"alice", 1001, 100};
+  const auto arguments = sbatch_arguments(request);
+  EXPECT_EQ(arguments[arguments.size() - 2], "--uid=1001");
+  EXPECT_EQ(arguments.back(), "--gid=100");
+  SeededRandom random(7);
+  const RunProgram none = [](const os::Command&) -> Result<os::Outcome> {
+    return internal("no program");
+  };
+  EXPECT_TRUE(slurm_by_programs({"", "root"}, none, random)->check_user(request.user));
+  const auto refused = slurm_by_programs({"", "trainyard"}, none, random)->check_user(request.user);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, Kind::denied);
+}
+
+// A former server may have submitted for accounts that the configuration no longer names.
+TEST(SlurmCommandLine, FindsTheJobsOfAllUsersFirst) {
+  std::vector<std::vector<std::string>> calls;
+  os::Outcome outcome;
+  outcome.output =
+      "@17|RUNNING|None|N/A|n1|alice|a|trainyard/1 3fa91c j17a1 hosts=1\n"
+      "@18|RUNNING|None|N/A|n1|former|a|trainyard/1 3fa91c j18a1 hosts=1\n"
+      "@19|RUNNING|None|N/A|n1|eve|a|my job\n17|COMPLETED|None|N/A|n1|alice|a|trainyard/1 forged\n"
+      "@20|RUNNING|None|N/A|n1|root|a|trainyard/1 3fa91c j20a1 hosts=1\n";
+  SeededRandom random(7);
+  const auto slurm = slurm_by_programs(
+      {"", "root", {"alice"}},
+      [&](const os::Command& command) -> Result<os::Outcome> {
+        calls.push_back(command.arguments);
+        return answer(command, outcome);
+      },
+      random);
+  const auto jobs = slurm->jobs();
+  ASSERT_TRUE(jobs) << jobs.error().message;
+  ASSERT_EQ(jobs->size(), 3u) << "a line without the marker is a part of another user's comment";
+  EXPECT_EQ(jobs->at(0).user, "alice");
+  EXPECT_EQ(jobs->at(1).user, "former");
+  EXPECT_EQ(jobs->at(2).user, "") << "the server's own account";
+  EXPECT_TRUE(slurm->jobs());
+  EXPECT_EQ(calls[0].size(), 5u);
+  EXPECT_EQ(calls[1].back(), "--user=alice,former,root");
+  EXPECT_NE(calls[0].back(), calls[1][4]) << "each call has a marker of its own";
+}
+
+TEST(SlurmCommandLine, ReadsTheEndOfForgottenJobsFromTheAccounting) {
+  std::vector<std::string> arguments;
+  os::Outcome outcome;
+  SeededRandom random(7);
+  const auto slurm = slurm_by_programs(
+      {},
+      [&](const os::Command& command) -> Result<os::Outcome> {
+        arguments = command.arguments;
+        return outcome;
+      },
+      random);
+  outcome.output =
+      "17|root|FAILED|3:0\n18|alice|CANCELLED by 1001|0:15\n19|root|RUNNING|0:0\n"
+      "20|root|COMPLETED|0:0\n21|root|NODE_FAIL|1:0\n";
+  const auto jobs = slurm->ended({17, 18, 19, 20, 21});
+  ASSERT_TRUE(jobs) << jobs.error().message;
+  EXPECT_EQ(arguments[5], "--jobs=17,18,19,20,21");
+  ASSERT_EQ(jobs->size(), 4u) << "one has not ended";
+  EXPECT_EQ(jobs->at(0).state, "FAILED");
+  EXPECT_EQ(jobs->at(0).reason, "exit code 3");
+  EXPECT_EQ(jobs->at(1).state, "CANCELLED");
+  EXPECT_EQ(jobs->at(1).reason, "by 1001");
+  EXPECT_EQ(jobs->at(1).user, "alice");
+  EXPECT_EQ(jobs->at(2).reason, "");
+  outcome.output = "17|root\n";
+  EXPECT_EQ(slurm->ended({17}).error().kind, Kind::corrupt);
+  outcome = {1, "", "Slurm accounting storage is disabled\n"};
+  EXPECT_EQ(slurm->ended({17}).error().kind, Kind::not_found);
+  outcome = {1, "", "sacct: error: Problem talking to the database: Connection refused\n"};
+  EXPECT_EQ(slurm->ended({17}).error().kind, Kind::unavailable);
+}
+
 TEST(SlurmCommandLine, RunsSlurmsProgramsAndReadsTheirAnswers) {
   std::vector<os::Command> commands;
   os::Outcome outcome;
-  const auto slurm =
-      slurm_by_programs({"/etc/far.conf"}, [&](const os::Command& command) -> Result<os::Outcome> {
+  SeededRandom random(7);
+  const auto slurm = slurm_by_programs(
+      {"/etc/far.conf", "root", {"alice"}},
+      [&](const os::Command& command) -> Result<os::Outcome> {
         commands.push_back(command);
-        return outcome;
-      });
+        return answer(command, outcome);
+      },
+      random);
   outcome.output = "17\n";
   SlurmJobRequest request;
   request.nodes = {"n1"};
@@ -237,7 +416,7 @@ TEST(SlurmCommandLine, RunsSlurmsProgramsAndReadsTheirAnswers) {
   EXPECT_EQ(commands[1].arguments,
             (std::vector<std::string>{"scontrol", "update", "jobid=17", "name=removed-x"}));
   EXPECT_EQ(commands[2].arguments, (std::vector<std::string>{"scancel", "17"}));
-  outcome.output = "17|RUNNING|None|N/A|n1|a|trainyard/1 3fa91c j17a1 hosts=1\n";
+  outcome.output = "@17|RUNNING|None|N/A|n1|root|a|trainyard/1 3fa91c j17a1 hosts=1\n";
   EXPECT_EQ(slurm->jobs()->size(), 1u);
   outcome.output_cut = true;
   EXPECT_EQ(slurm->jobs().error().kind, Kind::exhausted);

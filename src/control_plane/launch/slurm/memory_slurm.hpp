@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "launch/slurm/job_comment.hpp"
@@ -31,6 +32,17 @@ class MemorySlurm {
     Result<std::vector<SlurmNode>> nodes() override {
       TRY(slurm_.answer());
       return slurm_.nodes;
+    }
+    Result<std::vector<SlurmJob>> ended(const std::vector<uint64_t>& ids) override {
+      if (slurm_.accounting_away) return *slurm_.accounting_away;
+      std::vector<SlurmJob> jobs;
+      for (const SlurmJob& job : slurm_.accounted)
+        if (std::ranges::find(ids, job.id) != ids.end()) jobs.push_back(job);
+      return jobs;
+    }
+    Result<void> check_user(const UnixUser& user) override {
+      if (slurm_.refused_user == user.name) return denied("no jobs of " + user.name);
+      return {};
     }
     Result<uint64_t> submit(const SlurmJobRequest& request) override {
       return slurm_.submit(request);
@@ -77,6 +89,9 @@ class MemorySlurm {
   std::function<Result<void>(uint64_t)> after_renaming;
   std::string away = {};  // the reason why slurmctld does not answer; "": it answers
   std::string state_of_new_jobs = "RUNNING";
+  std::vector<SlurmJob> accounted;       // ended jobs that the accounting knows
+  std::optional<Error> accounting_away;  // why it does not answer
+  std::string refused_user = "-";        // an account for which no jobs can be submitted
 
  private:
   Result<void> answer() const {
@@ -95,7 +110,8 @@ class MemorySlurm {
     const uint64_t id = all.empty() ? 1 : all.rbegin()->first + 1;
     Job& job = all[id];
     job.request = request;
-    job.shown = {id, state_of_new_jobs, "None", "", "", request.name, request.comment};
+    job.shown = {id, state_of_new_jobs, "None",          "",
+                 "", request.name,      request.comment, request.user.name};
     if (state_of_new_jobs == "RUNNING")
       for (const auto& node : request.nodes)
         job.shown.nodes += (job.shown.nodes.empty() ? "" : ",") + node;

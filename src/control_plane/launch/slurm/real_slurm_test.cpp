@@ -105,7 +105,8 @@ class RealSlurmWorld {
 
  private:
   static std::unique_ptr<Slurm> slurm() {
-    return slurm_by_programs({std::getenv("TRAINYARD_SLURM_CONF")}, os::run);
+    static os::MachineRandom random;
+    return slurm_by_programs({std::getenv("TRAINYARD_SLURM_CONF")}, os::run, random);
   }
   // Returns the comments of this world's unfinished jobs whose names begin with `prefix`.
   std::vector<JobComment> live_comments(const std::string& prefix = "") {

@@ -23,7 +23,17 @@ class ByRest final : public Slurm {
     return read_rest_nodes(TRY(send("GET", "nodes")));
   }
   Result<uint64_t> submit(const SlurmJobRequest& request) override {
-    return read_rest_submitted(TRY(send("POST", "job/submit", rest_submission(version_, request))));
+    return read_rest_submitted(
+        TRY(send("POST", "job/submit", rest_submission(version_, request), request.user.name)));
+  }
+  Result<void> check_user(const UnixUser& user) override {
+    // slurmrestd reports success for `ping` even if slurmctld rejects the request.
+    auto answer = send("GET", "partitions", "", user.name);
+    if (answer) return {};
+    if (send("GET", "partitions"))
+      return denied("slurmctld does not let the token of " + rest_.user + " act for " + user.name +
+                    ": slurm.rest_user must be root or SlurmUser (" + answer.error().message + ")");
+    return std::move(answer).error();
   }
   Result<void> cancel(uint64_t job, const std::string& name) override {
     const std::string path = "job/" + std::to_string(job);
@@ -37,13 +47,15 @@ class ByRest final : public Slurm {
     return std::move(done).error();
   }
 
+  // `user`: the account to act for; "": the token's.
   Result<std::string> send(const std::string& method, const std::string& path,
-                           std::string body = "") {
+                           std::string body = "", const std::string& user = "") {
     const std::string token = TRY(read_token().in("slurm.rest_token_file " + rest_.token_file));
     RestRequest request;
     request.method = method;
     request.url = rest_.url + "/slurm/" + std::string(version_.name) + "/" + path;
-    request.headers = {{"X-SLURM-USER-NAME", rest_.user}, {"X-SLURM-USER-TOKEN", token}};
+    request.headers = {{"X-SLURM-USER-NAME", user.empty() ? rest_.user : user},
+                       {"X-SLURM-USER-TOKEN", token}};
     if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
     request.body = std::move(body);
     auto answer = TRY(send_(request).in("sending a request to slurmrestd at " + rest_.url));

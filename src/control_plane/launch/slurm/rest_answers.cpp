@@ -82,14 +82,16 @@ Result<std::string> from_base64_url(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body, std::string_view user) {
+Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body, std::string_view own_user) {
   std::vector<SlurmJob> jobs;
   for (const Json& each : TRY(list_in(body, "jobs", kSlurmJobsMax))) {
     SlurmJob job;
-    if (text_of(each, "user_name") != user) continue;
+    job.user = text_of(each, "user_name");
     job.comment = text_of(each, "comment");
     job.id = uint64_t(number_of(each, "job_id"));
-    if (job.id == 0 || !is_job_comment(job.comment)) continue;
+    // slurmctld does not know the names of accounts that are missing on its machine.
+    if (job.id == 0 || job.user.empty() || !is_job_comment(job.comment)) continue;
+    if (job.user == own_user) job.user.clear();
     const auto states = texts_of(each, "job_state");
     // A list has flags after the state: "RUNNING", "COMPLETING".
     job.state = std::ranges::find(states, "COMPLETING") != states.end() ? "COMPLETING"

@@ -15,8 +15,8 @@
 
 namespace trainyard::launch {
 
-// Returns the jobs of the Slurm user `user`: other users could copy a comment.
-Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body, std::string_view user);
+// Returns the jobs with a comment of ours, of any user. `own_user`: the token's, which becomes "".
+Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body, std::string_view own_user);
 Result<std::vector<SlurmNode>> read_rest_nodes(std::string_view body);
 Result<uint64_t> read_rest_submitted(std::string_view body);
 // `status`: that of HTTP. Errors also: not_found, for an unknown job.

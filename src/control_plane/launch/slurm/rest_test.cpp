@@ -31,10 +31,13 @@ TEST(SlurmRestAnswers, ReadsTheJobsThatAreOurs) {
   EXPECT_EQ(jobs->front().expected_start.substr(0, 10), "2026-11-24");
 }
 
-TEST(SlurmRestAnswers, LeavesOutTheJobsOfOtherUsersWithACopiedComment) {
-  const auto jobs = read_rest_jobs(recorded_rest("rest_jobs.json"), "trainyard");
-  ASSERT_TRUE(jobs) << jobs.error().message;
-  EXPECT_TRUE(jobs->empty());
+TEST(SlurmRestAnswers, NamesTheOwnersOfJobs) {
+  EXPECT_EQ(read_rest_jobs(recorded_rest("rest_jobs.json"), "root")->front().user, "");
+  EXPECT_EQ(read_rest_jobs(recorded_rest("rest_jobs.json"), "slurm")->front().user, "root");
+  const auto nameless =
+      read_rest_jobs(R"({"jobs":[{"job_id":5,"user_name":"","comment":"trainyard/1 a"}]})", "root");
+  ASSERT_TRUE(nameless);
+  EXPECT_TRUE(nameless->empty()) << "it is not the server's";
 }
 
 TEST(SlurmRestAnswers, ReadsNodes) {
@@ -144,6 +147,16 @@ TEST(SlurmRest, SendsTheTokenOfTheFileWithEachRequest) {
   ASSERT_FALSE(jobs);
   EXPECT_EQ(jobs.error().kind, Kind::denied);
   EXPECT_NE(jobs.error().message.find("expired"), std::string::npos) << jobs.error().message;
+  ASSERT_TRUE(os::write_file(file, token_until(far)));
+  request.user = {"alice", 1001, 100};
+  answer = {200, R"({"errors":[],"job_id":8})"};
+  EXPECT_EQ(*(*slurm)->submit(request), 8u);
+  EXPECT_EQ(requests.back().headers[0].second, "alice") << "with the same token";
+  EXPECT_EQ(requests.back().headers[1].second, token_until(far));
+  EXPECT_TRUE((*slurm)->check_user(request.user));
+  EXPECT_EQ(requests.back().url, "http://slurm.lan:6820/slurm/v0.0.38/partitions");
+  answer = {401, "Authentication failure"};
+  EXPECT_EQ((*slurm)->check_user(request.user).error().kind, Kind::denied);
   EXPECT_EQ(slurm_by_rest({"http://x", "v9", "ana", file}, {}, clock).error().kind, Kind::invalid);
 }
 

@@ -2,6 +2,9 @@
 // submits or cancels a job. command_line.hpp and rest.hpp implement it, and memory_slurm.hpp for
 // tests.
 //
+// A job belongs to the server's own account in Slurm, or to the Unix account of the person for whom
+// it runs (unix_users.hpp). The server's own account is written as "".
+//
 // Threads: confined to one, except for stop(). Errors: unavailable (slurmctld or slurmrestd does
 // not answer: try again), denied (wrong or expired token, missing permission), invalid (Slurm
 // rejects the request; the message quotes it), exhausted (Slurm rejects it because of the present
@@ -13,6 +16,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "launch/slurm/unix_users.hpp"
 
 namespace trainyard::launch {
 
@@ -31,6 +35,7 @@ struct SlurmJob {
   std::string nodes;           // a host list: "n[1-2]"; "" before it runs
   std::string name;
   std::string comment;
+  std::string user = {};  // the Unix account that owns it, as Slurm says; "": the server's own
   // Slurm requeued the job after it had started, as after a node's failure; its processes have
   // ended. It does not requeue jobs that slurm_by_programs() submits.
   bool requeued = false;
@@ -73,6 +78,7 @@ struct SlurmJobRequest {
   int64_t time_limit_minutes = 0;  // 0: the partition's default
   SlurmPlacement placement;
   std::vector<uint64_t> after = {};  // it starts when these jobs have ended
+  UnixUser user = {};                // whose job it is; without a name: the server's own account
 };
 
 // Formats the job's dependencies: "singleton,afterany:7". `singleton` covers a second submission
@@ -86,9 +92,18 @@ inline std::string dependency_of(const SlurmJobRequest& request) {
 class Slurm {
  public:
   virtual ~Slurm() = default;
-  // Returns all jobs of this user that slurmctld knows, including those that ended a while ago
-  // (MinJobAge). Jobs of other users are left out: they could copy the comment of a gang.
+  // Returns the jobs with a comment of ours that slurmctld knows, including those that ended a
+  // while ago (MinJobAge). Of any user: comments are public, and others may copy them. `user` is
+  // what Slurm says, never what a job says.
   virtual Result<std::vector<SlurmJob>> jobs() = 0;
+  // Returns the ended jobs among these that Slurm's accounting knows, of which slurmctld may know
+  // nothing at present. `name`, `comment` and `nodes` are empty. Errors also: not_found (Slurm has
+  // no accounting storage, or this way to Slurm does not read it).
+  virtual Result<std::vector<SlurmJob>> ended(const std::vector<uint64_t>&) {
+    return not_found("this way to Slurm does not read its accounting");
+  }
+  // Checks that jobs can be submitted for another account. Errors: denied, with what is missing.
+  virtual Result<void> check_user(const UnixUser&) { return {}; }
   virtual Result<std::vector<SlurmNode>> nodes() = 0;
   // Returns the job's id. A job of the same name starts only after the present one has ended.
   virtual Result<uint64_t> submit(const SlurmJobRequest& request) = 0;

@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "launch/slurm/allocations.hpp"
 #include "launch/slurm/answers.hpp"
+#include "launch/slurm/own_jobs.hpp"
 #include "launch/slurm/served_attempts.hpp"
 #include "launch/slurm/slurm_states.hpp"
 #include "launch/slurm/slurm_view.hpp"
@@ -15,7 +16,6 @@
 namespace trainyard::launch {
 namespace {
 
-const std::string kRemovedPrefix = "removed-";
 // After this time without an answer of Slurm, the state of jobs is reported as unknown.
 constexpr Duration kUnknownAfter = 60s;
 
@@ -27,13 +27,6 @@ constexpr Duration kReportMax = 60s;
 constexpr Duration kAnswerAgeMax = 1s;
 // Idle jobs are released for pending ones after this time.
 constexpr Duration kSparedIdle = 1s;
-
-// One of this server's jobs in Slurm.
-struct OwnJob {
-  SlurmJob job;
-  JobComment comment;
-  std::string token;  // of the attempt in the comment
-};
 
 class SlurmLauncher final : public Launcher {
  public:
@@ -52,6 +45,9 @@ class SlurmLauncher final : public Launcher {
   Result<void> begin() {
     TRY(view_.read().in("finding the jobs of this server in Slurm"));
     take(view_.last());
+    for (const auto& [principal, user] : settings_.jobs.unix_users)
+      if (!user.name.empty())
+        TRY(slurm_->check_user(user).in("slurm.users.\"" + principal + "\".unix_user"));
     for (const std::string& partition : partitions_of(settings_.jobs))
       if (std::ranges::none_of(answer_->nodes, [&](const SlurmNode& node) {
             return std::ranges::find(node.partitions, partition) != node.partitions.end();
@@ -290,7 +286,8 @@ class SlurmLauncher final : public Launcher {
   std::map<uint64_t, OpenAllocation> open_allocations() const {
     std::map<uint64_t, OpenAllocation> open;
     for (const OwnJob& own : all_)
-      if (is_open(own)) open[own.job.id] = {node_of(own), own.comment.attempt};
+      if (is_open(own))
+        open[own.job.id] = {node_of(own), own.comment.attempt, own.comment.submitter};
     return open;
   }
 
@@ -379,17 +376,10 @@ class SlurmLauncher final : public Launcher {
   //
   // Removed attempts are left out of present_. Of several jobs of an attempt, which a lost answer
   // of sbatch can make, the first one that has not ended counts, or else the last one.
-  void add(const SlurmJob& job, OwnJob* known) {
-    if (known != nullptr && known->job.comment == job.comment) {
-      all_.push_back({job, std::move(known->comment), std::move(known->token)});
-    } else {
-      auto comment = read_job_comment(job.comment);
-      if (!comment || comment->mark != settings_.jobs.mark) return;
-      // Another server may have the same mark; it has another key.
-      auto token = settings_.unseal(comment->seal, comment->attempt.text());
-      if (!token) return;
-      all_.push_back({job, *std::move(comment), *std::move(token)});
-    }
+  void add(const SlurmJob& job, const OwnJob* known) {
+    auto recognized = read_own_job(job, known, settings_.jobs.mark, settings_.unseal);
+    if (!recognized) return;
+    all_.push_back(*std::move(recognized));
     const OwnJob& own = all_.back();
     if (job.state == "PENDING" && !own.comment.kind.empty())
       served_.begin(job.id, own.comment.attempt, own.token, "");
@@ -475,21 +465,14 @@ class SlurmLauncher final : public Launcher {
     return own.job.state == "PENDING" ? state_note(own.job, answer_->nodes) : "";
   }
 
-  // Sums what this server's jobs have on each node.
+  // Sums what this server's jobs have on each node. Not second jobs of an attempt: the owner of one
+  // can submit others with the same comment, which claim what they do not have.
   std::map<std::string, JobComment> used() const {
-    std::map<std::string, JobComment> used;
-    for (const OwnJob& own : all_) {
-      if (has_ended(own.job) || own.job.nodes.empty()) continue;
-      const auto names = expand_host_list(own.job.nodes);
-      if (!names) continue;
-      for (const std::string& name : *names) {
-        JobComment& sum = used[name];
-        sum.cpus += own.comment.cpus;
-        sum.memory_mib += own.comment.memory_mib;
-        sum.gpus += own.comment.gpus;
-      }
-    }
-    return used;
+    std::vector<const OwnJob*> counted;
+    for (const OwnJob& own : all_)
+      if (own.job.user.empty() || is_removed(own) || is_idle(own) || find(attempt_of(own)) == &own)
+        counted.push_back(&own);
+    return sum_by_node(counted);
   }
 
   Result<void> submit(const Gang& gang) {
@@ -497,11 +480,12 @@ class SlurmLauncher final : public Launcher {
     for (const OwnJob& own : all_)
       if (!has_ended(own.job)) taken.push_back(own.comment.subnet);
     for (const auto& [attempt, queued] : queued_) taken.push_back(queued.subnet);
-    const auto subnet =
-        TRY(choose_subnet(settings_.jobs.pool, addresses_of(gang), taken, next_address_));
+    const auto subnet = TRY(choose_gang_subnet(settings_.jobs, gang, taken, next_address_));
     next_address_ = networks::Address(subnet.base + subnet.size());
-    auto request = TRY(plan_job(settings_.jobs, gang, answer_->nodes, subnet,
-                                settings_.seal(gang.token, gang.attempt.text())));
+    auto request =
+        TRY(plan_job(settings_.jobs, gang, answer_->nodes, subnet, [&](const std::string& context) {
+          return settings_.seal(gang.token, context);
+        }));
     if (request.comment.size() > kSlurmCommentBytesMax)
       return invalid("the comment of the Slurm job would have " +
                      std::to_string(request.comment.size()) + " bytes, at most " +
@@ -510,7 +494,10 @@ class SlurmLauncher final : public Launcher {
       if (attempt_of(own) == gang.attempt && !has_ended(own.job))
         request.after.push_back(own.job.id);
     TRY(check_writer());
-    SlurmJob job{.state = "PENDING", .name = request.name, .comment = request.comment};
+    SlurmJob job{.state = "PENDING",
+                 .name = request.name,
+                 .comment = request.comment,
+                 .user = request.user.name};
     queued_.insert_or_assign(gang.attempt, Queued{gang, std::move(job), request.nodes, subnet});
     submissions_.add({gang.attempt, std::move(request)});
     if (settings_.own_thread) return {};
@@ -541,7 +528,9 @@ class SlurmLauncher final : public Launcher {
       add(job, nullptr);
     if (may_serve_others(settings_.jobs, gang)) {
       served_.begin(id, gang.attempt, gang.token, gang.members.front().machine);
-      if (settings_.links) settings_.links->open(id, {gang.members.front().machine, gang.attempt});
+      if (settings_.links)
+        settings_.links->open(
+            id, {gang.members.front().machine, gang.attempt, submitter_in_comment(gang.submitter)});
     }
     show_all();
     log(Level::info, "launch", "submitted to Slurm",

@@ -29,16 +29,17 @@
 #include "launch/agent_links.hpp"
 #include "launch/launcher.hpp"
 #include "launch/slurm/job_plan.hpp"
+#include "launch/slurm/own_jobs.hpp"
 #include "launch/slurm/slurm.hpp"
 
 namespace trainyard::launch {
 
 struct SlurmSettings {
   SlurmJobSettings jobs;
-  // Encrypt a token for an attempt, and decrypt it: a job whose seal does not open is another
-  // server's.
-  std::function<std::string(const std::string& token, const std::string& attempt)> seal;
-  std::function<Result<std::string>(const std::string& sealed, const std::string& attempt)> unseal;
+  // Encrypt a token with a seal_context(), and decrypt it: a job whose seal does not open is
+  // another server's.
+  std::function<std::string(const std::string& token, const std::string& context)> seal;
+  UnsealToken unseal;
   // Returns "" while this server may submit and cancel jobs, as the writer of its ledger; list()
   // cancels as well.
   // Called from any thread.
@@ -55,7 +56,7 @@ struct SlurmClients {
 };
 
 // Lifetime: the clock outlives the launcher. Errors: unavailable (Slurm does not answer), invalid
-// (a partition that Slurm does not have), denied.
+// (a partition that Slurm does not have), denied (also: no jobs can be submitted for an account).
 Result<std::unique_ptr<Launcher>> make_slurm(const SlurmSettings& settings, SlurmClients slurm,
                                              Clock& clock);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/testing/test_clock.hpp"
 #include "launch/slurm/memory_slurm.hpp"
 
@@ -318,6 +320,108 @@ TEST_F(SlurmLauncherTest, GivesRunningGangsDifferentSubnets) {
     subnets.push_back(read_job_comment(job.request.comment)->subnet);
   EXPECT_FALSE(subnets[0].overlaps(subnets[1]) || subnets[1].overlaps(subnets[2]) ||
                subnets[0].overlaps(subnets[2]));
+}
+
+// Seals of one word each, since blanks separate the members of a comment.
+SlurmSettings settings_with_users() {
+  SlurmSettings settings = launcher_settings();
+  const auto one_word = [](std::string context) {
+    std::ranges::replace(context, ' ', '_');
+    return context + "#";
+  };
+  settings.seal = [=](const std::string& token, const std::string& context) {
+    return one_word(context) + token;
+  };
+  settings.unseal = [=](const std::string& sealed,
+                        const std::string& context) -> Result<std::string> {
+    if (!sealed.starts_with(one_word(context))) return corrupt("sealed with another context");
+    return sealed.substr(one_word(context).size());
+  };
+  settings.jobs.unix_users = {{"ana", {"alice", 1001, 100}}, {"bob", {"bob", 1002, 100}}};
+  return settings;
+}
+
+Gang gang_of(uint64_t job, const std::string& submitter) {
+  Gang gang = numbered_gang(job, {"n1"});
+  gang.submitter = submitter;
+  return gang;
+}
+
+TEST_F(SlurmLauncherTest, FindsAndCancelsTheJobsOfAllAccounts) {
+  ASSERT_TRUE(server(settings_with_users())->ensure(gang_of(1, "ana")));
+  ASSERT_TRUE(server(settings_with_users())->ensure(gang_of(2, "bob")));
+  EXPECT_EQ(slurm_.all.at(1).shown.user, "alice");
+  EXPECT_EQ(slurm_.all.at(2).shown.user, "bob");
+  SlurmSettings without_users = settings_with_users();
+  without_users.jobs.unix_users.clear();
+  const auto launcher = server(without_users);
+  const auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 2u) << "also if the configuration names no accounts any more";
+  EXPECT_EQ(agents[0].token, "token1");
+  ASSERT_TRUE(launcher->remove({1, 1}));
+  ASSERT_TRUE(launcher->remove({2, 1}));
+  EXPECT_EQ(slurm_.running(), 0u);
+}
+
+TEST_F(SlurmLauncherTest, StartsNothingForASubmitterWithoutAnAccount) {
+  const auto launcher = server(settings_with_users());
+  const auto refused = launcher->ensure(gang_of(1, "eve"));
+  EXPECT_EQ(refused.error().kind, Kind::invalid);
+  EXPECT_NE(refused.error().message.find("'eve' has no unix_user"), std::string::npos)
+      << refused.error().message;
+  EXPECT_TRUE(slurm_.all.empty());
+}
+
+TEST_F(SlurmLauncherTest, IsNotMadeIfJobsCannotBeSubmittedForAnAccount) {
+  slurm_.refused_user = "bob";
+  const auto made = make_slurm(settings_with_users(),
+                               {slurm_.client(), slurm_.client(), slurm_.client()}, clock_);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().kind, Kind::denied);
+  EXPECT_EQ(made.error().message, "slurm.users.\"bob\".unix_user: no jobs of bob");
+}
+
+// Comments are public, and each account may submit jobs with any comment.
+TEST_F(SlurmLauncherTest, IgnoresJobsOfOtherAccountsWithACopiedComment) {
+  const auto launcher = server(settings_with_users());
+  ASSERT_TRUE(launcher->ensure(gang_of(1, "ana")));
+  SlurmJobRequest copy = slurm_.all.at(1).request;
+  copy.user = {"bob", 1002, 100};
+  ASSERT_TRUE(slurm_.client()->submit(copy));
+  EXPECT_EQ(launcher->list().size(), 1u);
+  EXPECT_EQ(slurm_.running(), 2u) << "it is not the server's to cancel";
+  slurm_.all.at(1).shown.state = "FAILED";
+  EXPECT_FALSE(launcher->list().at(0).alive) << "the copy does not keep the attempt alive";
+}
+
+// An account can copy the comment of its own job: the copy claims processors that it does not have.
+TEST_F(SlurmLauncherTest, CountsOnlyOneJobOfAnAttemptAsUsingItsNode) {
+  const auto launcher = server(settings_with_users());
+  ASSERT_TRUE(launcher->ensure(gang_of(1, "ana")));
+  SlurmSettings standby = settings_with_users();
+  standby.why_not = [] { return "another server writes the ledger"; };
+  const auto other = server(standby);
+  for (int copies = 0; copies < 5; ++copies)
+    ASSERT_TRUE(slurm_.client()->submit(slurm_.all.at(1).request));
+  slurm_.nodes[0].cpus_allocated = 2 + 5 + 7;  // of the job, of the copies, and of another user
+  EXPECT_EQ(other->machines().at(0).cpus, 16 - 5 - 7);
+}
+
+TEST_F(SlurmLauncherTest, SaysHowAForgottenJobHasEndedIfTheAccountingKnowsIt) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  ASSERT_TRUE(launcher->list().at(0).alive);
+  SlurmJob ended = slurm_.all.at(1).shown;
+  ended.state = "FAILED";
+  ended.reason = "exit code 3";
+  slurm_.accounted = {ended};
+  slurm_.all.clear();
+  const auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 1u);
+  EXPECT_FALSE(agents[0].alive);
+  EXPECT_EQ(agents[0].note, "Slurm job 1 is FAILED (exit code 3)");
+  ASSERT_TRUE(launcher->remove({1, 1}));
+  EXPECT_TRUE(launcher->list().empty());
 }
 
 }  // namespace

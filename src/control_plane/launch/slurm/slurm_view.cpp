@@ -8,7 +8,7 @@
 namespace trainyard::launch {
 
 SlurmView::SlurmView(std::unique_ptr<Slurm> slurm, Clock& clock, bool own_thread)
-    : slurm_(std::move(slurm)), clock_(clock) {
+    : slurm_(std::move(slurm)), clock_(clock), ended_(clock) {
   if (own_thread) thread_ = std::thread([this] { run(); });
 }
 
@@ -116,6 +116,7 @@ Result<SlurmAnswer> SlurmView::query(uint64_t changes) {
   answer.changes = changes;
   answer.sent = clock_.now();
   answer.jobs = TRY(slurm_->jobs());
+  ended_.complete(*slurm_, answer.jobs);
   std::ranges::sort(answer.jobs, {}, &SlurmJob::id);
   answer.nodes = TRY(slurm_->nodes());
   return answer;

@@ -18,6 +18,7 @@
 #include "base/result.hpp"
 #include "base/thread_safety.hpp"
 #include "base/time.hpp"
+#include "launch/slurm/ended_jobs.hpp"
 #include "launch/slurm/slurm.hpp"
 
 namespace trainyard::launch {
@@ -67,6 +68,7 @@ class SlurmView {
 
   const std::unique_ptr<Slurm> slurm_;
   Clock& clock_;
+  EndedJobs ended_;  // of the thread that queries
   mutable Mutex mutex_;
   ConditionVariable changed_;
   std::shared_ptr<const SlurmAnswer> answer_ GUARDED_BY(mutex_);

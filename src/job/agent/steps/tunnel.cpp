@@ -32,6 +32,12 @@ Result<std::unique_ptr<networks::Tunnel>> open_it(StepContext& context) {
     spec.members.push_back({address, address - half});
   spec.own = context.order.host;
   if (spec.own >= spec.members.size()) return invalid("this host not found in " + place.host_table);
+  if (!place.endpoints.empty()) {
+    spec.endpoints = TRY(networks::parse_endpoints(place.endpoints).in("--endpoints"));
+    if (spec.endpoints.size() != spec.members.size())
+      return invalid("--endpoints names " + std::to_string(spec.endpoints.size()) + " of " +
+                     std::to_string(spec.members.size()) + " hosts");
+  }
   spec.log_file = context.path("tunnel.log");
   return context.world.open_tunnel(spec);
 }

@@ -1,0 +1,52 @@
+// Runs the hosts of a gang on a node as the ordinary user for whom their Slurm job runs, without
+// any right of root's. `trainyard-slurm-host --hosts` is this function as a program, in one step of
+// Slurm's for each node.
+//
+//   step (as alice)
+//     trainyard-slurm-host --hosts      enters a rootless sandbox of this job
+//     ├ trainyard-keep                  holds its namespaces, as long as any agent runs
+//     ├ trainyard-slurm-host            runs one host (host_run.hpp), as root of the sandbox only
+//     │   └ trainyard-agent             the first process of a PID namespace
+//     └ trainyard-slurm-host ..         the next host of the gang on this node
+//
+// The files of a user lie in NODE_DIRECTORY-UID/NODENAME, mode 0700: no other user can read tokens,
+// orders or images there. Each Slurm job has a sandbox of its own in it: Slurm ends the processes
+// of a job, the namespace holder among them, so no job may depend on another one's.
+//
+// Threads: one for each host. Errors: denied (it runs as another user than the orders name; the
+// directory belongs to another user; this machine permits no user namespaces), invalid, those of
+// files.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "launch/nodes/host_order.hpp"
+#include "launch/nodes/host_run.hpp"
+
+namespace trainyard::launch {
+
+// How a host ended.
+struct HostEnd {
+  domain::HostIndex host = 0;
+  int code = 0;
+  std::string why;  // the last message of its program, on one line; "" if the code is 0
+};
+
+// Reads orders, one on each line. Pure. Errors: invalid: none, too many, or of several users.
+Result<std::vector<HostOrder>> read_host_orders(std::string_view text);
+
+// Assigns a node's GPUs to its hosts, in their order. Returns Slurm's list of indexes for each
+// host: "0,1". Pure. Errors: invalid, if Slurm has given fewer than the hosts have.
+Result<std::vector<std::string>> split_gpus(std::string_view indexes,
+                                            const std::vector<HostOrder>& orders);
+
+// Runs all hosts to their ends, and calls `tell` for each, on any thread, one at a time. Returns 0,
+// or the code of a host that failed. Requires: no other thread runs.
+Result<int> run_user_hosts(const std::vector<HostOrder>& orders, const NodeFacts& node,
+                           const std::function<void(const HostEnd&)>& tell);
+
+}  // namespace trainyard::launch

@@ -1,0 +1,49 @@
+// EndedJobs adds to Slurm's list of jobs those that slurmctld has forgotten, with the end that its
+// accounting knows.
+//
+// slurmctld lists an ended job for MinJobAge, five minutes by default. A server that got no
+// answer within that time finds a job that ran gone, and the accounting (sacct) still knows its
+// state, exit code and signal. Where Slurm has no accounting, the log says so once, and such a job
+// is missing from the list.
+//
+// Threads: confined to one. Errors: none; those of the accounting are logged.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "base/time.hpp"
+#include "launch/slurm/slurm.hpp"
+
+namespace trainyard::launch {
+
+// Returns the jobs of the former list that had not ended and that the new one lacks. Pure.
+std::vector<SlurmJob> forgotten_jobs(const std::vector<SlurmJob>& former,
+                                     const std::vector<SlurmJob>& listed);
+
+class EndedJobs {
+ public:
+  // A job is added for this time: longer than control takes to remove what has ended.
+  static constexpr Duration kKept = 10min;
+  // A job that is missing is listed as before while the accounting does not answer, at most this
+  // time.
+  static constexpr Duration kAnswerMax = 2min;
+
+  explicit EndedJobs(Clock& clock) : clock_(clock) {}
+  // `listed`: all jobs that slurmctld lists now.
+  void complete(Slurm& slurm, std::vector<SlurmJob>& listed);
+
+ private:
+  struct Forgotten {
+    SlurmJob job;
+    std::chrono::nanoseconds since{};
+  };
+  void look_up(Slurm& slurm);
+
+  Clock& clock_;
+  bool has_accounting_ = true;
+  std::vector<SlurmJob> former_;
+  std::map<uint64_t, Forgotten> unknown_, ended_;  // by job
+};
+
+}  // namespace trainyard::launch

@@ -1,0 +1,50 @@
+// UnixUser is the Unix account for which a Slurm job runs. The administrator maps the server's
+// users and roles to accounts, in the table [slurm.users] of the configuration; no request, job
+// file or image names one.
+//
+// System accounts (root, daemons) are refused unless the administrator lists them as such: a typing
+// error must not give a person's jobs the rights of root.
+//
+// Threads: pure functions. Errors: invalid, with the key of the configuration.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace trainyard::launch {
+
+// Without a name: the server's own account.
+struct UnixUser {
+  std::string name = {};
+  uint32_t user_id = 0, group_id = 0;
+  bool operator==(const UnixUser&) const = default;
+};
+
+// Accounts below are those of the system on every distribution (UID_MIN of login.defs).
+inline constexpr uint32_t kOrdinaryUserIdMin = 1000;
+// The overflow user, which stands for users of other machines and namespaces.
+inline constexpr uint32_t kOverflowUserId = 65534;
+
+struct UnixUserRules {
+  // Account names by user or role of the server; "*": all others.
+  std::map<std::string, std::string> names;
+  std::set<std::string> system_accounts;  // that may be used although they are the system's
+};
+
+// Looks up an account of this machine. Errors: not_found.
+using FindAccount = std::function<Result<UnixUser>(const std::string& name)>;
+
+// Returns the accounts by user or role. Errors also: not_found (an unknown account), denied (a
+// system account that is not in the list).
+Result<std::map<std::string, UnixUser>> resolve_unix_users(const UnixUserRules& rules,
+                                                           const FindAccount& find);
+
+// True for names that can be an argument of Slurm's programs, and that useradd accepts.
+bool is_unix_name(std::string_view name);
+
+}  // namespace trainyard::launch
