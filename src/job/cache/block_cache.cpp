@@ -125,6 +125,10 @@ Result<std::optional<std::string>> BlockCache::get(const BlockId& id) {
   return std::optional(*std::move(file));
 }
 
+bool BlockCache::has(const BlockId& id) const {
+  return os::exists(settings_.directory + "/" + path_of(id));
+}
+
 bool BlockCache::keeps(uint64_t bytes) const {
   const auto free = os::free_bytes(settings_.directory);
   return bytes <= settings_.bytes_max &&

@@ -70,6 +70,8 @@ class BlockCache {
   Result<std::optional<std::string>> get(const BlockId& id);
   // Stores a block, or replaces it, unless the limits above forbid it.
   Result<void> put(const BlockId& id, std::string_view content);
+  // Returns whether the block is on disk, without reading it: it may be broken.
+  bool has(const BlockId& id) const;
   // Returns whether put() would keep a block of this size now.
   bool keeps(uint64_t bytes) const;
   // Returns the lock to take before fetching a block.

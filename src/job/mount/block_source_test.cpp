@@ -8,6 +8,7 @@
 #include <future>
 #include <optional>
 
+#include "mount/cache_warmer.hpp"
 #include "objects/forwarding.hpp"
 #include "objects/memory.hpp"
 #include "os/machine_clock.hpp"
@@ -209,6 +210,76 @@ TEST_F(BlockSourceTest, WithoutSpaceForTheBlockNoProcessWaits) {
   EXPECT_TRUE(read(*second).get());
   first->gate.open();
   EXPECT_TRUE(slow.get());
+}
+
+TEST_F(BlockSourceTest, AWarmedBlockIsFetchedOnce) {
+  const auto one = process();
+  EXPECT_TRUE(*one->source.warm(object_, 0));
+  EXPECT_TRUE(*one->source.warm(object_, 0));
+  EXPECT_TRUE(read(*one).get());
+  EXPECT_EQ(one->gate.gets, 1);
+  EXPECT_EQ(one->source.counts().fetched_bytes, cache::kBlockBytes);
+  EXPECT_EQ(one->source.counts().cached_bytes, cache::kBlockBytes);
+}
+
+TEST_F(BlockSourceTest, WarmingEndsWhereTheCacheKeepsNoMore) {
+  const auto one = process(kWaitMax, UINT64_MAX);
+  EXPECT_FALSE(*one->source.warm(object_, 0));
+  EXPECT_EQ(one->gate.gets, 0);
+}
+
+TEST_F(BlockSourceTest, WarmingWaitsForAStoreThatIsAway) {
+  const auto one = process();
+  one->gate.open(unavailable("503"));
+  auto warming = std::async(std::launch::async, [&] { return one->source.warm(object_, 0); });
+  wait_until([&] { return one->gate.gets > 0; });
+  one->gate.open();
+  EXPECT_TRUE(warming.get());
+}
+
+TEST_F(BlockSourceTest, WarmingLeavesOtherErrorsToReads) {
+  const auto one = process();
+  one->gate.open(denied("403"));
+  EXPECT_EQ(one->source.warm(object_, 0).error().kind, Kind::denied);
+}
+
+TEST_F(BlockSourceTest, AReadTakesABlockThatIsBeingWarmed) {
+  const auto one = process();
+  one->gate.close();
+  auto warming = std::async(std::launch::async, [&] { return one->source.warm(object_, 1); });
+  wait_until([&] { return one->gate.gets == 1; });
+  auto reading = read(*one, 1);
+  wait_for_looks(*one);
+  one->gate.open();
+  EXPECT_TRUE(warming.get());
+  EXPECT_TRUE(reading.get());
+  EXPECT_EQ(one->gate.gets, 1);
+}
+
+TEST_F(BlockSourceTest, AWarmerFetchesAllBlocksOnce) {
+  const auto one = process();
+  std::vector<MountedObject> objects{object_};
+  for (int i = 0; i < 50; ++i) {
+    const std::string key = "small/" + std::to_string(i);
+    const auto info = *objects::write_all(*objects_, "data", key, std::string(size_t(i), 's'));
+    objects.push_back({"data", key, key, uint64_t(i), info.etag, 0});
+  }
+  { const CacheWarmer warmer(one->source, objects); }
+  EXPECT_EQ(one->gate.gets, 3 + 49) << "an empty object has no block";
+  for (const auto& each : objects)
+    for (uint64_t first = 0; first < each.bytes; first += cache::kBlockBytes)
+      EXPECT_TRUE(one->cache->has(block_id("http://e", each, first / cache::kBlockBytes)));
+}
+
+TEST_F(BlockSourceTest, AStoppedSourceEndsItsWarmer) {
+  const auto one = process();
+  one->gate.open(unavailable("503"));
+  const std::vector<MountedObject> objects{object_};
+  auto warmer = std::make_unique<CacheWarmer>(one->source, objects);
+  wait_until([&] { return one->gate.gets > 0; });
+  one->source.stop();
+  warmer.reset();
+  EXPECT_FALSE(one->cache->has(block_id("http://e", object_, 0)));
 }
 
 TEST_F(BlockSourceTest, TheBlocksOfAPinAreThoseOfTheCache) {

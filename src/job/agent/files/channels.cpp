@@ -116,24 +116,28 @@ Result<std::vector<Download>> share_of_channel(const domain::Channel& channel,
   return share;
 }
 
-Result<Downloaded> download_channel(objects::Objects& objects, const domain::Channel& channel,
-                                    const Slot& slot, const Tree& directory,
-                                    const Interruption& interruption) {
+Result<ListedShare> list_share(objects::Objects& objects, const domain::Channel& channel,
+                               const Slot& slot, const Interruption& interruption) {
   auto found = TRY(list_channel(objects, channel, interruption));
-  const auto downloads = TRY(share_of_channel(channel, std::move(found.all), slot));
-  Downloaded done;
-  done.prefix_uri = std::move(found.prefix_uri);
-  const size_t common = TRY(objects::parse_s3_uri(done.prefix_uri)).key.size();
-  for (const auto& download : downloads) {
-    done.keys.push_back(download.key.substr(common));
-    done.bytes = saturating_add(done.bytes, download.bytes);
-  }
-  done.files = downloads.size();
+  ListedShare share;
+  share.downloads = TRY(share_of_channel(channel, std::move(found.all), slot));
+  share.prefix_uri = std::move(found.prefix_uri);
+  const size_t common = TRY(objects::parse_s3_uri(share.prefix_uri)).key.size();
+  for (const auto& download : share.downloads) share.keys.push_back(download.key.substr(common));
+  return share;
+}
+
+uint64_t bytes_of(const std::vector<Download>& downloads) {
+  uint64_t bytes = 0;
+  for (const auto& download : downloads) bytes = saturating_add(bytes, download.bytes);
+  return bytes;
+}
+
+Result<void> download_share(objects::Objects& objects, const std::vector<Download>& downloads,
+                            const Tree& directory, const Interruption& interruption) {
   if (const auto free_bytes = directory.free_bytes())
     TRY(check_disk_space(downloads, *free_bytes, "the channel"));
-  auto fetched = fetch_all(objects, downloads, directory, interruption);
-  if (!fetched) return std::move(fetched).error();
-  return done;
+  return fetch_all(objects, downloads, directory, interruption);
 }
 
 Result<data::Contents> stream_channel(objects::Objects& objects, const domain::Channel& channel,
