@@ -144,7 +144,7 @@ def test_a_manifest_names_the_objects_and_hosts_share_them(cluster: Server) -> N
     shown = [jobs.log_lines(cluster.boto("logs"), "shares", host) for host in (1, 2)]
     assert [lines[0] for lines in shown] == ["['overlay']"] * 2
     shares = [json.loads(lines[1].replace("'", '"')) for lines in shown]
-    assert sorted(sum(shares, [])) == [str(name) for name in range(6)]
+    assert sorted(name for share in shares for name in share) == [str(name) for name in range(6)]
     assert [len(share) for share in shares] == [3, 3]
 
 

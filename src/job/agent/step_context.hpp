@@ -160,9 +160,10 @@ struct StepContext {
   FirstFailure input_failure = {};                       // of a streamed channel: from any thread
   std::vector<std::unique_ptr<ChannelPipe>> pipes = {};  // of channels in Pipe mode
   std::unique_ptr<ChannelMounts> channel_mounts = nullptr;
-  std::vector<std::string> claimed_gpus = {};            // that hold memory of this job
-  std::vector<containers::Mount> mounts = {};            // added by the steps to the container's
-  std::map<std::string, std::string> variables = {};     // likewise
+  uint64_t copied_input_bytes = 0;                    // of channels
+  std::vector<std::string> claimed_gpus = {};         // that hold memory of this job
+  std::vector<containers::Mount> mounts = {};         // added by the steps to the container's
+  std::map<std::string, std::string> variables = {};  // likewise
   // The job's /opt/ml, held since before the job ran: all files below it are opened through it.
   std::optional<Tree> ml_tree = std::nullopt;
   // In which the job's ranks count what they do; the job can write to it.

@@ -146,9 +146,8 @@ Result<BlockSource::Block> BlockSource::load(const MountedObject& object, uint64
   if (auto found = TRY(cached(id, bytes)))
     fetched = {*std::move(found), true};
   else
-    fetched = TRY(persist<Fetched>(object, [&] {
-      return fetch_once(object, id, bytes, Urgency::read);
-    }));
+    fetched =
+        TRY(persist<Fetched>(object, [&] { return fetch_once(object, id, bytes, Urgency::read); }));
   if (fetched.from_cache) TRY(authorize(object));
   if (fetched.from_cache) cached_bytes_ += bytes;
   return Block(std::make_shared<const std::string>(std::move(fetched.content)));

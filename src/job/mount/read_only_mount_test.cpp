@@ -67,9 +67,9 @@ class MountTest : public testing::Test {
     source_ = std::make_unique<BlockSource>(*objects_, with_cache ? cache_.get() : nullptr, clock_,
                                             SourceSettings{"http://e", 4, Duration(0), Duration(0)},
                                             [this](const std::string& line) { lines_.add(line); });
-    auto made = ReadOnlyMount::make(directory_.path() + "/mount", "train",
-                                    *NameTree::make(std::move(objects)), *source_,
-                                    [this](const std::string& line) { lines_.add(line); }, modes);
+    auto made = ReadOnlyMount::make(
+        directory_.path() + "/mount", "train", *NameTree::make(std::move(objects)), *source_,
+        [this](const std::string& line) { lines_.add(line); }, modes);
     ASSERT_TRUE(made) << made.error().message;
     mount_ = *std::move(made);
   }

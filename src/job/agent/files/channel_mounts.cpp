@@ -23,14 +23,13 @@ constexpr mount::MountModes kWritableModes{0644, 0755};
 // Returns the bytes on disk of all blocks of the objects.
 uint64_t block_bytes(const std::vector<cache::PinnedBlock>& blocks,
                      const std::vector<mount::MountedObject>& objects) {
+  if (blocks.size() < cache::kPinBlocksMax) return cache::bytes_of(blocks);
+  // There are more blocks than a pin may have. The identity of a block is in its file.
   uint64_t bytes = 0;
-  if (blocks.size() < cache::kPinBlocksMax) {
-    for (const auto& each : blocks) bytes = saturating_add(bytes, each.bytes);
-    return bytes;
+  for (const auto& each : objects) {
+    const uint64_t count = each.bytes / cache::kBlockBytes + 1;
+    bytes = saturating_add(bytes, saturating_add(each.bytes, count * cache::kIdentityBytesMax));
   }
-  // There are more blocks than a pin may have.
-  for (const auto& each : objects)
-    bytes = saturating_add(bytes, saturating_add(each.bytes, cache::kIdentityBytesMax));
   return bytes;
 }
 
@@ -149,8 +148,8 @@ Result<void> ChannelMounts::open_volume_source() {
   // Its limit is the volume's.
   volume_cache_ = TRY(
       cache::BlockCache::open({places_.blocks, uint64_t(std::numeric_limits<int64_t>::max()), 0}));
-  volume_source_ = std::make_unique<mount::BlockSource>(
-      objects_, volume_cache_.get(), clock_, mount::SourceSettings{endpoint_}, say_);
+  volume_source_ = std::make_unique<mount::BlockSource>(objects_, volume_cache_.get(), clock_,
+                                                        mount::SourceSettings{endpoint_}, say_);
   return {};
 }
 
@@ -161,8 +160,8 @@ Result<ChannelMounts::SetOwner> ChannelMounts::mount_writable(
   auto* const source = TRY(lasting_source(channel, objects, volume_free));
   auto tree = TRY(mount::NameTree::make(std::move(objects)));
   const std::string lower = places_.objects + "/" + channel;
-  mounts_.push_back(TRY(mount::ReadOnlyMount::make(lower, channel, std::move(tree), *source, say_,
-                                                   kWritableModes)));
+  mounts_.push_back(TRY(
+      mount::ReadOnlyMount::make(lower, channel, std::move(tree), *source, say_, kWritableModes)));
   auto& mounted = *mounts_.back();
   if (auto made = os::mount_overlay(lower, places_.layers + "/" + channel, directory,
                                     places_.in_user_namespace);

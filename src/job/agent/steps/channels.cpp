@@ -1,6 +1,6 @@
 // Provides input channels: directories of shared file systems, mounted at
-// /opt/ml/input/data/<channel>; objects below /opt/ml/input/data/<channel>/, with a manifest next to
-// it, mounted and fetched as they are read, or copied; or streamed through FIFOs
+// /opt/ml/input/data/<channel>; objects below /opt/ml/input/data/<channel>/, with a manifest next
+// to it, mounted and fetched as they are read, or copied; or streamed through FIFOs
 // /opt/ml/input/data/<channel>_<epoch>.
 #include "agent/files/channels.hpp"
 
@@ -62,6 +62,7 @@ Result<void> copy_share(StepContext& context, const domain::Channel& channel,
   const auto store = counted(context.world.objects, progress, false);
   const auto directory = TRY(context.ml_tree->make(std::string(kInput) + "/" + channel.name));
   TRY(download_share(*store, share.downloads, directory, context.interruption));
+  context.copied_input_bytes += bytes_of(share.downloads);
   return write_manifest(context, channel, share);
 }
 
@@ -202,6 +203,12 @@ std::optional<Failure> bring_channels(StepContext& context) {
     if (!brought) return failure_of(brought.error(), doing);
   }
   return {};
+}
+
+InputBytes input_bytes(const StepContext& context) {
+  mount::SourceCounts counts;
+  if (context.channel_mounts) counts = context.channel_mounts->counts();
+  return {context.copied_input_bytes + counts.fetched_bytes, counts.cached_bytes};
 }
 
 void end_channels(StepContext& context) { context.channel_mounts.reset(); }
