@@ -159,6 +159,7 @@ struct StepContext {
   // Set by steps.
   FirstFailure input_failure = {};                       // of a streamed channel: from any thread
   std::vector<std::unique_ptr<ChannelPipe>> pipes = {};  // of channels in Pipe mode
+  std::unique_ptr<ListingMarks> listing_marks = nullptr;
   std::unique_ptr<ChannelMounts> channel_mounts = nullptr;
   uint64_t copied_input_bytes = 0;                    // of channels
   std::vector<std::string> claimed_gpus = {};         // that hold memory of this job

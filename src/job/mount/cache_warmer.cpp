@@ -4,13 +4,13 @@ namespace trainyard::mount {
 namespace {
 
 // As many as a copy of a channel has: enough to fill a link to a store some milliseconds away.
-constexpr size_t kThreads = 8;
+constexpr size_t kWarmThreads = 8;
 
 }  // namespace
 
 CacheWarmer::CacheWarmer(BlockSource& source, const std::vector<MountedObject>& objects)
     : source_(source), objects_(objects) {
-  for (size_t i = 0; i < kThreads; ++i) threads_.emplace_back([this] { work(); });
+  for (size_t i = 0; i < kWarmThreads; ++i) threads_.emplace_back([this] { work(); });
 }
 
 CacheWarmer::~CacheWarmer() {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "agent/files/fetch.hpp"
+#include "agent/files/listing.hpp"
 #include "agent/interruption.hpp"
 #include "base/result.hpp"
 #include "data/contents.hpp"
@@ -44,10 +45,10 @@ Result<ChannelObjects> objects_of_listing(const domain::Channel& channel,
                                           const objects::Location& prefix,
                                           const std::vector<objects::ObjectInfo>& listed);
 
-// Lists the channel's prefix, or reads its manifest. Errors also: invalid, for a channel of another
-// kind.
+// Lists the channel's prefix, or reads its manifest. `marks`: of earlier listings; nullptr: none.
+// Errors also: invalid, for a channel of another kind.
 Result<ChannelObjects> list_channel(objects::Objects& objects, const domain::Channel& channel,
-                                    const Interruption& interruption);
+                                    const ListingMarks* marks, const Interruption& interruption);
 
 // Returns this host's share, in the order of the first epoch: ShardedByS3Key distributes objects
 // round robin, after a shuffle if there is a seed. Errors: invalid: two objects would be the same
@@ -62,7 +63,8 @@ struct ListedShare {
   std::string prefix_uri;
 };
 Result<ListedShare> list_share(objects::Objects& objects, const domain::Channel& channel,
-                               const Slot& slot, const Interruption& interruption);
+                               const Slot& slot, const ListingMarks* marks,
+                               const Interruption& interruption);
 // Returns the sum of the sizes, as far as they are known.
 uint64_t bytes_of(const std::vector<Download>& downloads);
 
@@ -72,6 +74,6 @@ Result<void> download_share(objects::Objects& objects, const std::vector<Downloa
 
 // Returns the contents that a channel in Pipe mode streams.
 Result<data::Contents> stream_channel(objects::Objects& objects, const domain::Channel& channel,
-                                      const Interruption& interruption);
+                                      const ListingMarks* marks, const Interruption& interruption);
 
 }  // namespace trainyard::agent

@@ -106,7 +106,7 @@ class DownloadTest : public testing::Test {
   }
   Result<ListedShare> download(const domain::Channel& channel) {
     const auto base = Tree::open(directory_.path());
-    auto share = TRY(list_share(*objects_, channel, {0, 1}, interruption_));
+    auto share = TRY(list_share(*objects_, channel, {0, 1}, nullptr, interruption_));
     TRY(download_share(*objects_, share.downloads, *base->make("train"), interruption_));
     return share;
   }

@@ -20,6 +20,20 @@ namespace {
 
 constexpr const char* kInput = "input/data";
 
+// The machine's, next to its cache.
+const ListingMarks* listing_marks(StepContext& context) {
+  if (!context.listing_marks && context.world.cache != nullptr)
+    context.listing_marks = std::make_unique<ListingMarks>(
+        context.world.cache->settings().directory + "/listings", context.order.objects_endpoint);
+  return context.listing_marks.get();
+}
+
+Result<ListedShare> list_share_of(StepContext& context, const domain::Channel& channel,
+                                  const Slot& slot) {
+  return list_share(context.world.objects, channel, slot, listing_marks(context),
+                    context.interruption);
+}
+
 ChannelMounts& mounts_of(StepContext& context) {
   if (!context.channel_mounts) {
     const bool limited = context.volume_limited;
@@ -91,7 +105,7 @@ Result<void> bring_files(StepContext& context, const domain::Channel& channel, c
   auto choice = choice_for(context, channel);
   ProgressMeter progress("channel " + channel.name, context.world.say_now, context.world.clock);
   TRY(with_store(context, "channel " + channel.name, [&]() -> Result<void> {
-    auto share = TRY(list_share(context.world.objects, channel, slot, context.interruption));
+    auto share = TRY(list_share_of(context, channel, slot));
     if (choice.mounts) TRY(complete(context.world.objects, share.downloads, context.interruption));
     if (!is_small(share.downloads.size(), bytes_of(share.downloads))) {
       if (choice.mounts) {
@@ -114,7 +128,7 @@ Result<void> copy_instead(StepContext& context, const domain::Channel& channel, 
                           ": FastFile mode is not available, copying as in File mode: " + why);
   ProgressMeter progress("channel " + channel.name, context.world.say_now, context.world.clock);
   TRY(with_store(context, "channel " + channel.name, [&]() -> Result<void> {
-    const auto share = TRY(list_share(context.world.objects, channel, slot, context.interruption));
+    const auto share = TRY(list_share_of(context, channel, slot));
     return copy_share(context, channel, share, progress);
   }));
   progress.finish();
@@ -127,7 +141,7 @@ Result<void> mount_fast_file(StepContext& context, const domain::Channel& channe
     return copy_instead(context, channel, slot, why);
   ListedShare share;
   TRY(with_store(context, "channel " + channel.name, [&]() -> Result<void> {
-    share = TRY(list_share(context.world.objects, channel, slot, context.interruption));
+    share = TRY(list_share_of(context, channel, slot));
     return complete(context.world.objects, share.downloads, context.interruption);
   }));
   auto mount = container_mount(context, channel);
@@ -145,7 +159,8 @@ Result<void> prepare_pipe(StepContext& context, const domain::Channel& channel, 
                           const std::string& doing) {
   std::optional<data::Contents> contents;
   TRY(with_store(context, "channel " + channel.name, [&]() -> Result<void> {
-    contents = TRY(stream_channel(context.world.objects, channel, context.interruption));
+    contents = TRY(stream_channel(context.world.objects, channel, listing_marks(context),
+                                  context.interruption));
     return {};
   }));
   const bool sharded = channel.distribution == domain::Distribution::sharded_by_s3_key;
