@@ -80,8 +80,10 @@ class BlockCache {
   // corrupt: a pin cannot be read, and nothing is removed.
   Result<void> trim();
 
-  // Pins the first blocks, as many as fit, for as long as the result lives.
-  Result<std::unique_ptr<HeldPin>> hold(const std::string& name, std::vector<PinnedBlock> wanted);
+  // Pins the first blocks, as many as fit, for as long as the result lives. `own_bytes_max`: limit
+  // of this pin.
+  Result<std::unique_ptr<HeldPin>> hold(const std::string& name, std::vector<PinnedBlock> wanted,
+                                        uint64_t own_bytes_max = UINT64_MAX);
   // Pins blocks until unpin(). Errors also: exhausted: they do not fit.
   Result<void> keep_pinned(Pin pin);
   // Returns false if no pin has this name.

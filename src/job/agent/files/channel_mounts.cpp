@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "agent/files/file_mode.hpp"
@@ -17,6 +18,9 @@
 namespace trainyard::agent {
 namespace {
 
+// The part of the machine's pins that one job may have on this host, in percent: further jobs find
+// some capacity, also next to a job with a large set.
+constexpr uint64_t kJobPinsPercent = 75;
 // What a copy of an object would have.
 constexpr mount::MountModes kWritableModes{0644, 0755};
 
@@ -95,7 +99,11 @@ Result<void> ChannelMounts::mount(const std::string& directory, const std::strin
 
 Result<std::unique_ptr<cache::HeldPin>> ChannelMounts::hold(
     const std::string& channel, const std::vector<mount::MountedObject>& objects) {
-  return cache_->hold(holder_ + ", channel " + channel, mount::blocks_of(endpoint_, objects));
+  uint64_t own = 0;
+  for (const auto& each : pins_) own = saturating_add(own, each->bytes_pinned);
+  const uint64_t most = cache_->pinned_bytes_max() / 100 * kJobPinsPercent;
+  return cache_->hold(holder_ + ", channel " + channel, mount::blocks_of(endpoint_, objects),
+                      most - std::min(most, own));
 }
 
 // Without the pin the job runs as well, and may fetch blocks again.
@@ -114,7 +122,8 @@ void ChannelMounts::hold_or_say(const std::string& channel,
     say_("channel " + channel + ": the machine's cache keeps " + human_bytes(pin.bytes_pinned) +
          " of " + human_bytes(pin.bytes_wanted) +
          " while this job runs, the rest may be fetched again: it guarantees at most " +
-         human_bytes(pin.bytes_max) + ", of which others have " + human_bytes(pin.bytes_of_others));
+         human_bytes(pin.bytes_max) + ", of which others have " + human_bytes(pin.bytes_of_others) +
+         "; one job gets at most " + std::to_string(kJobPinsPercent) + "%");
   pins_.push_back(*std::move(held));
 }
 
