@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "base/watched_time.hpp"
+#include "objects/checksum.hpp"
 
 namespace trainyard::mount {
 namespace {
@@ -26,6 +27,19 @@ std::string name_of(const MountedObject& object) {
 Error replaced(const MountedObject& object, const std::string& etag) {
   return conflict("the object was replaced since the job listed it (ETag " + object.etag +
                   ", now " + shorten(etag, 80) + ")");
+}
+
+// Compares an object with the checksums that the store has for all of it.
+Result<void> check_content(const objects::ObjectInfo& info, std::string_view content) {
+  for (const auto& [algorithm, expected] : info.checksums) {
+    // "SUM-3" is a sum of the sums of three parts.
+    if (!objects::is_checksum(algorithm) || expected.find('-') != std::string::npos) continue;
+    const auto sum = to_base64(objects::checksum_of(algorithm, content));
+    if (sum != expected)
+      return corrupt("the bytes do not match the object's checksum (" + algorithm + " " +
+                     shorten(expected, 100) + ", received " + sum + ")");
+  }
+  return {};
 }
 
 }  // namespace
@@ -272,8 +286,11 @@ Result<size_t> BlockSource::fetch_some(objects::Reader& reader, std::span<char> 
 Result<std::string> BlockSource::fetch(const MountedObject& object, uint64_t first, uint64_t bytes,
                                        Urgency urgency) {
   const FetchingRead fetching(*this, urgency);
+  // Stores declare the checksums of an object with all of it, and of no range.
+  const bool whole = bytes == object.bytes;
   const objects::Range range{first, first + bytes - 1, {}, {}};
-  const auto reader = TRY(objects_.get(object.bucket, object.key, range));
+  const auto reader =
+      TRY(objects_.get(object.bucket, object.key, whole ? std::nullopt : std::optional(range)));
   if (reader->info().etag != object.etag) return replaced(object, reader->info().etag);
   std::string content(bytes, '\0');
   size_t filled = 0;
@@ -285,6 +302,7 @@ Result<std::string> BlockSource::fetch(const MountedObject& object, uint64_t fir
                      std::to_string(object.bytes) + " bytes");
     filled += got;
   }
+  if (whole) TRY(check_content(reader->info(), content));
   fetched_bytes_ += bytes;
   const MutexLock lock(mutex_);
   authorized_.insert(&object);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <future>
 #include <optional>
+#include <utility>
 
 #include "mount/cache_warmer.hpp"
 #include "objects/forwarding.hpp"
@@ -74,6 +75,34 @@ class CountedClock final : public Clock {
 
  private:
   os::MachineClock clock_;
+};
+
+// Flips a bit of the first byte of each answer.
+class FlippedBits final : public objects::ForwardingObjects {
+ public:
+  using ForwardingObjects::ForwardingObjects;
+  Result<std::unique_ptr<objects::Reader>> get(const std::string& bucket, const std::string& key,
+                                               std::optional<objects::Range> range) override {
+    return std::unique_ptr<objects::Reader>(
+        new Flipped(TRY(ForwardingObjects::get(bucket, key, range))));
+  }
+
+ private:
+  class Flipped final : public objects::Reader {
+   public:
+    explicit Flipped(std::unique_ptr<objects::Reader> reader) : reader_(std::move(reader)) {}
+    const objects::ObjectInfo& info() const override { return reader_->info(); }
+    objects::Range range() const override { return reader_->range(); }
+    Result<size_t> read(std::span<char> buffer) override {
+      const size_t got = TRY(reader_->read(buffer));
+      if (got > 0 && !std::exchange(flipped_, true)) buffer[0] = static_cast<char>(buffer[0] ^ 1);
+      return got;
+    }
+
+   private:
+    const std::unique_ptr<objects::Reader> reader_;
+    bool flipped_ = false;
+  };
 };
 
 template <class Condition>
@@ -210,6 +239,27 @@ TEST_F(BlockSourceTest, WithoutSpaceForTheBlockNoProcessWaits) {
   EXPECT_TRUE(read(*second).get());
   first->gate.open();
   EXPECT_TRUE(slow.get());
+}
+
+TEST_F(BlockSourceTest, AnObjectIsComparedWithItsOwnChecksum) {
+  FlippedBits broken(*objects_);
+  const auto right = process();
+  Process wrong(broken, directory_.path() + "/other",
+                {"http://e", 64, Duration(0), Duration(0), kWaitMax});
+  for (const char* algorithm : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}) {
+    objects::PutOptions options;
+    options.checksums[algorithm] = "";
+    const std::string content = std::string("content with a ") + algorithm;
+    const auto info = *objects::write_all(*objects_, "data", algorithm, content, options);
+    const MountedObject object{"data", algorithm, algorithm, content.size(), info.etag, 0};
+    EXPECT_EQ(**right->source.get(object, 0), content);
+    const auto block = wrong.source.get(object, 0);
+    ASSERT_FALSE(block) << algorithm;
+    EXPECT_EQ(block.error().kind, Kind::corrupt);
+    EXPECT_NE(block.error().message.find(std::string("checksum (") + algorithm), std::string::npos)
+        << block.error().message;
+    EXPECT_FALSE(wrong.cache->has(block_id("http://e", object, 0)));
+  }
 }
 
 TEST_F(BlockSourceTest, AWarmedBlockIsFetchedOnce) {

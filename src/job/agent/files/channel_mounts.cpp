@@ -174,9 +174,11 @@ Result<ChannelMounts::SetOwner> ChannelMounts::mount_writable(
   auto& mounted = *mounts_.back();
   if (auto made = os::mount_overlay(lower, places_.layers + "/" + channel, directory,
                                     places_.in_user_namespace);
-      !made)
+      !made) {
+    if (source == &source_ && !pins_.empty()) pins_.pop_back();
     return unavailable("a writable layer over a FUSE file system cannot be mounted: " +
                        made.error().message);
+  }
   overlays_.push_back(directory);
   warmers_.push_back(std::make_unique<mount::CacheWarmer>(*source, mounted.tree().objects()));
   return SetOwner([&mounted, directory](const containers::PosixIdentity& owner) -> Result<void> {
