@@ -160,8 +160,8 @@ Result<BlockSource::Block> BlockSource::load(const MountedObject& object, uint64
   if (auto found = TRY(cached(id, bytes)))
     fetched = {*std::move(found), true};
   else
-    fetched =
-        TRY(persist<Fetched>(object, [&] { return fetch_once(object, id, bytes, Urgency::read); }));
+    fetched = TRY(persist<Fetched>(
+        object, [&] { return fetch_once(object, id, bytes, Urgency::read); }, Urgency::read));
   if (fetched.from_cache) TRY(authorize(object));
   if (fetched.from_cache) cached_bytes_ += bytes;
   return Block(std::make_shared<const std::string>(std::move(fetched.content)));
@@ -222,10 +222,10 @@ bool BlockSource::stopped_after(Duration pause) {
 
 template <class T>
 Result<T> BlockSource::persist(const MountedObject& object,
-                               const std::function<Result<T>()>& attempt) {
+                               const std::function<Result<T>()>& attempt, Urgency urgency) {
   WatchedTime time(clock_, settings_.away_max / 4);
   const auto since = time.now();
-  for (bool said = false;;) {
+  for (bool said = urgency == Urgency::warm;;) {
     auto done = attempt();
     if (done) return done;
     const Kind kind = done.error().kind;
@@ -244,14 +244,11 @@ Result<T> BlockSource::persist(const MountedObject& object,
 Result<bool> BlockSource::warm(const MountedObject& object, uint64_t number) {
   const uint64_t bytes = std::min(cache::kBlockBytes, object.bytes - number * cache::kBlockBytes);
   const auto id = block_id(settings_.endpoint, object, number);
-  for (;;) {
-    if (cache_ == nullptr || !cache_->keeps(bytes)) return false;
-    if (cache_->has(id)) return true;
-    const auto done = fetch_once(object, id, bytes, Urgency::warm);
-    if (done) return true;
-    if (done.error().kind != Kind::unavailable) return done.error();
-    if (stopped_after(kPause)) return cancelled("the job has ended");
-  }
+  if (cache_ == nullptr || !cache_->keeps(bytes)) return false;
+  if (cache_->has(id)) return true;
+  TRY(persist<Fetched>(
+      object, [&] { return fetch_once(object, id, bytes, Urgency::warm); }, Urgency::warm));
+  return true;
 }
 
 BlockSource::FetchingRead::FetchingRead(BlockSource& source, Urgency urgency)
@@ -315,8 +312,8 @@ Result<void> BlockSource::authorize(const MountedObject& object) {
     const MutexLock lock(mutex_);
     if (authorized_.contains(&object)) return {};
   }
-  TRY(persist<objects::ObjectInfo>(object,
-                                   [&] { return objects_.head(object.bucket, object.key); }));
+  TRY(persist<objects::ObjectInfo>(
+      object, [&] { return objects_.head(object.bucket, object.key); }, Urgency::read));
   const MutexLock lock(mutex_);
   authorized_.insert(&object);
   return {};

@@ -71,7 +71,7 @@ class BlockSource {
   // Fetches a block if a thread is free for it soon. Requires: the object outlives this.
   void fetch_ahead(const MountedObject& object, uint64_t number);
   // Fetches a block into the cache, unless it is there; returns false if the cache keeps no more.
-  // Waits as long as the store is unavailable, which the reads report. Requires: as above.
+  // Persists as reads do, which report an unavailable store. Requires: as above.
   Result<bool> warm(const MountedObject& object, uint64_t number);
   SourceCounts counts() const { return {fetched_bytes_, cached_bytes_}; }
   void stop();
@@ -111,7 +111,8 @@ class BlockSource {
   void put_in_cache(const cache::BlockId& id, const std::string& content);
   Result<void> authorize(const MountedObject& object);
   template <class T>
-  Result<T> persist(const MountedObject& object, const std::function<Result<T>()>& attempt);
+  Result<T> persist(const MountedObject& object, const std::function<Result<T>()>& attempt,
+                    Urgency urgency);
   void keep(const Key& key, Block block) REQUIRES(mutex_);
   void work_ahead();
   bool stopped();

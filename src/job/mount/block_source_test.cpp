@@ -140,6 +140,12 @@ class BlockSourceTest : public testing::Test {
         *objects_, directory_.path(),
         SourceSettings{"http://e", 64, Duration(0), Duration(0), other_fetch_max}, free_bytes_min);
   }
+  // One that waits for a store that is away.
+  std::unique_ptr<Process> patient_process() {
+    return std::make_unique<Process>(
+        *objects_, directory_.path(),
+        SourceSettings{"http://e", 64, kWaitMax, Duration(0), kWaitMax});
+  }
   Reading read(Process& process, uint64_t number = 0) {
     return std::async(std::launch::async,
                       [this, &process, number] { return process.source.get(object_, number); });
@@ -279,7 +285,7 @@ TEST_F(BlockSourceTest, WarmingEndsWhereTheCacheKeepsNoMore) {
 }
 
 TEST_F(BlockSourceTest, WarmingWaitsForAStoreThatIsAway) {
-  const auto one = process();
+  const auto one = patient_process();
   one->gate.open(unavailable("503"));
   auto warming = std::async(std::launch::async, [&] { return one->source.warm(object_, 0); });
   wait_until([&] { return one->gate.gets > 0; });
@@ -322,7 +328,7 @@ TEST_F(BlockSourceTest, AWarmerFetchesAllBlocksOnce) {
 }
 
 TEST_F(BlockSourceTest, AStoppedSourceEndsItsWarmer) {
-  const auto one = process();
+  const auto one = patient_process();
   one->gate.open(unavailable("503"));
   const std::vector<MountedObject> objects{object_};
   auto warmer = std::make_unique<CacheWarmer>(one->source, objects);
