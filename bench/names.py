@@ -26,6 +26,7 @@ BENCHES = (
     "schedule",
     "start",
     "start_up",
+    "first_batch",
     "back_to_back",
     "logs",
     "idle",

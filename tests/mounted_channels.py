@@ -6,6 +6,8 @@ import contextlib
 import os
 import pathlib
 import re
+import socket
+import subprocess
 import urllib.request
 from typing import Any
 
@@ -116,3 +118,30 @@ def go(server: Server, agent: int) -> None:
         found[0] for word in words if (found := re.match(r".*/attempts/[^/]+/[^/]+", word))
     }
     pathlib.Path(f"/proc/{agent}/root{attempt}/ml/go").touch()
+
+
+def mounts_of_all() -> str:
+    """The mounts in the namespace of every process."""
+    texts = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/mountinfo"):
+        try:
+            texts.append(path.read_text())
+        except OSError:
+            continue  # it has ended
+    return "".join(texts)
+
+
+def without_fuse(what: str, tmp_path: pathlib.Path) -> list[str]:
+    """Returns a command prefix that hides a part of FUSE."""
+    if what == "device":
+        # A socket cannot be opened.
+        replacement, path = tmp_path / "socket", "/dev/fuse"
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(str(replacement))
+    else:
+        replacement = pathlib.Path("/dev/null")
+        known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True)
+        (line,) = [each for each in known.stdout.splitlines() if "libfuse3.so.3 " in each]
+        path = os.path.realpath(line.split(" => ")[1])
+    hide = f"mount --bind {replacement} {path}"
+    return ["unshare", "--mount", "sh", "-ec", f'{hide}; exec "$@"', "sh"]

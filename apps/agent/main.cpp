@@ -460,10 +460,10 @@ Result<void> run(const Options& options, Clock& clock) {
   agent::ReusedContainer kept(containers::start_container, entry_program());
   const agent::NextOrder next(options.layout.directory);
   const auto marks = gpu_marks();
-  const bool fast_files = std::any_of(
+  const bool may_mount = std::any_of(
       order.spec.channels.begin(), order.spec.channels.end(),
-      [](const auto& channel) { return channel.input_mode == domain::InputMode::fast_file; });
-  const auto cache = fast_files ? open_cache() : nullptr;
+      [](const auto& channel) { return channel.input_mode != domain::InputMode::pipe; });
+  const auto cache = may_mount ? open_cache() : nullptr;
   const auto began = clock.monotonic();
   Tools tools{options,     files,
               clock,       random,

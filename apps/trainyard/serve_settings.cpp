@@ -281,6 +281,7 @@ Result<control::Settings> control_settings_of(const config::Config& config,
   settings.volumes = config.volumes;
   settings.posix_users = config.posix_users;
   settings.best_effort_isolation = config.best_effort_isolation;
+  settings.copy_channels = config.copy_channels;
   const std::string agents_listen = config.slurm        ? config.slurm->agents_listen
                                     : config.kubernetes ? config.kubernetes->agents_listen
                                                         : "";

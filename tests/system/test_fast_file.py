@@ -7,8 +7,6 @@ import os
 import pathlib
 import random
 import signal
-import socket
-import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -24,8 +22,10 @@ from tests.mounted_channels import (
     end_of,
     gets,
     go,
+    mounts_of_all,
     run,
     start_until_ready,
+    without_fuse,
 )
 from tests.trainyard_server import Server, wait_for
 
@@ -196,33 +196,6 @@ def test_a_killed_agent_leaves_no_mount(cluster: Server) -> None:
     wait_for(lambda: "fastfile" not in mounts_of_all(), "the end of the mount")
 
 
-def mounts_of_all() -> str:
-    """The mounts in the namespace of every process."""
-    texts = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/mountinfo"):
-        try:
-            texts.append(path.read_text())
-        except OSError:
-            continue  # it has ended
-    return "".join(texts)
-
-
-def without(what: str, tmp_path: pathlib.Path) -> list[str]:
-    """Returns a command prefix that hides a part of FUSE."""
-    if what == "device":
-        # A socket cannot be opened.
-        replacement, path = tmp_path / "socket", "/dev/fuse"
-        with socket.socket(socket.AF_UNIX) as one:
-            one.bind(str(replacement))
-    else:
-        replacement = pathlib.Path("/dev/null")
-        known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True)
-        (line,) = [each for each in known.stdout.splitlines() if "libfuse3.so.3 " in each]
-        path = os.path.realpath(line.split(" => ")[1])
-    hide = f"mount --bind {replacement} {path}"
-    return ["unshare", "--mount", "sh", "-ec", f'{hide}; exec "$@"', "sh"]
-
-
 @pytest.mark.parametrize(
     "what, why",
     [
@@ -233,7 +206,7 @@ def without(what: str, tmp_path: pathlib.Path) -> list[str]:
 def test_without_fuse_channels_are_copied(
     start: Callable[..., Server], tmp_path: pathlib.Path, what: str, why: str
 ) -> None:
-    server = start(behind=without(what, tmp_path))
+    server = start(behind=without_fuse(what, tmp_path))
     fill(server)
     write = """
 with open('dir/a', 'a') as file: file.write('it is writable, as in File mode')

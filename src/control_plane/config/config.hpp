@@ -121,6 +121,7 @@ struct Config {
   domain::FileSystems file_systems;
   domain::FileSystems volumes;       // by the path in requests for Batch's jobs
   std::vector<std::string> devices;  // device files that jobs may use
+  bool copy_channels = false;        // channels in File mode, instead of mounting them
   bool clear_gpus = true;            // overwrites the memory of GPUs between jobs
   domain::PosixUsers posix_users;    // the users with which jobs access file_systems and volumes
   // Containers that cannot have a user namespace run without one; otherwise their jobs fail.

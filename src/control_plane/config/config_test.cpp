@@ -207,6 +207,7 @@ constexpr const char* kEachSubject = R"(
     [jobs]
     stop_grace_seconds = 30
     gpu_memory = "keep"
+    file_mode = "copy"
     [ulimits]
     memlock = -1
     [spot]
@@ -224,7 +225,7 @@ constexpr const char* kEachSubject = R"(
 TEST(Config, EachSubjectIsRead) {
   const Config config = read(kEachSubject);
   EXPECT_EQ(config.account_id, "210987654321");
-  EXPECT_TRUE(config.open_roles && config.best_effort_isolation);
+  EXPECT_TRUE(config.open_roles && config.best_effort_isolation && config.copy_channels);
   ASSERT_EQ(config.access_keys.size(), 1u);
   EXPECT_EQ(config.access_keys[0].user, "owner");
   EXPECT_EQ(config.posix_users.count("ana"), 1u);
@@ -302,6 +303,7 @@ constexpr Refused kRefused[] = {
     {"region = 7", "region must be a string"},
     {"roles = 'some'", "roles must be \"closed\""},
     {"isolation = 'none'", "isolation must be \"strict\" or \"best-effort\", not \"none\""},
+    {"[jobs]\nfile_mode = 'link'", "jobs.file_mode must be \"mount\""},
     {"server = 7", "server must be a table"},
     {"[server]\nlog_bytes_max = 7", "server.log_bytes_max must be between 65536 and"},
     {"[server]\nlog_files = 0", "server.log_files must be between 1 and"},

@@ -41,6 +41,13 @@ Result<void> read_defaults(Table table, Config& config) {
     return invalid(table.name("gpu_memory") +
                    " must be \"clear\" (overwritten before another job gets the GPU) or \"keep\"");
   config.clear_gpus = gpu_memory == "clear";
+  std::string file_mode = "mount";
+  TRY(table.read("file_mode", file_mode));
+  if (file_mode != "mount" && file_mode != "copy")
+    return invalid(table.name("file_mode") +
+                   " must be \"mount\" (channels are fetched as they are read) or \"copy\" (before "
+                   "the script starts)");
+  config.copy_channels = file_mode == "copy";
   int64_t stop_grace_seconds = config.stop_grace / 1s;
   TRY(table.read("stop_grace_seconds", stop_grace_seconds));
   if (stop_grace_seconds < 0 || stop_grace_seconds > 3600)

@@ -68,6 +68,7 @@ struct Settings {
   domain::PosixUsers posix_users;  // the users that jobs use both with
   // containers that cannot have a user namespace run without one
   bool best_effort_isolation = false;
+  bool copy_channels = false;  // in File mode, instead of mounting them
   // The quotas on instances that training jobs use at once; read in each iteration, so they may
   // change.
   std::function<std::vector<domain::InstanceQuota>()> quotas = [] {

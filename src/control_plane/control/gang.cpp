@@ -101,6 +101,7 @@ Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, co
   gang.run_time_max = order.runtime_left + order.stop_grace;
   order.reuse_host = reuse_host;
   order.best_effort_isolation = settings.best_effort_isolation;
+  order.copy_channels = settings.copy_channels;
   const auto posix_user = domain::posix_user_of(settings.posix_users, job.spec.principal);
   order.shared_user_id = posix_user.user_id;
   order.shared_group_id = posix_user.group_id;

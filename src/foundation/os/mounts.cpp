@@ -4,6 +4,7 @@
 #include <linux/openat2.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -70,6 +71,33 @@ Result<void> bind_beneath(const std::string& root, const std::string& path,
     ::umount2(target.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
     return error;
   }
+  return ok();
+}
+
+Result<void> mount_overlay(const std::string& lower, const std::string& layer,
+                           const std::string& target, bool in_user_namespace) {
+  TRY(remove_all(layer));
+  const std::string upper = layer + "/upper", work = layer + "/work";
+  for (const auto& path : {upper, work, target}) {
+    TRY(make_directories(path, 0755));
+    // Whatever the umask is: the root of the overlay has the mode of `upper`.
+    if (::chmod(path.c_str(), 0755) != 0) return from_errno("changing the mode of " + path);
+  }
+  // By descriptors: the kernel takes commas and colons of a path for the ends of options.
+  std::string options;
+  std::vector<File> directories;
+  for (const auto& [option, path] :
+       {std::pair{"lowerdir=", &lower}, std::pair{",upperdir=", &upper},
+        std::pair{",workdir=", static_cast<const std::string*>(&work)}}) {
+    directories.emplace_back(::open(path->c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!directories.back()) return from_errno("opening " + *path);
+    options += option + ("/proc/self/fd/" + std::to_string(directories.back().descriptor()));
+  }
+  // The overlay's own marks lie in attributes that only root of the machine has, or in others,
+  // which cannot describe a renamed directory.
+  options += in_user_namespace ? ",userxattr" : ",redirect_dir=on";
+  if (::mount("overlay", target.c_str(), "overlay", MS_NOSUID | MS_NODEV, options.c_str()) != 0)
+    return from_errno("mounting an overlay");
   return ok();
 }
 

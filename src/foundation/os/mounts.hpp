@@ -22,6 +22,12 @@ std::vector<std::string> mounts_below(std::string_view mountinfo, const std::str
 // is not a directory.
 Result<void> bind_beneath(const std::string& root, const std::string& path,
                           const std::string& target);
+// Mounts `lower` with a writable layer over it at `target`; set-user-id bits and device files have
+// no effect there. Files of `lower` do not change: what is written lies below the directory
+// `layer`, which is emptied first. `target` and `layer` are made. Where this process is root of a
+// user namespace only, directories of `lower` cannot be renamed (EXDEV).
+Result<void> mount_overlay(const std::string& lower, const std::string& layer,
+                           const std::string& target, bool in_user_namespace);
 // Detaches all mounts at or below it. Harmless when there are none.
 Result<void> unmount_below(const std::string& directory);
 // From now on mounts of this process are visible to it and its children only, and end with the last

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "os/files.hpp"
 #include "os/temporary_directory.hpp"
 
@@ -42,6 +44,50 @@ TEST(BindBeneath, NeverLeavesTheRoot) {
   EXPECT_EQ(bind_beneath(root, "none", target).error().kind, Kind::not_found);
   EXPECT_EQ(bind_beneath(root, "a/b/file", target).error().kind, Kind::invalid);
   EXPECT_EQ(bind_beneath(root + "/none", "", target).error().kind, Kind::not_found);
+}
+
+class OverlayTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "mounting needs root";
+    ASSERT_TRUE(make_directories(lower_ + "/a"));
+    ASSERT_TRUE(write_file(lower_ + "/a/file", "old"));
+  }
+  void TearDown() override { (void)unmount_below(target_); }
+  // Skips where the temporary directory's file system cannot hold a layer, as an overlay cannot.
+  void mount() {
+    const auto mounted = mount_overlay(lower_, layer_, target_, false);
+    if (!mounted) GTEST_SKIP() << mounted.error().message;
+  }
+
+  const TemporaryDirectory place_;
+  // A comma and a colon end options and paths of the kernel's own text.
+  const std::string lower_ = place_.path() + "/lower,a:b", layer_ = place_.path() + "/layer:c",
+                    target_ = place_.path() + "/target";
+};
+
+TEST_F(OverlayTest, KeepsWhatIsWrittenInItsLayer) {
+  mount();
+  if (IsSkipped()) return;
+  ASSERT_TRUE(write_file(target_ + "/a/file", "new"));
+  ASSERT_TRUE(write_file(target_ + "/a/more", "more"));
+  ASSERT_EQ(::rename((target_ + "/a").c_str(), (target_ + "/b").c_str()), 0);
+  EXPECT_EQ(*read_file(target_ + "/b/file"), "new");
+  EXPECT_EQ(*read_file(lower_ + "/a/file"), "old");
+  EXPECT_EQ(*list_directory(lower_ + "/a"), (std::vector<std::string>{"file"}));
+}
+
+TEST_F(OverlayTest, BeginsWithAnEmptyLayer) {
+  mount();
+  if (IsSkipped()) return;
+  ASSERT_TRUE(remove_all(target_ + "/a"));
+  ASSERT_TRUE(unmount_below(target_));
+  mount();
+  EXPECT_EQ(*read_file(target_ + "/a/file"), "old");
+}
+
+TEST_F(OverlayTest, NeedsADirectoryBelowIt) {
+  EXPECT_FALSE(mount_overlay(lower_ + "/none", layer_, target_, false));
 }
 
 }  // namespace

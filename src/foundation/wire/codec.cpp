@@ -210,6 +210,7 @@ constexpr auto kOrder = json_record<Order>("order", [](auto& side, auto& order) 
   side("stalled_after_seconds", order.stalled_after_seconds);
   side("reuse_host", order.reuse_host);
   side("best_effort_isolation", order.best_effort_isolation);
+  side("copy_channels", order.copy_channels);
   side("shared_user_id", order.shared_user_id);
   side("shared_group_id", order.shared_group_id);
   side("wire_version", order.wire_version);

@@ -251,6 +251,8 @@ struct Order {
   // If this machine permits no user namespaces, the container runs without one; otherwise the job
   // fails.
   bool best_effort_isolation = false;
+  // Channels in File mode are copied before the script starts, also where they can be mounted.
+  bool copy_channels = false;
   // The user and group of access to shared directories (file_systems): 65534, unless the config
   // sets others.
   uint32_t shared_user_id = 65534, shared_group_id = 65534;

@@ -316,6 +316,7 @@ Order an_order() {
   order.egress_settings.name_servers = {"1.1.1.1"};
   order.file_systems = {{"fs-1", "/srv/shared"}};
   order.best_effort_isolation = true;
+  order.copy_channels = true;
   order.shared_user_id = 1000;
   order.shared_group_id = 100;
   order.log_stream = "digits/algo-2-1763631900";
@@ -353,6 +354,7 @@ TEST(OrderFile, AcceptsOrdersOfTheFirstRelease) {
   EXPECT_EQ(order->runtime_left, 90s);
   EXPECT_EQ(order->file_systems.at("fs-1"), "/srv/shared");
   EXPECT_FALSE(order->best_effort_isolation);
+  EXPECT_FALSE(order->copy_channels);
   EXPECT_EQ(order->shared_user_id, 65534u);
 }
 

@@ -368,7 +368,8 @@ void Agent::measure() {
     if (auto asked = world_.gpu_usage()) gpus = std::move(*asked);
   }
   world_.facts.points(meter_.measure(*usage, order_.share.memory_bytes, disk_usage(context_.ml()),
-                                     gpus, world_.clock.now(), world_.clock.monotonic()));
+                                     gpus, input_bytes(context_), world_.clock.now(),
+                                     world_.clock.monotonic()));
 }
 
 }  // namespace trainyard::agent

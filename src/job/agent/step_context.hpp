@@ -11,9 +11,9 @@
 #include <string>
 
 #include "agent/endpoints.hpp"
+#include "agent/files/channel_mounts.hpp"
 #include "agent/files/channel_pipe.hpp"
 #include "agent/files/checkpoint_sync.hpp"
-#include "agent/files/fast_files.hpp"
 #include "agent/files/tree.hpp"
 #include "agent/interruption.hpp"
 #include "agent/keys.hpp"
@@ -57,6 +57,14 @@ inline constexpr const char* kLayer = "disk/layer";
 // Empty directories that the job requested: on that disk, if there is one, else next to it.
 inline constexpr const char* kVolumes = "disk/volumes";
 inline constexpr const char* kUnlimitedVolumes = "volumes";
+// Likewise: what the job writes to mounted channels, and the blocks of those that the machine's
+// cache cannot keep.
+inline constexpr const char* kChannelLayers = "disk/channels";
+inline constexpr const char* kUnlimitedChannelLayers = "channels";
+inline constexpr const char* kChannelBlocks = "disk/blocks";
+inline constexpr const char* kUnlimitedChannelBlocks = "blocks";
+// Where the objects of channels in File mode are mounted, below their writable layers.
+inline constexpr const char* kMountedObjects = "objects";
 
 // The endpoints.json of the job's AWS clients.
 inline constexpr const char* kEndpointsFile = "etc/endpoints.json";
@@ -154,10 +162,12 @@ struct StepContext {
   // Set by steps.
   FirstFailure input_failure = {};                       // of a streamed channel: from any thread
   std::vector<std::unique_ptr<ChannelPipe>> pipes = {};  // of channels in Pipe mode
-  std::unique_ptr<FastFiles> fast_files = nullptr;       // mounts the channels in FastFile mode
-  std::vector<std::string> claimed_gpus = {};            // that hold memory of this job
-  std::vector<containers::Mount> mounts = {};            // added by the steps to the container's
-  std::map<std::string, std::string> variables = {};     // likewise
+  std::unique_ptr<ListingMarks> listing_marks = nullptr;
+  std::unique_ptr<ChannelMounts> channel_mounts = nullptr;
+  uint64_t copied_input_bytes = 0;                    // of channels
+  std::vector<std::string> claimed_gpus = {};         // that hold memory of this job
+  std::vector<containers::Mount> mounts = {};         // added by the steps to the container's
+  std::map<std::string, std::string> variables = {};  // likewise
   // The job's /opt/ml, held since before the job ran: all files below it are opened through it.
   std::optional<Tree> ml_tree = std::nullopt;
   // In which the job's ranks count what they do; the job can write to it.

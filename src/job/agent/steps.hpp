@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "agent/output/usage_meter.hpp"
 #include "agent/step_context.hpp"
 
 namespace trainyard::agent {
@@ -65,6 +66,9 @@ std::optional<Failure> report_failed_syncs(StepContext& context);
 
 // Converts an error into a failure: of the user (client) or ours (internal), by its kind.
 Failure failure_of(const Error& error, const std::string& doing);
+
+// Returns the bytes of all channels, copied or mounted, so far.
+InputBytes input_bytes(const StepContext& context);
 
 // Adds AWS's name of the failure to the messages of plain jobs, for which retry rules search.
 Failure named(const StepContext& context, std::string_view name, Failure failure);

@@ -125,6 +125,10 @@ Result<std::optional<std::string>> BlockCache::get(const BlockId& id) {
   return std::optional(*std::move(file));
 }
 
+bool BlockCache::has(const BlockId& id) const {
+  return os::exists(settings_.directory + "/" + path_of(id));
+}
+
 bool BlockCache::keeps(uint64_t bytes) const {
   const auto free = os::free_bytes(settings_.directory);
   return bytes <= settings_.bytes_max &&
@@ -202,9 +206,10 @@ Result<void> BlockCache::trim_locked() {
 }
 
 Result<std::unique_ptr<HeldPin>> BlockCache::hold(const std::string& name,
-                                                  std::vector<PinnedBlock> wanted) {
+                                                  std::vector<PinnedBlock> wanted,
+                                                  uint64_t own_bytes_max) {
   const auto lock = TRY(os::FileLock::take_within(lock_path(), kLockWaitMax));
-  return pins_.hold(name, std::move(wanted));
+  return pins_.hold(name, std::move(wanted), own_bytes_max);
 }
 
 Result<void> BlockCache::keep_pinned(Pin pin) {

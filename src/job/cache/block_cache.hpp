@@ -70,6 +70,8 @@ class BlockCache {
   Result<std::optional<std::string>> get(const BlockId& id);
   // Stores a block, or replaces it, unless the limits above forbid it.
   Result<void> put(const BlockId& id, std::string_view content);
+  // Returns whether the block is on disk, without reading it: it may be broken.
+  bool has(const BlockId& id) const;
   // Returns whether put() would keep a block of this size now.
   bool keeps(uint64_t bytes) const;
   // Returns the lock to take before fetching a block.
@@ -78,8 +80,10 @@ class BlockCache {
   // corrupt: a pin cannot be read, and nothing is removed.
   Result<void> trim();
 
-  // Pins the first blocks, as many as fit, for as long as the result lives.
-  Result<std::unique_ptr<HeldPin>> hold(const std::string& name, std::vector<PinnedBlock> wanted);
+  // Pins the first blocks, as many as fit, for as long as the result lives. `own_bytes_max`: limit
+  // of this pin.
+  Result<std::unique_ptr<HeldPin>> hold(const std::string& name, std::vector<PinnedBlock> wanted,
+                                        uint64_t own_bytes_max = UINT64_MAX);
   // Pins blocks until unpin(). Errors also: exhausted: they do not fit.
   Result<void> keep_pinned(Pin pin);
   // Returns false if no pin has this name.

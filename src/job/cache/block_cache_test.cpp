@@ -219,6 +219,17 @@ TEST_F(PinTest, ATooLargePinCoversTheBlocksThatFit) {
   EXPECT_EQ(third->bytes_pinned, 0u);
 }
 
+TEST_F(PinTest, APinMayHaveALimitOfItsOwn) {
+  const auto cache = open(11 * kSmallBlock);
+  const auto first = *cache->hold("job a", blocks(0, 5), 3 * kSmallBlock);
+  EXPECT_EQ(first->bytes_wanted, 5 * kSmallBlock);
+  EXPECT_EQ(first->bytes_pinned, 3 * kSmallBlock);
+  // Blocks that another pin has count as well.
+  const auto second = *cache->hold("job b", blocks(0, 5), 4 * kSmallBlock);
+  EXPECT_EQ(second->bytes_pinned, 4 * kSmallBlock);
+  EXPECT_EQ((*cache->hold("job c", blocks(0, 1), 0))->bytes_pinned, 0u);
+}
+
 TEST_F(PinTest, APinEndsWithItsProcess) {
   const auto cache = open(10 * kSmallBlock);
   run_and_kill([&](const auto& ready) {

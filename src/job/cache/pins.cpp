@@ -76,7 +76,8 @@ Result<std::vector<FoundPin>> Pins::read() {
 }
 
 Result<std::unique_ptr<HeldPin>> Pins::hold(const std::string& name,
-                                            std::vector<PinnedBlock> wanted) {
+                                            std::vector<PinnedBlock> wanted,
+                                            uint64_t own_bytes_max) {
   const auto others = all_blocks(TRY(read()));
   const uint64_t bytes_of_others = bytes_of(others);
   uint64_t bytes_wanted = 0, bytes_pinned = 0, shared = 0;
@@ -88,6 +89,7 @@ Result<std::unique_ptr<HeldPin>> Pins::hold(const std::string& name,
     const bool is_shared = contains(others, each.hash);
     const uint64_t total = saturating_add(bytes_of_others, bytes_pinned - shared);
     full = full || pinned.size() == kPinBlocksMax ||
+           saturating_add(bytes_pinned, bytes) > own_bytes_max ||
            (!is_shared && saturating_add(total, bytes) > bytes_max_);
     if (full) continue;
     pinned.push_back(each);

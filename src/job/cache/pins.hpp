@@ -50,8 +50,10 @@ class Pins {
   Pins(std::string directory, uint64_t bytes_max, const os::Disk& disk)
       : directory_(std::move(directory)), bytes_max_(bytes_max), disk_(disk) {}
 
-  // Pins as many of the first blocks as fit; `wanted` may be in any order.
-  Result<std::unique_ptr<HeldPin>> hold(const std::string& name, std::vector<PinnedBlock> wanted);
+  // Pins as many of the first blocks as fit, with at most `own_bytes_max`; `wanted` may be in any
+  // order.
+  Result<std::unique_ptr<HeldPin>> hold(const std::string& name, std::vector<PinnedBlock> wanted,
+                                        uint64_t own_bytes_max);
   // Replaces the kept pin of the same name.
   Result<void> keep(Pin pin);
   // Returns false if no kept pin has this name.

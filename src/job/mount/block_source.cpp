@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "base/watched_time.hpp"
+#include "objects/checksum.hpp"
 
 namespace trainyard::mount {
 namespace {
@@ -12,6 +13,10 @@ namespace {
 constexpr size_t kAheadThreads = 4;
 constexpr size_t kAheadMax = 64;
 constexpr Duration kPause = 500ms;
+// What is warmed waits this long before each piece while reads fetch. A read of the same block, in
+// this process or another, then waits for at most 16 of them.
+constexpr Duration kYield = 100ms;
+constexpr size_t kWarmedPieceBytes = 256 << 10;
 // Between two looks at a block that another process fetches.
 constexpr Duration kLockPauseMin = 1ms, kLockPauseMax = 50ms;
 
@@ -22,6 +27,19 @@ std::string name_of(const MountedObject& object) {
 Error replaced(const MountedObject& object, const std::string& etag) {
   return conflict("the object was replaced since the job listed it (ETag " + object.etag +
                   ", now " + shorten(etag, 80) + ")");
+}
+
+// Compares an object with the checksums that the store has for all of it.
+Result<void> check_content(const objects::ObjectInfo& info, std::string_view content) {
+  for (const auto& [algorithm, expected] : info.checksums) {
+    // "SUM-3" is a sum of the sums of three parts.
+    if (!objects::is_checksum(algorithm) || expected.find('-') != std::string::npos) continue;
+    const auto sum = to_base64(objects::checksum_of(algorithm, content));
+    if (sum != expected)
+      return corrupt("the bytes do not match the object's checksum (" + algorithm + " " +
+                     shorten(expected, 100) + ", received " + sum + ")");
+  }
+  return {};
 }
 
 }  // namespace
@@ -142,8 +160,10 @@ Result<BlockSource::Block> BlockSource::load(const MountedObject& object, uint64
   if (auto found = TRY(cached(id, bytes)))
     fetched = {*std::move(found), true};
   else
-    fetched = TRY(persist<Fetched>(object, [&] { return fetch_once(object, id, bytes); }));
+    fetched = TRY(persist<Fetched>(
+        object, [&] { return fetch_once(object, id, bytes, Urgency::read); }, Urgency::read));
   if (fetched.from_cache) TRY(authorize(object));
+  if (fetched.from_cache) cached_bytes_ += bytes;
   return Block(std::make_shared<const std::string>(std::move(fetched.content)));
 }
 
@@ -158,10 +178,11 @@ Result<std::optional<std::string>> BlockSource::cached(const cache::BlockId& id,
 // Holds the block's lock for one request only: a process that retries does not hold up others,
 // which may have other rights.
 Result<BlockSource::Fetched> BlockSource::fetch_once(const MountedObject& object,
-                                                     const cache::BlockId& id, uint64_t bytes) {
+                                                     const cache::BlockId& id, uint64_t bytes,
+                                                     Urgency urgency) {
   const auto lock = TRY(wait_for_others(id, bytes));
   if (auto found = TRY(cached(id, bytes))) return Fetched{*std::move(found), true};
-  auto content = TRY(fetch(object, id.number * cache::kBlockBytes, bytes));
+  auto content = TRY(fetch(object, id.number * cache::kBlockBytes, bytes, urgency));
   if (cache_ != nullptr) put_in_cache(id, content);
   return Fetched{std::move(content), false};
 }
@@ -201,10 +222,10 @@ bool BlockSource::stopped_after(Duration pause) {
 
 template <class T>
 Result<T> BlockSource::persist(const MountedObject& object,
-                               const std::function<Result<T>()>& attempt) {
+                               const std::function<Result<T>()>& attempt, Urgency urgency) {
   WatchedTime time(clock_, settings_.away_max / 4);
   const auto since = time.now();
-  for (bool said = false;;) {
+  for (bool said = urgency == Urgency::warm;;) {
     auto done = attempt();
     if (done) return done;
     const Kind kind = done.error().kind;
@@ -220,21 +241,66 @@ Result<T> BlockSource::persist(const MountedObject& object,
   }
 }
 
-Result<std::string> BlockSource::fetch(const MountedObject& object, uint64_t first,
-                                       uint64_t bytes) {
+Result<bool> BlockSource::warm(const MountedObject& object, uint64_t number) {
+  const uint64_t bytes = std::min(cache::kBlockBytes, object.bytes - number * cache::kBlockBytes);
+  const auto id = block_id(settings_.endpoint, object, number);
+  if (cache_ == nullptr || !cache_->keeps(bytes)) return false;
+  if (cache_->has(id)) return true;
+  TRY(persist<Fetched>(
+      object, [&] { return fetch_once(object, id, bytes, Urgency::warm); }, Urgency::warm));
+  return true;
+}
+
+BlockSource::FetchingRead::FetchingRead(BlockSource& source, Urgency urgency)
+    : source_(source), counts_(urgency == Urgency::read) {
+  if (!counts_) return;
+  const MutexLock lock(source_.mutex_);
+  ++source_.fetching_reads_;
+}
+
+BlockSource::FetchingRead::~FetchingRead() {
+  if (!counts_) return;
+  {
+    const MutexLock lock(source_.mutex_);
+    --source_.fetching_reads_;
+  }
+  source_.changed_.notify_all();
+}
+
+void BlockSource::wait_for_reads() {
+  MutexLock lock(mutex_);
+  changed_.wait_for(lock, kYield,
+                    [&]() REQUIRES(mutex_) { return stopped_ || fetching_reads_ == 0; });
+}
+
+Result<size_t> BlockSource::fetch_some(objects::Reader& reader, std::span<char> rest,
+                                       Urgency urgency) {
+  if (urgency == Urgency::read) return reader.read(rest);
+  wait_for_reads();
+  return reader.read(rest.first(std::min(rest.size(), kWarmedPieceBytes)));
+}
+
+Result<std::string> BlockSource::fetch(const MountedObject& object, uint64_t first, uint64_t bytes,
+                                       Urgency urgency) {
+  const FetchingRead fetching(*this, urgency);
+  // Stores declare the checksums of an object with all of it, and of no range.
+  const bool whole = bytes == object.bytes;
   const objects::Range range{first, first + bytes - 1, {}, {}};
-  const auto reader = TRY(objects_.get(object.bucket, object.key, range));
+  const auto reader =
+      TRY(objects_.get(object.bucket, object.key, whole ? std::nullopt : std::optional(range)));
   if (reader->info().etag != object.etag) return replaced(object, reader->info().etag);
   std::string content(bytes, '\0');
   size_t filled = 0;
   while (filled < bytes) {
     if (stopped()) return cancelled("the job has ended");
-    const size_t got = TRY(reader->read(std::span<char>(content).subspan(filled)));
+    const size_t got = TRY(fetch_some(*reader, std::span(content).subspan(filled), urgency));
     if (got == 0)
       return corrupt("the object ended after " + std::to_string(first + filled) + " of " +
                      std::to_string(object.bytes) + " bytes");
     filled += got;
   }
+  if (whole) TRY(check_content(reader->info(), content));
+  fetched_bytes_ += bytes;
   const MutexLock lock(mutex_);
   authorized_.insert(&object);
   return content;
@@ -246,8 +312,8 @@ Result<void> BlockSource::authorize(const MountedObject& object) {
     const MutexLock lock(mutex_);
     if (authorized_.contains(&object)) return {};
   }
-  TRY(persist<objects::ObjectInfo>(object,
-                                   [&] { return objects_.head(object.bucket, object.key); }));
+  TRY(persist<objects::ObjectInfo>(
+      object, [&] { return objects_.head(object.bucket, object.key); }, Urgency::read));
   const MutexLock lock(mutex_);
   authorized_.insert(&object);
   return {};

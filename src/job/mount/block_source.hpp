@@ -6,7 +6,8 @@
 // gets the first block of an object from it, the store must have allowed the job to read that
 // object.
 //
-// If the store is unavailable, a read waits, and a line in the job's log says so.
+// If the store is unavailable, a read waits, and a line in the job's log says so. Blocks that are
+// warmed leave the link to reads for as long as those fetch, but not for ever: they slow down.
 //
 // Threads: callable from anywhere; its own fetch ahead. stop() ends all waits.
 // Errors: unavailable: the store, for longer than away_max; conflict: the object was replaced;
@@ -14,6 +15,7 @@
 // Lifetime: the objects, cache and clock outlive it.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <list>
@@ -21,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -44,6 +47,11 @@ struct SourceSettings {
   Duration other_fetch_max = 60s;
 };
 
+// Bytes of blocks that were used, by their origin. A block counts each time it is taken from there.
+struct SourceCounts {
+  uint64_t fetched_bytes = 0, cached_bytes = 0;
+};
+
 cache::BlockId block_id(const std::string& endpoint, const MountedObject& object, uint64_t number);
 // Returns the blocks of all objects, in their order, for a pin; at most kPinBlocksMax.
 std::vector<cache::PinnedBlock> blocks_of(const std::string& endpoint,
@@ -62,9 +70,26 @@ class BlockSource {
   Result<Block> get(const MountedObject& object, uint64_t number);
   // Fetches a block if a thread is free for it soon. Requires: the object outlives this.
   void fetch_ahead(const MountedObject& object, uint64_t number);
+  // Fetches a block into the cache, unless it is there; returns false if the cache keeps no more.
+  // Persists as reads do, which report an unavailable store. Requires: as above.
+  Result<bool> warm(const MountedObject& object, uint64_t number);
+  SourceCounts counts() const { return {fetched_bytes_, cached_bytes_}; }
   void stop();
 
  private:
+  enum class Urgency { read, warm };
+  // Counts a read that fetches, while it exists.
+  class FetchingRead {
+   public:
+    FetchingRead(BlockSource& source, Urgency urgency);
+    ~FetchingRead();
+    FetchingRead(const FetchingRead&) = delete;
+
+   private:
+    BlockSource& source_;
+    const bool counts_;
+  };
+
   using Key = std::pair<const MountedObject*, uint64_t>;
   struct Entry {
     Block block;  // nullptr: being fetched
@@ -78,16 +103,21 @@ class BlockSource {
   };
   Result<std::optional<std::string>> cached(const cache::BlockId& id, uint64_t bytes);
   Result<std::optional<cache::FetchLock>> wait_for_others(const cache::BlockId& id, uint64_t bytes);
-  Result<Fetched> fetch_once(const MountedObject& object, const cache::BlockId& id, uint64_t bytes);
-  Result<std::string> fetch(const MountedObject& object, uint64_t first, uint64_t bytes);
+  Result<Fetched> fetch_once(const MountedObject& object, const cache::BlockId& id, uint64_t bytes,
+                             Urgency urgency);
+  Result<std::string> fetch(const MountedObject& object, uint64_t first, uint64_t bytes,
+                            Urgency urgency);
+  Result<size_t> fetch_some(objects::Reader& reader, std::span<char> rest, Urgency urgency);
   void put_in_cache(const cache::BlockId& id, const std::string& content);
   Result<void> authorize(const MountedObject& object);
   template <class T>
-  Result<T> persist(const MountedObject& object, const std::function<Result<T>()>& attempt);
+  Result<T> persist(const MountedObject& object, const std::function<Result<T>()>& attempt,
+                    Urgency urgency);
   void keep(const Key& key, Block block) REQUIRES(mutex_);
   void work_ahead();
   bool stopped();
   bool stopped_after(Duration pause);
+  void wait_for_reads();
 
   objects::Objects& objects_;
   cache::BlockCache* const cache_;
@@ -95,10 +125,13 @@ class BlockSource {
   const SourceSettings settings_;
   const Say say_;
 
+  std::atomic<uint64_t> fetched_bytes_ = 0, cached_bytes_ = 0;
+
   Mutex mutex_;
   ConditionVariable changed_;
   bool stopped_ GUARDED_BY(mutex_) = false;
   bool cache_failed_ GUARDED_BY(mutex_) = false;
+  size_t fetching_reads_ GUARDED_BY(mutex_) = 0;
   std::map<Key, Entry> blocks_ GUARDED_BY(mutex_);
   std::list<Key> by_use_ GUARDED_BY(mutex_);  // the last used first
   std::set<const MountedObject*> authorized_ GUARDED_BY(mutex_);

@@ -7,7 +7,9 @@
 #include <atomic>
 #include <future>
 #include <optional>
+#include <utility>
 
+#include "mount/cache_warmer.hpp"
 #include "objects/forwarding.hpp"
 #include "objects/memory.hpp"
 #include "os/machine_clock.hpp"
@@ -75,6 +77,34 @@ class CountedClock final : public Clock {
   os::MachineClock clock_;
 };
 
+// Flips a bit of the first byte of each answer.
+class FlippedBits final : public objects::ForwardingObjects {
+ public:
+  using ForwardingObjects::ForwardingObjects;
+  Result<std::unique_ptr<objects::Reader>> get(const std::string& bucket, const std::string& key,
+                                               std::optional<objects::Range> range) override {
+    return std::unique_ptr<objects::Reader>(
+        new Flipped(TRY(ForwardingObjects::get(bucket, key, range))));
+  }
+
+ private:
+  class Flipped final : public objects::Reader {
+   public:
+    explicit Flipped(std::unique_ptr<objects::Reader> reader) : reader_(std::move(reader)) {}
+    const objects::ObjectInfo& info() const override { return reader_->info(); }
+    objects::Range range() const override { return reader_->range(); }
+    Result<size_t> read(std::span<char> buffer) override {
+      const size_t got = TRY(reader_->read(buffer));
+      if (got > 0 && !std::exchange(flipped_, true)) buffer[0] = static_cast<char>(buffer[0] ^ 1);
+      return got;
+    }
+
+   private:
+    const std::unique_ptr<objects::Reader> reader_;
+    bool flipped_ = false;
+  };
+};
+
 template <class Condition>
 void wait_until(const Condition& condition) {
   const auto end = std::chrono::steady_clock::now() + kWaitMax;
@@ -109,6 +139,12 @@ class BlockSourceTest : public testing::Test {
     return std::make_unique<Process>(
         *objects_, directory_.path(),
         SourceSettings{"http://e", 64, Duration(0), Duration(0), other_fetch_max}, free_bytes_min);
+  }
+  // One that waits for a store that is away.
+  std::unique_ptr<Process> patient_process() {
+    return std::make_unique<Process>(
+        *objects_, directory_.path(),
+        SourceSettings{"http://e", 64, kWaitMax, Duration(0), kWaitMax});
   }
   Reading read(Process& process, uint64_t number = 0) {
     return std::async(std::launch::async,
@@ -209,6 +245,97 @@ TEST_F(BlockSourceTest, WithoutSpaceForTheBlockNoProcessWaits) {
   EXPECT_TRUE(read(*second).get());
   first->gate.open();
   EXPECT_TRUE(slow.get());
+}
+
+TEST_F(BlockSourceTest, AnObjectIsComparedWithItsOwnChecksum) {
+  FlippedBits broken(*objects_);
+  const auto right = process();
+  Process wrong(broken, directory_.path() + "/other",
+                {"http://e", 64, Duration(0), Duration(0), kWaitMax});
+  for (const char* algorithm : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}) {
+    objects::PutOptions options;
+    options.checksums[algorithm] = "";
+    const std::string content = std::string("content with a ") + algorithm;
+    const auto info = *objects::write_all(*objects_, "data", algorithm, content, options);
+    const MountedObject object{"data", algorithm, algorithm, content.size(), info.etag, 0};
+    EXPECT_EQ(**right->source.get(object, 0), content);
+    const auto block = wrong.source.get(object, 0);
+    ASSERT_FALSE(block) << algorithm;
+    EXPECT_EQ(block.error().kind, Kind::corrupt);
+    EXPECT_NE(block.error().message.find(std::string("checksum (") + algorithm), std::string::npos)
+        << block.error().message;
+    EXPECT_FALSE(wrong.cache->has(block_id("http://e", object, 0)));
+  }
+}
+
+TEST_F(BlockSourceTest, AWarmedBlockIsFetchedOnce) {
+  const auto one = process();
+  EXPECT_TRUE(*one->source.warm(object_, 0));
+  EXPECT_TRUE(*one->source.warm(object_, 0));
+  EXPECT_TRUE(read(*one).get());
+  EXPECT_EQ(one->gate.gets, 1);
+  EXPECT_EQ(one->source.counts().fetched_bytes, cache::kBlockBytes);
+  EXPECT_EQ(one->source.counts().cached_bytes, cache::kBlockBytes);
+}
+
+TEST_F(BlockSourceTest, WarmingEndsWhereTheCacheKeepsNoMore) {
+  const auto one = process(kWaitMax, UINT64_MAX);
+  EXPECT_FALSE(*one->source.warm(object_, 0));
+  EXPECT_EQ(one->gate.gets, 0);
+}
+
+TEST_F(BlockSourceTest, WarmingWaitsForAStoreThatIsAway) {
+  const auto one = patient_process();
+  one->gate.open(unavailable("503"));
+  auto warming = std::async(std::launch::async, [&] { return one->source.warm(object_, 0); });
+  wait_until([&] { return one->gate.gets > 0; });
+  one->gate.open();
+  EXPECT_TRUE(warming.get());
+}
+
+TEST_F(BlockSourceTest, WarmingLeavesOtherErrorsToReads) {
+  const auto one = process();
+  one->gate.open(denied("403"));
+  EXPECT_EQ(one->source.warm(object_, 0).error().kind, Kind::denied);
+}
+
+TEST_F(BlockSourceTest, AReadTakesABlockThatIsBeingWarmed) {
+  const auto one = process();
+  one->gate.close();
+  auto warming = std::async(std::launch::async, [&] { return one->source.warm(object_, 1); });
+  wait_until([&] { return one->gate.gets == 1; });
+  auto reading = read(*one, 1);
+  wait_for_looks(*one);
+  one->gate.open();
+  EXPECT_TRUE(warming.get());
+  EXPECT_TRUE(reading.get());
+  EXPECT_EQ(one->gate.gets, 1);
+}
+
+TEST_F(BlockSourceTest, AWarmerFetchesAllBlocksOnce) {
+  const auto one = process();
+  std::vector<MountedObject> objects{object_};
+  for (int i = 0; i < 50; ++i) {
+    const std::string key = "small/" + std::to_string(i);
+    const auto info = *objects::write_all(*objects_, "data", key, std::string(size_t(i), 's'));
+    objects.push_back({"data", key, key, uint64_t(i), info.etag, 0});
+  }
+  { const CacheWarmer warmer(one->source, objects); }
+  EXPECT_EQ(one->gate.gets, 3 + 49) << "an empty object has no block";
+  for (const auto& each : objects)
+    for (uint64_t first = 0; first < each.bytes; first += cache::kBlockBytes)
+      EXPECT_TRUE(one->cache->has(block_id("http://e", each, first / cache::kBlockBytes)));
+}
+
+TEST_F(BlockSourceTest, AStoppedSourceEndsItsWarmer) {
+  const auto one = patient_process();
+  one->gate.open(unavailable("503"));
+  const std::vector<MountedObject> objects{object_};
+  auto warmer = std::make_unique<CacheWarmer>(one->source, objects);
+  wait_until([&] { return one->gate.gets > 0; });
+  one->source.stop();
+  warmer.reset();
+  EXPECT_FALSE(one->cache->has(block_id("http://e", object_, 0)));
 }
 
 TEST_F(BlockSourceTest, TheBlocksOfAPinAreThoseOfTheCache) {

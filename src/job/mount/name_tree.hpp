@@ -45,6 +45,7 @@ class NameTree {
   }
   std::optional<Number> child(const Node& directory, std::string_view name) const;
   const MountedObject& object(uint32_t index) const { return objects_[index]; }
+  const std::vector<MountedObject>& objects() const { return objects_; }  // ordered by path
   size_t size() const { return nodes_.size(); }
   uint64_t bytes() const { return bytes_; }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -41,10 +42,18 @@ struct Reading {
 
 class Fuse final : public ReadOnlyMount {
  public:
-  Fuse(std::string name, NameTree tree, BlockSource& source, BlockSource::Say say)
-      : name_(std::move(name)), tree_(std::move(tree)), source_(source), say_(std::move(say)) {}
+  Fuse(std::string name, NameTree tree, BlockSource& source, BlockSource::Say say, MountModes modes)
+      : name_(std::move(name)),
+        tree_(std::move(tree)),
+        source_(source),
+        say_(std::move(say)),
+        modes_(modes) {}
   ~Fuse() override;
   Result<void> start(const std::string& directory);
+  void set_owner(uint32_t user_id, uint32_t group_id) override {
+    user_id_ = user_id, group_id_ = group_id;
+  }
+  const NameTree& tree() const override { return tree_; }
 
   void lookup(fuse_req_t request, fuse_ino_t parent, std::string_view name);
   void get_attributes(fuse_req_t request, fuse_ino_t inode);
@@ -68,6 +77,8 @@ class Fuse final : public ReadOnlyMount {
   const NameTree tree_;
   BlockSource& source_;
   const BlockSource::Say say_;
+  const MountModes modes_;
+  std::atomic<uint32_t> user_id_ = 0, group_id_ = 0;
   fuse_session* session_ = nullptr;
   bool mounted_ = false;
   os::File end_;  // readable once the mount ends
@@ -167,13 +178,14 @@ struct stat Fuse::attributes_of(NameTree::Number number) const {
   const auto& node = *tree_.find(number);
   struct stat status {};
   status.st_ino = number + 1;
+  status.st_uid = user_id_, status.st_gid = group_id_;
   if (!node.object) {
-    status.st_mode = S_IFDIR | 0555;
+    status.st_mode = S_IFDIR | modes_.directory;
     status.st_nlink = 2;
     return status;
   }
   const auto& object = tree_.object(*node.object);
-  status.st_mode = S_IFREG | 0444;
+  status.st_mode = S_IFREG | modes_.file;
   status.st_nlink = 1;
   status.st_size = static_cast<off_t>(object.bytes);
   status.st_blocks = static_cast<blkcnt_t>((object.bytes + kStatBytes - 1) / kStatBytes);
@@ -335,8 +347,8 @@ void Fuse::get_statistics(fuse_req_t request) {
 Result<std::unique_ptr<ReadOnlyMount>> ReadOnlyMount::make(const std::string& directory,
                                                            const std::string& name, NameTree tree,
                                                            BlockSource& source,
-                                                           BlockSource::Say say) {
-  auto made = std::make_unique<Fuse>(name, std::move(tree), source, std::move(say));
+                                                           BlockSource::Say say, MountModes modes) {
+  auto made = std::make_unique<Fuse>(name, std::move(tree), source, std::move(say), modes);
   TRY(made->start(directory));
   return std::unique_ptr<ReadOnlyMount>(std::move(made));
 }

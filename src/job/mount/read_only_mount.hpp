@@ -12,6 +12,7 @@
 // Lifetime: the source outlives it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -21,12 +22,21 @@
 
 namespace trainyard::mount {
 
+// Permission bits of a mount's files and directories.
+struct MountModes {
+  unsigned file = 0444, directory = 0555;
+};
+
 class ReadOnlyMount {
  public:
   // Mounts at `directory`, which is made. `name` names the mount in the lines of the log.
   static Result<std::unique_ptr<ReadOnlyMount>> make(const std::string& directory,
                                                      const std::string& name, NameTree tree,
-                                                     BlockSource& source, BlockSource::Say say);
+                                                     BlockSource& source, BlockSource::Say say,
+                                                     MountModes modes = {});
+  // Sets the owner of all files and directories: root, unless it is set before they are used.
+  virtual void set_owner(uint32_t user_id, uint32_t group_id) = 0;
+  virtual const NameTree& tree() const = 0;
   virtual ~ReadOnlyMount() = default;  // stops the source, and unmounts; reads that wait fail
 };
 

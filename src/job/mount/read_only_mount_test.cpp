@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,6 +17,7 @@
 #include "objects/memory.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
+#include "os/mounts.hpp"
 #include "os/temporary_directory.hpp"
 
 namespace trainyard::mount {
@@ -54,7 +56,7 @@ class MountTest : public testing::Test {
   void put(const std::string& path, const std::string& content) {
     ASSERT_TRUE(objects::write_all(*objects_, "data", "in/" + path, content));
   }
-  void mount(bool with_cache = true) {
+  void mount(bool with_cache = true, MountModes modes = {}) {
     std::vector<MountedObject> objects;
     const auto page = objects_->list("data", {"in/", "", "", 1000});
     for (const auto& each : page->objects)
@@ -65,9 +67,9 @@ class MountTest : public testing::Test {
     source_ = std::make_unique<BlockSource>(*objects_, with_cache ? cache_.get() : nullptr, clock_,
                                             SourceSettings{"http://e", 4, Duration(0), Duration(0)},
                                             [this](const std::string& line) { lines_.add(line); });
-    auto made = ReadOnlyMount::make(directory_.path() + "/mount", "train",
-                                    *NameTree::make(std::move(objects)), *source_,
-                                    [this](const std::string& line) { lines_.add(line); });
+    auto made = ReadOnlyMount::make(
+        directory_.path() + "/mount", "train", *NameTree::make(std::move(objects)), *source_,
+        [this](const std::string& line) { lines_.add(line); }, modes);
     ASSERT_TRUE(made) << made.error().message;
     mount_ = *std::move(made);
   }
@@ -187,6 +189,45 @@ TEST_F(MountTest, RandomReadsMatchTheObjects) {
   for (auto& reader : readers) reader.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(lines_.all(), "");
+}
+
+TEST_F(MountTest, ShowsTheOwnerAndTheModesThatItIsTold) {
+  put("a/b", "content");
+  mount(true, {0644, 0755});
+  mount_->set_owner(1234, 1235);
+  const std::pair<const char*, unsigned> expected[] = {
+      {"", S_IFDIR | 0755}, {"a", S_IFDIR | 0755}, {"a/b", S_IFREG | 0644}};
+  for (const auto& [name, mode] : expected) {
+    struct stat status {};
+    ASSERT_EQ(::stat(path(name).c_str(), &status), 0) << name;
+    EXPECT_EQ(status.st_mode, mode) << name;
+    EXPECT_EQ(status.st_uid, 1234u) << name;
+    EXPECT_EQ(status.st_gid, 1235u) << name;
+  }
+}
+
+TEST_F(MountTest, AWritableLayerLeavesTheObjectsAsTheyAre) {
+  const auto large = random_bytes(cache::kBlockBytes + 1, 4);
+  put("d/large", large);
+  put("d/small", "content");
+  mount(true, {0644, 0755});
+  const std::string target = directory_.path() + "/target";
+  const auto made =
+      os::mount_overlay(directory_.path() + "/mount", directory_.path() + "/layer", target, false);
+  if (!made) GTEST_SKIP() << made.error().message;
+  EXPECT_EQ(*os::read_file(target + "/d/small"), "content");
+  {
+    const os::File file(::open((target + "/d/large").c_str(), O_WRONLY | O_CLOEXEC));
+    ASSERT_EQ(::pwrite(file.descriptor(), "new", 3, off_t(cache::kBlockBytes)), 3);
+  }
+  ASSERT_EQ(::unlink((target + "/d/small").c_str()), 0);
+  ASSERT_EQ(::rename((target + "/d").c_str(), (target + "/e").c_str()), 0);
+  EXPECT_TRUE(*os::read_file(target + "/e/large") ==
+              large.substr(0, cache::kBlockBytes) + std::string("new"));
+  EXPECT_EQ(*os::list_directory(target + "/e"), (std::vector<std::string>{"large"}));
+  EXPECT_EQ(read("d/small"), "content");
+  EXPECT_TRUE(read("d/large") == large);
+  EXPECT_TRUE(os::unmount_below(target));
 }
 
 TEST_F(MountTest, FilesCanBeMapped) {

@@ -337,6 +337,14 @@ Result<void> map_identities(const ContainerSpec& spec, Ids& ids) {
   return ok();
 }
 
+// Tells file systems that cannot be mapped their owner.
+Result<void> set_owners(const ContainerSpec& spec, const Ids& ids) {
+  const uint32_t first = ids.shifted() ? ids.range->first : 0;
+  for (const auto& each : spec.mounts)
+    if (each.set_owner) TRY(each.set_owner({first + spec.user_id, first + spec.group_id}));
+  return ok();
+}
+
 Result<Ids> make_ids(const ContainerSpec& spec, const IdRange& range, CrunContainer& container) {
   Ids ids;
   ids.range = range;
@@ -422,6 +430,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted,
   RootKind kind = spec.image_root.empty() ? RootKind::tmpfs : RootKind::overlay;
   for (;;) {
     TRY(prepare_root(spec, name, kind));
+    TRY(set_owners(spec, ids));
     const Bundle bundle = make_bundle(spec, system, stage, ids.range, filter);
     TRY(os::write_file(spec.directory + "/" + kConfigFile, dump(bundle.config), 0600));
     const ChildPlan plan = TRY(make_plan(spec, bundle, stage, container->cgroup(), kind, ids.range,

@@ -29,6 +29,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -57,6 +58,10 @@ struct Mount {
   // same id on this mount, which is right only for its own directories. In a rootless sandbox all
   // access is that of the server's user.
   std::optional<PosixIdentity> identity = {};
+  // For a file system that cannot be mapped to other ids, and shows an owner that it is told: sets
+  // the machine's ids of the container's first user as the owner, before each start of the runtime.
+  // Set: the source is not mapped.
+  std::function<Result<void>(const PosixIdentity& owner)> set_owner = {};
 };
 
 // A limit as setrlimit() has it; UINT64_MAX is no limit.

@@ -248,7 +248,7 @@ Result<void> add_mounts(ChildPlan& plan, const ContainerSpec& spec, const Stage&
     // container. An included mount may be of a FUSE file system and the like, which cannot be
     // mapped.
     const What what = in_rootless_sandbox()                          ? What::bind_all
-                      : !shifted                                     ? What::bind
+                      : !shifted || each.set_owner                   ? What::bind
                       : each.read_only || came_along(spec.mounts, i) ? What::bind_mapped_or_not
                                                                      : What::bind_mapped;
     TRY(stage_one(plan, each.source, stage.mount(i), what,

@@ -373,7 +373,7 @@ Examination fuse() {
   if (device) return {"FUSE", State::ok, "/dev/fuse can be opened", ""};
   return {
       "FUSE", State::limited,
-      "/dev/fuse cannot be opened" + because(errno) + "; FastFile channels are copied as a whole",
+      "/dev/fuse cannot be opened" + because(errno) + "; channels are copied before scripts start",
       "modprobe fuse, and allow /dev/fuse"};
 }
 

@@ -4,6 +4,7 @@
 
 #include "agent/files/key_paths.hpp"
 #include "base/arithmetic.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "data/manifest.hpp"
 #include "data/order.hpp"
@@ -94,13 +95,18 @@ Result<ChannelObjects> objects_of_listing(const domain::Channel& channel,
 }
 
 Result<ChannelObjects> list_channel(objects::Objects& objects, const domain::Channel& channel,
-                                    const Interruption& interruption) {
+                                    const ListingMarks* marks, const Interruption& interruption) {
   if (channel.s3_data_type == "ManifestFile") return objects_of_manifest(objects, channel);
   if (channel.s3_data_type != "S3Prefix" && !channel.s3_data_type.empty())
     return invalid("S3DataType " + channel.s3_data_type + " is not supported in this input mode");
   const auto prefix = TRY(objects::parse_s3_uri(channel.s3_uri));
-  auto listed = list_all(objects, prefix, interruption);
+  const auto known = marks == nullptr ? std::vector<std::string>() : marks->read(prefix);
+  auto listed = list_all(objects, prefix, interruption, known);
   if (!listed) return explained(std::move(listed).error(), prefix, channel.s3_uri);
+  if (marks != nullptr)
+    if (const auto kept = marks->write(prefix, *listed); !kept)
+      log(Level::warning, "agent", "cannot keep the marks of a listing",
+          {{"why", kept.error().message}});
   return objects_of_listing(channel, prefix, *listed);
 }
 
@@ -116,33 +122,38 @@ Result<std::vector<Download>> share_of_channel(const domain::Channel& channel,
   return share;
 }
 
-Result<Downloaded> download_channel(objects::Objects& objects, const domain::Channel& channel,
-                                    const Slot& slot, const Tree& directory,
-                                    const Interruption& interruption) {
-  auto found = TRY(list_channel(objects, channel, interruption));
-  const auto downloads = TRY(share_of_channel(channel, std::move(found.all), slot));
-  Downloaded done;
-  done.prefix_uri = std::move(found.prefix_uri);
-  const size_t common = TRY(objects::parse_s3_uri(done.prefix_uri)).key.size();
-  for (const auto& download : downloads) {
-    done.keys.push_back(download.key.substr(common));
-    done.bytes = saturating_add(done.bytes, download.bytes);
-  }
-  done.files = downloads.size();
+Result<ListedShare> list_share(objects::Objects& objects, const domain::Channel& channel,
+                               const Slot& slot, const ListingMarks* marks,
+                               const Interruption& interruption) {
+  auto found = TRY(list_channel(objects, channel, marks, interruption));
+  ListedShare share;
+  share.downloads = TRY(share_of_channel(channel, std::move(found.all), slot));
+  share.prefix_uri = std::move(found.prefix_uri);
+  const size_t common = TRY(objects::parse_s3_uri(share.prefix_uri)).key.size();
+  for (const auto& download : share.downloads) share.keys.push_back(download.key.substr(common));
+  return share;
+}
+
+uint64_t bytes_of(const std::vector<Download>& downloads) {
+  uint64_t bytes = 0;
+  for (const auto& download : downloads) bytes = saturating_add(bytes, download.bytes);
+  return bytes;
+}
+
+Result<void> download_share(objects::Objects& objects, const std::vector<Download>& downloads,
+                            const Tree& directory, const Interruption& interruption) {
   if (const auto free_bytes = directory.free_bytes())
     TRY(check_disk_space(downloads, *free_bytes, "the channel"));
-  auto fetched = fetch_all(objects, downloads, directory, interruption);
-  if (!fetched) return std::move(fetched).error();
-  return done;
+  return fetch_all(objects, downloads, directory, interruption);
 }
 
 Result<data::Contents> stream_channel(objects::Objects& objects, const domain::Channel& channel,
-                                      const Interruption& interruption) {
+                                      const ListingMarks* marks, const Interruption& interruption) {
   if (channel.s3_data_type == "AugmentedManifestFile") {
     auto text = TRY(read_document(objects, channel, data::kAugmentedBytesMax));
     return data::Contents::of_lines(std::move(text), channel.attribute_names).in(channel.s3_uri);
   }
-  auto found = TRY(list_channel(objects, channel, interruption));
+  auto found = TRY(list_channel(objects, channel, marks, interruption));
   std::vector<objects::Location> all;
   all.reserve(found.all.size());
   for (auto& each : found.all) all.push_back({std::move(each.bucket), std::move(each.key)});

@@ -1,7 +1,7 @@
 // Lists a channel's objects, selects a host's share of them, assigns their file names, and
 // downloads them.
 //
-// Threads: share_of_channel() and slot_of() are pure; download_channel() starts threads and joins
+// Threads: share_of_channel() and slot_of() are pure; download_share() starts threads and joins
 // them.
 // Errors: of the user (no such bucket, an empty prefix, an invalid manifest, keys without a file
 //         name): invalid, denied or not_found, with a text for FailureReason; exhausted: the disk
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "agent/files/fetch.hpp"
+#include "agent/files/listing.hpp"
 #include "agent/interruption.hpp"
 #include "base/result.hpp"
 #include "data/contents.hpp"
@@ -44,10 +45,10 @@ Result<ChannelObjects> objects_of_listing(const domain::Channel& channel,
                                           const objects::Location& prefix,
                                           const std::vector<objects::ObjectInfo>& listed);
 
-// Lists the channel's prefix, or reads its manifest. Errors also: invalid, for a channel of another
-// kind.
+// Lists the channel's prefix, or reads its manifest. `marks`: of earlier listings; nullptr: none.
+// Errors also: invalid, for a channel of another kind.
 Result<ChannelObjects> list_channel(objects::Objects& objects, const domain::Channel& channel,
-                                    const Interruption& interruption);
+                                    const ListingMarks* marks, const Interruption& interruption);
 
 // Returns this host's share, in the order of the first epoch: ShardedByS3Key distributes objects
 // round robin, after a shuffle if there is a seed. Errors: invalid: two objects would be the same
@@ -55,20 +56,24 @@ Result<ChannelObjects> list_channel(objects::Objects& objects, const domain::Cha
 Result<std::vector<Download>> share_of_channel(const domain::Channel& channel,
                                                std::vector<Download> all, const Slot& slot);
 
-struct Downloaded {
-  size_t files = 0;
-  uint64_t bytes = 0;             // as the listing has them
-  std::vector<std::string> keys;  // in their order, relative to prefix_uri
+// A host's share of a channel.
+struct ListedShare {
+  std::vector<Download> downloads;
+  std::vector<std::string> keys;  // in the channel's order, relative to prefix_uri
   std::string prefix_uri;
 };
+Result<ListedShare> list_share(objects::Objects& objects, const domain::Channel& channel,
+                               const Slot& slot, const ListingMarks* marks,
+                               const Interruption& interruption);
+// Returns the sum of the sizes, as far as they are known.
+uint64_t bytes_of(const std::vector<Download>& downloads);
 
-// Lists, shares out and fetches the channel into `directory`.
-Result<Downloaded> download_channel(objects::Objects& objects, const domain::Channel& channel,
-                                    const Slot& slot, const Tree& directory,
-                                    const Interruption& interruption);
+// Fetches a share into `directory`. Errors also: exhausted: it does not fit.
+Result<void> download_share(objects::Objects& objects, const std::vector<Download>& downloads,
+                            const Tree& directory, const Interruption& interruption);
 
 // Returns the contents that a channel in Pipe mode streams.
 Result<data::Contents> stream_channel(objects::Objects& objects, const domain::Channel& channel,
-                                      const Interruption& interruption);
+                                      const ListingMarks* marks, const Interruption& interruption);
 
 }  // namespace trainyard::agent

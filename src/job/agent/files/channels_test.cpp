@@ -104,9 +104,11 @@ class DownloadTest : public testing::Test {
   void put(const std::string& key, const std::string& content) {
     ASSERT_TRUE(objects::write_all(*objects_, "data", key, content));
   }
-  Result<Downloaded> download(const domain::Channel& channel) {
+  Result<ListedShare> download(const domain::Channel& channel) {
     const auto base = Tree::open(directory_.path());
-    return download_channel(*objects_, channel, {0, 1}, *base->make("train"), interruption_);
+    auto share = TRY(list_share(*objects_, channel, {0, 1}, nullptr, interruption_));
+    TRY(download_share(*objects_, share.downloads, *base->make("train"), interruption_));
+    return share;
   }
 
   os::MachineClock clock_;
@@ -123,8 +125,8 @@ TEST_F(DownloadTest, FetchesEveryObject) {
   put("other", "not asked for");
   const auto done = download(channel_of("s3://data/in/"));
   ASSERT_TRUE(done) << done.error().message;
-  EXPECT_EQ(done->files, 50u);
-  EXPECT_EQ(done->bytes, 49u * 50 / 2 * 1000);
+  EXPECT_EQ(done->downloads.size(), 50u);
+  EXPECT_EQ(bytes_of(done->downloads), 49u * 50 / 2 * 1000);
   EXPECT_EQ(done->prefix_uri, "s3://data/in/");
   for (int i = 0; i < 50; ++i) {
     const auto path =

@@ -9,6 +9,7 @@
 
 #include "agent/files/fetch.hpp"
 #include "agent/files/key_paths.hpp"
+#include "agent/files/listing.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"

@@ -96,26 +96,6 @@ Result<void> check_disk_space(const std::vector<Download>& downloads, uint64_t f
                    human_bytes(free_bytes) + " are free");
 }
 
-Result<std::vector<objects::ObjectInfo>> list_all(objects::Objects& objects,
-                                                  const objects::Location& location,
-                                                  const Interruption& interruption) {
-  std::vector<objects::ObjectInfo> found;
-  objects::ListQuery query;
-  query.prefix = location.key;
-  do {
-    TRY(interruption.check());
-    auto page = TRY(objects.list(location.bucket, query));
-    found.insert(found.end(), std::make_move_iterator(page.objects.begin()),
-                 std::make_move_iterator(page.objects.end()));
-    query.start_after = page.next;
-    if (found.size() > kListedObjectsMax) {
-      return exhausted("listing objects: more than the supported " +
-                       std::to_string(kListedObjectsMax) + " objects");
-    }
-  } while (!query.start_after.empty());
-  return found;
-}
-
 Result<void> fetch_all(objects::Objects& objects, const std::vector<Download>& downloads,
                        const Tree& directory, const Interruption& interruption) {
   const auto pieces = TRY(prepare(downloads, directory));

@@ -25,8 +25,6 @@ inline constexpr size_t kFetchesMax = 8;
 // Bytes of one request: so large that its start costs little, so small that one object of some
 // hundred megabytes keeps all threads busy.
 inline constexpr uint64_t kPieceBytes = 32 << 20;
-// Objects of one listing: bounds its memory (some 200 MB).
-inline constexpr size_t kListedObjectsMax = 1'000'000;
 
 struct Download {
   std::string bucket;
@@ -41,12 +39,6 @@ struct Download {
 // Errors: exhausted: they do not fit, or a length exceeds kObjectBytesMax.
 Result<void> check_disk_space(const std::vector<Download>& downloads, uint64_t free_bytes,
                               const std::string& what);
-
-// Lists everything below the prefix, in order of keys. Errors also: exhausted, past
-// kListedObjectsMax.
-Result<std::vector<objects::ObjectInfo>> list_all(objects::Objects& objects,
-                                                  const objects::Location& location,
-                                                  const Interruption& interruption);
 
 // Requires: paths are those of key_paths.hpp; no other thread writes below `directory` meanwhile.
 Result<void> fetch_all(objects::Objects& objects, const std::vector<Download>& downloads,

@@ -17,7 +17,8 @@ std::vector<wire::MetricPoint> UsageMeter::measure(const containers::ContainerUs
                                                    int64_t memory_limit_bytes,
                                                    const std::optional<DiskUsage>& disk,
                                                    const std::vector<containers::GpuUsage>& gpus,
-                                                   Instant at, std::chrono::nanoseconds monotonic) {
+                                                   const InputBytes& input, Instant at,
+                                                   std::chrono::nanoseconds monotonic) {
   std::vector<wire::MetricPoint> points;
   const auto add = [&](const char* name, double value) {
     points.push_back({name, at, value, true});
@@ -52,6 +53,12 @@ std::vector<wire::MetricPoint> UsageMeter::measure(const containers::ContainerUs
     add("GPUUtilization", busy);
     add("GPUMemoryUtilization", memory);
   }
+  const auto add_more = [&](const char* name, uint64_t now, uint64_t before) {
+    if (now > before) add(name, static_cast<double>(now - before));
+  };
+  add_more("InputBytesFetched", input.fetched, last_input_.fetched);
+  add_more("InputBytesFromCache", input.from_cache, last_input_.from_cache);
+  last_input_ = input;
   return points;
 }
 

@@ -2,7 +2,8 @@
 //
 // CPUUtilization is 0 to 100 for each core (a host with four busy ones shows 400), GPUUtilization
 // and GPUMemoryUtilization are 0 to 100 for each GPU, MemoryUtilization and DiskUtilization are 0
-// to 100.
+// to 100. InputBytesFetched and InputBytesFromCache are the bytes of channels since the last point;
+// without any there is no point.
 //
 // Threads: confined to one.
 #pragma once
@@ -28,6 +29,11 @@ struct DiskUsage {
 // Returns the usage of the file system of `path`. Nothing when it cannot be read.
 std::optional<DiskUsage> disk_usage(const std::string& path);
 
+// Bytes of channels since the start of the host's run.
+struct InputBytes {
+  uint64_t fetched = 0, from_cache = 0;
+};
+
 class UsageMeter {
  public:
   // The time of the next call, relative to the start of the process, at which it is measured first.
@@ -41,11 +47,13 @@ class UsageMeter {
   std::vector<wire::MetricPoint> measure(const containers::ContainerUsage& usage,
                                          int64_t memory_limit_bytes,
                                          const std::optional<DiskUsage>& disk,
-                                         const std::vector<containers::GpuUsage>& gpus, Instant at,
+                                         const std::vector<containers::GpuUsage>& gpus,
+                                         const InputBytes& input, Instant at,
                                          std::chrono::nanoseconds monotonic);
 
  private:
   std::optional<std::chrono::nanoseconds> last_at_, last_cpu_;
+  InputBytes last_input_;
   bool measured_ = false;
 };
 

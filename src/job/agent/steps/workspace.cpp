@@ -34,6 +34,7 @@ std::optional<Failure> make_workspace(StepContext& context) {
   // "ml" is being mounted over, if volumes have a size. A new directory has nothing to remove.
   if (context.died_before || os::exists(context.path("etc")))
     remove_directories(context, {"etc", "image", "checkpoints", "entry", kUnlimitedVolumes,
+                                 kUnlimitedChannelLayers, kUnlimitedChannelBlocks, kMountedObjects,
                                  context.world.await_volume ? "etc" : "ml"});
   if (context.died_before) {
     return Failure{domain::Fault::lost, "the agent of this host died while it ran the job"};
@@ -66,24 +67,28 @@ void remove_workspace(StepContext& context) {
   if (context.world.await_volume) (void)context.world.await_volume();
   // Before anything is removed: files of a mount are not ours to remove. A Batch job has only the
   // requested mounts, and listing a machine's mounts takes time.
-  if (os::exists(context.path(kFileSystems)))
-    if (auto unmounted = os::unmount_below(context.path(kFileSystems)); !unmounted) {
+  for (const char* mounts : {kFileSystems, kMountedObjects}) {
+    if (!os::exists(context.path(mounts))) continue;
+    if (auto unmounted = os::unmount_below(context.path(mounts)); !unmounted) {
       log(Level::warning, "agent", "cannot unmount a file system",
           {{"error", unmounted.error().message}});
     }
+  }
   if (context.order.spec.contract == domain::Contract::training)
     if (auto unmounted = os::unmount_below(context.ml()); !unmounted) {
       log(Level::warning, "agent", "cannot unmount the volume",
           {{"error", unmounted.error().message}});
     }
   if (!context.world.await_volume || context.world.keeps_volume)
-    return remove_directories(context,
-                              {"ml", "etc", "image", "checkpoints", "entry", kFileSystems});
+    return remove_directories(
+        context, {"ml", "etc", "image", "checkpoints", "entry", kFileSystems, kMountedObjects,
+                  kUnlimitedChannelLayers, kUnlimitedChannelBlocks});
   if (auto removed = os::remove_volume(context.path(kDisk), context.path(kVolumeFile)); !removed) {
     log(Level::warning, "agent", "cannot remove the volume", {{"error", removed.error().message}});
   }
-  remove_directories(context, {"ml", kDisk, "etc", "image", "checkpoints", "entry",
-                               kUnlimitedVolumes, kFileSystems});
+  remove_directories(
+      context, {"ml", kDisk, "etc", "image", "checkpoints", "entry", kUnlimitedVolumes,
+                kFileSystems, kMountedObjects, kUnlimitedChannelLayers, kUnlimitedChannelBlocks});
 }
 
 }  // namespace trainyard::agent
