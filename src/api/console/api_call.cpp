@@ -16,6 +16,8 @@ namespace {
 constexpr std::pair<std::string_view, std::string_view> kPageOperations[] = {
     {"trainyard", "ListJobs"},
     {"trainyard", "DescribeJob"},
+    {"trainyard", "ExplainJob"},
+    {"trainyard", "DescribeJobTime"},
     {"sagemaker", "DescribeTrainingJob"},
     {"trainyard", "ListMachines"},
     {"trainyard", "DescribeRegion"},
