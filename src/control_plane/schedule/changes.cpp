@@ -30,14 +30,14 @@ double cpus_of(const Running& running) {
   return cpus;
 }
 
-double size_of(const Running& running) {
+double held_size(const Running& running) {
   double size = 0;
   for (const Placement& host : running.hosts) size += schedule::size_of(host.share);
   return size;
 }
 
 // Amounts are shown to users: 4.0000001 licences are 4.
-double rounded_up(double amount) { return std::ceil(amount - kRoundingAmount); }
+double whole_amount(double amount) { return std::ceil(amount - kRoundingAmount); }
 
 class Finder {
  public:
@@ -111,7 +111,7 @@ class Finder {
       for (const Need& need : choice.needs) {
         if (!seen.insert(need.limit).second) continue;
         const Limit& limit = snapshot_.limits[need.limit];
-        const double enough = rounded_up(used(need.limit) + amount_of(need, gang_.cpus));
+        const double enough = whole_amount(used(need.limit) + amount_of(need, gang_.cpus));
         if (enough > limit.total + kRoundingAmount)
           add({.kind = ChangeKind::raise_limit,
                .name = limit.name,
@@ -125,7 +125,7 @@ class Finder {
     for (const QuotaShare& share : snapshot_.queues[job_.queue].quota_shares) {
       if (share.name != job_.share) continue;
       for (const QuotaShare::Quota& quota : share.quotas)
-        if (const double enough = rounded_up(quota_needed(quota.unit)); enough > quota.capacity)
+        if (const double enough = whole_amount(quota_needed(quota.unit)); enough > quota.capacity)
           add({.kind = ChangeKind::raise_quota_share,
                .name = share.name,
                .unit = quota.unit,
@@ -203,7 +203,7 @@ class Finder {
     for (const Running& running : snapshot_.running)
       if (running.job != 0) jobs.push_back(&running);
     std::ranges::stable_sort(jobs, [](const Running* a, const Running* b) {
-      const double size_a = size_of(*a), size_b = size_of(*b);
+      const double size_a = held_size(*a), size_b = held_size(*b);
       return size_a != size_b ? size_a > size_b : a->started > b->started;
     });
     size_t tried = 0;
