@@ -30,6 +30,8 @@ VIEWS = [
     "/compare",
     "/queues",
     "/machines",
+    "/data",
+    "/data?bucket=yard",
     "/jobs/nothing-1",
 ]
 ROUTES = [
@@ -47,6 +49,9 @@ ROUTES = [
     ("POST", "/api/trainyard/ListMachines?region=us-east-1"),
     ("POST", "/api/batch/DescribeJobQueues?region=us-east-1"),
     ("POST", "/api/batch/GetJobQueueSnapshot?region=us-east-1"),
+    ("GET", "/objects?what=buckets&region=us-east-1"),
+    ("GET", "/objects?what=objects&bucket=yard&region=us-east-1"),
+    ("GET", "/objects?what=text&bucket=yard&key=x&region=us-east-1"),
     ("POST", "/api/nothing/Nothing"),
 ]
 
