@@ -1,6 +1,8 @@
 // Tests the computations of pages. `npm test` builds it with Vite and runs it with Node's test runner.
 import './axis';
 import './compare';
+import './data';
+import './job_time';
 import './log_window';
 import './machines';
 import './queues';

@@ -33,6 +33,7 @@ PAGES = {
     "compare": "/compare?jobs=sweep-lr-001,sweep-lr-003,sweep-lr-01&x=epoch&smooth=0.6",
     "queues": "/queues",
     "machines": "/machines",
+    "data": "/data?bucket=yard",
     "job": "/jobs/resnet-cifar10-7?smooth=0.5",
     "log": "/jobs/digits-sweep-14/log?error=1",
     "failed": "/jobs/digits-sweep-14",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import urllib.error
 import urllib.parse
@@ -29,6 +30,8 @@ VIEWS = [
     "/compare",
     "/queues",
     "/machines",
+    "/data",
+    "/data?bucket=yard",
     "/jobs/nothing-1",
 ]
 ROUTES = [
@@ -38,12 +41,17 @@ ROUTES = [
     ("GET", "/events?region=us-east-1&job=running-1"),
     ("POST", "/api/trainyard/ListJobs?region=us-east-1"),
     ("POST", "/api/trainyard/DescribeJob?region=us-east-1"),
+    ("POST", "/api/trainyard/ExplainJob?region=us-east-1"),
+    ("POST", "/api/trainyard/DescribeJobTime?region=us-east-1"),
     ("POST", "/api/sagemaker/DescribeTrainingJob?region=us-east-1"),
     ("POST", "/api/cloudwatch/GetMetricStatistics?region=us-east-1"),
     ("POST", "/api/logs/GetLogEvents?region=us-east-1"),
     ("POST", "/api/trainyard/ListMachines?region=us-east-1"),
     ("POST", "/api/batch/DescribeJobQueues?region=us-east-1"),
     ("POST", "/api/batch/GetJobQueueSnapshot?region=us-east-1"),
+    ("GET", "/objects?what=buckets&region=us-east-1"),
+    ("GET", "/objects?what=objects&bucket=yard&region=us-east-1"),
+    ("GET", "/objects?what=text&bucket=yard&key=x&region=us-east-1"),
     ("POST", "/api/nothing/Nothing"),
 ]
 
@@ -196,7 +204,7 @@ def test_a_job_is_followed_from_its_start_to_its_end(browser: Browser, server: S
     server.boto("sagemaker").stop_training_job(TrainingJobName="live-1")
     expect(page.locator(".status")).to_have_text("Stopped")
     page.get_by_role("tab", name="Overview").click()
-    expect(page.get_by_role("list").filter(has_text="Training")).to_contain_text("Stopped")
+    expect(page.get_by_role("region", name="Phases")).to_contain_text("Stopped")
     page.context.close()
 
 
@@ -207,6 +215,59 @@ def test_a_waiting_job_says_why(browser: Browser, server: Server) -> None:
     expect(row).to_contain_text("running-1")  # which holds what it needs
     row.get_by_role("link").click()
     expect(page.get_by_role("region", name="Waiting to start")).to_contain_text("running-1")
+    page.context.close()
+
+
+def test_a_waiting_job_says_what_would_make_it_start(browser: Browser, server: Server) -> None:
+    page = signed_in(browser, server)
+    page.goto(console(server, "/jobs/waiting-1"))
+    explained = page.get_by_role("region", name="What would make it start")
+    expect(explained).to_contain_text("If nothing changes, it starts in")
+    changes = explained.get_by_role("list").get_by_role("listitem")
+    expect(changes.filter(has_text="add 1 machine like box")).to_contain_text("now")
+    changes.get_by_role("link", name="stop training-job/running-1, which runs").click()
+    expect(page.get_by_role("heading", name="running-1")).to_be_visible()
+    expect(explained).to_be_hidden()
+    page.context.close()
+
+
+def test_other_jobs_stay_unknown_in_an_explanation(browser: Browser, server: Server) -> None:
+    keys = world.user(server, "planner-of-one", "trainyard:ListJobs")
+    one = "arn:aws:trainyard:us-east-1:123456789012:job/waiting-1"
+    server.boto("iam").put_user_policy(
+        UserName="planner-of-one",
+        PolicyName="one",
+        PolicyDocument=json.dumps(
+            {
+                "Version": "2012-10-17",
+                "Statement": [
+                    {
+                        "Effect": "Allow",
+                        "Action": ["trainyard:DescribeJob", "trainyard:ExplainJob"],
+                        "Resource": one,
+                    }
+                ],
+            }
+        ),
+    )
+    page = open_context(browser).new_page()
+    page.goto(console(server))
+    fill_keys(page, keys)
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    with page.expect_response(re.compile("/ExplainJob")) as answered:
+        page.goto(console(server, "/jobs/waiting-1"))
+    text = answered.value.text()
+    assert "held by another job" in text
+    assert "running-1" not in text
+    page.context.close()
+
+
+def test_a_job_shows_where_its_time_went(browser: Browser, server: Server) -> None:
+    page = signed_in(browser, server)
+    page.goto(console(server, "/jobs/failed-1"))
+    time = page.get_by_role("region", name="Where the time went")
+    expect(time).to_contain_text(re.compile(r"Effective training time \d+\.\d %, goodput \d+"))
+    expect(time.get_by_role("listitem").filter(has_text="Training")).to_have_count(1)
     page.context.close()
 
 

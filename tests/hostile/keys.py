@@ -196,6 +196,26 @@ ATTACKS = (
         "victim",
     ),
     row(
+        "explain-victim",
+        "learn why another job waits, and behind which jobs",
+        "my.target('trainyard', 'ExplainJob', JobName='victim')",
+        "ExplainJob",
+        "victim",
+    ),
+    row(
+        "time-of-victim",
+        "learn when another job ran",
+        "my.target('trainyard', 'DescribeJobTime', JobName='victim')",
+        "DescribeJobTime",
+        "victim",
+    ),
+    row(
+        "times",
+        "read how everybody uses time",
+        "my.target('trainyard', 'GetTimeReport', GroupBy='user')",
+        "GetTimeReport",
+    ),
+    row(
         "campaign",
         "start a campaign",
         "my.target('trainyard', 'CreateCampaign', Definition='{}')",

@@ -2,12 +2,12 @@
 const ROOT = '/console';
 
 export interface Place {
-  page: 'jobs' | 'job' | 'compare' | 'queues' | 'machines' | 'unknown';
+  page: 'jobs' | 'job' | 'compare' | 'queues' | 'machines' | 'data' | 'unknown';
   job: string;
   tab: string;
 }
 
-const PAGES = ['compare', 'queues', 'machines'] as const;
+const PAGES = ['compare', 'queues', 'machines', 'data'] as const;
 
 function placeOf(parts: string[]): Place {
   const [page = 'jobs', job = '', tab = ''] = parts;
@@ -64,6 +64,10 @@ export function machinesPath(): string {
   return link(`${ROOT}/machines`);
 }
 
+export function dataPath(bucket = '', prefix = '', key = ''): string {
+  return link(`${ROOT}/data`, { bucket, prefix, key });
+}
+
 // The region stays the same from view to view.
 function link(path: string, values: Record<string, string> = {}): string {
   const query = new URLSearchParams();
@@ -95,7 +99,7 @@ export function follow(event: MouseEvent): void {
   if (event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.defaultPrevented)
     return;
   const anchor = (event.target as Element).closest('a');
-  if (!anchor || anchor.target || anchor.origin !== location.origin) return;
+  if (!anchor || anchor.target || anchor.hasAttribute('download') || anchor.origin !== location.origin) return;
   if (!anchor.pathname.startsWith(ROOT + '/')) return;
   event.preventDefault();
   go(anchor.pathname + anchor.search);

@@ -181,10 +181,11 @@ constexpr Row kRows[] = {
     {"sts", "AssumeRole", "", "{RoleArn}"},
 
     {"trainyard",
-     "ListJobs GetCostReport ListCampaigns QueryCatalogue ChangeCatalogue DescribeRegion "
-     "DescribeServer ListMachines CreateConsoleSession",
+     "ListJobs GetCostReport GetTimeReport ListCampaigns QueryCatalogue ChangeCatalogue "
+     "DescribeRegion DescribeServer ListMachines CreateConsoleSession",
      "", kAll},
-    {"trainyard", "DescribeJob KillJob", "", "arn:aws:trainyard:{region}:{account}:job/{JobName}"},
+    {"trainyard", "DescribeJob DescribeJobTime ExplainJob KillJob", "",
+     "arn:aws:trainyard:{region}:{account}:job/{JobName}"},
     {"trainyard", "InterruptTrainingJob", "", kJob},
     {"trainyard", "DescribeCampaign StopCampaign", "",
      "arn:aws:trainyard:{region}:{account}:campaign/{CampaignName}"},

@@ -16,6 +16,8 @@ namespace {
 constexpr std::pair<std::string_view, std::string_view> kPageOperations[] = {
     {"trainyard", "ListJobs"},
     {"trainyard", "DescribeJob"},
+    {"trainyard", "ExplainJob"},
+    {"trainyard", "DescribeJobTime"},
     {"sagemaker", "DescribeTrainingJob"},
     {"trainyard", "ListMachines"},
     {"trainyard", "DescribeRegion"},
@@ -32,12 +34,6 @@ constexpr std::pair<std::string_view, std::string_view> kPageOperations[] = {
 constexpr Duration kKeysLifetime = 1min;  // the request is made at once
 constexpr size_t kRegionBytesMax = 64;
 
-bool is_region(std::string_view text) {
-  return !text.empty() && text.size() <= kRegionBytesMax && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
-}
-
 }  // namespace
 
 const shapes::OperationShape* find_page_operation(std::string_view service,
@@ -48,6 +44,12 @@ const shapes::OperationShape* find_page_operation(std::string_view service,
   for (const shapes::Service* each : all_services())
     if (each->name == service) return find_operation(*each, operation);
   return nullptr;
+}
+
+bool is_region(std::string_view text) {
+  return !text.empty() && text.size() <= kRegionBytesMax && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
 }
 
 std::string address_of(std::string_view peer) {

@@ -29,6 +29,9 @@ const shapes::OperationShape* find_page_operation(std::string_view service,
 // address and TLS apply to the browser's connection.
 Delegation delegation_for(const SignedIn& who, const net::RequestHead& from);
 
+// Returns true if the text has the form of a region's name.
+bool is_region(std::string_view text);
+
 // Returns the address of a connection's peer, without its port.
 std::string address_of(std::string_view peer);
 

@@ -12,10 +12,13 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "console/api_call.hpp"
+#include "console/data_request.hpp"
+#include "console/data_stream.hpp"
 #include "console/event_stream.hpp"
 #include "console/page_request.hpp"
 #include "dispatch/call.hpp"
 #include "shapes/batch.hpp"
+#include "shapes/s3.hpp"
 #include "shapes/trainyard.hpp"
 
 namespace trainyard::api::console {
@@ -34,6 +37,8 @@ struct Admitted {
   std::string secret;  // of the session
   std::optional<SignedIn> who;
   const shapes::OperationShape* operation = nullptr;  // of a call
+  DataRequest data_request;
+  net::RequestHead data_head;  // the signed request of S3
 };
 
 net::Response reply_of(int status, std::string body, std::string_view content_type) {
@@ -110,8 +115,10 @@ class ConsoleHandler final : public Console {
               .finding = std::move(admitted)};
     }
     if (!who) return {.refusal = refuse(head, 401, "Sign in.")};
-    if (request.page == Page::events && is_other_origin(head))
+    const bool reads = request.page == Page::events || request.page == Page::data;
+    if (reads && is_other_origin(head))
       return {.refusal = refuse(head, 403, "Use the console's own pages.")};
+    if (request.page == Page::data) return choose_data(head, std::move(admitted));
     Choice choice{.intake = net::Intake::streamed,
                   .body_bytes_max = kCallBytesMax,
                   .tenant = std::string(kTenant) + " " + who->delegation.name};
@@ -142,6 +149,10 @@ class ConsoleHandler final : public Console {
   void stream(net::Stream& stream) override {
     const auto admitted = admitted_of(stream.head());
     if (!admitted) return api_.stream(stream);
+    if (admitted->page == Page::data) {
+      DataStream data(stream, admitted->data_request, admitted->data_head);
+      return api_.stream(data);
+    }
     const std::string region = query_value(stream.head(), "region");
     const EventRequest request{region.empty() ? admitted->who->region : region,
                                query_value(stream.head(), "job")};
@@ -151,6 +162,28 @@ class ConsoleHandler final : public Console {
   }
 
  private:
+  // S3 admits the signed request, or refuses it, before anything of it is read.
+  Choice choose_data(const net::RequestHead& head, std::shared_ptr<Admitted> admitted) {
+    auto request = read_data_request(head);
+    if (!request) return {.refusal = refuse(head, 400, request.error().message)};
+    auto signed_head =
+        sign_data_request(*request, *admitted->who, head, settings_.temporary_key_secret,
+                          services_.clock.now(), services_.random);
+    if (!signed_head) return {.refusal = refuse(head, 400, signed_head.error().message)};
+    Choice choice = api_.choose(*signed_head);
+    if (choice.refusal) {
+      choice.refusal->headers =
+          data_headers(*request, choice.refusal->status, choice.refusal->headers);
+      return choice;
+    }
+    admitted->data_request = *std::move(request);
+    admitted->data_head = *std::move(signed_head);
+    admitted->data_head.finding = std::move(choice.finding);
+    choice.tenant = std::string(kTenant) + " " + admitted->who->delegation.name;
+    choice.finding = std::move(admitted);
+    return choice;
+  }
+
   static std::shared_ptr<Admitted> admitted_of(const net::RequestHead& head) {
     const auto* found = std::any_cast<std::shared_ptr<Admitted>>(&head.finding);
     return found ? *found : nullptr;
@@ -236,6 +269,8 @@ class ConsoleHandler final : public Console {
     add("jobs", own::ListJobs::shape(), &jobs);
     add("queues", shapes::batch::DescribeJobQueues::shape(), &queues);
     add("machines", own::ListMachines::shape(), &machines);
+    const shapes::s3::ListBucketsRequest buckets;
+    add("data", shapes::s3::ListBuckets::shape(), &buckets);
     return views;
   }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
+#include "console/data_request.hpp"
 #include "dispatch/testing/tenants.hpp"
 #include "reconcile/state.hpp"
 
@@ -99,7 +100,7 @@ TEST_F(ConsoleWorld, AnAccessKeySignsIn) {
   const Json session = from_page("GET", "session", cookie).json();
   EXPECT_EQ(session["Principal"], "arn:aws:sts::123456789012:assumed-role/TrainyardOwner/owner");
   EXPECT_EQ(session["Regions"], Json::array({"eu-west-1"}));
-  EXPECT_EQ(session["Views"], Json::array({"jobs", "queues", "machines"}));
+  EXPECT_EQ(session["Views"], Json::array({"jobs", "queues", "machines", "data"}));
 }
 
 TEST_F(ConsoleWorld, ASessionNamesTheViewsThatItsPrincipalMaySee) {
@@ -314,6 +315,92 @@ TEST_F(ConsoleWorld, ABucketNamedConsoleIsStillABucket) {
   EXPECT_EQ(s3("PUT", "/console", "").status, 200);
   EXPECT_EQ(s3("PUT", "/console/session", "bytes").status, 200);
   EXPECT_EQ(s3("GET", "/console/session", "").body, "bytes");
+}
+
+// -- buckets and objects
+
+struct Data : ConsoleWorld {
+  const std::string cookie = signed_in(tenants.owner);
+  Reply get(const std::string& query, const std::string& by = "") {
+    return from_page("GET", "objects?region=eu-west-1&" + query, by.empty() ? cookie : by);
+  }
+  void put(const std::string& key, const std::string& bytes, const std::string& type) {
+    auto request = in_memory::signed_request("PUT", "/data/" + percent_encode(key, true),
+                                             {{"Content-Type", type}}, bytes, "s3",
+                                             tenants.clock.now(), tenants.owner);
+    ASSERT_EQ(in_memory::send(*console, std::move(request))->status, 200);
+  }
+};
+
+TEST_F(Data, ListsBucketsAndObjectsAsS3Does) {
+  const Reply buckets = get("what=buckets");
+  EXPECT_EQ(buckets.status, 200) << buckets.body;
+  EXPECT_EQ(buckets.headers.get("content-type"), "application/xml");
+  EXPECT_NE(buckets.body.find("<Name>models</Name>"), std::string::npos) << buckets.body;
+  const Reply objects = get("what=objects&bucket=data&prefix=train%2F");
+  EXPECT_EQ(objects.status, 200) << objects.body;
+  EXPECT_NE(objects.body.find("part-0"), std::string::npos) << objects.body;
+  EXPECT_EQ(objects.body.find("secret"), std::string::npos) << "another prefix";
+}
+
+// Whatever type and name its creator chose, nothing of an object runs.
+TEST_F(Data, ShowsObjectsAsTextOrPictures) {
+  put("page <1>.html", "<script>alert(1)</script>", "text/html");
+  const Reply text = get("what=text&bucket=data&key=page%20%3C1%3E.html");
+  EXPECT_EQ(text.status, 206) << text.body;
+  EXPECT_EQ(text.body, "<script>alert(1)</script>");
+  EXPECT_EQ(text.headers.get("content-type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(text.headers.get("x-content-type-options"), "nosniff");
+  EXPECT_EQ(text.headers.get("content-security-policy"), "default-src 'none'; sandbox");
+  EXPECT_EQ(get("what=image&bucket=data&key=page%20%3C1%3E.html").status, 400);
+  put("a.svg", "<svg onload='alert(1)'/>", "image/svg+xml");
+  EXPECT_EQ(get("what=image&bucket=data&key=a.svg").status, 400) << "a picture with scripts";
+  put("a.PNG", "png", "text/html");
+  EXPECT_EQ(get("what=image&bucket=data&key=a.PNG").headers.get("content-type"), "image/png");
+  const Reply download = get("what=download&bucket=data&key=page%20%3C1%3E.html");
+  EXPECT_EQ(download.status, 200);
+  EXPECT_EQ(download.headers.get("content-type"), "application/octet-stream");
+  EXPECT_EQ(download.headers.get("content-disposition"),
+            "attachment; filename*=UTF-8''page%20%3C1%3E.html");
+}
+
+TEST_F(Data, APreviewIsAPart) {
+  put("long", std::string(kTextBytesMax + 1, 'x'), "text/plain");
+  const Reply text = get("what=text&bucket=data&key=long");
+  EXPECT_EQ(text.status, 206);
+  EXPECT_EQ(text.body.size(), kTextBytesMax);
+  EXPECT_EQ(text.headers.get("content-range"), "bytes 0-262143/262145");
+  EXPECT_EQ(get("what=download&bucket=data&key=long").body.size(), kTextBytesMax + 1);
+}
+
+TEST_F(Data, IsReadWithTheRightsOfThePrincipal) {
+  tenants.user("bob", allow(R"("trainyard:CreateConsoleSession")", R"("*")"));
+  const std::string bob = signed_in({{"AKIAbob", "bob-secret", ""}, "eu-west-1"});
+  for (const char* query :
+       {"what=buckets", "what=objects&bucket=data", "what=text&bucket=data&key=train%2Fpart-0",
+        "what=download&bucket=data&key=nothing"}) {
+    const Reply refused = get(query, bob);
+    EXPECT_EQ(refused.status, 403) << query;
+    EXPECT_NE(refused.body.find("<Code>AccessDenied</Code>"), std::string::npos) << refused.body;
+    EXPECT_EQ(refused.headers.get("content-type"), "application/xml");
+    EXPECT_EQ(refused.body.find("bytes"), std::string::npos);
+  }
+  EXPECT_EQ(get("what=text&bucket=data&key=nothing").status, 404);
+}
+
+TEST_F(Data, RefusesOtherRequests) {
+  for (const char* query :
+       {"what=", "what=delete", "what=objects", "what=objects&bucket=..", "what=objects&bucket=A%2FB",
+        "what=text&bucket=data", "what=text&bucket=data&key=", "bucket=data"})
+    EXPECT_EQ(get(query).status, 400) << query;
+  EXPECT_EQ(get("what=objects&bucket=data&prefix=" + std::string(1'025, 'x')).status, 400);
+  EXPECT_EQ(from_page("GET", "objects?what=buckets", "").status, 401);
+  EXPECT_EQ(from_page("POST", "objects?what=buckets", cookie).status, 404);
+  EXPECT_EQ(from_page("DELETE", "objects?what=text&bucket=data&key=a", cookie).status, 404);
+  EXPECT_EQ(send("GET", "/console/objects?what=buckets", "",
+                 {{"Cookie", cookie}, {"Sec-Fetch-Site", "cross-site"}})
+                .status,
+            403);
 }
 
 // -- events

@@ -21,6 +21,7 @@ enum class Page {
   session,   // /console/session: GET describes it, POST opens it, DELETE closes it
   call,      // /console/api/SERVICE/OPERATION
   events,    // /console/events
+  data,      // /console/objects: buckets and objects of S3
   unknown,   // below /console, but with another path or method
 };
 

@@ -1,11 +1,12 @@
 // Parses the head of a request as the console does. The first line is the method and the target,
 // and each further one a header, "name: value".
-// decoder: src/api/console/page_request.cpp
+// decoder: src/api/console/page_request.cpp src/api/console/data_request.cpp
 #include <cstddef>
 #include <cstdint>
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "console/data_request.hpp"
 #include "console/page_request.hpp"
 
 namespace {
@@ -37,6 +38,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         "other paths are the API's");
   CHECK(request.page == Page::call || request.service.empty(), "a call names its operation");
   CHECK(is_utf8(query_value(head, "job")), "a value is text");
+  if (const auto data = read_data_request(head)) {
+    CHECK(data->bucket.find('/') == std::string::npos, "a bucket is one part of a path");
+    CHECK(data->view != DataView::image || image_type_of(data->key), "pictures have their names");
+    const net::Headers headers = data_headers(*data, 200, head.headers);
+    CHECK(headers.get("content-type").find("html") == std::string_view::npos, "nothing runs");
+    for (const auto& [name, value] : headers.fields())
+      CHECK(value.find_first_of("\r\n") == std::string::npos || name == "Content-Range",
+            "headers are lines");
+  }
   const std::string_view secret = session_cookie(head);
   CHECK(head.headers.get("cookie").find(secret) != std::string_view::npos,
         "the secret is a part of the cookie");

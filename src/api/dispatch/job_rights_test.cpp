@@ -267,6 +267,11 @@ TEST_F(JobKeysAreRefused, EverythingElse) {
          "trainyard:InterruptTrainingJob", kJobs + "rival");
   expect(own("KillJob", R"({"JobName":"rival"})"), "trainyard:KillJob",
          "arn:aws:trainyard:eu-west-1:123456789012:job/rival");
+  expect(own("ExplainJob", R"({"JobName":"rival"})"), "trainyard:ExplainJob",
+         "arn:aws:trainyard:eu-west-1:123456789012:job/rival");
+  expect(own("DescribeJobTime", R"({"JobName":"rival"})"), "trainyard:DescribeJobTime",
+         "arn:aws:trainyard:eu-west-1:123456789012:job/rival");
+  expect(own("GetTimeReport", R"({"GroupBy":"user"})"), "trainyard:GetTimeReport", "*");
   expect(own("ListJobs", "{}"), "trainyard:ListJobs", "*");
   expect(own("GetCostReport", R"({"GroupBy":"user"})"), "trainyard:GetCostReport", "*");
   expect(own("DescribeRegion", "{}"), "trainyard:DescribeRegion", "*");

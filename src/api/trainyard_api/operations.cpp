@@ -4,6 +4,8 @@ namespace trainyard::api::trainyard_api {
 
 void add_operations(OperationTable& table, const Settings& settings, const Services& services) {
   add_job_reports(table, settings, services);
+  add_explanations(table, settings, services);
+  add_time_reports(table, settings, services);
   add_interruptions(table, settings, services);
   add_campaigns(table, settings, services);
   add_server(table, settings, services);

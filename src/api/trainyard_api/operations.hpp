@@ -21,8 +21,10 @@ inline void set_unless_empty(std::optional<std::string>& member, const std::stri
 // Register the operations by subject.
 void add_campaigns(OperationTable& table, const Settings& settings, const Services& services);
 void add_console(OperationTable& table, const Settings& settings, const Services& services);
+void add_explanations(OperationTable& table, const Settings& settings, const Services& services);
 void add_interruptions(OperationTable& table, const Settings& settings, const Services& services);
 void add_machines(OperationTable& table, const Settings& settings, const Services& services);
+void add_time_reports(OperationTable& table, const Settings& settings, const Services& services);
 void add_server(OperationTable& table, const Settings& settings, const Services& services);
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services);
 

@@ -13,10 +13,12 @@
 #include "batch/arn.hpp"
 #include "batch/catalog.hpp"
 #include "control/admission.hpp"
+#include "control/explainer.hpp"
 #include "control/gang.hpp"
 #include "control/group.hpp"
 #include "control/image_resolver.hpp"
 #include "control/live.hpp"
+#include "control/resizing.hpp"
 #include "control/resource_records.hpp"
 #include "domain/stage.hpp"
 #include "reconcile/host_reuse.hpp"
@@ -198,6 +200,11 @@ class SingleWriter final : public ControlPlane {
 
   std::shared_ptr<const reconcile::QueueHeads> queue_heads() override { return queue_heads_.get(); }
 
+  Result<reconcile::Explanation> explain(const domain::JobKey& key,
+                                         const reconcile::ExplainRights& rights) override {
+    return explainer_.explain(TRY(find(key))->number, rights);
+  }
+
   Duration clock_offset() override { return time_.offset(); }
 
   std::shared_ptr<const batch::Catalog> batch_catalog() override { return catalog_.get(); }
@@ -246,7 +253,6 @@ class SingleWriter final : public ControlPlane {
 
   // The time spent on failed actions, which the next step tries again.
   std::chrono::nanoseconds carry_out(const reconcile::Decision& decision, Instant now);
-  bool resize(const reconcile::Decision& decision);
   void submit(reconcile::Command command);
   bool ensure(AttemptId id, const reconcile::Decision& decision, const Result<void>& streams,
               Instant now);
@@ -262,6 +268,7 @@ class SingleWriter final : public ControlPlane {
   Settings settings_;  // changed by the constructor alone
   mutable ImageResolver images_{settings_.images};
   Admission admission_{settings_, images_};
+  Explainer explainer_{settings_};
   ledger::Ledger& ledger_;
   launch::Launcher& launcher_;
   observe::Logs& logs_;
@@ -289,9 +296,9 @@ class SingleWriter final : public ControlPlane {
   // Confined to the reconciling thread.
   std::string reconcile_fault_;  // logged once
   std::map<AttemptId, Error> launch_failures_;
-  std::map<JobNumber, JobState> ended_;    // jobs that others await
-  std::set<AttemptId> removing_failed_;    // logged once
-  std::set<std::string> resizing_failed_;  // likewise: kinds and machines
+  std::map<JobNumber, JobState> ended_;  // jobs that others await
+  std::set<AttemptId> removing_failed_;  // logged once
+  Resizing resizing_{launcher_};
   reconcile::IdleSince idle_since_;
   std::set<domain::JobKey> reuse_queues_;
   // The change of tags, and the catalog, from which it was computed.
@@ -402,19 +409,14 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   snapshot.reuse_queues = reuse_queues(snapshot.catalog);
   snapshot.usages = usages_.all();
   snapshot.quotas = settings_.quotas();
-  const reconcile::Timeout timeout{.launch = settings_.launch_timeout,
-                                   .stop_grace = settings_.stop_grace,
-                                   .stop_upload = settings_.stop_upload_timeout,
-                                   .leave = settings_.leave_timeout,
-                                   .spot_notice = settings_.spot_notice,
-                                   .growth = settings_.growth};
   const reconcile::Decision decision = reconcile::decide(
-      snapshot, {.scale_gangs = settings_.scale_gangs}, timeout, settings_.spot, now);
+      snapshot, {.scale_gangs = settings_.scale_gangs}, timeout_of(settings_), settings_.spot, now);
   queue_heads_.put(reconcile::next_queue_heads(snapshot.queue_heads, snapshot.jobs,
                                                *snapshot.catalog, decision.waits, now));
   idle_since_ = decision.idle_since;
   auto took = clock_.monotonic() - began;
   took += carry_out(decision, now);
+  explainer_.put(std::move(snapshot), now);
   for (const Watcher& watcher : watchers_)
     if (watcher.reconciled) watcher.reconciled();
   return took;
@@ -470,7 +472,7 @@ std::chrono::nanoseconds SingleWriter::carry_out(const reconcile::Decision& deci
   std::erase_if(launch_failures_, [&](const auto& failure) {
     return std::ranges::find(decision.ensure, failure.first) == decision.ensure.end();
   });
-  in_vain |= !resize(decision);
+  in_vain |= !resizing_.carry_out(decision);
   for (const AttemptId id : decision.remove) {
     const auto removed = launcher_.remove(id);
     in_vain |= !removed;
@@ -482,23 +484,6 @@ std::chrono::nanoseconds SingleWriter::carry_out(const reconcile::Decision& deci
     }
   }
   return in_vain ? clock_.monotonic() - began : std::chrono::nanoseconds();
-}
-
-// Adds machines, and releases idle ones. What fails is decided again.
-bool SingleWriter::resize(const reconcile::Decision& decision) {
-  bool all = true;
-  const auto say = [&](const char* what, const std::string& which, const Result<void>& done) {
-    all &= bool(done);
-    if (done)
-      resizing_failed_.erase(which);
-    else if (resizing_failed_.insert(which).second)
-      log(Level::warning, "control", what, {{"which", which}, {"why", done.error().message}});
-  };
-  for (const auto& [kind, machines] : decision.grow)
-    say("machines are not available", kind, launcher_.grow(kind, machines));
-  for (const std::string& machine : decision.shrink)
-    say("a machine could not be released", machine, launcher_.shrink(machine));
-  return all;
 }
 
 void SingleWriter::submit(reconcile::Command command) {

@@ -46,6 +46,7 @@
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
 #include "reconcile/create_job.hpp"
+#include "reconcile/explain.hpp"
 #include "reconcile/queue_head.hpp"
 #include "reconcile/spot.hpp"
 #include "schedule/growth.hpp"
@@ -184,6 +185,12 @@ class Control {
   virtual std::vector<std::shared_ptr<const domain::Job>> live_jobs() = 0;
   // The front of each queue, as of the last iteration of reconcile; never nullptr.
   virtual std::shared_ptr<const reconcile::QueueHeads> queue_heads() = 0;
+  // Explains what would let a waiting job start, from what the last iteration of reconcile has
+  // read. Computes on the caller's thread, for a second at most, one caller at a time; no loop
+  // waits for it. Errors: not_found; conflict, when the job does not wait; unavailable, when it has
+  // not been planned yet; exhausted, when other explanations are waiting.
+  virtual Result<reconcile::Explanation> explain(const domain::JobKey& key,
+                                                 const reconcile::ExplainRights& rights) = 0;
   // The wall clock minus control's time (control_time.hpp).
   virtual Duration clock_offset() = 0;
   // Counts an array's children by status, including those that were not created yet.

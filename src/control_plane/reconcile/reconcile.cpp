@@ -9,6 +9,7 @@
 #include "batch/catalog.hpp"
 #include "contract/plain_container.hpp"
 #include "domain/job_check.hpp"
+#include "reconcile/array_broods.hpp"
 #include "reconcile/host_reuse.hpp"
 #include "reconcile/schedule_view.hpp"
 #include "reconcile/shown_agents.hpp"
@@ -31,24 +32,6 @@ std::vector<HostIndex> hosts_where(const Attempt& attempt, auto&& condition) {
   return hosts;
 }
 
-// Counts the children of an array that are in memory and not over.
-struct Brood {
-  uint32_t all = 0;
-  uint32_t waiting = 0;   // could be placed
-  uint32_t awaiting = 0;  // depend on others
-};
-
-std::map<JobNumber, Brood> broods_of(const std::vector<std::shared_ptr<const Job>>& jobs) {
-  std::map<JobNumber, Brood> broods;
-  for (const auto& job : jobs) {
-    if (job->parent == 0 || job->finished()) continue;
-    Brood& brood = broods[job->parent];
-    ++brood.all;
-    if (job->state == JobState::waiting) ++(job->awaits.empty() ? brood.waiting : brood.awaiting);
-  }
-  return broods;
-}
-
 class Deciding {
  public:
   Deciding(const Snapshot& snapshot, const schedule::Policy& policy, const Timeout& timeout,
@@ -64,8 +47,7 @@ class Deciding {
   }
 
   Decision decide() {
-    look_for_idle();
-    for (const auto& job : snapshot_.jobs) guard(*job, [&] { review(*job); });
+    review_all();
     for (SpotInterruption& chosen : spot_interruptions(snapshot_.jobs, spot_, now_))
       decision_.commands.push_back(Interrupt{chosen.attempt.job, chosen.attempt.number, chosen.host,
                                              timeout_.spot_notice, std::move(chosen.reason)});
@@ -79,7 +61,26 @@ class Deciding {
     return std::move(decision_);
   }
 
+  PlannedCluster planned(JobNumber number, const NameText& name_text, const MayUseQueue& may_use) {
+    review_all();
+    decision_.waits.clear();
+    PlannedCluster out;
+    ScheduleView view = empty_view(name_text);
+    // First: its limits bear names that it may know.
+    if (const Job* job = job_of(number); job && job->state == JobState::waiting)
+      guard(*job, [&] { out.variants = view.variants(*job, may_use); });
+    out.cluster = cluster_of(view);
+    for (const schedule::Wait& wait : decision_.waits)
+      if (wait.job == number) out.not_planned = wait.reason.str();
+    return out;
+  }
+
  private:
+  void review_all() {
+    look_for_idle();
+    for (const auto& job : snapshot_.jobs) guard(*job, [&] { review(*job); });
+  }
+
   void review(const Job& job) {
     if (job.state == JobState::waiting) {
       if (const auto limits = check_limits(job.spec); !limits)
@@ -360,15 +361,25 @@ class Deciding {
     }
   }
 
-  void place() {
-    ScheduleView view(snapshot_.machines, snapshot_.catalog.get(), snapshot_.usages,
-                      snapshot_.quotas,
-                      {timeout_.launch, timeout_.stop_grace, timeout_.stop_upload}, now_);
+  ScheduleView empty_view(NameText name_text = {}) const {
+    return ScheduleView(snapshot_.machines, snapshot_.catalog.get(), snapshot_.usages,
+                        snapshot_.quotas,
+                        {timeout_.launch, timeout_.stop_grace, timeout_.stop_upload}, now_,
+                        std::move(name_text));
+  }
+
+  schedule::Snapshot cluster_of(ScheduleView& view) {
     for (const auto& job : snapshot_.jobs) guard(*job, [&] { show(*job, view); });
     for (const Job* job : kept_)
       if (!holds(*job)) view.keep(*job);  // the remains of its attempt go first
     schedule::Snapshot cluster = view.take();
     cluster.clock_offset = snapshot_.clock_offset;
+    return cluster;
+  }
+
+  void place() {
+    ScheduleView view = empty_view();
+    schedule::Snapshot cluster = cluster_of(view);
     schedule::Plan plan = plan_of(cluster);
     consider_growth(cluster, plan);
     grow_and_shrink(cluster, plan);
@@ -555,21 +566,17 @@ class Deciding {
 
 }  // namespace
 
-std::vector<JobNumber> those_to_count(const std::vector<std::shared_ptr<const Job>>& jobs) {
-  const auto broods = broods_of(jobs);
-  std::vector<JobNumber> arrays;
-  for (const auto& job : jobs) {
-    if (!job->is_array() || job->finished() || broods.contains(job->number)) continue;
-    const bool all_made = job->children_made == job->spec.array.size;
-    if (job->state == JobState::stopping || (job->state == JobState::active && all_made))
-      arrays.push_back(job->number);
-  }
-  return arrays;
-}
-
 Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Timeout& timeout,
                 const Spot& spot, Instant now, const Planner& planner) {
   return Deciding(snapshot, policy, timeout, spot, now, planner).decide();
+}
+
+PlannedCluster planned_cluster(const Snapshot& snapshot, const schedule::Policy& policy,
+                               const Timeout& timeout, const Spot& spot, Instant now,
+                               JobNumber job, const NameText& name_text,
+                               const MayUseQueue& may_use) {
+  const Planner none;
+  return Deciding(snapshot, policy, timeout, spot, now, none).planned(job, name_text, may_use);
 }
 
 }  // namespace trainyard::reconcile

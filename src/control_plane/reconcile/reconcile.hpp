@@ -23,6 +23,7 @@
 #include "launch/launcher.hpp"
 #include "reconcile/growth_view.hpp"
 #include "reconcile/queue_head.hpp"
+#include "reconcile/schedule_view.hpp"
 #include "reconcile/spot.hpp"
 #include "reconcile/state.hpp"
 #include "schedule/plan.hpp"
@@ -96,5 +97,18 @@ using Planner =
 // `now` is control's time (control_time.hpp). Only tests pass another `planner`.
 Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Timeout& timeout,
                 const Spot& spot, Instant now, const Planner& planner = schedule::plan);
+
+// The scheduler's snapshot as decide() plans it, and one of its waiting jobs with other requests.
+struct PlannedCluster {
+  schedule::Snapshot cluster;
+  std::vector<schedule::Variant> variants;
+  // the reason why the job is not among the waiting jobs, whatever comes free; "": it is
+  std::string not_planned;
+};
+// Requires: the job waits in the snapshot.
+PlannedCluster planned_cluster(const Snapshot& snapshot, const schedule::Policy& policy,
+                               const Timeout& timeout, const Spot& spot, Instant now,
+                               domain::JobNumber job, const NameText& name_text,
+                               const MayUseQueue& may_use);
 
 }  // namespace trainyard::reconcile

@@ -63,6 +63,8 @@ std::vector<schedule::Placement> placements_of(const Attempt& attempt) {
   return placements;
 }
 
+constexpr std::string_view kAnotherJob = "another job";
+
 // True if the attempt has been told to end, or ends by itself.
 bool is_leaving(const Job& job, const Attempt& attempt) {
   return job.state != JobState::active || job.stop_cause != StopCause::none ||
@@ -73,8 +75,13 @@ bool is_leaving(const Job& job, const Attempt& attempt) {
 
 ScheduleView::ScheduleView(const std::vector<launch::Machine>& machines, const Catalog* catalog,
                            const Usages& usages, const std::vector<InstanceQuota>& quotas,
-                           Surroundings surroundings, Instant now)
-    : catalog_(catalog), usages_(usages), quotas_(quotas), surroundings_(surroundings), now_(now) {
+                           Surroundings surroundings, Instant now, NameText name_text)
+    : catalog_(catalog),
+      usages_(usages),
+      quotas_(quotas),
+      surroundings_(surroundings),
+      now_(now),
+      name_text_(std::move(name_text)) {
   for (const launch::Machine& machine : machines)
     snapshot_.machines.push_back(
         {machine.name, {machine.cpus, machine.memory_bytes, machine.gpus}, machine.topology});
@@ -87,8 +94,13 @@ ScheduleView::ScheduleView(const std::vector<launch::Machine>& machines, const C
   shares_.emplace_back();
 }
 
+std::string ScheduleView::named(const Job& job, std::string text, std::string_view hidden) const {
+  return name_text_ ? name_text_(job, std::move(text), hidden) : text;
+}
+
 size_t ScheduleView::add_limit(std::string name, double total, std::string remedy,
                                bool environments) {
+  if (subject_) name = named(*subject_, std::move(name), "another limit");
   snapshot_.limits.push_back({std::move(name), total, 0, std::move(remedy), environments});
   return snapshot_.limits.size() - 1;
 }
@@ -206,10 +218,11 @@ void ScheduleView::join_queue(const Job& job, size_t index, std::string& share) 
 }
 
 void ScheduleView::hold(const Job& job) {
+  subject_ = &job;
   const Attempt& attempt = *job.attempt();
   const bool over = attempt.state == AttemptState::ended;
   schedule::Running running;
-  running.name = job_title(job);
+  running.name = named(job, job_title(job), kAnotherJob);
   running.hosts = placements_of(attempt);
   running.started = job.control_time(attempt.started);
   running.priority = job.priority();
@@ -257,7 +270,8 @@ void ScheduleView::hold(const Job& job) {
 
 void ScheduleView::keep(const Job& job) {
   const Attempt& attempt = *job.attempt();
-  snapshot_.pools.push_back({job.number, "the warm pool of " + job_title(job),
+  snapshot_.pools.push_back({job.number,
+                             "the warm pool of " + named(job, job_title(job), kAnotherJob),
                              placements_of(attempt), job.control_time(job.warm_pool->until())});
 }
 
@@ -347,10 +361,11 @@ Result<schedule::Alternative> ScheduleView::needs_of(const Job& job,
   return needs;
 }
 
-Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
+Result<schedule::Waiting> ScheduleView::waiting_of(const Job& job, std::vector<JobNumber> pools) {
+  subject_ = &job;
   schedule::Waiting waiting;
   waiting.job = job.number;
-  waiting.name = job_title(job);
+  waiting.name = named(job, job_title(job), kAnotherJob);
   waiting.pools = std::move(pools);
   waiting.priority = job.priority();
   if (const auto left = run_left(job))
@@ -366,6 +381,11 @@ Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
     for (size_t i = 1; i < job.spec.preferences.size(); ++i)
       waiting.alternatives.push_back(TRY(needs_of(job, {job.spec.preferences[i]}, queue)));
   join_queue(job, waiting.queue, waiting.share);
+  return waiting;
+}
+
+Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
+  schedule::Waiting waiting = TRY(waiting_of(job, std::move(pools)));
   CHECK(snapshot_.waiting.empty() || snapshot_.waiting.back().job < job.number,
         "jobs join their queue in the order of their numbers");
   snapshot_.waiting.push_back(std::move(waiting));

@@ -11,9 +11,11 @@
 // Costs:   some hundred nanoseconds a job; what the jobs of one queue share is looked up once.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -26,8 +28,16 @@
 #include "domain/usage.hpp"
 #include "launch/launcher.hpp"
 #include "schedule/plan.hpp"
+#include "schedule/what_if.hpp"
 
 namespace trainyard::reconcile {
+
+// Returns a text of the snapshot that says something about a job, as it is or with what hides it
+// (guarded_text.hpp). `hidden`: what replaces it.
+using NameText =
+    std::function<std::string(const domain::Job& job, std::string text, std::string_view hidden)>;
+// True if the job may be moved to that queue.
+using MayUseQueue = std::function<bool(const domain::JobKey& queue)>;
 
 // How long the steps before and after a run may take.
 struct Surroundings {
@@ -41,7 +51,7 @@ class ScheduleView {
   // Lifetime: all arguments outlive the view. The catalog is nullptr when there are no queues.
   ScheduleView(const std::vector<launch::Machine>& machines, const batch::Catalog* catalog,
                const domain::Usages& usages, const std::vector<domain::InstanceQuota>& quotas,
-               Surroundings surroundings, Instant now);
+               Surroundings surroundings, Instant now, NameText name_text = {});
 
   // The job's present attempt holds machines, limits and quota; the remains of an ended attempt
   // hold machines only. Requires: the job has an attempt.
@@ -51,6 +61,9 @@ class ScheduleView {
   // `pools`: jobs whose hosts it may take over. Requires: called in the order of the jobs' numbers.
   // Errors: invalid, with a text for its user: it cannot be placed, whatever comes free.
   Result<void> wait(const domain::Job& job, std::vector<domain::JobNumber> pools);
+  // The job with other requests: smaller gangs, smaller instance types, other queues; the nearest
+  // first (job_variants.cpp). Those that cannot be placed are left out.
+  std::vector<schedule::Variant> variants(const domain::Job& job, const MayUseQueue& may_use);
   // Requires: no other call follows.
   schedule::Snapshot take();
 
@@ -71,6 +84,15 @@ class ScheduleView {
   };
   using Instances = std::map<std::string, int64_t>;  // by type
 
+  Result<schedule::Waiting> waiting_of(const domain::Job& job,
+                                       std::vector<domain::JobNumber> pools);
+  void add_smaller(const domain::Job& job, std::vector<schedule::Variant>& variants);
+  void add_queues(const domain::Job& job, const MayUseQueue& may_use,
+                  std::vector<schedule::Variant>& variants);
+  void add_variant(const domain::Job& changed, schedule::Change change,
+                   std::vector<schedule::Variant>& variants);
+  // Requires: `job` is the one that is being added to the snapshot.
+  std::string named(const domain::Job& job, std::string text, std::string_view hidden) const;
   QueueView* queue_view_of(const domain::Job& job);
   schedule::Queue scheduler_queue(const batch::JobQueue& queue,
                                   const std::vector<size_t>& environments) const;
@@ -102,6 +124,8 @@ class ScheduleView {
   const std::vector<domain::InstanceQuota>& quotas_;
   const Surroundings surroundings_;
   const Instant now_;
+  const NameText name_text_;
+  const domain::Job* subject_ = nullptr;  // the job that is being added
   schedule::Snapshot snapshot_;
   std::map<domain::JobKey, QueueView> queues_;
   std::vector<Environment> environments_;

@@ -3,6 +3,7 @@
 // Threads: confined to the test's thread.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -116,6 +117,19 @@ class PlainControl final : public control::Control {
   }
   std::shared_ptr<const reconcile::QueueHeads> queue_heads() override {
     return std::make_shared<reconcile::QueueHeads>();
+  }
+  // Explains with the jobs above, on `machines`.
+  std::vector<launch::Machine> machines;
+  Result<reconcile::Explanation> explain(const domain::JobKey& key,
+                                         const reconcile::ExplainRights& rights) override {
+    reconcile::Snapshot snapshot;
+    for (const auto& [each, job] : jobs) snapshot.jobs.push_back(job);
+    std::ranges::sort(snapshot.jobs, {}, [](const auto& job) { return job->number; });
+    snapshot.machines = machines;
+    snapshot.catalog = batch_catalog();
+    const auto job = find(key);
+    if (!job) return job.error();
+    return reconcile::explain(snapshot, {}, {}, {}, clock_.now(), (*job)->number, rights);
   }
   Duration clock_offset() override { return {}; }
   void prioritise_job(domain::JobKey key, int64_t, control::Answer answer) override {

@@ -1,0 +1,72 @@
+#include "cli/explain_view.hpp"
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "cli/table.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr int kExplainLabelWidth = 9;
+constexpr int kChangeWidthMin = 24;
+
+std::optional<Instant> start_time_of(const Json& json) {
+  const auto found = json.find("StartTime");
+  if (found == json.end() || !found->is_number()) return {};
+  return from_milliseconds(std::llround(found->get<double>() * 1000));
+}
+
+std::string in_text(Instant starts, Instant now) {
+  return starts > now ? "in " + duration_text(starts - now) : "now";
+}
+
+std::string expected_text(const Json& answer, Instant now) {
+  const auto starts = start_time_of(answer);
+  if (!starts) return "unknown, if nothing changes";
+  return in_text(*starts, now) + ", by " + time_text(*starts) + ", if nothing changes";
+}
+
+std::string changes_table(const Looks& looks, const Json& changes, Instant now) {
+  std::vector<std::vector<Cell>> rows;
+  for (const Json& change : changes) {
+    if (!change.is_object()) continue;
+    const bool at_once = change.value("Now", false);
+    const auto starts = start_time_of(change);
+    rows.push_back({{at_once ? "now" : starts ? in_text(*starts, now) : "",
+                     at_once ? Paint::green : Paint::none},
+                    {at_once || !starts ? "" : time_text(*starts), Paint::dim},
+                    {change.value("Description", "")}});
+  }
+  return table(looks,
+               {{.title = "starts"},
+                {.title = "by", .drop = 1},
+                {.title = "if you", .width_min = kChangeWidthMin, .overflow = Overflow::wrap}},
+               rows);
+}
+
+}  // namespace
+
+std::string explain_page(const Looks& looks, const std::string& label, const Json& answer,
+                         Instant now) {
+  if (!answer.value("Waiting", false))
+    return paragraph(looks, label + " does not wait; `trainyard describe` shows its state");
+  std::string page = paragraph(looks, label, Paint::bold, "job", kExplainLabelWidth);
+  const std::string reason = answer.value("WaitReason", "");
+  page += paragraph(looks, reason.empty() ? "it starts now" : reason, Paint::none, "reason",
+                    kExplainLabelWidth);
+  if (reason.empty()) return page;
+  page += paragraph(looks, expected_text(answer, now), Paint::none, "starts", kExplainLabelWidth);
+  const Json changes = answer.value("Changes", Json::array());
+  if (changes.empty())
+    page += "\n" + paragraph(looks, "No single change that was tried would make it start sooner.");
+  else
+    page += "\n" + changes_table(looks, changes, now);
+  if (!answer.value("Complete", true))
+    page += paragraph(looks, "Not every change was tried: there are too many jobs and machines.",
+                      Paint::yellow);
+  return page;
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,49 @@
+// Explainer answers why a job waits and what would let it start, from what the last iteration of
+// reconcile has read. It computes on the caller's thread, one explanation at a time, so that
+// explanations use one processor at most; the loops only hand over what they have read.
+//
+// Threads: call from anywhere.
+// Errors:  those of reconcile::explain; exhausted, when kExplanationsWaitingMax others wait.
+#pragma once
+
+#include <memory>
+
+#include "base/thread_safety.hpp"
+#include "control/control.hpp"
+#include "reconcile/explain.hpp"
+
+namespace trainyard::control {
+
+// Each holds a thread of the caller, and takes a second at most.
+inline constexpr size_t kExplanationsWaitingMax = 4;
+
+// How long operations may take, as the settings say.
+reconcile::Timeout timeout_of(const Settings& settings);
+
+class Explainer {
+ public:
+  // Lifetime: the settings outlive it.
+  explicit Explainer(const Settings& settings) : settings_(settings) {}
+
+  // `now`: control's time of the iteration.
+  void put(reconcile::Snapshot snapshot, Instant now);
+  Result<reconcile::Explanation> explain(domain::JobNumber job,
+                                         const reconcile::ExplainRights& rights);
+
+ private:
+  struct Read {
+    reconcile::Snapshot snapshot;
+    Instant now;
+  };
+
+  Result<reconcile::Explanation> explain_alone(domain::JobNumber job,
+                                               const reconcile::ExplainRights& rights);
+
+  const Settings& settings_;
+  Mutex mutex_;
+  std::shared_ptr<const Read> last_ GUARDED_BY(mutex_);
+  size_t waiting_ GUARDED_BY(mutex_) = 0;
+  Mutex alone_;  // held while one explanation is computed; before mutex_
+};
+
+}  // namespace trainyard::control

@@ -1,0 +1,80 @@
+#include "control/explainer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "control/test_cluster.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using test::TestCluster;
+
+const reconcile::ExplainRights kEverything{.may_see = [](const domain::Job&) { return true; },
+                                           .may_use = [](const domain::JobKey&) { return true; }};
+
+TEST(Explainer, AnswersFromWhatReconcileHasReadLast) {
+  TestCluster cluster;
+  EXPECT_EQ(cluster.control->explain({"us-east-1", "a"}, kEverything).error().kind,
+            Kind::not_found);
+  // Each takes the whole machine.
+  const uint32_t hosts = 1;
+  const std::string type = "ml.m5.24xlarge";
+  ASSERT_TRUE(cluster.create(TestCluster::job("a", hosts, type)));
+  const auto waits = cluster.control->explain({"us-east-1", "a"}, kEverything);
+  ASSERT_TRUE(waits) << waits.error().message;
+  EXPECT_FALSE(waits->reason.empty());
+  ASSERT_FALSE(waits->answers.empty());
+  EXPECT_TRUE(waits->answers[0].now);
+  ASSERT_TRUE(cluster.create(TestCluster::job("b")));
+  EXPECT_EQ(cluster.control->explain({"us-east-1", "b"}, kEverything).error().kind,
+            Kind::conflict)
+      << "it runs";
+}
+
+TEST(Explainer, RefusesMoreCallersThanMayWait) {
+  Settings settings;
+  Explainer explainer(settings);
+  reconcile::Snapshot snapshot;
+  auto job = std::make_shared<domain::Job>();
+  job->number = 1;
+  job->key = {"us-east-1", "a"};
+  job->spec.groups = {{"homogeneousCluster", "ml.m5.large", 1}};
+  auto other = std::make_shared<domain::Job>(*job);
+  other->number = 2;
+  other->key.name = "b";
+  snapshot.jobs = {job, other};
+  explainer.put(std::move(snapshot), from_milliseconds(0));
+  std::atomic<bool> go_on = false;
+  std::atomic<size_t> refused = 0, answered = 0;
+  // The first one is held while it asks for rights; the others queue behind it.
+  const reconcile::ExplainRights held{.may_see =
+                                          [&](const domain::Job&) {
+                                            go_on.wait(false);
+                                            return true;
+                                          },
+                                      .may_use = [](const domain::JobKey&) { return true; }};
+  std::vector<std::thread> callers;
+  for (size_t i = 0; i < kExplanationsWaitingMax + 2; ++i)
+    callers.emplace_back([&] {
+      const auto found = explainer.explain(2, held);
+      if (found) {
+        ++answered;
+      } else {
+        EXPECT_EQ(found.error().kind, Kind::exhausted);
+        if (++refused == 2) {
+          go_on = true;
+          go_on.notify_all();
+        }
+      }
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(refused, 2u);
+  EXPECT_EQ(answered, kExplanationsWaitingMax);
+}
+
+}  // namespace
+}  // namespace trainyard::control

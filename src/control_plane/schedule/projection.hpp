@@ -1,0 +1,42 @@
+// Projects when a waiting job will start: plans again at each instant at which a running job or a
+// warm pool ends, as if every job took its longest time and no other job came.
+//
+// A preempted job ends within the time that preemption takes, and does not come back in the
+// projection. A job whose end is unknown never ends there.
+//
+// Threads: pure. Errors: none. Cost: one plan for each end, within the budget.
+#pragma once
+
+#include <optional>
+
+#include "schedule/plan.hpp"
+
+namespace trainyard::schedule {
+
+// Limits what several plans may cost together. It counts plans and what they read, not time, so
+// equal arguments give equal results.
+class PlanBudget {
+ public:
+  // entries: waiting jobs, running jobs and machines of all planned snapshots together
+  PlanBudget(size_t plans_max, size_t entries_max)
+      : plans_left_(plans_max), entries_left_(entries_max) {}
+  // False: the rest does not suffice for a plan of this snapshot.
+  bool take(const Snapshot& snapshot);
+  // True once a plan was refused.
+  bool spent() const { return spent_; }
+
+ private:
+  size_t plans_left_, entries_left_;
+  bool spent_ = false;
+};
+
+// Of one projection: the instants that are tried. Later starts are unknown.
+inline constexpr size_t kProjectedPlansMax = 48;
+
+// Returns nothing if the start is unknown, or the budget is spent before it is found.
+// Requires: as plan().
+std::optional<Instant> projected_start(Snapshot snapshot, const Policy& policy, Instant now,
+                                       domain::JobNumber job, Duration preemption_takes,
+                                       PlanBudget& budget);
+
+}  // namespace trainyard::schedule

@@ -1,0 +1,266 @@
+#include "schedule/what_if.hpp"
+
+#include <gtest/gtest.h>
+
+#include "schedule/projection.hpp"
+#include "schedule/test_snapshots.hpp"
+
+namespace trainyard::schedule {
+namespace {
+
+using namespace test;
+
+Running ending(Running running, domain::JobNumber number, Duration in) {
+  running.job = number;
+  running.ends_by = kNow + in;
+  return running;
+}
+
+std::string kind_text(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::raise_priority:
+      return "priority";
+    case ChangeKind::shrink_gang:
+      return "gang";
+    case ChangeKind::change_type:
+      return "type";
+    case ChangeKind::change_queue:
+      return "queue";
+    case ChangeKind::raise_limit:
+      return "limit";
+    case ChangeKind::raise_quota_share:
+      return "quota share";
+    case ChangeKind::cancel_job:
+      return "cancel";
+    case ChangeKind::end_job:
+      return "end";
+    case ChangeKind::add_machines:
+      return "machines";
+  }
+  return "";
+}
+
+// "end 11: now", "machines like box-1 0->1: 60 s"
+std::string text_of(const WhatIfAnswer& answer) {
+  const Change& change = answer.change;
+  std::string text = kind_text(change.kind);
+  if (change.job != 0) text += " " + std::to_string(change.job);
+  if (!change.name.empty()) text += " " + change.name;
+  if (!change.unit.empty()) text += " " + change.unit;
+  if (change.to > 0)
+    text += " " + std::to_string(int64_t(change.from)) + "->" + std::to_string(int64_t(change.to));
+  return text + ": " +
+         (answer.starts == kNow ? "now" : std::to_string((answer.starts - kNow) / 1s) + " s");
+}
+
+std::vector<std::string> answers(const Snapshot& snapshot, const WhatIfQuestion& question,
+                                 const Policy& policy = {}) {
+  std::vector<std::string> texts;
+  for (const WhatIfAnswer& answer : what_if(snapshot, policy, kNow, question).answers)
+    texts.push_back(text_of(answer));
+  return texts;
+}
+using Texts = std::vector<std::string>;
+
+Variant variant_of(const Waiting& waiting, ChangeKind kind, double from, double to) {
+  return {{.kind = kind, .from = from, .to = to}, waiting};
+}
+
+TEST(WhatIf, TellsThatAJobStartsNow) {
+  const WhatIf found = what_if(cluster({machine("box-1", 8)}, {}, {job(1, 1, 4)}), {}, kNow, {1});
+  EXPECT_EQ(found.reason, "");
+  EXPECT_EQ(found.starts, kNow);
+  EXPECT_TRUE(found.answers.empty());
+}
+
+TEST(WhatIf, AMachineMoreOrARunningJobLess) {
+  const Snapshot snapshot =
+      cluster({machine("box-1", 8)}, {ending(running("training-job/x", "box-1", 4), 11, 60s)},
+              {job(5, 1, 6)});
+  const WhatIf found = what_if(snapshot, {}, kNow, {5});
+  EXPECT_NE(found.reason.find("held by training-job/x (4)"), std::string::npos) << found.reason;
+  EXPECT_EQ(found.starts, kNow + 60s);
+  EXPECT_TRUE(found.whole);
+  EXPECT_EQ(answers(snapshot, {5}), (Texts{"end 11: now", "machines like box-1 0->1: now"}));
+}
+
+TEST(WhatIf, AsManyMachinesAsTheGangNeeds) {
+  const Snapshot snapshot =
+      cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 8)}, {job(5, 3, 8)});
+  EXPECT_EQ(answers(snapshot, {5}), (Texts{"machines like box-1 0->3: now"}));
+}
+
+TEST(WhatIf, AMachineThatIsLargeEnough) {
+  const Snapshot snapshot = cluster({machine("box-1", 8)}, {}, {job(5, 1, 16)});
+  const WhatIf found = what_if(snapshot, {}, kNow, {5});
+  ASSERT_EQ(found.answers.size(), 1u);
+  EXPECT_EQ(text_of(found.answers[0]), "machines 0->1: now");
+  EXPECT_EQ(found.answers[0].change.share.cpus, 16);
+  EXPECT_FALSE(found.starts) << "it would wait forever";
+}
+
+TEST(WhatIf, KindsOfMachinesThatTheLauncherCanAdd) {
+  const Snapshot snapshot =
+      cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 8)}, {job(5, 2, 4)});
+  const WhatIfQuestion question{
+      .job = 5, .machine_kinds = {machine("c5.large", 2), machine("c5.xlarge", 4)}};
+  EXPECT_EQ(answers(snapshot, question), (Texts{"machines c5.xlarge 0->2: now"}));
+}
+
+TEST(WhatIf, NoMachineIsAddedWhereGangsAreScaledToTheOnlyOne) {
+  const Snapshot snapshot =
+      cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 8)}, {job(5, 3, 8)});
+  EXPECT_EQ(answers(snapshot, {5}, {.scale_gangs = true}), Texts{});
+}
+
+// The largest gang that starts now, and none that is smaller.
+TEST(WhatIf, ASmallerGang) {
+  const Snapshot snapshot =
+      cluster({machine("box-1", 8)}, {ending(running("training-job/x", "box-1", 4), 11, 60s)},
+              {job(5, 4, 2)});
+  const WhatIfQuestion question{
+      .job = 5,
+      .variants = {variant_of(job(5, 3, 2), ChangeKind::shrink_gang, 4, 3),
+                   variant_of(job(5, 2, 2), ChangeKind::shrink_gang, 4, 2),
+                   variant_of(job(5, 1, 2), ChangeKind::shrink_gang, 4, 1)}};
+  EXPECT_EQ(answers(snapshot, question),
+            (Texts{"gang 4->2: now", "end 11: now", "machines like box-1 0->1: now"}));
+}
+
+TEST(WhatIf, ARaisedLimit) {
+  Snapshot snapshot = cluster({machine("box-1", 16)}, {}, {job(5, 1, 6)});
+  snapshot.limits = {{.name = "vCPU of compute environment small", .total = 8}};
+  snapshot.running = {ending(running("job/x", "box-1", 4), 11, 60s)};
+  snapshot.running[0].needs = {{0, 4, true, false}};
+  snapshot.waiting[0].choices = {{"small", {{0, 0, true, false}}}};
+  EXPECT_EQ(answers(snapshot, {5}),
+            (Texts{"limit vCPU of compute environment small 8->10: now", "end 11: now"}));
+}
+
+TEST(WhatIf, AQuotaShareThatOwnsMore) {
+  Snapshot snapshot = cluster({machine("box-1", 16)}, {}, {job(5, 2, 2)});
+  snapshot.queues = {{"job queue q", 1, {}, {{"red", {{"instances", 3}}}}}};
+  snapshot.running = {ending(running("training-job/x", "box-1", 4), 11, 60s)};
+  snapshot.running[0].queue = 0;
+  snapshot.running[0].share = "red";
+  snapshot.running[0].demands = {{"instances", 2}};
+  snapshot.waiting[0].share = "red";
+  snapshot.waiting[0].demands = {{"instances", 2}};
+  EXPECT_EQ(answers(snapshot, {5}), (Texts{"quota share red instances 3->4: now", "end 11: now"}));
+}
+
+TEST(WhatIf, AHigherPriorityThanTheJobsBeforeIt) {
+  Snapshot snapshot = cluster({machine("box-1", 4)}, {}, {job(4, 1, 4), job(5, 1, 4)});
+  snapshot.queues = {{.name = "job queue q", .fair = FairShare{.decay = 60s}}};
+  snapshot.waiting[0].priority = 7;
+  const auto found = answers(snapshot, {5});
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0], "priority 0->8: now");
+  snapshot.waiting[0].priority = int64_t(kPriorityMax);
+  for (const auto& text : answers(snapshot, {5}))
+    EXPECT_FALSE(text.starts_with("priority")) << "AWS accepts none that is higher";
+}
+
+TEST(WhatIf, AJobBeforeItThatIsCancelled) {
+  const Snapshot snapshot =
+      cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 4)},
+              {job(4, 1, 8), job(5, 1, 4)});
+  const auto found = answers(snapshot, {5});
+  EXPECT_NE(std::ranges::find(found, "cancel 4: now"), found.end());
+}
+
+TEST(WhatIf, AnotherQueue) {
+  Snapshot snapshot = cluster({machine("box-1", 8)}, {}, {job(5, 1, 4)});
+  snapshot.limits = {{.name = "licences", .total = 0}};
+  snapshot.queues.push_back({"job queue fast"});
+  snapshot.waiting[0].choices = {{"", {{0, 1, false, false}}}};
+  Waiting moved = job(5, 1, 4);
+  moved.queue = 1;
+  const WhatIfQuestion question{
+      .job = 5, .variants = {{{.kind = ChangeKind::change_queue, .name = "fast"}, moved}}};
+  EXPECT_EQ(answers(snapshot, question), (Texts{"queue fast: now", "limit licences 0->1: now"}));
+}
+
+// Two jobs hold the machine. With the end of the first alone the job starts when the second ends.
+TEST(WhatIf, RanksByTheStart) {
+  const Snapshot snapshot = cluster(
+      {machine("box-1", 8)},
+      {ending(running("training-job/x", "box-1", 4), 11, 60s),
+       ending(running("training-job/y", "box-1", 4), 12, 600s)},
+      {job(5, 1, 8)});
+  EXPECT_EQ(what_if(snapshot, {}, kNow, {5}).starts, kNow + 600s);
+  EXPECT_EQ(answers(snapshot, {5}), (Texts{"machines like box-1 0->1: now", "end 12: 60 s"}));
+}
+
+// The one that began last, which loses the least.
+TEST(WhatIf, OfEqualEndsTheOneThatLosesTheLeastComesFirst) {
+  Snapshot snapshot = cluster({machine("box-1", 8)},
+                              {ending(running("training-job/x", "box-1", 4), 11, 60s),
+                               ending(running("training-job/y", "box-1", 4), 12, 60s)},
+                              {job(5, 1, 4)});
+  snapshot.running[0].started = kNow - 100s;
+  snapshot.running[1].started = kNow - 10s;
+  const auto found = answers(snapshot, {5});
+  ASSERT_GE(found.size(), 2u);
+  EXPECT_EQ(found[0], "end 12: now");
+  EXPECT_EQ(found[1], "end 11: now");
+}
+
+TEST(WhatIf, NamesNoJobThatTheCallerMayNotSee) {
+  const Snapshot snapshot = cluster({machine("box-1", 8)},
+                                    {ending(running("training-job/x", "box-1", 4), 11, 60s),
+                                     ending(running("training-job/y", "box-1", 4), 12, 60s)},
+                                    {job(4, 1, 8), job(5, 1, 4)});
+  for (const domain::JobNumber hidden : {4, 11, 12}) {
+    const WhatIfQuestion question{
+        .job = 5, .may_name = [&](domain::JobNumber number) { return number != hidden; }};
+    for (const WhatIfAnswer& answer : what_if(snapshot, {}, kNow, question).answers)
+      EXPECT_NE(answer.change.job, hidden) << text_of(answer);
+  }
+}
+
+// A budget that ten jobs and a machine exceed at once ends the search, and the answer says so.
+TEST(WhatIf, StopsWhereTheClusterIsTooLarge) {
+  Snapshot snapshot = cluster({machine("box-1", 1)}, {running("training-job/x", "box-1", 1)}, {});
+  const size_t jobs = kWhatIfEntriesMax / 4;
+  for (domain::JobNumber number = 1; number <= jobs; ++number)
+    snapshot.waiting.push_back(job(number, 1, 1));
+  const WhatIf found = what_if(snapshot, {}, kNow, {1});
+  EXPECT_FALSE(found.whole);
+  EXPECT_FALSE(found.reason.empty());
+}
+
+TEST(ProjectedStart, PassesFromEndToEnd) {
+  PlanBudget budget(100, 10'000);
+  Snapshot snapshot = cluster({machine("box-1", 4)},
+                              {ending(running("training-job/x", "box-1", 4), 11, 60s)},
+                              {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
+  snapshot.waiting[0].lasts_max = 100s;
+  snapshot.waiting[1].lasts_max = 1000s;
+  EXPECT_EQ(projected_start(snapshot, {}, kNow, 1, {}, budget), kNow + 60s);
+  EXPECT_EQ(projected_start(snapshot, {}, kNow, 2, {}, budget), kNow + 160s);
+  EXPECT_EQ(projected_start(snapshot, {}, kNow, 3, {}, budget), kNow + 1160s);
+  snapshot.waiting[1].lasts_max.reset();
+  EXPECT_FALSE(projected_start(snapshot, {}, kNow, 3, {}, budget)) << "the end of 2 is unknown";
+  EXPECT_FALSE(budget.spent());
+}
+
+TEST(ProjectedStart, KnowsWhenWarmPoolsEnd) {
+  PlanBudget budget(100, 10'000);
+  Snapshot snapshot = cluster({machine("box-1", 4)}, {}, {job(1, 1, 4)});
+  snapshot.pools = {{9, "a pool", {{"box-1", share(4)}}, kNow + 30s}};
+  EXPECT_EQ(projected_start(snapshot, {}, kNow, 1, {}, budget), kNow + 30s);
+}
+
+TEST(ProjectedStart, EndsWithItsBudget) {
+  const Snapshot snapshot = cluster({machine("box-1", 4)}, {}, {job(1, 1, 4)});
+  PlanBudget none(0, 10'000), small(10, 2), enough(1, 3);
+  EXPECT_FALSE(projected_start(snapshot, {}, kNow, 1, {}, none));
+  EXPECT_FALSE(projected_start(snapshot, {}, kNow, 1, {}, small));
+  EXPECT_TRUE(none.spent() && small.spent());
+  EXPECT_EQ(projected_start(snapshot, {}, kNow, 1, {}, enough), kNow);
+  EXPECT_FALSE(enough.spent());
+}
+
+}  // namespace
+}  // namespace trainyard::schedule
