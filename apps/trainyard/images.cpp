@@ -10,6 +10,15 @@ namespace trainyard::apps {
 namespace {
 
 constexpr const char* kTrainerInside = "/opt/trainyard/bin/trainyard-trainer";
+constexpr const char* kAlgorithmsInside = "/opt/trainyard/bin/trainyard-algorithms";
+constexpr const char* kAlgorithmNote =
+    "The image is AWS's and is not pulled: the job runs the same algorithm of this server.";
+constexpr const char* kNoAlgorithmNote =
+    "The image is AWS's and is not pulled, and this server's own algorithms are not built: run "
+    "./yard algorithms, and start the server again.";
+// SageMaker's algorithms that trainyard-algorithms implements, by the names of AWS's images.
+constexpr const char* kAlgorithms[] = {"image-classification"};
+
 constexpr const char* kFrameworkNote =
     "The image is AWS's and is not pulled: the job runs on this machine's own system. [images] in "
     "the server's config may name another one.";
@@ -35,6 +44,15 @@ std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Im
     trainer.mounts[kTrainerInside] = program;
     trainer.entrypoint = {kTrainerInside};
     configured.try_emplace("trainyard/trainer", trainer);
+  }
+  const std::string algorithms = program_directory + "/trainyard-algorithms";
+  for (const char* algorithm : kAlgorithms) {
+    domain::Image image;
+    image.built_in = true;
+    image.entrypoint = {kAlgorithmsInside, algorithm};
+    image.note = os::exists(algorithms) ? kAlgorithmNote : kNoAlgorithmNote;
+    if (os::exists(algorithms)) image.mounts[kAlgorithmsInside] = algorithms;
+    configured.try_emplace(algorithm, image);
   }
   for (const char* framework : kFrameworks) {
     domain::Image image;

@@ -202,9 +202,8 @@ Result<void> save(const Contents& contents, const std::string& path) {
 
 Result<LoadedFile> load(const std::string& path, size_t bytes_max) {
   LoadedFile file;
-  // On the heap whatever its size, so that the views stay valid when the result is moved.
   file.bytes = TRY(os::read_file(path, bytes_max));
-  file.bytes.reserve(sizeof(std::string) + 1);
+  file.bytes.reserve(sizeof(std::string) + 1);  // on the heap, which a move does not copy
   file.contents = TRY(decode(file.bytes).in(path));
   return file;
 }

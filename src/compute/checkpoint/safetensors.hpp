@@ -57,8 +57,11 @@ std::string encode(const Contents& contents);
 // The tensors are views of `bytes`.
 Result<Contents> decode(std::string_view bytes);
 
-// A file in memory, with views of it.
+// A file in memory, with views of it, which stay valid when it is moved.
 struct LoadedFile {
+  LoadedFile() = default;
+  LoadedFile(LoadedFile&&) = default;
+  LoadedFile& operator=(LoadedFile&&) = default;
   std::string bytes;
   Contents contents;
 };

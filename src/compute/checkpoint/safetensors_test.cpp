@@ -123,10 +123,10 @@ TEST(Safetensors, AFileComesBack) {
   const std::string path = folder.path() + "/a.safetensors";
   const std::string data = "12345678";
   ASSERT_TRUE(save({{{"a", {Type::f64, {1}, data}}}, {}}, path));
-  const auto loaded = load(path, 1 << 20);
+  auto loaded = load(path, 1 << 20);
   ASSERT_TRUE(loaded) << loaded.error().message;
-  const auto moved = *loaded;
-  EXPECT_EQ(loaded->contents.tensors.at("a").bytes, data);
+  const LoadedFile moved = std::move(*loaded);
+  EXPECT_EQ(moved.contents.tensors.at("a").bytes, data);
   EXPECT_FALSE(load(path, 16));  // larger than allowed
   ASSERT_TRUE(os::write_file(path, "short"));
   EXPECT_FALSE(load(path, 1 << 20));
