@@ -1,7 +1,7 @@
 // Trains small classifiers: hosts compared with one process, wrong input, hyperparameters, models.
 #include <gtest/gtest.h>
-#include <png.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -11,9 +11,9 @@
 #include "algorithms/image_classification/model_file.hpp"
 #include "algorithms/image_classification/trainer.hpp"
 #include "algorithms/log_line.hpp"
-#include "base/bytes/little_endian.hpp"
 #include "base/json.hpp"
 #include "base/random.hpp"
+#include "images/testing/encode.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 #include "os/temporary_directory.hpp"
@@ -21,16 +21,16 @@
 namespace trainyard::algorithms {
 namespace {
 
+using images::testing::framed;
+using images::testing::record_of;
+using images::testing::to_png;
 using Hyperparameters = std::map<std::string, std::string>;
 
 // -- hyperparameters
 
-const Hyperparameters kFew = {{"num_classes", "4"},
-                              {"num_training_samples", "48"},
-                              {"num_layers", "20"},
-                              {"image_shape", "1,8,8"},
-                              {"mini_batch_size", "8"},
-                              {"epochs", "2"}};
+const Hyperparameters kFew = {{"num_classes", "4"},     {"num_training_samples", "48"},
+                              {"num_layers", "20"},     {"image_shape", "1,8,8"},
+                              {"mini_batch_size", "8"}, {"epochs", "2"}};
 
 Hyperparameters with(Hyperparameters all, const std::string& name, const std::string& value) {
   all[name] = value;
@@ -91,16 +91,14 @@ TEST(ClassifierSettings, WrongOnesAreRejectedWithTheReason) {
       {"multi_label", "2", "'2' is not one of ['0', '1']"},
   };
   for (const auto& [name, value, text] : wrong)
-    EXPECT_EQ(fault_of(with(kFew, name, value))
-                  .find("hyperparameter " + std::string(name) + ": " + text),
-              0u)
+    EXPECT_EQ(
+        fault_of(with(kFew, name, value)).find("hyperparameter " + std::string(name) + ": " + text),
+        0u)
         << fault_of(with(kFew, name, value));
   EXPECT_NE(fault_of(with(kFew, "image_shape", "3,64,64")).find("at most 32 pixels"),
             std::string::npos);
-  EXPECT_NE(fault_of(with(kFew, "num_layers", "18")).find("at least 32 pixels"),
-            std::string::npos);
-  EXPECT_NE(fault_of(with(kFew, "resize", "7")).find("less than the 8 pixels"),
-            std::string::npos);
+  EXPECT_NE(fault_of(with(kFew, "num_layers", "18")).find("at least 32 pixels"), std::string::npos);
+  EXPECT_NE(fault_of(with(kFew, "resize", "7")).find("less than the 8 pixels"), std::string::npos);
   EXPECT_NE(fault_of(with(kFew, "top_k", "4")).find("must be less than num_classes"),
             std::string::npos);
 }
@@ -205,20 +203,6 @@ TEST(ResNet, CollectsMeansAndVariances) {
 
 // -- training
 
-std::string to_png(const images::Image& image) {
-  png_image png{};
-  png.version = PNG_IMAGE_VERSION;
-  png.width = png_uint_32(image.width);
-  png.height = png_uint_32(image.height);
-  png.format = PNG_FORMAT_GRAY;
-  png_alloc_size_t size = 0;
-  png_image_write_to_memory(&png, nullptr, &size, 0, image.pixels.data(), 0, nullptr);
-  std::string bytes(size, '\0');
-  png_image_write_to_memory(&png, bytes.data(), &size, 0, image.pixels.data(), 0, nullptr);
-  bytes.resize(size);
-  return bytes;
-}
-
 // A bright square in one of four corners, which is its class, on noise.
 images::Image corner(int label, uint64_t seed) {
   SeededRandom random(seed);
@@ -232,13 +216,7 @@ images::Image corner(int label, uint64_t seed) {
 }
 
 std::string record(float label, const std::string& image) {
-  std::string payload(4, '\0');
-  payload.append(reinterpret_cast<const char*>(&label), 4);
-  payload += std::string(16, '\0') + image;
-  std::string bytes;
-  append_little_endian(bytes, 0xced7230a, 4);
-  append_little_endian(bytes, payload.size(), 4);
-  return bytes + payload + std::string((4 - payload.size() % 4) % 4, '\0');
+  return framed(0, record_of(label, image));
 }
 
 std::string records(int count, uint64_t seed) {
@@ -246,6 +224,14 @@ std::string records(int count, uint64_t seed) {
   for (int i = 0; i < count; ++i)
     bytes += record(float(i % 4), to_png(corner(i % 4, seed + uint64_t(i))));
   return bytes;
+}
+
+Json channel(const std::string& content_type) {
+  Json entry = {{"TrainingInputMode", "File"},
+                {"S3DistributionType", "FullyReplicated"},
+                {"RecordWrapperType", "None"}};
+  if (!content_type.empty()) entry["ContentType"] = content_type;
+  return entry;
 }
 
 // The folders of one host of a job.
@@ -264,20 +250,16 @@ struct Host {
                                               {"hosts", names},
                                               {"network_interface_name", "lo"}}));
     write("config/hyperparameters.json", dump(Json(hyperparameters)));
-    const Json channel = {{"ContentType", "application/x-recordio"},
-                          {"TrainingInputMode", "File"},
-                          {"S3DistributionType", "FullyReplicated"},
-                          {"RecordWrapperType", "None"}};
-    write("config/inputdataconfig.json", dump({{"train", channel}, {"validation", channel}}));
+    const Json records_channel = channel("application/x-recordio");
+    write("config/inputdataconfig.json",
+          dump({{"train", records_channel}, {"validation", records_channel}}));
     write("data/train/train.rec", train);
     write("data/validation/validation.rec", records(16, 9000));
   }
   void write(const std::string& name, const std::string& bytes) const {
     EXPECT_TRUE(os::write_file(folder.path() + "/input/" + name, bytes));
   }
-  std::string model() const {
-    return folder.path() + "/model/" + std::string(kClassifierFile);
-  }
+  std::string model() const { return folder.path() + "/model/" + std::string(kClassifierFile); }
   std::string failure() const {
     const auto text = os::read_file(folder.path() + "/output/failure");
     return text ? *text : "";
@@ -387,8 +369,8 @@ TEST(ClassifierJob, ContinuesFromTheModelChannel) {
     auto host = std::make_unique<Host>(hyperparameters, records(16, 1));
     std::filesystem::create_directories(host->folder.path() + "/input/data/model");
     std::filesystem::copy(first.model(), host->folder.path() + "/input/data/model");
-    const Json channel = {{"TrainingInputMode", "File"}, {"RecordWrapperType", "None"}};
-    host->write("config/inputdataconfig.json", dump({{"train", channel}, {"model", channel}}));
+    host->write("config/inputdataconfig.json",
+                dump({{"train", channel("")}, {"model", channel("")}}));
     return host;
   };
   EXPECT_EQ(with_model(kFew)->fault(), "trained");
@@ -448,8 +430,7 @@ TEST(ClassifierJob, AFaultOfOneHostEndsAllWithItsText) {
   faults[0] = first.fault();
   other.join();
   for (const std::string& fault : faults)
-    EXPECT_NE(fault.find("label 9 of image train.rec, record 8 is out of range"),
-              std::string::npos)
+    EXPECT_NE(fault.find("label 9 of image train.rec, record 8 is out of range"), std::string::npos)
         << fault;
 }
 
@@ -459,10 +440,9 @@ TEST(ClassifierJob, SmallImagesAndWrongChannelsAreRejected) {
                 .find("the image has 8 x 8 pixels, fewer than image_shape 1,9,8"),
             std::string::npos);
   const Host host(kFew, records(4, 1));
-  host.write("config/inputdataconfig.json", dump({{"train", {{"ContentType", "text/csv"}}}}));
+  host.write("config/inputdataconfig.json", dump({{"train", channel("text/csv")}}));
   EXPECT_NE(host.fault().find("'text/csv' is not one of"), std::string::npos);
-  host.write("config/inputdataconfig.json",
-             dump({{"train", {{"ContentType", "application/x-image"}}}}));
+  host.write("config/inputdataconfig.json", dump({{"train", channel("application/x-image")}}));
   EXPECT_NE(host.fault().find("the channel train_lst with their list is missing"),
             std::string::npos);
   host.write("config/inputdataconfig.json", dump(Json::object()));

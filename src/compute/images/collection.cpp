@@ -98,8 +98,7 @@ void Collection::add_to_digest(const std::string& name, uint64_t bytes,
 
 Result<std::string> Collection::read(size_t image) const {
   CHECK(image < size(), "the image exists");
-  if (positions_.empty())
-    return os::read_file(folder_ + "/" + paths_[image], kImageBytesMax);
+  if (positions_.empty()) return os::read_file(folder_ + "/" + paths_[image], kImageBytesMax);
   const Position& position = positions_[image];
   std::string record = TRY(files_[position.file].read(position.record));
   const auto decoded = TRY(decode_image_record(record));

@@ -96,8 +96,7 @@ struct JpegDecoder {
 unsigned denominator_for(unsigned width, unsigned height, int shortest_side) {
   if (shortest_side <= 0) return 1;
   unsigned denominator = 1;
-  while (denominator < 8 &&
-         std::min(width, height) / (2 * denominator) >= unsigned(shortest_side))
+  while (denominator < 8 && std::min(width, height) / (2 * denominator) >= unsigned(shortest_side))
     denominator *= 2;
   return denominator;
 }

@@ -28,9 +28,9 @@ struct Image {
   }
 };
 
-inline constexpr int64_t kImagePixelsMax = 1 << 26;    // 8192 x 8192: 192 MiB of colours
-inline constexpr size_t kImageBytesMax = 64 << 20;     // of an encoded image
-inline constexpr int kJpegScansMax = 500;              // each costs time for all pixels
+inline constexpr int64_t kImagePixelsMax = 1 << 26;  // 8192 x 8192: 192 MiB of colours
+inline constexpr size_t kImageBytesMax = 64 << 20;   // of an encoded image
+inline constexpr int kJpegScansMax = 500;            // each costs time for all pixels
 
 // `channels`: 1 or 3; colours are converted, transparent pixels are blended with black.
 // `shortest_side`: a JPEG may be decoded at a half, quarter or eighth of its size while its

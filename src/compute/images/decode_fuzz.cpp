@@ -11,8 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard;
   if (size < 2) return 0;
   const int channels = data[0] % 2 == 0 ? 1 : 3;
-  const auto image = images::decode_image({reinterpret_cast<const char*>(data) + 2, size - 2},
-                                          channels, data[1]);
+  const auto image =
+      images::decode_image({reinterpret_cast<const char*>(data) + 2, size - 2}, channels, data[1]);
   if (!image) return 0;
   CHECK(image->channels == channels && image->width > 0 && image->height > 0,
         "an image has the requested colours");

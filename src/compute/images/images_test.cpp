@@ -1,14 +1,9 @@
 // Decodes, resizes and finds labelled images.
 #include <gtest/gtest.h>
 
-#include <csetjmp>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-//
-#include <jpeglib.h>
-#include <png.h>
 
 #include "base/bytes/little_endian.hpp"
 #include "base/random.hpp"
@@ -16,11 +11,14 @@
 #include "images/decode.hpp"
 #include "images/image_record.hpp"
 #include "images/resample.hpp"
+#include "images/testing/encode.hpp"
 #include "os/files.hpp"
 #include "os/temporary_directory.hpp"
 
 namespace trainyard::images {
 namespace {
+
+using namespace testing;
 
 // A smooth picture, which JPEG keeps nearly as it is.
 Image gradient(int width, int height, int channels) {
@@ -28,52 +26,8 @@ Image gradient(int width, int height, int channels) {
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
       for (int c = 0; c < channels; ++c)
-        image.pixels.push_back(uint8_t(c == 0   ? 255 * x / width
-                                       : c == 1 ? 255 * y / height
-                                                : 128));
+        image.pixels.push_back(uint8_t(c == 0 ? 255 * x / width : c == 1 ? 255 * y / height : 128));
   return image;
-}
-
-std::string to_png(const Image& image) {
-  png_image png{};
-  png.version = PNG_IMAGE_VERSION;
-  png.width = png_uint_32(image.width);
-  png.height = png_uint_32(image.height);
-  png.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  png_alloc_size_t size = 0;
-  EXPECT_TRUE(png_image_write_to_memory(&png, nullptr, &size, 0, image.pixels.data(), 0, nullptr));
-  std::string bytes(size, '\0');
-  EXPECT_TRUE(
-      png_image_write_to_memory(&png, bytes.data(), &size, 0, image.pixels.data(), 0, nullptr));
-  bytes.resize(size);
-  return bytes;
-}
-
-std::string to_jpeg(const Image& image, bool progressive = false) {
-  jpeg_compress_struct state{};
-  jpeg_error_mgr errors{};
-  state.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&state);
-  unsigned char* memory = nullptr;
-  unsigned long size = 0;  // NOLINT: the type of libjpeg
-  jpeg_mem_dest(&state, &memory, &size);
-  state.image_width = JDIMENSION(image.width);
-  state.image_height = JDIMENSION(image.height);
-  state.input_components = image.channels;
-  state.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-  jpeg_set_defaults(&state);
-  jpeg_set_quality(&state, 95, TRUE);
-  if (progressive) jpeg_simple_progression(&state);
-  jpeg_start_compress(&state, TRUE);
-  while (state.next_scanline < state.image_height) {
-    JSAMPROW row = const_cast<uint8_t*>(image.at(0, int(state.next_scanline)));
-    jpeg_write_scanlines(&state, &row, 1);
-  }
-  jpeg_finish_compress(&state);
-  std::string bytes(reinterpret_cast<char*>(memory), size);
-  jpeg_destroy_compress(&state);
-  std::free(memory);
-  return bytes;
 }
 
 int largest_difference(const Image& a, const Image& b) {
@@ -164,23 +118,6 @@ TEST(Resample, CropsAndFlips) {
 
 // -- records and lists
 
-std::string head(uint32_t flag, size_t length) {
-  std::string bytes;
-  append_little_endian(bytes, 0xced7230a, 4);
-  append_little_endian(bytes, flag << 29 | length, 4);
-  return bytes;
-}
-
-std::string framed(uint32_t flag, const std::string& payload) {
-  return head(flag, payload.size()) + payload + std::string((4 - payload.size() % 4) % 4, '\0');
-}
-
-std::string record_of(float label, const std::string& image) {
-  std::string record(4, '\0');
-  record.append(reinterpret_cast<const char*>(&label), 4);
-  return record + std::string(16, '\0') + image;
-}
-
 TEST(RecordFile, ReadsWholeAndSplitRecords) {
   const os::TemporaryDirectory folder;
   const std::string path = folder.path() + "/a.rec";
@@ -246,8 +183,8 @@ TEST(Collection, RecordsOfAllFilesComeByName) {
   const os::TemporaryDirectory folder;
   std::filesystem::create_directories(folder.path() + "/deep");
   ASSERT_TRUE(os::write_file(folder.path() + "/deep/b.rec", framed(0, record_of(2, "two"))));
-  ASSERT_TRUE(os::write_file(folder.path() + "/a.rec", framed(0, record_of(1, "one")) +
-                                                           framed(0, record_of(5, "five"))));
+  ASSERT_TRUE(os::write_file(folder.path() + "/a.rec",
+                             framed(0, record_of(1, "one")) + framed(0, record_of(5, "five"))));
   ASSERT_TRUE(os::write_file(folder.path() + "/a.idx", "ignored"));
   const auto collection = Collection::open_records(folder.path());
   ASSERT_TRUE(collection) << collection.error().message;

@@ -113,8 +113,7 @@ Result<std::string> RecordFile::read_start(size_t record, size_t bytes) const {
     const Head head = TRY(read_head(file_, at).in(path_));
     if (part > 0) append_little_endian(joined, kMagic, kMagicBytes);
     // The file may have changed since it was indexed: no more than was indexed is read.
-    const size_t wanted =
-        std::min<uint64_t>(head.length, bytes - std::min(bytes, joined.size()));
+    const size_t wanted = std::min<uint64_t>(head.length, bytes - std::min(bytes, joined.size()));
     joined += TRY(read_at(file_, at + kHeadBytes, wanted).in(path_));
     at += kHeadBytes + head.padded();
   }

@@ -72,9 +72,8 @@ Image resize(const Image& image, int width, int height) {
 Image resize_shortest_side(const Image& image, int pixels) {
   const int shortest = std::min(image.width, image.height);
   const auto scaled = [&](int side) {
-    return side == shortest
-               ? pixels
-               : std::max(pixels, int(std::lround(double(side) * pixels / shortest)));
+    return side == shortest ? pixels
+                            : std::max(pixels, int(std::lround(double(side) * pixels / shortest)));
   };
   return resize(image, scaled(image.width), scaled(image.height));
 }

@@ -9,9 +9,8 @@ std::vector<Bucket> plan_buckets(std::span<const size_t> bytes, std::span<const 
   CHECK(bytes.size() == order.size(), "each gradient stands once in the order");
   std::vector<Bucket> buckets;
   for (const int32_t gradient : order) {
-    const size_t padded =
-        (bytes[size_t(gradient)] + kGradientAlignment - 1) / kGradientAlignment *
-        kGradientAlignment;
+    const size_t padded = (bytes[size_t(gradient)] + kGradientAlignment - 1) / kGradientAlignment *
+                          kGradientAlignment;
     const size_t limit = buckets.size() <= 1 ? limits.first_bytes : limits.bytes;
     if (buckets.empty() || buckets.back().bytes + padded > limit) buckets.emplace_back();
     Bucket& bucket = buckets.back();

@@ -35,8 +35,7 @@ std::vector<int32_t> reversed(size_t count) {
 Result<std::unique_ptr<DataParallel>> DataParallel::make(std::vector<at::Tensor> parameters,
                                                          collectives::Group& group,
                                                          BucketLimits limits) {
-  std::unique_ptr<DataParallel> parallel(
-      new DataParallel(std::move(parameters), group, limits));
+  std::unique_ptr<DataParallel> parallel(new DataParallel(std::move(parameters), group, limits));
   TRY(parallel->compare_and_broadcast());
   return parallel;
 }
@@ -104,8 +103,7 @@ void DataParallel::arrange(const std::vector<int32_t>& order) {
     memory.values.zero_();
     for (size_t i = 0; i < plan.gradients.size(); ++i) {
       at::Tensor parameter = parameters_[plan.gradients[i]];
-      at::Tensor gradient =
-          at::from_blob(bytes + plan.begins[i], parameter.sizes(), at::kFloat);
+      at::Tensor gradient = at::from_blob(bytes + plan.begins[i], parameter.sizes(), at::kFloat);
       if (parameter.grad().defined()) gradient.copy_(parameter.grad());
       parameter.mutable_grad() = gradient;
       bucket_of_[plan.gradients[i]] = bucket;

@@ -72,7 +72,7 @@ class DataParallel {
  private:
   struct Memory {
     std::unique_ptr<collectives::GroupBuffer> buffer;
-    at::Tensor values;  // all of the bucket
+    at::Tensor values;   // all of the bucket
     size_t missing = 0;  // gradients that are not complete in this step
   };
   struct Hook {

@@ -202,7 +202,8 @@ std::vector<at::Tensor> train(collectives::Group& group, const std::vector<int>&
   const Network network;
   if (group.rank() != 0) {
     const at::NoGradGuard no_gradients;
-    for (const at::Tensor& each : network.parameters) at::Tensor(each).zero_();  // rank 0's are sent
+    for (const at::Tensor& each : network.parameters)
+      at::Tensor(each).zero_();  // rank 0's are sent
   }
   auto made = DataParallel::make(network.parameters, group, limits);
   EXPECT_TRUE(made) << made.error().message;
@@ -254,11 +255,13 @@ TEST(DataParallel, TwoRanksAreOneProcessBitForBit) {
     EXPECT_TRUE(at::equal(two[0][i], one[0][i])) << "parameter " << i;
     EXPECT_TRUE(at::equal(two[1][i], one[0][i])) << "parameter " << i;
   }
-  EXPECT_GT(largest_difference(two[0], [] {
-              std::vector<at::Tensor> initial;
-              for (const at::Tensor& each : Network().parameters) initial.push_back(each.detach());
-              return initial;
-            }()),
+  EXPECT_GT(largest_difference(two[0],
+                               [] {
+                                 std::vector<at::Tensor> initial;
+                                 for (const at::Tensor& each : Network().parameters)
+                                   initial.push_back(each.detach());
+                                 return initial;
+                               }()),
             0.01);
 }
 
@@ -330,8 +333,8 @@ TEST(DataParallel, ReducesTheGradientsOnceAStep) {
       train(*group, {group->rank()});
       size_t padded = 0, parameters = 0;
       for (const at::Tensor& each : Network().parameters) {
-        padded += (each.nbytes() + kGradientAlignment - 1) / kGradientAlignment *
-                  kGradientAlignment;
+        padded +=
+            (each.nbytes() + kGradientAlignment - 1) / kGradientAlignment * kGradientAlignment;
         parameters += each.nbytes();
       }
       // Parameters once, gradients in each step, and less than a KiB to agree.

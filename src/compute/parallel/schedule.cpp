@@ -12,8 +12,7 @@ namespace {
 // The part of the decay that is done, 0 to 1.
 double progress(const Schedule& schedule, int64_t step) {
   CHECK(schedule.steps > schedule.warm_up, "a decay needs steps after the warm-up");
-  const double done =
-      double(step - schedule.warm_up) / double(schedule.steps - schedule.warm_up);
+  const double done = double(step - schedule.warm_up) / double(schedule.steps - schedule.warm_up);
   return std::clamp(done, 0.0, 1.0);
 }
 

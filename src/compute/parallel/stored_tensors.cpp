@@ -19,7 +19,8 @@ void add_tensors(const std::vector<NamedTensor>& tensors, checkpoint::Contents& 
   for (const auto& [name, tensor] : tensors) {
     CHECK(tensor.scalar_type() == at::kFloat && tensor.is_contiguous(),
           "a stored tensor is contiguous and f32");
-    contents.tensors[name] = {checkpoint::Type::f32, shape_of(tensor),
+    contents.tensors[name] = {checkpoint::Type::f32,
+                              shape_of(tensor),
                               {static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()}};
   }
 }
@@ -32,8 +33,8 @@ Result<void> assign_tensors(const checkpoint::Contents& contents,
       return corrupt("tensor " + name + " not found: the checkpoint is of another model");
     const checkpoint::TensorView& stored = found->second;
     if (stored.type != checkpoint::Type::f32 || stored.shape != shape_of(tensor))
-      return corrupt("tensor " + name + " is " + std::string(to_string(stored.type)) + " of shape " +
-                     to_text(stored.shape) + ", but the model needs F32 of shape " +
+      return corrupt("tensor " + name + " is " + std::string(to_string(stored.type)) +
+                     " of shape " + to_text(stored.shape) + ", but the model needs F32 of shape " +
                      to_text(shape_of(tensor)));
   }
   for (const auto& [name, tensor] : tensors) {

@@ -11,7 +11,8 @@
 namespace trainyard::algorithms {
 namespace {
 
-// Mean and deviation of the red, green and blue of photographs; those of grey images are in between.
+// Mean and deviation of the red, green and blue of photographs; those of grey images are in
+// between.
 struct Range {
   float mean, deviation;
 };
@@ -42,10 +43,8 @@ Result<void> check_labels(const images::Collection& collection, int64_t classes)
 Result<images::Image> prepare(std::string_view bytes, const Preparation& preparation,
                               std::optional<uint64_t> seed) {
   const ImageShape& shape = preparation.shape;
-  images::Image image =
-      TRY(images::decode_image(bytes, shape.channels, int(preparation.resize)));
-  if (preparation.resize > 0)
-    image = images::resize_shortest_side(image, int(preparation.resize));
+  images::Image image = TRY(images::decode_image(bytes, shape.channels, int(preparation.resize)));
+  if (preparation.resize > 0) image = images::resize_shortest_side(image, int(preparation.resize));
   const int right = image.width - shape.width, down = image.height - shape.height;
   if (right < 0 || down < 0)
     return invalid("the image has " + std::to_string(image.width) + " x " +
@@ -65,8 +64,8 @@ Result<images::Image> prepare(std::string_view bytes, const Preparation& prepara
 }
 
 Result<images::Image> prepare_for_scoring(std::string_view bytes, const ImageShape& shape) {
-  const images::Image image = TRY(
-      images::decode_image(bytes, shape.channels, std::max(shape.width, shape.height)));
+  const images::Image image =
+      TRY(images::decode_image(bytes, shape.channels, std::max(shape.width, shape.height)));
   return images::resize(image, shape.width, shape.height);
 }
 
@@ -84,8 +83,8 @@ Result<Batch> read_batch(const images::Collection& collection, std::vector<uint3
                          const Preparation& preparation, std::optional<uint64_t> epoch_seed) {
   const ImageShape& shape = preparation.shape;
   Batch batch;
-  batch.images = at::empty(
-      {int64_t(indices.size()), shape.channels, shape.height, shape.width}, at::kFloat);
+  batch.images =
+      at::empty({int64_t(indices.size()), shape.channels, shape.height, shape.width}, at::kFloat);
   batch.labels = at::empty({int64_t(indices.size())}, at::kLong);
   auto* pixels = static_cast<float*>(batch.images.data_ptr());
   auto* labels = static_cast<int64_t*>(batch.labels.data_ptr());

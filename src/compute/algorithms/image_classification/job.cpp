@@ -43,7 +43,8 @@ Result<void> check_channels(const JobConfig& config) {
                      "' was unexpected): channels are train, validation, train_lst, "
                      "validation_lst and model");
     if (channel.input_mode == "Pipe")
-      return invalid("channel " + name + ": input mode Pipe is not supported: use File or FastFile");
+      return invalid("channel " + name +
+                     ": input mode Pipe is not supported: use File or FastFile");
     if (name == "model" || list) continue;
     const std::string& type = channel.content_type;
     if (!type.empty() && type != kRecords && !type.starts_with(kImage))
@@ -53,8 +54,7 @@ Result<void> check_channels(const JobConfig& config) {
       return invalid("channel " + name + " has images: the channel " + name +
                      "_lst with their list is missing");
     if (type.starts_with(kImage) && config.settings.resize == 0)
-      return invalid("hyperparameter resize is required with content type " +
-                     std::string(kImage));
+      return invalid("hyperparameter resize is required with content type " + std::string(kImage));
   }
   return ok();
 }
@@ -91,8 +91,8 @@ Result<Channel> open_channel(const std::string& base, const std::string& name,
   Channel channel;
   channel.collection = TRY(open_collection(base, config.channels.at(name)));
   TRY(check_labels(channel.collection, config.settings.num_classes));
-  const auto lists = TRY(
-      group.all_gather(encode({channel.collection.size(), channel.collection.digest()})));
+  const auto lists =
+      TRY(group.all_gather(encode({channel.collection.size(), channel.collection.digest()})));
   channel.shares = TRY(decode_shares(lists, config.rank, config.resources.hosts));
   print("channel " + name + ": " + std::to_string(channel.shares.own) + " images on host " +
         config.resources.current_host + ", " + std::to_string(channel.shares.all) +
@@ -133,15 +133,16 @@ Result<void> train(const ClassifierJobOptions& options, const JobConfig& config,
   const ClassifierSettings& settings = config.settings;
   use_processors(group, options.cpus);
   if (group.rank() == 0) print_parameters(settings, print);
-  Channel train = TRY(open_channel(options.base, "train", config, group, print).in("channel train"));
+  Channel train =
+      TRY(open_channel(options.base, "train", config, group, print).in("channel train"));
   if (settings.num_training_samples != int64_t(train.shares.all))
     print("num_training_samples is " + std::to_string(settings.num_training_samples) +
           ", but the channel train has " + std::to_string(train.shares.all) +
           " images: an epoch has these");
   std::optional<Channel> validation;
   if (config.channels.contains("validation"))
-    validation = TRY(open_channel(options.base, "validation", config, group, print)
-                         .in("channel validation"));
+    validation = TRY(
+        open_channel(options.base, "validation", config, group, print).in("channel validation"));
 
   auto network = std::make_unique<ResNet>(settings.num_layers, settings.image_shape,
                                           settings.num_classes, kSeed);
@@ -159,9 +160,9 @@ Result<void> train(const ClassifierJobOptions& options, const JobConfig& config,
     print("Saved checkpoint to \"" + path + "\"");
     return ok();
   };
-  auto trainer = TRY(ClassifierTrainer::make(std::move(trainer_options), std::move(train),
-                                             std::move(validation), std::move(network), group,
-                                             clock));
+  auto trainer =
+      TRY(ClassifierTrainer::make(std::move(trainer_options), std::move(train),
+                                  std::move(validation), std::move(network), group, clock));
   return trainer->run(stop);
 }
 

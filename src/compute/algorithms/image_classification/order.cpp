@@ -70,8 +70,7 @@ std::vector<uint32_t> scored_images(const Shares& shares) {
   std::vector<uint32_t> images;
   const auto first = shares.replicated ? uint32_t(shares.rank) : 0;
   const auto step = shares.replicated ? uint32_t(shares.ranks) : 1;
-  for (uint64_t image = first; image < shares.own; image += step)
-    images.push_back(uint32_t(image));
+  for (uint64_t image = first; image < shares.own; image += step) images.push_back(uint32_t(image));
   return images;
 }
 

@@ -11,10 +11,10 @@
 namespace trainyard::algorithms {
 namespace {
 
-constexpr double kEpsilon = 1e-5;         // of normalisation
+constexpr double kEpsilon = 1e-5;          // of normalisation
 constexpr double kStatisticsWeight = 0.1;  // of a step in the running statistics
-constexpr int kSmallSideMax = 32;         // of the CIFAR-sized networks
-constexpr int64_t kExpansion = 4;         // of a bottleneck's output
+constexpr int kSmallSideMax = 32;          // of the CIFAR-sized networks
+constexpr int64_t kExpansion = 4;          // of a bottleneck's output
 
 struct Depth {
   int64_t layers;
@@ -24,10 +24,10 @@ struct Depth {
 
 const std::vector<Depth>& depths() {
   static const std::vector<Depth> table = {
-      {18, {2, 2, 2, 2}, false},   {34, {3, 4, 6, 3}, false},   {50, {3, 4, 6, 3}, true},
-      {101, {3, 4, 23, 3}, true},  {152, {3, 8, 36, 3}, true},  {200, {3, 24, 36, 3}, true},
-      {20, {3, 3, 3}, false},      {32, {5, 5, 5}, false},      {44, {7, 7, 7}, false},
-      {56, {9, 9, 9}, false},      {110, {18, 18, 18}, false},
+      {18, {2, 2, 2, 2}, false},  {34, {3, 4, 6, 3}, false},  {50, {3, 4, 6, 3}, true},
+      {101, {3, 4, 23, 3}, true}, {152, {3, 8, 36, 3}, true}, {200, {3, 24, 36, 3}, true},
+      {20, {3, 3, 3}, false},     {32, {5, 5, 5}, false},     {44, {7, 7, 7}, false},
+      {56, {9, 9, 9}, false},     {110, {18, 18, 18}, false},
   };
   return table;
 }
@@ -77,8 +77,8 @@ ResNet::ResNet(int64_t num_layers, const ImageShape& shape, int64_t classes, uin
   for (size_t stage = 0; stage < depth->blocks.size(); ++stage, width *= 2)
     add_stage("layer" + std::to_string(stage + 1), depth->blocks[stage], width, stage == 0 ? 1 : 2,
               depth->bottleneck);
-  class_weight_ = add_parameter(
-      "fc.weight", normal({classes, channels_}, 1 / std::sqrt(double(channels_))));
+  class_weight_ =
+      add_parameter("fc.weight", normal({classes, channels_}, 1 / std::sqrt(double(channels_))));
   class_bias_ = add_parameter("fc.bias", at::zeros({classes}, at::kFloat));
   make_statistics();
 }
@@ -119,8 +119,7 @@ ResNet::Unit ResNet::add_unit(const std::string& convolution, const std::string&
   unit.convolution = {
       add_parameter(convolution + ".weight", normal({out, in, kernel, kernel}, deviation)), stride,
       kernel / 2};
-  unit.normalisation.weight =
-      add_parameter(normalisation + ".weight", at::ones({out}, at::kFloat));
+  unit.normalisation.weight = add_parameter(normalisation + ".weight", at::ones({out}, at::kFloat));
   unit.normalisation.bias = add_parameter(normalisation + ".bias", at::zeros({out}, at::kFloat));
   unit.normalisation.begin = statistics_;
   unit.normalisation.channels = out;
@@ -161,8 +160,8 @@ std::vector<parallel::NamedTensor> ResNet::stored() const {
   std::vector<parallel::NamedTensor> all = parameters_;
   for (size_t i = 0; i < normalisations_.size(); ++i) {
     const Normalisation& part = normalisations_[i];
-    all.push_back({normalisation_names_[i] + ".running_mean",
-                   running_.narrow(0, part.begin, part.channels)});
+    all.push_back(
+        {normalisation_names_[i] + ".running_mean", running_.narrow(0, part.begin, part.channels)});
     all.push_back({normalisation_names_[i] + ".running_var",
                    running_.narrow(0, part.begin + part.channels, part.channels)});
   }
@@ -181,10 +180,9 @@ void ResNet::apply_statistics(int64_t passes) {
 
 at::Tensor ResNet::normalise(const Normalisation& part, const at::Tensor& input, bool training) {
   if (!training)
-    return at::batch_norm(input, part.weight, part.bias,
-                          running_.narrow(0, part.begin, part.channels),
-                          running_.narrow(0, part.begin + part.channels, part.channels), false, 0,
-                          kEpsilon, false);
+    return at::batch_norm(
+        input, part.weight, part.bias, running_.narrow(0, part.begin, part.channels),
+        running_.narrow(0, part.begin + part.channels, part.channels), false, 0, kEpsilon, false);
   auto [output, mean, inverse_deviation] =
       at::native_batch_norm(input, part.weight, part.bias, {}, {}, true, 0, kEpsilon);
   const at::NoGradGuard no_gradients;
@@ -211,8 +209,7 @@ at::Tensor ResNet::forward(const at::Tensor& images, bool training) {
       inner = apply(block.units[i], inner, training);
       if (i + 1 < block.units.size()) inner = activated(inner);
     }
-    const at::Tensor shortcut =
-        block.shortcut ? apply(*block.shortcut, values, training) : values;
+    const at::Tensor shortcut = block.shortcut ? apply(*block.shortcut, values, training) : values;
     values = activated(inner + shortcut);
   }
   return at::linear(values.mean({2, 3}), class_weight_, class_bias_);

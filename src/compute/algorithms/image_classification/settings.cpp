@@ -140,28 +140,27 @@ std::vector<Hyperparameter> training_hyperparameters() {
       {"beta_1", fraction_of_optimizer(&O::beta_1)},
       {"beta_2", fraction_of_optimizer(&O::beta_2)},
       {"checkpoint_frequency", integer(&S::checkpoint_frequency, 1, kEpochsMax)},
-      {"early_stopping", choice({"True", "False", "true", "false"},
-                                {"True", "False", "true", "false"}, "",
-                                [](S& settings, const std::string& text) {
-                                  settings.early_stopping = to_lower(text) == "true";
-                                })},
+      {"early_stopping",
+       choice({"True", "False", "true", "false"}, {"True", "False", "true", "false"}, "",
+              [](S& settings, const std::string& text) {
+                settings.early_stopping = to_lower(text) == "true";
+              })},
       {"early_stopping_min_epochs", integer(&S::early_stopping_min_epochs, 1, kEpochsMax)},
       {"early_stopping_patience", integer(&S::early_stopping_patience, 1, kEpochsMax)},
       {"early_stopping_tolerance", fraction(&S::early_stopping_tolerance)},
       {"epochs", integer(&S::epochs, 1, kEpochsMax)},
       {"eps", fraction_of_optimizer(&O::epsilon)},
       {"gamma", fraction_of_optimizer(&O::gamma)},
-      {"kv_store", choice({"dist_sync", "dist_async"}, {"dist_sync"},
-                          "gradients are always synchronised", {})},
+      {"kv_store",
+       choice({"dist_sync", "dist_async"}, {"dist_sync"}, "gradients are always synchronised", {})},
       {"learning_rate", fraction(&S::learning_rate)},
       {"lr_scheduler_factor", fraction(&S::lr_scheduler_factor)},
       {"lr_scheduler_step", read_milestones},
       {"momentum", fraction_of_optimizer(&O::momentum)},
-      {"optimizer",
-       choice({"sgd", "adam", "rmsprop", "nag"}, {"sgd", "adam", "rmsprop", "nag"}, "",
-              [](S& settings, const std::string& text) {
-                settings.optimizer.method = *parallel::parse_method(text);
-              })},
+      {"optimizer", choice({"sgd", "adam", "rmsprop", "nag"}, {"sgd", "adam", "rmsprop", "nag"}, "",
+                           [](S& settings, const std::string& text) {
+                             settings.optimizer.method = *parallel::parse_method(text);
+                           })},
       {"top_k", integer(&S::top_k, 2, kClassesMax)},
       {"weight_decay", fraction_of_optimizer(&O::weight_decay)},
   };
@@ -230,8 +229,7 @@ Result<ClassifierSettings> parse_classifier_settings(
     if (belongs_to_the_sdk(name)) continue;
     const auto known = std::ranges::find(hyperparameters(), name, &Hyperparameter::name);
     if (known == hyperparameters().end())
-      return invalid("Additional properties are not allowed (" + quoted(name) +
-                     " was unexpected)");
+      return invalid("Additional properties are not allowed (" + quoted(name) + " was unexpected)");
     TRY(known->read(settings, without_quotes(text)).in("hyperparameter " + name));
   }
   for (const Hyperparameter& each : hyperparameters())

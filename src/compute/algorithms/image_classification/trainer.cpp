@@ -53,8 +53,7 @@ Result<std::unique_ptr<ClassifierTrainer>> ClassifierTrainer::make(
                             std::move(network), group, clock));
   std::vector<at::Tensor> parameters;
   for (const auto& each : trainer->network_->parameters()) parameters.push_back(each.tensor);
-  trainer->parallel_ =
-      TRY(parallel::DataParallel::make(std::move(parameters), group));
+  trainer->parallel_ = TRY(parallel::DataParallel::make(std::move(parameters), group));
   return trainer;
 }
 
@@ -72,10 +71,9 @@ ClassifierTrainer::ClassifierTrainer(TrainerOptions options, Channel train,
                                                        network_->parameters())),
       steps_of_epoch_(
           steps_of_epoch(train_.shares, options_.settings.mini_batch_size, options_.parts)),
-      early_stopping_({options_.settings.early_stopping,
-                       options_.settings.early_stopping_min_epochs,
-                       options_.settings.early_stopping_patience,
-                       options_.settings.early_stopping_tolerance}) {
+      early_stopping_(
+          {options_.settings.early_stopping, options_.settings.early_stopping_min_epochs,
+           options_.settings.early_stopping_patience, options_.settings.early_stopping_tolerance}) {
   schedule_ = schedule_of(options_.settings, steps_of_epoch_);
 }
 
@@ -220,8 +218,8 @@ Result<bool> ClassifierTrainer::end_epoch(int64_t epoch, const Progress& progres
 }
 
 void ClassifierTrainer::print_batch(int64_t epoch, int64_t step, const Progress& progress) {
-  const double seconds = std::max(
-      1e-9, std::chrono::duration<double>(clock_.monotonic() - progress.began).count());
+  const double seconds =
+      std::max(1e-9, std::chrono::duration<double>(clock_.monotonic() - progress.began).count());
   print(format("Epoch[%lld] Batch [%lld]\tSpeed: %.2f samples/sec\taccuracy=%.6f", (long long)epoch,
                (long long)step, progress.images / seconds, progress.correct / progress.images));
 }
