@@ -13,9 +13,6 @@ constexpr const char* kTrainerInside = "/opt/trainyard/bin/trainyard-trainer";
 constexpr const char* kAlgorithmsInside = "/opt/trainyard/bin/trainyard-algorithms";
 constexpr const char* kAlgorithmNote =
     "The image is AWS's and is not pulled: the job runs the same algorithm of this server.";
-constexpr const char* kNoAlgorithmNote =
-    "The image is AWS's and is not pulled, and this server's own algorithms are not built: run "
-    "./yard algorithms, and start the server again.";
 // SageMaker's algorithms that trainyard-algorithms implements, by the names of AWS's images.
 constexpr const char* kAlgorithms[] = {"image-classification"};
 
@@ -47,11 +44,12 @@ std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Im
   }
   const std::string algorithms = program_directory + "/trainyard-algorithms";
   for (const char* algorithm : kAlgorithms) {
+    if (!os::exists(algorithms)) break;
     domain::Image image;
-    image.built_in = true;
+    image.mounts[kAlgorithmsInside] = algorithms;
     image.entrypoint = {kAlgorithmsInside, algorithm};
-    image.note = os::exists(algorithms) ? kAlgorithmNote : kNoAlgorithmNote;
-    if (os::exists(algorithms)) image.mounts[kAlgorithmsInside] = algorithms;
+    image.note = kAlgorithmNote;
+    image.built_in = true;
     configured.try_emplace(algorithm, image);
   }
   for (const char* framework : kFrameworks) {
