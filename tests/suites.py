@@ -177,9 +177,7 @@ def sanitized(modules: Set[str]) -> list[Suite]:
     """One build serves both: the fuzz preset is the address sanitizer with coverage,
     and the modules' tests run in it as well."""
     fuzzers = [name for name, module in reach.fuzzers() if {module, f"corpus {name}"} & modules]
-    tests = [
-        module for module in reach.tested() if module in modules and module not in ON_LIBTORCH
-    ]
+    tests = [module for module in reach.tested() if module in modules and module not in ON_LIBTORCH]
     patterns = [f"^{module}\\." for module in tests] + [f"^fuzz\\.{name}$" for name in fuzzers]
     targets = " ".join([f"{module}_test" for module in tests] + fuzzers)
     return (

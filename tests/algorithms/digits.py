@@ -47,9 +47,7 @@ def png(pixels: list[int]) -> bytes:
 def record(image: bytes, label: float, number: int) -> bytes:
     """One record of a .rec file, as MXNet's im2rec writes it."""
     payload = struct.pack("<IfQQ", 0, label, number, 0) + image
-    return (
-        struct.pack("<II", RECORD_MAGIC, len(payload)) + payload + b"\0" * (-len(payload) % 4)
-    )
+    return struct.pack("<II", RECORD_MAGIC, len(payload)) + payload + b"\0" * (-len(payload) % 4)
 
 
 def records(digits: list[tuple[list[int], int]]) -> bytes:

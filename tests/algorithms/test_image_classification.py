@@ -43,9 +43,7 @@ def image() -> str:
         "from sagemaker import image_uris;"
         f" print(image_uris.retrieve('image-classification', '{REGION}'))"
     )
-    done = subprocess.run(
-        [sdk.python(2), "-c", code], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sdk.python(2), "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()[-1]
 
 
@@ -113,9 +111,7 @@ def accuracies(lines: list[str]) -> list[float]:
     ]
 
 
-def test_digits_are_learned_and_scored(
-    cluster: Server, image: str, tmp_path: pathlib.Path
-) -> None:
+def test_digits_are_learned_and_scored(cluster: Server, image: str, tmp_path: pathlib.Path) -> None:
     channels = [channel("train", "train/", RECORDS), channel("validation", "validation/", RECORDS)]
     done, lines = run(cluster, image, "digits", channels)
     assert max(accuracies(lines)) >= ACCURACY_MIN, accuracies(lines)
@@ -180,7 +176,11 @@ def test_image_files_with_a_list(cluster: Server, image: str) -> None:
     ("name", "hyperparameters", "text"),
     [
         ("unknown", {"epoch": 3}, "Additional properties are not allowed ('epoch' was unexpected)"),
-        ("classes", {"num_classes": 5}, "is out of range: num_classes is 5, so labels are integers"),
+        (
+            "classes",
+            {"num_classes": 5},
+            "is out of range: num_classes is 5, so labels are integers",
+        ),
         ("weights", {"use_pretrained_model": 1}, "there are no pretrained weights on this server"),
     ],
 )

@@ -1,12 +1,15 @@
 // Decodes, resizes and finds labelled images.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <span>
 
 #include "base/bytes/little_endian.hpp"
 #include "base/random.hpp"
+#include "images/augment.hpp"
 #include "images/collection.hpp"
 #include "images/decode.hpp"
 #include "images/image_record.hpp"
@@ -114,6 +117,60 @@ TEST(Resample, CropsAndFlips) {
   EXPECT_EQ(crop(image, 1, 0, 2, 2).pixels, (std::vector<uint8_t>{2, 3, 5, 6}));
   flip(image);
   EXPECT_EQ(image.pixels, (std::vector<uint8_t>{3, 2, 1, 6, 5, 4}));
+}
+
+// -- augmentation
+
+TEST(Augment, NoShiftAndNoDistortionChangeNothing) {
+  SeededRandom random(1);
+  Image image{16, 16, 3, std::vector<uint8_t>(16 * 16 * 3)};
+  random.fill(std::as_writable_bytes(std::span(image.pixels)));
+  Image shifted = image;
+  shift_colours(shifted, {});
+  EXPECT_LE(largest_difference(shifted, image), 1);
+  EXPECT_EQ(distort(image, {}).pixels, image.pixels);
+}
+
+TEST(Augment, ColoursShiftAsTheirUnitsSay) {
+  Image red{1, 1, 3, {255, 0, 0}};
+  shift_colours(red, {.hue = 60});
+  EXPECT_EQ(red.pixels, (std::vector<uint8_t>{0, 255, 0}));
+  shift_colours(red, {.hue = -90});
+  EXPECT_EQ(red.pixels, (std::vector<uint8_t>{255, 0, 255}));
+  shift_colours(red, {.saturation = -255});
+  EXPECT_EQ(red.pixels, (std::vector<uint8_t>{128, 128, 128}));
+  shift_colours(red, {.lightness = 50});
+  EXPECT_EQ(red.pixels, (std::vector<uint8_t>{178, 178, 178}));
+  Image grey{2, 1, 1, {10, 250}};
+  shift_colours(grey, {.hue = 9, .lightness = 20});
+  EXPECT_EQ(grey.pixels, (std::vector<uint8_t>{30, 255}));
+}
+
+TEST(Augment, DistortionsAreAboutTheMiddle) {
+  Image image = gradient(9, 9, 1);
+  const uint8_t middle = image.at(4, 4)[0];
+  for (int seed = 0; seed < 20; ++seed)
+    EXPECT_NEAR(distort(image, random_distortion(uint64_t(seed))).at(4, 4)[0], middle, 1);
+  // A quarter turn and back; the corners of a square stay inside.
+  const Image turned = distort(image, {.degrees = 90});
+  EXPECT_NE(turned.pixels, image.pixels);
+  EXPECT_LE(largest_difference(distort(turned, {.degrees = -90}), image), 1);
+}
+
+TEST(Augment, RandomChangesStayInTheirRanges) {
+  double hues = 0;
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    const ColourShift shift = random_colour_shift(seed);
+    EXPECT_LE(std::abs(shift.hue), 36);
+    EXPECT_LE(std::abs(shift.lightness), 50);
+    EXPECT_LE(std::abs(shift.saturation), 50);
+    hues = std::max(hues, std::abs(shift.hue));
+    const Distortion distortion = random_distortion(seed);
+    EXPECT_LE(std::abs(distortion.degrees), 10);
+    EXPECT_LE(std::abs(distortion.shear), 0.1);
+    EXPECT_LE(std::abs(distortion.aspect - 1), 0.25);
+  }
+  EXPECT_GT(hues, 30);
 }
 
 // -- records and lists

@@ -6,6 +6,7 @@
 
 #include "algorithms/image_classification/order.hpp"
 #include "base/random.hpp"
+#include "images/augment.hpp"
 #include "images/resample.hpp"
 
 namespace trainyard::algorithms {
@@ -50,16 +51,17 @@ Result<images::Image> prepare(std::string_view bytes, const Preparation& prepara
     return invalid("the image has " + std::to_string(image.width) + " x " +
                    std::to_string(image.height) + " pixels, fewer than image_shape " +
                    to_string(shape) + ": use larger images, or the hyperparameter resize");
-  int left = right / 2, top = down / 2;
-  bool flipped = false;
-  if (seed && preparation.augmentation == Augmentation::crop) {
-    SeededRandom random(*seed);
-    left = int(random.below(uint64_t(right) + 1));
-    top = int(random.below(uint64_t(down) + 1));
-    flipped = random.chance(2);
-  }
+  if (!seed || preparation.augmentation == Augmentation::none)
+    return images::crop(image, right / 2, down / 2, shape.width, shape.height);
+  SeededRandom random(*seed);
+  if (preparation.augmentation >= Augmentation::crop_color_transform)
+    image = images::distort(image, images::random_distortion(random.next()));
+  const int left = int(random.below(uint64_t(right) + 1));
+  const int top = int(random.below(uint64_t(down) + 1));
   images::Image part = images::crop(image, left, top, shape.width, shape.height);
-  if (flipped) images::flip(part);
+  if (preparation.augmentation >= Augmentation::crop_color)
+    images::shift_colours(part, images::random_colour_shift(random.next()));
+  if (random.chance(2)) images::flip(part);
   return part;
 }
 

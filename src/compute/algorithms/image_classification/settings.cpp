@@ -124,9 +124,15 @@ std::vector<Hyperparameter> model_hyperparameters() {
 std::vector<Hyperparameter> data_hyperparameters() {
   using S = ClassifierSettings;
   return {
-      {"augmentation_type",
-       choice({"crop", "crop_color", "crop_color_transform"}, {"crop"}, "use 'crop'",
-              [](S& settings, const std::string&) { settings.augmentation = Augmentation::crop; })},
+      {"augmentation_type", choice({"crop", "crop_color", "crop_color_transform"},
+                                   {"crop", "crop_color", "crop_color_transform"}, "",
+                                   [](S& settings, const std::string& text) {
+                                     settings.augmentation =
+                                         text == "crop" ? Augmentation::crop
+                                         : text == "crop_color"
+                                             ? Augmentation::crop_color
+                                             : Augmentation::crop_color_transform;
+                                   })},
       {"mini_batch_size", integer(&S::mini_batch_size, 1, 1 << 20)},
       {"num_training_samples", integer(&S::num_training_samples, 1, kCountMax), true},
       {"resize", integer(&S::resize, 1, kImageSideMax)},

@@ -18,7 +18,8 @@
 
 namespace trainyard::algorithms {
 
-enum class Augmentation : uint8_t { none, crop };
+// Each does what the one before does, too.
+enum class Augmentation : uint8_t { none, crop, crop_color, crop_color_transform };
 
 struct ClassifierSettings {
   int64_t num_layers = 152;
