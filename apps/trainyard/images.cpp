@@ -1,6 +1,7 @@
 #include "trainyard/images.hpp"
 
 #include <filesystem>
+#include <vector>
 
 #include "base/text.hpp"
 #include "domain/deprecated_images.hpp"
@@ -13,8 +14,20 @@ constexpr const char* kTrainerInside = "/opt/trainyard/bin/trainyard-trainer";
 constexpr const char* kAlgorithmsInside = "/opt/trainyard/bin/trainyard-algorithms";
 constexpr const char* kAlgorithmNote =
     "The image is AWS's and is not pulled: the job runs the same algorithm of this server.";
-// SageMaker's algorithms that trainyard-algorithms implements, by the names of AWS's images.
-constexpr const char* kAlgorithms[] = {"image-classification"};
+
+// SageMaker's algorithms that trainyard-algorithms implements, by the names of AWS's images, with
+// the metrics that SageMaker documents for them.
+struct Algorithm {
+  const char* name;
+  std::map<std::string, std::string> metrics;
+};
+const std::vector<Algorithm>& algorithms_of_sagemaker() {
+  static const std::vector<Algorithm> all = {
+      {"image-classification",
+       {{"train:accuracy", R"(Epoch\[\d+\] Train-accuracy=([0-9.]+))"},
+        {"validation:accuracy", R"(Epoch\[\d+\] Validation-accuracy=([0-9.]+))"}}}};
+  return all;
+}
 
 constexpr const char* kFrameworkNote =
     "The image is AWS's and is not pulled: the job runs on this machine's own system. [images] in "
@@ -43,14 +56,15 @@ std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Im
     configured.try_emplace("trainyard/trainer", trainer);
   }
   const std::string algorithms = program_directory + "/trainyard-algorithms";
-  for (const char* algorithm : kAlgorithms) {
+  for (const auto& [name, metrics] : algorithms_of_sagemaker()) {
     if (!os::exists(algorithms)) break;
     domain::Image image;
     image.mounts[kAlgorithmsInside] = algorithms;
-    image.entrypoint = {kAlgorithmsInside, algorithm};
+    image.entrypoint = {kAlgorithmsInside, name};
+    image.metrics = metrics;
     image.note = kAlgorithmNote;
     image.built_in = true;
-    configured.try_emplace(algorithm, image);
+    configured.try_emplace(name, image);
   }
   for (const char* framework : kFrameworks) {
     domain::Image image;

@@ -115,6 +115,9 @@ def test_digits_are_learned_and_scored(cluster: Server, image: str, tmp_path: pa
     channels = [channel("train", "train/", RECORDS), channel("validation", "validation/", RECORDS)]
     done, lines = run(cluster, image, "digits", channels)
     assert max(accuracies(lines)) >= ACCURACY_MIN, accuracies(lines)
+    final = {each["MetricName"]: each["Value"] for each in done["FinalMetricDataList"]}
+    assert final["validation:accuracy"] == pytest.approx(accuracies(lines)[-1], abs=1e-6)
+    assert final["train:accuracy"] > ACCURACY_MIN
     for expected in (
         r"INFO 1\] Epoch\[0\] Batch \[20\]\tSpeed: [0-9.]+ samples/sec\taccuracy=",
         r"Epoch\[29\] Train-accuracy=",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/check.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "domain/instance_type.hpp"
@@ -69,7 +70,8 @@ Outcome<Done> read_algorithm(const sagemaker::CreateTrainingJobRequest& request,
     return validation_exception(
         "AlgorithmSpecification.TrainingImage is required: it names what the job runs");
   spec.image = *algorithm.training_image;
-  if (auto image = find_image(spec.image); !image)
+  const auto image = find_image(spec.image);
+  if (!image)
     return validation_exception("TrainingImage '" + shorten(spec.image, 255) +
                                 "': " + image.error().message);
   spec.entrypoint = algorithm.container_entrypoint.value_or(std::vector<std::string>());
@@ -83,6 +85,12 @@ Outcome<Done> read_algorithm(const sagemaker::CreateTrainingJobRequest& request,
     if (!names.insert(*metric.name).second)
       return validation_exception("Metric names must be unique, but " + *metric.name +
                                   " is defined twice");
+    spec.metrics.push_back(*std::move(definition));
+  }
+  for (const auto& [name, regex] : image->metrics) {
+    if (names.contains(name)) continue;
+    auto definition = metric_definition(name, regex);
+    CHECK(definition, "the metrics of a built-in image are valid");
     spec.metrics.push_back(*std::move(definition));
   }
   return Done{};
