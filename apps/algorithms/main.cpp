@@ -54,8 +54,7 @@ Result<int> train(const std::string& base) {
 
 Result<int> predict(const std::string& model, const std::vector<std::string>& paths) {
   TRY(algorithms::print_predictions(model, paths, [](std::string_view line) {
-    std::printf("%.*s
-", int(line.size()), line.data());
+    std::printf("%.*s\n", int(line.size()), line.data());
   }));
   return 0;
 }

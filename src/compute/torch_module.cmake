@@ -3,7 +3,7 @@
 #
 # The libtorch is Debian's by default; -DTORCH_ROOT=DIR names another one, with CUDA for example. Without one, and in the
 # builds with sanitizers, which have their own runtime, these modules do not exist.
-include_guard()
+include_guard(GLOBAL)
 
 set(TORCH_ROOT "" CACHE PATH "The directory with include/ and lib/ of a libtorch; empty: the system's")
 set(torch_places)
@@ -22,16 +22,14 @@ if(TORCH_INCLUDE AND TORCH_LIBRARY_torch_cpu AND TARGET images AND CMAKE_CXX_COM
   add_library(lib::torch ALIAS lib_torch)
 endif()
 
-# ccache finds objects of a precompiled header only if it may ignore the times in it.
-set(torch_launcher)
-if(CMAKE_CXX_COMPILER_LAUNCHER)
-  list(INSERT CMAKE_CXX_COMPILER_LAUNCHER 1 CCACHE_SLOPPINESS=pch_defines,time_macros)
-  set(torch_launcher ${CMAKE_CXX_COMPILER_LAUNCHER})
-endif()
-
 function(compile_with_torch target header_of)
-  target_compile_options(${target} PRIVATE -fpch-preprocess)
-  set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${torch_launcher}" EXCLUDE_FROM_ALL ON)
+  if(CMAKE_CXX_COMPILER_LAUNCHER)  # ccache finds objects of a precompiled header only if it may ignore the times in it
+    set(launcher ${CMAKE_CXX_COMPILER_LAUNCHER})
+    list(INSERT launcher 1 CCACHE_SLOPPINESS=pch_defines,time_macros)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${launcher}")
+  endif()
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
   if(header_of)
     target_precompile_headers(${target} REUSE_FROM ${header_of})
   else()

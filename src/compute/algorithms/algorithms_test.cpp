@@ -196,8 +196,9 @@ TEST(ResNet, CollectsMeansAndVariances) {
   }
   network.apply_statistics(1);
   for (const auto& each : network.stored())
-    if (each.name == "bn1.running_mean")
+    if (each.name == "bn1.running_mean") {
       EXPECT_TRUE(at::allclose(each.tensor, 0.1 * means, 1e-4, 1e-6));
+    }
   EXPECT_EQ(network.collected()[0], 0);
 }
 
@@ -333,8 +334,9 @@ std::vector<at::Tensor> train_ranks(int ranks, int64_t parts) {
     });
   for (std::thread& each : threads) each.join();
   for (const auto& other : trained)
-    for (size_t i = 0; i < other.size(); ++i)
+    for (size_t i = 0; i < other.size(); ++i) {
       EXPECT_TRUE(at::equal(other[i], trained[0][i])) << "ranks differ in tensor " << i;
+    }
   return trained[0];
 }
 

@@ -29,9 +29,9 @@ TEST(Safetensors, HasGoldenBytes) {
   const Contents contents{
       {{"w", {Type::f32, {2}, {reinterpret_cast<const char*>(values), sizeof values}}}}, {}};
   EXPECT_EQ(to_hex(encode(contents)),
-            "4000000000000000"
+            "3800000000000000"
             "7b2277223a7b22646174615f6f666673657473223a5b302c385d2c226474797065223a22463332222c22"
-            "7368617065223a5b325d7d7d20202020202020"
+            "7368617065223a5b325d7d7d2020"
             "0000803f000000c0");
 }
 
@@ -57,8 +57,7 @@ TEST(Safetensors, EveryTypeAndShapeComesBack) {
     EXPECT_EQ(read.type, tensor.type) << name;
     EXPECT_EQ(read.shape, tensor.shape) << name;
     EXPECT_EQ(read.bytes, tensor.bytes) << name;
-    if (!read.bytes.empty())
-      EXPECT_EQ((read.bytes.data() - encoded.data()) % ptrdiff_t(bytes_of(read.type)), 0) << name;
+    EXPECT_EQ((read.bytes.data() - encoded.data()) % ptrdiff_t(bytes_of(read.type)), 0) << name;
   }
 }
 
