@@ -1,7 +1,6 @@
 #include "trainyard/images.hpp"
 
 #include <filesystem>
-#include <vector>
 
 #include "base/text.hpp"
 #include "domain/deprecated_images.hpp"
@@ -14,21 +13,8 @@ constexpr const char* kTrainerInside = "/opt/trainyard/bin/trainyard-trainer";
 constexpr const char* kAlgorithmsInside = "/opt/trainyard/bin/trainyard-algorithms";
 constexpr const char* kAlgorithmNote =
     "The image is AWS's and is not pulled: the job runs the same algorithm of this server.";
-
-// SageMaker's algorithms that trainyard-algorithms implements, by the names of AWS's images, with
-// the metrics that SageMaker documents for them.
-struct Algorithm {
-  const char* name;
-  std::map<std::string, std::string> metrics;
-};
-const std::vector<Algorithm>& algorithms_of_sagemaker() {
-  static const std::vector<Algorithm> all = {
-      {"image-classification",
-       {{"train:accuracy", R"(Epoch\[\d+\] Train-accuracy=([0-9.]+))"},
-        {"validation:accuracy", R"(Epoch\[\d+\] Validation-accuracy=([0-9.]+))"}}}};
-  return all;
-}
-
+// SageMaker's algorithms that trainyard-algorithms implements, by the names of AWS's images.
+constexpr const char* kAlgorithms[] = {"image-classification"};
 constexpr const char* kFrameworkNote =
     "The image is AWS's and is not pulled: the job runs on this machine's own system. [images] in "
     "the server's config may name another one.";
@@ -56,12 +42,11 @@ std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Im
     configured.try_emplace("trainyard/trainer", trainer);
   }
   const std::string algorithms = program_directory + "/trainyard-algorithms";
-  for (const auto& [name, metrics] : algorithms_of_sagemaker()) {
+  for (const char* name : kAlgorithms) {
     if (!os::exists(algorithms)) break;
     domain::Image image;
     image.mounts[kAlgorithmsInside] = algorithms;
     image.entrypoint = {kAlgorithmsInside, name};
-    image.metrics = metrics;
     image.note = kAlgorithmNote;
     image.built_in = true;
     configured.try_emplace(name, image);

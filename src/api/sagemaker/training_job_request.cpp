@@ -11,6 +11,7 @@
 #include "domain/limits.hpp"
 #include "objects/objects.hpp"
 #include "protocol/json.hpp"
+#include "sagemaker/algorithm_metrics.hpp"
 #include "sagemaker/no_effect.hpp"
 #include "sagemaker/training_job.hpp"
 
@@ -87,10 +88,10 @@ Outcome<Done> read_algorithm(const sagemaker::CreateTrainingJobRequest& request,
                                   " is defined twice");
     spec.metrics.push_back(*std::move(definition));
   }
-  for (const auto& [name, regex] : image->metrics) {
+  for (const auto& [name, regex] : algorithm_metrics(spec.image, *image)) {
     if (names.contains(name)) continue;
     auto definition = metric_definition(name, regex);
-    CHECK(definition, "the metrics of a built-in image are valid");
+    CHECK(definition, "the metrics of an algorithm are valid");
     spec.metrics.push_back(*std::move(definition));
   }
   return Done{};

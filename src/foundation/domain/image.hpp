@@ -27,9 +27,6 @@ struct Image {
   std::map<std::string, std::string> environment;
   std::string note;       // for users that did not choose this image; shown with the job's status
   bool built_in = false;  // not from the config, whose entries take precedence
-  // The metrics of every training job with this image, from name to regex; a request may define
-  // others, and its own regex for one of these.
-  std::map<std::string, std::string> metrics;
 };
 
 Json to_json(const Image&);
