@@ -17,12 +17,13 @@ BASELINE = "tests/thorough.txt"
 # Parts of the tree outside src: what their files belong to,
 # and the modules that these are built from.
 SDK, TORCH_TESTS, SLURM_TESTS = "sdk", "torch tests", "slurm tests"
-KUBERNETES_TESTS = "kubernetes tests"
+KUBERNETES_TESTS, ALGORITHM_TESTS = "kubernetes tests", "algorithm tests"
 FURTHER = {
     SDK: {"capi", "collectives"},
     TORCH_TESTS: {SDK, "agent", "entry", "contract"},
     SLURM_TESTS: {"launch", "config"},
     KUBERNETES_TESTS: {"launch", "config"},
+    ALGORITHM_TESTS: {"algorithms"},
 }
 FOLDERS = {
     "apps": "apps",
@@ -30,6 +31,7 @@ FOLDERS = {
     "bench": "bench",
     "sdk": SDK,
     "tests/torch": TORCH_TESTS,
+    "tests/algorithms": ALGORITHM_TESTS,
     "tests/slurm": SLURM_TESTS,
     "tests/kubernetes": KUBERNETES_TESTS,
     "packaging/kubernetes": KUBERNETES_TESTS,

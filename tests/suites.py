@@ -158,6 +158,10 @@ THREADED = {
 }
 
 
+# Modules that see libtorch, which no sanitizer preset builds.
+ON_LIBTORCH = ("parallel", "algorithms")
+
+
 def linted(modules: Set[str] | None) -> Suite:
     """Sources of modules; None: of all."""
     all_names = frozenset(reach.uses_of(reach.read("modules.txt"))) - {"bench"}
@@ -173,7 +177,7 @@ def sanitized(modules: Set[str]) -> list[Suite]:
     """One build serves both: the fuzz preset is the address sanitizer with coverage,
     and the modules' tests run in it as well."""
     fuzzers = [name for name, module in reach.fuzzers() if {module, f"corpus {name}"} & modules]
-    tests = [module for module in reach.tested() if module in modules]
+    tests = [module for module in reach.tested() if module in modules and module not in ON_LIBTORCH]
     patterns = [f"^{module}\\." for module in tests] + [f"^fuzz\\.{name}$" for name in fuzzers]
     targets = " ".join([f"{module}_test" for module in tests] + fuzzers)
     return (
@@ -243,6 +247,25 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
             "pytest",
             build="tests/torch/prepare",
             of=frozenset({reach.TORCH_TESTS}),
+        ),
+        Suite(
+            "libtorch",
+            f"modules that see libtorch: {', '.join(ON_LIBTORCH)}",
+            module_programs(dict.fromkeys(ON_LIBTORCH, "*"), "release"),
+            "gtest",
+            build=(
+                "./yard packages algorithms && ninja -C build/release algorithm_programs"
+                " algorithm_tests"
+            ),
+            of=frozenset(ON_LIBTORCH),
+        ),
+        Suite(
+            "algorithms",
+            "SageMaker's algorithms by their image names, on the handwritten digits",
+            "examples/01_digits/prepare && " + pytest("tests/algorithms"),
+            "pytest",
+            build="./yard packages algorithms && ninja -C build/release algorithm_programs",
+            of=frozenset({reach.ALGORITHM_TESTS}),
         ),
         Suite(
             "slurm",

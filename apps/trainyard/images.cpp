@@ -10,6 +10,11 @@ namespace trainyard::apps {
 namespace {
 
 constexpr const char* kTrainerInside = "/opt/trainyard/bin/trainyard-trainer";
+constexpr const char* kAlgorithmsInside = "/opt/trainyard/bin/trainyard-algorithms";
+constexpr const char* kAlgorithmNote =
+    "The image is AWS's and is not pulled: the job runs the same algorithm of this server.";
+// SageMaker's algorithms that trainyard-algorithms implements, by the names of AWS's images.
+constexpr const char* kAlgorithms[] = {"image-classification"};
 constexpr const char* kFrameworkNote =
     "The image is AWS's and is not pulled: the job runs on this machine's own system. [images] in "
     "the server's config may name another one.";
@@ -35,6 +40,16 @@ std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Im
     trainer.mounts[kTrainerInside] = program;
     trainer.entrypoint = {kTrainerInside};
     configured.try_emplace("trainyard/trainer", trainer);
+  }
+  const std::string algorithms = program_directory + "/trainyard-algorithms";
+  for (const char* name : kAlgorithms) {
+    if (!os::exists(algorithms)) break;
+    domain::Image image;
+    image.mounts[kAlgorithmsInside] = algorithms;
+    image.entrypoint = {kAlgorithmsInside, name};
+    image.note = kAlgorithmNote;
+    image.built_in = true;
+    configured.try_emplace(name, image);
   }
   for (const char* framework : kFrameworks) {
     domain::Image image;

@@ -2,6 +2,8 @@
 //
 //   trainyard/host      this machine's own system as a runtime
 //   trainyard/trainer   the same, with the built-in trainers; the entrypoint is trainyard-trainer
+//   image-classification   SageMaker's algorithm of this name: this machine's own system with
+//                       trainyard-algorithms, which ./yard algorithms builds
 //   pytorch-training, tensorflow-training, huggingface-*, sagemaker-xgboost, ..
 //                       AWS's framework images, which no registry offers: replaced by this
 //                       machine's own system, with a note in the job's status
@@ -16,7 +18,7 @@
 namespace trainyard::apps {
 
 // Adds the built-in images to `configured`, which takes precedence. `program_directory` is that of
-// trainyard-trainer.
+// trainyard-trainer and trainyard-algorithms.
 std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Image> configured,
                                                 const std::string& program_directory);
 

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import os
+import re
 import shutil
 import subprocess
 
@@ -52,9 +53,13 @@ def complaint(path: str) -> str | None:
 
 
 def needs_torch(path: str) -> bool:
-    """sdk/python's build compiles these, each first in the .cpp next to it."""
+    """sdk/python's build and ./yard algorithms compile these, each first in the .cpp next to it."""
     with open(os.path.join(sources.ROOT, path), encoding="utf-8") as file:
-        return "#include <torch/" in file.read()
+        text = file.read()
+    own = re.findall(r'#include "((?:parallel|algorithms)/[\w/]+\.hpp)"', text)
+    return bool(re.search(r"#include <(torch|ATen)/", text)) or any(
+        needs_torch(f"src/compute/{name}") for name in own
+    )
 
 
 def test_headers_compile_alone() -> None:

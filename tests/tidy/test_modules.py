@@ -21,6 +21,9 @@ LIBRARIES = {
     "archive": r"archive(_entry)?\.h",
     "toml": r"toml\.hpp",
     "zlib": r"zlib\.h",
+    "jpeg": r"jpeglib\.h|jerror\.h",
+    "png": r"png\.h",
+    "torch": r"(ATen|c10|torch)/",
     "threads": (
         r"(thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier|pthread\.h)$"
     ),

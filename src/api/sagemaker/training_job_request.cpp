@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <set>
 
+#include "base/check.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "domain/instance_type.hpp"
 #include "domain/limits.hpp"
 #include "objects/objects.hpp"
 #include "protocol/json.hpp"
+#include "sagemaker/algorithm_metrics.hpp"
 #include "sagemaker/no_effect.hpp"
 #include "sagemaker/training_job.hpp"
 
@@ -69,7 +71,8 @@ Outcome<Done> read_algorithm(const sagemaker::CreateTrainingJobRequest& request,
     return validation_exception(
         "AlgorithmSpecification.TrainingImage is required: it names what the job runs");
   spec.image = *algorithm.training_image;
-  if (auto image = find_image(spec.image); !image)
+  const auto image = find_image(spec.image);
+  if (!image)
     return validation_exception("TrainingImage '" + shorten(spec.image, 255) +
                                 "': " + image.error().message);
   spec.entrypoint = algorithm.container_entrypoint.value_or(std::vector<std::string>());
@@ -83,6 +86,12 @@ Outcome<Done> read_algorithm(const sagemaker::CreateTrainingJobRequest& request,
     if (!names.insert(*metric.name).second)
       return validation_exception("Metric names must be unique, but " + *metric.name +
                                   " is defined twice");
+    spec.metrics.push_back(*std::move(definition));
+  }
+  for (const auto& [name, regex] : algorithm_metrics(spec.image, *image)) {
+    if (names.contains(name)) continue;
+    auto definition = metric_definition(name, regex);
+    CHECK(definition, "the metrics of an algorithm are valid");
     spec.metrics.push_back(*std::move(definition));
   }
   return Done{};

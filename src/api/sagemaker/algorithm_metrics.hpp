@@ -1,0 +1,22 @@
+// Lists the metrics that SageMaker defines for training jobs of its own algorithms.
+//
+// Threads: pure functions. Errors: none.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "domain/image.hpp"
+
+namespace trainyard::api::sagemaker {
+
+struct AlgorithmMetric {
+  const char* name;   // "validation:accuracy"
+  const char* regex;  // of RE2, with a group for the value
+};
+
+// `name` is the image's name in the request, and `image` what it resolves to. Empty for an image
+// that is not an algorithm of this server: one that the config names may print other lines.
+std::vector<AlgorithmMetric> algorithm_metrics(std::string_view name, const domain::Image& image);
+
+}  // namespace trainyard::api::sagemaker

@@ -1,0 +1,71 @@
+#include "algorithms/image_classification/model_file.hpp"
+
+#include "base/text.hpp"
+
+namespace trainyard::algorithms {
+namespace {
+
+constexpr const char* kFormat = "trainyard-image-classification";
+constexpr uint64_t kAnySeed = 1;  // of parameters that a file replaces
+
+Result<std::string> text_at(const checkpoint::Contents& contents, const std::string& name) {
+  const auto found = contents.metadata.find(name);
+  if (found == contents.metadata.end())
+    return corrupt("__metadata__." + name + " not found: not a model of image classification");
+  return found->second;
+}
+
+Result<Architecture> architecture_of(const checkpoint::Contents& contents) {
+  if (TRY(text_at(contents, "format")) != kFormat)
+    return corrupt("the file is not a model of image classification");
+  Architecture found;
+  found.num_layers = TRY(parse_int(TRY(text_at(contents, "num_layers"))).in("num_layers"));
+  found.image_shape = TRY(parse_image_shape(TRY(text_at(contents, "image_shape"))));
+  found.num_classes = TRY(parse_int(TRY(text_at(contents, "num_classes"))).in("num_classes"));
+  TRY(check_shape(found.num_layers, found.image_shape));
+  if (found.num_classes < 2 || found.num_classes > kStoredClassesMax)
+    return corrupt("invalid num_classes " + std::to_string(found.num_classes));
+  return found;
+}
+
+}  // namespace
+
+std::string describe(const Architecture& architecture) {
+  return std::to_string(architecture.num_layers) + " layers, images of " +
+         to_string(architecture.image_shape) + ", " + std::to_string(architecture.num_classes) +
+         " classes";
+}
+
+Result<void> save_classifier(const Architecture& architecture, const ResNet& network,
+                             const std::string& path) {
+  const auto tensors = network.stored();
+  checkpoint::Contents contents;
+  parallel::add_tensors(tensors, contents);
+  contents.metadata = {{"format", kFormat},
+                       {"num_layers", std::to_string(architecture.num_layers)},
+                       {"image_shape", to_string(architecture.image_shape)},
+                       {"num_classes", std::to_string(architecture.num_classes)}};
+  return checkpoint::save(contents, path);
+}
+
+Result<Classifier> load_classifier(const std::string& path) {
+  const checkpoint::LoadedFile file = TRY(checkpoint::load(path, kClassifierBytesMax));
+  Classifier loaded;
+  loaded.architecture = TRY(architecture_of(file.contents).in(path));
+  const auto& [layers, shape, classes] = loaded.architecture;
+  loaded.network = std::make_unique<ResNet>(layers, shape, classes, kAnySeed);
+  TRY(parallel::assign_tensors(file.contents, loaded.network->stored()).in(path));
+  return loaded;
+}
+
+Result<void> load_weights(const std::string& path, const Architecture& architecture,
+                          ResNet& network) {
+  const checkpoint::LoadedFile file = TRY(checkpoint::load(path, kClassifierBytesMax));
+  const Architecture found = TRY(architecture_of(file.contents).in(path));
+  if (found != architecture)
+    return invalid(path + " has " + describe(found) + ", but the hyperparameters request " +
+                   describe(architecture));
+  return parallel::assign_tensors(file.contents, network.stored()).in(path);
+}
+
+}  // namespace trainyard::algorithms

@@ -1,0 +1,16 @@
+// Formats log lines as SageMaker's algorithms do: "[11/27/2026 09:45:00 INFO 1] TEXT".
+//
+// Threads: pure functions. Errors: none.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/time.hpp"
+
+namespace trainyard::algorithms {
+
+// The time is UTC. The number, which SageMaker's lines have too, stands for a thread: always 1.
+std::string log_line(Instant at, std::string_view text);
+
+}  // namespace trainyard::algorithms

@@ -1,0 +1,73 @@
+// Reads and writes safetensors files: named tensors of any shape, and a few texts about them.
+//
+//   header_bytes:u64   little-endian
+//   header             JSON {"NAME": {"dtype": "F32", "shape": [..], "data_offsets": [begin, end]},
+//                      .., "__metadata__": {"NAME": "TEXT", ..}}, padded with blanks
+//   data               the tensors; offsets count from here
+//
+// docs/formats/safetensors.md has the grammar and the limits. A file whose header is too long,
+// whose tensors overlap or leave a gap, or whose shapes do not fit their offsets is rejected, so
+// two readers cannot see different tensors in it.
+//
+// Threads: plain values; pure functions. Errors: corrupt, naming the tensor and the wrong member;
+// exhausted, when a file is larger than the caller allows.
+// Units: sizes in bytes, shapes in elements.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace trainyard::checkpoint {
+
+enum class Type : uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
+
+size_t bytes_of(Type type);
+std::string_view to_string(Type type);  // "F32", as in the header
+
+// Limits of a header, which bound what a reader allocates for it.
+inline constexpr uint64_t kHeaderBytesMax = 16 << 20;  // 100,000 tensors of 160 bytes
+inline constexpr size_t kDimensionsMax = 8;
+inline constexpr size_t kNameBytesMax = 512;
+
+// The numbers of one tensor, in memory that the caller owns.
+struct TensorView {
+  Type type = Type::f32;
+  std::vector<uint64_t> shape;  // empty: one number
+  std::string_view bytes;
+
+  // The product of the shape; a decoded tensor has no product that overflows.
+  uint64_t elements() const;
+};
+
+struct Contents {
+  std::map<std::string, TensorView> tensors;
+  std::map<std::string, std::string> metadata;
+};
+
+// Requires: each tensor has as many bytes as its shape needs; names and shapes are within the
+// limits. Larger types come first, so that every tensor is aligned for its type.
+std::string encode(const Contents& contents);
+
+// The tensors are views of `bytes`.
+Result<Contents> decode(std::string_view bytes);
+
+// A file in memory, with views of it, which stay valid when it is moved.
+struct LoadedFile {
+  LoadedFile() = default;
+  LoadedFile(LoadedFile&&) = default;
+  LoadedFile& operator=(LoadedFile&&) = default;
+  std::string bytes;
+  Contents contents;
+};
+
+// Write durably: a reader sees the whole old file or the whole new one.
+Result<void> save(const Contents& contents, const std::string& path);
+Result<LoadedFile> load(const std::string& path, size_t bytes_max);
+
+}  // namespace trainyard::checkpoint

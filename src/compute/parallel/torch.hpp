@@ -1,0 +1,16 @@
+// Includes the part of libtorch that the modules of compute use: tensors and their gradients.
+//
+// Its headers define macros with the names of ours, which are removed here: include this file
+// instead of libtorch's.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#undef CHECK
+#undef LOG
+
+#include "base/check.hpp"
