@@ -29,7 +29,7 @@ udp::endpoint endpoint_of(Address address, uint16_t port) {
 }
 
 // A datagram that does not arrive is sent again by what sent it: full buffers are no fault.
-auto with(Failure& failure) { return asio::redirect_error(asio::use_awaitable, failure); }
+auto noting(Failure& failure) { return asio::redirect_error(asio::use_awaitable, failure); }
 
 Result<void> open_at(udp::socket& socket, Address address, uint16_t port) {
   Failure failure;
@@ -46,10 +46,10 @@ Result<void> open_at(udp::socket& socket, Address address, uint16_t port) {
   return {};
 }
 
-class Relay final : public DatagramRelay {
+class NodeRelay final : public DatagramRelay {
  public:
-  explicit Relay(const DatagramRelaySpec& spec) : spec_(spec), outside_(context_) {}
-  ~Relay() override {
+  explicit NodeRelay(const DatagramRelaySpec& spec) : spec_(spec), outside_(context_) {}
+  ~NodeRelay() override {
     context_.stop();
     if (thread_.joinable()) thread_.join();
   }
@@ -91,7 +91,7 @@ class Relay final : public DatagramRelay {
       Failure failure, ignored;
       udp::endpoint from;
       const size_t size =
-          co_await inside.async_receive_from(asio::buffer(buffer), from, with(failure));
+          co_await inside.async_receive_from(asio::buffer(buffer), from, noting(failure));
       if (failure == asio::error::operation_aborted) co_return;
       // Not what a program of the job sends.
       if (!failure && from.port() == spec_.tunnel_port)
@@ -107,7 +107,7 @@ class Relay final : public DatagramRelay {
       Failure failure, ignored;
       udp::endpoint from;
       const size_t size =
-          co_await outside_.async_receive_from(asio::buffer(buffer), from, with(failure));
+          co_await outside_.async_receive_from(asio::buffer(buffer), from, noting(failure));
       if (failure == asio::error::operation_aborted) co_return;
       if (failure) continue;
       const auto peer = inside_.find({from.address().to_v4().to_uint(), from.port()});
@@ -132,7 +132,7 @@ Result<std::unique_ptr<DatagramRelay>> relay_datagrams(const DatagramRelaySpec& 
   if (spec.own >= spec.endpoints.size())
     return invalid("relaying datagrams: this host has no endpoint among " +
                    std::to_string(spec.endpoints.size()));
-  auto relay = std::make_unique<Relay>(spec);
+  auto relay = std::make_unique<NodeRelay>(spec);
   TRY(relay->open().in("relaying the datagrams of the encrypted network"));
   return std::unique_ptr<DatagramRelay>(std::move(relay));
 }

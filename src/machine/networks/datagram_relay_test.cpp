@@ -14,9 +14,9 @@ using asio::ip::udp;
 constexpr Address kHere = 0x7f000001;
 
 // A socket of the test; receiving ends after a while.
-class Socket {
+class UdpSocket {
  public:
-  explicit Socket(uint16_t port = 0)
+  explicit UdpSocket(uint16_t port = 0)
       : socket_(context_, udp::endpoint(asio::ip::address_v4(kHere), port)) {
     const timeval limit{30, 0};
     ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -36,7 +36,7 @@ class Socket {
   udp::socket socket_;
 };
 
-uint16_t free_port() { return Socket().port(); }
+uint16_t free_udp_port() { return UdpSocket().port(); }
 
 // Two hosts, whose tunnels are sockets of the test, in one namespace.
 class DatagramRelayTest : public testing::Test {
@@ -51,9 +51,9 @@ class DatagramRelayTest : public testing::Test {
     EXPECT_TRUE(made) << made.error().message;
     return made ? std::move(*made) : nullptr;
   }
-  const std::array<uint16_t, 2> ports_ = {free_port(), free_port()};
-  const uint16_t peer_port_ = free_port();
-  std::array<Socket, 2> tunnels_;
+  const std::array<uint16_t, 2> ports_ = {free_udp_port(), free_udp_port()};
+  const uint16_t peer_port_ = free_udp_port();
+  std::array<UdpSocket, 2> tunnels_;
 };
 
 TEST_F(DatagramRelayTest, CarriesTheDatagramsOfPeersBothWays) {
@@ -66,7 +66,7 @@ TEST_F(DatagramRelayTest, CarriesTheDatagramsOfPeersBothWays) {
 
 TEST_F(DatagramRelayTest, DropsWhatOthersSend) {
   const auto first = relay(0), second = relay(1);
-  Socket other;
+  UdpSocket other;
   other.send("of another process of the node", kHere, ports_[1]);
   other.send("of a program of the job", loopback_of_peer(1), peer_port_);
   tunnels_[0].send("of the tunnel", loopback_of_peer(1), peer_port_);

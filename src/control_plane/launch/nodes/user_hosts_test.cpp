@@ -5,7 +5,7 @@
 namespace trainyard::launch {
 namespace {
 
-HostOrder order_of(domain::HostIndex host, int64_t gpus = 0) {
+HostOrder user_order(domain::HostIndex host, int64_t gpus = 0) {
   HostOrder order;
   order.mark = "3fa91c";
   order.record.attempt = {17, 1};
@@ -20,7 +20,7 @@ HostOrder order_of(domain::HostIndex host, int64_t gpus = 0) {
 }
 
 TEST(UserHosts, AreReadFromOneLineEach) {
-  const auto orders = read_host_orders(to_text(order_of(0)) + "\n" + to_text(order_of(2)) + "\n");
+  const auto orders = read_host_orders(to_text(user_order(0)) + "\n" + to_text(user_order(2)) + "\n");
   ASSERT_TRUE(orders) << orders.error().message;
   ASSERT_EQ(orders->size(), 2u);
   EXPECT_EQ(orders->at(1).host, 2u);
@@ -30,36 +30,36 @@ TEST(UserHosts, AreReadFromOneLineEach) {
 
 TEST(UserHosts, AreOfOneAccount) {
   EXPECT_EQ(read_host_orders("\n").error().kind, Kind::invalid);
-  HostOrder of_root = order_of(1);
+  HostOrder of_root = user_order(1);
   of_root.user_id = 0;
-  HostOrder elsewhere = order_of(1);
+  HostOrder elsewhere = user_order(1);
   elsewhere.node_directory = "/var/tmp/trainyard-node-1002";
   for (const HostOrder& other : {of_root, elsewhere})
-    EXPECT_FALSE(read_host_orders(to_text(order_of(0)) + "\n" + to_text(other)));
-  EXPECT_FALSE(read_host_orders(to_text(order_of(0)) + "\n{}"));
+    EXPECT_FALSE(read_host_orders(to_text(user_order(0)) + "\n" + to_text(other)));
+  EXPECT_FALSE(read_host_orders(to_text(user_order(0)) + "\n{}"));
 }
 
 TEST(UserHosts, ShareTheGpusThatSlurmGives) {
-  const std::vector<HostOrder> orders = {order_of(0, 2), order_of(1), order_of(2, 1)};
+  const std::vector<HostOrder> orders = {user_order(0, 2), user_order(1), user_order(2, 1)};
   const auto parts = split_gpus("0,4-5", orders);
   ASSERT_TRUE(parts) << parts.error().message;
   EXPECT_EQ(*parts, (std::vector<std::string>{"0,4", "", "5"}));
   EXPECT_EQ(split_gpus("0-1", orders).error().kind, Kind::invalid);
-  EXPECT_EQ(*split_gpus("", {order_of(0)}), std::vector<std::string>{""});
+  EXPECT_EQ(*split_gpus("", {user_order(0)}), std::vector<std::string>{""});
 }
 
 TEST(UserHosts, DoNotRunAsAnotherUserThanTheirs) {
   NodeFacts node;
   node.name = "n1";
   node.job_number = "7";
-  const auto refused = run_user_hosts({order_of(0)}, node, [](const HostEnd&) {});
+  const auto refused = run_user_hosts({user_order(0)}, node, [](const HostEnd&) {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::denied);
-  HostOrder nobodys = order_of(0);
+  HostOrder nobodys = user_order(0);
   nobodys.user.clear();
   EXPECT_EQ(run_user_hosts({nobodys}, node, [](const HostEnd&) {}).error().kind, Kind::invalid);
   node.job_number = "../7";
-  EXPECT_EQ(run_user_hosts({order_of(0)}, node, [](const HostEnd&) {}).error().kind, Kind::invalid);
+  EXPECT_EQ(run_user_hosts({user_order(0)}, node, [](const HostEnd&) {}).error().kind, Kind::invalid);
 }
 
 }  // namespace

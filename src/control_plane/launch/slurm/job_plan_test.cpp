@@ -69,7 +69,7 @@ TEST(SlurmJobPlan, AsksForTheNodesThatThePlannerChose) {
   const auto comment = read_job_comment(request->comment);
   ASSERT_TRUE(comment) << comment.error().message;
   EXPECT_EQ(comment->hosts, 2u);
-  EXPECT_EQ(comment->seal, seal);
+  EXPECT_EQ(comment->seal, "SEAL");
   EXPECT_EQ(request->comment.find("secret"), std::string::npos);
 }
 
@@ -142,17 +142,17 @@ TEST(SlurmJobPlan, KeepsSecretsOutOfArguments) {
 }
 
 TEST(SlurmJobPlan, RejectsWhatNodesCannotDo) {
-  EXPECT_EQ(plan_job(job_settings(), gang_on({}), three_nodes(), kSubnet, "").error().kind,
+  EXPECT_EQ(plan_job(job_settings(), gang_on({}), three_nodes(), kSubnet, seal).error().kind,
             Kind::invalid);
-  EXPECT_EQ(plan_job(job_settings(), gang_on({"n9"}), three_nodes(), kSubnet, "").error().kind,
+  EXPECT_EQ(plan_job(job_settings(), gang_on({"n9"}), three_nodes(), kSubnet, seal).error().kind,
             Kind::unavailable);
   auto alike = three_nodes();
   alike[1].address = alike[0].address;
-  EXPECT_EQ(plan_job(job_settings(), gang_on({"n1", "n2"}), alike, kSubnet, "").error().kind,
+  EXPECT_EQ(plan_job(job_settings(), gang_on({"n1", "n2"}), alike, kSubnet, seal).error().kind,
             Kind::denied);
   Gang encrypted = gang_on({"n1", "n2"});
   encrypted.encrypt_traffic = true;
-  EXPECT_EQ(plan_job(job_settings(), encrypted, three_nodes(), kSubnet, "").error().kind,
+  EXPECT_EQ(plan_job(job_settings(), encrypted, three_nodes(), kSubnet, seal).error().kind,
             Kind::denied);
 }
 
