@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import signal
+import stat
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,6 +29,7 @@ from tests.mounted_channels import (
     start_until_ready,
     without_fuse,
 )
+from tests.ordinary_users import User
 from tests.trainyard_server import Server, wait_for
 
 pytestmark = NEEDS_MOUNTS
@@ -246,6 +248,51 @@ def test_without_fuse_channels_are_copied(
         "[]",
     ]
     assert json.loads(lines[2]) == DIGESTS
+
+
+@pytest.fixture
+def ordinary(tmp_path: pathlib.Path) -> Iterator[Server]:
+    """A server of an ordinary user, who may open /dev/fuse."""
+    user = User(f"tyfuse{os.getpid()}", True)
+    device = f"/dev/trainyard-test-fuse-{os.getpid()}"
+    os.mknod(device, stat.S_IFCHR, os.makedev(10, 229))
+    os.chmod(device, 0o666)
+    shown = f'mount --bind {device} /dev/fuse; exec "$@"'
+    before = ["unshare", "--mount", "sh", "-ec", shown, "sh"]
+    server = Server(user.directory("mounts"), CONFIG, behind=[*before, *user.words()])
+    server.program = user.program()
+    server.start()
+    yield server
+    server.clean()
+    os.remove(device)
+    user.remove()
+
+
+def test_an_ordinary_users_jobs_have_mounts(ordinary: Server) -> None:
+    fill(ordinary)
+    change = """
+with open('dir/a', 'a') as file: file.write('more')
+os.chmod('dir/b', 0o600)
+os.remove('dir/c')
+os.rename('empty', 'moved')
+try: os.rename('dir', 'directory')
+except OSError as error: print(error.strerror)
+shutil.move('dir', 'directory')
+print(os.getuid(), os.stat('.').st_uid, os.stat('large').st_uid)
+print(sorted(os.path.relpath(os.path.join(at, name)) for at, _, names in os.walk('.')
+             for name in names))
+"""
+    lines = run(
+        ordinary, "writes", KIND + HASHES + "import shutil\n" + change, channel("s3://yard/in/")
+    )
+    printed = [line for line in lines if not line.startswith("trainyard: ")]
+    assert printed[0] == "['overlay']", lines
+    assert json.loads(printed[1]) == DIGESTS
+    assert printed[2:] == [
+        "Invalid cross-device link",
+        "0 0 0",
+        "['directory/a', 'directory/b', 'large', 'moved']",
+    ]
 
 
 def test_a_server_can_be_told_to_copy(start: Callable[..., Server]) -> None:

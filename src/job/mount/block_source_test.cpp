@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <deque>
 #include <future>
 #include <optional>
 #include <utility>
@@ -252,12 +253,14 @@ TEST_F(BlockSourceTest, AnObjectIsComparedWithItsOwnChecksum) {
   const auto right = process();
   Process wrong(broken, directory_.path() + "/other",
                 {"http://e", 64, Duration(0), Duration(0), kWaitMax});
+  std::deque<MountedObject> all;  // sources know objects by their addresses
   for (const char* algorithm : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}) {
     objects::PutOptions options;
     options.checksums[algorithm] = "";
     const std::string content = std::string("content with a ") + algorithm;
     const auto info = *objects::write_all(*objects_, "data", algorithm, content, options);
-    const MountedObject object{"data", algorithm, algorithm, content.size(), info.etag, 0};
+    const auto& object =
+        all.emplace_back(MountedObject{"data", algorithm, algorithm, content.size(), info.etag, 0});
     EXPECT_EQ(**right->source.get(object, 0), content);
     const auto block = wrong.source.get(object, 0);
     ASSERT_FALSE(block) << algorithm;
