@@ -57,9 +57,13 @@ RandomCase random_case(uint64_t seed) {
                                         double(1 + random.below(64))));
   if (random.chance(2)) snapshot.queues.push_back({.name = "fast", .priority = 5});
   if (random.chance(2)) snapshot.queues[0].fair = FairShare{.decay = 60s};
-  if (random.chance(2))
-    snapshot.limits = {{.name = "vCPU of small", .total = double(1 + random.below(32))}};
+  if (random.chance(2)) snapshot.limits = {{.name = "vCPU of small"}};
   add_running(random, snapshot);
+  for (Limit& limit : snapshot.limits) {
+    limit.total = double(random.below(16));
+    for (const Running& each : snapshot.running)
+      if (!each.needs.empty()) limit.total += each.hosts[0].share.cpus;
+  }
   add_waiting(random, snapshot);
   const Waiting& asked = snapshot.waiting[random.below(snapshot.waiting.size())];
   made.question.job = asked.job;

@@ -219,15 +219,16 @@ TEST(WhatIf, NamesNoJobThatTheCallerMayNotSee) {
   }
 }
 
-// A budget that ten jobs and a machine exceed at once ends the search, and the answer says so.
+// Three entries a plan: the snapshot's own plan, and one with a change.
 TEST(WhatIf, StopsWhereTheClusterIsTooLarge) {
-  Snapshot snapshot = cluster({machine("box-1", 1)}, {running("training-job/x", "box-1", 1)}, {});
-  const size_t jobs = kWhatIfEntriesMax / 4;
-  for (domain::JobNumber number = 1; number <= jobs; ++number)
-    snapshot.waiting.push_back(job(number, 1, 1));
-  const WhatIf found = what_if(snapshot, {}, kNow, {1});
-  EXPECT_FALSE(found.whole);
-  EXPECT_FALSE(found.reason.empty());
+  const Snapshot snapshot =
+      cluster({machine("box-1", 8)}, {ending(running("training-job/x", "box-1", 4), 11, 60s)},
+              {job(5, 1, 6)});
+  const WhatIfQuestion small{.job = 5, .entries_max = 8}, none{.job = 5, .entries_max = 0};
+  EXPECT_EQ(answers(snapshot, small).size(), 1u);
+  EXPECT_FALSE(what_if(snapshot, {}, kNow, small).whole);
+  EXPECT_TRUE(answers(snapshot, none).empty());
+  EXPECT_FALSE(what_if(snapshot, {}, kNow, none).reason.empty());
 }
 
 TEST(ProjectedStart, PassesFromEndToEnd) {
