@@ -90,7 +90,7 @@ class Explainer {
   }
   static double size(const Change& change) { return change.share.cpus + double(change.share.gpus); }
 
-  // Of jobs that would have to end, the one that loses the least work comes first.
+  // The job that loses the least work by its end comes first.
   Instant began(const Change& change) const {
     const auto running = change.kind == ChangeKind::end_job
                              ? std::ranges::find(snapshot_.running, change.job, &Running::job)

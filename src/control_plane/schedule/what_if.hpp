@@ -83,9 +83,9 @@ struct WhatIf {
   bool whole = true;  // false: the cluster is too large for all changes to be tried
 };
 
-inline constexpr size_t kJobsTriedMax = 16;      // running jobs that end, and as many that wait
-inline constexpr size_t kJobsCheckedMax = 256;   // of which the caller is asked, likewise
-inline constexpr size_t kAnswersOfKindMax = 3;   // more would hide the other kinds
+inline constexpr size_t kJobsTriedMax = 16;         // running jobs that end, and as many that wait
+inline constexpr size_t kJobsCheckedMax = 256;      // whose rights are checked, likewise
+inline constexpr size_t kAnswersOfKindMax = 3;      // more would hide the other kinds
 inline constexpr size_t kMachinesAddedMax = 1'000;  // in one change
 inline constexpr double kPriorityMax = 9'999;       // AWS's limit for a schedulingPriority
 

@@ -1,4 +1,4 @@
-// Tests that what_if() promises nothing that plan() does not keep, over many small clusters.
+// Tests that plan() keeps what what_if() says, over many small clusters.
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
@@ -100,8 +100,7 @@ TEST(WhatIfSeeds, EachAnswerThatSaysNowIsPlacedInTheChangedSnapshot) {
       }
     }
     ASSERT_TRUE(std::ranges::is_sorted(found.answers, {}, &WhatIfAnswer::starts));
-    ASSERT_EQ(what_if(made.snapshot, {}, kNow, made.question).answers.size(),
-              found.answers.size());
+    ASSERT_EQ(what_if(made.snapshot, {}, kNow, made.question).answers.size(), found.answers.size());
   }
   EXPECT_GT(now, kSeeds / 2) << "the clusters are too easy or too hard";
   EXPECT_GT(later, kSeeds / 50);
@@ -114,8 +113,7 @@ TEST(WhatIfSeeds, AProjectedStartIsKept) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const RandomCase made = random_case(seed);
     PlanBudget budget(1'000, 1'000'000);
-    const auto projected =
-        projected_start(made.snapshot, {}, kNow, made.question.job, {}, budget);
+    const auto projected = projected_start(made.snapshot, {}, kNow, made.question.job, {}, budget);
     if (!projected || made.snapshot.queues[0].fair) continue;
     Snapshot snapshot = made.snapshot;
     Instant now = kNow;
