@@ -65,7 +65,7 @@ function readXml(path: string): Promise<Document> {
 }
 
 const secondsOf = (text: string): number => Date.parse(text) / 1000 || 0;
-// Of encoding-type=url.
+// Decodes a name of a list with encoding-type=url.
 const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text.replace(/\+/g, ' '));

@@ -1,4 +1,4 @@
-// Why a job waits and what would make it start, as ExplainJob answers.
+// Describes why a job waits and what would make it start, as ExplainJob answers.
 import { duration } from './format';
 
 export interface StartChange {

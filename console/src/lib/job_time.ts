@@ -1,4 +1,4 @@
-// What the time of a job was used for, as DescribeJobTime answers.
+// Describes what the time of a job was used for, as DescribeJobTime answers.
 
 export interface JobTime {
   JobName: string;

@@ -52,7 +52,7 @@ TEST_F(TimeWorld, DescribesTheTimeOfOneJob) {
   job(1, "mnist-1", 2);
   own::DescribeJobTimeRequest request;
   request.job_name = "mnist-1";
-  const auto found = call<own::DescribeJobTime>(request);
+  auto found = call<own::DescribeJobTime>(request);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->wall_milliseconds, 60'000);
   EXPECT_EQ(found->held_milliseconds, 50'000);

@@ -50,7 +50,7 @@ TEST(Explainer, RefusesMoreCallersThanMayWait) {
   explainer.put(std::move(snapshot), from_milliseconds(0));
   std::atomic<bool> go_on = false;
   std::atomic<size_t> refused = 0, answered = 0;
-  // The first one is held while it asks for rights; the others queue behind it.
+  // The first one is held while its rights are checked; the others queue behind it.
   const reconcile::ExplainRights held{.may_see =
                                           [&](const domain::Job&) {
                                             go_on.wait(false);

@@ -1,8 +1,8 @@
-// Explains what would let a waiting job start: asks schedule::what_if with the snapshot that
+// Explains what would let a waiting job start: calls schedule::what_if with the snapshot that
 // decide() plans, and hides from the answers the jobs that the caller may not see.
 //
-// A hidden job is called "another job" in the pending reason, and no answer is about it. It is
-// still counted: an instant says when a job would start, whoever holds the machines until then.
+// A hidden job is called "another job" in the pending reason, and no answer is about it. It still
+// counts: the machines that it holds, and when it ends.
 //
 // Threads: pure. Errors: conflict (the job does not wait), unavailable (it is not planned yet).
 #pragma once

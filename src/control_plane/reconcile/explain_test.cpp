@@ -32,7 +32,8 @@ std::shared_ptr<Job> run(std::shared_ptr<Job> job, int64_t max_runtime_seconds =
   job->spec.max_runtime_seconds = max_runtime_seconds;
   Attempt attempt;
   attempt.state = AttemptState::running;
-  attempt.started = attempt.training_started = kExplainNow - 1min;
+  attempt.started = kExplainNow - 1min;
+  attempt.training_started = attempt.started;
   for (uint32_t i = 0; i < job->spec.hosts(); ++i) {
     Host host;
     host.state = HostState::running;

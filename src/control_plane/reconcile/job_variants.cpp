@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kTypesMax = 8;  // the sizes of a family
 constexpr size_t kVariantQueuesMax = 4;
-constexpr size_t kQueuesCheckedMax = 64;  // of which the caller is asked
+constexpr size_t kQueuesCheckedMax = 64;  // whose rights are checked
 
 // One host fewer, three quarters, a half, a quarter, one host.
 std::vector<uint32_t> smaller_counts(uint32_t hosts) {

@@ -134,7 +134,7 @@ class Finder {
     }
   }
 
-  // What the share would hold of the unit with the job. 0: the job takes nothing of it.
+  // Returns what the share would hold of the unit with the job. 0: the job takes nothing of it.
   double quota_needed(const std::string& unit) const {
     const auto amount_in = [&](const std::vector<Demand>& demands) {
       double sum = 0;

@@ -30,7 +30,7 @@ class PlanBudget {
   bool spent_ = false;
 };
 
-// Of one projection: the instants that are tried. Later starts are unknown.
+// Limits the instants that one projection tries. Later starts are unknown.
 inline constexpr size_t kProjectedPlansMax = 48;
 
 // Returns nothing if the start is unknown, or the budget is spent before it is found.

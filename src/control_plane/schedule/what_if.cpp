@@ -15,7 +15,11 @@ class Explainer {
  public:
   Explainer(const Snapshot& snapshot, const Policy& policy, Instant now,
             const WhatIfQuestion& question)
-      : snapshot_(snapshot), policy_(policy), now_(now), question_(question) {}
+      : snapshot_(snapshot),
+        policy_(policy),
+        now_(now),
+        question_(question),
+        budget_(kWhatIfPlansMax, question.entries_max) {}
 
   WhatIf explain() {
     budget_.take(snapshot_);  // the plan itself is always made
@@ -86,7 +90,7 @@ class Explainer {
   }
   static double size(const Change& change) { return change.share.cpus + double(change.share.gpus); }
 
-  // Of jobs that would have to end, the one that loses the least work comes first.
+  // The job that loses the least work by its end comes first.
   Instant began(const Change& change) const {
     const auto running = change.kind == ChangeKind::end_job
                              ? std::ranges::find(snapshot_.running, change.job, &Running::job)
@@ -117,7 +121,7 @@ class Explainer {
   const Policy& policy_;
   const Instant now_;
   const WhatIfQuestion& question_;
-  PlanBudget budget_{kWhatIfPlansMax, kWhatIfEntriesMax};
+  PlanBudget budget_;
 };
 
 }  // namespace

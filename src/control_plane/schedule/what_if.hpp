@@ -48,6 +48,9 @@ struct Change {
   domain::Share share = {};  // of each added machine
 };
 
+inline constexpr size_t kWhatIfPlansMax = 400;
+inline constexpr size_t kWhatIfEntriesMax = 1'000'000;  // about a second
+
 // The waiting job with another request.
 struct Variant {
   Change change;
@@ -62,6 +65,8 @@ struct WhatIfQuestion {
   // False: answers must not tell that this job exists. Called for at most kJobsCheckedMax jobs.
   std::function<bool(domain::JobNumber)> may_name = [](domain::JobNumber) { return true; };
   Duration preemption_takes = {};  // until the hosts of a preempted job are free, at the latest
+  // jobs and machines of all planned snapshots together; tests set less
+  size_t entries_max = kWhatIfEntriesMax;
 };
 
 struct WhatIfAnswer {
@@ -78,11 +83,9 @@ struct WhatIf {
   bool whole = true;  // false: the cluster is too large for all changes to be tried
 };
 
-inline constexpr size_t kWhatIfPlansMax = 400;
-inline constexpr size_t kWhatIfEntriesMax = 2'000'000;  // about a second
-inline constexpr size_t kJobsTriedMax = 16;      // running jobs that end, and as many that wait
-inline constexpr size_t kJobsCheckedMax = 256;   // of which the caller is asked, likewise
-inline constexpr size_t kAnswersOfKindMax = 3;   // more would hide the other kinds
+inline constexpr size_t kJobsTriedMax = 16;         // running jobs that end, and as many that wait
+inline constexpr size_t kJobsCheckedMax = 256;      // whose rights are checked, likewise
+inline constexpr size_t kAnswersOfKindMax = 3;      // more would hide the other kinds
 inline constexpr size_t kMachinesAddedMax = 1'000;  // in one change
 inline constexpr double kPriorityMax = 9'999;       // AWS's limit for a schedulingPriority
 

@@ -102,8 +102,8 @@ TEST(WhatIf, AMachineThatIsLargeEnough) {
 TEST(WhatIf, KindsOfMachinesThatTheLauncherCanAdd) {
   const Snapshot snapshot =
       cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 8)}, {job(5, 2, 4)});
-  const WhatIfQuestion question{
-      .job = 5, .machine_kinds = {machine("c5.large", 2), machine("c5.xlarge", 4)}};
+  const WhatIfQuestion question{.job = 5,
+                                .machine_kinds = {machine("c5.large", 2), machine("c5.xlarge", 4)}};
   EXPECT_EQ(answers(snapshot, question), (Texts{"machines c5.xlarge 0->2: now"}));
 }
 
@@ -162,9 +162,8 @@ TEST(WhatIf, AHigherPriorityThanTheJobsBeforeIt) {
 }
 
 TEST(WhatIf, AJobBeforeItThatIsCancelled) {
-  const Snapshot snapshot =
-      cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 4)},
-              {job(4, 1, 8), job(5, 1, 4)});
+  const Snapshot snapshot = cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 4)},
+                                    {job(4, 1, 8), job(5, 1, 4)});
   const auto found = answers(snapshot, {5});
   EXPECT_NE(std::ranges::find(found, "cancel 4: now"), found.end());
 }
@@ -183,11 +182,10 @@ TEST(WhatIf, AnotherQueue) {
 
 // Two jobs hold the machine. With the end of the first alone the job starts when the second ends.
 TEST(WhatIf, RanksByTheStart) {
-  const Snapshot snapshot = cluster(
-      {machine("box-1", 8)},
-      {ending(running("training-job/x", "box-1", 4), 11, 60s),
-       ending(running("training-job/y", "box-1", 4), 12, 600s)},
-      {job(5, 1, 8)});
+  const Snapshot snapshot = cluster({machine("box-1", 8)},
+                                    {ending(running("training-job/x", "box-1", 4), 11, 60s),
+                                     ending(running("training-job/y", "box-1", 4), 12, 600s)},
+                                    {job(5, 1, 8)});
   EXPECT_EQ(what_if(snapshot, {}, kNow, {5}).starts, kNow + 600s);
   EXPECT_EQ(answers(snapshot, {5}), (Texts{"machines like box-1 0->1: now", "end 12: 60 s"}));
 }
@@ -219,22 +217,23 @@ TEST(WhatIf, NamesNoJobThatTheCallerMayNotSee) {
   }
 }
 
-// A budget that ten jobs and a machine exceed at once ends the search, and the answer says so.
+// Three entries a plan: the snapshot's own plan, and one with a change.
 TEST(WhatIf, StopsWhereTheClusterIsTooLarge) {
-  Snapshot snapshot = cluster({machine("box-1", 1)}, {running("training-job/x", "box-1", 1)}, {});
-  const size_t jobs = kWhatIfEntriesMax / 4;
-  for (domain::JobNumber number = 1; number <= jobs; ++number)
-    snapshot.waiting.push_back(job(number, 1, 1));
-  const WhatIf found = what_if(snapshot, {}, kNow, {1});
-  EXPECT_FALSE(found.whole);
-  EXPECT_FALSE(found.reason.empty());
+  const Snapshot snapshot =
+      cluster({machine("box-1", 8)}, {ending(running("training-job/x", "box-1", 4), 11, 60s)},
+              {job(5, 1, 6)});
+  const WhatIfQuestion small{.job = 5, .entries_max = 8}, none{.job = 5, .entries_max = 0};
+  EXPECT_EQ(answers(snapshot, small).size(), 1u);
+  EXPECT_FALSE(what_if(snapshot, {}, kNow, small).whole);
+  EXPECT_TRUE(answers(snapshot, none).empty());
+  EXPECT_FALSE(what_if(snapshot, {}, kNow, none).reason.empty());
 }
 
 TEST(ProjectedStart, PassesFromEndToEnd) {
   PlanBudget budget(100, 10'000);
-  Snapshot snapshot = cluster({machine("box-1", 4)},
-                              {ending(running("training-job/x", "box-1", 4), 11, 60s)},
-                              {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
+  Snapshot snapshot =
+      cluster({machine("box-1", 4)}, {ending(running("training-job/x", "box-1", 4), 11, 60s)},
+              {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
   snapshot.waiting[0].lasts_max = 100s;
   snapshot.waiting[1].lasts_max = 1000s;
   EXPECT_EQ(projected_start(snapshot, {}, kNow, 1, {}, budget), kNow + 60s);

@@ -94,7 +94,7 @@ std::vector<TimeInterval> time_intervals(const Job& job, Instant now) {
     splitter.until(attempt.started, first ? TimeUse::queued : TimeUse::queued_again, 0);
     const bool open = !attempt.ended || (last && job.finished());
     const Instant ended = open ? splitter.end() : *attempt.ended;
-    // Its phases: those that end after it started. A phase may go on into the next attempt.
+    // Its phases: those that end after it started. A phase may continue in the next attempt.
     TimeUse use = TimeUse::starting;
     for (; phase != job.transitions.end(); ++phase) {
       if (phase->end && *phase->end <= attempt.started) continue;

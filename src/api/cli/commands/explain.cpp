@@ -1,6 +1,6 @@
 // `trainyard explain`: shows why a job waits, and what would make it start.
 #include "cli/commands.hpp"
-#include "cli/explain_view.hpp"
+#include "cli/views/explain_view.hpp"
 
 namespace trainyard::cli {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "cli/commands.hpp"
-#include "cli/time_view.hpp"
+#include "cli/views/time_view.hpp"
 
 namespace trainyard::cli {
 namespace {

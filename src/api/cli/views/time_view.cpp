@@ -1,4 +1,4 @@
-#include "cli/time_view.hpp"
+#include "cli/views/time_view.hpp"
 
 #include <cmath>
 #include <cstdio>

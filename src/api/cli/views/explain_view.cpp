@@ -1,4 +1,4 @@
-#include "cli/explain_view.hpp"
+#include "cli/views/explain_view.hpp"
 
 #include <cmath>
 #include <optional>
