@@ -170,7 +170,8 @@ TEST(Shares, AreReplicatedWhereHostsHoldTheSame) {
 TEST(ResNet, HasTheParametersOfItsArchitecture) {
   const auto count = [](int64_t layers, const ImageShape& shape, int64_t classes) {
     int64_t numbers = 0;
-    for (const auto& each : ResNet(layers, shape, classes, 1).parameters())
+    const ResNet network(layers, shape, classes, 1);
+    for (const auto& each : network.parameters())
       numbers += each.tensor.numel();
     return numbers;
   };
