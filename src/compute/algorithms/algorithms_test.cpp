@@ -171,8 +171,7 @@ TEST(ResNet, HasTheParametersOfItsArchitecture) {
   const auto count = [](int64_t layers, const ImageShape& shape, int64_t classes) {
     int64_t numbers = 0;
     const ResNet network(layers, shape, classes, 1);
-    for (const auto& each : network.parameters())
-      numbers += each.tensor.numel();
+    for (const auto& each : network.parameters()) numbers += each.tensor.numel();
     return numbers;
   };
   // Those of torchvision's resnet18 and resnet50.
@@ -406,13 +405,22 @@ TEST(ClassifierJob, AClassOutOfRangeIsNamed) {
 }
 
 TEST(ClassifierJob, ALossThatIsNotANumberNamesStepRateAndBatch) {
-  // Adam with rate 1 on a network of this size.
-  const Host host(with(with(with(kFew, "learning_rate", "1"), "optimizer", "rmsprop"), "eps", "0"),
-                  records(48, 1));
+  const Host host(with(kFew, "learning_rate", "0.25"), records(48, 1));
+  // A model whose last step diverged.
+  const ResNet network(20, {1, 8, 8}, 4, 1);
+  network.stored()[network.parameters().size() - 1].tensor.detach().fill_(
+      std::numeric_limits<float>::quiet_NaN());
+  std::filesystem::create_directories(host.folder.path() + "/input/data/model");
+  ASSERT_TRUE(
+      save_classifier({20, {1, 8, 8}, 4}, network,
+                      host.folder.path() + "/input/data/model/" + std::string(kClassifierFile)));
+  host.write("config/inputdataconfig.json", dump({{"train", channel("")}, {"model", channel("")}}));
   const std::string fault = host.fault();
-  EXPECT_EQ(fault.find("the loss is "), 0u) << fault;
-  EXPECT_NE(fault.find("learning_rate 1, last batch train.rec, record "), std::string::npos)
+  EXPECT_EQ(fault.find("the loss is NaN in epoch 0, step 0 (learning_rate 0.25, last batch "
+                       "train.rec, record "),
+            0u)
       << fault;
+  EXPECT_FALSE(os::exists(host.model()));
 }
 
 TEST(ClassifierJob, AHostWithoutImagesIsNamedOnEveryHost) {
