@@ -86,7 +86,7 @@ TEST(ClassifierSettings, WrongOnesAreRejectedWithTheReason) {
       {"image_shape", "8,8", "'8,8' is not 'num_channels,height,width'"},
       {"image_shape", "2,8,8", "'2,8,8': images have 1 or 3 channels"},
       {"lr_scheduler_step", "5,5", "'5,5' must be epochs in ascending order"},
-      {"use_pretrained_model", "1", "'1' is not supported: there are no pretrained weights"},
+      {"use_pretrained_model", "1", "'1' is not supported: this server has no pretrained weights"},
       {"multi_label", "1", "'1' is not supported: an image has one class"},
       {"multi_label", "2", "'2' is not one of ['0', '1']"},
   };
@@ -174,7 +174,7 @@ TEST(ResNet, HasTheParametersOfItsArchitecture) {
     for (const auto& each : network.parameters()) numbers += each.tensor.numel();
     return numbers;
   };
-  // Those of torchvision's resnet18 and resnet50.
+  // The same numbers as torchvision's resnet18 and resnet50.
   EXPECT_EQ(count(18, {3, 224, 224}, 1000), 11'689'512);
   EXPECT_EQ(count(50, {3, 224, 224}, 1000), 25'557'032);
   EXPECT_EQ(count(20, {3, 32, 32}, 10), 272'474);

@@ -114,7 +114,7 @@ std::vector<Hyperparameter> model_hyperparameters() {
        choice({"float32", "float16"}, {"float32"}, "training is in float32", {})},
       {"use_pretrained_model",
        choice({"0", "1"}, {"0"},
-              "there are no pretrained weights on this server; a model of your own can be "
+              "this server has no pretrained weights; a model of your own can be "
               "continued from the channel 'model'",
               {})},
       {"use_weighted_loss", choice({"0", "1"}, {"0"}, "it needs multi_label", {})},
@@ -152,7 +152,7 @@ std::vector<Hyperparameter> training_hyperparameters() {
                 settings.early_stopping = to_lower(text) == "true";
               })},
       {"early_stopping_min_epochs", integer(&S::early_stopping_min_epochs, 1, kEpochsMax)},
-      {"early_stopping_patience", integer(&S::early_stopping_patience, 1, kEpochsMax)},
+      {"early_stopping_patience", integer(&S::early_stopping_epochs_max, 1, kEpochsMax)},
       {"early_stopping_tolerance", fraction(&S::early_stopping_tolerance)},
       {"epochs", integer(&S::epochs, 1, kEpochsMax)},
       {"eps", fraction_of_optimizer(&O::epsilon)},
