@@ -47,6 +47,8 @@ std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Im
     domain::Image image;
     image.mounts[kAlgorithmsInside] = algorithms;
     image.entrypoint = {kAlgorithmsInside, name};
+    // libtorch's threads else wait for each other by spinning, also for those that are not running.
+    image.environment["OMP_WAIT_POLICY"] = "PASSIVE";
     image.note = kAlgorithmNote;
     image.built_in = true;
     configured.try_emplace(name, image);

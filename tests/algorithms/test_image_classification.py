@@ -28,9 +28,9 @@ HYPERPARAMETERS = {
     "num_classes": 10,
     "num_training_samples": 1437,
     "mini_batch_size": 32,
-    "epochs": 30,
+    "epochs": 20,
     "learning_rate": 0.1,
-    "lr_scheduler_step": "15,22,27",
+    "lr_scheduler_step": "10,15,18",
     "optimizer": "nag",
     "weight_decay": 0.0005,
 }
@@ -120,7 +120,7 @@ def test_digits_are_learned_and_scored(cluster: Server, image: str, tmp_path: pa
     assert final["train:accuracy"] > ACCURACY_MIN
     for expected in (
         r"INFO 1\] Epoch\[0\] Batch \[20\]\tSpeed: [0-9.]+ samples/sec\taccuracy=",
-        r"Epoch\[29\] Train-accuracy=",
+        r"Epoch\[19\] Train-accuracy=",
         r"Storing the best model with validation accuracy: ",
     ):
         assert any(re.search(expected, line) for line in lines), expected
@@ -184,7 +184,7 @@ def test_image_files_with_a_list(cluster: Server, image: str) -> None:
             {"num_classes": 5},
             "is out of range: num_classes is 5, so labels are integers",
         ),
-        ("weights", {"use_pretrained_model": 1}, "there are no pretrained weights on this server"),
+        ("weights", {"use_pretrained_model": 1}, "this server has no pretrained weights"),
     ],
 )
 def test_wrong_input_is_the_failure_reason(

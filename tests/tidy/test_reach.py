@@ -8,6 +8,7 @@ host:    base | boost | clock
 agent:   base host | |
 collectives: base | threads | sockets
 launch:  base | |
+algorithms: base | torch |
 apps:    agent collectives | |
 """
 

@@ -86,7 +86,7 @@ TEST(ClassifierSettings, WrongOnesAreRejectedWithTheReason) {
       {"image_shape", "8,8", "'8,8' is not 'num_channels,height,width'"},
       {"image_shape", "2,8,8", "'2,8,8': images have 1 or 3 channels"},
       {"lr_scheduler_step", "5,5", "'5,5' must be epochs in ascending order"},
-      {"use_pretrained_model", "1", "'1' is not supported: there are no pretrained weights"},
+      {"use_pretrained_model", "1", "'1' is not supported: this server has no pretrained weights"},
       {"multi_label", "1", "'1' is not supported: an image has one class"},
       {"multi_label", "2", "'2' is not one of ['0', '1']"},
   };
@@ -170,11 +170,11 @@ TEST(Shares, AreReplicatedWhereHostsHoldTheSame) {
 TEST(ResNet, HasTheParametersOfItsArchitecture) {
   const auto count = [](int64_t layers, const ImageShape& shape, int64_t classes) {
     int64_t numbers = 0;
-    for (const auto& each : ResNet(layers, shape, classes, 1).parameters())
-      numbers += each.tensor.numel();
+    const ResNet network(layers, shape, classes, 1);
+    for (const auto& each : network.parameters()) numbers += each.tensor.numel();
     return numbers;
   };
-  // Those of torchvision's resnet18 and resnet50.
+  // The same numbers as torchvision's resnet18 and resnet50.
   EXPECT_EQ(count(18, {3, 224, 224}, 1000), 11'689'512);
   EXPECT_EQ(count(50, {3, 224, 224}, 1000), 25'557'032);
   EXPECT_EQ(count(20, {3, 32, 32}, 10), 272'474);
@@ -405,13 +405,22 @@ TEST(ClassifierJob, AClassOutOfRangeIsNamed) {
 }
 
 TEST(ClassifierJob, ALossThatIsNotANumberNamesStepRateAndBatch) {
-  // Adam with rate 1 on a network of this size.
-  const Host host(with(with(with(kFew, "learning_rate", "1"), "optimizer", "rmsprop"), "eps", "0"),
-                  records(48, 1));
+  const Host host(with(kFew, "learning_rate", "0.25"), records(48, 1));
+  // A model whose last step diverged.
+  const ResNet network(20, {1, 8, 8}, 4, 1);
+  network.stored()[network.parameters().size() - 1].tensor.detach().fill_(
+      std::numeric_limits<float>::quiet_NaN());
+  std::filesystem::create_directories(host.folder.path() + "/input/data/model");
+  ASSERT_TRUE(
+      save_classifier({20, {1, 8, 8}, 4}, network,
+                      host.folder.path() + "/input/data/model/" + std::string(kClassifierFile)));
+  host.write("config/inputdataconfig.json", dump({{"train", channel("")}, {"model", channel("")}}));
   const std::string fault = host.fault();
-  EXPECT_EQ(fault.find("the loss is "), 0u) << fault;
-  EXPECT_NE(fault.find("learning_rate 1, last batch train.rec, record "), std::string::npos)
+  EXPECT_EQ(fault.find("the loss is NaN in epoch 0, step 0 (learning_rate 0.25, last batch "
+                       "train.rec, record "),
+            0u)
       << fault;
+  EXPECT_FALSE(os::exists(host.model()));
 }
 
 TEST(ClassifierJob, AHostWithoutImagesIsNamedOnEveryHost) {

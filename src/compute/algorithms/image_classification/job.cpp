@@ -21,6 +21,7 @@ using collectives::Group;
 constexpr size_t kConfigBytesMax = 1 << 20;  // AWS allows 100 hyperparameters of 2,500 characters
 constexpr std::string_view kRecords = "application/x-recordio";
 constexpr std::string_view kImage = "application/x-image";
+constexpr int64_t kPixelsOfThreadMin = 32'768;  // of a batch: 32 images of 32 x 32 pixels
 constexpr uint64_t kSeed = 1;  // SageMaker's algorithm has no hyperparameter for it
 
 struct JobConfig {
@@ -121,17 +122,21 @@ std::string checkpoint_name(int64_t epoch) {
   return name;
 }
 
-// Divides the processors among the ranks of this machine.
-void use_processors(const Group& group, int cpus) {
+// Divides the processors among the ranks of this machine. Small batches use fewer: threads that
+// wait for each other after each layer cost more than they gain, on a loaded machine by far.
+void use_processors(const Group& group, const ClassifierSettings& settings, int cpus) {
   const auto& hosts = group.hosts();
   const auto local = std::count(hosts.begin(), hosts.end(), hosts[size_t(group.rank())]);
-  at::set_num_threads(std::max(1, cpus / int(local)));
+  const int64_t pixels =
+      settings.mini_batch_size * settings.image_shape.height * settings.image_shape.width;
+  const int64_t useful = std::max<int64_t>(1, pixels / kPixelsOfThreadMin);
+  at::set_num_threads(int(std::min<int64_t>(useful, std::max(1, cpus / int(local)))));
 }
 
 Result<void> train(const ClassifierJobOptions& options, const JobConfig& config, Group& group,
                    Clock& clock, const std::atomic<bool>& stop, const Print& print) {
   const ClassifierSettings& settings = config.settings;
-  use_processors(group, options.cpus);
+  use_processors(group, settings, options.cpus);
   if (group.rank() == 0) print_parameters(settings, print);
   Channel train =
       TRY(open_channel(options.base, "train", config, group, print).in("channel train"));

@@ -23,11 +23,11 @@ struct Hyperparameter {
   bool required = false;
 };
 
-std::string quoted(std::string_view text) { return "'" + shorten(text, kTextShown) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + shorten(text, kTextShown) + "'"; }
 
 Result<int64_t> parse_integer(const std::string& text, int64_t least, int64_t most) {
   const auto value = parse_int(text);
-  if (!value) return invalid(quoted(text) + " is not of type 'integer'");
+  if (!value) return invalid(in_quotes(text) + " is not of type 'integer'");
   if (*value < least)
     return invalid(text + " is less than the minimum of " + std::to_string(least));
   if (*value > most)
@@ -45,7 +45,7 @@ Read integer(int64_t ClassifierSettings::*member, int64_t least, int64_t most) {
 // All of the documented numbers are from 0 to 1.
 Result<double> parse_fraction(const std::string& text) {
   const auto value = parse_double(text);
-  if (!value || !(*value == *value)) return invalid(quoted(text) + " is not of type 'number'");
+  if (!value || !(*value == *value)) return invalid(in_quotes(text) + " is not of type 'number'");
   if (*value < 0) return invalid(text + " is less than the minimum of 0");
   if (*value > 1) return invalid(text + " is greater than the maximum of 1");
   return *value;
@@ -74,10 +74,10 @@ Read choice(std::vector<std::string> documented, std::vector<std::string> suppor
       return ok();
     }
     if (std::ranges::find(documented, text) != documented.end())
-      return invalid(quoted(text) + " is not supported: " + reason);
+      return invalid(in_quotes(text) + " is not supported: " + reason);
     std::string list;
     for (const auto& each : documented) list += (list.empty() ? "'" : ", '") + each + "'";
-    return invalid(quoted(text) + " is not one of [" + list + "]");
+    return invalid(in_quotes(text) + " is not one of [" + list + "]");
   };
 }
 
@@ -87,7 +87,7 @@ Result<void> read_milestones(ClassifierSettings& settings, const std::string& te
   for (const std::string_view each : split(text, ',')) {
     const int64_t epoch = TRY(parse_integer(std::string(trim(each)), 1, kEpochsMax));
     if (!settings.lr_scheduler_step.empty() && epoch <= settings.lr_scheduler_step.back())
-      return invalid(quoted(text) + " must be epochs in ascending order");
+      return invalid(in_quotes(text) + " must be epochs in ascending order");
     settings.lr_scheduler_step.push_back(epoch);
   }
   return ok();
@@ -114,7 +114,7 @@ std::vector<Hyperparameter> model_hyperparameters() {
        choice({"float32", "float16"}, {"float32"}, "training is in float32", {})},
       {"use_pretrained_model",
        choice({"0", "1"}, {"0"},
-              "there are no pretrained weights on this server; a model of your own can be "
+              "this server has no pretrained weights; a model of your own can be "
               "continued from the channel 'model'",
               {})},
       {"use_weighted_loss", choice({"0", "1"}, {"0"}, "it needs multi_label", {})},
@@ -152,7 +152,7 @@ std::vector<Hyperparameter> training_hyperparameters() {
                 settings.early_stopping = to_lower(text) == "true";
               })},
       {"early_stopping_min_epochs", integer(&S::early_stopping_min_epochs, 1, kEpochsMax)},
-      {"early_stopping_patience", integer(&S::early_stopping_patience, 1, kEpochsMax)},
+      {"early_stopping_patience", integer(&S::early_stopping_epochs_max, 1, kEpochsMax)},
       {"early_stopping_tolerance", fraction(&S::early_stopping_tolerance)},
       {"epochs", integer(&S::epochs, 1, kEpochsMax)},
       {"eps", fraction_of_optimizer(&O::epsilon)},
@@ -215,11 +215,11 @@ Result<ImageShape> parse_image_shape(std::string_view text) {
   ImageShape shape;
   int* const members[] = {&shape.channels, &shape.height, &shape.width};
   if (fields.size() != std::size(members))
-    return invalid(quoted(text) + " is not 'num_channels,height,width'");
+    return invalid(in_quotes(text) + " is not 'num_channels,height,width'");
   for (size_t i = 0; i < fields.size(); ++i)
     *members[i] = int(TRY(parse_integer(std::string(trim(fields[i])), 1, kImageSideMax)));
   if (shape.channels != 1 && shape.channels != 3)
-    return invalid(quoted(text) + ": images have 1 or 3 channels");
+    return invalid(in_quotes(text) + ": images have 1 or 3 channels");
   return shape;
 }
 
@@ -235,7 +235,8 @@ Result<ClassifierSettings> parse_classifier_settings(
     if (belongs_to_the_sdk(name)) continue;
     const auto known = std::ranges::find(hyperparameters(), name, &Hyperparameter::name);
     if (known == hyperparameters().end())
-      return invalid("Additional properties are not allowed (" + quoted(name) + " was unexpected)");
+      return invalid("Additional properties are not allowed (" + in_quotes(name) +
+                     " was unexpected)");
     TRY(known->read(settings, without_quotes(text)).in("hyperparameter " + name));
   }
   for (const Hyperparameter& each : hyperparameters())

@@ -37,7 +37,7 @@ struct ClassifierSettings {
   int64_t checkpoint_frequency = 0;  // epochs; 0: only the best model is stored
   bool early_stopping = false;
   int64_t early_stopping_min_epochs = 10;
-  int64_t early_stopping_patience = 5;  // epochs
+  int64_t early_stopping_epochs_max = 5;  // without growth: early_stopping_patience
   double early_stopping_tolerance = 0;
   int64_t top_k = 0;  // 0: not reported
 };

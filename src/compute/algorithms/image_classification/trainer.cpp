@@ -71,9 +71,10 @@ ClassifierTrainer::ClassifierTrainer(TrainerOptions options, Channel train,
                                                        network_->parameters())),
       steps_of_epoch_(
           steps_of_epoch(train_.shares, options_.settings.mini_batch_size, options_.parts)),
-      early_stopping_(
-          {options_.settings.early_stopping, options_.settings.early_stopping_min_epochs,
-           options_.settings.early_stopping_patience, options_.settings.early_stopping_tolerance}) {
+      early_stopping_({options_.settings.early_stopping,
+                       options_.settings.early_stopping_min_epochs,
+                       options_.settings.early_stopping_epochs_max,
+                       options_.settings.early_stopping_tolerance}) {
   schedule_ = schedule_of(options_.settings, steps_of_epoch_);
 }
 

@@ -63,7 +63,7 @@ class ClassifierTrainer {
 
   const ResNet& network() const { return *network_; }
   int64_t steps_done() const { return steps_done_; }
-  // Of the last epoch; nothing without a validation channel.
+  // The accuracy after the last epoch; nothing without a validation channel.
   std::optional<double> validation_accuracy() const { return validation_accuracy_; }
 
  private:
