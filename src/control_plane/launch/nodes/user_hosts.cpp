@@ -99,6 +99,26 @@ HostEnd run_one(const HostOrder& order, const NodeFacts& node, const std::string
   return {order.host, ended->code, ended->code == 0 ? "" : slurm_message(ended->errors)};
 }
 
+// Passes on how hosts end, one at a time, and keeps the first code that is not 0.
+class HostEnds {
+ public:
+  explicit HostEnds(const std::function<void(const HostEnd&)>& tell) : tell_(tell) {}
+  void add(const HostEnd& end) {
+    const MutexLock lock(mutex_);
+    if (code_ == 0) code_ = end.code;
+    tell_(end);
+  }
+  int code() {
+    const MutexLock lock(mutex_);
+    return code_;
+  }
+
+ private:
+  const std::function<void(const HostEnd&)>& tell_;
+  Mutex mutex_;
+  int code_ GUARDED_BY(mutex_) = 0;
+};
+
 }  // namespace
 
 Result<std::vector<HostOrder>> read_host_orders(std::string_view text) {
@@ -142,18 +162,12 @@ Result<int> run_user_hosts(const std::vector<HostOrder>& orders, const NodeFacts
   TRY(check_user(orders.front()));
   const auto gpus = TRY(split_gpus(node.gpus, orders));
   TRY(enter_sandbox(orders.front(), node));
-  Mutex mutex;
-  int code = 0;
+  HostEnds ends(tell);
   std::vector<std::thread> hosts;
   for (size_t i = 0; i < orders.size(); ++i)
-    hosts.emplace_back([&, i] {
-      const HostEnd end = run_one(orders[i], node, gpus[i]);
-      const MutexLock lock(mutex);
-      if (code == 0) code = end.code;
-      tell(end);
-    });
+    hosts.emplace_back([&, i] { ends.add(run_one(orders[i], node, gpus[i])); });
   for (auto& host : hosts) host.join();
-  return code;
+  return ends.code();
 }
 
 }  // namespace trainyard::launch

@@ -20,7 +20,8 @@ HostOrder user_order(domain::HostIndex host, int64_t gpus = 0) {
 }
 
 TEST(UserHosts, AreReadFromOneLineEach) {
-  const auto orders = read_host_orders(to_text(user_order(0)) + "\n" + to_text(user_order(2)) + "\n");
+  const auto orders =
+      read_host_orders(to_text(user_order(0)) + "\n" + to_text(user_order(2)) + "\n");
   ASSERT_TRUE(orders) << orders.error().message;
   ASSERT_EQ(orders->size(), 2u);
   EXPECT_EQ(orders->at(1).host, 2u);
@@ -59,7 +60,8 @@ TEST(UserHosts, DoNotRunAsAnotherUserThanTheirs) {
   nobodys.user.clear();
   EXPECT_EQ(run_user_hosts({nobodys}, node, [](const HostEnd&) {}).error().kind, Kind::invalid);
   node.job_number = "../7";
-  EXPECT_EQ(run_user_hosts({user_order(0)}, node, [](const HostEnd&) {}).error().kind, Kind::invalid);
+  EXPECT_EQ(run_user_hosts({user_order(0)}, node, [](const HostEnd&) {}).error().kind,
+            Kind::invalid);
 }
 
 }  // namespace
