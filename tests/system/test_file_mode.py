@@ -295,9 +295,9 @@ print(sorted(os.path.relpath(os.path.join(at, name)) for at, _, names in os.walk
     ]
 
 
-def test_a_server_can_be_told_to_copy(start: Callable[..., Server]) -> None:
+def test_a_server_can_be_configured_to_copy(start: Callable[..., Server]) -> None:
     server = start('[jobs]\nfile_mode = "copy"\n')
     fill(server)
-    lines = run(server, "told", KIND + HASHES, channel("s3://yard/in/"))
+    lines = run(server, "configured", KIND + HASHES, channel("s3://yard/in/"))
     assert lines[0] == "[]"
     assert json.loads(lines[1]) == DIGESTS

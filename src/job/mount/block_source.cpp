@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kAheadThreads = 4;
 constexpr size_t kAheadMax = 64;
 constexpr Duration kPause = 500ms;
-// What is warmed waits this long before each piece while reads fetch. A read of the same block, in
+// Warming waits this long before each piece while reads fetch. A read of the same block, in
 // this process or another, then waits for at most 16 of them.
 constexpr Duration kYield = 100ms;
 constexpr size_t kWarmedPieceBytes = 256 << 10;

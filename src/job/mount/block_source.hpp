@@ -7,7 +7,7 @@
 // object.
 //
 // If the store is unavailable, a read waits, and a line in the job's log says so. Blocks that are
-// warmed leave the link to reads for as long as those fetch, but not for ever: they slow down.
+// warmed leave the link to reads for as long as those fetch, but never stop: they slow down.
 //
 // Threads: callable from anywhere; its own fetch ahead. stop() ends all waits.
 // Errors: unavailable: the store, for longer than away_max; conflict: the object was replaced;

@@ -1,5 +1,5 @@
 // Fetches the objects of a mount into its source's cache while a job reads them, in order of their
-// paths: so reads find blocks there that no read asked for yet, and many small objects are fetched
+// paths: so reads find blocks there that no read has requested, and many small objects are fetched
 // at once.
 //
 // It ends when all blocks are cached, when the cache keeps no more, or when the source is stopped.

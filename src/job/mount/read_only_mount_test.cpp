@@ -191,7 +191,7 @@ TEST_F(MountTest, RandomReadsMatchTheObjects) {
   EXPECT_EQ(lines_.all(), "");
 }
 
-TEST_F(MountTest, ShowsTheOwnerAndTheModesThatItIsTold) {
+TEST_F(MountTest, ShowsTheOwnerAndTheModesThatAreSet) {
   put("a/b", "content");
   mount(true, {0644, 0755});
   mount_->set_owner(1234, 1235);

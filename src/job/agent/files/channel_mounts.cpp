@@ -21,7 +21,7 @@ namespace {
 // The part of the machine's pins that one job may have on this host, in percent: further jobs find
 // some capacity, also next to a job with a large set.
 constexpr uint64_t kJobPinsPercent = 75;
-// What a copy of an object would have.
+// The modes of a copied object and its directories.
 constexpr mount::MountModes kWritableModes{0644, 0755};
 
 // Returns the bytes on disk of all blocks of the objects.

@@ -83,7 +83,7 @@ class ChannelMounts {
   // With a cache on the job's volume.
   std::unique_ptr<cache::BlockCache> volume_cache_;
   std::unique_ptr<mount::BlockSource> volume_source_;
-  std::optional<uint64_t> volume_free_;  // less what was promised to channels
+  std::optional<uint64_t> volume_free_;  // less what channels reserved
   std::vector<std::unique_ptr<mount::ReadOnlyMount>> mounts_;
   std::vector<std::string> overlays_;
   std::vector<std::unique_ptr<mount::CacheWarmer>> warmers_;

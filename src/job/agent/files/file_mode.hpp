@@ -1,7 +1,7 @@
 // Decides how the objects of a channel in File mode come to a host: copied before the script
 // starts, or mounted with a writable layer and fetched as they are read.
 //
-// File mode promises that bytes, once on the host, are there for the whole job. A channel is
+// File mode guarantees that bytes, once on the host, are there for the whole job. A channel is
 // therefore mounted only where a cache keeps all its blocks until the job ends: the cache of the
 // machine, which other jobs share, or else one on the job's own volume, which takes the space that
 // a copy would take.
