@@ -41,7 +41,8 @@ const std::vector<Command>& commands_that_show() {
         {"JOB"},
         {{"--json", "", false, "raw API response"}},
         "Tell why a job waits, when it starts, and what would make it start sooner.",
-        "The scheduler plans again with one thing changed: one more machine, a smaller gang, another "
+        "The scheduler plans again with one thing changed: one more machine, a smaller gang, "
+        "another "
         "instance type or queue, a raised limit or priority, a job that ends. Each change alone "
         "would do. A later start is an estimate: each job takes its longest time, and no other job "
         "comes. Jobs that you may not see are not named.",
@@ -53,7 +54,8 @@ const std::vector<Command>& commands_that_show() {
          {"--since", "", true, "only jobs created within DURATION (default: 30d)"},
          {"--json", "", false, "raw API response"}},
         "Show what the time of jobs was used for: queued, starting, training, lost work.",
-        "Every millisecond from a job's creation to its end has one use. ETTR, the effective training "
+        "Every millisecond from a job's creation to its end has one use. ETTR, the effective "
+        "training "
         "time ratio, is the part in which the job trained, without work that an interruption lost; "
         "goodput is the same part of the time in which it held machines.",
         {"trainyard time mnist-1", "trainyard time --by user --since 7d"}},
