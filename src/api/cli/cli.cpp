@@ -37,6 +37,32 @@ const std::vector<Command>& commands_that_show() {
         "",
         {"trainyard describe mnist-1"}},
        describe_command},
+      {{"logs",
+        {"JOB"},
+        {{"--follow", "-f", false, "follow the log until the job ends; the exit code is the job's"},
+         {"--host", "", true, "only the log of HOST: algo-2, or 2"},
+         {"--since", "", true, "only lines of the last DURATION: 90s, 15m, 2h"},
+         {"--times", "-t", false, "print the time of each line"}},
+        "Print the log of all hosts, merged by time, each host in its colour.",
+        "Of an array of Batch it prints each child's log, those of failed children first. JOB:7 is "
+        "child 7, JOB#1 node 1 of a multi-node parallel job.\n"
+        "With --follow the exit code is 0 when the job completed, 3 when it failed, 4 when it was "
+        "stopped, and 130 after Ctrl-C (the job keeps running).",
+        {"trainyard logs -f mnist-1", "trainyard logs mnist-1 --host algo-2 --since 10m",
+         "trainyard logs nightly:7"}},
+       logs_command},
+      {{"top",
+        {"[JOB]"},
+        {{"--once", "", false, "print once, and exit"}},
+        "Show what each host of the running jobs uses, every five seconds.",
+        "",
+        {"trainyard top", "trainyard top mnist-1"}},
+       top_command}};
+  return kCommands;
+}
+
+const std::vector<Command>& commands_that_explain() {
+  static const std::vector<Command> kCommands = {
       {{"explain",
         {"JOB"},
         {{"--json", "", false, "raw API response"}},
@@ -59,28 +85,7 @@ const std::vector<Command>& commands_that_show() {
         "time ratio, is the part in which the job trained, without work that an interruption lost; "
         "goodput is the same part of the time in which it held machines.",
         {"trainyard time mnist-1", "trainyard time --by user --since 7d"}},
-       time_command},
-      {{"logs",
-        {"JOB"},
-        {{"--follow", "-f", false, "follow the log until the job ends; the exit code is the job's"},
-         {"--host", "", true, "only the log of HOST: algo-2, or 2"},
-         {"--since", "", true, "only lines of the last DURATION: 90s, 15m, 2h"},
-         {"--times", "-t", false, "print the time of each line"}},
-        "Print the log of all hosts, merged by time, each host in its colour.",
-        "Of an array of Batch it prints each child's log, those of failed children first. JOB:7 is "
-        "child 7, JOB#1 node 1 of a multi-node parallel job.\n"
-        "With --follow the exit code is 0 when the job completed, 3 when it failed, 4 when it was "
-        "stopped, and 130 after Ctrl-C (the job keeps running).",
-        {"trainyard logs -f mnist-1", "trainyard logs mnist-1 --host algo-2 --since 10m",
-         "trainyard logs nightly:7"}},
-       logs_command},
-      {{"top",
-        {"[JOB]"},
-        {{"--once", "", false, "print once, and exit"}},
-        "Show what each host of the running jobs uses, every five seconds.",
-        "",
-        {"trainyard top", "trainyard top mnist-1"}},
-       top_command}};
+       time_command}};
   return kCommands;
 }
 
@@ -223,8 +228,8 @@ const std::vector<Command>& administration() {
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> kCommands = [] {
     std::vector<Command> all;
-    for (const auto* some : {&commands_that_show(), &commands_that_change(),
-                             &commands_that_connect(), &administration()})
+    for (const auto* some : {&commands_that_show(), &commands_that_explain(),
+                             &commands_that_change(), &commands_that_connect(), &administration()})
       all.insert(all.end(), some->begin(), some->end());
     return all;
   }();
