@@ -1,4 +1,4 @@
-"""The view of buckets and objects: lists, previews and downloads, with hostile names and contents."""
+"""The view of buckets and objects: lists, previews, downloads, and hostile names and contents."""
 
 from __future__ import annotations
 

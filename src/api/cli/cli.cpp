@@ -37,27 +37,6 @@ const std::vector<Command>& commands_that_show() {
         "",
         {"trainyard describe mnist-1"}},
        describe_command},
-      {{"explain",
-        {"JOB"},
-        {{"--json", "", false, "raw API response"}},
-        "Tell why a job waits, when it starts, and what would make it start sooner.",
-        "The scheduler plans again with one thing changed: one more machine, a smaller gang, another "
-        "instance type or queue, a raised limit or priority, a job that ends. Each change alone "
-        "would do. A later start is an estimate: each job takes its longest time, and no other job "
-        "comes. Jobs that you may not see are not named.",
-        {"trainyard explain mnist-1", "trainyard explain nightly:7 --json"}},
-       explain_command},
-      {{"time",
-        {"[JOB]"},
-        {{"--by", "-b", true, "group by user, queue, month or job (default: month)"},
-         {"--since", "", true, "only jobs created within DURATION (default: 30d)"},
-         {"--json", "", false, "raw API response"}},
-        "Show what the time of jobs was used for: queued, starting, training, lost work.",
-        "Every millisecond from a job's creation to its end has one use. ETTR, the effective training "
-        "time ratio, is the part in which the job trained, without work that an interruption lost; "
-        "goodput is the same part of the time in which it held machines.",
-        {"trainyard time mnist-1", "trainyard time --by user --since 7d"}},
-       time_command},
       {{"logs",
         {"JOB"},
         {{"--follow", "-f", false, "follow the log until the job ends; the exit code is the job's"},
@@ -79,6 +58,34 @@ const std::vector<Command>& commands_that_show() {
         "",
         {"trainyard top", "trainyard top mnist-1"}},
        top_command}};
+  return kCommands;
+}
+
+const std::vector<Command>& commands_that_explain() {
+  static const std::vector<Command> kCommands = {
+      {{"explain",
+        {"JOB"},
+        {{"--json", "", false, "raw API response"}},
+        "Tell why a job waits, when it starts, and what would make it start sooner.",
+        "The scheduler plans again with one thing changed: one more machine, a smaller gang, "
+        "another "
+        "instance type or queue, a raised limit or priority, a job that ends. Each change alone "
+        "would do. A later start is an estimate: each job takes its longest time, and no other job "
+        "comes. Jobs that you may not see are not named.",
+        {"trainyard explain mnist-1", "trainyard explain nightly:7 --json"}},
+       explain_command},
+      {{"time",
+        {"[JOB]"},
+        {{"--by", "-b", true, "group by user, queue, month or job (default: month)"},
+         {"--since", "", true, "only jobs created within DURATION (default: 30d)"},
+         {"--json", "", false, "raw API response"}},
+        "Show what the time of jobs was used for: queued, starting, training, lost work.",
+        "Every millisecond from a job's creation to its end has one use. ETTR, the effective "
+        "training "
+        "time ratio, is the part in which the job trained, without work that an interruption lost; "
+        "goodput is the same part of the time in which it held machines.",
+        {"trainyard time mnist-1", "trainyard time --by user --since 7d"}},
+       time_command}};
   return kCommands;
 }
 
@@ -221,8 +228,8 @@ const std::vector<Command>& administration() {
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> kCommands = [] {
     std::vector<Command> all;
-    for (const auto* some : {&commands_that_show(), &commands_that_change(),
-                             &commands_that_connect(), &administration()})
+    for (const auto* some : {&commands_that_show(), &commands_that_explain(),
+                             &commands_that_change(), &commands_that_connect(), &administration()})
       all.insert(all.end(), some->begin(), some->end());
     return all;
   }();

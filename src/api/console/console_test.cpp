@@ -389,9 +389,9 @@ TEST_F(Data, IsReadWithTheRightsOfThePrincipal) {
 }
 
 TEST_F(Data, RefusesOtherRequests) {
-  for (const char* query :
-       {"what=", "what=delete", "what=objects", "what=objects&bucket=..", "what=objects&bucket=A%2FB",
-        "what=text&bucket=data", "what=text&bucket=data&key=", "bucket=data"})
+  for (const char* query : {"what=", "what=delete", "what=objects", "what=objects&bucket=..",
+                            "what=objects&bucket=A%2FB", "what=text&bucket=data",
+                            "what=text&bucket=data&key=", "bucket=data"})
     EXPECT_EQ(get(query).status, 400) << query;
   EXPECT_EQ(get("what=objects&bucket=data&prefix=" + std::string(1'025, 'x')).status, 400);
   EXPECT_EQ(from_page("GET", "objects?what=buckets", "").status, 401);

@@ -49,8 +49,9 @@ std::string target_of(const DataRequest& request) {
     return "/" + request.bucket + "/" + percent_encode(request.key, true);
   std::string target = "/" + request.bucket + "?";
   if (!request.token.empty()) target += "continuation-token=" + percent_encode(request.token) + "&";
-  target += "delimiter=%2F&encoding-type=url&list-type=2&max-keys=" +
-            std::to_string(kListedObjectsMax) + "&prefix=" + percent_encode(request.prefix);
+  target +=
+      "delimiter=%2F&encoding-type=url&list-type=2&max-keys=" + std::to_string(kListedObjectsMax) +
+      "&prefix=" + percent_encode(request.prefix);
   return target;
 }
 
@@ -102,10 +103,9 @@ Result<net::RequestHead> sign_data_request(const DataRequest& request, const Sig
   out.method = "GET";
   out.target = target_of(request);
   signing::HeaderList headers{{"Host", "console"}};
-  for (auto& field :
-       signing::sign(out.method, out.target, headers, signing::sha256_hex(""),
-                     {keys.access_key_id, keys.secret_access_key, keys.session_token},
-                     {region, std::string(shapes::s3::kService.scope)}, now))
+  for (auto& field : signing::sign(out.method, out.target, headers, signing::sha256_hex(""),
+                                   {keys.access_key_id, keys.secret_access_key, keys.session_token},
+                                   {region, std::string(shapes::s3::kService.scope)}, now))
     headers.push_back(std::move(field));
   for (auto& [name, value] : headers) out.headers.add(std::move(name), std::move(value));
   if (request.view == DataView::text)
@@ -128,13 +128,11 @@ net::Headers data_headers(const DataRequest& request, int status, const net::Hea
     type = image_type_of(request.key).value_or("application/octet-stream");
   if (whole && request.view == DataView::download) {
     type = "application/octet-stream";
-    out.add("Content-Disposition",
-            "attachment; filename*=UTF-8''" + file_name_of(request.key));
+    out.add("Content-Disposition", "attachment; filename*=UTF-8''" + file_name_of(request.key));
   }
   out.add("Content-Type", std::string(type));
   out.add("Cache-Control", "no-store");
-  if (from.has("content-range"))
-    out.add("Content-Range", std::string(from.get("content-range")));
+  if (from.has("content-range")) out.add("Content-Range", std::string(from.get("content-range")));
   if (from.has("x-amz-request-id"))
     out.add("x-amz-request-id", std::string(from.get("x-amz-request-id")));
   add_security_headers(out);

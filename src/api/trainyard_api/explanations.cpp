@@ -144,11 +144,10 @@ class Explanations {
     const auto catalog = services_.control.batch_catalog();
     const auto* queue = catalog->queue(key);
     if (!queue) return false;
-    return !authorizer_.check(
-        context, shapes::batch::kService,
-        queue->service ? "batch:SubmitServiceJob" : "batch:SubmitJob",
-        trainyard::batch::arn_of(context.principal.account, key.region,
-                                 trainyard::batch::kQueueArn, key.name));
+    return !authorizer_.check(context, shapes::batch::kService,
+                              queue->service ? "batch:SubmitServiceJob" : "batch:SubmitJob",
+                              trainyard::batch::arn_of(context.principal.account, key.region,
+                                                       trainyard::batch::kQueueArn, key.name));
   }
 
   const Services& services_;
@@ -158,11 +157,10 @@ class Explanations {
 }  // namespace
 
 void add_explanations(OperationTable& table, const Settings& settings, const Services& services) {
-  table.add<own::ExplainJob>(
-      [explanations = std::make_shared<Explanations>(settings, services)](
-          const Context& context, const own::ExplainJobRequest& request) {
-        return explanations->of(context, request);
-      });
+  table.add<own::ExplainJob>([explanations = std::make_shared<Explanations>(settings, services)](
+                                 const Context& context, const own::ExplainJobRequest& request) {
+    return explanations->of(context, request);
+  });
 }
 
 }  // namespace trainyard::api::trainyard_api

@@ -18,8 +18,8 @@ namespace own = shapes::trainyard;
 using domain::JobTime;
 using domain::TimeUse;
 
-constexpr size_t kTimedJobsMax = 1'000'000;    // of one report
-constexpr size_t kIntervalsShownMax = 1'000;   // of one job: the last ones
+constexpr size_t kTimedJobsMax = 1'000'000;     // of one report
+constexpr size_t kIntervalsShownMax = 1'000;    // of one job: the last ones
 constexpr std::string_view kWithoutQueue = "";  // the key of jobs without a queue
 
 std::vector<own::TimeUse> shown_uses(const JobTime& time) {
@@ -176,10 +176,10 @@ Result<size_t> add_to_report(const Services& services, const Context& context,
     return size_t(1);
   }
   Result<void> added = ok();
-  const size_t read = TRY(each_timed_child(
-      services.control, job, context, jobs_max, [&](const domain::Job& child, const JobTime& time) {
-        if (added) added = report.add_job(child, job, time);
-      }));
+  const size_t read = TRY(each_timed_child(services.control, job, context, jobs_max,
+                                           [&](const domain::Job& child, const JobTime& time) {
+                                             if (added) added = report.add_job(child, job, time);
+                                           }));
   TRY(added);
   return read + 1;
 }
@@ -202,8 +202,8 @@ Outcome<own::GetTimeReportResponse> time_report(const Services& services, const 
     query.token = page.next_token;
   } while (!query.token.empty() && read < kTimedJobsMax);
   if (!query.token.empty() || read >= kTimedJobsMax)
-    return Error(exhausted("more than " + std::to_string(kTimedJobsMax) +
-                           " jobs: choose a shorter period"));
+    return Error(
+        exhausted("more than " + std::to_string(kTimedJobsMax) + " jobs: choose a shorter period"));
   return report.response();
 }
 

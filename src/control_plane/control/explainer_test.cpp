@@ -30,8 +30,7 @@ TEST(Explainer, AnswersFromWhatReconcileHasReadLast) {
   ASSERT_FALSE(waits->answers.empty());
   EXPECT_TRUE(waits->answers[0].now);
   ASSERT_TRUE(cluster.create(TestCluster::job("b")));
-  EXPECT_EQ(cluster.control->explain({"us-east-1", "b"}, kEverything).error().kind,
-            Kind::conflict)
+  EXPECT_EQ(cluster.control->explain({"us-east-1", "b"}, kEverything).error().kind, Kind::conflict)
       << "it runs";
 }
 

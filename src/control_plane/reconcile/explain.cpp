@@ -87,8 +87,8 @@ Result<Explanation> explain(const Snapshot& snapshot, const schedule::Policy& po
   const NameText guarded = [](const Job& of, std::string text, std::string_view hidden) {
     return guard(of.number, text, hidden);
   };
-  PlannedCluster planned = planned_cluster(snapshot, policy, timeout, spot, now, job->number,
-                                           guarded, rights.may_use);
+  PlannedCluster planned =
+      planned_cluster(snapshot, policy, timeout, spot, now, job->number, guarded, rights.may_use);
   Explanation out{.job = job->key};
   if (!std::ranges::binary_search(planned.cluster.waiting, job->number, {},
                                   &schedule::Waiting::job)) {
@@ -102,8 +102,7 @@ Result<Explanation> explain(const Snapshot& snapshot, const schedule::Policy& po
       .variants = std::move(planned.variants),
       .machine_kinds = kinds_to_add(snapshot),
       .may_name = [&](JobNumber other) { return explaining.may_see(other); },
-      .preemption_takes =
-          std::max(timeout.spot_notice, timeout.stop_grace) + timeout.stop_upload};
+      .preemption_takes = std::max(timeout.spot_notice, timeout.stop_grace) + timeout.stop_upload};
   const schedule::WhatIf found = schedule::what_if(planned.cluster, policy, now, question);
   out.reason = explaining.revealed(found.reason);
   if (found.starts) out.starts = *found.starts + snapshot.clock_offset;

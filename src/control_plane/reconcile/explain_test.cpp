@@ -90,7 +90,7 @@ TEST(Explain, TellsTheReasonTheStartAndWhatHelps) {
 
 TEST(Explain, DoesNotTellOfJobsThatTheCallerMayNotSee) {
   World world;
-  world.snapshot.jobs.insert(world.snapshot.jobs.begin() + 1, made(2, "hidden-too", 2, "bob"));
+  world.snapshot.jobs.insert(world.snapshot.jobs.begin() + 1, made(2, "hidden-too", 2));
   auto mine = made(3, "mine", 1);
   world.snapshot.jobs.back() = mine;
   const Explanation found = world.explained(kNone, 3);

@@ -74,11 +74,10 @@ void ScheduleView::add_smaller(const Job& job, std::vector<schedule::Variant>& v
   const InstanceGroup own = group;
   for (const uint32_t count : smaller_counts(own.count)) {
     group.count = count;
-    add_variant(changed,
-                {.kind = schedule::ChangeKind::shrink_gang,
-                 .from = double(own.count),
-                 .to = double(count)},
-                variants);
+    add_variant(
+        changed,
+        {.kind = schedule::ChangeKind::shrink_gang, .from = double(own.count), .to = double(count)},
+        variants);
   }
   group = own;
   for (const InstanceType& type : smaller_types(own.instance_type)) {

@@ -362,10 +362,9 @@ class Deciding {
   }
 
   ScheduleView empty_view(NameText name_text = {}) const {
-    return ScheduleView(snapshot_.machines, snapshot_.catalog.get(), snapshot_.usages,
-                        snapshot_.quotas,
-                        {timeout_.launch, timeout_.stop_grace, timeout_.stop_upload}, now_,
-                        std::move(name_text));
+    return ScheduleView(
+        snapshot_.machines, snapshot_.catalog.get(), snapshot_.usages, snapshot_.quotas,
+        {timeout_.launch, timeout_.stop_grace, timeout_.stop_upload}, now_, std::move(name_text));
   }
 
   schedule::Snapshot cluster_of(ScheduleView& view) {
@@ -572,9 +571,8 @@ Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const 
 }
 
 PlannedCluster planned_cluster(const Snapshot& snapshot, const schedule::Policy& policy,
-                               const Timeout& timeout, const Spot& spot, Instant now,
-                               JobNumber job, const NameText& name_text,
-                               const MayUseQueue& may_use) {
+                               const Timeout& timeout, const Spot& spot, Instant now, JobNumber job,
+                               const NameText& name_text, const MayUseQueue& may_use) {
   const Planner none;
   return Deciding(snapshot, policy, timeout, spot, now, none).planned(job, name_text, may_use);
 }

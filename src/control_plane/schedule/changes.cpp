@@ -155,8 +155,7 @@ class Finder {
     if (!question_.machine_kinds.empty()) return question_.machine_kinds;
     std::vector<Machine> kinds;
     for (const Machine& machine : snapshot_.machines)
-      if (kinds.size() < kMachineKindsMax &&
-          std::ranges::none_of(kinds, [&](const Machine& known) {
+      if (kinds.size() < kMachineKindsMax && std::ranges::none_of(kinds, [&](const Machine& known) {
             return same(known.total, machine.total);
           }))
         kinds.push_back({"like " + machine.name, machine.total});

@@ -217,12 +217,12 @@ TEST(WhatIf, NamesNoJobThatTheCallerMayNotSee) {
   }
 }
 
-// Three entries a plan: the snapshot's own plan, and one with a change.
+// Four entries for the snapshot's own plan, and five for one with another machine.
 TEST(WhatIf, StopsWhereTheClusterIsTooLarge) {
   const Snapshot snapshot =
       cluster({machine("box-1", 8)}, {ending(running("training-job/x", "box-1", 4), 11, 60s)},
               {job(5, 1, 6)});
-  const WhatIfQuestion small{.job = 5, .entries_max = 8}, none{.job = 5, .entries_max = 0};
+  const WhatIfQuestion small{.job = 5, .entries_max = 9}, none{.job = 5, .entries_max = 0};
   EXPECT_EQ(answers(snapshot, small).size(), 1u);
   EXPECT_FALSE(what_if(snapshot, {}, kNow, small).whole);
   EXPECT_TRUE(answers(snapshot, none).empty());

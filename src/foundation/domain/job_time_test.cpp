@@ -125,13 +125,11 @@ TEST(JobTime, OfAJobThatIsStopped) {
   job.created = kCreated;
   job.state = JobState::stopped;
   job.attempts = {attempt(1, 10, 50)};
-  add_phases(job, {{Phase::starting, 0},
-                   {Phase::training, 20},
-                   {Phase::stopping, 40},
-                   {Phase::stopped, 50}});
+  add_phases(
+      job,
+      {{Phase::starting, 0}, {Phase::training, 20}, {Phase::stopping, 40}, {Phase::stopped, 50}});
   job.transitions.back().end = at(50);
-  EXPECT_EQ(text_of(job, at(99)),
-            "Queued 10, Starting 10 (1), Training 20 (1), Stopping 10 (1)");
+  EXPECT_EQ(text_of(job, at(99)), "Queued 10, Starting 10 (1), Training 20 (1), Stopping 10 (1)");
 }
 
 // Whatever a record holds, also one with instants out of order: no gap, no overlap, and the sum is
@@ -172,11 +170,11 @@ TEST(JobTime, TheSumIsTheWallTime) {
       end = interval.end;
       sum += interval.end - interval.begin;
     }
-    const Instant last = job.finished() ? (job.transitions.empty()
-                                               ? job.modified
-                                               : job.transitions.back().end.value_or(
-                                                     job.transitions.back().start))
-                                        : now;
+    const Instant last =
+        job.finished() ? (job.transitions.empty()
+                              ? job.modified
+                              : job.transitions.back().end.value_or(job.transitions.back().start))
+                       : now;
     ASSERT_EQ(end, std::max(job.created, last)) << "seed " << seed;
     const JobTime time = time_of(job, now);
     Duration of_uses{};

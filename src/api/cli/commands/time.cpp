@@ -16,8 +16,8 @@ Result<int> time_of_job(World& world, const Arguments& arguments) {
     if (!arguments.value(option).empty())
       return invalid(std::string(option) + " is for the time of all jobs; leave out the job");
   const JobView job = TRY(find_job(world, arguments.operands[0])).job;
-  const Json answer = TRY(call_about(world, job.name, client::Service::trainyard,
-                                     "DescribeJobTime", {{"JobName", job.name}}));
+  const Json answer = TRY(call_about(world, job.name, client::Service::trainyard, "DescribeJobTime",
+                                     {{"JobName", job.name}}));
   TRY(world.terminal.write(arguments.has("--json")
                                ? dump(answer, 2) + "\n"
                                : time_page(world.looks, label_with_id(job), answer)));

@@ -34,7 +34,9 @@ std::string changes_table(const Looks& looks, const Json& changes, Instant now) 
     if (!change.is_object()) continue;
     const bool at_once = change.value("Now", false);
     const auto starts = start_time_of(change);
-    rows.push_back({{at_once ? "now" : starts ? in_text(*starts, now) : "",
+    rows.push_back({{at_once  ? "now"
+                     : starts ? in_text(*starts, now)
+                              : "",
                      at_once ? Paint::green : Paint::none},
                     {at_once || !starts ? "" : time_text(*starts), Paint::dim},
                     {change.value("Description", "")}});

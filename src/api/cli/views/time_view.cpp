@@ -19,15 +19,10 @@ struct UseText {
   const char* name;  // as the API has it
   const char* text;
 };
-constexpr UseText kUses[] = {{"Queued", "queued"},
-                             {"Starting", "starting"},
-                             {"Downloading", "downloading data"},
-                             {"Training", "training"},
-                             {"Lost", "lost work"},
-                             {"Uploading", "uploading"},
-                             {"Interrupted", "interrupted"},
-                             {"Stopping", "stopping"},
-                             {"QueuedAgain", "queued again"}};
+constexpr UseText kUses[] = {
+    {"Queued", "queued"},           {"Starting", "starting"}, {"Downloading", "downloading data"},
+    {"Training", "training"},       {"Lost", "lost work"},    {"Uploading", "uploading"},
+    {"Interrupted", "interrupted"}, {"Stopping", "stopping"}, {"QueuedAgain", "queued again"}};
 
 int64_t count_of(const Json& json, const char* name) {
   const auto found = json.find(name);
@@ -71,8 +66,8 @@ std::string time_page(const Looks& looks, const std::string& label, const Json& 
   std::string page = paragraph(looks, label, Paint::bold, "job", kTimeLabelWidth);
   page += paragraph(looks, ratio_text(answer, "EffectiveTrainingTimeRatio") + " of its time", {},
                     "ETTR", kTimeLabelWidth);
-  page += paragraph(looks, ratio_text(answer, "Goodput") + " of the time on machines", {}, "goodput",
-                    kTimeLabelWidth);
+  page += paragraph(looks, ratio_text(answer, "Goodput") + " of the time on machines", {},
+                    "goodput", kTimeLabelWidth);
   auto uses = uses_of(answer);
   std::vector<std::vector<Cell>> rows;
   for (const UseText& use : kUses)
@@ -89,10 +84,11 @@ std::string time_page(const Looks& looks, const std::string& label, const Json& 
                         {.title = "", .drop = 1}},
                        rows);
   if (!answer.value("LostWorkIsKnown", true))
-    page += paragraph(looks,
-                      "An attempt with checkpoints was interrupted: an unknown part of its training "
-                      "is lost.",
-                      Paint::yellow);
+    page +=
+        paragraph(looks,
+                  "An attempt with checkpoints was interrupted: an unknown part of its training "
+                  "is lost.",
+                  Paint::yellow);
   return page;
 }
 

@@ -56,9 +56,9 @@ TEST(TimePage, SaysThatLostWorkIsUnknown) {
 }
 
 TEST(TimeTable, AddsUpGroups) {
-  const Json answer{{"Groups",
-                     {timed_group("user/ann", 100'000, 50'000), timed_group("", 100'000, 90'000)}},
-                    {"Total", timed_group("", 200'000, 140'000)}};
+  const Json answer{
+      {"Groups", {timed_group("user/ann", 100'000, 50'000), timed_group("", 100'000, 90'000)}},
+      {"Total", timed_group("", 200'000, 140'000)}};
   EXPECT_EQ(time_table({}, "user", answer),
             "user      jobs   time  queued  training   ETTR  goodput\n"
             "user/ann     2  1m40s   50.0%     50.0%  50.0%    90.0%\n"
