@@ -108,6 +108,7 @@ def user_keys(cluster: Cluster, accounts: dict[str, User], more: str = "") -> st
 agents_listen = "{CONTROLLER}:{free_port()}"
 program_directory = "{cluster.at("bin")}"
 user_directory = "{cluster.at("users")}/node"
+idle_seconds = 30
 {more}
 [slurm.users]
 ana = {{ unix_user = "{accounts["ana"].name}", account = "physics", qos = "normal" }}

@@ -212,7 +212,7 @@ def test_other_users_see_no_secret_and_stop_nothing(
     wait_for_line(server, name, "ready")
     number, _ = last_slurm_job(cluster)
     script = cluster.run("scontrol", "write", "batch_script", number, "-")
-    (token,) = set(re.findall(r'token\\*":\\*"([^"\\]{8,})', script))
+    (token,) = set(re.findall(r'token\\*": *\\*"([^"\\]{8,})', script))
     of_ana = run_as(accounts["ana"], cluster, "scontrol", "write", "batch_script", number, "-")
     assert token in of_ana.stdout, "the creator may read it"
     pattern = f"[{token[0]}]{token[1:]}"  # which the search's own arguments do not match

@@ -217,7 +217,7 @@ std::string script_of(const SlurmJobSettings& settings, const Gang& gang,
          "wait\n} | {\n"
          "ended= seen=, last=\nwhile read -r host code why; do\n"
          "  case $host:$code in\n"
-         "  *[!0-9:]*|:*|*:) last=\"$host $code $why\"; continue ;;\n"
+         "  *[!0-9:]*|:*|*:) last=${last:-\"$host $code $why\"}; continue ;;\n"
          "  esac\n"
          "  case $seen in *,$host,*) continue ;; esac\n"
          "  seen=$seen$host,\n"
