@@ -16,7 +16,7 @@ from tests import jobs, nodes
 from tests.calls import fresh
 from tests.cluster_jobs import REACH_THE_FIRST, WAIT_FOR_STOP, finish, lines, wait_for_line
 from tests.ordinary_users import User
-from tests.slurm.cluster import Cluster
+from tests.slurm.cluster import NODE_CPUS, Cluster
 from tests.slurm.conftest import keys_of, rest_keys, user_keys
 from tests.system.test_channels import file_system
 from tests.trainyard_server import Server, wait_for
@@ -191,7 +191,14 @@ def test_children_of_an_array_share_slurm_jobs_of_their_creator(
         nodes.submit(
             batch,
             queue,
-            nodes.container("echo child"),
+            nodes.container(
+                "echo child",
+                # A node of its own, so as many run at once as there are nodes.
+                resourceRequirements=[
+                    {"type": "VCPU", "value": str(NODE_CPUS)},
+                    {"type": "MEMORY", "value": "64"},
+                ],
+            ),
             arrayProperties={"size": 12},
             timeout={"attemptDurationSeconds": 600},
         ),
