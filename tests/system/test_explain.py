@@ -101,13 +101,16 @@ def test_it_tells_why_a_job_waits_and_what_helps(server: Server, waiting: str) -
     assert "if nothing changes" in page
 
 
-def test_a_principal_learns_nothing_of_other_jobs(server: Server, waiting: str) -> None:
+def test_a_principal_learns_nothing_of_other_jobs(
+    server: Server, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answer = explained(server, waiting, ANN)
     assert "held by another job (4)" in answer["WaitReason"]
     assert "holds" not in json.dumps(answer)
     assert "StopRunningJob" not in {one["Kind"] for one in answer["Changes"]}
     refused = cli(server, "explain", "holds", key=ANN, code=1)
     assert "not authorized to perform: trainyard:DescribeJob" in refused
+    monkeypatch.setenv("AWS_DATA_PATH", server.env["AWS_DATA_PATH"])
     boto = server.boto("trainyard", aws_access_key_id=ANN[0], aws_secret_access_key=ANN[1])
     with pytest.raises(ClientError, match="trainyard:ExplainJob"):
         boto.explain_job(JobName="holds")

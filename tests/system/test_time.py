@@ -25,6 +25,12 @@ def server(start: Callable[..., Server]) -> Server:
     return one
 
 
+@pytest.fixture(autouse=True)
+def own_models(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets boto3 find the model of Trainyard's own operations."""
+    monkeypatch.setenv("AWS_DATA_PATH", server.env["AWS_DATA_PATH"])
+
+
 def cli(server: Server, *arguments: str) -> str:
     done = subprocess.run(
         [trainyard_server.PROGRAM, *arguments],
