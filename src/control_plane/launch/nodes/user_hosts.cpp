@@ -133,7 +133,7 @@ Result<std::vector<HostOrder>> read_host_orders(std::string_view text) {
         last.node_directory != first.node_directory)
       return invalid("the orders are for several Unix accounts");
   }
-  if (orders.empty()) return invalid("there is no order");
+  if (orders.empty()) return invalid("the orders are empty");
   return orders;
 }
 
