@@ -92,7 +92,7 @@ export function listingOf(xml: Document, prefix: string): Listing {
         size: Number(textOf(one, 'Size')),
         modified: secondsOf(textOf(one, 'LastModified')),
       }))
-      .filter((one) => one.key !== prefix), // the folder itself
+      .filter((one) => one.key !== prefix || !prefix.endsWith('/')), // without the folder itself
     next: textOf(xml, 'NextContinuationToken'),
   };
 }
