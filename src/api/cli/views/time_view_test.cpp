@@ -40,10 +40,10 @@ TEST(TimePage, ShowsEachUse) {
             "goodput  85.1% of the time on machines\n"
             "\n"
             "use            time   part\n"
-            "queued          10s  12.4%  [###.....................]\n"
-            "starting       0.5s   0.6%  [........................]\n"
-            "training      1m00s  74.5%  [##################......]\n"
-            "queued again    10s  12.4%  [###.....................]\n"
+            "queued          10s  12.4%  [##....................]\n"
+            "starting       0.5s   0.6%  [......................]\n"
+            "training      1m00s  74.5%  [################......]\n"
+            "queued again    10s  12.4%  [##....................]\n"
             "total         1m20s\n");
 }
 
