@@ -17,7 +17,7 @@ from tests import jobs, sdk, trainyard_server
 from tests.algorithms import digits
 from tests.trainyard_server import Server
 
-PROGRAM = os.path.join(trainyard_server.ROOT, "build", "trainyard-algorithms")
+PROGRAM = os.path.join(os.path.dirname(trainyard_server.PROGRAM), "trainyard-algorithms")
 REGION = "us-east-1"
 RECORDS = "application/x-recordio"
 SECONDS_MAX = 900
