@@ -22,6 +22,9 @@ LogFile={directory}/slurmdbd.log
 PidFile={directory}/slurmdbd.pid
 """
 
+# Accounts that root's jobs may have: a user with an account gets its own instead of others.
+ACCOUNTS = ("chemistry", "guests", "lab", "physics")
+
 
 class Accounting:
     def __init__(self, slurm: Slurm) -> None:
@@ -42,7 +45,12 @@ class Accounting:
         self.slurm.environment["MYSQL_UNIX_PORT"] = self.socket
         self.slurm.launch("slurmdbd", "-D")
         self.slurm.wait_for(self.answers, "slurmdbd to answer")
-        self.slurm.run("sacctmgr", "--immediate", "add", "cluster", "trainyard")
+        self.manage("add", "cluster", "trainyard")
+        self.manage("add", "account", ",".join(ACCOUNTS))
+        self.manage("add", "user", "root", f"account={','.join(ACCOUNTS)}")
+
+    def manage(self, *command: str) -> None:
+        self.slurm.run("sacctmgr", "--immediate", *command)
 
     def start_database(self) -> None:
         data = os.path.join(self.directory, "data")
