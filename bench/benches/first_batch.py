@@ -84,10 +84,10 @@ class LimitedEndpoint:
 
 def fill(store: Server) -> None:
     s3 = store.boto("s3")
-    s3.create_bucket(Bucket="yard")
+    s3.create_bucket(Bucket="data")
     content = random.Random(50).randbytes(SHARD_BYTES)
     for shard in range(SHARDS):
-        s3.put_object(Bucket="yard", Key=f"set/{shard:05}", Body=content)
+        s3.put_object(Bucket="data", Key=f"set/{shard:05}", Body=content)
 
 
 def first_batch() -> list[Row]:
@@ -138,7 +138,7 @@ def measure(cluster: Server, name: str) -> float:
     request = jobs.request(name, f'exec python3 -c "{SCRIPT}"')
     request["ResourceConfig"]["VolumeSizeInGB"] = 2 + SHARDS * SHARD_BYTES // 10**9
     request["StoppingCondition"]["MaxRuntimeInSeconds"] = 3600
-    source = {"S3DataType": "S3Prefix", "S3Uri": "s3://yard/set/"}
+    source = {"S3DataType": "S3Prefix", "S3Uri": "s3://data/set/"}
     request["InputDataConfig"] = [
         {"ChannelName": "train", "DataSource": {"S3DataSource": source}},
     ]

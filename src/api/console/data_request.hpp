@@ -35,9 +35,9 @@ struct DataRequest {
   std::string bucket, prefix, token, key;
 };
 
-inline constexpr uint64_t kTextBytesMax = 256 << 10;  // of a preview: more than a person reads
-inline constexpr uint64_t kImageBytesMax = 16 << 20;  // of a picture; browsers decode larger ones
-inline constexpr int64_t kListedObjectsMax = 200;     // of one page of a list
+inline constexpr uint64_t kTextBytesMax = 256 << 10;  // a preview: more than people read
+inline constexpr uint64_t kImageBytesMax = 16 << 20;  // a picture; browsers decode larger ones
+inline constexpr int64_t kListedObjectsMax = 200;     // one page of a list
 
 // Errors: invalid, naming the parameter.
 Result<DataRequest> read_data_request(const net::RequestHead& head);

@@ -12,7 +12,7 @@ namespace trainyard::api::sagemaker {
 
 struct AlgorithmMetric {
   const char* name;   // "validation:accuracy"
-  const char* regex;  // of RE2, with a group for the value
+  const char* regex;  // RE2 syntax, with a group for the value
 };
 
 // `name` is the image's name in the request, and `image` what it resolves to. Empty for an image

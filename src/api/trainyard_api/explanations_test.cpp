@@ -97,7 +97,7 @@ TEST_F(ExplainWorld, TellsThatAJobDoesNotWait) {
 
 TEST_F(ExplainWorld, RefusesUnknownJobs) {
   own::ExplainJobRequest request;
-  request.job_name = "nobody";
+  request.job_name = "absent";
   EXPECT_EQ(refusal<own::ExplainJob>(request),
             "ValidationException: Requested resource not found.");
 }

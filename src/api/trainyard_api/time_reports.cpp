@@ -18,8 +18,8 @@ namespace own = shapes::trainyard;
 using domain::JobTime;
 using domain::TimeUse;
 
-constexpr size_t kTimedJobsMax = 1'000'000;     // of one report
-constexpr size_t kIntervalsShownMax = 1'000;    // of one job: the last ones
+constexpr size_t kTimedJobsMax = 1'000'000;     // one report
+constexpr size_t kIntervalsShownMax = 1'000;    // one job: the last intervals
 constexpr std::string_view kWithoutQueue = "";  // the key of jobs without a queue
 
 std::vector<own::TimeUse> shown_uses(const JobTime& time) {

@@ -94,7 +94,7 @@ TEST_F(TimeWorld, AddsUpByUserQueueMonthAndJob) {
 
 TEST_F(TimeWorld, RefusesUnknownJobs) {
   own::DescribeJobTimeRequest request;
-  request.job_name = "nobody";
+  request.job_name = "absent";
   EXPECT_EQ(refusal<own::DescribeJobTime>(request),
             "ValidationException: Requested resource not found.");
 }

@@ -21,7 +21,7 @@ using collectives::Group;
 constexpr size_t kConfigBytesMax = 1 << 20;  // AWS allows 100 hyperparameters of 2,500 characters
 constexpr std::string_view kRecords = "application/x-recordio";
 constexpr std::string_view kImage = "application/x-image";
-constexpr int64_t kPixelsOfThreadMin = 32'768;  // of a batch: 32 images of 32 x 32 pixels
+constexpr int64_t kPixelsOfThreadMin = 32'768;  // 32 images of 32 x 32 pixels
 constexpr uint64_t kSeed = 1;  // SageMaker's algorithm has no hyperparameter for it
 
 struct JobConfig {

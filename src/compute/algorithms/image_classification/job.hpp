@@ -25,7 +25,7 @@ struct ClassifierJobOptions {
   std::string base;           // /opt/ml
   std::string shared_value;   // a secret of this job, equal on all of its hosts: its ARN
   std::string activity = {};  // the activity table of its host; "": none
-  int cpus = 1;               // of this machine
+  int cpus = 1;               // this machine's processors
 };
 
 // On which the ranks of a job listen.
@@ -33,7 +33,7 @@ inline constexpr uint16_t kClassifierPort = 7831;
 // After `stop` is set, all hosts end after the same step. A host that cannot agree with the others
 // within this time ends alone.
 inline constexpr Duration kClassifierStopTimeout =
-    30s;  // of the 120 s that the contract gives between SIGTERM and SIGKILL
+    30s;  // SageMaker sends SIGKILL 120 s after SIGTERM
 
 Result<void> run_classifier_job(const ClassifierJobOptions& options, Clock& clock,
                                 const std::atomic<bool>& stop,
