@@ -135,7 +135,8 @@ def measure(cluster: Server, name: str) -> float:
     subprocess.run(
         [PROGRAM, "cache", "drop", "--all", "--data", cluster.data], check=True, capture_output=True
     )
-    request = jobs.request(name, f'exec python3 -c "{SCRIPT}"')
+    request = jobs.request(name, 'exec python3 -c "$READ_BATCH"')
+    request["Environment"] = {"READ_BATCH": SCRIPT}  # an argument has at most 256 characters
     request["ResourceConfig"]["VolumeSizeInGB"] = 2 + SHARDS * SHARD_BYTES // 10**9
     request["StoppingCondition"]["MaxRuntimeInSeconds"] = 3600
     source = {"S3DataType": "S3Prefix", "S3Uri": "s3://data/set/"}
