@@ -94,7 +94,7 @@ Result<Explanation> explain(const Snapshot& snapshot, const schedule::Policy& po
                                   &schedule::Waiting::job)) {
     if (planned.not_planned.empty())
       return unavailable("the job has not been planned yet: try again");
-    out.reason = planned.not_planned;
+    out.reason = explaining.revealed(planned.not_planned);
     return out;
   }
   const schedule::WhatIfQuestion question{
