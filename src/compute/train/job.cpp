@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "collectives/stop_limit.hpp"
 #include "contract/contract.hpp"
 #include "os/files.hpp"
 #include "train/trainer.hpp"
@@ -122,17 +123,10 @@ Result<void> join_and_train(const JobOptions& options, Clock& clock, const std::
   tcp.rank = config.rank_in_region;
   tcp.group.activity = {options.activity, config.rank};
   tcp.shared_value = options.shared_value.substr(0, collectives::TcpOptions::kSharedValueBytesMax);
-  // While the hosts join, a stop takes effect at once. Later all hosts stop after the same step; if
-  // they cannot agree on it in time, this host stops waiting.
-  bool joining = true;
-  std::optional<std::chrono::nanoseconds> stop_seen_at;
-  tcp.cancelled = [&] {
-    if (!stop) return false;
-    if (!stop_seen_at) stop_seen_at = clock.monotonic();
-    return joining || clock.monotonic() - *stop_seen_at > kStopTimeout;
-  };
+  collectives::StopLimit limit(stop, clock, kStopTimeout);
+  tcp.cancelled = [&] { return limit.is_exceeded(); };
   auto group = collectives::join_over_tcp(std::move(tcp));
-  joining = false;
+  limit.joined();
   if (!group && stop) {
     print("stopped before the first step");
     return ok();

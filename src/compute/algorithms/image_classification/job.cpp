@@ -9,6 +9,7 @@
 #include "algorithms/image_classification/model_file.hpp"
 #include "algorithms/image_classification/trainer.hpp"
 #include "base/text.hpp"
+#include "collectives/stop_limit.hpp"
 #include "contract/contract.hpp"
 #include "os/files.hpp"
 
@@ -181,15 +182,10 @@ Result<void> join_and_train(const ClassifierJobOptions& options, Clock& clock,
   tcp.group.activity = {options.activity, config.rank};
   tcp.group.deterministic = true;
   tcp.shared_value = options.shared_value.substr(0, collectives::TcpOptions::kSharedValueBytesMax);
-  bool joining = true;
-  std::optional<std::chrono::nanoseconds> stop_seen_at;
-  tcp.cancelled = [&] {
-    if (!stop) return false;
-    if (!stop_seen_at) stop_seen_at = clock.monotonic();
-    return joining || clock.monotonic() - *stop_seen_at > kClassifierStopTimeout;
-  };
+  collectives::StopLimit limit(stop, clock, kClassifierStopTimeout);
+  tcp.cancelled = [&] { return limit.is_exceeded(); };
   auto group = collectives::join_over_tcp(std::move(tcp));
-  joining = false;
+  limit.joined();
   if (!group && stop) {
     print("stopped before the first step");
     return ok();
