@@ -116,6 +116,22 @@ def test_a_principal_learns_nothing_of_other_jobs(
         boto.explain_job(JobName="holds")
 
 
+def test_types_that_it_names_can_be_requested(server: Server, waiting: str) -> None:
+    sagemaker = server.boto("sagemaker")
+    allowed = sagemaker.meta.service_model.shape_for("TrainingInstanceType").enum
+    named = []
+    for size in ("2xlarge", "4xlarge", "12xlarge"):  # more than the machine has
+        name = f"needs-{size}"
+        request = jobs.request(name, "true", instance_type=f"ml.m5.{size}")
+        sagemaker.create_training_job(**request)
+        changes = explained(server, name)["Changes"]
+        named += [one["Name"] for one in changes if one["Kind"] == "ChangeType"]
+        sagemaker.stop_training_job(TrainingJobName=name)
+        jobs.wait_until(sagemaker, name)
+    assert named
+    assert set(named) <= set(allowed)
+
+
 # Last: it ends the job that the others wait for.
 def test_the_advice_is_true(server: Server, waiting: str) -> None:
     sagemaker = server.boto("sagemaker")

@@ -38,8 +38,8 @@ std::vector<InstanceType> smaller_types(const std::string& name) {
   if (!own) return {};
   std::vector<InstanceType> smaller;
   for (const InstanceType& type : instance_types())
-    if (type.cpus <= own->cpus && type.memory_gib <= own->memory_gib && type.gpus <= own->gpus &&
-        (type.gpus > 0) == (own->gpus > 0) &&
+    if (is_for_training(type) && type.cpus <= own->cpus && type.memory_gib <= own->memory_gib &&
+        type.gpus <= own->gpus && (type.gpus > 0) == (own->gpus > 0) &&
         (type.cpus < own->cpus || type.memory_gib < own->memory_gib || type.gpus < own->gpus))
       smaller.push_back(type);
   const auto order = [&](const InstanceType& type) {

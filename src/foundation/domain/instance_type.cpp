@@ -251,4 +251,8 @@ std::optional<InstanceType> find_instance_type(std::string_view name) {
   return *found;
 }
 
+bool is_for_training(const InstanceType& type) {
+  return type.name != "ml.c5.large" && !type.name.starts_with("ml.m5d.");
+}
+
 }  // namespace trainyard::domain

@@ -19,5 +19,7 @@ struct InstanceType {
 std::span<const InstanceType> instance_types();  // ordered by name
 // Returns nullopt for an unknown name.
 std::optional<InstanceType> find_instance_type(std::string_view name);
+// False: SageMaker has it for other uses only, and CreateTrainingJob rejects it.
+bool is_for_training(const InstanceType& type);
 
 }  // namespace trainyard::domain

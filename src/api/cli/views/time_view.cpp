@@ -66,8 +66,9 @@ std::string time_page(const Looks& looks, const std::string& label, const Json& 
   std::string page = paragraph(looks, label, Paint::bold, "job", kTimeLabelWidth);
   page += paragraph(looks, ratio_text(answer, "EffectiveTrainingTimeRatio") + " of its time", {},
                     "ETTR", kTimeLabelWidth);
-  page += paragraph(looks, ratio_text(answer, "Goodput") + " of the time on machines", {},
-                    "goodput", kTimeLabelWidth);
+  if (count_of(answer, "HeldMilliseconds") > 0)
+    page += paragraph(looks, ratio_text(answer, "Goodput") + " of the time on machines", {},
+                      "goodput", kTimeLabelWidth);
   auto uses = uses_of(answer);
   std::vector<std::vector<Cell>> rows;
   for (const UseText& use : kUses)

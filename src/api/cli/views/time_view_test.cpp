@@ -55,6 +55,17 @@ TEST(TimePage, SaysThatLostWorkIsUnknown) {
   EXPECT_NE(page.find("an unknown part of its training is lost"), std::string::npos) << page;
 }
 
+TEST(TimePage, HasNoGoodputOfAJobThatHeldNoMachine) {
+  const std::string page = time_page({}, "mnist",
+                                     {{"WallMilliseconds", 10'000},
+                                      {"HeldMilliseconds", 0},
+                                      {"EffectiveTrainingTimeRatio", 0.0},
+                                      {"Goodput", 0.0},
+                                      {"Uses", {{{"Use", "Queued"}, {"Milliseconds", 10'000}}}}});
+  EXPECT_EQ(page.find("goodput"), std::string::npos) << page;
+  EXPECT_NE(page.find("queued"), std::string::npos) << page;
+}
+
 TEST(TimeTable, AddsUpGroups) {
   const Json answer{
       {"Groups", {timed_group("user/ann", 100'000, 50'000), timed_group("", 100'000, 90'000)}},
