@@ -44,11 +44,15 @@ struct Block {
   std::vector<char*> pointers;
 };
 
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& added) {
+std::vector<std::string> environment_with(
+    const std::map<std::string, std::string>& added,
+    const std::optional<std::vector<std::string>>& inherited = {}) {
   std::vector<std::string> lines;
   for (char** line = environ; line && *line; line++) {
     const std::string_view text = *line;
-    if (!added.contains(std::string(text.substr(0, text.find('='))))) lines.emplace_back(text);
+    const std::string name(text.substr(0, text.find('=')));
+    const bool passed = !inherited || std::ranges::find(*inherited, name) != inherited->end();
+    if (passed && !added.contains(name)) lines.emplace_back(text);
   }
   for (const auto& [name, value] : added) lines.push_back(name + "=" + value);
   return lines;
@@ -223,7 +227,8 @@ Result<Child> start_child(const Command& command, const std::string& doing) {
   SpawnPlan plan(input.descriptor(), output.writing.descriptor(), errors.writing.descriptor(),
                  POSIX_SPAWN_SETPGROUP);
   if (!command.working_directory.empty()) plan.start_in(command.working_directory);
-  Block arguments(command.arguments), environment(environment_with(command.environment));
+  Block arguments(command.arguments),
+      environment(environment_with(command.environment, command.inherited));
   Child child;
   const auto spawn = [&] { return plan.spawn(&child.process, arguments.get(), environment.get()); };
   if (const int why = command.own_processes ? in_new_pid_namespace(spawn) : spawn(); why != 0) {

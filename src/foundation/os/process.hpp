@@ -19,7 +19,7 @@ namespace trainyard::os {
 
 struct Command {
   std::vector<std::string> arguments;              // arguments[0] is searched on our PATH
-  std::map<std::string, std::string> environment;  // added to ours
+  std::map<std::string, std::string> environment;  // added to `inherited`
   std::string input;                               // content of standard input; "" = /dev/null
   std::string working_directory;                   // "" = ours
   Duration at_most = 60s;  // then it is killed, with all processes of its process group
@@ -28,6 +28,8 @@ struct Command {
   std::function<bool()> watch = {};
   // It is the first process of a PID namespace, so that all processes that it starts end with it.
   bool own_processes = false;
+  // Names of our environment that it gets; nullopt: all.
+  std::optional<std::vector<std::string>> inherited;
 };
 // often enough for people, rarely enough to cost nothing
 inline constexpr Duration kWatchInterval = 200ms;

@@ -42,6 +42,17 @@ TEST(Process, ReturnsTheProgramsOutput) {
   EXPECT_EQ(run(shell("kill -TERM $$"))->code, 128 + SIGTERM);
 }
 
+TEST(Process, ItGetsTheNamedPartsOfOurEnvironment) {
+  ASSERT_EQ(::setenv("TRAINYARD_TEST_SECRET", "s3cret", 1), 0);
+  Command command =
+      shell("echo \"$TRAINYARD_TEST_SECRET$COLOUR\"; command -v sh >/dev/null && echo found");
+  command.environment["COLOUR"] = "green";
+  EXPECT_EQ(run(command)->output, "s3cretgreen\nfound\n");
+  command.inherited = {"PATH"};
+  EXPECT_EQ(run(command)->output, "green\nfound\n");
+  ::unsetenv("TRAINYARD_TEST_SECRET");
+}
+
 TEST(Process, AFailedStartIsAnError) {
   EXPECT_EQ(run({.arguments = {"no-such-program-here"}}).error().kind, Kind::not_found);
   EXPECT_EQ(run({.arguments = {"/etc/passwd"}}).error().kind, Kind::denied);

@@ -60,7 +60,11 @@ class ByPrograms final : public Slurm {
     return read_nodes(TRY(run({"scontrol", "--all", "--oneliner", "show", "nodes"})));
   }
   Result<uint64_t> submit(const SlurmJobRequest& request) override {
-    return read_submitted(TRY(run(sbatch_arguments(request), request.script)));
+    os::Command command;
+    command.arguments = sbatch_arguments(request);
+    command.input = request.script;
+    command.inherited = {"PATH", "LD_LIBRARY_PATH", "SLURM_CONF"};  // the job gets them, too
+    return read_submitted(TRY(run(std::move(command))));
   }
   Result<void> cancel(uint64_t job, const std::string& name) override {
     const std::string id = std::to_string(job);
@@ -70,11 +74,13 @@ class ByPrograms final : public Slurm {
   void stop() override { stopped_ = true; }
 
  private:
-  Result<std::string> run(std::vector<std::string> arguments, std::string input = "") {
+  Result<std::string> run(std::vector<std::string> arguments) {
     os::Command command;
-    const std::string program = arguments[0];
     command.arguments = std::move(arguments);
-    command.input = std::move(input);
+    return run(std::move(command));
+  }
+  Result<std::string> run(os::Command command) {
+    const std::string program = command.arguments[0];
     command.at_most = kProgramMax;
     command.watch = [this] { return !stopped_; };
     if (!programs_.config_file.empty()) command.environment["SLURM_CONF"] = programs_.config_file;
@@ -105,21 +111,16 @@ class ByPrograms final : public Slurm {
 std::vector<std::string> sbatch_arguments(const SlurmJobRequest& request) {
   const SlurmPlacement& placement = request.placement;
   std::vector<std::string> arguments = {
-      "sbatch",
-      "--parsable",
-      "--job-name=" + request.name,
-      "--comment=" + request.comment,
-      "--nodes=" + std::to_string(request.nodes.size()),
-      "--nodelist=" + join_names(request.nodes),
+      "sbatch", "--parsable", "--job-name=" + request.name, "--comment=" + request.comment,
+      "--nodes=" + std::to_string(request.nodes.size()), "--nodelist=" + join_names(request.nodes),
       "--ntasks-per-node=" + std::to_string(request.tasks_per_node),
       "--cpus-per-task=" + std::to_string(request.cpus_per_task),
       "--mem=" + std::to_string(request.memory_mib_per_node),
       "--dependency=" + dependency_of(request),
       "--no-requeue",  // the server decides about another attempt
-      "--export=NIL",
-      "--chdir=/",
-      "--input=/dev/null",
-      "--output=/dev/null"};
+      // All of the environment that ByPrograms::submit() gives it, which has no secret. Anything
+      // else than ALL makes the slurmd of older versions start a login shell of the job's user.
+      "--export=ALL", "--chdir=/", "--input=/dev/null", "--output=/dev/null"};
   if (request.gpus_per_node > 0)
     arguments.push_back(
         "--gres=gpu:" + (placement.gpu_type.empty() ? "" : placement.gpu_type + ":") +

@@ -290,7 +290,7 @@ TEST(SlurmCommandLine, HasAnOptionForEachMember) {
                                                                  "--mem=100",
                                                                  "--dependency=singleton",
                                                                  "--no-requeue",
-                                                                 "--export=NIL",
+                                                                 "--export=ALL",
                                                                  "--chdir=/",
                                                                  "--input=/dev/null",
                                                                  "--output=/dev/null",
@@ -412,6 +412,7 @@ TEST(SlurmCommandLine, RunsSlurmsProgramsAndReadsTheirAnswers) {
   EXPECT_EQ(*slurm->submit(request), 17u);
   EXPECT_EQ(commands.back().input, "#!/bin/sh\n");
   EXPECT_EQ(commands.back().environment.at("SLURM_CONF"), "/etc/far.conf");
+  EXPECT_EQ(commands.back().inherited->size(), 3u) << "the job's script gets sbatch's environment";
   EXPECT_TRUE(slurm->cancel(17, "removed-x"));
   EXPECT_EQ(commands[1].arguments,
             (std::vector<std::string>{"scontrol", "update", "jobid=17", "name=removed-x"}));
