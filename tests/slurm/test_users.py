@@ -144,6 +144,16 @@ def test_hosts_of_a_gang_on_one_node_reach_each_other(server: Server) -> None:
     assert lines(server, name, 2) == ["received 1000000"]
 
 
+def test_hosts_of_a_gang_on_two_nodes_reach_each_other_encrypted(
+    cluster: Cluster, server: Server
+) -> None:
+    reach = f"python3 -c '{REACH_THE_FIRST}'"
+    name = complete(server, "ana", reach, hosts=2, instance_type="ml.c5.4xlarge")
+    assert lines(server, name, 2) == ["received 1000000"]
+    number, _ = last_slurm_job(cluster)
+    assert ["2"] in cluster.accounting.jobs(f"--jobs={number}", "--format=NNodes")
+
+
 def test_a_restarted_server_finds_the_jobs_of_all_accounts(
     cluster: Cluster, server: Server
 ) -> None:

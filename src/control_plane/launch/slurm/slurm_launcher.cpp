@@ -211,6 +211,12 @@ class SlurmLauncher final : public Launcher {
     uint64_t change = 0;
   };
 
+  // A submission without an answer.
+  struct Unconfirmed {
+    uint64_t change = 0;
+    bool was_absent = false;  // from an answer to a query after the change
+  };
+
   // Applies an answer of Slurm, and adds changes that it cannot show yet.
   void take(std::shared_ptr<const SlurmAnswer> answer) {
     away_ = view_.why_away();
@@ -228,7 +234,6 @@ class SlurmLauncher final : public Launcher {
     }
     const auto is_old = [&](uint64_t change) { return change <= answer_->changes; };
     std::erase_if(submitted_, [&](const auto& each) { return is_old(each.second.change); });
-    std::erase_if(unconfirmed_, [&](const auto& each) { return is_old(each.second); });
     std::erase_if(removed_, [&](const auto& each) {
       return !listed.contains(each.first) && is_old(each.second);
     });
@@ -241,6 +246,18 @@ class SlurmLauncher final : public Launcher {
     std::erase_if(nodes_of_submitted_, [&](const auto& each) { return !is_known(each.first); });
     (void)served_.take_reports(open_allocations());
     show_all();
+    for (auto each = unconfirmed_.begin(); each != unconfirmed_.end();)
+      each = is_confirmed(each->first, each->second) ? unconfirmed_.erase(each) : std::next(each);
+  }
+
+  // A slurmctld that hung carries out what it had received, at the same time as it answers: only
+  // the second answer without the job is believed.
+  bool is_confirmed(const domain::AttemptId& attempt, Unconfirmed& submission) {
+    if (find(attempt)) return true;
+    if (submission.change > answer_->changes) return false;
+    if (submission.was_absent) return true;
+    submission = {view_.note_change(), true};
+    return false;
   }
 
   void take_reports() {
@@ -545,7 +562,7 @@ class SlurmLauncher final : public Launcher {
     const bool rejected =
         error.kind == Kind::invalid || error.kind == Kind::denied || error.kind == Kind::not_found;
     if (rejected) return;
-    unconfirmed_[outcome.attempt] = outcome.change;
+    unconfirmed_[outcome.attempt] = {outcome.change};
     if (error.kind == Kind::unavailable) view_.note_away(error.message);
   }
 
@@ -568,7 +585,7 @@ class SlurmLauncher final : public Launcher {
   std::map<uint64_t, std::vector<std::string>> nodes_of_submitted_;
   std::map<uint64_t, uint64_t> removed_;  // by job: the change that removed it
   const std::chrono::nanoseconds began_;
-  std::map<domain::AttemptId, uint64_t> unconfirmed_;  // submissions without an answer
+  std::map<domain::AttemptId, Unconfirmed> unconfirmed_;
 };
 
 }  // namespace

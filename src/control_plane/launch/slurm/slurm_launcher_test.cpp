@@ -205,6 +205,42 @@ TEST_F(SlurmLauncherTest, FindsTheJobOfASubmissionWithoutAnAnswer) {
   EXPECT_EQ(slurm_.running(), 0u);
 }
 
+// A slurmctld that hung answers a query before it carries out the submission that it had received.
+TEST_F(SlurmLauncherTest, BelievesTheSecondAnswerWithoutTheJobOfASubmission) {
+  const auto launcher = server();
+  std::optional<SlurmJobRequest> received;
+  slurm_.after_submit = [&](const SlurmJobRequest& request) -> Result<void> {
+    received = request;
+    return unavailable("sbatch did not end within 30 s");
+  };
+  const Gang gang = numbered_gang(1, {"n1"});
+  EXPECT_EQ(launcher->ensure(gang).error().kind, Kind::unavailable);
+  ASSERT_TRUE(received);
+  slurm_.all.clear();
+  slurm_.after_submit = nullptr;
+  EXPECT_TRUE(launcher->ensure(gang)) << "the first answer without it";
+  ASSERT_TRUE(slurm_.client()->submit(*received));
+  ASSERT_EQ(launcher->list().size(), 1u);
+  EXPECT_TRUE(launcher->ensure(gang));
+  EXPECT_EQ(slurm_.running(), 1u) << "no second submission";
+}
+
+TEST_F(SlurmLauncherTest, SubmitsAgainWhatSlurmDoesNotHave) {
+  const auto launcher = server();
+  slurm_.after_submit = [&](const SlurmJobRequest&) -> Result<void> {
+    return unavailable("sbatch did not end within 30 s");
+  };
+  const Gang gang = numbered_gang(1, {"n1"});
+  EXPECT_EQ(launcher->ensure(gang).error().kind, Kind::unavailable);
+  slurm_.after_submit = nullptr;
+  slurm_.all.clear();
+  EXPECT_TRUE(launcher->ensure(gang)) << "the first answer without it";
+  EXPECT_EQ(slurm_.running(), 0u);
+  EXPECT_TRUE(launcher->list().empty()) << "the second one";
+  EXPECT_TRUE(launcher->ensure(gang));
+  EXPECT_EQ(slurm_.running(), 1u);
+}
+
 TEST_F(SlurmLauncherTest, CancelsASecondJobOfAnAttempt) {
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
