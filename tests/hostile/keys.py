@@ -246,6 +246,30 @@ ATTACKS = (
         "ListMachines",
     ),
     row(
+        "preview",
+        "learn what holds the machines, by the preview of a job",
+        "my.target('trainyard', 'PreviewJob', TrainingJobRequest='{}')",
+        "PreviewJob",
+    ),
+    row(
+        "templates",
+        "read the templates of the team",
+        "my.target('trainyard', 'ListJobTemplates')",
+        "ListJobTemplates",
+    ),
+    row(
+        "template-forged",
+        "replace a template, so that others start the command in it",
+        "my.target('trainyard', 'PutJobTemplate', TemplateName='team', TrainingJobRequest='{}')",
+        "PutJobTemplate",
+    ),
+    row(
+        "template-deleted",
+        "delete a template of the team",
+        "my.target('trainyard', 'DeleteJobTemplate', TemplateName='team')",
+        "DeleteJobTemplate",
+    ),
+    row(
         "console",
         "open a session of the console",
         "my.target('trainyard', 'CreateConsoleSession')",
