@@ -127,7 +127,9 @@ const std::vector<Command>& commands_that_change() {
         {{"--follow", "-f", false,
           "show progress and log until the job ends; the exit code is the job's"},
          {"--name", "", true, "the job's NAME, instead of the one in the file"},
-         {"--dry-run", "", false, "print the request; upload and submit nothing"}},
+         {"--dry-run", "", false, "print the request; upload and submit nothing"},
+         {"--preview", "", false,
+          "ask the server when it would start and what it would cost; upload and submit nothing"}},
         "Submit a training job from a file, and print its name.",
         "The file has the request of CreateTrainingJob as JSON or TOML, or its short form:\n"
         "  image = \"trainyard/host\"\n"
@@ -145,7 +147,8 @@ const std::vector<Command>& commands_that_change() {
         "[environment], [tags]. Keys of the API's own request may be added, and "
         "take precedence. Progress goes to standard error: J=$(trainyard submit job.toml) has the "
         "name.",
-        {"trainyard submit job.toml --follow", "trainyard submit request.json --dry-run"}},
+        {"trainyard submit job.toml --follow", "trainyard submit job.toml --preview",
+         "trainyard submit request.json --dry-run"}},
        submit_command}};
   return kCommands;
 }
