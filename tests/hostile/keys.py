@@ -262,12 +262,14 @@ ATTACKS = (
         "replace a template, so that others start the command in it",
         "my.target('trainyard', 'PutJobTemplate', TemplateName='team', TrainingJobRequest='{}')",
         "PutJobTemplate",
+        "job-template/team",
     ),
     row(
         "template-deleted",
         "delete a template of the team",
         "my.target('trainyard', 'DeleteJobTemplate', TemplateName='team')",
         "DeleteJobTemplate",
+        "job-template/team",
     ),
     row(
         "console",
