@@ -33,7 +33,7 @@ VIEWS = [
     "/data",
     "/data?bucket=yard",
     "/new",
-    "/new?from=failed-1",
+    "/new?from=running-1",
     "/jobs/nothing-1",
 ]
 ROUTES = [

@@ -125,7 +125,7 @@ def test_a_preview_tells_what_then_happens(server: Server) -> None:
     [
         {"TrainingJobName": "-"},
         {"RoleArn": "arn:aws:iam::123456789012:user/x"},
-        {"AlgorithmSpecification": {"TrainingImage": "oci:/absent"}},
+        {"AlgorithmSpecification": {"TrainingImage": "absent"}},
         {"ResourceConfig": {"InstanceType": "ml.absent.large"}},
         {"ResourceConfig": {"InstanceCount": 100_000}},
         {"OutputDataConfig": {"S3OutputPath": "http://yard/x"}},

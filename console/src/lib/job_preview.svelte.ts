@@ -26,6 +26,7 @@ export class JobPreview {
   problems = $state.raw<Problem[]>([]);
   asking = $state(false);
 
+  private previewed: Request | undefined; // whose changes are in `preview`
   private timer: ReturnType<typeof setTimeout> | undefined;
   private abort: AbortController | undefined;
 
@@ -59,13 +60,17 @@ export class JobPreview {
     try {
       const found = await send({});
       if (abort.signal.aborted) return;
-      // What would help takes longer to compute, so the start is shown first.
-      this.preview = found.StartsNow ? found : { ...found, Changes: this.preview?.Changes };
+      // What would help takes long to compute: the start is shown first, and later the start alone is
+      // asked for again.
+      const known = this.previewed === request && this.preview?.Changes;
+      this.preview = found.StartsNow || !known ? found : { ...found, Changes: known };
       this.problems = [];
       this.asking = false;
-      if (!found.StartsNow) {
+      if (!found.StartsNow && !known) {
         const whole = await send({ WithChanges: true });
-        if (!abort.signal.aborted) this.preview = whole;
+        if (abort.signal.aborted) return;
+        this.preview = whole;
+        this.previewed = request;
       }
       this.again(request, REFRESH);
     } catch (error) {

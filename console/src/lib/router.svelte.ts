@@ -33,8 +33,13 @@ function read(): { place: Place; query: URLSearchParams } {
 }
 
 let current = $state.raw(read());
+let visits = $state(0);
 
 export const route = {
+  // Grows whenever a link is followed or the history is: the same view begins anew.
+  get visit(): number {
+    return visits;
+  },
   get place(): Place {
     return current.place;
   },
@@ -83,8 +88,9 @@ function link(path: string, values: Record<string, string> = {}): string {
 }
 
 export function go(path: string): void {
-  if (path !== location.pathname + location.search) history.pushState(null, '', path);
+  if (path !== location.pathname + location.search + location.hash) history.pushState(null, '', path);
   current = read();
+  visits++;
   window.scrollTo(0, 0);
 }
 
@@ -116,4 +122,7 @@ export function follow(event: MouseEvent): void {
   go(anchor.pathname + anchor.search);
 }
 
-window.addEventListener('popstate', () => (current = read()));
+window.addEventListener('popstate', () => {
+  current = read();
+  visits++;
+});
