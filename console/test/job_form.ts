@@ -7,10 +7,12 @@ import {
   fragmentOf,
   isPlainNumber,
   namesSecret,
+  otherMembers,
   repeated,
   requestOfForm,
   requestWithoutSecrets,
   secretsOf,
+  withoutDefaults,
   type JobForm,
 } from '../src/lib/job_form';
 import { problemsOf, shortText } from '../src/lib/job_problems';
@@ -95,6 +97,20 @@ test('what the form has no field for is kept', () => {
   const form = formOf(request, BASE);
   assert.deepEqual(requestOfForm(form, REGION), request);
   assert.deepEqual([form.runs, form.runtime, form.runtimeUnit], ['image', 1.5, 60]);
+  assert.deepEqual(otherMembers(form), [
+    'VpcConfig',
+    'RetryStrategy',
+    'AlgorithmSpecification.ContainerEntrypoint',
+    'AlgorithmSpecification.MetricDefinitions',
+    'ResourceConfig.InstanceGroups',
+    'ResourceConfig.KeepAlivePeriodInSeconds',
+    'OutputDataConfig.CompressionType',
+    'CheckpointConfig.LocalPath',
+    'InputDataConfig',
+  ]);
+  assert.deepEqual(withoutDefaults({ OutputDataConfig: { S3OutputPath: 's', KmsKeyId: '', CompressionType: 'GZIP' } }), {
+    OutputDataConfig: { S3OutputPath: 's' },
+  });
 });
 
 test('a link has the form without the values of secrets', () => {
@@ -136,6 +152,10 @@ test('secrets are known by the names that the server refuses in templates', () =
     assert.ok(!namesSecret(name), name);
   assert.deepEqual(secretsOf(filled()), ['HF_TOKEN']);
   assert.ok(!JSON.stringify(requestWithoutSecrets(filled(), REGION)).includes('hunter2'));
+  const keyed = filled({ hyperparameters: [{ name: 'api_key', value: 'hunter2' }] });
+  assert.ok(!JSON.stringify(requestWithoutSecrets(keyed, REGION)).includes('hunter2'));
+  const former = formOf({ Environment: { WANDB_API_KEY: 'hunter2' } }, BASE);
+  assert.deepEqual(secretsOf(former), ['WANDB_API_KEY'], 'also of a job that is repeated');
   const shown = requestOfForm(filled(), REGION, (pair) => `<${pair.name}>`);
   assert.deepEqual(shown.Environment, { DEBUG: '1', HF_TOKEN: '<HF_TOKEN>' });
   assert.deepEqual(repeated([...filled().tags, ...filled().tags, { name: '', value: '' }, { name: '', value: '' }]), ['team']);

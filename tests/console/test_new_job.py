@@ -60,7 +60,7 @@ def fill(page: Page, name: str, command: str = "true") -> None:
     page.get_by_label("Job name").fill(name)
     page.get_by_label("Command", exact=True).fill(command)
     page.get_by_label("Instance type").select_option("ml.t3.medium")
-    page.get_by_label("Disk of each host, GiB").fill("1")
+    page.get_by_label("Disk per host, GiB").fill("1")
     page.get_by_role("textbox", name="Output").fill("s3://yard/models")
 
 

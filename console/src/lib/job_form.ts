@@ -324,7 +324,7 @@ export function formOf(request: Request, base: JobForm, secrets: readonly string
     numberIn(stopping, 'MaxWaitTimeInSeconds', (base.wait ?? 2) * base.waitUnit),
   );
   const environment: Pair[] = pairsIn(request, 'Environment').map((pair) =>
-    secrets.includes(pair.name) ? { ...pair, secret: true } : pair,
+    secrets.includes(pair.name) || namesSecret(pair.name) ? { ...pair, secret: true } : pair,
   );
   for (const name of secrets)
     if (!environment.some((pair) => pair.name === name)) environment.push({ name, value: '', secret: true });
@@ -388,6 +388,26 @@ export function formOf(request: Request, base: JobForm, secrets: readonly string
   };
 }
 
+// Of a job, Describe has also what was not given: empty values and defaults.
+export function withoutDefaults(request: Request): Request {
+  const out = { ...request };
+  for (const part of ['AlgorithmSpecification', 'OutputDataConfig']) {
+    const given = Object.entries(objectIn(request, part)).filter(
+      ([name, value]) => value !== '' && value !== false && !(name === 'CompressionType' && value === 'GZIP'),
+    );
+    if (given.length) out[part] = Object.fromEntries(given);
+  }
+  return out;
+}
+
+// What the form has no field for: "VpcConfig", "OutputDataConfig.CompressionType".
+export function otherMembers(form: JobForm): string[] {
+  const parts = ['AlgorithmSpecification', 'ResourceConfig', 'StoppingCondition', 'OutputDataConfig', 'CheckpointConfig'];
+  return Object.keys(form.rest).flatMap((name) =>
+    parts.includes(name) ? Object.keys(objectIn(form.rest, name)).map((each) => `${name}.${each}`) : [name],
+  );
+}
+
 // -- secrets
 
 const SECRET_ENDS = ['password', 'passwd', 'passphrase', 'secret', 'token', 'credential', 'credentials', 'apikey'];
@@ -413,7 +433,11 @@ export function secretsOf(form: JobForm): string[] {
 
 // The request without the values of secrets, for templates and links.
 export function requestWithoutSecrets(form: JobForm, region: string): Request {
-  const open = { ...form, environment: form.environment.filter((pair) => !pair.secret) };
+  const open = {
+    ...form,
+    environment: form.environment.filter((pair) => !pair.secret),
+    hyperparameters: form.hyperparameters.filter((pair) => !namesSecret(pair.name)),
+  };
   return requestOfForm(open, region);
 }
 
