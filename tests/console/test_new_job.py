@@ -20,7 +20,7 @@ from tests.console import world
 from tests.console.world import console, fill_keys, open_context, signed_in
 from tests.trainyard_server import PROGRAM, Server
 
-COMMAND = "echo \"it's\" $GREETING; ls /opt/ml/input/data/train; test \"$SUM\" = 'a\"b\\c'"
+COMMAND = 'echo "it\'s" $GREETING; ls /opt/ml/input/data/train; test "$SUM" = \'a"b\\c\''
 # What differs between two equal jobs.
 OWN = re.compile(r"Time$|Arn$|Arns$|^TrainingJobName$|Transitions$|^ModelArtifacts$|^Response")
 
@@ -153,7 +153,7 @@ def run_code(server: Server, client: str, code: str) -> None:
         )
         return
     script = f"{server.data}-{client.replace(' ', '-')}.sh"
-    # The file lies beside the script; the job itself is awaited below.
+    # The job is awaited by the test.
     code = code.replace("trainyard submit", f"{PROGRAM} submit").replace(" --follow", "")
     with open(script, "w", encoding="utf-8") as file:
         file.write(f"cd {os.path.dirname(server.data)}\n" + code)
@@ -245,7 +245,7 @@ def test_a_script_is_the_same_for_every_client(page: Page, stored: Server) -> No
 
 
 def test_secrets_stay_out_of_links_calls_and_templates(page: Page, stored: Server) -> None:
-    fill(page, "with-secret", 'test ${#HF_TOKEN} = 7')
+    fill(page, "with-secret", "test ${#HF_TOKEN} = 7")
     page.get_by_role("button", name="Add variable").click()
     page.get_by_label("Name of variable 1", exact=True).fill("HF_TOKEN")
     value = page.get_by_label("Value of variable 1", exact=True)
@@ -281,7 +281,7 @@ def test_secrets_stay_out_of_links_calls_and_templates(page: Page, stored: Serve
     jobs.wait_until(stored.boto("sagemaker"), "with-secret", ["Completed"])
     page.goto(console(stored, "/new?template=with-secret"))
     expect(page.get_by_label("Name of variable 1", exact=True)).to_have_value("HF_TOKEN")
-    expect(page.get_by_label("Command", exact=True)).to_have_value('test ${#HF_TOKEN} = 7')
+    expect(page.get_by_label("Command", exact=True)).to_have_value("test ${#HF_TOKEN} = 7")
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_text("Deleted with-secret.")).to_be_visible()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
@@ -69,7 +70,7 @@ def own_model(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DATA_PATH", server.env["AWS_DATA_PATH"])
 
 
-def client(server: Server, key: tuple[str, str] = OWNER) -> Any:
+def client(server: Server, key: tuple[str, str] = OWNER) -> BaseClient:
     return server.boto("trainyard", aws_access_key_id=key[0], aws_secret_access_key=key[1])
 
 
@@ -92,9 +93,9 @@ def refusal(call: Callable[[], Any]) -> tuple[str, str]:
 def test_a_preview_tells_what_then_happens(server: Server) -> None:
     sagemaker = server.boto("sagemaker")
     first = jobs.request("first", "sleep 3600", hosts=2)
-    told = preview(server, first)
-    assert told["StartsNow"] and "WaitReason" not in told, told
-    hour, most = (float(told[each]["Amount"]) for each in ("CostPerHour", "CostAtMaxRuntime"))
+    answer = preview(server, first)
+    assert answer["StartsNow"] and "WaitReason" not in answer, answer
+    hour, most = (float(answer[each]["Amount"]) for each in ("CostPerHour", "CostAtMaxRuntime"))
     assert hour > 0
     assert most == pytest.approx(hour * 300 / 3600, abs=2e-6)
     assert refusal(lambda: sagemaker.describe_training_job(TrainingJobName="first"))
@@ -102,19 +103,19 @@ def test_a_preview_tells_what_then_happens(server: Server) -> None:
     jobs.wait_until(sagemaker, "first", ["Training"])
 
     second = jobs.request("second", "true", hosts=2)
-    told = preview(server, second, WithChanges=True)
-    assert not told["StartsNow"]
-    assert "held by training-job/first (4)" in told["WaitReason"]
-    assert told["StartTime"] > jobs.wait_until(sagemaker, "first", ["Training"])["CreationTime"]
-    kinds = {change["Kind"] for change in told["Changes"]}
+    answer = preview(server, second, WithChanges=True)
+    assert not answer["StartsNow"]
+    assert "held by training-job/first (4)" in answer["WaitReason"]
+    assert answer["StartTime"] > jobs.wait_until(sagemaker, "first", ["Training"])["CreationTime"]
+    kinds = {change["Kind"] for change in answer["Changes"]}
     assert {"StopRunningJob", "AddMachines"} <= kinds
     sagemaker.create_training_job(**second)
     waits = trainyard_server.wait_for(
         lambda: client(server).explain_job(JobName="second").get("WaitReason"), "second waits"
     )
-    assert waits == told["WaitReason"]
-    # The change that was told makes it start.
-    [stop] = [change for change in told["Changes"] if change["Kind"] == "StopRunningJob"]
+    assert waits == answer["WaitReason"]
+    # The change of the answer makes it start.
+    [stop] = [change for change in answer["Changes"] if change["Kind"] == "StopRunningJob"]
     assert stop["Now"]
     sagemaker.stop_training_job(TrainingJobName=stop["JobName"])
     jobs.wait_until(sagemaker, "second", ["Completed"])
@@ -160,9 +161,9 @@ def test_jobs_of_others_stay_unknown(server: Server) -> None:
     sagemaker = server.boto("sagemaker")
     sagemaker.create_training_job(**jobs.request("holds-all", "sleep 3600", hosts=2))
     jobs.wait_until(sagemaker, "holds-all", ["Training"])
-    told = preview(server, jobs.request("ann-2", "true", hosts=2), ANN, WithChanges=True)
-    assert "held by another job (4)" in told["WaitReason"]
-    assert "holds-all" not in json.dumps(told, default=str)
+    answer = preview(server, jobs.request("ann-2", "true", hosts=2), ANN, WithChanges=True)
+    assert "held by another job (4)" in answer["WaitReason"]
+    assert "holds-all" not in json.dumps(answer, default=str)
     sagemaker.stop_training_job(TrainingJobName="holds-all")
     jobs.wait_until(sagemaker, "holds-all", ["Stopped"])
 

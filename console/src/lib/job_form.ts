@@ -298,7 +298,7 @@ const HANDLED = [
   'InputDataConfig',
 ];
 
-// What of a part of the request has no field, under the part's name.
+// Returns the members of a part of the request that have no field, under the part's name.
 function leftOf(request: Request, part: string, ...fields: string[]): Request {
   const left = without(objectIn(request, part), ...fields);
   return Object.keys(left).length ? { [part]: left } : {};
@@ -388,7 +388,7 @@ export function formOf(request: Request, base: JobForm, secrets: readonly string
   };
 }
 
-// Of a job, Describe has also what was not given: empty values and defaults.
+// Removes what Describe adds to the request of a job: empty values and defaults.
 export function withoutDefaults(request: Request): Request {
   const out = { ...request };
   for (const part of ['AlgorithmSpecification', 'OutputDataConfig']) {
@@ -400,7 +400,7 @@ export function withoutDefaults(request: Request): Request {
   return out;
 }
 
-// What the form has no field for: "VpcConfig", "OutputDataConfig.CompressionType".
+// Lists what the form has no field for: "VpcConfig", "OutputDataConfig.CompressionType".
 export function otherMembers(form: JobForm): string[] {
   const parts = ['AlgorithmSpecification', 'ResourceConfig', 'StoppingCondition', 'OutputDataConfig', 'CheckpointConfig'];
   return Object.keys(form.rest).flatMap((name) =>

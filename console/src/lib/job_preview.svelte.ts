@@ -1,5 +1,5 @@
-// Asks the server what would become of the job of the form: its problems, its start and its cost.
-// A change is asked about once typing pauses; answers of earlier requests are dropped.
+// Requests the preview of the job of the form: its problems, its start and its cost. A change is
+// sent once typing pauses; answers of earlier requests are dropped.
 import { ApiError, call } from './api';
 import type { StartChange } from './explanation';
 import { problemsOf, type Problem } from './job_problems';
@@ -18,7 +18,7 @@ export interface Preview {
 }
 
 const PAUSE = 500; // milliseconds of typing
-const BUSY_PAUSE = 3000; // until the server is asked again after it had too much to compute
+const BUSY_PAUSE = 3000; // until the next request after the server had too much to compute
 const REFRESH = 15_000; // what is free changes
 
 export class JobPreview {
@@ -32,7 +32,7 @@ export class JobPreview {
 
   constructor(private readonly region: string) {}
 
-  // Asks soon. What was known of an earlier request stays until the answer.
+  // Sends the request soon. What is known of an earlier one stays until the answer.
   ask(request: Request): void {
     this.stop();
     this.asking = true;
@@ -60,8 +60,8 @@ export class JobPreview {
     try {
       const found = await send({});
       if (abort.signal.aborted) return;
-      // What would help takes long to compute: the start is shown first, and later the start alone is
-      // asked for again.
+      // The changes take long to compute: the start is shown first, and later the start alone is
+      // requested again.
       const known = this.previewed === request && this.preview?.Changes;
       this.preview = found.StartsNow || !known ? found : { ...found, Changes: known };
       this.problems = [];

@@ -3,7 +3,7 @@
 import { isPlainNumber, SCRIPT_MEMBERS } from './job_form';
 import type { Request } from './repeat';
 
-// A basic string. JSON escapes the same characters, but for DEL.
+// A basic string. JSON escapes the same characters, except for DEL.
 function text(value: string): string {
   return JSON.stringify(value).replaceAll('\u007f', '\\u007F');
 }

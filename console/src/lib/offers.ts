@@ -17,7 +17,7 @@ export interface OfferGroup {
   offers: Offer[];
 }
 
-// Those that fit now come first, then by GPUs and size.
+// Groups the types by whether they fit, each by GPUs and size.
 export function grouped(offers: readonly Offer[]): OfferGroup[] {
   const sorted = [...offers].sort(
     (a, b) =>

@@ -36,7 +36,7 @@ let current = $state.raw(read());
 let visits = $state(0);
 
 export const route = {
-  // Grows whenever a link is followed or the history is: the same view begins anew.
+  // Grows whenever a link is followed or the history is: the same view begins again.
   get visit(): number {
     return visits;
   },

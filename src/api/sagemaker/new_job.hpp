@@ -1,7 +1,7 @@
 // Makes a new training job of a request, for CreateTrainingJob and for its preview, and converts
 // control's errors about it. So a preview refuses what the creation refuses, in the same words.
 //
-// Threads: pure functions, but for the settings that they call.
+// Threads: callable from anywhere, as the functions in the settings are.
 #pragma once
 
 #include <string>

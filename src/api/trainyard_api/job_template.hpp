@@ -2,7 +2,7 @@
 //
 // A template is read by everybody who may list templates, so it contains no secrets: values of
 // environment variables and hyperparameters whose names look like those of secrets are refused, and
-// so are those that whoever saves it has marked.
+// so are those that its author has marked.
 //
 // Threads: plain values and pure functions. Errors: invalid, with a text for the client.
 #pragma once

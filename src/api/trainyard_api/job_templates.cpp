@@ -17,8 +17,7 @@ namespace {
 namespace own = shapes::trainyard;
 
 constexpr const char* kTemplateRecord = "job_template";
-// Of one region. All are in memory, some KiB each; a list of that many is still one that people
-// read.
+// The limit of a region. All are in memory, some KiB each; people still read a list of that many.
 constexpr size_t kTemplatesMax = 500;
 constexpr int64_t kTemplatesListedDefault = 20;
 constexpr size_t kArnBytesMax = 2048;

@@ -46,14 +46,14 @@ Result<reconcile::Explanation> Explainer::in_turn(const Compute& compute) {
       return exhausted("too many explanations are being computed: try again");
     ++waiting_;
   }
-  auto found = alone(compute);
+  auto found = compute_alone(compute);
   const MutexLock lock(mutex_);
   --waiting_;
   return found;
 }
 
-Result<reconcile::Explanation> Explainer::alone(const Compute& compute) {
-  const MutexLock turn(computing_);
+Result<reconcile::Explanation> Explainer::compute_alone(const Compute& compute) {
+  const MutexLock turn(alone_);
   std::shared_ptr<const Read> last;
   {
     const MutexLock lock(mutex_);

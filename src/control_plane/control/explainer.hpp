@@ -44,13 +44,13 @@ class Explainer {
   using Compute = std::function<Result<reconcile::Explanation>(const Read& last)>;
   // Runs `compute` after those that came before.
   Result<reconcile::Explanation> in_turn(const Compute& compute);
-  Result<reconcile::Explanation> alone(const Compute& compute);
+  Result<reconcile::Explanation> compute_alone(const Compute& compute);
 
   const Settings& settings_;
   Mutex mutex_;
   std::shared_ptr<const Read> last_ GUARDED_BY(mutex_);
   size_t waiting_ GUARDED_BY(mutex_) = 0;
-  Mutex computing_;  // held while one explanation is computed; before mutex_
+  Mutex alone_;  // held while one explanation is computed; before mutex_
 };
 
 }  // namespace trainyard::control

@@ -184,7 +184,7 @@ TEST(Preview, TellsThatAJobWouldStartNow) {
   EXPECT_EQ(world.snapshot.jobs.size(), jobs) << "nothing is added";
 }
 
-// What decide() does with the job once it exists is what the preview has told.
+// The preview equals what decide() does with the job once it exists.
 TEST(Preview, SaysWhatTheSchedulerThenDoes) {
   for (const uint32_t hosts : {1u, 2u})
     for (const bool others_wait : {false, true}) {

@@ -16,7 +16,7 @@ namespace trainyard::cli {
 std::string explain_page(const Looks& looks, const std::string& label, const Json& answer,
                          Instant now);
 
-// Of a job that does not exist yet.
+// `name`: of the job, which does not exist yet.
 std::string preview_page(const Looks& looks, const std::string& name, const Json& answer,
                          Instant now);
 
