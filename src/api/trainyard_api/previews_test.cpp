@@ -157,7 +157,7 @@ TEST_F(PreviewWorld, NeedsThePermissionsOfTheCreation) {
                          "arn:aws:sagemaker:eu-west-1:123456789012:training-job/next"),
             std::string::npos)
       << refused;
-  // The names of jobs stay unknown to those who may not create them.
+  // The names of jobs stay unknown to principals that may not create them.
   EXPECT_NE(refusal<own::PreviewJob>(preview_of(request("running-1"))).find("not authorized"),
             std::string::npos);
 }
