@@ -2,6 +2,7 @@
 import './axis';
 import './compare';
 import './data';
+import './job_form';
 import './job_time';
 import './log_window';
 import './machines';

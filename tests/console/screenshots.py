@@ -39,6 +39,7 @@ PAGES = {
     "failed": "/jobs/digits-sweep-14",
     "waiting": "/jobs/bert-base-2",
     "configuration": "/jobs/resnet-cifar10-7/configuration",
+    "new": "/new?from=resnet-cifar10-7",
 }
 PLOTS = {"job": 2, "compare": 3}  # drawn on a page
 POINTS = re.compile(r"([4-9]\d|\d{3,}) points")  # of the metrics that a picture waits for
@@ -112,9 +113,12 @@ def take(page: Page, server: Server, name: str, path: str, file: str) -> None:
         expect(page.get_by_role("article").first).to_be_visible()
     if name == "queues":
         expect(page.get_by_role("region", name="nightly")).to_be_visible()
+    if name == "new":
+        preview = page.get_by_role("region", name="Before it starts")
+        expect(preview).to_contain_text("request 1 instance instead of 2")
     if name == "log":
         expect(page.locator(".line.current")).to_be_visible()
-    page.screenshot(path=file, full_page=name == "compare")
+    page.screenshot(path=file, full_page=name in ("compare", "new"))
 
 
 def main(folder: str) -> None:

@@ -32,6 +32,8 @@ VIEWS = [
     "/machines",
     "/data",
     "/data?bucket=yard",
+    "/new",
+    "/new?from=running-1",
     "/jobs/nothing-1",
 ]
 ROUTES = [
@@ -47,6 +49,12 @@ ROUTES = [
     ("POST", "/api/cloudwatch/GetMetricStatistics?region=us-east-1"),
     ("POST", "/api/logs/GetLogEvents?region=us-east-1"),
     ("POST", "/api/trainyard/ListMachines?region=us-east-1"),
+    ("POST", "/api/trainyard/PreviewJob?region=us-east-1"),
+    ("POST", "/api/trainyard/ListJobTemplates?region=us-east-1"),
+    ("POST", "/api/trainyard/PutJobTemplate?region=us-east-1"),
+    ("POST", "/api/trainyard/DeleteJobTemplate?region=us-east-1"),
+    ("POST", "/api/sagemaker/CreateTrainingJob?region=us-east-1"),
+    ("POST", "/api/sagemaker/ListTags?region=us-east-1"),
     ("POST", "/api/batch/DescribeJobQueues?region=us-east-1"),
     ("POST", "/api/batch/GetJobQueueSnapshot?region=us-east-1"),
     ("GET", "/objects?what=buckets&region=us-east-1"),

@@ -246,6 +246,32 @@ ATTACKS = (
         "ListMachines",
     ),
     row(
+        "preview",
+        "learn what holds the machines, by the preview of a job",
+        "my.target('trainyard', 'PreviewJob', TrainingJobRequest='{}')",
+        "PreviewJob",
+    ),
+    row(
+        "templates",
+        "read the templates of the team",
+        "my.target('trainyard', 'ListJobTemplates')",
+        "ListJobTemplates",
+    ),
+    row(
+        "template-forged",
+        "replace a template, so that others start the command in it",
+        "my.target('trainyard', 'PutJobTemplate', TemplateName='team', TrainingJobRequest='{}')",
+        "PutJobTemplate",
+        "job-template/team",
+    ),
+    row(
+        "template-deleted",
+        "delete a template of the team",
+        "my.target('trainyard', 'DeleteJobTemplate', TemplateName='team')",
+        "DeleteJobTemplate",
+        "job-template/team",
+    ),
+    row(
         "console",
         "open a session of the console",
         "my.target('trainyard', 'CreateConsoleSession')",

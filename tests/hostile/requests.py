@@ -415,6 +415,21 @@ POOR = (
         "poors",
     ),
     poor(
+        "poor-preview",
+        "learn what holds the machines, by the preview of a job",
+        "PreviewJob",
+        lambda w: w.poor.target("trainyard", "PreviewJob", TrainingJobRequest=json.dumps(CREATE)),
+    ),
+    poor(
+        "poor-template",
+        "save a template, so that others start the command in it",
+        "PutJobTemplate",
+        lambda w: w.poor.target(
+            "trainyard", "PutJobTemplate", TemplateName="team", TrainingJobRequest="{}"
+        ),
+        "job-template/team",
+    ),
+    poor(
         "poor-stop",
         "stop a job",
         "StopTrainingJob",

@@ -23,8 +23,8 @@ async function failure(answer: Response): Promise<ApiError> {
 }
 
 // A browser ends its requests when the network changes: a laptop that moves, or a job's network
-// that appears on the server's own machine. A server that starts answers with 503. Everything that
-// pages call reads, so it is tried again.
+// that appears on the server's own machine. A server that starts answers with 503. Requests that
+// only read are tried again.
 const PAUSES_MILLISECONDS = [200, 1000, 3000];
 
 export async function fetchAgain(address: string, options?: RequestInit): Promise<Response> {
@@ -46,9 +46,10 @@ export async function call<Output>(
   operation: string,
   input: object,
   signal?: AbortSignal,
+  send: typeof fetchAgain = fetchAgain,
 ): Promise<Output> {
   const query = new URLSearchParams({ region });
-  const answer = await fetchAgain(`/console/api/${service}/${operation}?${query}`, {
+  const answer = await send(`/console/api/${service}/${operation}?${query}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(input),
@@ -59,11 +60,29 @@ export async function call<Output>(
   throw await failure(answer);
 }
 
+// Calls an operation that changes something. It is sent once: whether a request without an answer was
+// carried out is not known.
+export async function callOnce<Output>(
+  region: string,
+  service: string,
+  operation: string,
+  input: object,
+): Promise<Output> {
+  try {
+    return await call<Output>(region, service, operation, input, undefined, fetch);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new ApiError(0, '', 'The server did not answer. Look whether it was done before you try again.');
+  }
+}
+
 export interface Session {
   Principal: string;
   Region: string;
   Regions: string[];
-  Views: string[]; // those of many things that the principal may see: "jobs", "queues", "machines"
+  // those of many things that the principal may see: "jobs", "queues", "machines", "data"; "new": the
+  // form for a new job
+  Views: string[];
   Expires: number;
 }
 

@@ -1,6 +1,9 @@
-// Writes the calls that repeat a training job: with the AWS CLI, with boto3, and with trainyard
-// submit.
+// Writes the calls that start a training job: with the AWS CLI, with boto3, and with trainyard
+// submit. Of a job that there is already, they repeat it under another name.
 import type { TrainingJob } from './jobs';
+
+// The request of CreateTrainingJob.
+export type Request = Record<string, unknown>;
 
 // The members of CreateTrainingJob. DescribeTrainingJob returns them, and others.
 const MEMBERS = [
@@ -27,9 +30,9 @@ function isSet(value: unknown): boolean {
   return typeof value !== 'object' || Object.keys(value).length > 0;
 }
 
-export function requestOf(job: TrainingJob): Record<string, unknown> {
+export function requestOf(job: TrainingJob): Request {
   const name = job.TrainingJobName.slice(0, 57).replace(/-?again-?\d*$/, '');
-  const request: Record<string, unknown> = { TrainingJobName: `${name}-again` };
+  const request: Request = { TrainingJobName: `${name}-again` };
   for (const member of MEMBERS) if (isSet(job[member])) request[member] = job[member];
   return request;
 }
@@ -39,9 +42,13 @@ export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-export function cliCall(job: TrainingJob, region: string): string {
-  const json = JSON.stringify(requestOf(job), null, 2);
+export function cliOf(request: Request, region: string): string {
+  const json = JSON.stringify(request, null, 2);
   return `aws sagemaker create-training-job --region ${region} \\\n  --cli-input-json ${quoted(json)}`;
+}
+
+export function cliCall(job: TrainingJob, region: string): string {
+  return cliOf(requestOf(job), region);
 }
 
 function python(value: unknown, indent: string): string {
@@ -60,11 +67,15 @@ function python(value: unknown, indent: string): string {
   return JSON.stringify(value);
 }
 
-export function sdkCall(job: TrainingJob, region: string): string {
-  const members = Object.entries(requestOf(job))
+export function sdkOf(request: Request, region: string): string {
+  const members = Object.entries(request)
     .map(([name, value]) => `    ${name}=${python(value, '    ')},\n`)
     .join('');
   return `import boto3\n\nsagemaker = boto3.client("sagemaker", region_name=${JSON.stringify(region)})\nsagemaker.create_training_job(\n${members})`;
+}
+
+export function sdkCall(job: TrainingJob, region: string): string {
+  return sdkOf(requestOf(job), region);
 }
 
 export function submitCall(job: TrainingJob): string {

@@ -2,12 +2,12 @@
 const ROOT = '/console';
 
 export interface Place {
-  page: 'jobs' | 'job' | 'compare' | 'queues' | 'machines' | 'data' | 'unknown';
+  page: 'jobs' | 'job' | 'compare' | 'queues' | 'machines' | 'data' | 'new' | 'unknown';
   job: string;
   tab: string;
 }
 
-const PAGES = ['compare', 'queues', 'machines', 'data'] as const;
+const PAGES = ['compare', 'queues', 'machines', 'data', 'new'] as const;
 
 function placeOf(parts: string[]): Place {
   const [page = 'jobs', job = '', tab = ''] = parts;
@@ -33,8 +33,13 @@ function read(): { place: Place; query: URLSearchParams } {
 }
 
 let current = $state.raw(read());
+let visits = $state(0);
 
 export const route = {
+  // Grows whenever a link is followed or the history is: the same view begins again.
+  get visit(): number {
+    return visits;
+  },
   get place(): Place {
     return current.place;
   },
@@ -64,6 +69,11 @@ export function machinesPath(): string {
   return link(`${ROOT}/machines`);
 }
 
+// `from`: a job that the form begins with.
+export function newJobPath(from = '', template = ''): string {
+  return link(`${ROOT}/new`, { from, template });
+}
+
 export function dataPath(bucket = '', prefix = '', key = ''): string {
   return link(`${ROOT}/data`, { bucket, prefix, key });
 }
@@ -78,8 +88,9 @@ function link(path: string, values: Record<string, string> = {}): string {
 }
 
 export function go(path: string): void {
-  if (path !== location.pathname + location.search) history.pushState(null, '', path);
+  if (path !== location.pathname + location.search + location.hash) history.pushState(null, '', path);
   current = read();
+  visits++;
   window.scrollTo(0, 0);
 }
 
@@ -90,8 +101,14 @@ export function setQuery(values: Record<string, string>): void {
     if (value) query.set(name, value);
     else query.delete(name);
   const text = query.toString();
-  history.replaceState(null, '', location.pathname + (text ? `?${text}` : ''));
+  // The fragment is the form of a new job.
+  history.replaceState(null, '', location.pathname + (text ? `?${text}` : '') + location.hash);
   current = read();
+}
+
+// Keeps the state of a form in the address, in the part that browsers do not send.
+export function setFragment(fragment: string): void {
+  history.replaceState(null, '', location.pathname + location.search + fragment);
 }
 
 // Follows links inside the console without loading a page.
@@ -105,4 +122,7 @@ export function follow(event: MouseEvent): void {
   go(anchor.pathname + anchor.search);
 }
 
-window.addEventListener('popstate', () => (current = read()));
+window.addEventListener('popstate', () => {
+  current = read();
+  visits++;
+});

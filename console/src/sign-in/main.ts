@@ -24,6 +24,8 @@ async function open(body: string, headers: Record<string, string>): Promise<void
 
 // Loads the same URL again, which now is the requested page.
 function proceed(): void {
+  // A link to a filled form has it in the fragment; a token is not left there.
+  if (location.hash.startsWith('#form=')) return location.reload();
   const path = location.pathname === '/console' ? '/console/' : location.pathname;
   location.replace(path + location.search);
 }

@@ -182,8 +182,12 @@ constexpr Row kRows[] = {
 
     {"trainyard",
      "ListJobs GetCostReport GetTimeReport ListCampaigns QueryCatalogue ChangeCatalogue "
-     "DescribeRegion DescribeServer ListMachines CreateConsoleSession",
+     "DescribeRegion DescribeServer ListMachines CreateConsoleSession ListJobTemplates",
      "", kAll},
+    // The operation also checks the permissions of the request that is previewed.
+    {"trainyard", "PreviewJob", "", kAll},
+    {"trainyard", "PutJobTemplate DeleteJobTemplate", "",
+     "arn:aws:trainyard:{region}:{account}:job-template/{TemplateName}"},
     {"trainyard", "DescribeJob DescribeJobTime ExplainJob KillJob", "",
      "arn:aws:trainyard:{region}:{account}:job/{JobName}"},
     {"trainyard", "InterruptTrainingJob", "", kJob},

@@ -89,6 +89,24 @@ const std::vector<Command>& commands_that_explain() {
   return kCommands;
 }
 
+constexpr const char* kSubmitDetails =
+    "The file has the request of CreateTrainingJob as JSON or TOML, or its short form:\n"
+    "  image = \"trainyard/host\"\n"
+    "  command = \"python3 /opt/ml/input/data/code/train.py\"  # or a list\n"
+    "  instance_type = \"ml.m5.large\"  # and instance_count, volume_gib\n"
+    "  output = \"s3://bucket/models\"\n"
+    "  [channels]\n"
+    "  train = \"./data\"               # a local directory is uploaded first\n"
+    "  [code]                         # instead of command\n"
+    "  directory = \"./src\"            # packed and uploaded\n"
+    "  entry = \"train.py\"             # run with --epochs 3 and SM_* variables\n"
+    "  [hyperparameters]\n"
+    "  epochs = 3\n"
+    "Also: name, role, max_runtime_seconds, spot, max_wait_seconds, checkpoints, "
+    "[environment], [tags]. Keys of the API's own request may be added, and "
+    "take precedence. Progress goes to standard error: J=$(trainyard submit job.toml) has the "
+    "name.";
+
 const std::vector<Command>& commands_that_change() {
   static const std::vector<Command> kCommands = {
       {{"stop",
@@ -127,25 +145,13 @@ const std::vector<Command>& commands_that_change() {
         {{"--follow", "-f", false,
           "show progress and log until the job ends; the exit code is the job's"},
          {"--name", "", true, "the job's NAME, instead of the one in the file"},
-         {"--dry-run", "", false, "print the request; upload and submit nothing"}},
+         {"--dry-run", "", false, "print the request; upload and submit nothing"},
+         {"--preview", "", false,
+          "ask the server when it would start and what it would cost; upload and submit nothing"}},
         "Submit a training job from a file, and print its name.",
-        "The file has the request of CreateTrainingJob as JSON or TOML, or its short form:\n"
-        "  image = \"trainyard/host\"\n"
-        "  command = \"python3 /opt/ml/input/data/code/train.py\"  # or a list\n"
-        "  instance_type = \"ml.m5.large\"  # and instance_count, volume_gib\n"
-        "  output = \"s3://bucket/models\"\n"
-        "  [channels]\n"
-        "  train = \"./data\"               # a local directory is uploaded first\n"
-        "  [code]                         # instead of command\n"
-        "  directory = \"./src\"            # packed and uploaded\n"
-        "  entry = \"train.py\"             # run with --epochs 3 and SM_* variables\n"
-        "  [hyperparameters]\n"
-        "  epochs = 3\n"
-        "Also: name, role, max_runtime_seconds, spot, max_wait_seconds, checkpoints, "
-        "[environment], [tags]. Keys of the API's own request may be added, and "
-        "take precedence. Progress goes to standard error: J=$(trainyard submit job.toml) has the "
-        "name.",
-        {"trainyard submit job.toml --follow", "trainyard submit request.json --dry-run"}},
+        kSubmitDetails,
+        {"trainyard submit job.toml --follow", "trainyard submit job.toml --preview",
+         "trainyard submit request.json --dry-run"}},
        submit_command}};
   return kCommands;
 }

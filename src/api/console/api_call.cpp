@@ -12,7 +12,8 @@
 namespace trainyard::api::console {
 namespace {
 
-// Operations that only read.
+// Operations that read, and those of the form for new jobs. A page of another origin cannot call
+// them (page_request.hpp).
 constexpr std::pair<std::string_view, std::string_view> kPageOperations[] = {
     {"trainyard", "ListJobs"},
     {"trainyard", "DescribeJob"},
@@ -30,6 +31,12 @@ constexpr std::pair<std::string_view, std::string_view> kPageOperations[] = {
     {"service-quotas", "ListServiceQuotas"},
     {"cloudwatch", "GetMetricStatistics"},
     {"logs", "GetLogEvents"},
+    {"trainyard", "PreviewJob"},
+    {"sagemaker", "CreateTrainingJob"},
+    {"sagemaker", "ListTags"},
+    {"trainyard", "ListJobTemplates"},
+    {"trainyard", "PutJobTemplate"},
+    {"trainyard", "DeleteJobTemplate"},
 };
 constexpr Duration kKeysLifetime = 1min;  // the request is made at once
 constexpr size_t kRegionBytesMax = 64;

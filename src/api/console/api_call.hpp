@@ -1,8 +1,8 @@
 // Turns a page's request into a signed request of an operation, on behalf of a session's principal.
 //
 // The API's handler receives the request as from any client: it verifies the signature, finds the
-// principal as it is now, and checks its rights, limits and the input. Only operations that read
-// are called.
+// principal as it is now, and checks its rights, limits and the input. Only operations that read,
+// and those with which the form starts a job and saves templates, are called.
 //
 // Threads: pure functions; `random` is callable from anywhere. Errors: not_found (an operation that
 // pages do not call), exhausted (the principal's description is too long), invalid (the region).

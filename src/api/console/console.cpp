@@ -26,7 +26,9 @@ namespace {
 
 namespace own = shapes::trainyard;
 
-constexpr size_t kCallBytesMax = 64 << 10;  // a page requests names and times
+// Most calls have names and times. The largest has the request of a new job (100 KiB at most), as a
+// text in JSON.
+constexpr size_t kCallBytesMax = 256 << 10;
 constexpr size_t kSignInBytesMax = 4 << 10;
 constexpr size_t kLoggedBytesMax = 500;
 constexpr std::string_view kTenant = "console";  // its share of threads is apart from S3's
@@ -271,6 +273,8 @@ class ConsoleHandler final : public Console {
     add("machines", own::ListMachines::shape(), &machines);
     const shapes::s3::ListBucketsRequest buckets;
     add("data", shapes::s3::ListBuckets::shape(), &buckets);
+    const own::PreviewJobRequest preview;
+    add("new", own::PreviewJob::shape(), &preview);
     return views;
   }
 

@@ -277,6 +277,13 @@ TEST_F(JobKeysAreRefused, EverythingElse) {
   expect(own("DescribeRegion", "{}"), "trainyard:DescribeRegion", "*");
   expect(own("DescribeServer", "{}"), "trainyard:DescribeServer", "*");
   expect(own("ListMachines", "{}"), "trainyard:ListMachines", "*");
+  expect(own("PreviewJob", R"({"TrainingJobRequest":"{}"})"), "trainyard:PreviewJob", "*");
+  expect(own("ListJobTemplates", "{}"), "trainyard:ListJobTemplates", "*");
+  const std::string of_template = "arn:aws:trainyard:eu-west-1:123456789012:job-template/rival";
+  expect(own("PutJobTemplate", R"({"TemplateName":"rival","TrainingJobRequest":"{}"})"),
+         "trainyard:PutJobTemplate", of_template);
+  expect(own("DeleteJobTemplate", R"({"TemplateName":"rival"})"), "trainyard:DeleteJobTemplate",
+         of_template);
   const auto shell = *world.send(signed_request("GET", "/trainyard/shell?job=rival&host=0", {}, "",
                                                 "trainyard", world.clock.now(), job));
   expect(shell, "trainyard:Shell", kJobs + "rival");

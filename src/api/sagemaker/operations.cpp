@@ -4,8 +4,7 @@
 
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
-#include "operations/job_role.hpp"
-#include "operations/shared_directories.hpp"
+#include "sagemaker/new_job.hpp"
 #include "sagemaker/operations.hpp"
 #include "sagemaker/training_job.hpp"
 #include "shapes/sagemaker.hpp"
@@ -15,8 +14,7 @@ namespace {
 
 namespace sagemaker = shapes::sagemaker;
 
-constexpr size_t kTagValueBytesMax = 256;  // as on AWS
-constexpr size_t kViewsMax = 1024;         // cached descriptions, some 5 KiB each
+constexpr size_t kViewsMax = 1024;  // cached descriptions, some 5 KiB each
 // maximum age of a running job's metrics; clients poll every 5 s
 constexpr Duration kMetricsFresh = 1s;
 // an agent's last points may arrive this long after the job's end
@@ -118,32 +116,13 @@ class Views {
 void create_training_job(const Settings& settings, const Services& services, const Context& context,
                          const sagemaker::CreateTrainingJobRequest& request,
                          Answer<sagemaker::CreateTrainingJobResponse> answer) {
-  if (const auto free_space = settings.check_disk_space(); !free_space)
-    return answer(resource_limit_exceeded(free_space.error().message));
-  auto spec = job_spec_of(request, settings.find_image, settings.file_systems);
-  if (!spec) return answer(std::move(spec).error());
-  auto role = job_role(settings, context.principal.account, spec->role_arn);
-  if (!role) return answer(validation_exception("RoleArn: " + role.error().message));
-  spec->role_arn = *std::move(role);
-  if (auto checked = check_shared_directories(settings, context.principal, *spec); !checked)
-    return answer(validation_exception(checked.error().message));
-  auto tags = tags_of(request.tags.value_or(std::vector<sagemaker::Tag>()));
-  if (!tags) return answer(std::move(tags).error());
-  tags->push_back({std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
-  spec->principal = context.principal.name;
-  const domain::JobKey key{context.region, *request.training_job_name};
-  const std::string arn = control::job_arn(context.principal.account, key);
+  auto job = new_job_of(request, settings, context);
+  if (!job) return answer(std::move(job).error());
+  const std::string arn = control::job_arn(context.principal.account, job->key);
   services.control.create_job(
-      {key, std::move(*spec), std::move(*tags)},
-      [answer = std::move(answer), arn](Result<domain::Job> job) {
-        if (job) return answer(sagemaker::CreateTrainingJobResponse{.training_job_arn = arn});
-        if (job.error().kind == Kind::conflict)
-          return answer(
-              resource_in_use("Job name must be unique within an AWS account and region, and a "
-                              "training job with this name "
-                              "already exists (" +
-                              arn + ")"));
-        answer(job.error());
+      *std::move(job), [answer = std::move(answer), arn](Result<domain::Job> made) {
+        if (made) return answer(sagemaker::CreateTrainingJobResponse{.training_job_arn = arn});
+        answer(creation_failure(made.error(), arn));
       });
 }
 

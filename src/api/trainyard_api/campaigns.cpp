@@ -228,6 +228,9 @@ Outcome<own::DescribeRegionResponse> describe_region(const Settings& settings,
   for (const auto& type : domain::instance_types()) {
     own::InstanceTypeOffer offer;
     offer.instance_type = std::string(type.name);
+    offer.cpus = type.cpus;
+    offer.memory_in_bytes = int64_t(type.memory_gib * double(int64_t{1} << 30));
+    offer.gpus = type.gpus;
     const auto price = settings.prices.find(context.region, *offer.instance_type);
     if (price) {
       offer.on_demand_per_hour = price->on_demand;

@@ -1,108 +1,14 @@
 // Explains why a job waits, and what would make it start.
-#include <cmath>
-#include <cstdio>
 #include <memory>
 
-#include "auth/authorizer.hpp"
-#include "base/plural.hpp"
-#include "base/text.hpp"
-#include "batch/arn.hpp"
-#include "shapes/batch.hpp"
 #include "shapes/trainyard.hpp"
+#include "trainyard_api/explanation_view.hpp"
 #include "trainyard_api/operations.hpp"
 
 namespace trainyard::api::trainyard_api {
 namespace {
 
 namespace own = shapes::trainyard;
-using schedule::Change;
-using schedule::ChangeKind;
-
-std::string amount_text(double amount) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", amount);
-  return text;
-}
-
-std::string share_text(const domain::Share& share) {
-  std::string text = amount_text(share.cpus) + " vCPU, " +
-                     amount_text(double(share.memory_bytes) / double(int64_t{1} << 30)) + " GiB";
-  if (share.gpus > 0) text += ", " + counted(uint64_t(share.gpus), "GPU");
-  return text;
-}
-
-std::string from_to(const Change& change) {
-  return "from " + amount_text(change.from) + " to " + amount_text(change.to);
-}
-
-std::string_view kind_text(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::raise_priority:
-      return "RaisePriority";
-    case ChangeKind::shrink_gang:
-      return "ShrinkGang";
-    case ChangeKind::change_type:
-      return "ChangeType";
-    case ChangeKind::change_queue:
-      return "ChangeQueue";
-    case ChangeKind::raise_limit:
-      return "RaiseLimit";
-    case ChangeKind::raise_quota_share:
-      return "RaiseQuotaShare";
-    case ChangeKind::cancel_job:
-      return "StopWaitingJob";
-    case ChangeKind::end_job:
-      return "StopRunningJob";
-    case ChangeKind::add_machines:
-      return "AddMachines";
-  }
-  return "";
-}
-
-std::string description_of(const reconcile::ExplanationAnswer& answer) {
-  const Change& change = answer.change;
-  switch (change.kind) {
-    case ChangeKind::raise_priority:
-      return "raise its priority " + from_to(change);
-    case ChangeKind::shrink_gang:
-      return "request " + counted(uint64_t(change.to), "instance") + " instead of " +
-             amount_text(change.from);
-    case ChangeKind::change_type:
-      return "request " + change.name + " (" + share_text(change.share) + ")";
-    case ChangeKind::change_queue:
-      return "submit it to job queue " + change.name;
-    case ChangeKind::raise_limit:
-      return "raise " + change.name + " " + from_to(change);
-    case ChangeKind::raise_quota_share:
-      return "raise the " + change.unit + " of quota share " + change.name + " " + from_to(change);
-    case ChangeKind::cancel_job:
-      return "stop " + answer.job_title + ", which waits before it";
-    case ChangeKind::end_job:
-      return "stop " + answer.job_title + ", which runs";
-    case ChangeKind::add_machines:
-      return "add " + counted(uint64_t(change.to), "machine") +
-             (change.name.empty() ? "" : " " + change.name) + " (" + share_text(change.share) + ")";
-  }
-  return "";
-}
-
-own::StartChange shown(const reconcile::ExplanationAnswer& answer) {
-  const Change& change = answer.change;
-  own::StartChange out;
-  out.kind = kind_text(change.kind);
-  out.description = description_of(answer);
-  out.now = answer.now;
-  out.start_time = answer.starts;
-  set_unless_empty(out.job_name, answer.job.name);
-  set_unless_empty(out.job_region, answer.job.region);
-  set_unless_empty(out.name, change.name);
-  set_unless_empty(out.unit, change.unit);
-  if (change.to > 0) {
-    out.from = change.from;
-    out.to = change.to;
-  }
-  return out;
-}
 
 class Explanations {
  public:
@@ -111,9 +17,7 @@ class Explanations {
 
   Outcome<own::ExplainJobResponse> of(const Context& context,
                                       const own::ExplainJobRequest& request) const {
-    const reconcile::ExplainRights rights{
-        .may_see = [&](const domain::Job& job) { return may_describe(context, job); },
-        .may_use = [&](const domain::JobKey& queue) { return may_submit(context, queue); }};
+    const auto rights = explain_rights(services_, authorizer_, context);
     const auto found = services_.control.explain({context.region, *request.job_name}, rights);
     own::ExplainJobResponse out;
     out.job_name = request.job_name;
@@ -128,28 +32,11 @@ class Explanations {
     out.start_time = found->starts;
     out.complete = found->whole;
     out.changes.emplace();
-    for (const auto& answer : found->answers) out.changes->push_back(shown(answer));
+    for (const auto& answer : found->answers) out.changes->push_back(start_change_of(answer));
     return out;
   }
 
  private:
-  bool may_describe(Context context, const domain::Job& job) const {
-    context.region = job.key.region;
-    own::DescribeJobRequest describe;
-    describe.job_name = job.key.name;
-    return !authorizer_.check(context, own::DescribeJob::shape(), &describe);
-  }
-
-  bool may_submit(const Context& context, const domain::JobKey& key) const {
-    const auto catalog = services_.control.batch_catalog();
-    const auto* queue = catalog->queue(key);
-    if (!queue) return false;
-    return !authorizer_.check(context, shapes::batch::kService,
-                              queue->service ? "batch:SubmitServiceJob" : "batch:SubmitJob",
-                              trainyard::batch::arn_of(context.principal.account, key.region,
-                                                       trainyard::batch::kQueueArn, key.name));
-  }
-
   const Services& services_;
   const Authorizer authorizer_;
 };

@@ -14,6 +14,7 @@
 #include "domain/stage.hpp"
 #include "operations/listed_failure.hpp"
 #include "sagemaker/training_job.hpp"
+#include "trainyard_api/cost_view.hpp"
 #include "trainyard_api/operations.hpp"
 
 namespace trainyard::api::trainyard_api {
@@ -33,15 +34,6 @@ constexpr Duration kUsageSpan = 60min;
 constexpr Duration kUsagePeriod = 1min;
 constexpr const char* kUsageMetrics[] = {"CPUUtilization", "MemoryUtilization", "DiskUtilization",
                                          "GPUUtilization", "GPUMemoryUtilization"};
-
-// "0.001250": all six decimals, so that the value is exact.
-std::string decimal(int64_t millionths) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%s%lld.%06lld", millionths < 0 ? "-" : "",
-                static_cast<long long>(std::abs(millionths) / domain::kMillionths),
-                static_cast<long long>(std::abs(millionths) % domain::kMillionths));
-  return text;
-}
 
 // Training and billable time, computed by SageMaker's API, so that responses never differ.
 struct Seconds {
@@ -245,9 +237,7 @@ own::Job shown(const Settings& settings, const domain::Job& job,
     set_unless_empty(out.status_reason, batch::status_reason(job));
   set_unless_empty(out.note, job.note);
   const auto cost = cost_of_job(settings.prices, job, now);
-  out.cost = own::Cost{settings.prices.currency, decimal(cost.millionths),
-                       decimal(cost.on_demand_millionths)};
-  if (!cost.unpriced.empty()) out.cost->unpriced = cost.unpriced;
+  out.cost = cost_view(cost, settings.prices.currency);
   if (auto those = shown(tags); !those.empty()) out.tags = std::move(those);
   set_unless_empty(out.user, user_of(tags));
   return out;

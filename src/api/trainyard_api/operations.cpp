@@ -11,6 +11,8 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
   add_server(table, settings, services);
   add_machines(table, settings, services);
   add_console(table, settings, services);
+  add_previews(table, settings, services);
+  add_job_templates(table, settings, services);
 }
 
 }  // namespace trainyard::api::trainyard_api

@@ -23,7 +23,9 @@ void add_campaigns(OperationTable& table, const Settings& settings, const Servic
 void add_console(OperationTable& table, const Settings& settings, const Services& services);
 void add_explanations(OperationTable& table, const Settings& settings, const Services& services);
 void add_interruptions(OperationTable& table, const Settings& settings, const Services& services);
+void add_job_templates(OperationTable& table, const Settings& settings, const Services& services);
 void add_machines(OperationTable& table, const Settings& settings, const Services& services);
+void add_previews(OperationTable& table, const Settings& settings, const Services& services);
 void add_time_reports(OperationTable& table, const Settings& settings, const Services& services);
 void add_server(OperationTable& table, const Settings& settings, const Services& services);
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services);

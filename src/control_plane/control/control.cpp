@@ -74,13 +74,7 @@ class SingleWriter final : public ControlPlane {
   // -- commands
 
   void create_job(CreateJob job, Answer answer) override {
-    if (const auto fits = admission_.check(job.spec); !fits) return answer(fits.error());
-    if (const auto free_space = settings_.check_disk_space(); !free_space)
-      return answer(free_space.error());
-    job.account = settings_.account;
-    job.arn = job_arn(job.account, job.key, job.spec.contract);
-    job.awaits.clear();
-    job.awaits_alike.clear();
+    if (const auto admitted = admit(job); !admitted) return answer(admitted.error());
     enqueue({std::move(job), {}, by_value(std::move(answer)), {}});
   }
 
@@ -205,6 +199,16 @@ class SingleWriter final : public ControlPlane {
     return explainer_.explain(TRY(find(key))->number, rights);
   }
 
+  Result<reconcile::Explanation> preview_job(CreateJob job, const reconcile::ExplainRights& rights,
+                                             bool with_changes) override {
+    CHECK(!job.spec.queue, "a job in a queue is checked against the queue when it is created");
+    TRY(admit(job));
+    const auto taken = find(job.key);
+    if (taken) return name_taken(job.key);
+    if (taken.error().kind != Kind::not_found) return taken.error();
+    return explainer_.preview(std::move(job), rights, with_changes);
+  }
+
   Duration clock_offset() override { return time_.offset(); }
 
   std::shared_ptr<const batch::Catalog> batch_catalog() override { return catalog_.get(); }
@@ -228,6 +232,17 @@ class SingleWriter final : public ControlPlane {
   void watch(Watcher watcher) override { watchers_.push_back(std::move(watcher)); }
 
  private:
+  // Checks a new job, and completes it.
+  Result<void> admit(CreateJob& job) {
+    TRY(admission_.check(job.spec));
+    TRY(settings_.check_disk_space());
+    job.account = settings_.account;
+    job.arn = job_arn(job.account, job.key, job.spec.contract);
+    job.awaits.clear();
+    job.awaits_alike.clear();
+    return {};
+  }
+
   static std::function<void(Result<std::shared_ptr<const Job>>)> by_value(Answer answer) {
     return [answer = std::move(answer)](Result<std::shared_ptr<const Job>> job) {
       if (job)

@@ -191,6 +191,13 @@ class Control {
   // not been planned yet; exhausted, when other explanations are waiting.
   virtual Result<reconcile::Explanation> explain(const domain::JobKey& key,
                                                  const reconcile::ExplainRights& rights) = 0;
+  // Answers when a job would start if it were created now, after all checks of create_job().
+  // Creates and reserves nothing. Computes as explain(), in turn with its callers. `with_changes`:
+  // also what would let it start sooner. Requires: the job has no queue. Errors: those of
+  // create_job() and explain().
+  virtual Result<reconcile::Explanation> preview_job(CreateJob job,
+                                                     const reconcile::ExplainRights& rights,
+                                                     bool with_changes) = 0;
   // The wall clock minus control's time (control_time.hpp).
   virtual Duration clock_offset() = 0;
   // Counts an array's children by status, including those that were not created yet.

@@ -23,21 +23,37 @@ void Explainer::put(reconcile::Snapshot snapshot, Instant now) {
 
 Result<reconcile::Explanation> Explainer::explain(domain::JobNumber job,
                                                   const reconcile::ExplainRights& rights) {
+  return in_turn([&](const Read& last) {
+    return reconcile::explain(last.snapshot, {.scale_gangs = settings_.scale_gangs},
+                              timeout_of(settings_), settings_.spot, last.now, job, rights);
+  });
+}
+
+Result<reconcile::Explanation> Explainer::preview(CreateJob create,
+                                                  const reconcile::ExplainRights& rights,
+                                                  bool with_changes) {
+  return in_turn([&](const Read& last) {
+    return reconcile::preview(last.snapshot, {.scale_gangs = settings_.scale_gangs},
+                              timeout_of(settings_), settings_.spot, last.now, std::move(create),
+                              rights, with_changes);
+  });
+}
+
+Result<reconcile::Explanation> Explainer::in_turn(const Compute& compute) {
   {
     const MutexLock lock(mutex_);
     if (waiting_ >= kExplanationsWaitingMax)
       return exhausted("too many explanations are being computed: try again");
     ++waiting_;
   }
-  auto found = explain_alone(job, rights);
+  auto found = compute_alone(compute);
   const MutexLock lock(mutex_);
   --waiting_;
   return found;
 }
 
-Result<reconcile::Explanation> Explainer::explain_alone(domain::JobNumber job,
-                                                        const reconcile::ExplainRights& rights) {
-  const MutexLock alone(alone_);
+Result<reconcile::Explanation> Explainer::compute_alone(const Compute& compute) {
+  const MutexLock turn(alone_);
   std::shared_ptr<const Read> last;
   {
     const MutexLock lock(mutex_);
@@ -45,8 +61,7 @@ Result<reconcile::Explanation> Explainer::explain_alone(domain::JobNumber job,
   }
   if (!last) return unavailable("the server is starting: try again");
   try {
-    return reconcile::explain(last->snapshot, {.scale_gangs = settings_.scale_gangs},
-                              timeout_of(settings_), settings_.spot, last->now, job, rights);
+    return compute(*last);
   } catch (const std::exception& fault) {  // data of a job for which planning fails
     return internal(std::string("explaining the job failed: ") + fault.what());
   }

@@ -1,11 +1,14 @@
-// Explainer answers why a job waits and what would let it start, from what the last iteration of
-// reconcile has read. It computes on the caller's thread, one explanation at a time, so that
-// explanations use one processor at most; the loops only hand over what they have read.
+// Explainer answers why a job waits and what would let it start, and when a job would start that
+// does not exist, from what the last iteration of reconcile has read. It computes on the caller's
+// thread, one explanation at a time, so that explanations use one processor at most; the loops only
+// hand over what they have read.
 //
 // Threads: call from anywhere.
-// Errors:  those of reconcile::explain; exhausted, when kExplanationsWaitingMax others wait.
+// Errors:  those of reconcile::explain and preview; exhausted, when kExplanationsWaitingMax others
+//          wait.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/thread_safety.hpp"
@@ -29,6 +32,8 @@ class Explainer {
   void put(reconcile::Snapshot snapshot, Instant now);
   Result<reconcile::Explanation> explain(domain::JobNumber job,
                                          const reconcile::ExplainRights& rights);
+  Result<reconcile::Explanation> preview(CreateJob create, const reconcile::ExplainRights& rights,
+                                         bool with_changes);
 
  private:
   struct Read {
@@ -36,8 +41,10 @@ class Explainer {
     Instant now;
   };
 
-  Result<reconcile::Explanation> explain_alone(domain::JobNumber job,
-                                               const reconcile::ExplainRights& rights);
+  using Compute = std::function<Result<reconcile::Explanation>(const Read& last)>;
+  // Runs `compute` after those that came before.
+  Result<reconcile::Explanation> in_turn(const Compute& compute);
+  Result<reconcile::Explanation> compute_alone(const Compute& compute);
 
   const Settings& settings_;
   Mutex mutex_;

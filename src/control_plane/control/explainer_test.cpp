@@ -75,5 +75,46 @@ TEST(Explainer, RefusesMoreCallersThanMayWait) {
   EXPECT_EQ(answered, kExplanationsWaitingMax);
 }
 
+TEST(Preview, IsWhatThenHappensAndLeavesNothing) {
+  TestCluster cluster;
+  cluster.control->reconcile_step();
+  // Each takes the whole machine.
+  const auto whole = [](const std::string& name) {
+    return TestCluster::job(name, 1, "ml.m5.24xlarge");
+  };
+  const auto small = cluster.control->preview_job(TestCluster::job("b"), kEverything, false);
+  ASSERT_TRUE(small) << small.error().message;
+  EXPECT_EQ(small->reason, "");
+  const auto large = cluster.control->preview_job(whole("a"), kEverything, true);
+  ASSERT_TRUE(large) << large.error().message;
+  EXPECT_NE(large->reason, "");
+  EXPECT_FALSE(large->answers.empty());
+  EXPECT_TRUE(cluster.control->live_jobs().empty());
+  EXPECT_EQ(cluster.control->find({"us-east-1", "a"}).error().kind, Kind::not_found);
+  ASSERT_TRUE(cluster.create(whole("a")));
+  const auto waits = cluster.control->explain({"us-east-1", "a"}, kEverything);
+  ASSERT_TRUE(waits) << waits.error().message;
+  EXPECT_EQ(waits->reason, large->reason);
+  ASSERT_TRUE(cluster.create(TestCluster::job("b")));
+  EXPECT_EQ(cluster.control->explain({"us-east-1", "b"}, kEverything).error().kind, Kind::conflict)
+      << "it runs";
+}
+
+TEST(Preview, RefusesWhatTheCreationRefuses) {
+  TestCluster cluster;
+  cluster.control->reconcile_step();
+  ASSERT_TRUE(cluster.create(TestCluster::job("a")));
+  CreateJob unknown_type = TestCluster::job("c");
+  unknown_type.spec.groups.front().instance_type = "ml.unknown";
+  for (const CreateJob& refused : {TestCluster::job("a"), unknown_type}) {
+    const auto previewed = cluster.control->preview_job(refused, kEverything, false);
+    const auto made = cluster.create(refused);
+    ASSERT_FALSE(previewed);
+    ASSERT_FALSE(made);
+    EXPECT_EQ(previewed.error().kind, made.error().kind);
+    EXPECT_EQ(previewed.error().message, made.error().message);
+  }
+}
+
 }  // namespace
 }  // namespace trainyard::control

@@ -124,6 +124,10 @@ Group::Found Group::job(const JobKey& key) {
   }
 }
 
+Error name_taken(const JobKey& key) {
+  return conflict("a job named " + key.name + " exists already");
+}
+
 Group::Found Group::add(Waiting& waiting) {
   std::shared_ptr<const Job> subject;
   std::vector<domain::Tag> present_tags;
@@ -201,7 +205,7 @@ std::vector<std::shared_ptr<const Job>> Group::changed() const {
 // Its name, its number, its place in a queue.
 Result<void> Group::assign_position(CreateJob& create) {
   const auto taken = job(create.key);
-  if (taken) return conflict("a job named " + create.key.name + " exists already");
+  if (taken) return name_taken(create.key);
   if (taken.error().kind != Kind::not_found) return taken.error();
   create.number = last_number_ + 1;
   create.clock_offset = clock_offset_;

@@ -60,6 +60,9 @@ Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const do
 Result<std::vector<domain::Job>> kept_children(ledger::Ledger& ledger, const domain::Job& array,
                                                const ledger::ChildQuery& query);
 
+// The error of a job whose name another one has.
+Error name_taken(const domain::JobKey& key);
+
 class Group {
  public:
   Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,

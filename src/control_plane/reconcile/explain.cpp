@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "domain/array.hpp"
 #include "reconcile/guarded_text.hpp"
 
 namespace trainyard::reconcile {
@@ -81,7 +82,7 @@ std::vector<schedule::Machine> kinds_to_add(const Snapshot& snapshot) {
 
 Result<Explanation> explain(const Snapshot& snapshot, const schedule::Policy& policy,
                             const Timeout& timeout, const Spot& spot, Instant now, JobNumber number,
-                            const ExplainRights& rights) {
+                            const ExplainRights& rights, bool with_changes) {
   Explaining explaining(snapshot, rights);
   const Job* job = TRY(explaining.waiting(number));
   const NameText guarded = [](const Job& of, std::string text, std::string_view hidden) {
@@ -102,7 +103,8 @@ Result<Explanation> explain(const Snapshot& snapshot, const schedule::Policy& po
       .variants = std::move(planned.variants),
       .machine_kinds = kinds_to_add(snapshot),
       .may_name = [&](JobNumber other) { return explaining.may_see(other); },
-      .preemption_takes = std::max(timeout.spot_notice, timeout.stop_grace) + timeout.stop_upload};
+      .preemption_takes = std::max(timeout.spot_notice, timeout.stop_grace) + timeout.stop_upload,
+      .with_changes = with_changes};
   const schedule::WhatIf found = schedule::what_if(planned.cluster, policy, now, question);
   out.reason = explaining.revealed(found.reason);
   if (found.starts) out.starts = *found.starts + snapshot.clock_offset;
@@ -110,6 +112,21 @@ Result<Explanation> explain(const Snapshot& snapshot, const schedule::Policy& po
     out.answers.push_back(explaining.shown(answer, now));
   out.whole = found.whole;
   return out;
+}
+
+Result<Explanation> preview(const Snapshot& snapshot, const schedule::Policy& policy,
+                            const Timeout& timeout, const Spot& spot, Instant now, CreateJob create,
+                            const ExplainRights& rights, bool with_changes) {
+  // Behind every other job, as a new one is.
+  create.number = 1;
+  for (const auto& job : snapshot.jobs)
+    create.number = std::max(create.number, domain::last_number_of(*job) + 1);
+  create.clock_offset = snapshot.clock_offset;
+  const JobNumber number = create.number;
+  Change change = TRY(apply({}, std::move(create), now));
+  Snapshot with_job = snapshot;
+  with_job.jobs.push_back(std::make_shared<const Job>(*std::move(change.job)));
+  return explain(with_job, policy, timeout, spot, now, number, rights, with_changes);
 }
 
 }  // namespace trainyard::reconcile

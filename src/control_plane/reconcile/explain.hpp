@@ -4,6 +4,9 @@
 // A hidden job is called "another job" in the pending reason, and no answer is about it. It still
 // counts: the machines that it holds, and when it ends.
 //
+// A preview does the same for a job that does not exist: it is added to the snapshot, as if it had
+// just been created. Nothing is stored, and nothing is reserved.
+//
 // Threads: pure. Errors: conflict (the job does not wait), unavailable (it is not planned yet).
 #pragma once
 
@@ -12,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "reconcile/create_job.hpp"
 #include "reconcile/reconcile.hpp"
 #include "schedule/what_if.hpp"
 
@@ -43,6 +47,13 @@ struct Explanation {
 // `now` is control's time.
 Result<Explanation> explain(const Snapshot& snapshot, const schedule::Policy& policy,
                             const Timeout& timeout, const Spot& spot, Instant now,
-                            domain::JobNumber job, const ExplainRights& rights);
+                            domain::JobNumber job, const ExplainRights& rights,
+                            bool with_changes = true);
+
+// Without changes (the answers are empty) it costs a few plans instead of hundreds. Requires: the
+// job waits for no other job. Errors: those of the command, and unavailable.
+Result<Explanation> preview(const Snapshot& snapshot, const schedule::Policy& policy,
+                            const Timeout& timeout, const Spot& spot, Instant now, CreateJob create,
+                            const ExplainRights& rights, bool with_changes);
 
 }  // namespace trainyard::reconcile

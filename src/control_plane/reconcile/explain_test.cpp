@@ -156,5 +156,102 @@ TEST(Explain, RefusesJobsThatDoNotWait) {
   EXPECT_EQ(unknown.error().kind, Kind::unavailable);
 }
 
+CreateJob new_job(const std::string& name, uint32_t hosts, const std::string& who = "ana") {
+  CreateJob create;
+  create.key = {"eu-west-1", name};
+  create.spec = made(1, name, hosts, who)->spec;
+  create.spec.max_runtime_seconds = 600;
+  return create;
+}
+
+Explanation previewed(const World& world, uint32_t hosts, const ExplainRights& rights,
+                      bool with_changes = false) {
+  auto found = preview(world.snapshot, {}, {}, {}, kExplainNow, new_job("next", hosts), rights,
+                       with_changes);
+  EXPECT_TRUE(found) << found.error().message;
+  return found ? *found : Explanation();
+}
+
+TEST(Preview, TellsThatAJobWouldStartNow) {
+  World world;
+  world.snapshot.jobs.pop_back();  // nothing waits: half of the machine is free
+  world.snapshot.clock_offset = 1h;
+  const size_t jobs = world.snapshot.jobs.size();
+  const Explanation found = previewed(world, 1, kNone);
+  EXPECT_EQ(found.reason, "");
+  EXPECT_EQ(found.starts, kExplainNow + 1h) << "wall time";
+  EXPECT_EQ(found.job.name, "next");
+  EXPECT_EQ(world.snapshot.jobs.size(), jobs) << "nothing is added";
+}
+
+// The preview equals what decide() does with the job once it exists.
+TEST(Preview, SaysWhatTheSchedulerThenDoes) {
+  for (const uint32_t hosts : {1u, 2u})
+    for (const bool others_wait : {false, true}) {
+      World world;
+      if (!others_wait) world.snapshot.jobs.pop_back();
+      const Explanation found = previewed(world, hosts, kAll);
+      Snapshot after = world.snapshot;
+      auto job = made(9, "next", hosts);
+      job->spec.max_runtime_seconds = 600;
+      job->created = kExplainNow;
+      after.jobs.push_back(job);
+      const Decision decision = decide(after, {}, {}, {}, kExplainNow);
+      const bool started = std::ranges::any_of(decision.commands, [](const Command& command) {
+        const auto* start = std::get_if<StartAttempt>(&command);
+        return start && start->job == 9;
+      });
+      EXPECT_EQ(found.reason.empty(), started) << hosts << others_wait << found.reason;
+      for (const schedule::Wait& wait : decision.waits)
+        if (wait.job == 9) {
+          EXPECT_EQ(found.reason, wait.reason.str());
+        }
+    }
+}
+
+TEST(Preview, TellsWhenAJobThatMustWaitWouldStart) {
+  World world;
+  world.snapshot.jobs.pop_back();
+  const Explanation found = previewed(world, 2, kAll, true);
+  EXPECT_NE(found.reason.find("held by training-job/secret (4)"), std::string::npos)
+      << found.reason;
+  ASSERT_TRUE(found.starts);
+  EXPECT_GT(*found.starts, kExplainNow + 3600s - 1min);
+  EXPECT_TRUE(find(found, schedule::ChangeKind::shrink_gang));
+  EXPECT_TRUE(previewed(world, 2, kAll, false).answers.empty());
+  EXPECT_EQ(previewed(world, 2, kAll, false).starts, found.starts);
+}
+
+TEST(Preview, DoesNotTellOfJobsThatTheCallerMayNotSee) {
+  World world;
+  const Explanation found = previewed(world, 2, kNone, true);
+  std::string all = found.reason;
+  for (const auto& answer : found.answers)
+    all += answer.change.name + answer.job.name + answer.job_title;
+  EXPECT_NE(all.find("held by another job (4)"), std::string::npos) << all;
+  for (const char* name : {"secret", "mine", "bob", "\x01"})
+    EXPECT_EQ(all.find(name), std::string::npos) << all;
+}
+
+// Numbers of children follow that of their array, also those that were not made yet.
+TEST(Preview, IsBehindTheChildrenOfArrays) {
+  World world;
+  auto array = made(2, "array", 1);
+  array->spec.array.size = 100;
+  array->state = JobState::active;
+  array->children_made = 100;
+  auto child = made(102, "array:99", 1);
+  child->parent = 2;
+  world.snapshot.jobs = {run(made(1, "secret", 2, "bob")), array, child};
+  EXPECT_FALSE(previewed(world, 1, kAll).reason.empty());
+}
+
+TEST(Preview, OfAJobThatFitsNowhereTellsWhy) {
+  World world;
+  const Explanation found = previewed(world, 3, kAll);
+  EXPECT_FALSE(found.reason.empty());
+  EXPECT_FALSE(found.starts);
+}
+
 }  // namespace
 }  // namespace trainyard::reconcile

@@ -32,7 +32,9 @@ class Explainer {
         found.reason = wait.reason.str();
         found.starts = wait.starts_by;
       }
-    try_all(changes_for(snapshot_, policy_, plan, question_), found);
+    try_all(question_.with_changes ? changes_for(snapshot_, policy_, plan, question_)
+                                   : std::vector<Change>(),
+            found);
     rank(found.answers);
     found.whole = !budget_.spent();
     return found;

@@ -65,6 +65,7 @@ struct WhatIfQuestion {
   // False: answers must not tell that this job exists. Called for at most kJobsCheckedMax jobs.
   std::function<bool(domain::JobNumber)> may_name = [](domain::JobNumber) { return true; };
   Duration preemption_takes = {};  // until the hosts of a preempted job are free, at the latest
+  bool with_changes = true;        // false: only the reason and the start are wanted
   // jobs and machines of all planned snapshots together; tests set less
   size_t entries_max = kWhatIfEntriesMax;
 };

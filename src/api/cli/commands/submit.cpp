@@ -12,6 +12,7 @@
 #include "cli/source_archive.hpp"
 #include "cli/status_block.hpp"
 #include "cli/submission_check.hpp"
+#include "cli/views/explain_view.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::cli {
@@ -401,6 +402,13 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
     return 0;
   }
   const std::string name = TRY(string_at(submission.request, "TrainingJobName"));
+  if (arguments.has("--preview")) {
+    const Json answer = TRY(world.client.call(
+        Service::trainyard, "PreviewJob",
+        {{"TrainingJobRequest", dump(submission.request)}, {"WithChanges", true}}));
+    TRY(world.terminal.write(preview_page(world.looks, name, answer, world.clock.now())));
+    return 0;
+  }
   if (!plan.empty()) {
     world.terminal.watch_interrupts();
     TRY(upload_all(world, plan));

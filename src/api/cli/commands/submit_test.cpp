@@ -46,6 +46,10 @@ struct SubmitWorld {
     if (!reachable) return unavailable("no server");
     if (operation == "GetCallerIdentity") return Json{{"Account", "111122223333"}};
     if (operation == "CreateTrainingJob") created = input;
+    if (operation == "PreviewJob") {
+      previewed = *parse_json(input["TrainingJobRequest"].get<std::string>());
+      return Json{{"StartsNow", true}};
+    }
     if (operation == "DescribeLogStreams")
       return Json{{"logStreams", {{{"logStreamName", "mnist/algo-1-1"}, {"storedBytes", 1}}}}};
     if (operation == "GetLogEvents") {
@@ -78,7 +82,7 @@ struct SubmitWorld {
   const int64_t hosts_wanted;
   bool has_line = true;
   bool reachable = true;
-  Json created;  // the request
+  Json created, previewed;  // the requests
   ScriptedClient client{
       [this](const std::string& operation, const Json& input) { return answer(operation, input); }};
   RecordedTerminal terminal;
@@ -115,6 +119,15 @@ TEST(Submit, ADryRunNeedsNoServer) {
   EXPECT_NE(shown.find("RoleArn is left out: requesting the account of the role: no server"),
             std::string::npos)
       << shown;
+}
+
+TEST(Submit, APreviewSubmitsNothing) {
+  SubmitWorld world({});
+  const std::string shown = world.submit(false, "--preview");
+  EXPECT_NE(shown.find("starts   now"), std::string::npos) << shown;
+  EXPECT_TRUE(world.created.is_null());
+  EXPECT_EQ(world.previewed["TrainingJobName"], "mnist");
+  EXPECT_EQ(world.previewed["RoleArn"], "arn:aws:iam::111122223333:role/trainer");
 }
 
 TEST(Submit, ShowsTheStatusOfAfterTheFirstLines) {

@@ -48,6 +48,40 @@ std::string changes_table(const Looks& looks, const Json& changes, Instant now) 
                rows);
 }
 
+std::string changes_text(const Looks& looks, const Json& answer, Instant now) {
+  const Json changes = answer.value("Changes", Json::array());
+  std::string text =
+      "\n" + (changes.empty()
+                  ? paragraph(looks, "No single change that was tried would make it start sooner.")
+                  : changes_table(looks, changes, now));
+  if (!answer.value("Complete", true))
+    text += paragraph(looks, "Not every change was tried: there are too many jobs and machines.",
+                      Paint::yellow);
+  return text;
+}
+
+// "0.115", of "0.115000": at least two decimals.
+std::string short_amount(std::string decimal) {
+  const size_t point = decimal.find('.');
+  while (point != std::string::npos && decimal.ends_with('0') && decimal.size() > point + 3)
+    decimal.pop_back();
+  return decimal;
+}
+
+// "" if the answer has no costs.
+std::string preview_cost(const Json& answer) {
+  const auto of = [&](const char* member) {
+    const Json cost = answer.value(member, Json::object());
+    const std::string amount = short_amount(cost.value("Amount", ""));
+    return amount.empty() ? "" : amount + " " + cost.value("Currency", "");
+  };
+  const std::string hour = of("CostPerHour"), most = of("CostAtMaxRuntime");
+  if (hour.empty() || most.empty()) return "";
+  const bool whole = !answer["CostPerHour"].contains("Unpriced");
+  return hour + " an hour, " + most + " at its time limit" +
+         (whole ? "" : ", and an unknown price");
+}
+
 }  // namespace
 
 std::string explain_page(const Looks& looks, const std::string& label, const Json& answer,
@@ -60,15 +94,22 @@ std::string explain_page(const Looks& looks, const std::string& label, const Jso
                     kExplainLabelWidth);
   if (reason.empty()) return page;
   page += paragraph(looks, expected_text(answer, now), Paint::none, "starts", kExplainLabelWidth);
-  const Json changes = answer.value("Changes", Json::array());
-  if (changes.empty())
-    page += "\n" + paragraph(looks, "No single change that was tried would make it start sooner.");
-  else
-    page += "\n" + changes_table(looks, changes, now);
-  if (!answer.value("Complete", true))
-    page += paragraph(looks, "Not every change was tried: there are too many jobs and machines.",
-                      Paint::yellow);
-  return page;
+  return page + changes_text(looks, answer, now);
+}
+
+std::string preview_page(const Looks& looks, const std::string& name, const Json& answer,
+                         Instant now) {
+  const auto line = [&](const std::string& label, const std::string& text) {
+    return text.empty() ? "" : paragraph(looks, text, Paint::none, label, kExplainLabelWidth);
+  };
+  const bool starts_now = answer.value("StartsNow", false);
+  std::string page = paragraph(looks, name, Paint::bold, "job", kExplainLabelWidth);
+  page += line("starts", starts_now ? "now" : expected_text(answer, now));
+  page += line("reason", answer.value("WaitReason", ""));
+  page += line("cost", preview_cost(answer));
+  for (const Json& note : answer.value("Notes", Json::array()))
+    if (note.is_string()) page += line("note", note.get<std::string>());
+  return starts_now ? page : page + changes_text(looks, answer, now);
 }
 
 }  // namespace trainyard::cli

@@ -67,5 +67,41 @@ TEST(ExplainPage, FitsTheTerminalAndShowsTextAsText) {
   }
 }
 
+Json preview_answer() {
+  Json answer = waiting_answer();
+  answer["StartsNow"] = false;
+  answer["CostPerHour"] = {
+      {"Currency", "USD"}, {"Amount", "0.115000"}, {"OnDemandAmount", "0.115000"}};
+  answer["CostAtMaxRuntime"] = {
+      {"Currency", "USD"}, {"Amount", "2.760000"}, {"OnDemandAmount", "2.760000"}};
+  return answer;
+}
+
+TEST(PreviewPage, ShowsTheStartTheCostAndTheChanges) {
+  EXPECT_EQ(preview_page({}, "big", preview_answer(), kExplained),
+            "job      big\n"
+            "starts   in 12m00s, by 2025-11-20 09:57:00Z, if nothing changes\n"
+            "reason   waits for 2 more vCPU on machine box-1 (needs 8, 6 free)\n"
+            "cost     0.115 USD an hour, 2.76 USD at its time limit\n"
+            "\n"
+            "starts    by                    if you\n"
+            "now                             request 1 instance instead of 2\n"
+            "in 2m00s  2025-11-20 09:47:00Z  stop training-job/a, which runs\n");
+}
+
+TEST(PreviewPage, OfAJobThatStartsNowIsShort) {
+  Json answer = preview_answer();
+  answer["StartsNow"] = true;
+  answer.erase("WaitReason");
+  answer["CostPerHour"]["Unpriced"] = {"ml.new"};
+  answer["Notes"] = {"ProfilerConfig has no effect\033[2J"};
+  const std::string page = preview_page({}, "big", answer, kExplained);
+  EXPECT_NE(page.find("starts   now\n"), std::string::npos) << page;
+  EXPECT_NE(page.find("and an unknown price"), std::string::npos) << page;
+  EXPECT_NE(page.find("note     ProfilerConfig has no effect"), std::string::npos) << page;
+  EXPECT_EQ(page.find('\033'), std::string::npos) << page;
+  EXPECT_EQ(page.find("if you"), std::string::npos) << page;
+}
+
 }  // namespace
 }  // namespace trainyard::cli

@@ -122,14 +122,16 @@ class PlainControl final : public control::Control {
   std::vector<launch::Machine> machines;
   Result<reconcile::Explanation> explain(const domain::JobKey& key,
                                          const reconcile::ExplainRights& rights) override {
-    reconcile::Snapshot snapshot;
-    for (const auto& [each, job] : jobs) snapshot.jobs.push_back(job);
-    std::ranges::sort(snapshot.jobs, {}, [](const auto& job) { return job->number; });
-    snapshot.machines = machines;
-    snapshot.catalog = batch_catalog();
     const auto job = find(key);
     if (!job) return job.error();
-    return reconcile::explain(snapshot, {}, {}, {}, clock_.now(), (*job)->number, rights);
+    return reconcile::explain(snapshot_of_jobs(), {}, {}, {}, clock_.now(), (*job)->number, rights);
+  }
+  Result<reconcile::Explanation> preview_job(control::CreateJob job,
+                                             const reconcile::ExplainRights& rights,
+                                             bool with_changes) override {
+    if (jobs.contains(job.key)) return conflict("taken");
+    return reconcile::preview(snapshot_of_jobs(), {}, {}, {}, clock_.now(), std::move(job), rights,
+                              with_changes);
   }
   Duration clock_offset() override { return {}; }
   void prioritise_job(domain::JobKey key, int64_t, control::Answer answer) override {
@@ -188,6 +190,14 @@ class PlainControl final : public control::Control {
   std::chrono::nanoseconds reconcile_step() override { return {}; }
 
  private:
+  reconcile::Snapshot snapshot_of_jobs() {
+    reconcile::Snapshot snapshot;
+    for (const auto& [each, job] : jobs) snapshot.jobs.push_back(job);
+    std::ranges::sort(snapshot.jobs, {}, [](const auto& job) { return job->number; });
+    snapshot.machines = machines;
+    snapshot.catalog = batch_catalog();
+    return snapshot;
+  }
   void run(std::function<void()> work) {
     if (hold)
       held.push_back(std::move(work));
