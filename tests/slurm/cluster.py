@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -56,6 +57,8 @@ class Cluster(slurm_peer.Slurm):
         for name, size in (("munge.key", 1024), ("jwt.key", 32)):
             with open(os.open(self.at(name), os.O_WRONLY | os.O_CREAT, 0o600), "wb") as secret:
                 secret.write(os.urandom(size))
+        os.mknod(self.at("tun"), stat.S_IFCHR | 0o666, os.makedev(10, 200))
+        os.chmod(self.at("tun"), 0o666)
         self.write_config()
         self.make_network()
         self.start_munge()
@@ -224,14 +227,19 @@ class Cluster(slurm_peer.Slurm):
         return self.nodes_respond()
 
     def in_node(self, node: str, command: str) -> list[str]:
+        """Returns the command in the node's network, with a tunnel device that each user may open,
+        as udev makes it."""
+        device = self.at("tun")
         return [
             "nsenter",
             f"--net=/var/run/netns/{self.namespace(node)}",
             "unshare",
             "--uts",
+            "--mount",
+            "--propagation=slave",
             "sh",
-            "-c",
-            f"hostname {node}; exec {command}",
+            "-ec",
+            f"hostname {node}; mount --bind {device} /dev/net/tun; exec {command}",
         ]
 
     def run_on(self, node: str, *command: str) -> None:

@@ -151,7 +151,7 @@ def test_hosts_of_a_gang_on_two_nodes_reach_each_other_encrypted(
     name = complete(server, "ana", reach, hosts=2, instance_type="ml.c5.4xlarge")
     assert lines(server, name, 2) == ["received 1000000"]
     number, _ = last_slurm_job(cluster)
-    assert ["2"] in cluster.accounting.jobs(f"--jobs={number}", "--format=NNodes")
+    assert [number, "2"] in cluster.jobs("%i|%D")
 
 
 def test_a_restarted_server_finds_the_jobs_of_all_accounts(
