@@ -19,6 +19,16 @@ FlatMemory::~FlatMemory() {
   if (!shared_.empty()) group_.free(shared_);
 }
 
+FlatMemory* FlatPool::take() {
+  if (free_.empty()) {
+    all_.push_back(std::make_unique<FlatMemory>(group_, bytes_));
+    free_.push_back(all_.back().get());
+  }
+  FlatMemory* const memory = free_.back();
+  free_.pop_back();
+  return memory;
+}
+
 collectives::BufferView buffer_of(const at::Tensor& values) {
   CHECK(values.scalar_type() == at::kFloat && values.is_contiguous(),
         "an operation needs contiguous values of f32");

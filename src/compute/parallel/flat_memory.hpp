@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "collectives/group.hpp"
 #include "parallel/torch.hpp"
@@ -28,6 +30,24 @@ class FlatMemory {
   collectives::Group& group_;
   std::span<std::byte> shared_;
   at::Tensor values_;
+};
+
+// Memory of one size that is used again. Threads and lifetime: of FlatMemory.
+class FlatPool {
+ public:
+  FlatPool(collectives::Group& group, size_t bytes) : group_(group), bytes_(bytes) {}
+
+  // Returns free memory, or makes more. Its numbers are undefined.
+  FlatMemory* take();
+  void give_back(FlatMemory* memory) { free_.push_back(memory); }
+  size_t taken() const { return all_.size() - free_.size(); }
+  size_t bytes_held() const { return all_.size() * bytes_; }
+
+ private:
+  collectives::Group& group_;
+  const size_t bytes_;
+  std::vector<std::unique_ptr<FlatMemory>> all_;
+  std::vector<FlatMemory*> free_;
 };
 
 // The numbers of a contiguous tensor of f32, for an operation.

@@ -83,6 +83,7 @@ void Zero::make_buckets() {
     std::iota(order.rbegin(), order.rend(), 0);
   }
   bucket_of_.assign(parameters_.size(), 0);
+  size_t largest_bytes = 0;
   for (Bucket& plan : plan_sharded_buckets(bytes, order, settings_.buckets, group_.size())) {
     BucketMemory memory;
     memory.weights = std::make_unique<FlatMemory>(group_, plan.bytes);
@@ -96,10 +97,11 @@ void Zero::make_buckets() {
       parameter.set_data(weights);
       bucket_of_[plan.gradients[i]] = buckets_.size();
     }
-    largest_bytes_ = std::max(largest_bytes_, plan.bytes);
+    largest_bytes = std::max(largest_bytes, plan.bytes);
     memory.plan = std::move(plan);
     buckets_.push_back(std::move(memory));
   }
+  gradients_.emplace(group_, largest_bytes);
   if (settings_.stage == ZeroStage::optimizer_state)
     for (size_t i = 0; i < buckets_.size(); ++i) attach_gradients(i, *buckets_[i].own_gradients);
 }
@@ -151,14 +153,8 @@ void Zero::gradient_begins(size_t parameter) {
   const size_t bucket = bucket_of_[parameter];
   if (buckets_[bucket].gradients) return;
   CHECK(bucket >= started_, "end_pass() follows every backward pass");
-  while (free_.empty() && spare_.size() >= kGradientBuckets && !reducing_.empty())
-    wait_for_oldest();  // its memory is free then
-  if (free_.empty()) {
-    spare_.push_back(std::make_unique<FlatMemory>(group_, largest_bytes_));
-    free_.push_back(spare_.back().get());
-  }
-  FlatMemory& memory = *free_.back();
-  free_.pop_back();
+  while (gradients_->taken() >= kGradientBuckets && !reducing_.empty()) wait_for_oldest();
+  FlatMemory& memory = *gradients_->take();
   memory.values().narrow(0, 0, int64_t(buckets_[bucket].plan.bytes / sizeof(float))).zero_();
   attach_gradients(bucket, memory);
 }
@@ -197,7 +193,7 @@ void Zero::wait_for_oldest() {
   reducing_.erase(reducing_.begin());
   if (!done && failure_) failure_ = std::move(done);
   if (settings_.stage != ZeroStage::gradients) return;
-  free_.push_back(buckets_[bucket].gradients);
+  gradients_->give_back(buckets_[bucket].gradients);
   detach_gradients(bucket);
 }
 
@@ -249,8 +245,7 @@ size_t Zero::bytes_held() const {
     bytes += each.weights->bytes() + each.sums->bytes();
     if (each.own_gradients) bytes += each.own_gradients->bytes();
   }
-  for (const auto& each : spare_) bytes += each->bytes();
-  return bytes;
+  return bytes + gradients_->bytes_held();
 }
 
 }  // namespace trainyard::parallel

@@ -105,7 +105,7 @@ class Zero {
     std::unique_ptr<FlatMemory> weights;        // of all ranks
     std::unique_ptr<FlatMemory> own_gradients;  // stage 1
     std::unique_ptr<FlatMemory> sums;           // the own shard
-    FlatMemory* gradients = nullptr;            // now: own_gradients or one of spare_
+    FlatMemory* gradients = nullptr;            // now: own_gradients or of the pool
     size_t missing = 0;                         // gradients that are not complete
   };
   struct Reduction {
@@ -135,13 +135,10 @@ class Zero {
   std::vector<BucketMemory> buckets_;
   std::vector<size_t> bucket_of_;  // by parameter
   std::optional<ShardedOptimizer> optimizer_;
-  // stage 2: memory of the size of the largest bucket; those without a bucket are free
-  std::vector<std::unique_ptr<FlatMemory>> spare_;
-  std::vector<FlatMemory*> free_;
-  size_t largest_bytes_ = 0;
-  std::vector<Reduction> reducing_;   // the oldest first
-  std::vector<int> passes_missing_;   // by parameter: until its gradient is complete
-  int passes_ = 0, passes_done_ = 0;  // of this step
+  std::optional<FlatPool> gradients_;  // stage 2: memory of the size of the largest bucket
+  std::vector<Reduction> reducing_;    // the oldest first
+  std::vector<int> passes_missing_;    // by parameter: until its gradient is complete
+  int passes_ = 0, passes_done_ = 0;   // of this step
   size_t started_ = 0;
   Result<void> failure_ = ok();
 };

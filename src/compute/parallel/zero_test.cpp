@@ -11,6 +11,7 @@
 #include "parallel/testing/counted_groups.hpp"
 #include "parallel/testing/counted_memory.hpp"
 #include "parallel/testing/network.hpp"
+#include "parallel/testing/temporary_folder.hpp"
 
 namespace trainyard::parallel {
 namespace {
@@ -174,14 +175,6 @@ TEST(Zero, AParameterWithoutAGradientCountsAsZero) {
 
 // -- costs
 
-// Layers of 64 x 64, so that the gaps between parameters hardly count.
-std::vector<NamedTensor> wide_layers() {
-  std::vector<NamedTensor> layers;
-  for (int i = 0; i < 12; ++i)
-    layers.push_back({"layer" + std::to_string(i), parameter({64, 64}, uint64_t(i) + 1)});
-  return layers;
-}
-constexpr size_t kWideBytes = 12 * 64 * 64 * 4;
 constexpr BucketLimits kWideBuckets{.first_bytes = 32 << 10, .bytes = 32 << 10};
 
 void wide_pass(const std::vector<NamedTensor>& layers, uint64_t seed) {
@@ -215,11 +208,6 @@ Held held_by_rank(ZeroStage stage, Method method, int ranks, int passes) {
   });
   for (const Held& each : held) EXPECT_NEAR(double(each.now), double(held[0].now), 4096);
   return held[0];
-}
-
-void expect_within_5_percent(size_t measured, size_t formula) {
-  EXPECT_GE(double(measured), 0.95 * double(formula));
-  EXPECT_LE(double(measured), 1.05 * double(formula));
 }
 
 TEST(Zero, HoldsTheMemoryOfItsFormula) {
@@ -260,20 +248,6 @@ TEST(Zero, SendsTheBytesOfItsFormula) {
 }
 
 // -- checkpoints
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string path = std::filesystem::temp_directory_path() / "parallel_test.XXXXXX";
-    CHECK(mkdtemp(path.data()), "a temporary folder");
-    path_ = path;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Trains the first half on some ranks, then the second half, from a checkpoint, on others.
 std::vector<at::Tensor> train_in_halves(const Course& first, const Course& second) {

@@ -41,6 +41,11 @@ class CountedMemory {
     const auto found = counts_.find(std::this_thread::get_id());
     return found == counts_.end() ? Count{} : found->second;
   }
+  // Ends the limit of all threads.
+  void lift_limit() {
+    const std::lock_guard lock(mutex());
+    limit_ = SIZE_MAX;
+  }
   // The peak of the calling thread is what it holds now.
   void restart_peak() {
     const std::lock_guard lock(mutex());
@@ -99,7 +104,7 @@ class CountedMemory {
     return *blocks;
   }
 
-  const size_t limit_;
+  size_t limit_;
   c10::Allocator* former_ = nullptr;
   std::map<std::thread::id, Count> counts_;
 };

@@ -3,6 +3,8 @@
 // Threads: plain values. Errors: none.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -99,6 +101,21 @@ inline double largest_difference(const std::vector<at::Tensor>& a,
   for (size_t i = 0; i < a.size(); ++i)
     largest = std::max(largest, (a[i] - b[i]).abs().max().item().toDouble());
   return largest;
+}
+
+// Layers of 64 x 64, so that the gaps between parameters hardly count.
+inline std::vector<NamedTensor> wide_layers() {
+  std::vector<NamedTensor> layers;
+  for (int i = 0; i < 12; ++i)
+    layers.push_back({"layer" + std::to_string(i), parameter({64, 64}, uint64_t(i) + 1)});
+  return layers;
+}
+inline constexpr size_t kWideLayerBytes = 64 * 64 * 4;
+inline constexpr size_t kWideBytes = 12 * kWideLayerBytes;
+
+inline void expect_within_5_percent(size_t measured, size_t formula) {
+  EXPECT_GE(double(measured), 0.95 * double(formula));
+  EXPECT_LE(double(measured), 1.05 * double(formula));
 }
 
 // Runs each rank of an in-memory group on its own thread. The groups live until all have ended.
