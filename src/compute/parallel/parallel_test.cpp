@@ -2,6 +2,7 @@
 // and buckets with tables.
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <cmath>
 #include <thread>
 
@@ -395,11 +396,13 @@ TEST(DataParallel, RanksWithOtherShapesAreRefused) {
 TEST(DataParallel, ADeadRankEndsTheStepByName) {
   auto groups = collectives::join_in_memory(2);
   std::vector<std::unique_ptr<DataParallel>> parallels(2);
+  std::barrier<> all_are_ready(2);
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 2; ++rank)
     ranks.emplace_back([&, rank] {
       const at::Tensor used = parameter({8}, 1);
       parallels[size_t(rank)] = *DataParallel::make({used}, *groups[size_t(rank)]);
+      all_are_ready.arrive_and_wait();
       if (rank == 1) return groups[1]->abandon("the power is out");
       parallels[0]->begin();
       used.sum().backward();

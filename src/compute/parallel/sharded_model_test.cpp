@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
+
 #include "parallel/testing/counted_groups.hpp"
 #include "parallel/testing/counted_memory.hpp"
 #include "parallel/testing/network.hpp"
@@ -324,11 +326,13 @@ TEST(ShardedModel, ADeadRankEndsThePassByName) {
   for (const int when : {0, 1, 2}) {
     auto groups = collectives::join_in_memory(3);
     std::vector<std::unique_ptr<DividedNetwork>> networks(3);
+    std::barrier<> all_are_ready(3);
     std::vector<std::thread> ranks;
     for (size_t rank = 0; rank < 3; ++rank)
       ranks.emplace_back([&, rank] {
         at::set_num_threads(1);
         networks[rank] = std::make_unique<DividedNetwork>(*groups[rank], OptimizerSettings{});
+        all_are_ready.arrive_and_wait();
         networks[rank]->model.begin();
         const auto dies = [&](int now) {
           if (rank == 1 && now == when) groups[1]->abandon("the power is out");

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <filesystem>
 #include <numeric>
 
@@ -326,6 +327,7 @@ TEST(Zero, ADeadRankEndsTheStepByName) {
   for (const ZeroStage stage : kStages) {
     std::vector<std::unique_ptr<Zero>> zeros(3);
     auto groups = collectives::join_in_memory(3);
+    std::barrier<> all_are_ready(3);
     std::vector<std::thread> ranks;
     for (size_t rank = 0; rank < 3; ++rank)
       ranks.emplace_back([&, rank] {
@@ -333,6 +335,7 @@ TEST(Zero, ADeadRankEndsTheStepByName) {
         const Network network;
         zeros[rank] =
             *Zero::make(network.named(), *groups[rank], Course{.stage = stage}.settings());
+        all_are_ready.arrive_and_wait();
         const Part part = part_of(0, int(rank));
         zeros[rank]->begin();
         network.loss(part.input, part.labels).backward();

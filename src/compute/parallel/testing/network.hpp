@@ -1,4 +1,4 @@
-// A small network and its data, for the tests that compare strategies with one process.
+// Makes a small network and its data, for tests that compare strategies with one process.
 //
 // Threads: plain values. Errors: none.
 #pragma once
