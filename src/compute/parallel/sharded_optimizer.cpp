@@ -9,33 +9,33 @@
 namespace trainyard::parallel {
 namespace {
 
-// Buckets without gaps cover the parameters, in the order of their gradients.
 std::vector<size_t> bytes_of_parameters(const std::vector<ShardedParameter>& parameters) {
   std::vector<size_t> bytes;
   for (const ShardedParameter& each : parameters) bytes.push_back(each.bytes());
   return bytes;
 }
 
-struct PartsOfRank {
-  std::vector<ShardPart> places;
+std::vector<OptimizedPart> parts_of(const std::vector<OwnPart>& own) {
   std::vector<OptimizedPart> parts;
-};
+  for (const OwnPart& each : own) parts.push_back(each.part);
+  return parts;
+}
 
-PartsOfRank parts_of_rank(const std::vector<ShardedParameter>& parameters,
-                          const std::vector<BucketShard>& shards, int rank, int ranks) {
+std::vector<OwnPart> own_parts(const std::vector<ShardedParameter>& parameters,
+                               const std::vector<BucketShard>& shards, int rank, int ranks) {
   const at::NoGradGuard no_gradients;
   const std::vector<size_t> bytes = bytes_of_parameters(parameters);
-  PartsOfRank all;
+  std::vector<OwnPart> own;
   for (const BucketShard& shard : shards)
     for (const ShardPart& place : parts_of_shard(shard.bucket, bytes, rank, ranks)) {
       const auto begin = int64_t(place.position), count = int64_t(place.count);
       const ShardedParameter& parameter = parameters[place.parameter];
-      all.places.push_back(place);
-      all.parts.push_back({parameter.name, shard.weights.narrow(0, begin, count),
-                           shard.gradients.narrow(0, begin, count), place.parameter,
-                           parameter.sizes.size() > 1});
+      own.push_back(
+          {place,
+           {parameter.name, shard.weights.narrow(0, begin, count),
+            shard.gradients.narrow(0, begin, count), place.parameter, parameter.sizes.size() > 1}});
     }
-  return all;
+  return own;
 }
 
 std::string path_of_part(const std::string& prefix, int64_t steps, int rank, int ranks) {
@@ -68,9 +68,8 @@ ShardedOptimizer::ShardedOptimizer(OptimizerSettings settings,
                                    collectives::Group& group)
     : parameters_(std::move(parameters)),
       group_(group),
-      places_(parts_of_rank(parameters_, shards, group.rank(), group.size()).places),
-      parts_(parts_of_rank(parameters_, shards, group.rank(), group.size()).parts),
-      optimizer_(settings, parts_, parameters_.size()) {}
+      own_(own_parts(parameters_, shards, group.rank(), group.size())),
+      optimizer_(settings, parts_of(own_), parameters_.size()) {}
 
 Result<void> ShardedOptimizer::step(double rate, double gradient_scale) {
   return optimizer_.step(rate, gradient_scale, [this](std::span<double> values) {
@@ -89,16 +88,13 @@ std::vector<ShardedOptimizer::StoredPart> ShardedOptimizer::stored_parts() const
   std::vector<StoredPart> all;
   std::map<std::string, at::Tensor> state;
   for (const NamedTensor& each : optimizer_.state()) state[each.name] = each.tensor;
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    const ShardedParameter& parameter = parameters_[places_[i].parameter];
+  for (const auto& [place, part] : own_) {
+    const ShardedParameter& parameter = parameters_[place.parameter];
     const std::vector<uint64_t> shape(parameter.sizes.begin(), parameter.sizes.end());
-    const auto add = [&](const std::string& name, const at::Tensor& values) {
-      all.push_back({name, shape, places_[i].begin, values});
-    };
-    add("weights." + parameter.name, parts_[i].weights);
+    all.push_back({"weights." + parameter.name, shape, place.begin, part.weights});
     for (const char* kind : {"momentum.", "square."}) {
       const auto found = state.find(kind + parameter.name);
-      if (found != state.end()) add(found->first, found->second);
+      if (found != state.end()) all.push_back({found->first, shape, place.begin, found->second});
     }
   }
   return all;

@@ -4,7 +4,8 @@
 // Norms (clip_norm, lars, lamb) are those of whole parameters: one allreduce of one or two numbers
 // per parameter in f64.
 //
-// Memory: numbers_held(method) / n of the parameters for n ranks, see optimizer.hpp.
+// Memory: numbers_held(method) / n of the parameters for n ranks, see optimizer.hpp. save() needs
+// memory for the own file, and load() for one file of the writers at a time.
 // Threads: confined to one at a time. Errors: of the group; of checkpoints, also those of files,
 // with the rank whose file is meant. All ranks return an error when one of them does.
 // Lifetime: the group outlives it.
@@ -33,6 +34,12 @@ struct ShardedParameter {
 struct BucketShard {
   Bucket bucket;
   at::Tensor weights, gradients;
+};
+
+// A part of a parameter that this rank holds, and its place.
+struct OwnPart {
+  ShardPart place;
+  OptimizedPart part;
 };
 
 class ShardedOptimizer {
@@ -72,8 +79,7 @@ class ShardedOptimizer {
 
   const std::vector<ShardedParameter> parameters_;
   collectives::Group& group_;
-  std::vector<ShardPart> places_;  // of the parts
-  std::vector<OptimizedPart> parts_;
+  const std::vector<OwnPart> own_;
   Optimizer optimizer_;
 };
 

@@ -184,7 +184,7 @@ void wide_pass(const std::vector<NamedTensor>& layers, uint64_t seed) {
   values.sum().backward();
 }
 
-// What the tensors of a rank hold between two steps, and the most that they held.
+// The bytes of the tensors of a rank: between two steps, and at most.
 struct Held {
   size_t now = 0, peak = 0, reported = 0;
 };
