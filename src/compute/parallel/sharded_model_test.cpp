@@ -6,6 +6,7 @@
 
 #include <barrier>
 
+#include "collectives/testing/groups.hpp"
 #include "parallel/testing/counted_groups.hpp"
 #include "parallel/testing/counted_memory.hpp"
 #include "parallel/testing/network.hpp"
@@ -115,6 +116,21 @@ TEST(ShardedModel, TwoRanksAreOneProcessBitForBit) {
       for (size_t i = 0; i < one.size(); ++i)
         EXPECT_TRUE(at::equal(each[i], one[i])) << to_string(method) << " parameter " << i;
   }
+}
+
+// Shared memory is registered with the group, and TCP copies.
+TEST(ShardedModel, IsOneProcessOverEveryTransport) {
+  using collectives::testing::Way;
+  const DividedCourse adam{.optimizer = {.method = Method::adam}, .rate = 0.01};
+  const auto one = train_alone(adam.optimizer, 2, adam.rate);
+  for (const Way way : {Way::shared, Way::tcp})
+    collectives::testing::over(way, 2, [&](collectives::Group& group) {
+      at::set_num_threads(1);
+      DividedNetwork network(group, adam.optimizer);
+      run_steps(network, group, adam, 0, kSteps);
+      EXPECT_EQ(largest_difference(network.parameters(), one), 0);
+      EXPECT_TRUE(group.barrier());
+    });
 }
 
 TEST(ShardedModel, MoreRanksAndPassesAreOneProcessUpToTheOrderOfTheSums) {

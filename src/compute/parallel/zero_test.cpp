@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "collectives/testing/groups.hpp"
 #include "parallel/shard_layout.hpp"
 #include "parallel/testing/counted_groups.hpp"
 #include "parallel/testing/counted_memory.hpp"
@@ -121,6 +122,27 @@ TEST(Zero, TwoRanksAreOneProcessBitForBit) {
           EXPECT_TRUE(at::equal(each[i], one[i])) << to_string(method) << " parameter " << i;
       EXPECT_GT(largest_difference(one, copies_of(Network().parameters)), 0.01);
     }
+}
+
+// Shared memory is registered with the group, and TCP copies.
+TEST(Zero, IsOneProcessOverEveryTransport) {
+  using collectives::testing::Way;
+  const Course adam{.optimizer = {.method = Method::adam}, .rate = 0.01};
+  const auto one = train_alone(adam.optimizer, 2, adam.rate);
+  for (const ZeroStage stage : kStages)
+    for (const Way way : {Way::shared, Way::tcp})
+      collectives::testing::over(way, 2, [&](collectives::Group& group) {
+        at::set_num_threads(1);
+        Course course = adam;
+        course.stage = stage;
+        const Network network;
+        auto zero = Zero::make(network.named(), group, course.settings());
+        ASSERT_TRUE(zero) << zero.error().message;
+        run_steps(**zero, network, group, course, 0, kSteps);
+        for (size_t i = 0; i < one.size(); ++i)
+          EXPECT_TRUE(at::equal(network.parameters[i].detach(), one[i])) << "parameter " << i;
+        EXPECT_TRUE(group.barrier());
+      });
 }
 
 TEST(Zero, MoreRanksAndPassesAreOneProcessUpToTheOrderOfTheSums) {
