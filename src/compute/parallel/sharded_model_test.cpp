@@ -337,6 +337,28 @@ TEST(ShardedModel, AnotherOrderOfUnitsIsAnErrorOnAllRanks) {
   });
 }
 
+TEST(ShardedModel, OtherUnitsOfEqualSizeAreAnErrorOnAllRanks) {
+  on_ranks(2, [](collectives::Group& group) {
+    std::vector<at::Tensor> layers;
+    ShardedModel model(group, {});
+    for (uint64_t i = 0; i < 3; ++i) {
+      layers.push_back(parameter({8}, i));
+      ASSERT_TRUE(model.add_unit({{"layer" + std::to_string(i), layers.back()}}));
+    }
+    model.begin();
+    {
+      // Rank 0 gathers units 0 and 1, and rank 1 units 1 and 2: each message fits its receiver.
+      const at::NoGradGuard no_gradients;
+      ASSERT_TRUE(model.run(size_t(group.rank()), at::ones({8}, at::kFloat),
+                            [](const at::Tensor& in) { return in; }));
+    }
+    const auto ended = model.end_pass();
+    ASSERT_FALSE(ended);
+    EXPECT_EQ(ended.error().message,
+              "rank 1 ran the units of the model in another order than rank 0");
+  });
+}
+
 TEST(ShardedModel, ADeadRankEndsThePassByName) {
   // Before the forward pass, between the passes, and before the end of the pass.
   for (const int when : {0, 1, 2}) {
