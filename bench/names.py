@@ -14,6 +14,7 @@ BENCHES = (
     "links",
     "overlap",
     "torch",
+    "train_step",
     "projection",
     "ledger",
     "policy",

@@ -1,28 +1,14 @@
 #include "parallel/data_parallel.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <span>
 #include <utility>
 
-#include "base/fnv.hpp"
-#include "base/text.hpp"
+#include "parallel/agreement.hpp"
 
 namespace trainyard::parallel {
 namespace {
-
-using torch::autograd::variable_list;
-
-// Called by libtorch when it has added to a gradient.
-struct ReadyHook final : torch::autograd::FunctionPostHook {
-  explicit ReadyHook(std::function<void()> ready) : ready(std::move(ready)) {}
-  variable_list operator()(const variable_list& outputs, const variable_list&) override {
-    ready();
-    return outputs;
-  }
-  std::function<void()> ready;
-};
 
 std::vector<int32_t> reversed(size_t count) {
   std::vector<int32_t> order(count);
@@ -43,49 +29,25 @@ Result<std::unique_ptr<DataParallel>> DataParallel::make(std::vector<at::Tensor>
 DataParallel::DataParallel(std::vector<at::Tensor> parameters, collectives::Group& group,
                            BucketLimits limits)
     : parameters_(std::move(parameters)), group_(group), limits_(limits) {
-  for (const at::Tensor& each : parameters_) {
-    CHECK(each.is_leaf() && each.requires_grad() && each.scalar_type() == at::kFloat &&
-              each.is_contiguous(),
-          "a parameter is a contiguous leaf of f32 that requires its gradient");
-    bytes_.push_back(each.nbytes());
-  }
+  check_parameters(parameters_);
+  for (const at::Tensor& each : parameters_) bytes_.push_back(each.nbytes());
   arrange(reversed(parameters_.size()));
-  add_hooks();
+  hooks_.emplace(parameters_, nullptr, [this](size_t each) { gradient_is_ready(each); });
   begin();
 }
 
 DataParallel::~DataParallel() {
-  for (const Hook& hook : hooks_) hook.accumulator->del_post_hook(hook.key);
+  hooks_.reset();
   // The memory of the gradients ends with the buckets.
   for (const at::Tensor& each : parameters_) at::Tensor(each).mutable_grad() = at::Tensor();
 }
 
 Result<void> DataParallel::compare_and_broadcast() {
-  uint64_t shapes = kFnvBasis;
-  for (const at::Tensor& each : parameters_) {
-    shapes = fnv1a_step(shapes, uint64_t(each.dim()));
-    for (const int64_t extent : each.sizes()) shapes = fnv1a_step(shapes, uint64_t(extent));
-  }
-  const auto all =
-      TRY(group_.all_gather(std::to_string(shapes)).in("comparing the parameters of the ranks"));
-  for (size_t rank = 0; rank < all.size(); ++rank)
-    if (all[rank] != all[0])
-      return conflict("rank " + std::to_string(rank) +
-                      " has parameters of other shapes than rank 0");
+  TRY(compare_shapes(parameters_, group_));
   for (const at::Tensor& each : parameters_)
     TRY(group_.broadcast({static_cast<std::byte*>(each.data_ptr()), each.nbytes()}, 0)
             .in("sending the parameters of rank 0"));
   return ok();
-}
-
-void DataParallel::add_hooks() {
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    Hook hook;
-    hook.accumulator = torch::autograd::impl::grad_accumulator(parameters_[i]);
-    hook.key = hook.accumulator->add_post_hook(
-        std::make_unique<ReadyHook>([this, i] { gradient_is_ready(i); }));
-    hooks_.push_back(std::move(hook));
-  }
 }
 
 void DataParallel::arrange(const std::vector<int32_t>& order) {

@@ -42,6 +42,7 @@
 #include "collectives/group.hpp"
 #include "collectives/group_buffer.hpp"
 #include "parallel/buckets.hpp"
+#include "parallel/gradient_hooks.hpp"
 #include "parallel/torch.hpp"
 
 namespace trainyard::parallel {
@@ -75,14 +76,8 @@ class DataParallel {
     at::Tensor values;   // all of the bucket
     size_t missing = 0;  // gradients that are not complete in this step
   };
-  struct Hook {
-    std::shared_ptr<torch::autograd::Node> accumulator;  // shared with libtorch's graphs
-    uintptr_t key = 0;
-  };
-
   DataParallel(std::vector<at::Tensor> parameters, collectives::Group& group, BucketLimits limits);
   Result<void> compare_and_broadcast();
-  void add_hooks();
   // Makes buckets in this order, with the present gradients.
   void arrange(const std::vector<int32_t>& order);
   void gradient_is_ready(size_t parameter);
@@ -93,7 +88,7 @@ class DataParallel {
   collectives::Group& group_;
   const BucketLimits limits_;
   std::vector<size_t> bytes_;  // by parameter
-  std::vector<Hook> hooks_;    // by parameter
+  std::optional<GradientHooks> hooks_;
   std::vector<Bucket> plan_;
   std::vector<Memory> memory_;       // by bucket
   std::vector<size_t> bucket_of_;    // by parameter

@@ -2,6 +2,7 @@
 // and buckets with tables.
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <cmath>
 #include <thread>
 
@@ -11,9 +12,12 @@
 #include "parallel/optimizer.hpp"
 #include "parallel/schedule.hpp"
 #include "parallel/stored_tensors.hpp"
+#include "parallel/testing/network.hpp"
 
 namespace trainyard::parallel {
 namespace {
+
+using namespace testing;
 
 // -- schedules and buckets
 
@@ -75,28 +79,19 @@ TEST(Buckets, ContainEveryGradientOnceWithinTheLimits) {
 
 // -- optimizers
 
-at::Tensor random_tensor(at::IntArrayRef sizes, uint64_t seed) {
-  SeededRandom random(seed);
-  at::Tensor tensor = at::empty(sizes, at::kFloat);
-  auto* values = static_cast<float*>(tensor.data_ptr());
-  for (int64_t i = 0; i < tensor.numel(); ++i)
-    values[i] = float(int64_t(random.below(2000)) - 1000) / 1000.0f;
-  return tensor;
-}
-
-at::Tensor parameter(at::IntArrayRef sizes, uint64_t seed) {
-  return random_tensor(sizes, seed).requires_grad_(true);
-}
-
-float* values_of(const at::Tensor& tensor) { return static_cast<float*>(tensor.data_ptr()); }
-
 // One parameter's numbers by the formulas of optimizer.hpp, in doubles.
 struct Expected {
   double weight, momentum = 0, square = 0;
   void step(const OptimizerSettings& settings, double g, double rate, int steps) {
-    const auto& [method, mu, decay, beta_1, beta_2, epsilon, gamma] = settings;
-    g += decay * weight;
-    if (method == Method::adam) {
+    const Method method = settings.method;
+    const double mu = settings.momentum, decay = settings.weight_decay, gamma = settings.gamma;
+    const double beta_1 = settings.beta_1, beta_2 = settings.beta_2, epsilon = settings.epsilon;
+    if (method == Method::adamw) {
+      weight -= rate * decay * weight;
+    } else {
+      g += decay * weight;
+    }
+    if (method == Method::adam || method == Method::adamw) {
       momentum = beta_1 * momentum + (1 - beta_1) * g;
       square = beta_2 * square + (1 - beta_2) * g * g;
       weight -= rate * momentum / (1 - std::pow(beta_1, steps)) /
@@ -112,7 +107,8 @@ struct Expected {
 };
 
 TEST(Optimizer, StepsByItsFormula) {
-  for (const Method method : {Method::sgd, Method::nag, Method::adam, Method::rmsprop}) {
+  for (const Method method :
+       {Method::sgd, Method::nag, Method::adam, Method::rmsprop, Method::adamw}) {
     const OptimizerSettings settings{.method = method, .weight_decay = 0.01, .epsilon = 1e-4};
     const at::Tensor weights = parameter({3, 2}, 1);
     Optimizer optimizer(settings, {{"w", weights}});
@@ -128,7 +124,87 @@ TEST(Optimizer, StepsByItsFormula) {
     for (int i = 0; i < 6; ++i)
       EXPECT_NEAR(values_of(weights)[i], expected[size_t(i)].weight, 1e-5)
           << to_string(method) << " " << i;
-    EXPECT_EQ(optimizer.state().size(), method == Method::adam ? 2u : 1u);
+    EXPECT_EQ(int(optimizer.state().size()), numbers_held(method));
+  }
+}
+
+double norm_of(const std::vector<double>& numbers) {
+  double sum = 0;
+  for (const double each : numbers) sum += each * each;
+  return std::sqrt(sum);
+}
+
+// The weights of one parameter after a step by the formulas of lars and lamb, in doubles.
+struct ExpectedByNorm {
+  std::vector<double> weights, momenta = std::vector<double>(weights.size()), squares = momenta;
+  void step(const OptimizerSettings& settings, const std::vector<double>& g, double rate,
+            int steps) {
+    std::vector<double> u(g.size());
+    const double decay = settings.weight_decay;
+    double trust = 1;
+    if (settings.method == Method::lars) {
+      trust =
+          settings.trust_coefficient * norm_of(weights) / (norm_of(g) + decay * norm_of(weights));
+      for (size_t i = 0; i < g.size(); ++i) {
+        momenta[i] = settings.momentum * momenta[i] + trust * rate * (g[i] + decay * weights[i]);
+        weights[i] -= momenta[i];
+      }
+      return;
+    }
+    for (size_t i = 0; i < g.size(); ++i) {
+      momenta[i] = settings.beta_1 * momenta[i] + (1 - settings.beta_1) * g[i];
+      squares[i] = settings.beta_2 * squares[i] + (1 - settings.beta_2) * g[i] * g[i];
+      u[i] =
+          momenta[i] / (1 - std::pow(settings.beta_1, steps)) /
+              (std::sqrt(squares[i] / (1 - std::pow(settings.beta_2, steps))) + settings.epsilon) +
+          decay * weights[i];
+    }
+    trust = norm_of(weights) / norm_of(u);
+    for (size_t i = 0; i < g.size(); ++i) weights[i] -= rate * trust * u[i];
+  }
+};
+
+TEST(Optimizer, StepsByTheNormsOfItsParameters) {
+  for (const Method method : {Method::lars, Method::lamb}) {
+    const OptimizerSettings settings{
+        .method = method, .weight_decay = 0.01, .epsilon = 1e-4, .trust_coefficient = 0.02};
+    const at::Tensor weights = parameter({3, 2}, 1), bias = parameter({1}, 7);
+    Optimizer optimizer(settings, {{"w", weights}, {"b", bias}});
+    ExpectedByNorm expected{{values_of(weights), values_of(weights) + 6}};
+    for (int step = 1; step <= 10; ++step) {
+      const at::Tensor gradient = random_tensor({3, 2}, uint64_t(100 + step));
+      at::Tensor(weights).mutable_grad() = gradient;
+      at::Tensor(bias).mutable_grad() = at::zeros({1}, at::kFloat);
+      optimizer.step(0.05, 0.5);
+      std::vector<double> scaled;
+      for (int i = 0; i < 6; ++i) scaled.push_back(0.5 * values_of(gradient)[i]);
+      expected.step(settings, scaled, 0.05, step);
+    }
+    for (size_t i = 0; i < 6; ++i)
+      EXPECT_NEAR(values_of(weights)[i], expected.weights[i], 1e-5) << to_string(method) << i;
+    EXPECT_TRUE(at::equal(bias.detach(), parameter({1}, 7).detach()));  // no gradient, no decay
+  }
+}
+
+TEST(Optimizer, ClipsTheNormOfAllGradientsTogether) {
+  for (const double clip : {0.5, 100.0}) {
+    const at::Tensor a = parameter({2, 2}, 1), b = parameter({3}, 2);
+    const at::Tensor before_a = a.detach().clone(), before_b = b.detach().clone();
+    Optimizer optimizer({.momentum = 0, .clip_norm = clip}, {{"a", a}, {"b", b}});
+    at::Tensor(a).mutable_grad() = random_tensor({2, 2}, 3);
+    at::Tensor(b).mutable_grad() = random_tensor({3}, 4);
+    optimizer.step(1, 2);
+    std::vector<double> gradients, moved;
+    for (const auto& [after, before] : {std::pair{a, before_a}, {b, before_b}})
+      for (int64_t i = 0; i < before.numel(); ++i) {
+        gradients.push_back(2 * values_of(after.grad())[i]);
+        moved.push_back(values_of(before)[i] - values_of(after)[i]);
+      }
+    ASSERT_GT(norm_of(gradients), 0.5);
+    ASSERT_LT(norm_of(gradients), 100.0);
+    EXPECT_NEAR(norm_of(moved), std::min(clip, norm_of(gradients)), 1e-5);
+    for (size_t i = 0; i < moved.size(); ++i)
+      EXPECT_NEAR(moved[i], gradients[i] * norm_of(moved) / norm_of(gradients), 1e-5);
   }
 }
 
@@ -162,39 +238,6 @@ TEST(StoredTensors, ComeBackOrAreNamed) {
 }
 
 // -- data parallel
-
-// A perceptron of three layers whose first layer is used twice: its gradient is a sum.
-struct Network {
-  std::vector<at::Tensor> parameters = {parameter({16, 16}, 1), parameter({16}, 2),
-                                        parameter({24, 16}, 3), parameter({24}, 4),
-                                        parameter({3, 24}, 5),  parameter({3}, 6)};
-  at::Tensor loss(const at::Tensor& input, const at::Tensor& labels) const {
-    at::Tensor hidden = at::relu(at::linear(input, parameters[0], parameters[1]));
-    hidden = at::relu(at::linear(hidden, parameters[0], parameters[1]));
-    hidden = at::relu(at::linear(hidden, parameters[2], parameters[3]));
-    return at::cross_entropy_loss(at::linear(hidden, parameters[4], parameters[5]), labels);
-  }
-  std::vector<NamedTensor> named() const {
-    std::vector<NamedTensor> all;
-    for (const at::Tensor& each : parameters) all.push_back({std::to_string(all.size()), each});
-    return all;
-  }
-};
-
-constexpr int kSteps = 10;
-constexpr int64_t kPartRows = 8;
-
-struct Part {
-  at::Tensor input, labels;
-};
-// The rows of a part depend on the step and the part, not on the rank that computes it.
-Part part_of(int step, int part) {
-  SeededRandom random(uint64_t(1000 * step + part));
-  at::Tensor labels = at::empty({kPartRows}, at::kLong);
-  for (int64_t i = 0; i < kPartRows; ++i)
-    static_cast<int64_t*>(labels.data_ptr())[i] = int64_t(random.below(3));
-  return {random_tensor({kPartRows, 16}, random.next()), labels};
-}
 
 // Trains as one rank; `parts` are those of this rank.
 std::vector<at::Tensor> train(collectives::Group& group, const std::vector<int>& parts,
@@ -240,13 +283,6 @@ std::vector<std::vector<at::Tensor>> train_on(int ranks, int parts_of_rank = 1) 
     });
   for (std::thread& each : threads) each.join();
   return trained;
-}
-
-double largest_difference(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  double largest = 0;
-  for (size_t i = 0; i < a.size(); ++i)
-    largest = std::max(largest, (a[i] - b[i]).abs().max().item().toDouble());
-  return largest;
 }
 
 TEST(DataParallel, TwoRanksAreOneProcessBitForBit) {
@@ -360,11 +396,13 @@ TEST(DataParallel, RanksWithOtherShapesAreRefused) {
 TEST(DataParallel, ADeadRankEndsTheStepByName) {
   auto groups = collectives::join_in_memory(2);
   std::vector<std::unique_ptr<DataParallel>> parallels(2);
+  std::barrier<> all_are_ready(2);
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 2; ++rank)
     ranks.emplace_back([&, rank] {
       const at::Tensor used = parameter({8}, 1);
       parallels[size_t(rank)] = *DataParallel::make({used}, *groups[size_t(rank)]);
+      all_are_ready.arrive_and_wait();
       if (rank == 1) return groups[1]->abandon("the power is out");
       parallels[0]->begin();
       used.sum().backward();

@@ -1,0 +1,52 @@
+// Decides in which order a stage of a pipeline computes its micro-batches.
+//
+// A model is divided into stages, one for each rank, and the batch of a step into micro-batches
+// that pass through them: forward through all stages, then backward. For S stages, M micro-batches
+// and equal times of all stages:
+//
+//   gpipe            all forward passes, then all backward passes. A stage holds the activations of
+//                    M micro-batches.
+//   one_forward_one_backward ("1f1b")   a stage begins with S - stage - 1 forward passes (or M),
+//                    then alternates one forward and one backward pass, and ends with the backward
+//                    passes that are left. It holds the activations of at most min(M, S - stage).
+//
+// The backward passes of a stage come in the order of the micro-batches in both, so the sums of
+// gradients are those of one process that computes one micro-batch after another.
+//
+// Bubble: a step takes (M + S - 1) (f + b) for a forward time f and a backward time b of a stage,
+// in both schedules, of which a stage computes M (f + b). It is idle for the rest:
+// (S - 1) / (M + S - 1) of the time.
+//
+// Threads: pure functions. Errors: none.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace trainyard::parallel {
+
+enum class PipelineSchedule : uint8_t { gpipe, one_forward_one_backward };
+std::string_view to_string(PipelineSchedule schedule);
+Result<PipelineSchedule> parse_pipeline_schedule(std::string_view text);
+
+struct PipelineOperation {
+  bool forward = true;  // else backward
+  int micro_batch = 0;
+
+  bool operator==(const PipelineOperation&) const = default;
+};
+
+// Requires: 0 <= stage < stages, micro_batches >= 1.
+std::vector<PipelineOperation> plan_pipeline(PipelineSchedule schedule, int stages, int stage,
+                                             int micro_batches);
+
+// Returns the largest number of micro-batches whose activations a stage holds at a time.
+int activations_held(PipelineSchedule schedule, int stages, int stage, int micro_batches);
+
+// Returns the part of a step for which a stage is idle, 0 to 1.
+double bubble(int stages, int micro_batches);
+
+}  // namespace trainyard::parallel
