@@ -147,7 +147,7 @@ const std::vector<Command>& commands_that_change() {
          {"--name", "", true, "the job's NAME, instead of the one in the file"},
          {"--dry-run", "", false, "print the request; upload and submit nothing"},
          {"--preview", "", false,
-          "ask the server when it would start and what it would cost; upload and submit nothing"}},
+          "print when it would start and what it would cost; upload and submit nothing"}},
         "Submit a training job from a file, and print its name.",
         kSubmitDetails,
         {"trainyard submit job.toml --follow", "trainyard submit job.toml --preview",
