@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "base/thread_safety.hpp"
+#include "parallel/torch.hpp"
 
 namespace trainyard::parallel::testing {
 
