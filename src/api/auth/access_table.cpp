@@ -35,6 +35,8 @@ constexpr std::string_view kTagged = "tagged resources of EC2";                 
 constexpr std::string_view kVpc = "arn:aws:ec2:{region}:{account}:vpc/{VpcId}",
                            kSubnet = "arn:aws:ec2:{region}:{account}:subnet/{SubnetId}";
 constexpr std::string_view kAll = "*";
+constexpr std::string_view kFileSystem =
+    "arn:aws:fsx:{region}:{account}:file-system/{FileSystemId}";
 
 // Actions and resource types are those of AWS's Service Authorization Reference. Where AWS accepts
 // only "*" for a request that names resources (DescribeJobs of Batch), the table has the resources:
@@ -147,6 +149,21 @@ constexpr Row kRows[] = {
      "arn:aws:servicequotas:{region}:{account}:{ServiceCode}/{QuotaCode}"},
 
     {"cloudtrail", "LookupEvents", "", kAll},
+
+    {"fsx", "CreateFileSystem", "", "arn:aws:fsx:{region}:{account}:file-system/*"},
+    {"fsx", "DescribeFileSystems", "",
+     "arn:aws:fsx:{region}:{account}:file-system/{FileSystemIds[]}"},
+    {"fsx",
+     "UpdateFileSystem DeleteFileSystem CreateDataRepositoryAssociation CreateDataRepositoryTask",
+     "", kFileSystem},
+    // The request has no id of the file system, which the ARN of an association contains.
+    {"fsx", "DescribeDataRepositoryAssociations", "",
+     "arn:aws:fsx:{region}:{account}:association/*/{AssociationIds[]}"},
+    {"fsx", "UpdateDataRepositoryAssociation DeleteDataRepositoryAssociation", "",
+     "arn:aws:fsx:{region}:{account}:association/*/{AssociationId}"},
+    {"fsx", "DescribeDataRepositoryTasks", "", "arn:aws:fsx:{region}:{account}:task/{TaskIds[]}"},
+    {"fsx", "CancelDataRepositoryTask", "", "arn:aws:fsx:{region}:{account}:task/{TaskId}"},
+    {"fsx", "TagResource UntagResource ListTagsForResource", "", "{ResourceARN}"},
 
     // Creating needs the permission for a resource whose id is not known yet.
     {"ec2", "CreateVpc CreateDefaultVpc", "", "arn:aws:ec2:{region}:{account}:vpc/*"},
@@ -409,6 +426,9 @@ void add_training_job(const Json& job, Accesses& out) {
         {"EnableInterContainerTrafficEncryption", "sagemaker:InterContainerTrafficEncryption"}})
     set(out.values, key, {part(job, name) == Json(true) ? "true" : "false"});
   for (const Json& channel : part(job, "InputDataConfig")) {
+    const Json& shared = part(part(channel, "DataSource"), "FileSystemDataSource");
+    if (text(shared, "FileSystemType") == "FSxLustre")
+      out.file_systems.push_back(text(shared, "FileSystemId"));
     const Json& source = part(part(channel, "DataSource"), "S3DataSource");
     const auto location = objects::parse_s3_uri(text(source, "S3Uri"));
     if (!location) continue;
@@ -451,6 +471,37 @@ void add_metric_jobs(const Shape& shape, const void* input, Accesses& out) {
   else
     add(*json);
   out.values.emplace_back(kMetricJobKey, std::move(jobs));
+}
+
+// Adds the S3 places that an FSx request links or writes to: the server reads and writes them later
+// with its own rights, so the principal must have them.
+void add_fsx_places(const Shape& shape, const void* input, Accesses& out) {
+  const auto add = [&](std::string_view path, std::initializer_list<const char*> actions) {
+    for (const std::string& uri : texts_at(&shape, input, path)) {
+      const auto at = objects::parse_s3_uri(uri.ends_with('/') ? uri : uri + "/");
+      if (!at) continue;
+      const std::string prefix = at->key == "/" ? "" : at->key;
+      for (const char* action : actions)
+        out.all.push_back({action, kS3Objects + at->bucket + "/" + prefix + "*"});
+    }
+  };
+  const auto list = [&](std::string_view path) {
+    for (const std::string& uri : texts_at(&shape, input, path))
+      if (const auto at = objects::parse_s3_uri(uri.ends_with('/') ? uri : uri + "/"))
+        out.all.push_back({"s3:ListBucket", kS3Objects + at->bucket});
+  };
+  add("LustreConfiguration.ImportPath", {"s3:GetObject"});
+  list("LustreConfiguration.ImportPath");
+  add("LustreConfiguration.ExportPath", {"s3:PutObject", "s3:GetObject"});
+  list("LustreConfiguration.ExportPath");
+  // Without an export path, there is a default one in the same bucket.
+  if (texts_at(&shape, input, "LustreConfiguration.ExportPath").empty())
+    for (const std::string& uri : texts_at(&shape, input, "LustreConfiguration.ImportPath"))
+      if (const auto at = objects::parse_s3_uri(uri.ends_with('/') ? uri : uri + "/"))
+        out.all.push_back({"s3:PutObject", kS3Objects + at->bucket + "/FSxLustre*"});
+  add("DataRepositoryPath", {"s3:GetObject", "s3:PutObject"});
+  list("DataRepositoryPath");
+  add("Report.Path", {"s3:PutObject"});
 }
 
 void add_special(const shapes::OperationShape& operation, const void* input, Accesses& out) {
@@ -501,6 +552,13 @@ void add_special(const shapes::OperationShape& operation, const void* input, Acc
       const auto payload = parse_json(member_text(shape, input, "serviceRequestPayload"));
       if (payload) add_training_job(*payload, out);
     }
+  } else if (service == "fsx") {
+    add_fsx_places(shape, input, out);
+    // As on AWS, creating a resource with tags needs the permission to tag it.
+    if (name.starts_with("Create") && !texts("Tags[].Key").empty())
+      out.all.push_back({"fsx:TagResource", out.all.front().resource});
+    add_tags(texts("Tags[].Key"), texts("Tags[].Value"), out);
+    if (name == "UntagResource") set(out.values, "aws:TagKeys", texts("TagKeys[]"));
   } else if (service == "ec2") {
     // As on AWS, creating a resource with tags needs the permission to add tags.
     if (!texts("TagSpecifications[].Tags[].Key").empty())

@@ -120,7 +120,8 @@ void create_training_job(const Settings& settings, const Services& services, con
                          Answer<sagemaker::CreateTrainingJobResponse> answer) {
   if (const auto free_space = settings.check_disk_space(); !free_space)
     return answer(resource_limit_exceeded(free_space.error().message));
-  auto spec = job_spec_of(request, settings.find_image, settings.file_systems);
+  auto spec = job_spec_of(request, settings.find_image,
+                          known_file_systems(settings, services, context.region));
   if (!spec) return answer(std::move(spec).error());
   auto role = job_role(settings, context.principal.account, spec->role_arn);
   if (!role) return answer(validation_exception("RoleArn: " + role.error().message));
