@@ -161,6 +161,23 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "DesiredValue": 1.0,
             "RequestId": "request",
         },
+        "fsx": {
+            "FileSystemId": "fs-0123456789abcdef0",
+            "FileSystemIds": ["fs-0123456789abcdef0"],
+            "FileSystemType": "LUSTRE",
+            "StorageCapacity": 1200,
+            "SubnetIds": ["subnet-0123456789abcdef0"],
+            "LustreConfiguration": {"ImportPath": f"s3://{tenant}/in"},
+            "FileSystemPath": "/ns",
+            "DataRepositoryPath": f"s3://{tenant}/in",
+            "AssociationId": "dra-0123456789abcdef0",
+            "AssociationIds": ["dra-0123456789abcdef0"],
+            "TaskId": "task-0123456789abcdef0",
+            "TaskIds": ["task-0123456789abcdef0"],
+            "ResourceARN": (
+                f"arn:aws:fsx:us-east-1:{ACCOUNT}:file-system/fs-0123456789abcdef0"
+            ),
+        },
         "ec2": {
             "CidrBlock": "10.0.0.0/16",
             "VpcId": "vpc-0123456789abcdef0",

@@ -8,6 +8,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "batch/arn.hpp"
+#include "file_systems/check.hpp"
 #include "objects/objects.hpp"
 #include "protocol/json.hpp"
 
@@ -474,34 +475,26 @@ void add_metric_jobs(const Shape& shape, const void* input, Accesses& out) {
 }
 
 // Adds the S3 places that an FSx request links or writes to: the server reads and writes them later
-// with its own rights, so the principal must have them.
+// with its own rights, so the principal must have them. A path that is none is rejected later.
 void add_fsx_places(const Shape& shape, const void* input, Accesses& out) {
-  const auto add = [&](std::string_view path, std::initializer_list<const char*> actions) {
-    for (const std::string& uri : texts_at(&shape, input, path)) {
-      const auto at = objects::parse_s3_uri(uri.ends_with('/') ? uri : uri + "/");
+  const auto add = [&](std::string_view member, bool lists,
+                       std::initializer_list<const char*> actions, const char* below = nullptr) {
+    for (const std::string& uri : texts_at(&shape, input, member)) {
+      const auto at = file_systems::parse_repository(uri);
       if (!at) continue;
-      const std::string prefix = at->key == "/" ? "" : at->key;
+      if (lists) out.all.push_back({"s3:ListBucket", kS3Objects + at->bucket});
       for (const char* action : actions)
-        out.all.push_back({action, kS3Objects + at->bucket + "/" + prefix + "*"});
+        out.all.push_back(
+            {action, kS3Objects + at->bucket + "/" + (below ? below : at->key) + "*"});
     }
   };
-  const auto list = [&](std::string_view path) {
-    for (const std::string& uri : texts_at(&shape, input, path))
-      if (const auto at = objects::parse_s3_uri(uri.ends_with('/') ? uri : uri + "/"))
-        out.all.push_back({"s3:ListBucket", kS3Objects + at->bucket});
-  };
-  add("LustreConfiguration.ImportPath", {"s3:GetObject"});
-  list("LustreConfiguration.ImportPath");
-  add("LustreConfiguration.ExportPath", {"s3:PutObject", "s3:GetObject"});
-  list("LustreConfiguration.ExportPath");
+  add("LustreConfiguration.ImportPath", true, {"s3:GetObject"});
+  add("LustreConfiguration.ExportPath", true, {"s3:PutObject", "s3:GetObject"});
   // Without an export path, there is a default one in the same bucket.
   if (texts_at(&shape, input, "LustreConfiguration.ExportPath").empty())
-    for (const std::string& uri : texts_at(&shape, input, "LustreConfiguration.ImportPath"))
-      if (const auto at = objects::parse_s3_uri(uri.ends_with('/') ? uri : uri + "/"))
-        out.all.push_back({"s3:PutObject", kS3Objects + at->bucket + "/FSxLustre*"});
-  add("DataRepositoryPath", {"s3:GetObject", "s3:PutObject"});
-  list("DataRepositoryPath");
-  add("Report.Path", {"s3:PutObject"});
+    add("LustreConfiguration.ImportPath", false, {"s3:PutObject"}, "FSxLustre");
+  add("DataRepositoryPath", true, {"s3:GetObject", "s3:PutObject"});
+  add("Report.Path", false, {"s3:PutObject"});
 }
 
 void add_special(const shapes::OperationShape& operation, const void* input, Accesses& out) {
