@@ -48,8 +48,10 @@ def create(fsx: BaseClient, import_path: str | None = None, **more: Any) -> str:
 
 def wait_until_gone(fsx: BaseClient, identity: str) -> None:
     wait_for(
-        lambda: identity
-        not in [one["FileSystemId"] for one in fsx.describe_file_systems()["FileSystems"]],
+        lambda: (
+            identity
+            not in [one["FileSystemId"] for one in fsx.describe_file_systems()["FileSystems"]]
+        ),
         f"{identity} to be deleted",
         120,
     )
@@ -64,19 +66,19 @@ def run_task(
     )["DataRepositoryTask"]
     return wait_for(
         lambda: (
-            found := fsx.describe_data_repository_tasks(TaskIds=[task["TaskId"]])[
-                "DataRepositoryTasks"
-            ][0]
-        ).get("EndTime")
-        and found,
+            (
+                found := fsx.describe_data_repository_tasks(TaskIds=[task["TaskId"]])[
+                    "DataRepositoryTasks"
+                ][0]
+            ).get("EndTime")
+            and found
+        ),
         "the task to end",
         120,
     )
 
 
-def channel(
-    name: str, identity: str, path: str = "/fsx", mode: str = "ro"
-) -> dict[str, Any]:
+def channel(name: str, identity: str, path: str = "/fsx", mode: str = "ro") -> dict[str, Any]:
     return {
         "ChannelName": name,
         "DataSource": {

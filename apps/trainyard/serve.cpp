@@ -201,14 +201,6 @@ gateway::IssueCredentials credentials_of(const Identity& identity, Random& rando
   };
 }
 
-Result<void> write_image_sources(const config::Config& config, const DataDirectory& data) {
-  const domain::ImageSources sources{
-      config.registry_logins,
-      config.image_policy.oci_directories.value_or(std::vector<std::string>())};
-  return os::write_file_durably(launch::image_sources_file(data.path()), dump(to_json(sources)),
-                                0600);
-}
-
 // The stored data; each member outlives the parts that write to it.
 struct Storage {
   std::unique_ptr<ledger::Ledger> ledger;

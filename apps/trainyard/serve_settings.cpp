@@ -338,6 +338,14 @@ file_systems::Settings file_system_settings_of(const config::Config& config,
   return settings;
 }
 
+Result<void> write_image_sources(const config::Config& config, const DataDirectory& data) {
+  const domain::ImageSources sources{
+      config.registry_logins,
+      config.image_policy.oci_directories.value_or(std::vector<std::string>())};
+  return os::write_file_durably(launch::image_sources_file(data.path()), dump(to_json(sources)),
+                                0600);
+}
+
 net::HttpSettings http_settings_of(const config::Config& config, const Listening& listening) {
   net::HttpSettings http;
   http.listen = config.listen;

@@ -119,6 +119,9 @@ file_systems::Settings file_system_settings_of(const config::Config& config,
                                                const DataDirectory& data,
                                                const CheckDiskSpace& check_disk_space);
 
+// Writes the registries and directories of images, which agents read. Errors: those of the file.
+Result<void> write_image_sources(const config::Config& config, const DataDirectory& data);
+
 net::HttpSettings http_settings_of(const config::Config& config, const Listening& listening);
 
 }  // namespace trainyard::apps

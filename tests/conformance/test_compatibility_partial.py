@@ -385,7 +385,9 @@ CLAIMS: dict[str, list[Claim]] = {
         )
     ],
     "fsx UpdateFileSystem": [
-        rejects("fsx", "update_file_system", "StorageType is not", of_file_system(StorageType="HDD"))
+        rejects(
+            "fsx", "update_file_system", "StorageType is not", of_file_system(StorageType="HDD")
+        )
     ],
     "fsx DeleteFileSystem": [
         rejects(

@@ -48,9 +48,9 @@ def test_the_tutorial(server: Server, aws: Callable[..., Answer], bucket: str) -
     assert re.fullmatch(r"fs-[0-9a-f]{17}", identity)
     assert made["Lifecycle"] in ("CREATING", "AVAILABLE") and made["StorageCapacity"] == 3600
 
-    def available() -> Any:
-        found = aws("fsx", "describe-file-systems", "--file-system-ids", identity)["FileSystems"][0]
-        return found["Lifecycle"] == "AVAILABLE" and found
+    def available() -> dict[str, Any] | bool:
+        found = aws("fsx", "describe-file-systems", "--file-system-ids", identity)["FileSystems"]
+        return found[0]["Lifecycle"] == "AVAILABLE" and found[0]
 
     found = wait_for(available, "the file system", 120)
     lustre = found["LustreConfiguration"]
@@ -132,9 +132,10 @@ def test_updates(fsx: BaseClient) -> None:
         LustreConfiguration={"WeeklyMaintenanceStartTime": "3:01:30"},
     )["FileSystem"]
     assert after["StorageCapacity"] == 2400
-    assert file_systems.describe(fsx, identity)["LustreConfiguration"][
-        "WeeklyMaintenanceStartTime"
-    ] == "3:01:30"
+    assert (
+        file_systems.describe(fsx, identity)["LustreConfiguration"]["WeeklyMaintenanceStartTime"]
+        == "3:01:30"
+    )
     assert "must be greater" in refusal(
         fsx.update_file_system, "BadRequest", FileSystemId=identity, StorageCapacity=1200
     )
@@ -199,9 +200,7 @@ def test_tasks(server: Server, fsx: BaseClient, bucket: str) -> None:
 
 
 def test_associations(fsx: BaseClient, aws: Callable[..., Answer], bucket: str) -> None:
-    identity = file_systems.create(
-        fsx, DeploymentType="PERSISTENT_2", PerUnitStorageThroughput=125
-    )
+    identity = file_systems.create(fsx, DeploymentType="PERSISTENT_2", PerUnitStorageThroughput=125)
     made = aws(
         "fsx",
         "create-data-repository-association",
@@ -239,9 +238,11 @@ def test_associations(fsx: BaseClient, aws: Callable[..., Answer], bucket: str) 
         AssociationId=made["AssociationId"], DeleteDataInFileSystem=True
     )
     wait_for(
-        lambda: not fsx.describe_data_repository_associations(
-            AssociationIds=[], Filters=[{"Name": "file-system-id", "Values": [identity]}]
-        )["Associations"],
+        lambda: (
+            not fsx.describe_data_repository_associations(
+                AssociationIds=[], Filters=[{"Name": "file-system-id", "Values": [identity]}]
+            )["Associations"]
+        ),
         "the association to be deleted",
         120,
     )
@@ -267,9 +268,7 @@ def test_a_user_needs_the_rights_of_what_the_server_does(server: Server, bucket:
     everything = {"Effect": "Allow", "Action": "fsx:*", "Resource": "*"}
     allow(everything)
     request = file_systems.request(f"s3://{bucket}/resized", ExportPath=f"s3://{bucket}/out")
-    assert "s3:ListBucket" in refusal(
-        own.create_file_system, "AccessDeniedException", **request
-    )
+    assert "s3:ListBucket" in refusal(own.create_file_system, "AccessDeniedException", **request)
     reads = {
         "Effect": "Allow",
         "Action": ["s3:GetObject", "s3:ListBucket"],

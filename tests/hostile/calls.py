@@ -174,9 +174,7 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "AssociationIds": ["dra-0123456789abcdef0"],
             "TaskId": "task-0123456789abcdef0",
             "TaskIds": ["task-0123456789abcdef0"],
-            "ResourceARN": (
-                f"arn:aws:fsx:us-east-1:{ACCOUNT}:file-system/fs-0123456789abcdef0"
-            ),
+            "ResourceARN": (f"arn:aws:fsx:us-east-1:{ACCOUNT}:file-system/fs-0123456789abcdef0"),
         },
         "ec2": {
             "CidrBlock": "10.0.0.0/16",

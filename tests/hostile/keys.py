@@ -323,7 +323,7 @@ ATTACKS = (
         "delete a file system",
         "my.call('fsx', headers={'X-Amz-Target':"
         " 'AWSSimbaAPIService_v20180301.DeleteFileSystem', 'Content-Type':"
-        ' \'application/x-amz-json-1.1\'}, body=b\'{"FileSystemId": "fs-0123456789abcdef0"}\')',
+        " 'application/x-amz-json-1.1'}, body=b'{\"FileSystemId\": \"fs-0123456789abcdef0\"}')",
         "DeleteFileSystem",
     ),
     row(

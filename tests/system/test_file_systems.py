@@ -56,9 +56,7 @@ def test_a_file_system_around_a_training_run(server: Server) -> None:
         file_systems.channel("all", identity, "/fsx", "rw"),
     )
     wait_for((files_of(server, identity) / "models/m").exists, "the job to write", 120)
-    assert "in use by 1 job" in refusal(
-        fsx.delete_file_system, "BadRequest", FileSystemId=identity
-    )
+    assert "in use by 1 job" in refusal(fsx.delete_file_system, "BadRequest", FileSystemId=identity)
     (files_of(server, identity) / "resized/go").touch()
     done, lines = ended(server, "train")
     assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines)
@@ -106,9 +104,9 @@ def test_jobs_need_an_available_file_system_and_the_right_to_describe_it(server:
     iam.put_user_policy(UserName=name, PolicyName="p", PolicyDocument=json.dumps(document))
     request = jobs.request(fresh("denied"))
     request["InputDataConfig"] = [file_systems.channel("t", available)]
-    assert f"fsx:DescribeFileSystems on resource: arn:aws:fsx:us-east-1:123456789012:file-system/{available}" in refusal(
-        own.create_training_job, "AccessDeniedException", **request
-    )
+    arn = f"arn:aws:fsx:us-east-1:123456789012:file-system/{available}"
+    denied = refusal(own.create_training_job, "AccessDeniedException", **request)
+    assert f"fsx:DescribeFileSystems on resource: {arn}" in denied
 
 
 def digest(files: pathlib.Path) -> dict[str, str]:
@@ -143,8 +141,10 @@ def test_killed_servers_lose_nothing(start: Callable[..., Server]) -> None:
     seen = 0
     for _ in range(KILLS):
         wait_for(
-            lambda: file_systems.describe(server.boto("fsx"), identity)["Lifecycle"] != "CREATING"
-            or sum(path.is_file() for path in files.rglob("*")) > seen,
+            lambda: (
+                file_systems.describe(server.boto("fsx"), identity)["Lifecycle"] != "CREATING"
+                or sum(path.is_file() for path in files.rglob("*")) > seen
+            ),
             "progress",
             120,
         )
@@ -168,18 +168,22 @@ def test_killed_servers_lose_nothing(start: Callable[..., Server]) -> None:
     fsx = server.boto("fsx")
     done = wait_for(
         lambda: (
-            found := fsx.describe_data_repository_tasks(TaskIds=[task])["DataRepositoryTasks"][0]
-        ).get("EndTime")
-        and found,
+            (
+                found := fsx.describe_data_repository_tasks(TaskIds=[task])["DataRepositoryTasks"][
+                    0
+                ]
+            ).get("EndTime")
+            and found
+        ),
         "the task to end",
         120,
     )
     assert done["Lifecycle"] == "SUCCEEDED" and done["Status"]["TotalCount"] == OBJECTS
     exported = {
         one["Key"].removeprefix("out/")
-        for page in server.boto("s3").get_paginator("list_objects_v2").paginate(
-            Bucket="many", Prefix="out/"
-        )
+        for page in server.boto("s3")
+        .get_paginator("list_objects_v2")
+        .paginate(Bucket="many", Prefix="out/")
         for one in page["Contents"]
     }
     assert exported == set(wanted)

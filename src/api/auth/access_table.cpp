@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "auth/fsx_accesses.hpp"
 #include "auth/job_policy.hpp"
 #include "auth/member_texts.hpp"
+#include "auth/request_tags.hpp"
 #include "base/check.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "batch/arn.hpp"
-#include "file_systems/check.hpp"
 #include "objects/objects.hpp"
 #include "protocol/json.hpp"
 
@@ -343,11 +344,6 @@ std::string iam_resource(const Context& context, const Shape* shape, const void*
   return std::string(kAll);
 }
 
-void set(ServiceValues& values, std::string name, std::vector<std::string> of_it) {
-  std::erase(of_it, "");
-  if (!of_it.empty()) values.emplace_back(std::move(name), std::move(of_it));
-}
-
 void pass_role(std::string arn, std::string_view service, Accesses& out) {
   if (arn.empty()) return;
   out.all.push_back({"iam:PassRole", arn});
@@ -358,47 +354,6 @@ void pass_role(std::string arn, std::string_view service, Accesses& out) {
 void add_place(std::string_view uri, std::string_view rest, std::vector<std::string>& places) {
   const auto location = objects::parse_s3_uri(uri);
   if (location) places.push_back(location->bucket + "/" + location->key + std::string(rest));
-}
-
-void add_tags(std::vector<std::string> keys, std::vector<std::string> values, Accesses& out) {
-  for (size_t i = 0; i < keys.size() && i < values.size(); ++i)
-    set(out.values, "aws:RequestTag/" + keys[i], {values[i]});
-  set(out.values, "aws:TagKeys", std::move(keys));
-}
-
-// Adds Batch's tags, which are a map.
-void add_tag_map(const Shape& shape, const void* input, Accesses& out) {
-  const Member* member = find_member(shape, "tags");
-  const void* tags =
-      member && member->shape->kind == ShapeKind::map ? member->find(input) : nullptr;
-  if (!tags) return;
-  std::pair<std::vector<std::string>, std::vector<std::string>> found;  // keys, values
-  member->shape->each(tags, &found, [](void* into, const std::string& key, const void* value) {
-    auto& [keys, values] = *static_cast<decltype(found)*>(into);
-    keys.push_back(key);
-    values.push_back(*static_cast<const std::string*>(value));
-  });
-  add_tags(std::move(found.first), std::move(found.second), out);
-}
-
-// Adds EC2's tags: of the request, or of the resource that it creates. Their values may be missing.
-void add_ec2_tags(const Shape& shape, const void* input, Accesses& out) {
-  std::string request;
-  write_json(shape, input, request);
-  const auto json = parse_json(request);
-  if (!json) return;
-  std::vector<std::string> keys, values;
-  const auto add = [&](const Json& owner) {
-    if (!owner.contains("Tags")) return;
-    for (const Json& tag : owner["Tags"]) {
-      keys.push_back(tag.value("Key", ""));
-      values.push_back(tag.value("Value", ""));
-    }
-  };
-  add(*json);
-  if (json->contains("TagSpecifications"))
-    for (const Json& each : (*json)["TagSpecifications"]) add(each);
-  add_tags(std::move(keys), std::move(values), out);
 }
 
 // Adds what CreateTrainingJob needs. `job`: its request, or the payload of SubmitServiceJob, as
@@ -474,29 +429,6 @@ void add_metric_jobs(const Shape& shape, const void* input, Accesses& out) {
   out.values.emplace_back(kMetricJobKey, std::move(jobs));
 }
 
-// Adds the S3 places that an FSx request links or writes to: the server reads and writes them later
-// with its own rights, so the principal must have them. A path that is none is rejected later.
-void add_fsx_places(const Shape& shape, const void* input, Accesses& out) {
-  const auto add = [&](std::string_view member, bool lists,
-                       std::initializer_list<const char*> actions, const char* below = nullptr) {
-    for (const std::string& uri : texts_at(&shape, input, member)) {
-      const auto at = file_systems::parse_repository(uri);
-      if (!at) continue;
-      if (lists) out.all.push_back({"s3:ListBucket", kS3Objects + at->bucket});
-      for (const char* action : actions)
-        out.all.push_back(
-            {action, kS3Objects + at->bucket + "/" + (below ? below : at->key) + "*"});
-    }
-  };
-  add("LustreConfiguration.ImportPath", true, {"s3:GetObject"});
-  add("LustreConfiguration.ExportPath", true, {"s3:PutObject", "s3:GetObject"});
-  // Without an export path, there is a default one in the same bucket.
-  if (texts_at(&shape, input, "LustreConfiguration.ExportPath").empty())
-    add("LustreConfiguration.ImportPath", false, {"s3:PutObject"}, "FSxLustre");
-  add("DataRepositoryPath", true, {"s3:GetObject", "s3:PutObject"});
-  add("Report.Path", false, {"s3:PutObject"});
-}
-
 void add_special(const shapes::OperationShape& operation, const void* input, Accesses& out) {
   const std::string_view service = operation.service->name, name = operation.name;
   const Shape& shape = *operation.input;
@@ -546,12 +478,7 @@ void add_special(const shapes::OperationShape& operation, const void* input, Acc
       if (payload) add_training_job(*payload, out);
     }
   } else if (service == "fsx") {
-    add_fsx_places(shape, input, out);
-    // As on AWS, creating a resource with tags needs the permission to tag it.
-    if (name.starts_with("Create") && !texts("Tags[].Key").empty())
-      out.all.push_back({"fsx:TagResource", out.all.front().resource});
-    add_tags(texts("Tags[].Key"), texts("Tags[].Value"), out);
-    if (name == "UntagResource") set(out.values, "aws:TagKeys", texts("TagKeys[]"));
+    add_fsx_accesses(operation, input, out);
   } else if (service == "ec2") {
     // As on AWS, creating a resource with tags needs the permission to add tags.
     if (!texts("TagSpecifications[].Tags[].Key").empty())

@@ -41,7 +41,7 @@ aws::DataRepositoryAssociation shown(const Context& context, const Association& 
   return out;
 }
 
-// Which automatic imports the events of a configuration ask for.
+// Returns the automatic imports that the events of a configuration request.
 Outcome<AutoImport> auto_import_of_events(const aws::S3DataRepositoryConfiguration& s3) {
   if (s3.auto_export_policy && s3.auto_export_policy->events &&
       !s3.auto_export_policy->events->empty())
@@ -106,7 +106,7 @@ Outcome<aws::CreateDataRepositoryAssociationResponse> create_association(
   return aws::CreateDataRepositoryAssociationResponse{.association = shown(context, made)};
 }
 
-// Whether an association passes the filters: each names values of which one must fit.
+// Returns whether an association passes the filters: each names values of which one must fit.
 Outcome<bool> passes(const Association& each, const std::vector<aws::Filter>& filters) {
   for (const aws::Filter& filter : filters) {
     const std::string name = filter.name.value_or("");

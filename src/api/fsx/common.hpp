@@ -115,7 +115,7 @@ std::vector<aws::Tag> shown_tags(const file_systems::Tags& tags);
 // -- texts
 
 std::string lifecycle_text(file_systems::Lifecycle lifecycle);
-// Which automatic imports a policy asks for. Errors: BadRequest: not offered.
+// Returns the automatic imports that a policy requests. Errors: BadRequest: not offered.
 Outcome<file_systems::AutoImport> auto_import_of(const std::string& policy);
 std::string text_of(file_systems::AutoImport automatic);
 // Checks that the bucket of an S3 path exists. Errors: with that code.

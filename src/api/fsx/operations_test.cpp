@@ -32,14 +32,32 @@ class BrokenObjects final : public objects::ForwardingObjects {
   }
 };
 
+// Control whose records are used from several threads.
+class LockedControl final : public in_memory::PlainControl {
+ public:
+  using PlainControl::PlainControl;
+  void change_records(control::RecordsRequest requested, control::RecordsAnswer answer) override {
+    const MutexLock lock(mutex_);
+    PlainControl::change_records(std::move(requested), std::move(answer));
+  }
+  std::shared_ptr<const domain::Records> records() override {
+    const MutexLock lock(mutex_);
+    return PlainControl::records();
+  }
+
+ private:
+  Mutex mutex_;
+};
+
 struct FsxWorld : OperationsWorld {
+  LockedControl records{clock};
   BrokenObjects store_of_objects{*objects};
   file_systems::FileSystems all;
   std::optional<file_systems::FileSystemLoop> loop;
 
   FsxWorld()
       : OperationsWorld(add_operations),
-        all({.root = directory.path() + "/fsx", .boot = "boot"}, control) {
+        all({.root = directory.path() + "/fsx", .boot = "boot"}, records) {
     services.file_systems = &all;
     EXPECT_TRUE(objects->create_bucket("data", "eu-west-1"));
     restart();

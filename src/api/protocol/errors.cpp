@@ -81,8 +81,8 @@ Failure failure_of(const shapes::Service& service, const Error& error) {
       code = row.logs;
     else if (service.name == "fsx")
       code = row.status < 500 && row.kind != Kind::denied ? "BadRequest"
-             : row.status == 500                           ? "InternalServerError"
-                                                           : row.sagemaker;
+             : row.status == 500                          ? "InternalServerError"
+                                                          : row.sagemaker;
     else if (service.name == "batch")  // the only two errors of Batch
       code = row.status < 500 ? "ClientException" : "ServerException";
     // The JSON services return 400 for all client errors. S3 and the query services do not.

@@ -22,8 +22,7 @@ std::span<const shapes::Service* const> all_services() {
       &shapes::iam::kService,        &shapes::trainyard::kService,
       &shapes::batch::kService,      &shapes::service_quotas::kService,
       &shapes::cloudtrail::kService, &shapes::ec2::kService,
-      &shapes::fsx::kService,
-      &shapes::s3::kService};
+      &shapes::fsx::kService,        &shapes::s3::kService};
   return kAll;
 }
 

@@ -66,8 +66,9 @@ Result<void> read_fsx(Table table, Config& config) {
   TRY(table.read("directory", config.fsx_directory));
   TRY(table.nothing_else());
   if (!config.fsx_directory.starts_with('/') || config.fsx_directory == "/")
-    return invalid(table.name("directory") +
-                   " must be an absolute path, and not /: where file systems of `aws fsx` are kept");
+    return invalid(
+        table.name("directory") +
+        " must be an absolute path, and not /: where file systems of `aws fsx` are kept");
   return {};
 }
 

@@ -114,8 +114,8 @@ TEST(Directories, AreBelowTheRoot) {
   EXPECT_EQ(*parse_directory("/"), "");
   EXPECT_EQ(*parse_directory("/a//b/"), "a/b");
   EXPECT_EQ(*parse_directory("a"), "a");
-  for (const std::string path : {"/..", "/a/../b", "/./a", std::string("/a\0b", 4).c_str()})
-    if (path != "/a") EXPECT_FALSE(parse_directory(path)) << path;
+  for (const char* path : {"/..", "/a/../b", "/./a", "a/.."})
+    EXPECT_FALSE(parse_directory(path)) << path;
   EXPECT_FALSE(parse_directory(std::string("/a\0b", 4)));
   EXPECT_TRUE(overlap("a", "a/b") && overlap("", "x") && overlap("a", "a"));
   EXPECT_FALSE(overlap("a", "ab") || overlap("a/b", "a/c"));

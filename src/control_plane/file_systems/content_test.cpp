@@ -61,7 +61,7 @@ TEST(Content, StaysInItsDirectory) {
   ASSERT_TRUE(os::make_directories(outside));
   ASSERT_TRUE(os::write_file(outside + "/secret", "secret"));
   const Content content = world.open();
-  // What a job that writes to the file system may leave there.
+  // A job that writes to the file system may leave these there.
   ASSERT_EQ(::symlink(outside.c_str(), (world.files + "/link").c_str()), 0);
   ASSERT_EQ(::symlink((outside + "/secret").c_str(), (world.files + "/file").c_str()), 0);
   ASSERT_EQ(::mkfifo((world.files + "/fifo").c_str(), 0666), 0);

@@ -25,7 +25,7 @@ bool is_up_to_date(const FileFacts& file, const objects::ObjectInfo& object, Imp
   return file.modified > object.modified;
 }
 
-// Moves fetches that cannot be files beside the others to the failures.
+// Moves fetches that cannot be files together with the others to the failures.
 void drop_conflicts(ImportPlan& plan, std::string_view directory) {
   std::map<std::string, size_t, std::less<>> files;  // path -> index of the first
   std::vector<bool> dropped(plan.fetches.size());

@@ -27,7 +27,7 @@ struct FileFacts {
 };
 using Files = std::map<std::string, FileFacts>;  // by path below the file system's root
 
-// Which objects an import takes.
+// Selects the objects of an import.
 enum class ImportMode {
   all,            // new, and changed since: the first import, and tasks
   added,          // only those without a file

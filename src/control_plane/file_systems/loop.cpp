@@ -95,7 +95,7 @@ void FileSystemLoop::begin(Work work) {
   if (!given) end();
 }
 
-// Waiting work that was withdrawn, or is no longer what the record asks for, is not done.
+// Waiting work that was withdrawn, or no longer fits its record, is not done.
 void FileSystemLoop::act(const Work& work, Progress& progress) {
   Result<void> done = cancelled("the work was withdrawn");
   const auto present = all_.snapshot();

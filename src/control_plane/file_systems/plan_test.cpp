@@ -33,7 +33,9 @@ TEST(Plan, FollowsTheLifeCycle) {
     world.file_system("fs-1", lifecycle);
     const auto work = world.plan();
     ASSERT_EQ(work.size(), kind ? 1u : 0u);
-    if (kind) EXPECT_EQ(work[0], (Work{*kind, "r/fs-1"}));
+    if (kind) {
+      EXPECT_EQ(work[0], (Work{*kind, "r/fs-1"}));
+    }
     world.busy = {"r/fs-1"};
     EXPECT_TRUE(world.plan().empty());
   }

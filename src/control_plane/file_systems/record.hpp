@@ -49,7 +49,7 @@ inline constexpr EnumTable<AutoImport> kAutoImports{"automatic import",
                                                      {AutoImport::added, "NEW"},
                                                      {AutoImport::added_changed, "NEW_CHANGED"}}};
 
-// What a request token has already made: a repeated request has the same digest.
+// Names the request that made a resource: a repeated one has the same token and digest.
 struct RequestMark {
   std::string token, digest;
   bool operator==(const RequestMark&) const = default;
@@ -121,7 +121,7 @@ struct RepositoryTask {
   TaskState state = TaskState::pending;
   Instant created, updated;
   std::optional<Instant> started, ended;
-  // Of the file system, without slashes at their ends; empty: all files.
+  // below the file system, without slashes at their ends; empty: all files
   std::vector<std::string> paths;
   std::string report;  // "s3://bucket/prefix"; "": none
   std::string failure;

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/testing/test_clock.hpp"
-#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 #include "batch/catalog.hpp"
 #include "control/control.hpp"
@@ -24,7 +23,7 @@ namespace trainyard::api::in_memory {
 inline constexpr Instant kStart{Duration{1'795'167'900'000}};
 
 // Control in memory. It answers at once, or, when `hold` is set, once the test releases the answer.
-class PlainControl final : public control::Control {
+class PlainControl : public control::Control {
  public:
   explicit PlainControl(Clock& clock) : clock_(clock) {}
   std::map<domain::JobKey, std::shared_ptr<const domain::Job>> jobs;
@@ -101,21 +100,14 @@ class PlainControl final : public control::Control {
     }
     answer(*std::move(resource));
   }
-  // These two are callable from anywhere; a test that reads kept_records has no other threads.
   void change_records(control::RecordsRequest requested, control::RecordsAnswer answer) override {
-    MutexLock lock(records_mutex_);
     if (requested.expected != kept_records->version) return answer(conflict("read them again"));
     auto next = domain::changed(*kept_records, requested.writes);
     if (!next) return answer(next.error());
     kept_records = std::make_shared<const domain::Records>(*std::move(next));
-    const auto after = kept_records;
-    lock.unlock();
-    answer(after);
+    answer(kept_records);
   }
-  std::shared_ptr<const domain::Records> records() override {
-    const MutexLock lock(records_mutex_);
-    return kept_records;
-  }
+  std::shared_ptr<const domain::Records> records() override { return kept_records; }
   Result<domain::Image> find_image(const std::string&) override { return domain::Image(); }
   std::vector<std::shared_ptr<const domain::Job>> live_jobs() override {
     std::vector<std::shared_ptr<const domain::Job>> all;
@@ -203,7 +195,6 @@ class PlainControl final : public control::Control {
       work();
   }
   Clock& clock_;
-  Mutex records_mutex_;
 };
 
 }  // namespace trainyard::api::in_memory
