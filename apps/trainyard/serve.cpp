@@ -27,6 +27,8 @@
 #include "control/loops.hpp"
 #include "control/resource_records.hpp"
 #include "dispatch/api.hpp"
+#include "file_systems/file_systems.hpp"
+#include "file_systems/loop.hpp"
 #include "gateway/agents.hpp"
 #include "launch/local/local.hpp"
 #include "ledger/ledger.hpp"
@@ -197,14 +199,6 @@ gateway::IssueCredentials credentials_of(const Identity& identity, Random& rando
     return wire::Credentials{keys.access_key_id, keys.secret_access_key, keys.session_token,
                              keys.expires};
   };
-}
-
-Result<void> write_image_sources(const config::Config& config, const DataDirectory& data) {
-  const domain::ImageSources sources{
-      config.registry_logins,
-      config.image_policy.oci_directories.value_or(std::vector<std::string>())};
-  return os::write_file_durably(launch::image_sources_file(data.path()), dump(to_json(sources)),
-                                0600);
 }
 
 // The stored data; each member outlives the parts that write to it.
@@ -378,6 +372,9 @@ class Server {
         server_address_of(config_, listening_) + ":" + std::to_string(server_->port());
     control_settings_.api_address = for_agents;
     control_settings_.objects_endpoint = "http://" + for_agents;
+    control_settings_.created_file_systems = [this](const std::string& region) {
+      return file_systems_ ? file_systems_->of_region(region) : domain::FileSystems();
+    };
     control_ = TRY(control::make_control(control_settings_, *storage_.ledger, *launcher_,
                                          *storage_.logs, clock_, random_)
                        .in("reading the ledger"));
@@ -385,6 +382,9 @@ class Server {
                             TRY(config_identities(config_, identity_.account, identity_.keys)),
                             random_);
     log_warnings(config_, *identity_store_);
+    auto file_system_settings = file_system_settings_of(config_, *data_, check_disk_space_);
+    file_system_settings.why_not = [this] { return role_->why_not(); };
+    file_systems_.emplace(std::move(file_system_settings), *control_);
     agents_ = gateway::make_agents(*control_, *storage_.logs, *storage_.metrics, clock_,
                                    config_.stop_grace, credentials_of(identity_, random_), {},
                                    report_to(agent_links_));
@@ -404,6 +404,7 @@ class Server {
     const std::string own_endpoint = (listening_.plain_http ? "http://" : "https://") + reachable_;
     api::Services services{*control_,         *storage_.logs, *storage_.metrics,
                            *storage_.objects, clock_,         random_};
+    services.file_systems = &*file_systems_;
     access_.emplace(*api_settings_, services);
     campaigns_ = TRY(open_campaigns(config_, *data_, own_endpoint, *access_, clock_, random_));
     services_.emplace(api::Services{
@@ -412,6 +413,7 @@ class Server {
         [this](domain::JobNumber job) { return agents_->activity(job); }, campaigns_.get(),
         &statistics_, &*identity_store_,
         [sources = fact_sources(own_endpoint)] { return facts_of(sources); }});
+    services_->file_systems = &*file_systems_;
     services_->machines = [this] { return server_machines_of(launcher_->last_machines()); };
     console_.prepare(*services_, *control_);
     api_ = api::make_api(*api_settings_, *services_, storage_.audit.get());
@@ -425,6 +427,7 @@ class Server {
   // Starts the loops, and answers requests from now on.
   Result<void> start() {
     loops_.emplace(*control_, control_settings_.reconcile_interval, &clock_, &loop_statistics_);
+    file_system_loop_.emplace(*file_systems_, *storage_.objects, clock_);
     lifecycle_.emplace(*storage_.objects, *control_, clock_, [this] { return role_->why_not(); });
     metrics_endpoint_.emplace(MetricsSources{statistics_, loop_statistics_, *control_, *agents_,
                                              *server_, *storage_.objects, data_->path()});
@@ -554,6 +557,7 @@ class Server {
   std::string reachable_;  // host and port
 
   std::unique_ptr<control::ControlPlane> control_;
+  std::optional<file_systems::FileSystems> file_systems_;
   std::optional<api::IdentityStore> identity_store_;
   std::optional<api::Settings> api_settings_;
   std::unique_ptr<gateway::Agents> agents_;
@@ -567,6 +571,7 @@ class Server {
   ServerRecord record_;
   control::LoopStatistics loop_statistics_;
   std::optional<control::Loops> loops_;
+  std::optional<file_systems::FileSystemLoop> file_system_loop_;  // needs the loops to commit
   std::optional<api::s3::LifecycleLoop> lifecycle_;
   std::optional<MetricsEndpoint> metrics_endpoint_;
   std::unique_ptr<net::HttpServer> metrics_server_;

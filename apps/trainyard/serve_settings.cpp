@@ -317,6 +317,35 @@ api::Settings api_settings_of(const config::Config& config, const Identity& iden
   return settings;
 }
 
+file_systems::Settings file_system_settings_of(const config::Config& config,
+                                               const DataDirectory& data,
+                                               const CheckDiskSpace& check_disk_space) {
+  file_systems::Settings settings;
+  settings.root = config.fsx_directory.empty() ? data.file("file_systems") : config.fsx_directory;
+  // Without it, files of an import that a server's death ended are fetched again.
+  if (const auto boot = os::read_file("/proc/sys/kernel/random/boot_id", 256))
+    settings.boot = *boot;
+  settings.check_disk_space = check_disk_space;
+  if (config.kubernetes)
+    settings.not_offered = "jobs on Kubernetes cannot mount directories of this machine";
+  else if (config.slurm && config.fsx_directory.empty())
+    settings.not_offered =
+        "on Slurm, fsx.directory of the config must name a directory that all nodes share";
+  else if (config.ledger && config.fsx_directory.empty())
+    settings.not_offered =
+        "with standby servers, fsx.directory of the config must name a directory that all of them "
+        "share";
+  return settings;
+}
+
+Result<void> write_image_sources(const config::Config& config, const DataDirectory& data) {
+  const domain::ImageSources sources{
+      config.registry_logins,
+      config.image_policy.oci_directories.value_or(std::vector<std::string>())};
+  return os::write_file_durably(launch::image_sources_file(data.path()), dump(to_json(sources)),
+                                0600);
+}
+
 net::HttpSettings http_settings_of(const config::Config& config, const Listening& listening) {
   net::HttpSettings http;
   http.listen = config.listen;

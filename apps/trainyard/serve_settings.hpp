@@ -14,6 +14,7 @@
 #include "base/thread_safety.hpp"
 #include "config/config.hpp"
 #include "control/control.hpp"
+#include "file_systems/file_systems.hpp"
 #include "launch/kubernetes/kubernetes_launcher.hpp"
 #include "launch/local/local.hpp"
 #include "launch/slurm/slurm_launcher.hpp"
@@ -112,6 +113,14 @@ Result<control::Settings> control_settings_of(const config::Config& config,
 api::Settings api_settings_of(const config::Config& config, const Identity& identity,
                               control::Control& control, const ReloadableSettings& reloadable,
                               const CheckDiskSpace& check_disk_space);
+
+// Does not set why_not.
+file_systems::Settings file_system_settings_of(const config::Config& config,
+                                               const DataDirectory& data,
+                                               const CheckDiskSpace& check_disk_space);
+
+// Writes the registries and directories of images, which agents read. Errors: those of the file.
+Result<void> write_image_sources(const config::Config& config, const DataDirectory& data);
 
 net::HttpSettings http_settings_of(const config::Config& config, const Listening& listening);
 

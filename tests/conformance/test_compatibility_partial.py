@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests import jobs
+from tests import file_systems, jobs
 from tests.calls import fresh, refused
 from tests.conformance import claims_of_s3
 from tests.conformance.claims import Claim, Value, World, rejects
@@ -53,6 +53,36 @@ def s3_source(**more: Any) -> dict[str, Any]:
 def other_algorithm() -> Callable[[World], Mapping[str, Any]]:
     algorithm = {"AlgorithmName": "mine", "TrainingInputMode": "File"}
     return job(AlgorithmSpecification=algorithm)
+
+
+TOP_OF_FILE_SYSTEM = ("FileSystemType", "KmsKeyId")
+
+
+def new_file_system(**changed: Any) -> Callable[[World], Mapping[str, Any]]:
+    """A CreateFileSystem request with other members, most of them of LustreConfiguration."""
+    lustre = {name: value for name, value in changed.items() if name not in TOP_OF_FILE_SYSTEM}
+    top = {name: value for name, value in changed.items() if name in TOP_OF_FILE_SYSTEM}
+    return lambda world: file_systems.request(**lustre) | top
+
+
+def of_file_system(**more: Any) -> Callable[[World], Mapping[str, Any]]:
+    return lambda world: {"FileSystemId": "fs-0123456789abcdef0"} | more
+
+
+def link(policy: str, event: str) -> Callable[[World], Mapping[str, Any]]:
+    return lambda world: {
+        "FileSystemId": "fs-0123456789abcdef0",
+        "FileSystemPath": "/ns",
+        "DataRepositoryPath": f"s3://{world.bucket}/in",
+        "S3": {policy: {"Events": [event]}},
+    }
+
+
+def new_events(policy: str, event: str) -> Callable[[World], Mapping[str, Any]]:
+    return lambda world: {
+        "AssociationId": "dra-0123456789abcdef0",
+        "S3": {policy: {"Events": [event]}},
+    }
 
 
 HUB = {"HubContentArn": "arn:aws:sagemaker:us-east-1:aws:hub-content/h/Model/m/1"}
@@ -340,6 +370,55 @@ CLAIMS: dict[str, list[Claim]] = {
     "batch SubmitJob": [rejects("batch", "submit_job", "eksProperties", eks_job)],
     "batch SubmitServiceJob": [
         rejects("batch", "submit_service_job", "RetryStrategy", service_job)
+    ],
+    "fsx CreateFileSystem": [
+        rejects("fsx", "create_file_system", text, changed)
+        for text, changed in (
+            ("use LUSTRE", new_file_system(FileSystemType="OPENZFS")),
+            ("A backup is not", new_file_system(AutomaticBackupRetentionDays=1)),
+            ("KmsKeyId is not", new_file_system(KmsKeyId="k")),
+            ("EfaEnabled is not", new_file_system(EfaEnabled=True)),
+            ("LogConfiguration", new_file_system(LogConfiguration={"Level": "WARN_ERROR"})),
+            ("RootSquash", new_file_system(RootSquashConfiguration={"RootSquash": "1:1"})),
+            ("Metadata", new_file_system(MetadataConfiguration={"Mode": "AUTOMATIC"})),
+            ("ThroughputCapacity is not", new_file_system(ThroughputCapacity=4000)),
+        )
+    ],
+    "fsx UpdateFileSystem": [
+        rejects(
+            "fsx", "update_file_system", "StorageType is not", of_file_system(StorageType="HDD")
+        )
+    ],
+    "fsx DeleteFileSystem": [
+        rejects(
+            "fsx",
+            "delete_file_system",
+            "A final backup is not",
+            of_file_system(LustreConfiguration={"SkipFinalBackup": False}),
+        )
+    ],
+    "fsx CreateDataRepositoryAssociation": [
+        rejects("fsx", "create_data_repository_association", text, link(policy, event))
+        for text, policy, event in (
+            ("AutoExportPolicy is not", "AutoExportPolicy", "NEW"),
+            ("The event DELETED", "AutoImportPolicy", "DELETED"),
+        )
+    ],
+    "fsx UpdateDataRepositoryAssociation": [
+        rejects("fsx", "update_data_repository_association", text, new_events(policy, event))
+        for text, policy, event in (
+            ("AutoExportPolicy is not", "AutoExportPolicy", "NEW"),
+            ("The event DELETED", "AutoImportPolicy", "DELETED"),
+        )
+    ],
+    "fsx CreateDataRepositoryTask": [
+        rejects(
+            "fsx",
+            "create_data_repository_task",
+            "are not offered by this server",
+            of_file_system(Type=kind, Report={"Enabled": False}),
+        )
+        for kind in ("RELEASE_DATA_FROM_FILESYSTEM", "AUTO_RELEASE_DATA")
     ],
     "service-quotas RequestServiceQuotaIncrease": [
         rejects(

@@ -345,6 +345,14 @@ ATTACKS = (
         "LookupEvents",
     ),
     row(
+        "delete-file-system",
+        "delete a file system",
+        "my.call('fsx', headers={'X-Amz-Target':"
+        " 'AWSSimbaAPIService_v20180301.DeleteFileSystem', 'Content-Type':"
+        " 'application/x-amz-json-1.1'}, body=b'{\"FileSystemId\": \"fs-0123456789abcdef0\"}')",
+        "DeleteFileSystem",
+    ),
+    row(
         "raise-quota",
         "raise a quota",
         "my.call('servicequotas', headers={'X-Amz-Target':"

@@ -17,6 +17,10 @@ GUARDS_NO_MEMBER: dict[tuple[str, str], str] = {
     ("src/foundation/objects/directory/named_locks.hpp", "mutex"): "is what callers hold",
     ("src/api/operations/identity_store.hpp", "changing_"): "held by one change() at a time",
     ("src/api/ec2/network_store.hpp", "changing_"): "held by one change() at a time",
+    (
+        "src/control_plane/file_systems/store.hpp",
+        "changing_",
+    ): "held by one change() at a time",
     ("src/control_plane/control/explainer.hpp", "alone_"): "held by one explanation at a time",
     ("src/compute/collectives/group.cpp", "current_mutex_"): "keeps what an atomic points to alive",
     ("src/job/data/stop.hpp", "mutex_"): "orders the writes of an atomic with its waits",

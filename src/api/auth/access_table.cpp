@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "auth/fsx_accesses.hpp"
 #include "auth/job_policy.hpp"
 #include "auth/member_texts.hpp"
+#include "auth/request_tags.hpp"
 #include "base/check.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
@@ -35,6 +37,8 @@ constexpr std::string_view kTagged = "tagged resources of EC2";                 
 constexpr std::string_view kVpc = "arn:aws:ec2:{region}:{account}:vpc/{VpcId}",
                            kSubnet = "arn:aws:ec2:{region}:{account}:subnet/{SubnetId}";
 constexpr std::string_view kAll = "*";
+constexpr std::string_view kFileSystem =
+    "arn:aws:fsx:{region}:{account}:file-system/{FileSystemId}";
 
 // Actions and resource types are those of AWS's Service Authorization Reference. Where AWS accepts
 // only "*" for a request that names resources (DescribeJobs of Batch), the table has the resources:
@@ -147,6 +151,21 @@ constexpr Row kRows[] = {
      "arn:aws:servicequotas:{region}:{account}:{ServiceCode}/{QuotaCode}"},
 
     {"cloudtrail", "LookupEvents", "", kAll},
+
+    {"fsx", "CreateFileSystem", "", "arn:aws:fsx:{region}:{account}:file-system/*"},
+    {"fsx", "DescribeFileSystems", "",
+     "arn:aws:fsx:{region}:{account}:file-system/{FileSystemIds[]}"},
+    {"fsx",
+     "UpdateFileSystem DeleteFileSystem CreateDataRepositoryAssociation CreateDataRepositoryTask",
+     "", kFileSystem},
+    // The request has no id of the file system, which the ARN of an association contains.
+    {"fsx", "DescribeDataRepositoryAssociations", "",
+     "arn:aws:fsx:{region}:{account}:association/*/{AssociationIds[]}"},
+    {"fsx", "UpdateDataRepositoryAssociation DeleteDataRepositoryAssociation", "",
+     "arn:aws:fsx:{region}:{account}:association/*/{AssociationId}"},
+    {"fsx", "DescribeDataRepositoryTasks", "", "arn:aws:fsx:{region}:{account}:task/{TaskIds[]}"},
+    {"fsx", "CancelDataRepositoryTask", "", "arn:aws:fsx:{region}:{account}:task/{TaskId}"},
+    {"fsx", "TagResource UntagResource ListTagsForResource", "", "{ResourceARN}"},
 
     // Creating needs the permission for a resource whose id is not known yet.
     {"ec2", "CreateVpc CreateDefaultVpc", "", "arn:aws:ec2:{region}:{account}:vpc/*"},
@@ -329,11 +348,6 @@ std::string iam_resource(const Context& context, const Shape* shape, const void*
   return std::string(kAll);
 }
 
-void set(ServiceValues& values, std::string name, std::vector<std::string> of_it) {
-  std::erase(of_it, "");
-  if (!of_it.empty()) values.emplace_back(std::move(name), std::move(of_it));
-}
-
 void pass_role(std::string arn, std::string_view service, Accesses& out) {
   if (arn.empty()) return;
   out.all.push_back({"iam:PassRole", arn});
@@ -344,47 +358,6 @@ void pass_role(std::string arn, std::string_view service, Accesses& out) {
 void add_place(std::string_view uri, std::string_view rest, std::vector<std::string>& places) {
   const auto location = objects::parse_s3_uri(uri);
   if (location) places.push_back(location->bucket + "/" + location->key + std::string(rest));
-}
-
-void add_tags(std::vector<std::string> keys, std::vector<std::string> values, Accesses& out) {
-  for (size_t i = 0; i < keys.size() && i < values.size(); ++i)
-    set(out.values, "aws:RequestTag/" + keys[i], {values[i]});
-  set(out.values, "aws:TagKeys", std::move(keys));
-}
-
-// Adds Batch's tags, which are a map.
-void add_tag_map(const Shape& shape, const void* input, Accesses& out) {
-  const Member* member = find_member(shape, "tags");
-  const void* tags =
-      member && member->shape->kind == ShapeKind::map ? member->find(input) : nullptr;
-  if (!tags) return;
-  std::pair<std::vector<std::string>, std::vector<std::string>> found;  // keys, values
-  member->shape->each(tags, &found, [](void* into, const std::string& key, const void* value) {
-    auto& [keys, values] = *static_cast<decltype(found)*>(into);
-    keys.push_back(key);
-    values.push_back(*static_cast<const std::string*>(value));
-  });
-  add_tags(std::move(found.first), std::move(found.second), out);
-}
-
-// Adds EC2's tags: of the request, or of the resource that it creates. Their values may be missing.
-void add_ec2_tags(const Shape& shape, const void* input, Accesses& out) {
-  std::string request;
-  write_json(shape, input, request);
-  const auto json = parse_json(request);
-  if (!json) return;
-  std::vector<std::string> keys, values;
-  const auto add = [&](const Json& owner) {
-    if (!owner.contains("Tags")) return;
-    for (const Json& tag : owner["Tags"]) {
-      keys.push_back(tag.value("Key", ""));
-      values.push_back(tag.value("Value", ""));
-    }
-  };
-  add(*json);
-  if (json->contains("TagSpecifications"))
-    for (const Json& each : (*json)["TagSpecifications"]) add(each);
-  add_tags(std::move(keys), std::move(values), out);
 }
 
 // Adds what CreateTrainingJob needs. `job`: its request, or the payload of SubmitServiceJob, as
@@ -413,6 +386,9 @@ void add_training_job(const Json& job, Accesses& out) {
         {"EnableInterContainerTrafficEncryption", "sagemaker:InterContainerTrafficEncryption"}})
     set(out.values, key, {part(job, name) == Json(true) ? "true" : "false"});
   for (const Json& channel : part(job, "InputDataConfig")) {
+    const Json& shared = part(part(channel, "DataSource"), "FileSystemDataSource");
+    if (text(shared, "FileSystemType") == "FSxLustre")
+      out.file_systems.push_back(text(shared, "FileSystemId"));
     const Json& source = part(part(channel, "DataSource"), "S3DataSource");
     const auto location = objects::parse_s3_uri(text(source, "S3Uri"));
     if (!location) continue;
@@ -505,6 +481,8 @@ void add_special(const shapes::OperationShape& operation, const void* input, Acc
       const auto payload = parse_json(member_text(shape, input, "serviceRequestPayload"));
       if (payload) add_training_job(*payload, out);
     }
+  } else if (service == "fsx") {
+    add_fsx_accesses(operation, input, out);
   } else if (service == "ec2") {
     // As on AWS, creating a resource with tags needs the permission to add tags.
     if (!texts("TagSpecifications[].Tags[].Key").empty())

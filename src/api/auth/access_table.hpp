@@ -48,6 +48,8 @@ struct Accesses {
   // S3 locations that a job of this request reads and writes: patterns of literals and '*', such as
   // "bucket/prefix*".
   std::vector<std::string> reads, writes;
+  // The ids of Lustre file systems that channels of a job of this request name.
+  std::vector<std::string> file_systems;
 };
 
 // A condition key of this server for PutMetricData and GetMetricStatistics: the TrainingJobName

@@ -9,6 +9,8 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
+#include "file_systems/file_systems.hpp"
+#include "operations/fsx_tags.hpp"
 #include "operations/job_role.hpp"
 #include "policy/managed.hpp"
 
@@ -208,6 +210,12 @@ std::string Authorizer::tagged_arn(const std::string& resource) const {
 
 // Adds the stored tags of the resource, if it exists.
 void Authorizer::add_tags(const Access& access, policy::Request& request) const {
+  if (access.resource.starts_with("arn:aws:fsx:") && services_.file_systems) {
+    const auto present = services_.file_systems->snapshot();
+    if (const auto* tags = fsx_tags(*present, settings_.account, access.resource))
+      for (const auto& [key, value] : *tags) request.values.set("aws:ResourceTag/" + key, value);
+    return;
+  }
   const std::string arn = tagged_arn(access.resource);
   if (arn.empty()) return;
   const auto tags = services_.control.tags(arn);
@@ -331,6 +339,13 @@ std::optional<Failure> Authorizer::check(const Context& context,
       for (const char* action : {"s3:PutObject", "s3:GetObject", "s3:DeleteObject"})
         need(action, place);
   }
+  // As on AWS, where a job that mounts a file system must be able to describe it. Those of the
+  // config have lists of users and roles instead (operations/shared_directories.hpp).
+  for (const std::string& id : accesses.file_systems)
+    if (!settings_.file_systems.contains(id))
+      accesses.all.push_back(
+          {"fsx:DescribeFileSystems",
+           fsx_arn(context.region, context.principal.account, "file-system/" + id)});
   if (auto failure = check_all(context, service, accesses)) return failure;
   // A role in an instance profile may trust any service, as on AWS.
   if (service.name == "iam") return {};
@@ -340,7 +355,8 @@ std::optional<Failure> Authorizer::check(const Context& context,
 std::optional<Failure> Authorizer::check(const Context& context, const shapes::Service& service,
                                          std::string action, std::string resource) const {
   if (context.principal.owner()) return {};
-  return check_all(context, service, {{{std::move(action), std::move(resource)}}, {}, {}, {}, {}});
+  return check_all(context, service,
+                   {{{std::move(action), std::move(resource)}}, {}, {}, {}, {}, {}});
 }
 
 }  // namespace trainyard::api

@@ -322,7 +322,8 @@ void add_service(OperationTable& table, const Settings& settings, const Services
   table.add_later<batch::SubmitServiceJob>([&, constraints](const Context& context,
                                                             batch::SubmitServiceJobRequest request,
                                                             auto answer) {
-    const PayloadRules rules{*constraints, settings.find_image, settings.file_systems};
+    const auto file_systems = known_file_systems(settings, services, context.region);
+    const PayloadRules rules{*constraints, settings.find_image, file_systems};
     submit(settings, rules, services, context, request, std::move(answer));
   });
   table.add<batch::DescribeServiceJob>(

@@ -3,6 +3,7 @@
 #include "batch_api/operations.hpp"
 #include "cloudwatch/operations.hpp"
 #include "ec2/operations.hpp"
+#include "fsx/operations.hpp"
 #include "iam/operations.hpp"
 #include "logs/operations.hpp"
 #include "s3/operations.hpp"
@@ -20,6 +21,7 @@ OperationTable all_operations(const Settings& settings, const Services& services
   cloudwatch::add_operations(table, settings, services);
   batch_api::add_operations(table, settings, services);
   ec2::add_operations(table, settings, services);
+  fsx::add_operations(table, settings, services);
   service_quotas::add_operations(table, settings, services);
   trainyard_api::add_operations(table, settings, services);
   s3::add_operations(table, settings, services);

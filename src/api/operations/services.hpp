@@ -38,6 +38,10 @@
 #include "policy/identities.hpp"
 #include "policy/principal_settings.hpp"
 
+namespace trainyard::file_systems {
+class FileSystems;  // file_systems/file_systems.hpp
+}
+
 namespace trainyard::api {
 
 class IdentityStore;  // operations/identity_store.hpp
@@ -62,7 +66,7 @@ struct Settings {
       key_used = nullptr;
   size_t body_bytes_max = 4 << 20;  // of a request's body, unless it is an object
   FindImage find_image;
-  domain::FileSystems file_systems;  // for channels and for Batch's volumes
+  domain::FileSystems file_systems;  // of the config: for channels and for Batch's volumes
   // Directories of machines for Batch's volumes, by path. Without a directory, each host gets its
   // own empty one.
   domain::FileSystems volumes;
@@ -112,6 +116,7 @@ struct Services {
   // Returns the machines on which hosts can be placed now. Unset: none are known, and ListMachines
   // shows those on which jobs have hosts.
   std::function<std::vector<ServerMachine>()> machines = nullptr;
+  file_systems::FileSystems* file_systems = nullptr;  // nullptr: FSx is rejected
 };
 
 }  // namespace trainyard::api

@@ -19,4 +19,9 @@ inline Result<void> check_shared_directories(const Settings& settings, const Pri
   return domain::check_shared_directories(settings.file_systems, settings.volumes, spec, requester);
 }
 
+// The file systems that channels of a region's jobs may name: those of the config, and those that
+// requests have created.
+domain::FileSystems known_file_systems(const Settings& settings, const Services& services,
+                                       const std::string& region);
+
 }  // namespace trainyard::api

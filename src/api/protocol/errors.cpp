@@ -79,6 +79,10 @@ Failure failure_of(const shapes::Service& service, const Error& error) {
       code = row.ec2;
     else if (service.name == "logs")
       code = row.logs;
+    else if (service.name == "fsx")
+      code = row.status < 500 && row.kind != Kind::denied ? "BadRequest"
+             : row.status == 500                          ? "InternalServerError"
+                                                          : row.sagemaker;
     else if (service.name == "batch")  // the only two errors of Batch
       code = row.status < 500 ? "ClientException" : "ServerException";
     // The JSON services return 400 for all client errors. S3 and the query services do not.
@@ -126,6 +130,7 @@ Failure unreadable_body(const shapes::Service& service, std::string message) {
 Failure validation(const shapes::Service& service, std::string message) {
   if (service.name == "logs") return {400, "InvalidParameterException", std::move(message)};
   if (service.name == "batch") return client_exception(std::move(message));
+  if (service.name == "fsx") return {400, "BadRequest", std::move(message)};
   return {400,
           named(service, {"ValidationException", "ValidationError", "InvalidRequest",
                           "InvalidParameterValue"}),

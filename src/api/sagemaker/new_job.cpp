@@ -15,10 +15,12 @@ constexpr size_t kTagValueBytesMax = 256;  // as on AWS
 }  // namespace
 
 Outcome<control::CreateJob> new_job_of(const shapes::sagemaker::CreateTrainingJobRequest& request,
-                                       const Settings& settings, const Context& context) {
+                                       const Settings& settings, const Services& services,
+                                       const Context& context) {
   if (const auto free_space = settings.check_disk_space(); !free_space)
     return resource_limit_exceeded(free_space.error().message);
-  auto spec = TRY(job_spec_of(request, settings.find_image, settings.file_systems));
+  auto spec = TRY(job_spec_of(request, settings.find_image,
+                              known_file_systems(settings, services, context.region)));
   auto role = job_role(settings, context.principal.account, spec.role_arn);
   if (!role) return validation_exception("RoleArn: " + role.error().message);
   spec.role_arn = *std::move(role);

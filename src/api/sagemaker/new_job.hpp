@@ -16,7 +16,8 @@ namespace trainyard::api::sagemaker {
 // Requires: the request satisfies its model's constraints, and its principal is authorised.
 // Errors: ValidationException; ResourceLimitExceeded, when the disk is full.
 Outcome<control::CreateJob> new_job_of(const shapes::sagemaker::CreateTrainingJobRequest& request,
-                                       const Settings& settings, const Context& context);
+                                       const Settings& settings, const Services& services,
+                                       const Context& context);
 
 // `arn`: of the job that control has refused.
 Failure creation_failure(const Error& error, const std::string& arn);

@@ -116,7 +116,7 @@ class Views {
 void create_training_job(const Settings& settings, const Services& services, const Context& context,
                          const sagemaker::CreateTrainingJobRequest& request,
                          Answer<sagemaker::CreateTrainingJobResponse> answer) {
-  auto job = new_job_of(request, settings, context);
+  auto job = new_job_of(request, settings, services, context);
   if (!job) return answer(std::move(job).error());
   const std::string arn = control::job_arn(context.principal.account, job->key);
   services.control.create_job(

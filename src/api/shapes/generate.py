@@ -187,12 +187,21 @@ def query_name(model: Model, member: str, reference: Model) -> str:
     return str(reference.get("queryName", name[0].upper() + name[1:]))
 
 
+# Members of outputs that this server never sends, and that lead back to a list which holds them.
+LEFT_OUT = {
+    "FSx": {"AdministrativeAction": ("TargetVolumeValues", "TargetSnapshotValues")},
+}
+
+
 class Closure:
     """The shapes that the wanted operations reach, in an order in which each stands after what it
     holds."""
 
     def __init__(self, model: Model, operations: Sequence[str]) -> None:
         self.shapes = model["shapes"]
+        for structure, members in LEFT_OUT.get(model["metadata"]["serviceId"], {}).items():
+            for member in members:
+                del self.shapes[structure]["members"][member]
         self.order: list[str] = []
         # (structure, member): the member closes a circle and is owned by pointer
         self.boxed: set[tuple[str, str]] = set()

@@ -4,6 +4,7 @@
 #include "shapes/cloudtrail.hpp"
 #include "shapes/cloudwatch.hpp"
 #include "shapes/ec2.hpp"
+#include "shapes/fsx.hpp"
 #include "shapes/iam.hpp"
 #include "shapes/logs.hpp"
 #include "shapes/s3.hpp"
@@ -21,7 +22,7 @@ std::span<const shapes::Service* const> all_services() {
       &shapes::iam::kService,        &shapes::trainyard::kService,
       &shapes::batch::kService,      &shapes::service_quotas::kService,
       &shapes::cloudtrail::kService, &shapes::ec2::kService,
-      &shapes::s3::kService};
+      &shapes::fsx::kService,        &shapes::s3::kService};
   return kAll;
 }
 

@@ -35,7 +35,7 @@ class Previews {
     if (auto violations = constraints_.check(*create.input, &job_request))
       return validation(training::kService, std::move(*violations));
     if (auto denied = authorizer_.check(context, create, &job_request)) return *std::move(denied);
-    auto job = TRY(sagemaker::new_job_of(job_request, settings_, context));
+    auto job = TRY(sagemaker::new_job_of(job_request, settings_, services_, context));
     own::PreviewJobResponse out;
     show_costs(context.region, job.spec, out);
     if (!job.spec.notes.empty()) out.notes = job.spec.notes;

@@ -119,6 +119,8 @@ struct Config {
   uint64_t images_bytes_max = uint64_t{100} << 30;
   domain::EgressSettings egress_settings;
   domain::FileSystems file_systems;
+  // The directory of file systems that requests create; "": in the data directory.
+  std::string fsx_directory;
   domain::FileSystems volumes;       // by the path in requests for Batch's jobs
   std::vector<std::string> devices;  // device files that jobs may use
   bool copy_channels = false;        // channels in File mode, instead of mounting them

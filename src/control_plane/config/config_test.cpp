@@ -201,6 +201,8 @@ constexpr const char* kEachSubject = R"(
     gib = 1.5
     [logs]
     retention_days = 7
+    [fsx]
+    directory = "/srv/fsx"
     [file_systems.fs-1]
     directory = "/srv/data"
     users = ["ana"]
@@ -244,6 +246,7 @@ TEST(Config, EachSubjectIsRead) {
   EXPECT_EQ(config.storage_quotas.buckets.at("*").bytes, uint64_t{3} << 29);
   EXPECT_EQ(config.log_retention, 7 * 24h);
   EXPECT_EQ(config.file_systems.at("fs-1").directory, "/srv/data");
+  EXPECT_EQ(config.fsx_directory, "/srv/fsx");
   EXPECT_EQ(config.stop_grace, 30s);
   EXPECT_FALSE(config.clear_gpus);
   EXPECT_EQ(config.limits_max.at("memlock"), uint64_t(-1));
@@ -337,6 +340,8 @@ constexpr Refused kRefused[] = {
      "duplicate quota for the same name"},
     {"[audit]\nretention_days = 0", "audit.retention_days must be between 1 and"},
     {"[logs]\nretention_days = -1", "logs.retention_days must be between 0"},
+    {"[fsx]\ndirectory = 'here'", "fsx.directory must be an absolute path, and not /"},
+    {"[fsx]\nsize = 1", "size"},
     {"[file_systems.fs]\ndirectory = '/'", "must be an absolute path, and not /"},
     {"[file_systems.fs]\ndirectory = '/a'\ntype = 'NFS'", "must be \"EFS\" or \"FSxLustre\""},
     {"[volumes.fsx]\ndirectory = '/a'", "must be named by an absolute path"},

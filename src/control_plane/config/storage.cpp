@@ -62,6 +62,16 @@ Result<void> read_file_system(const std::string& id, Table table,
   return {};
 }
 
+Result<void> read_fsx(Table table, Config& config) {
+  TRY(table.read("directory", config.fsx_directory));
+  TRY(table.nothing_else());
+  if (!config.fsx_directory.starts_with('/') || config.fsx_directory == "/")
+    return invalid(
+        table.name("directory") +
+        " must be an absolute path, and not /: where file systems of `aws fsx` are kept");
+  return {};
+}
+
 // Reads a path that jobs of Batch may mount: a directory of the machines, or by default an empty
 // one for each host.
 Result<void> read_volume(const std::string& path, Table table, domain::FileSystems& volumes) {
@@ -184,6 +194,7 @@ Result<void> read_storage(Table& root, const std::string& directory, Config& con
   TRY(root.each_named("file_systems", [&](const std::string& id, Table table) {
     return read_file_system(id, table, config.file_systems);
   }));
+  TRY(root.each("fsx", [&](Table table) { return read_fsx(table, config); }));
   return root.each_named("volumes", [&](const std::string& path, Table table) {
     return read_volume(path, table, config.volumes);
   });

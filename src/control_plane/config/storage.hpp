@@ -1,5 +1,5 @@
 // Reads the tables about stored data: [storage], [objects], [[storage_quota]], [logs], [audit],
-// [ledger], [catalogue], [file_systems.ID] and [volumes."PATH"].
+// [ledger], [catalogue], [file_systems.ID], [fsx] and [volumes."PATH"].
 //
 // Threads: pure. Errors: invalid, with the key and the expected value.
 #pragma once

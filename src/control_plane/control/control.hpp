@@ -64,6 +64,9 @@ struct Settings {
   domain::ImagePolicy image_policy;        // which of the others jobs may run
   domain::EgressSettings egress_settings;  // the egress of jobs
   domain::FileSystems file_systems;
+  // Returns the file systems that requests have created in a region. Called by reconcile_step.
+  std::function<domain::FileSystems(const std::string& region)> created_file_systems =
+      [](const std::string&) { return domain::FileSystems(); };
   // directories that Batch jobs may mount, by the path in their requests
   domain::FileSystems volumes;
   domain::PosixUsers posix_users;  // the users that jobs use both with

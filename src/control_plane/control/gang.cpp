@@ -57,6 +57,28 @@ Result<void> name_program(const Settings& settings, ImageResolver& images, const
   return {};
 }
 
+// Adds the directories of the channels' file systems.
+Result<void> name_file_systems(const Settings& settings, const Job& job, wire::Order& order) {
+  std::optional<domain::FileSystems> created;
+  for (const auto& channel : job.spec.channels) {
+    if (!channel.file_system) continue;
+    const domain::FileSystems* known = &settings.file_systems;
+    if (!known->contains(channel.file_system->id)) {
+      if (!created) created = settings.created_file_systems(job.key.region);
+      known = &*created;
+    }
+    const auto found = known->find(channel.file_system->id);
+    const std::string shown =
+        "the file system " + channel.file_system->id + " of channel " + channel.name;
+    if (found == known->end())
+      return invalid(shown + " is no longer in the config, or was deleted");
+    if (!found->second.not_available.empty())
+      return invalid(shown + " is " + found->second.not_available);
+    order.file_systems[found->first] = found->second.directory;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, const Job& job,
@@ -85,14 +107,7 @@ Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, co
   order.api_address = settings.api_address;
   order.objects_endpoint = settings.objects_endpoint;
   order.egress_settings = settings.egress_settings;
-  for (const auto& channel : job.spec.channels) {
-    if (!channel.file_system) continue;
-    const auto found = settings.file_systems.find(channel.file_system->id);
-    if (found == settings.file_systems.end())
-      return invalid("the file system " + channel.file_system->id + " of channel " + channel.name +
-                     " is no longer in the config");
-    order.file_systems[found->first] = found->second.directory;
-  }
+  TRY(name_file_systems(settings, job, order));
   order.runtime_left =
       std::max<Duration>(std::chrono::seconds(job.spec.max_runtime_seconds) - ran_before(job), 1ms);
   order.stop_grace = reconcile::stop_grace_of(job, settings.stop_grace);

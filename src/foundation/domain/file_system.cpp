@@ -10,7 +10,8 @@ namespace {
 
 std::string names_of(const FileSystems& file_systems) {
   if (file_systems.empty())
-    return "the server's configuration has none; add a table [file_systems.\"ID\"]";
+    return "the server's configuration has none; add a table [file_systems.\"ID\"], or create one "
+           "(aws fsx create-file-system)";
   std::string names;
   for (const auto& [id, each] : file_systems) names += (names.empty() ? "use one of " : ", ") + id;
   return names;
@@ -24,6 +25,9 @@ Result<FileSystemSource> resolve_source(const FileSystems& file_systems, FileSys
     return not_found("unknown file system " + shorten(asked.id, 60) + ": " +
                      names_of(file_systems));
   const FileSystem& file_system = found->second;
+  if (!file_system.not_available.empty())
+    return invalid("file system " + asked.id + " is " + file_system.not_available +
+                   ": a job can use it once it is available");
   if (!file_system.type.empty() && file_system.type != asked.type)
     return invalid(asked.id + " is of type " + file_system.type + ", not " + asked.type);
   if (asked.writable && file_system.read_only)

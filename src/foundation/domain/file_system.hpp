@@ -1,5 +1,5 @@
 // A FileSystem is a shared file system that jobs name by id: a directory of every machine, from the
-// config.
+// config or created by a request.
 //
 // Threads: plain values. Errors: not_found, invalid, denied, with a message for the user.
 #pragma once
@@ -21,6 +21,8 @@ struct FileSystem {
   // A prefix that paths of FSxLustre may have: with "fsx", "/fsx/data" is the directory "data".
   std::string mount_name;
   bool read_only = false;
+  // The state in which jobs cannot use it: "creating". "": they can.
+  std::string not_available = {};
   // The principals that may use it: users by name, roles by name or ARN (role.hpp). Both empty: all
   // principals.
   std::vector<std::string> users, roles;

@@ -29,6 +29,13 @@ TEST(FileSystem, PathsStayBelowTheRoot) {
             std::string::npos);
 }
 
+TEST(FileSystem, IsUsedOnceItIsAvailable) {
+  FileSystem filling{"/srv/a", "FSxLustre", "fsx", false};
+  filling.not_available = "creating";
+  EXPECT_EQ(resolve_source({{"fs-1", filling}}, {"fs-1", "FSxLustre", "/", false}).error().message,
+            "file system fs-1 is creating: a job can use it once it is available");
+}
+
 TEST(FileSystem, IsNamedByThoseOnItsLists) {
   FileSystem open, of_users, of_roles;
   of_users.users = {"ada"};

@@ -23,7 +23,7 @@ namespace trainyard::api::in_memory {
 inline constexpr Instant kStart{Duration{1'795'167'900'000}};
 
 // Control in memory. It answers at once, or, when `hold` is set, once the test releases the answer.
-class PlainControl final : public control::Control {
+class PlainControl : public control::Control {
  public:
   explicit PlainControl(Clock& clock) : clock_(clock) {}
   std::map<domain::JobKey, std::shared_ptr<const domain::Job>> jobs;

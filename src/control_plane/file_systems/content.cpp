@@ -1,0 +1,253 @@
+#include "file_systems/content.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <set>
+
+#include "base/text.hpp"
+#include "file_systems/check.hpp"
+#include "os/beneath.hpp"
+
+namespace trainyard::file_systems {
+namespace {
+
+constexpr const char* kFiles = "files";
+constexpr const char* kWork = "work";
+constexpr const char* kBoot = "boot";
+// Jobs of any user may read and write: who may mount the file system decides (docs/operating/fsx).
+constexpr mode_t kDirectoryMode = 0777, kFileMode = 0666;
+constexpr size_t kPieceBytes = 1 << 20;
+constexpr size_t kBootBytesMax = 256;
+// openat2 takes paths of less than 4096 bytes
+constexpr size_t kPathBytesMax = 4'000;
+
+Instant time_of(const struct stat& status) {
+  return Instant{
+      Duration{int64_t(status.st_mtim.tv_sec) * 1000 + status.st_mtim.tv_nsec / 1'000'000}};
+}
+
+// Opens a directory, and makes what is missing of it with the mode of jobs.
+Result<os::File> open_or_make(const os::File& files, const std::string& path) {
+  os::File above = TRY(os::open_directory_beneath(files, ""));
+  for (const auto part : split(path, '/')) {
+    if (part.empty()) continue;
+    const std::string name(part);
+    const bool made = ::mkdirat(above.descriptor(), name.c_str(), kDirectoryMode) == 0;
+    if (!made && errno != EEXIST) return from_errno(path);
+    auto below = os::open_directory_beneath(above, name);
+    if (!below) return std::move(below).error().in(path);
+    if (made && ::fchmod(below->descriptor(), kDirectoryMode) != 0) return from_errno(path);
+    above = *std::move(below);
+  }
+  return above;
+}
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+struct Entries {
+  std::vector<std::string> directories;
+  std::vector<std::pair<std::string, FileFacts>> files;
+  std::vector<std::string> others;
+};
+
+Result<Entries> read_directory(os::File opened, const std::string& path) {
+  Entries entries;
+  const int descriptor = opened.release();
+  const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(descriptor));
+  if (!stream) {
+    const auto error = from_errno(path);
+    ::close(descriptor);
+    return error;
+  }
+  errno = 0;
+  while (const dirent* entry = ::readdir(stream.get())) {
+    const std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    struct stat status = {};
+    if (::fstatat(descriptor, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) continue;  // removed meanwhile
+      return from_errno(path + "/" + name);
+    }
+    if (S_ISDIR(status.st_mode))
+      entries.directories.push_back(name);
+    else if (S_ISREG(status.st_mode))
+      entries.files.push_back({name, {uint64_t(status.st_size), time_of(status)}});
+    else
+      entries.others.push_back(name);
+    errno = 0;
+  }
+  if (errno != 0) return from_errno(path);
+  return entries;
+}
+
+std::string joined(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "/" + name;
+}
+
+Result<void> list_below(const os::File& root, const std::string& start, Files& files,
+                        const std::function<void(FileFailure)>& skipped) {
+  std::vector<std::string> pending{start};
+  while (!pending.empty()) {
+    const std::string path = std::move(pending.back());
+    pending.pop_back();
+    auto opened = os::open_directory_beneath(root, path);
+    if (!opened) {
+      if (opened.error().kind == Kind::not_found) continue;  // removed meanwhile
+      skipped({path, "InternalError", opened.error().message});
+      continue;
+    }
+    const Entries entries = TRY(read_directory(*std::move(opened), path));
+    for (const auto& name : entries.others)
+      skipped({joined(path, name), "S3ObjectPathNotPosixCompliant",
+               "'" + shorten(to_utf8(joined(path, name)), 120) +
+                   "' is a link or a special file, which is not exported"});
+    for (const auto& [name, facts] : entries.files) files[joined(path, name)] = facts;
+    for (const auto& name : entries.directories) {
+      if (path.size() + name.size() < kPathBytesMax)
+        pending.push_back(joined(path, name));
+      else
+        skipped({joined(path, name), "PathSizeTooLong", "a directory's path is too long"});
+    }
+  }
+  return {};
+}
+
+// Writes the pieces to an open file.
+Result<uint64_t> write_pieces(const os::File& file, const std::string& path,
+                              const Content::NextPiece& next) {
+  std::vector<char> piece(kPieceBytes);
+  uint64_t total = 0;
+  while (const size_t got = TRY(next(piece))) {
+    TRY(os::write_whole(file, std::string_view(piece.data(), got), path));
+    total += got;
+  }
+  return total;
+}
+
+}  // namespace
+
+std::string files_directory(const std::string& root, const std::string& id) {
+  return root + "/" + id + "/" + kFiles;
+}
+
+Result<Content> Content::open(const std::string& root, const std::string& id,
+                              const std::string& boot, bool unfinished) {
+  const std::string path = root + "/" + id;
+  const std::string boot_file = path + "/" + kBoot;
+  TRY(os::make_directories(root, 0700));
+  if (unfinished && os::exists(path)) {
+    const auto last = os::read_file(boot_file, kBootBytesMax);
+    if (boot.empty() || !last || *last != boot) TRY(os::remove_all(path));
+  }
+  TRY(os::remove_all(path + "/" + kWork));
+  TRY(os::make_directories(path + "/" + kFiles, 0700));
+  TRY(os::make_directories(path + "/" + kWork, 0700));
+  TRY(os::write_file(boot_file, boot));
+  os::File directory = TRY(os::open_confined_directory(path));
+  os::File files = TRY(os::open_directory_beneath(directory, kFiles));
+  os::File work = TRY(os::open_directory_beneath(directory, kWork));
+  if (::fchmod(files.descriptor(), kDirectoryMode) != 0) return from_errno(path);
+  return Content(std::move(directory), std::move(files), std::move(work));
+}
+
+Result<Files> Content::list(const std::vector<std::string>& paths,
+                            const std::function<void(FileFailure)>& skipped) const {
+  Files files;
+  const std::vector<std::string> all{""};
+  for (const auto& path : paths.empty() ? all : paths) {
+    const auto opened = path.empty() ? Result<OpenFile>(invalid("")) : read(path);
+    if (opened) {
+      files[path] = opened->facts;
+      continue;
+    }
+    auto directory = os::open_directory_beneath(files_, path);
+    if (!directory) {
+      skipped({path, "InternalError", directory.error().message});
+      continue;
+    }
+    TRY(list_below(files_, path, files, skipped));
+  }
+  return files;
+}
+
+Result<uint64_t> Content::write(const std::string& path, Instant modified, size_t number,
+                                const NextPiece& next) const {
+  const size_t slash = path.rfind('/');
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const os::File directory =
+      TRY(open_or_make(files_, slash == std::string::npos ? "" : path.substr(0, slash)));
+  const std::string temporary = std::to_string(number);
+  const auto written = [&]() -> Result<uint64_t> {
+    const os::File file =
+        TRY(os::create_file_beneath(work_, temporary, os::IfThere::truncate, kFileMode));
+    const uint64_t bytes = TRY(write_pieces(file, path, next));
+    if (::fchmod(file.descriptor(), kFileMode) != 0) return from_errno(path);
+    const int64_t time = to_milliseconds(modified);
+    const timespec times[2] = {{time / 1000, (time % 1000) * 1'000'000},
+                               {time / 1000, (time % 1000) * 1'000'000}};
+    if (::futimens(file.descriptor(), times) != 0) return from_errno(path);
+    if (::renameat(work_.descriptor(), temporary.c_str(), directory.descriptor(), name.c_str()) !=
+        0)
+      return from_errno(path);
+    return bytes;
+  }();
+  if (!written) ::unlinkat(work_.descriptor(), temporary.c_str(), 0);
+  return written;
+}
+
+Result<void> Content::make_directory(const std::string& path) const {
+  TRY(open_or_make(files_, path));
+  return {};
+}
+
+Result<OpenFile> Content::read(const std::string& path) const {
+  OpenFile open;
+  open.file = TRY(os::open_file_beneath(files_, path));
+  struct stat status = {};
+  if (::fstat(open.file.descriptor(), &status) != 0) return from_errno(path);
+  open.facts = {uint64_t(status.st_size), time_of(status)};
+  open.mode = status.st_mode;
+  open.user = status.st_uid;
+  open.group = status.st_gid;
+  open.modified_ns =
+      int64_t(status.st_mtim.tv_sec) * 1'000'000'000 + int64_t(status.st_mtim.tv_nsec);
+  return open;
+}
+
+Result<size_t> read_piece(const OpenFile& open, std::span<char> piece) {
+  ssize_t got;
+  do got = ::read(open.file.descriptor(), piece.data(), piece.size());
+  while (got < 0 && errno == EINTR);
+  if (got < 0) return from_errno("reading a file");
+  return size_t(got);
+}
+
+Result<void> Content::remove(const std::string& path) const {
+  const size_t slash = path.rfind('/');
+  auto opened =
+      os::open_directory_beneath(files_, slash == std::string::npos ? "" : path.substr(0, slash));
+  if (!opened && opened.error().kind == Kind::not_found) return {};
+  const os::File directory = TRY(std::move(opened));
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (::unlinkat(directory.descriptor(), name.c_str(), 0) != 0 && errno != ENOENT)
+    return from_errno(path);
+  return {};
+}
+
+Result<void> Content::sync() const {
+  if (::syncfs(directory_.descriptor()) != 0) return from_errno("making files durable");
+  return {};
+}
+
+Result<void> remove_content(const std::string& root, const std::string& id) {
+  return os::remove_all(root + "/" + id);
+}
+
+}  // namespace trainyard::file_systems

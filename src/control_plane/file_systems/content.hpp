@@ -1,0 +1,70 @@
+// A Content is the directory of one file system: `files`, which jobs see, and `work`, in which
+// files are written before they are renamed into place.
+//
+// Jobs may write to `files` at any time, so every path in it is opened beneath a held descriptor,
+// and no link is followed. A file appears whole: until it is complete, it is in `work`.
+//
+// Threads: callable from many threads at once. Errors: by errno, with the path; exhausted: the disk
+// is full; invalid: a link on the path, or another type of file.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "file_systems/import_plan.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::file_systems {
+
+// The directory that jobs see of the file system.
+std::string files_directory(const std::string& root, const std::string& id);
+
+// A file that is read to export it.
+struct OpenFile {
+  os::File file;
+  FileFacts facts;
+  uint32_t mode = 0, user = 0, group = 0;
+  int64_t modified_ns = 0;
+};
+
+// Reads at most piece.size() bytes; 0 at the end.
+Result<size_t> read_piece(const OpenFile& open, std::span<char> piece);
+
+class Content {
+ public:
+  // Makes the directories of a file system that does not have them. `boot`: names the running
+  // kernel; after another boot, files of an unfinished import are not trusted, and all are removed
+  // if `unfinished`.
+  static Result<Content> open(const std::string& root, const std::string& id,
+                              const std::string& boot, bool unfinished);
+
+  // The regular files below the directories and files `paths`, or all. Links, devices and paths
+  // that are too long are reported to `skipped`.
+  Result<Files> list(const std::vector<std::string>& paths,
+                     const std::function<void(FileFailure)>& skipped) const;
+
+  // Writes a file from the pieces that `next` returns, until one is empty, and gives it the time.
+  // `number` is that of no other call that runs. Returns its size.
+  using NextPiece = std::function<Result<size_t>(std::span<char>)>;
+  Result<uint64_t> write(const std::string& path, Instant modified, size_t number,
+                         const NextPiece& next) const;
+  Result<void> make_directory(const std::string& path) const;
+  Result<OpenFile> read(const std::string& path) const;
+  // Removes a file, if it is one.
+  Result<void> remove(const std::string& path) const;
+  // Makes all that was written durable.
+  Result<void> sync() const;
+
+ private:
+  Content(os::File directory, os::File files, os::File work)
+      : directory_(std::move(directory)), files_(std::move(files)), work_(std::move(work)) {}
+  os::File directory_, files_, work_;
+};
+
+// Removes a file system's directory; harmless when absent.
+Result<void> remove_content(const std::string& root, const std::string& id);
+
+}  // namespace trainyard::file_systems

@@ -1,0 +1,128 @@
+// Tests of a file system's directory, with jobs that write to it.
+#include "file_systems/content.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "os/temporary_directory.hpp"
+
+namespace trainyard::file_systems {
+namespace {
+
+constexpr Instant kTime{Duration{1'795'167'900'123}};
+
+struct ContentWorld {
+  os::TemporaryDirectory directory;
+  std::string root = directory.path() + "/root";
+  std::string files = files_directory(root, "fs-1");
+
+  Content open(const std::string& boot = "boot", bool unfinished = false) const {
+    return *Content::open(root, "fs-1", boot, unfinished);
+  }
+  static Result<uint64_t> write(const Content& content, const std::string& path,
+                                std::string_view text) {
+    return content.write(path, kTime, 0, [text](std::span<char> piece) mutable -> Result<size_t> {
+      const size_t count = std::min(piece.size(), text.size());
+      std::memcpy(piece.data(), text.data(), count);
+      text.remove_prefix(count);
+      return count;
+    });
+  }
+  static Files list(const Content& content, const std::vector<std::string>& paths = {},
+                    std::vector<FileFailure>* skipped = nullptr) {
+    return *content.list(paths, [&](FileFailure failure) {
+      if (skipped) skipped->push_back(std::move(failure));
+    });
+  }
+};
+
+TEST(Content, WritesFilesThatAnyJobMayChange) {
+  ContentWorld world;
+  const Content content = world.open();
+  EXPECT_EQ(*world.write(content, "a/b/c", "text"), 4u);
+  EXPECT_EQ(*os::read_file(world.files + "/a/b/c"), "text");
+  EXPECT_EQ(world.list(content), (Files{{"a/b/c", {4, kTime}}}));
+  struct stat status = {};
+  for (const auto& [path, mode] : {std::pair{"", 0777u}, {"/a", 0777u}, {"/a/b/c", 0666u}}) {
+    ASSERT_EQ(::stat((world.files + path).c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, mode) << path;
+  }
+  EXPECT_EQ(*world.write(content, "a/b/c", "new"), 3u);
+  EXPECT_EQ(*os::read_file(world.files + "/a/b/c"), "new");
+  EXPECT_TRUE(os::list_directory(world.root + "/fs-1/work")->empty());
+}
+
+TEST(Content, StaysInItsDirectory) {
+  ContentWorld world;
+  const std::string outside = world.directory.path() + "/outside";
+  ASSERT_TRUE(os::make_directories(outside));
+  ASSERT_TRUE(os::write_file(outside + "/secret", "secret"));
+  const Content content = world.open();
+  // A job that writes to the file system may leave these there.
+  ASSERT_EQ(::symlink(outside.c_str(), (world.files + "/link").c_str()), 0);
+  ASSERT_EQ(::symlink((outside + "/secret").c_str(), (world.files + "/file").c_str()), 0);
+  ASSERT_EQ(::mkfifo((world.files + "/fifo").c_str(), 0666), 0);
+  EXPECT_FALSE(world.write(content, "link/new", "x"));
+  EXPECT_FALSE(world.write(content, "../new", "x"));
+  EXPECT_FALSE(world.write(content, "a/../../new", "x"));
+  EXPECT_FALSE(content.make_directory("link/d"));
+  EXPECT_FALSE(content.read("file"));
+  EXPECT_FALSE(content.read("link/secret"));
+  EXPECT_FALSE(content.read("fifo"));
+  EXPECT_FALSE(content.remove("link/secret"));
+  std::vector<FileFailure> skipped;
+  EXPECT_TRUE(world.list(content, {}, &skipped).empty());
+  EXPECT_EQ(skipped.size(), 3u);
+  // A link is replaced, not followed.
+  EXPECT_TRUE(world.write(content, "file", "mine"));
+  EXPECT_EQ(*os::read_file(outside + "/secret"), "secret");
+  EXPECT_EQ(*os::read_file(world.files + "/file"), "mine");
+  EXPECT_EQ(os::list_directory(outside)->size(), 1u);
+}
+
+TEST(Content, LeavesNothingOfAWriteThatFailed) {
+  ContentWorld world;
+  const Content content = world.open();
+  const auto failed = content.write("a", kTime, 0, [first = true](std::span<char>) mutable {
+    if (!std::exchange(first, false)) return Result<size_t>(unavailable("cut"));
+    return Result<size_t>(size_t{100});
+  });
+  EXPECT_EQ(failed.error().message, "cut");
+  EXPECT_TRUE(world.list(content).empty());
+  EXPECT_TRUE(os::list_directory(world.root + "/fs-1/work")->empty());
+}
+
+TEST(Content, OfAnUnfinishedImportIsTrustedUntilTheNextBoot) {
+  ContentWorld world;
+  ASSERT_TRUE(world.write(world.open(), "a", "x"));
+  ASSERT_TRUE(os::write_file(world.root + "/fs-1/work/7", "half"));
+  EXPECT_EQ(world.list(world.open("boot", true)).size(), 1u);
+  EXPECT_FALSE(os::exists(world.root + "/fs-1/work/7"));
+  EXPECT_EQ(world.list(world.open("next boot", false)).size(), 1u);
+  EXPECT_EQ(world.list(world.open("boot", true)).size(), 0u);
+  ASSERT_TRUE(world.write(world.open(), "a", "x"));
+  EXPECT_EQ(world.list(world.open("", true)).size(), 0u);  // the kernel has no name
+}
+
+TEST(Content, ListsAndRemovesWhatIsNamed) {
+  ContentWorld world;
+  const Content content = world.open();
+  for (const char* path : {"a/1", "a/2", "b/3", "c"}) ASSERT_TRUE(world.write(content, path, path));
+  EXPECT_EQ(world.list(content, {"a", "c"}).size(), 3u);
+  std::vector<FileFailure> skipped;
+  EXPECT_TRUE(world.list(content, {"none"}, &skipped).empty());
+  EXPECT_EQ(skipped.size(), 1u);
+  EXPECT_TRUE(content.remove("a/1"));
+  EXPECT_TRUE(content.remove("a/1"));
+  EXPECT_TRUE(content.remove("none/1"));
+  EXPECT_EQ(world.list(content).size(), 3u);
+  EXPECT_TRUE(remove_content(world.root, "fs-1"));
+  EXPECT_TRUE(remove_content(world.root, "fs-1"));
+  EXPECT_FALSE(os::exists(world.root + "/fs-1"));
+}
+
+}  // namespace
+}  // namespace trainyard::file_systems

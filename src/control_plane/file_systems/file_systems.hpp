@@ -1,0 +1,73 @@
+// FileSystems is what the server's parts see of FSx: the records, the directories that jobs mount,
+// and the progress of running work. FileSystemLoop (loop.hpp) acts on them.
+//
+// Threads:  callable from anywhere; change() blocks until the change is durable, so it must not run
+//           on the thread that commits.
+// Errors:   of change(): those of the change, and control's.
+// Lifetime: control outlives it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/disk_reserve.hpp"
+#include "base/thread_safety.hpp"
+#include "base/time.hpp"
+#include "domain/file_system.hpp"
+#include "file_systems/store.hpp"
+
+namespace trainyard::file_systems {
+
+struct Settings {
+  std::string root;  // directory of all file systems; machines that run jobs see it
+  std::string boot;  // names the running kernel
+  CheckDiskSpace check_disk_space = no_reserve();
+  // Returns "" while this server may act.
+  std::function<std::string()> why_not = [] { return std::string(); };
+  // Why file systems are not offered here; "": they are.
+  std::string not_offered = {};
+};
+
+// The progress of running work. Threads: callable from anywhere.
+struct Progress {
+  std::atomic<int64_t> files{0}, files_done{0}, files_failed{0};
+  std::atomic<uint64_t> bytes{0}, bytes_done{0};
+};
+
+class FileSystems {
+ public:
+  FileSystems(Settings settings, control::Control& control)
+      : settings_(std::move(settings)), store_(control) {}
+  FileSystems(const FileSystems&) = delete;
+
+  const Settings& settings() const { return settings_; }
+  std::shared_ptr<const Snapshot> snapshot() const { return store_.snapshot(); }
+  // Changes records, and begins the work that follows. See FileSystemStore::change().
+  Result<void> change(const std::function<Result<void>(Snapshot&)>& edit);
+  // The file systems of a region, for channels of jobs, by id. Those that are not available have a
+  // reason.
+  domain::FileSystems of_region(const std::string& region) const;
+
+  // The progress of running work on a file system, or of a task, by its key; nullptr: none.
+  std::shared_ptr<const Progress> progress(const std::string& key) const;
+  // Sets it; nullptr: the work is over.
+  void set_progress(const std::string& key, std::shared_ptr<const Progress> progress);
+
+  // Wakes the loop.
+  void wake();
+  // Waits until the loop is woken, at most for that time.
+  void wait(Duration at_most);
+
+ private:
+  const Settings settings_;
+  FileSystemStore store_;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  bool due_ GUARDED_BY(mutex_) = false;
+  std::map<std::string, std::shared_ptr<const Progress>> progress_ GUARDED_BY(mutex_);
+};
+
+}  // namespace trainyard::file_systems

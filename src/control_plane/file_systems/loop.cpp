@@ -1,0 +1,349 @@
+#include "file_systems/loop.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/arithmetic.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+
+namespace trainyard::file_systems {
+namespace {
+
+constexpr size_t kWorkersMax = 4;         // file systems at a time, each with threads of its own
+constexpr Duration kInterval = 1s;        // between plans that nothing has called for
+constexpr Duration kRetryInterval = 5s;   // after a fault that may pass
+constexpr size_t kFailureBytesMax = 250;  // AWS's FailureDetails has at most 256 characters
+
+// Attempts without any progress before a file system or an association fails: five minutes.
+constexpr int kIdleAttemptsMax = 60;
+
+uint64_t bytes_of(int64_t gib) {
+  return checked_mul<uint64_t>(uint64_t(gib), uint64_t{1} << 30).value_or(UINT64_MAX);
+}
+
+ImportMode mode_of(AutoImport automatic) {
+  return automatic == AutoImport::added ? ImportMode::added : ImportMode::added_changed;
+}
+
+}  // namespace
+
+FileSystemLoop::FileSystemLoop(FileSystems& all, objects::Objects& objects, Clock& clock)
+    : all_(all), objects_(objects), clock_(clock) {
+  pool_.emplace(kWorkersMax);
+  thread_ = std::thread([this] { run(); });
+}
+
+FileSystemLoop::~FileSystemLoop() {
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  all_.wake();
+  thread_.join();
+  pool_.reset();  // waits for running work, which sees stopping_
+}
+
+void FileSystemLoop::run() {
+  for (;;) {
+    std::vector<Work> begun;
+    if (all_.settings().why_not().empty()) {
+      const auto present = all_.snapshot();
+      const Instant now = clock_.now();
+      const MutexLock lock(mutex_);
+      begun = plan_work(*present, busy_, imported_, now);
+      std::erase_if(begun, [&](const Work& work) REQUIRES(mutex_) {
+        const auto retry = retry_at_.find(work.file_system);
+        return retry != retry_at_.end() && now < retry->second && work.kind != WorkKind::remove;
+      });
+      for (const Work& work : begun) {
+        busy_.insert(work.file_system);
+        if (work.kind == WorkKind::import_changes) imported_[work.file_system] = now;
+      }
+    }
+    for (Work& work : begun) begin(std::move(work));
+    all_.wait(kInterval);
+    const MutexLock lock(mutex_);
+    if (stopping_) return;
+  }
+}
+
+bool FileSystemLoop::ends(const Work& work) const {
+  {
+    const MutexLock lock(mutex_);
+    if (stopping_) return true;
+  }
+  return !all_.settings().why_not().empty() || is_withdrawn(*all_.snapshot(), work);
+}
+
+void FileSystemLoop::begin(Work work) {
+  const auto progress = std::make_shared<Progress>();
+  const std::string shown = work.subject.empty() ? work.file_system : work.subject;
+  all_.set_progress(shown, progress);
+  const auto end = [this, work, shown] {
+    all_.set_progress(shown, nullptr);
+    {
+      const MutexLock lock(mutex_);
+      busy_.erase(work.file_system);
+    }
+    all_.wake();
+  };
+  const bool given = pool_->run([this, work, progress, end] {
+    act(work, *progress);
+    end();
+  });
+  if (!given) end();
+}
+
+// Waiting work that was withdrawn, or no longer fits its record, is not done.
+void FileSystemLoop::act(const Work& work, Progress& progress) {
+  Result<void> done = cancelled("the work was withdrawn");
+  const auto present = all_.snapshot();
+  const auto of = present->file_systems.find(work.file_system);
+  try {
+    if (of != present->file_systems.end() && (work.kind == WorkKind::run_task || !ends(work)))
+      done = act_on(work, of->second, progress);
+  } catch (const std::exception& fault) {
+    done = internal("the work threw: " + std::string(fault.what()));
+  }
+  const MutexLock lock(mutex_);
+  if (done) {
+    retry_at_.erase(work.file_system);
+    idle_attempts_.erase(work.file_system);
+    return;
+  }
+  retry_at_[work.file_system] = clock_.now() + kRetryInterval;
+  if (done.error().kind == Kind::cancelled) return;
+  log(Level::warning, "file_systems", "work on a file system failed",
+      {{"file_system", work.file_system},
+       {"work", std::string(kWorkKinds.text(work.kind))},
+       {"subject", work.subject},
+       {"why", done.error().message}});
+}
+
+Result<void> FileSystemLoop::act_on(const Work& work, const LustreFileSystem& of,
+                                    Progress& progress) {
+  switch (work.kind) {
+    case WorkKind::fill:
+      return fill(work, of, progress);
+    case WorkKind::remove:
+      return remove(work);
+    case WorkKind::link:
+      return link(work, of, progress);
+    case WorkKind::unlink:
+      return unlink(work, of);
+    case WorkKind::run_task:
+      return run_task(work, of, progress);
+    case WorkKind::import_changes:
+      return import_changes(work, of, progress);
+  }
+  return {};
+}
+
+// True if the next attempt may succeed without a change of the request.
+bool FileSystemLoop::is_retried(const Work& work, const Error& error, const Progress& progress) {
+  if (error.kind == Kind::cancelled) return true;
+  if (error.kind != Kind::unavailable) return false;
+  const MutexLock lock(mutex_);
+  int& attempts = idle_attempts_[work.file_system];
+  attempts = progress.bytes_done > 0 ? 1 : attempts + 1;
+  return attempts < kIdleAttemptsMax;
+}
+
+Exchange FileSystemLoop::exchange_of(const Work& work, const LustreFileSystem& of,
+                                     const Content& content, Progress& progress) const {
+  return {objects_,
+          content,
+          progress,
+          [this, work] { return ends(work); },
+          all_.settings().check_disk_space,
+          bytes_of(of.capacity_gib),
+          work.kind == WorkKind::fill || work.kind == WorkKind::link};
+}
+
+Result<void> FileSystemLoop::fill(const Work& work, const LustreFileSystem& of,
+                                  Progress& progress) {
+  const auto filled = [&]() -> Result<void> {
+    const Content content =
+        TRY(Content::open(all_.settings().root, of.id, all_.settings().boot, true));
+    if (of.import_path.empty()) return {};
+    const auto result =
+        TRY(import_objects(exchange_of(work, of, content, progress),
+                           {"", TRY(parse_repository(of.import_path))}, {}, ImportMode::all));
+    if (result.failed == 0) return {};
+    return invalid(std::to_string(result.failed) + " of " + std::to_string(result.total) +
+                   " objects could not be imported: " + summary_of(result.failures));
+  }();
+  if (!filled && is_retried(work, filled.error(), progress)) return filled;
+  TRY(all_.change([&](Snapshot& next) -> Result<void> {
+    const auto found = next.file_systems.find(work.file_system);
+    if (found == next.file_systems.end() || found->second.lifecycle != Lifecycle::creating)
+      return {};
+    found->second.lifecycle = filled ? Lifecycle::available : Lifecycle::failed;
+    if (!filled) found->second.failure = shorten(filled.error().message, kFailureBytesMax);
+    return {};
+  }));
+  if (filled)
+    log(Level::info, "file_systems", "a file system is available",
+        {{"file_system", work.file_system},
+         {"files", std::to_string(progress.files_done)},
+         {"bytes", std::to_string(progress.bytes_done)}});
+  return filled;
+}
+
+Result<void> FileSystemLoop::link(const Work& work, const LustreFileSystem& of,
+                                  Progress& progress) {
+  const auto present = all_.snapshot();
+  const auto found = present->associations.find(work.subject);
+  if (found == present->associations.end()) return {};
+  const Association& each = found->second;
+  const auto linked = [&]() -> Result<void> {
+    const Link link{each.path, TRY(parse_repository(each.repository))};
+    TRY(objects_.head_bucket(link.repository.bucket));
+    const Content content =
+        TRY(Content::open(all_.settings().root, of.id, all_.settings().boot, false));
+    TRY(content.make_directory(each.path));
+    if (!each.import_on_create) return {};
+    const auto result =
+        TRY(import_objects(exchange_of(work, of, content, progress), link, {}, ImportMode::all));
+    if (result.failed == 0) return {};
+    return invalid(std::to_string(result.failed) + " of " + std::to_string(result.total) +
+                   " objects could not be imported: " + summary_of(result.failures));
+  }();
+  if (!linked && is_retried(work, linked.error(), progress)) return linked;
+  TRY(all_.change([&](Snapshot& next) -> Result<void> {
+    const auto at = next.associations.find(work.subject);
+    if (at == next.associations.end() || at->second.lifecycle != Lifecycle::creating) return {};
+    at->second.lifecycle = linked ? Lifecycle::available : Lifecycle::failed;
+    if (!linked) at->second.failure = shorten(linked.error().message, kFailureBytesMax);
+    return {};
+  }));
+  return linked;
+}
+
+Result<void> FileSystemLoop::unlink(const Work& work, const LustreFileSystem& of) {
+  const auto present = all_.snapshot();
+  const auto found = present->associations.find(work.subject);
+  if (found == present->associations.end()) return {};
+  if (found->second.delete_files) {
+    const Content content =
+        TRY(Content::open(all_.settings().root, of.id, all_.settings().boot, false));
+    TRY(remove_files(content, found->second.path));
+  }
+  return all_.change([&](Snapshot& next) -> Result<void> {
+    next.associations.erase(work.subject);
+    return {};
+  });
+}
+
+// Its associations end with it; its tasks are kept, as on AWS.
+Result<void> FileSystemLoop::remove(const Work& work) {
+  const std::string region = region_of(work.file_system);
+  const std::string id = work.file_system.substr(region.size() + 1);
+  TRY(remove_content(all_.settings().root, id).in("removing file system " + id));
+  TRY(all_.change([&](Snapshot& next) -> Result<void> {
+    next.file_systems.erase(work.file_system);
+    std::erase_if(next.associations, [&](const auto& each) {
+      return each.second.file_system == id && region_of(each.first) == region;
+    });
+    return {};
+  }));
+  log(Level::info, "file_systems", "a file system was deleted",
+      {{"file_system", work.file_system}});
+  return {};
+}
+
+Result<ExchangeResult> FileSystemLoop::exchange_files(const Work& work, const RepositoryTask& task,
+                                                      const LustreFileSystem& of,
+                                                      Progress& progress) {
+  const auto present = all_.snapshot();
+  const Content content =
+      TRY(Content::open(all_.settings().root, of.id, all_.settings().boot, false));
+  const Exchange exchange = exchange_of(work, of, content, progress);
+  const auto imports = links_of(*present, work.file_system, TaskKind::import_files);
+  if (task.kind == TaskKind::export_files)
+    return export_files(exchange, links_of(*present, work.file_system, TaskKind::export_files),
+                        imports, task.paths);
+  ExchangeResult all;
+  for (const Link& link : imports) {
+    if (!task.paths.empty() && std::ranges::none_of(task.paths, [&](const auto& path) {
+          return overlap(path, link.path);
+        }))
+      continue;
+    auto result = TRY(import_objects(exchange, link, task.paths, ImportMode::all));
+    all.total += result.total;
+    all.succeeded += result.succeeded;
+    all.failed += result.failed;
+    std::ranges::move(result.failures, std::back_inserter(all.failures));
+  }
+  return all;
+}
+
+Result<void> FileSystemLoop::run_task(const Work& work, const LustreFileSystem& of,
+                                      Progress& progress) {
+  RepositoryTask task;
+  TRY(all_.change([&](Snapshot& next) -> Result<void> {
+    const auto found = next.tasks.find(work.subject);
+    if (found == next.tasks.end()) return cancelled("the task was removed");
+    if (found->second.state == TaskState::pending) found->second.state = TaskState::executing;
+    if (!found->second.started) found->second.started = clock_.now();
+    found->second.updated = clock_.now();
+    task = found->second;
+    return {};
+  }));
+  auto result = task.state == TaskState::canceling
+                    ? Result<ExchangeResult>(cancelled("the task was cancelled"))
+                    : exchange_files(work, task, of, progress);
+  std::string failure;
+  if (result && result->failed > 0) failure = summary_of(result->failures);
+  if (result && !task.report.empty())
+    if (const auto written = write_report(objects_, task, *result); !written)
+      failure = written.error().message;
+  if (!result) {
+    // A stop of the server: the next one continues.
+    if (result.error().kind == Kind::cancelled && !is_withdrawn(*all_.snapshot(), work))
+      return result.error();
+    failure = result.error().message;
+  }
+  return all_.change([&](Snapshot& next) -> Result<void> {
+    const auto found = next.tasks.find(work.subject);
+    if (found == next.tasks.end()) return {};
+    RepositoryTask& each = found->second;
+    const bool canceled = each.state == TaskState::canceling;
+    each.state = canceled          ? TaskState::canceled
+                 : failure.empty() ? TaskState::succeeded
+                                   : TaskState::failed;
+    each.failure = canceled ? "" : shorten(failure, kFailureBytesMax);
+    each.total = result ? result->total : progress.files.load();
+    each.succeeded = result ? result->succeeded : progress.files_done.load();
+    each.failed = result ? result->failed : progress.files_failed.load();
+    each.ended = each.updated = clock_.now();
+    return {};
+  });
+}
+
+Result<void> FileSystemLoop::import_changes(const Work& work, const LustreFileSystem& of,
+                                            Progress& progress) {
+  const auto present = all_.snapshot();
+  const Content content =
+      TRY(Content::open(all_.settings().root, of.id, all_.settings().boot, false));
+  const Exchange exchange = exchange_of(work, of, content, progress);
+  std::vector<std::pair<Link, AutoImport>> links;
+  if (of.auto_import != AutoImport::none)
+    links.push_back({{"", TRY(parse_repository(of.import_path))}, of.auto_import});
+  for (const auto& [key, each] : present->associations)
+    if (each.file_system == of.id && region_of(key) == region_of(work.file_system) &&
+        each.lifecycle == Lifecycle::available && each.auto_import != AutoImport::none)
+      links.push_back({{each.path, TRY(parse_repository(each.repository))}, each.auto_import});
+  for (const auto& [link, automatic] : links) {
+    const auto result = TRY(import_objects(exchange, link, {}, mode_of(automatic)));
+    if (result.failed > 0)
+      log(Level::warning, "file_systems", "an automatic import left objects out",
+          {{"file_system", work.file_system},
+           {"failed", std::to_string(result.failed)},
+           {"why", summary_of(result.failures)}});
+  }
+  return {};
+}
+
+}  // namespace trainyard::file_systems
