@@ -48,9 +48,11 @@ def test_the_tutorial(server: Server, aws: Callable[..., Answer], bucket: str) -
     assert re.fullmatch(r"fs-[0-9a-f]{17}", identity)
     assert made["Lifecycle"] in ("CREATING", "AVAILABLE") and made["StorageCapacity"] == 3600
 
-    def available() -> dict[str, Any] | bool:
-        found = aws("fsx", "describe-file-systems", "--file-system-ids", identity)["FileSystems"]
-        return found[0]["Lifecycle"] == "AVAILABLE" and found[0]
+    def available() -> dict[str, Any] | None:
+        found: list[dict[str, Any]] = aws(
+            "fsx", "describe-file-systems", "--file-system-ids", identity
+        )["FileSystems"]
+        return found[0] if found[0]["Lifecycle"] == "AVAILABLE" else None
 
     found = wait_for(available, "the file system", 120)
     lustre = found["LustreConfiguration"]

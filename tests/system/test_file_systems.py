@@ -50,7 +50,7 @@ def test_a_file_system_around_a_training_run(server: Server) -> None:
         server,
         "train",
         "cd /opt/ml/input/data; cat train/*; echo; touch train/x 2>/dev/null && echo writable;"
-        " mkdir -p all/models && echo weights > all/models/m; rm all/resized/9; sleep 1000000 &"
+        " mkdir -p all/models && echo weights > all/models/m; rm all/resized/9;"
         " while [ ! -e all/resized/go ]; do sleep 0.1; done",
         file_systems.channel("train", identity, "/fsx/resized"),
         file_systems.channel("all", identity, "/fsx", "rw"),

@@ -433,6 +433,17 @@ void add_metric_jobs(const Shape& shape, const void* input, Accesses& out) {
   out.values.emplace_back(kMetricJobKey, std::move(jobs));
 }
 
+// The members of Batch's requests that name roles of containers.
+constexpr const char* kBatchRoles[] = {
+    "containerProperties.jobRoleArn",
+    "containerProperties.executionRoleArn",
+    "nodeProperties.nodeRangeProperties[].container.jobRoleArn",
+    "nodeProperties.nodeRangeProperties[].container.executionRoleArn",
+    "ecsProperties.taskProperties[].taskRoleArn",
+    "ecsProperties.taskProperties[].executionRoleArn",
+    "nodeProperties.nodeRangeProperties[].ecsProperties.taskProperties[].taskRoleArn",
+    "nodeProperties.nodeRangeProperties[].ecsProperties.taskProperties[].executionRoleArn"};
+
 void add_special(const shapes::OperationShape& operation, const void* input, Accesses& out) {
   const std::string_view service = operation.service->name, name = operation.name;
   const Shape& shape = *operation.input;
@@ -462,14 +473,7 @@ void add_special(const shapes::OperationShape& operation, const void* input, Acc
     set(out.values, "cloudwatch:namespace", texts("Namespace"));
     add_metric_jobs(shape, input, out);
   } else if (service == "batch") {
-    for (const char* path :
-         {"containerProperties.jobRoleArn", "containerProperties.executionRoleArn",
-          "nodeProperties.nodeRangeProperties[].container.jobRoleArn",
-          "nodeProperties.nodeRangeProperties[].container.executionRoleArn",
-          "ecsProperties.taskProperties[].taskRoleArn",
-          "ecsProperties.taskProperties[].executionRoleArn",
-          "nodeProperties.nodeRangeProperties[].ecsProperties.taskProperties[].taskRoleArn",
-          "nodeProperties.nodeRangeProperties[].ecsProperties.taskProperties[].executionRoleArn"})
+    for (const char* path : kBatchRoles)
       for (std::string& arn : texts(path))
         pass_role(std::move(arn), "ecs-tasks.amazonaws.com", out);
     for (std::string& arn : texts("serviceRole"))

@@ -1,6 +1,7 @@
-// Plans imports of hostile object keys: written by whoever may write to a linked bucket. A path
-// must stay below its directory, and no file may be another one's directory. decoder:
-// src/control_plane/file_systems/import_plan.cpp
+// Plans imports of hostile object keys, which writers of a linked bucket choose: a path must stay
+// below its directory, and no file may be the directory of another one.
+//
+// decoder: src/control_plane/file_systems/import_plan.cpp
 #include <set>
 #include <string>
 #include <string_view>

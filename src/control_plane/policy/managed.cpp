@@ -61,7 +61,8 @@ constexpr Source kSources[] = {
       "Effect": "Allow",
       "Action": ["cloudwatch:GetMetricStatistics", "cloudwatch:GetMetricData", "cloudwatch:ListMetrics",
                  "cloudwatch:PutMetricData", "logs:CreateLogGroup", "logs:CreateLogStream", "logs:Describe*", "logs:FilterLogEvents",
-                 "logs:Get*", "logs:PutLogEvents", "servicequotas:Get*", "servicequotas:List*"],
+                 "logs:Get*", "logs:PutLogEvents", "servicequotas:Get*", "servicequotas:List*",
+                 "fsx:DescribeFileSystems"],
       "Resource": "*"
     },
     {
@@ -108,6 +109,14 @@ constexpr Source kSources[] = {
   "Version": "2012-10-17",
   "Statement": [{"Effect": "Allow", "Action": ["logs:*", "cloudwatch:GenerateQuery"], "Resource": "*"}]
 })"},
+    {"AmazonFSxFullAccess", "All file systems.", R"({
+  "Version": "2012-10-17",
+  "Statement": [{"Effect": "Allow", "Action": "fsx:*", "Resource": "*"}]
+})"},
+    {"AmazonFSxReadOnlyAccess", "Reads file systems, and changes none.", R"({
+  "Version": "2012-10-17",
+  "Statement": [{"Effect": "Allow", "Action": ["fsx:Describe*", "fsx:ListTagsForResource"], "Resource": "*"}]
+})"},
     {"IAMReadOnlyAccess", "Reads users, groups, roles and policies, and simulates them.", R"({
   "Version": "2012-10-17",
   "Statement": [
@@ -131,6 +140,7 @@ constexpr Source kSources[] = {
         "batch:Describe*", "batch:Get*", "batch:List*",
         "cloudtrail:Describe*", "cloudtrail:Get*", "cloudtrail:List*", "cloudtrail:LookupEvents",
         "cloudwatch:Describe*", "cloudwatch:Get*", "cloudwatch:List*",
+        "fsx:Describe*", "fsx:List*",
         "iam:Get*", "iam:List*", "iam:Simulate*",
         "logs:Describe*", "logs:FilterLogEvents", "logs:Get*", "logs:List*",
         "s3:Get*", "s3:List*",

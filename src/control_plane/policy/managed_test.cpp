@@ -24,7 +24,8 @@ TEST(ManagedPolicies, AllParseAndAreFoundByTheirArn) {
   for (const std::string_view name :
        {"AdministratorAccess", "PowerUserAccess", "ReadOnlyAccess", "AmazonSageMakerFullAccess",
         "AmazonS3FullAccess", "AmazonS3ReadOnlyAccess", "AWSBatchFullAccess",
-        "CloudWatchLogsFullAccess", "CloudWatchFullAccess", "IAMReadOnlyAccess"}) {
+        "CloudWatchLogsFullAccess", "CloudWatchFullAccess", "IAMReadOnlyAccess",
+        "AmazonFSxFullAccess", "AmazonFSxReadOnlyAccess"}) {
     const ManagedPolicy* found =
         find_managed_policy("arn:aws:iam::aws:policy/" + std::string(name));
     ASSERT_NE(found, nullptr) << name;
@@ -32,7 +33,7 @@ TEST(ManagedPolicies, AllParseAndAreFoundByTheirArn) {
     EXPECT_LE(policy_size(found->document), kManagedPolicyBytesMax) << name;
     EXPECT_EQ(found->arn(), "arn:aws:iam::aws:policy/" + std::string(name));
   }
-  EXPECT_EQ(managed_policies().size(), 10u);
+  EXPECT_EQ(managed_policies().size(), 12u);
   EXPECT_EQ(find_managed_policy("arn:aws:iam::aws:policy/Unknown"), nullptr);
   EXPECT_EQ(find_managed_policy("arn:aws:iam::123456789012:policy/AdministratorAccess"), nullptr);
 }
@@ -53,6 +54,9 @@ TEST(ManagedPolicies, AllowWhatTheirNamesSay) {
   EXPECT_FALSE(allows("AmazonSageMakerFullAccess", "s3:PutObject", object));
   EXPECT_FALSE(allows("AmazonSageMakerFullAccess", "iam:PassRole", role))
       << "only to SageMaker, and by name";
+  EXPECT_TRUE(allows("AmazonSageMakerFullAccess", "fsx:DescribeFileSystems", "*"));
+  EXPECT_TRUE(allows("AmazonFSxFullAccess", "fsx:DeleteFileSystem", "*"));
+  EXPECT_FALSE(allows("AmazonFSxReadOnlyAccess", "fsx:DeleteFileSystem", "*"));
   EXPECT_FALSE(allows("IAMReadOnlyAccess", "iam:CreateAccessKey", "*"));
 }
 
