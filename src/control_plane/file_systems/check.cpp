@@ -131,7 +131,7 @@ Result<objects::Location> parse_repository(std::string_view path) {
   rest.remove_prefix(std::min(rest.size(), location.bucket.size() + 1));
   location.key = std::string(rest);
   if (location.key.size() > objects::kKeyBytesMax || location.key.find('\0') != std::string::npos)
-    return invalid("its prefix is no key of S3", Fault::bad_request);
+    return invalid("its prefix is not a valid key of S3", Fault::bad_request);
   if (!location.key.empty() && !location.key.ends_with('/')) location.key += '/';
   return location;
 }
