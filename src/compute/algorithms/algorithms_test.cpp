@@ -10,7 +10,7 @@
 #include "algorithms/image_classification/job.hpp"
 #include "algorithms/image_classification/model_file.hpp"
 #include "algorithms/image_classification/trainer.hpp"
-#include "algorithms/log_line.hpp"
+#include "contract/log_line.hpp"
 #include "base/json.hpp"
 #include "base/random.hpp"
 #include "images/testing/encode.hpp"
@@ -104,7 +104,7 @@ TEST(ClassifierSettings, WrongOnesAreRejectedWithTheReason) {
 }
 
 TEST(LogLine, HasTheFormOfSageMakers) {
-  EXPECT_EQ(log_line(*parse_iso8601("2026-11-27T09:45:01Z"), "Epoch[0] Train-accuracy=0.5"),
+  EXPECT_EQ(contract::log_line(*parse_iso8601("2026-11-27T09:45:01Z"), "Epoch[0] Train-accuracy=0.5"),
             "[11/27/2026 09:45:01 INFO 1] Epoch[0] Train-accuracy=0.5");
 }
 

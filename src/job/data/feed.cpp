@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
-#include "data/record_io.hpp"
+#include "base/bytes/record_io.hpp"
 
 namespace trainyard::data {
 namespace {

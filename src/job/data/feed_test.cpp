@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 #include "data/contents.hpp"
-#include "data/record_io.hpp"
+#include "base/bytes/record_io.hpp"
 #include "objects/memory.hpp"
 #include "os/machine_clock.hpp"
 
