@@ -14,8 +14,8 @@
 
 #include "algorithms/image_classification/job.hpp"
 #include "algorithms/image_classification/predict.hpp"
-#include "contract/log_line.hpp"
 #include "base/activity_table.hpp"
+#include "contract/log_line.hpp"
 #include "os/machine_clock.hpp"
 
 namespace {

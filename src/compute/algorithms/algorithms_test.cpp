@@ -10,9 +10,9 @@
 #include "algorithms/image_classification/job.hpp"
 #include "algorithms/image_classification/model_file.hpp"
 #include "algorithms/image_classification/trainer.hpp"
-#include "contract/log_line.hpp"
 #include "base/json.hpp"
 #include "base/random.hpp"
+#include "contract/log_line.hpp"
 #include "images/testing/encode.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
@@ -104,8 +104,9 @@ TEST(ClassifierSettings, WrongOnesAreRejectedWithTheReason) {
 }
 
 TEST(LogLine, HasTheFormOfSageMakers) {
-  EXPECT_EQ(contract::log_line(*parse_iso8601("2026-11-27T09:45:01Z"), "Epoch[0] Train-accuracy=0.5"),
-            "[11/27/2026 09:45:01 INFO 1] Epoch[0] Train-accuracy=0.5");
+  EXPECT_EQ(
+      contract::log_line(*parse_iso8601("2026-11-27T09:45:01Z"), "Epoch[0] Train-accuracy=0.5"),
+      "[11/27/2026 09:45:01 INFO 1] Epoch[0] Train-accuracy=0.5");
 }
 
 TEST(EarlyStopping, EndsWhenTheAccuracyStopsGrowing) {

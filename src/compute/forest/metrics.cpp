@@ -42,10 +42,9 @@ Evaluation evaluate(std::vector<ScoredRow> rows) {
       mean + kStandardDeviations * std::sqrt(ratio(squares, double(rows.size())));
   for (const ScoredRow& row : rows) {
     const bool is_found = row.score > evaluation.threshold;
-    uint64_t& count = is_found ? (row.is_anomaly ? evaluation.true_positives
-                                                 : evaluation.false_positives)
-                               : (row.is_anomaly ? evaluation.false_negatives
-                                                 : evaluation.true_negatives);
+    uint64_t& count =
+        is_found ? (row.is_anomaly ? evaluation.true_positives : evaluation.false_positives)
+                 : (row.is_anomaly ? evaluation.false_negatives : evaluation.true_negatives);
     ++count;
   }
   return evaluation;

@@ -54,8 +54,7 @@ struct Numbering {
   std::vector<uint32_t> number_of_slot;
   std::vector<uint32_t> slots;  // by number
 
-  explicit Numbering(const Forest& forest)
-      : number_of_slot(forest.points().slots(), UINT32_MAX) {
+  explicit Numbering(const Forest& forest) : number_of_slot(forest.points().slots(), UINT32_MAX) {
     for (size_t tree = 0; tree < forest.options().trees; ++tree) {
       for (const Sampled& each : ordered(forest.sample(tree))) use(each.point);
       walk(forest.tree(tree), [&](const CutTree& of, CutTree::Ref at) {
@@ -83,8 +82,7 @@ struct Numbering {
       const CutTree::Ref at = open.back();
       open.pop_back();
       visit(tree, at);
-      if (!CutTree::is_leaf(at))
-        open.insert(open.end(), {tree.node(at).right, tree.node(at).left});
+      if (!CutTree::is_leaf(at)) open.insert(open.end(), {tree.node(at).right, tree.node(at).left});
     }
   }
 };
@@ -143,9 +141,9 @@ bool matches(const CutTree& tree, const std::vector<Sampled>& sample, const Poin
   };
   std::ranges::sort(sampled, less);
   std::ranges::sort(stored, less);
-  return std::ranges::equal(sampled, stored, [](std::span<const float> a, std::span<const float> b) {
-    return std::ranges::equal(a, b);
-  });
+  return std::ranges::equal(
+      sampled, stored,
+      [](std::span<const float> a, std::span<const float> b) { return std::ranges::equal(a, b); });
 }
 
 Result<std::vector<Sampled>> read_sample(Reader& reader, const ForestOptions& options,
@@ -233,7 +231,8 @@ Result<Forest> decode_forest(std::string_view bytes, uint64_t memory_max) {
   const ForestOptions options = TRY(read_options(reader));
   Forest::Parts parts{PointStore(options.dimensions), {}, {}, reader.u64()};
   const uint32_t count = reader.u32();
-  if (!reader.has(count, 4 * options.dimensions)) return corrupt("it has fewer points than it says");
+  if (!reader.has(count, 4 * options.dimensions))
+    return corrupt("it has fewer points than it says");
   if (const uint64_t bytes_needed = memory_of(options, count); bytes_needed > memory_max)
     return exhausted("it may need " + human_bytes(bytes_needed) + " of memory");
   std::vector<float> point(options.dimensions);

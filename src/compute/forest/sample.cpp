@@ -191,8 +191,8 @@ Result<std::optional<GatheredSample>> gather_sample(const Sampler& own, Group& g
     part.points.resize(size[0]);
     part.chosen.resize(size[1]);
     TRY(group.receive(rank, collectives::numbers(std::span(part.points)), "points"));
-    TRY(group.receive(
-        rank, collectives::numbers(std::as_writable_bytes(std::span(part.chosen))), "chosen"));
+    TRY(group.receive(rank, collectives::numbers(std::as_writable_bytes(std::span(part.chosen))),
+                      "chosen"));
     TRY(check_part(part, options));
     rows += size[2];
   }

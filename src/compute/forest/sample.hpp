@@ -1,10 +1,10 @@
 // A Sampler draws the sample of each tree from the rows of one host; gather_sample() draws it from
 // those of all hosts.
 //
-// The sample of a tree is the rows with the smallest keys (trees/keys.hpp), so the order of rows and
-// their distribution over hosts do not matter: one host and any number of hosts draw the same
-// sample, bit for bit. Each host sends its smallest keys per tree (24 bytes each) to all others, and
-// to rank 0 the rows that are in a sample, once each.
+// The sample of a tree is the rows with the smallest keys (trees/keys.hpp), so the order of rows
+// and their distribution over hosts do not matter: one host and any number of hosts draw the same
+// sample, bit for bit. Each host sends its smallest keys per tree (24 bytes each) to all others,
+// and to rank 0 the rows that are in a sample, once each.
 //
 // Threads: confined to one. Errors: exhausted, when the rows need more than `memory_max`; those of
 // the group.

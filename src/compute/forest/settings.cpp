@@ -66,10 +66,10 @@ const std::vector<Hyperparameter>& hyperparameters() {
                [](S& settings, int64_t value) { settings.forest.dimensions = size_t(value); }),
        true},
       {"mini_batch_size", integer(1, kMiniBatchMax, [](S&, int64_t) {})},
-      {"num_samples_per_tree",
-       integer(
-           1, kSamplesPerTreeMax,
-           [](S& settings, int64_t value) { settings.forest.samples_per_tree = size_t(value); })},
+      {"num_samples_per_tree", integer(1, kSamplesPerTreeMax,
+                                       [](S& settings, int64_t value) {
+                                         settings.forest.samples_per_tree = size_t(value);
+                                       })},
       {"num_trees",
        integer(kTreesMin, kTreesMax,
                [](S& settings, int64_t value) { settings.forest.trees = size_t(value); })},

@@ -6,8 +6,8 @@
 //
 // A channel that all hosts have is divided among them: by files if there are as many, else by rows.
 //
-// Threads: confined to one. Errors: of files and rows, naming the file; cancelled never: after `stop`
-// reading ends as at the end of the data, and the result says so.
+// Threads: confined to one. Errors: of files and rows, naming the file; cancelled never: after
+// `stop` reading ends as at the end of the data, and the result says so.
 #pragma once
 
 #include <atomic>

@@ -8,7 +8,7 @@
 namespace trainyard::forest {
 namespace {
 
-constexpr size_t kTextShown = 64;
+constexpr size_t kCellShown = 64;
 constexpr std::string_view kRecordType = "application/x-recordio-protobuf";
 constexpr std::string_view kCsvType = "text/csv";
 
@@ -20,7 +20,7 @@ bool parse_float(std::string_view cell, float& number) {
 }
 
 Error not_a_number(size_t column, std::string_view cell) {
-  return invalid("column " + std::to_string(column) + ": '" + shorten(cell, kTextShown) +
+  return invalid("column " + std::to_string(column) + ": '" + shorten(cell, kCellShown) +
                  "' is not a finite number");
 }
 
@@ -31,14 +31,14 @@ Result<RowFormat> parse_content_type(std::string_view content_type) {
   const std::string type = to_lower(trim(parts[0]));
   if (type.empty() || type == kRecordType) return RowFormat{RowFormat::Type::record, true};
   if (type != kCsvType)
-    return invalid("'" + shorten(type, kTextShown) + "' is not one of ['" + std::string(kCsvType) +
+    return invalid("'" + shorten(type, kCellShown) + "' is not one of ['" + std::string(kCsvType) +
                    "', '" + std::string(kRecordType) + "']");
   RowFormat format{RowFormat::Type::csv, true};
   for (size_t i = 1; i < parts.size(); ++i) {
     const std::string part = to_lower(trim(parts[i]));
     if (!part.starts_with("label_size")) continue;  // a charset, for example
     if (part != "label_size=0" && part != "label_size=1")
-      return invalid("'" + shorten(part, kTextShown) + "' is not one of ['label_size=0', " +
+      return invalid("'" + shorten(part, kCellShown) + "' is not one of ['label_size=0', " +
                      "'label_size=1']");
     format.has_label = part.ends_with('1');
   }

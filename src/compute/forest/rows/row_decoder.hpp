@@ -4,8 +4,8 @@
 // text/csv has numbers between commas, a row per line, without header and quotes; with label_size 1
 // the first column is the label. Empty lines and "\r\n" are allowed.
 //
-// Threads: confined to one. Errors: invalid, corrupt or exhausted, naming the line or record. Memory:
-// at most kRowBytesMax and one piece.
+// Threads: confined to one. Errors: invalid, corrupt or exhausted, naming the line or record.
+// Memory: at most kRowBytesMax and one piece.
 #pragma once
 
 #include <cstddef>

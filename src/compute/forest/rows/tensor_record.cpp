@@ -75,8 +75,7 @@ class WireReader {
 enum class NumberType : uint8_t { f32 = 2, f64 = 3, i32 = 7 };  // the field of Value
 
 Result<double> read_number(WireReader& reader, NumberType type) {
-  if (type == NumberType::f32)
-    return double(std::bit_cast<float>(uint32_t(TRY(reader.fixed(4)))));
+  if (type == NumberType::f32) return double(std::bit_cast<float>(uint32_t(TRY(reader.fixed(4)))));
   if (type == NumberType::f64) return std::bit_cast<double>(TRY(reader.fixed(8)));
   return double(int32_t(TRY(reader.varint())));
 }
@@ -157,7 +156,8 @@ std::string numbers(size_t found, size_t dimensions) {
 
 Result<void> spread(const Tensor& tensor, size_t dimensions, std::vector<float>& features) {
   if (tensor.keys.empty()) {
-    if (tensor.values.size() != dimensions) return invalid(numbers(tensor.values.size(), dimensions));
+    if (tensor.values.size() != dimensions)
+      return invalid(numbers(tensor.values.size(), dimensions));
     features.assign(tensor.values.begin(), tensor.values.end());
   } else {
     if (tensor.keys.size() != tensor.values.size())

@@ -37,7 +37,8 @@ double ranges_of(const float* low, const float* high, size_t dimensions) {
   for (; i + kLanes <= dimensions; i += kLanes)
     for (size_t lane = 0; lane < kLanes; ++lane)
       lanes[lane] += double(high[i + lane]) - double(low[i + lane]);
-  for (size_t lane = 0; i < dimensions; ++i, ++lane) lanes[lane] += double(high[i]) - double(low[i]);
+  for (size_t lane = 0; i < dimensions; ++i, ++lane)
+    lanes[lane] += double(high[i]) - double(low[i]);
   return total_of(lanes);
 }
 

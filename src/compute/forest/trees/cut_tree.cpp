@@ -162,8 +162,8 @@ std::optional<uint32_t> CutTree::remove(std::span<const float> point, const Poin
       return gone;
     }
     above = node(parent).parent;
-    replace_child(above, parent, node(parent).left == found ? node(parent).right
-                                                            : node(parent).left);
+    replace_child(above, parent,
+                  node(parent).left == found ? node(parent).right : node(parent).left);
     free_nodes_.push_back(parent);
   }
   bool shrinks = gone.has_value();

@@ -118,7 +118,7 @@ class CutTree {
   double leaf_score(Ref ref, const float* point, size_t depth, const PointStore& points,
                     bool& equal) const;
 
-  const size_t dimensions_;
+  size_t dimensions_;
   RandomStream random_;
   Ref root_ = kNone;
   std::vector<Node> nodes_;

@@ -5,9 +5,10 @@
 //   for (const auto& row : rows) forest.update(row);
 //   const double score = forest.score(point);   // higher is more anomalous
 //
-// The sample of each tree is drawn without replacement and independently of the other trees (keys.hpp).
-// update() offers a row to all of them: where it replaces another row, the tree forgets that one.
-// With a time decay of d, a row that is n rows older is exp(-d n) times as likely to be in a sample.
+// The sample of each tree is drawn without replacement and independently of the other trees
+// (keys.hpp). update() offers a row to all of them: where it replaces another row, the tree forgets
+// that one. With a time decay of d, a row that is n rows older is exp(-d n) times as likely to be
+// in a sample.
 //
 // A forest depends on seed, rows and their numbers only: of_sample() of the rows that one host or
 // many have chosen (sample.hpp) is one and the same, bit for bit.

@@ -50,7 +50,7 @@ class PointStore {
   bool is_used(uint32_t slot) const { return references_[slot] > 0; }
 
  private:
-  const size_t dimensions_;
+  size_t dimensions_;
   std::vector<float> values_;  // (slots, dimensions)
   std::vector<uint32_t> references_;
   std::vector<uint32_t> free_;
