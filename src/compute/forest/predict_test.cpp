@@ -150,7 +150,7 @@ TEST(ForestSettings, AreReadAsTheSdkSendsThem) {
 
 TEST(ForestSettings, WrongOnesAreRejectedWithTheReason) {
   const std::tuple<Hyperparameters, const char*> wrong[] = {
-      {{}, "'feature_dim' is a required property"},
+      {Hyperparameters(), "'feature_dim' is a required property"},
       {{{"feature_dim", "4"}, {"trees", "9"}},
        "Additional properties are not allowed ('trees' was unexpected)"},
       {{{"feature_dim", "0"}}, "hyperparameter feature_dim: 0 is less than the minimum of 1"},
