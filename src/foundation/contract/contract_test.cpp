@@ -1,5 +1,4 @@
 #include "contract/contract.hpp"
-#include "contract/log_line.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +7,7 @@
 
 #include "contract/clients.hpp"
 #include "contract/entry.hpp"
+#include "contract/log_line.hpp"
 
 namespace trainyard::contract {
 namespace {
