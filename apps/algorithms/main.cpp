@@ -14,8 +14,8 @@
 
 #include "algorithms/image_classification/job.hpp"
 #include "algorithms/image_classification/predict.hpp"
-#include "algorithms/log_line.hpp"
 #include "base/activity_table.hpp"
+#include "contract/log_line.hpp"
 #include "os/machine_clock.hpp"
 
 namespace {
@@ -47,7 +47,7 @@ Result<int> train(const std::string& base) {
   options.activity = variable(kActivityVariable);
   options.cpus = int(std::max(1u, std::thread::hardware_concurrency()));
   TRY(algorithms::run_classifier_job(options, clock, stop, [&](std::string_view text) {
-    std::printf("%s\n", algorithms::log_line(clock.now(), text).c_str());
+    std::printf("%s\n", contract::log_line(clock.now(), text).c_str());
   }));
   return 0;
 }

@@ -5,6 +5,8 @@
 //   trainyard-trainer predict --model DIR --csv FILE        evaluates a model [--show N: prints N
 //                                                           images]
 //   trainyard-trainer compare DIR DIR [--tolerance NUMBER]  compares the weights of two models
+//   trainyard-trainer randomcutforest ..                    SageMaker's algorithm of this name:
+//                                                           forest_command.hpp
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -21,6 +23,7 @@
 #include "train/evaluate.hpp"
 #include "train/job.hpp"
 #include "train/shards.hpp"
+#include "trainer/forest_command.hpp"
 
 namespace {
 
@@ -31,7 +34,8 @@ constexpr std::string_view kUsage =
     "DIR: /opt/ml)\n"
     "trainyard-trainer predict --model DIR --csv FILE        evaluate a model [--show N: print N "
     "images]\n"
-    "trainyard-trainer compare DIR DIR [--tolerance NUMBER]  compare the weights of two models\n";
+    "trainyard-trainer compare DIR DIR [--tolerance NUMBER]  compare the weights of two models\n"
+    "trainyard-trainer randomcutforest ..                    train and use a random cut forest\n";
 
 std::atomic<bool> stop = false;
 
@@ -65,9 +69,13 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-Result<int> train_job(const CommandLine& line) {
+void stop_on_signals() {
   std::signal(SIGTERM, [](int) { stop = true; });
   std::signal(SIGINT, [](int) { stop = true; });
+}
+
+Result<int> train_job(const CommandLine& line) {
+  stop_on_signals();
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // readers of the log see each line at once
   os::MachineClock clock;
   const std::string arn = variable("TRAINING_JOB_ARN");
@@ -123,11 +131,19 @@ Result<int> run(const CommandLine& line) {
   return command == "help" ? 0 : 2;
 }
 
+Result<int> run(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "randomcutforest") {
+    stop_on_signals();
+    return apps::run_forest_command({argv + 2, argv + argc}, stop);
+  }
+  const CommandLine line = TRY(parse(argc, argv));
+  return run(line);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto line = parse(argc, argv);
-  const auto code = line ? run(*line) : Result<int>(line.error());
+  const auto code = run(argc, argv);
   if (code) return *code;
   std::fprintf(stderr, "trainyard-trainer: %s\n", code.error().message.c_str());
   return 1;

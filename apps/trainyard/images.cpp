@@ -15,6 +15,7 @@ constexpr const char* kAlgorithmNote =
     "The image is AWS's and is not pulled: the job runs the same algorithm of this server.";
 // SageMaker's algorithms that trainyard-algorithms implements, by the names of AWS's images.
 constexpr const char* kAlgorithms[] = {"image-classification"};
+constexpr const char* kForest = "randomcutforest";  // which trainyard-trainer implements
 constexpr const char* kFrameworkNote =
     "The image is AWS's and is not pulled: the job runs on this machine's own system. [images] in "
     "the server's config may name another one.";
@@ -40,6 +41,10 @@ std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Im
     trainer.mounts[kTrainerInside] = program;
     trainer.entrypoint = {kTrainerInside};
     configured.try_emplace("trainyard/trainer", trainer);
+    trainer.entrypoint.emplace_back(kForest);
+    trainer.note = kAlgorithmNote;
+    trainer.built_in = true;
+    configured.try_emplace(kForest, trainer);
   }
   const std::string algorithms = program_directory + "/trainyard-algorithms";
   for (const char* name : kAlgorithms) {

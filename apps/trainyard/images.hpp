@@ -2,6 +2,7 @@
 //
 //   trainyard/host      this machine's own system as a runtime
 //   trainyard/trainer   the same, with the built-in trainers; the entrypoint is trainyard-trainer
+//   randomcutforest     SageMaker's algorithm of this name: trainyard-trainer, too
 //   image-classification   SageMaker's algorithm of this name: this machine's own system with
 //                       trainyard-algorithms, which ./yard algorithms builds
 //   pytorch-training, tensorflow-training, huggingface-*, sagemaker-xgboost, ..

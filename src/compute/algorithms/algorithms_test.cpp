@@ -10,7 +10,6 @@
 #include "algorithms/image_classification/job.hpp"
 #include "algorithms/image_classification/model_file.hpp"
 #include "algorithms/image_classification/trainer.hpp"
-#include "algorithms/log_line.hpp"
 #include "base/json.hpp"
 #include "base/random.hpp"
 #include "images/testing/encode.hpp"
@@ -101,11 +100,6 @@ TEST(ClassifierSettings, WrongOnesAreRejectedWithTheReason) {
   EXPECT_NE(fault_of(with(kFew, "resize", "7")).find("less than the 8 pixels"), std::string::npos);
   EXPECT_NE(fault_of(with(kFew, "top_k", "4")).find("must be less than num_classes"),
             std::string::npos);
-}
-
-TEST(LogLine, HasTheFormOfSageMakers) {
-  EXPECT_EQ(log_line(*parse_iso8601("2026-11-27T09:45:01Z"), "Epoch[0] Train-accuracy=0.5"),
-            "[11/27/2026 09:45:01 INFO 1] Epoch[0] Train-accuracy=0.5");
 }
 
 TEST(EarlyStopping, EndsWhenTheAccuracyStopsGrowing) {

@@ -7,6 +7,7 @@
 
 #include "contract/clients.hpp"
 #include "contract/entry.hpp"
+#include "contract/log_line.hpp"
 
 namespace trainyard::contract {
 namespace {
@@ -166,6 +167,11 @@ TEST(Contract, RejectsImpossibleSharesForEntry) {
     EXPECT_NE(entry_config.error().message.find("host.json: invalid cpus: "), std::string::npos)
         << entry_config.error().message;
   }
+}
+
+TEST(LogLine, HasTheFormOfSageMakers) {
+  EXPECT_EQ(log_line(*parse_iso8601("2026-11-27T09:45:01Z"), "Epoch[0] Train-accuracy=0.5"),
+            "[11/27/2026 09:45:01 INFO 1] Epoch[0] Train-accuracy=0.5");
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/bytes/record_io.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
-#include "data/record_io.hpp"
 
 namespace trainyard::data {
 namespace {

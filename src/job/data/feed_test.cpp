@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include "base/bytes/record_io.hpp"
 #include "data/contents.hpp"
-#include "data/record_io.hpp"
 #include "objects/memory.hpp"
 #include "os/machine_clock.hpp"
 

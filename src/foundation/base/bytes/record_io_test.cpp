@@ -1,8 +1,8 @@
-#include "data/record_io.hpp"
+#include "base/bytes/record_io.hpp"
 
 #include <gtest/gtest.h>
 
-namespace trainyard::data {
+namespace trainyard {
 namespace {
 
 std::string word(uint32_t value) {
@@ -85,4 +85,4 @@ TEST(RecordIO, ChecksDeclaredLengths) {
 }
 
 }  // namespace
-}  // namespace trainyard::data
+}  // namespace trainyard

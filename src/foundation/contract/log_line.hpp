@@ -8,9 +8,9 @@
 
 #include "base/time.hpp"
 
-namespace trainyard::algorithms {
+namespace trainyard::contract {
 
 // The time is UTC. The number, which SageMaker's lines have too, stands for a thread: always 1.
 std::string log_line(Instant at, std::string_view text);
 
-}  // namespace trainyard::algorithms
+}  // namespace trainyard::contract

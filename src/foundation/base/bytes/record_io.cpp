@@ -1,4 +1,4 @@
-#include "data/record_io.hpp"
+#include "base/bytes/record_io.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 
-namespace trainyard::data {
+namespace trainyard {
 namespace {
 
 // Once this number of bytes of the buffer is read, the rest moves to its front.
@@ -69,4 +69,4 @@ Result<void> RecordDecoder::finish() const {
   return {};
 }
 
-}  // namespace trainyard::data
+}  // namespace trainyard

@@ -1,6 +1,6 @@
-#include "algorithms/log_line.hpp"
+#include "contract/log_line.hpp"
 
-namespace trainyard::algorithms {
+namespace trainyard::contract {
 
 std::string log_line(Instant at, std::string_view text) {
   const std::string iso = to_iso8601(at, false);  // 2026-11-27T09:45:00Z
@@ -8,4 +8,4 @@ std::string log_line(Instant at, std::string_view text) {
          iso.substr(11, 8) + " INFO 1] " + std::string(text);
 }
 
-}  // namespace trainyard::algorithms
+}  // namespace trainyard::contract

@@ -1,14 +1,14 @@
 // Decodes any bytes, in pieces of any size, to the same records; encoded records are decoded
 // unchanged.
-// decoder: src/job/data/record_io.cpp
+// decoder: src/foundation/base/bytes/record_io.cpp
 #include <string>
 #include <string_view>
 
-#include "data/record_io.hpp"
+#include "base/bytes/record_io.hpp"
 
 namespace {
 
-using namespace trainyard::data;
+using namespace trainyard;
 
 std::string records(std::string_view bytes, size_t step) {
   RecordDecoder decoder(1 << 16);

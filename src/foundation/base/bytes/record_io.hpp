@@ -20,7 +20,7 @@
 
 #include "base/result.hpp"
 
-namespace trainyard::data {
+namespace trainyard {
 
 inline constexpr uint32_t kRecordMagic = 0xced7230a;
 inline constexpr uint64_t kRecordBytesMax = (1u << 29) - 1;
@@ -52,4 +52,4 @@ class RecordDecoder {
   std::optional<std::string> split_;  // the parts so far of a split record
 };
 
-}  // namespace trainyard::data
+}  // namespace trainyard
