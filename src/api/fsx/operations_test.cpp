@@ -345,6 +345,36 @@ TEST(Tasks, ExportWhatIsNewOrChanged) {
   EXPECT_EQ(world.objects->head("data", "out/changed")->modified, first->modified);
 }
 
+// A file that no job has changed must not replace what others put in its place since.
+TEST(Tasks, ExportKeepsNewerObjectsOfUnchangedFiles) {
+  FsxWorld world;
+  for (const char* name : {"kept", "written", "moved", "gone"})
+    world.put(std::string("in/") + name, "v1");
+  auto in = world.request("s3://data/in");
+  in.lustre_configuration->export_path = "s3://data/in";
+  const auto id = world.create(in);
+  world.settled(id);
+  const std::string files = world.directory.path() + "/fsx/" + id + "/files";
+  world.clock.advance(1h);
+  for (const char* name : {"kept", "written"}) world.put(std::string("in/") + name, "v2 of others");
+  ASSERT_TRUE(world.objects->remove("data", "in/gone"));
+  ASSERT_TRUE(os::write_file(files + "/written", "v3 of a job"));
+  ASSERT_EQ(std::rename((files + "/moved").c_str(), (files + "/elsewhere").c_str()), 0);
+  EXPECT_EQ(world.run(id, "EXPORT_TO_REPOSITORY").lifecycle, "SUCCEEDED");
+  EXPECT_EQ(world.object("in/kept"), "v2 of others");
+  EXPECT_EQ(world.object("in/written"), "v3 of a job");
+  EXPECT_EQ(world.object("in/elsewhere"), "v1");
+  EXPECT_EQ(world.object("in/gone"), "v1");
+  // What was exported is unchanged, too, until a job writes to it.
+  world.clock.advance(1h);
+  world.put("in/written", "v4 of others");
+  EXPECT_EQ(world.run(id, "EXPORT_TO_REPOSITORY").lifecycle, "SUCCEEDED");
+  EXPECT_EQ(world.object("in/written"), "v4 of others");
+  ASSERT_TRUE(os::write_file(files + "/written", "v5, a longer one"));
+  EXPECT_EQ(world.run(id, "EXPORT_TO_REPOSITORY").lifecycle, "SUCCEEDED");
+  EXPECT_EQ(world.object("in/written"), "v5, a longer one");
+}
+
 TEST(Tasks, ReportEachFileThatFailed) {
   FsxWorld world;
   const auto id = world.create(world.request("s3://data/in"));
