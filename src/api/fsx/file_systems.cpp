@@ -294,8 +294,9 @@ Outcome<aws::DeleteFileSystemResponse> remove(const Services& services, const Co
   if (in.lustre_configuration && (!in.lustre_configuration->skip_final_backup.value_or(true) ||
                                   in.lustre_configuration->final_backup_tags))
     return not_offered("A final backup", "export files to S3 first, and use SkipFinalBackup");
-  const size_t jobs = jobs_on(services, context.region, *in.file_system_id);
   TRY(outcome_of(all->change([&](Snapshot& next) -> Result<void> {
+    // Counted by each attempt to commit: a job may be created meanwhile.
+    const size_t jobs = jobs_on(services, context.region, *in.file_system_id);
     TRY(file_systems::check_deletion(next, context.region, *in.file_system_id, jobs));
     next.file_systems[file_systems::key_of(context.region, *in.file_system_id)].lifecycle =
         Lifecycle::deleting;

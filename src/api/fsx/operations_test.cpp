@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdio>
+#include <span>
 #include <thread>
+#include <utility>
 
 #include "file_systems/loop.hpp"
 #include "objects/forwarding.hpp"
@@ -18,6 +21,22 @@ namespace {
 namespace aws = shapes::fsx;
 using Texts = std::vector<std::string>;
 
+// Ends after the first byte of each body.
+class CutReader final : public objects::Reader {
+ public:
+  explicit CutReader(std::unique_ptr<objects::Reader> whole) : whole_(std::move(whole)) {}
+  const objects::ObjectInfo& info() const override { return whole_->info(); }
+  objects::Range range() const override { return whole_->range(); }
+  Result<size_t> read(std::span<char> buffer) override {
+    if (std::exchange(cut_, true)) return unavailable("the connection was closed");
+    return whole_->read(buffer.first(1));
+  }
+
+ private:
+  std::unique_ptr<objects::Reader> whole_;
+  bool cut_ = false;
+};
+
 // Fails every read of the keys of one prefix.
 class BrokenObjects final : public objects::ForwardingObjects {
  public:
@@ -28,6 +47,8 @@ class BrokenObjects final : public objects::ForwardingObjects {
                                                std::optional<objects::Range> range) override {
     if (broken && key.starts_with("broken/")) return unavailable("503 Slow Down");
     while (held && key.starts_with("held/")) std::this_thread::sleep_for(1ms);
+    if (key.starts_with("cut/"))
+      return std::make_unique<CutReader>(TRY(ForwardingObjects::get(bucket, key, range)));
     return ForwardingObjects::get(bucket, key, range);
   }
 };
@@ -224,6 +245,22 @@ TEST(FileSystems, WaitForAStoreThatDoesNotAnswer) {
     return world.describe(id).lifecycle == "AVAILABLE";
   });
   EXPECT_EQ(world.file(id, "broken/1"), "text");
+}
+
+TEST(FileSystems, FailWhenAnObjectBreaksOffEachTime) {
+  FsxWorld world;
+  world.put("fine", "text");
+  world.put("cut/1", "longer text");
+  const auto id = world.create(world.request("s3://data"));
+  world.wait_for([&] {
+    world.clock.advance(10s);
+    world.all.wake();
+    return world.describe(id).lifecycle != "CREATING";
+  });
+  const auto found = world.describe(id);
+  EXPECT_EQ(found.lifecycle, "FAILED");
+  EXPECT_NE(found.failure_details->message->find("the connection was closed"), std::string::npos)
+      << *found.failure_details->message;
 }
 
 TEST(FileSystems, AreRefusedWithAwsNames) {

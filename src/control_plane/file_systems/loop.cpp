@@ -15,7 +15,8 @@ constexpr Duration kInterval = 1s;        // between plans that nothing has call
 constexpr Duration kRetryInterval = 5s;   // after a fault that may pass
 constexpr size_t kFailureBytesMax = 250;  // AWS's FailureDetails has at most 256 characters
 
-// Attempts without any progress before a file system or an association fails: five minutes.
+// Attempts that complete no further file before a file system or an association fails: five
+// minutes, if each ends at once.
 constexpr int kIdleAttemptsMax = 60;
 
 uint64_t bytes_of(int64_t gib) {
@@ -109,7 +110,7 @@ void FileSystemLoop::act(const Work& work, Progress& progress) {
   const MutexLock lock(mutex_);
   if (done) {
     retry_at_.erase(work.file_system);
-    idle_attempts_.erase(work.file_system);
+    attempts_.erase(work.file_system);
     return;
   }
   retry_at_[work.file_system] = clock_.now() + kRetryInterval;
@@ -145,9 +146,12 @@ bool FileSystemLoop::is_retried(const Work& work, const Error& error, const Prog
   if (error.kind == Kind::cancelled) return true;
   if (error.kind != Kind::unavailable) return false;
   const MutexLock lock(mutex_);
-  int& attempts = idle_attempts_[work.file_system];
-  attempts = progress.bytes_done > 0 ? 1 : attempts + 1;
-  return attempts < kIdleAttemptsMax;
+  Attempts& attempts = attempts_[work.file_system];
+  // Bytes are no progress: those of a file that breaks off each time would never end.
+  const bool further = progress.files_done > attempts.files_done;
+  attempts = {further ? 1 : attempts.idle + 1,
+              std::max(attempts.files_done, progress.files_done.load())};
+  return attempts.idle < kIdleAttemptsMax;
 }
 
 Result<Content> FileSystemLoop::open_content(const LustreFileSystem& of, bool unfinished) const {

@@ -62,8 +62,11 @@ class FileSystemLoop {
   std::map<std::string, Instant> imported_ GUARDED_BY(mutex_);
   // Not before that, after a fault that may pass; by file system.
   std::map<std::string, Instant> retry_at_ GUARDED_BY(mutex_);
-  // Attempts in a row that moved nothing; by file system.
-  std::map<std::string, int> idle_attempts_ GUARDED_BY(mutex_);
+  struct Attempts {
+    int idle = 0;            // in a row, that completed no further file
+    int64_t files_done = 0;  // the most of one attempt, with those of former ones
+  };
+  std::map<std::string, Attempts> attempts_ GUARDED_BY(mutex_);  // by file system
   std::optional<os::ThreadPool> pool_;
   std::thread thread_;
 };
