@@ -47,6 +47,7 @@ class BrokenObjects final : public objects::ForwardingObjects {
                                                std::optional<objects::Range> range) override {
     if (broken && key.starts_with("broken/")) return unavailable("503 Slow Down");
     while (held && key.starts_with("held/")) std::this_thread::sleep_for(1ms);
+    if (key.find("denied/") != key.npos) return denied("Access Denied");
     if (key.starts_with("cut/"))
       return std::make_unique<CutReader>(TRY(ForwardingObjects::get(bucket, key, range)));
     return ForwardingObjects::get(bucket, key, range);
@@ -194,18 +195,34 @@ TEST(FileSystems, OfARepeatedRequestAreOne) {
   EXPECT_EQ(world.made<aws::DescribeFileSystems>({}).file_systems->size(), 1u);
 }
 
-TEST(FileSystems, WithABadKeyFailAndDelayNoOther) {
+TEST(FileSystems, LeaveBadKeysOutAndSaySo) {
   FsxWorld world;
   world.put("bad/../../etc/passwd");
-  world.put("bad/good");
+  world.put("bad/good", "fine");
+  world.put("bad/both");
+  world.put("bad/both/below");
+  const auto id = world.create(world.request("s3://data/bad/"));
+  const auto found = world.settled(id);
+  EXPECT_EQ(found.lifecycle, "AVAILABLE");
+  EXPECT_FALSE(found.failure_details);
+  EXPECT_EQ(found.lustre_configuration->data_repository_configuration->failure_details->message,
+            "2 of 4 objects were left out: the key 'bad/../../etc/passwd' contains '..', which "
+            "would lead out of its directory (and 1 more)");
+  EXPECT_EQ(world.file(id, "good"), "fine");
+  EXPECT_EQ(world.file(id, "both"), "x");
+}
+
+TEST(FileSystems, ThatCannotReadAnObjectFailAndDelayNoOther) {
+  FsxWorld world;
+  world.put("bad/../x");
+  world.put("bad/denied/1");
   world.put("good/file", "fine");
   const auto bad = world.create(world.request("s3://data/bad/"));
   const auto good = world.create(world.request("s3://data/good"));
   const auto failed = world.settled(bad);
   EXPECT_EQ(failed.lifecycle, "FAILED");
   EXPECT_EQ(failed.failure_details->message,
-            "1 of 2 objects could not be imported: the key 'bad/../../etc/passwd' contains '..', "
-            "which would lead out of its directory");
+            "2 of 2 objects could not be imported: fetching s3://data/bad/denied/1: Access Denied");
   EXPECT_EQ(world.settled(good).lifecycle, "AVAILABLE");
   EXPECT_EQ(world.file(good, "file"), "fine");
 }

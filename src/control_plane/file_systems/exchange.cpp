@@ -306,7 +306,9 @@ Result<ExchangeResult> import_objects(const Exchange& exchange, const Link& link
       exchange, tally, plan.fetches.size(), [&](size_t i) { return plan.fetches[i].path; },
       [&](size_t i) { return fetch(exchange, link, plan.fetches[i], i); }));
   TRY(exchange.content.sync());
-  return tally.take();
+  ExchangeResult result = tally.take();
+  result.misnamed = int64_t(plan.failures.size());
+  return result;
 }
 
 Result<ExchangeResult> export_files(const Exchange& exchange, const std::vector<Link>& links,

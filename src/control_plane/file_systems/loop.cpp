@@ -14,6 +14,7 @@ constexpr size_t kWorkersMax = 4;         // file systems at a time, each with t
 constexpr Duration kInterval = 1s;        // between plans that nothing has called for
 constexpr Duration kRetryInterval = 5s;   // after a fault that may pass
 constexpr size_t kFailureBytesMax = 250;  // AWS's FailureDetails has at most 256 characters
+constexpr size_t kLeftOutLogged = 100;    // lines of one import; the number of all is kept
 
 // Attempts that complete no further file before a file system or an association fails: five
 // minutes, if each ends at once.
@@ -21,6 +22,23 @@ constexpr int kIdleAttemptsMax = 60;
 
 uint64_t bytes_of(int64_t gib) {
   return checked_mul<uint64_t>(uint64_t(gib), uint64_t{1} << 30).value_or(UINT64_MAX);
+}
+
+// Keys that can be no file are left out, as on AWS, and named: in the log, and in the text that
+// describing the file system shows. Errors: invalid: other objects could not be imported.
+Result<std::string> left_out_of(const std::string& subject, const ExchangeResult& result) {
+  if (result.failed == 0) return std::string();
+  const std::string counts =
+      std::to_string(result.failed) + " of " + std::to_string(result.total) + " objects ";
+  if (result.failed > result.misnamed) {
+    // Misnamed keys come first.
+    const size_t other = std::min(size_t(result.misnamed), result.failures.size() - 1);
+    return invalid(counts + "could not be imported: " + result.failures[other].why);
+  }
+  for (size_t i = 0; i < std::min(result.failures.size(), kLeftOutLogged); ++i)
+    log(Level::warning, "file_systems", "an object was left out of an import",
+        {{"of", subject}, {"why", result.failures[i].why}});
+  return counts + "were left out: " + summary_of(result.failures);
 }
 
 ImportMode mode_of(AutoImport automatic) {
@@ -173,23 +191,21 @@ Exchange FileSystemLoop::exchange_of(const Work& work, const LustreFileSystem& o
 
 Result<void> FileSystemLoop::fill(const Work& work, const LustreFileSystem& of,
                                   Progress& progress) {
-  const auto filled = [&]() -> Result<void> {
+  const auto filled = [&]() -> Result<std::string> {
     const Content content = TRY(open_content(of, true));
-    if (of.import_path.empty()) return {};
-    const auto result =
+    if (of.import_path.empty()) return std::string();
+    return left_out_of(
+        work.file_system,
         TRY(import_objects(exchange_of(work, of, content, progress),
-                           {"", TRY(parse_repository(of.import_path))}, {}, ImportMode::all));
-    if (result.failed == 0) return {};
-    return invalid(std::to_string(result.failed) + " of " + std::to_string(result.total) +
-                   " objects could not be imported: " + summary_of(result.failures));
+                           {"", TRY(parse_repository(of.import_path))}, {}, ImportMode::all)));
   }();
-  if (!filled && is_retried(work, filled.error(), progress)) return filled;
+  if (!filled && is_retried(work, filled.error(), progress)) return filled.error();
   TRY(all_.change([&](Snapshot& next) -> Result<void> {
     const auto found = next.file_systems.find(work.file_system);
     if (found == next.file_systems.end() || found->second.lifecycle != Lifecycle::creating)
       return {};
     found->second.lifecycle = filled ? Lifecycle::available : Lifecycle::failed;
-    if (!filled) found->second.failure = shorten(filled.error().message, kFailureBytesMax);
+    found->second.failure = shorten(filled ? *filled : filled.error().message, kFailureBytesMax);
     return {};
   }));
   if (filled)
@@ -197,7 +213,8 @@ Result<void> FileSystemLoop::fill(const Work& work, const LustreFileSystem& of,
         {{"file_system", work.file_system},
          {"files", std::to_string(progress.files_done)},
          {"bytes", std::to_string(progress.bytes_done)}});
-  return filled;
+  if (!filled) return filled.error();
+  return {};
 }
 
 Result<void> FileSystemLoop::link(const Work& work, const LustreFileSystem& of,
@@ -206,27 +223,25 @@ Result<void> FileSystemLoop::link(const Work& work, const LustreFileSystem& of,
   const auto found = present->associations.find(work.subject);
   if (found == present->associations.end()) return {};
   const Association& each = found->second;
-  const auto linked = [&]() -> Result<void> {
+  const auto linked = [&]() -> Result<std::string> {
     const Link link{each.path, TRY(parse_repository(each.repository))};
     TRY(objects_.head_bucket(link.repository.bucket));
     const Content content = TRY(open_content(of, false));
     TRY(content.make_directory(each.path));
-    if (!each.import_on_create) return {};
-    const auto result =
-        TRY(import_objects(exchange_of(work, of, content, progress), link, {}, ImportMode::all));
-    if (result.failed == 0) return {};
-    return invalid(std::to_string(result.failed) + " of " + std::to_string(result.total) +
-                   " objects could not be imported: " + summary_of(result.failures));
+    if (!each.import_on_create) return std::string();
+    return left_out_of(work.subject, TRY(import_objects(exchange_of(work, of, content, progress),
+                                                        link, {}, ImportMode::all)));
   }();
-  if (!linked && is_retried(work, linked.error(), progress)) return linked;
+  if (!linked && is_retried(work, linked.error(), progress)) return linked.error();
   TRY(all_.change([&](Snapshot& next) -> Result<void> {
     const auto at = next.associations.find(work.subject);
     if (at == next.associations.end() || at->second.lifecycle != Lifecycle::creating) return {};
     at->second.lifecycle = linked ? Lifecycle::available : Lifecycle::failed;
-    if (!linked) at->second.failure = shorten(linked.error().message, kFailureBytesMax);
+    at->second.failure = shorten(linked ? *linked : linked.error().message, kFailureBytesMax);
     return {};
   }));
-  return linked;
+  if (!linked) return linked.error();
+  return {};
 }
 
 Result<void> FileSystemLoop::unlink(const Work& work, const LustreFileSystem& of) {
@@ -255,6 +270,12 @@ Result<void> FileSystemLoop::remove(const Work& work) {
     });
     return {};
   }));
+  {
+    const MutexLock lock(mutex_);
+    imported_.erase(work.file_system);
+    std::erase_if(left_out_,
+                  [&](const auto& each) { return each.first.starts_with(work.file_system + "/"); });
+  }
   log(Level::info, "file_systems", "a file system was deleted",
       {{"file_system", work.file_system}});
   return {};
@@ -328,6 +349,21 @@ Result<void> FileSystemLoop::run_task(const Work& work, const LustreFileSystem& 
   });
 }
 
+void FileSystemLoop::log_left_out(const std::string& file_system, const Link& link,
+                                  const ExchangeResult& result) {
+  const std::string why =
+      result.failed == 0 ? "" : std::to_string(result.failed) + ": " + summary_of(result.failures);
+  {
+    const MutexLock lock(mutex_);
+    std::string& last = left_out_[file_system + "/" + link.path];
+    if (last == why) return;
+    last = why;
+  }
+  if (!why.empty())
+    log(Level::warning, "file_systems", "an automatic import left objects out",
+        {{"file_system", file_system}, {"directory", "/" + link.path}, {"why", why}});
+}
+
 Result<void> FileSystemLoop::import_changes(const Work& work, const LustreFileSystem& of,
                                             Progress& progress) {
   const auto present = all_.snapshot();
@@ -342,11 +378,7 @@ Result<void> FileSystemLoop::import_changes(const Work& work, const LustreFileSy
       links.push_back({{each.path, TRY(parse_repository(each.repository))}, each.auto_import});
   for (const auto& [link, automatic] : links) {
     const auto result = TRY(import_objects(exchange, link, {}, mode_of(automatic)));
-    if (result.failed > 0)
-      log(Level::warning, "file_systems", "an automatic import left objects out",
-          {{"file_system", work.file_system},
-           {"failed", std::to_string(result.failed)},
-           {"why", summary_of(result.failures)}});
+    log_left_out(work.file_system, link, result);
   }
   return {};
 }

@@ -50,6 +50,7 @@ class FileSystemLoop {
   Result<void> run_task(const Work& work, const LustreFileSystem& of, Progress& progress);
   Result<ExchangeResult> exchange_files(const Work& work, const RepositoryTask& task,
                                         const LustreFileSystem& of, Progress& progress);
+  void log_left_out(const std::string& file_system, const Link& link, const ExchangeResult& result);
   Result<void> import_changes(const Work& work, const LustreFileSystem& of, Progress& progress);
 
   FileSystems& all_;
@@ -67,6 +68,8 @@ class FileSystemLoop {
     int64_t files_done = 0;  // the most of one attempt, with those of former ones
   };
   std::map<std::string, Attempts> attempts_ GUARDED_BY(mutex_);  // by file system
+  // What the last automatic import left out, so that the same is logged once; by prefix.
+  std::map<std::string, std::string> left_out_ GUARDED_BY(mutex_);
   std::optional<os::ThreadPool> pool_;
   std::thread thread_;
 };
