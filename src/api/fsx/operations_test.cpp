@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <span>
@@ -58,8 +59,16 @@ class BrokenObjects final : public objects::ForwardingObjects {
 class LockedControl final : public in_memory::PlainControl {
  public:
   using PlainControl::PlainControl;
+  std::atomic<bool> keeps_all{false};  // fails changes that remove a record
+  std::atomic<int> kept{0};
   void change_records(control::RecordsRequest requested, control::RecordsAnswer answer) override {
     const MutexLock lock(mutex_);
+    if (keeps_all && std::ranges::any_of(requested.writes, [](const auto& each) {
+          return !each.document.has_value();
+        })) {
+      ++kept;
+      return answer(unavailable("the ledger does not answer"));
+    }
     PlainControl::change_records(std::move(requested), std::move(answer));
   }
   std::shared_ptr<const domain::Records> records() override {
@@ -182,6 +191,24 @@ TEST(FileSystems, AreRemovedWithTheirFiles) {
             "FileSystemNotFound: File system '" + id + "' does not exist.");
 }
 
+TEST(FileSystems, WaitBeforeTheyAreRemovedAgain) {
+  FsxWorld world;
+  const auto id = world.create(world.request());
+  world.settled(id);
+  world.records.keeps_all = true;
+  world.made<aws::DeleteFileSystem>({.file_system_id = id});
+  world.wait_for([&] { return world.records.kept == 1; });
+  for (int i = 0; i < 20; ++i) {
+    world.all.wake();
+    std::this_thread::sleep_for(2ms);
+  }
+  EXPECT_EQ(world.records.kept, 1) << "the clock stands still";
+  world.records.keeps_all = false;
+  world.clock.advance(10s);
+  world.all.wake();
+  world.wait_for([&] { return world.made<aws::DescribeFileSystems>({}).file_systems->empty(); });
+}
+
 TEST(FileSystems, OfARepeatedRequestAreOne) {
   FsxWorld world;
   auto in = world.request();
@@ -244,6 +271,30 @@ TEST(FileSystems, ThatAreBeingFilledContinueAfterARestart) {
   world.clock.advance(10s);
   EXPECT_EQ(world.settled(id).lifecycle, "AVAILABLE");
   EXPECT_EQ(world.file(id, "held/1"), "first");
+}
+
+TEST(FileSystems, AreRemovedWhileOthersAreFilled) {
+  FsxWorld world;
+  world.put("held/1");
+  world.put("a");
+  const auto idle = world.create(world.request());
+  world.settled(idle);
+  world.store_of_objects.held = true;
+  Texts filled;
+  for (int i = 0; i < 17; ++i) filled.push_back(world.create(world.request("s3://data")));
+  const auto begun = [&](const auto& id) { return world.file(id, "a") == "x"; };
+  world.wait_for([&] { return std::ranges::count_if(filled, begun) == 16; });
+  const auto waiting = *std::ranges::find_if_not(filled, begun);
+  for (const auto& id : {idle, waiting}) world.made<aws::DeleteFileSystem>({.file_system_id = id});
+  world.wait_for(
+      [&] { return world.made<aws::DescribeFileSystems>({}).file_systems->size() == 16; });
+  EXPECT_FALSE(begun(waiting));
+  world.store_of_objects.held = false;
+  world.wait_for([&] {
+    return std::ranges::all_of(filled, [&](const auto& id) {
+      return id == waiting || world.describe(id).lifecycle == "AVAILABLE";
+    });
+  });
 }
 
 TEST(FileSystems, WaitForAStoreThatDoesNotAnswer) {

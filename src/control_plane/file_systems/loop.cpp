@@ -10,7 +10,8 @@
 namespace trainyard::file_systems {
 namespace {
 
-constexpr size_t kWorkersMax = 4;         // file systems at a time, each with threads of its own
+constexpr size_t kWorkersMax = 16;        // file systems at a time, each with threads of its own
+constexpr size_t kRemovalsMax = 2;        // bounded by the disk
 constexpr Duration kInterval = 1s;        // between plans that nothing has called for
 constexpr Duration kRetryInterval = 5s;   // after a fault that may pass
 constexpr size_t kFailureBytesMax = 250;  // AWS's FailureDetails has at most 256 characters
@@ -50,6 +51,7 @@ ImportMode mode_of(AutoImport automatic) {
 FileSystemLoop::FileSystemLoop(FileSystems& all, objects::Objects& objects, Clock& clock)
     : all_(all), objects_(objects), clock_(clock) {
   pool_.emplace(kWorkersMax);
+  removals_.emplace(kRemovalsMax);
   thread_ = std::thread([this] { run(); });
 }
 
@@ -61,6 +63,7 @@ FileSystemLoop::~FileSystemLoop() {
   all_.wake();
   thread_.join();
   pool_.reset();  // waits for running work, which sees stopping_
+  removals_.reset();
 }
 
 void FileSystemLoop::run() {
@@ -72,8 +75,16 @@ void FileSystemLoop::run() {
       const MutexLock lock(mutex_);
       begun = plan_work(*present, busy_, imported_, now);
       std::erase_if(begun, [&](const Work& work) REQUIRES(mutex_) {
-        const auto retry = retry_at_.find(work.file_system);
-        return retry != retry_at_.end() && now < retry->second && work.kind != WorkKind::remove;
+        const bool removal = work.kind == WorkKind::remove;
+        const auto retry = retries_.find(work.file_system);
+        // A removal waits for no retry of what it ends.
+        if (retry != retries_.end() && now < retry->second.at &&
+            (!removal || retry->second.kind == WorkKind::remove))
+          return true;
+        if (removal) return false;
+        if (running_ == kWorkersMax) return true;
+        ++running_;
+        return false;
       });
       for (const Work& work : begun) {
         busy_.insert(work.file_system);
@@ -104,13 +115,15 @@ void FileSystemLoop::begin(Work work) {
     {
       const MutexLock lock(mutex_);
       busy_.erase(work.file_system);
+      if (work.kind != WorkKind::remove) --running_;
     }
     all_.wake();
   };
-  const bool given = pool_->run([this, work, progress, end] {
-    act(work, *progress);
-    end();
-  });
+  const bool given =
+      (work.kind == WorkKind::remove ? removals_ : pool_)->run([this, work, progress, end] {
+        act(work, *progress);
+        end();
+      });
   if (!given) end();
 }
 
@@ -127,11 +140,11 @@ void FileSystemLoop::act(const Work& work, Progress& progress) {
   }
   const MutexLock lock(mutex_);
   if (done) {
-    retry_at_.erase(work.file_system);
+    retries_.erase(work.file_system);
     attempts_.erase(work.file_system);
     return;
   }
-  retry_at_[work.file_system] = clock_.now() + kRetryInterval;
+  retries_[work.file_system] = {work.kind, clock_.now() + kRetryInterval};
   if (done.error().kind == Kind::cancelled) return;
   log(Level::warning, "file_systems", "work on a file system failed",
       {{"file_system", work.file_system},

@@ -2,8 +2,10 @@
 // and removes what is deleted.
 //
 // One thread plans (plan.hpp); a pool acts, so that a file system whose bucket does not answer
-// delays no other. What a killed server had begun is begun again by the next one, and continues
-// where it ended. A server that may no longer act begins nothing, and ends what it does.
+// delays no other. Work beyond the threads of the pool is planned again later, so that it can still
+// be withdrawn; removals have threads of their own. What a killed server had begun is begun again
+// by the next one, and continues where it ended. A server that may no longer act begins nothing,
+// and ends what it does.
 //
 // Threads:  its own; the destructor ends them, and needs control to commit until then.
 // Errors:   of the work: in the records (failed), and in the log.
@@ -60,9 +62,13 @@ class FileSystemLoop {
   mutable Mutex mutex_;
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::set<std::string> busy_ GUARDED_BY(mutex_);
+  size_t running_ GUARDED_BY(mutex_) = 0;  // of busy_, without removals
   std::map<std::string, Instant> imported_ GUARDED_BY(mutex_);
-  // Not before that, after a fault that may pass; by file system.
-  std::map<std::string, Instant> retry_at_ GUARDED_BY(mutex_);
+  struct Retry {
+    WorkKind kind = WorkKind::fill;  // of the work that failed
+    Instant at;
+  };
+  std::map<std::string, Retry> retries_ GUARDED_BY(mutex_);  // by file system
   struct Attempts {
     int idle = 0;            // in a row, that completed no further file
     int64_t files_done = 0;  // the most of one attempt, with those of former ones
@@ -70,7 +76,7 @@ class FileSystemLoop {
   std::map<std::string, Attempts> attempts_ GUARDED_BY(mutex_);  // by file system
   // What the last automatic import left out, so that the same is logged once; by prefix.
   std::map<std::string, std::string> left_out_ GUARDED_BY(mutex_);
-  std::optional<os::ThreadPool> pool_;
+  std::optional<os::ThreadPool> pool_, removals_;
   std::thread thread_;
 };
 
