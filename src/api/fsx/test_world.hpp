@@ -57,7 +57,8 @@ class BrokenObjects final : public objects::ForwardingObjects {
     while (held && key.starts_with("held/")) std::this_thread::sleep_for(1ms);
     if (key.find("denied/") != key.npos) return denied("Access Denied");
     if (key.starts_with("cut/"))
-      return std::make_unique<CutReader>(TRY(ForwardingObjects::get(bucket, key, range)));
+      return std::unique_ptr<objects::Reader>(
+          std::make_unique<CutReader>(TRY(ForwardingObjects::get(bucket, key, range))));
     return ForwardingObjects::get(bucket, key, range);
   }
 };

@@ -27,8 +27,8 @@ constexpr size_t kPieceBytes = 1 << 20;
 constexpr size_t kBootBytesMax = 256;
 // openat2 takes paths of less than 4096 bytes
 constexpr size_t kPathBytesMax = 4'000;
-constexpr const char* kMark = "user.trainyard.exchanged";  // the extended attribute
-constexpr size_t kMarkBytes = 32;
+constexpr const char* kAttribute = "user.trainyard.exchanged";  // the extended attribute
+constexpr size_t kAttributeBytes = 32;
 
 Instant time_of(const struct stat& status) {
   return Instant{
@@ -44,13 +44,13 @@ std::string mark_of(LastExchange exchange, const std::string& path, int64_t modi
                     uint64_t bytes) {
   const std::string facts = (exchange == LastExchange::imported ? "imported " : "exported ") +
                             std::to_string(modified_ns) + " " + std::to_string(bytes) + " " + path;
-  return to_hex(bytes_of(sha256(facts))).substr(0, kMarkBytes);
+  return to_hex(bytes_of(sha256(facts))).substr(0, kAttributeBytes);
 }
 
 LastExchange read_mark(const os::File& file, const std::string& path, int64_t modified_ns,
                        uint64_t bytes) {
-  char mark[kMarkBytes];
-  if (::fgetxattr(file.descriptor(), kMark, mark, sizeof mark) != ssize_t(sizeof mark))
+  char mark[kAttributeBytes];
+  if (::fgetxattr(file.descriptor(), kAttribute, mark, sizeof mark) != ssize_t(sizeof mark))
     return LastExchange::unknown;
   for (const auto exchange : {LastExchange::imported, LastExchange::exported})
     if (std::string_view(mark, sizeof mark) == mark_of(exchange, path, modified_ns, bytes))
@@ -60,7 +60,7 @@ LastExchange read_mark(const os::File& file, const std::string& path, int64_t mo
 
 // Without the mark, files are compared with their objects alone, so a failure is none.
 void set_mark(const os::File& file, const std::string& mark) {
-  static_cast<void>(::fsetxattr(file.descriptor(), kMark, mark.data(), mark.size(), 0));
+  static_cast<void>(::fsetxattr(file.descriptor(), kAttribute, mark.data(), mark.size(), 0));
 }
 
 // Gives a new file or directory the mode and owner by which jobs can change it.
