@@ -1,7 +1,7 @@
 // Tests of FSx's operations on file systems, and of the work that follows.
 #include <gtest/gtest.h>
 
-#include "fsx/test_world.hpp"
+#include "fsx/testing/fsx_world.hpp"
 
 namespace trainyard::api::fsx {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "fsx/test_world.hpp"
+#include "fsx/testing/fsx_world.hpp"
 
 namespace trainyard::api::fsx {
 namespace {
@@ -57,7 +57,7 @@ TEST(Tasks, ExportKeepsNewerObjectsOfUnchangedFiles) {
   EXPECT_EQ(world.object("in/written"), "v3 of a job");
   EXPECT_EQ(world.object("in/elsewhere"), "v1");
   EXPECT_EQ(world.object("in/gone"), "v1");
-  // What was exported is unchanged, too, until a job writes to it.
+  // An exported file is unchanged, too, until a job writes to it.
   world.clock.advance(1h);
   world.put("in/written", "v4 of others");
   EXPECT_EQ(world.run(id, "EXPORT_TO_REPOSITORY").lifecycle, "SUCCEEDED");

@@ -74,7 +74,7 @@ class FileSystemLoop {
     int64_t files_done = 0;  // the most of one attempt, with those of former ones
   };
   std::map<std::string, Attempts> attempts_ GUARDED_BY(mutex_);  // by file system
-  // What the last automatic import left out, so that the same is logged once; by prefix.
+  // The failures of the last automatic import of each directory, so that the same are logged once.
   std::map<std::string, std::string> left_out_ GUARDED_BY(mutex_);
   std::optional<os::ThreadPool> pool_, removals_;
   std::thread thread_;

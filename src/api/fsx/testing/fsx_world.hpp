@@ -1,7 +1,7 @@
 // FsxWorld calls FSx's operations over real directories, a store in memory that can be made to
 // fail, and the loop that acts on them.
 //
-// Threads: tests only; confined to the test's thread, but for the loop's own.
+// Threads: tests only; confined to the test's thread. The loop has its own.
 #pragma once
 
 #include <gtest/gtest.h>
