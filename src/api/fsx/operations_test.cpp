@@ -37,6 +37,39 @@ TEST(FileSystems, AreRemovedWithTheirFiles) {
             "FileSystemNotFound: File system '" + id + "' does not exist.");
 }
 
+TEST(FileSystems, AreRemovedOnceNoHostMountsThem) {
+  FsxWorld world;
+  const auto id = world.create(world.request());
+  const auto other = world.create(world.request());
+  world.settled(id);
+  world.settled(other);
+  domain::Job job;
+  job.key = {.region = "eu-west-1", .name = "train"};
+  job.state = domain::JobState::active;
+  job.spec.channels.resize(1);
+  job.spec.channels[0].file_system = domain::FileSystemSource{id, "FSxLustre", "", true};
+  world.records.set_job(job);
+  EXPECT_EQ(world.refusal<aws::DeleteFileSystem>({.file_system_id = id}),
+            "BadRequest: The file system is in use by 1 job that wait or run: stop them first, or "
+            "delete it after they have ended");
+  // The job is over, and still has its hosts.
+  job.state = domain::JobState::completed;
+  job.warm_pool.emplace().state = domain::WarmPoolState::available;
+  world.records.set_job(job);
+  ASSERT_EQ(world.records.live_jobs().size(), 1u);
+  world.made<aws::DeleteFileSystem>({.file_system_id = id});
+  world.made<aws::DeleteFileSystem>({.file_system_id = other});
+  const auto count = [&] { return world.made<aws::DescribeFileSystems>({}).file_systems->size(); };
+  world.wait_for([&] { return count() == 1; });
+  EXPECT_EQ(world.describe(id).lifecycle, "DELETING");
+  EXPECT_TRUE(os::exists(world.directory.path() + "/fsx/" + id));
+  job.warm_pool.reset();
+  world.records.set_job(job);
+  ASSERT_TRUE(world.records.live_jobs().empty());
+  world.wait_for([&] { return count() == 0; });
+  EXPECT_FALSE(os::exists(world.directory.path() + "/fsx/" + id));
+}
+
 TEST(FileSystems, WaitBeforeTheyAreRemovedAgain) {
   FsxWorld world;
   const auto id = world.create(world.request());

@@ -42,6 +42,10 @@ Result<std::string> left_out_of(const std::string& subject, const ExchangeResult
   return counts + "were left out: " + summary_of(result.failures);
 }
 
+// A job may be created while the deletion is committed, and hosts of a job that is over unmount
+// later: files are removed after all of them.
+bool is_mounted(const JobsOn& jobs) { return jobs.unfinished + jobs.finished > 0; }
+
 ImportMode mode_of(AutoImport automatic) {
   return automatic == AutoImport::added ? ImportMode::added : ImportMode::added_changed;
 }
@@ -81,7 +85,7 @@ void FileSystemLoop::run() {
         if (retry != retries_.end() && now < retry->second.at &&
             (!removal || retry->second.kind == WorkKind::remove))
           return true;
-        if (removal) return false;
+        if (removal) return is_mounted(all_.jobs_on(work.file_system));
         if (running_ == kWorkersMax) return true;
         ++running_;
         return false;

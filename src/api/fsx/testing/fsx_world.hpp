@@ -83,6 +83,14 @@ class LockedControl final : public in_memory::PlainControl {
     const MutexLock lock(mutex_);
     return PlainControl::records();
   }
+  std::vector<std::shared_ptr<const domain::Job>> live_jobs() override {
+    const MutexLock lock(mutex_);
+    return PlainControl::live_jobs();
+  }
+  void set_job(const domain::Job& job) {
+    const MutexLock lock(mutex_);
+    jobs[job.key] = std::make_shared<domain::Job>(job);
+  }
 
  private:
   Mutex mutex_;
