@@ -326,6 +326,7 @@ file_systems::Settings file_system_settings_of(const config::Config& config,
   if (const auto boot = os::read_file("/proc/sys/kernel/random/boot_id", 256))
     settings.boot = *boot;
   settings.check_disk_space = check_disk_space;
+  settings.posix_users = config.posix_users;
   if (config.kubernetes)
     settings.not_offered = "jobs on Kubernetes cannot mount directories of this machine";
   else if (config.slurm && config.fsx_directory.empty())

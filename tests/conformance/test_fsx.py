@@ -109,8 +109,8 @@ def test_errors_are_those_of_aws(fsx: BaseClient, bucket: str) -> None:
     ]
     for code, words, request in rows:
         assert words in refusal(fsx.create_file_system, code, **request)
-    assert "validation error" in refusal(
-        fsx.create_file_system, "BadRequest", **lustre(ImportedFileChunkSize=0)
+    assert "regular expression pattern" in refusal(
+        fsx.describe_file_systems, "BadRequest", FileSystemIds=["fs-UPPER000000000000"]
     )
     with pytest.raises(fsx.exceptions.FileSystemNotFound, match="'fs-0123456789abcdef0' does not"):
         fsx.describe_file_systems(FileSystemIds=["fs-0123456789abcdef0"])

@@ -31,8 +31,19 @@ Instant time_of(const struct stat& status) {
       Duration{int64_t(status.st_mtim.tv_sec) * 1000 + status.st_mtim.tv_nsec / 1'000'000}};
 }
 
-// Opens a directory, and makes what is missing of it with the mode of jobs.
-Result<os::File> open_or_make(const os::File& files, const std::string& path) {
+// Gives a new file or directory the mode and owner by which jobs can change it.
+Result<void> give_to_jobs(const os::File& file, mode_t mode, const domain::PosixUser& owner,
+                          const std::string& path) {
+  if (::fchmod(file.descriptor(), mode) != 0) return from_errno(path);
+  // Without root's rights, jobs have the server's user.
+  if (::fchown(file.descriptor(), owner.user_id, owner.group_id) != 0 && errno != EPERM)
+    return from_errno(path);
+  return {};
+}
+
+// Opens a directory, and makes what is missing of it for jobs.
+Result<os::File> open_or_make(const os::File& files, const std::string& path,
+                              const domain::PosixUser& owner) {
   os::File above = TRY(os::open_directory_beneath(files, ""));
   for (const auto part : split(path, '/')) {
     if (part.empty()) continue;
@@ -41,7 +52,7 @@ Result<os::File> open_or_make(const os::File& files, const std::string& path) {
     if (!made && errno != EEXIST) return from_errno(path);
     auto below = os::open_directory_beneath(above, name);
     if (!below) return std::move(below).error().in(path);
-    if (made && ::fchmod(below->descriptor(), kDirectoryMode) != 0) return from_errno(path);
+    if (made) TRY(give_to_jobs(*below, kDirectoryMode, owner, path));
     above = *std::move(below);
   }
   return above;
@@ -138,7 +149,7 @@ std::string files_directory(const std::string& root, const std::string& id) {
 }
 
 Result<Content> Content::open(const std::string& root, const std::string& id,
-                              const std::string& boot, bool unfinished) {
+                              const std::string& boot, bool unfinished, domain::PosixUser owner) {
   const std::string path = root + "/" + id;
   const std::string boot_file = path + "/" + kBoot;
   TRY(os::make_directories(root, 0700));
@@ -153,8 +164,8 @@ Result<Content> Content::open(const std::string& root, const std::string& id,
   os::File directory = TRY(os::open_confined_directory(path));
   os::File files = TRY(os::open_directory_beneath(directory, kFiles));
   os::File work = TRY(os::open_directory_beneath(directory, kWork));
-  if (::fchmod(files.descriptor(), kDirectoryMode) != 0) return from_errno(path);
-  return Content(std::move(directory), std::move(files), std::move(work));
+  TRY(give_to_jobs(files, kDirectoryMode, owner, path));
+  return Content(std::move(directory), std::move(files), std::move(work), owner);
 }
 
 Result<Files> Content::list(const std::vector<std::string>& paths,
@@ -182,13 +193,13 @@ Result<uint64_t> Content::write(const std::string& path, Instant modified, size_
   const size_t slash = path.rfind('/');
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   const os::File directory =
-      TRY(open_or_make(files_, slash == std::string::npos ? "" : path.substr(0, slash)));
+      TRY(open_or_make(files_, slash == std::string::npos ? "" : path.substr(0, slash), owner_));
   const std::string temporary = std::to_string(number);
   const auto written = [&]() -> Result<uint64_t> {
     const os::File file =
         TRY(os::create_file_beneath(work_, temporary, os::IfThere::truncate, kFileMode));
     const uint64_t bytes = TRY(write_pieces(file, path, next));
-    if (::fchmod(file.descriptor(), kFileMode) != 0) return from_errno(path);
+    TRY(give_to_jobs(file, kFileMode, owner_, path));
     const int64_t time = to_milliseconds(modified);
     const timespec times[2] = {{time / 1000, (time % 1000) * 1'000'000},
                                {time / 1000, (time % 1000) * 1'000'000}};
@@ -203,7 +214,7 @@ Result<uint64_t> Content::write(const std::string& path, Instant modified, size_
 }
 
 Result<void> Content::make_directory(const std::string& path) const {
-  TRY(open_or_make(files_, path));
+  TRY(open_or_make(files_, path, owner_));
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "domain/file_system.hpp"
 #include "file_systems/import_plan.hpp"
 #include "os/files.hpp"
 
@@ -38,8 +39,10 @@ class Content {
   // Makes the directories of a file system that does not have them. `boot`: names the running
   // kernel; after another boot, files of an unfinished import are not trusted, and all are removed
   // if `unfinished`.
+  // `owner`: of all that is written; a server that may change no owners keeps its own. Jobs that
+  // are mapped to another user can read, and not write.
   static Result<Content> open(const std::string& root, const std::string& id,
-                              const std::string& boot, bool unfinished);
+                              const std::string& boot, bool unfinished, domain::PosixUser owner);
 
   // The regular files below the directories and files `paths`, or all. Links, devices and paths
   // that are too long are reported to `skipped`.
@@ -59,9 +62,13 @@ class Content {
   Result<void> sync() const;
 
  private:
-  Content(os::File directory, os::File files, os::File work)
-      : directory_(std::move(directory)), files_(std::move(files)), work_(std::move(work)) {}
+  Content(os::File directory, os::File files, os::File work, domain::PosixUser owner)
+      : directory_(std::move(directory)),
+        files_(std::move(files)),
+        work_(std::move(work)),
+        owner_(owner) {}
   os::File directory_, files_, work_;
+  domain::PosixUser owner_;
 };
 
 // Removes a file system's directory; harmless when absent.

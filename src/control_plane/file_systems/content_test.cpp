@@ -20,7 +20,7 @@ struct ContentWorld {
   std::string files = files_directory(root, "fs-1");
 
   Content open(const std::string& boot = "boot", bool unfinished = false) const {
-    return *Content::open(root, "fs-1", boot, unfinished);
+    return *Content::open(root, "fs-1", boot, unfinished, {1234, 5678});
   }
   static Result<uint64_t> write(const Content& content, const std::string& path,
                                 std::string_view text) {
@@ -49,6 +49,9 @@ TEST(Content, WritesFilesThatAnyJobMayChange) {
   for (const auto& [path, mode] : {std::pair{"", 0777u}, {"/a", 0777u}, {"/a/b/c", 0666u}}) {
     ASSERT_EQ(::stat((world.files + path).c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777, mode) << path;
+    if (::geteuid() == 0) {
+      EXPECT_EQ(status.st_uid, 1234u) << path;
+    }
   }
   EXPECT_EQ(*world.write(content, "a/b/c", "new"), 3u);
   EXPECT_EQ(*os::read_file(world.files + "/a/b/c"), "new");

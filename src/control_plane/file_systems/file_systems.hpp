@@ -22,8 +22,9 @@
 namespace trainyard::file_systems {
 
 struct Settings {
-  std::string root;  // directory of all file systems; machines that run jobs see it
-  std::string boot;  // names the running kernel
+  std::string root;                // directory of all file systems; machines that run jobs see it
+  std::string boot;                // names the running kernel
+  domain::PosixUsers posix_users;  // the users with which jobs access files, by their creators
   CheckDiskSpace check_disk_space = no_reserve();
   // Returns "" while this server may act.
   std::function<std::string()> why_not = [] { return std::string(); };

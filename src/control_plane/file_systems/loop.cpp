@@ -150,6 +150,12 @@ bool FileSystemLoop::is_retried(const Work& work, const Error& error, const Prog
   return attempts < kIdleAttemptsMax;
 }
 
+Result<Content> FileSystemLoop::open_content(const LustreFileSystem& of, bool unfinished) const {
+  const Settings& settings = all_.settings();
+  return Content::open(settings.root, of.id, settings.boot, unfinished,
+                       domain::posix_user_of(settings.posix_users, of.creator));
+}
+
 Exchange FileSystemLoop::exchange_of(const Work& work, const LustreFileSystem& of,
                                      const Content& content, Progress& progress) const {
   return {objects_,
@@ -164,8 +170,7 @@ Exchange FileSystemLoop::exchange_of(const Work& work, const LustreFileSystem& o
 Result<void> FileSystemLoop::fill(const Work& work, const LustreFileSystem& of,
                                   Progress& progress) {
   const auto filled = [&]() -> Result<void> {
-    const Content content =
-        TRY(Content::open(all_.settings().root, of.id, all_.settings().boot, true));
+    const Content content = TRY(open_content(of, true));
     if (of.import_path.empty()) return {};
     const auto result =
         TRY(import_objects(exchange_of(work, of, content, progress),
@@ -200,8 +205,7 @@ Result<void> FileSystemLoop::link(const Work& work, const LustreFileSystem& of,
   const auto linked = [&]() -> Result<void> {
     const Link link{each.path, TRY(parse_repository(each.repository))};
     TRY(objects_.head_bucket(link.repository.bucket));
-    const Content content =
-        TRY(Content::open(all_.settings().root, of.id, all_.settings().boot, false));
+    const Content content = TRY(open_content(of, false));
     TRY(content.make_directory(each.path));
     if (!each.import_on_create) return {};
     const auto result =
@@ -226,8 +230,7 @@ Result<void> FileSystemLoop::unlink(const Work& work, const LustreFileSystem& of
   const auto found = present->associations.find(work.subject);
   if (found == present->associations.end()) return {};
   if (found->second.delete_files) {
-    const Content content =
-        TRY(Content::open(all_.settings().root, of.id, all_.settings().boot, false));
+    const Content content = TRY(open_content(of, false));
     TRY(remove_files(content, found->second.path));
   }
   return all_.change([&](Snapshot& next) -> Result<void> {
@@ -257,8 +260,7 @@ Result<ExchangeResult> FileSystemLoop::exchange_files(const Work& work, const Re
                                                       const LustreFileSystem& of,
                                                       Progress& progress) {
   const auto present = all_.snapshot();
-  const Content content =
-      TRY(Content::open(all_.settings().root, of.id, all_.settings().boot, false));
+  const Content content = TRY(open_content(of, false));
   const Exchange exchange = exchange_of(work, of, content, progress);
   const auto imports = links_of(*present, work.file_system, TaskKind::import_files);
   if (task.kind == TaskKind::export_files)
@@ -325,8 +327,7 @@ Result<void> FileSystemLoop::run_task(const Work& work, const LustreFileSystem& 
 Result<void> FileSystemLoop::import_changes(const Work& work, const LustreFileSystem& of,
                                             Progress& progress) {
   const auto present = all_.snapshot();
-  const Content content =
-      TRY(Content::open(all_.settings().root, of.id, all_.settings().boot, false));
+  const Content content = TRY(open_content(of, false));
   const Exchange exchange = exchange_of(work, of, content, progress);
   std::vector<std::pair<Link, AutoImport>> links;
   if (of.auto_import != AutoImport::none)

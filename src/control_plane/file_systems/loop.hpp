@@ -38,6 +38,7 @@ class FileSystemLoop {
   bool ends(const Work& work) const;
   void begin(Work work);
   void act(const Work& work, Progress& progress);
+  Result<Content> open_content(const LustreFileSystem& of, bool unfinished) const;
   Exchange exchange_of(const Work& work, const LustreFileSystem& of, const Content& content,
                        Progress& progress) const;
   bool is_retried(const Work& work, const Error& error, const Progress& progress);
