@@ -15,6 +15,7 @@ BENCHES = (
     "overlap",
     "torch",
     "projection",
+    "forest",
     "ledger",
     "policy",
     "describe",
