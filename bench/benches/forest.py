@@ -21,7 +21,7 @@ JAR = os.path.join(FOLDER, "randomcutforest-core-4.4.0.jar")
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 
 ROUNDS = int(os.environ.get("TRAINYARD_BENCH_FOREST_ROUNDS", "5"))
-ROWS = int(os.environ.get("TRAINYARD_BENCH_FOREST_ROWS", "50000"))
+ROWS = int(os.environ.get("TRAINYARD_BENCH_FOREST_ROWS", "20000"))
 DIMENSIONS = (4, 32)
 TREES, SAMPLES = 100, 256
 # Both draw other samples and cuts from each seed. The mean of a few forests has the order on which
