@@ -274,11 +274,12 @@ Outcome<aws::UpdateFileSystemResponse> update(const Services& services, const Co
   return out;
 }
 
-// The jobs that wait for a start or hold hosts, with a channel of the file system.
+// Counts the jobs that are not over, with a channel of the file system. One that is over may still
+// have the directory mounted for a moment, which harms nothing.
 size_t jobs_on(const Services& services, const std::string& region, const std::string& id) {
   const auto jobs = services.control.live_jobs();
   return size_t(std::ranges::count_if(jobs, [&](const auto& job) {
-    return job->key.region == region &&
+    return job->key.region == region && !job->finished() &&
            std::ranges::any_of(job->spec.channels, [&](const domain::Channel& channel) {
              return channel.file_system && channel.file_system->id == id;
            });
