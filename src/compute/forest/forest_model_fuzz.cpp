@@ -1,4 +1,4 @@
-// Decodes any bytes, with a right checksum, as a model. A model that is read scores points, goes on
+// Decodes any bytes, with a right checksum, as a model. A model that is read scores points, continues
 // learning, and is written as the same bytes.
 // decoder: src/compute/forest/model_file.cpp
 #include <cmath>

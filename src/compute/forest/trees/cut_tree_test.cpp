@@ -1,4 +1,5 @@
-// Random insertions and removals beside a multiset of points, and scores beside their definition.
+// Compares trees after random insertions and removals with a multiset of points, and scores with
+// their definition.
 #include "forest/trees/cut_tree.hpp"
 
 #include <gtest/gtest.h>

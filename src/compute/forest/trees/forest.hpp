@@ -1,4 +1,4 @@
-// A Forest is the random cut trees of a sample of rows each: it scores points, and can go on
+// A Forest is the random cut trees of a sample of rows each: it scores points, and can continue
 // learning from a stream.
 //
 //   Forest forest({.dimensions = 2, .trees = 100, .samples_per_tree = 256, .seed = 1});
