@@ -1,5 +1,4 @@
-// Compares trees after random insertions and removals with a multiset of points, and scores with
-// their definition.
+// Compares random insertions and removals with a multiset, and scores with their definition.
 #include "forest/trees/cut_tree.hpp"
 
 #include <gtest/gtest.h>
