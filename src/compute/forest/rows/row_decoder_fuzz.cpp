@@ -43,6 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
        {RowFormat{RowFormat::Type::csv, false}, RowFormat{RowFormat::Type::csv, true},
         RowFormat{RowFormat::Type::record, true}})
     if (rows(bytes, format, 5) != rows(bytes, format, size + 1)) __builtin_trap();
+  (void)parse_content_type(bytes.substr(0, 64));
   TensorRecord record;
   if (decode_record(bytes, kDimensions, record)) {
     TensorRecord again;
