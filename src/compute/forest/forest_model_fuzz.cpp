@@ -1,5 +1,6 @@
-// Decodes any bytes, with a right checksum, as a model. A model that is read scores points,
-// continues to learn, and is written as the same bytes. decoder: src/compute/forest/model_file.cpp
+// Decodes any bytes, with a right checksum, as a model. A model that is read is written as the same
+// bytes, scores points and learns more.
+// decoder: src/compute/forest/model_file.cpp
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
