@@ -101,6 +101,7 @@ class ForestJob {
     if (!sample) return ok();  // the first host trains
     print_("channel train: " + counted(sample->rows, "row") + " on all hosts");
     if (sample->points.empty()) {
+      if (!stop_) return invalid("channel train: it has no rows");
       print_("stopped before the first row");
       return ok();
     }
