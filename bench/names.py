@@ -16,6 +16,7 @@ BENCHES = (
     "torch",
     "train_step",
     "projection",
+    "forest",
     "ledger",
     "policy",
     "describe",

@@ -23,7 +23,7 @@ FURTHER = {
     TORCH_TESTS: {SDK, "agent", "entry", "contract"},
     SLURM_TESTS: {"launch", "config"},
     KUBERNETES_TESTS: {"launch", "config"},
-    ALGORITHM_TESTS: {"algorithms"},
+    ALGORITHM_TESTS: {"algorithms", "forest"},
 }
 FOLDERS = {
     "apps": "apps",
@@ -37,6 +37,7 @@ FOLDERS = {
     "packaging/kubernetes": KUBERNETES_TESTS,
     "packaging/slurm-debian-packages.txt": SLURM_TESTS,
     "packaging/python-torch-requirements.txt": TORCH_TESTS,
+    "packaging/sklearn-requirements.txt": ALGORITHM_TESTS,
 }
 # How everything is compiled.
 BUILD_FILES = (

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -30,6 +32,8 @@ constexpr std::string_view kUsage =
     "application/x-recordio-protobuf]\n"
     "  [--accept application/json|application/jsonlines|application/x-recordio-protobuf]\n"
     "  [--attribution] adds the part of each feature; [--update] learns each row after its score\n";
+
+std::atomic<bool> forest_stop = false;
 
 struct ForestArguments {
   std::set<std::string> flags;
@@ -67,7 +71,9 @@ uint64_t memory_of_machine() {
   return pages > 0 && bytes > 0 ? uint64_t(pages) * uint64_t(bytes) : 0;
 }
 
-Result<int> train_forest(const std::string& base, const std::atomic<bool>& stop) {
+Result<int> train_forest(const std::string& base) {
+  std::signal(SIGTERM, [](int) { forest_stop = true; });
+  std::signal(SIGINT, [](int) { forest_stop = true; });
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // readers of the log see each line at once
   os::MachineClock clock;
   forest::ForestJobOptions options;
@@ -77,7 +83,7 @@ Result<int> train_forest(const std::string& base, const std::atomic<bool>& stop)
   options.activity = value_of(kActivityVariable);
   options.cpus = int(std::max(1u, std::thread::hardware_concurrency()));
   options.memory = memory_of_machine();
-  TRY(forest::run_forest_job(options, clock, stop, [&](std::string_view text) {
+  TRY(forest::run_forest_job(options, clock, forest_stop, [&](std::string_view text) {
     std::printf("%s\n", contract::log_line(clock.now(), text).c_str());
   }));
   return 0;
@@ -118,14 +124,13 @@ Result<int> predict_rows(const ForestArguments& arguments) {
 
 }  // namespace
 
-Result<int> run_forest_command(const std::vector<std::string>& arguments,
-                               const std::atomic<bool>& stop) {
+Result<int> run_forest_command(const std::vector<std::string>& arguments) {
   const ForestArguments parsed = TRY(parse_arguments(arguments));
   if (parsed.flags.contains("--predict") && parsed.options.contains("--model"))
     return predict_rows(parsed);
   if (parsed.flags.empty() && parsed.others == std::vector<std::string>{"train"}) {
     const auto base = parsed.options.find("--base");
-    return train_forest(base == parsed.options.end() ? "/opt/ml" : base->second, stop);
+    return train_forest(base == parsed.options.end() ? "/opt/ml" : base->second);
   }
   std::fputs(std::string(kUsage).c_str(), stderr);
   return 2;

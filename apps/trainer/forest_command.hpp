@@ -3,7 +3,6 @@
 // Threads: confined to one. Errors: returned as values.
 #pragma once
 
-#include <atomic>
 #include <string>
 #include <vector>
 
@@ -11,8 +10,7 @@
 
 namespace trainyard::apps {
 
-// `arguments` follow the command. Returns the exit code.
-Result<int> run_forest_command(const std::vector<std::string>& arguments,
-                               const std::atomic<bool>& stop);
+// `arguments` follow the command. Returns the exit code. A job catches SIGTERM and SIGINT.
+Result<int> run_forest_command(const std::vector<std::string>& arguments);
 
 }  // namespace trainyard::apps

@@ -69,13 +69,9 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-void stop_on_signals() {
+Result<int> train_job(const CommandLine& line) {
   std::signal(SIGTERM, [](int) { stop = true; });
   std::signal(SIGINT, [](int) { stop = true; });
-}
-
-Result<int> train_job(const CommandLine& line) {
-  stop_on_signals();
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // readers of the log see each line at once
   os::MachineClock clock;
   const std::string arn = variable("TRAINING_JOB_ARN");
@@ -132,10 +128,8 @@ Result<int> run(const CommandLine& line) {
 }
 
 Result<int> run(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "randomcutforest") {
-    stop_on_signals();
-    return apps::run_forest_command({argv + 2, argv + argc}, stop);
-  }
+  if (argc > 1 && std::string_view(argv[1]) == "randomcutforest")
+    return apps::run_forest_command({argv + 2, argv + argc});
   const CommandLine line = TRY(parse(argc, argv));
   return run(line);
 }

@@ -82,7 +82,7 @@ def run(
     channels: list[dict[str, Any]],
     hosts: int = 1,
     status: str = "Completed",
-    **more: object,
+    **more: Any,
 ) -> tuple[dict[str, Any], list[str]]:
     sagemaker = cluster.boto("sagemaker")
     request = jobs.request(name, hosts=hosts)
@@ -225,7 +225,7 @@ def test_wrong_input_is_the_failure_reason(
     cluster: Server,
     image: str,
     name: str,
-    hyperparameters: dict[str, object],
+    hyperparameters: dict[str, Any],
     content: str,
     text: str,
 ) -> None:

@@ -167,7 +167,7 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "FileSystemType": "LUSTRE",
             "StorageCapacity": 1200,
             "SubnetIds": ["subnet-0123456789abcdef0"],
-            "LustreConfiguration": {"ImportPath": f"s3://{tenant}/in"},
+            "CreateFileSystem.LustreConfiguration": {"ImportPath": f"s3://{tenant}/in"},
             "FileSystemPath": "/ns",
             "DataRepositoryPath": f"s3://{tenant}/in",
             "AssociationId": "dra-0123456789abcdef0",

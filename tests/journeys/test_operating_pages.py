@@ -48,7 +48,7 @@ RUNS = {
     "docs/operating/console.md": documents.Run(before={"trainyard console": START}),
     "docs/operating/fsx.md": documents.Run(
         before={
-            "ID=$(aws fsx create-file-system": START
+            "FS=$(aws fsx create-file-system": START
             + "aws s3 mb s3://imagenet; echo 1 > 1; aws s3 cp 1 s3://imagenet/resized/1",
         },
     ),

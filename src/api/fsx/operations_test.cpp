@@ -50,8 +50,8 @@ TEST(FileSystems, AreRemovedOnceNoHostMountsThem) {
   job.spec.channels[0].file_system = domain::FileSystemSource{id, "FSxLustre", "", true};
   world.records.set_job(job);
   EXPECT_EQ(world.refusal<aws::DeleteFileSystem>({.file_system_id = id}),
-            "BadRequest: The file system is in use by 1 job that wait or run: stop them first, or "
-            "delete it after they have ended");
+            "BadRequest: The file system is in use by 1 job that waits or runs: stop them first, "
+            "or delete it after they have ended");
   // The job is over, and still has its hosts.
   job.state = domain::JobState::completed;
   job.warm_pool.emplace().state = domain::WarmPoolState::available;

@@ -1,5 +1,5 @@
-// Decodes any bytes, with a right checksum, as a model. A model that is read scores points, goes on
-// learning, and is written as the same bytes.
+// Decodes any bytes, with a right checksum, as a model. A model that is read is written as the same
+// bytes, scores points and learns more.
 // decoder: src/compute/forest/model_file.cpp
 #include <cmath>
 #include <cstddef>

@@ -98,9 +98,10 @@ class ForestJob {
     if (group_.rank() == 0) print_parameters();
     Sampler sampler = TRY(read_train().in("channel train"));
     auto sample = TRY(gather_sample(sampler, group_).in("drawing the sample"));
-    if (!sample) return ok();  // the first host goes on
+    if (!sample) return ok();  // the first host trains
     print_("channel train: " + counted(sample->rows, "row") + " on all hosts");
     if (sample->points.empty()) {
+      if (!stop_) return invalid("channel train: it has no rows");
       print_("stopped before the first row");
       return ok();
     }

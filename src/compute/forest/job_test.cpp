@@ -365,6 +365,15 @@ TEST(ForestJob, WrongChannelsAreTheFailure) {
   EXPECT_EQ(empty.run()[0].failure, "channel test: it has no rows");
 }
 
+TEST(ForestJob, EmptyFilesOnAllHostsAreTheFailure) {
+  Hosts job(2);
+  job.add_channel("train", kPlain);
+  for (size_t host = 0; host < 2; ++host)
+    for (const char* name : {"a", "b"})
+      job.write(host, std::string("input/data/train/") + name, "");
+  EXPECT_EQ(job.run()[0].failure, "channel train: it has no rows");
+}
+
 TEST(ForestJob, AHostWithoutDataEndsTheJobOfAllHosts) {
   Hosts job(3);
   job.add_channel("train", kPlain, true);

@@ -157,6 +157,10 @@ Result<std::vector<Sampled>> read_sample(Reader& reader, const ForestOptions& op
     each.point = reader.u32();
     if (each.point >= points) return corrupt("a sample has an unknown point");
   }
+  // Equal keys would have no order. Uniform keys of a tree never are equal.
+  const auto is_out_of_order = [](const Sampled& a, const Sampled& b) { return a.key >= b.key; };
+  if (std::ranges::adjacent_find(sample, is_out_of_order) != sample.end())
+    return corrupt("the keys of a sample are not ascending");
   return sample;
 }
 

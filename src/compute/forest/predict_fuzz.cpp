@@ -18,13 +18,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }();
   const std::string_view request(reinterpret_cast<const char*>(data), size);
   for (const char* type : {"text/csv", "application/json", "application/jsonlines",
-                           "application/x-recordio-protobuf"}) {
+                           "application/x-recordio-protobuf", "text/html"}) {
     const auto reply = forest::predict(model, request, {.content_type = type, .attribution = true});
     if (!reply) continue;
     const auto scores = parse_json(*reply);
     if (!scores) __builtin_trap();
     for (const Json& each : scores->at("scores"))
       if (!std::isfinite(each.at("score").get<double>())) __builtin_trap();
+    for (const char* accept : {"application/jsonlines", "application/x-recordio-protobuf"})
+      if (!forest::predict(model, request, {.content_type = type, .accept = accept}))
+        __builtin_trap();
   }
   return 0;
 }

@@ -236,8 +236,8 @@ Result<void> check_deletion(const Snapshot& snapshot, const std::string& region,
                       Fault::bad_request);
   if (jobs == 0) return {};
   return conflict("The file system is in use by " + std::to_string(jobs) +
-                      (jobs == 1 ? " job" : " jobs") +
-                      " that wait or run: stop them first, or delete it after they have ended",
+                      (jobs == 1 ? " job that waits or runs" : " jobs that wait or run") +
+                      ": stop them first, or delete it after they have ended",
                   Fault::bad_request);
 }
 

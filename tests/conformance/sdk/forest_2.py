@@ -29,7 +29,10 @@ labels[::50] = 1
 tests = rows.copy()
 tests[::50] += 40
 forest.fit(
-    [forest.record_set(rows), forest.record_set(tests, labels, channel="test")],
+    [
+        forest.record_set(rows),
+        forest.record_set(tests, labels, channel="test", distribution="FullyReplicated"),
+    ],
     mini_batch_size=1000,
 )
 name = forest.latest_training_job.name

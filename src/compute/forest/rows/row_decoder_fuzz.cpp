@@ -1,6 +1,5 @@
 // Decodes any bytes as csv and as records, in pieces of any size, to the same rows.
-// decoder: src/compute/forest/rows/row_decoder.cpp
-// decoder: src/compute/forest/rows/tensor_record.cpp
+// decoder: src/compute/forest/rows/row_decoder.cpp src/compute/forest/rows/tensor_record.cpp
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
        {RowFormat{RowFormat::Type::csv, false}, RowFormat{RowFormat::Type::csv, true},
         RowFormat{RowFormat::Type::record, true}})
     if (rows(bytes, format, 5) != rows(bytes, format, size + 1)) __builtin_trap();
+  (void)parse_content_type(bytes.substr(0, 64));
   TensorRecord record;
   if (decode_record(bytes, kDimensions, record)) {
     TensorRecord again;

@@ -75,7 +75,7 @@ inline double reference_score(const CutTree& tree, const Point& point, const Poi
   return reference_score(tree, tree.root(), point, points, 0) * std::log2(tree.mass() + 1.0);
 }
 
-// Of a point that the tree does not have.
+// Returns the parts of a point that the tree does not have.
 inline std::vector<double> reference_attribution(const CutTree& tree, CutTree::Ref at,
                                                  const Point& point, const PointStore& points,
                                                  int depth) {

@@ -1,4 +1,4 @@
-// Random insertions and removals beside a multiset of points, and scores beside their definition.
+// Compares random insertions and removals with a multiset, and scores with their definition.
 #include "forest/trees/cut_tree.hpp"
 
 #include <gtest/gtest.h>

@@ -94,6 +94,8 @@ void Forest::replace(size_t tree, uint32_t slot, uint64_t key) {
     if (const auto leaf = trees_[tree].remove(points_.point(old), points_)) points_.release(*leaf);
     points_.release(old);
   }
+  // Weighted keys of a very long stream are rounded to equal ones. A sample has an order.
+  while (std::ranges::find(sample, key, &Sampled::key) != sample.end()) ++key;
   sample.push_back({key, slot});
   std::push_heap(sample.begin(), sample.end(), has_smaller_key);
   points_.keep(slot);

@@ -1,5 +1,5 @@
-// A Forest is the random cut trees of a sample of rows each: it scores points, and can go on
-// learning from a stream.
+// A Forest is the random cut trees of a sample of rows each: it scores points, and can
+// continue to learn from a stream.
 //
 //   Forest forest({.dimensions = 2, .trees = 100, .samples_per_tree = 256, .seed = 1});
 //   for (const auto& row : rows) forest.update(row);
