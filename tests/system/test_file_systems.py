@@ -87,12 +87,16 @@ def test_a_file_system_around_a_training_run(server: Server) -> None:
 
 
 def test_jobs_need_an_available_file_system_and_the_right_to_describe_it(server: Server) -> None:
-    s3, fsx, iam = server.boto("s3"), server.boto("fsx"), server.boto("iam")
-    bucket = fresh("hostile")
-    s3.create_bucket(Bucket=bucket)
-    s3.put_object(Bucket=bucket, Key="a/../b", Body=b"x")
-    failed = fsx.create_file_system(**file_systems.request(f"s3://{bucket}"))["FileSystem"]
-    file_systems.settled(fsx, failed["FileSystemId"])
+    fsx, iam = server.boto("fsx"), server.boto("iam")
+    root = pathlib.Path(server.data) / "file_systems"
+    aside = root.with_suffix(".aside")
+    root.mkdir(mode=0o700, exist_ok=True)
+    root.rename(aside)
+    root.touch()  # a file, so that no directory can be made in it
+    failed = fsx.create_file_system(**file_systems.request())["FileSystem"]
+    assert file_systems.settled(fsx, failed["FileSystemId"])["Lifecycle"] == "FAILED"
+    root.unlink()
+    aside.rename(root)
     sagemaker = server.boto("sagemaker")
     with pytest.raises(sagemaker.exceptions.ClientError, match="is failed: a job can use it once"):
         submit(server, "failed", "true", file_systems.channel("t", failed["FileSystemId"]))

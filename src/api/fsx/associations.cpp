@@ -25,7 +25,7 @@ aws::DataRepositoryAssociation shown(const Context& context, const Association& 
                              "association/" + each.file_system + "/" + each.id);
   out.file_system_id = each.file_system;
   out.lifecycle = lifecycle_text(each.lifecycle);
-  if (each.lifecycle == Lifecycle::failed) out.failure_details = {.message = each.failure};
+  if (!each.failure.empty()) out.failure_details = {.message = each.failure};
   out.file_system_path = "/" + each.path;
   out.data_repository_path = each.repository;
   out.batch_import_meta_data_on_create = each.import_on_create;

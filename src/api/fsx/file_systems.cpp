@@ -39,7 +39,8 @@ aws::DataRepositoryConfiguration shown_repository(const LustreFileSystem& each) 
   if (!each.export_path.empty()) out.export_path = each.export_path;
   out.imported_file_chunk_size = each.chunk_mib;
   out.auto_import_policy = text_of(each.auto_import);
-  if (each.lifecycle == Lifecycle::failed) out.failure_details = {.message = each.failure};
+  // An available one has the objects that its import left out.
+  if (!each.failure.empty()) out.failure_details = {.message = each.failure};
   return out;
 }
 
@@ -274,18 +275,6 @@ Outcome<aws::UpdateFileSystemResponse> update(const Services& services, const Co
   return out;
 }
 
-// Counts the jobs that are not over, with a channel of the file system. One that is over may still
-// have the directory mounted for a moment, which harms nothing.
-size_t jobs_on(const Services& services, const std::string& region, const std::string& id) {
-  const auto jobs = services.control.live_jobs();
-  return size_t(std::ranges::count_if(jobs, [&](const auto& job) {
-    return job->key.region == region && !job->finished() &&
-           std::ranges::any_of(job->spec.channels, [&](const domain::Channel& channel) {
-             return channel.file_system && channel.file_system->id == id;
-           });
-  }));
-}
-
 Outcome<aws::DeleteFileSystemResponse> remove(const Services& services, const Context& context,
                                               const aws::DeleteFileSystemRequest& in) {
   auto* all = TRY(offered(services));
@@ -295,11 +284,12 @@ Outcome<aws::DeleteFileSystemResponse> remove(const Services& services, const Co
   if (in.lustre_configuration && (!in.lustre_configuration->skip_final_backup.value_or(true) ||
                                   in.lustre_configuration->final_backup_tags))
     return not_offered("A final backup", "export files to S3 first, and use SkipFinalBackup");
-  const size_t jobs = jobs_on(services, context.region, *in.file_system_id);
+  const std::string key = file_systems::key_of(context.region, *in.file_system_id);
   TRY(outcome_of(all->change([&](Snapshot& next) -> Result<void> {
+    // Counted by each attempt to commit: a job may be created meanwhile.
+    const size_t jobs = all->jobs_on(key).unfinished;
     TRY(file_systems::check_deletion(next, context.region, *in.file_system_id, jobs));
-    next.file_systems[file_systems::key_of(context.region, *in.file_system_id)].lifecycle =
-        Lifecycle::deleting;
+    next.file_systems[key].lifecycle = Lifecycle::deleting;
     return {};
   })));
   aws::DeleteFileSystemResponse out;

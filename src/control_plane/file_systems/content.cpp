@@ -3,12 +3,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <memory>
 #include <set>
 
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "file_systems/check.hpp"
 #include "os/beneath.hpp"
@@ -25,10 +27,40 @@ constexpr size_t kPieceBytes = 1 << 20;
 constexpr size_t kBootBytesMax = 256;
 // openat2 takes paths of less than 4096 bytes
 constexpr size_t kPathBytesMax = 4'000;
+constexpr const char* kAttribute = "user.trainyard.exchanged";  // the extended attribute
+constexpr size_t kAttributeBytes = 32;
 
 Instant time_of(const struct stat& status) {
   return Instant{
       Duration{int64_t(status.st_mtim.tv_sec) * 1000 + status.st_mtim.tv_nsec / 1'000'000}};
+}
+
+int64_t modified_ns_of(const struct stat& status) {
+  return int64_t(status.st_mtim.tv_sec) * 1'000'000'000 + int64_t(status.st_mtim.tv_nsec);
+}
+
+// The mark of a file that S3 has: it no longer fits when the file is written, moved or copied.
+std::string mark_of(LastExchange exchange, const std::string& path, int64_t modified_ns,
+                    uint64_t bytes) {
+  const std::string facts = (exchange == LastExchange::imported ? "imported " : "exported ") +
+                            std::to_string(modified_ns) + " " + std::to_string(bytes) + " " + path;
+  return to_hex(bytes_of(sha256(facts))).substr(0, kAttributeBytes);
+}
+
+LastExchange read_mark(const os::File& file, const std::string& path, int64_t modified_ns,
+                       uint64_t bytes) {
+  char mark[kAttributeBytes];
+  if (::fgetxattr(file.descriptor(), kAttribute, mark, sizeof mark) != ssize_t(sizeof mark))
+    return LastExchange::unknown;
+  for (const auto exchange : {LastExchange::imported, LastExchange::exported})
+    if (std::string_view(mark, sizeof mark) == mark_of(exchange, path, modified_ns, bytes))
+      return exchange;
+  return LastExchange::unknown;
+}
+
+// Without the mark, files are compared with their objects alone, so a failure is none.
+void set_mark(const os::File& file, const std::string& mark) {
+  static_cast<void>(::fsetxattr(file.descriptor(), kAttribute, mark.data(), mark.size(), 0));
 }
 
 // Gives a new file or directory the mode and owner by which jobs can change it.
@@ -204,6 +236,9 @@ Result<uint64_t> Content::write(const std::string& path, Instant modified, size_
     const timespec times[2] = {{time / 1000, (time % 1000) * 1'000'000},
                                {time / 1000, (time % 1000) * 1'000'000}};
     if (::futimens(file.descriptor(), times) != 0) return from_errno(path);
+    struct stat status = {};
+    if (::fstat(file.descriptor(), &status) != 0) return from_errno(path);
+    set_mark(file, mark_of(LastExchange::imported, path, modified_ns_of(status), bytes));
     if (::renameat(work_.descriptor(), temporary.c_str(), directory.descriptor(), name.c_str()) !=
         0)
       return from_errno(path);
@@ -227,9 +262,13 @@ Result<OpenFile> Content::read(const std::string& path) const {
   open.mode = status.st_mode;
   open.user = status.st_uid;
   open.group = status.st_gid;
-  open.modified_ns =
-      int64_t(status.st_mtim.tv_sec) * 1'000'000'000 + int64_t(status.st_mtim.tv_nsec);
+  open.modified_ns = modified_ns_of(status);
+  open.unchanged_since = read_mark(open.file, path, open.modified_ns, open.facts.bytes);
   return open;
+}
+
+void Content::mark_exported(const std::string& path, const OpenFile& read) const {
+  set_mark(read.file, mark_of(LastExchange::exported, path, read.modified_ns, read.facts.bytes));
 }
 
 Result<size_t> read_piece(const OpenFile& open, std::span<char> piece) {

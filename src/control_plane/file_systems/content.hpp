@@ -23,12 +23,18 @@ namespace trainyard::file_systems {
 // The directory that jobs see of the file system.
 std::string files_directory(const std::string& root, const std::string& id);
 
+// The last exchange with S3 since which a file has not changed, by a mark that Content leaves on
+// it. Jobs can forge the mark of a file that they may write: then that file is not exported over an
+// object. unknown: it has changed, or the disk keeps no extended attributes.
+enum class LastExchange { unknown, imported, exported };
+
 // A file that is read to export it.
 struct OpenFile {
   os::File file;
   FileFacts facts;
   uint32_t mode = 0, user = 0, group = 0;
   int64_t modified_ns = 0;
+  LastExchange unchanged_since = LastExchange::unknown;
 };
 
 // Reads at most piece.size() bytes; 0 at the end.
@@ -56,6 +62,8 @@ class Content {
                          const NextPiece& next) const;
   Result<void> make_directory(const std::string& path) const;
   Result<OpenFile> read(const std::string& path) const;
+  // Marks the content that was read from `path` as exported.
+  void mark_exported(const std::string& path, const OpenFile& read) const;
   // Removes a file, if it is one.
   Result<void> remove(const std::string& path) const;
   // Makes all that was written durable.

@@ -86,6 +86,23 @@ TEST(Content, StaysInItsDirectory) {
   EXPECT_EQ(os::list_directory(outside)->size(), 1u);
 }
 
+TEST(Content, TellsFilesThatChangedSinceTheirExchange) {
+  ContentWorld world;
+  const Content content = world.open();
+  const auto since = [&](const std::string& path) { return content.read(path)->unchanged_since; };
+  ASSERT_TRUE(world.write(content, "a", "text"));
+  if (since("a") == LastExchange::unknown) GTEST_SKIP() << "the disk keeps no extended attributes";
+  EXPECT_EQ(since("a"), LastExchange::imported);
+  ASSERT_EQ(std::rename((world.files + "/a").c_str(), (world.files + "/b").c_str()), 0);
+  EXPECT_EQ(since("b"), LastExchange::unknown) << "no object has this name";
+  content.mark_exported("b", *content.read("b"));
+  EXPECT_EQ(since("b"), LastExchange::exported);
+  ASSERT_TRUE(os::write_file(world.files + "/b", "longer text"));
+  EXPECT_EQ(since("b"), LastExchange::unknown);
+  ASSERT_TRUE(os::write_file(world.files + "/of a job", "text"));
+  EXPECT_EQ(since("of a job"), LastExchange::unknown);
+}
+
 TEST(Content, LeavesNothingOfAWriteThatFailed) {
   ContentWorld world;
   const Content content = world.open();

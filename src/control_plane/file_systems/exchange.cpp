@@ -210,7 +210,10 @@ Result<void> put_file(const Exchange& exchange, const std::string& path, const s
     TRY(writer->commit().in("exporting to s3://" + bucket + "/" + key));
   }
   const OpenFile after = TRY(exchange.content.read(path).in(path));
-  if (after.modified_ns == file.modified_ns && after.facts.bytes == file.facts.bytes) return {};
+  if (after.modified_ns == file.modified_ns && after.facts.bytes == file.facts.bytes) {
+    exchange.content.mark_exported(path, file);
+    return {};
+  }
   return conflict("'" + shorten(to_utf8(path), 120) + "' changed while it was exported");
 }
 
@@ -259,7 +262,8 @@ const Target* target_of(const std::vector<Target>& targets, const std::string& p
   return nullptr;
 }
 
-// Exports a file unless its place, or the place that it came from, has it.
+// Exports a file unless its place, or the place that it came from, has it. An object that replaced
+// the content of a file that has not changed since is kept: nothing here is newer.
 Result<void> export_one(const Exchange& exchange, const std::vector<Target>& targets,
                         const std::vector<Target>& origins, const std::string& path) {
   std::string key;
@@ -268,8 +272,10 @@ Result<void> export_one(const Exchange& exchange, const std::vector<Target>& tar
     const Target* place = target_of(*places, path, key);
     if (!place) continue;
     const auto found = place->listing.find(key);
-    if (found != place->listing.end() &&
-        TRY(is_same(exchange, place->link->repository.bucket, found->second, file)))
+    if (found == place->listing.end()) continue;
+    const bool unchanged = file.unchanged_since == LastExchange::imported ||
+                           (file.unchanged_since == LastExchange::exported && places == &targets);
+    if (unchanged || TRY(is_same(exchange, place->link->repository.bucket, found->second, file)))
       return {};
   }
   const Target* target = target_of(targets, path, key);
@@ -300,7 +306,9 @@ Result<ExchangeResult> import_objects(const Exchange& exchange, const Link& link
       exchange, tally, plan.fetches.size(), [&](size_t i) { return plan.fetches[i].path; },
       [&](size_t i) { return fetch(exchange, link, plan.fetches[i], i); }));
   TRY(exchange.content.sync());
-  return tally.take();
+  ExchangeResult result = tally.take();
+  result.misnamed = int64_t(plan.failures.size());
+  return result;
 }
 
 Result<ExchangeResult> export_files(const Exchange& exchange, const std::vector<Link>& links,

@@ -24,6 +24,7 @@ struct ExchangeResult {
   int64_t total = 0, succeeded = 0;
   std::vector<FileFailure> failures;  // at most kFailuresMax
   int64_t failed = 0;
+  int64_t misnamed = 0;  // of the failed: keys that can be no file, whatever is done
 };
 // Failures that a result describes, so that a million of them do not fill the memory.
 inline constexpr size_t kFailuresMax = 10'000;

@@ -1,5 +1,7 @@
 #include "file_systems/file_systems.hpp"
 
+#include <algorithm>
+
 #include "file_systems/content.hpp"
 
 namespace trainyard::file_systems {
@@ -24,6 +26,20 @@ domain::FileSystems FileSystems::of_region(const std::string& region) const {
     all[each.id] = std::move(shown);
   }
   return all;
+}
+
+JobsOn FileSystems::jobs_on(const std::string& key) const {
+  const std::string region = region_of(key), id = key.substr(region.size() + 1);
+  JobsOn counts;
+  for (const auto& job : control_.live_jobs()) {
+    if (job->key.region != region ||
+        std::ranges::none_of(job->spec.channels, [&](const domain::Channel& channel) {
+          return channel.file_system && channel.file_system->id == id;
+        }))
+      continue;
+    ++(job->finished() ? counts.finished : counts.unfinished);
+  }
+  return counts;
 }
 
 std::shared_ptr<const Progress> FileSystems::progress(const std::string& key) const {

@@ -32,6 +32,12 @@ struct Settings {
   std::string not_offered = {};
 };
 
+// The number of jobs with a channel of a file system.
+struct JobsOn {
+  size_t unfinished = 0;  // waiting or running
+  size_t finished = 0;    // over, but with hosts that may still mount it
+};
+
 // The progress of running work. Threads: callable from anywhere.
 struct Progress {
   std::atomic<int64_t> files{0}, files_done{0}, files_failed{0};
@@ -41,7 +47,7 @@ struct Progress {
 class FileSystems {
  public:
   FileSystems(Settings settings, control::Control& control)
-      : settings_(std::move(settings)), store_(control) {}
+      : settings_(std::move(settings)), control_(control), store_(control) {}
   FileSystems(const FileSystems&) = delete;
 
   const Settings& settings() const { return settings_; }
@@ -51,6 +57,7 @@ class FileSystems {
   // The file systems of a region, for channels of jobs, by id. Those that are not available have a
   // reason.
   domain::FileSystems of_region(const std::string& region) const;
+  JobsOn jobs_on(const std::string& key) const;
 
   // The progress of running work on a file system, or of a task, by its key; nullptr: none.
   std::shared_ptr<const Progress> progress(const std::string& key) const;
@@ -64,6 +71,7 @@ class FileSystems {
 
  private:
   const Settings settings_;
+  control::Control& control_;
   FileSystemStore store_;
   mutable Mutex mutex_;
   ConditionVariable changed_;

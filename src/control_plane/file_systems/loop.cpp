@@ -10,17 +10,41 @@
 namespace trainyard::file_systems {
 namespace {
 
-constexpr size_t kWorkersMax = 4;         // file systems at a time, each with threads of its own
+constexpr size_t kWorkersMax = 16;        // file systems at a time, each with threads of its own
+constexpr size_t kRemovalsMax = 2;        // bounded by the disk
 constexpr Duration kInterval = 1s;        // between plans that nothing has called for
 constexpr Duration kRetryInterval = 5s;   // after a fault that may pass
 constexpr size_t kFailureBytesMax = 250;  // AWS's FailureDetails has at most 256 characters
+constexpr size_t kLeftOutLogged = 100;    // lines of one import; the number of all is kept
 
-// Attempts without any progress before a file system or an association fails: five minutes.
+// Attempts that complete no further file before a file system or an association fails: five
+// minutes, if each ends at once.
 constexpr int kIdleAttemptsMax = 60;
 
 uint64_t bytes_of(int64_t gib) {
   return checked_mul<uint64_t>(uint64_t(gib), uint64_t{1} << 30).value_or(UINT64_MAX);
 }
+
+// Keys that can be no file are left out, as on AWS, and named: in the log, and in the text that
+// describing the file system shows. Errors: invalid: other objects could not be imported.
+Result<std::string> left_out_of(const std::string& subject, const ExchangeResult& result) {
+  if (result.failed == 0) return std::string();
+  const std::string counts =
+      std::to_string(result.failed) + " of " + std::to_string(result.total) + " objects ";
+  if (result.failed > result.misnamed) {
+    // Misnamed keys come first.
+    const size_t other = std::min(size_t(result.misnamed), result.failures.size() - 1);
+    return invalid(counts + "could not be imported: " + result.failures[other].why);
+  }
+  for (size_t i = 0; i < std::min(result.failures.size(), kLeftOutLogged); ++i)
+    log(Level::warning, "file_systems", "an object was left out of an import",
+        {{"of", subject}, {"why", result.failures[i].why}});
+  return counts + "were left out: " + summary_of(result.failures);
+}
+
+// A job may be created while the deletion is committed, and hosts of a job that is over unmount
+// later: files are removed after all of them.
+bool is_mounted(const JobsOn& jobs) { return jobs.unfinished + jobs.finished > 0; }
 
 ImportMode mode_of(AutoImport automatic) {
   return automatic == AutoImport::added ? ImportMode::added : ImportMode::added_changed;
@@ -31,6 +55,7 @@ ImportMode mode_of(AutoImport automatic) {
 FileSystemLoop::FileSystemLoop(FileSystems& all, objects::Objects& objects, Clock& clock)
     : all_(all), objects_(objects), clock_(clock) {
   pool_.emplace(kWorkersMax);
+  removals_.emplace(kRemovalsMax);
   thread_ = std::thread([this] { run(); });
 }
 
@@ -42,6 +67,7 @@ FileSystemLoop::~FileSystemLoop() {
   all_.wake();
   thread_.join();
   pool_.reset();  // waits for running work, which sees stopping_
+  removals_.reset();
 }
 
 void FileSystemLoop::run() {
@@ -53,8 +79,16 @@ void FileSystemLoop::run() {
       const MutexLock lock(mutex_);
       begun = plan_work(*present, busy_, imported_, now);
       std::erase_if(begun, [&](const Work& work) REQUIRES(mutex_) {
-        const auto retry = retry_at_.find(work.file_system);
-        return retry != retry_at_.end() && now < retry->second && work.kind != WorkKind::remove;
+        const bool removal = work.kind == WorkKind::remove;
+        const auto retry = retries_.find(work.file_system);
+        // A removal waits for no retry of what it ends.
+        if (retry != retries_.end() && now < retry->second.at &&
+            (!removal || retry->second.kind == WorkKind::remove))
+          return true;
+        if (removal) return is_mounted(all_.jobs_on(work.file_system));
+        if (running_ == kWorkersMax) return true;
+        ++running_;
+        return false;
       });
       for (const Work& work : begun) {
         busy_.insert(work.file_system);
@@ -85,13 +119,15 @@ void FileSystemLoop::begin(Work work) {
     {
       const MutexLock lock(mutex_);
       busy_.erase(work.file_system);
+      if (work.kind != WorkKind::remove) --running_;
     }
     all_.wake();
   };
-  const bool given = pool_->run([this, work, progress, end] {
-    act(work, *progress);
-    end();
-  });
+  const bool given =
+      (work.kind == WorkKind::remove ? removals_ : pool_)->run([this, work, progress, end] {
+        act(work, *progress);
+        end();
+      });
   if (!given) end();
 }
 
@@ -108,11 +144,11 @@ void FileSystemLoop::act(const Work& work, Progress& progress) {
   }
   const MutexLock lock(mutex_);
   if (done) {
-    retry_at_.erase(work.file_system);
-    idle_attempts_.erase(work.file_system);
+    retries_.erase(work.file_system);
+    attempts_.erase(work.file_system);
     return;
   }
-  retry_at_[work.file_system] = clock_.now() + kRetryInterval;
+  retries_[work.file_system] = {work.kind, clock_.now() + kRetryInterval};
   if (done.error().kind == Kind::cancelled) return;
   log(Level::warning, "file_systems", "work on a file system failed",
       {{"file_system", work.file_system},
@@ -145,9 +181,12 @@ bool FileSystemLoop::is_retried(const Work& work, const Error& error, const Prog
   if (error.kind == Kind::cancelled) return true;
   if (error.kind != Kind::unavailable) return false;
   const MutexLock lock(mutex_);
-  int& attempts = idle_attempts_[work.file_system];
-  attempts = progress.bytes_done > 0 ? 1 : attempts + 1;
-  return attempts < kIdleAttemptsMax;
+  Attempts& attempts = attempts_[work.file_system];
+  // Bytes are no progress: those of a file that breaks off each time would never end.
+  const bool further = progress.files_done > attempts.files_done;
+  attempts = {further ? 1 : attempts.idle + 1,
+              std::max(attempts.files_done, progress.files_done.load())};
+  return attempts.idle < kIdleAttemptsMax;
 }
 
 Result<Content> FileSystemLoop::open_content(const LustreFileSystem& of, bool unfinished) const {
@@ -169,23 +208,21 @@ Exchange FileSystemLoop::exchange_of(const Work& work, const LustreFileSystem& o
 
 Result<void> FileSystemLoop::fill(const Work& work, const LustreFileSystem& of,
                                   Progress& progress) {
-  const auto filled = [&]() -> Result<void> {
+  const auto filled = [&]() -> Result<std::string> {
     const Content content = TRY(open_content(of, true));
-    if (of.import_path.empty()) return {};
-    const auto result =
+    if (of.import_path.empty()) return std::string();
+    return left_out_of(
+        work.file_system,
         TRY(import_objects(exchange_of(work, of, content, progress),
-                           {"", TRY(parse_repository(of.import_path))}, {}, ImportMode::all));
-    if (result.failed == 0) return {};
-    return invalid(std::to_string(result.failed) + " of " + std::to_string(result.total) +
-                   " objects could not be imported: " + summary_of(result.failures));
+                           {"", TRY(parse_repository(of.import_path))}, {}, ImportMode::all)));
   }();
-  if (!filled && is_retried(work, filled.error(), progress)) return filled;
+  if (!filled && is_retried(work, filled.error(), progress)) return filled.error();
   TRY(all_.change([&](Snapshot& next) -> Result<void> {
     const auto found = next.file_systems.find(work.file_system);
     if (found == next.file_systems.end() || found->second.lifecycle != Lifecycle::creating)
       return {};
     found->second.lifecycle = filled ? Lifecycle::available : Lifecycle::failed;
-    if (!filled) found->second.failure = shorten(filled.error().message, kFailureBytesMax);
+    found->second.failure = shorten(filled ? *filled : filled.error().message, kFailureBytesMax);
     return {};
   }));
   if (filled)
@@ -193,7 +230,8 @@ Result<void> FileSystemLoop::fill(const Work& work, const LustreFileSystem& of,
         {{"file_system", work.file_system},
          {"files", std::to_string(progress.files_done)},
          {"bytes", std::to_string(progress.bytes_done)}});
-  return filled;
+  if (!filled) return filled.error();
+  return {};
 }
 
 Result<void> FileSystemLoop::link(const Work& work, const LustreFileSystem& of,
@@ -202,27 +240,25 @@ Result<void> FileSystemLoop::link(const Work& work, const LustreFileSystem& of,
   const auto found = present->associations.find(work.subject);
   if (found == present->associations.end()) return {};
   const Association& each = found->second;
-  const auto linked = [&]() -> Result<void> {
+  const auto linked = [&]() -> Result<std::string> {
     const Link link{each.path, TRY(parse_repository(each.repository))};
     TRY(objects_.head_bucket(link.repository.bucket));
     const Content content = TRY(open_content(of, false));
     TRY(content.make_directory(each.path));
-    if (!each.import_on_create) return {};
-    const auto result =
-        TRY(import_objects(exchange_of(work, of, content, progress), link, {}, ImportMode::all));
-    if (result.failed == 0) return {};
-    return invalid(std::to_string(result.failed) + " of " + std::to_string(result.total) +
-                   " objects could not be imported: " + summary_of(result.failures));
+    if (!each.import_on_create) return std::string();
+    return left_out_of(work.subject, TRY(import_objects(exchange_of(work, of, content, progress),
+                                                        link, {}, ImportMode::all)));
   }();
-  if (!linked && is_retried(work, linked.error(), progress)) return linked;
+  if (!linked && is_retried(work, linked.error(), progress)) return linked.error();
   TRY(all_.change([&](Snapshot& next) -> Result<void> {
     const auto at = next.associations.find(work.subject);
     if (at == next.associations.end() || at->second.lifecycle != Lifecycle::creating) return {};
     at->second.lifecycle = linked ? Lifecycle::available : Lifecycle::failed;
-    if (!linked) at->second.failure = shorten(linked.error().message, kFailureBytesMax);
+    at->second.failure = shorten(linked ? *linked : linked.error().message, kFailureBytesMax);
     return {};
   }));
-  return linked;
+  if (!linked) return linked.error();
+  return {};
 }
 
 Result<void> FileSystemLoop::unlink(const Work& work, const LustreFileSystem& of) {
@@ -251,6 +287,12 @@ Result<void> FileSystemLoop::remove(const Work& work) {
     });
     return {};
   }));
+  {
+    const MutexLock lock(mutex_);
+    imported_.erase(work.file_system);
+    std::erase_if(left_out_,
+                  [&](const auto& each) { return each.first.starts_with(work.file_system + "/"); });
+  }
   log(Level::info, "file_systems", "a file system was deleted",
       {{"file_system", work.file_system}});
   return {};
@@ -324,6 +366,21 @@ Result<void> FileSystemLoop::run_task(const Work& work, const LustreFileSystem& 
   });
 }
 
+void FileSystemLoop::log_left_out(const std::string& file_system, const Link& link,
+                                  const ExchangeResult& result) {
+  const std::string why =
+      result.failed == 0 ? "" : std::to_string(result.failed) + ": " + summary_of(result.failures);
+  {
+    const MutexLock lock(mutex_);
+    std::string& last = left_out_[file_system + "/" + link.path];
+    if (last == why) return;
+    last = why;
+  }
+  if (!why.empty())
+    log(Level::warning, "file_systems", "an automatic import left objects out",
+        {{"file_system", file_system}, {"directory", "/" + link.path}, {"why", why}});
+}
+
 Result<void> FileSystemLoop::import_changes(const Work& work, const LustreFileSystem& of,
                                             Progress& progress) {
   const auto present = all_.snapshot();
@@ -338,11 +395,7 @@ Result<void> FileSystemLoop::import_changes(const Work& work, const LustreFileSy
       links.push_back({{each.path, TRY(parse_repository(each.repository))}, each.auto_import});
   for (const auto& [link, automatic] : links) {
     const auto result = TRY(import_objects(exchange, link, {}, mode_of(automatic)));
-    if (result.failed > 0)
-      log(Level::warning, "file_systems", "an automatic import left objects out",
-          {{"file_system", work.file_system},
-           {"failed", std::to_string(result.failed)},
-           {"why", summary_of(result.failures)}});
+    log_left_out(work.file_system, link, result);
   }
   return {};
 }

@@ -2,8 +2,10 @@
 // and removes what is deleted.
 //
 // One thread plans (plan.hpp); a pool acts, so that a file system whose bucket does not answer
-// delays no other. What a killed server had begun is begun again by the next one, and continues
-// where it ended. A server that may no longer act begins nothing, and ends what it does.
+// delays no other. Work beyond the threads of the pool is planned again later, so that it can still
+// be withdrawn; removals have threads of their own. What a killed server had begun is begun again
+// by the next one, and continues where it ended. A server that may no longer act begins nothing,
+// and ends what it does.
 //
 // Threads:  its own; the destructor ends them, and needs control to commit until then.
 // Errors:   of the work: in the records (failed), and in the log.
@@ -50,6 +52,7 @@ class FileSystemLoop {
   Result<void> run_task(const Work& work, const LustreFileSystem& of, Progress& progress);
   Result<ExchangeResult> exchange_files(const Work& work, const RepositoryTask& task,
                                         const LustreFileSystem& of, Progress& progress);
+  void log_left_out(const std::string& file_system, const Link& link, const ExchangeResult& result);
   Result<void> import_changes(const Work& work, const LustreFileSystem& of, Progress& progress);
 
   FileSystems& all_;
@@ -59,12 +62,21 @@ class FileSystemLoop {
   mutable Mutex mutex_;
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::set<std::string> busy_ GUARDED_BY(mutex_);
+  size_t running_ GUARDED_BY(mutex_) = 0;  // of busy_, without removals
   std::map<std::string, Instant> imported_ GUARDED_BY(mutex_);
-  // Not before that, after a fault that may pass; by file system.
-  std::map<std::string, Instant> retry_at_ GUARDED_BY(mutex_);
-  // Attempts in a row that moved nothing; by file system.
-  std::map<std::string, int> idle_attempts_ GUARDED_BY(mutex_);
-  std::optional<os::ThreadPool> pool_;
+  struct Retry {
+    WorkKind kind = WorkKind::fill;  // of the work that failed
+    Instant at;
+  };
+  std::map<std::string, Retry> retries_ GUARDED_BY(mutex_);  // by file system
+  struct Attempts {
+    int idle = 0;            // in a row, that completed no further file
+    int64_t files_done = 0;  // the most of one attempt, with those of former ones
+  };
+  std::map<std::string, Attempts> attempts_ GUARDED_BY(mutex_);  // by file system
+  // The failures of the last automatic import of each directory, so that the same are logged once.
+  std::map<std::string, std::string> left_out_ GUARDED_BY(mutex_);
+  std::optional<os::ThreadPool> pool_, removals_;
   std::thread thread_;
 };
 

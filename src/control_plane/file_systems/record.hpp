@@ -62,7 +62,7 @@ struct LustreFileSystem {
   RequestMark mark;
   Instant created;
   Lifecycle lifecycle = Lifecycle::creating;
-  std::string failure;  // why it is failed
+  std::string failure;  // why it is failed; of an available one: what its import left out
   int64_t capacity_gib = 0;
   Deployment deployment = Deployment::scratch_1;
   std::string storage_type = "SSD";
@@ -85,7 +85,7 @@ struct Association {
   RequestMark mark;
   Instant created;
   Lifecycle lifecycle = Lifecycle::creating;
-  std::string failure;
+  std::string failure;     // as that of a file system
   std::string path;        // of the file system, without slashes at its ends; "" = its root
   std::string repository;  // "s3://bucket/prefix"
   bool import_on_create = false;
