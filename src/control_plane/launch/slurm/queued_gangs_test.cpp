@@ -42,7 +42,9 @@ class GatedCluster {
       return inner_->cancel(job, name);
     }
     void stop() override {
-      cluster_.change([&] { cluster_.stopped_ = true; });
+      const MutexLock lock(cluster_.mutex_);
+      cluster_.stopped_ = true;
+      cluster_.changed_.notify_all();
     }
 
    private:
@@ -51,13 +53,10 @@ class GatedCluster {
   };
 
   std::unique_ptr<Slurm> client() { return std::make_unique<Client>(*this); }
-  void change(const std::function<void()>& body) {
-    const MutexLock lock(mutex_);
-    body();
-    changed_.notify_all();
-  }
   void set_open(bool open) {
-    change([&] { open_ = open; });
+    const MutexLock lock(mutex_);
+    open_ = open;
+    changed_.notify_all();
   }
   // Waits until N submissions have begun.
   bool await_submissions(size_t count) {
