@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/check.hpp"
+#include "base/random.hpp"
 #include "base/text.hpp"
 #include "console/data_request.hpp"
 #include "console/page_request.hpp"
@@ -41,6 +42,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto data = read_data_request(head)) {
     CHECK(data->bucket.find('/') == std::string::npos, "a bucket is one part of a path");
     CHECK(data->view != DataView::image || image_type_of(data->key), "pictures have their names");
+    SeededRandom random(1);
+    const SignedIn who{.arn = "arn:aws:iam::123456789012:user/ann",
+                       .access_key_id = "AKIAIOSFODNN7EXAMPLE",
+                       .region = "eu-west-1"};
+    if (const auto call = sign_data_request(*data, who, head, std::string(32, 's'), {}, random))
+      CHECK(call->target.find_first_of("\r\n ") == std::string::npos, "a target is one word");
     const net::Headers headers = data_headers(*data, 200, head.headers);
     CHECK(headers.get("content-type").find("html") == std::string_view::npos, "nothing runs");
     for (const auto& [name, value] : headers.fields())

@@ -24,6 +24,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   CHECK(checkpoint::copy_shards(*file, wanted) && checkpoint::check_complete(wanted),
         "a shard can be read back");
+  for (auto& [name, want] : wanted) {
+    std::map<std::string, checkpoint::WantedShard> other{{name, want}};
+    other.begin()->second.shape.push_back(1);
+    CHECK(!checkpoint::copy_shards(*file, other), "a shard of another shape is rejected");
+    want.copied.emplace_back(want.begin, want.begin + 1);
+    CHECK(want.count == 0 || !checkpoint::check_complete({{name, want}}),
+          "each element has one source");
+  }
   const auto again = checkpoint::decode_shards(checkpoint::encode_shards(*file));
   CHECK(again && again->shards.size() == file->shards.size(), "shards encode and decode again");
   for (const auto& [name, shard] : again->shards)

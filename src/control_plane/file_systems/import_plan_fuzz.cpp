@@ -46,6 +46,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       for (size_t end = each.path.find('/'); end != std::string::npos;
            end = each.path.find('/', end + 1))
         if (files.contains(each.path.substr(0, end))) __builtin_trap();
+    // What is there is not fetched again, and what is newer or older is not fetched without need.
+    Files present;
+    for (const auto& each : plan.fetches)
+      if (!each.directory) present[each.path] = {each.bytes, each.modified};
+    for (const auto mode : {ImportMode::all, ImportMode::added, ImportMode::added_changed}) {
+      const auto again = plan_import(listed, lines.front(), directory, {}, present, mode);
+      for (const auto& each : again.fetches)
+        if (!each.directory) __builtin_trap();
+    }
+    if (summary_of(plan.failures).empty() != plan.failures.empty()) __builtin_trap();
     for (const auto& failure : plan.failures) {
       const std::string line = report_line(failure);
       if (line.find('\n') != line.size() - 1) __builtin_trap();

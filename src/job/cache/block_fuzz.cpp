@@ -17,5 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto declared = declared_id(file);
   if (content && (!declared || identity_of(*declared) != identity_of(id))) __builtin_trap();
   if (*decode_block(id, encode_block(id, file)) != file) __builtin_trap();
+  if (content && file_bytes_of(id, content->size()) != file.size()) __builtin_trap();
+  // The name of a block's file is two digits, a slash, and all digits of its hash.
+  if (other && path_of(hash_of(*other)).size() != 2 + 1 + 64) __builtin_trap();
   return 0;
 }

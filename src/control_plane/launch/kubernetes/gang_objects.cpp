@@ -224,11 +224,13 @@ Result<GangObjects> plan_objects(const KubernetesJobSettings& settings, const Ga
                       {{"clusterIP", "None"},
                        {"publishNotReadyAddresses", true},
                        {"selector", labels_of(settings, gang)}}}};
+  // Not within the list: a return from there would leak its first elements.
+  const Json data = TRY(secret_data(TRY(orders_of(settings, gang, objects.name))));
   objects.secret = {{"apiVersion", "v1"},
                     {"kind", "Secret"},
                     {"metadata", metadata},
                     {"immutable", true},
-                    {"data", TRY(secret_data(TRY(orders_of(settings, gang, objects.name))))}};
+                    {"data", data}};
   return objects;
 }
 

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <iterator>
 
-#include "base/json.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "os/files.hpp"
@@ -16,8 +15,6 @@
 namespace trainyard::agent {
 namespace {
 
-constexpr size_t kMarkBytesMax = 1024;  // S3's limit
-constexpr size_t kMarksFileBytesMax = kListedRangesMax * (2 * kMarkBytesMax + 8);
 // Prefixes with marks: some megabytes.
 constexpr size_t kMarksFilesMax = 1000;
 
@@ -93,30 +90,6 @@ std::vector<std::string> marks_of(const std::vector<objects::ObjectInfo>& listed
   const size_t ranges = std::min(kListedRangesMax, listed.size() / kRangeObjectsMin);
   std::vector<std::string> marks;
   for (size_t i = 1; i < ranges; ++i) marks.push_back(listed[i * listed.size() / ranges - 1].key);
-  return marks;
-}
-
-std::string encode_marks(const std::vector<std::string>& marks) {
-  Json keys = Json::array();
-  for (const auto& each : marks) keys.push_back(to_hex(each));
-  return dump(keys);
-}
-
-Result<std::vector<std::string>> decode_marks(std::string_view text) {
-  const auto keys = TRY(parse_json(text));
-  if (!keys.is_array() || keys.size() >= kListedRangesMax)
-    return corrupt("the marks of a listing are not an array of fewer than " +
-                   std::to_string(kListedRangesMax));
-  std::vector<std::string> marks;
-  for (const auto& each : keys) {
-    if (!each.is_string()) return corrupt("a mark of a listing is not a text");
-    auto key = TRY(from_hex(each.get<std::string>()));
-    if (key.empty() || key.size() > kMarkBytesMax)
-      return corrupt("a mark of a listing has " + std::to_string(key.size()) + " bytes");
-    if (!marks.empty() && key <= marks.back())
-      return corrupt("the marks of a listing are not in order");
-    marks.push_back(std::move(key));
-  }
   return marks;
 }
 

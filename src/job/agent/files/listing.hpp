@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/files/listing_marks.hpp"
 #include "agent/interruption.hpp"
 #include "base/result.hpp"
 #include "objects/objects.hpp"
@@ -25,8 +26,6 @@ namespace trainyard::agent {
 
 // Objects of one listing: bounds its memory (some 200 MB).
 inline constexpr size_t kListedObjectsMax = 1'000'000;
-// Ranges at once: as many requests as a store answers from one client without slowing it down.
-inline constexpr size_t kListedRangesMax = 16;
 // Fewer objects than two pages for each range are listed faster one page after another.
 inline constexpr size_t kRangeObjectsMin = 2000;
 
@@ -39,11 +38,6 @@ Result<std::vector<objects::ObjectInfo>> list_all(objects::Objects& objects,
 // Returns the last keys of all ranges but the last; none for a short listing. Requires: in order of
 // keys.
 std::vector<std::string> marks_of(const std::vector<objects::ObjectInfo>& listed);
-
-// A file of marks: a JSON array of keys in hexadecimal digits.
-std::string encode_marks(const std::vector<std::string>& marks);
-// Errors: corrupt: not such a file, too many or too long keys, or not in order.
-Result<std::vector<std::string>> decode_marks(std::string_view text);
 
 // Keeps the marks of a machine's listings in files, of a limited number: the oldest are removed.
 class ListingMarks {

@@ -1,9 +1,9 @@
 // Decodes the files of a listing's marks, which a crash or a full disk may have cut.
-// decoder: src/job/agent/files/listing.cpp
+// decoder: src/job/agent/files/listing_marks.cpp
 #include <string>
 #include <string_view>
 
-#include "agent/files/listing.hpp"
+#include "agent/files/listing_marks.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard::agent;

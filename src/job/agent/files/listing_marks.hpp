@@ -1,0 +1,26 @@
+// Encodes and decodes the marks of a listing: keys at equal distances, between which the next
+// listing of the same prefix requests several ranges at once (listing.hpp).
+//
+// A file of marks is a JSON array of keys in hexadecimal digits.
+//
+// Threads: pure. Errors: corrupt.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace trainyard::agent {
+
+// Ranges at once: as many requests as a store answers from one client without slowing it down.
+inline constexpr size_t kListedRangesMax = 16;
+inline constexpr size_t kMarkBytesMax = 1024;  // S3's limit
+inline constexpr size_t kMarksFileBytesMax = kListedRangesMax * (2 * kMarkBytesMax + 8);
+
+std::string encode_marks(const std::vector<std::string>& marks);
+// Errors: corrupt: not such a file, too many or too long keys, or not in order.
+Result<std::vector<std::string>> decode_marks(std::string_view text);
+
+}  // namespace trainyard::agent
