@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       CHECK(node.cpus >= 0 && node.memory_mib >= 0 && node.gpus >= 0, "amounts are natural");
     }
   if (const auto names = expand_host_list(text))
-    CHECK(names->size() <= kSlurmNodesMax && join_names(*names).size() >= names->size() - 1,
+    CHECK(names->size() <= kSlurmNodesMax && join_names(*names).size() + 1 >= names->size(),
           "lists have a limit");
   (void)read_submitted(text);
   (void)error_of_slurm(text);
