@@ -31,7 +31,9 @@ user = "ann"
 name = "ann"
 policy = '''{{"Version": "2012-10-17", "Statement": [
   {{"Effect": "Allow", "Action": ["trainyard:ExplainJob", "trainyard:DescribeJob"],
-    "Resource": "arn:aws:trainyard:*:*:job/waits*"}}]}}'''
+    "Resource": "arn:aws:trainyard:*:*:job/waits*"}},
+  {{"Effect": "Allow", "Action": "sagemaker:DescribeTrainingJob",
+    "Resource": "arn:aws:sagemaker:*:*:training-job/waits*"}}]}}'''
 [[machine]]
 name = "box"
 cpus = 5.0
@@ -114,6 +116,18 @@ def test_a_principal_learns_nothing_of_other_jobs(
     boto = server.boto("trainyard", aws_access_key_id=ANN[0], aws_secret_access_key=ANN[1])
     with pytest.raises(ClientError, match="trainyard:ExplainJob"):
         boto.explain_job(JobName="holds")
+
+
+def test_a_description_names_only_jobs_that_its_reader_may_see(
+    server: Server, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_DATA_PATH", server.env["AWS_DATA_PATH"])
+    for key, holder in ((OWNER, "training-job/holds"), (ANN, "another job")):
+        keys = {"aws_access_key_id": key[0], "aws_secret_access_key": key[1]}
+        job = server.boto("sagemaker", **keys).describe_training_job(TrainingJobName=waiting)
+        own = server.boto("trainyard", **keys).describe_job(JobName=waiting)
+        for reason in (job["SecondaryStatusTransitions"][-1]["StatusMessage"], own["WaitReason"]):
+            assert f"held by {holder} (4)" in reason
 
 
 def test_types_that_it_names_can_be_requested(server: Server, waiting: str) -> None:

@@ -13,6 +13,7 @@
 #include "operations/fsx_tags.hpp"
 #include "operations/job_role.hpp"
 #include "policy/managed.hpp"
+#include "shapes/trainyard.hpp"
 
 namespace trainyard::api {
 namespace {
@@ -357,6 +358,14 @@ std::optional<Failure> Authorizer::check(const Context& context, const shapes::S
   if (context.principal.owner()) return {};
   return check_all(context, service,
                    {{{std::move(action), std::move(resource)}}, {}, {}, {}, {}, {}});
+}
+
+bool Authorizer::may_describe(const Context& context, const domain::Job& job) const {
+  Context there = context;
+  there.region = job.key.region;
+  shapes::trainyard::DescribeJobRequest describe;
+  describe.job_name = job.key.name;
+  return !check(there, shapes::trainyard::DescribeJob::shape(), &describe);
 }
 
 }  // namespace trainyard::api

@@ -44,6 +44,8 @@ class Authorizer {
   // The same for requests that are not operations of a model.
   std::optional<Failure> check(const Context& context, const shapes::Service& service,
                                std::string action, std::string resource) const;
+  // True if the principal may describe that job, in whichever region.
+  bool may_describe(const Context& context, const domain::Job& job) const;
 
  private:
   struct Rights;

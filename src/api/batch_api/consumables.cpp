@@ -232,7 +232,7 @@ Outcome<batch::ListJobsByConsumableResourceResponse> list_consumers(
                 statuses.end());
   };
   const auto results_max = size_t(TRY(results_max_of(request.max_results)));
-  for (const auto& job : TRY(scan_jobs(services, query, results_max, wanted)))
+  for (const auto& job : TRY(scan_jobs(services, context, query, results_max, wanted)))
     out.jobs->push_back(summary_of_consumer(context, *job, key.name));
   if (!query.token.empty()) out.next_token = query.token;
   return out;

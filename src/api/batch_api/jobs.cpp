@@ -108,7 +108,7 @@ Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, con
   for (const auto& id : *request.jobs) {
     const auto [of_job, node] =
         catalog::split_node_id(std::string(catalog::name_in_arn(id, catalog::kJobArn)));
-    const auto job = services.control.find({context.region, of_job});
+    const auto job = services.control.find({context.region, of_job}, context.may_see_job());
     if (!job && job.error().kind == Kind::not_found) continue;
     if (!job) return job.error();
     if ((*job)->spec.contract == domain::Contract::training || (node && !is_node(**job, *node)))
@@ -219,7 +219,7 @@ Outcome<batch::ListJobsResponse> list_children(const Services& services, const C
   if (none) return out;
   const auto children = TRY(services.control.children(**array, query));
   for (const domain::Job& child : children)
-    TRY(add_summary(services, context, *current_job(services, child), out));
+    TRY(add_summary(services, context, *current_job(services, context, child), out));
   if (children.size() == results_max) {
     const uint32_t next = domain::array_index(children.back()) + 1;
     if (next < (*array)->spec.array.size) out.next_token = std::to_string(next);
@@ -279,9 +279,9 @@ Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Conte
 
   batch::ListJobsResponse out;
   out.job_summary_list.emplace();
-  for (const auto& job : TRY(scan_jobs(services, query, results_max, [&](const domain::Job& each) {
-         return wanted.matches(each);
-       })))
+  for (const auto& job :
+       TRY(scan_jobs(services, context, query, results_max,
+                     [&](const domain::Job& each) { return wanted.matches(each); })))
     TRY(add_summary(services, context, *job, out));
   if (!query.token.empty()) out.next_token = query.token;
   return out;

@@ -78,14 +78,16 @@ Failure no_such_resource(std::string_view what, const std::string& name) {
                           " does not exist");
 }
 
-std::shared_ptr<const domain::Job> current_job(const Services& services, domain::Job stored) {
+std::shared_ptr<const domain::Job> current_job(const Services& services, const Context& context,
+                                               domain::Job stored) {
   if (!stored.finished())
-    if (auto live = services.control.find(stored.key)) return *std::move(live);
+    if (auto live = services.control.find(stored.key, context.may_see_job()))
+      return *std::move(live);
   return std::make_shared<const domain::Job>(std::move(stored));
 }
 
 Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
-    const Services& services, ledger::JobQuery& query, size_t results_max,
+    const Services& services, const Context& context, ledger::JobQuery& query, size_t results_max,
     const std::function<bool(const domain::Job&)>& wanted) {
   std::vector<std::shared_ptr<const domain::Job>> found;
   for (size_t scanned = 0; scanned < kScanJobsMax;) {
@@ -94,7 +96,7 @@ Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
     if (!page && page.error().kind == Kind::invalid) return client_exception(page.error().message);
     if (!page) return page.error();
     for (auto& stored : page->jobs)
-      if (wanted(stored)) found.push_back(current_job(services, std::move(stored)));
+      if (wanted(stored)) found.push_back(current_job(services, context, std::move(stored)));
     scanned += page->jobs.size();
     query.token = page->next_token;
     if (query.token.empty() || found.size() >= results_max) break;

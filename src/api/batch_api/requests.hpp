@@ -82,13 +82,14 @@ Result<void> read_json_into(const shapes::Shape& shape, const Json& json, void* 
 const shapes::Shape& element_of(const shapes::OperationShape& operation, std::string_view member);
 
 // Returns the job as control has it if it has not finished: the ledger stores no pending reasons.
-std::shared_ptr<const domain::Job> current_job(const Services& services, domain::Job stored);
+std::shared_ptr<const domain::Job> current_job(const Services& services, const Context& context,
+                                               domain::Job stored);
 
 // Returns a page of at most results_max current jobs of `query` that `wanted` accepts, and sets
 // query.token for the next page, "" at the end. Jobs that `wanted` rejects count as read, so a page
 // may be short.
 Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
-    const Services& services, ledger::JobQuery& query, size_t results_max,
+    const Services& services, const Context& context, ledger::JobQuery& query, size_t results_max,
     const std::function<bool(const domain::Job&)>& wanted);
 
 // Returns whether a pattern ("test1*") matches the name, ignoring case. Without patterns, all names

@@ -143,8 +143,9 @@ JobKey service_key(const Context& context, const std::string& id_or_arn) {
 }
 
 Outcome<std::shared_ptr<const domain::Job>> find_service_job(const Services& services,
+                                                             const Context& context,
                                                              const JobKey& key) {
-  const auto job = services.control.find(key);
+  const auto job = services.control.find(key, context.may_see_job());
   if (!job && job.error().kind != Kind::not_found) return job.error();
   if (!job || !(*job)->spec.queue || (*job)->spec.contract != domain::Contract::training)
     return no_such_resource("service job", key.name);
@@ -154,7 +155,7 @@ Outcome<std::shared_ptr<const domain::Job>> find_service_job(const Services& ser
 Outcome<batch::DescribeServiceJobResponse> describe_job(
     const Services& services, const Context& context,
     const batch::DescribeServiceJobRequest& request) {
-  const auto job = TRY(find_service_job(services, service_key(context, *request.job_id)));
+  const auto job = TRY(find_service_job(services, context, service_key(context, *request.job_id)));
   auto out = describe_service(*job);
   out.tags = batch_tags_out(TRY(services.control.tags(control::job_arn(*job))));
   return out;
@@ -229,19 +230,20 @@ Outcome<batch::ListServiceJobsResponse> list_jobs(const Services& services, cons
   batch::ListServiceJobsResponse out;
   out.job_summary_list.emplace();
   if (wanted.status && query.states.empty()) return out;  // no stored job has this status
-  for (const auto& job : TRY(scan_jobs(services, query, results_max, [&](const domain::Job& job) {
-         return wanted.matches(job);
-       })))
+  for (const auto& job :
+       TRY(scan_jobs(services, context, query, results_max,
+                     [&](const domain::Job& job) { return wanted.matches(job); })))
     out.job_summary_list->push_back(summary_of_service(*job));
   if (!query.token.empty()) out.next_token = query.token;
   return out;
 }
 
 // Terminating a finished job has no effect and is not an error.
-void terminate(const Services& services, const JobKey& key, const std::string& reason,
-               std::function<void(Outcome<Done>)> answer) {
+void terminate(const Services& services, const Context& context, const std::string& id,
+               const std::string& reason, std::function<void(Outcome<Done>)> answer) {
   if (trim(reason).empty()) return answer(client_exception("reason is required"));
-  const auto found = find_service_job(services, key);
+  const JobKey key = service_key(context, id);
+  const auto found = find_service_job(services, context, key);
   if (!found) return answer(found.failure(shapes::batch::kService));
   services.control.withdraw_job(key, domain::Withdrawn::terminated, reason,
                                 [answer = std::move(answer)](Result<domain::Job> job) {
@@ -254,7 +256,7 @@ void terminate(const Services& services, const JobKey& key, const std::string& r
 void terminate_job(const Services& services, const Context& context,
                    const batch::TerminateServiceJobRequest& request,
                    Answer<batch::TerminateServiceJobResponse> answer) {
-  terminate(services, service_key(context, *request.job_id), *request.reason,
+  terminate(services, context, *request.job_id, *request.reason,
             [answer = std::move(answer)](Outcome<Done> done) {
               if (done) return answer(batch::TerminateServiceJobResponse{});
               answer(std::move(done).error());
@@ -268,7 +270,7 @@ void terminate_jobs(const Services& services, const Context& context,
       *request.jobs,
       [&services, context, reason = *request.reason](const std::string& id,
                                                      std::function<void(Outcome<Done>)> done) {
-        terminate(services, service_key(context, id), reason, std::move(done));
+        terminate(services, context, id, reason, std::move(done));
       },
       std::move(answer));
 }
@@ -277,7 +279,7 @@ void update_job(const Services& services, const Context& context,
                 const batch::UpdateServiceJobRequest& request,
                 Answer<batch::UpdateServiceJobResponse> answer) {
   const JobKey key = service_key(context, *request.job_id);
-  const auto found = find_service_job(services, key);
+  const auto found = find_service_job(services, context, key);
   if (!found) return answer(found.failure(shapes::batch::kService));
   const int64_t priority = *request.scheduling_priority;
   if (priority < 0 || priority > catalog::kSchedulingPriorityMax)

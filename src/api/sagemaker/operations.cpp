@@ -294,7 +294,8 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
   table.add_quick<sagemaker::DescribeTrainingJob>(
       [&, views](const Context& context, const sagemaker::DescribeTrainingJobRequest& request)
           -> Outcome<sagemaker::DescribeTrainingJobResponse> {
-        const auto job = services.control.find({context.region, *request.training_job_name});
+        const auto job = services.control.find({context.region, *request.training_job_name},
+                                               context.may_see_job());
         if (!job) return translated<sagemaker::DescribeTrainingJobResponse>(job.error());
         if ((*job)->spec.contract == domain::Contract::plain) return no_such_job();
         return views->describe_job(**job, context.own_time((*job)->clock_offset));

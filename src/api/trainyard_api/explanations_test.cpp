@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "auth/authorizer.hpp"
 #include "operations/testing/operation_caller.hpp"
 #include "shapes/trainyard.hpp"
 #include "trainyard_api/operations.hpp"
@@ -13,6 +14,9 @@ namespace own = shapes::trainyard;
 struct ExplainWorld : OperationsWorld, ::testing::Test {
   ExplainWorld() : OperationsWorld(trainyard_api::add_explanations) {
     context.principal.kind = PrincipalKind::owner;
+    context.may_describe = [this](const Context& who, const domain::Job& job) {
+      return Authorizer(settings, services).may_describe(who, job);
+    };
     control.machines = {{"box-1", 8, int64_t{64} << 30, 0}};
     domain::Job running = job(1, "running-1", "bob", 1);
     running.state = domain::JobState::active;

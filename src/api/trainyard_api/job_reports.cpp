@@ -302,7 +302,7 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
           !has_tag(tags, *request.tag_key_equals, request.tag_value_equals))
         continue;
       // The ledger does not store pending reasons.
-      const auto live = services.control.find(kept.key);
+      const auto live = services.control.find(kept.key, context.may_see_job());
       const Instant now = context.own_time(kept.clock_offset);
       own::Job& each = out.jobs->emplace_back(shown(settings, live ? **live : kept, tags, now));
       if (each.failure_reason) each.failure_reason = listed_failure(*each.failure_reason);
@@ -362,7 +362,8 @@ void add_activity(const std::vector<gateway::HostActivity>& activities,
 
 Outcome<own::Job> describe_job(const Settings& settings, const Services& services,
                                const Context& context, const own::DescribeJobRequest& request) {
-  const auto found = services.control.find({context.region, *request.job_name});
+  const auto found =
+      services.control.find({context.region, *request.job_name}, context.may_see_job());
   if (!found && found.error().kind == Kind::not_found)
     return validation_exception("Requested resource not found.");
   if (!found) return found.error();

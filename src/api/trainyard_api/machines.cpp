@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 
-#include "auth/authorizer.hpp"
 #include "shapes/trainyard.hpp"
 #include "trainyard_api/operations.hpp"
 
@@ -48,8 +47,7 @@ own::MachineHost shown(const domain::Job& job, domain::HostIndex index, bool may
 
 class MachineList {
  public:
-  MachineList(const Settings& settings, const Services& services)
-      : services_(services), authorizer_(settings, services) {}
+  explicit MachineList(const Services& services) : services_(services) {}
 
   own::ListMachinesResponse page(const Context& context,
                                  const own::ListMachinesRequest& request) const {
@@ -86,7 +84,7 @@ class MachineList {
   void add(const Context& context, const domain::Job& job, Lines& lines) const {
     const domain::Attempt* attempt = job.attempt();
     if (!attempt || (attempt->state == domain::AttemptState::ended && !job.keeps_hosts())) return;
-    const bool named = may_describe(context, job);
+    const bool named = context.may_see_job()(job);
     for (domain::HostIndex i = 0; i < attempt->hosts.size(); ++i) {
       const domain::Host& host = attempt->hosts[i];
       if (host.machine.empty()) continue;
@@ -98,23 +96,15 @@ class MachineList {
     }
   }
 
-  bool may_describe(Context context, const domain::Job& job) const {
-    context.region = job.key.region;
-    own::DescribeJobRequest describe;
-    describe.job_name = job.key.name;
-    return !authorizer_.check(context, own::DescribeJob::shape(), &describe);
-  }
-
   const Services& services_;
-  const Authorizer authorizer_;
 };
 
 }  // namespace
 
-void add_machines(OperationTable& table, const Settings& settings, const Services& services) {
+void add_machines(OperationTable& table, const Settings&, const Services& services) {
   table.add<own::ListMachines>(
-      [list = std::make_shared<MachineList>(settings, services)](
-          const Context& context, const own::ListMachinesRequest& request) {
+      [list = std::make_shared<MachineList>(services)](const Context& context,
+                                                       const own::ListMachinesRequest& request) {
         return Outcome<own::ListMachinesResponse>(list->page(context, request));
       });
 }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "auth/authorizer.hpp"
 #include "operations/testing/operation_caller.hpp"
 #include "shapes/trainyard.hpp"
 #include "trainyard_api/operations.hpp"
@@ -14,6 +15,9 @@ struct MachineWorld : OperationsWorld, ::testing::Test {
 
   MachineWorld() : OperationsWorld(trainyard_api::add_machines) {
     context.principal.kind = PrincipalKind::owner;
+    context.may_describe = [this](const Context& who, const domain::Job& job) {
+      return Authorizer(settings, services).may_describe(who, job);
+    };
     services.machines = [this] { return machines; };
   }
   domain::Job job(const std::string& name, const std::vector<std::string>& on) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "auth/authorizer.hpp"
 #include "operations/testing/operation_caller.hpp"
 #include "protocol/json.hpp"
 #include "sagemaker/operations.hpp"
@@ -27,6 +28,9 @@ struct PreviewWorld : OperationsWorld, ::testing::Test {
       return invalid("unknown image");
     };
     context.principal.kind = PrincipalKind::owner;
+    context.may_describe = [this](const Context& who, const domain::Job& job) {
+      return Authorizer(settings, services).may_describe(who, job);
+    };
     control.machines = {{"box-1", 8, int64_t{64} << 30, 0}};
     domain::Job running;
     running.number = 1;

@@ -158,8 +158,10 @@ class SingleWriter final : public ControlPlane {
 
   // -- reads
 
-  Result<std::shared_ptr<const Job>> find(const domain::JobKey& key) override {
-    if (auto job = live_.find(key)) return job;
+  using Control::find;
+  Result<std::shared_ptr<const Job>> find(const domain::JobKey& key,
+                                          const reconcile::MaySeeJob& may_see) override {
+    if (auto job = live_.find(key, may_see)) return job;
     if (auto job = recent_.find(key)) return job;
     std::shared_ptr<const Job> job = std::make_shared<Job>(TRY(find_kept(ledger_, key)));
     if (!job->live()) recent_.put(job);
@@ -167,7 +169,7 @@ class SingleWriter final : public ControlPlane {
   }
 
   Result<std::shared_ptr<const Job>> find(JobNumber number) override {
-    if (auto job = live_.find(number)) return job;
+    if (auto job = live_.find(number, reconcile::see_no_job)) return job;
     return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(find_kept(ledger_, number))));
   }
 
@@ -476,7 +478,7 @@ std::chrono::nanoseconds SingleWriter::carry_out(const reconcile::Decision& deci
   own_commands_ += decision.commands.size();
   for (reconcile::Command command : decision.commands) {
     auto* start = std::get_if<reconcile::StartAttempt>(&command);
-    if (const auto job = start ? live_.find(start->job) : nullptr)
+    if (const auto job = start ? live_.kept(start->job) : nullptr)
       add_image_note(*start, *job, images_);
     submit(std::move(command));
   }

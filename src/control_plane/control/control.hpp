@@ -180,8 +180,14 @@ class Control {
                         std::vector<std::string> remove_keys, TagAnswer answer) = 0;
 
   // -- reads: from an immutable view or from tables; they never wait for the writer
-  // Finds also a child that its array has not created yet.
-  virtual Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key) = 0;
+  // Finds also a child that its array has not created yet. The pending reason names only those
+  // other jobs that `may_see` admits. `may_see` is called on the caller's thread, without a lock.
+  virtual Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key,
+                                                          const reconcile::MaySeeJob& may_see) = 0;
+  // The same for a reader who needs no reason: it names no other job.
+  Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key) {
+    return find(key, reconcile::see_no_job);
+  }
   virtual Result<ledger::JobPage> list(const ledger::JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
   // The jobs in memory, by number: jobs that are not over, and those that still hold something.

@@ -103,6 +103,26 @@ TEST(Control, ALostAgentFailsItsJobByName) {
             "InternalServerError: lost the host's agent on machine box-1 (algo-2)");
 }
 
+TEST(Control, APendingReasonNamesOnlyJobsThatTheReaderMaySee) {
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(TestCluster::job("secret", 1, "ml.m5.2xlarge")));
+  ASSERT_TRUE(cluster.create(TestCluster::job("own")));
+  const domain::JobKey key{"us-east-1", "own"};
+  const auto unseen = *cluster.control->find(key);
+  EXPECT_NE(unseen->wait_reason.find("held by another job (8)"), std::string::npos)
+      << unseen->wait_reason;
+  EXPECT_EQ(unseen->transitions.back().message, unseen->wait_reason);
+  std::vector<std::string> asked;
+  const auto seen = *cluster.control->find(key, [&](const domain::Job& job) {
+    asked.push_back(job.key.name);
+    return job.key.name == "secret";
+  });
+  EXPECT_NE(seen->wait_reason.find("held by training-job/secret (8)"), std::string::npos)
+      << seen->wait_reason;
+  EXPECT_EQ(asked, Lines(2, "secret")) << "once for vCPU, once for memory";
+  EXPECT_EQ(seen->transitions.back().message, seen->wait_reason);
+}
+
 TEST(Control, StopsWaitingJobsAtOnceAndActiveOnesInOrder) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 1, "ml.m5.2xlarge")));

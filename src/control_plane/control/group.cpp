@@ -108,7 +108,7 @@ Group::Found Group::job(JobNumber number) {
 
 Group::Found Group::job(const JobKey& key) {
   if (const auto found = created_.find(key); found != created_.end()) return job(found->second);
-  if (const auto live = live_.find(key)) return job(live->number);
+  if (const auto number = live_.number_of(key)) return job(*number);
   if (auto found = ledger_.find_job(key); found) {
     if (const auto here = jobs_.find(found->number); here != jobs_.end()) return here->second;
     return std::shared_ptr<const Job>(std::make_shared<Job>(*std::move(found)));

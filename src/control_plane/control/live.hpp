@@ -17,6 +17,7 @@
 #include "domain/job.hpp"
 #include "domain/record.hpp"
 #include "domain/usage.hpp"
+#include "reconcile/guarded_text.hpp"
 #include "reconcile/queue_head.hpp"
 #include "schedule/plan.hpp"
 
@@ -45,14 +46,38 @@ class Notifier {
 // thread (and `reasons` by the reconciling one).
 class Live {
  public:
-  std::shared_ptr<const domain::Job> find(domain::JobNumber number) const {
-    const ReaderLock lock(mutex_);
-    return shown(number);
+  // The pending reason names only those other jobs that `may_see` admits, which is called without
+  // the lock.
+  std::shared_ptr<const domain::Job> find(domain::JobNumber number,
+                                          const reconcile::MaySeeJob& may_see) const {
+    std::shared_ptr<const domain::Job> job;
+    schedule::Wait wait;
+    {
+      const ReaderLock lock(mutex_);
+      const auto found = jobs_.find(number);
+      if (found == jobs_.end()) return nullptr;
+      job = found->second;
+      const auto reason = reasons_.find(number);
+      if (reason == reasons_.end()) return job;
+      wait = reason->second;
+    }
+    const std::string reason = reconcile::reveal(wait.reason.str(), [&](domain::JobNumber other) {
+      if (other == number) return true;
+      const auto named = kept(other);
+      return named && may_see(*named);
+    });
+    return waiting_for(*job, wait.cause, reason);
   }
-  std::shared_ptr<const domain::Job> find(const domain::JobKey& key) const {
+  std::shared_ptr<const domain::Job> find(const domain::JobKey& key,
+                                          const reconcile::MaySeeJob& may_see) const {
+    const auto number = number_of(key);
+    return number ? find(*number, may_see) : nullptr;
+  }
+  std::optional<domain::JobNumber> number_of(const domain::JobKey& key) const {
     const ReaderLock lock(mutex_);
-    const auto number = by_key_.find(key);
-    return number == by_key_.end() ? nullptr : shown(number->second);
+    const auto found = by_key_.find(key);
+    if (found == by_key_.end()) return std::nullopt;
+    return found->second;
   }
   // As in the ledger: without the pending reason.
   std::shared_ptr<const domain::Job> kept(domain::JobNumber number) const {
@@ -101,21 +126,18 @@ class Live {
   }
 
  private:
-  std::shared_ptr<const domain::Job> shown(domain::JobNumber number) const REQUIRES_SHARED(mutex_) {
-    const auto found = jobs_.find(number);
-    if (found == jobs_.end()) return nullptr;
-    const auto reason = reasons_.find(number);
-    if (reason == reasons_.end()) return found->second;
-    auto job = std::make_shared<domain::Job>(*found->second);
-    const std::string& reason_text = reason->second.reason.str();
-    const std::string_view code = job->spec.queue ? reconcile::wait_code(reason->second.cause) : "";
+  static std::shared_ptr<const domain::Job> waiting_for(const domain::Job& kept,
+                                                        schedule::WaitCause cause,
+                                                        const std::string& reason) {
+    auto job = std::make_shared<domain::Job>(kept);
+    std::string& message = job->transitions.back().message;
     if (job->state == domain::JobState::active) {
-      job->transitions.back().message += "; " + reason_text;
+      message += "; " + reason;
       return job;
     }
-    job->wait_reason = code.empty() ? reason_text : std::string(code) + " - " + reason_text;
-    std::string& message = job->transitions.back().message;
-    message = job->attempts.empty() ? reason_text : message + "; " + reason_text;
+    const std::string_view code = job->spec.queue ? reconcile::wait_code(cause) : "";
+    job->wait_reason = code.empty() ? reason : std::string(code) + " - " + reason;
+    message = job->attempts.empty() ? reason : message + "; " + reason;
     return job;
   }
 

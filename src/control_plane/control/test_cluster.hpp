@@ -79,7 +79,7 @@ class TestCluster {
     return result;
   }
   std::shared_ptr<const domain::Job> find(const std::string& name) {
-    return *control->find({"us-east-1", name});
+    return *control->find({"us-east-1", name}, reconcile::see_all_jobs);
   }
 
   // The host's next fact.

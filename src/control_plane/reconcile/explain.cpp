@@ -85,11 +85,8 @@ Result<Explanation> explain(const Snapshot& snapshot, const schedule::Policy& po
                             const ExplainRights& rights, bool with_changes) {
   Explaining explaining(snapshot, rights);
   const Job* job = TRY(explaining.waiting(number));
-  const NameText guarded = [](const Job& of, std::string text, std::string_view hidden) {
-    return guard(of.number, text, hidden);
-  };
   PlannedCluster planned =
-      planned_cluster(snapshot, policy, timeout, spot, now, job->number, guarded, rights.may_use);
+      planned_cluster(snapshot, policy, timeout, spot, now, job->number, rights.may_use);
   Explanation out{.job = job->key};
   if (!std::ranges::binary_search(planned.cluster.waiting, job->number, {},
                                   &schedule::Waiting::job)) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "reconcile/create_job.hpp"
+#include "reconcile/guarded_text.hpp"
 #include "reconcile/reconcile.hpp"
 #include "schedule/what_if.hpp"
 
@@ -23,7 +24,7 @@ namespace trainyard::reconcile {
 
 // The rights of the caller. Both are called on the thread of explain().
 struct ExplainRights {
-  std::function<bool(const domain::Job&)> may_see;
+  MaySeeJob may_see;
   MayUseQueue may_use;
 };
 

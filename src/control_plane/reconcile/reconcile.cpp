@@ -10,6 +10,7 @@
 #include "contract/plain_container.hpp"
 #include "domain/job_check.hpp"
 #include "reconcile/array_broods.hpp"
+#include "reconcile/guarded_text.hpp"
 #include "reconcile/host_reuse.hpp"
 #include "reconcile/schedule_view.hpp"
 #include "reconcile/shown_agents.hpp"
@@ -61,11 +62,11 @@ class Deciding {
     return std::move(decision_);
   }
 
-  PlannedCluster planned(JobNumber number, const NameText& name_text, const MayUseQueue& may_use) {
+  PlannedCluster planned(JobNumber number, const MayUseQueue& may_use) {
     review_all();
     decision_.waits.clear();
     PlannedCluster out;
-    ScheduleView view = empty_view(name_text);
+    ScheduleView view = empty_view(LimitNames::guarded);
     // First: its limits bear names that it may know.
     if (const Job* job = job_of(number); job && job->state == JobState::waiting)
       guard(*job, [&] { out.variants = view.variants(*job, may_use); });
@@ -361,10 +362,10 @@ class Deciding {
     }
   }
 
-  ScheduleView empty_view(NameText name_text = {}) const {
+  ScheduleView empty_view(LimitNames limit_names = LimitNames::plain) const {
     return ScheduleView(
         snapshot_.machines, snapshot_.catalog.get(), snapshot_.usages, snapshot_.quotas,
-        {timeout_.launch, timeout_.stop_grace, timeout_.stop_upload}, now_, std::move(name_text));
+        {timeout_.launch, timeout_.stop_grace, timeout_.stop_upload}, now_, limit_names);
   }
 
   schedule::Snapshot cluster_of(ScheduleView& view) {
@@ -396,7 +397,7 @@ class Deciding {
                                                job->attempt()->number,
                                                {},
                                                timeout_.spot_notice,
-                                               std::move(preemption.reason),
+                                               reveal_to_all(preemption.reason),
                                                true});
     std::ranges::move(plan.waits, std::back_inserter(decision_.waits));
   }
@@ -572,9 +573,9 @@ Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const 
 
 PlannedCluster planned_cluster(const Snapshot& snapshot, const schedule::Policy& policy,
                                const Timeout& timeout, const Spot& spot, Instant now, JobNumber job,
-                               const NameText& name_text, const MayUseQueue& may_use) {
+                               const MayUseQueue& may_use) {
   const Planner none;
-  return Deciding(snapshot, policy, timeout, spot, now, none).planned(job, name_text, may_use);
+  return Deciding(snapshot, policy, timeout, spot, now, none).planned(job, may_use);
 }
 
 }  // namespace trainyard::reconcile

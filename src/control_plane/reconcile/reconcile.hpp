@@ -108,7 +108,6 @@ struct PlannedCluster {
 // Requires: the job waits in the snapshot.
 PlannedCluster planned_cluster(const Snapshot& snapshot, const schedule::Policy& policy,
                                const Timeout& timeout, const Spot& spot, Instant now,
-                               domain::JobNumber job, const NameText& name_text,
-                               const MayUseQueue& may_use);
+                               domain::JobNumber job, const MayUseQueue& may_use);
 
 }  // namespace trainyard::reconcile

@@ -4,6 +4,7 @@
 
 #include "batch/catalog.hpp"
 #include "contract/plain_container.hpp"
+#include "reconcile/guarded_text.hpp"
 
 namespace trainyard::reconcile {
 namespace {
@@ -251,7 +252,7 @@ TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
   Decision decision = decide(snapshot, {}, {}, kSpot, kReconcileNow);
   EXPECT_EQ(text_of(decision), "");
   ASSERT_EQ(decision.waits.size(), 1u);
-  EXPECT_EQ(decision.waits[0].reason,
+  EXPECT_EQ(reveal_to_all(decision.waits[0].reason.str()),
             "waits for 2 more vCPU on machine box-1 (needs 6, 4 free): held by training-job/a (4); "
             "starts by 1970-01-13 14:52:40 UTC at the latest");
   snapshot.machines[0].cpus = 10;

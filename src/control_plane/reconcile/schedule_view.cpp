@@ -6,6 +6,7 @@
 #include "base/check.hpp"
 #include "batch/catalog.hpp"
 #include "batch/limits.hpp"
+#include "reconcile/guarded_text.hpp"
 #include "reconcile/state.hpp"
 
 namespace trainyard::reconcile {
@@ -71,17 +72,19 @@ bool is_leaving(const Job& job, const Attempt& attempt) {
          attempt.interrupted || attempt.first_failed || attempt.state == AttemptState::draining;
 }
 
+std::string guarded_title(const Job& job) { return guard(job.number, job_title(job), kAnotherJob); }
+
 }  // namespace
 
 ScheduleView::ScheduleView(const std::vector<launch::Machine>& machines, const Catalog* catalog,
                            const Usages& usages, const std::vector<InstanceQuota>& quotas,
-                           Surroundings surroundings, Instant now, NameText name_text)
+                           Surroundings surroundings, Instant now, LimitNames limit_names)
     : catalog_(catalog),
       usages_(usages),
       quotas_(quotas),
       surroundings_(surroundings),
       now_(now),
-      name_text_(std::move(name_text)) {
+      limit_names_(limit_names) {
   for (const launch::Machine& machine : machines)
     snapshot_.machines.push_back(
         {machine.name, {machine.cpus, machine.memory_bytes, machine.gpus}, machine.topology});
@@ -94,13 +97,10 @@ ScheduleView::ScheduleView(const std::vector<launch::Machine>& machines, const C
   shares_.emplace_back();
 }
 
-std::string ScheduleView::named(const Job& job, std::string text, std::string_view hidden) const {
-  return name_text_ ? name_text_(job, std::move(text), hidden) : text;
-}
-
 size_t ScheduleView::add_limit(std::string name, double total, std::string remedy,
                                bool environments) {
-  if (subject_) name = named(*subject_, std::move(name), "another limit");
+  if (subject_ && limit_names_ == LimitNames::guarded)
+    name = guard(subject_->number, name, "another limit");
   snapshot_.limits.push_back({std::move(name), total, 0, std::move(remedy), environments});
   return snapshot_.limits.size() - 1;
 }
@@ -222,7 +222,7 @@ void ScheduleView::hold(const Job& job) {
   const Attempt& attempt = *job.attempt();
   const bool over = attempt.state == AttemptState::ended;
   schedule::Running running;
-  running.name = named(job, job_title(job), kAnotherJob);
+  running.name = guarded_title(job);
   running.hosts = placements_of(attempt);
   running.started = job.control_time(attempt.started);
   running.priority = job.priority();
@@ -270,8 +270,7 @@ void ScheduleView::hold(const Job& job) {
 
 void ScheduleView::keep(const Job& job) {
   const Attempt& attempt = *job.attempt();
-  snapshot_.pools.push_back({job.number,
-                             "the warm pool of " + named(job, job_title(job), kAnotherJob),
+  snapshot_.pools.push_back({job.number, "the warm pool of " + guarded_title(job),
                              placements_of(attempt), job.control_time(job.warm_pool->until())});
 }
 
@@ -365,7 +364,7 @@ Result<schedule::Waiting> ScheduleView::waiting_of(const Job& job, std::vector<J
   subject_ = &job;
   schedule::Waiting waiting;
   waiting.job = job.number;
-  waiting.name = named(job, job_title(job), kAnotherJob);
+  waiting.name = guarded_title(job);
   waiting.pools = std::move(pools);
   waiting.priority = job.priority();
   if (const auto left = run_left(job))

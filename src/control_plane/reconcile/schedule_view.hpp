@@ -7,6 +7,9 @@
 //   limits   vCPU of compute environments, instances of service environments, consumable resources,
 //            quotas of a creator
 //
+// Names of jobs are guarded, so that a pending reason names a job only to those who may see it
+// (guarded_text.hpp).
+//
 // Threads: confined to one. Errors: wait() tells why a job cannot be placed.
 // Costs:   some hundred nanoseconds a job; what the jobs of one queue share is looked up once.
 #pragma once
@@ -32,12 +35,13 @@
 
 namespace trainyard::reconcile {
 
-// Returns a text of the snapshot that says something about a job, as it is or with what hides it
-// (guarded_text.hpp). `hidden`: what replaces it.
-using NameText =
-    std::function<std::string(const domain::Job& job, std::string text, std::string_view hidden)>;
 // True if the job may be moved to that queue.
 using MayUseQueue = std::function<bool(const domain::JobKey& queue)>;
+
+// Whether names of limits are guarded by the first job that needs them (guarded_text.hpp). A
+// waiting job's own limits come first in the view that explains it; in others, a guard would hide
+// them.
+enum class LimitNames { plain, guarded };
 
 // How long the steps before and after a run may take.
 struct Surroundings {
@@ -51,7 +55,7 @@ class ScheduleView {
   // Lifetime: all arguments outlive the view. The catalog is nullptr when there are no queues.
   ScheduleView(const std::vector<launch::Machine>& machines, const batch::Catalog* catalog,
                const domain::Usages& usages, const std::vector<domain::InstanceQuota>& quotas,
-               Surroundings surroundings, Instant now, NameText name_text = {});
+               Surroundings surroundings, Instant now, LimitNames limit_names = LimitNames::plain);
 
   // The job's present attempt holds machines, limits and quota; the remains of an ended attempt
   // hold machines only. Requires: the job has an attempt.
@@ -91,8 +95,6 @@ class ScheduleView {
                   std::vector<schedule::Variant>& variants);
   void add_variant(const domain::Job& changed, schedule::Change change,
                    std::vector<schedule::Variant>& variants);
-  // Requires: `job` is the one that is being added to the snapshot.
-  std::string named(const domain::Job& job, std::string text, std::string_view hidden) const;
   QueueView* queue_view_of(const domain::Job& job);
   schedule::Queue scheduler_queue(const batch::JobQueue& queue,
                                   const std::vector<size_t>& environments) const;
@@ -124,8 +126,8 @@ class ScheduleView {
   const std::vector<domain::InstanceQuota>& quotas_;
   const Surroundings surroundings_;
   const Instant now_;
-  const NameText name_text_;
   const domain::Job* subject_ = nullptr;  // the job that is being added
+  const LimitNames limit_names_;
   schedule::Snapshot snapshot_;
   std::map<domain::JobKey, QueueView> queues_;
   std::vector<Environment> environments_;

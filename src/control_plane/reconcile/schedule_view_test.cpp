@@ -8,6 +8,7 @@
 
 #include "batch/catalog.hpp"
 #include "batch/limits.hpp"
+#include "reconcile/guarded_text.hpp"
 
 namespace trainyard::reconcile {
 namespace {
@@ -115,7 +116,7 @@ struct View {
     for (const auto& start : plan.starts)
       if (start.job == jobs.back()->number) return "in " + start.environment;
     for (const auto& wait : plan.waits)
-      if (wait.job == jobs.back()->number) return wait.reason.str();
+      if (wait.job == jobs.back()->number) return reveal_to_all(wait.reason.str());
     return refused;
   }
   std::string refused;

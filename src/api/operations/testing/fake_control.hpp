@@ -163,7 +163,9 @@ class PlainControl : public control::Control {
     }
     answer(tags);
   }
-  Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key) override {
+  using Control::find;
+  Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key,
+                                                  const reconcile::MaySeeJob&) override {
     const auto found = jobs.find(key);
     if (found == jobs.end()) return not_found("no job " + key.name);
     return found->second;
