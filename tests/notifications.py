@@ -91,14 +91,14 @@ class HttpReceiver:
         return [each for each in list(self.received) if each.path == path]
 
     def wait(self, path: str, count: int = 1) -> list[Received]:
-        """Waits until so many requests have come to the path."""
+        """Waits until this number of requests has come to the path."""
         return wait_for(
             lambda: len(self.at(path)) >= count and self.at(path),
             f"{count} requests to {path}, there are {[each.path for each in self.received]}",
         )
 
     def wait_messages(self, path: str, count: int = 1) -> list[dict[str, Any]]:
-        """Waits for notifications, beside confirmations."""
+        """Waits for notifications; confirmations do not count."""
 
         def found() -> list[dict[str, Any]]:
             bodies = [each.json() for each in self.at(path)]

@@ -505,7 +505,9 @@ CLAIMS: dict[str, list[Claim]] = {
         )
     ],
     "sns Publish": [
-        rejects("sns", "publish", "PhoneNumber", lambda _: {"PhoneNumber": "+4930", "Message": "x"}),
+        rejects(
+            "sns", "publish", "PhoneNumber", lambda _: {"PhoneNumber": "+4930", "Message": "x"}
+        ),
         rejects("sns", "publish", "MessageGroupId", of_topic(Message="x", MessageGroupId="g")),
     ],
     "events PutRule": [

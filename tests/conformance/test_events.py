@@ -44,9 +44,7 @@ def test_rules(events: BaseClient) -> None:
     ]
     events.tag_resource(ResourceARN=arn, Tags=[{"Key": "cost", "Value": "1"}])
     events.untag_resource(ResourceARN=arn, TagKeys=["team"])
-    assert events.list_tags_for_resource(ResourceARN=arn)["Tags"] == [
-        {"Key": "cost", "Value": "1"}
-    ]
+    assert events.list_tags_for_resource(ResourceARN=arn)["Tags"] == [{"Key": "cost", "Value": "1"}]
     events.delete_rule(Name=name)
     events.delete_rule(Name=name)
     with pytest.raises(events.exceptions.ResourceNotFoundException):
@@ -179,7 +177,9 @@ def test_patterns_and_buses(events: BaseClient) -> None:
     ):
         tested = events.test_event_pattern(EventPattern=pattern, Event=event)
         assert tested["Result"] is expected
-    refusal(events.test_event_pattern, "InvalidEventPatternException", EventPattern="{", Event=event)
+    refusal(
+        events.test_event_pattern, "InvalidEventPatternException", EventPattern="{", Event=event
+    )
     refusal(events.test_event_pattern, "ValidationException", EventPattern=PATTERN, Event="{}")
     assert events.describe_event_bus()["Name"] == "default"
     assert [bus["Name"] for bus in events.list_event_buses()["EventBuses"]] == ["default"]

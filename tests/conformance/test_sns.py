@@ -16,9 +16,9 @@ def sns(server: Server) -> BaseClient:
 
 def test_topics(sns: BaseClient) -> None:
     name = fresh("topic")
-    arn = sns.create_topic(Name=name, Attributes={"DisplayName": "Yard"}, Tags=[
-        {"Key": "team", "Value": "ml"}
-    ])["TopicArn"]
+    arn = sns.create_topic(
+        Name=name, Attributes={"DisplayName": "Cluster"}, Tags=[{"Key": "team", "Value": "ml"}]
+    )["TopicArn"]
     assert arn.startswith("arn:aws:sns:us-east-1:") and arn.endswith(":" + name)
     assert sns.create_topic(Name=name)["TopicArn"] == arn
     assert "different attributes" in refusal(
@@ -31,7 +31,7 @@ def test_topics(sns: BaseClient) -> None:
         topic for page in sns.get_paginator("list_topics").paginate() for topic in page["Topics"]
     ]
     attributes = sns.get_topic_attributes(TopicArn=arn)["Attributes"]
-    assert attributes["DisplayName"] == "Yard"
+    assert attributes["DisplayName"] == "Cluster"
     assert attributes["SubscriptionsConfirmed"] == "0"
     assert attributes["SignatureVersion"] == "2"
     sns.set_topic_attributes(TopicArn=arn, AttributeName="DisplayName", AttributeValue="New")
@@ -98,9 +98,7 @@ def test_what_is_rejected(sns: BaseClient) -> None:
             Endpoint="http://u.example/",
             Attributes={"FilterPolicy": policy},
         )
-    refusal(
-        sns.confirm_subscription, "InvalidParameter", TopicArn=arn, Token="0" * 128
-    )
+    refusal(sns.confirm_subscription, "InvalidParameter", TopicArn=arn, Token="0" * 128)
 
 
 def test_subscriptions(sns: BaseClient) -> None:

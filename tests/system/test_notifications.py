@@ -30,7 +30,7 @@ def receiver() -> Iterator[HttpReceiver]:
 
 
 @pytest.fixture
-def yard(tmp_path: pathlib.Path) -> Iterator[Server]:
+def machine(tmp_path: pathlib.Path) -> Iterator[Server]:
     server = Server(tmp_path / "data", LOOPBACK_CONFIG).start()
     yield server
     server.clean()
@@ -42,36 +42,38 @@ def topic_of(server: Server) -> str:
 
 
 def test_a_subscription_from_its_confirmation_to_its_end(
-    yard: Server, receiver: HttpReceiver
+    machine: Server, receiver: HttpReceiver
 ) -> None:
-    sns, topic = yard.boto("sns"), topic_of(yard)
-    arn = subscribe(yard, topic, receiver, "/a")
+    sns, topic = machine.boto("sns"), topic_of(machine)
+    arn = subscribe(machine, topic, receiver, "/a")
     first = receiver.at("/a")[0]
     assert first.headers["x-amz-sns-message-type"] == "SubscriptionConfirmation"
     assert first.headers["x-amz-sns-topic-arn"] == topic
     confirmation = first.json()
-    assert is_genuine(yard, confirmation)
+    assert is_genuine(machine, confirmation)
     sent = sns.publish(
         TopicArn=topic,
         Subject="Hello",
-        Message="körper\n\"x\"",
+        Message='körper\n"x"',
         MessageAttributes={"size": {"DataType": "Number", "StringValue": "5"}},
     )
     message = receiver.wait_messages("/a")[0]
     assert message["MessageId"] == sent["MessageId"]
-    assert (message["Subject"], message["Message"]) == ("Hello", "körper\n\"x\"")
+    assert (message["Subject"], message["Message"]) == ("Hello", 'körper\n"x"')
     assert message["MessageAttributes"] == {"size": {"Type": "Number", "Value": "5"}}
-    assert is_genuine(yard, message)
-    assert not is_genuine(yard, message | {"Message": "forged"})
+    assert is_genuine(machine, message)
+    assert not is_genuine(machine, message | {"Message": "forged"})
     assert receiver.at("/a")[-1].headers["x-amz-sns-subscription-arn"] == arn
     # The link of the message ends the subscription; a changed one does nothing.
     link = message["UnsubscribeURL"]
-    assert fetch(yard, link[:-1] + ("0" if link[-1] != "0" else "1"))[0] == 404
+    assert fetch(machine, link[:-1] + ("0" if link[-1] != "0" else "1"))[0] == 404
     assert sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
-    assert fetch(yard, link)[0] == 200
+    assert fetch(machine, link)[0] == 200
     assert sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] == []
     for path in ("", "?Action=Other", "other.pem", "?Action=ConfirmSubscription"):
-        assert fetch(yard, confirmation["SigningCertURL"].rsplit("/", 1)[0] + "/" + path)[0] == 404
+        assert (
+            fetch(machine, confirmation["SigningCertURL"].rsplit("/", 1)[0] + "/" + path)[0] == 404
+        )
 
 
 def test_private_addresses_need_the_configuration(
@@ -90,24 +92,26 @@ def test_private_addresses_need_the_configuration(
         server.clean()
 
 
-def test_a_redirect_is_not_followed(yard: Server, receiver: HttpReceiver) -> None:
-    topic = topic_of(yard)
-    subscribe(yard, topic, receiver, "/from")
+def test_a_redirect_is_not_followed(machine: Server, receiver: HttpReceiver) -> None:
+    topic = topic_of(machine)
+    subscribe(machine, topic, receiver, "/from")
     receiver.redirects["/from"] = receiver.url + "/to"
-    yard.boto("sns").publish(TopicArn=topic, Message="x")
-    wait_for(lambda: "HTTP status 302" in yard.log_text(), "the answer in the log")
+    machine.boto("sns").publish(TopicArn=topic, Message="x")
+    wait_for(lambda: "HTTP status 302" in machine.log_text(), "the answer in the log")
     assert receiver.at("/to") == []
 
 
-def test_endpoints_that_hang_or_fail_delay_no_other(yard: Server, receiver: HttpReceiver) -> None:
-    sns, topic = yard.boto("sns"), topic_of(yard)
+def test_endpoints_that_hang_or_fail_delay_no_other(
+    machine: Server, receiver: HttpReceiver
+) -> None:
+    sns, topic = machine.boto("sns"), topic_of(machine)
     for number in range(20):
-        subscribe(yard, topic, receiver, f"/bad{number}")
+        subscribe(machine, topic, receiver, f"/bad{number}")
     receiver.hanging |= {f"/bad{number}" for number in range(15)}
     for number in range(15, 20):
         receiver.answers[f"/bad{number}"] = [503] * 1000
-    other = topic_of(yard)
-    subscribe(yard, other, receiver, "/good")
+    other = topic_of(machine)
+    subscribe(machine, other, receiver, "/good")
     for number in range(10):
         sns.publish(TopicArn=topic, Message=f"bad {number}")
     wait_for(lambda: receiver.held > 0, "an endpoint to hang")
@@ -117,9 +121,9 @@ def test_endpoints_that_hang_or_fail_delay_no_other(yard: Server, receiver: Http
     assert {each["Message"] for each in messages} == {f"good {n}" for n in range(50)}
 
 
-def test_a_failed_delivery_is_repeated(yard: Server, receiver: HttpReceiver) -> None:
-    sns, topic = yard.boto("sns"), topic_of(yard)
-    subscribe(yard, topic, receiver, "/fails")
+def test_a_failed_delivery_is_repeated(machine: Server, receiver: HttpReceiver) -> None:
+    sns, topic = machine.boto("sns"), topic_of(machine)
+    subscribe(machine, topic, receiver, "/fails")
     receiver.answers["/fails"] = [503, 500]
     sns.publish(TopicArn=topic, Message="again")
     messages = receiver.wait_messages("/fails", 3)
@@ -135,26 +139,24 @@ def test_a_failed_delivery_is_repeated(yard: Server, receiver: HttpReceiver) -> 
 
 
 def test_no_message_is_lost_when_the_server_is_killed(
-    yard: Server, receiver: HttpReceiver
+    machine: Server, receiver: HttpReceiver
 ) -> None:
-    topic = topic_of(yard)
-    subscribe(yard, topic, receiver, "/kept")
+    topic = topic_of(machine)
+    subscribe(machine, topic, receiver, "/kept")
     published = []
     for kill in range(4):
-        sns = yard.boto("sns")
+        sns = machine.boto("sns")
         # The endpoint fails, so that messages are pending when the server dies.
         receiver.answers["/kept"] = [503] * 2
         for number in range(5):
             text = f"{kill}-{number}"
             sns.publish(TopicArn=topic, Message=text)
             published.append(text)
-        yard.kill()
+        machine.kill()
         receiver.answers["/kept"] = []
-        yard.start()
+        machine.start()
     wait_for(
-        lambda: (
-            {each["Message"] for each in receiver.wait_messages("/kept")} >= set(published)
-        ),
+        lambda: {each["Message"] for each in receiver.wait_messages("/kept")} >= set(published),
         "all messages",
     )
 
@@ -224,16 +226,16 @@ topics = ["alerts"]
 PATTERN = json.dumps({"source": ["aws.sagemaker"], "detail": {"TrainingJobStatus": ["Completed"]}})
 
 
-def test_events_of_jobs(yard: Server, receiver: HttpReceiver) -> None:
-    events, topic = yard.boto("events"), topic_of(yard)
-    subscribe(yard, topic, receiver, "/events", RawMessageDelivery="true")
+def test_events_of_jobs(machine: Server, receiver: HttpReceiver) -> None:
+    events, topic = machine.boto("events"), topic_of(machine)
+    subscribe(machine, topic, receiver, "/events", RawMessageDelivery="true")
     events.put_rule(Name="ended", EventPattern=PATTERN)
     group = "arn:aws:logs:us-east-1:" + topic.split(":")[4] + ":log-group:/aws/events/jobs"
     events.put_targets(Rule="ended", Targets=[{"Id": "topic", "Arn": topic}])
     events.put_rule(Name="all", EventPattern='{"source": ["aws.sagemaker"]}')
     events.put_targets(Rule="all", Targets=[{"Id": "log", "Arn": group}])
-    yard.boto("s3").create_bucket(Bucket="yard")
-    sagemaker = yard.boto("sagemaker")
+    machine.boto("s3").create_bucket(Bucket="yard")
+    sagemaker = machine.boto("sagemaker")
     sagemaker.create_training_job(**jobs.request("train"))
     event = receiver.wait("/events", 2)[1].json()
     assert event["detail-type"] == "SageMaker Training Job State Change"
@@ -241,7 +243,7 @@ def test_events_of_jobs(yard: Server, receiver: HttpReceiver) -> None:
     assert event["detail"]["TrainingJobStatus"] == "Completed"
     assert event["resources"] == [event["detail"]["TrainingJobArn"]]
     assert "Environment" not in event["detail"]
-    logs = yard.boto("logs")
+    logs = machine.boto("logs")
 
     def phases() -> list[str]:
         found = logs.filter_log_events(logGroupName="/aws/events/jobs")["events"]
@@ -258,20 +260,20 @@ def test_events_of_jobs(yard: Server, receiver: HttpReceiver) -> None:
 
 
 def test_no_change_of_a_job_is_lost_when_the_server_is_killed(
-    yard: Server, receiver: HttpReceiver
+    machine: Server, receiver: HttpReceiver
 ) -> None:
-    events, topic = yard.boto("events"), topic_of(yard)
-    subscribe(yard, topic, receiver, "/events", RawMessageDelivery="true")
+    events, topic = machine.boto("events"), topic_of(machine)
+    subscribe(machine, topic, receiver, "/events", RawMessageDelivery="true")
     events.put_rule(Name="ended", EventPattern=PATTERN)
     events.put_targets(Rule="ended", Targets=[{"Id": "topic", "Arn": topic}])
-    yard.boto("s3").create_bucket(Bucket="yard")
+    machine.boto("s3").create_bucket(Bucket="yard")
     names = [f"job-{number}" for number in range(4)]
     for name in names:
-        yard.boto("sagemaker").create_training_job(**jobs.request(name))
-        yard.kill()
-        yard.start()
+        machine.boto("sagemaker").create_training_job(**jobs.request(name))
+        machine.kill()
+        machine.start()
     for name in names:
-        done = jobs.wait_until(yard.boto("sagemaker"), name)
+        done = jobs.wait_until(machine.boto("sagemaker"), name)
         assert done["TrainingJobStatus"] == "Completed"
 
     def announced() -> set[str]:

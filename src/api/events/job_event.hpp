@@ -12,7 +12,7 @@
 
 namespace trainyard::api::events {
 
-// What was announced of a job.
+// Announced records what was announced of a job.
 struct Announced {
   size_t phases = 0;   // of a training job: the first of its transitions
   std::string status;  // of a job of Batch
@@ -21,7 +21,7 @@ struct Announced {
   bool operator==(const Announced&) const = default;
 };
 
-// What is announced once all events of the job have been put.
+// Returns what is announced once all events of the job have been put.
 Announced announced_of(const domain::Job& job, Instant now);
 
 // The events of the job that are due, in order: "SageMaker Training Job State Change" for each new

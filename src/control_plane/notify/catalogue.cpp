@@ -1,6 +1,5 @@
 #include "notify/catalogue.hpp"
 
-#include "base/log.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::notify {
@@ -96,13 +95,25 @@ Result<Catalogue> catalogue_of(const std::vector<Document>& documents) {
   return all;
 }
 
-Result<bool> receives(const KnownSubscription& subscription, const Message& message) {
+const Json* FilteredMessage::body_for(Protocol protocol) {
+  // One body serves all protocols without one of their own.
+  const std::string name(kProtocols.text(protocol));
+  const auto [at, made] = bodies_.try_emplace(message_.bodies.contains(name) ? name : "");
+  if (made)
+    if (auto parsed = parse_json(message_.body_for(protocol)); parsed && parsed->is_object())
+      at->second = *std::move(parsed);
+  return at->second.is_object() ? &at->second : nullptr;
+}
+
+Result<bool> FilteredMessage::is_for(const KnownSubscription& subscription) {
   if (!subscription.confirmed) return false;
   if (!subscription.filter) return true;
-  if (!subscription.filters_body) return subscription.filter->matches(filtered_attributes(message));
-  const auto body = parse_json(message.body_for(subscription.protocol));
-  if (!body || !body->is_object()) return false;
-  return subscription.filter->matches(*body);
+  if (subscription.filters_body) {
+    const Json* const body = body_for(subscription.protocol);
+    return body ? subscription.filter->matches(*body) : Result<bool>(false);
+  }
+  if (!attributes_) attributes_ = filtered_attributes(message_);
+  return subscription.filter->matches(*attributes_);
 }
 
 }  // namespace trainyard::notify

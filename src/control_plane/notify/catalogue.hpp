@@ -48,9 +48,23 @@ struct Catalogue {
 
 Result<Catalogue> catalogue_of(const std::vector<Document>& documents);
 
-// Returns whether the subscription receives the message: it is confirmed, and its filter matches
-// the attributes or the body. A body that is no JSON object does not match, as on AWS.
-// Errors: exhausted, if comparing takes too long.
-Result<bool> receives(const KnownSubscription& subscription, const Message& message);
+// A message as filters see it: what they need of it is made once, however many there are.
+// Threads: confined to one. Lifetime: the message outlives it.
+class FilteredMessage {
+ public:
+  explicit FilteredMessage(const Message& message) : message_(message) {}
+
+  // Returns whether the subscription receives the message: it is confirmed, and its filter matches
+  // the attributes or the body. A body that is no JSON object does not match, as on AWS.
+  // Errors: exhausted, if comparing takes too long.
+  Result<bool> is_for(const KnownSubscription& subscription);
+
+ private:
+  const Json* body_for(Protocol protocol);  // nullptr: not a JSON object
+
+  const Message& message_;
+  std::optional<Json> attributes_;
+  std::map<std::string, Json> bodies_;  // by protocol; "": for all others. null: not an object
+};
 
 }  // namespace trainyard::notify

@@ -57,7 +57,7 @@ void Deliverer::add(std::vector<Delivery> deliveries) {
   changed_.notify_all();
 }
 
-Result<bool> Deliverer::has_room(const std::string& target) const {
+Result<bool> Deliverer::can_take(const std::string& target) const {
   const MutexLock lock(mutex_);
   if (counts_.pending >= kPendingMax)
     return exhausted("too many notifications are waiting for their delivery");

@@ -27,7 +27,7 @@
 
 namespace trainyard::notify {
 
-// What is known of a target before an attempt.
+// Describes a target before an attempt.
 struct TargetFacts {
   bool exists = false;  // its deliveries are dropped otherwise
   bool trusted = true;  // not: a subscription that its endpoint has not confirmed
@@ -60,7 +60,7 @@ class Deliverer {
   void add(std::vector<Delivery> deliveries);
   // Returns whether another delivery for the target may be stored. Errors: exhausted, when too many
   // are pending for all targets together.
-  Result<bool> has_room(const std::string& target) const;
+  Result<bool> can_take(const std::string& target) const;
 
   // Attempts the deliveries that are due, one after the other; for tests without start(). Returns
   // the number of attempts.

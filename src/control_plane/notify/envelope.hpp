@@ -13,7 +13,7 @@
 
 namespace trainyard::notify {
 
-// What a transport sends to one endpoint.
+// A transport sends it to one endpoint.
 struct Outgoing {
   Protocol protocol = Protocol::http;
   std::string endpoint;

@@ -9,7 +9,7 @@
 namespace trainyard::notify {
 namespace {
 
-// A client that follows the events asks more often.
+// A client that follows the events requests them more often.
 constexpr Duration kFollowedFor = 60s;
 
 std::string rules_prefix(const std::string& region, const std::string& account) {
@@ -105,7 +105,7 @@ Result<void> EventBus::add_targets(const KnownRule& rule, const Json& event, Ins
     message.kind = MessageKind::event;
     message.topic = rule.arn;
     const std::string to = event_target(rule.arn, target.id);
-    if (TRY(notifications_.deliverer().has_room(to)))
+    if (TRY(notifications_.deliverer().can_take(to)))
       change.messages.push_back({std::move(message), {to}});
     else
       log(Level::warning, "notify", "too many events wait for a target: one is dropped",

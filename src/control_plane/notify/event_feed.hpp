@@ -2,7 +2,7 @@
 //
 // It is one ring for all readers: each has a position in it, so a slow reader costs no memory. A
 // reader that falls behind by more than the ring holds learns that. Positions are of one process: a
-// reader that comes with one of a former process begins anew.
+// reader that comes with one of a former process begins again.
 //
 // Threads: callable from anywhere; does not block. Errors: none.
 #pragma once
@@ -20,7 +20,7 @@ namespace trainyard::notify {
 
 class EventFeed {
  public:
-  // Of the ring: seconds of a busy server, and its memory.
+  // The ring holds seconds of a busy server; this limits its memory.
   static constexpr size_t kEventsMax = 2048;
   static constexpr size_t kBytesMax = 16 << 20;
 

@@ -36,6 +36,7 @@ std::optional<IpAddress> address_of(const curl_sockaddr& address) {
 struct Gate {
   const std::vector<IpBlock>* allowed = nullptr;
   bool closed = false;  // an address was rejected
+  bool passed = false;  // another one was not
 };
 
 curl_socket_t open_socket(void* gate_pointer, curlsocktype, curl_sockaddr* address) {
@@ -45,6 +46,7 @@ curl_socket_t open_socket(void* gate_pointer, curlsocktype, curl_sockaddr* addre
     gate.closed = true;
     return CURL_SOCKET_BAD;
   }
+  gate.passed = true;
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
@@ -99,7 +101,7 @@ Sent HttpSender::send(const Outgoing& outgoing) const {
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, drop_answer);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answered);
   const CURLcode code = curl_easy_perform(curl);
-  if (gate.closed && code != CURLE_OK)
+  if (gate.closed && !gate.passed && code != CURLE_OK)
     return {SendResult::refused,
             "the address of the endpoint is not on the public internet; allow_networks of "
             "[notifications] in the configuration lists others"};

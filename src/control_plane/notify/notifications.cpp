@@ -15,7 +15,7 @@ bool may_be_confirmed(const Subscription& each, Instant now) {
   return each.created + kConfirmationLifetime > now;
 }
 
-// Subscriptions that nobody has confirmed in time.
+// Removes subscriptions that were not confirmed in time.
 void remove_expired(Catalogue& all, const std::string& topic, Instant now, StoreChange& change) {
   for (const auto& each : all.of_topic(topic))
     if (!each->confirmed && !may_be_confirmed(*each, now))
@@ -179,11 +179,11 @@ Result<Subscription> Notifications::subscribe(Subscription wanted) {
       found.token = random_.hex(kTokenBytes);
       found.unsubscribe_token = random_.hex(kTokenBytes);
       found.created = now;
-      // The config has named the command: there is nobody else to ask.
+      // The config has named the command, which confirms it.
       found.confirmed = wanted.protocol == Protocol::command;
     }
     change.documents.push_back(TRY(next.put(found)));
-    if (!found.confirmed && has_room(found.arn))
+    if (!found.confirmed && can_take(found.arn))
       change.messages.push_back({confirmation_of(found), {found.arn}});
     return change;
   }));
@@ -236,9 +236,9 @@ Result<void> Notifications::change_subscription(
 
 // -- messages
 
-bool Notifications::has_room(const std::string& target) const {
-  const auto room = deliverer_.has_room(target);
-  return room && *room;
+bool Notifications::can_take(const std::string& target) const {
+  const auto free = deliverer_.can_take(target);
+  return free && *free;
 }
 
 Result<void> Notifications::add_to(const std::string& topic, Message message,
@@ -246,13 +246,14 @@ Result<void> Notifications::add_to(const std::string& topic, Message message,
   const auto all = catalogue();
   if (!all->topic(topic)) return not_found("Topic does not exist", NotifyFault::no_topic);
   NewMessage made;
+  FilteredMessage filtered(message);
   for (const auto& each : all->of_topic(topic)) {
-    const auto wanted = receives(*each, message);
+    const auto wanted = filtered.is_for(*each);
     if (!wanted)
       log(Level::warning, "notify", "a filter policy was not evaluated: the message is not sent",
           {{"subscription", each->arn}, {"why", wanted.error().message}});
     if (!wanted || !*wanted) continue;
-    if (TRY(deliverer_.has_room(each->arn)))
+    if (TRY(deliverer_.can_take(each->arn)))
       made.targets.push_back(each->arn);
     else
       log(Level::warning, "notify", "too many messages wait for the subscription: one is dropped",

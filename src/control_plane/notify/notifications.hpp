@@ -32,7 +32,7 @@ namespace trainyard::notify {
 
 inline constexpr size_t kTopicsMax = 10'000;
 inline constexpr size_t kSubscriptionsMax = 20'000;      // of all topics
-inline constexpr size_t kTopicSubscriptionsMax = 1'000;  // a message has so many deliveries at most
+inline constexpr size_t kTopicSubscriptionsMax = 1'000;  // the most deliveries of a message
 inline constexpr size_t kMessageBytesMax = 256 << 10;    // as of AWS, with its attributes
 inline constexpr Duration kConfirmationLifetime = 48h;   // of a token
 
@@ -102,7 +102,7 @@ class Notifications {
   Result<void> add_to(const std::string& topic, Message message, StoreChange& change) const;
   Result<void> store(const StoreChange& change);
   Result<std::vector<Document>> documents() { return store_->documents(); }
-  bool has_room(const std::string& target) const;
+  bool can_take(const std::string& target) const;
   std::string new_uuid();
 
   Deliverer::Counts counts() const { return deliverer_.counts(); }

@@ -235,7 +235,7 @@ TEST_F(NotificationsTest, LosesNothingOnAFullDisk) {
     const auto published = publish("x");
     failed += !published;
     EXPECT_EQ(all->counts().pending, before + (published ? 1 : 0));
-    if (!published) EXPECT_FALSE(published.error().message.empty());
+    EXPECT_TRUE(published || !published.error().message.empty());
     close();
     files.clear();
     ASSERT_TRUE(open());

@@ -39,7 +39,7 @@ class Pattern {
   static constexpr size_t kValuesMax = 1000;  // and operators, of one pattern
   static constexpr size_t kDepthMax = 50;     // of objects
   // Comparisons of one document, each of a byte in a wildcard or of a value: some milliseconds.
-  static constexpr uint64_t kStepsMax = 4'000'000;
+  static constexpr uint64_t kStepsMax = 1'000'000;
 
   static Result<Pattern> compile(std::string_view text, size_t bytes_max);
   Result<bool> matches(const Json& document) const;

@@ -55,10 +55,10 @@ struct MessageAttribute {
   std::string value;  // of a binary one: base64
 };
 
-// What happens to a message at its target.
+// Decides how a message is sent.
 enum class MessageKind {
   notification,  // of a topic
-  confirmation,  // asks an endpoint to confirm its subscription
+  confirmation,  // requests that an endpoint confirms its subscription
   event          // of a rule: `body` is what the target receives
 };
 inline constexpr EnumTable<MessageKind> kMessageKinds{"message kind",
