@@ -87,9 +87,7 @@ class Pages final : public net::Handler {
     if (action == "ConfirmSubscription") {
       const auto found = notifications_.confirm(parameters["TopicArn"], parameters["Token"], false);
       if (!found) return failed(found.error());
-      std::string arn;
-      append_xml_text(found->arn, arn);
-      return done(action, "<SubscriptionArn>" + arn + "</SubscriptionArn>");
+      return done(action, "<SubscriptionArn>" + xml_text(found->arn) + "</SubscriptionArn>");
     }
     if (action != "Unsubscribe") return nothing_here();
     const auto ended =
