@@ -62,7 +62,8 @@ void JobEvents::changed(const std::shared_ptr<const domain::Job>& job) {
 }
 
 Result<void> JobEvents::open() {
-  for (const auto& each : TRY(bus_.notifications().documents())) {
+  const auto documents = TRY(bus_.notifications().documents());
+  for (const auto& each : documents) {
     if (!each.body) continue;
     if (each.kind == kPositionKind && each.id == kPositionId)
       position_ = from_milliseconds(TRY(int_at(*each.body, "modified")));

@@ -146,7 +146,9 @@ TEST_F(JobEventsTest, ForgetJobsThatEndedLongAgo) {
   EXPECT_EQ(delivered().size(), 1u);
   const auto marks = [&] {
     size_t count = 0;
-    for (const auto& each : *all->documents()) count += each.kind == "job";
+    const auto documents = all->documents();
+    EXPECT_TRUE(documents);
+    for (const auto& each : *documents) count += each.kind == "job";
     return count;
   };
   EXPECT_EQ(marks(), 1u);
