@@ -13,6 +13,7 @@
 //   ledger-owner      id of this directory, for a ledger in PostgreSQL
 //   writer            process that wrote that ledger last, with its fencing number
 //   writer.lock       held while that changes
+//   notifications.db  topics, rules and pending deliveries; notify/ has the key that signs them
 //   ledger.db objects/ logs/ metrics/ images/ attempts/ agents.sock
 //
 // Threads: confined to main. Errors: conflict (another server holds it; newer version), denied,

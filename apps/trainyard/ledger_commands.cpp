@@ -68,7 +68,7 @@ std::string describe(const ledger::Copied& copied) {
 // A backup has these files in addition to the ledger. Each may be missing.
 constexpr const char* kFiles[] = {"VERSION", "sealing.key", "tls/ca.pem", "tls/ca-key.pem",
                                   "identity.json"};
-constexpr const char* kDatabases[] = {"campaigns.db", "catalogue.db"};
+constexpr const char* kDatabases[] = {"campaigns.db", "catalogue.db", "notifications.db"};
 constexpr size_t kFileBytesMax = 1 << 20;
 
 Result<void> copy_small_files(const std::string& from, const std::string& to) {

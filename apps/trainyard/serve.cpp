@@ -61,6 +61,7 @@
 #include "trainyard/metrics_endpoint.hpp"
 #include "trainyard/serve_settings.hpp"
 #include "trainyard/served_console.hpp"
+#include "trainyard/served_notifications.hpp"
 #include "trainyard/server_facts.hpp"
 #include "trainyard/server_log.hpp"
 
@@ -74,8 +75,6 @@ constexpr int kUpkeepIntervals = 12;
 constexpr Duration kCredentialsLifetime = 1h;  // as sessions of roles on AWS
 // For connections and agents' links; less if the machine allows less.
 constexpr rlim_t kOpenFilesWanted = 65536;
-
-constexpr size_t kMetricsConnectionsMax = 64;  // Prometheus, and probes
 
 // Blocks signals before any thread starts, so that no thread is interrupted; the main thread waits
 // for them.
@@ -134,16 +133,6 @@ void renew_certificate(const std::string& directory, const std::vector<std::stri
   if (!taken)
     log(Level::error, "serve", "renewing the server's certificate failed; it is retried later",
         {{"why", taken.error().message}});
-}
-
-Result<std::unique_ptr<net::HttpServer>> serve_metrics(const std::string& listen,
-                                                       net::Handler& handler) {
-  net::HttpSettings settings;
-  settings.listen = listen;
-  settings.io_threads = 1;
-  settings.stream_threads_max = settings.stream_threads_per_tenant = 1;
-  settings.connections_max = settings.connections_per_peer_max = kMetricsConnectionsMax;
-  return net::serve_http(settings, handler).in("serving metrics");
 }
 
 // Writes the model of Trainyard's own operations for clients: `aws trainyard
@@ -414,6 +403,10 @@ class Server {
         &statistics_, &*identity_store_,
         [sources = fact_sources(own_endpoint)] { return facts_of(sources); }});
     services_->file_systems = &*file_systems_;
+    notifications_ =
+        TRY(ServedNotifications::open({config_, *data_, own_endpoint, identity_.account, *access_,
+                                       *storage_.logs, *control_, clock_, random_}));
+    notifications_->offer(*services_);
     services_->machines = [this] { return server_machines_of(launcher_->last_machines()); };
     console_.prepare(*services_, *control_);
     api_ = api::make_api(*api_settings_, *services_, storage_.audit.get());
@@ -436,7 +429,8 @@ class Server {
       record_.metrics_host_and_port =
           listen.substr(0, listen.rfind(':') + 1) + std::to_string(metrics_server_->port());
     }
-    late_handler_.open(console_.open(*api_settings_, *services_, *api_),
+    notifications_->start();
+    late_handler_.open(notifications_->pages(console_.open(*api_settings_, *services_, *api_)),
                        [this] { return role_->why_not(); });
     // Only now: a process that waits for this file sends requests at once.
     TRY(write_server_record(data_->path(), record_));
@@ -564,6 +558,7 @@ class Server {
   std::unique_ptr<net::LinkListener> listener_;
   std::optional<api::DelegatedAccess> access_;
   std::unique_ptr<campaign::Campaigns> campaigns_;
+  std::unique_ptr<ServedNotifications> notifications_;
   api::RequestStatistics statistics_;
   std::optional<api::Services> services_;
   ServedConsole console_{clock_, random_};

@@ -43,7 +43,7 @@ OTHER_SERVICES = {
     "ecr": ("DescribeRepositories", "DescribeRepositories of the service ecr"),
     "kms": ("ListKeys", "ListKeys of the service kms"),
     "sqs": ("ListQueues", "ListQueues of the service sqs"),
-    "sns": ("ListTopics", "The service sns"),
+    "rds": ("DescribeDBInstances", "The service rds"),
     "lambda": ("ListFunctions", "The service lambda"),
     "sagemaker-runtime": ("InvokeEndpoint", "POST /endpoints/EndpointName/invocations"),
     "sagemaker-metrics": ("BatchPutMetrics", "PUT /BatchPutMetrics"),

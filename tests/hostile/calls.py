@@ -27,8 +27,8 @@ EVERYTHING = json.dumps(
 ACCOUNT = "123456789012"
 # Allowed to everyone, since it tells callers about themselves.
 FREE = {"sts GetCallerIdentity"}
-# How the codes of a refusal begin: that of EC2, and those of all other services.
-DENIED = ("UnauthorizedOperation", "AccessDenied")
+# How the codes of a refusal begin: those of EC2 and SNS, and those of all other services.
+DENIED = ("UnauthorizedOperation", "AuthorizationError", "AccessDenied")
 # The fields of a request in addition to its signature.
 KEPT_FIELDS = (
     "content-type",
@@ -57,6 +57,7 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     operation alone. `ids`: what the server named: `batch_job`, `key`, `log_stream`."""
     role = f"arn:aws:iam::{ACCOUNT}:role/{tenant}-trainer"
     batch = f"arn:aws:batch:us-east-1:{ACCOUNT}:"
+    topic = f"arn:aws:sns:us-east-1:{ACCOUNT}:{tenant}-alerts"
     general = {
         "tags": {"team": tenant},
         "Tags": [{"Key": "team", "Value": tenant}],
@@ -175,6 +176,31 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "TaskId": "task-0123456789abcdef0",
             "TaskIds": ["task-0123456789abcdef0"],
             "ResourceARN": (f"arn:aws:fsx:us-east-1:{ACCOUNT}:file-system/fs-0123456789abcdef0"),
+        },
+        "sns": {
+            "Name": f"{tenant}-alerts",
+            "TopicArn": topic,
+            "SubscriptionArn": f"{topic}:00000000-0000-4000-8000-000000000000",
+            "Protocol": "http",
+            "Endpoint": "http://attack.example/",
+            "Message": "attack",
+            "Token": "token",
+            "AttributeName": "DisplayName",
+            "SetSubscriptionAttributes.AttributeName": "FilterPolicy",
+            "PublishBatchRequestEntries": [{"Id": "one", "Message": "attack"}],
+            "ResourceArn": topic,
+        },
+        "events": {
+            "Name": f"{tenant}-rule",
+            "DescribeEventBus.Name": "default",
+            "Rule": f"{tenant}-rule",
+            "EventPattern": '{"source": ["own"]}',
+            "Event": "{}",
+            "Targets": [{"Id": "one", "Arn": topic}],
+            "Ids": ["one"],
+            "TargetArn": topic,
+            "Entries": [{"Source": "own", "DetailType": "attack", "Detail": "{}"}],
+            "ResourceARN": f"arn:aws:events:us-east-1:{ACCOUNT}:rule/{tenant}-rule",
         },
         "ec2": {
             "CidrBlock": "10.0.0.0/16",

@@ -353,6 +353,28 @@ ATTACKS = (
         "DeleteFileSystem",
     ),
     row(
+        "publish",
+        "publish to a topic",
+        "my.form('sns', '2010-03-31', Action='Publish', Message='attack',"
+        " TopicArn=f'arn:aws:sns:us-east-1:{account}:alerts')",
+        "Publish",
+        refused=r"^403 AuthorizationError",
+    ),
+    row(
+        "put-rule",
+        "see the events of all jobs",
+        "my.call('events', headers={'X-Amz-Target': 'AWSEvents.PutRule', 'Content-Type':"
+        " 'application/x-amz-json-1.1'},"
+        " body=json.dumps({'Name': 'r', 'EventPattern': '{\"source\": [\"x\"]}'}).encode())",
+        "PutRule",
+    ),
+    row(
+        "list-events",
+        "follow the events of all jobs",
+        "my.target('trainyard', 'ListEvents')",
+        "ListEvents",
+    ),
+    row(
         "raise-quota",
         "raise a quota",
         "my.call('servicequotas', headers={'X-Amz-Target':"

@@ -52,6 +52,9 @@ RUNS = {
             + "aws s3 mb s3://imagenet; echo 1 > 1; aws s3 cp 1 s3://imagenet/resized/1",
         },
     ),
+    "docs/operating/notifications.md": documents.Run(
+        before={"TOPIC=$(aws sns create-topic": START},
+    ),
     "docs/operating/fast-file.md": documents.Run(
         before={"trainyard cache warm": START + IMAGES},
     ),

@@ -5,6 +5,7 @@
 #include "auth/fsx_accesses.hpp"
 #include "auth/job_policy.hpp"
 #include "auth/member_texts.hpp"
+#include "auth/notify_accesses.hpp"
 #include "auth/request_tags.hpp"
 #include "base/check.hpp"
 #include "base/json.hpp"
@@ -37,6 +38,7 @@ constexpr std::string_view kTagged = "tagged resources of EC2";                 
 constexpr std::string_view kVpc = "arn:aws:ec2:{region}:{account}:vpc/{VpcId}",
                            kSubnet = "arn:aws:ec2:{region}:{account}:subnet/{SubnetId}";
 constexpr std::string_view kAll = "*";
+constexpr std::string_view kRule = "arn:aws:events:{region}:{account}:rule/{Name}";
 constexpr std::string_view kFileSystem =
     "arn:aws:fsx:{region}:{account}:file-system/{FileSystemId}";
 
@@ -167,6 +169,27 @@ constexpr Row kRows[] = {
     {"fsx", "CancelDataRepositoryTask", "", "arn:aws:fsx:{region}:{account}:task/{TaskId}"},
     {"fsx", "TagResource UntagResource ListTagsForResource", "", "{ResourceARN}"},
 
+    {"sns", "CreateTopic", "", "arn:aws:sns:{region}:{account}:{Name}"},
+    {"sns",
+     "DeleteTopic GetTopicAttributes SetTopicAttributes Subscribe ConfirmSubscription "
+     "ListSubscriptionsByTopic Publish",
+     "", "{TopicArn}"},
+    {"sns", "Publish", "", "{TargetArn}"},
+    {"sns", "PublishBatch", "sns:Publish", "{TopicArn}"},
+    // The ARN of a subscription begins with that of its topic.
+    {"sns", "Unsubscribe GetSubscriptionAttributes SetSubscriptionAttributes", "",
+     "{SubscriptionArn}"},
+    {"sns", "ListTopics ListSubscriptions", "", kAll},
+    {"sns", "TagResource UntagResource ListTagsForResource", "", "{ResourceArn}"},
+
+    {"events", "PutRule DeleteRule DescribeRule EnableRule DisableRule", "", kRule},
+    {"events", "PutTargets RemoveTargets ListTargetsByRule", "",
+     "arn:aws:events:{region}:{account}:rule/{Rule}"},
+    {"events", "PutEvents DescribeEventBus", "",
+     "arn:aws:events:{region}:{account}:event-bus/default"},
+    {"events", "ListRules ListRuleNamesByTarget ListEventBuses TestEventPattern", "", kAll},
+    {"events", "TagResource UntagResource ListTagsForResource", "", "{ResourceARN}"},
+
     // Creating needs the permission for a resource whose id is not known yet.
     {"ec2", "CreateVpc CreateDefaultVpc", "", "arn:aws:ec2:{region}:{account}:vpc/*"},
     {"ec2", "DeleteVpc ModifyVpcAttribute DescribeVpcAttribute", "", kVpc},
@@ -201,7 +224,7 @@ constexpr Row kRows[] = {
 
     {"trainyard",
      "ListJobs GetCostReport GetTimeReport ListCampaigns QueryCatalogue ChangeCatalogue "
-     "DescribeRegion DescribeServer ListMachines CreateConsoleSession ListJobTemplates",
+     "DescribeRegion DescribeServer ListMachines ListEvents CreateConsoleSession ListJobTemplates",
      "", kAll},
     // The operation also checks the permissions of the request that is previewed.
     {"trainyard", "PreviewJob", "", kAll},
@@ -444,7 +467,8 @@ constexpr const char* kBatchRoles[] = {
     "nodeProperties.nodeRangeProperties[].ecsProperties.taskProperties[].taskRoleArn",
     "nodeProperties.nodeRangeProperties[].ecsProperties.taskProperties[].executionRoleArn"};
 
-void add_special(const shapes::OperationShape& operation, const void* input, Accesses& out) {
+void add_special(const Context& context, const shapes::OperationShape& operation, const void* input,
+                 Accesses& out) {
   const std::string_view service = operation.service->name, name = operation.name;
   const Shape& shape = *operation.input;
   const auto texts = [&](std::string_view path) { return texts_at(&shape, input, path); };
@@ -487,6 +511,8 @@ void add_special(const shapes::OperationShape& operation, const void* input, Acc
     }
   } else if (service == "fsx") {
     add_fsx_accesses(operation, input, out);
+  } else if (service == "sns" || service == "events") {
+    add_notify_accesses(context, operation, input, out);
   } else if (service == "ec2") {
     // As on AWS, creating a resource with tags needs the permission to add tags.
     if (!texts("TagSpecifications[].Tags[].Key").empty())
@@ -558,7 +584,7 @@ Accesses AccessTable::find(const Context& context, const shapes::OperationShape&
   // A request without a resource (an empty list of jobs) needs the permission for all resources.
   if (out.all.empty() && !free)
     out.all.push_back({action_of(begin->second.action), std::string(kAll)});
-  if (operation.input) add_special(operation, input, out);
+  if (operation.input) add_special(context, operation, input, out);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "auth/job_policy.hpp"
+#include "auth/notify_accesses.hpp"
 #include "auth/roles.hpp"
 #include "auth/temporary_keys.hpp"
 #include "base/check.hpp"
@@ -215,6 +216,11 @@ void Authorizer::add_tags(const Access& access, policy::Request& request) const 
     const auto present = services_.file_systems->snapshot();
     if (const auto* tags = fsx_tags(*present, settings_.account, access.resource))
       for (const auto& [key, value] : *tags) request.values.set("aws:ResourceTag/" + key, value);
+    return;
+  }
+  if (services_.notifications && is_notify_arn(access.resource)) {
+    for (const auto& [key, value] : notify_tags(*services_.notifications, access.resource))
+      request.values.set("aws:ResourceTag/" + key, value);
     return;
   }
   const std::string arn = tagged_arn(access.resource);

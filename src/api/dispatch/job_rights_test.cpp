@@ -134,7 +134,10 @@ struct JobKeysAreRefused : ::testing::Test {
         "User: arn:aws:sts::123456789012:assumed-role/trainer/SageMaker-j17a1 is not authorized to "
         "perform: " +
         action + " on resource: " + resource + " because no ";
-    EXPECT_NE(reply.body.find("AccessDenied"), std::string::npos) << reply.body;
+    // The code of SNS is its own.
+    EXPECT_TRUE(reply.body.find("AccessDenied") != std::string::npos ||
+                reply.body.find("AuthorizationError") != std::string::npos)
+        << reply.body;
     EXPECT_NE(reply.body.find(text), std::string::npos) << action << "\n" << reply.body;
   }
   ~JobKeysAreRefused() override {
@@ -250,6 +253,23 @@ TEST_F(JobKeysAreRefused, MetricsOfOthers) {
          "cloudwatch:PutMetricData", "*");
 }
 
+TEST_F(JobKeysAreRefused, TopicsAndRules) {
+  const std::string topic = "arn:aws:sns:eu-west-1:123456789012:alerts";
+  const std::string named = "&Version=2010-03-31&TopicArn=" + percent_encode(topic);
+  expect(world.form("Action=Publish&Message=x" + named, "sns", job), "sns:Publish", topic);
+  expect(world.form("Action=Subscribe&Protocol=http&Endpoint=http://x/" + named, "sns", job),
+         "sns:Subscribe", topic);
+  const auto events = [&](const std::string& operation, const std::string& body) {
+    return world.json("AWSEvents." + operation, body, "events", job);
+  };
+  const std::string rule = "arn:aws:events:eu-west-1:123456789012:rule/r";
+  expect(events("PutRule", R"({"Name":"r","EventPattern":"{}"})"), "events:PutRule", rule);
+  expect(events("PutTargets", R"({"Rule":"r","Targets":[{"Id":"1","Arn":")" + topic + R"("}]})"),
+         "events:PutTargets", rule);
+  expect(events("PutEvents", R"({"Entries":[{}]})"), "events:PutEvents",
+         "arn:aws:events:eu-west-1:123456789012:event-bus/default");
+}
+
 TEST_F(JobKeysAreRefused, EverythingElse) {
   expect(world.batch("describejobs", R"({"jobs":["x"]})", job), "batch:DescribeJobs",
          "arn:aws:batch:eu-west-1:123456789012:job/x");
@@ -277,6 +297,7 @@ TEST_F(JobKeysAreRefused, EverythingElse) {
   expect(own("DescribeRegion", "{}"), "trainyard:DescribeRegion", "*");
   expect(own("DescribeServer", "{}"), "trainyard:DescribeServer", "*");
   expect(own("ListMachines", "{}"), "trainyard:ListMachines", "*");
+  expect(own("ListEvents", "{}"), "trainyard:ListEvents", "*");
   expect(own("PreviewJob", R"({"TrainingJobRequest":"{}"})"), "trainyard:PreviewJob", "*");
   expect(own("ListJobTemplates", "{}"), "trainyard:ListJobTemplates", "*");
   const std::string of_template = "arn:aws:trainyard:eu-west-1:123456789012:job-template/rival";

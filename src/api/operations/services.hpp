@@ -42,6 +42,11 @@ namespace trainyard::file_systems {
 class FileSystems;  // file_systems/file_systems.hpp
 }
 
+namespace trainyard::notify {
+class EventBus;       // notify/event_bus.hpp
+class Notifications;  // notify/notifications.hpp
+}  // namespace trainyard::notify
+
 namespace trainyard::api {
 
 class IdentityStore;  // operations/identity_store.hpp
@@ -117,6 +122,8 @@ struct Services {
   // shows those on which jobs have hosts.
   std::function<std::vector<ServerMachine>()> machines = nullptr;
   file_systems::FileSystems* file_systems = nullptr;  // nullptr: FSx is rejected
+  notify::Notifications* notifications = nullptr;     // nullptr: SNS is rejected
+  notify::EventBus* events = nullptr;                 // nullptr: EventBridge is rejected
 };
 
 }  // namespace trainyard::api

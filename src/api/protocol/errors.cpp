@@ -64,6 +64,28 @@ constexpr Row kRows[] = {
      "InternalError"},
 };
 
+// SNS has names of its own for all kinds.
+Failure sns_failure_of(const Error& error) {
+  switch (error.kind) {
+    case Kind::invalid:
+    case Kind::conflict:
+      return {400, "InvalidParameter", error.message};
+    case Kind::denied:
+      return {403, "AuthorizationError", error.message};
+    case Kind::not_found:
+      return {404, "NotFound", error.message};
+    case Kind::exhausted:
+      return {429, "Throttled", error.message};
+    case Kind::unavailable:
+    case Kind::cancelled:
+      return {503, "ServiceUnavailable", error.message};
+    case Kind::corrupt:
+    case Kind::internal:
+      break;
+  }
+  return {500, "InternalError", error.message};
+}
+
 }  // namespace
 
 Failure failure_of(const shapes::Service& service, const Error& error) {
@@ -73,6 +95,8 @@ Failure failure_of(const shapes::Service& service, const Error& error) {
     std::string_view code = row.sagemaker;
     if (dialect == Dialect::s3)
       code = row.s3;
+    else if (service.name == "sns")
+      return sns_failure_of(error);
     else if (dialect == Dialect::query)
       code = row.query;
     else if (dialect == Dialect::ec2)
@@ -131,6 +155,8 @@ Failure validation(const shapes::Service& service, std::string message) {
   if (service.name == "logs") return {400, "InvalidParameterException", std::move(message)};
   if (service.name == "batch") return client_exception(std::move(message));
   if (service.name == "fsx") return {400, "BadRequest", std::move(message)};
+  if (service.name == "sns")
+    return {400, "InvalidParameter", "Invalid parameter: " + std::move(message)};
   return {400,
           named(service, {"ValidationException", "ValidationError", "InvalidRequest",
                           "InvalidParameterValue"}),
@@ -248,6 +274,7 @@ Failure body_changed(const shapes::Service& service) {
 Failure access_denied(const shapes::Service& service, std::string message) {
   if (dialect_of(service) == Dialect::ec2)
     message.insert(0, "You are not authorized to perform this operation. ");
+  if (service.name == "sns") return {403, "AuthorizationError", std::move(message)};
   return {dialect_of(service) == Dialect::json ? 400 : 403,
           named(service,
                 {"AccessDeniedException", "AccessDenied", "AccessDenied", "UnauthorizedOperation"}),
@@ -284,6 +311,16 @@ Failure missing_parameter(std::string message) {
 
 Failure client_exception(std::string message) {
   return {400, "ClientException", std::move(message)};
+}
+
+Failure sns_failure(int status, std::string code, std::string message) {
+  return {status, std::move(code), std::move(message)};
+}
+Failure sns_invalid(const std::string& message) {
+  return {400, "InvalidParameter", "Invalid parameter: " + message};
+}
+Failure events_failure(std::string code, std::string message) {
+  return {400, std::move(code), std::move(message)};
 }
 
 Failure no_such_entity(std::string message) { return {404, "NoSuchEntity", std::move(message)}; }

@@ -71,6 +71,11 @@ Failure invalid_parameter_combination(std::string message);
 Failure missing_parameter(std::string message);
 // -- batch
 Failure client_exception(std::string message);
+// -- sns
+Failure sns_failure(int status, std::string code, std::string message);
+Failure sns_invalid(const std::string& message);  // InvalidParameter
+// -- events
+Failure events_failure(std::string code, std::string message);
 // -- iam
 Failure no_such_entity(std::string message);
 Failure invalid_input(std::string message);

@@ -9,6 +9,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
   add_interruptions(table, settings, services);
   add_campaigns(table, settings, services);
   add_server(table, settings, services);
+  add_events(table, services);
   add_machines(table, settings, services);
   add_console(table, settings, services);
   add_previews(table, settings, services);

@@ -21,6 +21,7 @@ inline void set_unless_empty(std::optional<std::string>& member, const std::stri
 // Register the operations by subject.
 void add_campaigns(OperationTable& table, const Settings& settings, const Services& services);
 void add_console(OperationTable& table, const Settings& settings, const Services& services);
+void add_events(OperationTable& table, const Services& services);
 void add_explanations(OperationTable& table, const Settings& settings, const Services& services);
 void add_interruptions(OperationTable& table, const Settings& settings, const Services& services);
 void add_job_templates(OperationTable& table, const Settings& settings, const Services& services);

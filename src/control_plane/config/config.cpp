@@ -9,6 +9,7 @@
 #include "config/jobs.hpp"
 #include "config/kubernetes.hpp"
 #include "config/network.hpp"
+#include "config/notifications.hpp"
 #include "config/principals.hpp"
 #include "config/slurm.hpp"
 #include "config/storage.hpp"
@@ -28,6 +29,7 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
   TRY(read_principals(root, directory, config));
   TRY(read_network(root, directory, config));
   TRY(read_storage(root, directory, config));
+  TRY(read_notifications(root, directory, config.notifications));
   TRY(read_jobs(root, config));
   TRY(read_capacity(root, config));
   TRY(read_slurm(root, config));

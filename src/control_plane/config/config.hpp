@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "client/forward.hpp"
+#include "config/notifications.hpp"
 #include "domain/container_limits.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
@@ -121,6 +122,7 @@ struct Config {
   domain::FileSystems file_systems;
   // The directory of file systems that requests create; "": in the data directory.
   std::string fsx_directory;
+  NotificationSettings notifications;  // endpoints, mail and commands of SNS
   domain::FileSystems volumes;       // by the path in requests for Batch's jobs
   std::vector<std::string> devices;  // device files that jobs may use
   bool copy_channels = false;        // channels in File mode, instead of mounting them

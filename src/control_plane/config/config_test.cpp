@@ -203,6 +203,17 @@ constexpr const char* kEachSubject = R"(
     retention_days = 7
     [fsx]
     directory = "/srv/fsx"
+
+    [notifications]
+    allow_networks = ["10.20.0.0/16", "fd00::/8"]
+    [notifications.mail]
+    url = "smtps://mail.lan:465"
+    from = "yard@example.org"
+    [notifications.commands.page]
+    command = ["/usr/bin/page", "--urgent"]
+    topics = ["alerts"]
+    timeout_seconds = 5
+
     [file_systems.fs-1]
     directory = "/srv/data"
     users = ["ana"]
@@ -247,6 +258,11 @@ TEST(Config, EachSubjectIsRead) {
   EXPECT_EQ(config.log_retention, 7 * 24h);
   EXPECT_EQ(config.file_systems.at("fs-1").directory, "/srv/data");
   EXPECT_EQ(config.fsx_directory, "/srv/fsx");
+  EXPECT_EQ(config.notifications.allow_networks.size(), 2u);
+  EXPECT_EQ(config.notifications.mail->from, "yard@example.org");
+  EXPECT_TRUE(config.notifications.mail->require_tls);
+  EXPECT_EQ(config.notifications.commands.at("page").arguments.size(), 2u);
+  EXPECT_EQ(config.notifications.commands.at("page").at_most, 5s);
   EXPECT_EQ(config.stop_grace, 30s);
   EXPECT_FALSE(config.clear_gpus);
   EXPECT_EQ(config.limits_max.at("memlock"), uint64_t(-1));
@@ -342,6 +358,14 @@ constexpr Refused kRefused[] = {
     {"[logs]\nretention_days = -1", "logs.retention_days must be between 0"},
     {"[fsx]\ndirectory = 'here'", "fsx.directory must be an absolute path, and not /"},
     {"[fsx]\nsize = 1", "size"},
+    {"[notifications]\nallow_networks = ['10.0.0.0/40']", "notifications.allow_networks"},
+    {"[notifications.mail]\nurl = 'http://x'\nfrom = 'a@b'", "smtp://HOST:PORT"},
+    {"[notifications.mail]\nurl = 'smtp://x'\nfrom = 'a'", "must be a mail address"},
+    {"[notifications.mail]\nurl = 'smtp://x'\nfrom = 'a@b'\nuser = 'u'", "given together"},
+    {"[notifications.commands.x]\ncommand = ['sh']\ntopics = ['*']", "absolute path"},
+    {"[notifications.commands.x]\ncommand = ['/bin/sh']", "topics"},
+    {"[notifications.commands.x]\ncommand = ['/a']\ntopics = ['*']\ntimeout_seconds = 0",
+     "between 1 and"},
     {"[file_systems.fs]\ndirectory = '/'", "must be an absolute path, and not /"},
     {"[file_systems.fs]\ndirectory = '/a'\ntype = 'NFS'", "must be \"EFS\" or \"FSxLustre\""},
     {"[volumes.fsx]\ndirectory = '/a'", "must be named by an absolute path"},

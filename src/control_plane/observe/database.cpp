@@ -12,9 +12,9 @@ constexpr int kCacheKibibytes = 1024;
 // space.
 constexpr int64_t kJournalBytesMax = 8 << 20;
 
-Result<std::unique_ptr<Connection>> open_connection(const std::string& path,
-                                                    sqlite::Access access) {
-  auto connection = TRY(Connection::open(path, access));
+Result<std::unique_ptr<Connection>> open_connection(const std::string& path, sqlite::Access access,
+                                                    const std::string& files) {
+  auto connection = TRY(Connection::open(path, access, files));
   TRY(connection->run("PRAGMA cache_size=-" + std::to_string(kCacheKibibytes)));
   return connection;
 }
@@ -22,9 +22,10 @@ Result<std::unique_ptr<Connection>> open_connection(const std::string& path,
 }  // namespace
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path, int version,
-                                                 const std::string& schema) {
+                                                 const std::string& schema,
+                                                 const std::string& files) {
   std::unique_ptr<Database> database(new Database);
-  database->writer_ = TRY(open_connection(path, sqlite::Access::read_and_write));
+  database->writer_ = TRY(open_connection(path, sqlite::Access::read_and_write, files));
   Connection& writer = *database->writer_;
   TRY(writer.run("PRAGMA journal_mode=WAL").in(path));
   TRY(writer
@@ -44,7 +45,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, int ve
                "; COMMIT")
           .in(path));
   const MutexLock lock(database->reader_mutex_);
-  database->reader_ = TRY(open_connection(path, sqlite::Access::read));
+  database->reader_ = TRY(open_connection(path, sqlite::Access::read, files));
   return database;
 }
 

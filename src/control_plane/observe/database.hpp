@@ -21,10 +21,12 @@ using sqlite::Statement;
 
 class Database {
  public:
-  // Creates the file with `schema` (CREATE .. IF NOT EXISTS) if it is missing.
+  // Creates the file with `schema` (CREATE .. IF NOT EXISTS) if it is missing. `files` is the name
+  // of a sqlite::FileWatch; "": the operating system's files.
   // Errors also: corrupt, if a newer version wrote it.
   static Result<std::unique_ptr<Database>> open(const std::string& path, int version,
-                                                const std::string& schema);
+                                                const std::string& schema,
+                                                const std::string& files = "");
 
   // Runs `work` in a transaction and returns when that is durable. Concurrent calls share a
   // transaction. An error of `work` undoes its own changes only, and is returned to its caller.

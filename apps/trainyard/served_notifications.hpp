@@ -1,0 +1,57 @@
+// ServedNotifications connects notifications and events with the server's other parts.
+//
+// Call open(), offer(), pages() and start() in this order, once each.
+//
+// Threads: confined to the main thread. Lifetime: the parts outlive it; it outlives the control
+// loops and requests. Errors: of open(): those of the data directory.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "auth/delegated_access.hpp"
+#include "config/config.hpp"
+#include "control/control.hpp"
+#include "events/job_events.hpp"
+#include "net/http_server.hpp"
+#include "notify/event_bus.hpp"
+#include "notify/notifications.hpp"
+#include "observe/logs.hpp"
+#include "operations/services.hpp"
+#include "trainyard/data_directory.hpp"
+
+namespace trainyard::apps {
+
+struct NotificationParts {
+  const config::Config& config;
+  const DataDirectory& data;
+  std::string own_endpoint;  // "https://yard.lan:4566", as endpoints reach this server
+  std::string account;
+  const api::DelegatedAccess& access;
+  observe::Logs& logs;
+  control::ControlPlane& control;
+  Clock& clock;
+  Random& random;
+};
+
+class ServedNotifications {
+ public:
+  static Result<std::unique_ptr<ServedNotifications>> open(const NotificationParts& parts);
+
+  void offer(api::Services& services);
+  // Returns the pages of SNS in front of the next handler.
+  net::Handler& pages(net::Handler& next);
+  // Begins to deliver, and to announce changes of jobs.
+  void start();
+
+ private:
+  ServedNotifications(std::unique_ptr<notify::Notifications> notifications,
+                      const NotificationParts& parts);
+
+  std::unique_ptr<notify::Notifications> notifications_;
+  notify::EventBus bus_;
+  api::events::JobEvents job_events_;
+  std::unique_ptr<net::Handler> pages_;
+};
+
+}  // namespace trainyard::apps

@@ -1,0 +1,17 @@
+// Formats an event of EventBridge as a line.
+//
+// Threads: pure. Errors: none; members that are missing are left out.
+#pragma once
+
+#include <string>
+
+#include "base/json.hpp"
+#include "cli/layout.hpp"
+
+namespace trainyard::cli {
+
+// "2026-11-20 09:45:00Z  SageMaker Training Job State Change  mnist-1  InProgress Training".
+// Colours tell how it went.
+std::string event_line(const Looks& looks, const Json& event);
+
+}  // namespace trainyard::cli

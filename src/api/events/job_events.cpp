@@ -1,0 +1,245 @@
+#include "events/job_events.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+
+namespace trainyard::api::events {
+namespace {
+
+constexpr const char* kMarkKind = "job";
+constexpr const char* kPositionKind = "position";
+constexpr const char* kPositionId = "jobs";
+constexpr size_t kJobsAtOnce = 200;      // in one transaction
+constexpr Duration kRetryPause = 1s;     // after a fault of the store
+constexpr Duration kQuietInterval = 5s;  // between writes while no rule and no client wants events
+constexpr Duration kForgetInterval = 1min;
+// Instants of jobs do not follow jumps of the wall clock: changes that much before the position are
+// compared as well.
+constexpr Duration kPositionMargin = 1h;
+
+Json json_of(const Announced& announced) {
+  Json json{{"phases", announced.phases}, {"status", announced.status}};
+  if (announced.over) json["over"] = to_milliseconds(*announced.over);
+  return json;
+}
+
+Result<Announced> announced_from(const Json& json) {
+  Announced out;
+  out.phases = size_t(TRY(int_at(json, "phases")));
+  out.status = TRY(string_at(json, "status"));
+  if (json.contains("over")) out.over = from_milliseconds(TRY(int_at(json, "over")));
+  return out;
+}
+
+}  // namespace
+
+JobEvents::JobEvents(notify::EventBus& bus, control::Control& control,
+                     std::vector<std::string> regions, Clock& clock)
+    : bus_(bus), control_(control), regions_(std::move(regions)), clock_(clock) {}
+
+JobEvents::~JobEvents() {
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void JobEvents::changed(const std::shared_ptr<const domain::Job>& job) {
+  {
+    const MutexLock lock(mutex_);
+    if (changes_.size() < kChangesMax)
+      changes_.push_back(job);
+    else
+      compare_ = true;
+  }
+  changed_.notify_one();
+}
+
+Result<void> JobEvents::open() {
+  const auto documents = TRY(bus_.notifications().documents());
+  for (const auto& each : documents) {
+    if (!each.body) continue;
+    if (each.kind == kPositionKind && each.id == kPositionId)
+      position_ = from_milliseconds(TRY(int_at(*each.body, "modified")));
+    if (each.kind != kMarkKind) continue;
+    const auto number = TRY(parse_int(each.id));
+    announced_[domain::JobNumber(number)] = TRY(announced_from(*each.body));
+  }
+  return {};
+}
+
+void JobEvents::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void JobEvents::run() {
+  MutexLock lock(mutex_);
+  while (!stopping_) {
+    if (changes_.empty() && !compare_ && unwritten_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    lock.unlock();
+    const auto stepped = step();
+    if (!stepped)
+      log(Level::error, "events", "events of jobs were not stored; they are put again later",
+          {{"why", stepped.error().message}});
+    lock.lock();
+    if (!stopping_ && !stepped)
+      changed_.wait_for(lock, kRetryPause);
+    else if (!stopping_ && changes_.empty() && !unwritten_.empty())
+      changed_.wait_for(lock, kQuietInterval);
+  }
+}
+
+std::deque<JobEvents::JobPointer> JobEvents::take(bool& compare) {
+  const MutexLock lock(mutex_);
+  compare = std::exchange(compare_, false);
+  return std::exchange(changes_, {});
+}
+
+Result<void> JobEvents::step() {
+  bool compare = false;
+  std::deque<JobPointer> jobs = take(compare);
+  // After a fault the changes wait before those that came meanwhile.
+  const auto put_back = [&](Error error) -> Result<void> {
+    const MutexLock lock(mutex_);
+    compare_ = compare_ || compare;
+    changes_.insert(changes_.begin(), jobs.begin(), jobs.end());
+    return error;
+  };
+  if (compare) {
+    std::deque<JobPointer> all;
+    if (auto compared = compare_all(all); !compared) return put_back(compared.error());
+    jobs.insert(jobs.begin(), all.begin(), all.end());
+    compare = false;
+  }
+  if (auto announced = announce(jobs); !announced) return put_back(announced.error());
+  return {};
+}
+
+// All jobs that may have changed since the position. The first time with this file there is none,
+// and what the jobs are now counts as announced.
+Result<void> JobEvents::compare_all(std::deque<JobPointer>& jobs) {
+  const Instant now = clock_.now();
+  const auto live = control_.live_jobs();
+  if (!position_) {
+    for (const auto& job : live) announced_[job->number] = announced_of(*job, now);
+    position_ = now;
+    for (const auto& [number, announced] : announced_) add_mark(number, announced, unwritten_);
+    unwritten_.push_back({kPositionKind, kPositionId, Json{{"modified", to_milliseconds(now)}}});
+    return {};
+  }
+  std::copy(live.begin(), live.end(), std::back_inserter(jobs));
+  for (const auto& region : regions_) {
+    ledger::JobQuery query;
+    query.region = region;
+    query.modified_after = *position_ - kPositionMargin;
+    query.jobs_max = ledger::kPageJobsMax;
+    do {
+      auto page = TRY(control_.list(query));
+      for (auto& job : page.jobs)
+        jobs.push_back(std::make_shared<const domain::Job>(std::move(job)));
+      query.token = page.next_token;
+    } while (!query.token.empty());
+  }
+  const size_t parents = jobs.size();
+  for (size_t i = 0; i < parents; ++i)
+    if (jobs[i]->is_array()) TRY(add_children(*jobs[i], jobs));
+  return {};
+}
+
+Result<void> JobEvents::add_children(const domain::Job& array, std::deque<JobPointer>& jobs) {
+  ledger::ChildQuery query;
+  query.array = array.number;
+  query.end = array.children_made;
+  query.children_max = ledger::kPageJobsMax;
+  while (query.first < query.end) {
+    auto children = TRY(control_.children(array, query));
+    if (children.empty()) break;
+    query.first += uint32_t(children.size());
+    for (auto& child : children) {
+      if (child.modified >= *position_ - kPositionMargin)
+        jobs.push_back(std::make_shared<const domain::Job>(std::move(child)));
+    }
+  }
+  return {};
+}
+
+void JobEvents::add_mark(domain::JobNumber job, const Announced& announced,
+                         std::vector<notify::Document>& documents) const {
+  documents.push_back({kMarkKind, std::to_string(job), json_of(announced)});
+}
+
+void JobEvents::forget_old(std::vector<notify::Document>& documents) {
+  const Instant now = clock_.now();
+  if (now < forgot_ + kForgetInterval) return;
+  forgot_ = now;
+  for (auto at = announced_.begin(); at != announced_.end();) {
+    if (at->second.over && *at->second.over + kOverKept < now) {
+      documents.push_back({kMarkKind, std::to_string(at->first), std::nullopt});
+      at = announced_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+// Takes jobs from the front as they are announced.
+Result<void> JobEvents::announce(std::deque<JobPointer>& jobs) {
+  while (!jobs.empty() || !unwritten_.empty()) {
+    const Instant now = clock_.now();
+    const size_t count = std::min(jobs.size(), kJobsAtOnce);
+    std::vector<notify::Event> events;
+    std::vector<notify::Document> documents = unwritten_;
+    std::map<domain::JobNumber, Announced> changed;
+    Instant position = position_.value_or(now);
+    for (size_t i = 0; i < count; ++i) {
+      const domain::Job& job = *jobs[i];
+      const auto earlier = changed.find(job.number);
+      const auto known = announced_.find(job.number);
+      const Announced before = earlier != changed.end()    ? earlier->second
+                               : known != announced_.end() ? known->second
+                                                           : Announced{};
+      Announced after = announced_of(job, now);
+      // A page of the ledger may be older than what was announced since.
+      if (before.over || after.phases < before.phases) continue;
+      if (after == before) continue;
+      if (bus_.wanted(job.key.region)) {
+        auto due = due_events(job, before, now);
+        if (due)
+          std::move(due->begin(), due->end(), std::back_inserter(events));
+        else  // one job that cannot be described must not stop the others
+          log(Level::error, "events", "a change of a job was not announced",
+              {{"job", job.key.name}, {"why", due.error().message}});
+      }
+      changed[job.number] = after;
+      position = std::max(position, std::min(job.modified, now));
+    }
+    for (const auto& [number, announced] : changed) add_mark(number, announced, documents);
+    if (!changed.empty())
+      documents.push_back(
+          {kPositionKind, kPositionId, Json{{"modified", to_milliseconds(position)}}});
+    forget_old(documents);
+    if (events.empty() && now < written_ + kQuietInterval) {
+      unwritten_ = std::move(documents);
+    } else {
+      TRY(bus_.put(std::move(events), documents));
+      unwritten_.clear();
+      written_ = now;
+    }
+    for (auto& [number, announced] : changed) announced_[number] = std::move(announced);
+    position_ = position;
+    jobs.erase(jobs.begin(), jobs.begin() + long(count));
+    if (jobs.empty()) break;
+  }
+  return {};
+}
+
+}  // namespace trainyard::api::events

@@ -1,0 +1,13 @@
+// Registers the operations of Amazon EventBridge.
+//
+// Threads: called before requests arrive. Lifetime: settings and services outlive the table.
+#pragma once
+
+#include "operations/services.hpp"
+#include "operations/table.hpp"
+
+namespace trainyard::api::events {
+
+void add_operations(OperationTable& table, const Settings& settings, const Services& services);
+
+}  // namespace trainyard::api::events

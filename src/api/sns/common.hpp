@@ -1,0 +1,62 @@
+// Declares the parts of this module: ARNs, pages of lists, and conversions of errors.
+//
+// Threads: pure functions; the add functions are called before requests arrive. Private to this
+// module.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "notify/notifications.hpp"
+#include "operations/context.hpp"
+#include "operations/services.hpp"
+#include "operations/table.hpp"
+#include "protocol/errors.hpp"
+#include "shapes/sns.hpp"
+
+namespace trainyard::api::sns {
+
+namespace aws = shapes::sns;
+
+inline constexpr size_t kListMax = 100;  // items of a page, as of AWS
+inline constexpr size_t kTagsMax = 50;   // of a topic, as of AWS
+
+void add_topics(OperationTable& table, const Settings& settings, const Services& services);
+void add_subscriptions(OperationTable& table, const Settings& settings, const Services& services);
+void add_publishing(OperationTable& table, const Services& services);
+
+// Errors: InternalError, if the server has no notifications.
+Outcome<notify::Notifications*> notifications_of(const Services& services);
+
+// Gives the errors of notify SNS's names.
+Failure failure_for(const Error& error);
+
+// "" + what is left of a result, in SNS's names.
+template <class T>
+Outcome<T> named(Result<T> result) {
+  if (!result) return failure_for(result.error());
+  return *std::move(result);
+}
+inline Outcome<Done> named(Result<void> result) {
+  if (!result) return failure_for(result.error());
+  return Done{};
+}
+
+// Checks that an ARN is of a topic of this account and region. Errors: InvalidParameter.
+Outcome<Done> check_topic_arn(const Context& context, const std::string& arn);
+
+// One page of `all`, which is in the order of keys; the token is the last key of the page before.
+// Errors: InvalidParameter (the token).
+struct PageOf {
+  size_t first = 0, end = 0;
+  std::optional<std::string> next_token;
+};
+Outcome<PageOf> page_of(const std::vector<std::string>& keys,
+                        const std::optional<std::string>& token);
+
+// Errors: InvalidParameter (a member that is missing, an invalid value).
+Outcome<bool> read_bool(const std::string& name, const std::string& value);
+
+}  // namespace trainyard::api::sns

@@ -1,0 +1,70 @@
+// Catalogue is what requests have created: topics, subscriptions with their compiled filters, and
+// rules with their compiled patterns.
+//
+// Threads: a snapshot is immutable. Errors: of the functions that add: those of Pattern.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "notify/delivery_store.hpp"
+#include "notify/pattern.hpp"
+#include "notify/record.hpp"
+
+namespace trainyard::notify {
+
+inline constexpr size_t kFilterPolicyBytesMax = 256 << 10;  // as of AWS
+inline constexpr size_t kEventPatternBytesMax = 4096;       // as of AWS
+
+struct KnownSubscription : Subscription {
+  std::optional<Pattern> filter = {};
+};
+struct KnownRule : Rule {
+  std::optional<Pattern> compiled = {};  // unset: a rule with a schedule only
+};
+
+struct Catalogue {
+  std::map<std::string, std::shared_ptr<const Topic>> topics;  // all by ARN
+  std::map<std::string, std::shared_ptr<const KnownSubscription>> subscriptions;
+  std::map<std::string, std::shared_ptr<const KnownRule>> rules;
+
+  const Topic* topic(const std::string& arn) const;
+  const KnownSubscription* subscription(const std::string& arn) const;
+  const KnownRule* rule(const std::string& arn) const;
+  // In the order of their ARNs.
+  std::vector<std::shared_ptr<const KnownSubscription>> of_topic(const std::string& arn) const;
+
+  // Add or replace, and return the document to store.
+  Document put(Topic topic);
+  Result<Document> put(Subscription subscription);
+  Result<Document> put(Rule rule);
+  // Removes a document of any kind.
+  Document remove(const std::string& kind, const std::string& arn);
+};
+
+Result<Catalogue> catalogue_of(const std::vector<Document>& documents);
+
+// A message as filters see it: what they need of it is made once, however many there are.
+// Threads: confined to one. Lifetime: the message outlives it.
+class FilteredMessage {
+ public:
+  explicit FilteredMessage(const Message& message) : message_(message) {}
+
+  // Returns whether the subscription receives the message: it is confirmed, and its filter matches
+  // the attributes or the body. A body that is no JSON object does not match, as on AWS.
+  // Errors: exhausted, if comparing takes too long.
+  Result<bool> is_for(const KnownSubscription& subscription);
+
+ private:
+  const Json* body_for(Protocol protocol);  // nullptr: not a JSON object
+
+  const Message& message_;
+  std::optional<Json> attributes_;
+  std::map<std::string, Json> bodies_;  // by protocol; "": for all others. null: not an object
+};
+
+}  // namespace trainyard::notify

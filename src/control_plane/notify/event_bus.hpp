@@ -1,0 +1,68 @@
+// EventBus keeps the rules of the default event bus of each region, and sends events to the targets
+// of the rules that match.
+//
+// put() matches events and stores what targets will receive in one transaction; after it returned,
+// each delivery is attempted at least once, also after the server was killed (notifications.hpp). A
+// topic's subscribers are found at that time.
+//
+// Threads:  callable from anywhere; changes and put() wait for the disk.
+// Errors:   not_found (rule), invalid, exhausted (limits), and those of the store: then nothing has
+//           changed, and no target receives anything.
+// Lifetime: notifications and the clock outlive it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "notify/event.hpp"
+#include "notify/event_feed.hpp"
+#include "notify/notifications.hpp"
+
+namespace trainyard::notify {
+
+inline constexpr size_t kRulesMax = 300;      // of a region, as of AWS
+inline constexpr size_t kRuleTargetsMax = 5;  // as of AWS
+
+class EventBus {
+ public:
+  EventBus(Notifications& notifications, std::string account, Clock& clock)
+      : notifications_(notifications), account_(std::move(account)), clock_(clock) {}
+
+  std::string rule_arn(const std::string& region, const std::string& name) const;
+  const std::string& account() const { return account_; }
+
+  // Creates a rule, or replaces all of one but its targets and, if `wanted` has none, its tags.
+  Result<void> put_rule(Rule wanted);
+  // Errors: conflict, if it has targets. Harmless when it does not exist.
+  Result<void> delete_rule(const std::string& arn);
+  // Errors: not_found.
+  Result<void> change_rule(const std::string& arn, const std::function<Result<void>(Rule&)>& edit);
+
+  // Puts events of other parts of the server or of requests. Returns their ids, in order.
+  // `documents` are stored in the same transaction.
+  Result<std::vector<std::string>> put(std::vector<Event> events,
+                                       std::vector<Document> documents = {});
+  // Puts one event, for parts of the server that report a change. A fault is logged.
+  void publish_event(Event event);
+
+  // Returns events of the feed, and counts as a reader that follows it.
+  EventFeed::Events follow(uint64_t position, const std::string& region, size_t events_max);
+  uint64_t position() const { return feed_.position(); }
+  // Returns whether an enabled rule of the region has targets, or a client follows the events.
+  bool wanted(const std::string& region) const;
+  Notifications& notifications() { return notifications_; }
+
+ private:
+  Result<void> add_targets(const KnownRule& rule, const Json& event, Instant now,
+                           StoreChange& change);
+
+  Notifications& notifications_;
+  const std::string account_;
+  Clock& clock_;
+  EventFeed feed_;
+  std::atomic<std::chrono::nanoseconds> followed_{std::chrono::nanoseconds::min()};
+};
+
+}  // namespace trainyard::notify

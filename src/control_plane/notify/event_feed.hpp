@@ -1,0 +1,50 @@
+// EventFeed remembers the last events, for clients that follow them.
+//
+// It is one ring for all readers: each has a position in it, so a slow reader costs no memory. A
+// reader that falls behind by more than the ring holds learns that. Positions are of one process: a
+// reader that comes with one of a former process begins again.
+//
+// Threads: callable from anywhere; does not block. Errors: none.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/thread_safety.hpp"
+
+namespace trainyard::notify {
+
+class EventFeed {
+ public:
+  // The ring holds seconds of a busy server; this limits its memory.
+  static constexpr size_t kEventsMax = 2048;
+  static constexpr size_t kBytesMax = 16 << 20;
+
+  void add(const std::string& region, std::shared_ptr<const Json> event, size_t bytes);
+
+  struct Events {
+    std::vector<std::shared_ptr<const Json>> events;
+    uint64_t position = 0;  // for the next call
+    bool missed = false;    // events that the ring no longer holds
+  };
+  // At most `events_max` of the region after the position.
+  Events since(uint64_t position, const std::string& region, size_t events_max) const;
+  uint64_t position() const;
+
+ private:
+  struct Entry {
+    std::string region;
+    std::shared_ptr<const Json> event;
+    size_t bytes = 0;
+  };
+  mutable Mutex mutex_;
+  std::deque<Entry> ring_ GUARDED_BY(mutex_);
+  size_t bytes_ GUARDED_BY(mutex_) = 0;
+  uint64_t next_ GUARDED_BY(mutex_) = 0;  // events so far
+};
+
+}  // namespace trainyard::notify

@@ -1,0 +1,148 @@
+#include "notify/http_sender.hpp"
+
+#include <curl/curl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "base/text.hpp"
+#include "client/curl.hpp"
+
+namespace trainyard::notify {
+namespace {
+
+constexpr size_t kEndpointBytesMax = 2048;
+constexpr size_t kAnswerBytesKept = 64 << 10;  // of an endpoint's answer; then it is broken off
+
+std::optional<IpAddress> address_of(const curl_sockaddr& address) {
+  if (address.family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, &address.addr, sizeof v4);
+    return ip_v4(ntohl(v4.sin_addr.s_addr));
+  }
+  if (address.family != AF_INET6) return std::nullopt;
+  // libcurl's structure holds the longer address behind its declared member.
+  sockaddr_in6 v6{};
+  std::memcpy(&v6, reinterpret_cast<const char*>(&address) + offsetof(curl_sockaddr, addr),
+              sizeof v6);
+  IpAddress out;
+  std::memcpy(out.bytes.data(), &v6.sin6_addr, out.bytes.size());
+  return out;
+}
+
+struct Gate {
+  const std::vector<IpBlock>* allowed = nullptr;
+  bool closed = false;  // an address was rejected
+  bool passed = false;  // another one was not
+};
+
+curl_socket_t open_socket(void* gate_pointer, curlsocktype, curl_sockaddr* address) {
+  auto& gate = *static_cast<Gate*>(gate_pointer);
+  const auto found = address_of(*address);
+  if (!found || !may_connect(*found, *gate.allowed)) {
+    gate.closed = true;
+    return CURL_SOCKET_BAD;
+  }
+  gate.passed = true;
+  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+size_t drop_answer(char*, size_t, size_t count, void* counted) {
+  auto& bytes = *static_cast<size_t*>(counted);
+  bytes += count;
+  return bytes > kAnswerBytesKept ? 0 : count;
+}
+
+bool is_retried(long status) { return status >= 500 || status == 429 || status == 408; }
+
+struct Slist {
+  curl_slist* list = nullptr;
+  ~Slist() { curl_slist_free_all(list); }
+  void add(const std::string& line) { list = curl_slist_append(list, line.c_str()); }
+};
+
+// A line break in a value would begin another header.
+std::string header_value(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c == '\r' || c == '\n' || c == '\0') c = ' ';
+  return out;
+}
+
+}  // namespace
+
+Sent HttpSender::send(const Outgoing& outgoing) const {
+  const std::unique_ptr<void, void (*)(void*)> handle(
+      client::new_handle(), [](void* each) { curl_easy_cleanup(static_cast<CURL*>(each)); });
+  if (!handle) return {SendResult::retry, "starting libcurl: out of memory"};
+  CURL* const curl = static_cast<CURL*>(handle.get());
+  char words[CURL_ERROR_SIZE] = "";
+  client::CurlLimits limits;
+  limits.ca_bundle = settings_.ca_bundle;
+  limits.connect_limit = settings_.connect_limit;
+  limits.answer_limit = settings_.answer_limit;
+  client::prepare(curl, outgoing.endpoint, limits, words);
+  Gate gate{&settings_.allowed};
+  Slist lines;
+  for (const auto& [name, value] : outgoing.headers) lines.add(name + ": " + header_value(value));
+  lines.add("Expect:");
+  size_t answered = 0;
+  curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+  curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, &gate);
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, lines.list);
+  curl_easy_setopt(curl, CURLOPT_POST, 1L);
+  curl_easy_setopt(curl, CURLOPT_POSTFIELDS, outgoing.body.data());
+  curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(outgoing.body.size()));
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, long(settings_.answer_limit / 1ms));
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, drop_answer);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answered);
+  const CURLcode code = curl_easy_perform(curl);
+  if (gate.closed && !gate.passed && code != CURLE_OK)
+    return {SendResult::refused,
+            "the address of the endpoint is not on the public internet; allow_networks of "
+            "[notifications] in the configuration lists others"};
+  long status = 0;
+  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  // An endpoint that has answered with success has the message, however long its answer is.
+  if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && status != 0))
+    return {code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ? SendResult::refused
+                                                                              : SendResult::retry,
+            client::error_of_curl(code, words).message};
+  if (status >= 200 && status < 300) return {};
+  return {is_retried(status) ? SendResult::retry : SendResult::refused,
+          "the endpoint answered with HTTP status " + std::to_string(status)};
+}
+
+Result<void> check_http_endpoint(Protocol protocol, const std::string& endpoint) {
+  const std::string scheme = std::string(kProtocols.text(protocol)) + "://";
+  const auto wrong = [&](const std::string& why) {
+    return invalid("Invalid parameter: Endpoint: " + why);
+  };
+  if (!endpoint.starts_with(scheme))
+    return wrong("must match the specified protocol, " + scheme + "...");
+  if (endpoint.size() > kEndpointBytesMax)
+    return wrong("longer than " + std::to_string(kEndpointBytesMax) + " bytes");
+  for (const char c : endpoint)
+    if (c <= ' ' || c == 0x7f || c == '#' || c == '\\')
+      return wrong("a URL with blanks, control characters, '#' or '\\'");
+  const std::string authority =
+      endpoint.substr(scheme.size(), endpoint.find_first_of("/?", scheme.size()) - scheme.size());
+  if (authority.find('@') != authority.npos) return wrong("a URL with a user");
+  if (host_of(endpoint).empty()) return wrong("a URL without a host");
+  return {};
+}
+
+std::string host_of(const std::string& endpoint) {
+  const auto start = endpoint.find("://");
+  if (start == endpoint.npos) return "";
+  std::string authority =
+      endpoint.substr(start + 3, endpoint.find_first_of("/?", start + 3) - start - 3);
+  if (authority.starts_with('[')) return to_lower(authority.substr(0, authority.find(']') + 1));
+  return to_lower(authority.substr(0, authority.find(':')));
+}
+
+}  // namespace trainyard::notify

@@ -1,0 +1,135 @@
+// Notifications keeps topics and subscriptions, takes published messages, and delivers them.
+//
+// A message and its pending deliveries are stored in one transaction before publish() returns.
+// After that each delivery is attempted until it succeeds, is refused for good, or has failed
+// kAttemptsMax times: at least once, also when the server is killed in between. Order is not kept.
+//
+// Other parts of the server publish by publish_to_topic(), and send events by EventBus
+// (event_bus.hpp).
+//
+// Threads:  callable from anywhere; changes wait for the disk. start() begins to deliver.
+// Errors:   not_found (topic, subscription), invalid, conflict, exhausted (limits, full disk), and
+//           those of the store: then nothing has changed.
+// Lifetime: what the settings refer to outlives it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/thread_safety.hpp"
+#include "base/time.hpp"
+#include "notify/catalogue.hpp"
+#include "notify/deliverer.hpp"
+#include "notify/envelope.hpp"
+#include "notify/message_signer.hpp"
+
+namespace trainyard::notify {
+
+inline constexpr size_t kTopicsMax = 10'000;
+inline constexpr size_t kSubscriptionsMax = 20'000;      // of all topics
+inline constexpr size_t kTopicSubscriptionsMax = 1'000;  // the most deliveries of a message
+inline constexpr size_t kMessageBytesMax = 256 << 10;    // as of AWS, with its attributes
+inline constexpr Duration kConfirmationLifetime = 48h;   // of a token
+
+enum class NotifyFault { no_topic, no_subscription, token, topic_differs, limit, filter_policy };
+
+using Transport = std::function<Sent(const Outgoing&)>;
+
+struct NotifySettings {
+  std::string path;   // of the SQLite file
+  std::string files;  // the name of a sqlite::FileWatch; "": the operating system's files
+  NotificationUrls urls;
+  std::map<Protocol, Transport> transports;  // a protocol without one is rejected
+  DeliveryLimits limits = {};
+  // Checks the endpoint of a new subscription. Errors: invalid, denied.
+  std::function<Result<void>(const Subscription&)> check_endpoint = [](const Subscription&) {
+    return ok();
+  };
+};
+
+class Notifications {
+ public:
+  static Result<std::unique_ptr<Notifications>> open(NotifySettings settings,
+                                                     std::unique_ptr<MessageSigner> signer,
+                                                     Clock& clock, Random& random);
+  ~Notifications();
+
+  // Delivers messages of rules to their targets. Call it before start().
+  using SendEvent =
+      std::function<Sent(const KnownRule& rule, const Target& target, const Message& message)>;
+  void deliver_events(SendEvent send) { send_event_ = std::move(send); }
+  void start();
+
+  std::shared_ptr<const Catalogue> catalogue() const;
+  const MessageSigner& signer() const { return *signer_; }
+  const NotificationUrls& urls() const { return settings_.urls; }
+  bool offers(Protocol protocol) const { return settings_.transports.contains(protocol); }
+
+  // Returns the topic, which may exist. Errors: conflict, if it has other attributes or tags.
+  Result<Topic> create_topic(Topic wanted);
+  // Removes it with its subscriptions. Harmless when it does not exist.
+  Result<void> delete_topic(const std::string& arn);
+  Result<void> change_topic(const std::string& arn, const std::function<void(Topic&)>& change);
+
+  // Adds a subscription, whose ARN and tokens are made here. One of the same protocol and endpoint
+  // is returned, and its confirmation is sent again if it was not confirmed.
+  Result<Subscription> subscribe(Subscription wanted);
+  Result<Subscription> confirm(const std::string& topic, const std::string& token,
+                               bool authenticate_on_unsubscribe);
+  // Harmless when it does not exist.
+  Result<void> unsubscribe(const std::string& arn);
+  // By the link in a notification. Errors: denied, if it is not allowed or the token is wrong.
+  Result<void> unsubscribe_by_token(const std::string& arn, const std::string& token);
+  Result<void> change_subscription(const std::string& arn,
+                                   const std::function<Result<void>(Subscription&)>& change);
+
+  // Stores the messages for the subscriptions that receive them. Sets ids and times, and returns
+  // them in order.
+  Result<std::vector<std::string>> publish(const std::string& topic, std::vector<Message> messages);
+  // For other parts of the server, such as alarms. Returns the message's id.
+  Result<std::string> publish_to_topic(const std::string& topic_arn, const std::string& subject,
+                                       const std::string& body);
+
+  // -- for EventBus: one transaction of changes of the catalogue and messages
+  using Work = std::function<Result<StoreChange>(Catalogue& next)>;
+  Result<void> change(const Work& work);
+  // Adds what the subscriptions of the topic receive. Errors: those of publish().
+  Result<void> add_to(const std::string& topic, Message message, StoreChange& change) const;
+  Result<void> store(const StoreChange& change);
+  Result<std::vector<Document>> documents() { return store_->documents(); }
+  bool can_take(const std::string& target) const;
+  std::string new_uuid();
+
+  Deliverer::Counts counts() const { return deliverer_.counts(); }
+  Deliverer& deliverer() { return deliverer_; }
+
+ private:
+  Notifications(NotifySettings settings, std::unique_ptr<MessageSigner> signer,
+                std::unique_ptr<DeliveryStore> store, Catalogue catalogue, Clock& clock,
+                Random& random);
+
+  TargetFacts facts_of(const std::string& target) const;
+  Sent send(const std::string& target, const Message& message) const;
+  Message confirmation_of(const Subscription& subscription);
+
+  const NotifySettings settings_;
+  const std::unique_ptr<MessageSigner> signer_;
+  Clock& clock_;
+  Random& random_;
+  SendEvent send_event_;
+  const std::unique_ptr<DeliveryStore> store_;
+  Mutex changing_;  // held by one change() at a time
+  mutable Mutex mutex_;
+  std::shared_ptr<const Catalogue> catalogue_ GUARDED_BY(mutex_);
+  Deliverer deliverer_;
+};
+
+// The ARN of a rule and the id of its target, as Delivery::target has them.
+std::string event_target(const std::string& rule_arn, const std::string& target_id);
+
+}  // namespace trainyard::notify
