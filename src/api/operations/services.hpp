@@ -42,6 +42,15 @@ namespace trainyard::file_systems {
 class FileSystems;  // file_systems/file_systems.hpp
 }
 
+namespace trainyard::insights {
+class Queries;  // insights/queries.hpp
+}
+
+namespace trainyard::log_routing {
+class Exports;    // log_routing/exports.hpp
+class LogRouter;  // log_routing/router.hpp
+}
+
 namespace trainyard::api {
 
 class IdentityStore;  // operations/identity_store.hpp
@@ -117,6 +126,9 @@ struct Services {
   // shows those on which jobs have hosts.
   std::function<std::vector<ServerMachine>()> machines = nullptr;
   file_systems::FileSystems* file_systems = nullptr;  // nullptr: FSx is rejected
+  insights::Queries* queries = nullptr;               // nullptr: StartQuery is rejected
+  log_routing::LogRouter* log_router = nullptr;       // nullptr: filters of logs are rejected
+  log_routing::Exports* log_exports = nullptr;        // nullptr: exports of logs are rejected
 };
 
 }  // namespace trainyard::api
