@@ -32,9 +32,9 @@ Result<void> LogServices::start(observe::Logs& logs, observe::Metrics& metrics,
   log_routing::RouterSettings settings{.account = account};
   for (const config::LogWebhook& each : config.log_webhooks)
     settings.webhooks.push_back({each.name, each.url, each.authorization, each.ca_bundle});
-  router_ = TRY(log_routing::LogRouter::start(logs.definitions(), metrics, clock, post,
-                                              std::move(settings))
-                    .in("reading the filters of log groups"));
+  router_ = TRY(
+      log_routing::LogRouter::start(logs.definitions(), metrics, clock, post, std::move(settings))
+          .in("reading the filters of log groups"));
   queries_.emplace(logs, clock, random);
   exports_.emplace(logs, objects, clock, random);
   return {};

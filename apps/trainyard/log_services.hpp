@@ -26,7 +26,8 @@ namespace trainyard::apps {
 
 class LogServices {
  public:
-  // The function that the logs call after each append. Lifetime: this object outlives the logs' use.
+  // The function that the logs call after each append. Lifetime: this object outlives the logs'
+  // use.
   observe::EventsAppended appended();
   Result<void> start(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& objects,
                      const std::string& account, const config::Config& config, Clock& clock,

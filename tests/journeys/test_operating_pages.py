@@ -52,6 +52,7 @@ RUNS = {
             + "aws s3 mb s3://imagenet; echo 1 > 1; aws s3 cp 1 s3://imagenet/resized/1",
         },
     ),
+    "docs/operating/logs.md": documents.Run(before={"aws logs create-log-group": START}),
     "docs/operating/fast-file.md": documents.Run(
         before={"trainyard cache warm": START + IMAGES},
     ),

@@ -46,8 +46,7 @@ void add_groups(const Context& context, std::string_view action, const Shape& sh
     for (std::string& each : texts_at(&shape, input, list)) groups.push_back(std::move(each));
   if (groups.empty()) groups.emplace_back();  // the operation rejects it
   for (const std::string& group : groups)
-    out.all.push_back(
-        {std::string(action), arns + group_name(arns, group) + ":log-stream:"});
+    out.all.push_back({std::string(action), arns + group_name(arns, group) + ":log-stream:"});
 }
 
 // Adds the stream that a pointer of Logs Insights names. The operation rejects other texts.
@@ -57,11 +56,10 @@ void add_record(const Context& context, std::string_view action, const Shape& sh
   const auto parts = text ? parse_json(*text) : Result<Json>(invalid(""));
   const bool whole = parts && parts->is_array() && parts->size() == 3 && (*parts)[0].is_string() &&
                      (*parts)[1].is_string();
-  out.all.push_back({std::string(action), whole ? group_arns(context) +
-                                                      (*parts)[0].get<std::string>() +
-                                                      ":log-stream:" +
-                                                      (*parts)[1].get<std::string>()
-                                                : "*"});
+  out.all.push_back(
+      {std::string(action), whole ? group_arns(context) + (*parts)[0].get<std::string>() +
+                                        ":log-stream:" + (*parts)[1].get<std::string>()
+                                  : "*"});
 }
 
 // Adds the objects that an export task writes: below its prefix.

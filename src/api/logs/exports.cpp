@@ -38,12 +38,13 @@ Outcome<aws::CreateExportTaskResponse> create_task(const Services& services,
   if (!services.objects.head_bucket(*in.destination))
     return invalid_parameter(
         "The given bucket does not exist. Please make sure the bucket is valid.");
-  if (*in.to < *in.from) return invalid_parameter("The end time must not be before the start time.");
+  if (*in.to < *in.from)
+    return invalid_parameter("The end time must not be before the start time.");
   // As AWS, an object shows that the task may write.
   const auto written = [&]() -> Result<void> {
-    const auto writer = TRY(services.objects.put(
-        *in.destination, std::string(kTestObject),
-        {.content_type = "text/plain", .owner = context.principal.name}));
+    const auto writer =
+        TRY(services.objects.put(*in.destination, std::string(kTestObject),
+                                 {.content_type = "text/plain", .owner = context.principal.name}));
     TRY(writer->write(kTestText));
     TRY(writer->commit());
     return ok();
@@ -67,9 +68,9 @@ Outcome<aws::CreateExportTaskResponse> create_task(const Services& services,
   return aws::CreateExportTaskResponse{.task_id = *id};
 }
 
-Outcome<aws::DescribeExportTasksResponse> describe_tasks(log_routing::Exports& exports,
-                                                         const Context& context,
-                                                         const aws::DescribeExportTasksRequest& in) {
+Outcome<aws::DescribeExportTasksResponse> describe_tasks(
+    log_routing::Exports& exports, const Context& context,
+    const aws::DescribeExportTasksRequest& in) {
   aws::DescribeExportTasksResponse out;
   out.export_tasks.emplace();
   size_t skip = 0, seen = 0;

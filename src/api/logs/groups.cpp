@@ -46,8 +46,8 @@ Outcome<aws::DescribeLogGroupsResponse> describe_groups(observe::Logs& logs, con
     out.next_token = list_token({0, groups.back().name});
   }
   std::map<std::string, int64_t> filters;
-  for (const auto& each : TRY_LOGS(logs.definitions().list(
-           context.region, observe::DefinitionKind::metric_filter)))
+  for (const auto& each :
+       TRY_LOGS(logs.definitions().list(context.region, observe::DefinitionKind::metric_filter)))
     ++filters[each.group];
   out.log_groups.emplace();
   for (const auto& group : groups) {
@@ -142,17 +142,19 @@ void add_tag_operations(OperationTable& table, observe::Logs& logs) {
         const auto group = TRY_LOGS(logs.group(context.region, *in.log_group_name));
         return aws::ListTagsLogGroupResponse{.tags = group.settings.tags};
       });
-  table.add<aws::TagResource>([&logs](const Context& context, const aws::TagResourceRequest& in)
-                                  -> Outcome<aws::Nothing> {
-    return add_tags(logs, context, TRY(tagged_group(context, *in.resource_arn)), *in.tags);
-  });
-  table.add<aws::UntagResource>([&logs](const Context& context, const aws::UntagResourceRequest& in)
-                                    -> Outcome<aws::Nothing> {
+  table.add<aws::TagResource>(
+      [&logs](const Context& context, const aws::TagResourceRequest& in) -> Outcome<aws::Nothing> {
+        return add_tags(logs, context, TRY(tagged_group(context, *in.resource_arn)), *in.tags);
+      });
+  table.add<aws::UntagResource>([&logs](
+                                    const Context& context,
+                                    const aws::UntagResourceRequest& in) -> Outcome<aws::Nothing> {
     return remove_tags(logs, context, TRY(tagged_group(context, *in.resource_arn)), *in.tag_keys);
   });
   table.add<aws::ListTagsForResource>(
-      [&logs](const Context& context, const aws::ListTagsForResourceRequest& in)
-          -> Outcome<aws::ListTagsForResourceResponse> {
+      [&logs](
+          const Context& context,
+          const aws::ListTagsForResourceRequest& in) -> Outcome<aws::ListTagsForResourceResponse> {
         const auto name = TRY(tagged_group(context, *in.resource_arn));
         const auto group = TRY_LOGS(logs.group(context.region, name));
         return aws::ListTagsForResourceResponse{.tags = group.settings.tags};

@@ -174,10 +174,12 @@ TEST(InsightsOperations, SavedQueries) {
       {.name = "team/b", .log_group_names = {{"g"}}, .query_string = "fields @message"});
   ASSERT_TRUE(put);
   ASSERT_TRUE(world.call<aws::PutQueryDefinition>({.name = "team/a", .query_string = "limit 1"}));
-  ASSERT_TRUE(world.call<aws::PutQueryDefinition>({.name = "team/b2",
-                                                   .query_definition_id = (*put).query_definition_id,
-                                                   .query_string = "limit 2"}));
-  auto listed = world.call<aws::DescribeQueryDefinitions>({.query_definition_name_prefix = "team/"});
+  ASSERT_TRUE(
+      world.call<aws::PutQueryDefinition>({.name = "team/b2",
+                                           .query_definition_id = (*put).query_definition_id,
+                                           .query_string = "limit 2"}));
+  auto listed =
+      world.call<aws::DescribeQueryDefinitions>({.query_definition_name_prefix = "team/"});
   ASSERT_EQ((*listed).query_definitions->size(), 2u);
   EXPECT_EQ((*listed).query_definitions->at(1).name, "team/b2");
   EXPECT_EQ((*listed).query_definitions->at(1).query_string, "limit 2");
@@ -192,12 +194,12 @@ TEST(InsightsOperations, SavedQueries) {
 
 TEST(FilterOperations, MetricFilters) {
   InsightsWorld world;
-  aws::PutMetricFilterRequest in{.log_group_name = "g",
-                                 .filter_name = "errors",
-                                 .filter_pattern = "ERROR",
-                                 .metric_transformations = {{{.metric_name = "errors",
-                                                              .metric_namespace = "N",
-                                                              .metric_value = "1"}}}};
+  aws::PutMetricFilterRequest in{
+      .log_group_name = "g",
+      .filter_name = "errors",
+      .filter_pattern = "ERROR",
+      .metric_transformations = {
+          {{.metric_name = "errors", .metric_namespace = "N", .metric_value = "1"}}}};
   EXPECT_EQ(world.refusal<aws::PutMetricFilter>(in),
             "ResourceNotFoundException: The specified log group does not exist.");
   world.put("g", {"1"});
@@ -205,7 +207,8 @@ TEST(FilterOperations, MetricFilters) {
   auto listed = world.call<aws::DescribeMetricFilters>({.metric_name = "errors"});
   ASSERT_EQ((*listed).metric_filters->size(), 1u);
   EXPECT_EQ((*listed).metric_filters->at(0).log_group_name, "g");
-  EXPECT_TRUE(world.call<aws::DescribeMetricFilters>({.metric_name = "x"})->metric_filters->empty());
+  EXPECT_TRUE(
+      world.call<aws::DescribeMetricFilters>({.metric_name = "x"})->metric_filters->empty());
   EXPECT_EQ(world.call<aws::DescribeLogGroups>({})->log_groups->at(0).metric_filter_count, 1);
   in.metric_transformations->at(0).metric_value = "one";
   EXPECT_EQ(world.refusal<aws::PutMetricFilter>(in),
@@ -266,10 +269,10 @@ TEST(GroupOperations, RetentionAndTags) {
   ASSERT_TRUE(
       world.call<aws::PutRetentionPolicy>({.log_group_name = "g", .retention_in_days = 3653}));
   EXPECT_EQ(world.call<aws::DescribeLogGroups>({})->log_groups->at(0).retention_in_days, 3653);
-  EXPECT_TRUE(world
-                  .refusal<aws::PutRetentionPolicy>({.log_group_name = "g", .retention_in_days = 2})
-                  .starts_with("InvalidParameterException: 1 validation error detected: Value '2' "
-                               "at 'retentionInDays' failed"));
+  EXPECT_TRUE(
+      world.refusal<aws::PutRetentionPolicy>({.log_group_name = "g", .retention_in_days = 2})
+          .starts_with("InvalidParameterException: 1 validation error detected: Value '2' "
+                       "at 'retentionInDays' failed"));
   ASSERT_TRUE(world.call<aws::DeleteRetentionPolicy>({.log_group_name = "g"}));
   EXPECT_FALSE(world.call<aws::DescribeLogGroups>({})->log_groups->at(0).retention_in_days);
   const std::string arn = "arn:aws:logs:eu-west-1:123456789012:log-group:g";

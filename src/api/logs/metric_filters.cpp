@@ -34,10 +34,10 @@ Outcome<aws::Nothing> put_filter(observe::Logs& logs, log_routing::LogRouter& ro
   if (filter.metric_namespace.empty() || filter.metric_name.empty())
     return invalid_parameter("A metric filter needs a metricNamespace and a metricName.");
   TRY_LOGS(filter.check());
-  const auto kept = logs.definitions().put(
-      context.region, DefinitionKind::metric_filter,
-      {*in.log_group_name, *in.filter_name, filter.text(), context.now},
-      log_routing::kMetricFiltersMax);
+  const auto kept =
+      logs.definitions().put(context.region, DefinitionKind::metric_filter,
+                             {*in.log_group_name, *in.filter_name, filter.text(), context.now},
+                             log_routing::kMetricFiltersMax);
   if (!kept && kept.error().kind == Kind::exhausted) return limit_exceeded(kept.error().message);
   TRY_LOGS(kept);
   TRY_LOGS(router.reload());
@@ -109,8 +109,7 @@ Outcome<aws::TestMetricFilterResponse> test_filter(const aws::TestMetricFilterRe
 
 void add_metric_filters(OperationTable& table, const Services& services) {
   observe::Logs& logs = services.logs;
-  table.add<aws::TestMetricFilter>(
-      [](const Context&, const auto& in) { return test_filter(in); });
+  table.add<aws::TestMetricFilter>([](const Context&, const auto& in) { return test_filter(in); });
   table.add<aws::DescribeMetricFilters>([&logs](const Context& context, const auto& in) {
     return describe_filters(logs, context, in);
   });

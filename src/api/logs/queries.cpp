@@ -33,10 +33,10 @@ Failure no_query() { return resource_not_found("The specified query does not exi
 
 Failure malformed(const std::string& text, const insights::QueryFault& fault) {
   Failure failure{400, "MalformedQueryException", insights::describe_fault(text, fault)};
-  failure.json_members = "\"queryCompileError\":" +
-                         dump({{"location",
-                                {{"startCharOffset", fault.begin}, {"endCharOffset", fault.end}}},
-                               {"message", fault.message}});
+  failure.json_members =
+      "\"queryCompileError\":" +
+      dump({{"location", {{"startCharOffset", fault.begin}, {"endCharOffset", fault.end}}},
+            {"message", fault.message}});
   return failure;
 }
 
@@ -72,7 +72,8 @@ Outcome<aws::StartQueryResponse> start_query(observe::Logs& logs, insights::Quer
                                              const Context& context,
                                              const aws::StartQueryRequest& in) {
   if (in.query_language.value_or("CWLI") != "CWLI")
-    return invalid_parameter("queryLanguage: only CWLI, the language of Logs Insights, is offered.");
+    return invalid_parameter(
+        "queryLanguage: only CWLI, the language of Logs Insights, is offered.");
   const auto groups = TRY(groups_of(context, in));
   for (const std::string& group : groups) TRY_LOGS(logs.group(context.region, group));
   if (*in.end_time < *in.start_time)
@@ -87,7 +88,8 @@ Outcome<aws::StartQueryResponse> start_query(observe::Logs& logs, insights::Quer
       .principal_arn = context.principal.arn,
       .groups = groups,
       .text = *in.query_string,
-      .query = std::make_shared<const insights::Query>(std::get<insights::Query>(std::move(parsed))),
+      .query =
+          std::make_shared<const insights::Query>(std::get<insights::Query>(std::move(parsed))),
       .from = query_time(*in.start_time),
       .to = query_time(*in.end_time),
       .rows_max = size_t(in.limit.value_or(int64_t(insights::kRowsMax)))};
@@ -132,7 +134,8 @@ Outcome<aws::GetQueryResultsResponse> query_results(insights::Queries& queries,
     first = size_t(place.at);
   }
   const size_t wanted = size_t(in.max_items.value_or(int64_t(insights::kRowsMax)));
-  const size_t end = std::min(report.rows->size(), first + (wanted == 0 ? insights::kRowsMax : wanted));
+  const size_t end =
+      std::min(report.rows->size(), first + (wanted == 0 ? insights::kRowsMax : wanted));
   for (size_t i = first; i < end; ++i) {
     auto& row = out.results->emplace_back();
     for (const auto& [name, text] : (*report.rows)[i]) row.push_back({name, text});
@@ -154,8 +157,8 @@ Outcome<aws::DescribeQueriesResponse> describe_queries(insights::Queries& querie
   for (const auto& report : queries.list(context.region)) {
     const auto& request = report.request;
     if (!context.principal.owner() && request.principal != context.principal.name) continue;
-    if (in.log_group_name && std::ranges::find(request.groups, *in.log_group_name) ==
-                                 request.groups.end())
+    if (in.log_group_name &&
+        std::ranges::find(request.groups, *in.log_group_name) == request.groups.end())
       continue;
     if (in.status && *in.status != state_text(report.state)) continue;
     if (seen++ < skip) continue;
@@ -179,8 +182,8 @@ Outcome<aws::DescribeQueriesResponse> describe_queries(insights::Queries& querie
 
 Outcome<aws::GetLogRecordResponse> log_record(observe::Logs& logs, const Context& context,
                                               const aws::GetLogRecordRequest& in) {
-  const auto event = TRY_LOGS(insights::find_record(
-      logs, context.region, context.principal.account, *in.log_record_pointer));
+  const auto event = TRY_LOGS(insights::find_record(logs, context.region, context.principal.account,
+                                                    *in.log_record_pointer));
   aws::GetLogRecordResponse out;
   auto& record = out.log_record.emplace();
   for (const auto& [name, value] : insights::discover_fields(event.message))
@@ -215,9 +218,8 @@ Outcome<aws::GetLogGroupFieldsResponse> group_fields(observe::Logs& logs, const 
   for (const auto& [name, count] : counts)
     out.log_group_fields->push_back(
         {.name = name, .percent = int64_t(count * 100 / page.events.size())});
-  std::ranges::stable_sort(*out.log_group_fields, [](const auto& a, const auto& b) {
-    return *a.percent > *b.percent;
-  });
+  std::ranges::stable_sort(*out.log_group_fields,
+                           [](const auto& a, const auto& b) { return *a.percent > *b.percent; });
   return out;
 }
 

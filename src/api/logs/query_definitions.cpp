@@ -23,12 +23,13 @@ Outcome<aws::PutQueryDefinitionResponse> put_definition(const Services& services
                                                         const Context& context,
                                                         const aws::PutQueryDefinitionRequest& in) {
   if (in.query_language.value_or("CWLI") != "CWLI")
-    return invalid_parameter("queryLanguage: only CWLI, the language of Logs Insights, is offered.");
+    return invalid_parameter(
+        "queryLanguage: only CWLI, the language of Logs Insights, is offered.");
   if (in.parameters && !in.parameters->empty())
     return invalid_parameter("parameters of query definitions are not supported.");
   observe::LogDefinitions& definitions = services.logs.definitions();
-  if (in.query_definition_id &&
-      !TRY_LOGS(definitions.find(context.region, DefinitionKind::query, "", *in.query_definition_id)))
+  if (in.query_definition_id && !TRY_LOGS(definitions.find(context.region, DefinitionKind::query,
+                                                           "", *in.query_definition_id)))
     return no_definition();
   const std::string id = in.query_definition_id.value_or(new_uuid(services.random));
   const Json body = {{"name", *in.name},
@@ -63,16 +64,16 @@ Outcome<aws::DescribeQueryDefinitionsResponse> describe_definitions(
   for (const auto& stored :
        TRY_LOGS(services.logs.definitions().list(context.region, DefinitionKind::query, ""))) {
     auto definition = TRY_LOGS(definition_of(stored));
-    if (definition.name->starts_with(prefix)) out.query_definitions->push_back(std::move(definition));
+    if (definition.name->starts_with(prefix))
+      out.query_definitions->push_back(std::move(definition));
   }
   // Names may be equal, so the id follows.
   const auto name_of = [](const aws::QueryDefinition& each) {
     return *each.name + "\n" + *each.query_definition_id;
   };
   std::ranges::sort(*out.query_definitions, {}, name_of);
-  out.next_token =
-      TRY(cut_page(*out.query_definitions, size_t(in.max_results.value_or(1000)), in.next_token,
-                   name_of));
+  out.next_token = TRY(cut_page(*out.query_definitions, size_t(in.max_results.value_or(1000)),
+                                in.next_token, name_of));
   return out;
 }
 

@@ -63,8 +63,8 @@ void add_resource_policies(OperationTable& table, const Services& services) {
       [&logs](const Context& context,
               const aws::DeleteResourcePolicyRequest& in) -> Outcome<aws::Nothing> {
         const std::string name = in.policy_name.value_or("");
-        const auto removed = logs.definitions().remove(
-            context.region, DefinitionKind::resource_policy, "", name);
+        const auto removed =
+            logs.definitions().remove(context.region, DefinitionKind::resource_policy, "", name);
         if (!removed && removed.error().kind == Kind::not_found)
           return resource_not_found("Policy with name [" + name + "] does not exist");
         TRY_LOGS(removed);

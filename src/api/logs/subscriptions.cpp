@@ -16,7 +16,8 @@ namespace aws = shapes::logs;
 using observe::DefinitionKind;
 
 std::string destination_arn(const Context& context, const std::string& name) {
-  return "arn:aws:logs:" + context.region + ":" + context.principal.account + ":destination:" + name;
+  return "arn:aws:logs:" + context.region + ":" + context.principal.account +
+         ":destination:" + name;
 }
 
 // The name of the webhook that an ARN names.
@@ -37,9 +38,10 @@ Outcome<std::string> webhook_of(const log_routing::LogRouter& router, const Cont
   const std::string prefix = destination_arn(context, "");
   const std::string name = arn.starts_with(prefix) ? arn.substr(prefix.size()) : "";
   if (!router.webhook(name))
-    return invalid_parameter("The destination ARN is not one of a webhook of this server's "
-                             "configuration: " +
-                             arn);
+    return invalid_parameter(
+        "The destination ARN is not one of a webhook of this server's "
+        "configuration: " +
+        arn);
   return name;
 }
 
@@ -59,10 +61,10 @@ Outcome<aws::Nothing> put_filter(observe::Logs& logs, log_routing::LogRouter& ro
       .role_arn = in.role_arn.value_or(""),
       .distribution = in.distribution.value_or("ByLogStream"),
       .created = context.now};
-  const auto kept = logs.definitions().put(
-      context.region, DefinitionKind::subscription_filter,
-      {*in.log_group_name, *in.filter_name, filter.text(), context.now},
-      log_routing::kSubscriptionFiltersMax);
+  const auto kept =
+      logs.definitions().put(context.region, DefinitionKind::subscription_filter,
+                             {*in.log_group_name, *in.filter_name, filter.text(), context.now},
+                             log_routing::kSubscriptionFiltersMax);
   if (!kept && kept.error().kind == Kind::exhausted) return limit_exceeded(kept.error().message);
   TRY_LOGS(kept);
   TRY_LOGS(router.reload());
@@ -87,10 +89,9 @@ Outcome<aws::DescribeSubscriptionFiltersResponse> describe_filters(
     if (!filter.role_arn.empty()) shown.role_arn = filter.role_arn;
     out.subscription_filters->push_back(std::move(shown));
   }
-  out.next_token =
-      TRY(cut_page(*out.subscription_filters, size_t(in.limit.value_or(kListDefault)),
-                   in.next_token,
-                   [](const aws::SubscriptionFilter& each) { return *each.filter_name; }));
+  out.next_token = TRY(
+      cut_page(*out.subscription_filters, size_t(in.limit.value_or(kListDefault)), in.next_token,
+               [](const aws::SubscriptionFilter& each) { return *each.filter_name; }));
   return out;
 }
 
@@ -115,12 +116,12 @@ Outcome<aws::DescribeDestinationsResponse> describe_destinations(
   out.destinations.emplace();
   for (const auto& webhook : router.webhooks())
     if (webhook.name.starts_with(in.destination_name_prefix.value_or("")))
-      out.destinations->push_back({.destination_name = webhook.name,
-                                   .arn = destination_arn(context, webhook.name)});
+      out.destinations->push_back(
+          {.destination_name = webhook.name, .arn = destination_arn(context, webhook.name)});
   const auto name_of = [](const aws::Destination& each) { return *each.destination_name; };
   std::ranges::sort(*out.destinations, {}, name_of);
-  out.next_token = TRY(cut_page(*out.destinations, size_t(in.limit.value_or(kListDefault)),
-                                in.next_token, name_of));
+  out.next_token = TRY(
+      cut_page(*out.destinations, size_t(in.limit.value_or(kListDefault)), in.next_token, name_of));
   return out;
 }
 

@@ -49,7 +49,7 @@ class Queries;  // insights/queries.hpp
 namespace trainyard::log_routing {
 class Exports;    // log_routing/exports.hpp
 class LogRouter;  // log_routing/router.hpp
-}
+}  // namespace trainyard::log_routing
 
 namespace trainyard::api {
 

@@ -15,8 +15,8 @@ constexpr int64_t kUploadDaysMax = 3'650;    // ten years, likewise
 constexpr int64_t kAuditDaysMax = 36'500;    // a century, likewise
 constexpr double kLeaseSecondsMin = 1;     // less is lost whenever the machine is busy for a moment
 constexpr double kLeaseSecondsMax = 300;   // longer outages need an operator in any case
-constexpr size_t kWebhooksMax = 16;     // each has a thread and a queue of 16 MiB
-constexpr size_t kWebhookNameMax = 64;  // characters; the name is the end of an ARN
+constexpr size_t kWebhooksMax = 16;        // each has a thread and a queue of 16 MiB
+constexpr size_t kWebhookNameMax = 64;     // characters; the name is the end of an ARN
 constexpr int64_t kAuditGibMax = 1 << 20;  // a pebibyte, likewise
 
 Result<void> read_storage_quota(Table table, objects::StorageQuotas& quotas) {
@@ -153,11 +153,11 @@ Result<void> read_log_webhook(const std::string& name, Table table, const std::s
   TRY(table.read("authorization_file", authorization_file));
   TRY(table.read("ca_bundle", webhook.ca_bundle));
   TRY(table.nothing_else());
-  const bool plain = !name.empty() && name.size() <= kWebhookNameMax &&
-                     std::ranges::all_of(name, [](char c) {
-                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                              (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-                     });
+  const bool plain =
+      !name.empty() && name.size() <= kWebhookNameMax && std::ranges::all_of(name, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '_' || c == '.';
+      });
   if (!plain)
     return invalid("[log_webhooks." + name +
                    "]: the name may have letters, digits, '-', '_' and '.'");

@@ -205,8 +205,8 @@ bool is_ipv6(std::string_view text) {
       groups += 2;
       continue;
     }
-    if (parts[i].size() > 4 || parts[i].find_first_not_of("0123456789abcdefABCDEF") !=
-                                   std::string_view::npos)
+    if (parts[i].size() > 4 ||
+        parts[i].find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos)
       return false;
     ++groups;
   }

@@ -24,10 +24,10 @@ constexpr std::string_view kSymbols[] = {"!=", "<=", ">=", "=~", "==", "(", ")",
 // The milliseconds of a unit of time; 0 if there is none of that name.
 double unit_of(std::string_view name) {
   constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"ms", 1},         {"msec", 1},       {"s", 1e3},        {"sec", 1e3},
-      {"second", 1e3},   {"seconds", 1e3},  {"m", 60e3},       {"min", 60e3},
-      {"minute", 60e3},  {"minutes", 60e3}, {"h", 3600e3},     {"hr", 3600e3},
-      {"hour", 3600e3},  {"hours", 3600e3}, {"d", 86400e3},    {"day", 86400e3},
+      {"ms", 1},         {"msec", 1},       {"s", 1e3},         {"sec", 1e3},
+      {"second", 1e3},   {"seconds", 1e3},  {"m", 60e3},        {"min", 60e3},
+      {"minute", 60e3},  {"minutes", 60e3}, {"h", 3600e3},      {"hr", 3600e3},
+      {"hour", 3600e3},  {"hours", 3600e3}, {"d", 86400e3},     {"day", 86400e3},
       {"days", 86400e3}, {"w", 604800e3},   {"week", 604800e3}, {"weeks", 604800e3}};
   for (const auto& [unit, milliseconds] : kUnits)
     if (equals_ignoring_case(unit, name)) return milliseconds;
@@ -163,7 +163,8 @@ class Lexer {
       }
       text += query_[at_];
     }
-    if (at_ >= query_.size()) return fail(begin, query_.size(), "a regular expression is not closed");
+    if (at_ >= query_.size())
+      return fail(begin, query_.size(), "a regular expression is not closed");
     ++at_;
     push(Token::Kind::regex, begin, std::move(text));
     return true;

@@ -9,8 +9,8 @@
 namespace trainyard::insights {
 namespace {
 
-constexpr std::string_view kReserved[] = {"and", "or", "not", "like", "in", "as", "by",
-                                          "asc", "desc"};
+constexpr std::string_view kReserved[] = {"and", "or", "not", "like", "in",
+                                          "as",  "by", "asc", "desc"};
 constexpr std::pair<std::string_view, AggregateKind> kAggregates[] = {
     {"count", AggregateKind::count},
     {"count_distinct", AggregateKind::count_distinct},
@@ -260,13 +260,13 @@ class Parser {
     if (depth > kDepthMax) fail("expressions are nested too deeply");
     if (fault_) return made({});
     auto left = conjunction(depth);
-    while (take_word("or")) left = operation(Operator::or_else, std::move(left), conjunction(depth));
+    while (take_word("or"))
+      left = operation(Operator::or_else, std::move(left), conjunction(depth));
     return left;
   }
   ExpressionPointer conjunction(int depth) {
     auto left = negation(depth);
-    while (take_word("and"))
-      left = operation(Operator::and_also, std::move(left), negation(depth));
+    while (take_word("and")) left = operation(Operator::and_also, std::move(left), negation(depth));
     return left;
   }
   ExpressionPointer negation(int depth) {

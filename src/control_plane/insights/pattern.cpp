@@ -67,14 +67,13 @@ bool Pattern::found_in(std::string_view text) const {
                        re2::RE2::UNANCHORED, nullptr, 0);
 }
 
-size_t Pattern::groups() const {
-  return regex_ ? size_t(regex_->NumberOfCapturingGroups()) : 0;
-}
+size_t Pattern::groups() const { return regex_ ? size_t(regex_->NumberOfCapturingGroups()) : 0; }
 
 std::vector<std::string> Pattern::names() const {
   std::vector<std::string> names(groups());
   if (regex_)
-    for (const auto& [name, group] : regex_->NamedCapturingGroups()) names[size_t(group) - 1] = name;
+    for (const auto& [name, group] : regex_->NamedCapturingGroups())
+      names[size_t(group) - 1] = name;
   return names;
 }
 

@@ -8,9 +8,9 @@
 namespace trainyard::insights {
 namespace {
 
-constexpr size_t kGroupBytes = 256;        // of a group, on top of its key
+constexpr size_t kGroupBytes = 256;  // of a group, on top of its key
 constexpr size_t kAccumulatorBytes = sizeof(Accumulator);
-constexpr size_t kSeenBytes = 64;          // of a key of dedup, on top of its text
+constexpr size_t kSeenBytes = 64;  // of a key of dedup, on top of its text
 
 bool treats_rows_alone(const Command& command) {
   return std::holds_alternative<FieldsCommand>(command) ||
@@ -262,9 +262,8 @@ Result<void> Pipeline::add_result(const Row& row) {
   TRY(use(bytes));
   results_.push_back(std::move(result));
   if (results_.size() >= limits_.rows_max && row.event() &&
-      std::ranges::none_of(stages_, [](const Stage& stage) {
-        return holds_rows_back(*stage.command);
-      }))
+      std::ranges::none_of(stages_,
+                           [](const Stage& stage) { return holds_rows_back(*stage.command); }))
     full_ = true;
   return ok();
 }

@@ -25,8 +25,8 @@
 namespace trainyard::insights {
 
 struct Limits {
-  size_t rows_max = kRowsMax;        // of the result
-  size_t groups_max = 10'000;        // of each stats; events of further groups are skipped
+  size_t rows_max = kRowsMax;          // of the result
+  size_t groups_max = 10'000;          // of each stats; events of further groups are skipped
   size_t memory_bytes_max = 64 << 20;  // of rows and groups
 };
 
@@ -61,10 +61,10 @@ class Pipeline {
     const Command* command = nullptr;
     std::unordered_map<std::string, size_t> group_of;
     std::vector<Group> groups;
-    std::vector<HeldRow> rows;  // of sort
-    size_t rows_max = 0;        // of sort; 0: all, within the memory
-    size_t rows_bytes = 0;      // of sort: the memory that its rows use
-    uint64_t passed = 0;    // of limit
+    std::vector<HeldRow> rows;             // of sort
+    size_t rows_max = 0;                   // of sort; 0: all, within the memory
+    size_t rows_bytes = 0;                 // of sort: the memory that its rows use
+    uint64_t passed = 0;                   // of limit
     std::unordered_set<std::string> seen;  // of dedup
   };
 

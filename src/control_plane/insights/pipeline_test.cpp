@@ -115,9 +115,9 @@ TEST(Pipeline, Parses) {
                             "display u, l",
                             messages)),
             "u=bob l=75");
-  EXPECT_EQ(shown(run_query("parse 'user=*,' as u | parse u /(.)$/ as last | display last",
-                            messages)),
-            "last=n; last=b; ");
+  EXPECT_EQ(
+      shown(run_query("parse 'user=*,' as u | parse u /(.)$/ as last | display last", messages)),
+      "last=n; last=b; ");
 }
 
 TEST(Pipeline, Aggregates) {
@@ -129,20 +129,30 @@ TEST(Pipeline, Aggregates) {
     const char* function;
     const char* value;
   } kTable[] = {
-      {"count(*)", "5"},        {"count(v)", "4"},     {"count_distinct(v)", "4"},
-      {"sum(v)", "16"},         {"avg(v)", "4"},       {"min(v)", "1"},
-      {"max(v)", "10"},         {"pct(v, 50)", "2.5"}, {"pct(v, 0)", "1"},
-      {"pct(v, 100)", "10"},    {"stddev(v)", "3.5355"}, {"earliest(v)", "3"},
-      {"latest(v)", "10"},      {"sortsFirst(v)", "1"}, {"sortsLast(v)", "10"},
+      {"count(*)", "5"},
+      {"count(v)", "4"},
+      {"count_distinct(v)", "4"},
+      {"sum(v)", "16"},
+      {"avg(v)", "4"},
+      {"min(v)", "1"},
+      {"max(v)", "10"},
+      {"pct(v, 50)", "2.5"},
+      {"pct(v, 0)", "1"},
+      {"pct(v, 100)", "10"},
+      {"stddev(v)", "3.5355"},
+      {"earliest(v)", "3"},
+      {"latest(v)", "10"},
+      {"sortsFirst(v)", "1"},
+      {"sortsLast(v)", "10"},
       {"max(@timestamp)", "2026-11-20 09:45:04.000"},
   };
   for (const auto& row : kTable) {
     EXPECT_EQ(shown(run_query(std::string("stats ") + row.function + " as r", messages)),
               std::string("r=") + row.value)
         << row.function;
-    EXPECT_EQ(shown(run_query(std::string("filter v > 99 | stats ") + row.function + " as r",
-                              messages)),
-              std::string(row.function).starts_with("count") ? "r=0" : "")
+    EXPECT_EQ(
+        shown(run_query(std::string("filter v > 99 | stats ") + row.function + " as r", messages)),
+        std::string(row.function).starts_with("count") ? "r=0" : "")
         << row.function;
   }
   EXPECT_EQ(shown(run_query("stats count(*) by bin(2s)", messages)),
@@ -158,8 +168,7 @@ TEST(Pipeline, SortsLimitsAndRemovesDuplicates) {
     messages.push_back(std::string(R"({"v": ")") + value + "\"}");
   EXPECT_EQ(shown(run_query("fields v | sort v", messages)), "v=9; v=9; v=10; v=a; v=b; v=b");
   EXPECT_EQ(shown(run_query("fields v | sort v desc | limit 2", messages)), "v=b; v=b");
-  EXPECT_EQ(shown(run_query("fields v | dedup v | sort v desc", messages)),
-            "v=b; v=a; v=10; v=9");
+  EXPECT_EQ(shown(run_query("fields v | dedup v | sort v desc", messages)), "v=b; v=a; v=10; v=9");
   EXPECT_EQ(shown(run_query("fields v | limit 3 | filter v != 'b'", messages)), "v=10; v=a");
   EXPECT_EQ(shown(run_query("fields v | sort @timestamp desc | dedup v | limit 2", messages)),
             "v=9; v=b");
@@ -183,8 +192,8 @@ TEST(Pipeline, GroupsPastTheLimitAreSkippedAndCounted) {
   const Query query = parsed("stats count(*) by @message");
   Pipeline pipeline(query, from_milliseconds(kStart), {.groups_max = 2});
   for (int i = 0; i < 5; ++i)
-    ASSERT_TRUE(pipeline.take(std::make_shared<const Event>(
-        Event{.at = kStart, .message = std::to_string(i)})));
+    ASSERT_TRUE(pipeline.take(
+        std::make_shared<const Event>(Event{.at = kStart, .message = std::to_string(i)})));
   const auto rows = pipeline.finish();
   ASSERT_TRUE(rows);
   EXPECT_EQ(rows->size(), 2u);

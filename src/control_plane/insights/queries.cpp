@@ -51,14 +51,13 @@ class GroupReader {
   Instant at() const { return page_.events[at_].event.at; }
   std::shared_ptr<const Event> take() {
     auto& found = page_.events[at_++];
-    return std::make_shared<const Event>(
-        Event{.group = group_,
-              .log = request_.account + ":" + group_,
-              .stream = std::move(found.stream),
-              .position = found.position,
-              .at = to_milliseconds(found.event.at),
-              .ingested = to_milliseconds(found.event.ingested),
-              .message = std::move(found.event.message)});
+    return std::make_shared<const Event>(Event{.group = group_,
+                                               .log = request_.account + ":" + group_,
+                                               .stream = std::move(found.stream),
+                                               .position = found.position,
+                                               .at = to_milliseconds(found.event.at),
+                                               .ingested = to_milliseconds(found.event.ingested),
+                                               .message = std::move(found.event.message)});
   }
 
  private:
@@ -297,7 +296,8 @@ void Queries::end(const std::shared_ptr<Run>& run, Result<std::vector<ResultRow>
       run->state = QueryState::complete;
     } else {
       run->why = result.error().message;
-      run->state = result.error().kind == Kind::cancelled ? QueryState::timed_out : QueryState::failed;
+      run->state =
+          result.error().kind == Kind::cancelled ? QueryState::timed_out : QueryState::failed;
       log(Level::warning, "insights", "a query failed",
           {{"query", run->id}, {"principal", principal}, {"why", run->why}});
     }

@@ -42,7 +42,7 @@ struct QuerySettings {
 
 struct QueryRequest {
   std::string region, account;
-  std::string principal;            // its name: only it and the owner read the results
+  std::string principal;  // its name: only it and the owner read the results
   std::string principal_arn;
   std::vector<std::string> groups;  // at least one
   std::string text;
@@ -68,7 +68,7 @@ struct QueryReport {
   Instant created;
   Duration took{};
   QueryStatistics statistics;
-  std::string why;  // of failed
+  std::string why;                                     // of failed
   std::shared_ptr<const std::vector<ResultRow>> rows;  // nullptr unless complete
 };
 

@@ -140,8 +140,8 @@ TEST(Queries, APointerFindsItsEvent) {
   }
   for (const std::string pointer : {"", "x", "W10=", "WyJnIiwiYSIsMV0=", "WyJnIiwibm9uZSIsMF0="})
     EXPECT_FALSE(find_record(*world.logs, "eu-west-1", "123456789012", pointer)) << pointer;
-  EXPECT_FALSE(find_record(*world.logs, "us-east-1", "123456789012",
-                           report.rows->front().back().second));
+  EXPECT_FALSE(
+      find_record(*world.logs, "us-east-1", "123456789012", report.rows->front().back().second));
 }
 
 TEST(Queries, AGroupThatIsMissingFailsTheQuery) {

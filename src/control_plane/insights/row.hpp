@@ -19,7 +19,7 @@
 namespace trainyard::insights {
 
 // Limits of discovery, for one event.
-inline constexpr size_t kFieldsMax = 1'000;           // as AWS
+inline constexpr size_t kFieldsMax = 1'000;             // as AWS
 inline constexpr size_t kDiscoveredBytesMax = 1 << 20;  // of a message
 
 // One log event. Positions and names are those of `observe`.

@@ -27,8 +27,8 @@ inline Result<std::vector<ResultRow>> run_query(const std::string& text,
   const Query query = parsed(text);
   Pipeline pipeline(query, from_milliseconds(kStart), limits);
   for (size_t i = 0; i < messages.size(); ++i) {
-    const Event event{"group", "123456789012:group", "job/algo-1",  i,
-                      kStart + int64_t(i) * 1000, kStart, messages[i]};
+    const Event event{"group", "123456789012:group", "job/algo-1", i, kStart + int64_t(i) * 1000,
+                      kStart,  messages[i]};
     if (!TRY(pipeline.take(std::make_shared<const Event>(event)))) break;
   }
   return pipeline.finish();

@@ -74,9 +74,10 @@ bool Value::holds() const {
 std::weak_ordering order_of(const Value& a, const Value& b) {
   if (a.nothing() || b.nothing()) return !a.nothing() <=> !b.nothing();
   const auto left = a.number(), right = b.number();
-  if (left && right) return *left < *right   ? std::weak_ordering::less
-                            : *left > *right ? std::weak_ordering::greater
-                                             : std::weak_ordering::equivalent;
+  if (left && right)
+    return *left < *right   ? std::weak_ordering::less
+           : *left > *right ? std::weak_ordering::greater
+                            : std::weak_ordering::equivalent;
   if (left || right) return !left <=> !right;  // numbers before texts
   return a.text().compare(b.text()) <=> 0;
 }

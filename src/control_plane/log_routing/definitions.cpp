@@ -51,8 +51,9 @@ Result<void> MetricFilter::check() const {
     return invalid("A metric filter can have at most " + std::to_string(kDimensionsMax) +
                    " dimensions.");
   if (default_value && !dimensions.empty())
-    return invalid("Invalid metric transformation: dimensions and default value are mutually "
-                   "exclusive properties.");
+    return invalid(
+        "Invalid metric transformation: dimensions and default value are mutually "
+        "exclusive properties.");
   if (default_value && !std::isfinite(*default_value))
     return invalid("Invalid metric transformation: the default value is not a number.");
   for (const auto& [name, selector] : dimensions)

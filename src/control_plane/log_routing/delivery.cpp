@@ -10,8 +10,8 @@ namespace trainyard::log_routing {
 std::string document_of(const Envelope& envelope) {
   Json events = Json::array();
   for (const auto& [id, event] : envelope.events)
-    events.push_back({{"id", id}, {"timestamp", to_milliseconds(event.at)},
-                      {"message", event.message}});
+    events.push_back(
+        {{"id", id}, {"timestamp", to_milliseconds(event.at)}, {"message", event.message}});
   return dump({{"messageType", "DATA_MESSAGE"},
                {"owner", envelope.owner},
                {"logGroup", envelope.group},

@@ -39,8 +39,9 @@ class StreamObject {
  private:
   Result<void> write() {
     if (!writer_)
-      writer_ = TRY(objects_.put(request_.bucket, key_,
-                                 {.content_type = "application/gzip", .owner = request_.principal}));
+      writer_ =
+          TRY(objects_.put(request_.bucket, key_,
+                           {.content_type = "application/gzip", .owner = request_.principal}));
     const std::string bytes = gzip(text_);
     text_.clear();
     return writer_->write(bytes);
@@ -157,15 +158,13 @@ Result<void> Exports::run(Task& task) {
   const ExportRequest& request = task.report.request;
   for (const auto& stream :
        TRY(logs_.streams(request.region, request.group, request.stream_prefix))) {
-    StreamObject object(objects_, request,
-                        object_key(request, task.report.id, stream.name));
+    StreamObject object(objects_, request, object_key(request, task.report.id, stream.name));
     observe::ReadQuery query{.from = from_milliseconds(request.from),
                              .to = from_milliseconds(request.to) + 1ms,
                              .events_max = kExportPageEvents};
     for (;;) {
       if (task.stop) return cancelled("the task was stopped");
-      const auto page =
-          TRY(logs_.read({request.region, request.group, stream.name}, query));
+      const auto page = TRY(logs_.read({request.region, request.group, stream.name}, query));
       for (const auto& event : page.events) TRY(object.add(event));
       if (page.events.empty()) break;  // a page without events reaches to the end of the stream
       query.position = page.end;

@@ -30,7 +30,7 @@ inline constexpr const char* kExportPrefix = "exportedlogs";
 
 struct ExportRequest {
   std::string region, name, group, stream_prefix;
-  std::string principal;  // whose storage quota the objects count against
+  std::string principal;     // whose storage quota the objects count against
   int64_t from = 0, to = 0;  // milliseconds; `to` is inclusive
   std::string bucket;
   std::string prefix = kExportPrefix;
@@ -74,7 +74,7 @@ class Exports {
   ConditionVariable changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::deque<std::shared_ptr<Task>> tasks_ GUARDED_BY(mutex_);  // oldest first
-  std::thread thread_;  // last: it uses the members above
+  std::thread thread_;                                          // last: it uses the members above
 };
 
 }  // namespace trainyard::log_routing

@@ -20,7 +20,8 @@ size_t bytes_of(const std::vector<observe::LogEvent>& events) {
 
 std::string event_id(uint64_t number, Instant at) {
   char id[64];
-  std::snprintf(id, sizeof id, "%020llu%036llu", static_cast<unsigned long long>(to_milliseconds(at)),
+  std::snprintf(id, sizeof id, "%020llu%036llu",
+                static_cast<unsigned long long>(to_milliseconds(at)),
                 static_cast<unsigned long long>(number));
   return id;
 }
@@ -80,9 +81,8 @@ RouterCounts LogRouter::counts() {
 bool LogRouter::drain(Duration at_most) {
   {
     MutexLock lock(mutex_);
-    if (!changed_.wait_for(lock, at_most, [&]() REQUIRES(mutex_) {
-          return queue_.empty() && !busy_ && !fresh_;
-        }))
+    if (!changed_.wait_for(lock, at_most,
+                           [&]() REQUIRES(mutex_) { return queue_.empty() && !busy_ && !fresh_; }))
       return false;
   }
   return std::ranges::all_of(deliveries_,
@@ -120,9 +120,8 @@ void LogRouter::work() {
     std::optional<Batch> batch;
     {
       MutexLock lock(mutex_);
-      changed_.wait_for(lock, settings_.tick, [&]() REQUIRES(mutex_) {
-        return stopping_ || fresh_ || !queue_.empty();
-      });
+      changed_.wait_for(lock, settings_.tick,
+                        [&]() REQUIRES(mutex_) { return stopping_ || fresh_ || !queue_.empty(); });
       if (stopping_) return;
       if (std::exchange(fresh_, false)) fresh = definitions_;
       if (!queue_.empty()) {
@@ -152,7 +151,8 @@ void LogRouter::use(const Definitions& definitions) {
   for (const auto& [group, filters] : definitions.metrics) {
     auto& before = filters_[group].metrics;
     for (const auto& [name, text] : filters) {
-      if (const auto found = before.find(name); found != before.end() && found->second.first == text) {
+      if (const auto found = before.find(name);
+          found != before.end() && found->second.first == text) {
         next[group].metrics.insert(before.extract(found));
         continue;
       }

@@ -86,8 +86,8 @@ class LogRouter {
     size_t bytes = 0;
   };
 
-  LogRouter(observe::LogDefinitions& definitions, observe::Metrics& metrics, Clock& clock, Post post,
-            RouterSettings settings);
+  LogRouter(observe::LogDefinitions& definitions, observe::Metrics& metrics, Clock& clock,
+            Post post, RouterSettings settings);
   void work();
   void use(const Definitions& definitions);
   void route(const Batch& batch);

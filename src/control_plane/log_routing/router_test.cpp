@@ -49,8 +49,7 @@ class Receiver {
   }
   bool wait_for_calls(size_t calls) {
     MutexLock lock(mutex_);
-    return changed_.wait_for(lock, kDeadline,
-                             [&]() REQUIRES(mutex_) { return calls_ >= calls; });
+    return changed_.wait_for(lock, kDeadline, [&]() REQUIRES(mutex_) { return calls_ >= calls; });
   }
   size_t calls() {
     const MutexLock lock(mutex_);
@@ -99,10 +98,8 @@ struct World {
   }
   void count_errors() {
     put(observe::DefinitionKind::metric_filter, "errors",
-        MetricFilter{.pattern = "ERROR",
-                     .metric_namespace = "N",
-                     .metric_name = "errors",
-                     .value = "1"}
+        MetricFilter{
+            .pattern = "ERROR", .metric_namespace = "N", .metric_name = "errors", .value = "1"}
             .text());
   }
   void subscribe(const std::string& target = "hook") {
@@ -118,9 +115,8 @@ struct World {
   double sum() {
     EXPECT_TRUE(router->drain(kDeadline));
     double sum = 0;
-    const auto points = metrics->statistics({.key = {kRegion, "N", "errors", {}},
-                                             .from = clock.now() - 1h,
-                                             .to = clock.now() + 1h});
+    const auto points = metrics->statistics(
+        {.key = {kRegion, "N", "errors", {}}, .from = clock.now() - 1h, .to = clock.now() + 1h});
     EXPECT_TRUE(points);
     for (const auto& point : *points) sum += point.sum;
     return sum;

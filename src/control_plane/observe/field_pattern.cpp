@@ -50,8 +50,7 @@ std::vector<std::string_view> fields_of(std::string_view message) {
 bool FieldPattern::Condition::holds(std::string_view value) const {
   if (comparison == Comparison::equal || comparison == Comparison::not_equal) {
     const auto own = parse_double(value);
-    const bool equal =
-        number && own ? *number == *own : matches_wildcards(text, value);
+    const bool equal = number && own ? *number == *own : matches_wildcards(text, value);
     return equal == (comparison == Comparison::equal);
   }
   const auto own = parse_double(value);
@@ -70,7 +69,8 @@ bool FieldPattern::Condition::holds(std::string_view value) const {
 
 bool FieldPattern::Field::holds(std::string_view value) const {
   return any_of_all.empty() || std::ranges::any_of(any_of_all, [&](const auto& all) {
-           return std::ranges::all_of(all, [&](const Condition& each) { return each.holds(value); });
+           return std::ranges::all_of(all,
+                                      [&](const Condition& each) { return each.holds(value); });
          });
 }
 

@@ -34,8 +34,8 @@ class FieldPattern {
     bool holds(std::string_view value) const;
   };
   struct Field {
-    std::string name;                              // "": it has none
-    bool any_number = false;                       // "..."
+    std::string name;                                     // "": it has none
+    bool any_number = false;                              // "..."
     std::vector<std::vector<Condition>> any_of_all = {};  // empty: no condition
     bool holds(std::string_view value) const;
   };

@@ -36,8 +36,8 @@ class FilterPattern {
   // "" matches all.
   static Result<FilterPattern> parse(std::string_view pattern);
   bool matches(std::string_view message) const;
-  // The values of the selectors in the pattern, by selector: "$.step", "$host". nullopt: the message
-  // does not match.
+  // The values of the selectors in the pattern, by selector: "$.step", "$host". nullopt: the
+  // message does not match.
   std::optional<std::map<std::string, std::string>> extract(std::string_view message) const;
 
   struct Condition;  // of a JSON pattern
@@ -48,8 +48,8 @@ class FilterPattern {
   std::shared_ptr<const FieldPattern> fields_;  // the same
 };
 
-// FilterSelector finds a value in a message that matched a pattern: "$.a.b[0]" of JSON, "$name" of a
-// pattern of fields.
+// FilterSelector finds a value in a message that matched a pattern: "$.a.b[0]" of JSON, "$name" of
+// a pattern of fields.
 //
 // Threads: immutable once parsed. Errors: invalid.
 class FilterSelector {

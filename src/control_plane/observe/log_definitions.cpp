@@ -110,7 +110,8 @@ class DefinitionTable final : public LogDefinitions {
           "SELECT group_name, name, body, changed, region FROM definitions WHERE kind = ? "
           "ORDER BY region, group_name, name"));
       statement.bind(int64_t(kind));
-      while (TRY(statement.step())) found.emplace_back(statement.bytes(4), definition_at(statement));
+      while (TRY(statement.step()))
+        found.emplace_back(statement.bytes(4), definition_at(statement));
       return ok();
     }));
     return found;

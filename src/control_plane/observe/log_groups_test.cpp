@@ -140,7 +140,8 @@ TEST(LogDefinitions, AreKeptByGroupAndName) {
   ASSERT_OK(definitions.put("r", kind, {"", "a", "2", now}, 2));
   ASSERT_OK(definitions.put("r", kind, {"", "a", "3", now}, 2));
   EXPECT_EQ(definitions.put("r", kind, {"", "c", "4", now}, 2).error().kind, Kind::exhausted);
-  EXPECT_TRUE(definitions.put("r", kind, {"none", "c", "4", now}, 2).error().is(LogResource::group));
+  EXPECT_TRUE(
+      definitions.put("r", kind, {"none", "c", "4", now}, 2).error().is(LogResource::group));
   ASSERT_OK(definitions.put("other", kind, {"", "a", "5", now}, 2));
   const auto listed = definitions.list("r", kind, "");
   ASSERT_OK(listed);

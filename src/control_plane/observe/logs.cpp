@@ -243,7 +243,8 @@ class LogDirectory final : public Logs {
     return ok();
   }
 
-  // Removes what is left of a stream that the catalogue has no longer. Calls in progress on it fail.
+  // Removes what is left of a stream that the catalogue has no longer. Calls in progress on it
+  // fail.
   Result<void> discard(const StreamRow& row) {
     std::shared_ptr<Stream> live;
     {

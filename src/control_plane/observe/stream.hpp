@@ -53,8 +53,8 @@ class Stream {
 
   // Removes segments whose events are all before `before`; never the last segment.
   Result<void> retire(Instant before);
-  // Removes all segments; later appends of calls in progress fail. Requires: the stream is not in the
-  // catalogue any more.
+  // Removes all segments; later appends of calls in progress fail. Requires: the stream is not in
+  // the catalogue any more.
   Result<void> remove_files();
 
   uint64_t id() const { return id_; }

@@ -14,7 +14,7 @@ constexpr const char* kTrainingGroup = "/aws/sagemaker/TrainingJobs";
 // The query that reads the streams of one training job only.
 std::string of_job(const std::string& job, const std::string& query) {
   std::string name;  // the characters of names have no meaning in the expression, but for '.'
-  for (const char c : job) name.append(c == '.' ? "\\." : "").append(c == '.' ? "" : 1, c);
+  for (const char c : job) name += c == '.' ? std::string("\\.") : std::string(1, c);
   return "filter @logStream like /^" + name + "\\// | " + query;
 }
 
@@ -57,8 +57,7 @@ Result<int> query_command(World& world, const Arguments& arguments) {
       world.terminal.write_error("trainyard: " + query_statistics(answer) + "\n");
       return 0;
     }
-    if (world.error_looks.live)
-      world.terminal.write_error("\r\033[K" + query_statistics(answer));
+    if (world.error_looks.live) world.terminal.write_error("\r\033[K" + query_statistics(answer));
     if (world.terminal.wait(kQueryPoll, false, -1).interrupted) {
       static_cast<void>(call("StopQuery", {{"queryId", id}}));
       world.terminal.write_error("\ntrainyard: the query was stopped\n");

@@ -5,7 +5,9 @@
 namespace trainyard::cli {
 namespace {
 
-Json query_field(const char* name, const char* value) { return {{"field", name}, {"value", value}}; }
+Json query_field(const char* name, const char* value) {
+  return {{"field", name}, {"value", value}};
+}
 
 TEST(QueryTable, HasAColumnForEachField) {
   const Json answer = {
