@@ -102,7 +102,7 @@ Outcome<aws::StartQueryResponse> start_query(observe::Logs& logs, insights::Quer
   return aws::StartQueryResponse{.query_id = *std::move(id)};
 }
 
-// A query of another principal is unknown, unless the owner asks.
+// A query of another principal is unknown, except to the owner.
 Outcome<insights::QueryReport> own_query(insights::Queries& queries, const Context& context,
                                          const std::string& id) {
   auto report = queries.find(id);

@@ -43,7 +43,8 @@ class GroupReader {
       page_ = TRY(logs_.filter(request_.region, group_, query_));
       begun_ = true;
       at_ = 0;
-      if (page_.events.empty() && !page_.next_token.empty()) return true;  // look whether to go on
+      if (page_.events.empty() && !page_.next_token.empty())
+        return true;  // the caller looks whether to continue
     }
     return true;
   }

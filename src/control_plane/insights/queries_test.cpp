@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration kDeadline = 120s;
 
-// Logs in which a search of the group "held" waits until the test lets it go on.
+// Logs in which a search of the group "held" waits until the test lets it continue.
 class GatedLogs final : public observe::Logs {
  public:
   ~GatedLogs() override { open(); }

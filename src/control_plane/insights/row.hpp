@@ -1,6 +1,6 @@
 // A Row is one event, or one group of `stats`, on its way through a query: its columns by name.
 //
-// The fields of a message that is a JSON object are discovered when the first field is asked for
+// The fields of a message that is a JSON object are discovered when the first field is read
 // that is no column: {"a": {"b": [1]}} has a.b.0. Many queries need none of them.
 //
 // Threads: confined to one. Errors: none.

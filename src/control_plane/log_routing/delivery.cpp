@@ -92,7 +92,7 @@ bool Delivery::deliver(const std::string& message) {
     const auto status = post_(webhook_, message);
     if (status && *status >= 200 && *status < 300) return true;
     why = status ? "it answers with status " + std::to_string(*status) : status.error().message;
-    // A client's error will not go away, except for those that ask to try again.
+    // A client's error will not go away, except for those that mean to try again.
     const bool final =
         status && *status >= 400 && *status < 500 && *status != 408 && *status != 429;
     if (final || attempt >= settings_.attempts_max) break;

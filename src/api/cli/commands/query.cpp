@@ -1,4 +1,4 @@
-// `trainyard query`: asks Logs Insights, and shows the result as a table.
+// `trainyard query`: starts a query of Logs Insights, and shows the result as a table.
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/table.hpp"
@@ -13,7 +13,7 @@ constexpr const char* kTrainingGroup = "/aws/sagemaker/TrainingJobs";
 
 // The query that reads the streams of one training job only.
 std::string of_job(const std::string& job, const std::string& query) {
-  std::string name;  // the characters of names have no meaning in the expression, but for '.'
+  std::string name;  // the characters of names have no meaning in the expression, except for '.'
   for (const char c : job) name += c == '.' ? std::string("\\.") : std::string(1, c);
   return "filter @logStream like /^" + name + "\\// | " + query;
 }
