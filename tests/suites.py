@@ -335,7 +335,7 @@ OPT_IN = {
     "--independent": [
         Suite(
             "independent",
-            "moto's own tests of S3 against a live server",
+            "moto's own tests of S3 and Logs against a live server",
             f"{PYTHON} -m tests.independent.run",
             build="tests/independent/prepare",
         ),

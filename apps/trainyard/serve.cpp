@@ -22,7 +22,6 @@
 #include "config/network.hpp"
 #include "containers/image.hpp"
 #include "containers/rootless_sandbox.hpp"
-#include "contract/clients.hpp"
 #include "control/control.hpp"
 #include "control/loops.hpp"
 #include "control/resource_records.hpp"
@@ -46,18 +45,18 @@
 #include "os/machine_clock.hpp"
 #include "os/process.hpp"
 #include "s3/lifecycle_loop.hpp"
-#include "shapes/trainyard.hpp"
 #include "trainyard/allocation_links.hpp"
 #include "trainyard/announcement.hpp"
 #include "trainyard/campaigns.hpp"
+#include "trainyard/client_files.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/ending.hpp"
-#include "trainyard/environment.hpp"
 #include "trainyard/fenced_launcher.hpp"
 #include "trainyard/identities.hpp"
 #include "trainyard/images.hpp"
 #include "trainyard/late_handler.hpp"
 #include "trainyard/ledger_role.hpp"
+#include "trainyard/log_services.hpp"
 #include "trainyard/metrics_endpoint.hpp"
 #include "trainyard/serve_settings.hpp"
 #include "trainyard/served_console.hpp"
@@ -135,14 +134,6 @@ void renew_certificate(const std::string& directory, const std::vector<std::stri
         {{"why", taken.error().message}});
 }
 
-// Writes the model of Trainyard's own operations for clients: `aws trainyard
-// interrupt-training-job`.
-Result<void> write_own_model(const DataDirectory& data) {
-  const std::string path = data.file("clients/" + std::string(api::shapes::trainyard::kModelPath));
-  TRY(os::make_directories(path.substr(0, path.rfind('/'))));
-  return os::write_file_durably(path, std::string(api::shapes::trainyard::kModel), 0644);
-}
-
 void report_rootless() {
   if (!containers::in_rootless_sandbox()) return;
   const std::string missing = containers::why_no_egress();
@@ -159,17 +150,6 @@ void report_reload(const Result<config::Config>& fresh) {
       "reloaded the machines, quotas, rate limits, keys, users, roles and peers of the config",
       {{"machines", std::to_string(fresh->machines.size())},
        {"quotas", std::to_string(fresh->quotas.size())}});
-}
-
-Result<void> write_client_files(const DataDirectory& data, const std::string& reachable) {
-  TRY(os::make_directories(data.file("clients")));
-  TRY(os::write_file_durably(data.file("clients/endpoints.json"),
-                             contract::endpoints_json("https://" + reachable), 0644));
-  TRY(write_own_model(data));
-  TRY(os::write_file_durably(data.file("clients/sagemaker.yaml"), sagemaker_yaml(), 0644));
-  TRY(os::make_directories(data.file("clients/python")));
-  return os::write_file_durably(data.file(std::string("clients/python/") + kBotocorePlugin + ".py"),
-                                botocore_plugin(), 0644);
 }
 
 // Issues keys of a job's role, for one attempt.
@@ -201,12 +181,14 @@ struct Storage {
 
 Result<Storage> open_storage(const config::Config& config, const DataDirectory& data,
                              const LedgerRole& role, const ReloadableSettings& reloadable,
-                             const CheckDiskSpace& check_disk_space, Clock& clock, Random& random) {
+                             const CheckDiskSpace& check_disk_space,
+                             observe::EventsAppended appended, Clock& clock, Random& random) {
   Storage storage;
   storage.ledger = TRY(role.open(control::check_resource).in("opening the ledger"));
   observe::LogSettings log_settings;
   log_settings.retention = config.log_retention;
   log_settings.check_disk_space = check_disk_space;
+  log_settings.appended = std::move(appended);
   storage.logs =
       TRY(observe::open_logs(data.file("logs"), clock, log_settings).in("opening the logs"));
   storage.metrics = TRY(observe::open_metrics(data.file("metrics")).in("opening the metrics"));
@@ -344,8 +326,10 @@ class Server {
   }
 
   Result<void> open_data_of_jobs() {
-    storage_ = TRY(
-        open_storage(config_, *data_, *role_, *reloadable_, check_disk_space_, clock_, random_));
+    storage_ = TRY(open_storage(config_, *data_, *role_, *reloadable_, check_disk_space_,
+                                log_services_.appended(), clock_, random_));
+    TRY(log_services_.start(*storage_.logs, *storage_.metrics, *storage_.objects, identity_.account,
+                            config_, clock_, random_));
     TRY(write_image_sources(config_, *data_));
     launcher_ =
         std::make_unique<FencedLauncher>(TRY(make_launcher()), [this] { return role_->why_not(); });
@@ -407,6 +391,7 @@ class Server {
         TRY(ServedNotifications::open({config_, *data_, own_endpoint, identity_.account, *access_,
                                        *storage_.logs, *control_, clock_, random_}));
     notifications_->offer(*services_);
+    log_services_.offer(*services_);
     services_->machines = [this] { return server_machines_of(launcher_->last_machines()); };
     console_.prepare(*services_, *control_);
     api_ = api::make_api(*api_settings_, *services_, storage_.audit.get());
@@ -541,6 +526,7 @@ class Server {
   LateHandler late_handler_{random_};
   std::optional<LedgerRole> role_;  // renews the lease as long as the parts below exist
   Storage storage_;
+  LogServices log_services_;  // its threads end before the storage
 
   Listening listening_{};
   net::HttpSettings http_settings_;

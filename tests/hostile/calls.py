@@ -97,6 +97,19 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "logStreamNames": [ids["log_stream"]],
             "logGroupNamePrefix": "/aws",
             "logEvents": [{"timestamp": 1, "message": "forged"}],
+            "resourceArn": (
+                f"arn:aws:logs:us-east-1:{ACCOUNT}:log-group:/aws/sagemaker/TrainingJobs"
+            ),
+            "logRecordPointer": base64.b64encode(
+                json.dumps(["/aws/sagemaker/TrainingJobs", ids["log_stream"], 0]).encode()
+            ).decode(),
+            "queryString": "fields @message",
+            "queryId": "query",
+            "retentionInDays": 1,
+            "destinationArn": f"arn:aws:logs:us-east-1:{ACCOUNT}:destination:hook",
+            "destination": tenant,
+            "policyName": f"{tenant}-policy",
+            "policyDocument": EVERYTHING,
         },
         "cloudwatch": {
             "Namespace": "/aws/sagemaker/TrainingJobs",

@@ -1,4 +1,4 @@
-"""Runs moto's own tests of S3 against this server, as a plugin of pytest next to moto.
+"""Runs moto's own tests against this server, as a plugin of pytest next to moto.
 
 In moto's server mode its tests talk to the address in TEST_SERVER_MODE_ENDPOINT. This plugin keeps
 the server's own access keys, empties the account before each test, where moto would reset its
@@ -6,15 +6,19 @@ server, and skips what says nothing about the server: a test that sends it no re
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import boto3
 import moto.core.config
 import moto.core.models
 import pytest
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.client import BaseClient
 from botocore.httpsession import URLLib3Session
 from moto import settings
+
+
+LOG_REGIONS = ("us-east-1", "us-west-2", "eu-west-1", "ap-southeast-2")
 
 
 class Requests:
@@ -24,24 +28,52 @@ class Requests:
     resetting = False
 
 
-def empty_account() -> None:
+def client(service: str, region: str = "us-east-1") -> BaseClient:
+    return boto3.client(
+        service, endpoint_url=settings.test_server_mode_endpoint(), region_name=region
+    )
+
+
+def empty_s3() -> None:
+    s3 = client("s3")
+    for bucket in s3.list_buckets().get("Buckets", []):
+        name = bucket["Name"]
+        for page in s3.get_paginator("list_object_versions").paginate(Bucket=name):
+            keys = [{"Key": one["Key"]} for one in page.get("Versions", [])]
+            if keys:
+                s3.delete_objects(Bucket=name, Delete={"Objects": keys, "Quiet": True})
+        for page in s3.get_paginator("list_multipart_uploads").paginate(Bucket=name):
+            for upload in page.get("Uploads", []):
+                s3.abort_multipart_upload(
+                    Bucket=name, Key=upload["Key"], UploadId=upload["UploadId"]
+                )
+        s3.delete_bucket(Bucket=name)
+
+
+def empty_logs() -> None:
+    for region in LOG_REGIONS:
+        logs = client("logs", region)
+        for page in logs.get_paginator("describe_log_groups").paginate():
+            for group in page["logGroups"]:
+                logs.delete_log_group(logGroupName=group["logGroupName"])
+        for policy in logs.describe_resource_policies()["resourcePolicies"]:
+            logs.delete_resource_policy(policyName=policy["policyName"])
+        for definition in logs.describe_query_definitions()["queryDefinitions"]:
+            logs.delete_query_definition(queryDefinitionId=definition["queryDefinitionId"])
+
+
+# What moto's tests of a service leave behind, by the service's folder of tests.
+EMPTY: dict[str, list[Callable[[], None]]] = {
+    "test_s3": [empty_s3],
+    "test_logs": [empty_logs, empty_s3],  # export tasks write to buckets
+}
+
+
+def empty_account(folder: str) -> None:
     Requests.resetting = True
     try:
-        s3 = boto3.client(
-            "s3", endpoint_url=settings.test_server_mode_endpoint(), region_name="us-east-1"
-        )
-        for bucket in s3.list_buckets().get("Buckets", []):
-            name = bucket["Name"]
-            for page in s3.get_paginator("list_object_versions").paginate(Bucket=name):
-                keys = [{"Key": one["Key"]} for one in page.get("Versions", [])]
-                if keys:
-                    s3.delete_objects(Bucket=name, Delete={"Objects": keys, "Quiet": True})
-            for page in s3.get_paginator("list_multipart_uploads").paginate(Bucket=name):
-                for upload in page.get("Uploads", []):
-                    s3.abort_multipart_upload(
-                        Bucket=name, Key=upload["Key"], UploadId=upload["UploadId"]
-                    )
-            s3.delete_bucket(Bucket=name)
+        for empty in EMPTY[folder]:
+            empty()
     finally:
         Requests.resetting = False
 
@@ -66,7 +98,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    empty_account()  # here, since a test may freeze the clock around moto's own
+    # Here, since a test may freeze the clock around moto's own.
+    empty_account(item.nodeid.split("/")[1])
 
 
 @pytest.hookimpl(wrapper=True)

@@ -55,6 +55,7 @@ RUNS = {
     "docs/operating/notifications.md": documents.Run(
         before={"TOPIC=$(aws sns create-topic": START},
     ),
+    "docs/operating/logs.md": documents.Run(before={"aws logs create-log-group": START}),
     "docs/operating/fast-file.md": documents.Run(
         before={"trainyard cache warm": START + IMAGES},
     ),

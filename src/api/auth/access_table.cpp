@@ -4,6 +4,7 @@
 
 #include "auth/fsx_accesses.hpp"
 #include "auth/job_policy.hpp"
+#include "auth/logs_accesses.hpp"
 #include "auth/member_texts.hpp"
 #include "auth/notify_accesses.hpp"
 #include "auth/request_tags.hpp"
@@ -32,7 +33,6 @@ constexpr std::string_view kJob =
 constexpr std::string_view kBucket = "arn:aws:s3:::{Bucket}",
                            kObject = "arn:aws:s3:::{Bucket}/{Key}";
 constexpr const char* kS3Objects = "arn:aws:s3:::";
-constexpr std::string_view kStreams = "log streams";                            // add_streams()
 constexpr std::string_view kCampaignOfDefinition = "campaign of a definition";  // campaign_arn()
 constexpr std::string_view kTagged = "tagged resources of EC2";                 // add_tagged()
 constexpr std::string_view kVpc = "arn:aws:ec2:{region}:{account}:vpc/{VpcId}",
@@ -102,7 +102,28 @@ constexpr Row kRows[] = {
      "arn:aws:logs:{region}:{account}:log-group:{logGroupName}:log-stream:{logStreamName}"},
     {"logs", "DescribeLogGroups", "",
      "arn:aws:logs:{region}:{account}:log-group:{logGroupNamePrefix?}"},
-    {"logs", "DescribeLogStreams GetLogEvents FilterLogEvents", "", kStreams},
+    {"logs", "DescribeLogStreams GetLogEvents FilterLogEvents", "", kLogStreams},
+    {"logs",
+     "DeleteLogGroup PutRetentionPolicy DeleteRetentionPolicy TagLogGroup UntagLogGroup "
+     "ListTagsLogGroup PutMetricFilter DeleteMetricFilter PutSubscriptionFilter "
+     "DescribeSubscriptionFilters DeleteSubscriptionFilter",
+     "", "arn:aws:logs:{region}:{account}:log-group:{logGroupName}"},
+    {"logs", "DeleteLogStream", "",
+     "arn:aws:logs:{region}:{account}:log-group:{logGroupName}:log-stream:{logStreamName}"},
+    {"logs", "TagResource UntagResource ListTagsForResource", "", "{resourceArn}"},
+    {"logs", "DescribeMetricFilters", "",
+     "arn:aws:logs:{region}:{account}:log-group:{logGroupName?}"},
+    // A query reads all streams of its groups.
+    {"logs", "StartQuery GetLogGroupFields", "", kLogGroups},
+    {"logs", "GetLogRecord", "", kLogRecord},
+    // The operations look at the principal that started the query, too.
+    {"logs",
+     "GetQueryResults StopQuery DescribeQueries PutQueryDefinition DescribeQueryDefinitions "
+     "DeleteQueryDefinition TestMetricFilter DescribeDestinations PutResourcePolicy "
+     "DescribeResourcePolicies DeleteResourcePolicy DescribeExportTasks CancelExportTask",
+     "", kAll},
+    {"logs", "CreateExportTask", "", "arn:aws:logs:{region}:{account}:log-group:{logGroupName}"},
+    {"logs", "CreateExportTask", "s3:PutObject", kExportedLogs},
 
     {"cloudwatch", "PutMetricData GetMetricStatistics ListMetrics", "", kAll},
 
@@ -301,24 +322,6 @@ std::vector<std::string> expand(const Context& context, std::string_view text, c
 }
 
 // -- resources and values that no template can express
-
-// Adds the log streams of a request. The request has the group's name or its identifier, which may
-// be an ARN, and one stream, several streams, a prefix of names, or none for all streams.
-void add_streams(const Context& context, std::string_view action, const Shape& shape,
-                 const void* input, Accesses& out) {
-  std::string group = member_text(shape, input, "logGroupName");
-  if (group.empty()) group = member_text(shape, input, "logGroupIdentifier");
-  const std::string arns =
-      "arn:aws:logs:" + context.region + ":" + context.principal.account + ":log-group:";
-  if (group.starts_with(arns)) group = group.substr(arns.size());
-  if (group.ends_with(":*")) group.resize(group.size() - 2);
-  const std::string streams = arns + group + ":log-stream:";
-  std::vector<std::string> names = texts_at(&shape, input, "logStreamNames[]");
-  if (const std::string name = member_text(shape, input, "logStreamName"); !name.empty())
-    names.push_back(name);
-  if (names.empty()) names.push_back(member_text(shape, input, "logStreamNamePrefix"));
-  for (const std::string& name : names) out.all.push_back({std::string(action), streams + name});
-}
 
 // Adds the resources that a request tags by id: the id's letters tell the type.
 void add_tagged(const Context& context, std::string_view action, const Shape& shape,
@@ -566,10 +569,9 @@ Accesses AccessTable::find(const Context& context, const shapes::OperationShape&
       free = true;
       continue;
     }
-    if (line->second.resource == kStreams) {
-      add_streams(context, action_of(line->second.action), *operation.input, input, out);
+    if (add_log_accesses(line->second.resource, action_of(line->second.action), context,
+                         *operation.input, input, out))
       continue;
-    }
     if (line->second.resource == kTagged) {
       add_tagged(context, action_of(""), *operation.input, input, out);
       continue;

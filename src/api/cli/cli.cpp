@@ -95,7 +95,20 @@ const std::vector<Command>& commands_that_explain() {
         "time ratio, is the part in which the job trained, without work that an interruption lost; "
         "goodput is the same part of the time in which it held machines.",
         {"trainyard time mnist-1", "trainyard time --by user --since 7d"}},
-       time_command}};
+       time_command},
+      {{"query",
+        {"QUERY"},
+        {{"--job", "-j", true, "only the log of the training job JOB"},
+         {"--group", "-g", true, "the log GROUP (default: /aws/sagemaker/TrainingJobs)"},
+         {"--since", "", true, "only lines of the last DURATION (default: 1h)"},
+         {"--json", "", false, "raw API response"}},
+        "Search and count log lines with a query of Logs Insights.",
+        "Commands are separated by |: fields, display, filter, parse, stats, sort, limit, dedup. "
+        "docs/operating/logs.md describes them. Ctrl-C stops the query.",
+        {"trainyard query 'filter @message like /ERROR/ | sort @timestamp desc | limit 20'",
+         "trainyard query 'stats count(*) by @logStream' --since 1d",
+         "trainyard query 'parse \"loss=*\" as loss | stats min(loss)' --job mnist-1"}},
+       query_command}};
   return kCommands;
 }
 

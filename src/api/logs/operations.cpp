@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "base/text.hpp"
+#include "logs/common.hpp"
 #include "logs/operations.hpp"
 
 namespace trainyard::api::logs {
@@ -23,54 +24,7 @@ constexpr size_t kEventOverheadBytes = 26;
 constexpr Duration kPutSpanMax = 24h;
 constexpr Duration kTooNew = 2h;
 constexpr Duration kTooOld = 14 * 24h;
-constexpr size_t kDescribeDefault = 50;
 constexpr size_t kEventsDefault = 10'000;
-
-constexpr const char* kBadToken = "The specified nextToken is invalid.";
-
-// Converts observe's errors to those of CloudWatch Logs.
-std::variant<Failure, Error> translated(Error error) {
-  if (error.kind == Kind::not_found)
-    return resource_not_found(error.is(observe::LogResource::group)
-                                  ? "The specified log group does not exist."
-                                  : "The specified log stream does not exist.");
-  if (error.kind == Kind::conflict)
-    return resource_already_exists(error.is(observe::LogResource::group)
-                                       ? "The specified log group already exists"
-                                       : "The specified log stream already exists");
-  if (error.kind == Kind::invalid) return invalid_parameter(std::move(error.message));
-  return error;
-}
-
-// Like TRY, for results of observe.
-#define TRY_LOGS(expression)                                               \
-  ({                                                                       \
-    auto logs_result_ = (expression);                                      \
-    if (!logs_result_) return translated(std::move(logs_result_).error()); \
-    std::move(logs_result_).value();                                       \
-  })
-
-std::string group_arn(const Context& context, const std::string& group) {
-  return "arn:aws:logs:" + context.region + ":" + context.principal.account + ":log-group:" + group;
-}
-
-// The group of a request, which has its name or an identifier. The identifier is the name or an
-// ARN.
-Outcome<std::string> group_of(const Context& context, const std::optional<std::string>& name,
-                              const std::optional<std::string>& identifier) {
-  if (name && identifier)
-    return invalid_parameter("LogGroupName and LogGroupIdentifier cannot both be specified.");
-  if (name) return *name;
-  if (!identifier)
-    return invalid_parameter("Either logGroupName or logGroupIdentifier must be specified.");
-  if (!identifier->starts_with("arn:")) return *identifier;
-  const std::string prefix = group_arn(context, "");
-  if (!identifier->starts_with(prefix))
-    return resource_not_found("The specified log group does not exist.");
-  std::string group = identifier->substr(prefix.size());
-  if (group.ends_with(":*")) group.resize(group.size() - 2);
-  return group;
-}
 
 std::optional<int64_t> milliseconds(const std::optional<Instant>& instant) {
   if (!instant) return {};
@@ -98,62 +52,7 @@ std::optional<uint64_t> position_of(std::string_view token) {
   return uint64_t(*number);
 }
 
-// The position of a list's next page: after this name and, in a list ordered by time, this time.
-struct ListPosition {
-  int64_t at = 0;
-  std::string name;
-};
-std::string list_token(const ListPosition& place) {
-  return to_base64(std::to_string(place.at) + " " + place.name);
-}
-Outcome<ListPosition> list_position(const std::string& token) {
-  const auto text = from_base64(token);
-  const size_t blank = text ? text->find(' ') : std::string::npos;
-  if (blank == std::string::npos) return invalid_parameter(kBadToken);
-  const auto at = parse_int(std::string_view(*text).substr(0, blank));
-  if (!at) return invalid_parameter(kBadToken);
-  return ListPosition{*at, text->substr(blank + 1)};
-}
-
 // -- operations
-
-Outcome<aws::DescribeLogGroupsResponse> describe_groups(observe::Logs& logs, const Context& context,
-                                                        const aws::DescribeLogGroupsRequest& in) {
-  if (in.log_group_name_prefix && in.log_group_name_pattern)
-    return invalid_parameter(
-        "LogGroupNamePrefix and LogGroupNamePattern are mutually exclusive parameters.");
-  auto groups = TRY_LOGS(logs.groups(context.region, in.log_group_name_prefix.value_or("")));
-  std::erase_if(groups, [&](const observe::LogGroupInfo& group) {
-    if (in.log_group_name_pattern &&
-        group.name.find(*in.log_group_name_pattern) == std::string::npos)
-      return true;
-    if (in.log_group_class && *in.log_group_class != "STANDARD") return true;
-    if (!in.log_group_identifiers) return false;
-    return std::ranges::none_of(*in.log_group_identifiers, [&](const std::string& identifier) {
-      return identifier == group.name || identifier == group_arn(context, group.name);
-    });
-  });
-  if (in.next_token) {
-    const auto place = TRY(list_position(*in.next_token));
-    std::erase_if(groups,
-                  [&](const observe::LogGroupInfo& group) { return group.name <= place.name; });
-  }
-  aws::DescribeLogGroupsResponse out;
-  if (const size_t limit = size_t(in.limit.value_or(kDescribeDefault)); groups.size() > limit) {
-    groups.resize(limit);
-    out.next_token = list_token({0, groups.back().name});
-  }
-  out.log_groups.emplace();
-  for (const auto& group : groups)
-    out.log_groups->push_back({.log_group_name = group.name,
-                               .creation_time = to_milliseconds(group.created),
-                               .metric_filter_count = 0,
-                               .arn = group_arn(context, group.name) + ":*",
-                               .stored_bytes = int64_t(group.stored_bytes),
-                               .log_group_class = "STANDARD",
-                               .log_group_arn = group_arn(context, group.name)});
-  return out;
-}
 
 Outcome<aws::DescribeLogStreamsResponse> describe_streams(
     observe::Logs& logs, const Context& context, const aws::DescribeLogStreamsRequest& in) {
@@ -183,7 +82,7 @@ Outcome<aws::DescribeLogStreamsResponse> describe_streams(
       const auto place = TRY(list_position(*in.next_token));
       std::erase_if(streams, [&](const auto& stream) { return !before(place, place_of(stream)); });
     }
-    if (const size_t limit = size_t(in.limit.value_or(kDescribeDefault)); streams.size() > limit) {
+    if (const size_t limit = size_t(in.limit.value_or(kListDefault)); streams.size() > limit) {
       streams.resize(limit);
       out.next_token = list_token(place_of(streams.back()));
     }
@@ -307,21 +206,18 @@ Outcome<aws::PutLogEventsResponse> put_events(observe::Logs& logs, const Context
 
 void add_operations(OperationTable& table, const Settings&, const Services& services) {
   observe::Logs& logs = services.logs;
-  table.add<aws::CreateLogGroup>(
-      [&logs](const Context& context,
-              const aws::CreateLogGroupRequest& in) -> Outcome<aws::Nothing> {
-        TRY_LOGS(logs.create_group(context.region, *in.log_group_name));
-        return aws::Nothing{};
-      });
   table.add<aws::CreateLogStream>(
       [&logs](const Context& context,
               const aws::CreateLogStreamRequest& in) -> Outcome<aws::Nothing> {
         TRY_LOGS(logs.create_stream({context.region, *in.log_group_name, *in.log_stream_name}));
         return aws::Nothing{};
       });
-  table.add<aws::DescribeLogGroups>([&logs](const Context& context, const auto& in) {
-    return describe_groups(logs, context, in);
-  });
+  table.add<aws::DeleteLogStream>(
+      [&logs](const Context& context,
+              const aws::DeleteLogStreamRequest& in) -> Outcome<aws::Nothing> {
+        TRY_LOGS(logs.delete_stream({context.region, *in.log_group_name, *in.log_stream_name}));
+        return aws::Nothing{};
+      });
   table.add<aws::DescribeLogStreams>([&logs](const Context& context, const auto& in) {
     return describe_streams(logs, context, in);
   });
@@ -331,6 +227,13 @@ void add_operations(OperationTable& table, const Settings&, const Services& serv
       [&logs](const Context& context, const auto& in) { return filter_events(logs, context, in); });
   table.add<aws::PutLogEvents>(
       [&logs](const Context& context, const auto& in) { return put_events(logs, context, in); });
+  add_groups(table, services);
+  add_queries(table, services);
+  add_query_definitions(table, services);
+  add_metric_filters(table, services);
+  add_subscriptions(table, services);
+  add_exports(table, services);
+  add_resource_policies(table, services);
 }
 
 }  // namespace trainyard::api::logs

@@ -46,6 +46,14 @@ namespace trainyard::notify {
 class EventBus;       // notify/event_bus.hpp
 class Notifications;  // notify/notifications.hpp
 }  // namespace trainyard::notify
+namespace trainyard::insights {
+class Queries;  // insights/queries.hpp
+}
+
+namespace trainyard::log_routing {
+class Exports;    // log_routing/exports.hpp
+class LogRouter;  // log_routing/router.hpp
+}  // namespace trainyard::log_routing
 
 namespace trainyard::api {
 
@@ -124,6 +132,9 @@ struct Services {
   file_systems::FileSystems* file_systems = nullptr;  // nullptr: FSx is rejected
   notify::Notifications* notifications = nullptr;     // nullptr: SNS is rejected
   notify::EventBus* events = nullptr;                 // nullptr: EventBridge is rejected
+  insights::Queries* queries = nullptr;               // nullptr: StartQuery is rejected
+  log_routing::LogRouter* log_router = nullptr;       // nullptr: filters of logs are rejected
+  log_routing::Exports* log_exports = nullptr;        // nullptr: exports of logs are rejected
 };
 
 }  // namespace trainyard::api

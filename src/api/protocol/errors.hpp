@@ -27,6 +27,8 @@ struct Failure {
   std::string headers_not_signed = {};  // S3: names, separated by ", "
   // S3: further elements of the error's document
   std::vector<std::pair<std::string, std::string>> details = {};
+  // JSON services: further members of the error, as text: "a":1
+  std::string json_members = {};
 };
 
 // Makes the failure that the service usually returns for an error of this kind.

@@ -90,6 +90,7 @@ net::Response json_failure(const shapes::Service* service, const Failure& failur
   append_json_string(response.body, failure.message);
   response.body += ",\"Message\":";
   append_json_string(response.body, failure.message);
+  if (!failure.json_members.empty()) response.body.append(",").append(failure.json_members);
   response.body += '}';
   return response;
 }

@@ -48,6 +48,14 @@ struct LedgerDatabase {
   Duration lease = 3s;   // a standby takes over if the writer does not renew it within this time
 };
 
+// A destination of subscription filters of log groups.
+struct LogWebhook {
+  std::string name;
+  std::string url;
+  std::string authorization;  // the value of that header; "": none
+  std::string ca_bundle;      // PEM file; "": the system's
+};
+
 // Jobs run on the nodes of a Slurm cluster.
 struct Slurm {
   launch::SlurmPlacement placement;
@@ -140,6 +148,7 @@ struct Config {
   // a host without output and load is then reported as hanging; 0: never
   Duration stalled_after = 30min;
   std::optional<Duration> log_retention;  // older events are removed; unset: never, as on AWS
+  std::vector<LogWebhook> log_webhooks;   // where subscription filters may send log events
   // Free space of the data directory's disk that is kept for the ledger: with less, jobs, objects
   // and logs are rejected. Unset: kDiskReserveBytes, or a twentieth of the disk if that is less.
   std::optional<uint64_t> disk_reserve_bytes;

@@ -1,5 +1,7 @@
 #include "config/storage.hpp"
 
+#include <algorithm>
+
 #include "config/password_file.hpp"
 #include "config/principals.hpp"
 
@@ -13,6 +15,8 @@ constexpr int64_t kUploadDaysMax = 3'650;    // ten years, likewise
 constexpr int64_t kAuditDaysMax = 36'500;    // a century, likewise
 constexpr double kLeaseSecondsMin = 1;     // less is lost whenever the machine is busy for a moment
 constexpr double kLeaseSecondsMax = 300;   // longer outages need an operator in any case
+constexpr size_t kWebhooksMax = 16;        // each has a thread and a queue of 16 MiB
+constexpr size_t kWebhookNameMax = 64;     // characters; the name is the end of an ARN
 constexpr int64_t kAuditGibMax = 1 << 20;  // a pebibyte, likewise
 
 Result<void> read_storage_quota(Table table, objects::StorageQuotas& quotas) {
@@ -141,6 +145,32 @@ Result<void> read_objects(Table table, std::optional<ExternalObjects>& external)
   return {};
 }
 
+Result<void> read_log_webhook(const std::string& name, Table table, const std::string& directory,
+                              Config& config) {
+  LogWebhook webhook{.name = name};
+  std::string authorization_file;
+  TRY(table.read("url", webhook.url));
+  TRY(table.read("authorization_file", authorization_file));
+  TRY(table.read("ca_bundle", webhook.ca_bundle));
+  TRY(table.nothing_else());
+  const bool plain =
+      !name.empty() && name.size() <= kWebhookNameMax && std::ranges::all_of(name, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '_' || c == '.';
+      });
+  if (!plain)
+    return invalid("[log_webhooks." + name +
+                   "]: the name may have letters, digits, '-', '_' and '.'");
+  if (!webhook.url.starts_with("http://") && !webhook.url.starts_with("https://"))
+    return invalid(table.name("url") + " must begin with http:// or https://");
+  if (!authorization_file.empty())
+    webhook.authorization = TRY(read_password_file(table, directory, authorization_file));
+  if (config.log_webhooks.size() >= kWebhooksMax)
+    return invalid("[log_webhooks]: at most " + std::to_string(kWebhooksMax) + " are allowed");
+  config.log_webhooks.push_back(std::move(webhook));
+  return {};
+}
+
 Result<void> read_logs(Table table, std::optional<Duration>& retention) {
   int64_t retention_days = 0;
   TRY(table.read("retention_days", retention_days));
@@ -189,6 +219,9 @@ Result<void> read_storage(Table& root, const std::string& directory, Config& con
   TRY(root.each("storage_quota",
                 [&](Table table) { return read_storage_quota(table, config.storage_quotas); }));
   TRY(root.each("logs", [&](Table table) { return read_logs(table, config.log_retention); }));
+  TRY(root.each_named("log_webhooks", [&](const std::string& name, Table table) {
+    return read_log_webhook(name, table, directory, config);
+  }));
   TRY(root.each("audit", [&](Table table) { return read_audit(table, config.audit); }));
   TRY(root.each("catalogue", [&](Table table) { return read_catalogue(table, config); }));
   TRY(root.each_named("file_systems", [&](const std::string& id, Table table) {

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <set>
 
+#include "base/check.hpp"
 #include "base/thread_safety.hpp"
 #include "batch/catalog.hpp"
 #include "control/control.hpp"
@@ -28,7 +30,32 @@ class MemoryLogs final : public observe::Logs {
     uint64_t last_batch = 0;
   };
 
-  Result<void> create_group(const std::string&, const std::string&) override { return {}; }
+  Result<void> create_group(const std::string&, const std::string&,
+                            const observe::LogGroupSettings&) override {
+    return {};
+  }
+  Result<observe::LogGroupInfo> group(const std::string&, const std::string& group) override {
+    return observe::LogGroupInfo{.name = group};
+  }
+  Result<void> change_group(const std::string&, const std::string&, const ChangeGroup&) override {
+    return {};
+  }
+  Result<void> delete_group(const std::string& region, const std::string& group) override {
+    const MutexLock lock(mutex_);
+    std::erase_if(streams_, [&](const auto& each) {
+      return each.first.region == region && each.first.group == group;
+    });
+    return {};
+  }
+  Result<void> delete_stream(const observe::StreamKey& key) override {
+    const MutexLock lock(mutex_);
+    if (streams_.erase(key) == 0) return not_found("no stream " + key.stream);
+    return {};
+  }
+  observe::LogDefinitions& definitions() override {
+    CHECK(false, "control uses no definitions");
+    std::abort();
+  }
   Result<void> create_stream(const observe::StreamKey& key) override { return ensure_stream(key); }
   Result<void> ensure_stream(const observe::StreamKey& key) override {
     const MutexLock lock(mutex_);
@@ -48,8 +75,10 @@ class MemoryLogs final : public observe::Logs {
   }
   Result<uint64_t> stored_bytes(const observe::StreamKey& key) override {
     const MutexLock lock(mutex_);
+    const auto found = streams_.find(key);
+    if (found == streams_.end()) return not_found("no stream " + key.stream);
     uint64_t bytes = 0;
-    for (const auto& event : streams_[key].events) bytes += event.message.size();
+    for (const auto& event : found->second.events) bytes += event.message.size();
     return bytes;
   }
   std::atomic<bool> nearly_full = false;

@@ -37,6 +37,9 @@ struct AgentSession {
   std::set<std::string> series;             // names of metrics
   bool series_full = false;                 // a line reported it
   uint64_t data_applied = 0;
+  // The host's log stream was removed, and with it the number of its last batch: the next batch may
+  // have any number.
+  bool stream_lost = false;
 
   // Orders that were sent on this link. They are repeated on the next link, not on this one.
   domain::StopCause stop_sent = domain::StopCause::none;

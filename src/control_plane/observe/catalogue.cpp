@@ -1,5 +1,7 @@
 #include "observe/catalogue.hpp"
 
+#include "base/json_record.hpp"
+
 namespace trainyard::observe {
 namespace {
 
@@ -14,7 +16,20 @@ constexpr const char* kSchema = R"(
     created INTEGER NOT NULL, open INTEGER NOT NULL, first_segment INTEGER NOT NULL DEFAULT 0,
     bytes INTEGER NOT NULL DEFAULT 0, first_event INTEGER, last_event INTEGER, last_ingestion INTEGER,
     UNIQUE (group_id, name));
-  CREATE INDEX IF NOT EXISTS streams_open ON streams (id) WHERE open)";
+  CREATE INDEX IF NOT EXISTS streams_open ON streams (id) WHERE open;
+  CREATE TABLE IF NOT EXISTS group_settings (group_id INTEGER PRIMARY KEY, settings BLOB NOT NULL);
+  CREATE TABLE IF NOT EXISTS definitions (
+    region BLOB NOT NULL, kind INTEGER NOT NULL, group_name BLOB NOT NULL, name BLOB NOT NULL, body BLOB NOT NULL,
+    changed INTEGER NOT NULL, PRIMARY KEY (region, kind, group_name, name)) WITHOUT ROWID)";
+
+// The settings of a group are one JSON text, so that a new one needs no new column.
+constexpr auto kGroupSettings =
+    json_record<LogGroupSettings>("log group", [](auto& side, auto& settings) {
+      side.if_set("retention_days", settings.retention_days);
+      side("class", settings.log_class);
+      side.if_set("kms_key_id", settings.kms_key_id);
+      side.if_set("tags", settings.tags);
+    });
 
 #define STREAM_COLUMNS                                                                   \
   "SELECT s.id, g.region, g.name, s.name, s.created, s.open, s.first_segment, s.bytes, " \
@@ -76,6 +91,20 @@ Result<bool> insert_stream(Connection& connection, const StreamKey& key, Instant
   return connection.changes() != 0;
 }
 
+Result<LogGroupSettings> read_settings(Connection& connection, int64_t group) {
+  auto statement =
+      TRY(connection.prepare("SELECT settings FROM group_settings WHERE group_id = ?"));
+  if (!TRY(statement.bind(group).step())) return LogGroupSettings();
+  return kGroupSettings.read(TRY(parse_json(statement.bytes(0))));
+}
+
+Result<void> write_settings(Connection& connection, int64_t group,
+                            const LogGroupSettings& settings) {
+  auto statement = TRY(connection.prepare("INSERT OR REPLACE INTO group_settings VALUES (?, ?)"));
+  const std::string text = dump(kGroupSettings.write(settings));
+  return statement.bind(group).bind_bytes(text).run();
+}
+
 // Returns the least text above all texts that begin with `prefix`; nullopt if there is none.
 std::optional<std::string> after_prefix(std::string prefix) {
   while (!prefix.empty() && uint8_t(prefix.back()) == 0xff) prefix.pop_back();
@@ -92,12 +121,75 @@ Result<std::unique_ptr<Catalogue>> Catalogue::open(const std::string& path) {
 }
 
 Result<void> Catalogue::create_group(const std::string& region, const std::string& group,
-                                     Instant now) {
+                                     Instant now, const LogGroupSettings& settings) {
   return database_->write([&](Connection& connection) -> Result<void> {
     if (!TRY(insert_group(connection, region, group, now)))
       return conflict("log group '" + group + "' exists", LogResource::group);
-    return ok();
+    return write_settings(connection, connection.last_row(), settings);
   });
+}
+
+Result<LogGroupInfo> Catalogue::group(const std::string& region, const std::string& group) {
+  LogGroupInfo info;
+  TRY(database_->read([&](Connection& connection) -> Result<void> {
+    const auto id = TRY(group_id(connection, region, group));
+    if (!id) return no_group(group);
+    info.name = group;
+    info.settings = TRY(read_settings(connection, *id));
+    auto statement = TRY(connection.prepare("SELECT created FROM groups WHERE id = ?"));
+    if (TRY(statement.bind(*id).step())) info.created = from_milliseconds(statement.integer(0));
+    return ok();
+  }));
+  return info;
+}
+
+Result<void> Catalogue::change_group(const std::string& region, const std::string& group,
+                                     const Logs::ChangeGroup& change) {
+  return database_->write([&](Connection& connection) -> Result<void> {
+    const auto id = TRY(group_id(connection, region, group));
+    if (!id) return no_group(group);
+    auto settings = TRY(read_settings(connection, *id));
+    TRY(change(settings));
+    return write_settings(connection, *id, settings);
+  });
+}
+
+Result<std::vector<StreamRow>> Catalogue::delete_group(const std::string& region,
+                                                       const std::string& group) {
+  std::vector<StreamRow> streams;
+  TRY(database_->write([&](Connection& connection) -> Result<void> {
+    const auto id = TRY(group_id(connection, region, group));
+    if (!id) return no_group(group);
+    auto statement = TRY(connection.prepare(STREAM_COLUMNS "WHERE s.group_id = ? ORDER BY s.id"));
+    statement.bind(*id);
+    streams = TRY(rows(std::move(statement)));
+    for (const char* sql :
+         {"DELETE FROM streams WHERE group_id = ?", "DELETE FROM group_settings WHERE group_id = ?",
+          "DELETE FROM groups WHERE id = ?"}) {
+      auto removal = TRY(connection.prepare(sql));
+      TRY(removal.bind(*id).run());
+    }
+    auto removal =
+        TRY(connection.prepare("DELETE FROM definitions WHERE region = ? AND group_name = ?"));
+    return removal.bind_bytes(region).bind_bytes(group).run();
+  }));
+  return streams;
+}
+
+Result<std::vector<Catalogue::Retention>> Catalogue::retentions() {
+  std::vector<Retention> found;
+  TRY(database_->read([&](Connection& connection) -> Result<void> {
+    auto statement = TRY(connection.prepare(
+        "SELECT g.region, g.name, s.settings FROM group_settings s JOIN groups g ON g.id = "
+        "s.group_id"));
+    while (TRY(statement.step())) {
+      const auto settings = TRY(kGroupSettings.read(TRY(parse_json(statement.bytes(2)))));
+      if (settings.retention_days)
+        found.push_back({statement.bytes(0), statement.bytes(1), *settings.retention_days});
+    }
+    return ok();
+  }));
+  return found;
 }
 
 Result<void> Catalogue::create_stream(const StreamKey& key, Instant now) {
@@ -251,6 +343,7 @@ Result<std::vector<Catalogue::GroupRow>> Catalogue::groups(const std::string& re
       auto open = TRY(connection.prepare("SELECT id FROM streams WHERE open AND group_id = ?"));
       open.bind(statement.integer(0));
       while (TRY(open.step())) row.open_streams.push_back(uint64_t(open.integer(0)));
+      row.info.settings = TRY(read_settings(connection, statement.integer(0)));
       found.push_back(std::move(row));
     }
     return ok();

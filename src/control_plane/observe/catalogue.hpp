@@ -16,6 +16,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "observe/database.hpp"
+#include "observe/log_definitions.hpp"
 #include "observe/logs.hpp"
 
 namespace trainyard::observe {
@@ -40,7 +41,20 @@ class Catalogue {
  public:
   static Result<std::unique_ptr<Catalogue>> open(const std::string& path);
 
-  Result<void> create_group(const std::string& region, const std::string& group, Instant now);
+  Result<void> create_group(const std::string& region, const std::string& group, Instant now,
+                            const LogGroupSettings& settings);
+  Result<LogGroupInfo> group(const std::string& region, const std::string& group);
+  Result<void> change_group(const std::string& region, const std::string& group,
+                            const Logs::ChangeGroup& change);
+  // Removes the group with the rows of its streams, which it returns, and its definitions.
+  Result<std::vector<StreamRow>> delete_group(const std::string& region, const std::string& group);
+  // Groups with a retention of their own.
+  struct Retention {
+    std::string region, group;
+    int64_t days = 0;
+  };
+  Result<std::vector<Retention>> retentions();
+  LogDefinitions& definitions() { return *definitions_; }
   // Creates a stream, which is open. Errors: conflict (it exists), not_found (the group).
   Result<void> create_stream(const StreamKey& key, Instant now);
   // Creates missing groups and streams, in one transaction.
@@ -63,6 +77,7 @@ class Catalogue {
   Result<std::vector<StreamRow>> open_streams();
   // Returns closed streams whose last event (or creation, if there is no event) is before `before`.
   Result<std::vector<StreamRow>> ended_before(Instant before);
+  // Returns streams that may have events before `before`.
   Result<std::vector<StreamRow>> started_before(Instant before);
   struct GroupRow {
     LogGroupInfo info;  // stored_bytes: of closed streams only
@@ -71,8 +86,10 @@ class Catalogue {
   Result<std::vector<GroupRow>> groups(const std::string& region, const std::string& prefix);
 
  private:
-  explicit Catalogue(std::unique_ptr<Database> database) : database_(std::move(database)) {}
-  std::unique_ptr<Database> database_;
+  explicit Catalogue(std::unique_ptr<Database> database)
+      : database_(std::move(database)), definitions_(make_log_definitions(*database_)) {}
+  const std::unique_ptr<Database> database_;
+  const std::unique_ptr<LogDefinitions> definitions_;
 };
 
 }  // namespace trainyard::observe

@@ -5,6 +5,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "observe/field_pattern.hpp"
 
 namespace trainyard::observe {
 namespace {
@@ -17,7 +18,8 @@ bool is_name(char c) {
          c == '-' || c == ':' || c == '#' || c == '@' || uint8_t(c) >= 0x80;
 }
 
-// '*' stands for any text. Backtracks to the last star only, so it is linear in practice.
+}  // namespace
+
 bool matches_wildcards(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
   while (t < text.size()) {
@@ -37,8 +39,6 @@ bool matches_wildcards(std::string_view pattern, std::string_view text) {
   while (p < pattern.size() && pattern[p] == '*') ++p;
   return p == pattern.size();
 }
-
-}  // namespace
 
 struct FilterPattern::Condition {
   enum class Operator {
@@ -63,6 +63,7 @@ struct FilterPattern::Condition {
   Operator operation = Operator::all_of;
   std::vector<Condition> parts;  // all_of, any_of
   std::vector<Step> path;
+  std::string selector;          // the path as it stands in the pattern
   std::string text;              // compared with the value
   std::optional<double> number;  // of `text`, if it is a number
   bool quoted = false;
@@ -80,7 +81,18 @@ struct FilterPattern::Condition {
     return std::ranges::any_of(found, [&](const Json* value) { return compare(*value); });
   }
 
- private:
+  // Adds the first value of each path of this condition and its parts.
+  void extract(const Json& document, std::map<std::string, std::string>& values) const {
+    for (const Condition& part : parts) part.extract(document, values);
+    std::vector<const Json*> found;
+    if (!path.empty()) find(document, 0, found);
+    if (!found.empty()) values.emplace(selector, text_of(*found[0]));
+  }
+
+  static std::string text_of(const Json& value) {
+    return value.is_string() ? value.get<std::string>() : dump(value);
+  }
+
   void find(const Json& value, size_t depth, std::vector<const Json*>& found) const {
     if (depth == path.size()) return found.push_back(&value);
     const Step& step = path[depth];
@@ -96,7 +108,9 @@ struct FilterPattern::Condition {
     }
   }
 
+ private:
   bool equals(const Json& value) const {
+    if (!quoted && text == "*") return true;  // it exists
     if (value.is_string()) return matches_wildcards(text, value.get_ref<const std::string&>());
     if (quoted) return false;
     if (value.is_number()) return number && value.get<double>() == *number;
@@ -142,6 +156,13 @@ using Operator = Condition::Operator;
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
+
+  Result<Condition> selector() {
+    Condition condition;
+    TRY(path(condition));
+    if (at_ != text_.size()) return fault("nothing more");
+    return condition;
+  }
 
   Result<Condition> json_pattern() {
     take("{");
@@ -203,7 +224,7 @@ class Parser {
 
   Result<Condition> comparison() {
     Condition condition;
-    TRY(path(condition.path));
+    TRY(path(condition));
     if (take_word("IS")) {
       if (take_word("NULL")) return condition.operation = Operator::is_null, condition;
       if (take_word("TRUE")) return condition.operation = Operator::is_true, condition;
@@ -228,7 +249,15 @@ class Parser {
     return fault("an operator");
   }
 
-  Result<void> path(std::vector<Condition::Step>& steps) {
+  Result<void> path(Condition& condition) {
+    skip_blanks();
+    const size_t begin = at_;
+    TRY(steps_of(condition.path));
+    condition.selector = text_.substr(begin, at_ - begin);
+    return ok();
+  }
+
+  Result<void> steps_of(std::vector<Condition::Step>& steps) {
     if (!take("$")) return fault("a property, $.name");
     while (at_ < text_.size()) {
       if (text_[at_] == '.') {
@@ -298,9 +327,10 @@ Result<FilterPattern> FilterPattern::parse(std::string_view pattern) {
     parsed.condition_ = std::make_shared<const Condition>(TRY(Parser(text).json_pattern()));
     return parsed;
   }
-  if (text.starts_with('['))
-    return invalid(
-        "Invalid filter pattern: patterns of space-delimited fields ([..]) are not supported");
+  if (text.starts_with('[')) {
+    parsed.fields_ = std::make_shared<const FieldPattern>(TRY(FieldPattern::parse(text)));
+    return parsed;
+  }
   for (size_t at = 0; at < text.size();) {
     if (is_blank(text[at])) {
       ++at;
@@ -330,6 +360,7 @@ Result<FilterPattern> FilterPattern::parse(std::string_view pattern) {
 }
 
 bool FilterPattern::matches(std::string_view message) const {
+  if (fields_) return fields_->extract(message).has_value();
   if (condition_) {
     // Most lines of a job are not JSON, so they are not parsed.
     if (!trim(message).starts_with('{')) return false;
@@ -342,6 +373,44 @@ bool FilterPattern::matches(std::string_view message) const {
   if (std::ranges::any_of(excluded_, inside)) return false;
   if (!required_.empty()) return std::ranges::all_of(required_, inside);
   return optional_.empty() || std::ranges::any_of(optional_, inside);
+}
+
+std::optional<std::map<std::string, std::string>> FilterPattern::extract(
+    std::string_view message) const {
+  if (fields_) return fields_->extract(message);
+  std::map<std::string, std::string> values;
+  if (!condition_) return matches(message) ? std::optional(values) : std::nullopt;
+  if (!trim(message).starts_with('{')) return {};
+  const auto document = parse_json(message);
+  if (!document || !condition_->holds(*document)) return {};
+  condition_->extract(*document, values);
+  return values;
+}
+
+Result<FilterSelector> FilterSelector::parse(std::string_view selector) {
+  FilterSelector parsed;
+  parsed.text_ = selector;
+  if (selector.starts_with("$.") || selector.starts_with("$[")) {
+    auto path = Parser(selector).selector();
+    if (!path) return invalid("Invalid metric value: " + std::string(selector));
+    parsed.path_ = std::make_shared<const Condition>(*std::move(path));
+  } else if (selector.size() < 2 || !selector.starts_with('$') ||
+             !std::ranges::all_of(selector.substr(1), is_name)) {
+    return invalid("Invalid metric value: " + std::string(selector));
+  }
+  return parsed;
+}
+
+std::optional<std::string> FilterSelector::find(
+    std::string_view message, const std::map<std::string, std::string>& extracted) const {
+  if (const auto found = extracted.find(text_); found != extracted.end()) return found->second;
+  if (!path_ || !trim(message).starts_with('{')) return {};
+  const auto document = parse_json(message);
+  if (!document) return {};
+  std::vector<const Json*> found;
+  path_->find(*document, 0, found);
+  if (found.empty() || found[0]->is_null()) return {};
+  return Condition::text_of(*found[0]);
 }
 
 }  // namespace trainyard::observe

@@ -15,7 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           "people are told what is wrong");
     return 0;
   }
-  (void)pattern->matches(newline == std::string_view::npos ? std::string_view()
-                                                           : bytes.substr(newline + 1));
+  const std::string_view message =
+      newline == std::string_view::npos ? std::string_view() : bytes.substr(newline + 1);
+  CHECK(pattern->matches(message) == pattern->extract(message).has_value(),
+        "a message with values matches");
   return 0;
 }

@@ -55,6 +55,21 @@ TEST(FilterPattern, Matches) {
       {"{ $.step = 12 }", "{ broken", false},
       {"{ $.a = 1.5e1 }", R"({"a": 15})", true},
       {R"({ $.a = "a\"b" })", R"({"a": "a\"b"})", true},
+      {"{ $.step = * }", json, true},
+      {"{ $.missing = * }", json, false},
+      {"[a, b]", "1 2", true},
+      {"[a, b]", "1 2 3", false},
+      {"[a, ...]", "1 2 3", true},
+      {"[..., a = 3]", "1 2 3", true},
+      {"[..., a = 2]", "1 2 3", false},
+      {"[a, b]", R"("x y" [z z])", true},
+      {"[a, b != 2]", "1 2", false},
+      {"[a, b > 1 && b < 3]", "1 2", true},
+      {"[a, b = 4* || b = 5*]", "1 503", true},
+      {"[a, b = 4* || b = 5*]", "1 200", false},
+      {R"([a = "x, y", b])", R"("x, y" 2)", true},
+      {"[]", "1", true},
+      {"[,]", "1 2", true},
   };
   for (const auto& row : kTable) {
     const auto pattern = FilterPattern::parse(row.pattern);
@@ -66,7 +81,7 @@ TEST(FilterPattern, Matches) {
 TEST(FilterPattern, RefusesWhatItCannotSay) {
   const std::pair<std::string, const char*> kTable[] = {
       {R"("open)", "quotation mark"},
-      {"[a, b]", "space-delimited"},
+      {"[a b]", "a field is a name"},
       {"%x+%", "regular expressions"},
       {"{ $.a = %x% }", "regular expressions"},
       {"{ $.a = 1", "'}'"},
@@ -92,6 +107,30 @@ TEST(FilterPattern, RefusesWhatItCannotSay) {
     ASSERT_FALSE(pattern) << text;
     EXPECT_NE(pattern.error().message.find(says), std::string::npos)
         << text << ": " << pattern.error().message;
+  }
+}
+
+TEST(FilterPattern, ExtractsTheValuesOfItsSelectors) {
+  const auto extracted = [](const char* pattern, const char* message) {
+    const auto values = FilterPattern::parse(pattern)->extract(message);
+    if (!values) return std::string("no match");
+    std::string out;
+    for (const auto& [name, value] : *values) out += name + "=" + value + ";";
+    return out;
+  };
+  EXPECT_EQ(extracted("[ip, , size > 1]", "1.2.3.4 GET 17"), "$2=GET;$ip=1.2.3.4;$size=17;");
+  EXPECT_EQ(extracted("[ip, , size > 17]", "1.2.3.4 GET 17"), "no match");
+  EXPECT_EQ(extracted("{ $.a.b = 1 || $.c = \"x\" }", R"({"a": {"b": 2}, "c": "x"})"),
+            "$.a.b=2;$.c=x;");
+  EXPECT_EQ(extracted("ERROR", "ERROR 1"), "");
+  EXPECT_EQ(extracted("ERROR", "fine"), "no match");
+}
+
+TEST(FilterPattern, RefusesBadPatternsOfFields) {
+  for (const char* pattern :
+       {"[a", "[a, ..., ...]", "[a b]", "[a = 1 && c = 2]", "[a > x]", "[a = %x%]", "[= 1]"}) {
+    const auto parsed = FilterPattern::parse(pattern);
+    EXPECT_EQ(bool(parsed), std::string_view(pattern) == "[= 1]") << pattern;
   }
 }
 

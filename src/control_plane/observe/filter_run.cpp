@@ -97,7 +97,8 @@ class FilterRun {
       heap_.pop();
       if (item.event) {
         page_bytes_ += item.event->message.size() + kEventOverheadBytes;
-        page_.events.push_back({sources_[item.source].name, *item.event, event_id_of(item.key)});
+        page_.events.push_back(
+            {sources_[item.source].name, *item.event, event_id_of(item.key), item.key.position});
         continue;
       }
       auto opened = sources_[item.source].open();

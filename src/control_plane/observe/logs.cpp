@@ -68,10 +68,34 @@ class LogDirectory final : public Logs {
     return catalogue_->close(closed);
   }
 
-  Result<void> create_group(const std::string& region, const std::string& group) override {
+  Result<void> create_group(const std::string& region, const std::string& group,
+                            const LogGroupSettings& settings) override {
     TRY(check_name("region", region));
     TRY(check_name("log group", group));
-    return catalogue_->create_group(region, group, clock_.now());
+    return catalogue_->create_group(region, group, clock_.now(), settings);
+  }
+
+  Result<LogGroupInfo> group(const std::string& region, const std::string& group) override {
+    return catalogue_->group(region, group);
+  }
+
+  Result<void> change_group(const std::string& region, const std::string& group,
+                            const ChangeGroup& change) override {
+    return catalogue_->change_group(region, group, change);
+  }
+
+  LogDefinitions& definitions() override { return catalogue_->definitions(); }
+
+  Result<void> delete_group(const std::string& region, const std::string& group) override {
+    const auto removed = TRY(catalogue_->delete_group(region, group));
+    for (const StreamRow& row : removed) TRY(discard(row));
+    return ok();
+  }
+
+  Result<void> delete_stream(const StreamKey& key) override {
+    const auto row = TRY(catalogue_->find(key));
+    TRY(catalogue_->remove({row.id}));
+    return discard(row);
   }
 
   Result<void> create_stream(const StreamKey& key) override {
@@ -94,7 +118,12 @@ class LogDirectory final : public Logs {
                       uint64_t batch) override {
     if (!events.empty())
       TRY(settings_.check_disk_space());  // the number of an empty batch is stored in any case
-    return TRY(stream(key))->append(events, batch, clock_.now());
+    const auto to = TRY(stream(key));
+    // An agent repeats a batch that was stored already if it did not see the acknowledgement.
+    const bool repeated = settings_.appended && batch != 0 && batch <= TRY(to->last_batch());
+    TRY(to->append(events, batch, clock_.now()));
+    if (settings_.appended && !events.empty() && !repeated) settings_.appended(key, events);
+    return ok();
   }
 
   Result<uint64_t> stored_bytes(const StreamKey& key) override {
@@ -171,9 +200,32 @@ class LogDirectory final : public Logs {
       MutexLock lock(mutex_);
       TRY(close_idle_locked());
     }
-    if (!settings_.retention) return ok();
-    const Instant before = now - *settings_.retention;
-    for (const auto& row : TRY(catalogue_->ended_before(before))) {
+    std::map<std::pair<std::string, std::string>, Instant> own;  // by region and group
+    Instant latest = settings_.retention ? now - *settings_.retention : Instant::min();
+    for (const auto& each : TRY(catalogue_->retentions())) {
+      const Instant before = now - std::chrono::days(each.days);
+      own.emplace(std::pair(each.region, each.group), before);
+      latest = std::max(latest, before);
+    }
+    if (latest == Instant::min()) return ok();
+    // Unset: the stream's group keeps its events forever.
+    const auto before_of = [&](const StreamKey& key) -> std::optional<Instant> {
+      const auto found = own.find({key.region, key.group});
+      if (found != own.end()) return found->second;
+      if (!settings_.retention) return {};
+      return now - *settings_.retention;
+    };
+    return retire_streams(latest, before_of);
+  }
+
+ private:
+  using FindBefore = std::function<std::optional<Instant>(const StreamKey&)>;
+
+  // `latest`: no result of `before_of` is later.
+  Result<void> retire_streams(Instant latest, const FindBefore& before_of) {
+    for (const auto& row : TRY(catalogue_->ended_before(latest))) {
+      const auto before = before_of(row.key);
+      if (!before || row.summary.last_event.value_or(row.created) >= *before) continue;
       {
         MutexLock lock(mutex_);
         if (open_.contains(row.key)) continue;  // in use: removed next time
@@ -181,16 +233,31 @@ class LogDirectory final : public Logs {
       }
       TRY(Stream(segments_, row, settings_, *catalogue_).remove_files());
     }
-    for (const auto& row : TRY(catalogue_->started_before(before))) {
-      if (row.open && !find_open(row.key)) continue;
+    for (const auto& row : TRY(catalogue_->started_before(latest))) {
+      const auto before = before_of(row.key);
+      if (!before || (row.open && !find_open(row.key))) continue;
       auto found = stream(row.key);
       if (!found && found.error().kind == Kind::not_found) continue;
-      TRY(TRY(std::move(found))->retire(before));
+      TRY(TRY(std::move(found))->retire(*before));
     }
     return ok();
   }
 
- private:
+  // Removes what is left of a stream that the catalogue has no longer. Calls in progress on it
+  // fail.
+  Result<void> discard(const StreamRow& row) {
+    std::shared_ptr<Stream> live;
+    {
+      MutexLock lock(mutex_);
+      if (const auto found = open_.find(row.key); found != open_.end()) {
+        live = found->second.stream;
+        open_.erase(found);
+      }
+    }
+    if (live) return live->remove_files();
+    return Stream(segments_, row, settings_, *catalogue_).remove_files();
+  }
+
   struct Entry {
     // Shared with the calls in progress; the last owner destroys it. Only a stream without such
     // calls is closed.

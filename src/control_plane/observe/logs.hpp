@@ -5,6 +5,8 @@
 // exhausted (disk full), invalid (names, tokens), corrupt.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,10 +36,19 @@ struct LogStreamInfo {
   uint64_t stored_bytes = 0;  // on disk, with the records' headers
 };
 
+// What clients may choose for a group.
+struct LogGroupSettings {
+  std::optional<int64_t> retention_days;  // unset: as LogSettings::retention
+  std::string log_class = "STANDARD";     // of AWS; all are stored alike
+  std::string kms_key_id;                 // kept without effect
+  std::map<std::string, std::string> tags;
+};
+
 struct LogGroupInfo {
   std::string name;
   Instant created;
   uint64_t stored_bytes = 0;
+  LogGroupSettings settings = {};
 };
 
 // Positions are opaque to callers: a page returns them, and the next query takes them.
@@ -69,6 +80,7 @@ struct FilteredEvent {
   std::string stream;
   LogEvent event;
   std::string id;
+  uint64_t position = 0;  // in its stream, for ReadQuery
 };
 
 struct FilterPage {
@@ -84,10 +96,24 @@ struct StreamKey {
   auto operator<=>(const StreamKey&) const = default;
 };
 
+class LogDefinitions;  // log_definitions.hpp
+
 class Logs {
  public:
   virtual ~Logs() = default;
-  virtual Result<void> create_group(const std::string& region, const std::string& group) = 0;
+  virtual Result<void> create_group(const std::string& region, const std::string& group,
+                                    const LogGroupSettings& settings = {}) = 0;
+  // Without its stored bytes. Errors: not_found.
+  virtual Result<LogGroupInfo> group(const std::string& region, const std::string& group) = 0;
+  // Runs `change` in a transaction; its error changes nothing, and is returned.
+  using ChangeGroup = std::function<Result<void>(LogGroupSettings&)>;
+  virtual Result<void> change_group(const std::string& region, const std::string& group,
+                                    const ChangeGroup& change) = 0;
+  // Removes the group, its streams with their events, and its definitions.
+  virtual Result<void> delete_group(const std::string& region, const std::string& group) = 0;
+  virtual Result<void> delete_stream(const StreamKey& key) = 0;
+  // Definitions that belong to log groups: filters, queries.
+  virtual LogDefinitions& definitions() = 0;
   virtual Result<void> create_stream(const StreamKey& key) = 0;
   // Creates group and stream if they are missing (for the platform's own streams).
   virtual Result<void> ensure_stream(const StreamKey& key) = 0;
@@ -111,7 +137,8 @@ class Logs {
                                                      const std::string& prefix) = 0;  // by name
   virtual Result<std::vector<LogGroupInfo>> groups(const std::string& region,
                                                    const std::string& prefix) = 0;
-  // Removes events older than the retention in the settings, if there is one. Called periodically.
+  // Removes events older than the retention of their group or, if it has none, of the settings.
+  // Called periodically.
   virtual Result<void> retire(Instant now) = 0;
 };
 
@@ -120,7 +147,11 @@ inline Result<void> Logs::ensure_streams(const std::vector<StreamKey>& keys) {
   return {};
 }
 
+// Called after an append, with events that are stored now and were not before. It must return soon.
+using EventsAppended = std::function<void(const StreamKey&, const std::vector<LogEvent>&)>;
+
 struct LogSettings {
+  EventsAppended appended = nullptr;
   // Older events are removed, and streams without newer ones. Unset: kept forever, as on AWS.
   std::optional<Duration> retention;
   // Called before each append of events, which returns its error (base/disk_reserve.hpp).

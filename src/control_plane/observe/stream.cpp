@@ -430,7 +430,13 @@ Result<void> Stream::retire(Instant before) {
 }
 
 Result<void> Stream::remove_files() {
-  const MutexLock lock(mutex_);
+  MutexLock lock(mutex_);
+  changed_.wait(lock, [&]() REQUIRES(mutex_) { return !leading_; });
+  broken_ = not_found("log stream '" + key_.stream + "' does not exist", LogResource::stream);
+  segments_.clear();
+  blocks_.clear();
+  open_ = empty_block(0, 0);
+  loaded_ = true;
   for (uint64_t number = first_segment_;; ++number) {
     if (auto file = Descriptor::open(path(number), O_RDONLY); !file)
       return file.error().kind == Kind::not_found ? ok() : Result<void>(file.error());

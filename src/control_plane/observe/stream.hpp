@@ -53,8 +53,8 @@ class Stream {
 
   // Removes segments whose events are all before `before`; never the last segment.
   Result<void> retire(Instant before);
-  // Removes all segments. Requires: the stream has no other user, and is not in the catalogue any
-  // more.
+  // Removes all segments; later appends of calls in progress fail. Requires: the catalogue no
+  // longer has the stream.
   Result<void> remove_files();
 
   uint64_t id() const { return id_; }

@@ -1,0 +1,88 @@
+#include "auth/logs_accesses.hpp"
+
+#include <utility>
+
+#include "auth/member_texts.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+
+namespace trainyard::api {
+namespace {
+
+using shapes::Shape;
+
+std::string group_arns(const Context& context) {
+  return "arn:aws:logs:" + context.region + ":" + context.principal.account + ":log-group:";
+}
+
+// The name in an identifier of a group, which is a name or an ARN.
+std::string group_name(std::string_view arns, std::string identifier) {
+  if (identifier.starts_with(arns)) identifier = identifier.substr(arns.size());
+  if (identifier.ends_with(":*")) identifier.resize(identifier.size() - 2);
+  return identifier;
+}
+
+// Adds the log streams of a request. The request has the group's name or its identifier, which may
+// be an ARN, and one stream, several streams, a prefix of names, or none for all streams.
+void add_streams(const Context& context, std::string_view action, const Shape& shape,
+                 const void* input, Accesses& out) {
+  std::string group = member_text(shape, input, "logGroupName");
+  if (group.empty()) group = member_text(shape, input, "logGroupIdentifier");
+  const std::string arns = group_arns(context);
+  const std::string streams = arns + group_name(arns, group) + ":log-stream:";
+  std::vector<std::string> names = texts_at(&shape, input, "logStreamNames[]");
+  if (const std::string name = member_text(shape, input, "logStreamName"); !name.empty())
+    names.push_back(name);
+  if (names.empty()) names.push_back(member_text(shape, input, "logStreamNamePrefix"));
+  for (const std::string& name : names) out.all.push_back({std::string(action), streams + name});
+}
+
+// Adds all streams of the groups of a query.
+void add_groups(const Context& context, std::string_view action, const Shape& shape,
+                const void* input, Accesses& out) {
+  const std::string arns = group_arns(context);
+  std::vector<std::string> groups = texts_at(&shape, input, "logGroupNames[]");
+  for (const char* list : {"logGroupIdentifiers[]", "logGroupName", "logGroupIdentifier"})
+    for (std::string& each : texts_at(&shape, input, list)) groups.push_back(std::move(each));
+  if (groups.empty()) groups.emplace_back();  // the operation rejects it
+  for (const std::string& group : groups)
+    out.all.push_back({std::string(action), arns + group_name(arns, group) + ":log-stream:"});
+}
+
+// Adds the stream that a pointer of Logs Insights names. The operation rejects other texts.
+void add_record(const Context& context, std::string_view action, const Shape& shape,
+                const void* input, Accesses& out) {
+  const auto text = from_base64(member_text(shape, input, "logRecordPointer"));
+  const auto parts = text ? parse_json(*text) : Result<Json>(invalid(""));
+  const bool whole = parts && parts->is_array() && parts->size() == 3 && (*parts)[0].is_string() &&
+                     (*parts)[1].is_string();
+  out.all.push_back(
+      {std::string(action), whole ? group_arns(context) + (*parts)[0].get<std::string>() +
+                                        ":log-stream:" + (*parts)[1].get<std::string>()
+                                  : "*"});
+}
+
+// Adds the objects that an export task writes: below its prefix.
+void add_exported(const Context&, std::string_view action, const Shape& shape, const void* input,
+                  Accesses& out) {
+  std::string prefix = member_text(shape, input, "destinationPrefix");
+  if (prefix.empty()) prefix = "exportedlogs";
+  const std::string bucket = member_text(shape, input, "destination");
+  out.all.push_back({std::string(action), "arn:aws:s3:::" + bucket + "/" + prefix + "/"});
+  out.all.push_back({std::string(action), "arn:aws:s3:::" + bucket + "/aws-logs-write-test"});
+}
+
+}  // namespace
+
+bool add_log_accesses(std::string_view resource, std::string_view action, const Context& context,
+                      const Shape& shape, const void* input, Accesses& out) {
+  const auto add = resource == kLogStreams     ? add_streams
+                   : resource == kLogGroups    ? add_groups
+                   : resource == kLogRecord    ? add_record
+                   : resource == kExportedLogs ? add_exported
+                                               : nullptr;
+  if (add) add(context, action, shape, input, out);
+  return add != nullptr;
+}
+
+}  // namespace trainyard::api

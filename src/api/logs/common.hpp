@@ -1,0 +1,76 @@
+// Defines what the operations of CloudWatch Logs share: errors, ARNs, tokens of lists.
+//
+// Threads: pure functions. Errors: those of the service.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "observe/logs.hpp"
+#include "operations/context.hpp"
+#include "operations/services.hpp"
+#include "operations/table.hpp"
+#include "protocol/errors.hpp"
+
+namespace trainyard::api::logs {
+
+inline constexpr const char* kBadToken = "The specified nextToken is invalid.";
+inline constexpr const char* kNoGroup = "The specified log group does not exist.";
+inline constexpr size_t kListDefault = 50;  // items of a page, as AWS
+
+// Converts errors of observe and of filters to those of CloudWatch Logs.
+std::variant<Failure, Error> translated(Error error);
+
+// Like TRY, for results of observe.
+#define TRY_LOGS(expression)                                               \
+  ({                                                                       \
+    auto logs_result_ = (expression);                                      \
+    if (!logs_result_) return translated(std::move(logs_result_).error()); \
+    std::move(logs_result_).value();                                       \
+  })
+
+Failure limit_exceeded(std::string message);  // LimitExceededException
+
+std::string group_arn(const Context& context, const std::string& group);
+
+// The group of a request, which has its name or an identifier. The identifier is the name or an
+// ARN.
+Outcome<std::string> group_of(const Context& context, const std::optional<std::string>& name,
+                              const std::optional<std::string>& identifier);
+
+// The position of a list's next page: after this name and, in a list ordered by time, this time.
+struct ListPosition {
+  int64_t at = 0;
+  std::string name;
+};
+std::string list_token(const ListPosition& place);
+Outcome<ListPosition> list_position(const std::string& token);
+
+// Cuts a list, ordered by `name_of`, to the page after `token`. Returns the next page's token.
+template <class T, class NameOf>
+Outcome<std::optional<std::string>> cut_page(std::vector<T>& items, size_t limit,
+                                             const std::optional<std::string>& token,
+                                             const NameOf& name_of) {
+  if (token) {
+    const auto place = TRY(list_position(*token));
+    std::erase_if(items, [&](const T& item) { return name_of(item) <= place.name; });
+  }
+  if (items.size() <= limit) return std::optional<std::string>();
+  items.resize(limit);
+  return std::optional(list_token({0, name_of(items.back())}));
+}
+
+// A random UUID.
+std::string new_uuid(Random& random);
+
+void add_groups(OperationTable& table, const Services& services);
+void add_queries(OperationTable& table, const Services& services);
+void add_query_definitions(OperationTable& table, const Services& services);
+void add_metric_filters(OperationTable& table, const Services& services);
+void add_subscriptions(OperationTable& table, const Services& services);
+void add_exports(OperationTable& table, const Services& services);
+void add_resource_policies(OperationTable& table, const Services& services);
+
+}  // namespace trainyard::api::logs

@@ -1,0 +1,100 @@
+// Saved queries of Logs Insights.
+#include <algorithm>
+
+#include "base/json.hpp"
+#include "insights/parser.hpp"
+#include "logs/common.hpp"
+#include "observe/log_definitions.hpp"
+#include "shapes/logs.hpp"
+
+namespace trainyard::api::logs {
+namespace {
+
+namespace aws = shapes::logs;
+using observe::DefinitionKind;
+
+constexpr size_t kDefinitionsMax = 1'000;  // of a region, as AWS
+
+Failure no_definition() {
+  return resource_not_found("The specified query definition does not exist.");
+}
+
+Outcome<aws::PutQueryDefinitionResponse> put_definition(const Services& services,
+                                                        const Context& context,
+                                                        const aws::PutQueryDefinitionRequest& in) {
+  if (in.query_language.value_or("CWLI") != "CWLI")
+    return invalid_parameter(
+        "queryLanguage: only CWLI, the language of Logs Insights, is offered.");
+  if (in.parameters && !in.parameters->empty())
+    return invalid_parameter("parameters of query definitions are not supported.");
+  observe::LogDefinitions& definitions = services.logs.definitions();
+  if (in.query_definition_id && !TRY_LOGS(definitions.find(context.region, DefinitionKind::query,
+                                                           "", *in.query_definition_id)))
+    return no_definition();
+  const std::string id = in.query_definition_id.value_or(new_uuid(services.random));
+  const Json body = {{"name", *in.name},
+                     {"query", *in.query_string},
+                     {"groups", in.log_group_names.value_or(std::vector<std::string>{})}};
+  const auto kept = definitions.put(context.region, DefinitionKind::query,
+                                    {"", id, dump(body), context.now}, kDefinitionsMax);
+  if (!kept && kept.error().kind == Kind::exhausted) return limit_exceeded(kept.error().message);
+  TRY_LOGS(kept);
+  return aws::PutQueryDefinitionResponse{.query_definition_id = id};
+}
+
+Result<aws::QueryDefinition> definition_of(const observe::LogDefinition& stored) {
+  const auto body = TRY(parse_json(stored.body));
+  aws::QueryDefinition out{.query_language = "CWLI",
+                           .query_definition_id = stored.name,
+                           .name = TRY(string_at(body, "name")),
+                           .query_string = TRY(string_at(body, "query")),
+                           .last_modified = to_milliseconds(stored.changed)};
+  out.log_group_names.emplace();
+  for (const auto& group : body.value("groups", Json::array()))
+    if (group.is_string()) out.log_group_names->push_back(group.get<std::string>());
+  return out;
+}
+
+Outcome<aws::DescribeQueryDefinitionsResponse> describe_definitions(
+    const Services& services, const Context& context,
+    const aws::DescribeQueryDefinitionsRequest& in) {
+  aws::DescribeQueryDefinitionsResponse out;
+  out.query_definitions.emplace();
+  const std::string prefix = in.query_definition_name_prefix.value_or("");
+  for (const auto& stored :
+       TRY_LOGS(services.logs.definitions().list(context.region, DefinitionKind::query, ""))) {
+    auto definition = TRY_LOGS(definition_of(stored));
+    if (definition.name->starts_with(prefix))
+      out.query_definitions->push_back(std::move(definition));
+  }
+  // Names may be equal, so the id follows.
+  const auto name_of = [](const aws::QueryDefinition& each) {
+    return *each.name + "\n" + *each.query_definition_id;
+  };
+  std::ranges::sort(*out.query_definitions, {}, name_of);
+  out.next_token = TRY(cut_page(*out.query_definitions, size_t(in.max_results.value_or(1000)),
+                                in.next_token, name_of));
+  return out;
+}
+
+}  // namespace
+
+void add_query_definitions(OperationTable& table, const Services& services) {
+  table.add<aws::PutQueryDefinition>([services](const Context& context, const auto& in) {
+    return put_definition(services, context, in);
+  });
+  table.add<aws::DescribeQueryDefinitions>([services](const Context& context, const auto& in) {
+    return describe_definitions(services, context, in);
+  });
+  table.add<aws::DeleteQueryDefinition>(
+      [services](const Context& context, const aws::DeleteQueryDefinitionRequest& in)
+          -> Outcome<aws::DeleteQueryDefinitionResponse> {
+        const auto removed = services.logs.definitions().remove(
+            context.region, DefinitionKind::query, "", *in.query_definition_id);
+        if (!removed && removed.error().kind == Kind::not_found) return no_definition();
+        TRY_LOGS(removed);
+        return aws::DeleteQueryDefinitionResponse{.success = true};
+      });
+}
+
+}  // namespace trainyard::api::logs

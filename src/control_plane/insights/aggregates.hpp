@@ -1,0 +1,38 @@
+// Computes the functions of `stats` over a stream of values.
+//
+// Memory: percentiles and distinct counts are exact, and keep 8 bytes a value. The caller adds up
+// bytes() and stops a query that needs too much.
+//
+// Threads: confined to one. Errors: none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
+
+#include "insights/query.hpp"
+#include "insights/value.hpp"
+
+namespace trainyard::insights {
+
+class Accumulator {
+ public:
+  // Adds the value of one event, whose time is in milliseconds. Returns the memory that it added.
+  size_t add(const Aggregate& aggregate, const Value& value, double at);
+  Value result(const Aggregate& aggregate);
+
+ private:
+  void add_number(AggregateKind kind, double number);
+  void keep(bool better, const Value& value, double at);
+
+  uint64_t count_ = 0;
+  double mean_ = 0, squares_ = 0;  // Welford's sums, which stay exact for large numbers
+  double sum_ = 0, compensation_ = 0;
+  double kept_at_ = 0;
+  Value kept_;  // min, max, earliest, latest, sortsFirst, sortsLast
+  std::vector<double> numbers_;
+  std::unordered_set<uint64_t> distinct_;  // hashes of texts
+};
+
+}  // namespace trainyard::insights

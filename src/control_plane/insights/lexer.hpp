@@ -1,0 +1,46 @@
+// Splits the text of a query into tokens.
+//
+// Threads: pure. Errors: invalid, with a position (QueryFault).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace trainyard::insights {
+
+inline constexpr size_t kQueryBytesMax = 10'000;  // as AWS
+inline constexpr size_t kTokensMax = 2'000;       // limits the depth of `a + a + a ..`, too
+
+// Where a query is wrong: offsets of bytes in its text, the second after the last one.
+struct QueryFault {
+  size_t begin = 0;
+  size_t end = 0;
+  std::string message;
+};
+
+struct Token {
+  enum class Kind {
+    word,      // of a field, a function or a keyword: latency, @message, a.b.0
+    quoted,    // a field in backticks
+    number,    // 12, 0.5, 1e3
+    duration,  // 5m, 1h: `number` is in milliseconds
+    text,      // '..' or ".."
+    regex,     // /../
+    symbol,    // ( ) , | = != < <= > >= =~ + - * / % ^ [ ]
+    end
+  };
+  Kind kind = Kind::end;
+  std::string text;   // without quotation marks, escapes resolved
+  double number = 0;  // of number and duration
+  size_t begin = 0;
+  size_t end = 0;
+};
+
+// The last token is `end`. On a fault, returns false and fills `fault`.
+bool tokenize(std::string_view query, std::vector<Token>& tokens, QueryFault& fault);
+
+}  // namespace trainyard::insights

@@ -1,0 +1,51 @@
+// A Pattern matches texts: a regular expression, or a text with '*' for any characters.
+//
+// Matching takes time linear in the text (RE2), and memory within kPatternMemoryMax.
+//
+// Threads: immutable. Errors: invalid, with RE2's reason.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace re2 {
+class RE2;
+}
+
+namespace trainyard::insights {
+
+inline constexpr size_t kPatternMemoryMax = 4 << 20;  // bytes that RE2 may use for one pattern
+inline constexpr size_t kPatternGroupsMax = 64;
+
+class Pattern {
+ public:
+  // The expression of /../; names of its groups are (?<name>..) or (?P<name>..).
+  static Result<std::shared_ptr<const Pattern>> regex(std::string_view expression);
+  // A glob of `parse`: each '*' is a group.
+  static Result<std::shared_ptr<const Pattern>> glob(std::string_view glob);
+  // A text that is found as it is, for `like`.
+  static std::shared_ptr<const Pattern> literal(std::string text);
+  ~Pattern();
+  Pattern(const Pattern&) = delete;
+
+  bool found_in(std::string_view text) const;
+  size_t groups() const;
+  // The names of the groups; "" for one without.
+  std::vector<std::string> names() const;
+  // The texts of the groups where the pattern first matches. Returns false if it does not match.
+  bool capture(std::string_view text, std::vector<std::string>& groups) const;
+  // Replaces each match with `by`. Returns `text` if the result is longer than `bytes_max`.
+  std::string replaced(const std::string& text, std::string_view by, size_t bytes_max) const;
+
+ private:
+  Pattern() = default;
+  std::unique_ptr<const re2::RE2> regex_;
+  std::string literal_;
+};
+
+}  // namespace trainyard::insights

@@ -1,0 +1,49 @@
+// Defines metric filters and subscription filters, and how they are stored.
+//
+// Threads: plain values. Errors: invalid.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace trainyard::log_routing {
+
+// Limits of one log group, as on AWS.
+inline constexpr size_t kMetricFiltersMax = 100;
+inline constexpr size_t kSubscriptionFiltersMax = 2;
+inline constexpr size_t kDimensionsMax = 3;
+
+struct MetricFilter {
+  std::string pattern;
+  std::string metric_namespace;
+  std::string metric_name;
+  std::string value;  // a number, or a selector: "$.bytes", "$bytes"
+  std::optional<double> default_value;
+  std::map<std::string, std::string> dimensions;  // name -> selector
+  std::string unit = "None";
+  Instant created;
+
+  std::string text() const;  // as it is stored
+  static Result<MetricFilter> from(std::string_view text);
+  // Errors: invalid, with a message for the client.
+  Result<void> check() const;
+};
+
+struct SubscriptionFilter {
+  std::string pattern;
+  std::string destination_arn;
+  std::string target;  // the name of a webhook in the configuration
+  std::string role_arn;
+  std::string distribution = "ByLogStream";
+  Instant created;
+
+  std::string text() const;
+  static Result<SubscriptionFilter> from(std::string_view text);
+};
+
+}  // namespace trainyard::log_routing

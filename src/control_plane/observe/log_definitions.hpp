@@ -1,0 +1,64 @@
+// LogDefinitions stores named texts that belong to a region or to one of its log groups: metric
+// filters, subscription filters, saved queries. It does not know what they mean.
+//
+// Threads: callable from anywhere. Errors: not_found, exhausted (too many of a group or a region;
+// also a full disk), conflict (by `check`), corrupt.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace trainyard::observe {
+
+class Database;
+
+// The numbers are stored, so they never change.
+enum class DefinitionKind : int64_t {
+  metric_filter = 1,
+  subscription_filter = 2,
+  query = 3,
+  resource_policy = 4,
+  delivery_source = 5,
+  delivery_destination = 6,
+  delivery = 7,
+  destination = 8,
+};
+
+struct LogDefinition {
+  std::string group;  // "": it belongs to the region
+  std::string name;
+  std::string body;
+  Instant changed = {};
+};
+
+class LogDefinitions {
+ public:
+  virtual ~LogDefinitions() = default;
+  // Inserts or replaces a definition. If it belongs to a group, that must exist. At most
+  // `count_max` of the kind may belong to the group, or to the region.
+  virtual Result<void> put(const std::string& region, DefinitionKind kind,
+                           const LogDefinition& definition, size_t count_max) = 0;
+  // Errors: not_found, naming the group or nothing.
+  virtual Result<void> remove(const std::string& region, DefinitionKind kind,
+                              const std::string& group, const std::string& name) = 0;
+  virtual Result<std::optional<LogDefinition>> find(const std::string& region, DefinitionKind kind,
+                                                    const std::string& group,
+                                                    const std::string& name) = 0;
+  // By group and name. `group`: unset: of all groups.
+  virtual Result<std::vector<LogDefinition>> list(const std::string& region, DefinitionKind kind,
+                                                  const std::optional<std::string>& group = {}) = 0;
+  // Of all regions, with the region of each.
+  virtual Result<std::vector<std::pair<std::string, LogDefinition>>> all(DefinitionKind kind) = 0;
+};
+
+// The table is part of the catalogue's schema. Lifetime: the database outlives it.
+std::unique_ptr<LogDefinitions> make_log_definitions(Database& database);
+
+}  // namespace trainyard::observe
