@@ -11,6 +11,8 @@
 namespace trainyard::apps {
 namespace {
 
+constexpr size_t kMetricsConnectionsMax = 64;  // Prometheus, and probes
+
 constexpr std::string_view kJobs = "trainyard_jobs";
 constexpr std::string_view kCommit = "trainyard_commit_seconds";
 constexpr std::string_view kReconcile = "trainyard_reconcile_seconds";
@@ -102,6 +104,16 @@ void MetricsEndpoint::handle(net::Request, std::unique_ptr<net::Responder> respo
   response.headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   response.body = text();
   responder->reply(std::move(response));
+}
+
+Result<std::unique_ptr<net::HttpServer>> serve_metrics(const std::string& listen,
+                                                       net::Handler& handler) {
+  net::HttpSettings settings;
+  settings.listen = listen;
+  settings.io_threads = 1;
+  settings.stream_threads_max = settings.stream_threads_per_tenant = 1;
+  settings.connections_max = settings.connections_per_peer_max = kMetricsConnectionsMax;
+  return net::serve_http(settings, handler).in("serving metrics");
 }
 
 }  // namespace trainyard::apps

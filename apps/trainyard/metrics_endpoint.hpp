@@ -42,4 +42,8 @@ class MetricsEndpoint final : public net::Handler {
   const MetricsSources sources_;
 };
 
+// Serves `handler`, a MetricsEndpoint, at an address.
+Result<std::unique_ptr<net::HttpServer>> serve_metrics(const std::string& listen,
+                                                       net::Handler& handler);
+
 }  // namespace trainyard::apps

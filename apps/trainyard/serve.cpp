@@ -47,6 +47,7 @@
 #include "os/process.hpp"
 #include "s3/lifecycle_loop.hpp"
 #include "shapes/trainyard.hpp"
+#include "trainyard/alarm_parts.hpp"
 #include "trainyard/allocation_links.hpp"
 #include "trainyard/announcement.hpp"
 #include "trainyard/campaigns.hpp"
@@ -74,8 +75,6 @@ constexpr int kUpkeepIntervals = 12;
 constexpr Duration kCredentialsLifetime = 1h;  // as sessions of roles on AWS
 // For connections and agents' links; less if the machine allows less.
 constexpr rlim_t kOpenFilesWanted = 65536;
-
-constexpr size_t kMetricsConnectionsMax = 64;  // Prometheus, and probes
 
 // Blocks signals before any thread starts, so that no thread is interrupted; the main thread waits
 // for them.
@@ -134,16 +133,6 @@ void renew_certificate(const std::string& directory, const std::vector<std::stri
   if (!taken)
     log(Level::error, "serve", "renewing the server's certificate failed; it is retried later",
         {{"why", taken.error().message}});
-}
-
-Result<std::unique_ptr<net::HttpServer>> serve_metrics(const std::string& listen,
-                                                       net::Handler& handler) {
-  net::HttpSettings settings;
-  settings.listen = listen;
-  settings.io_threads = 1;
-  settings.stream_threads_max = settings.stream_threads_per_tenant = 1;
-  settings.connections_max = settings.connections_per_peer_max = kMetricsConnectionsMax;
-  return net::serve_http(settings, handler).in("serving metrics");
 }
 
 // Writes the model of Trainyard's own operations for clients: `aws trainyard
@@ -220,7 +209,8 @@ Result<Storage> open_storage(const config::Config& config, const DataDirectory& 
   log_settings.check_disk_space = check_disk_space;
   storage.logs =
       TRY(observe::open_logs(data.file("logs"), clock, log_settings).in("opening the logs"));
-  storage.metrics = TRY(observe::open_metrics(data.file("metrics")).in("opening the metrics"));
+  storage.metrics = TRY(observe::open_metrics(data.file("metrics"), metric_settings_of(config))
+                            .in("opening the metrics"));
   storage.audit =
       TRY(observe::open_audit_log(data.file("audit"), config.audit).in("opening the audit log"));
   storage.objects = TRY(open_objects(config, data,
@@ -357,6 +347,7 @@ class Server {
   Result<void> open_data_of_jobs() {
     storage_ = TRY(
         open_storage(config_, *data_, *role_, *reloadable_, check_disk_space_, clock_, random_));
+    TRY(alarms_.open(data_->file("alarms")));
     TRY(write_image_sources(config_, *data_));
     launcher_ =
         std::make_unique<FencedLauncher>(TRY(make_launcher()), [this] { return role_->why_not(); });
@@ -405,6 +396,7 @@ class Server {
     api::Services services{*control_,         *storage_.logs, *storage_.metrics,
                            *storage_.objects, clock_,         random_};
     services.file_systems = &*file_systems_;
+    alarms_.give_to(services);
     access_.emplace(*api_settings_, services);
     campaigns_ = TRY(open_campaigns(config_, *data_, own_endpoint, *access_, clock_, random_));
     services_.emplace(api::Services{
@@ -414,6 +406,7 @@ class Server {
         &statistics_, &*identity_store_,
         [sources = fact_sources(own_endpoint)] { return facts_of(sources); }});
     services_->file_systems = &*file_systems_;
+    alarms_.give_to(*services_);
     services_->machines = [this] { return server_machines_of(launcher_->last_machines()); };
     console_.prepare(*services_, *control_);
     api_ = api::make_api(*api_settings_, *services_, storage_.audit.get());
@@ -429,6 +422,8 @@ class Server {
     loops_.emplace(*control_, control_settings_.reconcile_interval, &clock_, &loop_statistics_);
     file_system_loop_.emplace(*file_systems_, *storage_.objects, clock_);
     lifecycle_.emplace(*storage_.objects, *control_, clock_, [this] { return role_->why_not(); });
+    alarm_loop_ = alarms_.start_loop(*storage_.metrics, *control_, clock_, identity_.account,
+                                     [this] { return role_->why_not(); });
     metrics_endpoint_.emplace(MetricsSources{statistics_, loop_statistics_, *control_, *agents_,
                                              *server_, *storage_.objects, data_->path()});
     if (const std::string& listen = config_.metrics_listen; !listen.empty()) {
@@ -547,6 +542,7 @@ class Server {
   LateHandler late_handler_{random_};
   std::optional<LedgerRole> role_;  // renews the lease as long as the parts below exist
   Storage storage_;
+  AlarmParts alarms_;
 
   Listening listening_{};
   net::HttpSettings http_settings_;
@@ -573,6 +569,7 @@ class Server {
   std::optional<control::Loops> loops_;
   std::optional<file_systems::FileSystemLoop> file_system_loop_;  // needs the loops to commit
   std::optional<api::s3::LifecycleLoop> lifecycle_;
+  std::unique_ptr<alarms::AlarmLoop> alarm_loop_;  // stops jobs: needs the loops to commit
   std::optional<MetricsEndpoint> metrics_endpoint_;
   std::unique_ptr<net::HttpServer> metrics_server_;
 };

@@ -1,4 +1,4 @@
-"""Runs moto's own tests of S3 against this server, as a plugin of pytest next to moto.
+"""Runs moto's own tests against this server, as a plugin of pytest next to moto.
 
 In moto's server mode its tests talk to the address in TEST_SERVER_MODE_ENDPOINT. This plugin keeps
 the server's own access keys, empties the account before each test, where moto would reset its
@@ -6,6 +6,8 @@ server, and skips what says nothing about the server: a test that sends it no re
 
 from __future__ import annotations
 
+import os
+import urllib.request
 from collections.abc import Generator
 
 import boto3
@@ -15,6 +17,8 @@ import pytest
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.httpsession import URLLib3Session
 from moto import settings
+
+RESET_SECONDS_MAX = 120
 
 
 class Requests:
@@ -66,7 +70,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    empty_account()  # here, since a test may freeze the clock around moto's own
+    # Here, since a test may freeze the clock around moto's own.
+    if reset := os.environ.get("SERVER_RESET"):
+        with urllib.request.urlopen(reset, timeout=RESET_SECONDS_MAX):
+            pass
+    else:
+        empty_account()
 
 
 @pytest.hookimpl(wrapper=True)

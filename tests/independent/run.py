@@ -1,31 +1,84 @@
-"""Runs moto's own tests of S3 against a server; ends with one line, `N passed, M failed`.
+"""Runs moto's own tests of S3 or CloudWatch against a server; ends with one line,
+`N passed, M failed`.
+
+usage: python -m tests.independent.run [s3|cloudwatch] [--update]
 
 moto imitates AWS in Python, and its tests say what AWS answers. They know nothing of this server.
-A test counts if it sent the server a request (moto_plugin.py). passing.txt lists the tests that
-pass; one of them that fails is a failure. The others need what this server does not offer
-(versions, access lists, archives, other services), or moto's own texts. `--update` writes the list.
+A test counts if it sent the server a request (moto_plugin.py). The list of a subject (passing.txt,
+passing_cloudwatch.txt) has the tests that pass; one of them that fails is a failure. The others
+need what this server does not offer (versions, access lists, archives, other services), or differ
+from AWS. `--update` writes the list.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import http.server
 import os
-import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import xml.etree.ElementTree as ElementTree
 
 from tests.trainyard_server import ROOT, Server
 
 HERE = os.path.join(ROOT, "tests", "independent")
-LIST = os.path.join(HERE, "passing.txt")
 VENV = os.path.join(ROOT, "build", "moto")
-PASSING_MIN = 200  # of the tests that send a request
 SECONDS_MAX = 900
 REGIONS = ("ap-northeast-1", "eu-central-1", "eu-west-1", "us-east-2", "us-west-1", "us-west-2")
 
 
-def run_tests(server: Server, directory: str) -> ElementTree.Element:
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    tests: str  # moto's directory
+    list: str
+    passing_min: int  # of the tests that send a request
+    config: str = ""
+    regions: tuple[str, ...] = REGIONS
+    # Directories of the server's data that are removed before each test, since no request does it.
+    forgotten: tuple[str, ...] = ()
+
+
+SUBJECTS = {
+    "s3": Subject("test_s3", "passing.txt", 200),
+    "cloudwatch": Subject(
+        "test_cloudwatch",
+        "passing_cloudwatch.txt",
+        50,
+        config='account_id = "123456789012"\n',
+        regions=(*REGIONS, "cn-north-1", "eu-west-3"),
+        forgotten=("metrics", "alarms"),
+    ),
+}
+
+
+class Resetter:
+    """Restarts the server without its forgotten directories, whenever its address is read."""
+
+    def __init__(self, server: Server, directories: tuple[str, ...]) -> None:
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                server.stop()
+                for name in directories:
+                    shutil.rmtree(os.path.join(server.data, name), ignore_errors=True)
+                server.start()
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.http = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.http.server_port}/"
+
+
+def run_tests(server: Server, subject: Subject, directory: str) -> ElementTree.Element:
     """pytest's report."""
     config = os.path.join(directory, "aws-config")
     with open(config, "w", encoding="utf-8") as file:
@@ -44,12 +97,14 @@ def run_tests(server: Server, directory: str) -> ElementTree.Element:
         "TEST_SERVER_MODE": "true",
         "TEST_SERVER_MODE_ENDPOINT": keys["AWS_ENDPOINT_URL"],
     }
+    if subject.forgotten:
+        environment["SERVER_RESET"] = Resetter(server, subject.forgotten).address()
     report = os.path.join(directory, "report.xml")
     subprocess.run(
         [
             os.path.join(VENV, "bin", "python"),
             *("-m", "pytest", "-q", "-p", "moto_plugin", "-p", "no:cacheprovider"),
-            *("--tb=line", f"--junit-xml={report}", "tests/test_s3"),
+            *("--tb=line", f"--junit-xml={report}", f"tests/{subject.tests}"),
         ],
         cwd=os.path.join(VENV, "source"),
         env=environment,
@@ -58,38 +113,41 @@ def run_tests(server: Server, directory: str) -> ElementTree.Element:
     return ElementTree.parse(report).getroot()
 
 
-def passed_in(report: ElementTree.Element) -> set[str]:
+def passed_in(report: ElementTree.Element, subject: Subject) -> set[str]:
     found = set()
     for case in report.iter("testcase"):
         if not any(case.find(end) is not None for end in ("failure", "error", "skipped")):
             name = f"{case.get('classname', '')}.{case.get('name')}"
-            found.add(re.sub(r"^tests\.test_s3\.", "", name))
+            found.add(name.removeprefix(f"tests.{subject.tests}."))
     return found
 
 
 def main(arguments: list[str]) -> int:
+    chosen = [name for name in arguments if name in SUBJECTS] or ["s3"]
+    subject = SUBJECTS[chosen[0]]
+    listed = os.path.join(HERE, subject.list)
     with tempfile.TemporaryDirectory() as directory:
-        server = Server(
-            os.path.join(directory, "data"), "".join(f"[regions.'{one}']\n" for one in REGIONS)
-        )
+        regions = "".join(f"[regions.'{one}']\n" for one in subject.regions)
+        server = Server(os.path.join(directory, "data"), subject.config + regions)
         server.start()
         try:
-            report = run_tests(server, directory)
+            report = run_tests(server, subject, directory)
         finally:
             server.clean()
-    passed = passed_in(report)
+    passed = passed_in(report, subject)
     if "--update" in arguments:
-        with open(LIST, "w", encoding="ascii", errors="backslashreplace") as file:
+        with open(listed, "w", encoding="ascii", errors="backslashreplace") as file:
             file.writelines(f"{name}\n" for name in sorted(passed))
-    with open(LIST, encoding="ascii") as file:
+    with open(listed, encoding="ascii") as file:
         expected = set(file.read().splitlines())
     lost = sorted(expected - {name.encode("ascii", "backslashreplace").decode() for name in passed})
     for name in lost:
         print(f"FAILED {name}, which passed before")
-    if len(passed) < PASSING_MIN:
-        print(f"FAILED: {len(passed)} tests pass, fewer than {PASSING_MIN}")
-    print(f"{len(passed)} passed, {len(lost) + (len(passed) < PASSING_MIN)} failed")
-    return 1 if lost or len(passed) < PASSING_MIN else 0
+    few = len(passed) < subject.passing_min
+    if few:
+        print(f"FAILED: {len(passed)} tests pass, fewer than {subject.passing_min}")
+    print(f"{len(passed)} passed, {len(lost) + few} failed")
+    return 1 if lost or few else 0
 
 
 if __name__ == "__main__":

@@ -41,6 +41,10 @@
 namespace trainyard::file_systems {
 class FileSystems;  // file_systems/file_systems.hpp
 }
+namespace trainyard::alarms {
+class AlarmStore;  // alarms/store.hpp
+class Dashboards;  // alarms/dashboards.hpp
+}  // namespace trainyard::alarms
 
 namespace trainyard::api {
 
@@ -117,6 +121,8 @@ struct Services {
   // shows those on which jobs have hosts.
   std::function<std::vector<ServerMachine>()> machines = nullptr;
   file_systems::FileSystems* file_systems = nullptr;  // nullptr: FSx is rejected
+  alarms::AlarmStore* alarms = nullptr;               // nullptr: alarms are rejected
+  alarms::Dashboards* dashboards = nullptr;           // nullptr: dashboards are rejected
 };
 
 }  // namespace trainyard::api

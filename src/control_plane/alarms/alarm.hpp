@@ -41,7 +41,7 @@ inline constexpr EnumTable<Comparison> kComparisons{
      {Comparison::below_band, "below_band"},
      {Comparison::above_band, "above_band"}}};
 
-// What a missing datapoint counts as.
+// Says how a missing datapoint counts.
 enum class Missing { missing, ignore, breaching, not_breaching };
 inline constexpr EnumTable<Missing> kMissings{"treatment of missing data",
                                               {{Missing::missing, "missing"},
@@ -88,7 +88,7 @@ struct AlarmKey {
   auto operator<=>(const AlarmKey&) const = default;
 };
 
-// What the principal asked for.
+// Settings are those of the principal's request.
 struct AlarmSettings {
   AlarmKind kind = AlarmKind::metric;
   std::string account;
@@ -97,7 +97,7 @@ struct AlarmSettings {
   Actions actions;
   std::map<std::string, std::string> tags;
 
-  // Of a metric alarm. `queries` has one metric if the request had no list.
+  // These are for metric alarms. `queries` has one metric if the request had no list.
   bool listed = false;  // the request had a list of queries
   std::vector<WatchedQuery> queries;
   std::string watched_id;    // of `queries`: the series that is compared
@@ -109,7 +109,7 @@ struct AlarmSettings {
   std::optional<Missing> missing;               // unset: Missing::missing
   std::optional<std::string> low_sample_count;  // as given: "evaluate", "ignore"
 
-  // Of a composite alarm.
+  // This is for composite alarms.
   std::string rule;
 
   // The period of the datapoints that are compared: the longest of the metrics'.

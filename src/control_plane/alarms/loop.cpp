@@ -37,7 +37,8 @@ std::vector<metric_math::Query> queries_of(const Alarm& alarm, std::string& faul
   return out;
 }
 
-// Of the series that an alarm watches, and its band: the lower and the upper series.
+// Makes a range of datapoints from the series that an alarm watches, and from its band: the lower
+// and the upper series.
 std::vector<Datapoint> datapoints_of(const std::vector<metric_math::Series>& watched,
                                      const std::vector<metric_math::Series>& band,
                                      const Range& range, Duration period) {

@@ -7,7 +7,7 @@
 // again. A server that may no longer act (why_not) does neither.
 //
 // Threads:  its own, after start(); evaluate() and act() may be called instead, from one thread.
-// Errors:   of an alarm or an action: in the log and in the history; others go on.
+// Errors:   of an alarm or an action: in the log and in the history; others continue.
 // Lifetime: what it is given outlives it. The destructor waits for actions that are being carried
 //           out: a sink returns within its own timeout.
 #pragma once

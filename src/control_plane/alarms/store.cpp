@@ -128,7 +128,7 @@ Result<std::unique_ptr<AlarmStore>> AlarmStore::open(const std::string& director
   return store;
 }
 
-// A record that cannot be read is left as it is, and said: the others go on.
+// A record that cannot be read is left as it is, and logged: the others keep working.
 Result<void> AlarmStore::load() {
   Alarms all;
   TRY(database_->read([&](Connection& connection) -> Result<void> {

@@ -114,7 +114,7 @@ Result<void> insert(Connection& connection, int64_t series, const Sample& sample
       .run();
 }
 
-// Of a row with at, count, sum, minimum, maximum and unit.
+// Reads a row with at, count, sum, minimum, maximum and unit.
 Sample sample_in(const Statement& statement) {
   return {.at = from_milliseconds(statement.integer(0)),
           .count = statement.real(1),
