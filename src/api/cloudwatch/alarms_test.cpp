@@ -88,7 +88,7 @@ TEST(AlarmOperations, AnAlarmIsDescribedAsItWasPut) {
       << "new settings keep the state";
   const auto tags = world.call<aws::ListTagsForResource>({.resource_arn = alarm.alarm_arn});
   EXPECT_EQ((*tags).tags->at(0).value, "x") << "as on AWS, only TagResource changes tags";
-  const auto history = world.call<aws::DescribeAlarmHistory>({.alarm_name = "hot"});
+  auto history = world.call<aws::DescribeAlarmHistory>({.alarm_name = "hot"});
   ASSERT_EQ(history->alarm_history_items->size(), 2u);
   EXPECT_EQ(history->alarm_history_items->at(0).history_summary, "Alarm \"hot\" updated");
   EXPECT_EQ(history->alarm_history_items->at(1).history_item_type, "ConfigurationUpdate");

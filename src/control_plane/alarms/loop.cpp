@@ -258,7 +258,7 @@ void AlarmLoop::carry_out(const PendingAction& action) {
   }
   if (!done)
     log(Level::warning, "alarms",
-        ends ? "an action failed" : "an action failed; it is tried again later",
+        ends ? "an action failed" : "an action failed; it is retried later",
         {{"alarm", action.alarm.name}, {"target", action.target}, {"why", done.error().message}});
   if (!stored)
     log(Level::warning, "alarms", "the end of an action was not stored; it is carried out again",
