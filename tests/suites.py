@@ -339,6 +339,12 @@ OPT_IN = {
             f"{PYTHON} -m tests.independent.run",
             build="tests/independent/prepare",
         ),
+        Suite(
+            "independent-cloudwatch",
+            "moto's own tests of CloudWatch against a live server",
+            f"{PYTHON} -m tests.independent.run cloudwatch",
+            build="tests/independent/prepare",
+        ),
     ],
     "--upgrade": [
         Suite(

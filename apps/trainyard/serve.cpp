@@ -45,6 +45,7 @@
 #include "os/machine_clock.hpp"
 #include "os/process.hpp"
 #include "s3/lifecycle_loop.hpp"
+#include "trainyard/alarm_parts.hpp"
 #include "trainyard/allocation_links.hpp"
 #include "trainyard/announcement.hpp"
 #include "trainyard/campaigns.hpp"
@@ -191,7 +192,8 @@ Result<Storage> open_storage(const config::Config& config, const DataDirectory& 
   log_settings.appended = std::move(appended);
   storage.logs =
       TRY(observe::open_logs(data.file("logs"), clock, log_settings).in("opening the logs"));
-  storage.metrics = TRY(observe::open_metrics(data.file("metrics")).in("opening the metrics"));
+  storage.metrics = TRY(observe::open_metrics(data.file("metrics"), metric_settings_of(config))
+                            .in("opening the metrics"));
   storage.audit =
       TRY(observe::open_audit_log(data.file("audit"), config.audit).in("opening the audit log"));
   storage.objects = TRY(open_objects(config, data,
@@ -330,6 +332,7 @@ class Server {
                                 log_services_.appended(), clock_, random_));
     TRY(log_services_.start(*storage_.logs, *storage_.metrics, *storage_.objects, identity_.account,
                             config_, clock_, random_));
+    TRY(alarms_.open(data_->file("alarms")));
     TRY(write_image_sources(config_, *data_));
     launcher_ =
         std::make_unique<FencedLauncher>(TRY(make_launcher()), [this] { return role_->why_not(); });
@@ -378,6 +381,7 @@ class Server {
     api::Services services{*control_,         *storage_.logs, *storage_.metrics,
                            *storage_.objects, clock_,         random_};
     services.file_systems = &*file_systems_;
+    alarms_.give_to(services);
     access_.emplace(*api_settings_, services);
     campaigns_ = TRY(open_campaigns(config_, *data_, own_endpoint, *access_, clock_, random_));
     services_.emplace(api::Services{
@@ -392,6 +396,7 @@ class Server {
                                        *storage_.logs, *control_, clock_, random_}));
     notifications_->offer(*services_);
     log_services_.offer(*services_);
+    alarms_.give_to(*services_);
     services_->machines = [this] { return server_machines_of(launcher_->last_machines()); };
     console_.prepare(*services_, *control_);
     api_ = api::make_api(*api_settings_, *services_, storage_.audit.get());
@@ -407,6 +412,8 @@ class Server {
     loops_.emplace(*control_, control_settings_.reconcile_interval, &clock_, &loop_statistics_);
     file_system_loop_.emplace(*file_systems_, *storage_.objects, clock_);
     lifecycle_.emplace(*storage_.objects, *control_, clock_, [this] { return role_->why_not(); });
+    alarm_loop_ = alarms_.start_loop(*storage_.metrics, *control_, clock_, identity_.account,
+                                     [this] { return role_->why_not(); });
     metrics_endpoint_.emplace(MetricsSources{statistics_, loop_statistics_, *control_, *agents_,
                                              *server_, *storage_.objects, data_->path()});
     if (const std::string& listen = config_.metrics_listen; !listen.empty()) {
@@ -527,6 +534,7 @@ class Server {
   std::optional<LedgerRole> role_;  // renews the lease as long as the parts below exist
   Storage storage_;
   LogServices log_services_;  // its threads end before the storage
+  AlarmParts alarms_;
 
   Listening listening_{};
   net::HttpSettings http_settings_;
@@ -554,6 +562,7 @@ class Server {
   std::optional<control::Loops> loops_;
   std::optional<file_systems::FileSystemLoop> file_system_loop_;  // needs the loops to commit
   std::optional<api::s3::LifecycleLoop> lifecycle_;
+  std::unique_ptr<alarms::AlarmLoop> alarm_loop_;  // stops jobs: needs the loops to commit
   std::optional<MetricsEndpoint> metrics_endpoint_;
   std::unique_ptr<net::HttpServer> metrics_server_;
 };

@@ -175,7 +175,7 @@ def test_what_is_wrong_has_its_names(
     assert refused(cloudwatch.get_metric_statistics, **question)[0] == "InvalidParameterCombination"
     for datum, code in (
         ({}, "MissingParameter"),
-        ({"Value": 1, "Values": [1]}, "InvalidParameterCombination"),
+        ({"Value": 1, "Values": [1]}, "InvalidParameterValue"),
         ({"Value": float("nan")}, "InvalidParameterValue"),
         ({"Value": 1, "Timestamp": start - datetime.timedelta(days=15)}, "InvalidParameterValue"),
         ({"Values": [1, 2], "Counts": [1]}, "InvalidParameterValue"),

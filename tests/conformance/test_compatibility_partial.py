@@ -354,6 +354,27 @@ def eks_job(world: World) -> Mapping[str, Any]:
     return {"jobName": "x", "jobQueue": queue, "jobDefinition": made["jobDefinitionArn"]}
 
 
+def metric_data(expression: str) -> dict[str, Any]:
+    return {
+        "MetricDataQueries": [{"Id": "e", "Expression": expression}],
+        "StartTime": 0,
+        "EndTime": 60,
+    }
+
+
+def metric_alarm() -> dict[str, Any]:
+    return {
+        "AlarmName": fresh("alarm"),
+        "Namespace": "n",
+        "MetricName": "m",
+        "Statistic": "Sum",
+        "Period": 60,
+        "EvaluationPeriods": 1,
+        "Threshold": 1,
+        "ComparisonOperator": "GreaterThanThreshold",
+    }
+
+
 CLAIMS: dict[str, list[Claim]] = {
     "sagemaker CreateTrainingJob": TRAINING_JOB,
     "sagemaker UpdateTrainingJob": [
@@ -368,19 +389,28 @@ CLAIMS: dict[str, list[Claim]] = {
     "sagemaker ListTags": [tags_of_other_resources("list_tags")],
     "sagemaker DeleteTags": [tags_of_other_resources("delete_tags", TagKeys=["a"])],
     **claims_of_s3.CLAIMS,
-    "cloudwatch GetMetricStatistics": [
+    "cloudwatch GetMetricData": [
+        rejects("cloudwatch", "get_metric_data", word, lambda _, e=expression: metric_data(e))
+        for word, expression in (
+            ("SEARCH", "SEARCH('{n} m', 'Sum')"),
+            ("ANOMALY_DETECTION_BAND", "ANOMALY_DETECTION_BAND(m)"),
+            ("Syntax error", "SELECT SUM(m) FROM n"),
+        )
+    ],
+    "cloudwatch PutMetricAlarm": [
+        rejects("cloudwatch", "put_metric_alarm", word, lambda _, m=more: metric_alarm() | m)
+        for word, more in (
+            ("ThresholdMetricId", {"ThresholdMetricId": "band"}),
+            ("EvaluationInterval", {"EvaluationInterval": 10}),
+            ("ActionConfiguration", {"ActionConfiguration": {}}),
+        )
+    ],
+    "cloudwatch PutCompositeAlarm": [
         rejects(
             "cloudwatch",
-            "get_metric_statistics",
-            "ExtendedStatistics",
-            lambda _: {
-                "Namespace": "n",
-                "MetricName": "m",
-                "StartTime": 0,
-                "EndTime": 60,
-                "Period": 60,
-                "ExtendedStatistics": ["p99"],
-            },
+            "put_composite_alarm",
+            "ActionsSuppressor",
+            lambda _: {"AlarmName": "a", "AlarmRule": "TRUE", "ActionsSuppressor": "b"},
         )
     ],
     "batch CreateComputeEnvironment": [

@@ -6,6 +6,8 @@ server, and skips what says nothing about the server: a test that sends it no re
 
 from __future__ import annotations
 
+import os
+import urllib.request
 from collections.abc import Callable, Generator
 
 import boto3
@@ -16,6 +18,8 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.client import BaseClient
 from botocore.httpsession import URLLib3Session
 from moto import settings
+
+RESET_SECONDS_MAX = 120
 
 
 LOG_REGIONS = ("us-east-1", "us-west-2", "eu-west-1", "ap-southeast-2")
@@ -99,7 +103,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     # Here, since a test may freeze the clock around moto's own.
-    empty_account(item.nodeid.split("/")[1])
+    if reset := os.environ.get("SERVER_RESET"):
+        with urllib.request.urlopen(reset, timeout=RESET_SECONDS_MAX):
+            pass
+    else:
+        empty_account(item.nodeid.split("/")[1])
 
 
 @pytest.hookimpl(wrapper=True)

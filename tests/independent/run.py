@@ -1,33 +1,86 @@
 """Runs moto's own tests of some services against a server; ends with one line, `N passed, M failed`.
 
+usage: python -m tests.independent.run [s3|logs|cloudwatch ..] [--update]
+
 moto imitates AWS in Python, and its tests say what AWS answers. They know nothing of this server.
 A test counts if it sent the server a request (moto_plugin.py). passing_SERVICE.txt lists the tests
 that pass; one of them that fails is a failure. The others need what this server does not offer
-(versions, access lists, archives, other services), or moto's own texts. `--update` writes the lists;
-names of services run these alone.
+(versions, access lists, archives, other services), or moto's own texts. `--update` writes the
+lists; names of services run these alone.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import http.server
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import xml.etree.ElementTree as ElementTree
 
 from tests.trainyard_server import ROOT, Server
 
 HERE = os.path.join(ROOT, "tests", "independent")
 VENV = os.path.join(ROOT, "build", "moto")
-# By service: how many tests must pass, of those that send a request.
-SERVICES = {"s3": 200, "logs": 60}
 SECONDS_MAX = 900
-REGIONS = ("ap-northeast-1", "ap-southeast-2", "eu-central-1", "eu-west-1", "us-east-2", "us-west-1", "us-west-2")
+REGIONS = (
+    "ap-northeast-1",
+    "ap-southeast-2",
+    "eu-central-1",
+    "eu-west-1",
+    "us-east-2",
+    "us-west-1",
+    "us-west-2",
+)
 
 
-def list_of(service: str) -> str:
-    return os.path.join(HERE, f"passing_{service}.txt")
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    passing_min: int  # of the tests that send a request
+    config: str = ""
+    regions: tuple[str, ...] = REGIONS
+    # Directories of the server's data that are removed before each test, since no request does it.
+    forgotten: tuple[str, ...] = ()
+
+
+SUBJECTS = {
+    "s3": Subject(200),
+    "logs": Subject(60),
+    "cloudwatch": Subject(
+        50,
+        config='account_id = "123456789012"\n',
+        regions=(*REGIONS, "cn-north-1", "eu-west-3"),
+        forgotten=("metrics", "alarms"),
+    ),
+}
+
+
+class Resetter:
+    """Restarts the server without its forgotten directories, whenever its address is read."""
+
+    def __init__(self, server: Server, directories: tuple[str, ...]) -> None:
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                server.stop()
+                for name in directories:
+                    shutil.rmtree(os.path.join(server.data, name), ignore_errors=True)
+                server.start()
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.http = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.http.server_port}/"
 
 
 def run_tests(server: Server, service: str, directory: str) -> ElementTree.Element:
@@ -49,6 +102,8 @@ def run_tests(server: Server, service: str, directory: str) -> ElementTree.Eleme
         "TEST_SERVER_MODE": "true",
         "TEST_SERVER_MODE_ENDPOINT": keys["AWS_ENDPOINT_URL"],
     }
+    if subject.forgotten:
+        environment["SERVER_RESET"] = Resetter(server, subject.forgotten).address()
     report = os.path.join(directory, "report.xml")
     subprocess.run(
         [
@@ -74,10 +129,11 @@ def passed_in(report: ElementTree.Element) -> set[str]:
 
 def run_service(service: str, update: bool) -> tuple[int, int]:
     """The number of tests that passed, and of failures."""
+    subject = SUBJECTS[service]
+    listed = os.path.join(HERE, f"passing_{service}.txt")
     with tempfile.TemporaryDirectory() as directory:
-        server = Server(
-            os.path.join(directory, "data"), "".join(f"[regions.'{one}']\n" for one in REGIONS)
-        )
+        regions = "".join(f"[regions.'{one}']\n" for one in subject.regions)
+        server = Server(os.path.join(directory, "data"), subject.config + regions)
         server.start()
         try:
             report = run_tests(server, service, directory)
@@ -85,22 +141,22 @@ def run_service(service: str, update: bool) -> tuple[int, int]:
             server.clean()
     passed = passed_in(report)
     if update:
-        with open(list_of(service), "w", encoding="ascii", errors="backslashreplace") as file:
+        with open(listed, "w", encoding="ascii", errors="backslashreplace") as file:
             file.writelines(f"{name}\n" for name in sorted(passed))
-    with open(list_of(service), encoding="ascii") as file:
+    with open(listed, encoding="ascii") as file:
         expected = set(file.read().splitlines())
     lost = sorted(expected - {name.encode("ascii", "backslashreplace").decode() for name in passed})
     for name in lost:
         print(f"FAILED {service} {name}, which passed before")
-    too_few = len(passed) < SERVICES[service]
+    too_few = len(passed) < subject.passing_min
     if too_few:
-        print(f"FAILED: {len(passed)} tests of {service} pass, fewer than {SERVICES[service]}")
+        print(f"FAILED: {len(passed)} tests of {service} pass, fewer than {subject.passing_min}")
     print(f"{service}: {len(passed)} passed, {len(lost) + too_few} failed")
     return len(passed), len(lost) + too_few
 
 
 def main(arguments: list[str]) -> int:
-    services = [one for one in arguments if not one.startswith("--")] or list(SERVICES)
+    services = [one for one in arguments if not one.startswith("--")] or list(SUBJECTS)
     counts = [run_service(one, "--update" in arguments) for one in services]
     failed = sum(count[1] for count in counts)
     print(f"{sum(count[0] for count in counts)} passed, {failed} failed")

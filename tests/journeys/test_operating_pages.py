@@ -59,6 +59,9 @@ RUNS = {
     "docs/operating/fast-file.md": documents.Run(
         before={"trainyard cache warm": START + IMAGES},
     ),
+    "docs/operating/metrics.md": documents.Run(
+        before={"aws cloudwatch put-metric-data --namespace Team --metric-name loss": START},
+    ),
     "docs/operating/several-servers.md": documents.Run(
         skipped={
             "trainyard ledger copy": "tests/system/test_ledger_moves.py has a PostgreSQL server",

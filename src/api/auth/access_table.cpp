@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "auth/cloudwatch_accesses.hpp"
 #include "auth/fsx_accesses.hpp"
 #include "auth/job_policy.hpp"
 #include "auth/logs_accesses.hpp"
@@ -39,6 +40,8 @@ constexpr std::string_view kVpc = "arn:aws:ec2:{region}:{account}:vpc/{VpcId}",
                            kSubnet = "arn:aws:ec2:{region}:{account}:subnet/{SubnetId}";
 constexpr std::string_view kAll = "*";
 constexpr std::string_view kRule = "arn:aws:events:{region}:{account}:rule/{Name}";
+constexpr std::string_view kAlarm =
+    "arn:{partition}:cloudwatch:{region}:{account}:alarm:{AlarmName}";
 constexpr std::string_view kFileSystem =
     "arn:aws:fsx:{region}:{account}:file-system/{FileSystemId}";
 
@@ -125,7 +128,21 @@ constexpr Row kRows[] = {
     {"logs", "CreateExportTask", "", "arn:aws:logs:{region}:{account}:log-group:{logGroupName}"},
     {"logs", "CreateExportTask", "s3:PutObject", kExportedLogs},
 
-    {"cloudwatch", "PutMetricData GetMetricStatistics ListMetrics", "", kAll},
+    {"cloudwatch", "PutMetricData GetMetricStatistics GetMetricData ListMetrics", "", kAll},
+    {"cloudwatch", "PutMetricAlarm PutCompositeAlarm SetAlarmState", "", kAlarm},
+    {"cloudwatch", "DeleteAlarms EnableAlarmActions DisableAlarmActions", "",
+     "arn:{partition}:cloudwatch:{region}:{account}:alarm:{AlarmNames[]}"},
+    // As on AWS, what is listed is authorised for all alarms, or for one by its name.
+    {"cloudwatch", "DescribeAlarms DescribeAlarmsForMetric", "",
+     "arn:{partition}:cloudwatch:{region}:{account}:alarm:*"},
+    {"cloudwatch", "DescribeAlarmHistory", "",
+     "arn:{partition}:cloudwatch:{region}:{account}:alarm:{AlarmName?}"},
+    {"cloudwatch", "PutDashboard GetDashboard", "",
+     "arn:{partition}:cloudwatch::{account}:dashboard/{DashboardName}"},
+    {"cloudwatch", "DeleteDashboards", "",
+     "arn:{partition}:cloudwatch::{account}:dashboard/{DashboardNames[]}"},
+    {"cloudwatch", "ListDashboards", "", "arn:{partition}:cloudwatch::{account}:dashboard/*"},
+    {"cloudwatch", "TagResource UntagResource ListTagsForResource", "", "{ResourceARN}"},
 
     {"batch", "CreateComputeEnvironment", "", "{computeEnvironmentName=compute-environment}"},
     {"batch", "UpdateComputeEnvironment DeleteComputeEnvironment", "",
@@ -285,6 +302,7 @@ std::string copied_object(std::string_view source) {
 std::vector<std::string> values_of(const Context& context, std::string_view placeholder,
                                    const Shape* shape, const void* input) {
   if (placeholder == "region") return {context.region};
+  if (placeholder == "partition") return {std::string(partition_of(context.region))};
   if (placeholder == "account") return {context.principal.account};
   const bool optional = placeholder.ends_with('?');
   if (optional) placeholder.remove_suffix(1);
@@ -437,28 +455,6 @@ void add_training_job(const Json& job, Accesses& out) {
     writes(uri);
 }
 
-// Adds kMetricJobKey, with the job in the dimensions of each metric of a request.
-void add_metric_jobs(const Shape& shape, const void* input, Accesses& out) {
-  std::string request;
-  write_json(shape, input, request);
-  const auto json = parse_json(request);
-  if (!json) return;
-  std::vector<std::string> jobs;
-  const auto add = [&](const Json& metric) {
-    std::string job = "-";
-    if (metric.contains("Dimensions"))
-      for (const Json& dimension : metric["Dimensions"])
-        if (dimension.value("Name", "") == "TrainingJobName") job = dimension.value("Value", "-");
-    jobs.push_back(std::move(job));
-  };
-  if (json->contains("EntityMetricData")) jobs.push_back("-");
-  if (json->contains("MetricData"))
-    for (const Json& metric : (*json)["MetricData"]) add(metric);
-  else
-    add(*json);
-  out.values.emplace_back(kMetricJobKey, std::move(jobs));
-}
-
 // The members of Batch's requests that name roles of containers.
 constexpr const char* kBatchRoles[] = {
     "containerProperties.jobRoleArn",
@@ -497,8 +493,7 @@ void add_special(const Context& context, const shapes::OperationShape& operation
     add_tags(texts("Tags[].Key"), texts("Tags[].Value"), out);
     if (name == "DeleteTags") set(out.values, "aws:TagKeys", texts("TagKeys[]"));
   } else if (service == "cloudwatch") {
-    set(out.values, "cloudwatch:namespace", texts("Namespace"));
-    add_metric_jobs(shape, input, out);
+    add_cloudwatch_accesses(operation, input, out);
   } else if (service == "batch") {
     for (const char* path : kBatchRoles)
       for (std::string& arn : texts(path))

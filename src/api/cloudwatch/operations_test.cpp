@@ -101,9 +101,11 @@ TEST(CloudwatchOperations, QuestionsAreChecked) {
   in.statistics.reset();
   EXPECT_EQ(refuse(in),
             "InvalidParameterCombination: Must specify either Statistics or ExtendedStatistics");
-  in.extended_statistics = {{"p99"}};
-  EXPECT_EQ(refuse(in),
-            "InvalidParameterValue: ExtendedStatistics (percentiles) are not supported.");
+  for (const char* text : {"99", "Average", "p101"}) {
+    in.extended_statistics = {{text}};
+    EXPECT_EQ(refuse(in), "InvalidParameterValue: The value " + std::string(text) +
+                              " for parameter ExtendedStatistics is not supported.");
+  }
 }
 
 TEST(CloudwatchOperations, DataAreChecked) {
@@ -113,7 +115,7 @@ TEST(CloudwatchOperations, DataAreChecked) {
                                   ".Value, " + name + ".Values, " + name +
                                   ".StatisticValues must be specified.");
   EXPECT_EQ(world.refuse({.value = 1, .values = {{1}}}),
-            "InvalidParameterCombination: The parameters " + name + ".Value and " + name +
+            "InvalidParameterValue: The parameters " + name + ".Value and " + name +
                 ".Values are mutually exclusive and you have specified both.");
   EXPECT_EQ(world.refuse({.value = NAN}),
             "InvalidParameterValue: The value NaN for parameter " + name + ".Value is invalid.");
@@ -164,6 +166,31 @@ TEST(CloudwatchOperations, DataAreChecked) {
   EXPECT_EQ(world.metrics->list("eu-west-1", "", "")->size(), 1u);
 }
 
+TEST(CloudwatchOperations, PercentilesAreOfSingleValues) {
+  World world;
+  const Instant at = world.clock.now() - 5min;
+  std::vector<double> values;
+  for (int i = 1; i <= 100; ++i) values.push_back(i);
+  world.put({.timestamp = at, .values = values});
+  world.put({.timestamp = at + 1min,
+             .statistic_values =
+                 aws::StatisticSet{.sample_count = 2, .sum = 3, .minimum = 1, .maximum = 2}});
+  auto in = world.request(-10min, 0s, 60);
+  in.statistics.reset();
+  in.extended_statistics = {{"p50", "p99.9", "tm90"}};
+  auto out = world.call<aws::GetMetricStatistics>(in);
+  ASSERT_TRUE(out) << out.failure(aws::kService).message;
+  ASSERT_EQ((*out).datapoints->size(), 1u) << "a statistic set has no percentile";
+  const auto& point = (*out).datapoints->at(0);
+  EXPECT_EQ(point.extended_statistics->at("p50"), 50);
+  EXPECT_EQ(point.extended_statistics->at("p99.9"), 100);
+  EXPECT_EQ(point.extended_statistics->at("tm90"), 45.5);
+  EXPECT_FALSE(point.average);
+  in.statistics = {{"Sum"}};
+  out = world.call<aws::GetMetricStatistics>(in);
+  EXPECT_EQ((*out).datapoints->size(), 2u);
+}
+
 TEST(CloudwatchOperations, MetricsAreListedByFilterAndPage) {
   World world;
   for (int i = 0; i < 501; ++i)
@@ -188,7 +215,7 @@ TEST(CloudwatchOperations, MetricsAreListedByFilterAndPage) {
   EXPECT_EQ(count({.metric_name = "m1000", .dimensions = {{{.name = "Host", .value = "algo-2"}}}}),
             0u);
   EXPECT_EQ(world.refusal<aws::ListMetrics>({.next_token = "x"}),
-            "InvalidParameterValue: Invalid nextToken");
+            "InvalidParameterValue: Request parameter NextToken is invalid");
 }
 
 }  // namespace

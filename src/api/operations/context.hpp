@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/time.hpp"
 
@@ -45,6 +46,13 @@ struct Principal {
 
   bool owner() const { return kind == PrincipalKind::owner; }
 };
+
+// The partition of a region's ARNs: "aws", "aws-cn", "aws-us-gov".
+inline std::string_view partition_of(std::string_view region) {
+  if (region.starts_with("cn-")) return "aws-cn";
+  if (region.starts_with("us-gov-")) return "aws-us-gov";
+  return "aws";
+}
 
 struct Context {
   Principal principal;

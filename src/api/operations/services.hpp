@@ -41,6 +41,10 @@
 namespace trainyard::file_systems {
 class FileSystems;  // file_systems/file_systems.hpp
 }
+namespace trainyard::alarms {
+class AlarmStore;  // alarms/store.hpp
+class Dashboards;  // alarms/dashboards.hpp
+}  // namespace trainyard::alarms
 
 namespace trainyard::notify {
 class EventBus;       // notify/event_bus.hpp
@@ -135,6 +139,8 @@ struct Services {
   insights::Queries* queries = nullptr;               // nullptr: StartQuery is rejected
   log_routing::LogRouter* log_router = nullptr;       // nullptr: filters of logs are rejected
   log_routing::Exports* log_exports = nullptr;        // nullptr: exports of logs are rejected
+  alarms::AlarmStore* alarms = nullptr;               // nullptr: alarms are rejected
+  alarms::Dashboards* dashboards = nullptr;           // nullptr: dashboards are rejected
 };
 
 }  // namespace trainyard::api

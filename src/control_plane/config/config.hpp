@@ -27,6 +27,7 @@
 #include "networks/egress.hpp"
 #include "objects/storage_use.hpp"
 #include "observe/audit.hpp"
+#include "observe/metrics.hpp"
 #include "os/log_file.hpp"
 #include "policy/identity_seed.hpp"
 #include "policy/principal_settings.hpp"
@@ -152,6 +153,7 @@ struct Config {
   // Free space of the data directory's disk that is kept for the ledger: with less, jobs, objects
   // and logs are rejected. Unset: kDiskReserveBytes, or a twentieth of the disk if that is less.
   std::optional<uint64_t> disk_reserve_bytes;
+  observe::MetricSettings metrics;        // retention, and the metrics of one job
   observe::AuditLimits audit;             // retention and space of the audit log
   objects::StorageQuotas storage_quotas;  // limits for the embedded object store
   Duration upload_lifetime = 7 * 24h;     // of incomplete multipart uploads

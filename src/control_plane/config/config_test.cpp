@@ -201,6 +201,10 @@ constexpr const char* kEachSubject = R"(
     gib = 1.5
     [logs]
     retention_days = 7
+    [metrics]
+    all_points_days = 2
+    hour_days = 70
+    series_of_job_max = 50
     [fsx]
     directory = "/srv/fsx"
 
@@ -256,6 +260,10 @@ TEST(Config, EachSubjectIsRead) {
   EXPECT_EQ(config.disk_reserve_bytes, uint64_t{512} << 20);
   EXPECT_EQ(config.storage_quotas.buckets.at("*").bytes, uint64_t{3} << 29);
   EXPECT_EQ(config.log_retention, 7 * 24h);
+  EXPECT_EQ(config.metrics.raw_time, 2 * 24h);
+  EXPECT_EQ(config.metrics.five_minutes_time, 63 * 24h);
+  EXPECT_EQ(config.metrics.hours_time, 70 * 24h);
+  EXPECT_EQ(config.metrics.group_series_max, 50);
   EXPECT_EQ(config.file_systems.at("fs-1").directory, "/srv/data");
   EXPECT_EQ(config.fsx_directory, "/srv/fsx");
   EXPECT_EQ(config.notifications.allow_networks.size(), 2u);
@@ -356,6 +364,9 @@ constexpr Refused kRefused[] = {
      "duplicate quota for the same name"},
     {"[audit]\nretention_days = 0", "audit.retention_days must be between 1 and"},
     {"[logs]\nretention_days = -1", "logs.retention_days must be between 0"},
+    {"[metrics]\nall_points_days = 0", "metrics.all_points_days, five_minute_days and hour_days"},
+    {"[metrics]\nhour_days = 60", "must be in ascending order, between 1 and 3650"},
+    {"[metrics]\nseries_of_job_max = 0", "metrics.series_of_job_max must be between 1 and"},
     {"[fsx]\ndirectory = 'here'", "fsx.directory must be an absolute path, and not /"},
     {"[fsx]\nsize = 1", "size"},
     {"[notifications]\nallow_networks = ['10.0.0.0/40']", "notifications.allow_networks"},

@@ -13,6 +13,8 @@ constexpr int64_t kLogDaysMax = 36'525;      // a century, likewise
 constexpr int64_t kReserveMibMax = 1 << 30;  // a pebibyte, likewise
 constexpr int64_t kUploadDaysMax = 3'650;    // ten years, likewise
 constexpr int64_t kAuditDaysMax = 36'500;    // a century, likewise
+constexpr int64_t kMetricDaysMax = 3650;
+constexpr int64_t kSeriesOfJobMax = 1'000'000;
 constexpr double kLeaseSecondsMin = 1;     // less is lost whenever the machine is busy for a moment
 constexpr double kLeaseSecondsMax = 300;   // longer outages need an operator in any case
 constexpr size_t kWebhooksMax = 16;        // each has a thread and a queue of 16 MiB
@@ -181,6 +183,26 @@ Result<void> read_logs(Table table, std::optional<Duration>& retention) {
   return table.nothing_else();
 }
 
+Result<void> read_metrics(Table table, observe::MetricSettings& metrics) {
+  int64_t fine = metrics.raw_time / 24h, medium = metrics.five_minutes_time / 24h,
+          coarse = metrics.hours_time / 24h;
+  TRY(table.read("all_points_days", fine));
+  TRY(table.read("five_minute_days", medium));
+  TRY(table.read("hour_days", coarse));
+  TRY(table.read("series_of_job_max", metrics.group_series_max));
+  TRY(table.nothing_else());
+  if (fine < 1 || medium < fine || coarse < medium || coarse > kMetricDaysMax)
+    return invalid(table.name("all_points_days") + ", five_minute_days and hour_days must be in " +
+                   "ascending order, between 1 and " + std::to_string(kMetricDaysMax));
+  if (metrics.group_series_max < 1 || metrics.group_series_max > kSeriesOfJobMax)
+    return invalid(table.name("series_of_job_max") + " must be between 1 and " +
+                   std::to_string(kSeriesOfJobMax));
+  metrics.raw_time = fine * 24h;
+  metrics.five_minutes_time = medium * 24h;
+  metrics.hours_time = coarse * 24h;
+  return {};
+}
+
 Result<void> read_catalogue(Table table, Config& config) {
   TRY(table.read("url", config.catalogue_url));
   TRY(table.read("query_url", config.catalogue_query_url));
@@ -222,6 +244,7 @@ Result<void> read_storage(Table& root, const std::string& directory, Config& con
   TRY(root.each_named("log_webhooks", [&](const std::string& name, Table table) {
     return read_log_webhook(name, table, directory, config);
   }));
+  TRY(root.each("metrics", [&](Table table) { return read_metrics(table, config.metrics); }));
   TRY(root.each("audit", [&](Table table) { return read_audit(table, config.audit); }));
   TRY(root.each("catalogue", [&](Table table) { return read_catalogue(table, config); }));
   TRY(root.each_named("file_systems", [&](const std::string& id, Table table) {

@@ -142,6 +142,14 @@ class MemoryMetrics final : public observe::Metrics {
   Result<std::vector<observe::Datapoint>> statistics(const observe::StatisticsQuery&) override {
     return std::vector<observe::Datapoint>{};
   }
+  Result<std::vector<observe::Sample>> samples(const observe::StatisticsQuery& query,
+                                               size_t) override {
+    const MutexLock lock(mutex_);
+    std::vector<observe::Sample> found;
+    for (const auto& each : samples_[query.key])
+      if (each.at >= query.from && each.at < query.to) found.push_back(each);
+    return found;
+  }
   Result<std::optional<observe::Sample>> last(const observe::MetricKey& key) override {
     const MutexLock lock(mutex_);
     const auto found = samples_.find(key);

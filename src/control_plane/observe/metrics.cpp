@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/json.hpp"
+#include "base/log.hpp"
 #include "observe/database.hpp"
 #include "observe/disk.hpp"
 
@@ -11,6 +13,7 @@ namespace trainyard::observe {
 namespace {
 
 constexpr int kMetricsVersion = 1;
+constexpr size_t kSaidMax = 10'000;  // groups whose limit is logged, in one process
 
 // Points are ordered by series and time, so that a query reads consecutive pages. Several may have
 // one instant.
@@ -24,7 +27,9 @@ constexpr const char* kMetricsSchema = R"(
     count REAL NOT NULL, sum REAL NOT NULL, minimum REAL NOT NULL, maximum REAL NOT NULL,
     PRIMARY KEY (series, at, sequence)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS writers (
-    name BLOB PRIMARY KEY, batch INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID)";
+    name BLOB PRIMARY KEY, batch INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS series_groups (
+    name BLOB PRIMARY KEY, series INTEGER NOT NULL) WITHOUT ROWID)";
 
 // Equal dimensions have equal bytes, since the map is ordered.
 std::string to_bytes(const std::map<std::string, std::string>& dimensions) {
@@ -58,9 +63,27 @@ Result<int64_t> find_series(Connection& connection, const MetricKey& key,
   return statement.integer(0);
 }
 
-Result<int64_t> ensure_series(Connection& connection, const MetricKey& key) {
+// Counts a new series of a group. Errors: exhausted.
+Result<void> join_group(Connection& connection, const std::string& group, int64_t series_max) {
+  {
+    auto statement = TRY(connection.prepare("SELECT series FROM series_groups WHERE name = ?"));
+    if (TRY(statement.bind_bytes(group).step()) && statement.integer(0) >= series_max)
+      return exhausted("more than " + std::to_string(series_max) + " metrics of " + group,
+                       MetricFault::too_many_series);
+  }
+  auto statement = TRY(connection.prepare(
+      "INSERT INTO series_groups VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET series = series + "
+      "1"));
+  return statement.bind_bytes(group).run();
+}
+
+Result<int64_t> ensure_series(Connection& connection, const MetricKey& key,
+                              const MetricSettings& settings) {
   const auto dimensions = to_bytes(key.dimensions);
   if (const int64_t found = TRY(find_series(connection, key, dimensions))) return found;
+  if (settings.group_of)
+    if (const std::string group = settings.group_of(key); !group.empty())
+      TRY(join_group(connection, group, settings.group_series_max));
   auto statement = TRY(connection.prepare(
       "INSERT INTO series (region, name_space, name, dimensions) VALUES (?, ?, ?, ?)"));
   TRY(statement.bind_bytes(key.region)
@@ -77,24 +100,28 @@ bool is_finite(const Sample& sample) {
          std::isfinite(sample.minimum) && std::isfinite(sample.maximum);
 }
 
-Result<void> insert(Connection& connection, const std::vector<MetricRecord>& records) {
-  for (const auto& [key, sample] : records) {
-    if (!is_finite(sample)) continue;
-    const int64_t series = TRY(ensure_series(connection, key));
-    const int64_t at = to_milliseconds(sample.at);
-    auto statement = TRY(connection.prepare(
-        "INSERT INTO points SELECT ?1, ?2, coalesce(max(sequence) + 1, 0), ?3, ?4, "
-        "?5, ?6, ?7 FROM points WHERE series = ?1 AND at = ?2"));
-    TRY(statement.bind(series)
-            .bind(at)
-            .bind_bytes(sample.unit)
-            .bind(sample.count)
-            .bind(sample.sum)
-            .bind(sample.minimum)
-            .bind(sample.maximum)
-            .run());
-  }
-  return ok();
+Result<void> insert(Connection& connection, int64_t series, const Sample& sample) {
+  auto statement = TRY(connection.prepare(
+      "INSERT INTO points SELECT ?1, ?2, coalesce(max(sequence) + 1, 0), ?3, ?4, "
+      "?5, ?6, ?7 FROM points WHERE series = ?1 AND at = ?2"));
+  return statement.bind(series)
+      .bind(to_milliseconds(sample.at))
+      .bind_bytes(sample.unit)
+      .bind(sample.count)
+      .bind(sample.sum)
+      .bind(sample.minimum)
+      .bind(sample.maximum)
+      .run();
+}
+
+// Reads a row with at, count, sum, minimum, maximum and unit.
+Sample sample_in(const Statement& statement) {
+  return {.at = from_milliseconds(statement.integer(0)),
+          .count = statement.real(1),
+          .sum = statement.real(2),
+          .minimum = statement.real(3),
+          .maximum = statement.real(4),
+          .unit = statement.bytes(5)};
 }
 
 Result<int64_t> batch_of(Connection& connection, const std::string& writer) {
@@ -110,14 +137,19 @@ class MetricFile final : public Metrics {
 
   Result<void> append(const std::vector<MetricRecord>& records) override {
     if (records.empty()) return ok();
-    return database_->write([&](Connection& connection) { return insert(connection, records); });
+    return database_->write([&](Connection& connection) -> Result<void> {
+      for (const auto& [key, sample] : records)
+        if (is_finite(sample))
+          TRY(insert(connection, TRY(ensure_series(connection, key, settings_)), sample));
+      return ok();
+    });
   }
 
   Result<void> append_batch(const std::string& writer, uint64_t batch,
                             const std::vector<MetricRecord>& records) override {
     return database_->write([&](Connection& connection) -> Result<void> {
       if (int64_t(batch) <= TRY(batch_of(connection, writer))) return ok();
-      TRY(insert(connection, records));
+      TRY(insert_allowed(connection, records));
       Instant used{};
       for (const auto& record : records) used = std::max(used, record.sample.at);
       auto statement = TRY(connection.prepare(
@@ -165,6 +197,31 @@ class MetricFile final : public Metrics {
     return points;
   }
 
+  Result<std::vector<Sample>> samples(const StatisticsQuery& query, size_t count_max) override {
+    std::vector<Sample> samples;
+    TRY(database_->read([&](Connection& connection) -> Result<void> {
+      const int64_t series =
+          TRY(find_series(connection, query.key, to_bytes(query.key.dimensions)));
+      if (series == 0) return ok();
+      auto statement =
+          TRY(connection.prepare("SELECT at, count, sum, minimum, maximum, unit FROM points WHERE "
+                                 "series = ?1 AND at >= ?2 "
+                                 "AND at < ?3 AND (?4 = x'' OR unit = ?4) ORDER BY at, sequence"));
+      statement.bind(series)
+          .bind(to_milliseconds(query.from))
+          .bind(to_milliseconds(query.to))
+          .bind_bytes(query.unit);
+      while (TRY(statement.step())) {
+        if (samples.size() == count_max)
+          return exhausted("the metric has more than " + std::to_string(count_max) +
+                           " samples in that time");
+        samples.push_back(sample_in(statement));
+      }
+      return ok();
+    }));
+    return samples;
+  }
+
   Result<std::optional<Sample>> last(const MetricKey& key) override {
     std::optional<Sample> found;
     TRY(database_->read([&](Connection& connection) -> Result<void> {
@@ -172,13 +229,7 @@ class MetricFile final : public Metrics {
       auto statement = TRY(connection.prepare(
           "SELECT at, count, sum, minimum, maximum, unit FROM points WHERE series = ? "
           "ORDER BY at DESC, sequence DESC LIMIT 1"));
-      if (TRY(statement.bind(series).step()))
-        found = Sample{.at = from_milliseconds(statement.integer(0)),
-                       .count = statement.real(1),
-                       .sum = statement.real(2),
-                       .minimum = statement.real(3),
-                       .maximum = statement.real(4),
-                       .unit = statement.bytes(5)};
+      if (TRY(statement.bind(series).step())) found = sample_in(statement);
       return ok();
     }));
     return found;
@@ -213,7 +264,7 @@ class MetricFile final : public Metrics {
       TRY(database_->write([&](Connection& connection) -> Result<void> {
         TRY(thin_out(connection, series, "five_minutes_to", 5min, now - settings_.raw_time));
         TRY(thin_out(connection, series, "hours_to", 1h, now - settings_.five_minutes_time));
-        return forget(connection, series, now - settings_.hours_time);
+        return forget(connection, series, now - settings_.hours_time, settings_);
       }));
     return database_->write([&](Connection& connection) -> Result<void> {
       auto statement = TRY(connection.prepare("DELETE FROM writers WHERE used < ?"));
@@ -274,19 +325,61 @@ class MetricFile final : public Metrics {
   }
 
   // Removes points before `before`, and the series if no point is left.
-  static Result<void> forget(Connection& connection, int64_t series, Instant before) {
+  static Result<void> forget(Connection& connection, int64_t series, Instant before,
+                             const MetricSettings& settings) {
     {
       auto statement = TRY(connection.prepare("DELETE FROM points WHERE series = ? AND at < ?"));
       TRY(statement.bind(series).bind(to_milliseconds(before)).run());
     }
-    auto statement =
-        TRY(connection.prepare("DELETE FROM series WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM "
-                               "points WHERE series = ?1)"));
+    {
+      auto statement = TRY(connection.prepare("SELECT 1 FROM points WHERE series = ? LIMIT 1"));
+      if (TRY(statement.bind(series).step())) return ok();
+    }
+    TRY(leave_group(connection, series, settings));
+    auto statement = TRY(connection.prepare("DELETE FROM series WHERE id = ?"));
     return statement.bind(series).run();
+  }
+
+  static Result<void> leave_group(Connection& connection, int64_t series,
+                                  const MetricSettings& settings) {
+    if (!settings.group_of) return ok();
+    MetricKey key;
+    {
+      auto statement = TRY(connection.prepare(
+          "SELECT region, name_space, name, dimensions FROM series WHERE id = ?"));
+      if (!TRY(statement.bind(series).step())) return ok();
+      key = {statement.bytes(0), statement.bytes(1), statement.bytes(2),
+             TRY(to_dimensions(statement.bytes(3)))};
+    }
+    const std::string group = settings.group_of(key);
+    {
+      auto statement =
+          TRY(connection.prepare("UPDATE series_groups SET series = series - 1 WHERE name = ?"));
+      TRY(statement.bind_bytes(group).run());
+    }
+    auto statement =
+        TRY(connection.prepare("DELETE FROM series_groups WHERE name = ? AND series <= 0"));
+    return statement.bind_bytes(group).run();
+  }
+
+  // Inserts all but the points of metrics that exceed the limit of their group.
+  Result<void> insert_allowed(Connection& connection, const std::vector<MetricRecord>& records) {
+    for (const auto& [key, sample] : records) {
+      if (!is_finite(sample)) continue;
+      const auto series = ensure_series(connection, key, settings_);
+      if (!series && !series.error().is(MetricFault::too_many_series)) return series.error();
+      if (series)
+        TRY(insert(connection, *series, sample));
+      else if (said_.size() < kSaidMax && said_.insert(settings_.group_of(key)).second)
+        log(Level::warning, "observe", "points of further metrics are left out",
+            {{"why", series.error().message}});
+    }
+    return ok();
   }
 
   const std::unique_ptr<Database> database_;
   const MetricSettings settings_;
+  std::set<std::string> said_;  // groups whose limit was logged; used within writes only
 };
 
 }  // namespace

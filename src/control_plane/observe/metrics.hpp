@@ -4,6 +4,7 @@
 // Threads: callable from anywhere. Errors: invalid, exhausted (disk full), corrupt.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -65,6 +66,9 @@ class Metrics {
   // The number of the writer's last appended batch; 0 if there is none.
   virtual Result<uint64_t> last_batch(const std::string& writer) = 0;
   virtual Result<std::vector<Datapoint>> statistics(const StatisticsQuery& query) = 0;  // by time
+  // The samples as they were appended, or joined by retire(), in the order of time. `period` is
+  // ignored. Errors also: exhausted, if there are more than `count_max`.
+  virtual Result<std::vector<Sample>> samples(const StatisticsQuery& query, size_t count_max) = 0;
   // The latest sample, for FinalMetricDataList; nullopt if there is none.
   virtual Result<std::optional<Sample>> last(const MetricKey& key) = 0;
   virtual Result<std::vector<MetricKey>> list(const std::string& region,
@@ -74,12 +78,20 @@ class Metrics {
   virtual Result<void> retire(Instant now) = 0;
 };
 
+// Why an append was refused.
+enum class MetricFault { too_many_series };
+
 // Retention, as on AWS: first all points, then one per 5 minutes and unit, then one per hour and
 // unit, then none.
 struct MetricSettings {
   Duration raw_time = 15 * 24h;
   Duration five_minutes_time = 63 * 24h;
   Duration hours_time = 455 * 24h;
+  // The group of a metric, of which one has at most group_series_max metrics; "": none. append()
+  // refuses points of further metrics (exhausted, MetricFault::too_many_series); append_batch()
+  // leaves them out, and logs it once.
+  std::function<std::string(const MetricKey&)> group_of = nullptr;
+  int64_t group_series_max = 10'000;
 };
 
 // Opens the metrics, one file below `directory`. Format: docs/formats/metrics.md.

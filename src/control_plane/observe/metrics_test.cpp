@@ -89,6 +89,57 @@ TEST(Metrics, LastIsTheLatestSample) {
   EXPECT_EQ((*world.metrics->last(kLoss))->sum, 8);
 }
 
+TEST(Metrics, OneJobHasALimitedNumberOfSeries) {
+  TemporaryDirectory directory;
+  const MetricSettings settings{.group_of =
+                                    [](const MetricKey& key) {
+                                      const auto found = key.dimensions.find("TrainingJobName");
+                                      return found == key.dimensions.end() ? "" : found->second;
+                                    },
+                                .group_series_max = 3};
+  auto metrics = std::move(*open_metrics(directory.path(), settings));
+  const auto of = [](const std::string& job, int metric) {
+    MetricRecord record = point(kStart, 1);
+    record.key.name = "m" + std::to_string(metric);
+    record.key.dimensions = {{"TrainingJobName", job}};
+    return record;
+  };
+  ASSERT_OK(metrics->append({of("a", 1), of("a", 2), of("b", 1), of("a", 1)}));
+  const auto refused = metrics->append({of("a", 3), of("a", 4)});
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().is(MetricFault::too_many_series));
+  EXPECT_EQ(metrics->list("eu-west-1", "", "")->size(), 3u) << "what is refused leaves nothing";
+  ASSERT_OK(metrics->append_batch("agent", 1, {of("a", 3), of("a", 4), of("b", 2), of("a", 1)}));
+  EXPECT_EQ(metrics->list("eu-west-1", "", "")->size(), 5u) << "only a's fourth is left out";
+  metrics.reset();
+  metrics = std::move(*open_metrics(directory.path(), settings));
+  EXPECT_FALSE(metrics->append({of("a", 5)})) << "also after a restart";
+  ASSERT_OK(metrics->append({of("", 1), of("", 2), of("", 3), of("", 4)}));
+  ASSERT_OK(metrics->retire(from_milliseconds(kStart) + 456 * 24h));
+  ASSERT_OK(metrics->append({of("a", 5)}));
+}
+
+TEST(Metrics, SamplesAreReadByTimeAndUnitUpToALimit) {
+  MetricWorld world;
+  ASSERT_OK(world.metrics->append({point(kStart + 2, 3), point(kStart, 1), point(kStart, 2),
+                                   point(kStart + 1, 9, "Seconds"), point(kStart + 10, 4)}));
+  const auto samples = [&](std::string unit, size_t count_max) {
+    return world.metrics->samples({.key = kLoss,
+                                   .from = from_milliseconds(kStart),
+                                   .to = from_milliseconds(kStart + 10),
+                                   .unit = std::move(unit)},
+                                  count_max);
+  };
+  const auto plain = samples("None", 3);
+  ASSERT_OK(plain);
+  ASSERT_EQ(plain->size(), 3u);
+  EXPECT_EQ((*plain)[0].sum, 1);
+  EXPECT_EQ((*plain)[1].sum, 2);
+  EXPECT_EQ((*plain)[2].at, from_milliseconds(kStart + 2));
+  EXPECT_EQ(samples("", 4)->size(), 4u);
+  EXPECT_EQ(samples("", 3).error().kind, Kind::exhausted);
+}
+
 TEST(Metrics, ValuesThatAreNotNumbersAreLeftOut) {
   MetricWorld world;
   ASSERT_OK(world.metrics->append_batch(

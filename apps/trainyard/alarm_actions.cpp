@@ -1,0 +1,68 @@
+#include "trainyard/alarm_actions.hpp"
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace trainyard::apps {
+namespace {
+
+constexpr std::chrono::seconds kStopTimeout{30};  // for the stop to be durable
+
+struct JobArn {
+  domain::JobKey key;
+  std::string account;
+};
+
+std::optional<JobArn> job_in(std::string_view arn) {
+  // arn:aws:sagemaker:REGION:ACCOUNT:training-job/NAME
+  constexpr std::string_view kResource = "training-job/";
+  const auto parts = split(arn, ':');
+  if (parts.size() != 6 || parts[0] != "arn" || !parts[1].starts_with("aws") ||
+      parts[2] != "sagemaker" || !parts[5].starts_with(kResource))
+    return {};
+  return JobArn{{std::string(parts[3]), std::string(parts[5].substr(kResource.size()))},
+                std::string(parts[4])};
+}
+
+// A job that is over stays as it is.
+Result<void> stop_job(control::Control& control, const domain::JobKey& key) {
+  const auto found = control.find(key);
+  if (!found) return found.error();
+  // A Batch job is no training job.
+  if ((*found)->spec.contract == domain::Contract::plain)
+    return not_found("training job not found");
+  auto promise = std::make_shared<std::promise<Result<domain::Job>>>();
+  auto answered = promise->get_future();
+  control.stop_job(key, [promise](auto answer) { promise->set_value(std::move(answer)); });
+  if (answered.wait_for(kStopTimeout) != std::future_status::ready)
+    return unavailable("stopping the job timed out");
+  const auto answer = answered.get();
+  if (answer || answer.error().kind == Kind::conflict) return ok();
+  return answer.error();
+}
+
+}  // namespace
+
+alarms::Sink make_alarm_sink(control::Control& control, std::string account, alarms::Sink topics) {
+  return [&control, account = std::move(account),
+          topics = std::move(topics)](const alarms::PendingAction& action) -> Result<void> {
+    if (const auto job = job_in(action.target)) {
+      if (job->account != account) return invalid("the job belongs to another account");
+      return stop_job(control, job->key);
+    }
+    const auto parts = split(action.target, ':');
+    if (parts.size() > 2 && parts[2] == "sns") {
+      if (!topics) return invalid("this server has no topics");
+      return topics(action);
+    }
+    return invalid("unknown kind of action");
+  };
+}
+
+}  // namespace trainyard::apps

@@ -1,0 +1,41 @@
+// AlarmParts are the server's alarms and dashboards: their stores, and what makes the loop that
+// judges alarms and carries out actions.
+//
+// Threads: the functions are called in their order by one thread. Lifetime: they, and what
+// start_loop() is given, outlive the loop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "alarms/dashboards.hpp"
+#include "alarms/loop.hpp"
+#include "alarms/store.hpp"
+#include "cloudwatch/alarm_texts.hpp"
+#include "config/config.hpp"
+#include "operations/services.hpp"
+
+namespace trainyard::apps {
+
+// The metrics' settings of the config, which limit the metrics of one job.
+observe::MetricSettings metric_settings_of(const config::Config& config);
+
+class AlarmParts {
+ public:
+  Result<void> open(const std::string& directory);
+  void give_to(api::Services& services) const;
+  // `topics`: carries out actions whose ARN is a topic's; unset: these fail.
+  std::unique_ptr<alarms::AlarmLoop> start_loop(observe::Metrics& metrics,
+                                                control::Control& control, Clock& clock,
+                                                const std::string& account,
+                                                std::function<std::string()> why_not,
+                                                alarms::Sink topics = nullptr);
+
+ private:
+  std::unique_ptr<alarms::AlarmStore> store_;
+  std::unique_ptr<alarms::Dashboards> dashboards_;
+  const api::cloudwatch::CloudwatchTexts texts_;
+};
+
+}  // namespace trainyard::apps

@@ -1,0 +1,28 @@
+// Writes the reasons, notifications and history items of alarms in CloudWatch's words.
+//
+// Threads: stateless.
+#pragma once
+
+#include "alarms/transition.hpp"
+
+namespace trainyard::api::cloudwatch {
+
+class CloudwatchTexts final : public alarms::AlarmTexts {
+ public:
+  alarms::Texts reason(const alarms::Alarm& alarm, const alarms::Judgement& judgement,
+                       const alarms::Range& range, Instant now) const override;
+  alarms::Texts composite_reason(const alarms::Alarm& alarm, alarms::State next,
+                                 const alarms::Alarm* changed, Instant now) const override;
+  // The JSON that CloudWatch publishes to a topic.
+  std::string message(const alarms::Alarm& after, const alarms::AlarmState& before,
+                      const std::string& target) const override;
+  alarms::Texts state_item(const alarms::Alarm& after,
+                           const alarms::AlarmState& before) const override;
+  alarms::Texts action_item(const alarms::PendingAction& action,
+                            const std::string& error) const override;
+};
+
+// The reason of a new alarm's state.
+inline constexpr const char* kInitialReason = "Unchecked: Initial alarm creation";
+
+}  // namespace trainyard::api::cloudwatch

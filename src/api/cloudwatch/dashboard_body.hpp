@@ -1,0 +1,28 @@
+// Checks the body of a dashboard, as CloudWatch does: a JSON object with widgets, each with a known
+// type, a place in the grid and properties.
+//
+// Threads: pure functions. Errors: none; the faults are the result.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainyard::api::cloudwatch {
+
+inline constexpr size_t kWidgetsMax = 500;  // as on AWS
+inline constexpr size_t kFaultsMax = 20;    // further ones are not listed
+
+struct BodyFault {
+  std::string path;  // "/widgets/0/type"
+  std::string message;
+};
+
+struct BodyCheck {
+  std::vector<BodyFault> errors;    // the body is rejected
+  std::vector<BodyFault> warnings;  // it is stored, and may not be shown as meant
+};
+
+BodyCheck check_body(std::string_view body);
+
+}  // namespace trainyard::api::cloudwatch

@@ -1,0 +1,268 @@
+#include "alarms/loop.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "alarms/rule.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "metric_math/query.hpp"
+
+namespace trainyard::alarms {
+namespace {
+
+constexpr Duration kTick = 500ms;  // between looks for alarms and actions that are due
+constexpr Duration kRetireInterval = 1h;
+constexpr size_t kErrorBytesMax = 500;  // in the history
+
+std::vector<metric_math::Query> queries_of(const Alarm& alarm, std::string& fault) {
+  std::vector<metric_math::Query> out;
+  for (const WatchedQuery& each : alarm.settings.queries) {
+    metric_math::Query query{.id = each.id, .expression = each.expression};
+    if (each.metric) {
+      auto statistic = metric_math::parse_statistic(each.metric->statistic);
+      if (!statistic) fault = statistic.error().message;
+      query.metric = metric_math::MetricSelection{
+          .key = {alarm.key.region,
+                  each.metric->name_space,
+                  each.metric->name,
+                  {each.metric->dimensions.begin(), each.metric->dimensions.end()}},
+          .statistic = statistic ? *statistic : metric_math::Statistic{},
+          .period = each.metric->period,
+          .unit = each.metric->unit};
+    }
+    out.push_back(std::move(query));
+  }
+  return out;
+}
+
+// Makes a range of datapoints from the series that an alarm watches, and from its band: the lower
+// and the upper series.
+std::vector<Datapoint> datapoints_of(const std::vector<metric_math::Series>& watched,
+                                     const std::vector<metric_math::Series>& band,
+                                     const Range& range, Duration period) {
+  const auto value_at = [](const metric_math::Series& series, Instant at) -> std::optional<double> {
+    const auto found = std::ranges::lower_bound(series.points, at, {}, &metric_math::Point::at);
+    if (found == series.points.end() || found->at != at) return {};
+    return found->value;
+  };
+  std::vector<Datapoint> out;
+  for (Instant at = range.from; at < range.to; at += period) {
+    Datapoint point{.at = at};
+    if (!watched.empty()) point.value = value_at(watched[0], at);
+    if (band.size() == 2) {
+      const auto low = value_at(band[0], at), high = value_at(band[1], at);
+      if (low && high) point.band = Bounds{*low, *high};
+    }
+    out.push_back(point);
+  }
+  return out;
+}
+
+// The alarm of the rule whose state changed last.
+const Alarm* last_changed(const Rule& rule, const AlarmKey& of, const Alarms& all) {
+  const Alarm* last = nullptr;
+  for (const std::string& name : rule.alarms()) {
+    const auto found = all.find({of.region, name});
+    if (found == all.end()) continue;
+    if (!last || found->second->state.transitioned > last->state.transitioned)
+      last = found->second.get();
+  }
+  return last;
+}
+
+}  // namespace
+
+Duration retry_wait(int64_t attempts) {
+  // Ten doublings of a second exceed the limit.
+  const int64_t doublings = std::clamp<int64_t>(attempts - 1, 0, 10);
+  return std::min(kRetryWaitMin * (int64_t{1} << doublings), kRetryWaitMax);
+}
+
+AlarmLoop::AlarmLoop(AlarmStore& store, observe::Metrics& metrics, Clock& clock,
+                     const AlarmTexts& texts, Sink sink, std::function<std::string()> why_not)
+    : store_(store),
+      metrics_(metrics),
+      clock_(clock),
+      texts_(texts),
+      sink_(std::move(sink)),
+      why_not_(std::move(why_not)) {
+  pool_.emplace(kActionsAtOnceMax);
+}
+
+AlarmLoop::~AlarmLoop() {
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  pool_.reset();
+}
+
+void AlarmLoop::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void AlarmLoop::run() {
+  Instant retired{};
+  for (;;) {
+    const Instant now = clock_.now();
+    if (why_not_().empty()) {
+      evaluate(now);
+      act(now);
+      if (now >= retired + kRetireInterval) {
+        retired = now;
+        if (const auto done = store_.retire(now); !done)
+          log(Level::warning, "alarms", "removing old history failed; it is retried later",
+              {{"why", done.error().message}});
+      }
+    }
+    MutexLock lock(mutex_);
+    if (stopping_) return;
+    changed_.wait_for(lock, kTick);
+    if (stopping_) return;
+  }
+}
+
+void AlarmLoop::evaluate(Instant now) {
+  const auto all = store_.snapshot();
+  std::erase_if(evaluated_, [&](const auto& each) { return !all->contains(each.first); });
+  for (const auto& [key, alarm] : *all) {
+    if (alarm->settings.kind != AlarmKind::metric) continue;
+    Instant& evaluated = evaluated_[key];
+    const Instant since = std::max(evaluated, alarm->state.updated);
+    // A clock that was set back delays nothing.
+    if (since <= now && now < since + interval_of(alarm->settings)) continue;
+    evaluated = now;
+    Result<void> done = ok();
+    try {
+      done = evaluate_metric(*alarm, now);
+    } catch (const std::exception& fault) {
+      done = internal("the evaluation threw: " + std::string(fault.what()));
+    }
+    if (!done)
+      log(Level::warning, "alarms", "an alarm was not evaluated",
+          {{"alarm", key.name}, {"region", key.region}, {"why", done.error().message}});
+  }
+  // Composite alarms may depend on others; there are no cycles.
+  for (size_t passes = 0; passes <= all->size() && evaluate_composites(now); ++passes) continue;
+}
+
+Result<void> AlarmLoop::evaluate_metric(const Alarm& alarm, Instant now) {
+  const AlarmSettings& settings = alarm.settings;
+  const Range range = range_of(settings, now);
+  std::string fault;
+  const auto queries = queries_of(alarm, fault);
+  if (!fault.empty()) return invalid(fault);
+  std::vector<std::string> wanted{settings.watched_id};
+  if (!settings.threshold_id.empty()) wanted.push_back(settings.threshold_id);
+  const auto series = TRY(metric_math::evaluate(metrics_, queries, wanted, {range.from, range.to}));
+  const auto datapoints =
+      datapoints_of(series.at(settings.watched_id),
+                    settings.threshold_id.empty() ? std::vector<metric_math::Series>()
+                                                  : series.at(settings.threshold_id),
+                    range, settings.period());
+  const Judgement judgement = judge(settings, datapoints, alarm.state.value);
+  if (judgement.state == alarm.state.value) return ok();
+  TRY(enter(alarm, judgement.state, texts_.reason(alarm, judgement, range, now), now));
+  return ok();
+}
+
+bool AlarmLoop::evaluate_composites(Instant now) {
+  const auto all = store_.snapshot();
+  bool changed = false;
+  for (const auto& [key, alarm] : *all) {
+    if (alarm->settings.kind != AlarmKind::composite) continue;
+    const auto done = evaluate_composite(*alarm, *all, now);
+    if (done) {
+      changed = changed || *done;
+    } else {
+      log(Level::warning, "alarms", "a composite alarm was not evaluated",
+          {{"alarm", key.name}, {"region", key.region}, {"why", done.error().message}});
+    }
+  }
+  return changed;
+}
+
+Result<bool> AlarmLoop::evaluate_composite(const Alarm& alarm, const Alarms& all, Instant now) {
+  const Rule rule = TRY(Rule::parse(alarm.settings.rule));
+  const bool holds = rule.holds([&](const std::string& name) {
+    const auto found = all.find({alarm.key.region, name});
+    return found == all.end() ? State::insufficient_data : found->second->state.value;
+  });
+  const State next = holds ? State::alarm : State::ok;
+  if (next == alarm.state.value) return false;
+  return enter(alarm, next,
+               texts_.composite_reason(alarm, next, last_changed(rule, alarm.key, all), now), now);
+}
+
+// Another change of the alarm since it was read goes first: the alarm is judged again later.
+Result<bool> AlarmLoop::enter(const Alarm& alarm, State next, const Texts& reason, Instant now) {
+  bool entered = false;
+  TRY(store_.change([&](const Alarms& present) -> Result<Change> {
+    const auto found = present.find(alarm.key);
+    if (found == present.end() || found->second->configured != alarm.configured ||
+        found->second->state != alarm.state)
+      return Change{};
+    entered = true;
+    return transition(*found->second, {next, reason.text, reason.data, now, {}}, texts_);
+  }));
+  return entered;
+}
+
+void AlarmLoop::act(Instant now) {
+  const auto due = store_.due_actions(now, int64_t(kActionsAtOnceMax) * 2);
+  if (!due)
+    return log(Level::warning, "alarms", "pending actions were not read; they are read again later",
+               {{"why", due.error().message}});
+  for (const PendingAction& each : *due) {
+    {
+      const MutexLock lock(mutex_);
+      if (busy_.size() == kActionsAtOnceMax) return;
+      if (!busy_.insert(each.target).second) continue;
+    }
+    const auto work = [this, each] {
+      carry_out(each);
+      const MutexLock lock(mutex_);
+      busy_.erase(each.target);
+      changed_.notify_all();
+    };
+    if (pool_->run(work)) continue;
+    const MutexLock lock(mutex_);
+    busy_.erase(each.target);
+  }
+}
+
+void AlarmLoop::carry_out(const PendingAction& action) {
+  Result<void> done = ok();
+  try {
+    done = sink_(action);
+  } catch (const std::exception& fault) {
+    done = internal("the action threw: " + std::string(fault.what()));
+  }
+  const Instant now = clock_.now();
+  Result<void> stored = ok();
+  const bool ends = done || done.error().kind == Kind::invalid ||
+                    done.error().kind == Kind::not_found || done.error().kind == Kind::denied ||
+                    now >= action.created + kRetryTime;
+  if (ends) {
+    const std::string error = done ? "" : shorten(done.error().message, kErrorBytesMax);
+    const Texts item = texts_.action_item(action, error);
+    stored = store_.end_action(action.number, {action.alarm, action.alarm_kind, now,
+                                               HistoryKind::action, item.text, item.data});
+  } else {
+    stored = store_.retry_action(action.number, action.attempts + 1,
+                                 now + retry_wait(action.attempts + 1));
+  }
+  if (!done)
+    log(Level::warning, "alarms",
+        ends ? "an action failed" : "an action failed; it is retried later",
+        {{"alarm", action.alarm.name}, {"target", action.target}, {"why", done.error().message}});
+  if (!stored)
+    log(Level::warning, "alarms", "the end of an action was not stored; it is carried out again",
+        {{"alarm", action.alarm.name}, {"why", stored.error().message}});
+}
+
+}  // namespace trainyard::alarms

@@ -1,0 +1,43 @@
+// Makes the change of the store for a new state of an alarm: the state, its history, and the
+// actions that it starts.
+//
+// Threads: pure functions; an AlarmTexts is called from any thread.
+#pragma once
+
+#include <string>
+
+#include "alarms/judge.hpp"
+#include "alarms/store.hpp"
+
+namespace trainyard::alarms {
+
+struct Texts {
+  std::string text;
+  std::string data;  // JSON
+};
+
+// Writes what people and their programs read about alarms, in the words of an API.
+class AlarmTexts {
+ public:
+  virtual ~AlarmTexts() = default;
+  // The reason of a metric alarm's state.
+  virtual Texts reason(const Alarm& alarm, const Judgement& judgement, const Range& range,
+                       Instant now) const = 0;
+  // The reason of a composite alarm's state. `changed`: the alarm of its rule whose state changed
+  // last; nullptr: there is none.
+  virtual Texts composite_reason(const Alarm& alarm, State next, const Alarm* changed,
+                                 Instant now) const = 0;
+  // The message of an action. `after` has the new state.
+  virtual std::string message(const Alarm& after, const AlarmState& before,
+                              const std::string& target) const = 0;
+  // The summary and the data of history items.
+  virtual Texts state_item(const Alarm& after, const AlarmState& before) const = 0;
+  // `error`: "" if the action was carried out.
+  virtual Texts action_item(const PendingAction& action, const std::string& error) const = 0;
+};
+
+// An action is started if the value of the state changes and the alarm's actions are enabled.
+// next.transitioned is set.
+Change transition(const Alarm& before, AlarmState next, const AlarmTexts& texts);
+
+}  // namespace trainyard::alarms
