@@ -5,9 +5,9 @@
 
 #include "base/bytes/record_io.hpp"
 #include "base/json.hpp"
+#include "channels/tensor_record.hpp"
 #include "forest/metrics.hpp"
 #include "forest/model_file.hpp"
-#include "forest/rows/tensor_record.hpp"
 #include "forest/settings.hpp"
 
 namespace trainyard::forest {
