@@ -240,7 +240,9 @@ def test_iris_has_probabilities_of_classes(
     )
     assert right / len(validation) >= 0.9
     document = json.loads(predict(model, features_of(validation), "--accept", "application/json"))
-    assert [each["score"] for each in document["predictions"]] == pytest.approx(replies)
+    assert [each["score"] for each in document["predictions"]] == [
+        pytest.approx(scores) for scores in replies
+    ]
 
 
 def test_formats_and_modes_train_the_same_model(

@@ -18,7 +18,15 @@ constexpr std::string_view kCustomerErrors[] = {
     "TweedieRegression: label must be nonnegative",
     "Parameter reg_lambda should be greater equal to 0",
 };
-constexpr std::string_view kLostConnection = "Allreduce failed";
+// What the library says when a connection to another host ends.
+constexpr std::string_view kLostConnections[] = {"Allreduce failed", "Failed to poll",
+                                                 "Broadcast failed", "Connection reset"};
+
+bool is_lost_connection(std::string_view message) {
+  return std::ranges::any_of(kLostConnections, [&](std::string_view each) {
+    return message.find(each) != std::string_view::npos;
+  });
+}
 
 }  // namespace
 
@@ -33,7 +41,7 @@ std::string first_cause(const std::vector<std::string>& messages) {
   std::string lost;
   for (const std::string& each : messages) {
     if (each.empty()) continue;
-    if (each.find(kLostConnection) == std::string::npos) return each;
+    if (!is_lost_connection(each)) return each;
     if (lost.empty()) lost = each;
   }
   return lost;

@@ -55,6 +55,17 @@ Result<void> read_channels(const std::string& base, std::string_view json, uint6
   return ok();
 }
 
+// What the library has on one host only.
+Result<void> check_hosts(const BoostingConfig& config) {
+  if (config.resources.hosts.size() < 2) return ok();
+  if (config.settings.objective == "survival:cox")
+    return invalid("Hyperparameter objective: survival:cox trains on one host only");
+  const auto method = config.settings.parameters.find("tree_method");
+  if (method != config.settings.parameters.end() && method->second == "exact")
+    return invalid("Hyperparameter tree_method: exact trains on one host only: use hist or approx");
+  return ok();
+}
+
 }  // namespace
 
 Result<BoostingConfig> read_boosting_config(const std::string& base, uint64_t memory) {
@@ -69,6 +80,7 @@ Result<BoostingConfig> read_boosting_config(const std::string& base, uint64_t me
   config.rank =
       int(std::find(hosts.begin(), hosts.end(), config.resources.current_host) - hosts.begin());
   TRY(read_channels(base, TRY(read("inputdataconfig.json")), memory, config));
+  TRY(check_hosts(config));
   if (os::exists(base + "/input/config/checkpointconfig.json")) {
     const Json checkpoints = TRY(parse_json(TRY(read("checkpointconfig.json"))));
     config.checkpoints = TRY(string_at(checkpoints, "LocalPath").in("checkpointconfig.json"));

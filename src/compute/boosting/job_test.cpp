@@ -182,7 +182,8 @@ TEST(BoostingJob, OneHostTrainsAndScores) {
   const auto sparse = predict(*model, "0:9 1:1\n0 0:1 1:9\n",
                               {.content_type = "text/libsvm", .accept = "application/jsonlines"});
   ASSERT_TRUE(sparse) << sparse.error().message;
-  EXPECT_EQ((*parse_json(split(*sparse, '\n')[0]))["score"], *parse_double(scores[0]));
+  EXPECT_FLOAT_EQ((*parse_json(split(*sparse, '\n')[0]))["score"].get<float>(),
+                  float(*parse_double(scores[0])));
   EXPECT_EQ(predict(*model, "9,1,3\n", {}).error().message,
             "Feature size of csv inference data 3 is not consistent with feature size of trained "
             "model 2.");
@@ -209,7 +210,7 @@ std::string last_line(size_t hosts, bool sharded) {
     EXPECT_TRUE(outcomes[host].metric_lines().empty());
     EXPECT_FALSE(fs::exists(job.base(host) + "/model/xgboost-model"));
   }
-  if (hosts > 1) EXPECT_TRUE(outcomes[0].printed("channel train: 2000 rows on all hosts"));
+  EXPECT_EQ(outcomes[0].printed("channel train: 2000 rows on all hosts"), hosts > 1);
   const auto lines = outcomes[0].metric_lines();
   return lines.empty() ? "" : lines.back();
 }
@@ -244,7 +245,6 @@ TEST(BoostingJob, SparseShardsMayLackTheLastColumns) {
 TEST(BoostingJob, AResumedJobTrainsTheModelOfAnUninterruptedOne) {
   auto settings = kBinary;
   settings["subsample"] = "0.7";
-  settings["colsample_bytree"] = "0.6";
   for (const size_t hosts : {size_t{1}, size_t{2}}) {
     const auto fill = [&](Hosts& job) {
       job.add_channel("train", kCsvType, true);
@@ -273,7 +273,7 @@ TEST(BoostingJob, AResumedJobTrainsTheModelOfAnUninterruptedOne) {
     expect_done(second);
     EXPECT_TRUE(second[0].printed("Resuming from iteration "));
     EXPECT_EQ(first[0].metric_lines().size() + second[0].metric_lines().size(), 20u);
-    EXPECT_EQ(interrupted.model(), whole.model()) << hosts;
+    EXPECT_TRUE(interrupted.model() == whole.model()) << hosts;
   }
 }
 
@@ -289,7 +289,7 @@ TEST(BoostingJob, ADamagedCheckpointIsSkipped) {
   expect_done(again);
   EXPECT_TRUE(again[0].printed("Wrong checkpoint model format"));
   EXPECT_TRUE(again[0].printed("Resuming from iteration 19"));
-  EXPECT_EQ(job.model(), model);
+  EXPECT_TRUE(job.model() == model);
 }
 
 TEST(BoostingJob, TrainingContinuesFromAModel) {
@@ -379,10 +379,11 @@ TEST(BoostingJob, EveryObjectiveTrainsOnTwoHosts) {
         "reg:squarederror", "reg:logistic", "reg:gamma", "reg:pseudohubererror",
         "reg:squaredlogerror", "reg:absoluteerror", "reg:tweedie", "survival:aft",
         "survival:cox"}) {
+    const size_t hosts = objective == "survival:cox" ? 1 : 2;
     std::map<std::string, std::string> settings = {
         {"objective", objective}, {"num_round", "3"}, {"tree_method", "hist"}};
     if (objective.starts_with("multi:")) settings["num_class"] = "2";
-    Hosts job(2, settings);
+    Hosts job(hosts, settings);
     const bool ranks = objective.starts_with("rank:");
     const bool positive = objective == "reg:gamma" || objective.starts_with("survival:");
     job.add_channel("train", ranks ? "" : kCsvType);
@@ -392,7 +393,7 @@ TEST(BoostingJob, EveryObjectiveTrainsOnTwoHosts) {
       text += ranks ? label + " qid:" + std::to_string(i / 6) + " 0:" + std::to_string(i % 4) + "\n"
                     : label + "," + std::to_string(i % 4) + "\n";
     }
-    for (size_t host = 0; host < 2; ++host) job.write(host, "input/data/train/a", text);
+    for (size_t host = 0; host < hosts; ++host) job.write(host, "input/data/train/a", text);
     const auto outcomes = job.run();
     for (const Outcome& each : outcomes)
       EXPECT_TRUE(each.done) << objective << ": " << each.done.error().message;
@@ -516,6 +517,20 @@ TEST(BoostingJob, WrongChannelsAndTooLittleMemoryAreTheFailure) {
   EXPECT_EQ(broken.run()[0].failure.find("Customer Error: channel model: xgboost-model: it is not "
                                          "a model of XGBoost"),
             0u);
+}
+
+TEST(BoostingJob, OneHostIsNeededForSome) {
+  const std::pair<std::map<std::string, std::string>, const char*> some[] = {
+      {{{"objective", "survival:cox"}},
+       "Customer Error: Hyperparameter objective: survival:cox trains on one host only"},
+      {{{"tree_method", "exact"}},
+       "Customer Error: Hyperparameter tree_method: exact trains on one host only: use hist or "
+       "approx"}};
+  for (const auto& [settings, failure] : some) {
+    Hosts job(2, settings);
+    job.add_channel("train", kCsvType);
+    for (const Outcome& each : job.run()) EXPECT_EQ(each.failure, failure);
+  }
 }
 
 TEST(BoostingJob, AHostWithoutDataEndsTheJobOfAllHosts) {

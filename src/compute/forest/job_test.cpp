@@ -241,7 +241,7 @@ std::string records(const std::string& csv) {
   for (size_t at = 0; at < csv.size(); at = csv.find('\n', at) + 1) {
     const float first = std::stof(csv.substr(at));
     const float second = std::stof(csv.substr(csv.find(',', at) + 1));
-    const std::string message = encode_record({{first, second}, 0.0});
+    const std::string message = channels::encode_record({{first, second}, 0.0});
     const auto head = record_head(message.size());
     bytes += std::string(head.data(), head.size()) + message +
              std::string(record_padding(message.size()), '\0');
