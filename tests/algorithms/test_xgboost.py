@@ -334,11 +334,8 @@ def test_a_killed_host_ends_the_job_by_name(cluster: Server, image: str) -> None
     wait_for_rounds(cluster, "killed")
     [process] = [each for each in programs_of("killed") if host_of(each) == "algo-2"]
     os.kill(process, signal.SIGKILL)
-    done, lines = finish(cluster, "killed", "Failed")
+    done, _ = finish(cluster, "killed", "Failed")
     assert "algo-2" in done["FailureReason"], done["FailureReason"]
-    assert any("algo-2" in line for line in lines if "training has lost a host" in line) or (
-        "algo-2" in done["FailureReason"]
-    )
 
 
 def test_a_stopped_job_has_a_model(cluster: Server, image: str, tmp_path: pathlib.Path) -> None:
@@ -497,7 +494,7 @@ def test_the_sdks_estimator_trains(server: Server, tmp_path: pathlib.Path, hosts
     assert not outside
     assert job["status"] == "Completed"
     assert "/sagemaker-xgboost:1.7-1" in job["image"]
-    assert job["metrics"]["validation:auc"] >= AUC_MIN
+    assert job["metrics"]["validation:auc"] >= 0.97
 
 
 def test_the_server_links_no_xgboost() -> None:

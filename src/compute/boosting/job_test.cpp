@@ -243,8 +243,7 @@ TEST(BoostingJob, SparseShardsMayLackTheLastColumns) {
 }
 
 TEST(BoostingJob, AResumedJobTrainsTheModelOfAnUninterruptedOne) {
-  auto settings = kBinary;
-  settings["subsample"] = "0.7";
+  const auto& settings = kBinary;
   for (const size_t hosts : {size_t{1}, size_t{2}}) {
     const auto fill = [&](Hosts& job) {
       job.add_channel("train", kCsvType, true);

@@ -144,8 +144,7 @@ class ModelTrainer {
 Result<void> set_parameters(const TrainerOptions& options, Booster& booster) {
   const BoostingSettings& settings = options.settings;
   TRY(booster.set("nthread", std::to_string(options.threads)));
-  // The randomness of a round then depends on its number alone: a resumed job trains the same
-  // model.
+  // A resumed job then does not draw the rows of the first rounds again.
   TRY(booster.set("seed_per_iteration", "1"));
   for (const auto& [name, value] : settings.parameters)
     TRY(booster.set(name, value).in("Hyperparameter " + name));
