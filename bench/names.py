@@ -17,6 +17,7 @@ BENCHES = (
     "train_step",
     "projection",
     "forest",
+    "xgboost",
     "ledger",
     "policy",
     "describe",

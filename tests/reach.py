@@ -18,12 +18,14 @@ BASELINE = "tests/thorough.txt"
 # and the modules that these are built from.
 SDK, TORCH_TESTS, SLURM_TESTS = "sdk", "torch tests", "slurm tests"
 KUBERNETES_TESTS, ALGORITHM_TESTS = "kubernetes tests", "algorithm tests"
+XGBOOST_TESTS = "xgboost tests"
 FURTHER = {
     SDK: {"capi", "collectives"},
     TORCH_TESTS: {SDK, "agent", "entry", "contract"},
     SLURM_TESTS: {"launch", "config"},
     KUBERNETES_TESTS: {"launch", "config"},
     ALGORITHM_TESTS: {"algorithms", "forest"},
+    XGBOOST_TESTS: {"boosting", "rabit"},
 }
 FOLDERS = {
     "apps": "apps",
@@ -31,7 +33,13 @@ FOLDERS = {
     "bench": "bench",
     "sdk": SDK,
     "tests/torch": TORCH_TESTS,
+    # before their folder
+    "tests/algorithms/test_xgboost.py": XGBOOST_TESTS,
+    "tests/algorithms/stock_xgboost.py": XGBOOST_TESTS,
+    "tests/algorithms/data_sets.py": XGBOOST_TESTS,
     "tests/algorithms": ALGORITHM_TESTS,
+    "packaging/xgboost-requirements.txt": XGBOOST_TESTS,
+    "packaging/xgboost-debian-packages.txt": XGBOOST_TESTS,
     "tests/slurm": SLURM_TESTS,
     "tests/kubernetes": KUBERNETES_TESTS,
     "packaging/kubernetes": KUBERNETES_TESTS,

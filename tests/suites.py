@@ -260,9 +260,18 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
             of=frozenset(ON_LIBTORCH),
         ),
         Suite(
+            "xgboost",
+            "SageMaker's XGBoost by its image names, and stock workers at our tracker",
+            pytest("tests/algorithms/test_xgboost.py"),
+            "pytest",
+            build=("./yard packages xgboost && ninja -C build/release programs xgboost_programs"),
+            of=frozenset({reach.XGBOOST_TESTS}),
+        ),
+        Suite(
             "algorithms",
             "SageMaker's algorithms by their image names, on the handwritten digits",
-            "examples/01_digits/prepare && " + pytest("tests/algorithms"),
+            "examples/01_digits/prepare && "
+            + pytest("tests/algorithms --ignore tests/algorithms/test_xgboost.py"),
             "pytest",
             build="./yard packages algorithms && ninja -C build/release algorithm_programs",
             of=frozenset({reach.ALGORITHM_TESTS}),

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/text.hpp"
+#include "contract/contract.hpp"
 #include "domain/deprecated_images.hpp"
 #include "os/files.hpp"
 
@@ -15,6 +16,11 @@ constexpr const char* kAlgorithmNote =
     "The image is AWS's and is not pulled: the job runs the same algorithm of this server.";
 // SageMaker's algorithms that trainyard-algorithms implements, by the names of AWS's images.
 constexpr const char* kAlgorithms[] = {"image-classification"};
+// XGBoost's image runs a user's script where a job names one, so it has no entrypoint: as in AWS's
+// image, the program is the command `train` on its PATH.
+constexpr const char* kXgboostFolder = "/opt/trainyard/xgboost";
+// The image of the current versions, and that of the first ones.
+constexpr const char* kXgboost[] = {"sagemaker-xgboost", "xgboost"};
 constexpr const char* kForest = "randomcutforest";  // which trainyard-trainer implements
 constexpr const char* kFrameworkNote =
     "The image is AWS's and is not pulled: the job runs on this machine's own system. [images] in "
@@ -54,6 +60,18 @@ std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Im
     image.entrypoint = {kAlgorithmsInside, name};
     // libtorch's threads else wait for each other by spinning, also for those that are not running.
     image.environment["OMP_WAIT_POLICY"] = "PASSIVE";
+    image.note = kAlgorithmNote;
+    image.built_in = true;
+    configured.try_emplace(name, image);
+  }
+  const std::string xgboost = program_directory + "/trainyard-xgboost";
+  for (const char* name : kXgboost) {
+    if (!os::exists(xgboost)) break;
+    domain::Image image;
+    image.mounts[std::string(kXgboostFolder) + "/train"] = xgboost;
+    image.environment["PATH"] =
+        std::string(kXgboostFolder) + ":" + std::string(contract::kUsualPath);
+    image.environment["OMP_WAIT_POLICY"] = "PASSIVE";  // as for libtorch
     image.note = kAlgorithmNote;
     image.built_in = true;
     configured.try_emplace(name, image);

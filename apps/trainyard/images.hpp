@@ -5,7 +5,10 @@
 //   randomcutforest     SageMaker's algorithm of this name: trainyard-trainer, too
 //   image-classification   SageMaker's algorithm of this name: this machine's own system with
 //                       trainyard-algorithms, which ./yard algorithms builds
-//   pytorch-training, tensorflow-training, huggingface-*, sagemaker-xgboost, ..
+//   sagemaker-xgboost, xgboost   SageMaker's algorithm: this machine's own system with
+//                       trainyard-xgboost, which ./yard xgboost builds, as the command `train`; a
+//                       script that the job names runs instead
+//   pytorch-training, tensorflow-training, huggingface-*, sagemaker-scikit-learn, ..
 //                       AWS's framework images, which no registry offers: replaced by this
 //                       machine's own system, with a note in the job's status
 #pragma once
@@ -19,7 +22,7 @@
 namespace trainyard::apps {
 
 // Adds the built-in images to `configured`, which takes precedence. `program_directory` is that of
-// trainyard-trainer and trainyard-algorithms.
+// trainyard-trainer, trainyard-algorithms and trainyard-xgboost.
 std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Image> configured,
                                                 const std::string& program_directory);
 

@@ -24,6 +24,7 @@ LIBRARIES = {
     "jpeg": r"jpeglib\.h|jerror\.h",
     "png": r"png\.h",
     "torch": r"(ATen|c10|torch)/",
+    "xgboost": r"xgboost/",
     "threads": (
         r"(thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier|pthread\.h)$"
     ),

@@ -9,6 +9,7 @@ agent:   base host | |
 collectives: base | threads | sockets
 launch:  base | |
 algorithms: base | torch |
+boosting: base | xgboost |
 apps:    agent collectives | |
 """
 

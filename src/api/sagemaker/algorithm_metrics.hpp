@@ -3,6 +3,7 @@
 // Threads: pure functions. Errors: none.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,8 +12,8 @@
 namespace trainyard::api::sagemaker {
 
 struct AlgorithmMetric {
-  const char* name;   // "validation:accuracy"
-  const char* regex;  // RE2 syntax, with a group for the value
+  std::string name;   // "validation:accuracy"
+  std::string regex;  // RE2 syntax, with a group for the value
 };
 
 // `name` is the image's name in the request, and `image` what it resolves to. Empty for an image

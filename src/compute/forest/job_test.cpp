@@ -13,9 +13,9 @@
 #include "base/bytes/record_io.hpp"
 #include "base/json.hpp"
 #include "base/random.hpp"
+#include "channels/tensor_record.hpp"
 #include "collectives/testing/groups.hpp"
 #include "forest/model_file.hpp"
-#include "forest/rows/tensor_record.hpp"
 #include "forest/sample.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
@@ -241,7 +241,7 @@ std::string records(const std::string& csv) {
   for (size_t at = 0; at < csv.size(); at = csv.find('\n', at) + 1) {
     const float first = std::stof(csv.substr(at));
     const float second = std::stof(csv.substr(csv.find(',', at) + 1));
-    const std::string message = encode_record({{first, second}, 0.0});
+    const std::string message = channels::encode_record({{first, second}, 0.0});
     const auto head = record_head(message.size());
     bytes += std::string(head.data(), head.size()) + message +
              std::string(record_padding(message.size()), '\0');

@@ -7,8 +7,8 @@
 #include "base/bytes/record_io.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "channels/tensor_record.hpp"
 #include "forest/rows/row_decoder.hpp"
-#include "forest/rows/tensor_record.hpp"
 
 namespace trainyard::forest {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "base/bytes/record_io.hpp"
 #include "base/json.hpp"
+#include "channels/tensor_record.hpp"
 #include "forest/metrics.hpp"
 #include "forest/model_file.hpp"
-#include "forest/rows/tensor_record.hpp"
 #include "forest/settings.hpp"
 
 namespace trainyard::forest {
@@ -22,7 +22,7 @@ Forest trained() {
 }
 
 std::string record(const Row& row) {
-  const std::string message = encode_record({row, {}});
+  const std::string message = channels::encode_record({row, {}});
   const auto head = record_head(message.size());
   return std::string(head.data(), head.size()) + message +
          std::string(record_padding(message.size()), '\0');
@@ -60,7 +60,7 @@ TEST(Predict, ARecordReplyHasTheLabelScore) {
   for (const Row& row : {Row{1, 2}, Row{0, 70}}) {
     const auto record = decoder.next();
     ASSERT_TRUE(record && *record);
-    EXPECT_EQ(**record, encode_label("score", float(trained().score(row))));
+    EXPECT_EQ(**record, channels::encode_label("score", float(trained().score(row))));
   }
   EXPECT_TRUE(decoder.finish());
 }

@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "algorithms/image_classification/resnet.hpp"
-#include "base/json.hpp"
 #include "base/text.hpp"
+#include "contract/hyperparameters.hpp"
 
 namespace trainyard::algorithms {
 namespace {
@@ -13,27 +13,11 @@ namespace {
 constexpr int64_t kCountMax = int64_t{1} << 40;  // of samples and the like: sums do not overflow
 constexpr int64_t kEpochsMax = 1'000'000;
 constexpr int64_t kClassesMax = 1 << 20;
-constexpr size_t kTextShown = 64;
 
+using contract::in_quotes;
+using contract::parse_integer;
+using Hyperparameter = contract::Hyperparameter<ClassifierSettings>;
 using Read = std::function<Result<void>(ClassifierSettings&, const std::string&)>;
-
-struct Hyperparameter {
-  std::string name;
-  Read read;
-  bool required = false;
-};
-
-std::string in_quotes(std::string_view text) { return "'" + shorten(text, kTextShown) + "'"; }
-
-Result<int64_t> parse_integer(const std::string& text, int64_t least, int64_t most) {
-  const auto value = parse_int(text);
-  if (!value) return invalid(in_quotes(text) + " is not of type 'integer'");
-  if (*value < least)
-    return invalid(text + " is less than the minimum of " + std::to_string(least));
-  if (*value > most)
-    return invalid(text + " is greater than the maximum of " + std::to_string(most));
-  return *value;
-}
 
 Read integer(int64_t ClassifierSettings::*member, int64_t least, int64_t most) {
   return [=](ClassifierSettings& settings, const std::string& text) -> Result<void> {
@@ -183,17 +167,6 @@ const std::vector<Hyperparameter>& hyperparameters() {
   return all;
 }
 
-// "\"adam\"" -> adam; a text that is not a JSON string stays unchanged.
-std::string without_quotes(const std::string& text) {
-  if (text.size() < 2 || text.front() != '"') return text;
-  const auto value = parse_json(text);
-  return value && value->is_string() ? value->get<std::string>() : text;
-}
-
-bool belongs_to_the_sdk(const std::string& name) {
-  return name.starts_with("sagemaker_") || name == "_tuning_objective_metric";
-}
-
 Result<void> check_together(const ClassifierSettings& settings) {
   TRY(check_shape(settings.num_layers, settings.image_shape));
   const int shortest = std::min(settings.image_shape.height, settings.image_shape.width);
@@ -231,17 +204,7 @@ std::string to_string(const ImageShape& shape) {
 Result<ClassifierSettings> parse_classifier_settings(
     const std::map<std::string, std::string>& given) {
   ClassifierSettings settings;
-  for (const auto& [name, text] : given) {
-    if (belongs_to_the_sdk(name)) continue;
-    const auto known = std::ranges::find(hyperparameters(), name, &Hyperparameter::name);
-    if (known == hyperparameters().end())
-      return invalid("Additional properties are not allowed (" + in_quotes(name) +
-                     " was unexpected)");
-    TRY(known->read(settings, without_quotes(text)).in("hyperparameter " + name));
-  }
-  for (const Hyperparameter& each : hyperparameters())
-    if (each.required && !given.contains(each.name))
-      return invalid("'" + each.name + "' is a required property");
+  TRY(contract::read_by_table(hyperparameters(), given, settings));
   TRY(check_together(settings));
   return settings;
 }

@@ -43,8 +43,6 @@ struct ChannelEnd {
 using TakeIdentifiedRow = std::function<Result<void>(RowId id, std::span<const float> features,
                                                      std::optional<double> label)>;
 
-inline constexpr size_t kFilesMax = 1'000'000;
-
 Result<ChannelEnd> read_channel(const ChannelOptions& options, const std::atomic<bool>& stop,
                                 const TakeIdentifiedRow& take);
 

@@ -18,9 +18,14 @@
 
 #include "base/bytes/record_io.hpp"
 #include "base/result.hpp"
-#include "forest/rows/tensor_record.hpp"
+#include "channels/tensor_record.hpp"
 
 namespace trainyard::forest {
+
+using channels::decode_record;
+using channels::encode_label;
+using channels::encode_record;
+using channels::TensorRecord;
 
 inline constexpr size_t kRowBytesMax = 4 << 20;  // 10,000 features with keys, and as much again
 

@@ -1,5 +1,5 @@
 // Decodes any bytes as csv and as records, in pieces of any size, to the same rows.
-// decoder: src/compute/forest/rows/row_decoder.cpp src/compute/forest/rows/tensor_record.cpp
+// decoder: src/compute/forest/rows/row_decoder.cpp src/compute/channels/tensor_record.cpp
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "forest/rows/tensor_record.hpp"
+#include "channels/tensor_record.hpp"
 
 #include <bit>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "base/bytes/little_endian.hpp"
 
-namespace trainyard::forest {
+namespace trainyard::channels {
 namespace {
 
 constexpr std::string_view kValues = "values";
@@ -91,11 +91,6 @@ WireType type_of(NumberType type) {
          : type == NumberType::f64 ? WireType::fixed64
                                    : WireType::varint;
 }
-
-struct Tensor {
-  std::vector<double> values;
-  std::vector<uint64_t> keys, shape;
-};
 
 Result<void> read_integers(const Field& field, std::vector<uint64_t>& all) {
   if (field.type == WireType::varint) {
@@ -203,23 +198,29 @@ std::string entry_of(std::string_view name, std::span<const float> values) {
 
 }  // namespace
 
-Result<void> decode_record(std::string_view message, size_t dimensions, TensorRecord& record) {
-  record.label.reset();
+Result<RawRecord> decode_raw_record(std::string_view message) {
+  RawRecord record;
   bool has_features = false;
   for (WireReader reader(message); !reader.at_end();) {
     const Field field = TRY(reader.next());
     if (field.type != WireType::bytes || field.number > 2) continue;
-    const auto tensor = TRY(read_entry(field.text, kValues));
+    auto tensor = TRY(read_entry(field.text, kValues));
     if (!tensor) continue;
     if (field.number == 1) {
-      TRY(spread(*tensor, dimensions, record.features));
+      record.features = std::move(*tensor);
       has_features = true;
     } else if (!tensor->values.empty()) {
       record.label = tensor->values.front();
     }
   }
   if (!has_features) return invalid("a record has no features named 'values'");
-  return ok();
+  return record;
+}
+
+Result<void> decode_record(std::string_view message, size_t dimensions, TensorRecord& record) {
+  const RawRecord raw = TRY(decode_raw_record(message));
+  record.label = raw.label;
+  return spread(raw.features, dimensions, record.features);
 }
 
 std::string encode_label(std::string_view name, float value) {
@@ -238,4 +239,4 @@ std::string encode_record(const TensorRecord& record) {
   return message;
 }
 
-}  // namespace trainyard::forest
+}  // namespace trainyard::channels

@@ -20,7 +20,19 @@
 
 #include "base/result.hpp"
 
-namespace trainyard::forest {
+namespace trainyard::channels {
+
+// With keys, `values` are those of the keys, and others are 0.
+struct Tensor {
+  std::vector<double> values;
+  std::vector<uint64_t> keys, shape;
+};
+// The features and the label as they are in the message: keys and numbers are unchecked.
+struct RawRecord {
+  Tensor features;
+  std::optional<double> label;
+};
+Result<RawRecord> decode_raw_record(std::string_view message);
 
 struct TensorRecord {
   std::vector<float> features;
@@ -36,4 +48,4 @@ std::string encode_label(std::string_view name, float value);
 // Encodes a dense record with features, and with a label if there is one.
 std::string encode_record(const TensorRecord& record);
 
-}  // namespace trainyard::forest
+}  // namespace trainyard::channels

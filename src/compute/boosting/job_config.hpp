@@ -1,0 +1,34 @@
+// Reads the configuration of one host of an XGBoost job.
+//
+// Threads: confined to one. Errors: of files; invalid, with SageMaker's texts.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/result.hpp"
+#include "boosting/rows/channel_table.hpp"
+#include "boosting/rows/table_decoder.hpp"
+#include "boosting/settings.hpp"
+#include "contract/contract.hpp"
+
+namespace trainyard::boosting {
+
+struct ChannelPlan {
+  ChannelSource source;
+  DecoderOptions decoder;
+};
+
+struct BoostingConfig {
+  BoostingSettings settings;
+  contract::Resources resources;
+  int rank = 0;
+  std::map<std::string, ChannelPlan> channels;  // train, validation
+  std::string model_directory;                  // of the channel model; "": without one
+  std::string checkpoints;                      // the directory; "": the job keeps none
+};
+
+// `memory`: of this host, in bytes; 0: unknown.
+Result<BoostingConfig> read_boosting_config(const std::string& base, uint64_t memory);
+
+}  // namespace trainyard::boosting

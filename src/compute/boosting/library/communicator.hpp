@@ -1,0 +1,37 @@
+// A Communicator connects this thread's calls of XGBoost's library to those of other hosts, as a
+// worker of a tracker (rabit/tracker.hpp).
+//
+// Threads: confined to the thread that made it, whose calls of the library take part. Errors:
+// unavailable, with the library's message.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace trainyard::boosting {
+
+struct WorkerOptions {
+  std::string tracker_host;
+  uint16_t tracker_port = 0;
+  std::string task_id;  // which orders the ranks
+};
+
+class Communicator {
+ public:
+  static Result<std::unique_ptr<Communicator>> join(const WorkerOptions& options);
+  // Says to the tracker that it shuts down, and closes the connections to other workers.
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int rank() const;
+  int size() const;
+
+ private:
+  Communicator() = default;
+};
+
+}  // namespace trainyard::boosting

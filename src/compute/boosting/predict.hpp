@@ -1,0 +1,43 @@
+// Scores the rows of a request, in the formats that SageMaker's endpoints take and return.
+//
+//   content types  text/csv (without labels), text/libsvm, application/x-recordio-protobuf
+//   replies        text/csv               a line for each row; the classes of multi:softprob
+//                                         between commas
+//                  application/json       {"predictions":[{"score":0.9},{"score":[0.1,0.9]}]}
+//                  application/jsonlines  {"score":0.9}, a line for each row
+//
+// The models of a cross validation score together: by the mean, and classes (multi:softmax) by the
+// majority, the lowest of several.
+//
+// Threads: confined to one. Errors: invalid, naming the line; corrupt: not a model.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "boosting/library/booster.hpp"
+
+namespace trainyard::boosting {
+
+struct PredictOptions {
+  std::string content_type = "text/csv";
+  std::string accept = "text/csv";
+  int threads = 1;
+};
+
+inline constexpr size_t kRequestBytesMax = size_t{1} << 30;
+
+// The model of a directory, or its models of a cross validation.
+struct StoredModel {
+  std::vector<Booster> boosters;
+  std::string objective;
+};
+Result<StoredModel> load_stored_model(const std::string& directory);
+
+// Returns the reply.
+Result<std::string> predict(const StoredModel& model, std::string_view request,
+                            const PredictOptions& options);
+
+}  // namespace trainyard::boosting

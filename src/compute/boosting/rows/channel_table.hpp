@@ -1,0 +1,32 @@
+// Reads the rows of a channel into a Table: the files below its directory, or its FIFO.
+//
+// A channel that is sharded by object has rows of its own on each host. One that is the same on all
+// hosts is either divided among them, row by row, or kept whole.
+//
+// Threads: confined to one. Errors: of files and rows, naming the file and its line; invalid, for a
+// channel without rows. After `stop` reading ends as at the end of the data.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "base/result.hpp"
+#include "boosting/rows/table.hpp"
+#include "boosting/rows/table_decoder.hpp"
+
+namespace trainyard::boosting {
+
+struct ChannelSource {
+  std::string data;  // /opt/ml/input/data
+  std::string name;
+  bool is_pipe = false;
+};
+
+// Reads regular files whose path has no part that begins with '.' or '_', at most
+// kFolderDepthMax folders deep, as SageMaker does.
+inline constexpr int kFolderDepthMax = 3;
+
+Result<Table> read_table(const ChannelSource& source, const DecoderOptions& options,
+                         const std::atomic<bool>& stop);
+
+}  // namespace trainyard::boosting

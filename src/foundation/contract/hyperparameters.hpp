@@ -1,0 +1,56 @@
+// Reads the hyperparameters of a built-in algorithm by a table with a row for each name.
+//
+// Unknown names, missing and wrong values are rejected with the texts of JSON schema validation,
+// which most of SageMaker's algorithms use.
+//
+// Threads: pure functions. Errors: invalid, naming the hyperparameter.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace trainyard::contract {
+
+// Returns the text between quotes, shortened, as errors show a value.
+std::string in_quotes(std::string_view text);
+// "\"100\"" -> 100; a text that is not a JSON string stays unchanged. SDKs send both forms.
+std::string without_quotes(const std::string& text);
+// True for names that SDKs and tuning jobs add for themselves.
+bool belongs_to_the_sdk(std::string_view name);
+
+// Errors: invalid, with the text of JSON schema validation.
+Result<int64_t> parse_integer(const std::string& text, int64_t least, int64_t most);
+
+template <class Settings>
+struct Hyperparameter {
+  std::string name;
+  std::function<Result<void>(Settings&, const std::string&)> read;
+  bool required = false;
+};
+
+// Reads all values of `given` into `settings`, which has the defaults.
+template <class Settings>
+Result<void> read_by_table(const std::vector<Hyperparameter<Settings>>& table,
+                           const std::map<std::string, std::string>& given, Settings& settings) {
+  for (const auto& [name, text] : given) {
+    if (belongs_to_the_sdk(name)) continue;
+    const auto known = std::ranges::find(table, name, &Hyperparameter<Settings>::name);
+    if (known == table.end())
+      return invalid("Additional properties are not allowed (" + in_quotes(name) +
+                     " was unexpected)");
+    TRY(known->read(settings, without_quotes(text)).in("hyperparameter " + name));
+  }
+  for (const auto& each : table)
+    if (each.required && !given.contains(each.name))
+      return invalid("'" + each.name + "' is a required property");
+  return ok();
+}
+
+}  // namespace trainyard::contract
