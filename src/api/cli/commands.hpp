@@ -14,6 +14,7 @@ Result<int> explain_command(World& world, const Arguments& arguments);
 Result<int> logs_command(World& world, const Arguments& arguments);
 Result<int> top_command(World& world, const Arguments& arguments);
 Result<int> time_command(World& world, const Arguments& arguments);
+Result<int> replay_command(World& world, const Arguments& arguments);
 Result<int> stop_command(World& world, const Arguments& arguments);
 Result<int> interrupt_command(World& world, const Arguments& arguments);
 Result<int> cost_command(World& world, const Arguments& arguments);

@@ -83,13 +83,6 @@ std::string description_of(const reconcile::ExplanationAnswer& answer) {
   return "";
 }
 
-bool may_describe(const Authorizer& authorizer, Context context, const domain::Job& job) {
-  context.region = job.key.region;
-  own::DescribeJobRequest describe;
-  describe.job_name = job.key.name;
-  return !authorizer.check(context, own::DescribeJob::shape(), &describe);
-}
-
 bool may_submit(const Services& services, const Authorizer& authorizer, const Context& context,
                 const domain::JobKey& key) {
   const auto catalog = services.control.batch_catalog();
@@ -102,6 +95,13 @@ bool may_submit(const Services& services, const Authorizer& authorizer, const Co
 }
 
 }  // namespace
+
+bool may_describe(const Authorizer& authorizer, Context context, const domain::JobKey& job) {
+  context.region = job.region;
+  own::DescribeJobRequest describe;
+  describe.job_name = job.name;
+  return !authorizer.check(context, own::DescribeJob::shape(), &describe);
+}
 
 own::StartChange start_change_of(const reconcile::ExplanationAnswer& answer) {
   const Change& change = answer.change;
@@ -123,11 +123,12 @@ own::StartChange start_change_of(const reconcile::ExplanationAnswer& answer) {
 
 reconcile::ExplainRights explain_rights(const Services& services, const Authorizer& authorizer,
                                         const Context& context) {
-  return {.may_see = [&](const domain::Job& job) { return may_describe(authorizer, context, job); },
-          .may_use =
-              [&](const domain::JobKey& queue) {
-                return may_submit(services, authorizer, context, queue);
-              }};
+  return {
+      .may_see = [&](const domain::Job& job) { return may_describe(authorizer, context, job.key); },
+      .may_use =
+          [&](const domain::JobKey& queue) {
+            return may_submit(services, authorizer, context, queue);
+          }};
 }
 
 }  // namespace trainyard::api::trainyard_api

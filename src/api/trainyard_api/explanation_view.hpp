@@ -12,6 +12,9 @@ namespace trainyard::api::trainyard_api {
 
 shapes::trainyard::StartChange start_change_of(const reconcile::ExplanationAnswer& answer);
 
+// True if the caller may describe that job.
+bool may_describe(const Authorizer& authorizer, Context context, const domain::JobKey& job);
+
 // Jobs that the caller may describe, and queues that it may submit to. Lifetime: the context
 // outlives the result.
 reconcile::ExplainRights explain_rights(const Services& services, const Authorizer& authorizer,
