@@ -65,7 +65,7 @@ struct ReplayWorld : OperationsWorld, ::testing::Test {
 TEST_F(ReplayWorld, ShowsTheOutcomesSideBySide) {
   own::ReplayChange more = change("AddMachines");
   more.instance_type = "ml.m5.2xlarge";
-  const auto found = call<own::ReplayJobs>(with(more));
+  auto found = call<own::ReplayJobs>(with(more));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->completed, true);
   EXPECT_EQ(found->jobs, 2);
@@ -89,7 +89,7 @@ TEST_F(ReplayWorld, NamesNoJobThatTheCallerMayNotDescribe) {
                        .arn = "arn:aws:iam::123456789012:user/ann",
                        .name = "ann",
                        .kind = PrincipalKind::user};
-  const auto found = call<own::ReplayJobs>(with(more));
+  auto found = call<own::ReplayJobs>(with(more));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->jobs, 2);
   EXPECT_TRUE(found->most_affected->empty());
