@@ -421,12 +421,6 @@ POOR = (
         lambda w: w.poor.target("trainyard", "PreviewJob", TrainingJobRequest=json.dumps(CREATE)),
     ),
     poor(
-        "poor-replay",
-        "learn what others submitted and how long it ran, by a replay",
-        "ReplayJobs",
-        lambda w: w.poor.target("trainyard", "ReplayJobs", Variants=[]),
-    ),
-    poor(
         "poor-template",
         "save a template, so that others start the command in it",
         "PutJobTemplate",

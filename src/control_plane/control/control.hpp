@@ -203,7 +203,8 @@ class Control {
                                                      const reconcile::ExplainRights& rights,
                                                      bool with_changes) = 0;
   // Replays the jobs of a past period (replayer.hpp): each call works on it for about a second on
-  // the caller's thread, until the report is done. One replay is computed at a time. Errors: invalid; not_found, when it was dropped; exhausted; unavailable.
+  // the caller's thread, until the report is done. One replay is computed at a time. Errors:
+  // invalid; not_found, when it was dropped; exhausted; unavailable.
   virtual Result<ReplayReport> start_replay(const ReplayCaller& caller, ReplayRequest request) = 0;
   virtual Result<ReplayReport> resume_replay(const ReplayCaller& caller, const std::string& id) = 0;
   // The wall clock minus control's time (control_time.hpp).

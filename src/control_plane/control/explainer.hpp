@@ -39,7 +39,7 @@ class Explainer {
     reconcile::Snapshot snapshot;
     Instant now;
   };
-  // What put() was given last; nullptr: nothing yet.
+  // Returns what put() was given last; nullptr: nothing yet.
   std::shared_ptr<const Read> last() {
     const MutexLock lock(mutex_);
     return last_;

@@ -11,7 +11,7 @@
 #include "base/time.hpp"
 #include "domain/job.hpp"
 #include "reconcile/replay_view.hpp"
-#include "schedule/replay.hpp"
+#include "schedule/replay/replay.hpp"
 
 namespace trainyard::control {
 
@@ -30,7 +30,7 @@ struct AffectedJob {
 };
 
 struct ReplayReport {
-  std::string id;  // to go on with
+  std::string id;  // to resume it by
   bool done = false;
   double progress = 0;  // 0 to 1
   // The following are set when it is done.

@@ -4,7 +4,7 @@
 // and a replay whose client goes away is dropped after kReplayIdleMax.
 //
 // One replay is kept at a time: some 200 MB when it has as many jobs as it may have. Jobs are read
-// from the ledger page by page, beside its writer.
+// from the ledger page by page, without holding up its writer.
 //
 // Threads: call from anywhere.
 // Errors:  invalid (period, changes), not_found (no such replay, or it was dropped), exhausted

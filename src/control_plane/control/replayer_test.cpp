@@ -27,6 +27,8 @@ struct ReplayedCluster : TestCluster {
       walk(name, 0, HostState::running);
       clock.advance(60s);
       walk(name, 0, HostState::finished);
+      launcher.agents.clear();  // it has left
+      run();
     }
   }
 
@@ -99,7 +101,7 @@ TEST(Replayer, RefusesInvalidPeriodsAndChanges) {
 
 TEST(Replayer, WorksInSlicesOneReplayAtATime) {
   ReplayedCluster cluster;
-  // The clock goes on with each look at it, so that a slice is a few plans.
+  // The clock advances with each look at it, so that a slice is a few plans.
   class HastyClock final : public Clock {
    public:
     Instant now() override { return kTestClockStart + 1h; }

@@ -19,7 +19,7 @@
 #include "domain/job.hpp"
 #include "domain/usage.hpp"
 #include "reconcile/reconcile.hpp"
-#include "schedule/replay.hpp"
+#include "schedule/replay/replay.hpp"
 
 namespace trainyard::reconcile {
 
@@ -30,7 +30,7 @@ struct ReplayPeriod {
 
 struct ReplayCounts {
   size_t never_started = 0;  // stopped while they waited
-  size_t unplaceable = 0;    // their queue or its environments do not exist any more
+  size_t unplaceable = 0;    // their queue or its environments no longer exist
   size_t estimated = 0;      // never started and not over: their duration is assumed
   size_t still_running = 0;  // their end is unknown
 };
@@ -52,7 +52,7 @@ class ReplayHistoryBuilder {
 
   // Requires: called once, and no other call follows except keys() and counts().
   schedule::ReplayHistory take();
-  // Of the jobs, in the order of the history.
+  // Returns the keys of the jobs, in the order of the history.
   const std::vector<domain::JobKey>& keys() const { return keys_; }
 
  private:

@@ -63,6 +63,7 @@ TEST(ReplayHistory, HasTheJobsOfThePeriodInTheirOrder) {
   builder.add(recorded_job(3, 20s, 30s, 90s));        // again
   Job cancelled = recorded_job(7, 40s);
   cancelled.state = JobState::stopped;
+  cancelled.modified = kReplayBegin + 1min;
   builder.add(cancelled);
   const schedule::ReplayHistory history = builder.take();
   ASSERT_EQ(history.jobs.size(), 4u);

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "schedule/plan.hpp"
+#include "schedule/replay/simulation.hpp"
 #include "schedule/shares.hpp"
-#include "schedule/simulation.hpp"
 
 namespace trainyard::schedule::test {
 

@@ -1,4 +1,4 @@
-#include "schedule/replay_changes.hpp"
+#include "schedule/replay/replay_changes.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "schedule/replay.hpp"
+#include "schedule/replay/replay.hpp"
 #include "schedule/test_cluster.hpp"
 #include "schedule/test_snapshots.hpp"
 

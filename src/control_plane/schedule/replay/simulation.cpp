@@ -1,4 +1,4 @@
-#include "schedule/simulation.hpp"
+#include "schedule/replay/simulation.hpp"
 
 #include <algorithm>
 

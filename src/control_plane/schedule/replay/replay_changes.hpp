@@ -58,7 +58,7 @@ struct ChangedCluster {
   Snapshot cluster;
   std::set<std::string> removed;  // machines
   std::set<size_t> made_fair;     // queues whose jobs have shares now: each user is one
-  double submit_rate = 1;         // arrivals come so many times as fast
+  double submit_rate = 1;         // how many times as fast jobs arrive
 };
 
 // Names of queues and limits are those that users see ("job queue nightly"), or their last word

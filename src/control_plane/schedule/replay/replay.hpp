@@ -24,8 +24,8 @@
 #include <string>
 #include <vector>
 
-#include "schedule/replay_changes.hpp"
-#include "schedule/simulation.hpp"
+#include "schedule/replay/replay_changes.hpp"
+#include "schedule/replay/simulation.hpp"
 
 namespace trainyard::schedule {
 
@@ -93,7 +93,7 @@ struct ReplayOutcome {
   double lost_cpu_seconds = 0;  // what preempted jobs had to repeat
   Duration makespan{};          // from the begin of the period to the last end
   size_t unfinished = 0;
-  // Of the outcome "as it is": by how much its starts differ from the recorded ones.
+  // Tells by how much starts differ from the recorded ones; of the outcome "as it is" only.
   std::optional<Duration> start_error_median = {}, start_error_p95 = {};
   // By job: nothing for jobs that do not count.
   std::vector<std::optional<Duration>> wait_of = {};

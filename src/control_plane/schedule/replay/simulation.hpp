@@ -64,7 +64,7 @@ class Simulation {
   // Sets the instant at which the simulation begins. Requires: no step yet.
   void begin_at(Instant begin) { now_ = begin; }
 
-  // Nothing: nothing will happen any more.
+  // Returns nothing if no event is left.
   std::optional<Instant> next_event() const;
   // Passes to the next event, plans, and carries the plan out. Requires: next_event().
   void step();
@@ -74,7 +74,7 @@ class Simulation {
   size_t ended() const { return ended_; }
   const std::deque<Record>& records() const { return records_; }
   const Record& record(domain::JobNumber job) const { return records_[job - 1]; }
-  // What the share's jobs have held until now, in all queues.
+  // Returns what the share's jobs have held until now, in all queues.
   double cpu_seconds(const std::string& share) const;
   double cpu_seconds() const;
 
@@ -107,7 +107,7 @@ class Simulation {
   std::map<domain::JobNumber, Instant> ends_;
   std::set<std::pair<Instant, domain::JobNumber>> by_end_;  // the same
   std::vector<domain::JobNumber> again_;                    // preempted and gone
-  // Jobs that have arrived and wait for others: how many of them, and who waits for each.
+  // Jobs that have arrived and wait for others: how many of them, and the jobs that wait for each.
   std::map<domain::JobNumber, size_t> awaiting_;
   std::map<domain::JobNumber, std::vector<domain::JobNumber>> dependents_;
   std::map<size_t, Durations> durations_;  // by queue

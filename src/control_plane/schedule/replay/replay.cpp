@@ -1,4 +1,4 @@
-#include "schedule/replay.hpp"
+#include "schedule/replay/replay.hpp"
 
 #include <algorithm>
 #include <cmath>
