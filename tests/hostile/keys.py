@@ -216,6 +216,12 @@ ATTACKS = (
         "GetTimeReport",
     ),
     row(
+        "replay",
+        "learn what others submitted and how long it ran, by a replay",
+        "my.target('trainyard', 'ReplayJobs', Variants=[])",
+        "ReplayJobs",
+    ),
+    row(
         "campaign",
         "start a campaign",
         "my.target('trainyard', 'CreateCampaign', Definition='{}')",

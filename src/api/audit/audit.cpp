@@ -14,9 +14,9 @@ constexpr int kForbidden = 403;
 constexpr size_t kResourcesMax = 100;  // in a record, as in CloudTrail
 constexpr size_t kTypicalBytes = 1'024;
 constexpr std::string_view kAccessDenied = "AccessDenied";  // some services append "Exception"
-constexpr std::string_view kReading[] = {"Describe", "Filter",   "Get",    "Head",
-                                         "List",     "Lookup",   "Search", "Simulate",
-                                         "Query",    "BatchGet", "Preview"};
+constexpr std::string_view kReading[] = {"Describe", "Filter",   "Get",     "Head",
+                                         "List",     "Lookup",   "Search",  "Simulate",
+                                         "Query",    "BatchGet", "Preview", "Replay"};
 constexpr std::string_view kDataOfLogs[] = {"PutLogEvents", "GetLogEvents", "FilterLogEvents"};
 constexpr std::string_view kDataOfMetrics[] = {"PutMetricData", "GetMetricStatistics",
                                                "GetMetricData"};

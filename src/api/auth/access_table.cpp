@@ -264,6 +264,8 @@ constexpr Row kRows[] = {
      "ListJobs GetCostReport GetTimeReport ListCampaigns QueryCatalogue ChangeCatalogue "
      "DescribeRegion DescribeServer ListMachines ListEvents CreateConsoleSession ListJobTemplates",
      "", kAll},
+    // The operation names only those jobs that the caller may describe.
+    {"trainyard", "ReplayJobs", "", kAll},
     // The operation also checks the permissions of the request that is previewed.
     {"trainyard", "PreviewJob", "", kAll},
     {"trainyard", "PutJobTemplate DeleteJobTemplate", "",

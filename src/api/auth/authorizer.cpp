@@ -366,11 +366,11 @@ std::optional<Failure> Authorizer::check(const Context& context, const shapes::S
                    {{{std::move(action), std::move(resource)}}, {}, {}, {}, {}, {}});
 }
 
-bool Authorizer::may_describe(const Context& context, const domain::Job& job) const {
+bool Authorizer::may_describe(const Context& context, const domain::JobKey& job) const {
   Context there = context;
-  there.region = job.key.region;
+  there.region = job.region;
   shapes::trainyard::DescribeJobRequest describe;
-  describe.job_name = job.key.name;
+  describe.job_name = job.name;
   return !check(there, shapes::trainyard::DescribeJob::shape(), &describe);
 }
 

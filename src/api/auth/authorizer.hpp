@@ -45,7 +45,7 @@ class Authorizer {
   std::optional<Failure> check(const Context& context, const shapes::Service& service,
                                std::string action, std::string resource) const;
   // True if the principal may describe that job, in whichever region.
-  bool may_describe(const Context& context, const domain::Job& job) const;
+  bool may_describe(const Context& context, const domain::JobKey& job) const;
 
  private:
   struct Rights;

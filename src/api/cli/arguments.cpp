@@ -79,13 +79,14 @@ Result<Arguments> read_arguments(const Form& form, const std::vector<std::string
       if (equals != std::string::npos) return invalid(name + " takes no value");
       arguments.flags.insert(option->name);
     } else if (equals != std::string::npos) {
-      arguments.values[option->name] = word.substr(equals + 1);
+      arguments.ordered.emplace_back(option->name, word.substr(equals + 1));
     } else if (i + 1 == words.size()) {
       return invalid(name + " needs a value");
     } else {
-      arguments.values[option->name] = words[++i];
+      arguments.ordered.emplace_back(option->name, words[++i]);
     }
   }
+  for (const auto& [name, value] : arguments.ordered) arguments.values[name] = value;
   size_t needed = 0;
   for (const auto& operand : form.operands) needed += !operand.starts_with('[');
   if (arguments.operands.size() < needed)

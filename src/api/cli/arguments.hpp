@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -34,7 +35,8 @@ struct Form {
 struct Arguments {
   std::string command;
   std::vector<std::string> operands;
-  std::map<std::string, std::string> values;  // by the long name
+  std::map<std::string, std::string> values;                 // by the long name, the last of each
+  std::vector<std::pair<std::string, std::string>> ordered;  // the same, each as often as given
   std::set<std::string> flags;
   bool help = false;
 

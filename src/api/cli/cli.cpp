@@ -108,7 +108,31 @@ const std::vector<Command>& commands_that_explain() {
         {"trainyard query 'filter @message like /ERROR/ | sort @timestamp desc | limit 20'",
          "trainyard query 'stats count(*) by @logStream' --since 1d",
          "trainyard query 'parse \"loss=*\" as loss | stats min(loss)' --job mnist-1"}},
-       query_command}};
+       query_command},
+      {{"replay",
+        {},
+        {{"--since", "", true, "TIME: 24h ago, a date, or a date with time (default: 24h)"},
+         {"--until", "", true, "TIME of the end (default: now)"},
+         {"--variant", "", true, "NAME of the changes that follow it; may be repeated"},
+         {"--add-machine", "", true, "a machine: NAME=VCPUS,MEMORY_GIB,GPUS"},
+         {"--machines", "", true, "machines of the size of an instance type: COUNTxTYPE"},
+         {"--remove-machine", "", true, "NAME of a machine that is not there"},
+         {"--queue", "", true, "NAME:policy=fifo|fair|quota or NAME:priority=NUMBER"},
+         {"--weight", "", true, "QUEUE/SHARE=WEIGHT: a higher weight gets less, as in AWS Batch"},
+         {"--limit", "", true, "NAME=NUMBER: of a compute environment, a quota, .."},
+         {"--submit-rate", "", true, "jobs arrive RATE times as fast"},
+         {"--jobs", "", true, "show the COUNT jobs that are affected most (default: 20)"},
+         {"--json", "", false, "raw API response"}},
+        "Replay past jobs with other machines, policies or limits, side by side.",
+        "Jobs of the period arrive again and hold machines for as long as they did; the scheduler "
+        "plans them as it would now. The columns: as recorded, replayed as it is, and each "
+        "--variant. A replay does not know that jobs take longer on other machines, or what users "
+        "would have submitted otherwise. It is computed by the server, one at a time.",
+        {"trainyard replay --machines 2xml.m5.4xlarge",
+         "trainyard replay --since 7d --variant bigger --add-machine big=96,384,8 --variant fair "
+         "--queue nightly:policy=fair",
+         "trainyard replay --since 2026-11-20 --until 2026-11-21 --submit-rate 1.5"}},
+       replay_command}};
   return kCommands;
 }
 

@@ -16,6 +16,7 @@ Result<int> query_command(World& world, const Arguments& arguments);
 Result<int> top_command(World& world, const Arguments& arguments);
 Result<int> events_command(World& world, const Arguments& arguments);
 Result<int> time_command(World& world, const Arguments& arguments);
+Result<int> replay_command(World& world, const Arguments& arguments);
 Result<int> stop_command(World& world, const Arguments& arguments);
 Result<int> interrupt_command(World& world, const Arguments& arguments);
 Result<int> cost_command(World& world, const Arguments& arguments);

@@ -190,7 +190,7 @@ class Api final : public net::Handler {
     call.context.clock_offset = services_.control.clock_offset();
     call.context.deadline = call.context.now + kDeadline;
     call.context.request_id = new_request_id(services_.random);
-    call.context.may_describe = [this](const Context& context, const domain::Job& job) {
+    call.context.may_describe = [this](const Context& context, const domain::JobKey& job) {
       return authorizer_.may_describe(context, job);
     };
     return call;

@@ -292,6 +292,7 @@ TEST_F(JobKeysAreRefused, EverythingElse) {
   expect(own("DescribeJobTime", R"({"JobName":"rival"})"), "trainyard:DescribeJobTime",
          "arn:aws:trainyard:eu-west-1:123456789012:job/rival");
   expect(own("GetTimeReport", R"({"GroupBy":"user"})"), "trainyard:GetTimeReport", "*");
+  expect(own("ReplayJobs", "{}"), "trainyard:ReplayJobs", "*");
   expect(own("ListJobs", "{}"), "trainyard:ListJobs", "*");
   expect(own("GetCostReport", R"({"GroupBy":"user"})"), "trainyard:GetCostReport", "*");
   expect(own("DescribeRegion", "{}"), "trainyard:DescribeRegion", "*");

@@ -13,7 +13,8 @@
 
 namespace trainyard::domain {
 struct Job;
-}
+struct JobKey;
+}  // namespace trainyard::domain
 
 namespace trainyard::api {
 
@@ -65,14 +66,13 @@ struct Context {
   std::string user_agent = {};
   Duration clock_offset = {};  // how far `now` is ahead of control's time
   // True if the principal of a context may describe a job. Unset: it may describe none.
-  std::function<bool(const Context&, const domain::Job&)> may_describe = nullptr;
+  std::function<bool(const Context&, const domain::JobKey&)> may_describe = nullptr;
 
   // The current time of a job whose Job::clock_offset is `of_job`.
   Instant own_time(Duration of_job) const { return now - clock_offset + of_job; }
-  // Which jobs the principal may see the names of. Lifetime: the context outlives the result.
-  std::function<bool(const domain::Job&)> may_see_job() const {
-    return [this](const domain::Job& job) { return may_describe && may_describe(*this, job); };
-  }
+  bool may_see(const domain::JobKey& job) const { return may_describe && may_describe(*this, job); }
+  // Lifetime: the context outlives the result.
+  std::function<bool(const domain::Job&)> may_see_job() const;
 };
 
 }  // namespace trainyard::api

@@ -14,7 +14,7 @@ namespace own = shapes::trainyard;
 struct ExplainWorld : OperationsWorld, ::testing::Test {
   ExplainWorld() : OperationsWorld(trainyard_api::add_explanations) {
     context.principal.kind = PrincipalKind::owner;
-    context.may_describe = [this](const Context& who, const domain::Job& job) {
+    context.may_describe = [this](const Context& who, const domain::JobKey& job) {
       return Authorizer(settings, services).may_describe(who, job);
     };
     control.machines = {{"box-1", 8, int64_t{64} << 30, 0}};

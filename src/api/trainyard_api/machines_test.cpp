@@ -15,7 +15,7 @@ struct MachineWorld : OperationsWorld, ::testing::Test {
 
   MachineWorld() : OperationsWorld(trainyard_api::add_machines) {
     context.principal.kind = PrincipalKind::owner;
-    context.may_describe = [this](const Context& who, const domain::Job& job) {
+    context.may_describe = [this](const Context& who, const domain::JobKey& job) {
       return Authorizer(settings, services).may_describe(who, job);
     };
     services.machines = [this] { return machines; };

@@ -14,6 +14,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
   add_console(table, settings, services);
   add_previews(table, settings, services);
   add_job_templates(table, settings, services);
+  add_replays(table, settings, services);
 }
 
 }  // namespace trainyard::api::trainyard_api

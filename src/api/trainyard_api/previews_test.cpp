@@ -28,7 +28,7 @@ struct PreviewWorld : OperationsWorld, ::testing::Test {
       return invalid("unknown image");
     };
     context.principal.kind = PrincipalKind::owner;
-    context.may_describe = [this](const Context& who, const domain::Job& job) {
+    context.may_describe = [this](const Context& who, const domain::JobKey& job) {
       return Authorizer(settings, services).may_describe(who, job);
     };
     control.machines = {{"box-1", 8, int64_t{64} << 30, 0}};

@@ -18,6 +18,7 @@
 #include "control/group.hpp"
 #include "control/image_resolver.hpp"
 #include "control/live.hpp"
+#include "control/replayer.hpp"
 #include "control/resizing.hpp"
 #include "control/resource_records.hpp"
 #include "domain/stage.hpp"
@@ -193,7 +194,6 @@ class SingleWriter final : public ControlPlane {
   }
 
   std::vector<std::shared_ptr<const Job>> live_jobs() override { return live_.all(); }
-
   std::shared_ptr<const reconcile::QueueHeads> queue_heads() override { return queue_heads_.get(); }
 
   Result<reconcile::Explanation> explain(const domain::JobKey& key,
@@ -209,6 +209,13 @@ class SingleWriter final : public ControlPlane {
     if (taken) return name_taken(job.key);
     if (taken.error().kind != Kind::not_found) return taken.error();
     return explainer_.preview(std::move(job), rights, with_changes);
+  }
+
+  Result<ReplayReport> start_replay(const ReplayCaller& caller, ReplayRequest request) override {
+    return replayer_.start(caller, std::move(request));
+  }
+  Result<ReplayReport> resume_replay(const ReplayCaller& caller, const std::string& id) override {
+    return replayer_.resume(caller, id);
   }
 
   Duration clock_offset() override { return time_.offset(); }
@@ -243,15 +250,6 @@ class SingleWriter final : public ControlPlane {
     job.awaits.clear();
     job.awaits_alike.clear();
     return {};
-  }
-
-  static std::function<void(Result<std::shared_ptr<const Job>>)> by_value(Answer answer) {
-    return [answer = std::move(answer)](Result<std::shared_ptr<const Job>> job) {
-      if (job)
-        answer(**job);
-      else
-        answer(std::move(job).error());
-    };
   }
 
   void enqueue(Waiting waiting) {
@@ -292,6 +290,7 @@ class SingleWriter final : public ControlPlane {
   Clock& clock_;  // to measure what steps take
   ControlTime time_;
   Random& random_;
+  Replayer replayer_{settings_, *this, explainer_, clock_, random_};
   Instant began_{};  // set by load()
   Notifier commit_due_, reconcile_due_;
   std::vector<Watcher> watchers_;
@@ -434,6 +433,7 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   auto took = clock_.monotonic() - began;
   took += carry_out(decision, now);
   explainer_.put(std::move(snapshot), now);
+  replayer_.drop_idle();
   for (const Watcher& watcher : watchers_)
     if (watcher.reconciled) watcher.reconciled();
   return took;

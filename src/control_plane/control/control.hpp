@@ -32,6 +32,7 @@
 #include "base/time.hpp"
 #include "batch/catalog.hpp"
 #include "control/control_time.hpp"
+#include "control/replay_report.hpp"
 #include "domain/array.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
@@ -207,6 +208,11 @@ class Control {
   virtual Result<reconcile::Explanation> preview_job(CreateJob job,
                                                      const reconcile::ExplainRights& rights,
                                                      bool with_changes) = 0;
+  // Replays the jobs of a past period (replayer.hpp): each call works on it for about a second on
+  // the caller's thread, until the report is done. One replay is computed at a time. Errors:
+  // invalid; not_found, when it was dropped; exhausted; unavailable.
+  virtual Result<ReplayReport> start_replay(const ReplayCaller& caller, ReplayRequest request) = 0;
+  virtual Result<ReplayReport> resume_replay(const ReplayCaller& caller, const std::string& id) = 0;
   // The wall clock minus control's time (control_time.hpp).
   virtual Duration clock_offset() = 0;
   // Counts an array's children by status, including those that were not created yet.

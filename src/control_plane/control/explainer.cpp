@@ -54,11 +54,7 @@ Result<reconcile::Explanation> Explainer::in_turn(const Compute& compute) {
 
 Result<reconcile::Explanation> Explainer::compute_alone(const Compute& compute) {
   const MutexLock turn(alone_);
-  std::shared_ptr<const Read> last;
-  {
-    const MutexLock lock(mutex_);
-    last = last_;
-  }
+  const auto last = this->last();
   if (!last) return unavailable("the server is starting: try again");
   try {
     return compute(*last);

@@ -35,12 +35,17 @@ class Explainer {
   Result<reconcile::Explanation> preview(CreateJob create, const reconcile::ExplainRights& rights,
                                          bool with_changes);
 
- private:
   struct Read {
     reconcile::Snapshot snapshot;
     Instant now;
   };
+  // Returns what put() was given last; nullptr: nothing yet.
+  std::shared_ptr<const Read> last() {
+    const MutexLock lock(mutex_);
+    return last_;
+  }
 
+ private:
   using Compute = std::function<Result<reconcile::Explanation>(const Read& last)>;
   // Runs `compute` after those that came before.
   Result<reconcile::Explanation> in_turn(const Compute& compute);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "batch/catalog.hpp"
@@ -20,6 +21,16 @@
 #include "reconcile/state.hpp"
 
 namespace trainyard::control {
+
+// Passes the job on by value.
+inline std::function<void(Result<std::shared_ptr<const domain::Job>>)> by_value(Answer answer) {
+  return [answer = std::move(answer)](Result<std::shared_ptr<const domain::Job>> job) {
+    if (job)
+      answer(**job);
+    else
+      answer(std::move(job).error());
+  };
+}
 
 // A pending command, and the recipient of its result.
 struct Waiting {

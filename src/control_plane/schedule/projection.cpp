@@ -1,12 +1,10 @@
 #include "schedule/projection.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <set>
 #include <utility>
 
-#include "schedule/preferences.hpp"
+#include "schedule/plan_effects.hpp"
 
 namespace trainyard::schedule {
 namespace {
@@ -45,32 +43,11 @@ class Projection {
     for (const Start& start : plan.starts) {
       started.insert(start.job);
       const auto job = std::ranges::lower_bound(snapshot_.waiting, start.job, {}, &Waiting::job);
-      snapshot_.running.push_back(running_of(*job, start));
+      snapshot_.running.push_back(running_of(*job, start, now_));
       if (start.pool != 0)
         std::erase_if(snapshot_.pools, [&](const Pool& pool) { return pool.of == start.pool; });
     }
     std::erase_if(snapshot_.waiting, [&](const Waiting& job) { return started.contains(job.job); });
-  }
-
-  Running running_of(const Waiting& requested, const Start& start) const {
-    const Waiting job = with_preference(requested, start.preference.value_or(0));
-    Running running;
-    running.job = job.job;
-    running.name = job.name;
-    running.hosts = start.hosts;
-    running.queue = job.queue;
-    running.share = job.share;
-    running.priority = job.priority;
-    for (const Choice& choice : job.choices)
-      if (choice.environment == start.environment) {
-        running.needs = choice.needs;
-        break;
-      }
-    running.demands = job.demands;
-    if (job.lasts_max) running.ends_by = now_ + *job.lasts_max;
-    running.started = now_;
-    running.gives_way = !job.demands.empty();
-    return running;
   }
 
   // An end that should have come already comes next.
@@ -85,7 +62,7 @@ class Projection {
     for (const Running& running : snapshot_.running) consider(running.ends_by);
     for (const Pool& pool : snapshot_.pools) consider(pool.until);
     if (!next) return false;
-    count_usage(*next - now_);
+    count_usage(snapshot_, *next - now_);
     now_ = *next;
     std::erase_if(snapshot_.running, [&](const Running& running) {
       if (!running.ends_by || *running.ends_by > now_) return false;
@@ -96,23 +73,6 @@ class Projection {
     std::erase_if(snapshot_.pools,
                   [&](const Pool& pool) { return pool.until && *pool.until <= now_; });
     return true;
-  }
-
-  // Fair share: past usage decays, and what is held now is added.
-  void count_usage(Duration passed) {
-    const double seconds = std::chrono::duration<double>(passed).count();
-    for (size_t queue = 0; queue < snapshot_.queues.size(); ++queue) {
-      auto& fair = snapshot_.queues[queue].fair;
-      if (!fair || fair->decay <= Duration{}) continue;
-      std::map<std::string_view, double> held;  // vCPU, by share
-      for (const Running& running : snapshot_.running)
-        if (running.queue == queue)
-          for (const Placement& host : running.hosts) held[running.share] += host.share.cpus;
-      const double window = std::chrono::duration<double>(fair->decay).count();
-      const double kept = std::exp(-seconds / window);
-      for (FairShare::Share& share : fair->shares)
-        share.usage = share.usage * kept + held[share.name] * window * (1 - kept);
-    }
   }
 
   Snapshot snapshot_;

@@ -11,10 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "base/random.hpp"
 #include "base/testing/test_clock.hpp"
 #include "base/time.hpp"
 #include "batch/catalog.hpp"
 #include "control/control.hpp"
+#include "control/replayer.hpp"
 #include "domain/stage.hpp"
 
 namespace trainyard::api::in_memory {
@@ -126,6 +128,16 @@ class PlainControl : public control::Control {
     if (!job) return job.error();
     return reconcile::explain(snapshot_of_jobs(), {}, {}, {}, clock_.now(), (*job)->number, rights);
   }
+  // Replays with the jobs above, and those of `page`.
+  Result<control::ReplayReport> start_replay(const control::ReplayCaller& caller,
+                                             control::ReplayRequest request) override {
+    explainer_.put(snapshot_of_jobs(), clock_.now());
+    return replayer_.start(caller, std::move(request));
+  }
+  Result<control::ReplayReport> resume_replay(const control::ReplayCaller& caller,
+                                              const std::string& id) override {
+    return replayer_.resume(caller, id);
+  }
   Result<reconcile::Explanation> preview_job(control::CreateJob job,
                                              const reconcile::ExplainRights& rights,
                                              bool with_changes) override {
@@ -207,6 +219,10 @@ class PlainControl : public control::Control {
       work();
   }
   Clock& clock_;
+  SeededRandom random_{1};
+  const control::Settings settings_{};
+  control::Explainer explainer_{settings_};
+  control::Replayer replayer_{settings_, *this, explainer_, clock_, random_};
 };
 
 }  // namespace trainyard::api::in_memory

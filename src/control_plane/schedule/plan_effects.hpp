@@ -1,0 +1,17 @@
+// Computes what a start and the passing of time change in a snapshot, for those that plan again at
+// later instants: projections and simulations.
+//
+// Threads: pure.
+#pragma once
+
+#include "schedule/plan.hpp"
+
+namespace trainyard::schedule {
+
+// Returns the waiting job as it runs from `now` on.
+Running running_of(const Waiting& waiting, const Start& start, Instant now);
+
+// Lets the past usage of shares decay, and adds what running jobs hold over that time.
+void count_usage(Snapshot& snapshot, Duration passed);
+
+}  // namespace trainyard::schedule
