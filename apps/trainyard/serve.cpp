@@ -412,8 +412,10 @@ class Server {
     loops_.emplace(*control_, control_settings_.reconcile_interval, &clock_, &loop_statistics_);
     file_system_loop_.emplace(*file_systems_, *storage_.objects, clock_);
     lifecycle_.emplace(*storage_.objects, *control_, clock_, [this] { return role_->why_not(); });
-    alarm_loop_ = alarms_.start_loop(*storage_.metrics, *control_, clock_, identity_.account,
-                                     [this] { return role_->why_not(); });
+    alarm_loop_ = alarms_.start_loop(
+        *storage_.metrics, *control_, clock_, identity_.account,
+        [this] { return role_->why_not(); },
+        [this](const alarms::PendingAction& action) { return notifications_->publish(action); });
     metrics_endpoint_.emplace(MetricsSources{statistics_, loop_statistics_, *control_, *agents_,
                                              *server_, *storage_.objects, data_->path()});
     if (const std::string& listen = config_.metrics_listen; !listen.empty()) {

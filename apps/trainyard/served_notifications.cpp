@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/text.hpp"
 #include "client/client.hpp"
 #include "notify/command_sender.hpp"
 #include "notify/event_targets.hpp"
@@ -14,6 +15,7 @@
 namespace trainyard::apps {
 namespace {
 
+constexpr size_t kSubjectMax = 99;  // of a message of SNS, in bytes
 constexpr Duration kApiConnectLimit = 3s;
 constexpr Duration kApiAnswerLimit = 15s;
 
@@ -115,6 +117,15 @@ Result<std::unique_ptr<ServedNotifications>> ServedNotifications::open(
 void ServedNotifications::offer(api::Services& services) {
   services.notifications = notifications_.get();
   services.events = &bus_;
+}
+
+Result<void> ServedNotifications::publish(const alarms::PendingAction& action) {
+  const auto message = parse_json(action.message);
+  const std::string state = message ? message->value("NewStateValue", "") : "";
+  const std::string subject = state + ": \"" + action.alarm.name + "\" in " + action.alarm.region;
+  TRY(notifications_->publish_to_topic(action.target, shorten(subject, kSubjectMax),
+                                       action.message));
+  return ok();
 }
 
 void ServedNotifications::start() {

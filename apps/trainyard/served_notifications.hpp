@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "alarms/loop.hpp"
 #include "auth/delegated_access.hpp"
 #include "config/config.hpp"
 #include "control/control.hpp"
@@ -41,6 +42,8 @@ class ServedNotifications {
   void offer(api::Services& services);
   // Returns the pages of SNS in front of the next handler.
   net::Handler& pages(net::Handler& next);
+  // Publishes the message of an alarm's action to its topic.
+  Result<void> publish(const alarms::PendingAction& action);
   // Begins to deliver, and to announce changes of jobs.
   void start();
 
