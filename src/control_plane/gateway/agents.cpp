@@ -12,6 +12,7 @@
 #include "base/thread_safety.hpp"
 #include "gateway/agent_session.hpp"
 #include "gateway/hello_check.hpp"
+#include "gateway/host_log.hpp"
 #include "gateway/shell_table.hpp"
 #include "reconcile/state.hpp"
 #include "wire/codec.hpp"
@@ -250,8 +251,7 @@ class AgentServer final : public Agents, private Shells {
     const std::string writer = hello.attempt.text() + "/" + domain::host_name(hello.host);
     auto logged = logs_.last_batch(stream);
     if (!logged && logged.error().kind == Kind::not_found) {
-      // The stream was created before the host was started, but retention or a client may have
-      // removed it.
+      // It was created before the host was started; retention or a client may have removed it.
       TRY(logs_.ensure_stream(stream));
       logged = logs_.last_batch(stream);
       session->stream_lost = true;
@@ -390,7 +390,6 @@ class AgentServer final : public Agents, private Shells {
       acknowledge_data(*session);
       return false;
     }
-    // The number of the last batch went with a stream that was removed.
     if (number != session->data_applied + 1 && !std::exchange(session->stream_lost, false))
       return conflict("batch " + std::to_string(number) + " is out of order: expected " +
                       std::to_string(session->data_applied + 1));
@@ -423,12 +422,7 @@ class AgentServer final : public Agents, private Shells {
                           uint64_t number) {
     uint64_t bytes = 0;
     for (const auto& event : events) bytes += event.message.size() + 1;
-    auto stored = logs_.stored_bytes(session.stream);
-    if (!stored && stored.error().kind == Kind::not_found) {  // a client has removed it
-      TRY(logs_.ensure_stream(session.stream));
-      stored = 0;
-    }
-    if (TRY(std::move(stored)) >= caps_.log_bytes_max) {
+    if (TRY(stored_bytes_of(logs_, session.stream)) >= caps_.log_bytes_max) {
       events.clear();
       if (!std::exchange(session.log_full, true))
         events.push_back(own_line("the log of this host has reached its limit of " +
