@@ -249,14 +249,8 @@ class AgentServer final : public Agents, private Shells {
                                     std::string(reconcile::log_group_of(**job, hello.host)),
                                     reconcile::log_stream_of(**job, attempt, hello.host)};
     const std::string writer = hello.attempt.text() + "/" + domain::host_name(hello.host);
-    auto logged = logs_.last_batch(stream);
-    if (!logged && logged.error().kind == Kind::not_found) {
-      // It was created before the host was started; retention or a client may have removed it.
-      TRY(logs_.ensure_stream(stream));
-      logged = logs_.last_batch(stream);
-      session->stream_lost = true;
-    }
-    const uint64_t data_applied = std::max(TRY(logged), TRY(metrics_.last_batch(writer)));
+    const uint64_t logged = TRY(last_batch_of(logs_, stream, session->stream_lost));
+    const uint64_t data_applied = std::max(logged, TRY(metrics_.last_batch(writer)));
 
     const MutexLock lock(mutex_);
     session->attempt = hello.attempt;
@@ -390,6 +384,7 @@ class AgentServer final : public Agents, private Shells {
       acknowledge_data(*session);
       return false;
     }
+    // The number of the last batch went with a stream that was removed.
     if (number != session->data_applied + 1 && !std::exchange(session->stream_lost, false))
       return conflict("batch " + std::to_string(number) + " is out of order: expected " +
                       std::to_string(session->data_applied + 1));
