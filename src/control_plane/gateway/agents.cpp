@@ -12,6 +12,7 @@
 #include "base/thread_safety.hpp"
 #include "gateway/agent_session.hpp"
 #include "gateway/hello_check.hpp"
+#include "gateway/host_log.hpp"
 #include "gateway/shell_table.hpp"
 #include "reconcile/state.hpp"
 #include "wire/codec.hpp"
@@ -248,15 +249,8 @@ class AgentServer final : public Agents, private Shells {
                                     std::string(reconcile::log_group_of(**job, hello.host)),
                                     reconcile::log_stream_of(**job, attempt, hello.host)};
     const std::string writer = hello.attempt.text() + "/" + domain::host_name(hello.host);
-    auto logged = logs_.last_batch(stream);
-    if (!logged && logged.error().kind == Kind::not_found) {
-      // The stream was created before the host was started, but retention or a client may have
-      // removed it.
-      TRY(logs_.ensure_stream(stream));
-      logged = logs_.last_batch(stream);
-      session->stream_lost = true;
-    }
-    const uint64_t data_applied = std::max(TRY(logged), TRY(metrics_.last_batch(writer)));
+    const uint64_t logged = TRY(last_batch_of(logs_, stream, session->stream_lost));
+    const uint64_t data_applied = std::max(logged, TRY(metrics_.last_batch(writer)));
 
     const MutexLock lock(mutex_);
     session->attempt = hello.attempt;
@@ -423,12 +417,7 @@ class AgentServer final : public Agents, private Shells {
                           uint64_t number) {
     uint64_t bytes = 0;
     for (const auto& event : events) bytes += event.message.size() + 1;
-    auto stored = logs_.stored_bytes(session.stream);
-    if (!stored && stored.error().kind == Kind::not_found) {  // a client has removed it
-      TRY(logs_.ensure_stream(session.stream));
-      stored = 0;
-    }
-    if (TRY(std::move(stored)) >= caps_.log_bytes_max) {
+    if (TRY(stored_bytes_of(logs_, session.stream)) >= caps_.log_bytes_max) {
       events.clear();
       if (!std::exchange(session.log_full, true))
         events.push_back(own_line("the log of this host has reached its limit of " +

@@ -16,7 +16,7 @@ namespace trainyard::insights {
 inline constexpr size_t kTextBytesMax = 1 << 20;  // of a text that a function makes
 inline constexpr size_t kArgumentsMax = 64;
 
-// What a call may read besides its arguments.
+// A CallContext is what a call reads besides its arguments.
 struct CallContext {
   Instant now;    // when the query was started
   double at = 0;  // of the event, in milliseconds

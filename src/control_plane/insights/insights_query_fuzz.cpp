@@ -1,4 +1,5 @@
 // Fuzzes the parser and the evaluation of queries: a line with the query, then messages.
+// decoder: src/control_plane/insights/parser.cpp
 #include <cstdint>
 
 #include "base/check.hpp"

@@ -82,7 +82,7 @@ struct Queries::Run {
   // Written by the thread that runs it, read by reports.
   std::atomic<uint64_t> matched = 0, scanned = 0, scanned_bytes = 0, skipped = 0;
   std::atomic<int64_t> reached = 0;  // the time of the last event, in milliseconds
-  // These are guarded by the mutex of Queries.
+  // These are read and written with the lock of Queries.
   QueryState state = QueryState::scheduled;
   Duration took{};
   std::chrono::nanoseconds ended{};
@@ -358,7 +358,7 @@ Result<Event> find_record(observe::Logs& logs, const std::string& region,
   observe::ReadQuery query{.position = event.position, .events_max = 1};
   auto page = TRY(logs.read({region, event.group, event.stream}, query));
   if (page.events.empty() || page.begin != event.position)
-    return not_found("the log event of this pointer is not stored any more",
+    return not_found("the log event of this pointer is no longer stored",
                      observe::LogResource::stream);
   event.at = to_milliseconds(page.events[0].at);
   event.ingested = to_milliseconds(page.events[0].ingested);

@@ -57,7 +57,7 @@ class StreamObject {
 }  // namespace
 
 struct Exports::Task {
-  ExportReport report;  // guarded by the mutex of Exports, except for its request
+  ExportReport report;  // read and written with the lock of Exports, except for its request
   std::atomic<bool> stop = false;
 };
 

@@ -54,7 +54,7 @@ class LogDefinitions {
   // By group and name. `group`: unset: of all groups.
   virtual Result<std::vector<LogDefinition>> list(const std::string& region, DefinitionKind kind,
                                                   const std::optional<std::string>& group = {}) = 0;
-  // Of all regions, with the region of each.
+  // Lists those of all regions, with the region of each.
   virtual Result<std::vector<std::pair<std::string, LogDefinition>>> all(DefinitionKind kind) = 0;
 };
 

@@ -36,7 +36,7 @@ struct LogStreamInfo {
   uint64_t stored_bytes = 0;  // on disk, with the records' headers
 };
 
-// What clients may choose for a group.
+// LogGroupSettings are what clients may choose for a group.
 struct LogGroupSettings {
   std::optional<int64_t> retention_days;  // unset: as LogSettings::retention
   std::string log_class = "STANDARD";     // of AWS; all are stored alike
