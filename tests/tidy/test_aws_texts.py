@@ -18,6 +18,7 @@ TEXTS = re.compile(
 )
 EXEMPTIONS = {
     "src/control_plane/campaign/region.cpp": "a client that reads the answers of AWS's APIs",
+    "src/control_plane/notify/event_bus.cpp": "finds the rules of a region by their stored ARNs",
     "src/control_plane/launch/kubernetes/kubernetes.hpp": "Kubernetes' own word for Jobs and pods",
     "src/foundation/domain/job_state.cpp": "the stored texts of a job's phases",
     "src/foundation/domain/job_time.cpp": "the names of uses of time in Trainyard's own API",

@@ -132,11 +132,11 @@ struct Config {
   // The directory of file systems that requests create; "": in the data directory.
   std::string fsx_directory;
   NotificationSettings notifications;  // endpoints, mail and commands of SNS
-  domain::FileSystems volumes;       // by the path in requests for Batch's jobs
-  std::vector<std::string> devices;  // device files that jobs may use
-  bool copy_channels = false;        // channels in File mode, instead of mounting them
-  bool clear_gpus = true;            // overwrites the memory of GPUs between jobs
-  domain::PosixUsers posix_users;    // the users with which jobs access file_systems and volumes
+  domain::FileSystems volumes;         // by the path in requests for Batch's jobs
+  std::vector<std::string> devices;    // device files that jobs may use
+  bool copy_channels = false;          // channels in File mode, instead of mounting them
+  bool clear_gpus = true;              // overwrites the memory of GPUs between jobs
+  domain::PosixUsers posix_users;      // the users with which jobs access file_systems and volumes
   // Containers that cannot have a user namespace run without one; otherwise their jobs fail.
   bool best_effort_isolation = false;
   // The highest hard limits that containers may set.

@@ -1,6 +1,6 @@
 // Reads [notifications], [notifications.mail] and [notifications.commands.NAME].
 //
-// Threads: pure, except for reading the file of the password. Errors: invalid, with the key and the expected value.
+// Threads: pure, except for the password's file. Errors: invalid, with key and expected value.
 #pragma once
 
 #include <map>

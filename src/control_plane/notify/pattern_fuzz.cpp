@@ -1,5 +1,7 @@
 // A pattern and a document, separated by a line break: whatever they are, compiling and comparing
 // ends in bounded time, and the same document gives the same answer.
+//
+// decoder: src/control_plane/notify/pattern.cpp
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
