@@ -338,6 +338,55 @@ def test_a_killed_host_ends_the_job_by_name(cluster: Server, image: str) -> None
     assert "algo-2" in done["FailureReason"], done["FailureReason"]
 
 
+def write_job(base: pathlib.Path, hosts: list[str], host: int, rows: data_sets.Rows) -> None:
+    """The files of one host of a job without a server."""
+    config = base / "input" / "config"
+    config.mkdir(parents=True)
+    (base / "model").mkdir()
+    (base / "input" / "data" / "train").mkdir(parents=True)
+    (base / "input" / "data" / "train" / "rows").write_text(data_sets.as_csv(rows))
+    channel_config = {"ContentType": "text/csv", "S3DistributionType": "ShardedByS3Key"}
+    for name, content in (
+        ("hyperparameters", {key: str(value) for key, value in ENDLESS.items()}),
+        (
+            "resourceconfig",
+            {"current_host": hosts[host], "hosts": hosts, "network_interface_name": "lo"},
+        ),
+        ("inputdataconfig", {"train": channel_config | {"TrainingInputMode": "File"}}),
+    ):
+        (config / f"{name}.json").write_text(json.dumps(content))
+
+
+def test_the_other_hosts_name_a_killed_one(tmp_path: pathlib.Path) -> None:
+    number = os.getpid()
+    hosts = [f"127.{1 + number // 250 % 250}.{1 + number % 250}.{200 + host}" for host in range(2)]
+    rows = data_sets.breast_cancer()
+    started = []
+    try:
+        for host in range(2):
+            base = tmp_path / str(host)
+            write_job(base, hosts, host, rows[host::2])
+            with open(tmp_path / f"log-{host}", "w", encoding="utf-8") as log:
+                started.append(
+                    subprocess.Popen(
+                        [PROGRAM, "train", "--base", str(base)],
+                        stdout=log,
+                        stderr=log,
+                        env=dict(os.environ, TRAINING_JOB_NAME="killed", OMP_NUM_THREADS="1"),
+                    )
+                )
+        wait_for(lambda: "[3]#011train-" in (tmp_path / "log-0").read_text(), "rounds", SECONDS_MAX)
+        started[1].kill()
+        assert started[0].wait(timeout=SECONDS_MAX) == 1
+        failure = (tmp_path / "0" / "output" / "failure").read_text()
+        assert failure.startswith("training has lost a host: "), failure
+        assert hosts[1] in failure
+    finally:
+        for each in started:
+            each.kill()
+            each.wait()
+
+
 def test_a_stopped_job_has_a_model(cluster: Server, image: str, tmp_path: pathlib.Path) -> None:
     create(cluster, image, "stopped", both("cancer", sharded=True), ENDLESS, hosts=2)
     wait_for_rounds(cluster, "stopped")
@@ -351,7 +400,7 @@ def test_a_stopped_job_has_a_model(cluster: Server, image: str, tmp_path: pathli
 
 
 def test_checkpoints_resume_a_job(cluster: Server, image: str) -> None:
-    checkpoints = {"CheckpointConfig": {"S3Uri": "s3://yard/checkpoints/xgboost"}}
+    checkpoints = {"S3Uri": "s3://yard/checkpoints/xgboost"}
     for name, first in (("rounds-1", 0), ("rounds-2", 30)):
         _, lines = run(
             cluster,
@@ -359,7 +408,7 @@ def test_checkpoints_resume_a_job(cluster: Server, image: str) -> None:
             name,
             both("cancer"),
             CANCER | {"num_round": first + 30},
-            **checkpoints,
+            CheckpointConfig=checkpoints,
         )
         shown = metric_lines(lines)
         assert len(shown) == 30

@@ -18,7 +18,7 @@ constexpr std::string_view kCustomerErrors[] = {
     "TweedieRegression: label must be nonnegative",
     "Parameter reg_lambda should be greater equal to 0",
 };
-// What the library says when a connection to another host ends.
+// The library says these when a connection to another host ends.
 constexpr std::string_view kLostConnections[] = {"Allreduce failed", "Failed to poll",
                                                  "Broadcast failed", "Connection reset"};
 

@@ -55,7 +55,7 @@ Result<void> read_channels(const std::string& base, std::string_view json, uint6
   return ok();
 }
 
-// What the library has on one host only.
+// Rejects settings that the library has on one host only.
 Result<void> check_hosts(const BoostingConfig& config) {
   if (config.resources.hosts.size() < 2) return ok();
   if (config.settings.objective == "survival:cox")
