@@ -76,6 +76,30 @@ def test_a_subscription_from_its_confirmation_to_its_end(
         )
 
 
+def test_an_alarm_publishes_to_its_topic(machine: Server, receiver: HttpReceiver) -> None:
+    topic = topic_of(machine)
+    subscribe(machine, topic, receiver, "/alarm")
+    cloudwatch = machine.boto("cloudwatch")
+    cloudwatch.put_metric_alarm(
+        AlarmName="loss",
+        Namespace="jobs",
+        MetricName="loss",
+        Statistic="Average",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=5.0,
+        ComparisonOperator="GreaterThanThreshold",
+        AlarmActions=[topic],
+    )
+    cloudwatch.set_alarm_state(AlarmName="loss", StateValue="ALARM", StateReason="by hand")
+    message = receiver.wait_messages("/alarm")[0]
+    assert message["Subject"] == 'ALARM: "loss" in us-east-1'
+    alarm = json.loads(message["Message"])
+    assert (alarm["AlarmName"], alarm["NewStateValue"]) == ("loss", "ALARM")
+    assert alarm["NewStateReason"] == "by hand"
+    assert is_genuine(machine, message)
+
+
 def test_private_addresses_need_the_configuration(
     tmp_path: pathlib.Path, receiver: HttpReceiver
 ) -> None:
