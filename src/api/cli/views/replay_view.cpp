@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/plural.hpp"
-#include "cli/job_view.hpp"
 #include "cli/table.hpp"
 
 namespace trainyard::cli {
