@@ -72,7 +72,7 @@ class HttpReceiver:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = http.server.ThreadingHTTPServer(("0.0.0.0", 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         self.thread = threading.Thread(target=self.server.serve_forever)
@@ -196,7 +196,7 @@ def is_genuine(server: Server, message: dict[str, Any]) -> bool:
     """Checks a message as the validators of SDKs do: the certificate is that of the server, and
     its key has signed the message's members."""
     assert message["SignatureVersion"] == "2"
-    assert message["SigningCertURL"].startswith("https://" + server.listen + "/_sns/")
+    assert message["SigningCertURL"].split("://")[1].startswith(server.listen + "/_sns/")
     assert message["SigningCertURL"].endswith(".pem")
     status, certificate = fetch(server, message["SigningCertURL"])
     assert status == 200
@@ -233,14 +233,19 @@ def is_genuine(server: Server, message: dict[str, Any]) -> bool:
 
 
 def subscribe(
-    server: Server, topic: str, receiver: HttpReceiver, path: str, **attributes: str
+    server: Server,
+    topic: str,
+    receiver: HttpReceiver,
+    path: str,
+    host: str = "127.0.0.1",
+    **attributes: str,
 ) -> str:
     """Subscribes a path of the receiver, confirms it by its link, and returns the ARN."""
     sns = server.boto("sns")
     arn: str = sns.subscribe(
         TopicArn=topic,
         Protocol="http",
-        Endpoint=receiver.url + path,
+        Endpoint=receiver.url.replace("127.0.0.1", host) + path,
         Attributes=attributes,
         ReturnSubscriptionArn=True,
     )["SubscriptionArn"]

@@ -130,7 +130,7 @@ def test_endpoints_that_hang_or_fail_delay_no_other(
 ) -> None:
     sns, topic = machine.boto("sns"), topic_of(machine)
     for number in range(20):
-        subscribe(machine, topic, receiver, f"/bad{number}")
+        subscribe(machine, topic, receiver, f"/bad{number}", host=f"127.0.1.{number % 6}")
     receiver.hanging |= {f"/bad{number}" for number in range(15)}
     for number in range(15, 20):
         receiver.answers[f"/bad{number}"] = [503] * 1000
