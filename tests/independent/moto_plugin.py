@@ -17,7 +17,6 @@ from botocore.client import BaseClient
 from botocore.httpsession import URLLib3Session
 from moto import settings
 
-
 LOG_REGIONS = ("us-east-1", "us-west-2", "eu-west-1", "ap-southeast-2")
 
 

@@ -1,10 +1,10 @@
-"""Runs moto's own tests of some services against a server; ends with one line, `N passed, M failed`.
+"""Runs moto's own tests of some services against a server; ends with `N passed, M failed`.
 
 moto imitates AWS in Python, and its tests say what AWS answers. They know nothing of this server.
 A test counts if it sent the server a request (moto_plugin.py). passing_SERVICE.txt lists the tests
 that pass; one of them that fails is a failure. The others need what this server does not offer
-(versions, access lists, archives, other services), or moto's own texts. `--update` writes the lists;
-names of services run these alone.
+(versions, access lists, archives, other services), or moto's own texts. `--update` writes the
+lists; names of services run these alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,15 @@ VENV = os.path.join(ROOT, "build", "moto")
 # By service: how many tests must pass, of those that send a request.
 SERVICES = {"s3": 200, "logs": 60}
 SECONDS_MAX = 900
-REGIONS = ("ap-northeast-1", "ap-southeast-2", "eu-central-1", "eu-west-1", "us-east-2", "us-west-1", "us-west-2")
+REGIONS = (
+    "ap-northeast-1",
+    "ap-southeast-2",
+    "eu-central-1",
+    "eu-west-1",
+    "us-east-2",
+    "us-west-1",
+    "us-west-2",
+)
 
 
 def list_of(service: str) -> str:
