@@ -148,8 +148,11 @@ def test_a_query_finds_and_counts(logs: BaseClient, group: str) -> None:
 def test_statistics_states_and_limits_of_queries(logs: BaseClient, group: str) -> None:
     put(logs, group, "a", "b", "c")
     query = logs.start_query(
-        logGroupNames=[group], startTime=now() - 3600_000, endTime=now(), queryString="filter @message = 'b'"
-    )["queryId"]  # fmt: skip
+        logGroupNames=[group],
+        startTime=now() - 3600_000,
+        endTime=now(),
+        queryString="filter @message = 'b'",
+    )["queryId"]
     answer = ended(logs, query)
     assert answer["statistics"]["recordsMatched"] == 1
     assert answer["statistics"]["recordsScanned"] == 3
