@@ -14,6 +14,7 @@ import pytest
 from botocore.client import BaseClient
 
 from tests.calls import fresh, refused
+from tests.command_line import CommandLine
 from tests.trainyard_server import Answer, Server, wait_for
 
 ACCOUNT_ARN = "arn:aws:logs:us-east-1"
@@ -69,7 +70,7 @@ def server(
     secret.chmod(0o600)
     return start(
         f'[log_webhooks.hook]\nurl = "http://127.0.0.1:{webhook.port}/in"\n'
-        f'authorization_file = "{secret}"\n[regions.\'eu-west-1\']\n'
+        f"authorization_file = \"{secret}\"\n[regions.'eu-west-1']\n"
     )
 
 
@@ -147,8 +148,11 @@ def test_a_query_finds_and_counts(logs: BaseClient, group: str) -> None:
 def test_statistics_states_and_limits_of_queries(logs: BaseClient, group: str) -> None:
     put(logs, group, "a", "b", "c")
     query = logs.start_query(
-        logGroupNames=[group], startTime=now() - 3600_000, endTime=now(), queryString="filter @message = 'b'"
-    )["queryId"]  # fmt: skip
+        logGroupNames=[group],
+        startTime=now() - 3600_000,
+        endTime=now(),
+        queryString="filter @message = 'b'",
+    )["queryId"]
     answer = ended(logs, query)
     assert answer["statistics"]["recordsMatched"] == 1
     assert answer["statistics"]["recordsScanned"] == 3
@@ -283,9 +287,7 @@ def test_filters_survive_a_kill(start: Callable[..., Server]) -> None:
         logGroupName="g",
         filterName="all",
         filterPattern="",
-        metricTransformations=[
-            {"metricName": "lines", "metricNamespace": "T", "metricValue": "1"}
-        ],
+        metricTransformations=[{"metricName": "lines", "metricNamespace": "T", "metricValue": "1"}],
     )
     server.kill()
     server.start()
@@ -294,9 +296,7 @@ def test_filters_survive_a_kill(start: Callable[..., Server]) -> None:
     assert (group["retentionInDays"], group["metricFilterCount"]) == (30, 1)
     assert logs.list_tags_for_resource(resourceArn=group["logGroupArn"])["tags"] == {"team": "one"}
     put(logs, "g", "one")
-    wait_for(
-        lambda: server.boto("cloudwatch").list_metrics(Namespace="T")["Metrics"], "the metric"
-    )
+    wait_for(lambda: server.boto("cloudwatch").list_metrics(Namespace="T")["Metrics"], "the metric")
 
 
 def test_an_export_writes_objects(server: Server, logs: BaseClient, group: str) -> None:
@@ -378,6 +378,7 @@ def test_both_command_lines(aws: Callable[..., Answer], logs: BaseClient, group:
 
 def test_trainyard_query(server: Server, logs: BaseClient, group: str) -> None:
     put(logs, group, "ERROR one", "fine")
-    answer = server.run("query", "filter @message like 'ERROR' | display @message", "-g", group)
+    cli = CommandLine(server)
+    answer = cli("query", "filter @message like 'ERROR' | display @message", "-g", group)
     assert answer.stdout.splitlines()[1].strip() == "ERROR one"
     assert "1 of 2 events match" in answer.stderr

@@ -20,8 +20,6 @@ from botocore.httpsession import URLLib3Session
 from moto import settings
 
 RESET_SECONDS_MAX = 120
-
-
 LOG_REGIONS = ("us-east-1", "us-west-2", "eu-west-1", "ap-southeast-2")
 
 

@@ -1,4 +1,4 @@
-"""Runs moto's own tests of some services against a server; ends with one line, `N passed, M failed`.
+"""Runs moto's own tests of some services against a server; ends with `N passed, M failed`.
 
 usage: python -m tests.independent.run [s3|logs|cloudwatch ..] [--update]
 
