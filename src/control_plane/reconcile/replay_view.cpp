@@ -67,9 +67,6 @@ std::vector<std::string> dependencies_of(const Job& job) {
   return names;
 }
 
-// Texts of the snapshot are not shown; names of limits are.
-std::string as_it_is(const Job&, std::string text, std::string_view) { return text; }
-
 }  // namespace
 
 ReplayHistoryBuilder::ReplayHistoryBuilder(const Snapshot& settings, const schedule::Policy& policy,
@@ -79,7 +76,7 @@ ReplayHistoryBuilder::ReplayHistoryBuilder(const Snapshot& settings, const sched
       timeout_(timeout),
       period_(period),
       view_(settings.machines, settings.catalog.get(), usages_, settings.quotas,
-            {timeout.launch, timeout.stop_grace, timeout.stop_upload}, period.begin, as_it_is) {}
+            {timeout.launch, timeout.stop_grace, timeout.stop_upload}, period.begin) {}
 
 void ReplayHistoryBuilder::add(Job job) {
   if (job.is_array() || job.created >= period_.end) return;
