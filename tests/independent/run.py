@@ -102,8 +102,8 @@ def run_tests(server: Server, service: str, directory: str) -> ElementTree.Eleme
         "TEST_SERVER_MODE": "true",
         "TEST_SERVER_MODE_ENDPOINT": keys["AWS_ENDPOINT_URL"],
     }
-    if subject.forgotten:
-        environment["SERVER_RESET"] = Resetter(server, subject.forgotten).address()
+    if forgotten := SUBJECTS[service].forgotten:
+        environment["SERVER_RESET"] = Resetter(server, forgotten).address()
     report = os.path.join(directory, "report.xml")
     subprocess.run(
         [

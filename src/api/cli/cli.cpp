@@ -74,16 +74,6 @@ const std::vector<Command>& commands_that_explain() {
         "comes. Jobs that you may not see are not named.",
         {"trainyard explain mnist-1", "trainyard explain nightly:7 --json"}},
        explain_command},
-      {{"events",
-        {},
-        {{"--follow", "-f", false, "print further events until Ctrl-C"},
-         {"--pattern", "", true, "only events that match JSON, an event pattern of EventBridge"},
-         {"--json", "", false, "print each event as JSON, one a line"}},
-        "Show events: changes of jobs, and what PutEvents has put.",
-        "Without -f the events that the server still remembers are printed.",
-        {"trainyard events -f",
-         "trainyard events -f --pattern '{\"source\": [\"aws.batch\"]}' --json"}},
-       events_command},
       {{"time",
         {"[JOB]"},
         {{"--by", "-b", true, "group by user, queue, month or job (default: month)"},
@@ -96,19 +86,6 @@ const std::vector<Command>& commands_that_explain() {
         "goodput is the same part of the time in which it held machines.",
         {"trainyard time mnist-1", "trainyard time --by user --since 7d"}},
        time_command},
-      {{"query",
-        {"QUERY"},
-        {{"--job", "-j", true, "only the log of the training job JOB"},
-         {"--group", "-g", true, "the log GROUP (default: /aws/sagemaker/TrainingJobs)"},
-         {"--since", "", true, "only lines of the last DURATION (default: 1h)"},
-         {"--json", "", false, "raw API response"}},
-        "Search and count log lines with a query of Logs Insights.",
-        "Commands are separated by |: fields, display, filter, parse, stats, sort, limit, dedup. "
-        "docs/operating/logs.md describes them. Ctrl-C stops the query.",
-        {"trainyard query 'filter @message like /ERROR/ | sort @timestamp desc | limit 20'",
-         "trainyard query 'stats count(*) by @logStream' --since 1d",
-         "trainyard query 'parse \"loss=*\" as loss | stats min(loss)' --job mnist-1"}},
-       query_command},
       {{"replay",
         {},
         {{"--since", "", true, "TIME: 24h ago, a date, or a date with time (default: 24h)"},
@@ -133,6 +110,34 @@ const std::vector<Command>& commands_that_explain() {
          "--queue nightly:policy=fair",
          "trainyard replay --since 2026-11-20 --until 2026-11-21 --submit-rate 1.5"}},
        replay_command}};
+  return kCommands;
+}
+
+const std::vector<Command>& commands_that_search() {
+  static const std::vector<Command> kCommands = {
+      {{"events",
+        {},
+        {{"--follow", "-f", false, "print further events until Ctrl-C"},
+         {"--pattern", "", true, "only events that match JSON, an event pattern of EventBridge"},
+         {"--json", "", false, "print each event as JSON, one a line"}},
+        "Show events: changes of jobs, and what PutEvents has put.",
+        "Without -f the events that the server still remembers are printed.",
+        {"trainyard events -f",
+         "trainyard events -f --pattern '{\"source\": [\"aws.batch\"]}' --json"}},
+       events_command},
+      {{"query",
+        {"QUERY"},
+        {{"--job", "-j", true, "only the log of the training job JOB"},
+         {"--group", "-g", true, "the log GROUP (default: /aws/sagemaker/TrainingJobs)"},
+         {"--since", "", true, "only lines of the last DURATION (default: 1h)"},
+         {"--json", "", false, "raw API response"}},
+        "Search and count log lines with a query of Logs Insights.",
+        "Commands are separated by |: fields, display, filter, parse, stats, sort, limit, dedup. "
+        "docs/operating/logs.md describes them. Ctrl-C stops the query.",
+        {"trainyard query 'filter @message like /ERROR/ | sort @timestamp desc | limit 20'",
+         "trainyard query 'stats count(*) by @logStream' --since 1d",
+         "trainyard query 'parse \"loss=*\" as loss | stats min(loss)' --job mnist-1"}},
+       query_command}};
   return kCommands;
 }
 
@@ -281,8 +286,9 @@ const std::vector<Command>& administration() {
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> kCommands = [] {
     std::vector<Command> all;
-    for (const auto* some : {&commands_that_show(), &commands_that_explain(),
-                             &commands_that_change(), &commands_that_connect(), &administration()})
+    for (const auto* some :
+         {&commands_that_show(), &commands_that_explain(), &commands_that_search(),
+          &commands_that_change(), &commands_that_connect(), &administration()})
       all.insert(all.end(), some->begin(), some->end());
     return all;
   }();

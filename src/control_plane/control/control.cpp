@@ -168,12 +168,10 @@ class SingleWriter final : public ControlPlane {
     if (!job->live()) recent_.put(job);
     return job;
   }
-
   Result<std::shared_ptr<const Job>> find(JobNumber number) override {
     if (auto job = live_.find(number, reconcile::see_no_job)) return job;
     return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(find_kept(ledger_, number))));
   }
-
   Result<domain::Image> find_image(const std::string& name) override {
     return TRY(images_.resolve(name))->image;
   }

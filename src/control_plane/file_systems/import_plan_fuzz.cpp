@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       for (size_t end = each.path.find('/'); end != std::string::npos;
            end = each.path.find('/', end + 1))
         if (files.contains(each.path.substr(0, end))) __builtin_trap();
-    // What is there is not fetched again, and what is newer or older is not fetched without need.
+    // Files that are there are not fetched again.
     Files present;
     for (const auto& each : plan.fetches)
       if (!each.directory) present[each.path] = {each.bytes, each.modified};

@@ -7,7 +7,7 @@
 //   limits   vCPU of compute environments, instances of service environments, consumable resources,
 //            quotas of a creator
 //
-// Names of jobs are guarded, so that a pending reason names a job only to those who may see it
+// Names of jobs are guarded, so that a pending reason names a job only to readers that may see it
 // (guarded_text.hpp).
 //
 // Threads: confined to one. Errors: wait() tells why a job cannot be placed.
@@ -38,7 +38,7 @@ namespace trainyard::reconcile {
 // True if the job may be moved to that queue.
 using MayUseQueue = std::function<bool(const domain::JobKey& queue)>;
 
-// Whether names of limits are guarded by the first job that needs them (guarded_text.hpp). A
+// Tells whether names of limits are guarded by the first job that needs them (guarded_text.hpp). A
 // waiting job's own limits come first in the view that explains it; in others, a guard would hide
 // them.
 enum class LimitNames { plain, guarded };
