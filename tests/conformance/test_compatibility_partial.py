@@ -10,7 +10,7 @@ import pytest
 
 from tests import file_systems, jobs
 from tests.calls import fresh, refused
-from tests.conformance import claims_of_notifications, claims_of_s3
+from tests.conformance import claims_of_logs, claims_of_notifications, claims_of_s3
 from tests.conformance.claims import Claim, Value, World, rejects
 from tests.conformance.test_compatibility import page
 from tests.trainyard_server import Server
@@ -349,6 +349,7 @@ CLAIMS: dict[str, list[Claim]] = {
     "sagemaker ListTags": [tags_of_other_resources("list_tags")],
     "sagemaker DeleteTags": [tags_of_other_resources("delete_tags", TagKeys=["a"])],
     **claims_of_s3.CLAIMS,
+    **claims_of_logs.CLAIMS,
     "cloudwatch GetMetricData": [
         rejects("cloudwatch", "get_metric_data", word, lambda _, e=expression: metric_data(e))
         for word, expression in (

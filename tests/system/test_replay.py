@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ParamValidationError
 
 from tests import jobs, trainyard_server
 from tests.trainyard_server import Server
@@ -121,12 +121,13 @@ def test_another_machine_shortens_the_waits(server: Server) -> None:
         *("--variant", "two boxes", "--add-machine", "box-2=5,16,0"),
         *("--variant", "three", "--add-machine", "a=5,16", "--add-machine", "b=5,16"),
         *("--variant", "none", "--remove-machine", "box"),
-        *("--variant", "slowly", "--submit-rate", "0.01"),
+        *("--variant", "fast", "--submit-rate", "100"),
     )
     by_name = {one["Name"]: one for one in answer["Outcomes"]}
     waits = {name: one["Waits"]["LongestMilliseconds"] for name, one in by_name.items()}
     assert waits["two boxes"] < waits["as it is"] - SECONDS * 1000 / 2
-    assert waits["three"] == waits["slowly"] == 0
+    assert waits["three"] == 0
+    assert waits["fast"] >= waits["as it is"]
     assert by_name["none"]["Waits"]["NotStarted"] == len(NAMES)
     assert by_name["two boxes"]["Cpus"] == 2 * by_name["as it is"]["Cpus"] == 10
     assert by_name["three"]["MakespanMilliseconds"] < by_name["as it is"]["MakespanMilliseconds"]
@@ -145,7 +146,7 @@ def test_the_owner_of_no_right_learns_nothing(server: Server) -> None:
     # ann may replay, and may describe no job.
     answer = replayed(server, "--add-machine", "box-2=5,16,0", key=ANN)
     assert answer["MostAffected"] == []
-    assert not any(name in json.dumps(answer) for name in NAMES)
+    assert not any(f'"{name}"' in json.dumps(answer) for name in NAMES)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_the_owner_of_no_right_learns_nothing(server: Server) -> None:
 )
 def test_hostile_changes_are_refused(server: Server, change: dict[str, Any], error: str) -> None:
     boto = server.boto("trainyard")
-    with pytest.raises(ClientError, match=error):
+    with pytest.raises((ClientError, ParamValidationError), match=error):
         boto.replay_jobs(Variants=[{"Name": "v", "Changes": [change]}])
 
 

@@ -106,8 +106,8 @@ const std::vector<Command>& commands_that_explain() {
         "--variant. A replay does not know that jobs take longer on other machines, or what users "
         "would have submitted otherwise. It is computed by the server, one at a time.",
         {"trainyard replay --machines 2xml.m5.4xlarge",
-         "trainyard replay --since 7d --variant bigger --add-machine big=96,384,8 --variant fair "
-         "--queue nightly:policy=fair",
+         "trainyard replay --variant big --add-machine big=96,384,8",
+         "trainyard replay --since 7d --queue nightly:policy=fair",
          "trainyard replay --since 2026-11-20 --until 2026-11-21 --submit-rate 1.5"}},
        replay_command}};
   return kCommands;
@@ -134,7 +134,7 @@ const std::vector<Command>& commands_that_search() {
         "Search and count log lines with a query of Logs Insights.",
         "Commands are separated by |: fields, display, filter, parse, stats, sort, limit, dedup. "
         "docs/operating/logs.md describes them. Ctrl-C stops the query.",
-        {"trainyard query 'filter @message like /ERROR/ | sort @timestamp desc | limit 20'",
+        {"trainyard query 'filter @message like /ERROR/ | limit 20'",
          "trainyard query 'stats count(*) by @logStream' --since 1d",
          "trainyard query 'parse \"loss=*\" as loss | stats min(loss)' --job mnist-1"}},
        query_command}};

@@ -98,7 +98,7 @@ TEST_F(NotificationsTest, SignsAsSdksVerify) {
   const std::string text = "Message\n" + message.body + "\nMessageId\n" + ids->front() +
                            "\nSubject\nHello\nTimestamp\n" + body["Timestamp"].get<std::string>() +
                            "\nTopicArn\n" + kTopic + "\nType\nNotification\n";
-  const std::string& certificate = all->signer().certificate();
+  const std::string certificate = all->signer().certificate();
   EXPECT_TRUE(verifies(certificate, text, body["Signature"]));
   EXPECT_FALSE(verifies(certificate, text + "x", body["Signature"]));
   EXPECT_EQ(body["SigningCertURL"], "https://yard:4566/_sns/" + all->signer().file_name());
