@@ -101,9 +101,7 @@ CLAIMS: dict[str, list[Claim]] = {
         for text, arn in (("no functions", LAMBDA), ("no streams", STREAM))
     ],
     "logs FilterLogEvents": [
-        rejects(
-            "logs", "filter_log_events", "regular expressions", of_group(filterPattern="%a+%")
-        )
+        rejects("logs", "filter_log_events", "regular expressions", of_group(filterPattern="%a+%"))
     ],
     "logs PutResourcePolicy": [
         rejects(

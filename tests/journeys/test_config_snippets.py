@@ -20,6 +20,8 @@ FILES = {
     "registry-password": "secret",
     "ledger-password": "secret",
     "slurm-token": "secret",
+    "alerts-token": "Bearer secret",
+    "mail.password": "secret",
 }
 # Keys by which other files are known: jobs and campaigns.
 OTHERS = ("image = ", "training_job", "[watch]", "[[watch]]")
