@@ -256,7 +256,7 @@ def test_a_jobs_keys_reach_nothing_else(
         record_of = json.loads(record)
         assert "assumed-role/trainer/" in record_of["userIdentity"]["arn"] and record_of[
             "errorCode"
-        ].startswith("AccessDenied"), record_of
+        ].startswith(("AccessDenied", "AuthorizationError")), record_of
     table.check(attack, Outcome(answer, record))
 
 
