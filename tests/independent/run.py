@@ -49,7 +49,7 @@ class Subject:
 
 SUBJECTS = {
     "s3": Subject(200),
-    "logs": Subject(60),
+    "logs": Subject(56),
     "cloudwatch": Subject(
         50,
         config='account_id = "123456789012"\n',
