@@ -133,7 +133,8 @@ if rank == 0:
 
 
 def play(program: str, count: int) -> None:
-    port = 20000 + (os.getpid() * 7 + count) % 20000
+    # Below the ports that the kernel gives to clients.
+    port = 20000 + (os.getpid() * 7 + count) % 12000
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", program, LIBRARY, str(rank), str(count), str(port)],
