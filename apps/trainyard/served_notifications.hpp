@@ -26,7 +26,7 @@ namespace trainyard::apps {
 struct NotificationParts {
   const config::Config& config;
   const DataDirectory& data;
-  std::string own_endpoint;  // "https://yard.lan:4566", as endpoints reach this server
+  std::string own_endpoint;  // "https://trainyard.example:4566", as endpoints reach this server
   std::string account;
   const api::DelegatedAccess& access;
   observe::Logs& logs;

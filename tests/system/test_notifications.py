@@ -5,11 +5,12 @@ import json
 import os
 import pathlib
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests import jobs
-from tests.calls import fresh, refusal
+from tests.calls import fresh, refusal, refused
 from tests.notifications import (
     LOOPBACK_CONFIG,
     HttpReceiver,
@@ -80,24 +81,69 @@ def test_an_alarm_publishes_to_its_topic(machine: Server, receiver: HttpReceiver
     topic = topic_of(machine)
     subscribe(machine, topic, receiver, "/alarm")
     cloudwatch = machine.boto("cloudwatch")
-    cloudwatch.put_metric_alarm(
-        AlarmName="loss",
-        Namespace="jobs",
-        MetricName="loss",
-        Statistic="Average",
-        Period=60,
-        EvaluationPeriods=1,
-        Threshold=5.0,
-        ComparisonOperator="GreaterThanThreshold",
-        AlarmActions=[topic],
-    )
+    cloudwatch.put_metric_alarm(**alarm("loss", topic))
     cloudwatch.set_alarm_state(AlarmName="loss", StateValue="ALARM", StateReason="by hand")
     message = receiver.wait_messages("/alarm")[0]
     assert message["Subject"] == 'ALARM: "loss" in us-east-1'
-    alarm = json.loads(message["Message"])
-    assert (alarm["AlarmName"], alarm["NewStateValue"]) == ("loss", "ALARM")
-    assert alarm["NewStateReason"] == "by hand"
+    sent = json.loads(message["Message"])
+    assert (sent["AlarmName"], sent["NewStateValue"]) == ("loss", "ALARM")
+    assert sent["NewStateReason"] == "by hand"
     assert is_genuine(machine, message)
+
+
+def alarm(name: str, action: str) -> dict[str, Any]:
+    return {
+        "AlarmName": name,
+        "Namespace": "jobs",
+        "MetricName": "loss",
+        "Statistic": "Average",
+        "Period": 60,
+        "EvaluationPeriods": 1,
+        "Threshold": 5.0,
+        "ComparisonOperator": "GreaterThanThreshold",
+        "AlarmActions": [action],
+    }
+
+
+def test_an_alarm_stops_a_training_job(machine: Server) -> None:
+    machine.boto("s3").create_bucket(Bucket="yard")
+    sagemaker, cloudwatch = machine.boto("sagemaker"), machine.boto("cloudwatch")
+    made = sagemaker.create_training_job(**jobs.request("diverges", "sleep 3600"))
+    jobs.wait_until(sagemaker, "diverges", ["Training"])
+    cloudwatch.put_metric_alarm(**alarm("loss", made["TrainingJobArn"]))
+    cloudwatch.set_alarm_state(AlarmName="loss", StateValue="ALARM", StateReason="by hand")
+    assert jobs.wait_until(sagemaker, "diverges")["TrainingJobStatus"] == "Stopped"
+
+
+def test_an_alarm_does_only_what_its_creator_may_do(tmp_path: pathlib.Path) -> None:
+    key = ("AKIAANN0000000000001", "ann-secret-00000000000000000000000000001")
+    server = Server(
+        tmp_path / "data",
+        f"""
+[[access_key]]
+id = "AKIAOWNER00000000001"
+secret = "owner-secret-0000000000000000000000000001"
+user = "owner"
+[[access_key]]
+id = "{key[0]}"
+secret = "{key[1]}"
+user = "ann"
+[[user]]
+name = "ann"
+policy = '''{{"Version": "2012-10-17", "Statement":
+  {{"Effect": "Allow", "Action": "cloudwatch:*", "Resource": "*"}}}}'''
+""",
+    ).start()
+    try:
+        topic = topic_of(server)
+        job = f"arn:aws:sagemaker:us-east-1:{topic.split(':')[4]}:training-job/others"
+        anns = server.boto("cloudwatch", aws_access_key_id=key[0], aws_secret_access_key=key[1])
+        for action, needed in ((topic, "sns:Publish"), (job, "sagemaker:StopTrainingJob")):
+            code, message = refused(anns.put_metric_alarm, **alarm("mine", action))
+            assert code == "AccessDenied" and needed in message, (code, message)
+        assert server.boto("cloudwatch").describe_alarms()["MetricAlarms"] == []
+    finally:
+        server.clean()
 
 
 def test_private_addresses_need_the_configuration(

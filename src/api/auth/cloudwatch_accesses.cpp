@@ -36,12 +36,16 @@ void add_metric_jobs(const Shape& shape, const void* input, Accesses& out) {
   out.values.emplace_back(kMetricJobKey, std::move(jobs));
 }
 
-// An alarm stops training jobs later with the server's rights, so the principal must have them.
+// An alarm publishes and stops training jobs later with the server's rights, so the principal must
+// have them.
 void add_alarm_actions(const Shape& shape, const void* input, Accesses& out) {
   for (const char* member : {"OKActions[]", "AlarmActions[]", "InsufficientDataActions[]"})
-    for (std::string& arn : texts_at(&shape, input, member))
+    for (std::string& arn : texts_at(&shape, input, member)) {
       if (arn.find(":sagemaker:") != std::string::npos)
         out.all.push_back({"sagemaker:StopTrainingJob", std::move(arn)});
+      else if (arn.find(":sns:") != std::string::npos)
+        out.all.push_back({"sns:Publish", std::move(arn)});
+    }
 }
 
 }  // namespace
