@@ -137,8 +137,8 @@ Result<void> CacheCommand::check_space() const {
   if (cache_.counts().without_space == 0) return {};
   const auto& settings = cache_.settings();
   const auto free = os::free_bytes(settings.directory);
-  return exhausted("the disk of " + settings.directory + " is nearly full: " +
-                   (free ? human_bytes(*free) + " are free, and " : "") +
+  return exhausted("the disk of " + settings.directory +
+                   " is nearly full: " + (free ? human_bytes(*free) + " are free, and " : "") +
                    human_bytes(settings.free_bytes_min) +
                    " must stay free; delete files, or use `trainyard cache drop`");
 }
