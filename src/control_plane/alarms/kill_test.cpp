@@ -79,9 +79,8 @@ Result<void> set_state(AlarmStore& store, const AlarmTexts& texts, int64_t numbe
   auto store = AlarmStore::open(directory + "/alarms");
   auto metrics = observe::open_metrics(directory + "/metrics");
   if (!store || !metrics) ::_exit(3);
-  AlarmLoop loop(**store, **metrics, clock, texts, [&](const PendingAction& action) {
-    return deliver(directory, action);
-  });
+  AlarmLoop loop(**store, **metrics, clock, texts,
+                 [&](const PendingAction& action) { return deliver(directory, action); });
   std::thread changes([&] {
     for (int64_t number = first;; ++number) {
       if (!set_state(**store, texts, number)) ::_exit(4);

@@ -241,8 +241,8 @@ std::optional<HistoryItem> AlarmLoop::item_of(const PendingAction& action, const
   if (action.target == kEventBus) return std::nullopt;
   const std::string error = done ? "" : shorten(done.error().message, kErrorBytesMax);
   const Texts item = texts_.action_item(action, error);
-  return HistoryItem{
-      action.alarm, action.alarm_kind, now, HistoryKind::action, item.text, item.data};
+  return HistoryItem{action.alarm,        action.alarm_kind, now,
+                     HistoryKind::action, item.text,         item.data};
 }
 
 void AlarmLoop::carry_out(const PendingAction& action) {

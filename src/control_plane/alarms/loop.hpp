@@ -29,9 +29,10 @@
 
 namespace trainyard::alarms {
 
-// Carries out an action: action.target is its ARN or kEventBus, action.message the JSON to deliver. It is called
-// at least once for each action, from several threads at once, and returns within a minute. An
-// error of kind invalid, not_found or denied ends the action; after another one it is tried again.
+// Carries out an action: action.target is its ARN or kEventBus, action.message the JSON to deliver.
+// It is called at least once for each action, from several threads at once, and returns within a
+// minute. An error of kind invalid, not_found or denied ends the action; after another one it is
+// tried again.
 using Sink = std::function<Result<void>(const PendingAction& action)>;
 
 inline constexpr size_t kActionsAtOnceMax = 16;

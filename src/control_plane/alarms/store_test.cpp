@@ -133,7 +133,7 @@ TEST(AlarmStore, ActionsWaitUntilTheyEnd) {
   EXPECT_NE(second.number, first.number);
   ASSERT_OK(world.store->end_action(
       second.number,
-      {{"r", "a"}, AlarmKind::metric, kStoredAt, HistoryKind::action, "done", "{}"}));
+      HistoryItem{{"r", "a"}, AlarmKind::metric, kStoredAt, HistoryKind::action, "done", "{}"}));
   EXPECT_TRUE(due(kStoredAt).empty());
   ASSERT_EQ(due(kStoredAt + 1min).size(), 2u);
   EXPECT_EQ(world.store->history({.region = "r"})->items[0].summary, "done");
