@@ -1,11 +1,12 @@
 """Runs the CLI without a terminal."""
 
+import functools
 import os
 import subprocess
 from collections.abc import Mapping
 
 from tests import trainyard_server
-from tests.trainyard_server import Server
+from tests.trainyard_server import Server, wait_for
 
 
 class CommandLine:
@@ -45,9 +46,16 @@ class CommandLine:
         )
 
 
+def touch_go(cli: CommandLine, job: str) -> subprocess.CompletedProcess[str] | None:
+    """Makes the file in the first host of a job; None while the host is being prepared."""
+    done = cli("shell", job, "1", "--", "touch", "/tmp/go", code=None)
+    return None if "is preparing: shells are for hosts that run" in done.stderr else done
+
+
 def let_go(cli: CommandLine, *jobs: str) -> None:
     """Makes the file /tmp/go in the first host of each job, whose script waits for it. The host may
     have ended before its shell could say so."""
     for job in jobs:
-        done = cli("shell", job, "1", "--", "touch", "/tmp/go", code=None)
+        # A job counts as running a moment before its host takes shells.
+        done = wait_for(functools.partial(touch_go, cli, job), f"the host of {job}")
         assert done.returncode == 0 or "the host has ended" in done.stderr, done.stderr

@@ -51,6 +51,7 @@ class CacheCommand {
                                                           const objects::Location& location) const;
   Result<void> fetch(mount::BlockSource& source, const std::vector<mount::MountedObject>& objects);
   Result<void> check_capacity(const cache::HeldPin& held) const;
+  Result<void> check_space() const;
 
   // The threads that fetch set the status; the main thread shows it.
   void set_status(const std::string& text) {
@@ -131,6 +132,17 @@ Result<void> CacheCommand::check_capacity(const cache::HeldPin& held) const {
   return {};
 }
 
+// Fails if a block was fetched in vain, so that no more are.
+Result<void> CacheCommand::check_space() const {
+  if (cache_.counts().without_space == 0) return {};
+  const auto& settings = cache_.settings();
+  const auto free = os::free_bytes(settings.directory);
+  return exhausted("the disk of " + settings.directory +
+                   " is nearly full: " + (free ? human_bytes(*free) + " are free, and " : "") +
+                   human_bytes(settings.free_bytes_min) +
+                   " must stay free; delete files, or use `trainyard cache drop`");
+}
+
 // Draws the progress bar and watches for Ctrl-C while other threads fetch.
 Result<void> CacheCommand::fetch(mount::BlockSource& source,
                                  const std::vector<mount::MountedObject>& objects) {
@@ -153,7 +165,7 @@ Result<void> CacheCommand::fetch(mount::BlockSource& source,
       const auto block = TRY(source.get(*pieces[i].object, pieces[i].number)
                                  .in("fetching " + to_utf8(pieces[i].object->key)));
       done += int64_t(block->size());
-      return {};
+      return check_space();
     });
     ended = true;
   });

@@ -136,9 +136,12 @@ def test_a_running_job_moves_on_in_a_comparison(page: Page, compared: Server) ->
 
 
 def test_the_keyboard_chooses_and_compares(page: Page) -> None:
+    other = page.get_by_role("link", name="failed-1", exact=True)
+    expect(other).to_be_visible()
     page.keyboard.press("/")
     page.keyboard.type("rate-")
-    expect(page.get_by_role("link", name="failed-1", exact=True)).to_be_hidden()
+    expect(other).to_be_hidden()
+    expect(page.get_by_role("link", name="rate-1", exact=True)).to_be_visible()
     page.keyboard.press("Escape")
     for _ in RATES:
         page.keyboard.press("j")

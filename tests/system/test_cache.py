@@ -164,6 +164,18 @@ def test_a_small_cache_keeps_what_running_jobs_read(small: Server) -> None:
     assert "the cache is too small" in cache(small, "warm", "s3://yard/", code=1)
 
 
+def test_a_warm_on_a_full_disk_says_so(small: Server) -> None:
+    blocks = pathlib.Path(small.data, "images.blocks")
+    put(small, "full/a")
+    with open(blocks / "filler", "wb") as filler:
+        os.posix_fallocate(filler.fileno(), 0, 110 << 20)
+    refused = cache(small, "warm", "s3://yard/full/", code=1)
+    assert f"the disk of {blocks} is nearly full: " in refused
+    assert "6.0 MiB must stay free; delete files, or use `trainyard cache drop`" in refused
+    (blocks / "filler").unlink()
+    assert "2 blocks fetched" in cache(small, "warm", "s3://yard/full/")
+
+
 def test_other_users_are_refused(server: Server) -> None:
     for action in (
         ["ls"],

@@ -60,8 +60,10 @@ constexpr const char* kRendezvous = "TRAINYARD_RENDEZVOUS";
 // Accepted until the next version.
 constexpr const char* kDeprecatedRendezvous = "TRAINYARD_MEETING";
 
-// Derives a port of this machine from the name of a run.
-uint16_t port_for(std::string_view run) { return uint16_t(20000 + fnv1a(run) % 20000); }
+// Derives a port of this machine from the name of a run. Linux gives ports from 32768 to clients:
+// one of them could have it already.
+constexpr uint32_t kPortMin = 20000, kPorts = 12000;
+uint16_t port_for(std::string_view run) { return uint16_t(kPortMin + fnv1a(run) % kPorts); }
 
 Result<void> read_local(const Variables& variables, const char* rank, const char* ranks,
                         Launch& launch) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/log.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::notify {
@@ -20,14 +21,6 @@ void remove_expired(Catalogue& all, const std::string& topic, Instant now, Store
   for (const auto& each : all.of_topic(topic))
     if (!each->confirmed && !may_be_confirmed(*each, now))
       change.documents.push_back(all.remove("subscription", each->arn));
-}
-
-bool same_text(std::string_view a, std::string_view b) {  // in constant time
-  if (a.size() != b.size()) return false;
-  unsigned char difference = 0;
-  for (size_t i = 0; i < a.size(); ++i)
-    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
-  return difference == 0;
 }
 
 }  // namespace
@@ -196,7 +189,7 @@ Result<Subscription> Notifications::confirm(const std::string& topic, const std:
   TRY(change([&](Catalogue& next) -> Result<StoreChange> {
     if (!next.topic(topic)) return not_found("Topic does not exist", NotifyFault::no_topic);
     for (const auto& each : next.of_topic(topic))
-      if (same_text(each->token, token)) found = *each;
+      if (equal_in_constant_time(each->token, token)) found = *each;
     if (found.arn.empty() || (!found.confirmed && !may_be_confirmed(found, clock_.now())))
       return invalid("Invalid token", NotifyFault::token);
     if (found.confirmed) return StoreChange{};
@@ -218,7 +211,8 @@ Result<void> Notifications::unsubscribe(const std::string& arn) {
 Result<void> Notifications::unsubscribe_by_token(const std::string& arn, const std::string& token) {
   const auto all = catalogue();
   const KnownSubscription* found = all->subscription(arn);
-  if (!found || found->authenticate_on_unsubscribe || !same_text(found->unsubscribe_token, token))
+  if (!found || found->authenticate_on_unsubscribe ||
+      !equal_in_constant_time(found->unsubscribe_token, token))
     return denied("the subscription does not exist, or the link does not remove it");
   return unsubscribe(arn);
 }

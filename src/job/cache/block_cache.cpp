@@ -140,7 +140,10 @@ Result<FetchLock> BlockCache::fetch_lock(const BlockId& id) const {
 }
 
 Result<void> BlockCache::put(const BlockId& id, std::string_view content) {
-  if (!keeps(content.size())) return {};
+  if (!keeps(content.size())) {
+    ++without_space_;
+    return {};
+  }
   {
     // Retries a removal that failed: the limit holds even while no block can be removed.
     const MutexLock lock(mutex_);
@@ -260,6 +263,8 @@ Result<DroppedBlocks> BlockCache::drop(const std::function<bool(const BlockId&)>
   return dropped;
 }
 
-CacheCounts BlockCache::counts() const { return {hits_, misses_, broken_, kept_, removed_}; }
+CacheCounts BlockCache::counts() const {
+  return {hits_, misses_, broken_, kept_, removed_, without_space_};
+}
 
 }  // namespace trainyard::cache

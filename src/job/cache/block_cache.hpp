@@ -46,6 +46,7 @@ CacheSettings tenth_of_disk(const std::string& directory);
 
 struct CacheCounts {
   uint64_t hits = 0, misses = 0, broken = 0, kept = 0, removed = 0;
+  uint64_t without_space = 0;  // blocks that put() did not keep
 };
 
 struct CachedBlock {
@@ -109,7 +110,8 @@ class BlockCache {
   const CacheSettings settings_;
   const os::Disk disk_;
   Pins pins_;
-  std::atomic<uint64_t> hits_ = 0, misses_ = 0, broken_ = 0, kept_ = 0, removed_ = 0;
+  std::atomic<uint64_t> hits_ = 0, misses_ = 0, broken_ = 0, kept_ = 0, removed_ = 0,
+                        without_space_ = 0;
   std::atomic<uint64_t> neighbours_ = 0;  // names of files that are being written
   Mutex mutex_;
   uint64_t written_since_trim_ GUARDED_BY(mutex_) = 0;

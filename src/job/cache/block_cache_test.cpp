@@ -101,6 +101,7 @@ TEST_F(BlockCacheTest, AFullDiskKeepsNothing) {
   const auto cache = *BlockCache::open({directory_.path() + "/blocks", 1 << 30, UINT64_MAX});
   ASSERT_TRUE(cache->put(block(0), "content"));
   EXPECT_FALSE(*cache->get(block(0)));
+  EXPECT_EQ(cache->counts().without_space, 1u);
 }
 
 // The slow, obvious model of any number of processes: a map without a limit. A get returns what was
