@@ -80,10 +80,26 @@ def values(port: int, job: str) -> list[float]:
 
 def hyperparameters(port: int) -> dict[str, dict[str, Any]]:
     """Requests what TensorBoard's own page of hyperparameters does: run -> name -> value."""
-    question = {"startIndex": 0, "sliceSize": 10, "colParams": []}
+    statuses = [f"STATUS_{status}" for status in ("UNKNOWN", "SUCCESS", "FAILURE", "RUNNING")]
+    question = {"startIndex": 0, "sliceSize": 10, "colParams": [], "allowedStatuses": statuses}
     answer = fetched(port, "hparams/session_groups", question)
     groups = answer.get("sessionGroups", []) if isinstance(answer, dict) else []
     return {group["name"]: group["hparams"] for group in groups}
+
+
+def check_pages(server: Server, port: int) -> None:
+    wait_for(lambda: values(port, "done-1") == [0.5, 0.25], "the points of the ended job")
+    wait_for(lambda: values(port, "live-1") == [4.0], "the first point of the running job")
+    tags = fetched(port, "scalars/tags")
+    assert isinstance(tags, dict)
+    assert set(tags) == {"done-1", "live-1"}
+    assert "loss" in tags["done-1"]
+    let_go(CommandLine(server), "live-1")
+    wait_for(lambda: values(port, "live-1") == [4.0, 2.0], "the last point of the job")
+    shown = wait_for(
+        lambda: len(found := hyperparameters(port)) == 2 and found, "the hyperparameters of both"
+    )
+    assert shown["done-1"] == {"learning_rate": 0.5, "optimizer": "adam"}
 
 
 def test_tensorboard_shows_jobs_also_while_they_run(server: Server) -> None:
@@ -100,18 +116,12 @@ def test_tensorboard_shows_jobs_also_while_they_run(server: Server) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as shown:
-        wait_for(lambda: values(port, "done-1") == [0.5, 0.25], "the points of the ended job")
-        wait_for(lambda: values(port, "live-1") == [4.0], "the first point of the running job")
-        tags = fetched(port, "scalars/tags")
-        assert isinstance(tags, dict)
-        assert set(tags) == {"done-1", "live-1"}
-        assert "loss" in tags["done-1"]
-        let_go(CommandLine(server), "live-1")
-        wait_for(lambda: values(port, "live-1") == [4.0, 2.0], "the last point of the job")
-        assert hyperparameters(port)["done-1"] == {"learning_rate": 0.5, "optimizer": "adam"}
-        shown.send_signal(signal.SIGINT)
-        errors = shown.stderr.read() if shown.stderr else ""
-        assert shown.wait(trainyard_server.WAIT_SECONDS_MAX) == 130
+        try:
+            check_pages(server, port)
+        finally:
+            shown.send_signal(signal.SIGINT)
+        _, errors = shown.communicate(timeout=trainyard_server.WAIT_SECONDS_MAX)
+        assert shown.returncode == 130
     assert f"TensorBoard: http://127.0.0.1:{port}/ (Ctrl-C ends it)" in errors
     directory = re.search(r"2 jobs in (\S+)", errors)
     assert directory and not os.path.exists(directory[1]), "temporary files are removed"
