@@ -49,17 +49,19 @@ Result<void> stop_job(control::Control& control, const domain::JobKey& key) {
 
 }  // namespace
 
-alarms::Sink make_alarm_sink(control::Control& control, std::string account, alarms::Sink topics) {
-  return [&control, account = std::move(account),
-          topics = std::move(topics)](const alarms::PendingAction& action) -> Result<void> {
+alarms::Sink make_alarm_sink(control::Control& control, std::string account,
+                             alarms::Sink notifications) {
+  return [&control, account = std::move(account), notifications = std::move(notifications)](
+             const alarms::PendingAction& action) -> Result<void> {
+    if (action.target == alarms::kEventBus) return notifications ? notifications(action) : ok();
     if (const auto job = job_in(action.target)) {
       if (job->account != account) return invalid("the job belongs to another account");
       return stop_job(control, job->key);
     }
     const auto parts = split(action.target, ':');
     if (parts.size() > 2 && parts[2] == "sns") {
-      if (!topics) return invalid("this server has no topics");
-      return topics(action);
+      if (!notifications) return invalid("this server has no topics");
+      return notifications(action);
     }
     return invalid("unknown kind of action");
   };

@@ -34,9 +34,9 @@ std::unique_ptr<alarms::AlarmLoop> AlarmParts::start_loop(observe::Metrics& metr
                                                           control::Control& control, Clock& clock,
                                                           const std::string& account,
                                                           std::function<std::string()> why_not,
-                                                          alarms::Sink topics) {
+                                                          alarms::Sink notifications) {
   auto loop = std::make_unique<alarms::AlarmLoop>(
-      *store_, metrics, clock, texts_, make_alarm_sink(control, account, std::move(topics)),
+      *store_, metrics, clock, texts_, make_alarm_sink(control, account, std::move(notifications)),
       std::move(why_not));
   loop->start();
   return loop;

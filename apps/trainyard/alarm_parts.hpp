@@ -25,12 +25,12 @@ class AlarmParts {
  public:
   Result<void> open(const std::string& directory);
   void give_to(api::Services& services) const;
-  // `topics`: carries out actions whose ARN is a topic's; unset: these fail.
+  // `notifications`: publishes to topics and to the event bus; unset: actions of topics fail.
   std::unique_ptr<alarms::AlarmLoop> start_loop(observe::Metrics& metrics,
                                                 control::Control& control, Clock& clock,
                                                 const std::string& account,
                                                 std::function<std::string()> why_not,
-                                                alarms::Sink topics = nullptr);
+                                                alarms::Sink notifications = nullptr);
 
  private:
   std::unique_ptr<alarms::AlarmStore> store_;

@@ -119,7 +119,20 @@ void ServedNotifications::offer(api::Services& services) {
   services.events = &bus_;
 }
 
+Result<void> ServedNotifications::put_event(const alarms::PendingAction& action) {
+  const std::string& region = action.alarm.region;
+  if (!bus_.wanted(region)) return ok();
+  const Json message = TRY(parse_json(action.message).in("reading the event of an alarm"));
+  notify::Event event{region, "aws.cloudwatch", "CloudWatch Alarm State Change", action.created};
+  for (const Json& each : message.value("resources", Json::array()))
+    if (each.is_string()) event.resources.push_back(each);
+  event.detail = message.value("detail", Json::object());
+  TRY(bus_.put({std::move(event)}));
+  return ok();
+}
+
 Result<void> ServedNotifications::publish(const alarms::PendingAction& action) {
+  if (action.target == alarms::kEventBus) return put_event(action);
   const auto message = parse_json(action.message);
   const std::string state = message ? message->value("NewStateValue", "") : "";
   const std::string subject = state + ": \"" + action.alarm.name + "\" in " + action.alarm.region;

@@ -42,7 +42,7 @@ class ServedNotifications {
   void offer(api::Services& services);
   // Returns the pages of SNS in front of the next handler.
   net::Handler& pages(net::Handler& next);
-  // Publishes the message of an alarm's action to its topic.
+  // Publishes the message of an alarm's action to its topic, or the event of its change to the bus.
   Result<void> publish(const alarms::PendingAction& action);
   // Begins to deliver, and to announce changes of jobs.
   void start();
@@ -50,6 +50,7 @@ class ServedNotifications {
  private:
   ServedNotifications(std::unique_ptr<notify::Notifications> notifications,
                       const NotificationParts& parts);
+  Result<void> put_event(const alarms::PendingAction& action);
 
   std::unique_ptr<notify::Notifications> notifications_;
   notify::EventBus bus_;

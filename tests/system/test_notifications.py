@@ -91,6 +91,27 @@ def test_an_alarm_publishes_to_its_topic(machine: Server, receiver: HttpReceiver
     assert is_genuine(machine, message)
 
 
+def test_a_change_of_an_alarm_is_an_event(machine: Server, receiver: HttpReceiver) -> None:
+    topic, events, cloudwatch = topic_of(machine), machine.boto("events"), machine.boto("cloudwatch")
+    subscribe(machine, topic, receiver, "/events")
+    pattern = {"source": ["aws.cloudwatch"], "detail": {"state": {"value": ["ALARM"]}}}
+    events.put_rule(Name="alarms", EventPattern=json.dumps(pattern))
+    events.put_targets(Rule="alarms", Targets=[{"Id": "1", "Arn": topic}])
+    cloudwatch.put_metric_alarm(**alarm("loss", topic) | {"ActionsEnabled": False})
+    for state in ("OK", "ALARM"):
+        cloudwatch.set_alarm_state(AlarmName="loss", StateValue=state, StateReason="by hand")
+    event = json.loads(receiver.wait_messages("/events")[0]["Message"])
+    assert event["detail-type"] == "CloudWatch Alarm State Change"
+    arn = cloudwatch.describe_alarms()["MetricAlarms"][0]["AlarmArn"]
+    assert (event["resources"], event["region"]) == ([arn], "us-east-1")
+    detail = event["detail"]
+    assert (detail["alarmName"], detail["state"]["reason"]) == ("loss", "by hand")
+    assert (detail["previousState"]["value"], detail["state"]["value"]) == ("OK", "ALARM")
+    metric = detail["configuration"]["metrics"][0]["metricStat"]["metric"]
+    assert metric == {"namespace": "jobs", "name": "loss", "dimensions": {}}
+    assert len(receiver.wait_messages("/events")) == 1, "OK is not what the rule wants"
+
+
 def alarm(name: str, action: str) -> dict[str, Any]:
     return {
         "AlarmName": name,

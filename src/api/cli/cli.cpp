@@ -137,7 +137,18 @@ const std::vector<Command>& commands_that_search() {
         {"trainyard query 'filter @message like /ERROR/ | limit 20'",
          "trainyard query 'stats count(*) by @logStream' --since 1d",
          "trainyard query 'parse \"loss=*\" as loss | stats min(loss)' --job mnist-1"}},
-       query_command}};
+       query_command},
+      {{"tensorboard",
+        {"JOB", "[JOB..]"},
+        {{"--logdir", "", true, "keep the event files in DIR/JOB (default: a temporary directory)"},
+         {"--port", "-p", true, "PORT of TensorBoard on this machine (default: 6006)"},
+         {"--no-server", "", false, "start no TensorBoard; end when the jobs have ended"}},
+        "Show the metrics of training jobs in TensorBoard, also while they run.",
+        "The program `tensorboard` must be on the PATH (pip install tensorboard). It reads event "
+        "files that this command writes from the jobs' metrics and hyperparameters, until Ctrl-C.",
+        {"trainyard tensorboard mnist-1 mnist-2",
+         "trainyard tensorboard mnist-1 --no-server --logdir runs"}},
+       tensorboard_command}};
   return kCommands;
 }
 

@@ -13,6 +13,7 @@ Result<int> describe_command(World& world, const Arguments& arguments);
 Result<int> explain_command(World& world, const Arguments& arguments);
 Result<int> logs_command(World& world, const Arguments& arguments);
 Result<int> query_command(World& world, const Arguments& arguments);
+Result<int> tensorboard_command(World& world, const Arguments& arguments);
 Result<int> top_command(World& world, const Arguments& arguments);
 Result<int> events_command(World& world, const Arguments& arguments);
 Result<int> time_command(World& world, const Arguments& arguments);

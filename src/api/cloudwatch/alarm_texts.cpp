@@ -187,6 +187,36 @@ Json trigger_json(const Alarm& alarm) {
   return trigger;
 }
 
+Json event_state_json(const AlarmState& state) {
+  Json out{{"value", to_text(state.value)},
+           {"reason", state.reason},
+           {"timestamp", offset_time_text(state.updated)}};
+  if (!state.reason_data.empty()) out["reasonData"] = state.reason_data;
+  return out;
+}
+
+Json event_metrics_json(const alarms::AlarmSettings& settings) {
+  Json all = Json::array();
+  for (const auto& each : settings.queries) {
+    Json query{{"id", each.id}, {"returnData", each.returns_data.value_or(true)}};
+    if (!each.label.empty()) query["label"] = each.label;
+    if (!each.expression.empty()) query["expression"] = each.expression;
+    if (each.metric) {
+      Json dimensions = Json::object();
+      for (const auto& [name, value] : each.metric->dimensions) dimensions[name] = value;
+      query["metricStat"] = {{"metric",
+                              {{"namespace", each.metric->name_space},
+                               {"name", each.metric->name},
+                               {"dimensions", std::move(dimensions)}}},
+                             {"period", each.metric->period / 1s},
+                             {"stat", each.metric->statistic}};
+      if (!each.metric->unit.empty()) query["metricStat"]["unit"] = each.metric->unit;
+    }
+    all.push_back(std::move(query));
+  }
+  return all;
+}
+
 Json state_json(const AlarmState& state) {
   Json out{{"stateValue", to_text(state.value)}, {"stateReason", state.reason}};
   if (!state.reason_data.empty())
@@ -255,6 +285,24 @@ std::string CloudwatchTexts::message(const Alarm& after, const AlarmState& befor
   else
     message["Trigger"] = trigger_json(after);
   return dump(message);
+}
+
+std::string CloudwatchTexts::event(const Alarm& after, const AlarmState& before) const {
+  const auto& settings = after.settings;
+  Json configuration = Json::object();
+  if (settings.description) configuration["description"] = *settings.description;
+  if (settings.kind == alarms::AlarmKind::composite)
+    configuration["alarmRule"] = settings.rule;
+  else
+    configuration["metrics"] = event_metrics_json(settings);
+  Json resources = Json::array();
+  resources.push_back(alarm_arn(settings.account, after.key));
+  return dump(Json{{"resources", std::move(resources)},
+                   {"detail",
+                    {{"alarmName", after.key.name},
+                     {"configuration", std::move(configuration)},
+                     {"previousState", event_state_json(before)},
+                     {"state", event_state_json(after.state)}}}});
 }
 
 alarms::Texts CloudwatchTexts::state_item(const Alarm& after, const AlarmState& before) const {

@@ -16,6 +16,8 @@ class CloudwatchTexts final : public alarms::AlarmTexts {
   // The JSON that CloudWatch publishes to a topic.
   std::string message(const alarms::Alarm& after, const alarms::AlarmState& before,
                       const std::string& target) const override;
+  // {"resources", "detail"} of an event of EventBridge.
+  std::string event(const alarms::Alarm& after, const alarms::AlarmState& before) const override;
   alarms::Texts state_item(const alarms::Alarm& after,
                            const alarms::AlarmState& before) const override;
   alarms::Texts action_item(const alarms::PendingAction& action,

@@ -245,8 +245,18 @@ TEST(AlarmOperations, AStateThatIsSetStartsActionsAndIsInTheHistory) {
                                               .state_reason = "tested",
                                               .state_reason_data = R"({"a":1})"}));
   const auto due = *world.store_of_alarms->due_actions(world.clock.now(), 10);
-  ASSERT_EQ(due.size(), 1u);
-  const Json message = *parse_json(due[0].message);
+  ASSERT_EQ(due.size(), 2u);
+  ASSERT_EQ(due[0].target, alarms::kEventBus);
+  const Json event = *parse_json(due[0].message);
+  EXPECT_EQ(event["resources"][0], "arn:aws:cloudwatch:eu-west-1:123456789012:alarm:hot");
+  const Json& detail = event["detail"];
+  EXPECT_EQ(detail["alarmName"], "hot");
+  EXPECT_EQ(detail["state"]["value"], "ALARM");
+  EXPECT_EQ(detail["state"]["reasonData"], R"({"a":1})");
+  EXPECT_EQ(detail["state"]["timestamp"], "2026-11-27T10:00:00.000+0000");
+  EXPECT_EQ(detail["previousState"]["value"], "INSUFFICIENT_DATA");
+  EXPECT_EQ(detail["configuration"]["metrics"][0]["metricStat"]["metric"]["name"], "loss");
+  const Json message = *parse_json(due[1].message);
   EXPECT_EQ(message["AlarmName"], "hot");
   EXPECT_EQ(message["NewStateValue"], "ALARM");
   EXPECT_EQ(message["OldStateValue"], "INSUFFICIENT_DATA");
@@ -267,7 +277,8 @@ TEST(AlarmOperations, AStateThatIsSetStartsActionsAndIsInTheHistory) {
       {.alarm_name = "hot", .state_value = "OK", .state_reason = "x"}));
   ASSERT_TRUE(world.call<aws::SetAlarmState>(
       {.alarm_name = "hot", .state_value = "ALARM", .state_reason = "x"}));
-  EXPECT_EQ(world.store_of_alarms->due_actions(world.clock.now(), 10)->size(), 1u);
+  EXPECT_EQ(world.store_of_alarms->due_actions(world.clock.now(), 10)->size(), 2u)
+      << "events, and the first action";
   ASSERT_TRUE(world.call<aws::EnableAlarmActions>({.alarm_names = {{"hot"}}}));
   EXPECT_EQ(world.only().actions_enabled, true);
 }

@@ -149,12 +149,16 @@ struct HistoryItem {
   std::string data;  // JSON
 };
 
+// The target of the action that each change of a state starts, whatever the alarm's own actions: an
+// event.
+inline constexpr const char* kEventBus = "event bus";
+
 // An action that has not been carried out yet.
 struct PendingAction {
   int64_t number = 0;  // given by the store
   AlarmKey alarm;
   AlarmKind alarm_kind = AlarmKind::metric;
-  std::string target;   // ARN
+  std::string target;   // ARN, or kEventBus
   std::string message;  // JSON
   Instant created;
   int64_t attempts = 0;  // that failed

@@ -1,6 +1,6 @@
 // Kills a child (SIGKILL) at random times. The child changes the state of alarms, acknowledges each
-// change through a pipe, and carries out the actions meanwhile. The action of each acknowledged
-// change must have been carried out, or still be pending.
+// change through a pipe, and carries out the actions meanwhile. The action and the event of each
+// acknowledged change must have been carried out, or still be pending.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -32,12 +32,18 @@ class NumberTexts final : public AlarmTexts {
   std::string message(const Alarm& after, const AlarmState&, const std::string&) const override {
     return after.state.reason;
   }
+  std::string event(const Alarm& after, const AlarmState&) const override {
+    return after.state.reason;
+  }
   Texts state_item(const Alarm&, const AlarmState&) const override { return {}; }
   Texts action_item(const PendingAction&, const std::string&) const override { return {}; }
 };
 
+constexpr const char* kFiles[] = {"/actions", "/events"};
+
 // Appends the message to a file, which survives a kill.
-Result<void> deliver(const std::string& path, const PendingAction& action) {
+Result<void> deliver(const std::string& directory, const PendingAction& action) {
+  const std::string path = directory + kFiles[action.target == kEventBus ? 1 : 0];
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (file < 0) return from_errno(path);
   const std::string line = action.message + "\n";
@@ -73,9 +79,8 @@ Result<void> set_state(AlarmStore& store, const AlarmTexts& texts, int64_t numbe
   auto store = AlarmStore::open(directory + "/alarms");
   auto metrics = observe::open_metrics(directory + "/metrics");
   if (!store || !metrics) ::_exit(3);
-  AlarmLoop loop(**store, **metrics, clock, texts, [&](const PendingAction& action) {
-    return deliver(directory + "/delivered", action);
-  });
+  AlarmLoop loop(**store, **metrics, clock, texts,
+                 [&](const PendingAction& action) { return deliver(directory, action); });
   std::thread changes([&] {
     for (int64_t number = first;; ++number) {
       if (!set_state(**store, texts, number)) ::_exit(4);
@@ -87,7 +92,6 @@ Result<void> set_state(AlarmStore& store, const AlarmTexts& texts, int64_t numbe
 
 TEST(Kill, ActionsOfAcknowledgedChangesAreNeverLost) {
   observe::TemporaryDirectory directory;
-  const std::string path = directory.path() + "/delivered";
   SeededRandom random(11);
   int64_t last = 0;  // that was acknowledged, or may have been stored
   std::set<int64_t> acknowledged;
@@ -126,13 +130,15 @@ TEST(Kill, ActionsOfAcknowledgedChangesAreNeverLost) {
   auto store = std::move(*AlarmStore::open(directory.path() + "/alarms"));
   auto metrics = *observe::open_metrics(directory.path() + "/metrics");
   AlarmLoop loop(*store, *metrics, clock, texts,
-                 [&](const PendingAction& action) { return deliver(path, action); });
+                 [&](const PendingAction& action) { return deliver(directory.path(), action); });
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
   while (!store->due_actions(clock.now(), 1)->empty() && std::chrono::steady_clock::now() < end)
     loop.act(clock.now());
-  const std::set<int64_t> all = delivered(path);
-  for (const int64_t number : acknowledged)
-    EXPECT_TRUE(all.contains(number)) << "the action of change " << number << " was lost";
+  for (const char* file : kFiles) {
+    const std::set<int64_t> all = delivered(directory.path() + file);
+    for (const int64_t number : acknowledged)
+      EXPECT_TRUE(all.contains(number)) << file << ": that of change " << number << " was lost";
+  }
   EXPECT_FALSE(acknowledged.empty());
 }
 

@@ -235,6 +235,16 @@ void AlarmLoop::act(Instant now) {
   }
 }
 
+// Events have no item: the change of the state has one.
+std::optional<HistoryItem> AlarmLoop::item_of(const PendingAction& action, const Result<void>& done,
+                                              Instant now) const {
+  if (action.target == kEventBus) return std::nullopt;
+  const std::string error = done ? "" : shorten(done.error().message, kErrorBytesMax);
+  const Texts item = texts_.action_item(action, error);
+  return HistoryItem{action.alarm,        action.alarm_kind, now,
+                     HistoryKind::action, item.text,         item.data};
+}
+
 void AlarmLoop::carry_out(const PendingAction& action) {
   Result<void> done = ok();
   try {
@@ -248,10 +258,7 @@ void AlarmLoop::carry_out(const PendingAction& action) {
                     done.error().kind == Kind::not_found || done.error().kind == Kind::denied ||
                     now >= action.created + kRetryTime;
   if (ends) {
-    const std::string error = done ? "" : shorten(done.error().message, kErrorBytesMax);
-    const Texts item = texts_.action_item(action, error);
-    stored = store_.end_action(action.number, {action.alarm, action.alarm_kind, now,
-                                               HistoryKind::action, item.text, item.data});
+    stored = store_.end_action(action.number, item_of(action, done, now));
   } else {
     stored = store_.retry_action(action.number, action.attempts + 1,
                                  now + retry_wait(action.attempts + 1));

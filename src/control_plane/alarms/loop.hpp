@@ -29,9 +29,10 @@
 
 namespace trainyard::alarms {
 
-// Carries out an action: action.target is its ARN, action.message the JSON to deliver. It is called
-// at least once for each action, from several threads at once, and returns within a minute. An
-// error of kind invalid, not_found or denied ends the action; after another one it is tried again.
+// Carries out an action: action.target is its ARN or kEventBus, action.message the JSON to deliver.
+// It is called at least once for each action, from several threads at once, and returns within a
+// minute. An error of kind invalid, not_found or denied ends the action; after another one it is
+// tried again.
 using Sink = std::function<Result<void>(const PendingAction& action)>;
 
 inline constexpr size_t kActionsAtOnceMax = 16;
@@ -65,6 +66,8 @@ class AlarmLoop {
   Result<bool> evaluate_composite(const Alarm& alarm, const Alarms& all, Instant now);
   Result<bool> enter(const Alarm& alarm, State next, const Texts& reason, Instant now);
   void carry_out(const PendingAction& action);
+  std::optional<HistoryItem> item_of(const PendingAction& action, const Result<void>& done,
+                                     Instant now) const;
 
   AlarmStore& store_;
   observe::Metrics& metrics_;

@@ -26,7 +26,7 @@ struct LoopWorld {
   PlainTexts texts;
   Mutex mutex;
   ConditionVariable changed;
-  std::vector<std::string> carried_out GUARDED_BY(mutex);
+  std::vector<std::string> carried_out GUARDED_BY(mutex), events GUARDED_BY(mutex);
   Result<void> outcome = ok();
   std::string why_not;
   std::atomic<int> checks = 0;  // calls of the loop's why_not
@@ -34,8 +34,12 @@ struct LoopWorld {
                  *metrics,
                  clock,
                  texts,
-                 [this](const PendingAction& action) {
+                 [this](const PendingAction& action) -> Result<void> {
                    const MutexLock lock(mutex);
+                   if (action.target == kEventBus) {
+                     events.push_back(action.message);
+                     return ok();
+                   }
                    carried_out.push_back(action.target + ": " + action.message);
                    changed.notify_all();
                    return outcome;
@@ -112,7 +116,10 @@ TEST(AlarmLoop, AnAlarmFiresWithinOnePeriodAndRecovers) {
   const MutexLock lock(world.mutex);
   EXPECT_EQ(world.carried_out,
             (std::vector<std::string>{"arn:alarm: hot alarm", "arn:ok: hot ok"}));
-  EXPECT_EQ(world.store->history({.region = "r", .alarm = "hot"})->items.size(), 4u);
+  EXPECT_EQ(world.events,
+            (std::vector<std::string>{"hot insufficient_data -> alarm", "hot alarm -> ok"}));
+  EXPECT_EQ(world.store->history({.region = "r", .alarm = "hot"})->items.size(), 4u)
+      << "events have none of their own";
 }
 
 TEST(AlarmLoop, ExpressionsAreWatched) {
@@ -149,7 +156,7 @@ TEST(AlarmLoop, CompositesFollowTheirAlarms) {
   world.pass_minute();
   EXPECT_EQ(world.state("inner"), State::alarm);
   EXPECT_EQ(world.state("a-outer"), State::alarm) << "in the same evaluation, at any depth";
-  EXPECT_EQ(world.pending(), 2u);
+  EXPECT_EQ(world.pending(), 3u) << "of two alarms, and events";
 }
 
 TEST(AlarmLoop, OneBadAlarmStopsNoOther) {
@@ -180,6 +187,7 @@ TEST(AlarmLoop, FailedActionsAreTriedAgainLater) {
   const auto end = std::chrono::steady_clock::now() + kDeadline;
   while (attempts() != 1 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   ASSERT_EQ(attempts(), 1);
+  world.settle(1);
   EXPECT_EQ(world.pending(0s), 0u) << "not at once";
   EXPECT_EQ(world.pending(kRetryWaitMin), 1u);
   world.outcome = ok();

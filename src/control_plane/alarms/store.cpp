@@ -239,13 +239,13 @@ Result<std::vector<PendingAction>> AlarmStore::due_actions(Instant now, int64_t 
   return due;
 }
 
-Result<void> AlarmStore::end_action(int64_t number, const HistoryItem& item) {
+Result<void> AlarmStore::end_action(int64_t number, const std::optional<HistoryItem>& item) {
   return database_->write([&](Connection& connection) -> Result<void> {
     {
       auto statement = TRY(connection.prepare("DELETE FROM actions WHERE number = ?"));
       TRY(statement.bind(number).run());
     }
-    return write_item(connection, item);
+    return item ? write_item(connection, *item) : ok();
   });
 }
 

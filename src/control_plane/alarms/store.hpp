@@ -64,8 +64,8 @@ class AlarmStore {
 
   // The first action that is due of each target, the longest due first.
   Result<std::vector<PendingAction>> due_actions(Instant now, int64_t count_max);
-  // Ends an action, and adds an item to the history.
-  Result<void> end_action(int64_t number, const HistoryItem& item);
+  // Ends an action, and adds an item to the history, if one is given.
+  Result<void> end_action(int64_t number, const std::optional<HistoryItem>& item);
   Result<void> retry_action(int64_t number, int64_t attempts, Instant due);
   // Removes old history.
   Result<void> retire(Instant now);

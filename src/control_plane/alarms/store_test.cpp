@@ -133,7 +133,7 @@ TEST(AlarmStore, ActionsWaitUntilTheyEnd) {
   EXPECT_NE(second.number, first.number);
   ASSERT_OK(world.store->end_action(
       second.number,
-      {{"r", "a"}, AlarmKind::metric, kStoredAt, HistoryKind::action, "done", "{}"}));
+      HistoryItem{{"r", "a"}, AlarmKind::metric, kStoredAt, HistoryKind::action, "done", "{}"}));
   EXPECT_TRUE(due(kStoredAt).empty());
   ASSERT_EQ(due(kStoredAt + 1min).size(), 2u);
   EXPECT_EQ(world.store->history({.region = "r"})->items[0].summary, "done");
@@ -144,9 +144,11 @@ TEST(Transition, StartsActionsOnlyIfTheValueChanges) {
   alarm.settings.actions = {{"ok"}, {"alarm1", "alarm2"}, {}};
   const PlainTexts texts;
   auto change = transition(alarm, {State::alarm, "r", "{}", kStoredAt + 1s, {}}, texts);
-  ASSERT_EQ(change.actions.size(), 2u);
-  EXPECT_EQ(change.actions[0].target, "alarm1");
-  EXPECT_EQ(change.actions[0].message, "a alarm");
+  ASSERT_EQ(change.actions.size(), 3u);
+  EXPECT_EQ(change.actions[0].target, kEventBus);
+  EXPECT_EQ(change.actions[0].message, "a ok -> alarm");
+  EXPECT_EQ(change.actions[1].target, "alarm1");
+  EXPECT_EQ(change.actions[1].message, "a alarm");
   EXPECT_EQ(change.history.size(), 1u);
   EXPECT_EQ(change.stored[0].state.transitioned, kStoredAt + 1s);
   change = transition(alarm, {State::ok, "other", "{}", kStoredAt + 1s, {}}, texts);
@@ -154,7 +156,8 @@ TEST(Transition, StartsActionsOnlyIfTheValueChanges) {
   EXPECT_EQ(change.stored[0].state.transitioned, kStoredAt);
   alarm.settings.actions_enabled = false;
   change = transition(alarm, {State::alarm, "r", "{}", kStoredAt + 1s, {}}, texts);
-  EXPECT_TRUE(change.actions.empty());
+  ASSERT_EQ(change.actions.size(), 1u);
+  EXPECT_EQ(change.actions[0].target, kEventBus) << "an event is no action of the alarm";
   EXPECT_EQ(change.history.size(), 1u);
 }
 

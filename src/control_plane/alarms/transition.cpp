@@ -15,14 +15,18 @@ Change transition(const Alarm& before, AlarmState next, const AlarmTexts& texts)
     change.history.push_back({after.key, after.settings.kind, after.state.updated,
                               HistoryKind::state, item.text, item.data});
   }
+  const auto start = [&](const std::string& target, std::string message) {
+    change.actions.push_back({.alarm = after.key,
+                              .alarm_kind = after.settings.kind,
+                              .target = target,
+                              .message = std::move(message),
+                              .created = after.state.updated,
+                              .due = after.state.updated});
+  };
+  if (changes) start(kEventBus, texts.event(after, before.state));
   if (changes && after.settings.actions_enabled)
     for (const std::string& target : after.settings.actions.of(after.state.value))
-      change.actions.push_back({.alarm = after.key,
-                                .alarm_kind = after.settings.kind,
-                                .target = target,
-                                .message = texts.message(after, before.state, target),
-                                .created = after.state.updated,
-                                .due = after.state.updated});
+      start(target, texts.message(after, before.state, target));
   change.stored.push_back(std::move(after));
   return change;
 }

@@ -30,13 +30,16 @@ class AlarmTexts {
   // The message of an action. `after` has the new state.
   virtual std::string message(const Alarm& after, const AlarmState& before,
                               const std::string& target) const = 0;
+  // The event of a change of the state.
+  virtual std::string event(const Alarm& after, const AlarmState& before) const = 0;
   // The summary and the data of history items.
   virtual Texts state_item(const Alarm& after, const AlarmState& before) const = 0;
   // `error`: "" if the action was carried out.
   virtual Texts action_item(const PendingAction& action, const std::string& error) const = 0;
 };
 
-// An action is started if the value of the state changes and the alarm's actions are enabled.
+// If the value of the state changes, an event is started, and the actions of the alarm if they are
+// enabled.
 // next.transitioned is set.
 Change transition(const Alarm& before, AlarmState next, const AlarmTexts& texts);
 

@@ -29,6 +29,8 @@ ServiceNames names_of(Service service) {
       return {"sagemaker", Protocol::json, "SageMaker."};
     case Service::logs:
       return {"logs", Protocol::json, "Logs_20140328."};
+    case Service::cloudwatch:
+      return {"monitoring", Protocol::json, "GraniteServiceVersion20100801."};
     case Service::trainyard:
       return {"trainyard", Protocol::json, "Trainyard."};
     case Service::batch:

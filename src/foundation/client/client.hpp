@@ -34,7 +34,7 @@ struct Settings {
 };
 
 // The called service, with the names of its model.
-enum class Service { sagemaker, logs, trainyard, batch, iam, sts };
+enum class Service { sagemaker, logs, cloudwatch, trainyard, batch, iam, sts };
 
 // The properties of a shell.
 struct ShellRequest {

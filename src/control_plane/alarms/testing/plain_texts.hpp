@@ -22,6 +22,10 @@ class PlainTexts final : public AlarmTexts {
   std::string message(const Alarm& after, const AlarmState&, const std::string&) const override {
     return after.key.name + " " + std::string(kStates.text(after.state.value));
   }
+  std::string event(const Alarm& after, const AlarmState& before) const override {
+    return after.key.name + " " + std::string(kStates.text(before.value)) + " -> " +
+           std::string(kStates.text(after.state.value));
+  }
   Texts state_item(const Alarm& after, const AlarmState&) const override {
     return {std::string(kStates.text(after.state.value)), "{}"};
   }
