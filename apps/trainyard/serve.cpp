@@ -44,6 +44,7 @@
 #include "os/disk.hpp"
 #include "os/machine_clock.hpp"
 #include "os/process.hpp"
+#include "os/start_memory.hpp"
 #include "s3/lifecycle_loop.hpp"
 #include "trainyard/alarm_parts.hpp"
 #include "trainyard/allocation_links.hpp"
@@ -446,6 +447,7 @@ class Server {
               config_, clock_.now());
     };
     upkeep();
+    os::release_start_memory();
     wait_for_end(
         signals, [this] { store_key_uses(*identity_store_); }, upkeep,
         [&] {

@@ -22,7 +22,8 @@ net::Handler& ServedConsole::open(const api::Settings& settings, const api::Serv
                                   net::Handler& api) {
   if (!assets_) return api;
   console_ =
-      api::console::make_console({settings, services, sessions_, feed_, api}, *std::move(assets_));
+      api::console::make_console({settings, services, sessions_, feed_, api}, std::move(*assets_));
+  assets_.reset();
   return *console_;
 }
 

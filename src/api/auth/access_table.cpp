@@ -535,6 +535,11 @@ AccessTable::AccessTable() {
                        Line{row.action, row.resource});
 }
 
+const AccessTable& AccessTable::shared() {
+  static const AccessTable table;
+  return table;
+}
+
 bool AccessTable::knows(const shapes::OperationShape& operation) const {
   if (operation.service->name == "iam") return true;
   return lines_.contains(std::string(operation.service->name).append(" ").append(operation.name));

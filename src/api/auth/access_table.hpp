@@ -59,6 +59,8 @@ inline constexpr std::string_view kMetricJobKey = "trainyard:MetricJob";
 class AccessTable {
  public:
   AccessTable();
+  // The table of this program, for all that decide.
+  static const AccessTable& shared();
 
   // Returns whether the table has the operation.
   bool knows(const shapes::OperationShape& operation) const;

@@ -64,7 +64,7 @@ class Authorizer {
 
   const Settings& settings_;
   const Services& services_;
-  const AccessTable table_;
+  const AccessTable& table_ = AccessTable::shared();
   std::unique_ptr<Cache> cache_;
 };
 

@@ -31,6 +31,7 @@ Result<Assets> Assets::read(const std::string& directory) {
     if (type.empty()) return {};
     std::string bytes = TRY(os::read_file(directory + "/" + path, left).in("reading the console"));
     left -= bytes.size();
+    bytes.shrink_to_fit();
     files[path] = {std::move(bytes), type};
     return {};
   };

@@ -62,7 +62,7 @@ class CallRecorder {
   void audit(const Call& call, int status, std::string_view code);
 
   const Services& services_;
-  const AccessTable access_table_;
+  const AccessTable& access_table_ = AccessTable::shared();
   AuditTrail audit_;
 };
 

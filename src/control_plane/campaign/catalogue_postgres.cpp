@@ -1,14 +1,15 @@
 // Implements the shared catalogue on a PostgreSQL server. Each call opens a connection: calls are
 // few, and none is left half done when the server restarts.
-#include <libpq-fe.h>
-
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "campaign/catalogue.hpp"
 #include "campaign/catalogue_schema.hpp"
+#include "postgres/pq_library.hpp"
 
 namespace trainyard::campaign {
 namespace {
+
+using postgres::pq;
 
 constexpr const char* kConnectSecondsMax = "5";
 // Types whose text is a number, with PostgreSQL's type numbers.
@@ -22,8 +23,8 @@ constexpr const char* kIsPowerful =
     "session_user";
 
 struct Closer {
-  void operator()(PGconn* connection) const { PQfinish(connection); }
-  void operator()(PGresult* result) const { PQclear(result); }
+  void operator()(PGconn* connection) const { pq().PQfinish(connection); }
+  void operator()(PGresult* result) const { pq().PQclear(result); }
 };
 using Connected = std::unique_ptr<PGconn, Closer>;
 using Answer = std::unique_ptr<PGresult, Closer>;
@@ -32,7 +33,7 @@ std::string message_of(const char* message) { return std::string(trim(message ? 
 
 // Chooses the kind of error by the SQLSTATE's class.
 Error error_of(PGconn* connection, const PGresult* result) {
-  const char* state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
+  const char* state = result ? pq().PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
   const std::string_view code = state ? state : "";
   Kind kind = Kind::invalid;
   if (code == "57014")
@@ -45,12 +46,13 @@ Error error_of(PGconn* connection, const PGresult* result) {
     kind = Kind::exhausted;
   else if (code.starts_with("23"))
     kind = Kind::conflict;
-  return {kind, message_of(result ? PQresultErrorMessage(result) : PQerrorMessage(connection))};
+  return {kind,
+          message_of(result ? pq().PQresultErrorMessage(result) : pq().PQerrorMessage(connection))};
 }
 
 Result<Answer> finish(PGconn* connection, PGresult* raw) {
   Answer answer(raw);
-  const auto status = answer ? PQresultStatus(answer.get()) : PGRES_FATAL_ERROR;
+  const auto status = answer ? pq().PQresultStatus(answer.get()) : PGRES_FATAL_ERROR;
   if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
     return error_of(connection, answer.get());
   return answer;
@@ -58,7 +60,7 @@ Result<Answer> finish(PGconn* connection, PGresult* raw) {
 
 // Runs any number of statements, without parameters.
 Result<Answer> run(PGconn* connection, const std::string& sql) {
-  return finish(connection, PQexec(connection, sql.c_str()));
+  return finish(connection, pq().PQexec(connection, sql.c_str()));
 }
 
 // Runs one statement. Null values are NULL.
@@ -70,14 +72,15 @@ Result<Answer> run(PGconn* connection, const std::string& sql, const std::vector
     texts.push_back(value.is_string() ? value.get<std::string>() : dump(value));
     pointers.push_back(value.is_null() ? nullptr : texts.back().c_str());
   }
-  return finish(connection, PQexecParams(connection, sql.c_str(), int(values.size()), nullptr,
-                                         pointers.data(), nullptr, nullptr, 0));
+  return finish(connection, pq().PQexecParams(connection, sql.c_str(), int(values.size()), nullptr,
+                                              pointers.data(), nullptr, nullptr, 0));
 }
 
 Json value_at(const PGresult* result, int row, int column) {
-  if (PQgetisnull(result, row, column)) return nullptr;
-  const std::string text(PQgetvalue(result, row, column), size_t(PQgetlength(result, row, column)));
-  const Oid type = PQftype(result, column);
+  if (pq().PQgetisnull(result, row, column)) return nullptr;
+  const std::string text(pq().PQgetvalue(result, row, column),
+                         size_t(pq().PQgetlength(result, row, column)));
+  const Oid type = pq().PQftype(result, column);
   if (type == kInt2 || type == kInt4 || type == kInt8) {
     if (const auto number = parse_int(text)) return *number;
   } else if (type == kFloat4 || type == kFloat8 || type == kNumeric) {
@@ -115,7 +118,7 @@ class PostgresCatalogue final : public Catalogue {
     TRY(check_size(sql));
     const Connected connection = TRY(connect());
     const Answer answer = TRY(run(connection.get(), sql));  // one string is one transaction
-    const auto changed = parse_int(PQcmdTuples(answer.get()));
+    const auto changed = parse_int(pq().PQcmdTuples(answer.get()));
     return changed ? *changed : 0;
   }
 
@@ -127,7 +130,7 @@ class PostgresCatalogue final : public Catalogue {
     TRY(run(connection.get(), "LOCK TABLE \"" + table + "\" IN SHARE ROW EXCLUSIVE MODE"));
     const Answer there = TRY(
         run(connection.get(), "SELECT 1 FROM \"" + table + "\" WHERE name = $1", {row.at("name")}));
-    if (PQntuples(there.get()) > 0) return false;
+    if (pq().PQntuples(there.get()) > 0) return false;
     std::string names;
     std::vector<Json> values;
     for (const auto& [column, value] : row) {
@@ -146,18 +149,19 @@ class PostgresCatalogue final : public Catalogue {
   Result<Connected> connect_to(const std::string& url) {
     const char* names[] = {"dbname", "connect_timeout", "application_name", nullptr};
     const char* values[] = {url.c_str(), kConnectSecondsMax, "trainyard", nullptr};
-    Connected connection(PQconnectdbParams(names, values, 1));  // 1: dbname may be a URL
+    Connected connection(pq().PQconnectdbParams(names, values, 1));  // 1: dbname may be a URL
     if (!connection) return exhausted("no memory for a connection");
-    if (PQstatus(connection.get()) != CONNECTION_OK)
-      return unavailable("the catalogue: " + message_of(PQerrorMessage(connection.get())));
-    PQsetNoticeProcessor(
+    if (pq().PQstatus(connection.get()) != CONNECTION_OK)
+      return unavailable("the catalogue: " + message_of(pq().PQerrorMessage(connection.get())));
+    pq().PQsetNoticeProcessor(
         connection.get(), [](void*, const char*) {}, nullptr);
-    PQsetClientEncoding(connection.get(), "UTF8");
+    pq().PQsetClientEncoding(connection.get(), "UTF8");
     TRY(run(connection.get(),
             "SET statement_timeout = " + std::to_string(kStatementTimeMax / 1ms)));
     const Answer powerful =
         TRY(run(connection.get(), kIsPowerful).in("querying the role's rights"));
-    if (PQntuples(powerful.get()) != 1 || std::string_view(PQgetvalue(powerful.get(), 0, 0)) != "f")
+    if (pq().PQntuples(powerful.get()) != 1 ||
+        std::string_view(pq().PQgetvalue(powerful.get(), 0, 0)) != "f")
       return denied(
           "the catalogue's role is a superuser, may make roles, or may reach files or programs of "
           "the database's machine: give [catalogue] a role that owns the catalogue and nothing "
@@ -198,23 +202,25 @@ class PostgresCatalogue final : public Catalogue {
   // Reads row by row, since libpq would hold any number of them; the limits are checked after each
   // row.
   static Result<Answered> read_all(PGconn* connection) {
-    if (!PQsendQuery(connection, "FETCH ALL FROM answer") || !PQsetSingleRowMode(connection))
+    if (!pq().PQsendQuery(connection, "FETCH ALL FROM answer") ||
+        !pq().PQsetSingleRowMode(connection))
       return error_of(connection, nullptr);
     Answered answered;
     size_t bytes = 0;
-    while (const Answer result{PQgetResult(connection)}) {
-      const auto status = PQresultStatus(result.get());
+    while (const Answer result{pq().PQgetResult(connection)}) {
+      const auto status = pq().PQresultStatus(result.get());
       if (status != PGRES_SINGLE_TUPLE && status != PGRES_TUPLES_OK)
         return error_of(connection, result.get());
-      const int columns = PQnfields(result.get());
+      const int columns = pq().PQnfields(result.get());
       if (columns == 0) return invalid("a query must read, and answer with rows");
       if (answered.columns.empty())
-        for (int i = 0; i < columns; ++i) answered.columns.emplace_back(PQfname(result.get(), i));
-      for (int row = 0; row < PQntuples(result.get()); ++row) {
+        for (int i = 0; i < columns; ++i)
+          answered.columns.emplace_back(pq().PQfname(result.get(), i));
+      for (int row = 0; row < pq().PQntuples(result.get()); ++row) {
         auto& values = answered.rows.emplace_back();
         for (int i = 0; i < columns; ++i) {
           values.push_back(value_at(result.get(), row, i));
-          bytes += kCellBytes + size_t(PQgetlength(result.get(), row, i));
+          bytes += kCellBytes + size_t(pq().PQgetlength(result.get(), row, i));
         }
         TRY(check_answer(answered.rows.size(), bytes));
       }

@@ -1,6 +1,5 @@
 #include "notify/http_sender.hpp"
 
-#include <curl/curl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -10,9 +9,12 @@
 
 #include "base/text.hpp"
 #include "client/curl.hpp"
+#include "transfer/curl_library.hpp"
 
 namespace trainyard::notify {
 namespace {
+
+using transfer::curl;
 
 constexpr size_t kEndpointBytesMax = 2048;
 constexpr size_t kAnswerBytesKept = 64 << 10;  // of an endpoint's answer; then it is broken off
@@ -60,8 +62,8 @@ bool is_retried(long status) { return status >= 500 || status == 429 || status =
 
 struct Slist {
   curl_slist* list = nullptr;
-  ~Slist() { curl_slist_free_all(list); }
-  void add(const std::string& line) { list = curl_slist_append(list, line.c_str()); }
+  ~Slist() { curl().curl_slist_free_all(list); }
+  void add(const std::string& line) { list = curl().curl_slist_append(list, line.c_str()); }
 };
 
 // A line break in a value would begin another header.
@@ -75,38 +77,38 @@ std::string header_value(std::string_view text) {
 }  // namespace
 
 Sent HttpSender::send(const Outgoing& outgoing) const {
-  const std::unique_ptr<void, void (*)(void*)> handle(
-      client::new_handle(), [](void* each) { curl_easy_cleanup(static_cast<CURL*>(each)); });
-  if (!handle) return {SendResult::retry, "starting libcurl: out of memory"};
-  CURL* const curl = static_cast<CURL*>(handle.get());
+  const std::unique_ptr<void, void (*)(void*)> owned(
+      client::new_handle(), [](void* each) { curl().curl_easy_cleanup(static_cast<CURL*>(each)); });
+  if (!owned) return {SendResult::retry, "starting libcurl: out of memory"};
+  CURL* const handle = static_cast<CURL*>(owned.get());
   char words[CURL_ERROR_SIZE] = "";
   client::CurlLimits limits;
   limits.ca_bundle = settings_.ca_bundle;
   limits.connect_limit = settings_.connect_limit;
   limits.answer_limit = settings_.answer_limit;
-  client::prepare(curl, outgoing.endpoint, limits, words);
+  client::prepare(handle, outgoing.endpoint, limits, words);
   Gate gate{&settings_.allowed};
   Slist lines;
   for (const auto& [name, value] : outgoing.headers) lines.add(name + ": " + header_value(value));
   lines.add("Expect:");
   size_t answered = 0;
-  curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-  curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, &gate);
-  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, lines.list);
-  curl_easy_setopt(curl, CURLOPT_POST, 1L);
-  curl_easy_setopt(curl, CURLOPT_POSTFIELDS, outgoing.body.data());
-  curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(outgoing.body.size()));
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, long(settings_.answer_limit / 1ms));
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, drop_answer);
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answered);
-  const CURLcode code = curl_easy_perform(curl);
+  curl().curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+  curl().curl_easy_setopt(handle, CURLOPT_OPENSOCKETDATA, &gate);
+  curl().curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
+  curl().curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines.list);
+  curl().curl_easy_setopt(handle, CURLOPT_POST, 1L);
+  curl().curl_easy_setopt(handle, CURLOPT_POSTFIELDS, outgoing.body.data());
+  curl().curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(outgoing.body.size()));
+  curl().curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, long(settings_.answer_limit / 1ms));
+  curl().curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, drop_answer);
+  curl().curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answered);
+  const CURLcode code = curl().curl_easy_perform(handle);
   if (gate.closed && !gate.passed && code != CURLE_OK)
     return {SendResult::refused,
             "the address of the endpoint is not on the public internet; allow_networks of "
             "[notifications] in the configuration lists others"};
   long status = 0;
-  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  curl().curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
   // An endpoint that has answered with success has the message, however long its answer is.
   if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && status != 0))
     return {code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ? SendResult::refused

@@ -1,7 +1,5 @@
 #include "notify/mail_sender.hpp"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -9,9 +7,12 @@
 
 #include "base/text.hpp"
 #include "client/curl.hpp"
+#include "transfer/curl_library.hpp"
 
 namespace trainyard::notify {
 namespace {
+
+using transfer::curl;
 
 constexpr Duration kMailConnectLimit = 10s;
 constexpr size_t kBase64LineBytes = 57;   // 76 characters of base64, the most that a mail allows
@@ -68,7 +69,7 @@ size_t read_mail(char* buffer, size_t size, size_t count, void* from) {
 
 struct Recipients {
   curl_slist* list = nullptr;
-  ~Recipients() { curl_slist_free_all(list); }
+  ~Recipients() { curl().curl_slist_free_all(list); }
 };
 
 }  // namespace
@@ -87,38 +88,38 @@ std::string mail_of(const Outgoing& outgoing, const std::string& from, Instant d
 }
 
 Sent MailSender::send(const Outgoing& outgoing) const {
-  const std::unique_ptr<void, void (*)(void*)> handle(
-      client::new_handle(), [](void* each) { curl_easy_cleanup(static_cast<CURL*>(each)); });
-  if (!handle) return {SendResult::retry, "starting libcurl: out of memory"};
-  CURL* const curl = static_cast<CURL*>(handle.get());
+  const std::unique_ptr<void, void (*)(void*)> owned(
+      client::new_handle(), [](void* each) { curl().curl_easy_cleanup(static_cast<CURL*>(each)); });
+  if (!owned) return {SendResult::retry, "starting libcurl: out of memory"};
+  CURL* const handle = static_cast<CURL*>(owned.get());
   char words[CURL_ERROR_SIZE] = "";
   client::CurlLimits limits;
   limits.ca_bundle = settings_.ca_bundle;
   limits.connect_limit = kMailConnectLimit;
-  client::prepare(curl, settings_.url, limits, words);
+  client::prepare(handle, settings_.url, limits, words);
   const std::string domain = settings_.from.substr(settings_.from.find('@') + 1);
   const std::string mail = mail_of(outgoing, settings_.from, clock_.now(),
                                    "<" + random_.hex(kIdBytes) + "@" + domain + ">");
   MailUpload upload{mail};
   Recipients recipients{
-      curl_slist_append(nullptr, ("<" + header_address(outgoing.endpoint) + ">").c_str())};
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
-  curl_easy_setopt(curl, CURLOPT_MAIL_FROM, ("<" + settings_.from + ">").c_str());
-  curl_easy_setopt(curl, CURLOPT_MAIL_RCPT, recipients.list);
-  curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
-  curl_easy_setopt(curl, CURLOPT_READFUNCTION, read_mail);
-  curl_easy_setopt(curl, CURLOPT_READDATA, &upload);
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, long(kMailLimit / 1ms));
+      curl().curl_slist_append(nullptr, ("<" + header_address(outgoing.endpoint) + ">").c_str())};
+  curl().curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
+  curl().curl_easy_setopt(handle, CURLOPT_MAIL_FROM, ("<" + settings_.from + ">").c_str());
+  curl().curl_easy_setopt(handle, CURLOPT_MAIL_RCPT, recipients.list);
+  curl().curl_easy_setopt(handle, CURLOPT_UPLOAD, 1L);
+  curl().curl_easy_setopt(handle, CURLOPT_READFUNCTION, read_mail);
+  curl().curl_easy_setopt(handle, CURLOPT_READDATA, &upload);
+  curl().curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, long(kMailLimit / 1ms));
   if (settings_.require_tls && settings_.url.starts_with("smtp://"))
-    curl_easy_setopt(curl, CURLOPT_USE_SSL, long(CURLUSESSL_ALL));
+    curl().curl_easy_setopt(handle, CURLOPT_USE_SSL, long(CURLUSESSL_ALL));
   if (!settings_.user.empty()) {
-    curl_easy_setopt(curl, CURLOPT_USERNAME, settings_.user.c_str());
-    curl_easy_setopt(curl, CURLOPT_PASSWORD, settings_.password.c_str());
+    curl().curl_easy_setopt(handle, CURLOPT_USERNAME, settings_.user.c_str());
+    curl().curl_easy_setopt(handle, CURLOPT_PASSWORD, settings_.password.c_str());
   }
-  const CURLcode code = curl_easy_perform(curl);
+  const CURLcode code = curl().curl_easy_perform(handle);
   if (code == CURLE_OK) return {};
   long status = 0;
-  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  curl().curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
   // A mail server rejects an address for good with 550 to 559; its own faults may be fixed.
   const bool refused = status >= 550 && status < 560 && code != CURLE_LOGIN_DENIED;
   return {refused ? SendResult::refused : SendResult::retry,

@@ -1,12 +1,15 @@
 #include "client/curl.hpp"
 
-#include <curl/curl.h>
 #include <poll.h>
 
 #include <algorithm>
 
+#include "transfer/curl_library.hpp"
+
 namespace trainyard::client {
 namespace {
+
+using transfer::curl;
 
 constexpr size_t kReadBytes = 64 << 10;
 // a server that accepts nothing within this time is unreachable
@@ -28,17 +31,17 @@ Error trusted_by(Error error, const CurlLimits& limits) {
 
 void set_text(CURL* handle, CURLoption option, const std::string& text) {
   curl_blob blob{const_cast<char*>(text.data()), text.size(), CURL_BLOB_COPY};
-  if (!text.empty()) curl_easy_setopt(handle, option, &blob);
+  if (!text.empty()) curl().curl_easy_setopt(handle, option, &blob);
 }
 
 class RawConnection final : public Connection {
  public:
   explicit RawConnection(CURL* handle) : handle_(handle) {
     curl_socket_t socket = CURL_SOCKET_BAD;
-    curl_easy_getinfo(handle_, CURLINFO_ACTIVESOCKET, &socket);
+    curl().curl_easy_getinfo(handle_, CURLINFO_ACTIVESOCKET, &socket);
     descriptor_ = socket;
   }
-  ~RawConnection() override { curl_easy_cleanup(handle_); }
+  ~RawConnection() override { curl().curl_easy_cleanup(handle_); }
 
   int descriptor() const override { return descriptor_; }
 
@@ -47,11 +50,11 @@ class RawConnection final : public Connection {
     for (;;) {
       char buffer[kReadBytes];
       size_t got = 0;
-      const CURLcode code = curl_easy_recv(handle_, buffer, sizeof buffer, &got);
+      const CURLcode code = curl().curl_easy_recv(handle_, buffer, sizeof buffer, &got);
       // TLS may hold more bytes than the socket shows, so all of them are read.
       if (code == CURLE_AGAIN) return bytes;
       if (code != CURLE_OK)
-        return unavailable(std::string("the connection: ") + curl_easy_strerror(code));
+        return unavailable(std::string("the connection: ") + curl().curl_easy_strerror(code));
       if (got == 0 && bytes.empty()) return unavailable("the server has closed the connection");
       if (got == 0) return bytes;
       bytes.append(buffer, got);
@@ -62,7 +65,7 @@ class RawConnection final : public Connection {
   Result<void> write(std::string_view bytes) override {
     while (!bytes.empty()) {
       size_t sent = 0;
-      const CURLcode code = curl_easy_send(handle_, bytes.data(), bytes.size(), &sent);
+      const CURLcode code = curl().curl_easy_send(handle_, bytes.data(), bytes.size(), &sent);
       if (code == CURLE_AGAIN) {
         pollfd ready{descriptor_, POLLOUT, 0};
         if (::poll(&ready, 1, kWriteWaitMilliseconds) == 0)
@@ -70,7 +73,7 @@ class RawConnection final : public Connection {
         continue;
       }
       if (code != CURLE_OK)
-        return unavailable(std::string("the connection: ") + curl_easy_strerror(code));
+        return unavailable(std::string("the connection: ") + curl().curl_easy_strerror(code));
       bytes.remove_prefix(sent);
     }
     return {};
@@ -83,13 +86,10 @@ class RawConnection final : public Connection {
 
 }  // namespace
 
-void* new_handle() {
-  static const bool started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-  return started ? curl_easy_init() : nullptr;
-}
+void* new_handle() { return curl().started == CURLE_OK ? curl().curl_easy_init() : nullptr; }
 
 Error error_of_curl(int code, const char* words) {
-  const std::string message = words[0] != '\0' ? words : curl_easy_strerror(CURLcode(code));
+  const std::string message = words[0] != '\0' ? words : curl().curl_easy_strerror(CURLcode(code));
   switch (code) {
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
@@ -103,17 +103,18 @@ Error error_of_curl(int code, const char* words) {
 }
 
 void prepare(void* handle, const std::string& url, const CurlLimits& limits, char* words) {
-  curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, long(CURL_HTTP_VERSION_1_1));
-  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(handle, CURLOPT_PROXY, "");
-  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words);
-  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, long(limits.connect_limit / 1ms));
-  if (!limits.ca_bundle.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, limits.ca_bundle.c_str());
+  curl().curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
+  curl().curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl().curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, long(CURL_HTTP_VERSION_1_1));
+  curl().curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  curl().curl_easy_setopt(handle, CURLOPT_PROXY, "");
+  curl().curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words);
+  curl().curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, long(limits.connect_limit / 1ms));
+  if (!limits.ca_bundle.empty())
+    curl().curl_easy_setopt(handle, CURLOPT_CAINFO, limits.ca_bundle.c_str());
   // Without this the system's authorities are trusted as well.
   if (!limits.ca.empty())
-    curl_easy_setopt(handle, CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+    curl().curl_easy_setopt(handle, CURLOPT_CAPATH, static_cast<const char*>(nullptr));
   set_text(handle, CURLOPT_CAINFO_BLOB, limits.ca);
   set_text(handle, CURLOPT_SSLCERT_BLOB, limits.certificate);
   set_text(handle, CURLOPT_SSLKEY_BLOB, limits.key);
@@ -121,7 +122,7 @@ void prepare(void* handle, const std::string& url, const CurlLimits& limits, cha
 
 Curl::Curl(CurlLimits limits) : limits_(std::move(limits)), handle_(new_handle()) {}
 
-Curl::~Curl() { curl_easy_cleanup(static_cast<CURL*>(handle_)); }
+Curl::~Curl() { curl().curl_easy_cleanup(static_cast<CURL*>(handle_)); }
 
 Result<Answer> Curl::post(const std::string& url,
                           const std::vector<std::pair<std::string, std::string>>& headers,
@@ -134,31 +135,31 @@ Result<Answer> Curl::send(const std::string& method, const std::string& url,
                           const std::string& body) {
   CURL* handle = static_cast<CURL*>(handle_);
   if (handle == nullptr) return exhausted("starting libcurl: out of memory");
-  curl_easy_reset(handle);  // connections stay
+  curl().curl_easy_reset(handle);  // connections stay
   char words[CURL_ERROR_SIZE] = "";
   prepare(handle, url, limits_, words);
   curl_slist* lines = nullptr;
   for (const auto& [name, value] : headers)
-    lines = curl_slist_append(lines, (name + ": " + value).c_str());
-  lines = curl_slist_append(lines, "Expect:");
+    lines = curl().curl_slist_append(lines, (name + ": " + value).c_str());
+  lines = curl().curl_slist_append(lines, "Expect:");
   Answer answer;
-  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines);
+  curl().curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines);
   if (method == "POST" || (method != "GET" && !body.empty())) {
-    curl_easy_setopt(handle, CURLOPT_POST, 1L);
-    curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body.c_str());
-    curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.size()));
+    curl().curl_easy_setopt(handle, CURLOPT_POST, 1L);
+    curl().curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body.c_str());
+    curl().curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.size()));
   }
   if (method != "GET" && method != "POST")
-    curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, method.c_str());
-  curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, long(limits_.answer_limit / 1ms));
-  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);
-  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer.body);
-  const CURLcode code = curl_easy_perform(handle);
-  curl_slist_free_all(lines);
+    curl().curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, method.c_str());
+  curl().curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, long(limits_.answer_limit / 1ms));
+  curl().curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);
+  curl().curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer.body);
+  const CURLcode code = curl().curl_easy_perform(handle);
+  curl().curl_slist_free_all(lines);
   if (code == CURLE_WRITE_ERROR) return exhausted("reading the answer: larger than the limit");
   if (code != CURLE_OK) return trusted_by(error_of_curl(code, words), limits_);
   long status = 0;
-  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+  curl().curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
   answer.status = int(status);
   return answer;
 }
@@ -168,12 +169,12 @@ Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const Cu
   if (handle == nullptr) return exhausted("starting libcurl: out of memory");
   char words[CURL_ERROR_SIZE] = "";
   prepare(handle, url, limits, words);
-  curl_easy_setopt(handle, CURLOPT_CONNECT_ONLY, 1L);
-  const CURLcode code = curl_easy_perform(handle);
-  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, static_cast<char*>(nullptr));
+  curl().curl_easy_setopt(handle, CURLOPT_CONNECT_ONLY, 1L);
+  const CURLcode code = curl().curl_easy_perform(handle);
+  curl().curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, static_cast<char*>(nullptr));
   if (code != CURLE_OK) {
     Error error = trusted_by(error_of_curl(code, words), limits);
-    curl_easy_cleanup(handle);
+    curl().curl_easy_cleanup(handle);
     return error;
   }
   return std::unique_ptr<Connection>(std::make_unique<RawConnection>(handle));

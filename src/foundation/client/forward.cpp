@@ -1,7 +1,5 @@
 #include "client/forward.hpp"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <array>
 
@@ -9,9 +7,12 @@
 #include "base/thread_safety.hpp"
 #include "client/authority.hpp"
 #include "client/curl.hpp"
+#include "transfer/curl_library.hpp"
 
 namespace trainyard::client {
 namespace {
+
+using transfer::curl;
 
 constexpr size_t kIdleHandlesMax = 16;  // connections that are reused by later requests
 constexpr size_t kHeaderBytesMax = 64 << 10;
@@ -33,7 +34,7 @@ struct Transfer {
   Result<void> start() {
     if (started) return {};
     long status = 0;
-    curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+    curl().curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
     started = true;
     return receiver.start(int(status), headers);
   }
@@ -74,22 +75,22 @@ size_t forward_body(char* bytes, size_t, size_t count, void* context) {
 
 void set_request(CURL* handle, const Passed& request, Transfer& transfer) {
   if (request.method == "HEAD") {
-    curl_easy_setopt(handle, CURLOPT_NOBODY, 1L);
+    curl().curl_easy_setopt(handle, CURLOPT_NOBODY, 1L);
   } else if (request.read) {
-    curl_easy_setopt(handle, CURLOPT_UPLOAD, 1L);
-    curl_easy_setopt(handle, CURLOPT_READFUNCTION, give_body);
-    curl_easy_setopt(handle, CURLOPT_READDATA, &transfer);
+    curl().curl_easy_setopt(handle, CURLOPT_UPLOAD, 1L);
+    curl().curl_easy_setopt(handle, CURLOPT_READFUNCTION, give_body);
+    curl().curl_easy_setopt(handle, CURLOPT_READDATA, &transfer);
     if (request.body_bytes)
-      curl_easy_setopt(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(*request.body_bytes));
+      curl().curl_easy_setopt(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(*request.body_bytes));
   }
-  curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  curl().curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request.method.c_str());
 }
 
 }  // namespace
 
 struct Forwarder::Handles {
   ~Handles() {
-    for (CURL* handle : idle) curl_easy_cleanup(handle);
+    for (CURL* handle : idle) curl().curl_easy_cleanup(handle);
   }
   CURL* take() {
     {
@@ -107,7 +108,7 @@ struct Forwarder::Handles {
     if (idle.size() < kIdleHandlesMax)
       idle.push_back(handle);
     else
-      curl_easy_cleanup(handle);
+      curl().curl_easy_cleanup(handle);
   }
   Mutex mutex;
   std::vector<CURL*> idle GUARDED_BY(mutex);
@@ -128,30 +129,31 @@ Result<void> Forwarder::pass(const Remote& remote, const Passed& request,
 
   CURL* handle = handles_->take();
   if (handle == nullptr) return exhausted("libcurl cannot start");
-  curl_easy_reset(handle);  // its connections stay
+  curl().curl_easy_reset(handle);  // its connections stay
   char words[CURL_ERROR_SIZE] = "";
   std::string url = remote.endpoint;
   while (url.ends_with('/')) url.pop_back();
   url += request.target;
   Transfer transfer{request, receiver, handle};
   prepare(handle, url, {remote.ca_bundle, remote.connect_limit}, words);
-  curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);  // the signature covers it unchanged
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, long(remote.idle_limit / 1s));
+  curl().curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);  // the signature covers it unchanged
+  curl().curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl().curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, long(remote.idle_limit / 1s));
   set_request(handle, request, transfer);
   curl_slist* lines = nullptr;
   for (const auto& [name, value] : headers)
     // A semicolon makes curl send an empty value; "Name:" would omit the header.
-    lines = curl_slist_append(lines, (value.empty() ? name + ";" : name + ": " + value).c_str());
-  lines = curl_slist_append(lines, "Expect:");
-  lines = curl_slist_append(lines, "Accept:");
-  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines);
-  curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, take_header);
-  curl_easy_setopt(handle, CURLOPT_HEADERDATA, &transfer);
-  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, forward_body);
-  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &transfer);
-  const CURLcode code = curl_easy_perform(handle);
-  curl_slist_free_all(lines);
+    lines =
+        curl().curl_slist_append(lines, (value.empty() ? name + ";" : name + ": " + value).c_str());
+  lines = curl().curl_slist_append(lines, "Expect:");
+  lines = curl().curl_slist_append(lines, "Accept:");
+  curl().curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines);
+  curl().curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, take_header);
+  curl().curl_easy_setopt(handle, CURLOPT_HEADERDATA, &transfer);
+  curl().curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, forward_body);
+  curl().curl_easy_setopt(handle, CURLOPT_WRITEDATA, &transfer);
+  const CURLcode code = curl().curl_easy_perform(handle);
+  curl().curl_slist_free_all(lines);
   Result<void> done;
   if (code != CURLE_OK && !transfer.fault)
     done = std::move(transfer.fault);

@@ -30,6 +30,8 @@ constexpr int kOpenDirectoriesMax = 64;
 constexpr int kPassesMax = 10'000;
 // Times that a lock file may be replaced between opening and locking it.
 constexpr int kLockTriesMax = 100;
+constexpr size_t kUnsizedBytes =
+    4096;  // read at first of files of /proc, most of which are smaller
 
 Result<File> open_file(const std::string& path, int flags, unsigned mode = 0) {
   int descriptor;
@@ -195,20 +197,20 @@ Result<std::string> read_file(const std::string& path, size_t bytes_max) {
   if (S_ISDIR(status.st_mode)) return from_errno("reading " + path, EISDIR);
   if (!S_ISREG(status.st_mode)) return invalid("reading " + path + ": not a regular file");
 
-  std::string bytes;
-  size_t length = 0;
   // The size is a hint: it is 0 for files of /proc, and a file may grow while it is read.
-  size_t free_bytes = std::min(size_t(status.st_size), bytes_max) + 1;
+  const size_t hint = status.st_size > 0 ? size_t(status.st_size) : kUnsizedBytes;
+  std::string bytes(std::min(hint, bytes_max) + 1, '\0');
+  size_t length = 0;
   for (;;) {
-    bytes.resize(length + free_bytes);
-    const ssize_t got = ::read(file.descriptor(), bytes.data() + length, free_bytes);
+    if (length == bytes.size())
+      bytes.resize(length + std::min<size_t>(64 << 10, bytes_max - length) + 1);
+    const ssize_t got = ::read(file.descriptor(), bytes.data() + length, bytes.size() - length);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return from_errno("reading " + path);
     length += size_t(got);
     if (length > bytes_max)
       return exhausted("reading " + path + ": larger than " + human_bytes(bytes_max));
     if (got == 0) break;
-    free_bytes = std::min<size_t>(64 << 10, bytes_max - length) + 1;
   }
   bytes.resize(length);
   return bytes;

@@ -1,6 +1,5 @@
 #include "postgres/connection.hpp"
 
-#include <libpq-fe.h>
 #include <poll.h>
 
 #include <cerrno>
@@ -11,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "postgres/pq_library.hpp"
 
 namespace trainyard::postgres {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kDefaultPort = "5432";
 
 struct Clear {
-  void operator()(PGresult* result) const { PQclear(result); }
+  void operator()(PGresult* result) const { pq().PQclear(result); }
 };
 using Answer = std::unique_ptr<PGresult, Clear>;
 
@@ -57,11 +57,11 @@ const ErrorClass kErrorClasses[] = {
 };
 
 Error error_of(const PGresult* result, std::string_view doing) {
-  const char* found = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const char* found = pq().PQresultErrorField(result, PG_DIAG_SQLSTATE);
   const std::string_view state = found ? found : "";
-  const char* primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-  std::string text = message_of(primary ? primary : PQresultErrorMessage(result));
-  if (const char* more = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL))
+  const char* primary = pq().PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  std::string text = message_of(primary ? primary : pq().PQresultErrorMessage(result));
+  if (const char* more = pq().PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL))
     text += " (" + message_of(more) + ")";
   Error error{Kind::internal, shorten(doing, 200) + ": " + text, {}};
   for (const ErrorClass& each : kErrorClasses) {
@@ -74,7 +74,7 @@ Error error_of(const PGresult* result, std::string_view doing) {
 }
 
 bool is_error(const PGresult* result) {
-  const auto status = PQresultStatus(result);
+  const auto status = pq().PQresultStatus(result);
   return status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK && status != PGRES_EMPTY_QUERY;
 }
 
@@ -136,9 +136,9 @@ bool may_show_password(const std::string& url, const Target& target) {
 
 Result<Target> target_of(const std::string& url) {
   char* problem = nullptr;
-  PQconninfoOption* parsed = PQconninfoParse(url.c_str(), &problem);
+  PQconninfoOption* parsed = pq().PQconninfoParse(url.c_str(), &problem);
   if (!parsed) {
-    PQfreemem(problem);  // not shown: it may quote a password
+    pq().PQfreemem(problem);  // not shown: it may quote a password
     return invalid(
         "invalid PostgreSQL URL: use postgresql://USER@HOST:PORT/DATABASE, or \"host=.. dbname=.. "
         "user=..\"");
@@ -152,7 +152,7 @@ Result<Target> target_of(const std::string& url) {
     if (keyword == "port") target.port = value;
     if (keyword == "dbname") target.database = value;
   }
-  PQconninfoFree(parsed);
+  pq().PQconninfoFree(parsed);
   if (may_show_password(url, target))
     return invalid(
         "invalid PostgreSQL URL: the host or database has one of the characters @ : /, or the port "
@@ -192,38 +192,38 @@ std::vector<Target> hosts_of(const Target& target) {
 
 }  // namespace
 
-void Rows::Clear::operator()(pg_result* result) const { PQclear(result); }
+void Rows::Clear::operator()(pg_result* result) const { pq().PQclear(result); }
 
-size_t Rows::count() const { return size_t(PQntuples(result_.get())); }
-int Rows::columns() const { return PQnfields(result_.get()); }
+size_t Rows::count() const { return size_t(pq().PQntuples(result_.get())); }
+int Rows::columns() const { return pq().PQnfields(result_.get()); }
 bool Rows::empty(size_t row, int column) const {
-  return PQgetisnull(result_.get(), int(row), column) == 1;
+  return pq().PQgetisnull(result_.get(), int(row), column) == 1;
 }
 int64_t Rows::integer(size_t row, int column) const {
   int64_t value = 0;
-  const char* text = PQgetvalue(result_.get(), int(row), column);
+  const char* text = pq().PQgetvalue(result_.get(), int(row), column);
   std::from_chars(text, text + std::strlen(text), value);
   return value;
 }
 double Rows::real(size_t row, int column) const {
   double value = 0;
-  const char* text = PQgetvalue(result_.get(), int(row), column);
+  const char* text = pq().PQgetvalue(result_.get(), int(row), column);
   std::from_chars(text, text + std::strlen(text), value);
   return value;
 }
 std::string Rows::text(size_t row, int column) const {
-  return std::string(PQgetvalue(result_.get(), int(row), column),
-                     size_t(PQgetlength(result_.get(), int(row), column)));
+  return std::string(pq().PQgetvalue(result_.get(), int(row), column),
+                     size_t(pq().PQgetlength(result_.get(), int(row), column)));
 }
 int64_t Rows::changed() const {
-  const auto number = parse_int(PQcmdTuples(result_.get()));
+  const auto number = parse_int(pq().PQcmdTuples(result_.get()));
   return number ? *number : 0;
 }
 
 Connection::Connection(PGconn* connection, const ConnectionSettings& settings)
     : connection_(connection), answer_timeout_(settings.answer_timeout) {}
 
-Connection::~Connection() { PQfinish(connection_); }
+Connection::~Connection() { pq().PQfinish(connection_); }
 
 Result<std::unique_ptr<Connection>> Connection::open(const ConnectionSettings& settings) {
   const std::vector<Target> hosts = hosts_of(TRY(target_of(settings.url)));
@@ -263,7 +263,8 @@ Result<std::unique_ptr<Connection>> Connection::open_at(const ConnectionSettings
   }
   names.push_back(nullptr);
   values.push_back(nullptr);
-  PGconn* started = PQconnectStartParams(names.data(), values.data(), 1);  // 1: dbname may be a URL
+  PGconn* started =
+      pq().PQconnectStartParams(names.data(), values.data(), 1);  // 1: dbname may be a URL
   if (!started) return exhausted("no memory for a connection to PostgreSQL");
   std::unique_ptr<Connection> connection(new Connection(started, settings));
   connection->label_ = label_of(target);
@@ -273,28 +274,28 @@ Result<std::unique_ptr<Connection>> Connection::open_at(const ConnectionSettings
 
 Result<void> Connection::establish() {
   const auto refused = [&] {
-    const std::string text = message_of(PQerrorMessage(connection_));
+    const std::string text = message_of(pq().PQerrorMessage(connection_));
     lost_ = true;
     // libpq has no code for it.
-    const bool password =
-        PQconnectionNeedsPassword(connection_) == 1 || PQconnectionUsedPassword(connection_) == 1;
+    const bool password = pq().PQconnectionNeedsPassword(connection_) == 1 ||
+                          pq().PQconnectionUsedPassword(connection_) == 1;
     return Error{password ? Kind::denied : Kind::unavailable, text, Fault::lost};
   };
-  if (PQstatus(connection_) == CONNECTION_BAD) return refused();
+  if (pq().PQstatus(connection_) == CONNECTION_BAD) return refused();
   for (PostgresPollingStatusType next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK;
-       next = PQconnectPoll(connection_)) {
+       next = pq().PQconnectPoll(connection_)) {
     if (next == PGRES_POLLING_FAILED) return refused();
     TRY(wait(next == PGRES_POLLING_WRITING));
   }
-  PQsetNoticeProcessor(
+  pq().PQsetNoticeProcessor(
       connection_, [](void*, const char*) {}, nullptr);
-  if (PQsetnonblocking(connection_, 1) != 0) return lose("preparing a connection");
+  if (pq().PQsetnonblocking(connection_, 1) != 0) return lose("preparing a connection");
   return {};
 }
 
 Error Connection::lose(std::string_view doing) {
   lost_ = true;
-  const std::string why = message_of(PQerrorMessage(connection_));
+  const std::string why = message_of(pq().PQerrorMessage(connection_));
   return unavailable(std::string(doing) + ": the connection to " + label_ + " was lost" +
                          (why.empty() ? "" : ": " + why),
                      Fault::lost);
@@ -302,7 +303,7 @@ Error Connection::lose(std::string_view doing) {
 
 // Waits until the socket can be read, or also written.
 Result<void> Connection::wait(bool to_write) {
-  pollfd socket{PQsocket(connection_), short(POLLIN | (to_write ? POLLOUT : 0)), 0};
+  pollfd socket{pq().PQsocket(connection_), short(POLLIN | (to_write ? POLLOUT : 0)), 0};
   if (socket.fd < 0) return lose("waiting for PostgreSQL");
   int ready = 0;
   do ready = ::poll(&socket, 1, int(answer_timeout_.count()));
@@ -318,21 +319,21 @@ Result<void> Connection::wait(bool to_write) {
 // Reads while it writes, since the server stops reading when its answers are not read.
 Result<void> Connection::flush() {
   for (;;) {
-    const int left = PQflush(connection_);
+    const int left = pq().PQflush(connection_);
     if (left == 0) return {};
     if (left < 0) return lose("sending a statement");
     TRY(wait(true));
-    if (PQconsumeInput(connection_) != 1) return lose("sending a statement");
+    if (pq().PQconsumeInput(connection_) != 1) return lose("sending a statement");
   }
 }
 
 // nullptr at the end of a statement.
 Result<PGresult*> Connection::next_result() {
-  while (PQisBusy(connection_) == 1) {
+  while (pq().PQisBusy(connection_) == 1) {
     TRY(wait(false));
-    if (PQconsumeInput(connection_) != 1) return lose("reading an answer");
+    if (pq().PQconsumeInput(connection_) != 1) return lose("reading an answer");
   }
-  return PQgetResult(connection_);
+  return pq().PQgetResult(connection_);
 }
 
 Result<Rows> Connection::only_result(int sent) {
@@ -346,7 +347,7 @@ Result<Rows> Connection::only_result(int sent) {
     if (is_error(next.get()) && !error) error = error_of(next.get(), "running a statement");
     last = std::move(next);
   }
-  if (PQstatus(connection_) == CONNECTION_BAD) {
+  if (pq().PQstatus(connection_) == CONNECTION_BAD) {
     lost_ = true;
     if (!error) return lose("running a statement");
     error->detail = Fault::lost;
@@ -363,7 +364,7 @@ Result<Rows> Connection::only_result(int sent) {
 Result<std::string> Connection::prepare(const std::string& sql) {
   if (const auto found = prepared_.find(sql); found != prepared_.end()) return found->second;
   const std::string name = "s" + std::to_string(prepared_.size() + 1);
-  TRY(only_result(PQsendPrepare(connection_, name.c_str(), sql.c_str(), 0, nullptr))
+  TRY(only_result(pq().PQsendPrepare(connection_, name.c_str(), sql.c_str(), 0, nullptr))
           .in("preparing " + shorten(sql, 200)));
   prepared_.emplace(sql, name);
   return name;
@@ -373,22 +374,23 @@ Result<Rows> Connection::run(const Query& query) {
   if (lost_) return lose("running a statement");
   const Parameters parameters = TRY(parameters_of(query));
   const std::string name = TRY(prepare(query.sql));
-  return only_result(PQsendQueryPrepared(connection_, name.c_str(), int(query.values.size()),
-                                         parameters.pointers.data(), nullptr, nullptr, 0))
+  return only_result(pq().PQsendQueryPrepared(connection_, name.c_str(), int(query.values.size()),
+                                              parameters.pointers.data(), nullptr, nullptr, 0))
       .in(shorten(query.sql, 200));
 }
 
 Result<Rows> Connection::run_once(const Query& query) {
   if (lost_) return lose("running a statement");
   const Parameters parameters = TRY(parameters_of(query));
-  return only_result(PQsendQueryParams(connection_, query.sql.c_str(), int(query.values.size()),
-                                       nullptr, parameters.pointers.data(), nullptr, nullptr, 0))
+  return only_result(pq().PQsendQueryParams(connection_, query.sql.c_str(),
+                                            int(query.values.size()), nullptr,
+                                            parameters.pointers.data(), nullptr, nullptr, 0))
       .in(shorten(query.sql, 200));
 }
 
 Result<void> Connection::run_script(const std::string& sql) {
   if (lost_) return lose("running statements");
-  TRY(only_result(PQsendQuery(connection_, sql.c_str())).in(shorten(sql, 200)));
+  TRY(only_result(pq().PQsendQuery(connection_, sql.c_str())).in(shorten(sql, 200)));
   return {};
 }
 
@@ -400,16 +402,16 @@ Result<std::vector<Rows>> Connection::run_together(std::span<const Query> querie
     parameters.push_back(TRY(parameters_of(query)));
     TRY(prepare(query.sql));
   }
-  if (PQenterPipelineMode(connection_) != 1) return lose("running statements");
+  if (pq().PQenterPipelineMode(connection_) != 1) return lose("running statements");
   for (size_t i = 0; i < queries.size(); ++i)
-    if (PQsendQueryPrepared(connection_, prepared_[queries[i].sql].c_str(),
-                            int(queries[i].values.size()), parameters[i].pointers.data(), nullptr,
-                            nullptr, 0) != 1)
+    if (pq().PQsendQueryPrepared(connection_, prepared_[queries[i].sql].c_str(),
+                                 int(queries[i].values.size()), parameters[i].pointers.data(),
+                                 nullptr, nullptr, 0) != 1)
       return lose("sending statements");
-  if (PQpipelineSync(connection_) != 1) return lose("sending statements");
+  if (pq().PQpipelineSync(connection_) != 1) return lose("sending statements");
   TRY(flush());
   auto answers = read_all(queries.size());
-  if (!lost_ && PQexitPipelineMode(connection_) != 1) return lose("running statements");
+  if (!lost_ && pq().PQexitPipelineMode(connection_) != 1) return lose("running statements");
   return answers;
 }
 
@@ -421,12 +423,12 @@ Result<std::vector<Rows>> Connection::read_all(size_t count) {
     Answer next(TRY(next_result()));
     if (!next) {
       // One marks the end of each statement; two in succession, a lost connection.
-      if (after_end || PQstatus(connection_) == CONNECTION_BAD) break;
+      if (after_end || pq().PQstatus(connection_) == CONNECTION_BAD) break;
       after_end = true;
       continue;
     }
     after_end = false;
-    const auto status = PQresultStatus(next.get());
+    const auto status = pq().PQresultStatus(next.get());
     if (status == PGRES_PIPELINE_SYNC) {
       if (error) {
         lost_ = lost_ || error->is(Fault::lost);

@@ -22,6 +22,7 @@
 #include "base/text.hpp"
 #include "containers/architecture.hpp"
 #include "containers/cgroup.hpp"
+#include "containers/compiled_filter.hpp"
 #include "containers/container_plan.hpp"
 #include "containers/container_record.hpp"
 #include "containers/id_range.hpp"
@@ -387,6 +388,13 @@ Result<void> prepare_root(const ContainerSpec& spec, const std::string& name, Ro
   return ok();
 }
 
+// Writes the runtime's configuration. `program`: the compiled filter; "": the runtime compiles it.
+Result<void> write_config(const ContainerSpec& spec, Json config, const std::string& program) {
+  // The filter stays in the configuration, for runtimes that do not know the annotation.
+  if (!program.empty()) config["annotations"] = {{kFilterAnnotation, to_base64(program)}};
+  return os::write_file(spec.directory + "/" + kConfigFile, dump(config), 0600);
+}
+
 // Limits the container, whose record is written. Removes the record on failure.
 Result<std::unique_ptr<CrunContainer>> make_limited(const std::string& name, ContainerSpec& spec) {
   std::vector<std::string> withheld;
@@ -417,6 +425,8 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted,
   const Stage stage{stage_path()};
   const Json filter = TRY(make_system_call_filter(
       TRY(system_call_profile()), machine_architecture(), container_capabilities()));
+  const CompiledFilter compiled(filter, runtime);
+  const std::string program = compiled.read();
   TRY(check_container(spec, system));
   TRY(os::make_directories(spec.directory, 0700));
   TRY(make_stage());
@@ -432,12 +442,13 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted,
     TRY(prepare_root(spec, name, kind));
     TRY(set_owners(spec, ids));
     const Bundle bundle = make_bundle(spec, system, stage, ids.range, filter);
-    TRY(os::write_file(spec.directory + "/" + kConfigFile, dump(bundle.config), 0600));
-    const ChildPlan plan = TRY(make_plan(spec, bundle, stage, container->cgroup(), kind, ids.range,
-                                         ids.user_namespace.descriptor(), ids.identity_namespaces));
+    TRY(write_config(spec, bundle.config, program));
+    ChildPlan plan = TRY(make_plan(spec, bundle, stage, container->cgroup(), kind, ids.range,
+                                   ids.user_namespace.descriptor(), ids.identity_namespaces));
+    add_runtime(plan, stage, runtime);
     const os::File process_pipe = TRY(make_process_pipe(spec.directory));
-    auto begun =
-        TRY(start_runtime(plan, runtime, spec.directory, name, spec.input, output.descriptor()));
+    auto begun = TRY(start_runtime(plan, stage.runtime(), spec.directory, name, spec.input,
+                                   output.descriptor()));
     if (begun.failure) {
       const auto [step, error_number] = *begun.failure;
       TRY(fall_back(spec, plan.steps()[step], plan.explain(step, error_number), error_number, kind,
@@ -453,6 +464,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted,
     TRY(give_up_user_namespace(spec, lets.error().message, ids, *container));
   }
   output.close();
+  if (program.empty()) compiled.keep_that_of(name);
   if (cgroup_layout().with("cpu")) TRY(container->cgroup().limit_cpus(spec.cpus));
   return std::unique_ptr<Container>(std::move(container));
 }

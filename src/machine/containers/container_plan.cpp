@@ -306,4 +306,10 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
   return plan;
 }
 
+void add_runtime(ChildPlan& plan, const Stage& stage, const std::string& runtime) {
+  plan.add({What::make_file, stage.runtime(), "", 0755});
+  plan.add({in_rootless_sandbox() ? What::bind_all : What::bind, stage.runtime(), runtime,
+            MOUNT_ATTR_RDONLY | kHarmless});
+}
+
 }  // namespace trainyard::containers

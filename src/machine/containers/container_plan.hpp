@@ -73,13 +73,17 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
                             const Cgroup& cgroup, RootKind kind, std::optional<IdRange> ids,
                             int user_namespace, const std::vector<int>& identity_namespaces);
 
+// Adds the steps that bind the runtime, read-only, into the stage, from where it is started. A
+// runtime that can be written starts itself again from such a mount, so that no container can
+// overwrite it: the second start takes a twelfth of all that a container takes.
+void add_runtime(ChildPlan& plan, const Stage& stage, const std::string& runtime);
+
 // The directory of the layer over an image.
 inline const std::string& layer_directory_of(const ContainerSpec& spec) {
   return spec.layer_directory.empty() ? spec.directory : spec.layer_directory;
 }
 
-// The directory of the runtime's state, by the names of cgroups. All containers share it: the
-// runtime also keeps the compiled system call filter there, and compiling it takes a millisecond.
+// The directory of the runtime's state, by the names of cgroups. All containers share it.
 std::string runtime_root();
 
 // Names below layer_directory_of(), and below a container's own directory.

@@ -61,6 +61,7 @@ struct Stage {
   std::string mount(size_t index) const { return path + "/mount-" + std::to_string(index); }
   std::string device(size_t index) const { return path + "/device-" + std::to_string(index); }
   std::string sys() const { return path + "/sys"; }
+  std::string runtime() const { return path + "/runtime"; }
 };
 
 struct Bundle {

@@ -14,6 +14,8 @@ constexpr const char* kConfigFile = "config.json";
 constexpr const char* kProcessFile = "pid";       // the first process, for readers outside
 constexpr const char* kProcessPipe = "pid.told";  // the runtime writes its process number here
 constexpr const char* kRuntimeLog = "runtime.log";
+// Below the runtime's directory of a container: the program of its filter of system calls.
+constexpr const char* kRuntimeFilter = "seccomp.bpf";
 
 // Returns the path of crun, from the directories of PATH.
 Result<std::string> find_runtime();

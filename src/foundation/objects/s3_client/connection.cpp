@@ -7,62 +7,18 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
-#include "os/shared_library.hpp"
+#include "transfer/curl_library.hpp"
 
 namespace trainyard::objects {
 namespace {
 
-// The functions that we use, by their own names.
-#define TRAINYARD_CURL_FUNCTIONS(EACH) \
-  EACH(curl_easy_cleanup)              \
-  EACH(curl_easy_init)                 \
-  EACH(curl_easy_pause)                \
-  EACH(curl_easy_reset)                \
-  EACH(curl_easy_setopt)               \
-  EACH(curl_easy_strerror)             \
-  EACH(curl_global_init)               \
-  EACH(curl_multi_add_handle)          \
-  EACH(curl_multi_cleanup)             \
-  EACH(curl_multi_info_read)           \
-  EACH(curl_multi_init)                \
-  EACH(curl_multi_perform)             \
-  EACH(curl_multi_poll)                \
-  EACH(curl_multi_remove_handle)       \
-  EACH(curl_slist_append)              \
-  EACH(curl_slist_free_all)
-
-struct Library {
-#define TRAINYARD_MEMBER(name) decltype(&::name) name;
-  TRAINYARD_CURL_FUNCTIONS(TRAINYARD_MEMBER)
-#undef TRAINYARD_MEMBER
-};
-
-// Most jobs of seconds need no object: loaded with the first connection.
-const Library& curl() {
-  static const Library loaded = [] {
-    const os::SharedLibrary file("libcurl.so.4");
-    Library found{};
-#define TRAINYARD_FIND(name) file.find(found.name, #name);
-    TRAINYARD_CURL_FUNCTIONS(TRAINYARD_FIND)
-#undef TRAINYARD_FIND
-    return found;
-  }();
-  return loaded;
-}
-
-void initialise_curl() {
-  // once, by the first thread
-  static const CURLcode code = curl().curl_global_init(CURL_GLOBAL_DEFAULT);
-  CHECK(code == CURLE_OK, "libcurl can be initialised");
-}
+using transfer::curl;
 
 }  // namespace
 
 Connection::Connection(const ConnectionSettings& settings)
-    : settings_(settings),
-      multi_((initialise_curl(), curl().curl_multi_init())),
-      easy_(curl().curl_easy_init()) {
-  CHECK(multi_ && easy_, "libcurl has memory");
+    : settings_(settings), multi_(curl().curl_multi_init()), easy_(curl().curl_easy_init()) {
+  CHECK(curl().started == CURLE_OK && multi_ && easy_, "libcurl has memory");
 }
 
 Connection::~Connection() {

@@ -1,0 +1,102 @@
+#include "containers/compiled_filter.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "containers/container_plan.hpp"
+#include "containers/runtime.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::containers {
+namespace {
+
+const std::string kProgram(16, 'p');
+
+class CompiledFilters : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/compiled_filter_test.XXXXXX";
+    ASSERT_TRUE(::mkdtemp(name));
+    directory_ = name;
+    runtime_ = directory_ + "/runtime";
+    ASSERT_TRUE(os::write_file(runtime_, "one"));
+  }
+  void TearDown() override {
+    EXPECT_TRUE(os::remove_all(directory_));
+    EXPECT_TRUE(os::remove_all(runtime_root() + "/" + container()));
+  }
+
+  std::string container() const { return "filter-test-" + std::to_string(::getpid()); }
+  std::string programs() const { return directory_ + "/filters"; }
+  CompiledFilter of(const Json& filter) const { return {filter, runtime_, programs()}; }
+  // Writes what the runtime leaves of a container.
+  bool compile(const std::string& program) const {
+    const std::string state = runtime_root() + "/" + container();
+    return os::make_directories(state, 0700) &&
+           os::write_file(state + "/" + kRuntimeFilter, program, 0700);
+  }
+
+  std::string directory_, runtime_;
+};
+
+TEST_F(CompiledFilters, AreKeptForThatFilterOnly) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  EXPECT_EQ(of({{"a", 1}}).read(), "");
+  ASSERT_TRUE(compile(kProgram));
+  of({{"a", 1}}).keep_that_of(container());
+  EXPECT_EQ(of({{"a", 1}}).read(), kProgram);
+  EXPECT_EQ(of({{"a", 2}}).read(), "");
+}
+
+TEST_F(CompiledFilters, AreCompiledAgainByAnotherRuntime) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  ASSERT_TRUE(compile(kProgram));
+  of({}).keep_that_of(container());
+  EXPECT_EQ(of({}).read(), kProgram);
+  ASSERT_TRUE(os::write_file(runtime_, "three"));
+  EXPECT_EQ(of({}).read(), "");
+}
+
+TEST_F(CompiledFilters, AreNotReadWhereOthersCouldWrite) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  ASSERT_TRUE(compile(kProgram));
+  of({}).keep_that_of(container());
+  ASSERT_EQ(::chmod(programs().c_str(), 0770), 0);
+  EXPECT_EQ(of({}).read(), "");
+  ASSERT_EQ(::chmod(programs().c_str(), 0700), 0);
+  EXPECT_EQ(of({}).read(), kProgram);
+  ASSERT_EQ(::chown(programs().c_str(), 65534, 65534), 0);
+  EXPECT_EQ(of({}).read(), "");
+}
+
+TEST_F(CompiledFilters, AreWholeInstructions) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  for (const std::string& program :
+       {std::string(), std::string(7, 'p'), std::string(8 * 4097, 'p')}) {
+    ASSERT_TRUE(compile(program));
+    of({}).keep_that_of(container());
+    EXPECT_EQ(of({}).read(), "") << program.size();
+  }
+}
+
+TEST_F(CompiledFilters, OfFormerRuntimesAreRemovedAtLast) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  ASSERT_TRUE(compile(kProgram));
+  for (int number = 0; number < 40; ++number) {
+    of({{"a", number}}).keep_that_of(container());
+    EXPECT_EQ(of({{"a", number}}).read(), kProgram);
+  }
+  const auto names = os::list_directory(programs());
+  ASSERT_TRUE(names);
+  EXPECT_LE(names->size(), 16U);
+}
+
+TEST_F(CompiledFilters, AreNotNeededWhereTheRuntimeLeavesNone) {
+  of({}).keep_that_of(container());
+  EXPECT_EQ(of({}).read(), "");
+}
+
+}  // namespace
+}  // namespace trainyard::containers
