@@ -110,6 +110,24 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "destination": tenant,
             "policyName": f"{tenant}-policy",
             "policyDocument": EVERYTHING,
+            "destinationName": f"{tenant}-destination",
+            "targetArn": (
+                f"arn:aws:logs:us-east-1:{ACCOUNT}:log-group:/aws/sagemaker/TrainingJobs"
+            ),
+            "roleArn": role,
+            "accessPolicy": EVERYTHING,
+            "name": f"{tenant}-delivery",
+            "logType": "APPLICATION_LOGS",
+            "deliveryDestinationConfiguration": {
+                "destinationResourceArn": f"arn:aws:s3:::{tenant}"
+            },
+            "deliveryDestinationName": f"{tenant}-delivery",
+            "deliveryDestinationPolicy": EVERYTHING,
+            "deliverySourceName": f"{tenant}-delivery",
+            "deliveryDestinationArn": (
+                f"arn:aws:logs:us-east-1:{ACCOUNT}:delivery-destination:{tenant}-delivery"
+            ),
+            "id": "0123456789abcdef",
         },
         "cloudwatch": {
             "Namespace": "/aws/sagemaker/TrainingJobs",
