@@ -154,6 +154,16 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "DashboardName": f"{tenant}-dashboard",
             "DashboardNames": [f"{tenant}-dashboard"],
             "DashboardBody": '{"widgets": []}',
+            "RuleName": f"{tenant}-rule",
+            "RuleNames": [f"{tenant}-rule"],
+            "RuleDefinition": json.dumps(
+                {
+                    "Schema": {"Name": "CloudWatchLogRule", "Version": 1},
+                    "LogGroupNames": ["/aws/sagemaker/TrainingJobs"],
+                    "LogFormat": "JSON",
+                    "Contribution": {"Keys": ["$.secret"]},
+                }
+            ),
             "ResourceARN": f"arn:aws:cloudwatch:us-east-1:{ACCOUNT}:alarm:{tenant}-alarm",
         },
         "batch": {

@@ -109,6 +109,11 @@ constexpr AccessRow kRows[] = {
     {"cloudwatch", "DeleteDashboards", "",
      "arn:{partition}:cloudwatch::{account}:dashboard/{DashboardNames[]}"},
     {"cloudwatch", "ListDashboards", "", "arn:{partition}:cloudwatch::{account}:dashboard/*"},
+    {"cloudwatch", "PutInsightRule GetInsightRuleReport", "",
+     "arn:{partition}:cloudwatch:{region}:{account}:insight-rule/{RuleName}"},
+    {"cloudwatch", "DeleteInsightRules EnableInsightRules DisableInsightRules", "",
+     "arn:{partition}:cloudwatch:{region}:{account}:insight-rule/{RuleNames[]}"},
+    {"cloudwatch", "DescribeInsightRules", "", kAll},
     {"cloudwatch", "TagResource UntagResource ListTagsForResource", "", "{ResourceARN}"},
 
     {"batch", "CreateComputeEnvironment", "", "{computeEnvironmentName=compute-environment}"},
@@ -462,7 +467,7 @@ void add_special(const Context& context, const shapes::OperationShape& operation
     add_tags(texts("Tags[].Key"), texts("Tags[].Value"), out);
     if (name == "DeleteTags") set(out.values, "aws:TagKeys", texts("TagKeys[]"));
   } else if (service == "cloudwatch") {
-    add_cloudwatch_accesses(operation, input, out);
+    add_cloudwatch_accesses(context, operation, input, out);
   } else if (service == "batch") {
     for (const char* path : kBatchRoles)
       for (std::string& arn : texts(path))

@@ -30,6 +30,7 @@ enum class DefinitionKind : int64_t {
   delivery = 7,
   destination = 8,
   delivery_position = 9,
+  insight_rule = 10,
 };
 
 struct LogDefinition {
