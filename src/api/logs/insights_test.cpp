@@ -19,7 +19,7 @@ void add_nothing(OperationTable&, const Settings&, const Services&) {}
 struct InsightsWorld : OperationsWorld {
   insights::Queries queries{*logs, clock, random};
   std::unique_ptr<log_routing::LogRouter> router = *log_routing::LogRouter::start(
-      logs->definitions(), *metrics, clock,
+      *logs, *metrics, clock,
       [](const log_routing::Webhook&, const std::string&) -> Result<int> { return 200; },
       {.account = "123456789012", .webhooks = {{"hook", "http://127.0.0.1:1/", "secret", ""}}});
   log_routing::Exports exports{*logs, *objects, clock, random};

@@ -49,12 +49,21 @@ struct LedgerDatabase {
   Duration lease = 3s;   // a standby takes over if the writer does not renew it within this time
 };
 
-// A destination of subscription filters of log groups.
+// A destination of subscription filters and deliveries of log groups.
 struct LogWebhook {
   std::string name;
   std::string url;
   std::string authorization;  // the value of that header; "": none
   std::string ca_bundle;      // PEM file; "": the system's
+  // ARNs of streams and functions that requests name instead of the webhook.
+  std::vector<std::string> stands_for;
+};
+
+// A resource outside this server, whose logs clients put into a log group, as a delivery source.
+struct LogSource {
+  std::string arn;
+  std::string log_type;
+  std::string log_group;
 };
 
 // Jobs run on the nodes of a Slurm cluster.
@@ -150,6 +159,8 @@ struct Config {
   Duration stalled_after = 30min;
   std::optional<Duration> log_retention;  // older events are removed; unset: never, as on AWS
   std::vector<LogWebhook> log_webhooks;   // where subscription filters may send log events
+  std::vector<LogSource> log_sources;
+  Duration log_delivery_interval = 5min;  // between two objects of a delivery
   // Free space of the data directory's disk that is kept for the ledger: with less, jobs, objects
   // and logs are rejected. Unset: kDiskReserveBytes, or a twentieth of the disk if that is less.
   std::optional<uint64_t> disk_reserve_bytes;
