@@ -1,4 +1,5 @@
-"""What the bench of Prometheus sends and reads: remote write requests, and sizes on the disk."""
+"""Makes and sends requests of remote write for the bench of Prometheus, and measures sizes on the
+disk."""
 
 from __future__ import annotations
 
