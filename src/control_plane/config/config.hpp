@@ -14,6 +14,7 @@
 #include "base/time.hpp"
 #include "client/forward.hpp"
 #include "config/notifications.hpp"
+#include "config/prometheus.hpp"
 #include "domain/container_limits.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
@@ -123,6 +124,7 @@ struct Config {
   bool allow_plain_http_from_other_machines = false;
   os::LogFileSettings log;         // of the server; without a path: standard error
   std::string metrics_listen;      // for Prometheus, without signatures; "": not exported
+  PrometheusSettings prometheus;   // scrapes of the API's port, and remote write
   policy::RateLimits rate_limits;  // of each principal's requests; 0: no limit
   // In addition to 127.0.0.1, localhost, this machine's name and the listen address.
   std::vector<std::string> certificate_names;
