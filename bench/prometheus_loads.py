@@ -1,5 +1,4 @@
-"""Makes and sends requests of remote write for the bench of Prometheus, and measures sizes on the
-disk."""
+"""What the bench of Prometheus sends and reads: remote write requests, and sizes on the disk."""
 
 from __future__ import annotations
 

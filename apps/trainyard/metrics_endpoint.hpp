@@ -21,7 +21,7 @@
 
 namespace trainyard::apps {
 
-// Counts what the stores of logs and metrics have taken in since the server's start.
+// What the stores of logs and metrics have taken in since the server's start.
 struct IngestCounts {
   std::atomic<uint64_t> log_events{0}, log_bytes{0}, metric_points{0};
 };

@@ -557,7 +557,6 @@ class Server {
   control::Settings control_settings_;
   std::unique_ptr<net::HttpServer> server_;
   std::string reachable_;  // host and port
-
   std::unique_ptr<control::ControlPlane> control_;
   std::optional<file_systems::FileSystems> file_systems_;
   std::optional<api::IdentityStore> identity_store_;

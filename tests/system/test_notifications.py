@@ -92,7 +92,11 @@ def test_an_alarm_publishes_to_its_topic(machine: Server, receiver: HttpReceiver
 
 
 def test_a_change_of_an_alarm_is_an_event(machine: Server, receiver: HttpReceiver) -> None:
-    topic, events, cloudwatch = topic_of(machine), machine.boto("events"), machine.boto("cloudwatch")
+    topic, events, cloudwatch = (
+        topic_of(machine),
+        machine.boto("events"),
+        machine.boto("cloudwatch"),
+    )
     subscribe(machine, topic, receiver, "/events")
     pattern = {"source": ["aws.cloudwatch"], "detail": {"state": {"value": ["ALARM"]}}}
     events.put_rule(Name="alarms", EventPattern=json.dumps(pattern))

@@ -83,7 +83,7 @@ def put_metric(server: Server, name: str, value: float, **dimensions: str) -> No
 
 
 @pytest.fixture(scope="module")
-def running(start: Callable[..., Server]) -> Server:
+def yard(start: Callable[..., Server]) -> Server:
     """A server with a job that runs and has metrics."""
     server = start(
         "[jobs]\nstop_grace_seconds = 1\n[prometheus]\nseries_of_job_max = 50\n"
@@ -121,10 +121,10 @@ def running(start: Callable[..., Server]) -> Server:
 
 
 @pytest.fixture(scope="module")
-def prometheus(running: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+def prometheus(yard: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """Prometheus with the documented scrape config, and the shipped rules."""
     place = tmp_path_factory.mktemp("prometheus")
-    (place / "token").write_text(token_of(running), encoding="utf-8")
+    (place / "token").write_text(token_of(yard), encoding="utf-8")
     documented = re.search(
         r"^```yaml\n(scrape_configs:.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S
     )
@@ -132,8 +132,8 @@ def prometheus(running: Server, tmp_path_factory: pytest.TempPathFactory) -> Ite
     config = documented[1]
     for before, after in (
         ("/etc/prometheus/trainyard.token", str(place / "token")),
-        ("/etc/prometheus/trainyard-ca.pem", f"{running.data}/tls/ca.pem"),
-        ("yard.example.org:4566", running.listen),
+        ("/etc/prometheus/trainyard-ca.pem", f"{yard.data}/tls/ca.pem"),
+        ("yard.example.org:4566", yard.listen),
     ):
         assert before in config
         config = config.replace(before, after)
@@ -151,28 +151,26 @@ def test_the_shipped_scrape_config_is_the_documented_one() -> None:
     assert shipped[shipped.index("scrape_configs:") :] in PAGE.read_text("utf-8")
 
 
-def test_promtool_finds_no_fault_in_a_scrape(running: Server) -> None:
-    status, content_type, text = scrape(running, token_of(running))
+def test_promtool_finds_no_fault_in_a_scrape(yard: Server) -> None:
+    status, content_type, text = scrape(yard, token_of(yard))
     assert (status, content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
     assert promtool("check", "metrics", text=text) == ""
     assert HOSTILE.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"') in text
 
 
-def test_openmetrics_has_the_same_families(running: Server) -> None:
-    token = token_of(running)
-    status, content_type, text = scrape(running, token, OPENMETRICS)
+def test_openmetrics_has_the_same_families(yard: Server) -> None:
+    token = token_of(yard)
+    status, content_type, text = scrape(yard, token, OPENMETRICS)
     assert (status, content_type) == (
         200,
         "application/openmetrics-text; version=1.0.0; charset=utf-8",
     )
     assert text.endswith("# EOF\n")
-    plain = {name.removesuffix("_total") for name in families(scrape(running, token)[2])}
+    plain = {name.removesuffix("_total") for name in families(scrape(yard, token)[2])}
     assert families(text) == plain
 
 
-def test_prometheus_scrapes_by_the_documented_config(
-    running: Server, prometheus: Prometheus
-) -> None:
+def test_prometheus_scrapes_by_the_documented_config(yard: Server, prometheus: Prometheus) -> None:
     def up() -> bool:
         return prometheus.value('up{job="trainyard"}') == 1
 
@@ -224,8 +222,8 @@ def names_in(expression: str) -> set[str]:
     return set(re.findall(r"\b[a-zA-Z_]\w*\b(?!\s*\()", bare)) - WORDS
 
 
-def test_rules_and_dashboards_name_series_that_exist(running: Server) -> None:
-    text = scrape(running, token_of(running))[2]
+def test_rules_and_dashboards_name_series_that_exist(yard: Server) -> None:
+    text = scrape(yard, token_of(yard))[2]
     exposed = set(re.findall(r"^(\w+)[{ ]", text, re.M))
     used = set()
     for expression in re.findall(
@@ -247,15 +245,15 @@ def test_rules_and_dashboards_name_series_that_exist(running: Server) -> None:
     assert described == {name for name in families(text) if name.startswith("trainyard_job_")}
 
 
-def test_a_token_shows_what_its_user_may_see(running: Server) -> None:
+def test_a_token_shows_what_its_user_may_see(yard: Server) -> None:
     bob = {"AWS_ACCESS_KEY_ID": "AKIABOB", "AWS_SECRET_ACCESS_KEY": "bob-secret"}
-    status, _, text = scrape(running, token_of(running, **bob))
+    status, _, text = scrape(yard, token_of(yard, **bob))
     assert status == 200
     assert families(text) == {"trainyard_job_series_left_out"}
     assert "digits" not in text
-    assert scrape(running, token_of(running, "--write", **bob))[0] == 401
-    assert scrape(running, "wrong")[:1] == (401,)
-    status, _, refusal = scrape(running, None)
+    assert scrape(yard, token_of(yard, "--write", **bob))[0] == 401
+    assert scrape(yard, "wrong")[:1] == (401,)
+    status, _, refusal = scrape(yard, None)
     assert status == 403
     assert "trainyard" not in refusal
 

@@ -44,7 +44,7 @@ def command(server: Server, *arguments: str) -> list[str]:
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody has now, outside of the range that clients get."""
+    """An unused port of the loopback, outside of the range that clients get."""
     while True:
         port = random.randrange(15000, 30000)
         with socket.socket() as tried:
@@ -79,7 +79,7 @@ def values(port: int, job: str) -> list[float]:
 
 
 def hyperparameters(port: int) -> dict[str, dict[str, Any]]:
-    """What TensorBoard's own page of hyperparameters requests: run -> name -> value."""
+    """Requests what TensorBoard's own page of hyperparameters does: run -> name -> value."""
     question = {"startIndex": 0, "sliceSize": 10, "colParams": []}
     answer = fetched(port, "hparams/session_groups", question)
     groups = answer.get("sessionGroups", []) if isinstance(answer, dict) else []

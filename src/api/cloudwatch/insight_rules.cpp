@@ -52,9 +52,9 @@ Outcome<aws::PutInsightRuleOutput> put_rule(InsightRules& rules, const Services&
   return aws::PutInsightRuleOutput{};
 }
 
-Outcome<aws::DescribeInsightRulesOutput> describe(InsightRules& rules, const Services&,
-                                                  const Context& context,
-                                                  const aws::DescribeInsightRulesInput& in) {
+Outcome<aws::DescribeInsightRulesOutput> describe_rules(InsightRules& rules, const Services&,
+                                                        const Context& context,
+                                                        const aws::DescribeInsightRulesInput& in) {
   std::string after;
   if (in.next_token) {
     auto name = from_base64(*in.next_token);
@@ -96,16 +96,16 @@ Outcome<Output> each_rule(const std::vector<std::string>& names, const Step& ste
   return out;
 }
 
-Outcome<aws::DeleteInsightRulesOutput> remove(InsightRules& rules, const Services&,
-                                              const Context& context,
-                                              const aws::DeleteInsightRulesInput& in) {
+Outcome<aws::DeleteInsightRulesOutput> remove_rules(InsightRules& rules, const Services&,
+                                                    const Context& context,
+                                                    const aws::DeleteInsightRulesInput& in) {
   return each_rule<aws::DeleteInsightRulesOutput>(
       *in.rule_names, [&](const std::string& name) { return rules.remove(context.region, name); });
 }
 
-Outcome<aws::EnableInsightRulesOutput> enable(InsightRules& rules, const Services&,
-                                              const Context& context,
-                                              const aws::EnableInsightRulesInput& in) {
+Outcome<aws::EnableInsightRulesOutput> enable_rules(InsightRules& rules, const Services&,
+                                                    const Context& context,
+                                                    const aws::EnableInsightRulesInput& in) {
   return each_rule<aws::EnableInsightRulesOutput>(*in.rule_names, [&](const std::string& name) {
     return rules.change(context.region, name, [](InsightRule& rule) -> Result<void> {
       rule.disabled.reset();
@@ -114,9 +114,9 @@ Outcome<aws::EnableInsightRulesOutput> enable(InsightRules& rules, const Service
   });
 }
 
-Outcome<aws::DisableInsightRulesOutput> disable(InsightRules& rules, const Services&,
-                                                const Context& context,
-                                                const aws::DisableInsightRulesInput& in) {
+Outcome<aws::DisableInsightRulesOutput> disable_rules(InsightRules& rules, const Services&,
+                                                      const Context& context,
+                                                      const aws::DisableInsightRulesInput& in) {
   return each_rule<aws::DisableInsightRulesOutput>(*in.rule_names, [&](const std::string& name) {
     return rules.change(context.region, name, [&](InsightRule& rule) -> Result<void> {
       if (!rule.disabled) rule.disabled = context.now;
@@ -161,9 +161,10 @@ std::optional<Failure> fault_of(const aws::GetInsightRuleReportInput& in, int64_
   return {};
 }
 
-Outcome<aws::GetInsightRuleReportOutput> report(InsightRules& rules, const Services& services,
-                                                const Context& context,
-                                                const aws::GetInsightRuleReportInput& in) {
+Outcome<aws::GetInsightRuleReportOutput> report_of_rule(InsightRules& rules,
+                                                        const Services& services,
+                                                        const Context& context,
+                                                        const aws::GetInsightRuleReportInput& in) {
   const int64_t contributors = in.max_contributor_count.value_or(kContributorsDefault);
   const auto metrics = in.metrics.value_or(std::vector<std::string>{});
   if (auto fault = fault_of(in, contributors, metrics)) return *std::move(fault);
@@ -215,11 +216,11 @@ void add_insight_rule_operations(OperationTable& table, const Services& services
     };
   };
   table.add<aws::PutInsightRule>(with(put_rule));
-  table.add<aws::DescribeInsightRules>(with(describe));
-  table.add<aws::DeleteInsightRules>(with(remove));
-  table.add<aws::EnableInsightRules>(with(enable));
-  table.add<aws::DisableInsightRules>(with(disable));
-  table.add<aws::GetInsightRuleReport>(with(report));
+  table.add<aws::DescribeInsightRules>(with(describe_rules));
+  table.add<aws::DeleteInsightRules>(with(remove_rules));
+  table.add<aws::EnableInsightRules>(with(enable_rules));
+  table.add<aws::DisableInsightRules>(with(disable_rules));
+  table.add<aws::GetInsightRuleReport>(with(report_of_rule));
 }
 
 }  // namespace trainyard::api::cloudwatch

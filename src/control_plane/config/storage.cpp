@@ -4,6 +4,7 @@
 
 #include "config/password_file.hpp"
 #include "config/principals.hpp"
+#include "contract/aws_texts.hpp"
 
 namespace trainyard::config {
 namespace {
@@ -163,7 +164,7 @@ Result<void> read_log_webhook(const std::string& name, Table table, const std::s
     return invalid(table.name("stands_for") + ": at most " + std::to_string(kStandsForMax) +
                    " ARNs are allowed");
   for (const std::string& arn : webhook.stands_for)
-    if (!arn.starts_with("arn:") || arn.starts_with("arn:aws:logs:"))
+    if (!arn.starts_with("arn:") || arn.starts_with(contract::kLogsArnStart))
       return invalid(table.name("stands_for") + ": \"" + arn +
                      "\" must be the ARN of a stream or a function");
   const bool plain =

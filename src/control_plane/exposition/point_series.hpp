@@ -13,7 +13,7 @@
 
 namespace trainyard::exposition {
 
-// A HostMetric is a metric of hosts that agents measure, with its series.
+// What an agent measures of a host, and its series.
 struct HostMetric {
   std::string_view metric;  // as agents and CloudWatch name it
   std::string_view family;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "contract/aws_texts.hpp"
 #include "log_routing/delivery_format.hpp"
 
 namespace trainyard::log_routing {
@@ -10,7 +11,6 @@ namespace {
 
 using observe::DefinitionKind;
 
-constexpr const char* kTrainingGroup = "/aws/sagemaker/TrainingJobs";
 constexpr const char* kGroupLogType = "APPLICATION_LOGS";  // of log groups and training jobs
 constexpr size_t kPrefixBytesMax = 512;  // of a bucket, so that keys fit into 1024
 constexpr size_t kTagsMax = 50;
@@ -112,10 +112,9 @@ std::optional<SourceStreams> DeliveryCatalogue::streams_of(const std::string& re
     if (each.arn == arn) return SourceStreams{each.group, ""};
   if (const auto group = targets_.group_of(arn); group && group->region == region)
     return SourceStreams{group->group, ""};
-  const std::string jobs =
-      "arn:aws:sagemaker:" + region + ":" + targets_.account() + ":training-job/";
+  const std::string jobs = contract::training_job_arn(targets_.account(), region, "");
   if (arn.starts_with(jobs) && arn.size() > jobs.size())
-    return SourceStreams{kTrainingGroup, arn.substr(jobs.size()) + "/"};
+    return SourceStreams{std::string(contract::kTrainingLogGroup), arn.substr(jobs.size()) + "/"};
   return {};
 }
 

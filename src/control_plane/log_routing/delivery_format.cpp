@@ -8,6 +8,7 @@
 
 #include "base/fnv.hpp"
 #include "base/json.hpp"
+#include "contract/aws_texts.hpp"
 
 namespace trainyard::log_routing {
 namespace {
@@ -124,7 +125,7 @@ std::string record_text(const observe::StreamKey& stream, const observe::LogEven
 }
 
 Result<BucketPlace> bucket_place(std::string_view arn) {
-  constexpr std::string_view kStart = "arn:aws:s3:::";
+  constexpr std::string_view kStart = contract::kBucketArnStart;
   if (!arn.starts_with(kStart)) return invalid("not the ARN of a bucket: " + std::string(arn));
   arn.remove_prefix(kStart.size());
   const size_t slash = std::min(arn.find('/'), arn.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "contract/aws_texts.hpp"
 
 namespace trainyard::log_routing {
 namespace {
@@ -15,7 +16,7 @@ struct LogsArn {
 };
 std::optional<LogsArn> parse_arn(std::string_view arn, std::string_view account,
                                  std::string_view kind) {
-  constexpr std::string_view kStart = "arn:aws:logs:";
+  constexpr std::string_view kStart = contract::kLogsArnStart;
   if (!arn.starts_with(kStart)) return {};
   arn.remove_prefix(kStart.size());
   const size_t colon = arn.find(':');

@@ -416,7 +416,7 @@ class MetricFile final : public Metrics {
   const std::unique_ptr<Database> database_;
   const MetricSettings settings_;
   const MetricFollowers followers_;
-  std::unique_ptr<PointJournal> journal_;  // nullptr: it has no reader
+  std::unique_ptr<PointJournal> journal_;  // nullptr: unused
   std::set<std::string> said_;             // groups whose limit was logged; used within writes only
 };
 

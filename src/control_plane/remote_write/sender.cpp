@@ -48,7 +48,7 @@ void Sender::work() {
     const auto sent = send_next();
     failures = sent ? 0 : failures + 1;
     if (failures == 1)
-      log(Level::error, "remote_write", "the journal of points was not read; it is retried later",
+      log(Level::error, "remote_write", "the journal of points was not read; it is tried again",
           {{"receiver", settings_.name}, {"why", sent.error().message}});
     const Duration pause = !sent ? retry_delay(failures) : *sent ? 0ms : settings_.interval;
     if (rest(pause, sent && !*sent)) return;

@@ -14,7 +14,7 @@
 namespace trainyard::remote_write {
 namespace {
 
-constexpr auto kDeadline = std::chrono::seconds(60);
+constexpr auto kPatience = std::chrono::seconds(60);
 
 // A receiver that answers with the statuses it was given, then with 204, and keeps what it accepts.
 struct Receiver {
@@ -46,11 +46,11 @@ struct Receiver {
   }
   bool wait_for(size_t values) {
     std::unique_lock lock(mutex);
-    return changed.wait_for(lock, kDeadline, [&] { return accepted.size() >= values; });
+    return changed.wait_for(lock, kPatience, [&] { return accepted.size() >= values; });
   }
   bool wait_for_requests(size_t count) {
     std::unique_lock lock(mutex);
-    return changed.wait_for(lock, kDeadline, [&] { return requests >= count; });
+    return changed.wait_for(lock, kPatience, [&] { return requests >= count; });
   }
 };
 

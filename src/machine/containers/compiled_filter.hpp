@@ -2,7 +2,7 @@
 // containers that follow.
 //
 // The runtime compiles the filter of each container, always to the same program, which takes a
-// ninth of a container's start. The program of the first container is copied to the run directory,
+// tenth of a container's start. The program of the first container is copied to the run directory,
 // where only root of the machine can write, and later containers get it by an annotation of the
 // runtime. A program belongs to one filter and to the installed runtime, libraries and kernel:
 // after an upgrade of any of these, the first container compiles again.

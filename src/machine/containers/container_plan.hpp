@@ -75,7 +75,7 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
 
 // Adds the steps that bind the runtime, read-only, into the stage, from where it is started. A
 // runtime that can be written starts itself again from such a mount, so that no container can
-// overwrite it: the second start takes a twelfth of all that a container takes.
+// overwrite it: the second start takes an eighth of all that a container takes.
 void add_runtime(ChildPlan& plan, const Stage& stage, const std::string& runtime);
 
 // The directory of the layer over an image.

@@ -16,7 +16,7 @@ namespace trainyard::cli {
 namespace {
 
 constexpr Duration kReadInterval = 5s;
-constexpr Duration kServerTimeMax = 365 * 24h;  // longer than anybody watches
+constexpr Duration kServerTimeMax = 365 * 24h;  // longer than a user watches
 constexpr const char* kServer = "tensorboard";
 constexpr const char* kReloadSeconds = "5";
 constexpr size_t kShownJobsMax = 100;
@@ -25,7 +25,7 @@ constexpr int64_t kPortDefault = 6006;  // TensorBoard's own
 // The event file of one job.
 class EventFile {
  public:
-  // A file of an earlier run is written anew.
+  // A file of an earlier run is replaced.
   static Result<EventFile> open(client::Client& client, const std::string& job,
                                 const std::string& directory) {
     TRY(os::make_directories(directory + "/" + job));
