@@ -1,5 +1,6 @@
 """Rules of Contributor Insights, through boto3."""
 
+import functools
 import json
 import time
 from collections.abc import Callable
@@ -96,11 +97,11 @@ def test_bad_rules_are_refused(server: Server, cloudwatch: BaseClient, group: st
     for bad in ("{}", "no JSON", definition(group, Contribution={"Keys": ["a b"]})):
         code, message = refused(cloudwatch.put_insight_rule, RuleName="bad", RuleDefinition=bad)
         assert code.startswith("InvalidParameterValue") and "Invalid rule" in message, message
-    code, _ = refused(report, server, "unknown")
+    code, _ = refused(functools.partial(report, server, "unknown"))
     assert code.startswith("ResourceNotFound")
     name = fresh("rule")
     cloudwatch.put_insight_rule(RuleName=name, RuleDefinition=definition(group))
-    code, message = refused(report, server, name, Metrics=["Median"])
+    code, message = refused(functools.partial(report, server, name), Metrics=["Median"])
     assert code.startswith("InvalidParameterValue") and "Median" in message
 
 

@@ -31,12 +31,11 @@ OTHER_HOST_METRICS = (
     "Other",
 )
 HOSTILE = 'a"b\\c{}\n,=é'
-SCRIPT = """\
-echo 'loss=0.25;'
-printf '{"MetricName": "tricky \\\\"{}=\\\\\\\\", "Value": 7}\\n' > \
-  $SAGEMAKER_METRICS_DIRECTORY/own.json
-sleep 600
-"""
+SCRIPT = (
+    "echo 'loss=0.25;'; "
+    """printf '{"MetricName": "tricky \\\\"{}=\\\\\\\\", "Value": 7}\\n' """
+    ">$SAGEMAKER_METRICS_DIRECTORY/own.json; sleep 600"
+)
 # PromQL's words, and the series that Prometheus itself makes.
 WORDS = {"by", "le", "on", "or", "and", "unless", "without", "up", "bool"}
 
@@ -83,7 +82,7 @@ def put_metric(server: Server, name: str, value: float, **dimensions: str) -> No
 
 
 @pytest.fixture(scope="module")
-def yard(start: Callable[..., Server]) -> Server:
+def served(start: Callable[..., Server]) -> Server:
     """A server with a job that runs and has metrics."""
     server = start(
         "[jobs]\nstop_grace_seconds = 1\n[prometheus]\nseries_of_job_max = 50\n"
@@ -94,6 +93,7 @@ def yard(start: Callable[..., Server]) -> Server:
         '{"Effect": "Allow", "Action": "trainyard:GetMetrics", "Resource": "*"}}"""\n'
     )
     server.boto("s3").create_bucket(Bucket="yard")
+    server.boto("s3").put_object(Bucket="yard", Key="a", Body=b"1")
     sagemaker = server.boto("sagemaker")
     request = jobs.request("digits", SCRIPT, hosts=2)
     request["AlgorithmSpecification"]["MetricDefinitions"] = [
@@ -121,10 +121,10 @@ def yard(start: Callable[..., Server]) -> Server:
 
 
 @pytest.fixture(scope="module")
-def prometheus(yard: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+def prometheus(served: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """Prometheus with the documented scrape config, and the shipped rules."""
     place = tmp_path_factory.mktemp("prometheus")
-    (place / "token").write_text(token_of(yard), encoding="utf-8")
+    (place / "token").write_text(token_of(served), encoding="utf-8")
     documented = re.search(
         r"^```yaml\n(scrape_configs:.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S
     )
@@ -132,8 +132,8 @@ def prometheus(yard: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     config = documented[1]
     for before, after in (
         ("/etc/prometheus/trainyard.token", str(place / "token")),
-        ("/etc/prometheus/trainyard-ca.pem", f"{yard.data}/tls/ca.pem"),
-        ("yard.example.org:4566", yard.listen),
+        ("/etc/prometheus/trainyard-ca.pem", f"{served.data}/tls/ca.pem"),
+        ("yard.example.org:4566", served.listen),
     ):
         assert before in config
         config = config.replace(before, after)
@@ -151,26 +151,28 @@ def test_the_shipped_scrape_config_is_the_documented_one() -> None:
     assert shipped[shipped.index("scrape_configs:") :] in PAGE.read_text("utf-8")
 
 
-def test_promtool_finds_no_fault_in_a_scrape(yard: Server) -> None:
-    status, content_type, text = scrape(yard, token_of(yard))
+def test_promtool_finds_no_fault_in_a_scrape(served: Server) -> None:
+    status, content_type, text = scrape(served, token_of(served))
     assert (status, content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
     assert promtool("check", "metrics", text=text) == ""
     assert HOSTILE.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"') in text
 
 
-def test_openmetrics_has_the_same_families(yard: Server) -> None:
-    token = token_of(yard)
-    status, content_type, text = scrape(yard, token, OPENMETRICS)
+def test_openmetrics_has_the_same_families(served: Server) -> None:
+    token = token_of(served)
+    status, content_type, text = scrape(served, token, OPENMETRICS)
     assert (status, content_type) == (
         200,
         "application/openmetrics-text; version=1.0.0; charset=utf-8",
     )
     assert text.endswith("# EOF\n")
-    plain = {name.removesuffix("_total") for name in families(scrape(yard, token)[2])}
+    plain = {name.removesuffix("_total") for name in families(scrape(served, token)[2])}
     assert families(text) == plain
 
 
-def test_prometheus_scrapes_by_the_documented_config(yard: Server, prometheus: Prometheus) -> None:
+def test_prometheus_scrapes_by_the_documented_config(
+    served: Server, prometheus: Prometheus
+) -> None:
     def up() -> bool:
         return prometheus.value('up{job="trainyard"}') == 1
 
@@ -222,8 +224,8 @@ def names_in(expression: str) -> set[str]:
     return set(re.findall(r"\b[a-zA-Z_]\w*\b(?!\s*\()", bare)) - WORDS
 
 
-def test_rules_and_dashboards_name_series_that_exist(yard: Server) -> None:
-    text = scrape(yard, token_of(yard))[2]
+def test_rules_and_dashboards_name_series_that_exist(served: Server) -> None:
+    text = scrape(served, token_of(served))[2]
     exposed = set(re.findall(r"^(\w+)[{ ]", text, re.M))
     used = set()
     for expression in re.findall(
@@ -245,15 +247,15 @@ def test_rules_and_dashboards_name_series_that_exist(yard: Server) -> None:
     assert described == {name for name in families(text) if name.startswith("trainyard_job_")}
 
 
-def test_a_token_shows_what_its_user_may_see(yard: Server) -> None:
+def test_a_token_shows_what_its_user_may_see(served: Server) -> None:
     bob = {"AWS_ACCESS_KEY_ID": "AKIABOB", "AWS_SECRET_ACCESS_KEY": "bob-secret"}
-    status, _, text = scrape(yard, token_of(yard, **bob))
+    status, _, text = scrape(served, token_of(served, **bob))
     assert status == 200
     assert families(text) == {"trainyard_job_series_left_out"}
     assert "digits" not in text
-    assert scrape(yard, token_of(yard, "--write", **bob))[0] == 401
-    assert scrape(yard, "wrong")[:1] == (401,)
-    status, _, refusal = scrape(yard, None)
+    assert scrape(served, token_of(served, "--write", **bob))[0] == 401
+    assert scrape(served, "wrong")[:1] == (401,)
+    status, _, refusal = scrape(served, None)
     assert status == 403
     assert "trainyard" not in refusal
 

@@ -48,7 +48,8 @@ Result<void> JobEvents::start(const Json& job, Instant until) {
   const Instant created = TRY(instant_at(job, "CreationTime"));
   period_ = period_for(until - created);
   std::map<std::string, std::string> hyperparameters;
-  for (const auto& [name, value] : job.value("HyperParameters", Json::object()).items())
+  const Json given = job.value("HyperParameters", Json::object());
+  for (const auto& [name, value] : given.items())
     if (value.is_string()) hyperparameters[name] = value;
   first_ = before(created, period_);
   records_ = start_record(created) + hyperparameters_record(created, job_, hyperparameters);
