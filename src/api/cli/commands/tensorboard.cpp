@@ -31,8 +31,9 @@ class EventFile {
     TRY(os::make_directories(directory + "/" + job));
     EventFile made(client, job);
     made.path_ = directory + "/" + job + "/events.out.tfevents.trainyard";
-    made.file_ = os::File(
-        ::open(made.path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+    made.file_ =
+        os::File(::open(made.path_.c_str(),
+                        O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!made.file_) return from_errno("writing " + made.path_);
     return made;
   }
@@ -128,6 +129,9 @@ Result<int> tensorboard_command(World& world, const Arguments& arguments) {
   for (const std::string& each : arguments.operands) {
     const JobView job = TRY(find_job(world, each)).job;
     if (job.of_batch()) return invalid("'" + each + "' is a job of Batch, which has no metrics");
+    // The name comes from the server, and becomes a directory.
+    if (job.name.empty() || job.name.starts_with('.') || job.name.find('/') != std::string::npos)
+      return invalid("the server's answer has the invalid job name '" + job.name + "'");
     jobs.insert(job.name);
   }
   std::optional<os::TemporaryDirectory> temporary;
