@@ -32,6 +32,7 @@ BENCHES = (
     "first_batch",
     "back_to_back",
     "logs",
+    "prometheus",
     "idle",
     "image",
     "edit",

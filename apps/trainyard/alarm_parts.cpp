@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "remote_write/received.hpp"
 #include "trainyard/alarm_actions.hpp"
 
 namespace trainyard::apps {
@@ -9,6 +10,9 @@ namespace trainyard::apps {
 observe::MetricSettings metric_settings_of(const config::Config& config) {
   observe::MetricSettings settings = config.metrics;
   settings.group_of = [](const observe::MetricKey& key) -> std::string {
+    // All that senders of remote write have sent, as if it was one job's.
+    if (key.name_space == remote_write::kReceivedNamespace)
+      return key.region + "//" + key.name_space;
     if (const auto job = key.dimensions.find("TrainingJobName"); job != key.dimensions.end())
       return key.region + "/" + job->second;
     // "JOB/algo-1"

@@ -20,9 +20,15 @@ Result<int> post(const log_routing::Webhook& webhook, const std::string& body) {
 
 }  // namespace
 
+// Each may append events, which the other then takes.
+LogServices::~LogServices() {
+  if (router_) router_->stop();
+}
+
 observe::EventsAppended LogServices::appended() {
   return [this](const observe::StreamKey& key, const std::vector<observe::LogEvent>& events) {
     if (router_) router_->take(key, events);
+    if (deliveries_) deliveries_->take(key);
   };
 }
 
@@ -31,10 +37,17 @@ Result<void> LogServices::start(observe::Logs& logs, observe::Metrics& metrics,
                                 const config::Config& config, Clock& clock, Random& random) {
   log_routing::RouterSettings settings{.account = account};
   for (const config::LogWebhook& each : config.log_webhooks)
-    settings.webhooks.push_back({each.name, each.url, each.authorization, each.ca_bundle});
-  router_ = TRY(
-      log_routing::LogRouter::start(logs.definitions(), metrics, clock, post, std::move(settings))
-          .in("reading the filters of log groups"));
+    settings.webhooks.push_back(
+        {each.name, each.url, each.authorization, each.ca_bundle, each.stands_for});
+  router_ = TRY(log_routing::LogRouter::start(logs, metrics, clock, post, std::move(settings))
+                    .in("reading the filters of log groups"));
+  std::vector<log_routing::OutsideSource> outside;
+  for (const config::LogSource& each : config.log_sources)
+    outside.push_back({each.arn, each.log_type, each.log_group});
+  deliveries_ = TRY(log_routing::Deliveries::start(
+                        logs, objects, router_->targets(), std::move(outside), post, clock, random,
+                        {.object_interval = config.log_delivery_interval})
+                        .in("reading the deliveries of logs"));
   queries_.emplace(logs, clock, random);
   exports_.emplace(logs, objects, clock, random);
   return {};
@@ -44,6 +57,7 @@ void LogServices::offer(api::Services& services) {
   services.log_router = router_.get();
   services.queries = &*queries_;
   services.log_exports = &*exports_;
+  router_->set_deliveries(deliveries_.get());
 }
 
 }  // namespace trainyard::apps

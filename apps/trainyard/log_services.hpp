@@ -1,5 +1,5 @@
-// Starts what works on stored log events: the router of metric and subscription filters, and Logs
-// Insights.
+// Starts what works on stored log events: the router of metric and subscription filters,
+// deliveries, exports, and Logs Insights.
 //
 // Threads: start() and offer() are called by one thread, before requests and agents; appended()'s
 // function from anywhere. Errors: of reading the filters.
@@ -15,6 +15,7 @@
 #include "base/time.hpp"
 #include "config/config.hpp"
 #include "insights/queries.hpp"
+#include "log_routing/deliveries.hpp"
 #include "log_routing/exports.hpp"
 #include "log_routing/router.hpp"
 #include "objects/objects.hpp"
@@ -26,6 +27,9 @@ namespace trainyard::apps {
 
 class LogServices {
  public:
+  LogServices() = default;
+  ~LogServices();
+  LogServices(const LogServices&) = delete;
   // The function that the logs call after each append. Lifetime: this object outlives the logs'
   // use.
   observe::EventsAppended appended();
@@ -39,6 +43,7 @@ class LogServices {
   std::unique_ptr<log_routing::LogRouter> router_;
   std::optional<insights::Queries> queries_;
   std::optional<log_routing::Exports> exports_;
+  std::unique_ptr<log_routing::Deliveries> deliveries_;  // uses the router's targets
 };
 
 }  // namespace trainyard::apps

@@ -1,92 +1,122 @@
 #include "trainyard/metrics_endpoint.hpp"
 
 #include <filesystem>
-#include <map>
 #include <system_error>
 
-#include "domain/job_state.hpp"
+#include "exposition/cluster_families.hpp"
+#include "exposition/text_format.hpp"
+#include "os/process_usage.hpp"
 #include "trainyard/probes.hpp"
 #include "trainyard/scrub.hpp"
 
 namespace trainyard::apps {
 namespace {
 
+using exposition::Families;
+using exposition::FamilyType;
+
 constexpr size_t kMetricsConnectionsMax = 64;  // Prometheus, and probes
-constexpr std::string_view kJobs = "trainyard_jobs";
-constexpr std::string_view kCommit = "trainyard_commit_seconds";
-constexpr std::string_view kReconcile = "trainyard_reconcile_seconds";
-constexpr std::string_view kDiskFree = "trainyard_disk_free_bytes";
-constexpr std::string_view kDiskSize = "trainyard_disk_size_bytes";
-constexpr std::string_view kBucketBytes = "trainyard_bucket_bytes";
-constexpr std::string_view kBucketObjects = "trainyard_bucket_objects";
-constexpr std::string_view kBrokenReads = "trainyard_broken_object_reads_total";
 
-void gauge(PrometheusText& text, std::string_view name, std::string_view help, double value) {
-  text.begin(name, "gauge", help);
-  text.sample(name, {}, value);
-}
-
-void write_objects(PrometheusText& text, const objects::Objects& objects) {
+void add_objects(Families& families, const objects::Objects& objects, bool buckets) {
   const auto statistics = objects.statistics();
   if (!statistics) return;
-  text.begin(kBucketBytes, "gauge", "Bytes of a bucket, with parts of running uploads.");
+  families.counter("trainyard_broken_object_reads_total",
+                   "Reads that found an object broken: unreadable, or with another checksum.",
+                   double(statistics->broken_reads));
+  if (!buckets) return;
+  auto& bytes = families.add("trainyard_bucket_bytes", FamilyType::gauge,
+                             "Bytes of a bucket, with parts of running uploads.");
   for (const auto& [bucket, amount] : statistics->buckets)
-    text.sample(kBucketBytes, {{"bucket", bucket}}, double(amount.bytes));
-  text.begin(kBucketObjects, "gauge", "Objects of a bucket.");
+    bytes.sample({{"bucket", bucket}}, double(amount.bytes));
+  auto& counts =
+      families.add("trainyard_bucket_objects", FamilyType::gauge, "Objects of a bucket.");
   for (const auto& [bucket, amount] : statistics->buckets)
-    text.sample(kBucketObjects, {{"bucket", bucket}}, double(amount.objects));
-  text.begin(kBrokenReads, "counter",
-             "Reads that found an object broken: unreadable, or with another checksum.");
-  text.sample(kBrokenReads, {}, double(statistics->broken_reads));
+    counts.sample({{"bucket", bucket}}, double(amount.objects));
 }
 
-// Writes the counts of the last complete run of `trainyard scrub`, which is another process.
-void write_scrub(PrometheusText& text, const std::string& data_directory) {
+// Adds the counts of the last complete run of `trainyard scrub`, which is another process.
+void add_scrub(Families& families, const std::string& data_directory) {
   const auto last = last_scrub(data_directory);
   if (!last) return;
-  gauge(text, "trainyard_scrub_broken_objects", "Broken objects that the last scrub found.",
-        double(last->broken));
-  gauge(text, "trainyard_scrub_objects", "Objects that the last scrub read.",
-        double(last->objects));
-  gauge(text, "trainyard_scrub_end_seconds", "When the last scrub ended.", to_seconds(last->at));
+  families.gauge("trainyard_scrub_broken_objects", "Broken objects that the last scrub found.",
+                 double(last->broken));
+  families.gauge("trainyard_scrub_objects", "Objects that the last scrub read.",
+                 double(last->objects));
+  families.gauge("trainyard_scrub_end_seconds", "When the last scrub ended, since 1970.",
+                 to_seconds(last->at));
+}
+
+// Prometheus' standard metrics of a process.
+void add_process(Families& families) {
+  const auto usage = os::usage_of_this_process();
+  if (!usage) return;
+  families.counter("process_cpu_seconds_total", "Processor time of this process.",
+                   usage->cpu_seconds);
+  families.gauge("process_open_fds", "Open files of this process.", double(usage->open_files));
+  families.gauge("process_max_fds", "The most files that this process may open.",
+                 double(usage->open_files_max));
+  families.gauge("process_virtual_memory_bytes", "Address space of this process.",
+                 double(usage->virtual_bytes));
+  families.gauge("process_resident_memory_bytes", "Memory of this process.",
+                 double(usage->resident_bytes));
+  families.gauge("process_threads", "Threads of this process.", double(usage->threads));
+  families.gauge("process_start_time_seconds", "When this process was started, since 1970.",
+                 usage->start_seconds);
+}
+
+void add_front(Families& families, const net::HttpServer::Load& load) {
+  families.gauge("trainyard_connections", "Open connections to the API.", double(load.connections));
+  families.gauge("trainyard_streams_running",
+                 "Requests that have a thread of the pool, or the next free one.",
+                 double(load.streams_running));
+  families.gauge("trainyard_streams_waiting",
+                 "Requests that wait since their principal uses its share of threads.",
+                 double(load.streams_waiting));
+}
+
+std::vector<exposition::ClusterMachine> machines_of(const std::vector<launch::Machine>& machines) {
+  std::vector<exposition::ClusterMachine> out;
+  out.reserve(machines.size());
+  for (const launch::Machine& each : machines)
+    out.push_back({each.name, each.kind, each.cpus, each.memory_bytes, each.gpus});
+  return out;
 }
 
 }  // namespace
 
-std::string MetricsEndpoint::text() const {
-  PrometheusText text;
-  sources_.requests.write(text);
-
-  std::map<std::string_view, double> jobs;
-  for (const auto& job : sources_.control.live_jobs()) jobs[domain::to_string(job->state)]++;
-  text.begin(kJobs, "gauge", "Jobs that are not over or still hold something, by state.");
-  for (const auto& [state, count] : jobs) text.sample(kJobs, {{"state", state}}, count);
-  gauge(text, "trainyard_agents", "Agents that are linked.", double(sources_.agents.linked()));
-
-  const net::HttpServer::Load load = sources_.front.load();
-  gauge(text, "trainyard_connections", "Open connections to the API.", double(load.connections));
-  gauge(text, "trainyard_streams_running",
-        "Requests that have a thread of the pool, or the next free one.",
-        double(load.streams_running));
-  gauge(text, "trainyard_streams_waiting",
-        "Requests that wait since their principal uses its share of threads.",
-        double(load.streams_waiting));
-
-  text.begin(kCommit, "histogram", "Time of one commit of the ledger.");
-  text.histogram(kCommit, {}, sources_.loops.commit_seconds);
-  text.begin(kReconcile, "histogram", "Time of one iteration of the reconcile loop.");
-  text.histogram(kReconcile, {}, sources_.loops.reconcile_seconds);
-
+void MetricsEndpoint::add_to(Families& families, bool buckets) const {
+  PrometheusText requests;
+  sources_.requests.write(requests);
+  families.add(requests);
+  exposition::add_cluster_families(sources_.control.live_jobs(),
+                                   machines_of(sources_.launcher.last_machines()), families);
+  families.gauge("trainyard_agents", "Agents that are linked.", double(sources_.agents.linked()));
+  add_front(families, sources_.front.load());
+  families
+      .add("trainyard_commit_seconds", FamilyType::histogram, "Time of one commit of the ledger.")
+      .histogram({}, sources_.loops.commit_seconds);
+  families
+      .add("trainyard_reconcile_seconds", FamilyType::histogram,
+           "Time of one iteration of the reconcile loop: to read, and to plan.")
+      .histogram({}, sources_.loops.reconcile_seconds);
+  const IngestCounts& ingest = sources_.ingest;
+  families.counter("trainyard_log_events_total", "Log events that were stored.",
+                   double(ingest.log_events.load(std::memory_order_relaxed)));
+  families.counter("trainyard_log_bytes_total", "Bytes of the log events that were stored.",
+                   double(ingest.log_bytes.load(std::memory_order_relaxed)));
+  families.counter("trainyard_metric_points_total", "Points of metrics that were stored.",
+                   double(ingest.metric_points.load(std::memory_order_relaxed)));
   std::error_code error;
   const auto space = std::filesystem::space(sources_.data_directory, error);
   if (!error) {
-    gauge(text, kDiskFree, "Free bytes of the data directory's file system.",
-          double(space.available));
-    gauge(text, kDiskSize, "Size of the data directory's file system.", double(space.capacity));
+    families.gauge("trainyard_disk_free_bytes", "Free bytes of the data directory's file system.",
+                   double(space.available));
+    families.gauge("trainyard_disk_size_bytes", "Size of the data directory's file system.",
+                   double(space.capacity));
   }
-  write_objects(text, sources_.objects);
-  write_scrub(text, sources_.data_directory);
-  return text.text();
+  add_objects(families, sources_.objects, buckets);
+  add_scrub(families, sources_.data_directory);
+  add_process(families);
 }
 
 net::Handler::Choice MetricsEndpoint::choose(const net::RequestHead& head) {
@@ -98,10 +128,13 @@ net::Handler::Choice MetricsEndpoint::choose(const net::RequestHead& head) {
   return {.intake = net::Intake::blocking, .body_bytes_max = 0};
 }
 
-void MetricsEndpoint::handle(net::Request, std::unique_ptr<net::Responder> responder) {
+void MetricsEndpoint::handle(net::Request request, std::unique_ptr<net::Responder> responder) {
+  const auto format = exposition::choose_format(request.headers.get("accept"));
+  Families families;
+  add_to(families, true);
   net::Response response;
-  response.headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-  response.body = text();
+  response.headers.add("Content-Type", std::string(exposition::content_type(format)));
+  response.body = exposition::format_text(families, format);
   responder->reply(std::move(response));
 }
 

@@ -1,21 +1,30 @@
 // Exports the server's own metrics to Prometheus, on an address of its own (server.metrics_listen
-// of the config): GET /metrics, /healthz and /readyz, without signatures. The API's port does not
-// export them, since jobs reach it.
+// of the config): GET /metrics, /healthz and /readyz, without signatures. On the API's port, which
+// jobs reach, scrapes need a token (prometheus/scrape.hpp).
 //
 // Threads: callable from anywhere. Lifetime: all sources outlive it. Errors: none.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "control/control.hpp"
 #include "control/loops.hpp"
+#include "exposition/family.hpp"
 #include "gateway/agents.hpp"
 #include "net/http_server.hpp"
 #include "objects/objects.hpp"
 #include "operations/request_statistics.hpp"
+#include "trainyard/fenced_launcher.hpp"
 
 namespace trainyard::apps {
+
+// Counts what the stores of logs and metrics have taken in since the server's start.
+struct IngestCounts {
+  std::atomic<uint64_t> log_events{0}, log_bytes{0}, metric_points{0};
+};
 
 struct MetricsSources {
   const api::RequestStatistics& requests;
@@ -24,6 +33,8 @@ struct MetricsSources {
   gateway::Agents& agents;
   const net::HttpServer& front;
   const objects::Objects& objects;
+  const FencedLauncher& launcher;
+  const IngestCounts& ingest;
   std::string data_directory;  // its disk is reported
 };
 
@@ -31,8 +42,8 @@ class MetricsEndpoint final : public net::Handler {
  public:
   explicit MetricsEndpoint(MetricsSources sources) : sources_(std::move(sources)) {}
 
-  // Formats the metrics in Prometheus' text format.
-  std::string text() const;
+  // Adds the server's metrics; those of buckets only if `buckets`.
+  void add_to(exposition::Families& families, bool buckets) const;
 
   Choice choose(const net::RequestHead& head) override;
   void handle(net::Request request, std::unique_ptr<net::Responder> responder) override;

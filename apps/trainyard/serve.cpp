@@ -37,8 +37,8 @@
 #include "objects/directory.hpp"
 #include "objects/s3_client.hpp"
 #include "observe/audit.hpp"
+#include "observe/followed_metrics.hpp"
 #include "observe/logs.hpp"
-#include "observe/metrics.hpp"
 #include "operations/identity_store.hpp"
 #include "operations/services.hpp"
 #include "os/disk.hpp"
@@ -59,10 +59,10 @@
 #include "trainyard/late_handler.hpp"
 #include "trainyard/ledger_role.hpp"
 #include "trainyard/log_services.hpp"
-#include "trainyard/metrics_endpoint.hpp"
 #include "trainyard/serve_settings.hpp"
 #include "trainyard/served_console.hpp"
 #include "trainyard/served_notifications.hpp"
+#include "trainyard/served_prometheus.hpp"
 #include "trainyard/server_facts.hpp"
 #include "trainyard/server_log.hpp"
 
@@ -176,7 +176,7 @@ gateway::IssueCredentials credentials_of(const Identity& identity, Random& rando
 struct Storage {
   std::unique_ptr<ledger::Ledger> ledger;
   std::unique_ptr<observe::Logs> logs;
-  std::unique_ptr<observe::Metrics> metrics;
+  observe::FollowedMetrics metrics;
   std::unique_ptr<observe::AuditLog> audit;
   std::unique_ptr<objects::Objects> objects;
 };
@@ -184,7 +184,9 @@ struct Storage {
 Result<Storage> open_storage(const config::Config& config, const DataDirectory& data,
                              const LedgerRole& role, const ReloadableSettings& reloadable,
                              const CheckDiskSpace& check_disk_space,
-                             observe::EventsAppended appended, Clock& clock, Random& random) {
+                             observe::EventsAppended appended,
+                             observe::PointsAppended points_appended, Clock& clock,
+                             Random& random) {
   Storage storage;
   storage.ledger = TRY(role.open(control::check_resource).in("opening the ledger"));
   observe::LogSettings log_settings;
@@ -193,8 +195,11 @@ Result<Storage> open_storage(const config::Config& config, const DataDirectory& 
   log_settings.appended = std::move(appended);
   storage.logs =
       TRY(observe::open_logs(data.file("logs"), clock, log_settings).in("opening the logs"));
-  storage.metrics = TRY(observe::open_metrics(data.file("metrics"), metric_settings_of(config))
-                            .in("opening the metrics"));
+  const observe::MetricFollowers followers{std::move(points_appended),
+                                           journal_of(config.prometheus)};
+  storage.metrics = TRY(
+      observe::open_followed_metrics(data.file("metrics"), metric_settings_of(config), followers)
+          .in("opening the metrics"));
   storage.audit =
       TRY(observe::open_audit_log(data.file("audit"), config.audit).in("opening the audit log"));
   storage.objects = TRY(open_objects(config, data,
@@ -329,10 +334,12 @@ class Server {
   }
 
   Result<void> open_data_of_jobs() {
+    prometheus_.prepare(config_.prometheus);
     storage_ = TRY(open_storage(config_, *data_, *role_, *reloadable_, check_disk_space_,
-                                log_services_.appended(), clock_, random_));
-    TRY(log_services_.start(*storage_.logs, *storage_.metrics, *storage_.objects, identity_.account,
-                            config_, clock_, random_));
+                                prometheus_.events(log_services_.appended()), prometheus_.points(),
+                                clock_, random_));
+    TRY(log_services_.start(*storage_.logs, *storage_.metrics.metrics, *storage_.objects,
+                            identity_.account, config_, clock_, random_));
     TRY(alarms_.open(data_->file("alarms")));
     TRY(write_image_sources(config_, *data_));
     launcher_ =
@@ -362,7 +369,7 @@ class Server {
     auto file_system_settings = file_system_settings_of(config_, *data_, check_disk_space_);
     file_system_settings.why_not = [this] { return role_->why_not(); };
     file_systems_.emplace(std::move(file_system_settings), *control_);
-    agents_ = gateway::make_agents(*control_, *storage_.logs, *storage_.metrics, clock_,
+    agents_ = gateway::make_agents(*control_, *storage_.logs, *storage_.metrics.metrics, clock_,
                                    config_.stop_grace, credentials_of(identity_, random_), {},
                                    report_to(agent_links_));
     agent_links_.connect(send_by(*agents_));
@@ -379,14 +386,14 @@ class Server {
       identity_store_->key_used(key, at, region, service);
     };
     const std::string own_endpoint = (listening_.plain_http ? "http://" : "https://") + reachable_;
-    api::Services services{*control_,         *storage_.logs, *storage_.metrics,
+    api::Services services{*control_,         *storage_.logs, *storage_.metrics.metrics,
                            *storage_.objects, clock_,         random_};
     services.file_systems = &*file_systems_;
     alarms_.give_to(services);
     access_.emplace(*api_settings_, services);
     campaigns_ = TRY(open_campaigns(config_, *data_, own_endpoint, *access_, clock_, random_));
     services_.emplace(api::Services{
-        *control_, *storage_.logs, *storage_.metrics, *storage_.objects, clock_, random_,
+        *control_, *storage_.logs, *storage_.metrics.metrics, *storage_.objects, clock_, random_,
         &agents_->shells(), [this](domain::JobNumber job) { return agents_->progress(job); },
         [this](domain::JobNumber job) { return agents_->activity(job); }, campaigns_.get(),
         &statistics_, &*identity_store_,
@@ -400,6 +407,7 @@ class Server {
     alarms_.give_to(*services_);
     services_->machines = [this] { return server_machines_of(launcher_->last_machines()); };
     console_.prepare(*services_, *control_);
+    prometheus_.follow(*control_);
     api_ = api::make_api(*api_settings_, *services_, storage_.audit.get());
     record_ = {
         own_endpoint,          reachable_, config_.region, "", absolute(options_.config_file),
@@ -414,19 +422,19 @@ class Server {
     file_system_loop_.emplace(*file_systems_, *storage_.objects, clock_);
     lifecycle_.emplace(*storage_.objects, *control_, clock_, [this] { return role_->why_not(); });
     alarm_loop_ = alarms_.start_loop(
-        *storage_.metrics, *control_, clock_, identity_.account,
+        *storage_.metrics.metrics, *control_, clock_, identity_.account,
         [this] { return role_->why_not(); },
         [this](const alarms::PendingAction& action) { return notifications_->publish(action); });
-    metrics_endpoint_.emplace(MetricsSources{statistics_, loop_statistics_, *control_, *agents_,
-                                             *server_, *storage_.objects, data_->path()});
-    if (const std::string& listen = config_.metrics_listen; !listen.empty()) {
-      metrics_server_ = TRY(serve_metrics(listen, *metrics_endpoint_));
-      record_.metrics_host_and_port =
-          listen.substr(0, listen.rfind(':') + 1) + std::to_string(metrics_server_->port());
-    }
+    metrics_server_ =
+        TRY(prometheus_.listen({statistics_, loop_statistics_, *control_, *agents_, *server_,
+                                *storage_.objects, *launcher_, prometheus_.ingest(), data_->path()},
+                               config_.metrics_listen, record_.metrics_host_and_port));
     notifications_->start();
-    late_handler_.open(notifications_->pages(console_.open(*api_settings_, *services_, *api_)),
-                       [this] { return role_->why_not(); });
+    auto& pages = notifications_->pages(console_.open(*api_settings_, *services_, *api_));
+    remote_writers_.start(config_.prometheus, storage_.metrics.journal, *control_, reachable_);
+    late_handler_.open(
+        prometheus_.pages(*api_settings_, *services_, *reloadable_, remote_writers_, pages),
+        [this] { return role_->why_not(); });
     // Only now: a process that waits for this file sends requests at once.
     TRY(write_server_record(data_->path(), record_));
     std::fputs(announcement(record_, listening_, data_->path(), config_).c_str(), stdout);
@@ -443,8 +451,8 @@ class Server {
     };
     const auto upkeep = [&] {
       renew();
-      keep_up(*storage_.logs, *storage_.metrics, *storage_.objects, images_directory(data_->path()),
-              config_, clock_.now());
+      keep_up(*storage_.logs, *storage_.metrics.metrics, *storage_.objects,
+              images_directory(data_->path()), config_, clock_.now());
     };
     upkeep();
     os::release_start_memory();
@@ -466,6 +474,7 @@ class Server {
     metrics_server_.reset();
     console_.stop();
     server_->stop(kStopGrace);
+    remote_writers_.stop();
     if (role_->why_not().empty()) store_key_uses(*identity_store_);
     if (const auto why = ending_.why()) return unavailable(*why);
     return {};
@@ -536,6 +545,7 @@ class Server {
   Ending ending_;
   LateHandler late_handler_{random_};
   std::optional<LedgerRole> role_;  // renews the lease as long as the parts below exist
+  ServedPrometheus prometheus_;
   Storage storage_;
   LogServices log_services_;  // its threads end before the storage
   AlarmParts alarms_;
@@ -547,7 +557,6 @@ class Server {
   control::Settings control_settings_;
   std::unique_ptr<net::HttpServer> server_;
   std::string reachable_;  // host and port
-
   std::unique_ptr<control::ControlPlane> control_;
   std::optional<file_systems::FileSystems> file_systems_;
   std::optional<api::IdentityStore> identity_store_;
@@ -567,7 +576,7 @@ class Server {
   std::optional<file_systems::FileSystemLoop> file_system_loop_;  // needs the loops to commit
   std::optional<api::s3::LifecycleLoop> lifecycle_;
   std::unique_ptr<alarms::AlarmLoop> alarm_loop_;  // stops jobs: needs the loops to commit
-  std::optional<MetricsEndpoint> metrics_endpoint_;
+  RemoteWriters remote_writers_;
   std::unique_ptr<net::HttpServer> metrics_server_;
 };
 

@@ -52,8 +52,31 @@ def keeps_resource_policies(world: World) -> None:
     assert POLICY in [one["policyDocument"] for one in listed if one["policyName"] == name]
 
 
-def lists_no_destination_without_configuration(world: World) -> None:
-    assert world.client("logs").describe_destinations()["destinations"] == []
+def keeps_destination_policies(world: World) -> None:
+    logs, name = world.client("logs"), fresh("destination")
+    target = fresh("group")
+    logs.create_log_group(logGroupName=target)
+    found = logs.describe_log_groups(logGroupNamePrefix=target)["logGroups"]
+    arn = next(one["logGroupArn"] for one in found if one["logGroupName"] == target)
+    logs.put_destination(destinationName=name, targetArn=arn, roleArn="role")
+    logs.put_destination_policy(destinationName=name, accessPolicy=POLICY)
+    listed = logs.describe_destinations(DestinationNamePrefix=name)["destinations"]
+    assert [(one["roleArn"], one["accessPolicy"]) for one in listed] == [("role", POLICY)]
+
+
+def keeps_delivery_destination_policies(world: World) -> None:
+    logs, name = world.client("logs"), fresh("destination")
+    logs.put_delivery_destination(name=name, roleArn="role", **to_bucket(world))
+    logs.put_delivery_destination_policy(
+        deliveryDestinationName=name, deliveryDestinationPolicy=POLICY
+    )
+    found = logs.get_delivery_destination_policy(deliveryDestinationName=name)["policy"]
+    assert found["deliveryDestinationPolicy"] == POLICY
+
+
+def to_bucket(world: World) -> dict[str, Any]:
+    bucket = f"arn:aws:s3:::{world.bucket}"
+    return {"deliveryDestinationConfiguration": {"destinationResourceArn": bucket}}
 
 
 CLAIMS: dict[str, list[Claim]] = {
@@ -100,6 +123,52 @@ CLAIMS: dict[str, list[Claim]] = {
         )
         for text, arn in (("no functions", LAMBDA), ("no streams", STREAM))
     ],
+    "logs PutDestination": [
+        rejects(
+            "logs",
+            "put_destination",
+            "webhook",
+            lambda _: {"destinationName": "d", "targetArn": STREAM, "roleArn": "role"},
+        ),
+        keeps_destination_policies,
+    ],
+    "logs PutDestinationPolicy": [keeps_destination_policies],
+    "logs PutDeliverySource": [
+        rejects(
+            "logs",
+            "put_delivery_source",
+            "log_sources",
+            lambda _: {"name": "s", "resourceArn": LAMBDA, "logType": "ACCESS_LOGS"},
+        ),
+        rejects(
+            "logs",
+            "put_delivery_source",
+            "deliverySourceConfiguration",
+            lambda _: {
+                "name": "s",
+                "resourceArn": LAMBDA,
+                "logType": "ACCESS_LOGS",
+                "deliverySourceConfiguration": {"a": "b"},
+            },
+        ),
+    ],
+    "logs PutDeliveryDestination": [
+        *(
+            rejects(
+                "logs",
+                "put_delivery_destination",
+                text,
+                lambda world, m=more: {"name": "d"} | to_bucket(world) | m,
+            )
+            for text, more in (
+                ("w3c", {"outputFormat": "w3c"}),
+                ("parquet", {"outputFormat": "parquet"}),
+                ("XRAY", {"deliveryDestinationType": "XRAY"}),
+            )
+        ),
+        keeps_delivery_destination_policies,
+    ],
+    "logs PutDeliveryDestinationPolicy": [keeps_delivery_destination_policies],
     "logs FilterLogEvents": [
         rejects("logs", "filter_log_events", "regular expressions", of_group(filterPattern="%a+%"))
     ],
@@ -112,5 +181,4 @@ CLAIMS: dict[str, list[Claim]] = {
         ),
         keeps_resource_policies,
     ],
-    "logs DescribeDestinations": [lists_no_destination_without_configuration],
 }

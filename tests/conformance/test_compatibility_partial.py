@@ -366,6 +366,24 @@ CLAIMS: dict[str, list[Claim]] = {
             ("ActionConfiguration", {"ActionConfiguration": {}}),
         )
     ],
+    "cloudwatch PutInsightRule": [
+        rejects(
+            "cloudwatch",
+            "put_insight_rule",
+            text,
+            lambda _, m=more: {"RuleName": "r", "RuleDefinition": "{}"} | m,
+        )
+        for text, more in (
+            ("ApplyOnTransformedLogs", {"ApplyOnTransformedLogs": True}),
+            (
+                "LogGroupNames",
+                {
+                    "RuleDefinition": '{"Schema": "CloudWatchLogRule", "LogGroupARNs": ["arn"], '
+                    '"LogFormat": "JSON", "Contribution": {"Keys": ["$.a"]}}'
+                },
+            ),
+        )
+    ],
     "cloudwatch PutCompositeAlarm": [
         rejects(
             "cloudwatch",

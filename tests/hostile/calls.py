@@ -110,6 +110,24 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "destination": tenant,
             "policyName": f"{tenant}-policy",
             "policyDocument": EVERYTHING,
+            "destinationName": f"{tenant}-destination",
+            "targetArn": (
+                f"arn:aws:logs:us-east-1:{ACCOUNT}:log-group:/aws/sagemaker/TrainingJobs"
+            ),
+            "roleArn": role,
+            "accessPolicy": EVERYTHING,
+            "name": f"{tenant}-delivery",
+            "logType": "APPLICATION_LOGS",
+            "deliveryDestinationConfiguration": {
+                "destinationResourceArn": f"arn:aws:s3:::{tenant}"
+            },
+            "deliveryDestinationName": f"{tenant}-delivery",
+            "deliveryDestinationPolicy": EVERYTHING,
+            "deliverySourceName": f"{tenant}-delivery",
+            "deliveryDestinationArn": (
+                f"arn:aws:logs:us-east-1:{ACCOUNT}:delivery-destination:{tenant}-delivery"
+            ),
+            "id": "0123456789abcdef",
         },
         "cloudwatch": {
             "Namespace": "/aws/sagemaker/TrainingJobs",
@@ -136,6 +154,16 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "DashboardName": f"{tenant}-dashboard",
             "DashboardNames": [f"{tenant}-dashboard"],
             "DashboardBody": '{"widgets": []}',
+            "RuleName": f"{tenant}-rule",
+            "RuleNames": [f"{tenant}-rule"],
+            "RuleDefinition": json.dumps(
+                {
+                    "Schema": {"Name": "CloudWatchLogRule", "Version": 1},
+                    "LogGroupNames": ["/aws/sagemaker/TrainingJobs"],
+                    "LogFormat": "JSON",
+                    "Contribution": {"Keys": ["$.secret"]},
+                }
+            ),
             "ResourceARN": f"arn:aws:cloudwatch:us-east-1:{ACCOUNT}:alarm:{tenant}-alarm",
         },
         "batch": {

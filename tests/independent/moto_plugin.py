@@ -20,7 +20,6 @@ from botocore.httpsession import URLLib3Session
 from moto import settings
 
 RESET_SECONDS_MAX = 120
-LOG_REGIONS = ("us-east-1", "us-west-2", "eu-west-1", "ap-southeast-2")
 
 
 class Requests:
@@ -52,30 +51,24 @@ def empty_s3() -> None:
         s3.delete_bucket(Bucket=name)
 
 
-def empty_logs() -> None:
-    for region in LOG_REGIONS:
-        logs = client("logs", region)
-        for page in logs.get_paginator("describe_log_groups").paginate():
-            for group in page["logGroups"]:
-                logs.delete_log_group(logGroupName=group["logGroupName"])
-        for policy in logs.describe_resource_policies()["resourcePolicies"]:
-            logs.delete_resource_policy(policyName=policy["policyName"])
-        for definition in logs.describe_query_definitions()["queryDefinitions"]:
-            logs.delete_query_definition(queryDefinitionId=definition["queryDefinitionId"])
+def make_delivery_bucket() -> None:
+    client("s3").create_bucket(Bucket="test-s3-bucket")
 
 
 # What moto's tests of a service leave behind, by the service's folder of tests.
 EMPTY: dict[str, list[Callable[[], None]]] = {
     "test_s3": [empty_s3],
-    "test_logs": [empty_logs, empty_s3],  # export tasks write to buckets
+    "test_logs": [empty_s3],  # export tasks and deliveries write to buckets
 }
+# What moto's tests name without making it.
+PREPARE: dict[str, list[Callable[[], None]]] = {"test_logs": [make_delivery_bucket]}
 
 
 def empty_account(folder: str) -> None:
     Requests.resetting = True
     try:
-        for empty in EMPTY[folder]:
-            empty()
+        for step in EMPTY.get(folder, []) + PREPARE.get(folder, []):
+            step()
     finally:
         Requests.resetting = False
 
@@ -104,8 +97,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if reset := os.environ.get("SERVER_RESET"):
         with urllib.request.urlopen(reset, timeout=RESET_SECONDS_MAX):
             pass
-    else:
-        empty_account(item.nodeid.split("/")[1])
+    empty_account(item.nodeid.split("/")[1])
 
 
 @pytest.hookimpl(wrapper=True)

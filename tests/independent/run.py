@@ -38,6 +38,28 @@ REGIONS = (
 )
 
 
+# The resources of AWS that moto's tests name without making them: a webhook stands for streams, and
+# log groups have the logs of distributions.
+LOG_CONFIG = """
+account_id = "123456789012"
+[log_webhooks.streams]
+url = "http://127.0.0.1:9/"
+stands_for = [
+    "arn:aws:kinesis:us-east-1:123456789012:stream/my-kinesis-stream",
+    "arn:aws:kinesis:us-east-1:123456789012:stream/my-kinesis-stream-updated",
+    "arn:aws:firehose:us-east-1:123456789012:deliverystream/test-delivery-stream",
+]
+[log_sources.first]
+arn = "arn:aws:cloudfront::123456789012:distribution/E1Q5F5862X9VJ5"
+log_type = "ACCESS_LOGS"
+log_group = "/outside/cdn"
+[log_sources.second]
+arn = "arn:aws:cloudfront::123456789012:distribution/E19DL18TOXN9JU"
+log_type = "ACCESS_LOGS"
+log_group = "/outside/cdn"
+"""
+
+
 @dataclasses.dataclass(frozen=True)
 class Subject:
     passing_min: int  # of the tests that send a request
@@ -49,7 +71,11 @@ class Subject:
 
 SUBJECTS = {
     "s3": Subject(200),
-    "logs": Subject(56),
+    "logs": Subject(
+        79,
+        config=LOG_CONFIG,
+        forgotten=("logs",),
+    ),
     "cloudwatch": Subject(
         50,
         config='account_id = "123456789012"\n',

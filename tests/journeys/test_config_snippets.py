@@ -22,6 +22,8 @@ FILES = {
     "slurm-token": "secret",
     "alerts-token": "Bearer secret",
     "mail.password": "secret",
+    "scrape.token": "a-token-of-a-secret-store",
+    "mimir.authorization": "Bearer secret",
 }
 # Keys by which other files are known: jobs and campaigns.
 OTHERS = ("image = ", "training_job", "[watch]", "[[watch]]")

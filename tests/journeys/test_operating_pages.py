@@ -62,6 +62,9 @@ RUNS = {
     "docs/operating/metrics.md": documents.Run(
         before={"aws cloudwatch put-metric-data --namespace Team --metric-name loss": START},
     ),
+    "docs/operating/prometheus.md": documents.Run(
+        before={"trainyard metrics-token > trainyard.token": START},
+    ),
     "docs/operating/several-servers.md": documents.Run(
         skipped={
             "trainyard ledger copy": "tests/system/test_ledger_moves.py has a PostgreSQL server",

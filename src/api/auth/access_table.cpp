@@ -6,6 +6,7 @@
 #include "auth/fsx_accesses.hpp"
 #include "auth/job_policy.hpp"
 #include "auth/logs_accesses.hpp"
+#include "auth/logs_rows.hpp"
 #include "auth/member_texts.hpp"
 #include "auth/notify_accesses.hpp"
 #include "auth/request_tags.hpp"
@@ -22,12 +23,6 @@ namespace {
 using shapes::Member;
 using shapes::Shape;
 using shapes::ShapeKind;
-
-struct Row {
-  std::string_view service, operations;  // operations: names, separated by spaces
-  std::string_view action;               // "" = the operation's own name
-  std::string_view resource;             // "" = the operation is allowed to every principal
-};
 
 constexpr std::string_view kJob =
     "arn:aws:sagemaker:{region}:{account}:training-job/{TrainingJobName}";
@@ -48,7 +43,7 @@ constexpr std::string_view kFileSystem =
 // Actions and resource types are those of AWS's Service Authorization Reference. Where AWS accepts
 // only "*" for a request that names resources (DescribeJobs of Batch), the table has the resources:
 // a policy for "*" covers them.
-constexpr Row kRows[] = {
+constexpr AccessRow kRows[] = {
     {"sagemaker", "CreateTrainingJob DescribeTrainingJob StopTrainingJob UpdateTrainingJob", "",
      kJob},
     {"sagemaker", "ListTrainingJobs", "", kAll},
@@ -100,34 +95,6 @@ constexpr Row kRows[] = {
     {"s3", "AbortMultipartUpload", "", kObject},
     {"s3", "ListParts", "s3:ListMultipartUploadParts", kObject},
 
-    {"logs", "CreateLogGroup", "", "arn:aws:logs:{region}:{account}:log-group:{logGroupName}"},
-    {"logs", "CreateLogStream PutLogEvents", "",
-     "arn:aws:logs:{region}:{account}:log-group:{logGroupName}:log-stream:{logStreamName}"},
-    {"logs", "DescribeLogGroups", "",
-     "arn:aws:logs:{region}:{account}:log-group:{logGroupNamePrefix?}"},
-    {"logs", "DescribeLogStreams GetLogEvents FilterLogEvents", "", kLogStreams},
-    {"logs",
-     "DeleteLogGroup PutRetentionPolicy DeleteRetentionPolicy TagLogGroup UntagLogGroup "
-     "ListTagsLogGroup PutMetricFilter DeleteMetricFilter PutSubscriptionFilter "
-     "DescribeSubscriptionFilters DeleteSubscriptionFilter",
-     "", "arn:aws:logs:{region}:{account}:log-group:{logGroupName}"},
-    {"logs", "DeleteLogStream", "",
-     "arn:aws:logs:{region}:{account}:log-group:{logGroupName}:log-stream:{logStreamName}"},
-    {"logs", "TagResource UntagResource ListTagsForResource", "", "{resourceArn}"},
-    {"logs", "DescribeMetricFilters", "",
-     "arn:aws:logs:{region}:{account}:log-group:{logGroupName?}"},
-    // A query reads all streams of its groups.
-    {"logs", "StartQuery GetLogGroupFields", "", kLogGroups},
-    {"logs", "GetLogRecord", "", kLogRecord},
-    // The operations look at the principal that started the query, too.
-    {"logs",
-     "GetQueryResults StopQuery DescribeQueries PutQueryDefinition DescribeQueryDefinitions "
-     "DeleteQueryDefinition TestMetricFilter DescribeDestinations PutResourcePolicy "
-     "DescribeResourcePolicies DeleteResourcePolicy DescribeExportTasks CancelExportTask",
-     "", kAll},
-    {"logs", "CreateExportTask", "", "arn:aws:logs:{region}:{account}:log-group:{logGroupName}"},
-    {"logs", "CreateExportTask", "s3:PutObject", kExportedLogs},
-
     {"cloudwatch", "PutMetricData GetMetricStatistics GetMetricData ListMetrics", "", kAll},
     {"cloudwatch", "PutMetricAlarm PutCompositeAlarm SetAlarmState", "", kAlarm},
     {"cloudwatch", "DeleteAlarms EnableAlarmActions DisableAlarmActions", "",
@@ -142,6 +109,11 @@ constexpr Row kRows[] = {
     {"cloudwatch", "DeleteDashboards", "",
      "arn:{partition}:cloudwatch::{account}:dashboard/{DashboardNames[]}"},
     {"cloudwatch", "ListDashboards", "", "arn:{partition}:cloudwatch::{account}:dashboard/*"},
+    {"cloudwatch", "PutInsightRule GetInsightRuleReport", "",
+     "arn:{partition}:cloudwatch:{region}:{account}:insight-rule/{RuleName}"},
+    {"cloudwatch", "DeleteInsightRules EnableInsightRules DisableInsightRules", "",
+     "arn:{partition}:cloudwatch:{region}:{account}:insight-rule/{RuleNames[]}"},
+    {"cloudwatch", "DescribeInsightRules", "", kAll},
     {"cloudwatch", "TagResource UntagResource ListTagsForResource", "", "{ResourceARN}"},
 
     {"batch", "CreateComputeEnvironment", "", "{computeEnvironmentName=compute-environment}"},
@@ -495,7 +467,7 @@ void add_special(const Context& context, const shapes::OperationShape& operation
     add_tags(texts("Tags[].Key"), texts("Tags[].Value"), out);
     if (name == "DeleteTags") set(out.values, "aws:TagKeys", texts("TagKeys[]"));
   } else if (service == "cloudwatch") {
-    add_cloudwatch_accesses(operation, input, out);
+    add_cloudwatch_accesses(context, operation, input, out);
   } else if (service == "batch") {
     for (const char* path : kBatchRoles)
       for (std::string& arn : texts(path))
@@ -528,11 +500,14 @@ void add_special(const Context& context, const shapes::OperationShape& operation
 }  // namespace
 
 AccessTable::AccessTable() {
-  for (const Row& row : kRows)
+  const auto add = [&](const AccessRow& row) {
     for (const auto operation : split(row.operations, ' '))
       if (!operation.empty())
         lines_.emplace(std::string(row.service).append(" ").append(operation),
                        Line{row.action, row.resource});
+  };
+  std::ranges::for_each(kRows, add);
+  std::ranges::for_each(kLogRows, add);
 }
 
 const AccessTable& AccessTable::shared() {

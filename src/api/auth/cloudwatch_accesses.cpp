@@ -48,10 +48,22 @@ void add_alarm_actions(const Shape& shape, const void* input, Accesses& out) {
     }
 }
 
+// A report shows values of the events that the rule reads, as a query does.
+void add_rule_groups(const Context& context, const Shape& shape, const void* input, Accesses& out) {
+  const auto definition = parse_json(member_text(shape, input, "RuleDefinition"));
+  if (!definition || !definition->is_object()) return;
+  const Json groups = definition->value("LogGroupNames", Json::array());
+  for (const Json& group : groups.is_array() ? groups : Json::array({groups}))
+    out.all.push_back(
+        {"logs:StartQuery",
+         "arn:aws:logs:" + context.region + ":" + context.principal.account + ":log-group:" +
+             (group.is_string() ? group.get<std::string>() : dump(group)) + ":log-stream:"});
+}
+
 }  // namespace
 
-void add_cloudwatch_accesses(const shapes::OperationShape& operation, const void* input,
-                             Accesses& out) {
+void add_cloudwatch_accesses(const Context& context, const shapes::OperationShape& operation,
+                             const void* input, Accesses& out) {
   const Shape& shape = *operation.input;
   const auto texts = [&](std::string_view path) { return texts_at(&shape, input, path); };
   std::vector<std::string> spaces = texts("Namespace");
@@ -64,6 +76,7 @@ void add_cloudwatch_accesses(const shapes::OperationShape& operation, const void
     add_metric_jobs(shape, input, out);
   if (operation.name == "PutMetricAlarm" || operation.name == "PutCompositeAlarm")
     add_alarm_actions(shape, input, out);
+  if (operation.name == "PutInsightRule") add_rule_groups(context, shape, input, out);
   // As on AWS, creating a resource with tags needs the permission to add tags.
   if (operation.name.starts_with("Put") && !texts("Tags[].Key").empty())
     out.all.push_back({"cloudwatch:TagResource", out.all.front().resource});

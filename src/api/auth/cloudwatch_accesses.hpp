@@ -1,5 +1,6 @@
 // Finds the accesses and condition values of a CloudWatch request that the access table's templates
-// cannot express: namespaces, jobs of metrics, actions of alarms, and tags.
+// cannot express: namespaces, jobs of metrics, actions of alarms, log groups of insight rules, and
+// tags.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -10,7 +11,7 @@
 namespace trainyard::api {
 
 // Requires: `out` has the accesses of the operation's lines.
-void add_cloudwatch_accesses(const shapes::OperationShape& operation, const void* input,
-                             Accesses& out);
+void add_cloudwatch_accesses(const Context& context, const shapes::OperationShape& operation,
+                             const void* input, Accesses& out);
 
 }  // namespace trainyard::api

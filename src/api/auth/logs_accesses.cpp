@@ -72,15 +72,65 @@ void add_exported(const Context&, std::string_view action, const Shape& shape, c
   out.all.push_back({std::string(action), "arn:aws:s3:::" + bucket + "/aws-logs-write-test"});
 }
 
+// All streams of the group in an ARN. Empty: it is another ARN.
+std::string streams_in(const std::string& arn) {
+  constexpr std::string_view kMark = ":log-group:";
+  const size_t mark = arn.find(kMark);
+  if (!arn.starts_with("arn:aws:logs:") || mark == std::string::npos) return "";
+  const std::string groups = arn.substr(0, mark + kMark.size());
+  return groups + group_name(groups, arn) + ":log-stream:";
+}
+
+// Adds what a request sends log events to: a destination, a log group, or a bucket with a prefix.
+void add_targets(const Context& context, std::string_view action, const Shape& shape,
+                 const void* input, Accesses& out) {
+  constexpr std::string_view kBuckets = "arn:aws:s3:::";
+  for (const char* member :
+       {"destinationArn", "targetArn", "deliveryDestinationConfiguration.destinationResourceArn"}) {
+    std::string arn = member_text(shape, input, member);
+    if (std::string streams = streams_in(arn); !streams.empty()) {
+      out.all.push_back({"logs:PutLogEvents", std::move(streams)});
+    } else if (arn.starts_with(kBuckets)) {
+      if (!arn.ends_with('/')) arn += '/';
+      out.all.push_back({"s3:PutObject", arn + "AWSLogs/" + context.principal.account + "/"});
+    } else if (arn.find(":destination:") != std::string::npos) {
+      out.all.push_back({std::string(action), std::move(arn)});
+    }
+  }
+}
+
+// Adds the logs that a delivery source reads: all streams of a group, or those of a training job.
+void add_delivered(const Context& context, std::string_view, const Shape& shape, const void* input,
+                   Accesses& out) {
+  const std::string arn = member_text(shape, input, "resourceArn");
+  const std::string jobs =
+      "arn:aws:sagemaker:" + context.region + ":" + context.principal.account + ":training-job/";
+  if (std::string streams = streams_in(arn); !streams.empty()) {
+    out.all.push_back({"logs:GetLogEvents", std::move(streams)});
+  } else if (arn.starts_with(jobs)) {
+    out.all.push_back({"logs:GetLogEvents", group_arns(context) +
+                                                "/aws/sagemaker/TrainingJobs:log-stream:" +
+                                                arn.substr(jobs.size()) + "/"});
+  } else {
+    // The permission that AWS requires of a resource with logs, by its service.
+    const size_t service = arn.find(':', 8);  // after "arn:aws:"
+    out.all.push_back({(service == std::string::npos ? "logs" : arn.substr(8, service - 8)) +
+                           ":AllowVendedLogDeliveryForResource",
+                       arn});
+  }
+}
+
 }  // namespace
 
 bool add_log_accesses(std::string_view resource, std::string_view action, const Context& context,
                       const Shape& shape, const void* input, Accesses& out) {
-  const auto add = resource == kLogStreams     ? add_streams
-                   : resource == kLogGroups    ? add_groups
-                   : resource == kLogRecord    ? add_record
-                   : resource == kExportedLogs ? add_exported
-                                               : nullptr;
+  const auto add = resource == kLogStreams      ? add_streams
+                   : resource == kLogGroups     ? add_groups
+                   : resource == kLogRecord     ? add_record
+                   : resource == kExportedLogs  ? add_exported
+                   : resource == kLogTargets    ? add_targets
+                   : resource == kDeliveredLogs ? add_delivered
+                                                : nullptr;
   if (add) add(context, action, shape, input, out);
   return add != nullptr;
 }

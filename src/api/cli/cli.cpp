@@ -290,6 +290,14 @@ const std::vector<Command>& administration() {
         "access key.",
         {"trainyard console"}},
        console_command},
+      {{"metrics-token",
+        {},
+        {{"--write", "", false, "a token that writes metrics instead"}},
+        "Print a token with which Prometheus scrapes the server, with your rights.",
+        "It is for authorization.credentials_file of a scrape config. It is computed from the\n"
+        "access key of this command, does not contain the key's secret, and ends with the key.",
+        {"trainyard metrics-token > /etc/prometheus/trainyard.token"}},
+       metrics_token_command},
   };
   return kCommands;
 }

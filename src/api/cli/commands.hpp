@@ -27,6 +27,7 @@ Result<int> shell_command(World& world, const Arguments& arguments);
 Result<int> user_command(World& world, const Arguments& arguments);
 Result<int> status_command(World& world, const Arguments& arguments);
 Result<int> console_command(World& world, const Arguments& arguments);
+Result<int> metrics_token_command(World& world, const Arguments& arguments);
 
 // -- shared by several commands
 

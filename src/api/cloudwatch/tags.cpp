@@ -1,4 +1,4 @@
-// TagResource, UntagResource and ListTagsForResource, of alarms and dashboards.
+// TagResource, UntagResource and ListTagsForResource, of alarms, dashboards and insight rules.
 #include "shapes/cloudwatch.hpp"
 
 #include <functional>
@@ -10,6 +10,8 @@
 #include "base/text.hpp"
 #include "cloudwatch/common.hpp"
 #include "cloudwatch/families.hpp"
+#include "insights/insight_rules.hpp"
+#include "insights/queries.hpp"
 
 namespace trainyard::api::cloudwatch {
 namespace {
@@ -24,6 +26,7 @@ Failure unknown_resource() { return {404, "ResourceNotFoundException", "Unknown"
 struct Tagged {
   std::optional<alarms::AlarmKey> alarm;
   std::string dashboard;
+  std::string rule = {};  // of Contributor Insights, in the region of the request
 };
 
 Outcome<Tagged> tagged_in(const Context& context, const std::string& arn) {
@@ -35,6 +38,10 @@ Outcome<Tagged> tagged_in(const Context& context, const std::string& arn) {
   constexpr std::string_view kDashboard = "dashboard/";
   if (parts[5].starts_with(kDashboard) && parts.size() == 6)
     return Tagged{{}, std::string(parts[5].substr(kDashboard.size()))};
+  constexpr std::string_view kRule = "insight-rule/";
+  if (const size_t name = arn.find(kRule);
+      parts[5].starts_with(kRule) && parts[3] == context.region)
+    return Tagged{{}, "", arn.substr(name + kRule.size())};
   if (parts[5] != "alarm" || parts.size() < 7 || parts[3] != context.region)
     return unknown_resource();
   // Names may have colons.
@@ -73,12 +80,29 @@ Outcome<Done> edit_dashboard(alarms::Dashboards& dashboards, const std::string& 
   return Done{};
 }
 
+Outcome<Done> edit_rule(insights::InsightRules& rules, const Context& context,
+                        const std::string& name, const Edit& edit) {
+  bool too_many = false;
+  const auto done =
+      rules.change(context.region, name, [&](insights::InsightRule& rule) -> Result<void> {
+        edit(rule.tags);
+        too_many = rule.tags.size() > kTagsMax;
+        return too_many ? Result<void>(exhausted("too many tags")) : ok();
+      });
+  if (too_many) return invalid_parameter_value("A resource has at most 50 tags.");
+  if (!done && done.error().kind == Kind::not_found) return unknown_resource();
+  TRY(done);
+  return Done{};
+}
+
 Outcome<Done> edit_tags(const Services& services, const Context& context, const std::string& arn,
                         const Edit& edit) {
   if (!services.alarms || !services.dashboards)
     return unavailable("this server keeps no alarms and dashboards");
   const Tagged tagged = TRY(tagged_in(context, arn));
   if (tagged.alarm) return edit_alarm(*services.alarms, *tagged.alarm, edit);
+  if (!tagged.rule.empty() && services.queries)
+    return edit_rule(services.queries->rules(), context, tagged.rule, edit);
   return edit_dashboard(*services.dashboards, tagged.dashboard, edit);
 }
 
@@ -93,6 +117,10 @@ Outcome<aws::ListTagsForResourceOutput> list_tags(const Services& services, cons
     const auto all = services.alarms->snapshot();
     if (const auto found = all->find(*tagged.alarm); found != all->end())
       tags = found->second->settings.tags;
+  } else if (!tagged.rule.empty()) {
+    if (!services.queries) return unavailable("this server keeps no insight rules");
+    auto rule = services.queries->rules().find(context.region, tagged.rule);
+    if (rule || rule.error().kind != Kind::not_found) tags = TRY(std::move(rule)).tags;
   } else {
     auto of = services.dashboards->tags(tagged.dashboard);
     if (of || of.error().kind != Kind::not_found) tags = TRY(std::move(of));

@@ -28,6 +28,13 @@ std::optional<Failure> missing_in_ec2(const shapes::OperationShape& operation, c
   return {};
 }
 
+// Deliveries are younger than the rest of CloudWatch Logs, and have another name for it.
+Failure constraint_failure(const shapes::OperationShape& operation, std::string violations) {
+  if (operation.service->name == "logs" && operation.name.find("Deliver") != std::string_view::npos)
+    return validation_exception(std::move(violations));
+  return validation(*operation.service, std::move(violations));
+}
+
 }  // namespace
 
 std::optional<Failure> decode_input(Protocol protocol, const shapes::OperationShape& operation,
@@ -41,7 +48,7 @@ std::optional<Failure> decode_input(Protocol protocol, const shapes::OperationSh
   if (!read) return unreadable_body(*operation.service, read.error().message);
   if (auto missing = missing_in_ec2(operation, input)) return missing;
   if (auto violations = constraints.check(*operation.input, input))
-    return validation(*operation.service, std::move(*violations));
+    return constraint_failure(operation, std::move(*violations));
   return {};
 }
 

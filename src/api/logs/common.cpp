@@ -25,6 +25,29 @@ std::string group_arn(const Context& context, const std::string& group) {
   return "arn:aws:logs:" + context.region + ":" + context.principal.account + ":log-group:" + group;
 }
 
+std::string arn_of(const Context& context, std::string_view kind, const std::string& name) {
+  return "arn:aws:logs:" + context.region + ":" + context.principal.account + ":" +
+         std::string(kind) + ":" + name;
+}
+
+std::optional<std::string> name_in_arn(const Context& context, std::string_view kind,
+                                       const std::string& arn) {
+  const std::string start = arn_of(context, kind, "");
+  if (!arn.starts_with(start)) return {};
+  return arn.substr(start.size());
+}
+
+std::variant<Failure, Error> delivery_failure(Error error) {
+  if (error.detail.as<observe::LogResource>()) return translated(std::move(error));
+  if (error.kind == Kind::invalid) return validation_exception(std::move(error.message));
+  if (error.kind == Kind::not_found) return resource_not_found(std::move(error.message));
+  if (error.kind == Kind::conflict)
+    return Failure{400, "ConflictException", std::move(error.message)};
+  if (error.kind == Kind::exhausted)
+    return Failure{400, "ServiceQuotaExceededException", std::move(error.message)};
+  return error;
+}
+
 Outcome<std::string> group_of(const Context& context, const std::optional<std::string>& name,
                               const std::optional<std::string>& identifier) {
   if (name && identifier)

@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "observe/log_definitions.hpp"
 #include "observe/logs.hpp"
 #include "operations/context.hpp"
 #include "operations/services.hpp"
@@ -19,6 +20,7 @@ namespace trainyard::api::logs {
 inline constexpr const char* kBadToken = "The specified nextToken is invalid.";
 inline constexpr const char* kNoGroup = "The specified log group does not exist.";
 inline constexpr size_t kListDefault = 50;  // items of a page, as AWS
+inline constexpr size_t kTagsMax = 50;      // of a resource, as AWS
 
 // Converts errors of observe and of filters to those of CloudWatch Logs.
 std::variant<Failure, Error> translated(Error error);
@@ -34,6 +36,22 @@ std::variant<Failure, Error> translated(Error error);
 Failure limit_exceeded(std::string message);  // LimitExceededException
 
 std::string group_arn(const Context& context, const std::string& group);
+// "arn:aws:logs:REGION:ACCOUNT:KIND:NAME".
+std::string arn_of(const Context& context, std::string_view kind, const std::string& name);
+// The name in such an ARN. Unset: it is another ARN.
+std::optional<std::string> name_in_arn(const Context& context, std::string_view kind,
+                                       const std::string& arn);
+
+// Converts errors of deliveries to those of CloudWatch Logs.
+std::variant<Failure, Error> delivery_failure(Error error);
+
+// Like TRY, for results of deliveries.
+#define TRY_DELIVERY(expression)                                                         \
+  ({                                                                                     \
+    auto delivery_result_ = (expression);                                                \
+    if (!delivery_result_) return delivery_failure(std::move(delivery_result_).error()); \
+    std::move(delivery_result_).value();                                                 \
+  })
 
 // The group of a request, which has its name or an identifier. The identifier is the name or an
 // ARN.
@@ -70,6 +88,11 @@ void add_queries(OperationTable& table, const Services& services);
 void add_query_definitions(OperationTable& table, const Services& services);
 void add_metric_filters(OperationTable& table, const Services& services);
 void add_subscriptions(OperationTable& table, const Services& services);
+void add_destinations(OperationTable& table, const Services& services);
+void add_delivery_sources(OperationTable& table, const Services& services);
+void add_delivery_destinations(OperationTable& table, const Services& services);
+void add_deliveries(OperationTable& table, const Services& services);
+void add_tags(OperationTable& table, const Services& services);
 void add_exports(OperationTable& table, const Services& services);
 void add_resource_policies(OperationTable& table, const Services& services);
 

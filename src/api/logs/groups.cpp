@@ -1,4 +1,4 @@
-// Log groups: creation and removal, retention, tags.
+// Log groups: creation and removal, retention.
 #include <algorithm>
 #include <map>
 
@@ -13,7 +13,6 @@ namespace {
 
 namespace aws = shapes::logs;
 
-constexpr size_t kTagsMax = 50;
 constexpr int64_t kRetentionDays[] = {1,   3,   5,   7,   14,   30,   60,   90,   120,  150,  180,
                                       365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653};
 
@@ -35,15 +34,14 @@ Outcome<aws::DescribeLogGroupsResponse> describe_groups(observe::Logs& logs, con
       return identifier == group.name || identifier == group_arn(context, group.name);
     });
   });
-  if (in.next_token) {
-    const auto place = TRY(list_position(*in.next_token));
+  // As on AWS, the token is the name of the last group: any text has a position in the list.
+  if (in.next_token)
     std::erase_if(groups,
-                  [&](const observe::LogGroupInfo& group) { return group.name <= place.name; });
-  }
+                  [&](const observe::LogGroupInfo& group) { return group.name <= *in.next_token; });
   aws::DescribeLogGroupsResponse out;
   if (const size_t limit = size_t(in.limit.value_or(kListDefault)); groups.size() > limit) {
     groups.resize(limit);
-    out.next_token = list_token({0, groups.back().name});
+    out.next_token = groups.back().name;
   }
   std::map<std::string, int64_t> filters;
   for (const auto& each :
@@ -76,39 +74,6 @@ Outcome<aws::Nothing> create_group(observe::Logs& logs, const Context& context,
   return aws::Nothing{};
 }
 
-// The group of an ARN, which may end with ":*".
-Outcome<std::string> tagged_group(const Context& context, const std::string& arn) {
-  if (!arn.starts_with(group_arn(context, "")))
-    return resource_not_found("The specified resource does not exist.");
-  return group_of(context, {}, arn);
-}
-
-Outcome<aws::Nothing> add_tags(observe::Logs& logs, const Context& context,
-                               const std::string& group, const Tags& tags) {
-  bool too_many = false;
-  const auto changed = logs.change_group(
-      context.region, group, [&](observe::LogGroupSettings& settings) -> Result<void> {
-        for (const auto& [key, value] : tags) settings.tags.insert_or_assign(key, value);
-        too_many = settings.tags.size() > kTagsMax;
-        return too_many ? Result<void>(exhausted("too many tags")) : ok();
-      });
-  if (too_many)
-    return Failure{400, "TooManyTagsException",
-                   "A log group can have at most " + std::to_string(kTagsMax) + " tags."};
-  TRY_LOGS(changed);
-  return aws::Nothing{};
-}
-
-Outcome<aws::Nothing> remove_tags(observe::Logs& logs, const Context& context,
-                                  const std::string& group, const std::vector<std::string>& keys) {
-  TRY_LOGS(logs.change_group(context.region, group,
-                             [&](observe::LogGroupSettings& settings) -> Result<void> {
-                               for (const std::string& key : keys) settings.tags.erase(key);
-                               return ok();
-                             }));
-  return aws::Nothing{};
-}
-
 Outcome<aws::Nothing> set_retention(observe::Logs& logs, const Context& context,
                                     const std::string& group, std::optional<int64_t> days) {
   if (days && std::ranges::find(kRetentionDays, *days) == std::end(kRetentionDays)) {
@@ -126,39 +91,6 @@ Outcome<aws::Nothing> set_retention(observe::Logs& logs, const Context& context,
                                return ok();
                              }));
   return aws::Nothing{};
-}
-
-void add_tag_operations(OperationTable& table, observe::Logs& logs) {
-  table.add<aws::TagLogGroup>([&logs](const Context& context, const aws::TagLogGroupRequest& in) {
-    return add_tags(logs, context, *in.log_group_name, *in.tags);
-  });
-  table.add<aws::UntagLogGroup>(
-      [&logs](const Context& context, const aws::UntagLogGroupRequest& in) {
-        return remove_tags(logs, context, *in.log_group_name, *in.tags);
-      });
-  table.add<aws::ListTagsLogGroup>(
-      [&logs](const Context& context,
-              const aws::ListTagsLogGroupRequest& in) -> Outcome<aws::ListTagsLogGroupResponse> {
-        const auto group = TRY_LOGS(logs.group(context.region, *in.log_group_name));
-        return aws::ListTagsLogGroupResponse{.tags = group.settings.tags};
-      });
-  table.add<aws::TagResource>(
-      [&logs](const Context& context, const aws::TagResourceRequest& in) -> Outcome<aws::Nothing> {
-        return add_tags(logs, context, TRY(tagged_group(context, *in.resource_arn)), *in.tags);
-      });
-  table.add<aws::UntagResource>([&logs](
-                                    const Context& context,
-                                    const aws::UntagResourceRequest& in) -> Outcome<aws::Nothing> {
-    return remove_tags(logs, context, TRY(tagged_group(context, *in.resource_arn)), *in.tag_keys);
-  });
-  table.add<aws::ListTagsForResource>(
-      [&logs](
-          const Context& context,
-          const aws::ListTagsForResourceRequest& in) -> Outcome<aws::ListTagsForResourceResponse> {
-        const auto name = TRY(tagged_group(context, *in.resource_arn));
-        const auto group = TRY_LOGS(logs.group(context.region, name));
-        return aws::ListTagsForResourceResponse{.tags = group.settings.tags};
-      });
 }
 
 }  // namespace
@@ -186,7 +118,6 @@ void add_groups(OperationTable& table, const Services& services) {
       [&logs](const Context& context, const aws::DeleteRetentionPolicyRequest& in) {
         return set_retention(logs, context, *in.log_group_name, {});
       });
-  add_tag_operations(table, logs);
 }
 
 }  // namespace trainyard::api::logs

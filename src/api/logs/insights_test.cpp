@@ -14,17 +14,15 @@ namespace aws = shapes::logs;
 constexpr Duration kQueryDeadline = 120s;
 const std::string kDestinations = "arn:aws:logs:eu-west-1:123456789012:destination:";
 
-void add_nothing(OperationTable&, const Settings&, const Services&) {}
-
 struct InsightsWorld : OperationsWorld {
   insights::Queries queries{*logs, clock, random};
   std::unique_ptr<log_routing::LogRouter> router = *log_routing::LogRouter::start(
-      logs->definitions(), *metrics, clock,
+      *logs, *metrics, clock,
       [](const log_routing::Webhook&, const std::string&) -> Result<int> { return 200; },
       {.account = "123456789012", .webhooks = {{"hook", "http://127.0.0.1:1/", "secret", ""}}});
   log_routing::Exports exports{*logs, *objects, clock, random};
 
-  InsightsWorld() : OperationsWorld(add_nothing) {
+  InsightsWorld() {
     services.queries = &queries;
     services.log_router = router.get();
     services.log_exports = &exports;
@@ -284,7 +282,7 @@ TEST(GroupOperations, RetentionAndTags) {
   std::map<std::string, std::string> many;
   for (int i = 0; i < 51; ++i) many.emplace(std::to_string(i), "");
   EXPECT_EQ(world.refusal<aws::TagLogGroup>({.log_group_name = "g", .tags = many}),
-            "TooManyTagsException: A log group can have at most 50 tags.");
+            "TooManyTagsException: A resource can have at most 50 tags.");
 }
 
 TEST(ExportOperations, CopiesEventsToABucket) {

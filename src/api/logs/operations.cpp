@@ -52,6 +52,12 @@ std::optional<uint64_t> position_of(std::string_view token) {
   return uint64_t(*number);
 }
 
+// As on AWS, the token of a list by name is "GROUP@STREAM", the last stream of a page. A token of
+// another group has no next page: "".
+std::string stream_in_token(const std::string& group, const std::string& token) {
+  return token.starts_with(group + "@") ? token.substr(group.size() + 1) : "";
+}
+
 // -- operations
 
 Outcome<aws::DescribeLogStreamsResponse> describe_streams(
@@ -79,12 +85,15 @@ Outcome<aws::DescribeLogStreamsResponse> describe_streams(
   aws::DescribeLogStreamsResponse out;
   if (!by_prefix) {
     if (in.next_token) {
-      const auto place = TRY(list_position(*in.next_token));
+      const auto place = by_time ? TRY(list_position(*in.next_token))
+                                 : ListPosition{0, stream_in_token(group, *in.next_token)};
       std::erase_if(streams, [&](const auto& stream) { return !before(place, place_of(stream)); });
+      if (place.name.empty()) streams.clear();
     }
     if (const size_t limit = size_t(in.limit.value_or(kListDefault)); streams.size() > limit) {
       streams.resize(limit);
-      out.next_token = list_token(place_of(streams.back()));
+      out.next_token =
+          by_time ? list_token(place_of(streams.back())) : group + "@" + streams.back().name;
     }
   }
   out.log_streams.emplace();
@@ -232,6 +241,11 @@ void add_operations(OperationTable& table, const Settings&, const Services& serv
   add_query_definitions(table, services);
   add_metric_filters(table, services);
   add_subscriptions(table, services);
+  add_destinations(table, services);
+  add_delivery_sources(table, services);
+  add_delivery_destinations(table, services);
+  add_deliveries(table, services);
+  add_tags(table, services);
   add_exports(table, services);
   add_resource_policies(table, services);
 }

@@ -127,8 +127,33 @@ TEST(LogsOperations, BadTokensAreRefused) {
               "InvalidParameterException: The specified nextToken is invalid.");
   EXPECT_EQ(world.refusal<aws::FilterLogEvents>({.log_group_name = kGroup, .next_token = "x"}),
             "InvalidParameterException: The specified nextToken is invalid.");
-  EXPECT_EQ(world.refusal<aws::DescribeLogStreams>({.log_group_name = kGroup, .next_token = "x"}),
+  EXPECT_EQ(world.refusal<aws::DescribeLogStreams>(
+                {.log_group_name = kGroup, .order_by = "LastEventTime", .next_token = "x"}),
             "InvalidParameterException: The specified nextToken is invalid.");
+}
+
+// As on AWS, where the token of a list by name is a name.
+TEST(LogsOperations, AnyTextIsAPositionInAListByName) {
+  World world;
+  for (const char* stream : {"a", "b", "c"}) world.make(stream);
+  auto streams = world.call<aws::DescribeLogStreams>({.log_group_name = kGroup, .limit = 2});
+  ASSERT_TRUE(streams);
+  EXPECT_EQ((*streams).next_token, kGroup + "@b");
+  streams = world.call<aws::DescribeLogStreams>(
+      {.log_group_name = kGroup, .next_token = (*streams).next_token});
+  ASSERT_EQ((*streams).log_streams->size(), 1u);
+  EXPECT_FALSE((*streams).next_token);
+  for (const std::string token : {"x", "other@a", "invalid@token"}) {
+    streams = world.call<aws::DescribeLogStreams>({.log_group_name = kGroup, .next_token = token});
+    ASSERT_TRUE(streams);
+    EXPECT_TRUE((*streams).log_streams->empty()) << token;
+  }
+  ASSERT_TRUE(world.call<aws::CreateLogGroup>({.log_group_name = "zz"}));
+  auto groups = world.call<aws::DescribeLogGroups>({.limit = 1});
+  EXPECT_EQ((*groups).next_token, kGroup);
+  groups = world.call<aws::DescribeLogGroups>({.next_token = "zzz"});
+  ASSERT_TRUE(groups);
+  EXPECT_TRUE((*groups).log_groups->empty());
 }
 
 TEST(LogsOperations, StreamsOfAPrefixComeAllAtOnceOthersInPages) {

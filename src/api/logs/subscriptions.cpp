@@ -1,8 +1,8 @@
 // Subscription filters of log groups. Their destinations are webhooks, which only the configuration
-// defines: [log_webhooks.NAME] has the ARN arn:aws:logs:REGION:ACCOUNT:destination:NAME.
-#include <algorithm>
-
+// defines, log groups, and the names that clients give to both: [log_webhooks.NAME] and
+// PutDestination make arn:aws:logs:REGION:ACCOUNT:destination:NAME.
 #include "log_routing/definitions.hpp"
+#include "log_routing/destinations.hpp"
 #include "log_routing/router.hpp"
 #include "logs/common.hpp"
 #include "observe/filter_pattern.hpp"
@@ -15,34 +15,45 @@ namespace {
 namespace aws = shapes::logs;
 using observe::DefinitionKind;
 
-std::string destination_arn(const Context& context, const std::string& name) {
-  return "arn:aws:logs:" + context.region + ":" + context.principal.account +
-         ":destination:" + name;
-}
+constexpr const char* kOffers =
+    "a subscription filter sends to a webhook of its configuration, to a destination, or to "
+    "a log group.)";
 
-// The name of the webhook that an ARN names.
-Outcome<std::string> webhook_of(const log_routing::LogRouter& router, const Context& context,
-                                const std::string& arn) {
+// Fails if the ARN leads to nothing that exists.
+Outcome<Done> check_destination(observe::Logs& logs, log_routing::LogRouter& router,
+                                const Context& context,
+                                const aws::PutSubscriptionFilterRequest& in) {
+  std::string arn = *in.destination_arn;
+  const auto& targets = router.targets();
+  if (const auto name = targets.destination_of(context.region, arn); name && !targets.find(arn)) {
+    const auto destination = router.destinations().find(context.region, *name);
+    if (destination) arn = destination->target_arn;
+  }
+  const auto target = targets.find(arn);
+  if (target && target->webhook.empty()) {
+    const auto& [region, group] = target->group;
+    if (region == context.region && group == *in.log_group_name)
+      return invalid_parameter("The log group of a subscription filter cannot be its destination.");
+    TRY_LOGS(logs.group(region, group));
+    return Done{};
+  }
+  // A webhook belongs to each region, but its ARN is that of one.
+  if (target && (!arn.starts_with("arn:aws:logs:") || targets.destination_of(context.region, arn)))
+    return Done{};
   if (arn.starts_with("arn:aws:lambda:"))
     return invalid_parameter(
-        "Could not execute the lambda function. Make sure you have given CloudWatch Logs "
-        "permission to execute your function. (This server has no functions; a subscription "
-        "filter sends to a webhook of its configuration, " +
-        destination_arn(context, "NAME") + ".)");
+        std::string("Could not execute the lambda function. Make sure you have given CloudWatch "
+                    "Logs permission to execute your function. (This server has no functions; ") +
+        kOffers);
   if (arn.starts_with("arn:aws:kinesis:") || arn.starts_with("arn:aws:firehose:"))
     return invalid_parameter(
-        "Could not deliver test message to specified destination. Check if the destination is "
-        "valid. (This server has no streams; a subscription filter sends to a webhook of its "
-        "configuration, " +
-        destination_arn(context, "NAME") + ".)");
-  const std::string prefix = destination_arn(context, "");
-  const std::string name = arn.starts_with(prefix) ? arn.substr(prefix.size()) : "";
-  if (!router.webhook(name))
-    return invalid_parameter(
-        "The destination ARN is not one of a webhook of this server's "
-        "configuration: " +
-        arn);
-  return name;
+        std::string("Could not deliver test message to specified destination. Check if the "
+                    "destination is valid. (This server has no streams; ") +
+        kOffers);
+  return invalid_parameter(
+      "The destination ARN is not one of a destination, or of a webhook of this server's "
+      "configuration: " +
+      arn);
 }
 
 Outcome<aws::Nothing> put_filter(observe::Logs& logs, log_routing::LogRouter& router,
@@ -54,13 +65,16 @@ Outcome<aws::Nothing> put_filter(observe::Logs& logs, log_routing::LogRouter& ro
         "applyOnTransformedLogs, fieldSelectionCriteria and emitSystemFields are not supported.");
   TRY_LOGS(logs.group(context.region, *in.log_group_name));
   TRY_LOGS(observe::FilterPattern::parse(*in.filter_pattern));
-  const log_routing::SubscriptionFilter filter{
-      .pattern = *in.filter_pattern,
-      .destination_arn = *in.destination_arn,
-      .target = TRY(webhook_of(router, context, *in.destination_arn)),
-      .role_arn = in.role_arn.value_or(""),
-      .distribution = in.distribution.value_or("ByLogStream"),
-      .created = context.now};
+  TRY(check_destination(logs, router, context, in));
+  log_routing::SubscriptionFilter filter{.pattern = *in.filter_pattern,
+                                         .destination_arn = *in.destination_arn,
+                                         .role_arn = in.role_arn.value_or(""),
+                                         .distribution = in.distribution.value_or("ByLogStream"),
+                                         .created = context.now};
+  if (const auto before =
+          TRY_LOGS(logs.definitions().find(context.region, DefinitionKind::subscription_filter,
+                                           *in.log_group_name, *in.filter_name)))
+    filter.created = TRY_LOGS(log_routing::SubscriptionFilter::from(before->body)).created;
   const auto kept =
       logs.definitions().put(context.region, DefinitionKind::subscription_filter,
                              {*in.log_group_name, *in.filter_name, filter.text(), context.now},
@@ -108,23 +122,6 @@ Outcome<aws::Nothing> delete_filter(observe::Logs& logs, log_routing::LogRouter&
   return aws::Nothing{};
 }
 
-// The URLs stay in the configuration: they may have secrets.
-Outcome<aws::DescribeDestinationsResponse> describe_destinations(
-    const log_routing::LogRouter& router, const Context& context,
-    const aws::DescribeDestinationsRequest& in) {
-  aws::DescribeDestinationsResponse out;
-  out.destinations.emplace();
-  for (const auto& webhook : router.webhooks())
-    if (webhook.name.starts_with(in.destination_name_prefix.value_or("")))
-      out.destinations->push_back(
-          {.destination_name = webhook.name, .arn = destination_arn(context, webhook.name)});
-  const auto name_of = [](const aws::Destination& each) { return *each.destination_name; };
-  std::ranges::sort(*out.destinations, {}, name_of);
-  out.next_token = TRY(
-      cut_page(*out.destinations, size_t(in.limit.value_or(kListDefault)), in.next_token, name_of));
-  return out;
-}
-
 }  // namespace
 
 void add_subscriptions(OperationTable& table, const Services& services) {
@@ -141,9 +138,6 @@ void add_subscriptions(OperationTable& table, const Services& services) {
       [&logs, &router](const Context& context, const auto& in) {
         return delete_filter(logs, router, context, in);
       });
-  table.add<aws::DescribeDestinations>([&router](const Context& context, const auto& in) {
-    return describe_destinations(router, context, in);
-  });
 }
 
 }  // namespace trainyard::api::logs

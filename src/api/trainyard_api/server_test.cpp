@@ -9,11 +9,9 @@ namespace {
 
 namespace own = shapes::trainyard;
 
-void add_nothing(OperationTable&, const Settings&, const Services&) {}
-
 struct World : OperationsWorld {
   ServerFacts facts;
-  World() : OperationsWorld(add_nothing) {
+  World() {
     settings.account = "123456789012";
     services.server_facts = [this] { return facts; };
     add_server(table, settings, services);

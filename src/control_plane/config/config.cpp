@@ -11,6 +11,7 @@
 #include "config/network.hpp"
 #include "config/notifications.hpp"
 #include "config/principals.hpp"
+#include "config/prometheus.hpp"
 #include "config/slurm.hpp"
 #include "config/storage.hpp"
 #include "config/table.hpp"
@@ -30,6 +31,7 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
   TRY(read_network(root, directory, config));
   TRY(read_storage(root, directory, config));
   TRY(read_notifications(root, directory, config.notifications));
+  TRY(read_prometheus(root, directory, config.prometheus));
   TRY(read_jobs(root, config));
   TRY(read_capacity(root, config));
   TRY(read_slurm(root, config));

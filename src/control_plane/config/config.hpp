@@ -14,6 +14,7 @@
 #include "base/time.hpp"
 #include "client/forward.hpp"
 #include "config/notifications.hpp"
+#include "config/prometheus.hpp"
 #include "domain/container_limits.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
@@ -49,12 +50,21 @@ struct LedgerDatabase {
   Duration lease = 3s;   // a standby takes over if the writer does not renew it within this time
 };
 
-// A destination of subscription filters of log groups.
+// A destination of subscription filters and deliveries of log groups.
 struct LogWebhook {
   std::string name;
   std::string url;
   std::string authorization;  // the value of that header; "": none
   std::string ca_bundle;      // PEM file; "": the system's
+  // ARNs of streams and functions that requests name instead of the webhook.
+  std::vector<std::string> stands_for;
+};
+
+// A resource outside this server, whose logs clients put into a log group, as a delivery source.
+struct LogSource {
+  std::string arn;
+  std::string log_type;
+  std::string log_group;
 };
 
 // Jobs run on the nodes of a Slurm cluster.
@@ -114,6 +124,7 @@ struct Config {
   bool allow_plain_http_from_other_machines = false;
   os::LogFileSettings log;         // of the server; without a path: standard error
   std::string metrics_listen;      // for Prometheus, without signatures; "": not exported
+  PrometheusSettings prometheus;   // scrapes of the API's port, and remote write
   policy::RateLimits rate_limits;  // of each principal's requests; 0: no limit
   // In addition to 127.0.0.1, localhost, this machine's name and the listen address.
   std::vector<std::string> certificate_names;
@@ -150,6 +161,8 @@ struct Config {
   Duration stalled_after = 30min;
   std::optional<Duration> log_retention;  // older events are removed; unset: never, as on AWS
   std::vector<LogWebhook> log_webhooks;   // where subscription filters may send log events
+  std::vector<LogSource> log_sources;
+  Duration log_delivery_interval = 5min;  // between two objects of a delivery
   // Free space of the data directory's disk that is kept for the ledger: with less, jobs, objects
   // and logs are rejected. Unset: kDiskReserveBytes, or a twentieth of the disk if that is less.
   std::optional<uint64_t> disk_reserve_bytes;

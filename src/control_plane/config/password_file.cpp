@@ -11,11 +11,10 @@ constexpr size_t kPasswordBytesMax = 4096;
 }  // namespace
 
 Result<std::string> read_password_file(const Table& table, const std::string& directory,
-                                       const std::string& file) {
+                                       const std::string& file, const char* key) {
   const std::string path = file.starts_with('/') ? file : directory + file;
-  std::string password(
-      trim(TRY(os::read_file(path, kPasswordBytesMax).in(table.name("password_file")))));
-  if (password.empty()) return invalid(table.name("password_file") + ": " + path + " is empty");
+  std::string password(trim(TRY(os::read_file(path, kPasswordBytesMax).in(table.name(key)))));
+  if (password.empty()) return invalid(table.name(key) + ": " + path + " is empty");
   return password;
 }
 

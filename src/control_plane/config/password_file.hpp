@@ -11,7 +11,8 @@ namespace trainyard::config {
 
 // `directory` is that of the configuration file: "" or ending in '/'. `file` is next to it, or an
 // absolute path.
+// `key`: the key of the table that names the file.
 Result<std::string> read_password_file(const Table& table, const std::string& directory,
-                                       const std::string& file);
+                                       const std::string& file, const char* key = "password_file");
 
 }  // namespace trainyard::config

@@ -4,6 +4,7 @@
 
 #include "config/password_file.hpp"
 #include "config/principals.hpp"
+#include "contract/aws_texts.hpp"
 
 namespace trainyard::config {
 namespace {
@@ -15,10 +16,13 @@ constexpr int64_t kUploadDaysMax = 3'650;    // ten years, likewise
 constexpr int64_t kAuditDaysMax = 36'500;    // a century, likewise
 constexpr int64_t kMetricDaysMax = 3650;
 constexpr int64_t kSeriesOfJobMax = 1'000'000;
-constexpr double kLeaseSecondsMin = 1;     // less is lost whenever the machine is busy for a moment
-constexpr double kLeaseSecondsMax = 300;   // longer outages need an operator in any case
-constexpr size_t kWebhooksMax = 16;        // each has a thread and a queue of 16 MiB
-constexpr size_t kWebhookNameMax = 64;     // characters; the name is the end of an ARN
+constexpr double kLeaseSecondsMin = 1;    // less is lost whenever the machine is busy for a moment
+constexpr double kLeaseSecondsMax = 300;  // longer outages need an operator in any case
+constexpr size_t kWebhooksMax = 16;       // each has a thread and a queue of 16 MiB
+constexpr size_t kWebhookNameMax = 64;    // characters; the name is the end of an ARN
+constexpr size_t kStandsForMax = 100;     // ARNs of one webhook
+constexpr size_t kLogSourcesMax = 1'000;
+constexpr int64_t kDeliverySecondsMax = 86'400;
 constexpr int64_t kAuditGibMax = 1 << 20;  // a pebibyte, likewise
 
 Result<void> read_storage_quota(Table table, objects::StorageQuotas& quotas) {
@@ -154,7 +158,15 @@ Result<void> read_log_webhook(const std::string& name, Table table, const std::s
   TRY(table.read("url", webhook.url));
   TRY(table.read("authorization_file", authorization_file));
   TRY(table.read("ca_bundle", webhook.ca_bundle));
+  TRY(table.read("stands_for", webhook.stands_for));
   TRY(table.nothing_else());
+  if (webhook.stands_for.size() > kStandsForMax)
+    return invalid(table.name("stands_for") + ": at most " + std::to_string(kStandsForMax) +
+                   " ARNs are allowed");
+  for (const std::string& arn : webhook.stands_for)
+    if (!arn.starts_with("arn:") || arn.starts_with(contract::kLogsArnStart))
+      return invalid(table.name("stands_for") + ": \"" + arn +
+                     "\" must be the ARN of a stream or a function");
   const bool plain =
       !name.empty() && name.size() <= kWebhookNameMax && std::ranges::all_of(name, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -173,13 +185,37 @@ Result<void> read_log_webhook(const std::string& name, Table table, const std::s
   return {};
 }
 
-Result<void> read_logs(Table table, std::optional<Duration>& retention) {
-  int64_t retention_days = 0;
+Result<void> read_log_source(const std::string& name, Table table, Config& config) {
+  LogSource source;
+  TRY(table.read("arn", source.arn));
+  TRY(table.read("log_type", source.log_type));
+  TRY(table.read("log_group", source.log_group));
+  TRY(table.nothing_else());
+  if (!source.arn.starts_with("arn:") || source.log_type.empty() || source.log_group.empty())
+    return invalid("[log_sources." + name +
+                   "]: arn, log_type and log_group must be given: a resource outside this server, "
+                   "and the log group with its logs");
+  if (config.log_sources.size() >= kLogSourcesMax)
+    return invalid("[log_sources]: at most " + std::to_string(kLogSourcesMax) + " are allowed");
+  if (std::ranges::find(config.log_sources, source.arn, &LogSource::arn) !=
+      config.log_sources.end())
+    return invalid(table.name("arn") + ": duplicate source " + source.arn);
+  config.log_sources.push_back(std::move(source));
+  return {};
+}
+
+Result<void> read_logs(Table table, Config& config) {
+  int64_t retention_days = 0, delivery_seconds = config.log_delivery_interval / 1s;
   TRY(table.read("retention_days", retention_days));
+  TRY(table.read("delivery_seconds", delivery_seconds));
   if (retention_days < 0 || retention_days > kLogDaysMax)
     return invalid(table.name("retention_days") + " must be between 0 (forever) and " +
                    std::to_string(kLogDaysMax));
-  if (retention_days > 0) retention = retention_days * 24h;
+  if (delivery_seconds < 0 || delivery_seconds > kDeliverySecondsMax)
+    return invalid(table.name("delivery_seconds") + " must be between 0 (at once) and " +
+                   std::to_string(kDeliverySecondsMax));
+  if (retention_days > 0) config.log_retention = retention_days * 24h;
+  config.log_delivery_interval = delivery_seconds * 1s;
   return table.nothing_else();
 }
 
@@ -240,9 +276,12 @@ Result<void> read_storage(Table& root, const std::string& directory, Config& con
   TRY(root.each("objects", [&](Table table) { return read_objects(table, config.objects); }));
   TRY(root.each("storage_quota",
                 [&](Table table) { return read_storage_quota(table, config.storage_quotas); }));
-  TRY(root.each("logs", [&](Table table) { return read_logs(table, config.log_retention); }));
+  TRY(root.each("logs", [&](Table table) { return read_logs(table, config); }));
   TRY(root.each_named("log_webhooks", [&](const std::string& name, Table table) {
     return read_log_webhook(name, table, directory, config);
+  }));
+  TRY(root.each_named("log_sources", [&](const std::string& name, Table table) {
+    return read_log_source(name, table, config);
   }));
   TRY(root.each("metrics", [&](Table table) { return read_metrics(table, config.metrics); }));
   TRY(root.each("audit", [&](Table table) { return read_audit(table, config.audit); }));

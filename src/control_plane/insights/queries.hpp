@@ -22,6 +22,7 @@
 #include "base/result.hpp"
 #include "base/thread_safety.hpp"
 #include "base/time.hpp"
+#include "insights/insight_rules.hpp"
 #include "insights/pipeline.hpp"
 #include "insights/query.hpp"
 #include "observe/logs.hpp"
@@ -89,6 +90,8 @@ class Queries {
   void forget(const std::string& region, const std::string& group);
   // The latest first; without results.
   std::vector<QueryReport> list(const std::string& region);
+  // The rules of Contributor Insights, whose reports are queries of a second kind.
+  InsightRules& rules() { return rules_; }
 
  private:
   struct Run;
@@ -103,6 +106,7 @@ class Queries {
   Clock& clock_;
   Random& random_;
   const QuerySettings settings_;
+  InsightRules rules_{logs_};
 
   Mutex mutex_;
   ConditionVariable changed_;

@@ -26,10 +26,19 @@ constexpr auto kSubscriptionFilter =
     json_record<SubscriptionFilter>("subscription filter", [](auto& side, auto& filter) {
       side("pattern", filter.pattern);
       side("destination_arn", filter.destination_arn);
-      side("target", filter.target);
+      side.if_set("target", filter.target);
       side.if_set("role_arn", filter.role_arn);
       side("distribution", filter.distribution);
       side("created", filter.created);
+    });
+
+constexpr auto kLogDestination =
+    json_record<LogDestination>("destination of logs", [](auto& side, auto& destination) {
+      side("target_arn", destination.target_arn);
+      side("role_arn", destination.role_arn);
+      side.if_set("access_policy", destination.access_policy);
+      side.if_set("tags", destination.tags);
+      side("created", destination.created);
     });
 
 }  // namespace
@@ -65,6 +74,12 @@ std::string SubscriptionFilter::text() const { return dump(kSubscriptionFilter.w
 
 Result<SubscriptionFilter> SubscriptionFilter::from(std::string_view text) {
   return kSubscriptionFilter.read(TRY(parse_json(text)));
+}
+
+std::string LogDestination::text() const { return dump(kLogDestination.write(*this)); }
+
+Result<LogDestination> LogDestination::from(std::string_view text) {
+  return kLogDestination.read(TRY(parse_json(text)));
 }
 
 }  // namespace trainyard::log_routing

@@ -1,4 +1,4 @@
-// Defines metric filters and subscription filters, and how they are stored.
+// Defines metric filters, subscription filters and their destinations, and how they are stored.
 //
 // Threads: plain values. Errors: invalid.
 #pragma once
@@ -17,6 +17,8 @@ namespace trainyard::log_routing {
 inline constexpr size_t kMetricFiltersMax = 100;
 inline constexpr size_t kSubscriptionFiltersMax = 2;
 inline constexpr size_t kDimensionsMax = 3;
+// Destinations of a region: a hundred times as many as filters of a group have targets.
+inline constexpr size_t kDestinationsMax = 200;
 
 struct MetricFilter {
   std::string pattern;
@@ -37,13 +39,27 @@ struct MetricFilter {
 struct SubscriptionFilter {
   std::string pattern;
   std::string destination_arn;
-  std::string target;  // the name of a webhook in the configuration
+  // The name of a webhook in the configuration, as earlier versions stored it; "": where
+  // `destination_arn` leads.
+  std::string target;
   std::string role_arn;
   std::string distribution = "ByLogStream";
   Instant created;
 
   std::string text() const;
   static Result<SubscriptionFilter> from(std::string_view text);
+};
+
+// A name for a target of subscription filters, which its owner may lead elsewhere.
+struct LogDestination {
+  std::string target_arn;
+  std::string role_arn;
+  std::string access_policy;  // kept without effect: it is for other accounts
+  std::map<std::string, std::string> tags;
+  Instant created;
+
+  std::string text() const;
+  static Result<LogDestination> from(std::string_view text);
 };
 
 }  // namespace trainyard::log_routing

@@ -17,17 +17,10 @@
 #include "base/result.hpp"
 #include "base/thread_safety.hpp"
 #include "base/time.hpp"
+#include "log_routing/targets.hpp"
 #include "observe/logs.hpp"
 
 namespace trainyard::log_routing {
-
-// A webhook that the configuration allows.
-struct Webhook {
-  std::string name;
-  std::string url;
-  std::string authorization;  // the value of that header; "": none
-  std::string ca_bundle;      // PEM file; "": the system's
-};
 
 // Posts a JSON body, and returns the status. It must give up after some seconds, and must not
 // follow redirects: only the configuration chooses where requests go.

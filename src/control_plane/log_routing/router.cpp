@@ -28,25 +28,32 @@ std::string event_id(uint64_t number, Instant at) {
 
 }  // namespace
 
-LogRouter::LogRouter(observe::LogDefinitions& definitions, observe::Metrics& metrics, Clock& clock,
-                     Post post, RouterSettings settings)
-    : stored_(definitions), metrics_(metrics), clock_(clock), settings_(std::move(settings)) {
+LogRouter::LogRouter(observe::Logs& logs, observe::Metrics& metrics, Clock& clock, Post post,
+                     RouterSettings settings)
+    : logs_(logs),
+      metrics_(metrics),
+      clock_(clock),
+      settings_(std::move(settings)),
+      targets_(settings_.account, settings_.webhooks),
+      destinations_(logs.definitions(), targets_) {
   for (const Webhook& webhook : settings_.webhooks)
     deliveries_.emplace(webhook.name,
                         std::make_unique<Delivery>(webhook, post, clock_, settings_.delivery));
 }
 
-Result<std::unique_ptr<LogRouter>> LogRouter::start(observe::LogDefinitions& definitions,
-                                                    observe::Metrics& metrics, Clock& clock,
-                                                    Post post, RouterSettings settings) {
+Result<std::unique_ptr<LogRouter>> LogRouter::start(observe::Logs& logs, observe::Metrics& metrics,
+                                                    Clock& clock, Post post,
+                                                    RouterSettings settings) {
   std::unique_ptr<LogRouter> router(
-      new LogRouter(definitions, metrics, clock, std::move(post), std::move(settings)));
+      new LogRouter(logs, metrics, clock, std::move(post), std::move(settings)));
   TRY(router->reload());
   router->thread_ = std::thread([router = router.get()] { router->work(); });
   return router;
 }
 
-LogRouter::~LogRouter() {
+LogRouter::~LogRouter() { stop(); }
+
+void LogRouter::stop() {
   {
     const MutexLock lock(mutex_);
     stopping_ = true;
@@ -57,20 +64,18 @@ LogRouter::~LogRouter() {
 
 Result<void> LogRouter::reload() {
   auto fresh = std::make_shared<Definitions>();
-  for (auto& [region, each] : TRY(stored_.all(observe::DefinitionKind::metric_filter)))
+  observe::LogDefinitions& stored = logs_.definitions();
+  for (auto& [region, each] : TRY(stored.all(observe::DefinitionKind::metric_filter)))
     fresh->metrics[{region, each.group}][each.name] = std::move(each.body);
-  for (auto& [region, each] : TRY(stored_.all(observe::DefinitionKind::subscription_filter)))
+  for (auto& [region, each] : TRY(stored.all(observe::DefinitionKind::subscription_filter)))
     fresh->subscriptions[{region, each.group}][each.name] = std::move(each.body);
+  for (auto& [region, each] : TRY(stored.all(observe::DefinitionKind::destination)))
+    fresh->destinations[{region, each.name}] = std::move(each.body);
   const MutexLock lock(mutex_);
   definitions_ = std::move(fresh);
   fresh_ = true;
   changed_.notify_all();
   return ok();
-}
-
-const Webhook* LogRouter::webhook(const std::string& name) const {
-  const auto found = std::ranges::find(settings_.webhooks, name, &Webhook::name);
-  return found == settings_.webhooks.end() ? nullptr : &*found;
 }
 
 RouterCounts LogRouter::counts() {
@@ -90,7 +95,7 @@ bool LogRouter::drain(Duration at_most) {
 }
 
 void LogRouter::take(const observe::StreamKey& key, const std::vector<observe::LogEvent>& events) {
-  const GroupKey group{key.region, key.group};
+  const GroupName group{key.region, key.group};
   uint64_t dropped = 0;
   {
     const MutexLock lock(mutex_);
@@ -99,7 +104,7 @@ void LogRouter::take(const observe::StreamKey& key, const std::vector<observe::L
     const size_t bytes = bytes_of(events);
     if (queue_bytes_ + bytes <= settings_.queue_bytes_max) {
       queue_bytes_ += bytes;
-      queue_.push_back({key, events, bytes});
+      queue_.push_back({key, events, bytes, forwards_own_events()});
       changed_.notify_all();
       return;
     }
@@ -143,10 +148,10 @@ void LogRouter::work() {
 
 // A publisher whose definition has not changed keeps its series and its pending minutes.
 void LogRouter::use(const Definitions& definitions) {
-  std::map<GroupKey, GroupFilters> next;
-  const auto report = [](const GroupKey& group, const std::string& name, const Error& error) {
+  std::map<GroupName, GroupFilters> next;
+  const auto report = [](const GroupName& group, const std::string& name, const Error& error) {
     log(Level::error, "log_routing", "a filter of a log group cannot be used",
-        {{"group", group.second}, {"filter", name}, {"why", error.message}});
+        {{"group", group.group}, {"filter", name}, {"why", error.message}});
   };
   for (const auto& [group, filters] : definitions.metrics) {
     auto& before = filters_[group].metrics;
@@ -157,7 +162,7 @@ void LogRouter::use(const Definitions& definitions) {
         continue;
       }
       const auto filter = MetricFilter::from(text);
-      auto publisher = filter ? MetricPublisher::make(group.first, *filter)
+      auto publisher = filter ? MetricPublisher::make(group.region, *filter)
                               : Result<MetricPublisher>(filter.error());
       if (publisher)
         next[group].metrics.emplace(name, std::pair(text, *std::move(publisher)));
@@ -167,19 +172,39 @@ void LogRouter::use(const Definitions& definitions) {
   }
   for (const auto& [group, filters] : definitions.subscriptions) {
     for (const auto& [name, text] : filters) {
-      const auto filter = SubscriptionFilter::from(text);
-      auto pattern = filter ? observe::FilterPattern::parse(filter->pattern)
-                            : Result<observe::FilterPattern>(filter.error());
-      const auto delivery = filter ? deliveries_.find(filter->target) : deliveries_.end();
-      if (pattern && delivery == deliveries_.end())
-        pattern = not_found("the configuration has no webhook '" + filter->target + "'");
-      if (pattern)
-        next[group].subscriptions.push_back({name, *std::move(pattern), delivery->second.get()});
+      if (auto subscription = subscription_of(definitions, group, name, text))
+        next[group].subscriptions.push_back(*std::move(subscription));
       else
-        report(group, name, pattern.error());
+        report(group, name, subscription.error());
     }
   }
   filters_ = std::move(next);
+}
+
+Result<LogRouter::Subscription> LogRouter::subscription_of(const Definitions& definitions,
+                                                           const GroupName& group,
+                                                           const std::string& name,
+                                                           const std::string& text) {
+  const auto filter = TRY(SubscriptionFilter::from(text));
+  auto pattern = TRY(observe::FilterPattern::parse(filter.pattern));
+  LogTarget target{.webhook = filter.target};
+  if (target.webhook.empty()) {
+    std::string arn = filter.destination_arn;
+    if (const auto named = targets_.destination_of(group.region, arn)) {
+      const auto found = definitions.destinations.find({group.region, *named});
+      if (found != definitions.destinations.end())
+        arn = TRY(LogDestination::from(found->second)).target_arn;
+    }
+    auto leads_to = targets_.find(arn);
+    if (!leads_to) return not_found("its destination does not exist: " + arn);
+    target = *std::move(leads_to);
+  }
+  const auto delivery = deliveries_.find(target.webhook);
+  if (!target.webhook.empty() && delivery == deliveries_.end())
+    return not_found("the configuration has no webhook '" + target.webhook + "'");
+  return Subscription{name, std::move(pattern),
+                      target.webhook.empty() ? nullptr : delivery->second.get(),
+                      std::move(target.group)};
 }
 
 void LogRouter::publish(std::vector<observe::MetricRecord>& records) {
@@ -205,7 +230,29 @@ void LogRouter::route(const Batch& batch) {
           {{"group", batch.key.group}, {"filter", name}, {"series", std::to_string(kSeriesMax)}});
   }
   publish(records);
-  for (const Subscription& subscription : found->second.subscriptions) send(batch, subscription);
+  for (const Subscription& subscription : found->second.subscriptions) {
+    if (subscription.delivery)
+      send(batch, subscription);
+    else if (!batch.forwarded)
+      forward(batch, subscription);
+  }
+}
+
+void LogRouter::forward(const Batch& batch, const Subscription& subscription) {
+  std::vector<observe::LogEvent> events;
+  for (const observe::LogEvent& event : batch.events)
+    if (subscription.pattern.matches(event.message))
+      events.push_back({event.at, {}, event.message});
+  if (events.empty()) return;
+  const auto& [region, group] = subscription.group;
+  const auto done = forward_events(logs_, {region, group, batch.key.stream}, events);
+  if (done || clock_.monotonic() < forward_report_at_) return;
+  forward_report_at_ = clock_.monotonic() + settings_.report_interval;
+  log(Level::warning, "log_routing", "events of a subscription filter were not forwarded",
+      {{"group", batch.key.group},
+       {"filter", subscription.name},
+       {"to", group},
+       {"why", done.error().message}});
 }
 
 void LogRouter::send(const Batch& batch, const Subscription& subscription) {

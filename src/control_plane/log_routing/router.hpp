@@ -1,5 +1,8 @@
 // LogRouter applies the filters of log groups to events that were stored: metric filters publish
-// samples, subscription filters send messages to webhooks.
+// samples, subscription filters send messages to webhooks or append events to other groups.
+//
+// A filter's destination is a webhook, a log group, or a name (LogDestination) that leads to one of
+// them. Events that were forwarded from another group are not forwarded again.
 //
 // Storing events never waits for it: take() puts them into a queue of limited size. Events that do
 // not fit are dropped, counted and reported in the server's log. A filter that cannot be used is
@@ -23,16 +26,20 @@
 #include "base/time.hpp"
 #include "log_routing/definitions.hpp"
 #include "log_routing/delivery.hpp"
+#include "log_routing/destinations.hpp"
 #include "log_routing/metric_publisher.hpp"
+#include "log_routing/targets.hpp"
 #include "observe/log_definitions.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
 
 namespace trainyard::log_routing {
 
+class Deliveries;  // deliveries.hpp
+
 struct RouterSettings {
   std::string account;
-  std::vector<Webhook> webhooks;
+  std::vector<Webhook> webhooks;  // distinct names
   size_t queue_bytes_max = 64 << 20;
   Duration tick = 5s;              // between looks for default values that are due
   Duration report_interval = 60s;  // between lines about dropped events
@@ -47,9 +54,8 @@ struct RouterCounts {
 class LogRouter {
  public:
   // Reads the definitions. Errors: of reading them.
-  static Result<std::unique_ptr<LogRouter>> start(observe::LogDefinitions& definitions,
-                                                  observe::Metrics& metrics, Clock& clock,
-                                                  Post post, RouterSettings settings);
+  static Result<std::unique_ptr<LogRouter>> start(observe::Logs& logs, observe::Metrics& metrics,
+                                                  Clock& clock, Post post, RouterSettings settings);
   ~LogRouter();
   LogRouter(const LogRouter&) = delete;
 
@@ -57,52 +63,67 @@ class LogRouter {
   void take(const observe::StreamKey& key, const std::vector<observe::LogEvent>& events);
   // Reads the definitions again, after a change.
   Result<void> reload();
-  // nullptr: the configuration has no webhook of that name.
-  const Webhook* webhook(const std::string& name) const;
-  const std::vector<Webhook>& webhooks() const { return settings_.webhooks; }
+  const LogTargets& targets() const { return targets_; }
+  // reload() after a change.
+  LogDestinations& destinations() { return destinations_; }
+  // The deliveries of the same logs, for requests; nullptr: they are rejected. Set before requests
+  // arrive. Lifetime: they end after the last request.
+  Deliveries* deliveries() const { return deliveries_of_requests_; }
+  void set_deliveries(Deliveries* deliveries) { deliveries_of_requests_ = deliveries; }
   RouterCounts counts();
   // Waits until all events that were taken are routed, for at most that time.
   bool drain(Duration at_most);
+  // Ends the router's thread: events that are taken later stay in the queue. Called by one thread.
+  void stop();
 
  private:
   struct Subscription {
     std::string name;
     observe::FilterPattern pattern;
-    Delivery* delivery;
+    Delivery* delivery;  // nullptr: the events go to the group
+    GroupName group;
   };
   // The filters of one group, used by the router's thread alone.
   struct GroupFilters {
     std::map<std::string, std::pair<std::string, MetricPublisher>> metrics;  // name -> text and it
     std::vector<Subscription> subscriptions;
   };
-  using GroupKey = std::pair<std::string, std::string>;  // region and group
-  // The definitions as they are stored, by region and group.
+  // The definitions as they are stored: name -> text, by group.
   struct Definitions {
-    std::map<GroupKey, std::map<std::string, std::string>> metrics, subscriptions;
+    std::map<GroupName, std::map<std::string, std::string>> metrics, subscriptions;
+    std::map<std::pair<std::string, std::string>, std::string> destinations;  // region and name
   };
   struct Batch {
     observe::StreamKey key;
     std::vector<observe::LogEvent> events;
     size_t bytes = 0;
+    bool forwarded = false;
   };
 
-  LogRouter(observe::LogDefinitions& definitions, observe::Metrics& metrics, Clock& clock,
-            Post post, RouterSettings settings);
+  LogRouter(observe::Logs& logs, observe::Metrics& metrics, Clock& clock, Post post,
+            RouterSettings settings);
   void work();
   void use(const Definitions& definitions);
+  Result<Subscription> subscription_of(const Definitions& definitions, const GroupName& group,
+                                       const std::string& name, const std::string& text);
   void route(const Batch& batch);
+  void forward(const Batch& batch, const Subscription& subscription);
   void send(const Batch& batch, const Subscription& subscription);
   void publish(std::vector<observe::MetricRecord>& records);
   void finish_minutes();
 
-  observe::LogDefinitions& stored_;
+  observe::Logs& logs_;
   observe::Metrics& metrics_;
   Clock& clock_;
   const RouterSettings settings_;
+  const LogTargets targets_;
+  Deliveries* deliveries_of_requests_ = nullptr;
+  LogDestinations destinations_;
   std::map<std::string, std::unique_ptr<Delivery>> deliveries_;  // by name of the webhook
   // Used by the router's thread alone.
-  std::map<GroupKey, GroupFilters> filters_;
+  std::map<GroupName, GroupFilters> filters_;
   uint64_t message_number_ = 0;
+  std::chrono::nanoseconds forward_report_at_{};
 
   Mutex mutex_;
   ConditionVariable changed_;

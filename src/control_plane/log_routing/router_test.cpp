@@ -88,7 +88,7 @@ struct World {
     logs = *observe::open_logs(directory.path() + "/logs", clock, log_settings);
     for (const char* group : {"g", "other"})
       ASSERT_TRUE(logs->ensure_stream({kRegion, group, "s"}));
-    router = *LogRouter::start(logs->definitions(), *metrics, clock, receiver.post(), settings);
+    router = *LogRouter::start(*logs, *metrics, clock, receiver.post(), settings);
   }
   ~World() { router.reset(); }
 
@@ -148,8 +148,8 @@ TEST(LogRouter, FiltersSurviveARestart) {
   world.start();
   world.count_errors();
   world.router.reset();
-  world.router = *LogRouter::start(world.logs->definitions(), *world.metrics, world.clock,
-                                   world.receiver.post(), world.settings);
+  world.router = *LogRouter::start(*world.logs, *world.metrics, world.clock, world.receiver.post(),
+                                   world.settings);
   world.append({"ERROR"});
   EXPECT_EQ(world.sum(), 1);
 }

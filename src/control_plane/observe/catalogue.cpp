@@ -115,9 +115,10 @@ std::optional<std::string> after_prefix(std::string prefix) {
 
 }  // namespace
 
-Result<std::unique_ptr<Catalogue>> Catalogue::open(const std::string& path) {
+Result<std::unique_ptr<Catalogue>> Catalogue::open(const std::string& path,
+                                                   const std::string& files) {
   return std::unique_ptr<Catalogue>(
-      new Catalogue(TRY(Database::open(path, kCatalogueVersion, kSchema))));
+      new Catalogue(TRY(Database::open(path, kCatalogueVersion, kSchema, files))));
 }
 
 Result<void> Catalogue::create_group(const std::string& region, const std::string& group,

@@ -39,7 +39,9 @@ struct StreamRow {
 
 class Catalogue {
  public:
-  static Result<std::unique_ptr<Catalogue>> open(const std::string& path);
+  // `files` is the name of a sqlite::FileWatch; "": the operating system's files.
+  static Result<std::unique_ptr<Catalogue>> open(const std::string& path,
+                                                 const std::string& files = "");
 
   Result<void> create_group(const std::string& region, const std::string& group, Instant now,
                             const LogGroupSettings& settings);

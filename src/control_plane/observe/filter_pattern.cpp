@@ -323,6 +323,7 @@ Result<FilterPattern> FilterPattern::parse(std::string_view pattern) {
                    " characters");
   FilterPattern parsed;
   const auto text = trim(pattern);
+  if (text == "*") return parsed;
   if (text.starts_with('{')) {
     parsed.condition_ = std::make_shared<const Condition>(TRY(Parser(text).json_pattern()));
     return parsed;

@@ -33,7 +33,7 @@ class FieldPattern;  // field_pattern.hpp
 
 class FilterPattern {
  public:
-  // "" matches all.
+  // "" and "*" match all.
   static Result<FilterPattern> parse(std::string_view pattern);
   bool matches(std::string_view message) const;
   // The values of the selectors in the pattern, by selector: "$.step", "$host". nullopt: the

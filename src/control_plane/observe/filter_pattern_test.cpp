@@ -14,6 +14,7 @@ TEST(FilterPattern, Matches) {
     bool matches;
   } kTable[] = {
       {"", "anything", true},
+      {"*", "anything", true},
       {"   ", "anything", true},
       {"ERROR", "an ERROR here", true},
       {"ERROR", "an error here", false},

@@ -69,6 +69,19 @@ class DefinitionTable final : public LogDefinitions {
     });
   }
 
+  Result<void> remove_all(const std::string& region, DefinitionKind kind,
+                          const std::string& prefix) override {
+    return database_.write([&](Connection& connection) -> Result<void> {
+      auto statement = TRY(connection.prepare(
+          "DELETE FROM definitions WHERE region = ? AND kind = ? AND substr(name, 1, ?) = ?"));
+      return statement.bind_bytes(region)
+          .bind(int64_t(kind))
+          .bind(int64_t(prefix.size()))
+          .bind_bytes(prefix)
+          .run();
+    });
+  }
+
   Result<std::optional<LogDefinition>> find(const std::string& region, DefinitionKind kind,
                                             const std::string& group,
                                             const std::string& name) override {

@@ -29,6 +29,8 @@ enum class DefinitionKind : int64_t {
   delivery_destination = 6,
   delivery = 7,
   destination = 8,
+  delivery_position = 9,
+  insight_rule = 10,
 };
 
 struct LogDefinition {
@@ -48,6 +50,9 @@ class LogDefinitions {
   // Errors: not_found, naming the group or nothing.
   virtual Result<void> remove(const std::string& region, DefinitionKind kind,
                               const std::string& group, const std::string& name) = 0;
+  // Removes those of all groups whose names begin with `prefix`; harmless when there are none.
+  virtual Result<void> remove_all(const std::string& region, DefinitionKind kind,
+                                  const std::string& prefix) = 0;
   virtual Result<std::optional<LogDefinition>> find(const std::string& region, DefinitionKind kind,
                                                     const std::string& group,
                                                     const std::string& name) = 0;

@@ -12,6 +12,7 @@
 #include "observe/disk.hpp"
 #include "observe/filter_run.hpp"
 #include "observe/stream.hpp"
+#include "observe/watched_logs.hpp"
 
 namespace trainyard::observe {
 namespace {
@@ -340,15 +341,21 @@ class LogDirectory final : public Logs {
 
 }  // namespace
 
-Result<std::unique_ptr<Logs>> open_logs(const std::string& directory, Clock& clock,
-                                        const LogSettings& settings) {
+Result<std::unique_ptr<Logs>> open_watched_logs(const std::string& directory, Clock& clock,
+                                                const LogSettings& settings,
+                                                const std::string& files) {
   const std::string segments = directory + "/segments";
   TRY(os::make_directories(segments));
-  auto catalogue = TRY(Catalogue::open(directory + "/catalogue.sqlite"));
+  auto catalogue = TRY(Catalogue::open(directory + "/catalogue.sqlite", files));
   TRY(os::sync_directory(directory));
   auto logs = std::make_unique<LogDirectory>(segments, std::move(catalogue), clock, settings);
   TRY(logs->recover());
   return std::unique_ptr<Logs>(std::move(logs));
+}
+
+Result<std::unique_ptr<Logs>> open_logs(const std::string& directory, Clock& clock,
+                                        const LogSettings& settings) {
+  return open_watched_logs(directory, clock, settings, "");
 }
 
 }  // namespace trainyard::observe

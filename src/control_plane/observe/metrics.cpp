@@ -8,6 +8,8 @@
 #include "base/log.hpp"
 #include "observe/database.hpp"
 #include "observe/disk.hpp"
+#include "observe/followed_metrics.hpp"
+#include "observe/stored_journal.hpp"
 
 namespace trainyard::observe {
 namespace {
@@ -61,6 +63,18 @@ Result<int64_t> find_series(Connection& connection, const MetricKey& key,
                .step()))
     return 0;
   return statement.integer(0);
+}
+
+Result<MetricKey> key_of_series(Connection& connection, int64_t series) {
+  auto statement = TRY(
+      connection.prepare("SELECT region, name_space, name, dimensions FROM series WHERE id = ?"));
+  if (!TRY(statement.bind(series).step())) return not_found("a metric that was removed");
+  MetricKey key;
+  key.region = statement.bytes(0);
+  key.name_space = statement.bytes(1);
+  key.name = statement.bytes(2);
+  key.dimensions = TRY(to_dimensions(statement.bytes(3)));
+  return key;
 }
 
 // Counts a new series of a group. Errors: exhausted.
@@ -132,31 +146,44 @@ Result<int64_t> batch_of(Connection& connection, const std::string& writer) {
 
 class MetricFile final : public Metrics {
  public:
-  MetricFile(std::unique_ptr<Database> database, const MetricSettings& settings)
-      : database_(std::move(database)), settings_(settings) {}
+  MetricFile(std::unique_ptr<Database> database, const MetricSettings& settings,
+             const MetricFollowers& followers)
+      : database_(std::move(database)), settings_(settings), followers_(followers) {
+    if (!followers_.journal.readers.empty()) journal_ = make_journal(*database_, key_of_series);
+  }
+
+  PointJournal* journal() const { return journal_.get(); }
 
   Result<void> append(const std::vector<MetricRecord>& records) override {
     if (records.empty()) return ok();
-    return database_->write([&](Connection& connection) -> Result<void> {
-      for (const auto& [key, sample] : records)
-        if (is_finite(sample))
-          TRY(insert(connection, TRY(ensure_series(connection, key, settings_)), sample));
+    std::vector<MetricRecord> kept;
+    TRY(database_->write([&](Connection& connection) -> Result<void> {
+      for (const auto& [key, sample] : records) {
+        if (!is_finite(sample)) continue;
+        TRY(keep(connection, TRY(ensure_series(connection, key, settings_)), sample));
+        if (followers_.appended) kept.push_back({key, sample});
+      }
       return ok();
-    });
+    }));
+    report(kept);
+    return ok();
   }
 
   Result<void> append_batch(const std::string& writer, uint64_t batch,
                             const std::vector<MetricRecord>& records) override {
-    return database_->write([&](Connection& connection) -> Result<void> {
+    std::vector<MetricRecord> kept;
+    TRY(database_->write([&](Connection& connection) -> Result<void> {
       if (int64_t(batch) <= TRY(batch_of(connection, writer))) return ok();
-      TRY(insert_allowed(connection, records));
+      TRY(insert_allowed(connection, records, kept));
       Instant used{};
       for (const auto& record : records) used = std::max(used, record.sample.at);
       auto statement = TRY(connection.prepare(
           "INSERT INTO writers VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET "
           "batch = ?2, used = max(used, ?3)"));
       return statement.bind_bytes(writer).bind(int64_t(batch)).bind(to_milliseconds(used)).run();
-    });
+    }));
+    report(kept);
+    return ok();
   }
 
   Result<uint64_t> last_batch(const std::string& writer) override {
@@ -343,15 +370,9 @@ class MetricFile final : public Metrics {
   static Result<void> leave_group(Connection& connection, int64_t series,
                                   const MetricSettings& settings) {
     if (!settings.group_of) return ok();
-    MetricKey key;
-    {
-      auto statement = TRY(connection.prepare(
-          "SELECT region, name_space, name, dimensions FROM series WHERE id = ?"));
-      if (!TRY(statement.bind(series).step())) return ok();
-      key = {statement.bytes(0), statement.bytes(1), statement.bytes(2),
-             TRY(to_dimensions(statement.bytes(3)))};
-    }
-    const std::string group = settings.group_of(key);
+    const auto key = key_of_series(connection, series);
+    if (!key) return key.error().kind == Kind::not_found ? ok() : Result<void>(key.error());
+    const std::string group = settings.group_of(*key);
     {
       auto statement =
           TRY(connection.prepare("UPDATE series_groups SET series = series - 1 WHERE name = ?"));
@@ -362,24 +383,41 @@ class MetricFile final : public Metrics {
     return statement.bind_bytes(group).run();
   }
 
-  // Inserts all but the points of metrics that exceed the limit of their group.
-  Result<void> insert_allowed(Connection& connection, const std::vector<MetricRecord>& records) {
+  Result<void> keep(Connection& connection, int64_t series, const Sample& sample) const {
+    TRY(insert(connection, series, sample));
+    if (!journal_ || sample.count <= 0) return ok();
+    return add_to_journal(connection, series, sample.at, sample.sum / sample.count,
+                          followers_.journal);
+  }
+
+  void report(const std::vector<MetricRecord>& kept) const {
+    if (followers_.appended && !kept.empty()) followers_.appended(kept);
+  }
+
+  // Inserts all but the points of metrics that exceed the limit of their group. Adds what it
+  // inserts to `kept`, if that is reported.
+  Result<void> insert_allowed(Connection& connection, const std::vector<MetricRecord>& records,
+                              std::vector<MetricRecord>& kept) {
     for (const auto& [key, sample] : records) {
       if (!is_finite(sample)) continue;
       const auto series = ensure_series(connection, key, settings_);
       if (!series && !series.error().is(MetricFault::too_many_series)) return series.error();
-      if (series)
-        TRY(insert(connection, *series, sample));
-      else if (said_.size() < kSaidMax && said_.insert(settings_.group_of(key)).second)
+      if (series) {
+        TRY(keep(connection, *series, sample));
+        if (followers_.appended) kept.push_back({key, sample});
+      } else if (said_.size() < kSaidMax && said_.insert(settings_.group_of(key)).second) {
         log(Level::warning, "observe", "points of further metrics are left out",
             {{"why", series.error().message}});
+      }
     }
     return ok();
   }
 
   const std::unique_ptr<Database> database_;
   const MetricSettings settings_;
-  std::set<std::string> said_;  // groups whose limit was logged; used within writes only
+  const MetricFollowers followers_;
+  std::unique_ptr<PointJournal> journal_;  // nullptr: unused
+  std::set<std::string> said_;             // groups whose limit was logged; used within writes only
 };
 
 }  // namespace
@@ -395,11 +433,20 @@ Sample sample_of(Instant at, double value, std::string unit) {
 
 Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory,
                                               const MetricSettings& settings) {
+  return TRY(open_followed_metrics(directory, settings, {})).metrics;
+}
+
+Result<FollowedMetrics> open_followed_metrics(const std::string& directory,
+                                              const MetricSettings& settings,
+                                              const MetricFollowers& followers) {
   TRY(os::make_directories(directory));
   auto database =
       TRY(Database::open(directory + "/metrics.sqlite", kMetricsVersion, kMetricsSchema));
   TRY(os::sync_directory(directory));
-  return std::unique_ptr<Metrics>(std::make_unique<MetricFile>(std::move(database), settings));
+  TRY(prepare_journal(*database, followers.journal));
+  auto file = std::make_unique<MetricFile>(std::move(database), settings, followers);
+  PointJournal* const journal = file->journal();
+  return FollowedMetrics{std::move(file), journal};
 }
 
 }  // namespace trainyard::observe

@@ -13,6 +13,9 @@ namespace trainyard::contract {
 std::string training_job_arn(const std::string& account, const std::string& region,
                              const std::string& name);
 
+inline constexpr std::string_view kLogsArnStart = "arn:aws:logs:";
+inline constexpr std::string_view kBucketArnStart = "arn:aws:s3:::";
+
 inline constexpr std::string_view kTrainingLogGroup = "/aws/sagemaker/TrainingJobs";
 inline constexpr std::string_view kTrainingMetricNamespace = "/aws/sagemaker/TrainingJobs";
 

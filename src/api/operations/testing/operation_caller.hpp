@@ -1,7 +1,7 @@
 // Calls operations as dispatch does, over real logs and metrics in a temporary directory.
 //
 //   struct World : OperationsWorld {
-//     World() { logs::add_operations(table, settings, services); }
+//     World() : OperationsWorld(logs::add_operations) {}
 //   };
 //
 // Threads: confined to the test's thread.
@@ -42,6 +42,8 @@ struct OperationsWorld {
                   .region = "eu-west-1",
                   .now = clock.now()};
 
+  // For worlds that add their operations themselves, once they have completed `services`.
+  OperationsWorld() = default;
   // `add`: a service's add_operations.
   explicit OperationsWorld(void (&add)(OperationTable&, const Settings&, const Services&)) {
     add(table, settings, services);

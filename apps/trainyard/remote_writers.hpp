@@ -1,0 +1,39 @@
+// Sends the points of metrics to the receivers of the configuration by Prometheus' remote write
+// protocol (remote_write/sender.hpp), with the names and labels that scrapes have.
+//
+// Threads: start() and stop() by one thread; add_to() from any. Errors: none.
+// Lifetime: journal and control outlive it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/prometheus.hpp"
+#include "control/control.hpp"
+#include "exposition/family.hpp"
+#include "observe/metrics.hpp"
+#include "observe/point_journal.hpp"
+#include "remote_write/sender.hpp"
+
+namespace trainyard::apps {
+
+// The names under which receivers read the journal of points.
+observe::JournalSettings journal_of(const config::PrometheusSettings& settings);
+
+class RemoteWriters {
+ public:
+  // `journal` nullptr: no receiver is configured. `instance`: host and port of this server, the
+  // label of all series.
+  void start(const config::PrometheusSettings& settings, observe::PointJournal* journal,
+             control::Control& control, const std::string& instance);
+  // Waits for requests in progress, for 10 seconds at most.
+  void stop() { senders_.clear(); }
+  void add_to(exposition::Families& families) const;
+
+ private:
+  observe::PointJournal* journal_ = nullptr;
+  std::vector<std::unique_ptr<remote_write::Sender>> senders_;
+};
+
+}  // namespace trainyard::apps

@@ -1,0 +1,252 @@
+"""The server as a target and a store of Prometheus' series, next to Prometheus itself."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+
+from bench import progress
+from bench.loads import with_server
+from bench.prometheus_loads import bytes_below, get, post, write_request
+from bench.rows import Row, row
+from tests import jobs
+from tests.prometheus_server import Prometheus
+from tests.trainyard_server import PROGRAM, Server, wait_for
+
+SCRAPED_SERIES = 10_000
+SCRAPE_ROUNDS = int(os.environ.get("TRAINYARD_BENCH_PROMETHEUS_ROUNDS", "20"))
+SERIES = int(os.environ.get("TRAINYARD_BENCH_PROMETHEUS_SERIES", "1000"))
+POINTS = int(os.environ.get("TRAINYARD_BENCH_PROMETHEUS_POINTS", "1440"))  # of a series: a day
+STEP_SECONDS = 60
+POINTS_IN_REQUEST = 10  # of each series
+QUERIED_SERIES = 100
+QUERY_ROUNDS = 5
+SCRAPE_SECONDS_MAX = 0.05
+METRICS_IN_REQUEST = 500
+CONFIG = (
+    f"[prometheus]\nseries_of_job_max = {2 * SCRAPED_SERIES}\n"
+    f"[metrics]\nseries_of_job_max = {2 * SCRAPED_SERIES}\n"
+    "[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 16.0\n"
+)
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
+
+
+def token_of(server: Server, *more: str) -> str:
+    return subprocess.run(
+        [PROGRAM, "metrics-token", *more],
+        env=server.environment(),
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+
+
+def put_series(server: Server) -> None:
+    """Starts a job with many metrics."""
+    server.boto("s3").create_bucket(Bucket="yard")
+    sagemaker = server.boto("sagemaker")
+    sagemaker.create_training_job(**jobs.request("wide", "sleep 3600"))
+    jobs.wait_until(sagemaker, "wide", ("Training",))
+    cloudwatch = server.boto("cloudwatch")
+    dimensions = [{"Name": "TrainingJobName", "Value": "wide"}]
+    for first in range(0, SCRAPED_SERIES, METRICS_IN_REQUEST):
+        cloudwatch.put_metric_data(
+            Namespace="/aws/sagemaker/TrainingJobs",
+            MetricData=[
+                {"MetricName": f"layer{i}/norm", "Value": i / 7, "Dimensions": dimensions}
+                for i in range(first, first + METRICS_IN_REQUEST)
+            ],
+        )
+
+
+def scrapes(server: Server, place: pathlib.Path) -> Row:
+    """A scrape of many series, next to Prometheus' federation of the same ones."""
+    put_series(server)
+    token = token_of(server)
+    (place / "token").write_text(token, encoding="utf-8")
+    prometheus = Prometheus(
+        place / "federating",
+        "global: {scrape_interval: 2s}\nscrape_configs: [{job_name: trainyard, authorization:"
+        f" {{credentials_file: {place}/token}}, static_configs: [{{targets:"
+        f" ['{server.listen}']}}]}}]\n",
+    ).start()
+    try:
+        wait_for(
+            lambda: (prometheus.value("count(trainyard_job_metric)") or 0) >= SCRAPED_SERIES,
+            "Prometheus to have all series",
+        )
+        ours_url = f"http://{server.listen}/metrics"
+        match = urllib.parse.quote('{__name__=~"trainyard_.+"}')
+        peer_url = f"http://{prometheus.address}/federate?match[]={match}"
+        ours, peers = [], []
+        for _ in progress.rounds(range(SCRAPE_ROUNDS)):
+            ours.append(seconds_of(lambda: get(ours_url, token)))
+            peers.append(seconds_of(lambda: get(peer_url)))
+    finally:
+        prometheus.stop()
+    return row(
+        "prometheus",
+        f"one scrape of {SCRAPED_SERIES} series",
+        "s",
+        ours,
+        peers,
+        "Prometheus' /federate of the same series",
+        f"< {SCRAPE_SECONDS_MAX} s",
+        lambda ours, peer: ours < SCRAPE_SECONDS_MAX,
+    )
+
+
+def requests(first_second: int) -> list[bytes]:
+    """The points of a day, slice after slice."""
+    made = []
+    for first in range(0, POINTS, POINTS_IN_REQUEST):
+        slice_of = range(first, min(first + POINTS_IN_REQUEST, POINTS))
+        made.append(
+            write_request(
+                [
+                    (
+                        {"__name__": "loss", "series": str(number)},
+                        [
+                            ((first_second + i * STEP_SECONDS) * 1000, number + 1 / (i + 1))
+                            for i in slice_of
+                        ],
+                    )
+                    for number in range(SERIES)
+                ]
+            )
+        )
+    return made
+
+
+def query_ours(server: Server, first: int, last: int) -> None:
+    cloudwatch = server.boto("cloudwatch")
+    found = cloudwatch.get_metric_data(
+        StartTime=datetime.datetime.fromtimestamp(first, datetime.UTC),
+        EndTime=datetime.datetime.fromtimestamp(last, datetime.UTC),
+        MaxDatapoints=100_800,
+        MetricDataQueries=[
+            {
+                "Id": f"q{number}",
+                "MetricStat": {
+                    "Metric": {
+                        "Namespace": "Prometheus",
+                        "MetricName": "loss",
+                        "Dimensions": [{"Name": "series", "Value": str(number)}],
+                    },
+                    "Period": STEP_SECONDS,
+                    "Stat": "Average",
+                },
+            }
+            for number in range(QUERIED_SERIES)
+        ],
+    )
+    assert found["MetricDataResults"]
+
+
+def query_peer(prometheus: Prometheus, first: int, last: int) -> None:
+    found = prometheus.get(
+        "query_range",
+        query='loss{series=~"[0-9]|[1-9][0-9]"}',
+        start=str(first),
+        end=str(last),
+        step=str(STEP_SECONDS),
+    )
+    assert len(found["result"]) == min(QUERIED_SERIES, SERIES)
+
+
+def snapshot_bytes(prometheus: Prometheus) -> int:
+    """The size of all points as a block, as Prometheus keeps them."""
+    with urllib.request.urlopen(
+        urllib.request.Request(
+            f"http://{prometheus.address}/api/v1/admin/tsdb/snapshot", method="POST"
+        )
+    ) as answer:
+        name = json.load(answer)["data"]["name"]
+    return bytes_below(f"{prometheus.place}/data/snapshots/{name}")
+
+
+def stores(server: Server, place: pathlib.Path) -> list[Row]:
+    """Ingest by remote write, bytes of a point, and the query of a day."""
+    prometheus = Prometheus(
+        place / "storing",
+        "global: {}\n",
+        "--web.enable-remote-write-receiver",
+        "--web.enable-admin-api",
+    ).start()
+    try:
+        last = int(time.time()) // STEP_SECONDS * STEP_SECONDS
+        first = last - (POINTS - 1) * STEP_SECONDS
+        token, bodies = token_of(server, "--write"), requests(first)
+        before = bytes_below(f"{server.data}/metrics")
+        ours_seconds = peer_seconds = 0.0
+        ours_url = f"http://{server.listen}/api/v1/write"
+        peer_url = f"http://{prometheus.address}/api/v1/write"
+        for body in progress.rounds(bodies):
+            ours_seconds += seconds_of(functools.partial(post, ours_url, body, token))
+            peer_seconds += seconds_of(functools.partial(post, peer_url, body))
+        ours, peers = [], []
+        for _ in range(QUERY_ROUNDS):
+            ours.append(seconds_of(lambda: query_ours(server, first, last + STEP_SECONDS)))
+            peers.append(seconds_of(lambda: query_peer(prometheus, first, last)))
+        peer_bytes = snapshot_bytes(prometheus)
+    finally:
+        prometheus.stop()
+    server.stop()  # which writes the journal of SQLite into its file
+    points = SERIES * POINTS
+    our_bytes = bytes_below(f"{server.data}/metrics") - before
+    return [
+        row(
+            "prometheus",
+            f"ingest of {points} points by remote write",
+            "points/s",
+            [points / ours_seconds],
+            [points / peer_seconds],
+            "Prometheus 2.42",
+            ">= its own",
+            lambda ours, peer: ours >= peer,
+        ),
+        row(
+            "prometheus",
+            "bytes of a point at rest",
+            "B",
+            [our_bytes / points],
+            [peer_bytes / points],
+            "Prometheus 2.42, a block",
+            "<= its own",
+            lambda ours, peer: ours <= peer,
+        ),
+        row(
+            "prometheus",
+            f"query of a day over {QUERIED_SERIES} series",
+            "s",
+            ours,
+            peers,
+            "Prometheus 2.42, query_range",
+            "<= its own",
+            lambda ours, peer: ours <= peer,
+        ),
+    ]
+
+
+def prometheus() -> list[Row]:
+    server = with_server(CONFIG).start()
+    with tempfile.TemporaryDirectory(prefix="trainyard-prometheus-") as directory:
+        place = pathlib.Path(directory)
+        try:
+            return [scrapes(server, place), *stores(server, place)]
+        finally:
+            server.clean()

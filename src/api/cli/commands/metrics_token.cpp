@@ -1,0 +1,25 @@
+// `trainyard metrics-token`: prints a token of the command's access key, for Prometheus.
+#include "signing/metrics_token.hpp"
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+
+namespace trainyard::cli {
+
+Result<int> metrics_token_command(World& world, const Arguments& arguments) {
+  const signing::Keys& keys = world.client.settings().keys;
+  if (!keys.session_token.empty())
+    return invalid("temporary keys have no token for metrics: use a user's access key");
+  const auto use = arguments.has("--write") ? signing::TokenUse::write : signing::TokenUse::scrape;
+  const std::string token = signing::metrics_token(keys.access_key_id, keys.secret_access_key, use);
+  const auto parsed = signing::parse_metrics_token(token);
+  const bool visible = token.find_first_not_of(
+                           "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx"
+                           "yz0123456789-._") == token.npos;
+  if (!parsed || !visible)
+    return invalid("the access key id '" + shorten(keys.access_key_id, 100) +
+                   "' cannot be a part of a token: use a key with letters and digits");
+  TRY(world.terminal.write(token + "\n"));
+  return 0;
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,41 @@
+#include "prometheus/token_request.hpp"
+
+#include <utility>
+
+namespace trainyard::api::prometheus {
+namespace {
+
+std::string address_of(std::string_view peer) {
+  peer = peer.substr(0, peer.rfind(':'));
+  if (peer.starts_with('[') && peer.ends_with(']')) peer = peer.substr(1, peer.size() - 2);
+  return std::string(peer);
+}
+
+}  // namespace
+
+net::Response text_reply(int status, std::string body) {
+  net::Response out{status, {}, std::move(body)};
+  out.headers.add("Content-Type", "text/plain; charset=utf-8");
+  out.headers.add("Cache-Control", "no-store");
+  return out;
+}
+
+net::Response wrong_token() {
+  auto out = text_reply(401, "The bearer token is not valid.\n");
+  out.headers.add("WWW-Authenticate", "Bearer");
+  return out;
+}
+
+Context context_of(const net::RequestHead& head, const Principal& principal,
+                   const Settings& settings, Instant now) {
+  Context context;
+  context.principal = principal;
+  context.region = settings.regions.empty() ? "" : settings.regions.front();
+  context.now = now;
+  context.source_ip = address_of(head.peer);
+  context.secure = head.tls;
+  context.user_agent = head.headers.get("user-agent");
+  return context;
+}
+
+}  // namespace trainyard::api::prometheus

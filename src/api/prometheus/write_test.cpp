@@ -1,0 +1,92 @@
+#include "prometheus/write.hpp"
+
+#include <gtest/gtest.h>
+
+#include "dispatch/testing/tenants.hpp"
+#include "remote_write/snappy.hpp"
+#include "remote_write/write_request.hpp"
+#include "signing/metrics_token.hpp"
+
+namespace trainyard::api::prometheus {
+namespace {
+
+using in_memory::Reply;
+using remote_write::TimeSeries;
+using signing::TokenUse;
+
+struct WriteWorld : testing::Test {
+  TestTenants tenants;
+  std::unique_ptr<net::Handler> write =
+      make_write(tenants.settings, tenants.services, *tenants.api);
+
+  Reply post(const in_memory::Signing& by, const std::string& body,
+             const std::string& method = "POST", TokenUse use = TokenUse::write) {
+    net::Request request;
+    request.method = method;
+    request.target = "/api/v1/write";
+    request.peer = "192.0.2.7:5000";
+    request.headers.add("Host", "127.0.0.1:4566");
+    if (!by.keys.access_key_id.empty())
+      request.headers.add("Authorization",
+                          "Bearer " + signing::metrics_token(by.keys.access_key_id,
+                                                             by.keys.secret_access_key, use));
+    request.body = body;
+    return *in_memory::send(*write, std::move(request));
+  }
+  std::string body_of(const std::vector<TimeSeries>& series) const {
+    return remote_write::snappy_compress(remote_write::encode(series));
+  }
+  TimeSeries up(double value) {
+    return {{{"__name__", "up"}, {"job", "node"}}, {{value, to_milliseconds(tenants.clock.now())}}};
+  }
+  std::optional<observe::Sample> stored() {
+    return *tenants.metrics->last({"eu-west-1", "Prometheus", "up", {{"job", "node"}}});
+  }
+};
+
+TEST_F(WriteWorld, PointsAreStoredInTheirNamespace) {
+  const Reply reply = post(tenants.owner, body_of({up(1)}));
+  EXPECT_EQ(reply.status, 204) << reply.body;
+  ASSERT_TRUE(stored());
+  EXPECT_EQ(stored()->sum, 1);
+}
+
+TEST_F(WriteWorld, AUserNeedsTheRightToPutMetricData) {
+  const auto of = [&](const char* name, const char* space) {
+    return tenants.user(
+        name, allow(R"("cloudwatch:PutMetricData")", R"("*")",
+                    std::string(R"(,"Condition":{"StringEquals":{"cloudwatch:namespace":")") +
+                        space + "\"}}"));
+  };
+  EXPECT_EQ(post(of("ann", "Prometheus"), body_of({up(1)})).status, 204);
+  const Reply refused = post(of("bob", "Team"), body_of({up(2)}));
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_NE(refused.body.find("cloudwatch:PutMetricData"), std::string::npos) << refused.body;
+  EXPECT_EQ(stored()->sum, 1);
+}
+
+TEST_F(WriteWorld, OnlyTokensForWritingWrite) {
+  EXPECT_EQ(post(tenants.owner, body_of({up(1)}), "POST", TokenUse::scrape).status, 401);
+  EXPECT_EQ(post(tenants.owner, "", "GET").status, 405);
+  in_memory::Signing none;
+  none.keys = {};
+  EXPECT_GE(post(none, body_of({up(1)})).status, 400) << "the API answers it";
+  EXPECT_FALSE(stored());
+}
+
+TEST_F(WriteWorld, RequestsThatAreMalformedStoreNothing) {
+  const TimeSeries unnamed{{{"job", "node"}}, {{1, to_milliseconds(tenants.clock.now())}}};
+  for (const std::string& body :
+       {std::string("not snappy"), remote_write::snappy_compress("\xff"), body_of({up(1), unnamed}),
+        remote_write::snappy_compress(std::string(17 << 20, '\n'))})
+    EXPECT_EQ(post(tenants.owner, body).status, 400);
+  EXPECT_FALSE(stored());
+}
+
+TEST_F(WriteWorld, AFullDiskIsAReasonToTryAgain) {
+  tenants.settings.check_disk_space = [] { return exhausted("the disk is full"); };
+  EXPECT_EQ(post(tenants.owner, body_of({up(1)})).status, 503);
+}
+
+}  // namespace
+}  // namespace trainyard::api::prometheus

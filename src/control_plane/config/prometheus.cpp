@@ -1,0 +1,95 @@
+#include "config/prometheus.hpp"
+
+#include <algorithm>
+
+#include "config/password_file.hpp"
+#include "config/table.hpp"
+
+namespace trainyard::config {
+namespace {
+
+constexpr size_t kTokenBytesMin = 16;
+constexpr size_t kTokenBytesMax = 1024;
+constexpr size_t kTokensMax = 100;
+constexpr int64_t kSeriesLimitMax = 1'000'000;  // some 200 MB
+constexpr size_t kTargetsMax = 4;               // each has a thread
+constexpr size_t kTargetNameMax = 64;
+
+bool is_visible(const std::string& text) {
+  return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+Result<void> read_token(Table table, const std::string& directory, PrometheusSettings& settings) {
+  std::string file;
+  MetricsToken token;
+  TRY(table.read("token_file", file));
+  TRY(table.read("user", token.user));
+  TRY(table.nothing_else());
+  if (file.empty()) return invalid(table.name("token_file") + " must name a file with the token");
+  token.token = TRY(read_password_file(table, directory, file, "token_file"));
+  if (token.token.size() < kTokenBytesMin || token.token.size() > kTokenBytesMax ||
+      !is_visible(token.token))
+    return invalid(table.name("token_file") + ": the token must have " +
+                   std::to_string(kTokenBytesMin) + " to " + std::to_string(kTokenBytesMax) +
+                   " visible characters");
+  if (settings.tokens.size() >= kTokensMax)
+    return invalid(table.name("token_file") + ": at most " + std::to_string(kTokensMax) +
+                   " tokens are allowed");
+  settings.tokens.push_back(std::move(token));
+  return {};
+}
+
+Result<void> read_target(Table table, const std::string& directory, PrometheusSettings& settings) {
+  RemoteWriteTarget target;
+  std::string authorization_file;
+  TRY(table.read("name", target.name));
+  TRY(table.read("url", target.url));
+  TRY(table.read("authorization_file", authorization_file));
+  TRY(table.read("ca_bundle", target.ca_bundle));
+  TRY(table.nothing_else());
+  const bool plain = !target.name.empty() && target.name.size() <= kTargetNameMax &&
+                     std::ranges::all_of(target.name, [](char c) {
+                       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+                     });
+  if (!plain)
+    return invalid(table.name("name") + " must have 1 to " + std::to_string(kTargetNameMax) +
+                   " lower-case letters, digits and '-'");
+  if (std::ranges::count(settings.remote_write, target.name, &RemoteWriteTarget::name) > 0)
+    return invalid(table.name("name") + ": two receivers have the name '" + target.name + "'");
+  if (!target.url.starts_with("http://") && !target.url.starts_with("https://"))
+    return invalid(table.name("url") + " must begin with http:// or https://");
+  if (!authorization_file.empty())
+    target.authorization =
+        TRY(read_password_file(table, directory, authorization_file, "authorization_file"));
+  if (!target.ca_bundle.empty() && !target.ca_bundle.starts_with('/'))
+    target.ca_bundle.insert(0, directory);
+  if (settings.remote_write.size() >= kTargetsMax)
+    return invalid(table.name("name") + ": at most " + std::to_string(kTargetsMax) +
+                   " receivers are allowed");
+  settings.remote_write.push_back(std::move(target));
+  return {};
+}
+
+}  // namespace
+
+Result<void> read_prometheus(Table& root, const std::string& directory,
+                             PrometheusSettings& settings) {
+  return root.each("prometheus", [&](Table table) -> Result<void> {
+    for (const auto& [key, limit] : {std::pair{"series_of_job_max", &settings.series_of_job_max},
+                                     std::pair{"series_max", &settings.series_max},
+                                     std::pair{"scrape_series_max", &settings.scrape_series_max}}) {
+      TRY(table.read(key, *limit));
+      if (*limit < 1 || *limit > kSeriesLimitMax)
+        return invalid(table.name(key) + " must be between 1 and " +
+                       std::to_string(kSeriesLimitMax));
+    }
+    TRY(table.each("tokens",
+                   [&](Table token) { return read_token(std::move(token), directory, settings); }));
+    TRY(table.each("remote_write", [&](Table target) {
+      return read_target(std::move(target), directory, settings);
+    }));
+    return table.nothing_else();
+  });
+}
+
+}  // namespace trainyard::config

@@ -1,0 +1,60 @@
+// Counts the contributors of a rule in the events that are stored: the top contributors of a time
+// range, and statistics of each period.
+//
+// Threads: pure, except for reading the logs. It blocks while it reads.
+// Errors: exhausted, if the range has more events or contributors than one report may read, with a
+// message for the client; those of observe.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "insights/contributor_rule.hpp"
+#include "observe/logs.hpp"
+
+namespace trainyard::insights {
+
+// Limits of one report: about a second of reading, and some tens of megabytes.
+struct ContributorLimits {
+  uint64_t message_bytes_max = 256 << 20;
+  size_t contributors_max = 100'000;
+  size_t periods_max = 1'440;  // as AWS: a day of minutes
+};
+
+struct ContributorQuery {
+  std::string region;
+  Instant from, to;  // `to` is exclusive
+  Duration period = 60s;
+  size_t contributors_max = 10;
+  bool by_maximum = false;  // orders by the greatest value of a period, not by the sum
+};
+
+struct Contributor {
+  std::vector<std::string> keys;
+  double total = 0;
+  std::map<Instant, double> periods;  // by the period's start
+};
+
+// The sums of all contributors in one period.
+struct ContributorPeriod {
+  size_t contributors = 0;
+  double greatest = 0;                       // of one contributor
+  double samples = 0;                        // events that count
+  double sum = 0, minimum = 0, maximum = 0;  // of single events
+};
+
+struct ContributorReport {
+  double total = 0;
+  size_t contributors = 0;
+  std::vector<Contributor> top;
+  std::map<Instant, ContributorPeriod> periods;
+};
+
+Result<ContributorReport> report_contributors(observe::Logs& logs, const ContributorRule& rule,
+                                              const ContributorQuery& query,
+                                              const ContributorLimits& limits = {});
+
+}  // namespace trainyard::insights

@@ -1,0 +1,69 @@
+// ContributorRule is a rule of CloudWatch's Contributor Insights: which events of which log groups
+// count, for which contributor, and with which value.
+//
+//   {"Schema": {"Name": "CloudWatchLogRule", "Version": 1}, "LogGroupNames": ["/web/*"],
+//    "LogFormat": "JSON", "Contribution": {"Keys": ["$.ip"], "ValueOf": "$.bytes",
+//    "Filters": [{"Match": "$.status", "GreaterThan": 499}]}, "AggregateOn": "Sum"}
+//
+// Rules with the format CLF name the fields that blanks separate by their numbers (Fields). In
+// addition to AWS, "Filter" may be a filter pattern, whose fields Keys may name.
+//
+// Threads: immutable once parsed. Errors: invalid, with a message for the client.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "observe/filter_pattern.hpp"
+
+namespace trainyard::insights {
+
+// Limits of one rule, as on AWS.
+inline constexpr size_t kRuleBytesMax = 8192;
+inline constexpr size_t kRuleKeysMax = 4;
+inline constexpr size_t kRuleFiltersMax = 4;
+inline constexpr size_t kRuleGroupsMax = 100;
+inline constexpr size_t kRuleFieldsMax = 100;
+
+struct Contribution {
+  std::vector<std::string> keys;  // of the contributor
+  double value = 1;
+};
+
+class ContributorRule {
+ public:
+  static Result<ContributorRule> parse(std::string_view text);
+
+  // Names, which may end with '*'.
+  const std::vector<std::string>& groups() const { return groups_; }
+  const std::vector<std::string>& key_labels() const { return key_labels_; }
+  bool counts() const { return !value_; }  // false: it adds up values
+  // Unset: the event does not count.
+  std::optional<Contribution> of(std::string_view message) const;
+
+ private:
+  // A condition on one value of an event.
+  struct Filter {
+    enum class Test { in, not_in, starts_with, greater, less, present };
+    observe::FilterSelector selector;
+    Test test = Test::in;
+    std::vector<std::string> texts;
+    double number = 0;
+    bool present = true;
+    bool holds(const std::optional<std::string>& value) const;
+  };
+  struct Reader;
+
+  std::vector<std::string> groups_, key_labels_;
+  std::optional<observe::FilterPattern> pattern_;
+  std::vector<observe::FilterSelector> keys_;
+  std::optional<observe::FilterSelector> value_;
+  std::vector<Filter> filters_;
+};
+
+}  // namespace trainyard::insights

@@ -1,0 +1,130 @@
+// Deliveries carries out the deliveries of DeliveryCatalogue: it reads the events of their sources
+// and writes them to buckets, log groups and webhooks.
+//
+// A delivery reads each stream from a position that is stored after what was read is written. So
+// events are delivered at least once, whatever is killed, and in the order of their stream. An
+// object has a name that follows from its position: one that is written again replaces the first.
+// A destination that fails is tried again, after longer and longer pauses, and holds up no other
+// type of destination.
+//
+// Threads: callable from anywhere; the destructor waits for a page of events. Errors: those of
+// observe. Lifetime: logs, objects, clock, random and targets outlive it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/result.hpp"
+#include "base/thread_safety.hpp"
+#include "base/time.hpp"
+#include "log_routing/delivery.hpp"
+#include "log_routing/delivery_catalogue.hpp"
+#include "log_routing/delivery_records.hpp"
+#include "log_routing/targets.hpp"
+#include "objects/objects.hpp"
+#include "observe/logs.hpp"
+
+namespace trainyard::log_routing {
+
+struct DeliveriesSettings {
+  // Between two objects of one delivery: fewer and larger objects, as on AWS.
+  Duration object_interval = 5min;
+  Duration tick = 1s;         // between looks for what is due
+  Duration first_pause = 1s;  // after a failure; doubles
+  Duration pause_max = 5min;
+  size_t page_bytes = 4 << 20;    // of one object, before it is compressed
+  size_t post_bytes = 512 << 10;  // of one request to a webhook
+};
+
+class Deliveries {
+ public:
+  // Reads the deliveries. Errors: of reading them.
+  static Result<std::unique_ptr<Deliveries>> start(observe::Logs& logs, objects::Objects& objects,
+                                                   const LogTargets& targets,
+                                                   std::vector<OutsideSource> outside, Post post,
+                                                   Clock& clock, Random& random,
+                                                   DeliveriesSettings settings = {});
+  ~Deliveries();
+  Deliveries(const Deliveries&) = delete;
+
+  // Called with the stream of events that were stored.
+  void take(const observe::StreamKey& key);
+  DeliveryCatalogue& catalogue() { return catalogue_; }
+  // Reads the deliveries again, after a change of the catalogue.
+  Result<void> reload();
+  // Waits until all events that were taken are delivered, for at most that time.
+  bool drain(Duration at_most);
+
+ private:
+  using Id = std::pair<std::string, std::string>;  // region and id
+  // A delivery with all that it needs.
+  struct Job {
+    Id id;
+    LogDelivery delivery;
+    std::string service;
+    SourceStreams source;
+    DeliveryDestination destination;
+    bool same_work(const Job& other) const;
+  };
+  struct Progress {
+    std::shared_ptr<const Job> job;
+    bool all = true;                // each stream may have events
+    std::set<std::string> streams;  // otherwise these
+    std::chrono::nanoseconds due{};
+    Duration pause{};  // after failures
+    bool busy = false;
+    bool idle() const { return !all && streams.empty() && !busy; }
+  };
+  // The events of one stream, which are read page by page.
+  struct Position {
+    uint64_t at = 0;
+    int64_t stream_created = 0;
+    bool known = false;
+  };
+
+  Deliveries(observe::Logs& logs, objects::Objects& objects, const LogTargets& targets,
+             std::vector<OutsideSource> outside, Post post, Clock& clock, Random& random,
+             DeliveriesSettings settings);
+  void work(DeliveryType type);
+  Progress* due_work(DeliveryType type) REQUIRES(mutex_);
+  void finish(const Id& id, const Result<void>& done, bool all, std::set<std::string> streams)
+      REQUIRES(mutex_);
+  Result<void> run(const Job& job, bool all, const std::set<std::string>& streams);
+  Result<void> deliver_stream(const Job& job, const observe::LogStreamInfo& stream);
+  Result<void> write(const Job& job, const observe::StreamKey& key, const observe::LogPage& page);
+  Result<void> write_object(const Job& job, const observe::StreamKey& key,
+                            const observe::LogPage& page);
+  Result<void> write_events(const Job& job, const observe::StreamKey& key,
+                            const observe::LogPage& page);
+  Result<void> post_events(const Job& job, const observe::StreamKey& key,
+                           const observe::LogPage& page);
+  Result<Position> load(const Job& job, const std::string& stream);
+  Result<void> store(const Job& job, const std::string& stream, const Position& position);
+  Result<void> forget_removed_deliveries();
+  Result<void> forget_removed_streams(const Job& job,
+                                      const std::vector<observe::LogStreamInfo>& streams);
+
+  observe::Logs& logs_;
+  objects::Objects& objects_;
+  const LogTargets& targets_;
+  const Post post_;
+  Clock& clock_;
+  const DeliveriesSettings settings_;
+  DeliveryCatalogue catalogue_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::atomic<bool> stopping_ = false;  // changed with the lock
+  std::map<Id, Progress> progress_ GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_;  // last: they use the members above
+};
+
+}  // namespace trainyard::log_routing

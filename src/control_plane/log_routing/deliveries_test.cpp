@@ -1,0 +1,200 @@
+#include "log_routing/deliveries.hpp"
+
+#include <cerrno>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "log_routing/testing/delivery_world.hpp"
+#include "sqlite/file_watch.hpp"
+
+namespace trainyard::log_routing {
+namespace {
+
+using Messages = std::vector<std::string>;
+
+TEST(Deliveries, WriteObjectsInAwssLayout) {
+  const observe::TemporaryDirectory directory;
+  DeliveryWorld world(directory.path());
+  world.start();
+  world.append({"before the delivery"});
+  world.clock.advance(1s);
+  const auto id = world.deliver("arn:aws:s3:::bucket/logs");
+  ASSERT_OK(id);
+  world.append({"one", "two\n", "<b>\x1b[2J"});
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  const auto texts = world.texts();
+  ASSERT_EQ(texts.size(), 1u);
+  const auto& [key, text] = *texts.begin();
+  const std::string folder = "logs/AWSLogs/123456789012/logs/eu-west-1/2025/11/20/";
+  EXPECT_TRUE(key.starts_with(folder + "123456789012_logs_eu-west-1_" + *id + "_20251120T0945Z_"))
+      << key;
+  EXPECT_TRUE(key.ends_with(".log.gz")) << key;
+  EXPECT_EQ(text, "one\ntwo\n<b>\x1b[2J\n");
+  world.append({"three"});
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  EXPECT_EQ(world.texts().size(), 2u);
+  EXPECT_EQ(world.all_text().find("before"), std::string::npos);
+}
+
+TEST(Deliveries, WriteFieldsInBothFormats) {
+  const observe::TemporaryDirectory directory;
+  DeliveryWorld world(directory.path());
+  world.start();
+  const DeliveryOptions options{.fields = {"path", "ms", "log_stream"},
+                                .delimiter = "|",
+                                .suffix = "AWSLogs/{account-id}/web/{yyyy}",
+                                .hive_path = true};
+  ASSERT_OK(world.deliver("arn:aws:s3:::bucket", options));
+  world.append({R"({"path": "/a|b\nc", "ms": 12})", "text"});
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  const auto texts = world.texts();
+  ASSERT_EQ(texts.size(), 1u);
+  EXPECT_TRUE(texts.begin()->first.starts_with(
+      "AWSLogs/aws-account-id=123456789012/web/year=2025/123456789012_logs_"))
+      << texts.begin()->first;
+  EXPECT_EQ(texts.begin()->second, "/a b c|12|s\n-|-|s\n");
+  ASSERT_OK(
+      world.deliver(kGroupArns + "to:*", {.fields = {"ms", "message"}}, DeliveryFormat::json));
+  world.append({R"({"ms": 1.5, "message": "own"})", "text"});
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  const Messages found = world.messages("to");
+  ASSERT_GE(found.size(), 2u);
+  EXPECT_EQ(found[found.size() - 2], R"({"ms":1.5,"message":"own"})");
+  EXPECT_EQ(found[found.size() - 1], R"({"message":"text"})");
+}
+
+TEST(Deliveries, ReachLogGroupsAndWebhooks) {
+  const observe::TemporaryDirectory directory;
+  DeliveryWorld world(directory.path());
+  world.start();
+  ASSERT_OK(world.deliver(kGroupArns + "to"));
+  ASSERT_OK(world.deliver(kStreamArn));
+  ASSERT_OK(world.logs->ensure_stream({kDeliveryRegion, "g", "new"}));
+  world.append({"one"}, "new");
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  EXPECT_EQ(world.messages("to", "new"), Messages{"one"});
+  const MutexLock lock(world.mutex);
+  ASSERT_EQ(world.bodies.size(), 1u);
+  const auto body = parse_json(world.bodies[0]);
+  ASSERT_OK(body);
+  ASSERT_EQ(body->at("records").size(), 1u);
+  EXPECT_EQ(*from_base64(body->at("records")[0].at("data").get<std::string>()), "one\n");
+}
+
+TEST(Deliveries, AWebhookThatFailsDelaysOnlyItself) {
+  const observe::TemporaryDirectory directory;
+  DeliveryWorld world(directory.path());
+  world.start();
+  ASSERT_OK(world.deliver(kGroupArns + "to"));
+  ASSERT_OK(world.deliver(kStreamArn));
+  world.status = 503;
+  world.append({"one", "two"});
+  for (int i = 0; i < 12'000 && world.messages("to").size() < 2; ++i)
+    std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(world.messages("to"), (Messages{"one", "two"}));
+  EXPECT_FALSE(world.all->drain(10ms));
+  world.status = 200;
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  const MutexLock lock(world.mutex);
+  ASSERT_EQ(world.bodies.size(), 1u);
+  EXPECT_EQ(parse_json(world.bodies[0])->at("records").size(), 2u);
+}
+
+TEST(Deliveries, ContinueAfterARestart) {
+  const observe::TemporaryDirectory directory;
+  {
+    DeliveryWorld world(directory.path());
+    world.start();
+    ASSERT_OK(world.deliver("arn:aws:s3:::bucket"));
+    world.append({"one"});
+    ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  }
+  {
+    DeliveryWorld world(directory.path());
+    ASSERT_OK(world.open());
+    world.all.reset();
+    world.append({"two"});  // stored while no delivery runs
+  }
+  DeliveryWorld world(directory.path());
+  ASSERT_OK(world.open());
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  EXPECT_EQ(world.texts().size(), 2u);
+  world.append({"three"});
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  Messages found;
+  for (const auto& [key, text] : world.texts()) found.push_back(text);
+  std::ranges::sort(found);
+  EXPECT_EQ(found, (Messages{"one\n", "three\n", "two\n"}));
+}
+
+TEST(Deliveries, AStreamThatIsMadeAgainBeginsAtItsBeginning) {
+  const observe::TemporaryDirectory directory;
+  DeliveryWorld world(directory.path());
+  world.start();
+  ASSERT_OK(world.deliver(kGroupArns + "to"));
+  world.append({"one"});
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  ASSERT_OK(world.logs->delete_stream({kDeliveryRegion, "g", "s"}));
+  world.clock.advance(1s);
+  ASSERT_OK(world.logs->ensure_stream({kDeliveryRegion, "g", "s"}));
+  world.append({"two", "three"});
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  EXPECT_EQ(world.messages("to"), (Messages{"one", "two", "three"}));
+}
+
+TEST(Deliveries, ThatAreRemovedLeaveNothing) {
+  const observe::TemporaryDirectory directory;
+  DeliveryWorld world(directory.path());
+  world.start();
+  const auto id = world.deliver(kGroupArns + "to");
+  ASSERT_OK(id);
+  world.append({"one"});
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  ASSERT_OK(world.all->catalogue().remove(kDeliveryRegion, *id));
+  ASSERT_OK(world.all->reload());
+  world.append({"two"});
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  EXPECT_EQ(world.messages("to"), Messages{"one"});
+  EXPECT_TRUE(world.logs->definitions().all(observe::DefinitionKind::delivery_position)->empty());
+}
+
+// Each step that changes the disk of the objects fails once: nothing is lost, and nothing twice.
+TEST(Deliveries, ADiskErrorOfTheObjectsLosesNothing) {
+  for (uint64_t nth = 1;; ++nth) {
+    const observe::TemporaryDirectory directory;
+    NthFileFault fault(nth, ENOSPC);
+    DeliveryWorld world(directory.path());
+    world.object_faults = &fault;
+    world.start();
+    ASSERT_OK(world.deliver("arn:aws:s3:::bucket"));
+    fault.arm();
+    world.append({"one"});
+    ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+    EXPECT_EQ(world.all_text(), "one\n") << nth;
+    if (!fault.struck()) return;
+    ASSERT_LT(nth, 100u);
+  }
+}
+
+// The same for the disk of the positions and of what clients define.
+TEST(Deliveries, ADiskErrorOfThePositionsLosesNothing) {
+  for (uint64_t nth = 1;; ++nth) {
+    const observe::TemporaryDirectory directory;
+    NthFileFault fault(nth, EIO);
+    sqlite::FileWatch watch(&fault);
+    DeliveryWorld world(directory.path());
+    world.log_files = watch.name();
+    world.start();
+    ASSERT_OK(world.deliver("arn:aws:s3:::bucket"));
+    fault.arm();
+    world.append({"one"});
+    ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+    EXPECT_EQ(world.all_text(), "one\n") << nth;
+    world.all.reset();
+    if (!fault.struck()) return;
+    ASSERT_LT(nth, 100u);
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::log_routing

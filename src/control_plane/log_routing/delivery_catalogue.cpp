@@ -1,0 +1,359 @@
+#include "log_routing/delivery_catalogue.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "contract/aws_texts.hpp"
+#include "log_routing/delivery_format.hpp"
+
+namespace trainyard::log_routing {
+namespace {
+
+using observe::DefinitionKind;
+
+constexpr const char* kGroupLogType = "APPLICATION_LOGS";  // of log groups and training jobs
+constexpr size_t kPrefixBytesMax = 512;  // of a bucket, so that keys fit into 1024
+constexpr size_t kTagsMax = 50;
+constexpr size_t kIdBytes = 8;
+
+// Where records of a type are stored, and the words of their errors.
+template <class Record>
+struct Stored;
+template <>
+struct Stored<DeliverySource> {
+  static constexpr auto kKind = DefinitionKind::delivery_source;
+  static constexpr size_t kCountMax = kDeliverySourcesMax;
+  static constexpr const char* kUnknown =
+      "Requested Delivery Source does not exist in this account.";
+};
+template <>
+struct Stored<DeliveryDestination> {
+  static constexpr auto kKind = DefinitionKind::delivery_destination;
+  static constexpr size_t kCountMax = kDeliveryDestinationsMax;
+  static constexpr const char* kUnknown =
+      "Requested Delivery Destination does not exist in this account.";
+};
+template <>
+struct Stored<LogDelivery> {
+  static constexpr auto kKind = DefinitionKind::delivery;
+  static constexpr size_t kCountMax = kDeliveriesMax;
+  static constexpr const char* kUnknown = "Requested Delivery does not exist in this account.";
+};
+
+// The part of an ARN with this number: arn:aws:SERVICE:REGION:ACCOUNT:RESOURCE.
+std::string_view arn_part(std::string_view arn, int number) {
+  for (int i = 0; i < number; ++i) {
+    const size_t colon = arn.find(':');
+    if (colon == std::string_view::npos) return {};
+    arn.remove_prefix(colon + 1);
+  }
+  return number == 5 ? arn : arn.substr(0, arn.find(':'));
+}
+
+// Follows edges from `at`; true if they lead to `wanted`.
+bool leads_to(const std::vector<std::pair<GroupName, GroupName>>& edges, const GroupName& at,
+              const GroupName& wanted) {
+  std::set<GroupName> seen;
+  std::vector<GroupName> open{at};
+  while (!open.empty()) {
+    const GroupName here = std::move(open.back());
+    open.pop_back();
+    if (here == wanted) return true;
+    if (!seen.insert(here).second) continue;
+    for (const auto& [from, to] : edges)
+      if (from == here) open.push_back(to);
+  }
+  return false;
+}
+
+}  // namespace
+
+DeliveryCatalogue::DeliveryCatalogue(observe::Logs& logs, objects::Objects& objects,
+                                     const LogTargets& targets, std::vector<OutsideSource> outside,
+                                     Random& random)
+    : logs_(logs),
+      objects_(objects),
+      targets_(targets),
+      outside_(std::move(outside)),
+      random_(random) {}
+
+template <class Record>
+Result<Record> DeliveryCatalogue::find(const std::string& region, const std::string& name) {
+  const auto found = TRY(logs_.definitions().find(region, Stored<Record>::kKind, "", name));
+  if (!found) return not_found(Stored<Record>::kUnknown);
+  return Record::from(found->body);
+}
+
+template <class Record>
+Result<NamedRecords<Record>> DeliveryCatalogue::list(const std::string& region) {
+  NamedRecords<Record> out;
+  for (const auto& each : TRY(logs_.definitions().list(region, Stored<Record>::kKind, "")))
+    out.emplace_back(each.name, TRY(Record::from(each.body)));
+  return out;
+}
+
+template <class Record>
+Result<void> DeliveryCatalogue::put(const std::string& region, const std::string& name,
+                                    const Record& record) {
+  return logs_.definitions().put(region, Stored<Record>::kKind, {"", name, record.text()},
+                                 Stored<Record>::kCountMax);
+}
+
+// -- sources
+
+std::string DeliveryCatalogue::service_of(const DeliverySource& source) {
+  return std::string(arn_part(source.resource_arn, 2));
+}
+
+std::optional<SourceStreams> DeliveryCatalogue::streams_of(const std::string& region,
+                                                           const DeliverySource& source) const {
+  const std::string& arn = source.resource_arn;
+  for (const OutsideSource& each : outside_)
+    if (each.arn == arn) return SourceStreams{each.group, ""};
+  if (const auto group = targets_.group_of(arn); group && group->region == region)
+    return SourceStreams{group->group, ""};
+  const std::string jobs = contract::training_job_arn(targets_.account(), region, "");
+  if (arn.starts_with(jobs) && arn.size() > jobs.size())
+    return SourceStreams{std::string(contract::kTrainingLogGroup), arn.substr(jobs.size()) + "/"};
+  return {};
+}
+
+Result<void> DeliveryCatalogue::check_source(const std::string& region,
+                                             const DeliverySource& source) {
+  const auto streams = streams_of(region, source);
+  if (!streams)
+    return not_found(
+        "Resource " + source.resource_arn +
+        " does not exist. (A delivery source is a log group or a training job of this server, or a "
+        "resource in [log_sources] of its configuration.)");
+  const auto outside = std::ranges::find(outside_, source.resource_arn, &OutsideSource::arn);
+  const std::string log_type = outside == outside_.end() ? kGroupLogType : outside->log_type;
+  if (source.log_type != log_type)
+    return invalid("Log type " + source.log_type + " is not supported for " + source.resource_arn +
+                   ". Supported: " + log_type + ".");
+  if (outside != outside_.end()) return ok();  // clients may create its group later
+  if (streams->stream_prefix.empty()) {
+    TRY(logs_.group(region, streams->group));
+    return ok();
+  }
+  auto found = logs_.streams(region, streams->group, streams->stream_prefix);
+  if (found && found->empty())
+    return not_found("Resource " + source.resource_arn + " does not exist, or has no logs yet.");
+  if (!found) return std::move(found).error();
+  return ok();
+}
+
+Result<void> DeliveryCatalogue::put_source(const std::string& region, const std::string& name,
+                                           DeliverySource source) {
+  const MutexLock lock(changing_);
+  auto before = find<DeliverySource>(region, name);
+  if (!before && before.error().kind != Kind::not_found) return std::move(before).error();
+  if (before && before->resource_arn != source.resource_arn)
+    return conflict(
+        "Update to existing Delivery Source with new ResourceId is not allowed. Please create a "
+        "new Delivery Source instead.");
+  TRY(check_source(region, source));
+  if (before && source.tags.empty()) source.tags = before->tags;
+  return put(region, name, source);
+}
+
+Result<DeliverySource> DeliveryCatalogue::source(const std::string& region,
+                                                 const std::string& name) {
+  return find<DeliverySource>(region, name);
+}
+
+Result<NamedRecords<DeliverySource>> DeliveryCatalogue::sources(const std::string& region) {
+  return list<DeliverySource>(region);
+}
+
+Result<void> DeliveryCatalogue::remove_source(const std::string& region, const std::string& name) {
+  const MutexLock lock(changing_);
+  TRY(find<DeliverySource>(region, name));
+  for (const auto& [id, each] : TRY(list<LogDelivery>(region)))
+    if (each.source == name)
+      return conflict("Delivery Source " + name + " is used by the delivery " + id +
+                      ". Delete that first.");
+  return logs_.definitions().remove(region, DefinitionKind::delivery_source, "", name);
+}
+
+// -- destinations
+
+Result<DeliveryType> DeliveryCatalogue::type_of(const std::string& resource_arn) const {
+  if (const auto place = bucket_place(resource_arn)) {
+    if (place->prefix.size() > kPrefixBytesMax)
+      return invalid("The prefix of the bucket has more than " + std::to_string(kPrefixBytesMax) +
+                     " bytes.");
+    return DeliveryType::s3;
+  }
+  const auto target = targets_.find(resource_arn);
+  if (!target)
+    return invalid(
+        "Invalid destinationResourceArn: " + resource_arn +
+        ". (A delivery destination is a bucket or a log group of this server, or a webhook of its "
+        "configuration.)");
+  return target->webhook.empty() ? DeliveryType::log_group : DeliveryType::webhook;
+}
+
+Result<std::vector<std::pair<GroupName, GroupName>>> DeliveryCatalogue::edges() {
+  std::vector<std::pair<GroupName, GroupName>> out;
+  for (const auto& [region, stored] : TRY(logs_.definitions().all(DefinitionKind::delivery))) {
+    const auto delivery = TRY(LogDelivery::from(stored.body));
+    const auto from = streams_of(region, TRY(find<DeliverySource>(region, delivery.source)));
+    const auto to = targets_.group_of(
+        TRY(find<DeliveryDestination>(region, delivery.destination)).resource_arn);
+    if (from && to) out.emplace_back(GroupName{region, from->group}, *to);
+  }
+  return out;
+}
+
+Result<void> DeliveryCatalogue::check_no_circle(const GroupName& from, const GroupName& to) {
+  if (leads_to(TRY(edges()), to, from))
+    return invalid("Deliveries would send the events of log group " + from.group +
+                   " in a circle: " + to.group + " leads back to it.");
+  return ok();
+}
+
+Result<DeliveryDestination> DeliveryCatalogue::put_destination(const std::string& region,
+                                                               const std::string& name,
+                                                               DeliveryDestination destination) {
+  const MutexLock lock(changing_);
+  auto before = find<DeliveryDestination>(region, name);
+  if (!before && before.error().kind != Kind::not_found) return std::move(before).error();
+  destination.type = TRY(type_of(destination.resource_arn));
+  if (before) {
+    if (destination.format && destination.format != before->format)
+      return invalid(
+          "Update to existing Delivery Destination with new Output Format is not allowed. Please "
+          "create a new Delivery Destination instead.");
+    if (destination.type != before->type)
+      return invalid("Update to existing Delivery Destination with another type is not allowed.");
+    destination.format = before->format;
+    destination.policy = before->policy;
+    if (destination.tags.empty()) destination.tags = before->tags;
+    if (const auto to = targets_.group_of(destination.resource_arn))
+      for (const auto& [id, each] : TRY(list<LogDelivery>(region))) {
+        if (each.destination != name) continue;
+        const auto from = streams_of(region, TRY(find<DeliverySource>(region, each.source)));
+        if (from) TRY(check_no_circle({region, from->group}, *to));
+      }
+  }
+  TRY(put(region, name, destination));
+  return destination;
+}
+
+Result<DeliveryDestination> DeliveryCatalogue::destination(const std::string& region,
+                                                           const std::string& name) {
+  return find<DeliveryDestination>(region, name);
+}
+
+Result<NamedRecords<DeliveryDestination>> DeliveryCatalogue::destinations(
+    const std::string& region) {
+  return list<DeliveryDestination>(region);
+}
+
+Result<void> DeliveryCatalogue::set_policy(const std::string& region, const std::string& name,
+                                           const std::string& policy) {
+  const MutexLock lock(changing_);
+  auto destination = TRY(find<DeliveryDestination>(region, name));
+  destination.policy = policy;
+  return put(region, name, destination);
+}
+
+Result<void> DeliveryCatalogue::remove_destination(const std::string& region,
+                                                   const std::string& name) {
+  const MutexLock lock(changing_);
+  TRY(find<DeliveryDestination>(region, name));
+  for (const auto& [id, each] : TRY(list<LogDelivery>(region)))
+    if (each.destination == name)
+      return conflict("Delivery Destination " + name + " is used by the delivery " + id +
+                      ". Delete that first.");
+  return logs_.definitions().remove(region, DefinitionKind::delivery_destination, "", name);
+}
+
+// -- deliveries
+
+Result<std::string> DeliveryCatalogue::create(const std::string& region, LogDelivery delivery) {
+  const MutexLock lock(changing_);
+  const auto source = TRY(find<DeliverySource>(region, delivery.source));
+  const auto destination = TRY(find<DeliveryDestination>(region, delivery.destination));
+  TRY(check_source(region, source));
+  TRY(check_options(delivery.options));
+  for (const auto& [id, each] : TRY(list<LogDelivery>(region)))
+    if (each.source == delivery.source &&
+        TRY(find<DeliveryDestination>(region, each.destination)).type == destination.type)
+      return conflict(
+          "Delivery already exists for this Delivery Source with the same Delivery Destination "
+          "Type.");
+  if (destination.type == DeliveryType::s3) {
+    const auto place = TRY(bucket_place(destination.resource_arn));
+    auto bucket = objects_.head_bucket(place.bucket);
+    if (!bucket && bucket.error().kind != Kind::not_found) return std::move(bucket).error();
+    if (!bucket)
+      return not_found("The bucket " + place.bucket + " of the Delivery Destination " +
+                       delivery.destination + " does not exist.");
+  }
+  if (const auto to = targets_.group_of(destination.resource_arn)) {
+    TRY(logs_.group(to->region, to->group));
+    TRY(check_no_circle({region, streams_of(region, source)->group}, *to));
+  }
+  const std::string id = random_.hex(kIdBytes);
+  TRY(put(region, id, delivery));
+  return id;
+}
+
+Result<LogDelivery> DeliveryCatalogue::delivery(const std::string& region, const std::string& id) {
+  return find<LogDelivery>(region, id);
+}
+
+Result<NamedRecords<LogDelivery>> DeliveryCatalogue::deliveries(const std::string& region) {
+  return list<LogDelivery>(region);
+}
+
+Result<void> DeliveryCatalogue::update(const std::string& region, const std::string& id,
+                                       const std::function<void(DeliveryOptions&)>& change) {
+  const MutexLock lock(changing_);
+  auto delivery = TRY(find<LogDelivery>(region, id));
+  change(delivery.options);
+  TRY(check_options(delivery.options));
+  return put(region, id, delivery);
+}
+
+// The positions go first: without them a delivery in progress would store new ones, which the next
+// start removes.
+Result<void> DeliveryCatalogue::remove(const std::string& region, const std::string& id) {
+  const MutexLock lock(changing_);
+  TRY(find<LogDelivery>(region, id));
+  TRY(logs_.definitions().remove_all(region, DefinitionKind::delivery_position, id + " "));
+  return logs_.definitions().remove(region, DefinitionKind::delivery, "", id);
+}
+
+// -- tags
+
+template <class Record>
+Result<void> DeliveryCatalogue::change_tags_of(const std::string& region, const std::string& name,
+                                               const ChangeTags& change) {
+  auto record = TRY(find<Record>(region, name));
+  TRY(change(record.tags));
+  if (record.tags.size() > kTagsMax) return exhausted("too many tags");
+  return put(region, name, record);
+}
+
+Result<void> DeliveryCatalogue::change_tags(const std::string& region, DefinitionKind kind,
+                                            const std::string& name, const ChangeTags& change) {
+  const MutexLock lock(changing_);
+  if (kind == DefinitionKind::delivery_source)
+    return change_tags_of<DeliverySource>(region, name, change);
+  if (kind == DefinitionKind::delivery_destination)
+    return change_tags_of<DeliveryDestination>(region, name, change);
+  return change_tags_of<LogDelivery>(region, name, change);
+}
+
+Result<std::map<std::string, std::string>> DeliveryCatalogue::tags(const std::string& region,
+                                                                   DefinitionKind kind,
+                                                                   const std::string& name) {
+  if (kind == DefinitionKind::delivery_source) return TRY(source(region, name)).tags;
+  if (kind == DefinitionKind::delivery_destination) return TRY(destination(region, name)).tags;
+  return TRY(delivery(region, name)).tags;
+}
+
+}  // namespace trainyard::log_routing

@@ -1,0 +1,176 @@
+#include "log_routing/delivery_format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <optional>
+
+#include "base/fnv.hpp"
+#include "base/json.hpp"
+#include "contract/aws_texts.hpp"
+
+namespace trainyard::log_routing {
+namespace {
+
+constexpr std::string_view kDefaultSuffix = "{region}/{yyyy}/{MM}/{dd}";
+constexpr std::string_view kDefaultDelimiter = "\t";
+constexpr std::string_view kMissing = "-";
+
+// A variable of a suffix, and its name in Hive's form.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kVariables{{
+    {"account-id", "aws-account-id"},
+    {"region", "aws-region"},
+    {"service", "service"},
+    {"yyyy", "year"},
+    {"MM", "month"},
+    {"dd", "day"},
+    {"HH", "hour"},
+}};
+
+const std::pair<std::string_view, std::string_view>* find_variable(std::string_view name) {
+  const auto found =
+      std::ranges::find(kVariables, name, [](const auto& each) { return each.first; });
+  return found == kVariables.end() ? nullptr : &*found;
+}
+
+// The value of a variable at `basic`, a time in the basic form 20261128T031000Z.
+std::string value_of(std::string_view variable, const ObjectName& name, const std::string& basic) {
+  if (variable == "account-id") return name.account;
+  if (variable == "region") return name.region;
+  if (variable == "service") return name.service;
+  if (variable == "yyyy") return basic.substr(0, 4);
+  if (variable == "MM") return basic.substr(4, 2);
+  if (variable == "dd") return basic.substr(6, 2);
+  return basic.substr(9, 2);
+}
+
+std::string expand_suffix(std::string_view suffix, const ObjectName& name,
+                          const std::string& basic) {
+  std::string out;
+  while (!suffix.empty()) {
+    const size_t open = std::min(suffix.find('{'), suffix.size());
+    out.append(suffix.substr(0, open));
+    suffix.remove_prefix(open);
+    if (suffix.empty()) break;
+    const size_t close = suffix.find('}');
+    const std::string_view variable = suffix.substr(1, close - 1);
+    if (name.hive_path) out.append(find_variable(variable)->second).append("=");
+    out.append(value_of(variable, name, basic));
+    suffix.remove_prefix(close + 1);
+  }
+  return out;
+}
+
+// Ends a directory with one slash.
+std::string directory(std::string text) {
+  while (text.starts_with('/')) text.erase(0, 1);
+  if (!text.empty() && !text.ends_with('/')) text += '/';
+  return text;
+}
+
+std::optional<Json> own_field(const std::string& field, const observe::StreamKey& stream,
+                              const observe::LogEvent& event) {
+  if (field == "timestamp") return Json(to_iso8601(event.at));
+  if (field == "ingestion_time") return Json(to_iso8601(event.ingested));
+  if (field == "log_group") return Json(stream.group);
+  if (field == "log_stream") return Json(stream.stream);
+  if (field == "message") return Json(event.message);
+  return {};
+}
+
+// A value within a line: one line, without the delimiter.
+std::string plain_value(const Json& value, std::string_view delimiter) {
+  std::string text = value.is_string() ? value.get<std::string>() : dump(value);
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  for (size_t at = 0; (at = text.find(delimiter, at)) != std::string::npos; ++at)
+    text.replace(at, delimiter.size(), " ");
+  return text.empty() ? std::string(kMissing) : text;
+}
+
+}  // namespace
+
+std::string record_text(const observe::StreamKey& stream, const observe::LogEvent& event,
+                        DeliveryFormat format, const DeliveryOptions& options) {
+  const bool own_only = options.fields.empty();
+  if (format == DeliveryFormat::raw || (own_only && format == DeliveryFormat::plain)) {
+    std::string text = event.message;
+    while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
+    return text;
+  }
+  static const std::vector<std::string> kOwn{"timestamp", "log_group", "log_stream", "message"};
+  const std::vector<std::string>& fields = own_only ? kOwn : options.fields;
+  const auto message = own_only ? Result<Json>(Json()) : parse_json(event.message);
+  const auto find = [&](const std::string& field) -> std::optional<Json> {
+    if (message && message->is_object())
+      if (const auto found = message->find(field); found != message->end()) return Json(*found);
+    return own_field(field, stream, event);
+  };
+  if (format == DeliveryFormat::json) {
+    nlohmann::ordered_json out = nlohmann::ordered_json::object();
+    for (const std::string& field : fields)
+      if (auto value = find(field)) out[field] = *std::move(value);
+    return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  }
+  const std::string_view delimiter =
+      options.delimiter.empty() ? kDefaultDelimiter : std::string_view(options.delimiter);
+  std::string line;
+  for (const std::string& field : fields) {
+    if (&field != &fields.front()) line += delimiter;
+    const auto value = find(field);
+    line += value ? plain_value(*value, delimiter) : std::string(kMissing);
+  }
+  return line;
+}
+
+Result<BucketPlace> bucket_place(std::string_view arn) {
+  constexpr std::string_view kStart = contract::kBucketArnStart;
+  if (!arn.starts_with(kStart)) return invalid("not the ARN of a bucket: " + std::string(arn));
+  arn.remove_prefix(kStart.size());
+  const size_t slash = std::min(arn.find('/'), arn.size());
+  BucketPlace place{std::string(arn.substr(0, slash)), ""};
+  if (slash < arn.size()) place.prefix = directory(std::string(arn.substr(slash + 1)));
+  if (place.bucket.empty()) return invalid("not the ARN of a bucket: " + std::string(arn));
+  return place;
+}
+
+Result<void> check_options(const DeliveryOptions& options) {
+  if (options.delimiter.find_first_of("\r\n") != std::string::npos)
+    return invalid("Invalid fieldDelimiter: it ends a line.");
+  std::string_view suffix = options.suffix;
+  const std::string whole(suffix);
+  while (!suffix.empty()) {
+    const size_t open = std::min(suffix.find('{'), suffix.size());
+    const std::string_view literal = suffix.substr(0, open);
+    if (literal.find('}') != std::string_view::npos ||
+        std::ranges::any_of(literal, [](char c) { return uint8_t(c) < 0x20 || c == 0x7f; }))
+      return invalid("Invalid suffixPath: " + whole);
+    suffix.remove_prefix(open);
+    if (suffix.empty()) break;
+    const size_t close = suffix.find('}');
+    if (close == std::string_view::npos || !find_variable(suffix.substr(1, close - 1)))
+      return invalid("Invalid suffixPath: " + whole +
+                     ". Its variables are {account-id}, {region}, {service}, {yyyy}, {MM}, {dd} "
+                     "and {HH}.");
+    suffix.remove_prefix(close + 1);
+  }
+  return ok();
+}
+
+std::string object_key(const ObjectName& name) {
+  const std::string basic = to_basic_iso8601(name.at);
+  const std::string fixed = "AWSLogs/" + name.account + "/" + name.service + "/";
+  std::string suffix =
+      expand_suffix(name.suffix.empty() ? kDefaultSuffix : name.suffix, name, basic);
+  // As on AWS, a suffix may repeat the fixed part.
+  std::string folder =
+      suffix.starts_with("AWSLogs/") ? directory(suffix) : fixed + directory(suffix);
+  char hash[17];
+  std::snprintf(hash, sizeof hash, "%016llx",
+                static_cast<unsigned long long>(fnv1a_step(fnv1a(name.stream), name.position)));
+  return name.prefix + folder + name.account + "_" + name.service + "_" + name.region + "_" +
+         name.delivery + "_" + basic.substr(0, 13) + "Z_" + std::string(hash, 16) + ".log.gz";
+}
+
+}  // namespace trainyard::log_routing

@@ -1,0 +1,145 @@
+// Provides what the tests of deliveries share: logs, a bucket, a webhook that answers as a test
+// says, and Deliveries on them. Its directory may be that of an earlier world.
+//
+// Threads: confined to one, except for the webhook.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/testing/test_clock.hpp"
+#include "log_routing/deliveries.hpp"
+#include "objects/directory.hpp"
+#include "observe/testing/test_world.hpp"
+#include "observe/watched_logs.hpp"
+
+namespace trainyard::log_routing {
+
+inline constexpr Duration kDeliveryDeadline = 120s;
+inline const std::string kDeliveryRegion = "eu-west-1";
+inline const std::string kDeliveryAccount = "123456789012";
+inline const std::string kGroupArns =
+    "arn:aws:logs:" + kDeliveryRegion + ":" + kDeliveryAccount + ":log-group:";
+inline const std::string kStreamArn = "arn:aws:firehose:eu-west-1:123456789012:deliverystream/d";
+inline const std::string kOutsideArn = "arn:aws:cloudfront::123456789012:distribution/E1";
+
+// Unpacks gzip.
+inline std::string unpack(const std::string& bytes) {
+  z_stream stream{};
+  EXPECT_EQ(::inflateInit2(&stream, 15 + 16), Z_OK);
+  std::string out(8 << 20, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = uInt(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = uInt(out.size());
+  EXPECT_EQ(::inflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  ::inflateEnd(&stream);
+  return out;
+}
+
+struct DeliveryWorld {
+  std::string path;
+  TestClock clock;
+  SeededRandom random;
+  FileFaults* object_faults = nullptr;
+  std::string log_files;  // of a FileWatch
+  std::vector<OutsideSource> outside{{kOutsideArn, "ACCESS_LOGS", "cdn"}};
+  std::unique_ptr<objects::Objects> objects;
+  std::unique_ptr<observe::Logs> logs;
+  LogTargets targets{kDeliveryAccount, {{"hook", "http://127.0.0.1:1/", "", "", {kStreamArn}}}};
+  std::atomic<int> status = 200;
+  Mutex mutex;
+  std::vector<std::string> bodies GUARDED_BY(mutex);
+  std::unique_ptr<Deliveries> all;
+
+  explicit DeliveryWorld(std::string directory, uint64_t seed = 1)
+      : path(std::move(directory)), random(seed) {}
+  ~DeliveryWorld() { all.reset(); }
+
+  Result<void> open() {
+    objects =
+        TRY(objects::open_directory(path + "/objects", clock, random, {.faults = object_faults}));
+    observe::LogSettings settings;
+    settings.appended = [this](const auto& key, const auto&) {
+      if (all) all->take(key);
+    };
+    logs = TRY(observe::open_watched_logs(path + "/logs", clock, settings, log_files));
+    all = TRY(Deliveries::start(*logs, *objects, targets, outside,
+                                [this](const Webhook&, const std::string& body) -> Result<int> {
+                                  const MutexLock lock(mutex);
+                                  if (status == 200) bodies.push_back(body);
+                                  return int(status);
+                                },
+                                clock, random,
+                                {.object_interval = 0ms, .tick = 10ms, .first_pause = 0ms}));
+    return ok();
+  }
+
+  // Opens it, with a bucket, and the streams "s" of the groups "g" and "to".
+  void start() {
+    ASSERT_OK(open());
+    ASSERT_OK(objects->create_bucket("bucket", kDeliveryRegion));
+    for (const char* group : {"g", "to"})
+      ASSERT_OK(logs->ensure_stream({kDeliveryRegion, group, "s"}));
+  }
+
+  void append(const std::vector<std::string>& messages, const std::string& stream = "s",
+              const std::string& group = "g") {
+    std::vector<observe::LogEvent> events;
+    for (const auto& message : messages) events.push_back({clock.now(), clock.now(), message});
+    ASSERT_OK(logs->append({kDeliveryRegion, group, stream}, events));
+  }
+
+  Result<std::string> deliver(const std::string& resource_arn, DeliveryOptions options = {},
+                              std::optional<DeliveryFormat> format = {},
+                              const std::string& group = "g") {
+    auto& catalogue = all->catalogue();
+    TRY(catalogue.put_source(kDeliveryRegion, group,
+                             {.resource_arn = kGroupArns + group, .log_type = "APPLICATION_LOGS"}));
+    const std::string name = "to-" + std::to_string(std::hash<std::string>()(resource_arn));
+    TRY(catalogue.put_destination(kDeliveryRegion, name,
+                                  {.resource_arn = resource_arn, .format = format}));
+    auto id = TRY(catalogue.create(kDeliveryRegion, {.source = group,
+                                                     .destination = name,
+                                                     .options = std::move(options),
+                                                     .created = clock.now()}));
+    TRY(all->reload());
+    return id;
+  }
+
+  // The texts of the objects, by key.
+  std::map<std::string, std::string> texts() {
+    std::map<std::string, std::string> found;
+    const auto page = objects->list("bucket", {});
+    EXPECT_TRUE(page);
+    for (const auto& each : page->objects)
+      found[each.key] = unpack(*objects::read_all(*objects, "bucket", each.key, 64 << 20));
+    return found;
+  }
+  std::string all_text() {
+    std::string out;
+    for (const auto& [key, text] : texts()) out += text;
+    return out;
+  }
+
+  std::vector<std::string> messages(const std::string& group, const std::string& stream = "s") {
+    std::vector<std::string> found;
+    const auto page = logs->read({kDeliveryRegion, group, stream}, {});
+    if (!page) return found;
+    for (const auto& event : page->events) found.push_back(event.message);
+    return found;
+  }
+};
+
+}  // namespace trainyard::log_routing

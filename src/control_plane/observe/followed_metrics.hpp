@@ -1,0 +1,37 @@
+// Opens metrics whose points others follow: by a function that is called after each append, or by a
+// durable journal.
+//
+// Threads, errors: as metrics.hpp and point_journal.hpp.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "observe/metrics.hpp"
+#include "observe/point_journal.hpp"
+
+namespace trainyard::observe {
+
+// Called after an append, with points that are durable now and were not before: without those that
+// are not finite or exceed a limit. It must return soon, and may be called by many threads at once.
+using PointsAppended = std::function<void(const std::vector<MetricRecord>&)>;
+
+struct MetricFollowers {
+  PointsAppended appended = nullptr;
+  JournalSettings journal = {};
+};
+
+struct FollowedMetrics {
+  std::unique_ptr<Metrics> metrics;
+  // nullptr if the settings name no reader. Lifetime: that of the metrics.
+  PointJournal* journal = nullptr;
+};
+
+Result<FollowedMetrics> open_followed_metrics(const std::string& directory,
+                                              const MetricSettings& settings,
+                                              const MetricFollowers& followers);
+
+}  // namespace trainyard::observe

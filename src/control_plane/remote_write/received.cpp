@@ -1,0 +1,52 @@
+#include "remote_write/received.hpp"
+
+#include <cmath>
+
+namespace trainyard::remote_write {
+namespace {
+
+Result<observe::MetricKey> key_of(const TimeSeries& series, const std::string& region) {
+  observe::MetricKey key;
+  key.region = region;
+  key.name_space = kReceivedNamespace;
+  for (const auto& [name, value] : series.labels) {
+    if (name == "__name__") {
+      if (!key.name.empty()) return invalid("a series has two names");
+      key.name = value;
+    } else if (!key.dimensions.emplace(name, value).second) {
+      return invalid("a series has the label '" + name + "' twice");
+    }
+  }
+  if (key.name.empty() || key.name.size() > kNameBytesMax)
+    return invalid("a series must have a name of at most " + std::to_string(kNameBytesMax) +
+                   " bytes");
+  if (key.dimensions.size() > kDimensionsMax)
+    return invalid("a series has more than " + std::to_string(kDimensionsMax) + " labels");
+  return key;
+}
+
+}  // namespace
+
+Result<ReceivedPoints> points_of(const std::vector<TimeSeries>& series, const std::string& region,
+                                 Instant now) {
+  const int64_t oldest = to_milliseconds(now - kOldestSample);
+  const int64_t newest = to_milliseconds(now + kNewestSample);
+  ReceivedPoints points;
+  for (const TimeSeries& each : series) {
+    const auto key = TRY(key_of(each, region));
+    for (const WriteSample& sample : each.samples) {
+      if (!std::isfinite(sample.value) || sample.milliseconds < oldest ||
+          sample.milliseconds > newest) {
+        ++points.left_out;
+        continue;
+      }
+      observe::MetricRecord record;
+      record.key = key;
+      record.sample = observe::sample_of(from_milliseconds(sample.milliseconds), sample.value);
+      points.records.push_back(std::move(record));
+    }
+  }
+  return points;
+}
+
+}  // namespace trainyard::remote_write

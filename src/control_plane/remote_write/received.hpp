@@ -1,0 +1,36 @@
+// Converts series that a sender of remote write has sent into points of metrics.
+//
+// A series becomes the metric of its __name__ in the namespace Prometheus, with its other labels as
+// dimensions. Samples that are not finite are left out, as are those of times that CloudWatch does
+// not take: markers of stale series are NaN.
+//
+// Threads: pure functions. Errors: invalid: a series without a name, with too many labels, or with
+// a label twice.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "observe/metrics.hpp"
+#include "remote_write/write_request.hpp"
+
+namespace trainyard::remote_write {
+
+inline constexpr std::string_view kReceivedNamespace = "Prometheus";
+inline constexpr size_t kDimensionsMax = 30;         // as CloudWatch
+inline constexpr size_t kNameBytesMax = 255;         // of a metric, as CloudWatch
+inline constexpr Duration kOldestSample = 14 * 24h;  // before now, as CloudWatch
+inline constexpr Duration kNewestSample = 2h;        // after now
+
+struct ReceivedPoints {
+  std::vector<observe::MetricRecord> records;
+  uint64_t left_out = 0;
+};
+
+Result<ReceivedPoints> points_of(const std::vector<TimeSeries>& series, const std::string& region,
+                                 Instant now);
+
+}  // namespace trainyard::remote_write

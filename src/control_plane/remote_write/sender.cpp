@@ -1,0 +1,118 @@
+#include "remote_write/sender.hpp"
+
+#include <utility>
+
+#include "base/log.hpp"
+#include "observe/metrics.hpp"
+#include "remote_write/snappy.hpp"
+
+namespace trainyard::remote_write {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+size_t samples_of(const std::vector<TimeSeries>& series) {
+  size_t count = 0;
+  for (const TimeSeries& each : series) count += each.samples.size();
+  return count;
+}
+
+}  // namespace
+
+Sender::Sender(observe::PointJournal& journal, NameSeries name_series, Post post,
+               SenderSettings settings)
+    : journal_(journal),
+      maker_(std::move(name_series)),
+      post_(std::move(post)),
+      settings_(std::move(settings)),
+      thread_([this] { work(); }) {}
+
+Sender::~Sender() {
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void Sender::wake() {
+  const MutexLock lock(mutex_);
+  woken_ = true;
+  changed_.notify_all();
+}
+
+void Sender::work() {
+  uint32_t failures = 0;
+  for (;;) {
+    const auto sent = send_next();
+    failures = sent ? 0 : failures + 1;
+    if (failures == 1)
+      log(Level::error, "remote_write", "the journal of points was not read; it is read again",
+          {{"receiver", settings_.name}, {"why", sent.error().message}});
+    const Duration pause = !sent ? retry_delay(failures) : *sent ? 0ms : settings_.interval;
+    if (rest(pause, sent && !*sent)) return;
+  }
+}
+
+Result<bool> Sender::send_next() {
+  const observe::JournalPage page = TRY(journal_.read(settings_.name, settings_.points_max));
+  if (page.records.empty() && page.lost == 0) return false;
+  if (page.lost > 0)
+    log(Level::warning, "remote_write", "points were lost, since the receiver did not take them",
+        {{"receiver", settings_.name}, {"points", std::to_string(page.lost)}});
+  counts_.lost.fetch_add(page.lost, kRelaxed);
+  Batch batch = maker_.make(page.records);
+  counts_.left_out.fetch_add(batch.left_out, kRelaxed);
+  if (!send_all(std::move(batch.series))) return false;
+  TRY(journal_.advance(settings_.name, page.position));
+  return true;
+}
+
+bool Sender::send_all(std::vector<TimeSeries> series) {
+  std::vector<std::vector<TimeSeries>> parts;
+  if (!series.empty()) parts.push_back(std::move(series));
+  while (!parts.empty()) {
+    std::vector<TimeSeries> part = std::move(parts.back());
+    parts.pop_back();
+    const size_t samples = samples_of(part);
+    const auto outcome = send(part);
+    if (!outcome) return false;
+    if (*outcome == Outcome::accepted) {
+      counts_.samples.fetch_add(samples, kRelaxed);
+      counts_.requests.fetch_add(1, kRelaxed);
+    } else if (samples == 1) {
+      counts_.left_out.fetch_add(1, kRelaxed);
+    } else {
+      auto [first, second] = split_series(std::move(part));
+      parts.push_back(std::move(second));
+      parts.push_back(std::move(first));  // goes first: its samples may be the older ones
+    }
+  }
+  return true;
+}
+
+std::optional<Outcome> Sender::send(const std::vector<TimeSeries>& series) {
+  const std::string body = snappy_compress(encode(series));
+  for (uint32_t failures = 0;;) {
+    const auto status = post_(body);
+    const Outcome outcome = outcome_of(status ? *status : 0);
+    if (outcome != Outcome::retry) return outcome;
+    counts_.failures.fetch_add(1, kRelaxed);
+    if (++failures == 1)
+      log(Level::warning, "remote_write", "the receiver does not take points; they are sent again",
+          {{"receiver", settings_.name},
+           {"why", status ? "status " + std::to_string(*status) : status.error().message}});
+    if (rest(retry_delay(failures), false)) return std::nullopt;
+  }
+}
+
+bool Sender::rest(Duration at_most, bool until_woken) {
+  MutexLock lock(mutex_);
+  changed_.wait_for(lock, at_most,
+                    [&]() REQUIRES(mutex_) { return stopping_ || (until_woken && woken_); });
+  if (until_woken) woken_ = false;
+  return stopping_;
+}
+
+}  // namespace trainyard::remote_write

@@ -1,0 +1,82 @@
+// A Sender sends the points of a journal to one receiver, in a thread of its own.
+//
+// Points are sent at least once, in the order of the journal. The position is durable behind points
+// that the receiver has accepted. A receiver that fails or hangs delays nothing else: the journal
+// keeps its points up to the journal's limit, and the next try waits twice as long, up to 30 s. In
+// memory are the points of one request. Of a request that the receiver rejects, halves are tried
+// alone, so that only the samples that it does not take are left out.
+//
+// Threads: counts() and wake() from any. The destructor waits for a request in progress, which
+// `post` limits.
+// Errors: logged and counted. Lifetime: the arguments outlive it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/thread_safety.hpp"
+#include "base/time.hpp"
+#include "observe/point_journal.hpp"
+#include "remote_write/batch.hpp"
+
+namespace trainyard::remote_write {
+
+// Sends a request's body, and returns the status of HTTP. Errors: there was no answer.
+using Post = std::function<Result<int>(const std::string& body)>;
+
+struct SenderSettings {
+  std::string name;          // of the receiver: the reader of the journal
+  size_t points_max = 2000;  // of one request, as Prometheus' default
+  Duration interval = 1s;    // between two looks at an empty journal
+};
+
+struct SenderCounts {
+  std::atomic<uint64_t> samples{0};   // that the receiver has accepted
+  std::atomic<uint64_t> requests{0};  // that the receiver has accepted
+  std::atomic<uint64_t> failures{0};  // requests without an answer, or to be sent again
+  std::atomic<uint64_t> left_out{0};  // older than those sent before, or rejected
+  std::atomic<uint64_t> lost{0};      // that left the journal unread
+};
+
+class Sender {
+ public:
+  Sender(observe::PointJournal& journal, NameSeries name_series, Post post,
+         SenderSettings settings);
+  ~Sender();
+  Sender(const Sender&) = delete;
+
+  const std::string& name() const { return settings_.name; }
+  const SenderCounts& counts() const { return counts_; }
+  // Looks at the journal now.
+  void wake();
+
+ private:
+  void work();
+  // Sends the next points. False: there were none, or the sender stops.
+  Result<bool> send_next();
+  // Sends until all is accepted or left out. False: the sender stops.
+  bool send_all(std::vector<TimeSeries> series);
+  // Sends until the receiver has judged. Nothing: the sender stops.
+  std::optional<Outcome> send(const std::vector<TimeSeries>& series);
+  // True if the sender stops.
+  bool rest(Duration at_most, bool until_woken);
+
+  observe::PointJournal& journal_;
+  BatchMaker maker_;  // used by the thread only
+  const Post post_;
+  const SenderSettings settings_;
+  SenderCounts counts_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  bool woken_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace trainyard::remote_write

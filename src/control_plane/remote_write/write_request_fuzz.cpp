@@ -1,0 +1,23 @@
+// decoder: src/control_plane/remote_write/write_request.cpp
+//
+// Decodes any bytes as a request: decoding ends, and what it returns reads back after it is encoded
+// again.
+#include <cmath>
+
+#include "base/check.hpp"
+#include "remote_write/write_request.hpp"
+
+using namespace trainyard;
+using namespace trainyard::remote_write;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const DecodeLimits limits;
+  auto series = decode(std::string_view(reinterpret_cast<const char*>(data), size), limits);
+  if (!series) return 0;
+  CHECK(series->size() <= limits.series_max, "the limit is kept");
+  for (TimeSeries& each : *series)
+    for (WriteSample& sample : each.samples)
+      if (std::isnan(sample.value)) sample.value = 0;  // which does not equal itself
+  CHECK(*decode(encode(*series), limits) == *series, "it reads back");
+  return 0;
+}

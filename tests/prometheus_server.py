@@ -1,0 +1,112 @@
+"""Runs Debian's Prometheus for tests: with a directory of its own, on a free loopback port."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Any
+
+from tests.trainyard_server import Answer, wait_for
+
+TIMEOUT_SECONDS = 30
+
+
+def program(name: str) -> str:
+    found = shutil.which(name)
+    assert found, f"{name} is missing: install Debian's package prometheus"
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def promtool(*arguments: str, text: str = "", directory: str | None = None) -> str:
+    """Runs promtool, which must find no fault; returns what it prints."""
+    done = subprocess.run(
+        [program("promtool"), *arguments],
+        input=text,
+        capture_output=True,
+        text=True,
+        cwd=directory,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, f"promtool {' '.join(arguments)}: {done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+class Prometheus:
+    """`config`: the text of prometheus.yml. `more`: further arguments."""
+
+    process: subprocess.Popen[bytes]
+
+    def __init__(self, place: pathlib.Path, config: str, *more: str) -> None:
+        self.place = place
+        self.more = more
+        self.address = f"127.0.0.1:{free_port()}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "prometheus.yml").write_text(config, encoding="utf-8")
+
+    def start(self) -> Prometheus:
+        self.log = open(self.place / "log", "ab")  # closed by stop()
+        self.process = subprocess.Popen(
+            [
+                program("prometheus"),
+                f"--config.file={self.place}/prometheus.yml",
+                f"--storage.tsdb.path={self.place}/data",
+                f"--web.listen-address={self.address}",
+                *self.more,
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
+            env={"PATH": os.environ["PATH"], "GOMAXPROCS": "2"},
+        )
+        wait_for(self.ready, "Prometheus to start")
+        return self
+
+    def ready(self) -> bool:
+        assert self.process.poll() is None, self.log_text()
+        try:
+            with urllib.request.urlopen(f"http://{self.address}/-/ready", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except (OSError, urllib.error.URLError):
+            return False
+
+    def log_text(self) -> str:
+        return (self.place / "log").read_text(encoding="utf-8", errors="replace")[-3000:]
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(TIMEOUT_SECONDS)
+        self.log.close()
+
+    def get(self, path: str, **parameters: str) -> Answer:
+        query = urllib.parse.urlencode(parameters)
+        with urllib.request.urlopen(
+            f"http://{self.address}/api/v1/{path}?{query}", timeout=TIMEOUT_SECONDS
+        ) as answer:
+            return json.load(answer)["data"]
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        """The series of an instant query, with their labels (`metric`) and `value`."""
+        found: list[dict[str, Any]] = self.get("query", query=expression)["result"]
+        return found
+
+    def value(self, expression: str) -> float | None:
+        """The value of the only series of an expression; None: there is none."""
+        found = self.query(expression)
+        assert len(found) <= 1, f"{expression}: {found}"
+        return float(found[0]["value"][1]) if found else None
