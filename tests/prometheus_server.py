@@ -16,6 +16,10 @@ from typing import Any
 from tests.trainyard_server import Answer, wait_for
 
 TIMEOUT_SECONDS = 30
+STARTS_MAX = 5
+PORT_IN_USE = "address already in use"
+# Prometheus logs this after it has bound its port.
+READY = "Server is ready to receive web requests"
 
 
 def program(name: str) -> str:
@@ -47,19 +51,40 @@ def promtool(*arguments: str, text: str = "", directory: str | None = None) -> s
 
 
 class Prometheus:
-    """`config`: the text of prometheus.yml. `more`: further arguments."""
+    """`config`: the text of prometheus.yml. `more`: further arguments.
+
+    Without `address`, the first start() finds a port, and later ones use the same. If another
+    process takes the free port first, that start() uses another one.
+    """
 
     process: subprocess.Popen[bytes]
 
-    def __init__(self, place: pathlib.Path, config: str, *more: str) -> None:
+    def __init__(
+        self, place: pathlib.Path, config: str, *more: str, address: str | None = None
+    ) -> None:
         self.place = place
         self.more = more
-        self.address = f"127.0.0.1:{free_port()}"
+        self.address_is_fixed = address is not None
+        self.address = address or f"127.0.0.1:{free_port()}"
         place.mkdir(parents=True, exist_ok=True)
         (place / "prometheus.yml").write_text(config, encoding="utf-8")
 
     def start(self) -> Prometheus:
+        for _ in range(STARTS_MAX):
+            self.start_process()
+            wait_for(self.ready_or_over, "Prometheus to start")
+            over = self.process.poll() is not None
+            if not over or self.address_is_fixed or PORT_IN_USE not in self.new_log_text():
+                break
+            self.stop()
+            self.address = f"127.0.0.1:{free_port()}"
+        assert self.process.poll() is None, self.log_text()
+        self.address_is_fixed = True
+        return self
+
+    def start_process(self) -> None:
         self.log = open(self.place / "log", "ab")  # closed by stop()
+        self.log_begin = (self.place / "log").stat().st_size
         self.process = subprocess.Popen(
             [
                 program("prometheus"),
@@ -73,16 +98,23 @@ class Prometheus:
             stderr=self.log,
             env={"PATH": os.environ["PATH"], "GOMAXPROCS": "2"},
         )
-        wait_for(self.ready, "Prometheus to start")
-        return self
 
-    def ready(self) -> bool:
-        assert self.process.poll() is None, self.log_text()
+    def ready_or_over(self) -> bool:
+        if self.process.poll() is not None:
+            return True
+        # Another process may answer at the same address.
+        if READY not in self.new_log_text():
+            return False
         try:
             with urllib.request.urlopen(f"http://{self.address}/-/ready", timeout=5) as answer:
                 return bool(answer.status == 200)
         except (OSError, urllib.error.URLError):
             return False
+
+    def new_log_text(self) -> str:
+        """What the current process has logged."""
+        log = (self.place / "log").read_bytes()
+        return log[self.log_begin :].decode("utf-8", errors="replace")
 
     def log_text(self) -> str:
         return (self.place / "log").read_text(encoding="utf-8", errors="replace")[-3000:]

@@ -6,6 +6,7 @@
 #include "exposition/job_families.hpp"
 #include "exposition/point_series.hpp"
 #include "exposition/text_format.hpp"
+#include "remote_write/received.hpp"
 
 namespace trainyard::apps {
 namespace {
@@ -64,6 +65,9 @@ observe::JournalSettings journal_of(const config::PrometheusSettings& settings) 
   observe::JournalSettings journal;
   for (const config::RemoteWriteTarget& target : settings.remote_write)
     journal.readers.push_back(std::string(kReaderPrefix) + target.name);
+  journal.wanted = [](const observe::MetricKey& key) {
+    return key.name_space != remote_write::kReceivedNamespace;
+  };
   return journal;
 }
 
@@ -80,6 +84,11 @@ void RemoteWriters::start(const config::PrometheusSettings& settings,
         },
         [target](const std::string& body) { return post(target, body); },
         remote_write::SenderSettings{.name = std::string(kReaderPrefix) + target.name}));
+}
+
+void RemoteWriters::stop() {
+  for (const auto& sender : senders_) sender->end();
+  senders_.clear();
 }
 
 void RemoteWriters::add_to(Families& families) const {

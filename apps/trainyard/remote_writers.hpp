@@ -18,7 +18,8 @@
 
 namespace trainyard::apps {
 
-// The names under which receivers read the journal of points.
+// The names under which receivers read the journal of points. Points that the server itself has
+// received by remote write are left out: they would return to their sender.
 observe::JournalSettings journal_of(const config::PrometheusSettings& settings);
 
 class RemoteWriters {
@@ -27,8 +28,9 @@ class RemoteWriters {
   // label of all series.
   void start(const config::PrometheusSettings& settings, observe::PointJournal* journal,
              control::Control& control, const std::string& instance);
-  // Waits for requests in progress, for 10 seconds at most.
-  void stop() { senders_.clear(); }
+  // Waits for requests in progress: for one request's limit at most, however many receivers there
+  // are.
+  void stop();
   void add_to(exposition::Families& families) const;
 
  private:

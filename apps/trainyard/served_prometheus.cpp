@@ -33,9 +33,14 @@ observe::PointsAppended ServedPrometheus::points() {
 
 void ServedPrometheus::follow(control::ControlPlane& control) {
   control.watch({[this](const auto& job) {
-                   if (job->finished()) values_->forget(job->key);
+                   if (job->finished())
+                     values_->forget(job->key);
+                   else
+                     values_->add(job->key);
                  },
                  [] {}});
+  for (const auto& job : control.live_jobs())
+    if (!job->finished()) values_->add(job->key);
 }
 
 Result<std::unique_ptr<net::HttpServer>> ServedPrometheus::listen(const MetricsSources& sources,

@@ -35,7 +35,9 @@ class ServedPrometheus {
   observe::EventsAppended events(observe::EventsAppended next);
   observe::PointsAppended points();
   const IngestCounts& ingest() const { return ingest_; }
-  // Forgets the values of jobs that are over. Requires: the control loops have not started.
+  // Keeps the values of jobs that are not over, those in memory now included. A job is known right
+  // after the commit that creates it, and so before it has a host. Requires: the control loops have
+  // not started.
   void follow(control::ControlPlane& control);
   // Serves the metrics at `address`, and sets host and port; "": nowhere, and returns nullptr. The
   // result must end before the sources.

@@ -22,7 +22,8 @@ PAGE = pathlib.Path(ROOT) / "docs" / "operating" / "prometheus.md"
 TIMEOUT_SECONDS = 60
 TEXT, OPENMETRICS = "text/plain", "application/openmetrics-text;version=1.0.0"
 NAMESPACE = "/aws/sagemaker/TrainingJobs"
-# What no host of this machine measures.
+# Metrics of a host that does not exist, so that no agent measures them as well.
+OTHER_HOST = "algo-9"
 OTHER_HOST_METRICS = (
     "GPUUtilization",
     "GPUMemoryUtilization",
@@ -109,7 +110,7 @@ def served(start: Callable[..., Server]) -> Server:
     ):
         wait_for(lambda text=text: text in scrape(server, token)[2], f"{text} in a scrape")
     for name in OTHER_HOST_METRICS:
-        put_metric(server, name, 50, Host="digits/algo-1")
+        put_metric(server, name, 50, Host=f"digits/{OTHER_HOST}")
     put_metric(server, HOSTILE, 3, TrainingJobName="digits")
     subprocess.run(
         [PROGRAM, "scrub", "--data", server.data],
@@ -189,9 +190,14 @@ def test_prometheus_scrapes_by_the_documented_config(
     assert found[0]["metric"]["state"] == "active"
     assert prometheus.value('trainyard_jobs{state="active"}') == 1
     assert prometheus.value('trainyard_hosts{state="running"}') == 2
-    assert prometheus.value('trainyard_job_host_gpu_used_gpus{host="algo-1"}') == 0.5
-    cores = prometheus.query("trainyard_job_host_cpu_used_cores")
-    assert {one["metric"]["host"] for one in cores} == {"algo-1", "algo-2"}
+    gpus = prometheus.value(f'trainyard_job_host_gpu_used_gpus{{host="{OTHER_HOST}"}}')
+    assert gpus == 0.5
+
+    def both_hosts() -> bool:
+        cores = prometheus.query("trainyard_job_host_cpu_used_cores")
+        return {one["metric"]["host"] for one in cores} == {"algo-1", "algo-2"}
+
+    wait_for(both_hosts, "the processors of both hosts")
     assert prometheus.value("process_resident_memory_bytes") > 1e6
     wait_for(
         lambda: prometheus.value(

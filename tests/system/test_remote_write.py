@@ -164,8 +164,8 @@ def test_a_real_prometheus_writes_to_the_server(
         f"  - url: https://{server.listen}/api/v1/write\n"
         f"    authorization: {{credentials_file: {token}}}\n"
         f"    tls_config: {{ca_file: {server.data}/tls/ca.pem}}\n",
+        address=address,
     )
-    sender.address = address
     sender.start()
     try:
         cloudwatch = server.boto("cloudwatch")

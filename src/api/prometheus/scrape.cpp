@@ -110,10 +110,11 @@ class Scrape final : public net::Handler {
     return out;
   }
 
-  // Reads the values that jobs had before this server started, at the first scrape.
+  // Reads the values that jobs had before this server started, at the first scrape, and again at
+  // the next one if that failed.
   void restore(const std::vector<std::shared_ptr<const domain::Job>>& live) {
     const MutexLock lock(restoring_);
-    if (std::exchange(restored_, true)) return;
+    if (restored_) return;
     std::set<domain::JobKey> wanted;
     std::set<std::string> regions;
     for (const auto& job : live) {
@@ -121,14 +122,17 @@ class Scrape final : public net::Handler {
       wanted.insert(job->key);
       regions.insert(job->key.region);
     }
+    bool complete = true;
     for (const std::string& region : regions) {
       const auto done =
           parts_.values.restore(parts_.services.metrics, region,
                                 [&](const domain::JobKey& job) { return wanted.contains(job); });
-      if (!done)
-        log(Level::warning, "prometheus", "the values of running jobs were not read",
-            {{"why", done.error().message}});
+      if (done) continue;
+      complete = false;
+      log(Level::warning, "prometheus", "the values of running jobs were not read; it is retried",
+          {{"why", done.error().message}});
     }
+    restored_ = complete;
   }
 
   void add_own(Families& families) const {

@@ -13,22 +13,67 @@ using signing::TokenUse;
 
 constexpr const char* kJobArn = R"("arn:aws:trainyard:eu-west-1:123456789012:job/mnist-1")";
 
+// The metrics of a server whose store cannot be read at first.
+class FailingMetrics final : public observe::Metrics {
+ public:
+  FailingMetrics(observe::Metrics& metrics, int failures)
+      : metrics_(metrics), failures_(failures) {}
+
+  Result<void> append(const std::vector<observe::MetricRecord>& records) override {
+    return metrics_.append(records);
+  }
+  Result<uint64_t> append_allowed(const std::vector<observe::MetricRecord>& records) override {
+    return metrics_.append_allowed(records);
+  }
+  Result<void> append_batch(const std::string& writer, uint64_t batch,
+                            const std::vector<observe::MetricRecord>& records) override {
+    return metrics_.append_batch(writer, batch, records);
+  }
+  Result<uint64_t> last_batch(const std::string& writer) override {
+    return metrics_.last_batch(writer);
+  }
+  Result<std::vector<observe::Datapoint>> statistics(
+      const observe::StatisticsQuery& query) override {
+    return metrics_.statistics(query);
+  }
+  Result<std::vector<observe::Sample>> samples(const observe::StatisticsQuery& query,
+                                               size_t count_max) override {
+    return metrics_.samples(query, count_max);
+  }
+  Result<std::optional<observe::Sample>> last(const observe::MetricKey& key) override {
+    return metrics_.last(key);
+  }
+  Result<std::vector<observe::MetricKey>> list(const std::string& region,
+                                               const std::string& name_space,
+                                               const std::string& name) override {
+    if (failures_ > 0 && failures_-- > 0) return unavailable("the store is not read now");
+    return metrics_.list(region, name_space, name);
+  }
+  Result<void> retire(Instant now) override { return metrics_.retire(now); }
+
+ private:
+  observe::Metrics& metrics_;
+  int failures_;
+};
+
 struct ScrapeWorld : testing::Test {
   TestTenants tenants;
   exposition::LatestValues values{{}};
   std::unique_ptr<net::Handler> scrape;
 
   ScrapeWorld() {
-    for (const char* job : {"mnist-1", "rival"})
+    for (const char* job : {"mnist-1", "rival"}) {
+      values.add({"eu-west-1", job});
       values.take(
           {{{"eu-west-1", "/aws/sagemaker/TrainingJobs", "loss", {{"TrainingJobName", job}}},
             observe::sample_of(tenants.clock.now(), .5)}});
-    open();
+    }
+    open(tenants.services);
   }
 
-  void open() {
+  void open(const Services& services) {
     scrape =
-        make_scrape({tenants.settings, tenants.services, values,
+        make_scrape({tenants.settings, services, values,
                      [](exposition::Families& families, bool buckets) {
                        families.gauge("trainyard_agents", "Agents.", 1);
                        if (buckets) families.gauge("trainyard_bucket_bytes", "Bytes.", 1);
@@ -151,6 +196,21 @@ TEST_F(ScrapeWorld, TheValuesOfJobsAreReadFromTheStoreAtTheFirstScrape) {
   EXPECT_TRUE(has(get_as(tenants.owner), "metric=\"old\"} 42"));
 }
 
+TEST_F(ScrapeWorld, ValuesThatWereNotReadAreReadAtTheNextScrape) {
+  ASSERT_TRUE(tenants.metrics->append(
+      {{{"eu-west-1", "/aws/sagemaker/TrainingJobs", "old", {{"TrainingJobName", "mnist-1"}}},
+        observe::sample_of(tenants.clock.now(), 42)}}));
+  FailingMetrics failing(*tenants.metrics, 1);
+  const Services services{tenants.control,  *tenants.logs, failing,
+                          *tenants.objects, tenants.clock, tenants.random};
+  open(services);
+  const Reply first = get_as(tenants.owner);
+  EXPECT_EQ(first.status, 200);
+  EXPECT_FALSE(has(first, "metric=\"old\"")) << first.body;
+  EXPECT_TRUE(has(get_as(tenants.owner), "metric=\"old\"} 42"));
+  scrape.reset();
+}
+
 TEST_F(ScrapeWorld, JobsThatWaitOrAreOverHaveNoSeries) {
   for (const auto state : {domain::JobState::waiting, domain::JobState::completed}) {
     auto job = tenants.job("mnist-1", 17);
@@ -164,7 +224,7 @@ TEST_F(ScrapeWorld, ScrapesCountAgainstTheRateOfTheirPrincipal) {
   tenants.settings.rate_limits = [] {
     return RateLimits{.reads_per_second = .001, .burst_seconds = 2000};
   };
-  open();
+  open(tenants.services);
   EXPECT_EQ(get_as(tenants.owner).status, 200);
   EXPECT_EQ(get_as(tenants.owner).status, 200);
   EXPECT_EQ(get_as(tenants.owner).status, 429);

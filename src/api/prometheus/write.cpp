@@ -2,9 +2,11 @@
 
 #include <any>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "auth/authorizer.hpp"
+#include "base/text.hpp"
 #include "operations/rate_limiter.hpp"
 #include "prometheus/bearer_tokens.hpp"
 #include "prometheus/token_request.hpp"
@@ -17,6 +19,23 @@ namespace {
 
 constexpr size_t kBodyBytesMax = 4 << 20;      // Prometheus sends some 100 KB
 constexpr size_t kMessageBytesMax = 16 << 20;  // decompressed
+constexpr std::string_view kMessage = "prometheus.WriteRequest";
+
+// False: the header names another message than that of remote write 1.0, which is the default.
+bool is_taken(std::string_view content_type) {
+  for (const std::string_view part : split(content_type, ';')) {
+    const std::string_view parameter = trim(part);
+    const size_t equals = parameter.find('=');
+    if (equals == parameter.npos ||
+        !equals_ignoring_case(trim(parameter.substr(0, equals)), "proto"))
+      continue;
+    std::string_view message = trim(parameter.substr(equals + 1));
+    if (message.size() >= 2 && message.front() == '"' && message.back() == '"')
+      message = message.substr(1, message.size() - 2);
+    if (message != kMessage) return false;
+  }
+  return true;
+}
 
 class Write final : public net::Handler {
  public:
@@ -33,6 +52,8 @@ class Write final : public net::Handler {
     auto principal = tokens_.find(*token, signing::TokenUse::write);
     if (!principal) return {.refusal = wrong_token()};
     if (head.method != "POST") return {.refusal = text_reply(405, "Only POST is allowed.\n")};
+    if (!is_taken(head.headers.get("content-type")))
+      return {.refusal = text_reply(415, "Only remote write 1.0 is taken.\n")};
     if (!limiter_.admit(principal->name, OperationClass::changes, settings_.rate_limits(),
                         services_.clock.monotonic()))
       return {.refusal = text_reply(429, "Rate exceeded\n")};
@@ -67,25 +88,30 @@ class Write final : public net::Handler {
     if (const auto failure =
             authorizer_.check(context, shapes::cloudwatch::PutMetricData::shape(), &input))
       return text_reply(403, failure->message + "\n");
-    const auto stored = store(request.body, context.region, now);
-    if (stored) return {204, {}, ""};
-    const bool ours = stored.error().kind == Kind::unavailable ||
-                      stored.error().kind == Kind::corrupt ||
-                      stored.error().kind == Kind::internal ||
-                      (stored.error().kind == Kind::exhausted && is_full());
-    return text_reply(ours ? 503 : 400, stored.error().message + "\n");
+    return store(request.body, context.region, now);
   }
 
-  Result<void> store(const std::string& body, const std::string& region, Instant now) {
-    TRY(settings_.check_disk_space());
+  // Senders repeat a request that gets 503, and drop one that gets 400.
+  net::Response store(const std::string& body, const std::string& region, Instant now) {
+    if (const auto space = settings_.check_disk_space(); !space)
+      return text_reply(503, space.error().message + "\n");
+    const auto points = points_in(body, region, now);
+    if (!points) return text_reply(400, points.error().message + "\n");
+    const auto left_out = services_.metrics.append_allowed(points->records);
+    if (!left_out) return text_reply(503, left_out.error().message + "\n");
+    if (*left_out == 0) return {204, {}, ""};
+    return text_reply(
+        400, std::to_string(*left_out) + " of " + std::to_string(points->records.size()) +
+                 " points were left out, and the others are stored: the namespace " +
+                 std::string(remote_write::kReceivedNamespace) + " has too many metrics\n");
+  }
+
+  static Result<remote_write::ReceivedPoints> points_in(const std::string& body,
+                                                        const std::string& region, Instant now) {
     const std::string message = TRY(remote_write::snappy_decompress(body, kMessageBytesMax));
     const auto series = TRY(remote_write::decode(message, {}));
-    const auto points = TRY(remote_write::points_of(series, region, now));
-    return services_.metrics.append(points.records);
+    return remote_write::points_of(series, region, now);
   }
-
-  // Senders repeat requests that fail since the disk is full.
-  bool is_full() const { return !settings_.check_disk_space(); }
 
   const Settings& settings_;
   const Services& services_;

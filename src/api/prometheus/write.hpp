@@ -2,8 +2,13 @@
 // handler: POST /api/v1/write with a bearer token is its own, and all other requests pass through.
 //
 // Points go into the namespace Prometheus of CloudWatch's metrics, if the token's principal may put
-// metric data there. The answer is 204 when they are durable. A request that is rejected has stored
-// nothing.
+// metric data there. The answers:
+//
+//   204   all points are durable
+//   400   the request is malformed or too large, and nothing is stored; or the namespace has too
+//         many metrics: the points of further ones are left out, and all others are durable
+//   415   the body is not of remote write 1.0
+//   503   nothing is stored, since the disk is full or the storage failed: senders repeat it
 //
 // Threads: as net::Handler. Lifetime: settings, services and the next handler outlive it. Errors:
 // none.

@@ -20,12 +20,14 @@ struct WriteWorld : testing::Test {
       make_write(tenants.settings, tenants.services, *tenants.api);
 
   Reply post(const in_memory::Signing& by, const std::string& body,
-             const std::string& method = "POST", TokenUse use = TokenUse::write) {
+             const std::string& method = "POST", TokenUse use = TokenUse::write,
+             const std::string& content_type = "application/x-protobuf") {
     net::Request request;
     request.method = method;
     request.target = "/api/v1/write";
     request.peer = "192.0.2.7:5000";
     request.headers.add("Host", "127.0.0.1:4566");
+    request.headers.add("Content-Type", content_type);
     if (!by.keys.access_key_id.empty())
       request.headers.add("Authorization",
                           "Bearer " + signing::metrics_token(by.keys.access_key_id,
@@ -86,6 +88,56 @@ TEST_F(WriteWorld, RequestsThatAreMalformedStoreNothing) {
 TEST_F(WriteWorld, AFullDiskIsAReasonToTryAgain) {
   tenants.settings.check_disk_space = [] { return exhausted("the disk is full"); };
   EXPECT_EQ(post(tenants.owner, body_of({up(1)})).status, 503);
+}
+
+TEST_F(WriteWorld, LimitsOfARequestAreNoReasonToTryAgain) {
+  TimeSeries large = up(1);
+  for (int i = 0; i < 20; ++i)
+    large.labels.emplace_back("label_" + std::to_string(i), std::string(1'000, 'z'));
+  large.samples.assign(4'000, large.samples[0]);
+  const Reply reply = post(tenants.owner, body_of({large}));
+  EXPECT_EQ(reply.status, 400) << "its samples have 80 MB of labels";
+  EXPECT_NE(reply.body.find("64 MiB"), std::string::npos) << reply.body;
+  EXPECT_FALSE(stored());
+}
+
+TEST_F(WriteWorld, OnlyVersionOneIsTaken) {
+  const auto status = [&](const std::string& type) {
+    return post(tenants.owner, body_of({up(1)}), "POST", TokenUse::write, type).status;
+  };
+  for (const char* type :
+       {"application/x-protobuf;proto=io.prometheus.write.v2.Request",
+        "application/x-protobuf; charset=utf-8; Proto=\"io.prometheus.write.v2.Request\""})
+    EXPECT_EQ(status(type), 415) << type;
+  EXPECT_FALSE(stored());
+  for (const char* type :
+       {"application/x-protobuf", "application/x-protobuf;proto=prometheus.WriteRequest",
+        "application/x-protobuf; proto=\"prometheus.WriteRequest\""})
+    EXPECT_EQ(status(type), 204) << type;
+}
+
+TEST_F(WriteWorld, PointsOfTooManyMetricsAreLeftOutAndCounted) {
+  observe::MetricSettings limited;
+  limited.group_of = [](const observe::MetricKey&) { return std::string("all"); };
+  limited.group_series_max = 2;
+  const auto metrics = *observe::open_metrics(tenants.directory.path() + "/limited", limited);
+  const Services services{tenants.control,  *tenants.logs, *metrics,
+                          *tenants.objects, tenants.clock, tenants.random};
+  write = make_write(tenants.settings, services, *tenants.api);
+  const auto of = [&](const char* name, double value) {
+    return TimeSeries{{{"__name__", name}}, {{value, to_milliseconds(tenants.clock.now())}}};
+  };
+  EXPECT_EQ(post(tenants.owner, body_of({of("a", 1)})).status, 204);
+  const Reply reply = post(tenants.owner, body_of({of("b", 2), of("c", 3), of("d", 4)}));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.body,
+            "2 of 3 points were left out, and the others are stored: the namespace Prometheus has "
+            "too many metrics\n");
+  const auto found = *metrics->last({"eu-west-1", "Prometheus", "b", {}});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->sum, 2);
+  EXPECT_EQ(post(tenants.owner, body_of({of("a", 5), of("b", 6)})).status, 204);
+  write.reset();
 }
 
 }  // namespace

@@ -126,6 +126,10 @@ class MemoryMetrics final : public observe::Metrics {
     for (const auto& record : records) samples_[record.key].push_back(record.sample);
     return {};
   }
+  Result<uint64_t> append_allowed(const std::vector<observe::MetricRecord>& records) override {
+    TRY(append(records));
+    return 0;
+  }
   Result<void> append_batch(const std::string& writer, uint64_t batch,
                             const std::vector<observe::MetricRecord>& records) override {
     {

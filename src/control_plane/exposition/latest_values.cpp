@@ -1,6 +1,7 @@
 #include "exposition/latest_values.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "contract/aws_texts.hpp"
 
@@ -16,56 +17,68 @@ std::optional<MetricOwner> owner_of(const observe::MetricKey& key) {
   return MetricOwner{{key.region, value.substr(0, slash)}, value.substr(slash + 1)};
 }
 
-void LatestValues::take(const std::vector<observe::MetricRecord>& records) {
+void LatestValues::add(const domain::JobKey& job) {
   const MutexLock lock(mutex_);
-  for (const auto& [key, sample] : records)
-    if (const auto owner = owner_of(key)) take(*owner, key.name, sample);
+  jobs_.try_emplace(job);
 }
 
-void LatestValues::take(const MetricOwner& owner, const std::string& metric,
-                        const observe::Sample& sample) {
+void LatestValues::take(const std::vector<observe::MetricRecord>& records) {
+  const MutexLock lock(mutex_);
+  for (const auto& [key, sample] : records) {
+    const auto owner = owner_of(key);
+    if (!owner) continue;
+    const auto job = jobs_.find(owner->job);
+    if (job != jobs_.end()) take(*job, {key.name, owner->host}, sample, sample.sum);
+  }
+}
+
+void LatestValues::take(Jobs::value_type& job, SeriesName name, const observe::Sample& sample,
+                        double total) {
   if (sample.count <= 0) return;
-  SeriesName name{metric, owner.host};
-  auto found = jobs_.find(owner.job);
-  if (found == jobs_.end() || !found->second.values.contains(name)) {
-    const bool fits =
-        (found == jobs_.end() || found->second.values.size() < limits_.series_of_job_max) &&
-        admit(owner.job);
-    Job& job = jobs_[owner.job];
-    if (!fits) {
-      ++job.points_left_out;
+  Job& of = job.second;
+  auto found = of.values.find(name);
+  if (found == of.values.end()) {
+    if (of.values.size() >= limits_.series_of_job_max || !make_space(job)) {
+      ++of.points_left_out;
       ++left_out_;
       return;
     }
-    job.values.emplace(name, Value{.value = 0, .total = 0, .at = sample.at});
+    found =
+        of.values.emplace(std::move(name), Value{.value = 0, .total = 0, .at = sample.at}).first;
     ++series_;
-    found = jobs_.find(owner.job);
   }
-  Job& job = found->second;
-  Value& value = job.values.at(name);
-  value.total += sample.sum;
-  job.last_point = std::max(job.last_point, sample.at);
+  note_arrival(job);
+  Value& value = found->second;
+  value.total += total;
+  of.last_point = std::max(of.last_point, sample.at);
   if (sample.at < value.at) return;
   value.value = sample.sum / sample.count;
   value.at = sample.at;
 }
 
-bool LatestValues::admit(const domain::JobKey& job) {
+void LatestValues::note_arrival(Jobs::value_type& job) {
+  // Most points are of the same job as the previous one.
+  if (!by_arrival_.empty() && by_arrival_.rbegin()->second == &job) return;
+  by_arrival_.erase(job.second.arrival);
+  job.second.arrival = ++arrivals_;
+  by_arrival_.emplace(job.second.arrival, &job);
+}
+
+bool LatestValues::make_space(const Jobs::value_type& job) {
   while (series_ >= limits_.series_max) {
-    auto oldest = jobs_.end();
-    for (auto each = jobs_.begin(); each != jobs_.end(); ++each)
-      if (each->first != job && !each->second.values.empty() &&
-          (oldest == jobs_.end() || each->second.last_point < oldest->second.last_point))
-        oldest = each;
-    if (oldest == jobs_.end()) return false;
-    erase(oldest);
+    auto oldest = by_arrival_.begin();
+    if (oldest != by_arrival_.end() && oldest->second == &job) ++oldest;
+    if (oldest == by_arrival_.end()) return false;
+    clear(*oldest->second);
   }
   return true;
 }
 
-void LatestValues::erase(std::map<domain::JobKey, Job>::iterator job) {
-  series_ -= job->second.values.size();
-  jobs_.erase(job);
+void LatestValues::clear(Jobs::value_type& job) {
+  series_ -= job.second.values.size();
+  job.second.values.clear();
+  by_arrival_.erase(job.second.arrival);
+  job.second.arrival = 0;
 }
 
 Result<void> LatestValues::restore(observe::Metrics& metrics, const std::string& region,
@@ -78,15 +91,19 @@ Result<void> LatestValues::restore(observe::Metrics& metrics, const std::string&
     if (!sample) continue;
     const MutexLock lock(mutex_);
     const auto job = jobs_.find(owner->job);
-    if (job != jobs_.end() && job->second.values.contains({key.name, owner->host})) continue;
-    take(*owner, key.name, *sample);
+    SeriesName name{key.name, owner->host};
+    if (job == jobs_.end() || job->second.values.contains(name)) continue;
+    take(*job, std::move(name), *sample, 0);
   }
   return ok();
 }
 
 void LatestValues::forget(const domain::JobKey& job) {
   const MutexLock lock(mutex_);
-  if (const auto found = jobs_.find(job); found != jobs_.end()) erase(found);
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return;
+  clear(*found);
+  jobs_.erase(found);
 }
 
 JobValues LatestValues::values_of(const domain::JobKey& job) const {

@@ -1,8 +1,12 @@
 // LatestValues keeps the latest value of each metric of jobs in memory, for scrapes.
 //
+// Only points of jobs that were added are taken: names of jobs that do not exist, and points that
+// arrive after a job's end, take no memory.
+//
 // Memory is bounded: a job has at most series_of_job_max series here, and all jobs together
-// series_max. Points of further series are left out and counted. Beyond series_max the jobs go
-// first whose last point is the oldest.
+// series_max. Points of further series are left out and counted. Beyond series_max, values of that
+// job go first whose last point arrived the longest time ago; the times of points do not count,
+// since jobs choose them.
 //
 // Threads: callable from anywhere. Errors: none.
 #pragma once
@@ -56,12 +60,16 @@ class LatestValues {
  public:
   explicit LatestValues(LatestLimits limits) : limits_(limits) {}
 
+  // Takes points of the job from now on.
+  void add(const domain::JobKey& job);
   // Takes points that are durable.
   void take(const std::vector<observe::MetricRecord>& records);
   // Reads the last point of each metric of jobs for which `wanted` is true, as after a restart of
-  // the server. Points that were taken meanwhile stay. Errors: those of the metrics.
+  // the server. It is not added to totals. Values that were taken meanwhile stay. May be repeated
+  // after an error. Errors: those of the metrics.
   Result<void> restore(observe::Metrics& metrics, const std::string& region,
                        const std::function<bool(const domain::JobKey&)>& wanted);
+  // Takes no more points of the job.
   void forget(const domain::JobKey& job);
 
   // Empty, if there is none.
@@ -78,16 +86,25 @@ class LatestValues {
     std::map<SeriesName, Value> values;
     uint64_t points_left_out = 0;
     Instant last_point;
+    uint64_t arrival = 0;  // of its last point, in by_arrival_; 0: it has no values
   };
-  void take(const MetricOwner& owner, const std::string& metric, const observe::Sample& sample)
+  using Jobs = std::map<domain::JobKey, Job>;
+  // Takes one point. `total`: what it adds to the metric's total.
+  void take(Jobs::value_type& job, SeriesName name, const observe::Sample& sample, double total)
       REQUIRES(mutex_);
-  void erase(std::map<domain::JobKey, Job>::iterator job) REQUIRES(mutex_);
+  // Removes the values of the job, which stays.
+  void clear(Jobs::value_type& job) REQUIRES(mutex_);
   // Makes space for one series of `job`. False: there is none.
-  bool admit(const domain::JobKey& job) REQUIRES(mutex_);
+  bool make_space(const Jobs::value_type& job) REQUIRES(mutex_);
+  // Makes `job` the last one of by_arrival_.
+  void note_arrival(Jobs::value_type& job) REQUIRES(mutex_);
 
   const LatestLimits limits_;
   mutable Mutex mutex_;
-  std::map<domain::JobKey, Job> jobs_ GUARDED_BY(mutex_);
+  Jobs jobs_ GUARDED_BY(mutex_);
+  // The jobs that have values.
+  std::map<uint64_t, Jobs::value_type*> by_arrival_ GUARDED_BY(mutex_);
+  uint64_t arrivals_ GUARDED_BY(mutex_) = 0;
   size_t series_ GUARDED_BY(mutex_) = 0;
   uint64_t left_out_ GUARDED_BY(mutex_) = 0;
 };

@@ -21,8 +21,18 @@ observe::MetricRecord of_host(const std::string& host, const std::string& metric
           observe::sample_of(from_milliseconds(at), value)};
 }
 
+// Adds jobs of the tests' region.
+void add(LatestValues& values, std::initializer_list<const char*> jobs) {
+  for (const char* job : jobs) values.add({"eu-west-1", job});
+}
+
+size_t count(const LatestValues& values, const char* job) {
+  return values.values_of({"eu-west-1", job}).values.size();
+}
+
 TEST(LatestValues, TheLatestPointCountsAndAllAreSummed) {
   LatestValues values({});
+  add(values, {"digits", "other"});
   values.take({of_job("digits", "loss", 2000, 4), of_job("digits", "loss", 3000, 2),
                of_job("digits", "loss", 1000, 8), of_host("digits/algo-2", "CPUUtilization", 9, 1),
                of_job("other", "loss", 5000, 1)});
@@ -50,6 +60,7 @@ TEST(LatestValues, MetricsThatAreNotOfJobsAreLeftOut) {
 
 TEST(LatestValues, OneJobHasALimitedNumberOfSeries) {
   LatestValues values({.series_of_job_max = 10, .series_max = 1000});
+  add(values, {"digits", "other"});
   for (int i = 0; i < 12; ++i)
     values.take({of_job("digits", "m" + std::to_string(i), 1, i), of_job("other", "loss", 1, 1)});
   values.take({of_job("digits", "m3", 2, 33)});
@@ -62,13 +73,48 @@ TEST(LatestValues, OneJobHasALimitedNumberOfSeries) {
 
 TEST(LatestValues, BeyondTheLimitOfAllTheOldestJobGoes) {
   LatestValues values({.series_of_job_max = 10, .series_max = 3});
+  add(values, {"a", "b", "c", "d", "e"});
   values.take({of_job("a", "m", 3, 1), of_job("b", "m", 1, 1), of_job("c", "m", 2, 1)});
-  values.take({of_job("d", "m", 4, 1)});
-  const auto count = [&](const char* job) {
-    return values.values_of({"eu-west-1", job}).values.size();
-  };
-  EXPECT_EQ(count("a") + count("c") + count("d"), 3U);
-  EXPECT_EQ(count("b"), 0U);
+  values.take({of_job("a", "m", 4, 1)});
+  values.take({of_job("d", "m", 5, 1)});
+  EXPECT_EQ(count(values, "b"), 0U) << "its last point is the first that arrived";
+  values.take({of_job("e", "m", 6, 1)});
+  EXPECT_EQ(count(values, "c"), 0U);
+  EXPECT_EQ(count(values, "a") + count(values, "d") + count(values, "e"), 3U);
+  values.take({of_job("b", "m", 7, 1)});
+  EXPECT_EQ(count(values, "b"), 1U) << "a job whose values went is still known";
+}
+
+TEST(LatestValues, PointsOfTheFutureProtectNoJob) {
+  LatestValues values({.series_of_job_max = 10, .series_max = 2});
+  add(values, {"future", "a", "b"});
+  values.take({of_job("future", "m", INT64_MAX / 2, 1)});
+  values.take({of_job("a", "m", 1, 1)});
+  values.take({of_job("b", "m", 2, 1)});
+  EXPECT_EQ(count(values, "future"), 0U);
+  EXPECT_EQ(count(values, "a") + count(values, "b"), 2U);
+}
+
+TEST(LatestValues, OneJobKeepsItsValuesWhenItFillsAll) {
+  LatestValues values({.series_of_job_max = 10, .series_max = 2});
+  add(values, {"a"});
+  values.take({of_job("a", "m", 1, 1), of_job("a", "n", 1, 1), of_job("a", "o", 1, 1)});
+  EXPECT_EQ(count(values, "a"), 2U);
+  EXPECT_EQ(values.points_left_out(), 1U);
+}
+
+TEST(LatestValues, OnlyPointsOfJobsThatWereAddedAreTaken) {
+  LatestValues values({});
+  values.take({of_job("digits", "loss", 1, 1)});
+  EXPECT_EQ(count(values, "digits"), 0U);
+  values.add(kDigits);
+  values.take({of_job("digits", "loss", 2, 1)});
+  values.add(kDigits);
+  EXPECT_EQ(count(values, "digits"), 1U) << "a job that is added twice keeps its values";
+  values.forget(kDigits);
+  values.take({of_job("digits", "loss", 3, 1)});
+  EXPECT_EQ(count(values, "digits"), 0U);
+  values.forget(kDigits);
 }
 
 TEST(LatestValues, AreRestoredFromTheStoreWithoutOverwritingNewerOnes) {
@@ -78,13 +124,16 @@ TEST(LatestValues, AreRestoredFromTheStoreWithoutOverwritingNewerOnes) {
       metrics->append({of_job("digits", "loss", 1000, 4), of_job("digits", "loss", 2000, 3),
                        of_job("digits", "accuracy", 1000, .5), of_job("other", "loss", 1000, 1)}));
   LatestValues values({});
+  add(values, {"digits", "other"});
   values.take({of_job("digits", "accuracy", 3000, .9)});
   ASSERT_TRUE(values.restore(*metrics, "eu-west-1",
                              [](const domain::JobKey& job) { return job.name == "digits"; }));
   const JobValues found = values.values_of(kDigits);
   ASSERT_EQ(found.values.size(), 2U);
   EXPECT_EQ(found.values[0].value, .9);
+  EXPECT_EQ(found.values[0].total, .9);
   EXPECT_EQ(found.values[1].value, 3);
+  EXPECT_EQ(found.values[1].total, 0) << "totals begin at the start of the server";
   EXPECT_TRUE(values.values_of({"eu-west-1", "other"}).values.empty());
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::exposition {
@@ -26,7 +27,17 @@ constexpr std::array kHostMetrics = {
                "Bytes of channels that a host of a job has read from its machine's cache."},
 };
 
-std::string label_text(std::string_view text) { return shorten(to_utf8(text), kLabelBytesMax); }
+// Cuts long text. A hash of all of it is at the end, so that different texts stay different.
+std::string label_text(std::string_view bytes) {
+  constexpr size_t kHashBytes = 8;
+  constexpr size_t kKept = kLabelBytesMax - 1 - 2 * kHashBytes;  // before "~" and the hash
+  std::string text = to_utf8(bytes);
+  if (text.size() <= kLabelBytesMax) return text;
+  size_t end = kKept;
+  while (end > 0 && (uint8_t(text[end]) & 0xc0) == 0x80) --end;  // inside a character
+  text.resize(end);
+  return text + "~" + to_hex(bytes_of(sha256(bytes)).substr(0, kHashBytes));
+}
 
 }  // namespace
 

@@ -31,7 +31,8 @@ inline constexpr std::string_view kJobMetric = "trainyard_job_metric";
 inline constexpr std::string_view kHostMetric = "trainyard_job_host_metric";
 inline constexpr std::string_view kOtherMetric = "trainyard_metric";  // of no job
 
-// The longest value of a label that a job chooses; longer ones are cut.
+// The longest value of a label that a job chooses. Longer ones are cut, and end with "~" and 16 hex
+// digits of the SHA-256 of the whole value.
 inline constexpr size_t kLabelBytesMax = 256;
 
 struct PointSeries {

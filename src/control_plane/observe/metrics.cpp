@@ -160,13 +160,24 @@ class MetricFile final : public Metrics {
     TRY(database_->write([&](Connection& connection) -> Result<void> {
       for (const auto& [key, sample] : records) {
         if (!is_finite(sample)) continue;
-        TRY(keep(connection, TRY(ensure_series(connection, key, settings_)), sample));
+        TRY(keep(connection, key, TRY(ensure_series(connection, key, settings_)), sample));
         if (followers_.appended) kept.push_back({key, sample});
       }
       return ok();
     }));
     report(kept);
     return ok();
+  }
+
+  Result<uint64_t> append_allowed(const std::vector<MetricRecord>& records) override {
+    uint64_t left_out = 0;
+    std::vector<MetricRecord> kept;
+    TRY(database_->write([&](Connection& connection) -> Result<void> {
+      left_out = TRY(insert_allowed(connection, records, kept));
+      return ok();
+    }));
+    report(kept);
+    return left_out;
   }
 
   Result<void> append_batch(const std::string& writer, uint64_t batch,
@@ -383,34 +394,38 @@ class MetricFile final : public Metrics {
     return statement.bind_bytes(group).run();
   }
 
-  Result<void> keep(Connection& connection, int64_t series, const Sample& sample) const {
+  Result<void> keep(Connection& connection, const MetricKey& key, int64_t series,
+                    const Sample& sample) const {
     TRY(insert(connection, series, sample));
-    if (!journal_ || sample.count <= 0) return ok();
-    return add_to_journal(connection, series, sample.at, sample.sum / sample.count,
-                          followers_.journal);
+    const JournalSettings& journal = followers_.journal;
+    if (!journal_ || sample.count <= 0 || (journal.wanted && !journal.wanted(key))) return ok();
+    return add_to_journal(connection, series, sample.at, sample.sum / sample.count, journal);
   }
 
   void report(const std::vector<MetricRecord>& kept) const {
     if (followers_.appended && !kept.empty()) followers_.appended(kept);
   }
 
-  // Inserts all but the points of metrics that exceed the limit of their group. Adds what it
-  // inserts to `kept`, if that is reported.
-  Result<void> insert_allowed(Connection& connection, const std::vector<MetricRecord>& records,
-                              std::vector<MetricRecord>& kept) {
+  // Inserts all but the points of metrics that exceed the limit of their group, and returns how
+  // many it left out. Adds what it inserts to `kept`, if that is reported.
+  Result<uint64_t> insert_allowed(Connection& connection, const std::vector<MetricRecord>& records,
+                                  std::vector<MetricRecord>& kept) {
+    uint64_t left_out = 0;
     for (const auto& [key, sample] : records) {
       if (!is_finite(sample)) continue;
       const auto series = ensure_series(connection, key, settings_);
       if (!series && !series.error().is(MetricFault::too_many_series)) return series.error();
       if (series) {
-        TRY(keep(connection, *series, sample));
+        TRY(keep(connection, key, *series, sample));
         if (followers_.appended) kept.push_back({key, sample});
-      } else if (said_.size() < kSaidMax && said_.insert(settings_.group_of(key)).second) {
+        continue;
+      }
+      ++left_out;
+      if (said_.size() < kSaidMax && said_.insert(settings_.group_of(key)).second)
         log(Level::warning, "observe", "points of further metrics are left out",
             {{"why", series.error().message}});
-      }
     }
-    return ok();
+    return left_out;
   }
 
   const std::unique_ptr<Database> database_;

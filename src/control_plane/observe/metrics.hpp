@@ -4,6 +4,7 @@
 // Threads: callable from anywhere. Errors: invalid, exhausted (disk full), corrupt.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -59,6 +60,9 @@ class Metrics {
  public:
   virtual ~Metrics() = default;
   virtual Result<void> append(const std::vector<MetricRecord>& records) = 0;
+  // Appends all but the points of metrics that exceed the limit of their group, and returns how
+  // many it left out.
+  virtual Result<uint64_t> append_allowed(const std::vector<MetricRecord>& records) = 0;
   // Appends a batch exactly once. `writer` is any text that identifies an agent, which numbers its
   // batches from 1; a batch that was appended before is not appended again.
   virtual Result<void> append_batch(const std::string& writer, uint64_t batch,
@@ -88,8 +92,8 @@ struct MetricSettings {
   Duration five_minutes_time = 63 * 24h;
   Duration hours_time = 455 * 24h;
   // The group of a metric, of which one has at most group_series_max metrics; "": none. append()
-  // refuses points of further metrics (exhausted, MetricFault::too_many_series); append_batch()
-  // leaves them out, and logs it once.
+  // refuses points of further metrics (exhausted, MetricFault::too_many_series); append_allowed()
+  // and append_batch() leave them out, and log it once.
   std::function<std::string(const MetricKey&)> group_of = nullptr;
   int64_t group_series_max = 10'000;
 };

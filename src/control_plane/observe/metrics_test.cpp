@@ -111,6 +111,8 @@ TEST(Metrics, OneJobHasALimitedNumberOfSeries) {
   EXPECT_EQ(metrics->list("eu-west-1", "", "")->size(), 3u) << "what is refused leaves nothing";
   ASSERT_OK(metrics->append_batch("agent", 1, {of("a", 3), of("a", 4), of("b", 2), of("a", 1)}));
   EXPECT_EQ(metrics->list("eu-west-1", "", "")->size(), 5u) << "only a's fourth is left out";
+  EXPECT_EQ(*metrics->append_allowed({of("a", 4), of("a", 5), of("b", 3), of("a", 1)}), 2u);
+  EXPECT_EQ(metrics->list("eu-west-1", "", "")->size(), 6u) << "b's third is stored";
   metrics.reset();
   metrics = std::move(*open_metrics(directory.path(), settings));
   EXPECT_FALSE(metrics->append({of("a", 5)})) << "also after a restart";

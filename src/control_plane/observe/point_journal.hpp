@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,17 +20,22 @@
 
 namespace trainyard::observe {
 
+struct MetricKey;     // observe/metrics.hpp
 struct MetricRecord;  // observe/metrics.hpp
 
 struct JournalSettings {
   std::vector<std::string> readers;  // none: there is no journal
   int64_t points_max = 1'000'000;    // some 40 MB on the disk
+  // True if the journal takes points of this metric; it is called by any thread. Unset: it takes
+  // all.
+  std::function<bool(const MetricKey&)> wanted = nullptr;
 };
 
 struct JournalPage {
-  std::vector<MetricRecord> records;
-  uint64_t position = 0;  // behind the last record
-  uint64_t lost = 0;      // points that left the journal unread, since the reader's position
+  std::vector<MetricRecord> records;  // without points whose metric was removed meanwhile
+  bool empty = true;                  // the reader has read everything
+  uint64_t position = 0;              // behind the last point
+  uint64_t lost = 0;  // points that left the journal unread, since the reader's position
 };
 
 class PointJournal {

@@ -96,6 +96,7 @@ class StoredJournal final : public PointJournal {
             {statement.integer(1), from_milliseconds(statement.integer(2)), statement.real(3)});
       }
     }
+    page.empty = rows.empty();
     // Numbers have gaps only where points have left the journal.
     if (first) page.lost = uint64_t(*first - position - 1);
     return resolve(connection, rows, page.records);

@@ -76,6 +76,29 @@ TEST(StoredJournal, BeyondItsLimitPointsAreLostAndCounted) {
   EXPECT_EQ(world.read("a", 10).lost, 0U);
 }
 
+TEST(StoredJournal, APageOfRemovedMetricsIsNotEmpty) {
+  JournalWorld world;
+  world.append(0, 4);
+  ASSERT_OK(world.metrics->retire(from_milliseconds(1000) + 456 * 24h));
+  const JournalPage page = world.read("a");
+  EXPECT_TRUE(page.records.empty());
+  EXPECT_EQ(page.lost, 0U);
+  EXPECT_FALSE(page.empty);
+  ASSERT_OK(world.journal->advance("a", page.position));
+  EXPECT_TRUE(world.read("a").empty);
+}
+
+TEST(StoredJournal, MetricsThatAreNotWantedStayOutside) {
+  JournalWorld world;
+  world.settings.journal.wanted = [](const MetricKey& key) { return key.name_space != "Received"; };
+  world.restart();
+  ASSERT_OK(world.metrics->append(
+      {{{"eu-west-1", "Received", "m", {}}, sample_of(from_milliseconds(1), 1)},
+       {{"eu-west-1", "Custom", "m", {}}, sample_of(from_milliseconds(1), 2)}}));
+  EXPECT_EQ(world.values("a"), (std::vector<double>{2}));
+  EXPECT_EQ(world.metrics->list("eu-west-1", "Received", "")->size(), 1U) << "they are stored";
+}
+
 TEST(StoredJournal, WithoutReadersThereIsNone) {
   JournalWorld world;
   world.append(0, 4);

@@ -1,6 +1,7 @@
 #include "remote_write/batch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 
@@ -13,7 +14,8 @@ constexpr size_t kKnownSeriesMax = 200'000;  // some 60 MB
 constexpr Duration kRetryDelayMin = 500ms;
 constexpr Duration kRetryDelayMax = 30s;
 constexpr uint32_t kDoublingsMax = 6;
-constexpr int kTooLarge = 413, kUnprocessable = 422, kBadRequest = 400;
+// Receivers answer these to points that they do not take; Thanos has 409 for samples out of order.
+constexpr std::array kJudgements{400, 409, 413, 415, 422};
 
 // A text that differs for different labels.
 std::string text_of(const SeriesLabels& labels) {
@@ -62,7 +64,7 @@ Batch BatchMaker::make(const std::vector<observe::MetricRecord>& records) {
 Outcome outcome_of(int status) {
   if (status >= 200 && status < 300) return Outcome::accepted;
   // Other answers are no judgement of the points: a wrong token, a receiver that is down.
-  const bool judged = status == kBadRequest || status == kTooLarge || status == kUnprocessable;
+  const bool judged = std::ranges::find(kJudgements, status) != kJudgements.end();
   return judged ? Outcome::rejected : Outcome::retry;
 }
 

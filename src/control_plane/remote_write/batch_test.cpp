@@ -53,7 +53,8 @@ TEST(Batch, AnswersDecideWhatFollows) {
   for (const int status : {200, 202, 204}) EXPECT_EQ(outcome_of(status), Outcome::accepted);
   for (const int status : {0, 301, 401, 403, 404, 429, 500, 503})
     EXPECT_EQ(outcome_of(status), Outcome::retry) << status;
-  for (const int status : {400, 413, 422}) EXPECT_EQ(outcome_of(status), Outcome::rejected);
+  for (const int status : {400, 409, 413, 415, 422})
+    EXPECT_EQ(outcome_of(status), Outcome::rejected) << status;
 }
 
 TEST(Batch, DelaysDoubleUpToALimit) {

@@ -4,8 +4,10 @@
 // dimensions. Samples that are not finite are left out, as are those of times that CloudWatch does
 // not take: markers of stale series are NaN.
 //
+// Each point has a copy of its metric's key, so the bytes of keys are limited, too.
+//
 // Threads: pure functions. Errors: invalid: a series without a name, with too many labels, or with
-// a label twice.
+// a label twice; exhausted: more than kKeyBytesMax.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +24,7 @@ namespace trainyard::remote_write {
 inline constexpr std::string_view kReceivedNamespace = "Prometheus";
 inline constexpr size_t kDimensionsMax = 30;         // as CloudWatch
 inline constexpr size_t kNameBytesMax = 255;         // of a metric, as CloudWatch
+inline constexpr size_t kKeyBytesMax = 64 << 20;     // of all points' names and labels, in memory
 inline constexpr Duration kOldestSample = 14 * 24h;  // before now, as CloudWatch
 inline constexpr Duration kNewestSample = 2h;        // after now
 

@@ -38,6 +38,19 @@ TEST(Received, SamplesThatTheStoreDoesNotTakeAreCounted) {
   EXPECT_EQ(found->left_out, 5U);
 }
 
+TEST(Received, TheBytesOfKeysAreLimited) {
+  TimeSeries large{{{"__name__", "up"}, {"label", std::string(1 << 20, 'x')}}, {}};
+  for (int i = 0; i < 63; ++i) large.samples.push_back({1, kNow + i});
+  EXPECT_TRUE(points(large));
+  large.samples.push_back({std::nan(""), kNow});
+  EXPECT_TRUE(points(large)) << "a sample that is left out has no key";
+  large.samples.push_back({1, kNow});
+  const auto refused = points(large);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, Kind::exhausted);
+  EXPECT_NE(refused.error().message.find("64 MiB"), std::string::npos) << refused.error().message;
+}
+
 TEST(Received, SeriesWithoutAProperNameAreRejected) {
   TimeSeries many{{{"__name__", "up"}}, {}};
   for (int i = 0; i < 31; ++i) many.labels.emplace_back("l" + std::to_string(i), "v");

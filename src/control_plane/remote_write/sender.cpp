@@ -28,12 +28,14 @@ Sender::Sender(observe::PointJournal& journal, NameSeries name_series, Post post
       thread_([this] { work(); }) {}
 
 Sender::~Sender() {
-  {
-    const MutexLock lock(mutex_);
-    stopping_ = true;
-    changed_.notify_all();
-  }
+  end();
   thread_.join();
+}
+
+void Sender::end() {
+  const MutexLock lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
 }
 
 void Sender::wake() {
@@ -57,16 +59,26 @@ void Sender::work() {
 
 Result<bool> Sender::send_next() {
   const observe::JournalPage page = TRY(journal_.read(settings_.name, settings_.points_max));
-  if (page.records.empty() && page.lost == 0) return false;
+  if (page.empty) return false;
   if (page.lost > 0)
     log(Level::warning, "remote_write", "points were lost, since the receiver did not take them",
         {{"receiver", settings_.name}, {"points", std::to_string(page.lost)}});
   counts_.lost.fetch_add(page.lost, kRelaxed);
   Batch batch = maker_.make(page.records);
   counts_.left_out.fetch_add(batch.left_out, kRelaxed);
-  if (!send_all(std::move(batch.series))) return false;
-  TRY(journal_.advance(settings_.name, page.position));
-  return true;
+  return send_all(std::move(batch.series)) && advance(page.position);
+}
+
+// The same points are not made into a request again: counters would sum them twice.
+bool Sender::advance(uint64_t position) {
+  for (uint32_t failures = 0;;) {
+    const auto stored = journal_.advance(settings_.name, position);
+    if (stored) return true;
+    if (++failures == 1)
+      log(Level::error, "remote_write", "the position in the journal was not stored; it is retried",
+          {{"receiver", settings_.name}, {"why", stored.error().message}});
+    if (rest(retry_delay(failures), false)) return false;
+  }
 }
 
 bool Sender::send_all(std::vector<TimeSeries> series) {

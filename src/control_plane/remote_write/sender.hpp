@@ -6,9 +6,8 @@
 // memory are the points of one request. Of a request that the receiver rejects, halves are tried
 // alone, so that only the samples that it does not take are left out.
 //
-// Threads: counts() and wake() from any. The destructor waits for a request in progress, which
-// `post` limits.
-// Errors: logged and counted. Lifetime: the arguments outlive it.
+// Threads: counts(), wake() and end() from any. The destructor waits for a request in progress,
+// which `post` limits. Errors: logged and counted. Lifetime: the arguments outlive it.
 #pragma once
 
 #include <atomic>
@@ -55,11 +54,16 @@ class Sender {
   const SenderCounts& counts() const { return counts_; }
   // Looks at the journal now.
   void wake();
+  // Tells the thread to end, and does not wait for it: several senders then end at the same time.
+  void end();
 
  private:
   void work();
-  // Sends the next points. False: there were none, or the sender stops.
+  // Sends the next points. False: there were none, or the sender stops. Errors: those of reading
+  // the journal; no point was taken from it then.
   Result<bool> send_next();
+  // Stores the position until that succeeds. False: the sender stops.
+  bool advance(uint64_t position);
   // Sends until all is accepted or left out. False: the sender stops.
   bool send_all(std::vector<TimeSeries> series);
   // Sends until the receiver has judged. Nothing: the sender stops.

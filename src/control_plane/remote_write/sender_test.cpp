@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <climits>
 #include <deque>
 
 #include "base/thread_safety.hpp"
@@ -23,11 +25,13 @@ struct Receiver {
   double poison = -1;                          // a value for which a request is rejected
   std::vector<double> accepted GUARDED_BY(mutex);
   size_t requests GUARDED_BY(mutex) = 0;
+  bool held GUARDED_BY(mutex) = false;  // it reads requests, and does not answer
 
   Result<int> take(const std::string& body) {
-    const MutexLock lock(mutex);
+    MutexLock lock(mutex);
     ++requests;
     changed.notify_all();
+    changed.wait_for(lock, kDeadline, [&]() REQUIRES(mutex) { return !held; });
     if (!statuses.empty()) {
       const int status = statuses.front();
       statuses.pop_front();
@@ -47,6 +51,11 @@ struct Receiver {
     const MutexLock lock(mutex);
     statuses = std::move(with);
   }
+  void hold(bool on) {
+    const MutexLock lock(mutex);
+    held = on;
+    changed.notify_all();
+  }
   bool wait_for(size_t values) {
     MutexLock lock(mutex);
     return changed.wait_for(lock, kDeadline,
@@ -56,6 +65,22 @@ struct Receiver {
     MutexLock lock(mutex);
     return changed.wait_for(lock, kDeadline, [&]() REQUIRES(mutex) { return requests >= count; });
   }
+};
+
+// A journal whose positions are not stored at first.
+struct FailingJournal final : observe::PointJournal {
+  observe::PointJournal& journal;
+  std::atomic<int> failures;
+
+  FailingJournal(observe::PointJournal& of, int times) : journal(of), failures(times) {}
+  Result<observe::JournalPage> read(const std::string& reader, size_t count_max) override {
+    return journal.read(reader, count_max);
+  }
+  Result<void> advance(const std::string& reader, uint64_t position) override {
+    if (failures.fetch_sub(1) > 0) return exhausted("the disk is full");
+    return journal.advance(reader, position);
+  }
+  Result<uint64_t> behind(const std::string& reader) override { return journal.behind(reader); }
 };
 
 struct SenderWorld : testing::Test {
@@ -72,12 +97,14 @@ struct SenderWorld : testing::Test {
                          observe::sample_of(from_milliseconds(1000 + i), i)});
     ASSERT_TRUE(followed.metrics->append(records));
   }
-  void start() {
+  void start(bool counters = false) { start(*followed.journal, counters); }
+  void start(observe::PointJournal& journal, bool counters) {
     sender = std::make_unique<Sender>(
-        *followed.journal,
-        [](const observe::MetricKey& key) {
+        journal,
+        [counters](const observe::MetricKey& key) {
           NamedSeries series;
           series.labels = {{"__name__", key.name}};
+          series.counter = counters;
           return series;
         },
         [this](const std::string& body) { return receiver.take(body); },
@@ -141,6 +168,53 @@ TEST_F(SenderWorld, OnlySamplesThatAReceiverRejectsAreLeftOut) {
   auto wanted = numbers(20);
   wanted.erase(wanted.begin() + 7);
   EXPECT_EQ(accepted(), wanted);
+}
+
+TEST_F(SenderWorld, CountersAreSummedOnceThoughThePositionWasNotStored) {
+  FailingJournal journal(*followed.journal, 2);
+  append(5, 1);  // of the metric m0, with the value 5
+  start(journal, true);
+  ASSERT_TRUE(receiver.wait_for(1));
+  append(10, 1);  // of m0, with the value 10
+  ASSERT_TRUE(receiver.wait_for(2));
+  sender.reset();
+  EXPECT_EQ(accepted(), (std::vector<double>{5, 15}));
+  EXPECT_LE(journal.failures.load(), 0);
+}
+
+TEST_F(SenderWorld, ASenderEndsWhileThePositionIsNotStored) {
+  FailingJournal journal(*followed.journal, INT_MAX);
+  append(0, 5);
+  start(journal, false);
+  ASSERT_TRUE(receiver.wait_for(5));
+  sender.reset();
+  EXPECT_EQ(*followed.journal->behind("r"), 5U);
+}
+
+TEST_F(SenderWorld, PointsOfRemovedMetricsStopNothing) {
+  append(0, 10);  // one page
+  const Instant later = from_milliseconds(1000) + 456 * 24h;
+  // The last series stays, so that the next one gets another number than the removed ones.
+  ASSERT_TRUE(
+      followed.metrics->append({{{"eu-west-1", "n", "later", {}}, observe::sample_of(later, 99)}}));
+  ASSERT_TRUE(followed.metrics->retire(later));
+  start();
+  ASSERT_TRUE(receiver.wait_for(1));
+  sender.reset();
+  EXPECT_EQ(accepted(), (std::vector<double>{99}));
+}
+
+TEST_F(SenderWorld, EndDoesNotWaitForARequestInProgress) {
+  receiver.hold(true);
+  receiver.answer(std::deque<int>(1000, 503));
+  append(0, 5);
+  start();
+  ASSERT_TRUE(receiver.wait_for_requests(1));
+  sender->end();
+  receiver.hold(false);
+  sender.reset();
+  const MutexLock lock(receiver.mutex);
+  EXPECT_EQ(receiver.requests, 1U) << "the thread has ended by itself";
 }
 
 TEST_F(SenderWorld, ASenderEndsWhileItsReceiverFails) {
