@@ -338,14 +338,25 @@ def test_who_may_not_write_cannot_deliver(server: Server, logs: BaseClient, grou
             "logs:PutLogEvents",
             {"deliveryDestinationConfiguration": {"destinationResourceArn": target}},
         ),
+        (
+            mine.put_delivery_destination,
+            "firehose:PutRecordBatch",
+            {"deliveryDestinationConfiguration": {"destinationResourceArn": FIREHOSE}},
+        ),
     ):
         code, message = refused(call, name="mine", **more)
         assert code == "AccessDeniedException" and needed in message, (code, message)
-    for destination in (target, group_arn("other")):
+    for destination, needed in (
+        (target, "logs:PutLogEvents"),
+        (group_arn("other"), "logs:PutLogEvents"),
+        (KINESIS, "kinesis:PutRecords"),
+        (FIREHOSE, "firehose:PutRecordBatch"),
+        ("arn:aws:lambda:us-east-1:123456789012:function:f", "lambda:InvokeFunction"),
+    ):
         code, message = refused(
             mine.put_destination, destinationName="d", targetArn=destination, roleArn="role"
         )
-        assert code == "AccessDeniedException" and "logs:PutLogEvents" in message
+        assert code == "AccessDeniedException" and needed in message, (code, message)
         code, message = refused(
             mine.put_subscription_filter,
             logGroupName=group,
@@ -353,4 +364,4 @@ def test_who_may_not_write_cannot_deliver(server: Server, logs: BaseClient, grou
             filterPattern="",
             destinationArn=destination,
         )
-        assert code == "AccessDeniedException" and "logs:PutLogEvents" in message
+        assert code == "AccessDeniedException" and needed in message, (code, message)

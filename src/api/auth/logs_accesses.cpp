@@ -81,7 +81,24 @@ std::string streams_in(const std::string& arn) {
   return groups + group_name(groups, arn) + ":log-stream:";
 }
 
-// Adds what a request sends log events to: a destination, a log group, or a bucket with a prefix.
+// The actions that send to resources of AWS for which webhooks stand, by service.
+constexpr std::pair<std::string_view, std::string_view> kSendActions[] = {
+    {"firehose", "firehose:PutRecordBatch"},
+    {"kinesis", "kinesis:PutRecords"},
+    {"lambda", "lambda:InvokeFunction"}};
+
+// "": the ARN is not one of such a resource.
+std::string_view send_action(std::string_view arn) {
+  const size_t partition = arn.starts_with("arn:") ? arn.find(':', 4) : std::string_view::npos;
+  if (partition == std::string_view::npos) return "";
+  for (const auto& [service, action] : kSendActions)
+    if (arn.substr(partition + 1).starts_with(std::string(service) + ":")) return action;
+  return "";
+}
+
+// Adds what a request sends log events to: a destination, a log group, a bucket with a prefix, or a
+// stream or a function for which a webhook stands. A delivery may use Hive's form of the path in a
+// bucket, which its destination does not say, so both forms need the right.
 void add_targets(const Context& context, std::string_view action, const Shape& shape,
                  const void* input, Accesses& out) {
   constexpr std::string_view kBuckets = "arn:aws:s3:::";
@@ -92,7 +109,11 @@ void add_targets(const Context& context, std::string_view action, const Shape& s
       out.all.push_back({"logs:PutLogEvents", std::move(streams)});
     } else if (arn.starts_with(kBuckets)) {
       if (!arn.ends_with('/')) arn += '/';
-      out.all.push_back({"s3:PutObject", arn + "AWSLogs/" + context.principal.account + "/"});
+      const std::string& account = context.principal.account;
+      for (const char* form : {"AWSLogs/", "AWSLogs/aws-account-id="})
+        out.all.push_back({"s3:PutObject", arn + form + account + "/"});
+    } else if (const auto send = send_action(arn); !send.empty()) {
+      out.all.push_back({std::string(send), std::move(arn)});
     } else if (arn.find(":destination:") != std::string::npos) {
       out.all.push_back({std::string(action), std::move(arn)});
     }

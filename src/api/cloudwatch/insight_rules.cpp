@@ -161,8 +161,7 @@ std::optional<Failure> fault_of(const aws::GetInsightRuleReportInput& in, int64_
   return {};
 }
 
-Outcome<aws::GetInsightRuleReportOutput> report_of_rule(InsightRules& rules,
-                                                        const Services& services,
+Outcome<aws::GetInsightRuleReportOutput> report_of_rule(InsightRules& rules, const Services&,
                                                         const Context& context,
                                                         const aws::GetInsightRuleReportInput& in) {
   const int64_t contributors = in.max_contributor_count.value_or(kContributorsDefault);
@@ -180,7 +179,9 @@ Outcome<aws::GetInsightRuleReportOutput> report_of_rule(InsightRules& rules,
                                    .contributors_max = size_t(contributors),
                                    .by_maximum = in.order_by.value_or("Sum") == "Maximum"};
   if (stored->disabled) query.to = std::max(query.from, std::min(query.to, *stored->disabled));
-  auto counted = insights::report_contributors(services.logs, rule, query);
+  auto counted = rules.report(rule, query);
+  if (!counted && counted.error().is(insights::InsightFault::busy))
+    return throttled(*aws::GetInsightRuleReport::shape().service);
   if (!counted && counted.error().kind == Kind::exhausted)
     return invalid_parameter_value(counted.error().message);
   const auto found = TRY(std::move(counted));

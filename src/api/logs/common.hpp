@@ -80,6 +80,15 @@ Outcome<std::optional<std::string>> cut_page(std::vector<T>& items, size_t limit
   return std::optional(list_token({0, name_of(items.back())}));
 }
 
+// The same for lists of deliveries, whose model has another error for a bad token.
+template <class T, class NameOf>
+Outcome<std::optional<std::string>> cut_delivery_page(std::vector<T>& items, size_t limit,
+                                                      const std::optional<std::string>& token,
+                                                      const NameOf& name_of) {
+  if (token && !list_position(*token)) return validation_exception(kBadToken);
+  return cut_page(items, limit, token, name_of);
+}
+
 // A random UUID.
 std::string new_uuid(Random& random);
 

@@ -83,8 +83,9 @@ Outcome<aws::DescribeDeliveriesResponse> describe(Deliveries& deliveries, const 
         std::ranges::find(*in.delivery_source_names, delivery.source) !=
             in.delivery_source_names->end())
       out.deliveries->push_back(TRY(shown(deliveries, context, id, delivery)));
-  out.next_token = TRY(cut_page(*out.deliveries, size_t(in.limit.value_or(kListDefault)),
-                                in.next_token, [](const aws::Delivery& each) { return *each.id; }));
+  out.next_token =
+      TRY(cut_delivery_page(*out.deliveries, size_t(in.limit.value_or(kListDefault)), in.next_token,
+                            [](const aws::Delivery& each) { return *each.id; }));
   return out;
 }
 
@@ -130,8 +131,7 @@ void add_deliveries(OperationTable& table, const Services& services) {
   table.add<aws::DeleteDelivery>(
       [&all](const Context& context,
              const aws::DeleteDeliveryRequest& in) -> Outcome<aws::Nothing> {
-        TRY_DELIVERY(all.catalogue().remove(context.region, *in.id));
-        TRY_DELIVERY(all.reload());
+        TRY_DELIVERY(all.remove(context.region, *in.id));
         return aws::Nothing{};
       });
 }

@@ -80,6 +80,9 @@ TEST(DestinationOperations, ATargetExists) {
         std::string("arn:aws:logs:eu-west-1:210987654321:log-group:to")})
     EXPECT_TRUE(world.refused("d", target).starts_with("InvalidParameterException: ")) << target;
   EXPECT_TRUE(world.refused("d", kArns + "destination:stream").starts_with("InvalidParameter"));
+  EXPECT_TRUE(world.refused("d", "arn:aws:logs:us-east-1:123456789012:destination:hook")
+                  .starts_with("InvalidParameterException: "))
+      << "a webhook's ARN of another region";
   EXPECT_TRUE(world.refused("hook", kStream).starts_with("InvalidParameterException: "))
       << "a name of the configuration";
   aws::PutSubscriptionFilterRequest in{.log_group_name = "g",
@@ -148,6 +151,14 @@ TEST(DeliveryOperations, ADeliveryIsMadeAndShown) {
   ASSERT_TRUE(world.call<aws::DeleteDeliverySource>({.name = "s"}));
   EXPECT_EQ(world.refusal<aws::GetDelivery>({.id = id}),
             "ResourceNotFoundException: Requested Delivery does not exist in this account.");
+}
+
+TEST(DeliveryOperations, ABadTokenIsAValidationError) {
+  DeliveryOperationsWorld world;
+  const std::string refusal = "ValidationException: The specified nextToken is invalid.";
+  EXPECT_EQ(world.refusal<aws::DescribeDeliveries>({.next_token = "bad"}), refusal);
+  EXPECT_EQ(world.refusal<aws::DescribeDeliverySources>({.next_token = "bad"}), refusal);
+  EXPECT_EQ(world.refusal<aws::DescribeDeliveryDestinations>({.next_token = "bad"}), refusal);
 }
 
 TEST(DeliveryOperations, PoliciesAndTagsAreKept) {

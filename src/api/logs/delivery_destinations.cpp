@@ -63,9 +63,9 @@ Outcome<aws::DescribeDeliveryDestinationsResponse> describe(
        TRY_DELIVERY(deliveries.catalogue().destinations(context.region)))
     if (!in.names || std::ranges::find(*in.names, name) != in.names->end())
       out.delivery_destinations->push_back(shown(context, name, destination));
-  out.next_token =
-      TRY(cut_page(*out.delivery_destinations, size_t(in.limit.value_or(kListDefault)),
-                   in.next_token, [](const aws::DeliveryDestination& each) { return *each.name; }));
+  out.next_token = TRY(cut_delivery_page(
+      *out.delivery_destinations, size_t(in.limit.value_or(kListDefault)), in.next_token,
+      [](const aws::DeliveryDestination& each) { return *each.name; }));
   return out;
 }
 

@@ -47,9 +47,9 @@ Outcome<aws::DescribeDeliverySourcesResponse> describe(
     if (!in.resource_arns ||
         std::ranges::find(*in.resource_arns, source.resource_arn) != in.resource_arns->end())
       out.delivery_sources->push_back(shown(context, name, source));
-  out.next_token =
-      TRY(cut_page(*out.delivery_sources, size_t(in.limit.value_or(kListDefault)), in.next_token,
-                   [](const aws::DeliverySource& each) { return *each.name; }));
+  out.next_token = TRY(
+      cut_delivery_page(*out.delivery_sources, size_t(in.limit.value_or(kListDefault)),
+                        in.next_token, [](const aws::DeliverySource& each) { return *each.name; }));
   return out;
 }
 

@@ -32,7 +32,7 @@ class Tally {
       : rule_(rule), query_(query), limits_(limits) {}
 
   Result<void> add(const observe::LogEvent& event) {
-    bytes_ += event.message.size();
+    bytes_ += event.message.size() + kContributorEventBytes;
     if (bytes_ > limits_.message_bytes_max)
       return exhausted("The report would read more than " +
                        std::to_string(limits_.message_bytes_max >> 20) +
@@ -47,7 +47,12 @@ class Tally {
     Contributor& contributor = counted_[contribution->keys];
     if (contributor.keys.empty()) contributor.keys = std::move(contribution->keys);
     contributor.total += value;
-    contributor.periods[at] += value;
+    const auto [cell, is_new] = contributor.periods.try_emplace(at);
+    if (is_new && ++cells_ > limits_.cells_max)
+      return exhausted("The report would have more than " + std::to_string(limits_.cells_max) +
+                       " values of contributors in periods. Choose a longer period or a shorter "
+                       "time range.");
+    cell->second += value;
     ContributorPeriod& period = periods_[at];
     period.minimum = period.samples == 0 ? value : std::min(period.minimum, value);
     period.maximum = period.samples == 0 ? value : std::max(period.maximum, value);
@@ -83,6 +88,7 @@ class Tally {
   const ContributorQuery& query_;
   const ContributorLimits& limits_;
   uint64_t bytes_ = 0;
+  size_t cells_ = 0;
   Counted counted_;
   std::map<Instant, ContributorPeriod> periods_;
 };

@@ -2,8 +2,8 @@
 // range, and statistics of each period.
 //
 // Threads: pure, except for reading the logs. It blocks while it reads.
-// Errors: exhausted, if the range has more events or contributors than one report may read, with a
-// message for the client; those of observe.
+// Errors: exhausted, if the range has more events, contributors or periods than one report may
+// count, with a message for the client; those of observe.
 #pragma once
 
 #include <map>
@@ -17,12 +17,15 @@
 
 namespace trainyard::insights {
 
-// Limits of one report: about a second of reading, and some tens of megabytes.
+// Limits of one report: about a second of reading, and less than a hundred megabytes.
 struct ContributorLimits {
-  uint64_t message_bytes_max = 256 << 20;
+  uint64_t message_bytes_max = 256 << 20;  // with kContributorEventBytes for each event
   size_t contributors_max = 100'000;
+  size_t cells_max = 500'000;  // values of one contributor in one period
   size_t periods_max = 1'440;  // as AWS: a day of minutes
 };
+
+inline constexpr size_t kContributorEventBytes = 64;  // what an event costs, without its message
 
 struct ContributorQuery {
   std::string region;

@@ -173,16 +173,17 @@ std::optional<Contribution> ContributorRule::of(std::string_view message) const 
     if (!found) return {};
     extracted = *std::move(found);
   }
+  const observe::FilterMessage parsed(message);
   for (const Filter& filter : filters_)
-    if (!filter.holds(filter.selector.find(message, extracted))) return {};
+    if (!filter.holds(filter.selector.find(parsed, extracted))) return {};
   Contribution out;
   for (const auto& key : keys_) {
-    auto value = key.find(message, extracted);
+    auto value = key.find(parsed, extracted);
     if (!value) return {};
     out.keys.push_back(*std::move(value));
   }
   if (!value_) return out;
-  const auto text = value_->find(message, extracted);
+  const auto text = value_->find(parsed, extracted);
   const auto number = text ? parse_double(*text) : Result<double>(invalid(""));
   if (!number || !std::isfinite(*number)) return {};
   out.value = *number;

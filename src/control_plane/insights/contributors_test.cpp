@@ -139,8 +139,53 @@ TEST(ContributorReport, HasLimits) {
     return report_contributors(*world.logs, rule, world.query(), limits).error().kind;
   };
   EXPECT_EQ(kind({.message_bytes_max = 20}), Kind::exhausted);
+  EXPECT_EQ(kind({.message_bytes_max = 5 * kContributorEventBytes}), Kind::exhausted)
+      << "an event costs more than its message";
   EXPECT_EQ(kind({.contributors_max = 3}), Kind::exhausted);
   EXPECT_EQ(kind({.periods_max = 10}), Kind::exhausted);
+  EXPECT_EQ(kind({.cells_max = 4}), Kind::exhausted);
+  ASSERT_OK(report_contributors(*world.logs, rule, world.query(), {.cells_max = 5}));
+  world.clock.advance(60s);
+  world.append("g", R"({"ip": 0})");
+  EXPECT_EQ(kind({.cells_max = 5}), Kind::exhausted) << "a contributor in a second period";
+}
+
+TEST(InsightRules, FewReportsRunAtOnce) {
+  ReportWorld world;
+  InsightRules rules(*world.logs);
+  const auto rule = parse(rule_text(R"("Keys": ["$.ip"])"));
+  {
+    std::vector<InsightRules::ReportSlot> slots;
+    for (size_t i = 0; i < kInsightReportsMax; ++i) {
+      auto slot = rules.take_report_slot();
+      ASSERT_OK(slot);
+      slots.push_back(*std::move(slot));
+    }
+    const auto refused = rules.report(rule, world.query());
+    ASSERT_FALSE(refused);
+    EXPECT_TRUE(refused.error().is(InsightFault::busy));
+  }
+  ASSERT_OK(rules.report(rule, world.query()));
+  ASSERT_OK(rules.report(rule, world.query()));
+  ASSERT_OK(rules.report(rule, world.query()));
+}
+
+TEST(InsightRules, ThatArePutAgainKeepTheirTagsAndTime) {
+  ReportWorld world;
+  InsightRules rules(*world.logs);
+  const std::string text = rule_text(R"("Keys": ["$.ip"])");
+  const Instant first = world.clock.now();
+  ASSERT_OK(rules.put(kRegion, "r", {.definition = text, .disabled = first, .tags = {{"a", "b"}}}));
+  ASSERT_OK(
+      rules.put(kRegion, "r", {.definition = text, .disabled = first + 1h, .tags = {{"c", "d"}}}));
+  auto found = rules.find(kRegion, "r");
+  ASSERT_OK(found);
+  EXPECT_EQ(found->disabled, first);
+  EXPECT_EQ(found->tags, (std::map<std::string, std::string>{{"a", "b"}}));
+  ASSERT_OK(rules.put(kRegion, "r", {.definition = text}));
+  EXPECT_FALSE(rules.find(kRegion, "r")->disabled);
+  ASSERT_OK(rules.put(kRegion, "r", {.definition = text, .disabled = first + 2h}));
+  EXPECT_EQ(rules.find(kRegion, "r")->disabled, first + 2h);
 }
 
 TEST(InsightRules, SurviveARestart) {

@@ -2,7 +2,6 @@
 
 #include "base/json.hpp"
 #include "base/json_record.hpp"
-#include "insights/contributor_rule.hpp"
 
 namespace trainyard::insights {
 namespace {
@@ -29,7 +28,8 @@ Result<void> InsightRules::put(const std::string& region, const std::string& nam
   const MutexLock lock(changing_);
   const auto before = find(region, name);
   if (!before && before.error().kind != Kind::not_found) return before.error();
-  if (before && rule.tags.empty()) rule.tags = before->tags;
+  if (before) rule.tags = before->tags;
+  if (before && before->disabled && rule.disabled) rule.disabled = before->disabled;
   return logs_.definitions().put(region, kKind, {"", name, rule.text()}, kInsightRulesMax);
 }
 
@@ -58,6 +58,26 @@ Result<void> InsightRules::change(const std::string& region, const std::string& 
   auto rule = TRY(find(region, name));
   TRY(change(rule));
   return logs_.definitions().put(region, kKind, {"", name, rule.text()}, kInsightRulesMax);
+}
+
+InsightRules::ReportSlot::~ReportSlot() {
+  if (!rules_) return;
+  const MutexLock lock(rules_->mutex_);
+  --rules_->reports_;
+}
+
+Result<InsightRules::ReportSlot> InsightRules::take_report_slot() {
+  const MutexLock lock(mutex_);
+  if (reports_ == kInsightReportsMax)
+    return exhausted("other reports are in progress", InsightFault::busy);
+  ++reports_;
+  return ReportSlot(this);
+}
+
+Result<ContributorReport> InsightRules::report(const ContributorRule& rule,
+                                               const ContributorQuery& query) {
+  const auto slot = TRY(take_report_slot());
+  return report_contributors(logs_, rule, query);
 }
 
 }  // namespace trainyard::insights

@@ -17,6 +17,9 @@ using observe::DefinitionKind;
 constexpr size_t kPageEvents = 10'000;
 // The positions of one log group: enough for each of its streams in many deliveries.
 constexpr size_t kPositionsMax = 10'000'000;
+// Bytes of the records of one page, by those of its events: fields may repeat parts of a message,
+// and JSON writes a control character as six.
+constexpr size_t kRecordGrowthMax = 4;
 
 struct StoredPosition {
   uint64_t at = 0;
@@ -74,25 +77,33 @@ Deliveries::~Deliveries() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Result<void> Deliveries::reload() {
-  std::map<Id, std::shared_ptr<const Job>> jobs;
-  for (const auto& [region, stored] : TRY(logs_.definitions().all(DefinitionKind::delivery))) {
-    auto job = std::make_shared<Job>();
-    job->id = {region, stored.name};
-    job->delivery = TRY(LogDelivery::from(stored.body));
-    const auto source = catalogue_.source(region, job->delivery.source);
-    const auto destination = catalogue_.destination(region, job->delivery.destination);
-    const auto streams = source ? catalogue_.streams_of(region, *source) : std::nullopt;
-    if (!streams || !destination) {
-      log(Level::error, "log_routing", "a delivery has no source or no destination any longer",
-          {{"delivery", stored.name}, {"source", job->delivery.source}});
-      continue;
-    }
-    job->service = DeliveryCatalogue::service_of(*source);
-    job->source = *streams;
-    job->destination = *destination;
-    jobs.emplace(job->id, std::move(job));
+Result<std::shared_ptr<const Deliveries::Job>> Deliveries::job_of(
+    const std::string& region, const observe::LogDefinition& stored) {
+  auto job = std::make_shared<Job>();
+  job->id = {region, stored.name};
+  job->delivery = TRY(LogDelivery::from(stored.body));
+  auto source = catalogue_.source(region, job->delivery.source);
+  if (!source && source.error().kind != Kind::not_found) return std::move(source).error();
+  auto destination = catalogue_.destination(region, job->delivery.destination);
+  if (!destination && destination.error().kind != Kind::not_found)
+    return std::move(destination).error();
+  const auto streams = source ? catalogue_.streams_of(region, *source) : std::nullopt;
+  if (!streams || !destination) {
+    log(Level::error, "log_routing", "a delivery has no source or no destination any longer",
+        {{"delivery", stored.name}, {"source", job->delivery.source}});
+    return std::shared_ptr<const Job>();
   }
+  job->service = DeliveryCatalogue::service_of(*source);
+  job->source = *streams;
+  job->destination = *std::move(destination);
+  return std::shared_ptr<const Job>(std::move(job));
+}
+
+Result<void> Deliveries::reload() {
+  const MutexLock reloading(reloading_);
+  std::map<Id, std::shared_ptr<const Job>> jobs;
+  for (const auto& [region, stored] : TRY(logs_.definitions().all(DefinitionKind::delivery)))
+    if (auto job = TRY(job_of(region, stored))) jobs.emplace(job->id, job);
   const MutexLock lock(mutex_);
   std::erase_if(progress_, [&](const auto& each) { return !jobs.contains(each.first); });
   for (const auto& [id, job] : jobs) {
@@ -104,6 +115,20 @@ Result<void> Deliveries::reload() {
     progress.pause = {};
   }
   changed_.notify_all();
+  return ok();
+}
+
+// The definition goes first, so that a run in progress cannot find the positions missing and start
+// at the beginning again. What that run stores meanwhile, work() removes.
+Result<void> Deliveries::remove(const std::string& region, const std::string& id) {
+  {
+    const MutexLock reloading(reloading_);
+    TRY(catalogue_.remove(region, id));
+    const MutexLock lock(mutex_);
+    progress_.erase({region, id});
+    changed_.notify_all();
+  }
+  forget_if_removed({region, id});
   return ok();
 }
 
@@ -127,11 +152,12 @@ bool Deliveries::drain(Duration at_most) {
 
 Deliveries::Progress* Deliveries::due_work(DeliveryType type) {
   const auto now = clock_.monotonic();
+  Progress* next = nullptr;
   for (auto& [id, progress] : progress_)
     if (progress.job->destination.type == type && !progress.idle() && !progress.busy &&
-        now >= progress.due)
-      return &progress;
-  return nullptr;
+        now >= progress.due && (!next || progress.last_run < next->last_run))
+      next = &progress;
+  return next;
 }
 
 void Deliveries::work(DeliveryType type) {
@@ -152,20 +178,26 @@ void Deliveries::work(DeliveryType type) {
       all = std::exchange(next->all, false);
       streams = std::exchange(next->streams, {});
       next->busy = true;
+      next->last_run = ++runs_;
     }
     const auto done = run(*job, all, streams);
-    const MutexLock lock(mutex_);
-    finish(job->id, done, all, std::move(streams));
+    {
+      const MutexLock lock(mutex_);
+      finish(*job, done, all, std::move(streams));
+      if (progress_.contains(job->id)) continue;
+    }
+    forget_if_removed(job->id);
   }
 }
 
-void Deliveries::finish(const Id& id, const Result<void>& done, bool all,
+void Deliveries::finish(const Job& job, const Result<void>& done, bool all,
                         std::set<std::string> streams) {
   changed_.notify_all();
-  const auto found = progress_.find(id);
+  const auto found = progress_.find(job.id);
   if (found == progress_.end()) return;  // it was removed
   Progress& progress = found->second;
   progress.busy = false;
+  if (progress.job.get() != &job) return;  // it was changed, and runs again
   if (done) {
     progress.pause = {};
     progress.due = progress.job->destination.type == DeliveryType::s3
@@ -178,46 +210,61 @@ void Deliveries::finish(const Id& id, const Result<void>& done, bool all,
   // One line for each row of failures: while they last, the pause only grows.
   if (progress.pause == Duration{} && !stopping_)
     log(Level::warning, "log_routing", "a delivery of logs failed and is retried",
-        {{"delivery", id.second}, {"why", done.error().message}});
+        {{"delivery", job.id.second}, {"why", done.error().message}});
   progress.pause = std::clamp(progress.pause * 2, settings_.first_pause, settings_.pause_max);
   progress.due = clock_.monotonic() + progress.pause;
 }
 
-Result<void> Deliveries::run(const Job& job, bool all, const std::set<std::string>& streams) {
+bool Deliveries::is_current(const Job& job) {
+  const MutexLock lock(mutex_);
+  const auto found = progress_.find(job.id);
+  return found != progress_.end() && found->second.job.get() == &job;
+}
+
+// The streams of the source that a run reads. None: its group does not exist.
+Result<std::vector<observe::LogStreamInfo>> Deliveries::streams_of(
+    const Job& job, bool all, const std::set<std::string>& streams) {
   const std::string& region = job.id.first;
-  if (all) {
-    auto found = logs_.streams(region, job.source.group, job.source.stream_prefix);
-    if (!found && found.error().is(observe::LogResource::group)) return ok();  // nothing to deliver
-    if (!found) return std::move(found).error();
-    TRY(forget_removed_streams(job, *found));
-    Result<void> done;
-    for (const auto& stream : *found) {
-      auto delivered = deliver_stream(job, stream);
-      if (delivered) continue;
-      done = std::move(delivered);
-      // Damage of one stream holds up no other.
-      if (done.error().kind != Kind::corrupt) return done;
-    }
-    return done;
-  }
-  for (const std::string& name : streams) {
-    auto found = logs_.streams(region, job.source.group, name);
+  std::vector<observe::LogStreamInfo> out;
+  const auto add = [&](const std::string& prefix) -> Result<void> {
+    auto found = logs_.streams(region, job.source.group, prefix);
     if (!found && found.error().is(observe::LogResource::group)) return ok();
     if (!found) return std::move(found).error();
-    const auto stream = std::ranges::find(*found, name, &observe::LogStreamInfo::name);
-    if (stream != found->end()) TRY(deliver_stream(job, *stream));
+    if (all) TRY(forget_removed_streams(job, *found));
+    for (observe::LogStreamInfo& each : *found)
+      if (all || each.name == prefix) out.push_back(std::move(each));
+    return ok();
+  };
+  if (all) {
+    TRY(add(job.source.stream_prefix));
+  } else {
+    for (const std::string& name : streams) TRY(add(name));
   }
-  return ok();
+  return out;
+}
+
+Result<void> Deliveries::run(const Job& job, bool all, const std::set<std::string>& streams) {
+  Result<void> done;
+  for (const auto& stream : TRY(streams_of(job, all, streams))) {
+    auto delivered = deliver_stream(job, stream);
+    if (delivered) continue;
+    done = std::move(delivered);
+    // Damage of one stream, or a position that damage made invalid, holds up no other stream.
+    if (done.error().kind != Kind::corrupt && done.error().kind != Kind::invalid) return done;
+  }
+  return done;
 }
 
 Result<void> Deliveries::deliver_stream(const Job& job, const observe::LogStreamInfo& stream) {
   const observe::StreamKey key{job.id.first, job.source.group, stream.name};
-  const Instant since = job.delivery.created;
-  if (!stream.last_ingestion || *stream.last_ingestion < since) return ok();
+  if (!stream.last_ingestion || *stream.last_ingestion < job.delivery.created) return ok();
+  if (!is_current(job)) return ok();
   Position position = TRY(load(job, stream.name));
   const int64_t created = to_milliseconds(stream.created);
   // A stream of the same name that was made later begins at its own beginning.
   if (position.stream_created != created) position = {.at = 0, .stream_created = created};
+  // The run ends here, however fast the stream grows; later events are those of the next run.
+  const uint64_t until = TRY(logs_.read(key, {.forward = false, .events_max = 1})).end;
   observe::ReadQuery query{.events_max = kPageEvents,
                            .bytes_max = job.destination.type == DeliveryType::webhook
                                             ? settings_.post_bytes
@@ -225,14 +272,19 @@ Result<void> Deliveries::deliver_stream(const Job& job, const observe::LogStream
   if (position.known) query.position = position.at;
   for (;;) {
     if (stopping_) return cancelled("the server ends");
-    auto page = TRY(logs_.read(key, query));
+    if (!is_current(job)) return ok();
+    const auto page = TRY(logs_.read(key, query));
     if (page.events.empty()) return ok();
-    const uint64_t end = page.end;
-    std::erase_if(page.events,
-                  [&](const observe::LogEvent& event) { return event.ingested < since; });
-    if (!page.events.empty()) TRY(write(job, key, page));
-    TRY(store(job, stream.name, {.at = end, .stream_created = created}));
-    query.position = end;
+    const Batch batch = batch_of(job, key, page, query.bytes_max * kRecordGrowthMax);
+    if (batch.taken < page.events.size()) {
+      query.events_max = batch.taken;  // the page is read again, as far as its records fit
+      continue;
+    }
+    if (!batch.records.empty()) TRY(write(job, key, batch));
+    TRY(store(job, stream.name, {.at = page.end, .stream_created = created}));
+    if (page.end >= until) return ok();
+    query.position = page.end;
+    query.events_max = kPageEvents;
   }
 }
 
@@ -256,16 +308,30 @@ Result<void> Deliveries::store(const Job& job, const std::string& stream,
 // Retention removes streams, and their positions would stay forever.
 Result<void> Deliveries::forget_removed_streams(
     const Job& job, const std::vector<observe::LogStreamInfo>& streams) {
+  std::set<std::string_view> names;
+  for (const auto& each : streams) names.insert(each.name);
   const std::string start = position_name(job.id.second, "");
   for (const auto& each : TRY(logs_.definitions().list(
            job.id.first, DefinitionKind::delivery_position, job.source.group))) {
-    if (!each.name.starts_with(start)) continue;
-    const std::string name = each.name.substr(start.size());
-    if (std::ranges::find(streams, name, &observe::LogStreamInfo::name) == streams.end())
+    if (stopping_) return cancelled("the server ends");
+    if (each.name.starts_with(start) &&
+        !names.contains(std::string_view(each.name).substr(start.size())))
       TRY(logs_.definitions().remove(job.id.first, DefinitionKind::delivery_position,
                                      job.source.group, each.name));
   }
   return ok();
+}
+
+// Removes the positions of a delivery that is no longer defined. Those that stay because of an
+// error are removed at the next start.
+void Deliveries::forget_if_removed(const Id& id) {
+  const auto found = catalogue_.delivery(id.first, id.second);
+  if (found || found.error().kind != Kind::not_found) return;
+  const auto removed = logs_.definitions().remove_all(id.first, DefinitionKind::delivery_position,
+                                                      position_name(id.second, ""));
+  if (!removed)
+    log(Level::warning, "log_routing", "positions of a removed delivery stay until the next start",
+        {{"delivery", id.second}, {"why", removed.error().message}});
 }
 
 // A delivery that was removed while it was in progress has stored positions since.
@@ -283,21 +349,37 @@ Result<void> Deliveries::forget_removed_deliveries() {
 
 // -- writing
 
-Result<void> Deliveries::write(const Job& job, const observe::StreamKey& key,
-                               const observe::LogPage& page) {
-  if (job.destination.type == DeliveryType::s3) return write_object(job, key, page);
-  if (job.destination.type == DeliveryType::log_group) return write_events(job, key, page);
-  return post_events(job, key, page);
+// Covers the first events of the page whose records fit, and at least one. Events from before the
+// delivery have no record.
+Deliveries::Batch Deliveries::batch_of(const Job& job, const observe::StreamKey& key,
+                                       const observe::LogPage& page, size_t bytes_max) {
+  const DeliveryFormat format = job.destination.format.value_or(DeliveryFormat::plain);
+  Batch batch{.begin = page.begin};
+  size_t bytes = 0;
+  for (const observe::LogEvent& event : page.events) {
+    if (event.ingested >= job.delivery.created) {
+      std::string text = record_text(key, event, format, job.delivery.options);
+      bytes += text.size() + 1;
+      if (bytes > bytes_max && !batch.records.empty()) break;
+      batch.records.push_back({event.at, {}, std::move(text)});
+    }
+    ++batch.taken;
+  }
+  return batch;
+}
+
+Result<void> Deliveries::write(const Job& job, const observe::StreamKey& key, const Batch& batch) {
+  if (job.destination.type == DeliveryType::s3) return write_object(job, key, batch);
+  if (job.destination.type == DeliveryType::log_group) return write_events(job, key, batch);
+  return post_events(job, key, batch);
 }
 
 Result<void> Deliveries::write_object(const Job& job, const observe::StreamKey& key,
-                                      const observe::LogPage& page) {
+                                      const Batch& batch) {
   const auto place = TRY(bucket_place(job.destination.resource_arn));
   const DeliveryOptions& options = job.delivery.options;
-  const DeliveryFormat format = job.destination.format.value_or(DeliveryFormat::plain);
   std::string text;
-  for (const observe::LogEvent& event : page.events)
-    text += record_text(key, event, format, options) + "\n";
+  for (const observe::LogEvent& record : batch.records) text += record.message + "\n";
   const std::string name = object_key({.prefix = place.prefix,
                                        .account = targets_.account(),
                                        .service = job.service,
@@ -305,9 +387,9 @@ Result<void> Deliveries::write_object(const Job& job, const observe::StreamKey& 
                                        .delivery = job.id.second,
                                        .suffix = options.suffix,
                                        .hive_path = options.hive_path,
-                                       .at = page.events.front().at,
+                                       .at = batch.records.front().at,
                                        .stream = key.stream,
-                                       .position = page.begin});
+                                       .position = batch.begin});
   TRY(objects::write_all(objects_, place.bucket, name, gzip(text),
                          {.content_type = "application/gzip", .owner = job.delivery.owner})
           .in("writing " + name + " to bucket " + place.bucket));
@@ -315,32 +397,25 @@ Result<void> Deliveries::write_object(const Job& job, const observe::StreamKey& 
 }
 
 Result<void> Deliveries::write_events(const Job& job, const observe::StreamKey& key,
-                                      const observe::LogPage& page) {
+                                      const Batch& batch) {
   const auto to = targets_.group_of(job.destination.resource_arn);
   if (!to) return not_found("the log group " + job.destination.resource_arn + " does not exist");
-  const DeliveryFormat format = job.destination.format.value_or(DeliveryFormat::plain);
-  std::vector<observe::LogEvent> events;
-  events.reserve(page.events.size());
-  for (const observe::LogEvent& event : page.events)
-    events.push_back({event.at, {}, record_text(key, event, format, job.delivery.options)});
-  return forward_events(logs_, {to->region, to->group, key.stream}, events)
+  return forward_events(logs_, {to->region, to->group, key.stream}, batch.records)
       .in("writing to log group " + to->group);
 }
 
 // The request of a Firehose stream to an HTTP endpoint.
 Result<void> Deliveries::post_events(const Job& job, const observe::StreamKey& key,
-                                     const observe::LogPage& page) {
+                                     const Batch& batch) {
   const auto target = targets_.find(job.destination.resource_arn);
   const Webhook* webhook = target ? targets_.webhook(target->webhook) : nullptr;
   if (!webhook)
     return not_found("the configuration has no webhook for " + job.destination.resource_arn);
-  const DeliveryFormat format = job.destination.format.value_or(DeliveryFormat::plain);
   Json records = Json::array();
-  for (const observe::LogEvent& event : page.events)
-    records.push_back(
-        {{"data", to_base64(record_text(key, event, format, job.delivery.options) + "\n")}});
+  for (const observe::LogEvent& record : batch.records)
+    records.push_back({{"data", to_base64(record.message + "\n")}});
   const std::string body = dump(
-      {{"requestId", job.id.second + "-" + to_hex(key.stream) + "-" + std::to_string(page.begin)},
+      {{"requestId", job.id.second + "-" + to_hex(key.stream) + "-" + std::to_string(batch.begin)},
        {"timestamp", to_milliseconds(clock_.now())},
        {"records", std::move(records)}});
   const int status = TRY(post_(*webhook, body).in("sending to webhook " + webhook->name));

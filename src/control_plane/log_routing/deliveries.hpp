@@ -5,7 +5,9 @@
 // events are delivered at least once, whatever is killed, and in the order of their stream. An
 // object has a name that follows from its position: one that is written again replaces the first.
 // A destination that fails is tried again, after longer and longer pauses, and holds up no other
-// type of destination.
+// type of destination. A run ends where the streams ended when it began, and the delivery that ran
+// least recently runs next, so a busy one holds up no other. A run stops before its next page when
+// its delivery is changed or removed.
 //
 // Threads: callable from anywhere; the destructor waits for a page of events. Errors: those of
 // observe. Lifetime: logs, objects, clock, random and targets outlive it.
@@ -59,8 +61,10 @@ class Deliveries {
   // Called with the stream of events that were stored.
   void take(const observe::StreamKey& key);
   DeliveryCatalogue& catalogue() { return catalogue_; }
-  // Reads the deliveries again, after a change of the catalogue.
+  // Reads the deliveries again, after a change of the catalogue. After an error, those in use stay.
   Result<void> reload();
+  // Removes a delivery from the catalogue and from use. Errors: not_found.
+  Result<void> remove(const std::string& region, const std::string& id);
   // Waits until all events that were taken are delivered, for at most that time.
   bool drain(Duration at_most);
 
@@ -80,9 +84,16 @@ class Deliveries {
     bool all = true;                // each stream may have events
     std::set<std::string> streams;  // otherwise these
     std::chrono::nanoseconds due{};
-    Duration pause{};  // after failures
+    Duration pause{};       // after failures
+    uint64_t last_run = 0;  // its number, of all runs
     bool busy = false;
     bool idle() const { return !all && streams.empty() && !busy; }
+  };
+  // Events of one page as a delivery writes them: their messages are its records.
+  struct Batch {
+    uint64_t begin = 0;  // position of the page
+    size_t taken = 0;    // events of the page that it covers
+    std::vector<observe::LogEvent> records;
   };
   // The events of one stream, which are read page by page.
   struct Position {
@@ -94,21 +105,28 @@ class Deliveries {
   Deliveries(observe::Logs& logs, objects::Objects& objects, const LogTargets& targets,
              std::vector<OutsideSource> outside, Post post, Clock& clock, Random& random,
              DeliveriesSettings settings);
+  // nullptr: the delivery has no source or no destination any longer.
+  Result<std::shared_ptr<const Job>> job_of(const std::string& region,
+                                            const observe::LogDefinition& stored);
   void work(DeliveryType type);
   Progress* due_work(DeliveryType type) REQUIRES(mutex_);
-  void finish(const Id& id, const Result<void>& done, bool all, std::set<std::string> streams)
+  void finish(const Job& job, const Result<void>& done, bool all, std::set<std::string> streams)
       REQUIRES(mutex_);
+  // False: the delivery was changed or removed since.
+  bool is_current(const Job& job);
   Result<void> run(const Job& job, bool all, const std::set<std::string>& streams);
   Result<void> deliver_stream(const Job& job, const observe::LogStreamInfo& stream);
-  Result<void> write(const Job& job, const observe::StreamKey& key, const observe::LogPage& page);
-  Result<void> write_object(const Job& job, const observe::StreamKey& key,
-                            const observe::LogPage& page);
-  Result<void> write_events(const Job& job, const observe::StreamKey& key,
-                            const observe::LogPage& page);
-  Result<void> post_events(const Job& job, const observe::StreamKey& key,
-                           const observe::LogPage& page);
+  Result<void> write(const Job& job, const observe::StreamKey& key, const Batch& batch);
+  Result<void> write_object(const Job& job, const observe::StreamKey& key, const Batch& batch);
+  Result<void> write_events(const Job& job, const observe::StreamKey& key, const Batch& batch);
+  Result<void> post_events(const Job& job, const observe::StreamKey& key, const Batch& batch);
+  static Batch batch_of(const Job& job, const observe::StreamKey& key, const observe::LogPage& page,
+                        size_t bytes_max);
+  Result<std::vector<observe::LogStreamInfo>> streams_of(const Job& job, bool all,
+                                                         const std::set<std::string>& streams);
   Result<Position> load(const Job& job, const std::string& stream);
   Result<void> store(const Job& job, const std::string& stream, const Position& position);
+  void forget_if_removed(const Id& id);
   Result<void> forget_removed_deliveries();
   Result<void> forget_removed_streams(const Job& job,
                                       const std::vector<observe::LogStreamInfo>& streams);
@@ -120,10 +138,13 @@ class Deliveries {
   Clock& clock_;
   const DeliveriesSettings settings_;
   DeliveryCatalogue catalogue_;
+  // Held from reading the catalogue until what was read is in use; locked before mutex_.
+  Mutex reloading_;
   Mutex mutex_;
   ConditionVariable changed_;
   std::atomic<bool> stopping_ = false;  // changed with the lock
   std::map<Id, Progress> progress_ GUARDED_BY(mutex_);
+  uint64_t runs_ GUARDED_BY(mutex_) = 0;
   std::vector<std::thread> threads_;  // last: they use the members above
 };
 

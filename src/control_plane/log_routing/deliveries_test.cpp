@@ -1,6 +1,11 @@
 #include "log_routing/deliveries.hpp"
 
+#include <atomic>
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
 
 #include "base/json.hpp"
 #include "base/text.hpp"
@@ -150,12 +155,185 @@ TEST(Deliveries, ThatAreRemovedLeaveNothing) {
   ASSERT_OK(id);
   world.append({"one"});
   ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
-  ASSERT_OK(world.all->catalogue().remove(kDeliveryRegion, *id));
-  ASSERT_OK(world.all->reload());
+  ASSERT_OK(world.all->remove(kDeliveryRegion, *id));
+  EXPECT_EQ(world.all->remove(kDeliveryRegion, *id).error().kind, Kind::not_found);
   world.append({"two"});
   ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
   EXPECT_EQ(world.messages("to"), Messages{"one"});
   EXPECT_TRUE(world.logs->definitions().all(observe::DefinitionKind::delivery_position)->empty());
+}
+
+// -- runs
+
+using Posts = std::vector<Messages>;
+
+// Waits until the webhook has received this number of requests.
+void wait_for_posts(DeliveryWorld& world, size_t count) {
+  for (int i = 0; i < 12'000 && world.posts().size() < count; ++i)
+    std::this_thread::sleep_for(10ms);
+  ASSERT_GE(world.posts().size(), count);
+}
+
+TEST(Deliveries, ARunEndsWhereItsStreamEndedAtItsStart) {
+  const observe::TemporaryDirectory directory;
+  DeliveryWorld world(directory.path());
+  world.start();
+  ASSERT_OK(world.logs->ensure_stream({kDeliveryRegion, "g", "t"}));
+  world.append({"s"}, "s");
+  world.append({"t"}, "t");
+  int left = 5;
+  world.on_post = [&] {
+    if (left-- > 0) world.append({"later"}, "s");
+  };
+  ASSERT_OK(world.deliver(kStreamArn));  // its first run reads all streams
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  const Posts posts = world.posts();
+  ASSERT_GE(posts.size(), 3u);
+  EXPECT_EQ(posts[0], Messages{"s\n"});
+  EXPECT_EQ(posts[1], Messages{"t\n"});
+}
+
+TEST(Deliveries, TheOneThatRanLeastRecentlyRunsNext) {
+  const observe::TemporaryDirectory directory;
+  DeliveryWorld world(directory.path());
+  world.start();
+  ASSERT_OK(world.deliver(kStreamArn, {}, {}, "g"));
+  ASSERT_OK(world.deliver(kStreamArn, {}, {}, "to"));
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  int left = 10;
+  world.on_post = [&] {
+    if (left-- <= 0) return;
+    world.append({"g"}, "s", "g");
+    world.append({"to"}, "s", "to");
+  };
+  world.append({"first"});
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  const Posts posts = world.posts();
+  ASSERT_GE(posts.size(), 10u);
+  EXPECT_EQ(posts[0], Messages{"first\n"});
+  for (size_t i = 1; i < 10; ++i) EXPECT_EQ(posts[i].front(), i % 2 == 1 ? "to\n" : "g\n") << i;
+}
+
+TEST(Deliveries, ARunStopsWhenItsDeliveryIsRemoved) {
+  const observe::TemporaryDirectory directory;
+  std::string id;
+  std::atomic<bool> removed = false;
+  DeliveryWorld world(directory.path());
+  world.delivery_settings.post_bytes = 1;  // one event
+  world.start();
+  world.append({"one", "two", "three"});
+  world.on_post = [&] {
+    if (removed) return;
+    id = world.all->catalogue().deliveries(kDeliveryRegion)->at(0).first;
+    EXPECT_TRUE(world.all->remove(kDeliveryRegion, id));
+    removed = true;
+  };
+  ASSERT_OK(world.deliver(kStreamArn, {}, {}, "g"));
+  for (int i = 0; i < 12'000 && !removed; ++i) std::this_thread::sleep_for(10ms);
+  ASSERT_TRUE(removed);
+  // The thread of the first delivery carries out the second, once it is done with the first.
+  world.append({"other"}, "s", "to");
+  ASSERT_OK(world.deliver(kStreamArn, {}, {}, "to"));
+  wait_for_posts(world, 2);
+  EXPECT_EQ(world.posts(), (Posts{{"one\n"}, {"other\n"}}));
+  const auto positions =
+      world.logs->definitions().list(kDeliveryRegion, observe::DefinitionKind::delivery_position);
+  ASSERT_OK(positions);
+  for (const auto& each : *positions) EXPECT_FALSE(each.name.starts_with(id)) << each.name;
+}
+
+TEST(Deliveries, ARunStopsWhenItsDeliveryIsChanged) {
+  const observe::TemporaryDirectory directory;
+  DeliveryWorld world(directory.path());
+  world.delivery_settings.post_bytes = 1;  // one event
+  world.start();
+  world.append({"one", "two", "three"});
+  bool changed = false;
+  world.on_post = [&] {
+    if (std::exchange(changed, true)) return;
+    auto& catalogue = world.all->catalogue();
+    const std::string id = catalogue.deliveries(kDeliveryRegion)->at(0).first;
+    ASSERT_OK(catalogue.update(kDeliveryRegion, id, [](DeliveryOptions& options) {
+      options.fields = {"log_group", "message"};
+    }));
+    ASSERT_OK(world.all->reload());
+  };
+  ASSERT_OK(world.deliver(kStreamArn));
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  EXPECT_EQ(world.posts(), (Posts{{"one\n"}, {"g\ttwo\n"}, {"g\tthree\n"}}));
+}
+
+TEST(Deliveries, RecordsThatGrowAreWrittenInSeveralParts) {
+  const observe::TemporaryDirectory directory;
+  DeliveryWorld world(directory.path());
+  world.delivery_settings.post_bytes = 1000;
+  world.start();
+  // Six times as long in JSON, of which a request has 4,000 bytes.
+  world.append(Messages(3, std::string(280, '\x01')));
+  ASSERT_OK(world.deliver(kStreamArn, {.fields = {"message"}}, DeliveryFormat::json));
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  const Posts posts = world.posts();
+  ASSERT_EQ(posts.size(), 2u);
+  EXPECT_EQ(posts[0].size(), 2u);
+  EXPECT_EQ(posts[1].size(), 1u);
+}
+
+// Replaces bytes in the segments of the logs.
+void damage(const std::string& directory, const std::string& text) {
+  namespace fs = std::filesystem;
+  for (const auto& entry : fs::recursive_directory_iterator(directory + "/logs")) {
+    if (entry.path().extension() != ".log") continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    const size_t at = bytes.find(text);
+    if (at == std::string::npos) continue;
+    file.clear();
+    file.seekp(std::streamoff(at));
+    file << std::string(text.size(), '?');
+  }
+}
+
+TEST(Deliveries, ADamagedStreamHoldsUpNoOther) {
+  const observe::TemporaryDirectory directory;
+  DeliveryWorld world(directory.path());
+  world.start();
+  for (const char* stream : {"a", "b"})
+    ASSERT_OK(world.logs->ensure_stream({kDeliveryRegion, "g", stream}));
+  ASSERT_OK(world.deliver(kStreamArn));
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  world.status = 503;
+  world.append({"broken event"}, "a");
+  damage(directory.path(), "broken event");
+  world.append({"whole event"}, "b");
+  world.status = 200;
+  wait_for_posts(world, 1);
+  EXPECT_EQ(world.posts(), Posts{{"whole event\n"}});
+}
+
+TEST(Deliveries, StayInUseWhenTheyCannotBeRead) {
+  const observe::TemporaryDirectory directory;
+  DeliveryWorld world(directory.path());
+  world.start();
+  ASSERT_OK(world.deliver(kGroupArns + "to"));
+  auto& definitions = world.logs->definitions();
+  using observe::DefinitionKind;
+  const auto source = definitions.find(kDeliveryRegion, DefinitionKind::delivery_source, "", "g");
+  ASSERT_OK(source);
+  ASSERT_OK(
+      definitions.put(kDeliveryRegion, DefinitionKind::delivery_source, {"", "g", "no JSON"}, 10));
+  EXPECT_FALSE(world.all->reload());
+  world.append({"one"});
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  EXPECT_EQ(world.messages("to"), Messages{"one"});
+  ASSERT_OK(definitions.remove(kDeliveryRegion, DefinitionKind::delivery_source, "", "g"));
+  ASSERT_OK(world.all->reload());
+  world.append({"two"});
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  EXPECT_EQ(world.messages("to"), Messages{"one"}) << "its source is missing";
+  ASSERT_OK(definitions.put(kDeliveryRegion, DefinitionKind::delivery_source, **source, 10));
+  ASSERT_OK(world.all->reload());
+  ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
+  EXPECT_EQ(world.messages("to"), (Messages{"one", "two"}));
 }
 
 // Each step that changes the disk of the objects fails once: nothing is lost, and nothing twice.

@@ -179,8 +179,8 @@ Result<void> DeliveryCatalogue::remove_source(const std::string& region, const s
 // -- destinations
 
 Result<DeliveryType> DeliveryCatalogue::type_of(const std::string& resource_arn) const {
-  if (const auto place = bucket_place(resource_arn)) {
-    if (place->prefix.size() > kPrefixBytesMax)
+  if (resource_arn.starts_with(contract::kBucketArnStart)) {
+    if (TRY(bucket_place(resource_arn)).prefix.size() > kPrefixBytesMax)
       return invalid("The prefix of the bucket has more than " + std::to_string(kPrefixBytesMax) +
                      " bytes.");
     return DeliveryType::s3;
@@ -318,12 +318,9 @@ Result<void> DeliveryCatalogue::update(const std::string& region, const std::str
   return put(region, id, delivery);
 }
 
-// The positions go first: without them a delivery in progress would store new ones, which the next
-// start removes.
 Result<void> DeliveryCatalogue::remove(const std::string& region, const std::string& id) {
   const MutexLock lock(changing_);
   TRY(find<LogDelivery>(region, id));
-  TRY(logs_.definitions().remove_all(region, DefinitionKind::delivery_position, id + " "));
   return logs_.definitions().remove(region, DefinitionKind::delivery, "", id);
 }
 

@@ -70,6 +70,7 @@ class DeliveryCatalogue {
   Result<NamedRecords<LogDelivery>> deliveries(const std::string& region);
   Result<void> update(const std::string& region, const std::string& id,
                       const std::function<void(DeliveryOptions&)>& change);
+  // Its positions stay: Deliveries::remove() removes both.
   Result<void> remove(const std::string& region, const std::string& id);
 
   // Changes the tags of a source, destination or delivery; an error of `change` changes nothing.

@@ -1,5 +1,6 @@
 #include "log_routing/delivery_catalogue.hpp"
 
+#include "log_routing/delivery_format.hpp"
 #include "log_routing/testing/delivery_world.hpp"
 
 namespace trainyard::log_routing {
@@ -51,6 +52,10 @@ TEST(DeliveryCatalogue, DestinationsKeepTheirFormatAndType) {
         "arn:aws:logs:eu-west-1:123456789012:destination:other"})
     EXPECT_EQ(put(arn, {}).error().kind, Kind::invalid) << arn;
   EXPECT_EQ(put("arn:aws:s3:::bucket/" + std::string(600, 'x'), {}).error().kind, Kind::invalid);
+  const auto other_prefix = put("arn:aws:s3:::bucket//secret", {});
+  ASSERT_FALSE(other_prefix);
+  EXPECT_NE(other_prefix.error().message.find("begins with '/'"), std::string::npos)
+      << other_prefix.error().message;
 }
 
 TEST(DeliveryCatalogue, ASourceHasOneDeliveryOfEachType) {
@@ -95,6 +100,9 @@ TEST(DeliveryCatalogue, OptionsAreChecked) {
     EXPECT_EQ(all.world.deliver("arn:aws:s3:::bucket", {.suffix = suffix}).error().kind,
               Kind::invalid)
         << suffix;
+  const auto repeated = all.world.deliver("arn:aws:s3:::bucket", {.fields = {"a", "b", "a"}});
+  ASSERT_FALSE(repeated);
+  EXPECT_EQ(repeated.error().message, "Invalid recordFields: a is repeated.");
   const auto id = all.world.deliver("arn:aws:s3:::bucket", {.suffix = "{yyyy}-{MM}/{dd}/{HH}"});
   ASSERT_OK(id);
   EXPECT_EQ(
@@ -105,6 +113,39 @@ TEST(DeliveryCatalogue, OptionsAreChecked) {
       Kind::invalid);
   EXPECT_EQ(all.catalogue().delivery(kDeliveryRegion, *id)->options.suffix,
             "{yyyy}-{MM}/{dd}/{HH}");
+}
+
+TEST(DeliveryFormat, ASuffixReplacesOnlyTheFixedPartOfTheAccount) {
+  const auto folder = [](const std::string& suffix, bool hive) {
+    const std::string key = object_key({.account = "1",
+                                        .service = "logs",
+                                        .region = "r",
+                                        .delivery = "d",
+                                        .suffix = suffix,
+                                        .hive_path = hive,
+                                        .stream = "s"});
+    return key.substr(0, key.rfind('/'));
+  };
+  EXPECT_EQ(folder("AWSLogs/{account-id}/web", false), "AWSLogs/1/web");
+  EXPECT_EQ(folder("AWSLogs/{account-id}/web", true), "AWSLogs/aws-account-id=1/web");
+  EXPECT_EQ(folder("AWSLogs/1/web", true), "AWSLogs/1/web");
+  for (const std::string suffix : {"AWSLogs/2/web", "AWSLogs/12/web", "AWSLogs/other",
+                                   "AWSLogs/aws-account-id=2/web", "AWSLogs/1"})
+    EXPECT_EQ(folder(suffix, false), "AWSLogs/1/logs/" + suffix);
+}
+
+// Each replacement once moved the rest of the text: minutes for a large message.
+TEST(DeliveryFormat, DelimitersLeaveLongValuesInOnePass) {
+  const auto record = [](const std::string& message, const std::string& delimiter) {
+    return record_text({"r", "g", "s"}, {{}, {}, message}, DeliveryFormat::plain,
+                       {.fields = {"message"}, .delimiter = delimiter});
+  };
+  EXPECT_EQ(record("a||b|c\r\n", "||"), "a b|c  ");
+  EXPECT_EQ(record("a b", " "), "a b");
+  EXPECT_EQ(record(" ||", " |"), " ") << "a blank may be the beginning of another delimiter";
+  std::string message;
+  for (int i = 0; i < 4'000'000; ++i) message += "x||";
+  EXPECT_EQ(record(message, "||").size(), 8'000'000u);
 }
 
 TEST(DeliveryCatalogue, TagsBelongToEachKind) {

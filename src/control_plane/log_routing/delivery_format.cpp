@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/fnv.hpp"
 #include "base/json.hpp"
@@ -79,14 +80,20 @@ std::optional<Json> own_field(const std::string& field, const observe::StreamKey
   return {};
 }
 
-// A value within a line: one line, without the delimiter.
+// A value within a line: one line, without the delimiter, unless that is a blank. One pass: each
+// blank may end a delimiter again, and then shortens the text.
 std::string plain_value(const Json& value, std::string_view delimiter) {
-  std::string text = value.is_string() ? value.get<std::string>() : dump(value);
-  std::ranges::replace_if(
-      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  for (size_t at = 0; (at = text.find(delimiter, at)) != std::string::npos; ++at)
-    text.replace(at, delimiter.size(), " ");
-  return text.empty() ? std::string(kMissing) : text;
+  const std::string text = value.is_string() ? value.get<std::string>() : dump(value);
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    out += c == '\n' || c == '\r' ? ' ' : c;
+    while (delimiter != " " && out.ends_with(delimiter)) {
+      out.resize(out.size() - delimiter.size());
+      out += ' ';
+    }
+  }
+  return out.empty() ? std::string(kMissing) : out;
 }
 
 }  // namespace
@@ -130,6 +137,10 @@ Result<BucketPlace> bucket_place(std::string_view arn) {
   arn.remove_prefix(kStart.size());
   const size_t slash = std::min(arn.find('/'), arn.size());
   BucketPlace place{std::string(arn.substr(0, slash)), ""};
+  // Removing the slash would lead to another prefix than the one that was authorised.
+  if (arn.substr(slash).starts_with("//"))
+    return invalid("Invalid destinationResourceArn: the prefix of bucket " + place.bucket +
+                   " begins with '/'.");
   if (slash < arn.size()) place.prefix = directory(std::string(arn.substr(slash + 1)));
   if (place.bucket.empty()) return invalid("not the ARN of a bucket: " + std::string(arn));
   return place;
@@ -138,6 +149,10 @@ Result<BucketPlace> bucket_place(std::string_view arn) {
 Result<void> check_options(const DeliveryOptions& options) {
   if (options.delimiter.find_first_of("\r\n") != std::string::npos)
     return invalid("Invalid fieldDelimiter: it ends a line.");
+  std::set<std::string_view> fields;
+  for (const std::string& field : options.fields)
+    if (!fields.insert(field).second)
+      return invalid("Invalid recordFields: " + field + " is repeated.");
   std::string_view suffix = options.suffix;
   const std::string whole(suffix);
   while (!suffix.empty()) {
@@ -163,9 +178,11 @@ std::string object_key(const ObjectName& name) {
   const std::string fixed = "AWSLogs/" + name.account + "/" + name.service + "/";
   std::string suffix =
       expand_suffix(name.suffix.empty() ? kDefaultSuffix : name.suffix, name, basic);
-  // As on AWS, a suffix may repeat the fixed part.
-  std::string folder =
-      suffix.starts_with("AWSLogs/") ? directory(suffix) : fixed + directory(suffix);
+  // As on AWS, a suffix may repeat the fixed part. Other accounts' parts are not replaced: only
+  // those below are authorised (api/auth).
+  const bool whole = suffix.starts_with("AWSLogs/" + name.account + "/") ||
+                     suffix.starts_with("AWSLogs/aws-account-id=" + name.account + "/");
+  std::string folder = whole ? directory(suffix) : fixed + directory(suffix);
   char hash[17];
   std::snprintf(hash, sizeof hash, "%016llx",
                 static_cast<unsigned long long>(fnv1a_step(fnv1a(name.stream), name.position)));

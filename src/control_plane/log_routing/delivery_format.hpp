@@ -4,9 +4,10 @@
 //   PREFIX/AWSLogs/ACCOUNT/SERVICE/REGION/2026/11/28/
 //       ACCOUNT_SERVICE_REGION_DELIVERY_20261128T0310Z_1b2c3d4e.log.gz
 //
-// A suffix of the delivery replaces REGION/2026/11/28. In the form of Hive each of its variables is
-// a directory "name=value". Equal arguments give equal keys, so a repeated delivery replaces its
-// object.
+// A suffix of the delivery replaces REGION/2026/11/28, or the whole path below PREFIX if it begins
+// with AWSLogs/ACCOUNT/, in Hive's form AWSLogs/aws-account-id=ACCOUNT/. In the form of Hive each
+// of its variables is a directory "name=value". Equal arguments give equal keys, so a repeated
+// delivery replaces its object.
 //
 // Threads: pure functions. Errors: invalid.
 #pragma once
@@ -28,14 +29,15 @@ namespace trainyard::log_routing {
 std::string record_text(const observe::StreamKey& stream, const observe::LogEvent& event,
                         DeliveryFormat format, const DeliveryOptions& options);
 
-// "bucket" or "bucket/prefix", of arn:aws:s3:::BUCKET/PREFIX.
+// "bucket" or "bucket/prefix", of arn:aws:s3:::BUCKET/PREFIX. The prefix ends with '/', and may not
+// begin with it.
 struct BucketPlace {
   std::string bucket, prefix;
 };
 Result<BucketPlace> bucket_place(std::string_view arn);
 
-// Errors: invalid: an unknown variable of the suffix, or a character that keys or lines may not
-// have.
+// Errors: invalid: an unknown variable of the suffix, a repeated field, or a character that keys or
+// lines may not have.
 Result<void> check_options(const DeliveryOptions& options);
 
 struct ObjectName {

@@ -18,7 +18,9 @@ Result<LogDestination> LogDestinations::put(const std::string& region, const std
   if (targets_.is_destination(name))
     return invalid("The configuration of this server defines the destination " + name + ".");
   const std::string& arn = destination.target_arn;
-  if (targets_.destination_of(region, arn) || !targets_.find(arn))
+  // A destination leads to no other destination, also not to a webhook's of another region.
+  const auto target = targets_.find(arn);
+  if (!target || targets_.is_destination(target->webhook))
     return invalid(
         "Could not deliver test message to specified destination. Check if the destination is "
         "valid. (The target of a destination is a log group of this server, or a stream for which "

@@ -32,8 +32,9 @@ Result<MetricPublisher> MetricPublisher::make(const std::string& region,
 std::optional<observe::MetricRecord> MetricPublisher::record_of(
     const observe::LogEvent& event, Instant now, const std::map<std::string, std::string>& values) {
   double number = number_;
+  const observe::FilterMessage message(event.message);
   if (value_) {
-    const auto text = value_->find(event.message, values);
+    const auto text = value_->find(message, values);
     const auto parsed = text ? parse_double(*text) : Result<double>(invalid(""));
     if (!parsed || !std::isfinite(*parsed)) return {};
     number = *parsed;
@@ -41,7 +42,7 @@ std::optional<observe::MetricRecord> MetricPublisher::record_of(
   observe::MetricRecord record;
   record.key = {region_, filter_.metric_namespace, filter_.metric_name, {}};
   for (const auto& [name, selector] : dimensions_) {
-    auto text = selector.find(event.message, values);
+    auto text = selector.find(message, values);
     if (!text || text->empty() || text->size() > kDimensionBytesMax) return {};
     record.key.dimensions.emplace(name, *std::move(text));
   }

@@ -63,6 +63,7 @@ void LogRouter::stop() {
 }
 
 Result<void> LogRouter::reload() {
+  const MutexLock reloading(reloading_);
   auto fresh = std::make_shared<Definitions>();
   observe::LogDefinitions& stored = logs_.definitions();
   for (auto& [region, each] : TRY(stored.all(observe::DefinitionKind::metric_filter)))

@@ -125,6 +125,7 @@ class LogRouter {
   uint64_t message_number_ = 0;
   std::chrono::nanoseconds forward_report_at_{};
 
+  Mutex reloading_;  // held from reading the definitions until they are in use; before mutex_
   Mutex mutex_;
   ConditionVariable changed_;
   std::shared_ptr<const Definitions> definitions_ GUARDED_BY(mutex_);

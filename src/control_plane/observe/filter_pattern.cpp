@@ -388,6 +388,23 @@ std::optional<std::map<std::string, std::string>> FilterPattern::extract(
   return values;
 }
 
+struct FilterMessage::Parsed {
+  std::optional<Json> document;  // unset: the text is not a JSON object
+};
+
+FilterMessage::FilterMessage(std::string_view text) : text_(text) {}
+FilterMessage::~FilterMessage() = default;
+
+const FilterMessage::Parsed& FilterMessage::parsed() const {
+  if (!parsed_) {
+    auto parsed = std::make_unique<Parsed>();
+    if (trim(text_).starts_with('{'))
+      if (auto document = parse_json(text_)) parsed->document = *std::move(document);
+    parsed_ = std::move(parsed);
+  }
+  return *parsed_;
+}
+
 Result<FilterSelector> FilterSelector::parse(std::string_view selector) {
   FilterSelector parsed;
   parsed.text_ = selector;
@@ -403,10 +420,10 @@ Result<FilterSelector> FilterSelector::parse(std::string_view selector) {
 }
 
 std::optional<std::string> FilterSelector::find(
-    std::string_view message, const std::map<std::string, std::string>& extracted) const {
+    const FilterMessage& message, const std::map<std::string, std::string>& extracted) const {
   if (const auto found = extracted.find(text_); found != extracted.end()) return found->second;
-  if (!path_ || !trim(message).starts_with('{')) return {};
-  const auto document = parse_json(message);
+  if (!path_) return {};
+  const auto& document = message.parsed().document;
   if (!document) return {};
   std::vector<const Json*> found;
   path_->find(*document, 0, found);

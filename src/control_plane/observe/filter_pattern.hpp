@@ -48,6 +48,25 @@ class FilterPattern {
   std::shared_ptr<const FieldPattern> fields_;  // the same
 };
 
+// FilterMessage is a message that several selectors look into: it is parsed once, by the first of
+// them that needs JSON.
+//
+// Threads: confined to one. Errors: none. Lifetime: the text outlives it.
+class FilterMessage {
+ public:
+  explicit FilterMessage(std::string_view text);
+  ~FilterMessage();
+  FilterMessage(const FilterMessage&) = delete;
+
+ private:
+  friend class FilterSelector;
+  struct Parsed;
+  const Parsed& parsed() const;
+
+  const std::string_view text_;
+  mutable std::unique_ptr<const Parsed> parsed_;  // nullptr: not yet
+};
+
 // FilterSelector finds a value in a message that matched a pattern: "$.a.b[0]" of JSON, "$name" of
 // a pattern of fields.
 //
@@ -56,7 +75,7 @@ class FilterSelector {
  public:
   static Result<FilterSelector> parse(std::string_view selector);
   // `extracted`: by the pattern, of the same message. nullopt: the message has no such value.
-  std::optional<std::string> find(std::string_view message,
+  std::optional<std::string> find(const FilterMessage& message,
                                   const std::map<std::string, std::string>& extracted) const;
 
  private:

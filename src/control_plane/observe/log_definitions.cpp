@@ -21,6 +21,25 @@ LogDefinition definition_at(const Statement& statement) {
           from_milliseconds(statement.integer(3))};
 }
 
+Result<bool> has_definition(Connection& connection, const std::string& region, DefinitionKind kind,
+                            const LogDefinition& definition) {
+  auto statement = TRY(connection.prepare(
+      "SELECT 1 FROM definitions WHERE region = ? AND kind = ? AND group_name = ? AND name = ?"));
+  return statement.bind_bytes(region)
+      .bind(int64_t(kind))
+      .bind_bytes(definition.group)
+      .bind_bytes(definition.name)
+      .step();
+}
+
+Result<uint64_t> count_of(Connection& connection, const std::string& region, DefinitionKind kind,
+                          const std::string& group) {
+  auto statement = TRY(connection.prepare(
+      "SELECT count(*) FROM definitions WHERE region = ? AND kind = ? AND group_name = ?"));
+  TRY(statement.bind_bytes(region).bind(int64_t(kind)).bind_bytes(group).step());
+  return uint64_t(statement.integer(0));
+}
+
 class DefinitionTable final : public LogDefinitions {
  public:
   explicit DefinitionTable(Database& database) : database_(database) {}
@@ -30,17 +49,10 @@ class DefinitionTable final : public LogDefinitions {
     return database_.write([&](Connection& connection) -> Result<void> {
       if (!definition.group.empty() && !TRY(has_group(connection, region, definition.group)))
         return unknown_group(definition.group);
-      {
-        auto others = TRY(connection.prepare(
-            "SELECT count(*) FROM definitions WHERE region = ? AND kind = ? AND group_name = ? "
-            "AND name != ?"));
-        TRY(others.bind_bytes(region)
-                .bind(int64_t(kind))
-                .bind_bytes(definition.group)
-                .bind_bytes(definition.name)
-                .step());
-        if (uint64_t(others.integer(0)) >= count_max) return exhausted("Resource limit exceeded.");
-      }
+      // Counting reads each row of the group, so a replacement does without it.
+      if (!TRY(has_definition(connection, region, kind, definition)) &&
+          TRY(count_of(connection, region, kind, definition.group)) >= count_max)
+        return exhausted("Resource limit exceeded.");
       auto statement =
           TRY(connection.prepare("INSERT OR REPLACE INTO definitions VALUES (?, ?, ?, ?, ?, ?)"));
       return statement.bind_bytes(region)

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,8 +17,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.hpp"
 #include "base/random.hpp"
 #include "base/testing/test_clock.hpp"
+#include "base/text.hpp"
 #include "log_routing/deliveries.hpp"
 #include "objects/directory.hpp"
 #include "observe/testing/test_world.hpp"
@@ -61,6 +64,9 @@ struct DeliveryWorld {
   std::atomic<int> status = 200;
   Mutex mutex;
   std::vector<std::string> bodies GUARDED_BY(mutex);
+  // Called by the delivery's thread while the webhook answers. Set while no delivery runs.
+  std::function<void()> on_post;
+  DeliveriesSettings delivery_settings{.object_interval = 0ms, .tick = 10ms, .first_pause = 0ms};
   std::unique_ptr<Deliveries> all;
 
   explicit DeliveryWorld(std::string directory, uint64_t seed = 1)
@@ -75,14 +81,19 @@ struct DeliveryWorld {
       if (all) all->take(key);
     };
     logs = TRY(observe::open_watched_logs(path + "/logs", clock, settings, log_files));
-    all = TRY(Deliveries::start(*logs, *objects, targets, outside,
-                                [this](const Webhook&, const std::string& body) -> Result<int> {
-                                  const MutexLock lock(mutex);
-                                  if (status == 200) bodies.push_back(body);
-                                  return int(status);
-                                },
-                                clock, random,
-                                {.object_interval = 0ms, .tick = 10ms, .first_pause = 0ms}));
+    all = TRY(Deliveries::start(
+        *logs, *objects, targets, outside,
+        [this](const Webhook&, const std::string& body) -> Result<int> {
+          const int answer = status;
+          if (answer != 200) return answer;
+          {
+            const MutexLock lock(mutex);
+            bodies.push_back(body);
+          }
+          if (on_post) on_post();
+          return answer;
+        },
+        clock, random, delivery_settings));
     return ok();
   }
 
@@ -131,6 +142,19 @@ struct DeliveryWorld {
     std::string out;
     for (const auto& [key, text] : texts()) out += text;
     return out;
+  }
+
+  // The records of each request to the webhook.
+  std::vector<std::vector<std::string>> posts() {
+    std::vector<std::vector<std::string>> found;
+    const MutexLock lock(mutex);
+    for (const std::string& body : bodies) {
+      auto& records = found.emplace_back();
+      const auto request = *parse_json(body);
+      for (const Json& record : request.at("records"))
+        records.push_back(*from_base64(record.at("data").get<std::string>()));
+    }
+    return found;
   }
 
   std::vector<std::string> messages(const std::string& group, const std::string& stream = "s") {
