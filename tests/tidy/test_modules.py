@@ -200,7 +200,7 @@ def units() -> dict[str, set[str]]:
     """folder -> the names of its headers and sources, without tests."""
     found: dict[str, set[str]] = {}
     for path in sources.cpp(".hpp", ".cpp", ".h"):
-        if path.startswith("src/") and not is_test(path):
+        if path.startswith(("src/", "apps/", "sim/", "bench/")) and not is_test(path):
             folder, name = os.path.split(path)
             found.setdefault(folder, set()).add(name.rsplit(".", 1)[0])
     return found

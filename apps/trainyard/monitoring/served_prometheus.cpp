@@ -1,4 +1,4 @@
-#include "trainyard/served_prometheus.hpp"
+#include "trainyard/monitoring/served_prometheus.hpp"
 
 #include <utility>
 

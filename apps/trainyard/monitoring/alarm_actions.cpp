@@ -1,4 +1,4 @@
-#include "trainyard/alarm_actions.hpp"
+#include "trainyard/monitoring/alarm_actions.hpp"
 
 #include <chrono>
 #include <future>

@@ -1,4 +1,4 @@
-#include "trainyard/served_notifications.hpp"
+#include "trainyard/monitoring/served_notifications.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "trainyard/scrub.hpp"
+#include "trainyard/operate/scrub.hpp"
 
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-#include "trainyard/doctor.hpp"
+#include "trainyard/operate/doctor.hpp"
 
 #include <cstdio>
 #include <vector>

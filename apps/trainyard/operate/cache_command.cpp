@@ -1,4 +1,4 @@
-#include "trainyard/cache_command.hpp"
+#include "trainyard/operate/cache_command.hpp"
 
 #include <algorithm>
 #include <atomic>

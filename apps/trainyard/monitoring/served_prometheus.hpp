@@ -22,8 +22,8 @@
 #include "observe/followed_metrics.hpp"
 #include "observe/logs.hpp"
 #include "operations/services.hpp"
-#include "trainyard/metrics_endpoint.hpp"
-#include "trainyard/remote_writers.hpp"
+#include "trainyard/monitoring/metrics_endpoint.hpp"
+#include "trainyard/monitoring/remote_writers.hpp"
 #include "trainyard/serve_settings.hpp"
 
 namespace trainyard::apps {

@@ -1,4 +1,4 @@
-#include "trainyard/metrics_endpoint.hpp"
+#include "trainyard/monitoring/metrics_endpoint.hpp"
 
 #include <filesystem>
 #include <system_error>
@@ -6,8 +6,8 @@
 #include "exposition/cluster_families.hpp"
 #include "exposition/text_format.hpp"
 #include "os/process_usage.hpp"
+#include "trainyard/operate/scrub.hpp"
 #include "trainyard/probes.hpp"
-#include "trainyard/scrub.hpp"
 
 namespace trainyard::apps {
 namespace {

@@ -1,9 +1,9 @@
-#include "trainyard/alarm_parts.hpp"
+#include "trainyard/monitoring/alarm_parts.hpp"
 
 #include <utility>
 
 #include "remote_write/received.hpp"
-#include "trainyard/alarm_actions.hpp"
+#include "trainyard/monitoring/alarm_actions.hpp"
 
 namespace trainyard::apps {
 

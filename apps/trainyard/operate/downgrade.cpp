@@ -1,4 +1,4 @@
-#include "trainyard/downgrade.hpp"
+#include "trainyard/operate/downgrade.hpp"
 
 #include <fcntl.h>
 

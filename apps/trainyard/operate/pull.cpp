@@ -1,4 +1,4 @@
-#include "trainyard/pull.hpp"
+#include "trainyard/operate/pull.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "trainyard/hand_over.hpp"
+#include "trainyard/operate/hand_over.hpp"
 
 #include <cctype>
 #include <cstring>

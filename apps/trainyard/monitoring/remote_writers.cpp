@@ -1,4 +1,4 @@
-#include "trainyard/remote_writers.hpp"
+#include "trainyard/monitoring/remote_writers.hpp"
 
 #include <utility>
 
@@ -16,15 +16,15 @@ using exposition::FamilyType;
 using remote_write::NamedSeries;
 using remote_write::Sender;
 
-constexpr Duration kConnectLimit = 5s;
-constexpr Duration kAnswerLimit = 10s;
+constexpr Duration kReceiverConnectLimit = 5s;
+constexpr Duration kReceiverAnswerLimit = 10s;
 constexpr std::string_view kReaderPrefix = "remote_write/";
 
 // libcurl follows no redirects here, so a request goes where the configuration says, or nowhere.
 Result<int> post(const config::RemoteWriteTarget& target, const std::string& body) {
   client::Curl curl({.ca_bundle = target.ca_bundle,
-                     .connect_limit = kConnectLimit,
-                     .answer_limit = kAnswerLimit});
+                     .connect_limit = kReceiverConnectLimit,
+                     .answer_limit = kReceiverAnswerLimit});
   std::vector<std::pair<std::string, std::string>> headers{
       {"Content-Type", "application/x-protobuf"},
       {"Content-Encoding", "snappy"},

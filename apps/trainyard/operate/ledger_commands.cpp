@@ -1,4 +1,4 @@
-#include "trainyard/ledger_commands.hpp"
+#include "trainyard/operate/ledger_commands.hpp"
 
 #include <filesystem>
 #include <system_error>

@@ -1,4 +1,4 @@
-#include "trainyard/log_services.hpp"
+#include "trainyard/monitoring/log_services.hpp"
 
 #include "client/curl.hpp"
 
