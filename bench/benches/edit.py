@@ -1,5 +1,5 @@
 """Measures the time from a change of one source to the result of its module's tests, for each
-module in the release preset."""
+module in the release preset, and the time of a build without changes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from bench.rows import BIN, ROOT, Row, row
 from tests import reach
 
 EDIT_SECONDS_MAX = 15
+UNCHANGED_SECONDS_MAX = 1
+UNCHANGED_BUILDS = 5
 BUILD = os.path.join(ROOT, "build", "release")
 
 
@@ -28,8 +30,23 @@ def source_of(folder: str) -> str | None:
     return sorted(sources, key=os.path.getsize)[len(sources) // 2] if sources else None
 
 
+def ninja(*targets: str) -> None:
+    subprocess.run(["ninja", "-C", BUILD, *targets], check=True, stdout=subprocess.DEVNULL)
+
+
 def build(module: str) -> None:
-    subprocess.run(["ninja", "-C", BUILD, f"{module}_test"], check=True, stdout=subprocess.DEVNULL)
+    ninja(f"{module}_test")
+
+
+def seconds_without_changes() -> list[float]:
+    """Measures builds of a tree in which everything is built."""
+    ninja()
+    seconds = []
+    for _ in range(UNCHANGED_BUILDS):
+        began = time.monotonic()
+        ninja()
+        seconds.append(time.monotonic() - began)
+    return seconds
 
 
 def seconds_of(module: str, folder: str, source: str) -> float:
@@ -50,11 +67,13 @@ def seconds_of(module: str, folder: str, source: str) -> float:
 
 
 def edit() -> list[Row]:
-    """Measures the time from an edit to the result of the module's tests, over all modules."""
+    """Measures the time from an edit to the result of the module's tests, over all modules, and
+    that of a build without changes."""
     edits.end_on_signals()
     every_source = glob.glob(os.path.join(ROOT, "src", "**", "*.cpp"), recursive=True)
     for source in edits.remove_edits(every_source):
         print(f"removed the edit of a killed bench from {source}", file=sys.stderr)
+    unchanged = seconds_without_changes()
     seconds: dict[str, float] = {}
     for module in progress.rounds(reach.tested()):
         folder = os.path.join(ROOT, "src", reach.folder_of(module))
@@ -73,7 +92,13 @@ def edit() -> list[Row]:
             list(seconds.values()),
             f"median at most {EDIT_SECONDS_MAX} s",
             median_seconds <= EDIT_SECONDS_MAX,
-        )
+        ),
+        shown(
+            "build without changes",
+            unchanged,
+            f"median at most {UNCHANGED_SECONDS_MAX} s",
+            statistics.median(unchanged) <= UNCHANGED_SECONDS_MAX,
+        ),
     ] + [
         shown(f"of these the slowest: {module}", [seconds[module]], "shown", True)
         for module in slowest
