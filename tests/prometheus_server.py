@@ -112,7 +112,7 @@ class Prometheus:
             return False
 
     def new_log_text(self) -> str:
-        """What the current process has logged."""
+        """Returns the log of the current process."""
         log = (self.place / "log").read_bytes()
         return log[self.log_begin :].decode("utf-8", errors="replace")
 

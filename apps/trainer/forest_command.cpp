@@ -31,7 +31,8 @@ constexpr std::string_view kUsage =
     "  [--content-type text/csv|application/json|application/jsonlines|"
     "application/x-recordio-protobuf]\n"
     "  [--accept application/json|application/jsonlines|application/x-recordio-protobuf]\n"
-    "  [--attribution] adds the part of each feature; [--update] learns each row after its score\n";
+    "  [--attribution] adds the contribution of each feature to the score\n"
+    "  [--update] learns each row after its score\n";
 
 std::atomic<bool> forest_stop = false;
 
@@ -95,7 +96,9 @@ Result<std::string> read_request(const std::string& path) {
   char piece[1 << 16];
   while (const size_t count = std::fread(piece, 1, sizeof piece, stdin)) {
     request.append(piece, count);
-    if (request.size() > forest::kRequestBytesMax) return exhausted("the request is too long");
+    if (request.size() > forest::kRequestBytesMax)
+      return exhausted("the request exceeds " + std::to_string(forest::kRequestBytesMax) +
+                       " bytes");
   }
   return request;
 }

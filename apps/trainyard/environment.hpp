@@ -1,4 +1,5 @@
-// `trainyard env`: prints shell exports with which unmodified AWS clients find the server.
+// Implements `trainyard env`: prints shell exports with which unmodified AWS clients find the
+// server.
 //
 // Clients that do not know AWS_ENDPOINT_URL (Debian 12's) find an endpoints.json on AWS_DATA_PATH
 // (contract/clients.hpp). For the SageMaker SDK there are a config that disables its telemetry, and

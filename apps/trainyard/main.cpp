@@ -50,7 +50,7 @@ std::vector<cli::Form> forms_of_state() {
        {"ACTION"},
        {kData,
         {"--config", "", true, "configuration FILE with [ledger] (default: the server's)"},
-        {"--to", "", true, "of copy: `database`, that of [ledger], or `file`, DATA/ledger.db"}},
+        {"--to", "", true, "copy: target, `database` (of [ledger]) or `file` (DATA/ledger.db)"}},
        "Move the ledger to PostgreSQL and back.",
        "ACTION is copy or adopt. No server of the data directory may run.\n"
        "copy refuses a target with content. adopt gives the ledger in the database to this data\n"
@@ -83,7 +83,7 @@ cli::Form form_of_cache() {
            {"--remove", "", false, "pin: remove the pin instead"},
            {"--all", "", false, "drop: everything"},
            {"--json", "", false, "ls: print JSON"}},
-          "This machine's cache of objects, from which mounted channels are read.",
+          "Show and manage this machine's cache of objects, from which mounted channels are read.",
           "  ls [S3URI]    what is cached: buckets, or what is below a prefix; and pins\n"
           "  warm S3URI    fetch the objects below a prefix, before a job needs them\n"
           "  pin S3URI     keep what is cached below a prefix until the pin is removed\n"
@@ -94,7 +94,7 @@ cli::Form form_of_cache() {
 }
 
 // The commands for the server and its operation.
-std::vector<cli::Form> forms_of_server() {
+std::vector<cli::Form> forms_of_operation() {
   return {
       {"serve",
        {},
@@ -153,9 +153,9 @@ std::vector<cli::Form> forms_of_server() {
        {"trainyard doctor", "trainyard doctor --config trainyard.toml"}}};
 }
 
-const std::vector<cli::Form>& operating() {
+const std::vector<cli::Form>& server_forms() {
   static const std::vector<cli::Form> kForms = [] {
-    auto forms = forms_of_server();
+    auto forms = forms_of_operation();
     forms.push_back(form_of_cache());
     for (const cli::Form& form : forms_of_state()) forms.push_back(form);
     return forms;
@@ -176,7 +176,7 @@ std::string overview() {
       text += cli::paragraph(looks, form.summary, cli::Paint::none, "  " + form.command,
                              kSummaryColumn);
   };
-  add("server commands", operating());
+  add("server commands", server_forms());
   add("job and user commands", cli::forms());
   return text + "\n" +
          cli::paragraph(looks,
@@ -197,36 +197,36 @@ std::string first_of(std::initializer_list<const char*> names) {
   return "";
 }
 
-struct Reach {
+struct ServerAddress {
   client::Settings api;
   std::string objects_endpoint;
 };
 
 // Finds the address and keys of the server: in the environment, else in the local server's record.
-Result<Reach> find_server(const cli::Arguments& arguments) {
-  Reach reach;
+Result<ServerAddress> find_server(const cli::Arguments& arguments) {
+  ServerAddress server;
   const std::string data = arguments.value("--data");
-  reach.api.endpoint = data.empty() ? variable("AWS_ENDPOINT_URL") : "";
-  if (!reach.api.endpoint.empty()) {
-    reach.api.keys = {variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"),
-                      variable("AWS_SESSION_TOKEN")};
-    reach.api.ca_bundle = variable("AWS_CA_BUNDLE");
-    reach.objects_endpoint = variable("AWS_ENDPOINT_URL_S3");
-    reach.api.region = first_of({"AWS_REGION", "AWS_DEFAULT_REGION"});
-    if (reach.api.region.empty()) reach.api.region = "us-east-1";
+  server.api.endpoint = data.empty() ? variable("AWS_ENDPOINT_URL") : "";
+  if (!server.api.endpoint.empty()) {
+    server.api.keys = {variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"),
+                       variable("AWS_SESSION_TOKEN")};
+    server.api.ca_bundle = variable("AWS_CA_BUNDLE");
+    server.objects_endpoint = variable("AWS_ENDPOINT_URL_S3");
+    server.api.region = first_of({"AWS_REGION", "AWS_DEFAULT_REGION"});
+    if (server.api.region.empty()) server.api.region = "us-east-1";
   } else {
     const std::string directory =
         std::filesystem::absolute(data.empty() ? apps::default_data_directory() : data).string();
     const auto record = TRY(apps::read_server_record(directory));
-    reach.api.endpoint = record.endpoint;
-    reach.api.region = record.region;
-    reach.api.keys = {record.key.id, record.key.secret, ""};
-    reach.api.ca_bundle = directory + "/tls/ca.pem";
-    reach.objects_endpoint = record.objects_endpoint;
+    server.api.endpoint = record.endpoint;
+    server.api.region = record.region;
+    server.api.keys = {record.key.id, record.key.secret, ""};
+    server.api.ca_bundle = directory + "/tls/ca.pem";
+    server.objects_endpoint = record.objects_endpoint;
   }
-  if (const auto region = arguments.value("--region"); !region.empty()) reach.api.region = region;
-  if (reach.objects_endpoint.empty()) reach.objects_endpoint = reach.api.endpoint;
-  return reach;
+  if (const auto region = arguments.value("--region"); !region.empty()) server.api.region = region;
+  if (server.objects_endpoint.empty()) server.objects_endpoint = server.api.endpoint;
+  return server;
 }
 
 enum class Stream { output, error };
@@ -242,20 +242,21 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
   ::signal(SIGPIPE, SIG_IGN);
   os::MachineClock clock;
   set_log({}, clock, Level::error);
-  const Reach reach = TRY(find_server(arguments));
-  const auto client = TRY(client::open_client(reach.api, clock));
+  const ServerAddress server = TRY(find_server(arguments));
+  const auto client = TRY(client::open_client(server.api, clock));
   const auto terminal = os::open_terminal();
   const auto open_objects = [&] {
     objects::S3Settings settings;
-    settings.endpoint = reach.objects_endpoint;
-    settings.region = reach.api.region;
-    settings.ca_bundle = reach.api.ca_bundle;
-    settings.keys = [&] { return reach.api.keys; };
+    settings.endpoint = server.objects_endpoint;
+    settings.region = server.api.region;
+    settings.ca_bundle = server.api.ca_bundle;
+    settings.keys = [&] { return server.api.keys; };
     return objects::open_s3(std::move(settings), clock);
   };
   const auto hand_over = [&](const std::string& user, const cli::Key& key,
                              const std::string& endpoint) {
-    return apps::hand_over(reach.api, reach.objects_endpoint, {key.id, key.secret, user}, endpoint);
+    return apps::hand_over(server.api, server.objects_endpoint, {key.id, key.secret, user},
+                           endpoint);
   };
   cli::World world{*client,
                    *terminal,
@@ -271,9 +272,9 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
 
 // Commands that run jobs, unpack their images or remove their remains need root: on the machine, or
 // in an ordinary user's own namespaces, of which each data directory has one set.
-Result<void> become_root_of_something(const cli::Arguments& arguments, const std::string& data) {
+Result<void> ensure_root_or_sandbox(const cli::Arguments& arguments, const std::string& data) {
   if (containers::is_root()) return ok();
-  // it reports this itself
+  // doctor reports missing rights itself
   if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();
   if (arguments.command == "env" || arguments.command == "audit") return ok();
   for (const char* no_jobs :
@@ -356,7 +357,7 @@ Result<std::string> operate_on_state(const cli::Arguments& arguments, const std:
 
 Result<int> operate(const cli::Arguments& arguments) {
   const std::string data = arguments.value("--data", apps::default_data_directory());
-  TRY(become_root_of_something(arguments, data));
+  TRY(ensure_root_or_sandbox(arguments, data));
   if (arguments.command == "serve")
     TRY(apps::serve({data, arguments.value("--config"), arguments.value("--listen"),
                      arguments.value("--log-file")}));
@@ -381,7 +382,7 @@ Result<int> operate(const cli::Arguments& arguments) {
 }
 
 const cli::Form* find_operating(const std::string& name) {
-  for (const auto& form : operating())
+  for (const auto& form : server_forms())
     if (form.command == name) return &form;
   return nullptr;
 }
@@ -394,7 +395,7 @@ int complain(const Error& error, int code) {
 
 int no_such_command(const std::string& name) {
   std::vector<std::string> names{"help"};
-  for (const auto* forms : {&operating(), &cli::forms()})
+  for (const auto* forms : {&server_forms(), &cli::forms()})
     for (const auto& form : *forms) names.push_back(form.command);
   const std::string near = nearest(name, names);
   return complain(invalid("unknown command '" + name + "'" +

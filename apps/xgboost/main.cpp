@@ -123,7 +123,9 @@ Result<std::string> read_request(const std::string& path) {
   char piece[1 << 16];
   while (const size_t count = std::fread(piece, 1, sizeof piece, stdin)) {
     request.append(piece, count);
-    if (request.size() > boosting::kRequestBytesMax) return exhausted("the request is too long");
+    if (request.size() > boosting::kRequestBytesMax)
+      return exhausted("the request exceeds " + std::to_string(boosting::kRequestBytesMax) +
+                       " bytes");
   }
   return request;
 }

@@ -182,7 +182,7 @@ def test_child_by_child_and_whole_dependencies(batch: BaseClient, queue: str) ->
     assert wait_until(batch, of_one)["status"] == "SUCCEEDED"
 
 
-def test_what_arrays_cannot_be(batch: BaseClient, queue: str) -> None:
+def test_invalid_arrays_are_rejected(batch: BaseClient, queue: str) -> None:
     definition = register(batch, fresh("definition"))["jobDefinitionArn"]
     base = {"jobName": "x", "jobQueue": queue, "jobDefinition": definition}
     for size in 0, 1, 10_001:

@@ -323,7 +323,7 @@ def test_a_log_of_its_own(cluster: Server, batch: BaseClient, queue: str) -> Non
         )
 
 
-def test_what_is_refused(batch: BaseClient, queue: str) -> None:
+def test_unsupported_settings_are_rejected(batch: BaseClient, queue: str) -> None:
     for member, word in (
         ({"privileged": True}, "privileged"),
         ({"secrets": [{"name": "A", "valueFrom": "arn:aws:ssm:x"}]}, "secrets"),

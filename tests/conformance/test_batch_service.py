@@ -286,7 +286,7 @@ def test_quota_shares(server: Server, batch: BaseClient) -> None:
     assert wait_until(batch, second)["status"] == "SUCCEEDED"
 
 
-def test_what_is_wrong_is_said(batch: BaseClient, queue: str) -> None:
+def test_invalid_requests_name_the_member(batch: BaseClient, queue: str) -> None:
     payload = jobs.request("lesson")
     call = dict(
         call=batch.submit_service_job,

@@ -144,7 +144,7 @@ def test_a_point_without_a_time_is_of_now(cloudwatch: BaseClient, space: str) ->
     assert [point["Sum"] for point in answer["Datapoints"]] == [1]
 
 
-def test_what_is_wrong_has_its_names(
+def test_invalid_requests_have_the_error_codes_of_aws(
     cloudwatch: BaseClient, space: str, start: datetime.datetime
 ) -> None:
     question = dict(

@@ -51,7 +51,7 @@ def test_rules(events: BaseClient) -> None:
         events.describe_rule(Name=name)
 
 
-def test_what_is_rejected(events: BaseClient, topic: str) -> None:
+def test_invalid_rules_are_rejected(events: BaseClient, topic: str) -> None:
     name = fresh("rule")
     for pattern in ("{", "{}", '{"a": "x"}', '{"a": [{"unknown": 1}]}', "x" * 5000):
         code = "ValidationException" if len(pattern) > 4096 else "InvalidEventPatternException"

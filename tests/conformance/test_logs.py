@@ -46,7 +46,7 @@ def lines(answer: dict[str, Any]) -> list[str]:
     return [event["message"] for event in answer["events"]]
 
 
-def test_what_was_put_is_read_in_order(logs: BaseClient, group: str, stream: str) -> None:
+def test_events_are_read_in_the_order_of_puts(logs: BaseClient, group: str, stream: str) -> None:
     answer = put(logs, group, stream, "one", "zwölf \U0001f682", 'tab\tand "quotes"')
     assert answer["nextSequenceToken"] and "rejectedLogEventsInfo" not in answer
     got = logs.get_log_events(logGroupName=group, logStreamName=stream, startFromHead=True)
@@ -54,7 +54,7 @@ def test_what_was_put_is_read_in_order(logs: BaseClient, group: str, stream: str
     assert all(abs(event["ingestionTime"] - now()) < 60_000 for event in got["events"])
 
 
-def test_what_is_missing_has_its_names(logs: BaseClient, group: str) -> None:
+def test_missing_resources_have_the_error_codes_of_aws(logs: BaseClient, group: str) -> None:
     missing_group = ("ResourceNotFoundException", "The specified log group does not exist.")
     missing_stream = ("ResourceNotFoundException", "The specified log stream does not exist.")
     assert refused(logs.get_log_events, logGroupName="none", logStreamName="s") == missing_group

@@ -289,7 +289,7 @@ def test_deliveries_and_destinations_survive_a_kill(
     wait_for(lambda: "third" in messages(logs, "to"), "the event")
 
 
-def test_who_may_not_write_cannot_deliver(server: Server, logs: BaseClient, group: str) -> None:
+def test_deliveries_need_the_right_to_write(server: Server, logs: BaseClient, group: str) -> None:
     """A destination needs the rights that it later uses, and a source those to read."""
     iam, name = server.boto("iam"), fresh("narrow")
     iam.create_user(UserName=name)

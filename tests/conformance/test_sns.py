@@ -47,7 +47,7 @@ def test_topics(sns: BaseClient) -> None:
         sns.publish(TopicArn=arn, Message="x")
 
 
-def test_what_is_rejected(sns: BaseClient) -> None:
+def test_invalid_requests_are_rejected(sns: BaseClient) -> None:
     arn = sns.create_topic(Name=fresh("topic"))["TopicArn"]
     for name in ("", "a b", "x" * 257, "queue.fifo"):
         refusal(sns.create_topic, "InvalidParameter", Name=name)

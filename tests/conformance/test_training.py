@@ -316,7 +316,7 @@ def test_the_first_instance_preference_with_capacity_is_selected(box: Server) ->
     assert set(jobs.log_lines(box.boto("logs"), name)) == {"ml.t3.medium"}
 
 
-def test_one_count_for_all_instance_preferences(box: Server) -> None:
+def test_instance_preferences_share_a_count(box: Server) -> None:
     sagemaker, name = box.boto("sagemaker"), fresh("choosy")
     sagemaker.create_training_job(
         **with_preferences(name, {"InstanceType": "ml.t3.medium"}, InstanceCount=1)

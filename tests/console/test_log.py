@@ -38,7 +38,7 @@ def scroll_until(page: Page, top: str, text: str) -> None:
     wait_for(there, text, world.SECONDS_MAX)
 
 
-def test_one_scrolls_back_to_the_first_line(browser: Browser, server: Server) -> None:
+def test_scrolling_back_reaches_the_first_line(browser: Browser, server: Server) -> None:
     page = opened(browser, server, "long-1", COUNT)
     log = page.get_by_role("log")
     expect(log).to_contain_text(f"line {LINES}.")

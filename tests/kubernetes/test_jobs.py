@@ -98,7 +98,7 @@ def test_a_restarted_server_finds_its_gangs(cluster: Cluster, server: Server) ->
     wait_for(cluster.is_empty, "the gang's objects to be deleted")
 
 
-def test_what_cannot_be_scheduled_has_kubernetes_reason_and_can_be_stopped(
+def test_unschedulable_jobs_have_kubernetes_reason_and_can_be_stopped(
     cluster: Cluster, nodes: Nodes, start: Callable[..., Server]
 ) -> None:
     server = start(ONLY_ON_N2)

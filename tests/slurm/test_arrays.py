@@ -99,7 +99,7 @@ def slurm_jobs(cluster: Cluster, server: Server) -> set[str]:
     return {job[0] for job in cluster.jobs() if job[5].startswith("trainyard/")}
 
 
-def test_one_slurm_job_of_a_node_serves_one_child_after_another(
+def test_a_slurm_job_of_a_node_serves_children_in_sequence(
     cluster: Cluster, server: Server
 ) -> None:
     before = slurm_jobs(cluster, server)

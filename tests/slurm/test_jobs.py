@@ -314,7 +314,7 @@ def test_nodes_of_other_users_jobs_are_not_used(cluster: Cluster, server: Server
     cluster.cancel_all()
 
 
-def test_what_slurm_does_not_start_yet_has_its_reason(
+def test_jobs_pending_in_slurm_have_its_reason(
     cluster: Cluster, start: Callable[..., Server]
 ) -> None:
     """Another job has the only licence."""
@@ -422,9 +422,7 @@ def test_an_instance_type_has_its_own_partition_and_time_limit(
     assert finish(server, long)["TrainingJobStatus"] == "Stopped"
 
 
-def test_what_slurm_rejects_is_the_failure_of_the_job(
-    cluster: Cluster, start: Callable[..., Server]
-) -> None:
+def test_rejections_by_slurm_fail_the_job(cluster: Cluster, start: Callable[..., Server]) -> None:
     server = start('reservation = "no-such"')
     server.boto("s3").create_bucket(Bucket="yard")
     job = finish(server, create(server, "true"))

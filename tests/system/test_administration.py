@@ -282,7 +282,7 @@ def test_a_script_is_only_for_those_who_may_read_the_data_directory(shared: Serv
     ],
     ids=["user", "no URL", "a path", "a command", "a name"],
 )
-def test_what_cannot_work_is_refused(shared: Server, arguments: list[str], reason: str) -> None:
+def test_invalid_arguments_are_rejected(shared: Server, arguments: list[str], reason: str) -> None:
     said = command(shared)("env", "--data", shared.data, *arguments, code=1)
     assert reason in said
 

@@ -177,7 +177,7 @@ def test_a_fork_bomb_hits_its_limit(cluster: Server) -> None:
     assert alive(cluster)
 
 
-def test_one_that_ignores_sigterm_is_killed(cluster: Server) -> None:
+def test_a_job_that_ignores_sigterm_is_killed(cluster: Server) -> None:
     sagemaker = cluster.boto("sagemaker")
     sagemaker.create_training_job(
         **jobs.request(

@@ -225,7 +225,7 @@ def test_requests_for_a_remote_region_are_passed_on(catalogue: Server, remote: S
     s3.delete_object(Bucket="drives-eu", Key="big & odd/ü")
 
 
-def test_what_fails_is_tried_again_and_what_is_refused_is_not(
+def test_failed_rows_are_retried_and_rejected_rows_are_not(
     catalogue: Server, place: pathlib.Path
 ) -> None:
     script = (

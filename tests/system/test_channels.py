@@ -336,7 +336,7 @@ def test_an_augmented_manifest(cluster: Server) -> None:
     )
 
 
-def test_what_cannot_be_streamed_ends_the_job_with_its_name(cluster: Server) -> None:
+def test_unreadable_objects_of_a_stream_fail_the_job(cluster: Server) -> None:
     """The reader waits for bytes that never arrive: it is ended, so that it neither hangs nor mistakes half an epoch for a whole one."""
     s3 = cluster.boto("s3")
     for name in ("a", "b"):

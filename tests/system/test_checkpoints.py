@@ -45,7 +45,7 @@ def finish(cluster: Server, name: str, status: str = "Completed") -> list[str]:
     return jobs.log_lines(cluster.boto("logs"), name)
 
 
-def test_what_a_job_keeps_is_there_for_the_next(cluster: Server) -> None:
+def test_checkpoints_of_a_job_are_restored_in_the_next(cluster: Server) -> None:
     """Whole files while it runs, deletions, marks, nothing that is to be ignored;
     then all of it in another job."""
     cluster.boto("s3").put_object(Bucket="yard", Key="keeps/older/model", Body=b"before")
@@ -190,7 +190,7 @@ def test_intermediate_output_is_seen_while_the_job_runs(cluster: Server) -> None
     assert keys(cluster, "models/between/output/intermediate/") == ["a/b"]
 
 
-def test_what_cannot_be_kept_is_said(cluster: Server) -> None:
+def test_invalid_checkpoint_configs_are_reported(cluster: Server) -> None:
     start(cluster, "nowhere", "true", CheckpointConfig={"S3Uri": "s3://no-such-bucket/x"})
     done = jobs.wait_until(cluster.boto("sagemaker"), "nowhere")
     assert done["FailureReason"].startswith(

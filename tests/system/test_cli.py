@@ -232,7 +232,7 @@ environment = {RATE = 0.5}
         ("ml.m5.large", "rum.sh", "rum.sh"),
     ],
 )
-def test_what_would_be_rejected_is_not_uploaded(
+def test_invalid_submissions_upload_nothing(
     server: Server,
     cli: Callable[..., str],
     tmp_path: pathlib.Path,

@@ -138,7 +138,7 @@ def test_logs_of_the_nodes_of_a_gang(batch: BaseClient, queue: str, cli: Command
     assert "nodeDetails" in json.loads(cli("describe", job + "#1", "--json").stdout)
 
 
-def test_one_node_is_a_gang_too(batch: BaseClient, queue: str, cli: CommandLine) -> None:
+def test_a_single_node_is_a_gang(batch: BaseClient, queue: str, cli: CommandLine) -> None:
     nodes.submit(batch, queue, nodes.of_nodes("echo alone", nodes=1), jobName="single")
     assert cli("logs", "-f", "single").stdout == "single#0 | alone\n"
 

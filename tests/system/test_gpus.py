@@ -179,7 +179,7 @@ def doctor(server: Server) -> str:
     ).stdout
 
 
-def test_what_cannot_be_cleared_is_not_given_out(cluster: Server, gpus: pathlib.Path) -> None:
+def test_gpus_that_cannot_be_cleared_are_not_allocated(cluster: Server, gpus: pathlib.Path) -> None:
     (gpus / "broken-61").touch()
     run(cluster, "breaks", "sleep 2")
     jobs.wait_until(cluster.boto("sagemaker"), "breaks", ("Training",))

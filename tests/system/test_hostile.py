@@ -285,7 +285,7 @@ def test_the_agent_reads_and_writes_nothing_of_the_machine(
     files.expect_nothing_of_the_machine(server, hidden, attack.name)
 
 
-def test_what_is_a_jobs_own_still_arrives(server: Server, file_jobs: None) -> None:
+def test_files_of_the_job_itself_are_uploaded(server: Server, file_jobs: None) -> None:
     for name in ("own-hard-link", "checkpoint-again", "checkpoint-swap", "checkpoint-below"):
         jobs.wait_until(server.boto("sagemaker"), name)
     found = files.stored(server, "ckpt/")
@@ -374,7 +374,7 @@ def test_other_users_of_the_machine_do_not_reach_the_agents_socket(server: Serve
 
 
 @by_name(contents.ATTACKS)
-def test_what_a_job_brings_along_reaches_nothing(
+def test_hostile_contents_reach_nothing(
     server: Server, content_jobs: dict[str, Any], hidden: pathlib.Path, attack: Attack
 ) -> None:
     if attack.more == ("refused",):

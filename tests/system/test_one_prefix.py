@@ -290,7 +290,7 @@ def test_nothing_was_changed(server: Server, ann: User) -> None:
     assert [one["UserName"] for one in server.boto("iam").list_users()["Users"]] == ["ann"]
 
 
-def test_what_is_taken_away_is_gone_at_once(server: Server, ann: User) -> None:
+def test_revoked_rights_end_at_once(server: Server, ann: User) -> None:
     server.aws("iam", "delete-user-policy", "--user-name", "ann", "--policy-name", "one-prefix")
     done = ann.aws(TODAYS_AWS, "s3api", "get-object", "--bucket", "team", "--key", "ann/a", "FILE")
     assert done.returncode != 0 and "s3:GetObject" in done.stderr

@@ -144,7 +144,7 @@ def test_a_job_from_start_to_end(server: Server, user: User) -> None:
         assert os.stat(os.path.join(server.data, path)).st_uid == user.number, path
 
 
-def test_what_is_withheld_is_reported(server: Server) -> None:
+def test_missing_isolation_is_reported(server: Server) -> None:
     done = run(server, "withheld", "true")
     platform = "\n".join(said_by_platform(server, "withheld"))
     status = " ".join(each.get("StatusMessage", "") for each in done["SecondaryStatusTransitions"])
@@ -452,9 +452,7 @@ def test_limits_are_enforced_where_they_are_delegated(
         )
 
 
-def test_what_is_mounted_below_others_comes_along(
-    user: User, start_as: Callable[..., Server]
-) -> None:
+def test_nested_mounts_are_included(user: User, start_as: Callable[..., Server]) -> None:
     tree = user.directory("tree")
     config = f'{BOX}[images."mine"]\nruntime = "machine"\nmounts = {{"/opt/tree" = "{tree}"}}\n'
     mounting = (
@@ -475,7 +473,7 @@ def test_what_is_mounted_below_others_comes_along(
     server.stop()
 
 
-def test_one_id_is_enough_for_a_job(user_of_one_id: User, start_as: Callable[..., Server]) -> None:
+def test_a_job_runs_with_a_single_id(user_of_one_id: User, start_as: Callable[..., Server]) -> None:
     server = start_as(user_of_one_id, "one")
     server.boto("s3").create_bucket(Bucket="yard")
     run(

@@ -282,7 +282,7 @@ def test_a_campaign_reaches_nothing_else(
         home.boto("sagemaker").describe_training_job(TrainingJobName=f"{name}-1")
 
 
-def test_what_is_refused_when_one_is_started(home: Server) -> None:
+def test_campaigns_without_rights_are_rejected(home: Server) -> None:
     code, message = refused(
         client(home, ANN, "trainyard").create_campaign, Definition=campaign("bob-1")
     )

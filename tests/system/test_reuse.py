@@ -135,7 +135,9 @@ def test_without_the_tag_each_has_a_host_of_its_own(server: Server, batch: BaseC
     assert len({host_of(job)[0] for job in done}) == 2
 
 
-def test_what_a_job_leaves(server: Server, batch: BaseClient) -> None:
+def test_a_reused_host_is_cleared_of_processes_and_temporary_files(
+    server: Server, batch: BaseClient
+) -> None:
     first = (
         HOST
         + "sleep 1000 & echo mine > /tmp/left; echo mine > /dev/shm/left; mkdir -p /tmp/.deep/er;"

@@ -100,7 +100,7 @@ def test_starts_follow_the_weights_also_over_a_crash(cluster: Server, batch: Bas
             shown[job["jobId"]] = job["startedAt"], job["stoppedAt"]
     # Shares are of time, not of starts: a job that runs while the server is down counts for more.
     last = max(shown[id][0] for share, id in ids if share == "much")
-    used = {share: 0.0 for share in arrays}
+    used = dict.fromkeys(arrays, 0.0)
     for share, id in ids:
         started, stopped = shown[id]
         used[share] += max(0.0, min(stopped, last) - started)
@@ -108,7 +108,7 @@ def test_starts_follow_the_weights_also_over_a_crash(cluster: Server, batch: Bas
     assert abs(much - 0.75) <= 0.06, f"{used} until the last start of much: {much}"
 
 
-def test_who_must_give_way_runs_again(batch: BaseClient) -> None:
+def test_preempted_jobs_run_again(batch: BaseClient) -> None:
     policy = batch.create_scheduling_policy(
         name=fresh("quotas"), quotaSharePolicy={"idleResourceAssignmentStrategy": "FIFO"}
     )["arn"]

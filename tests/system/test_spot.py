@@ -149,7 +149,7 @@ def processes_with(mark: str) -> list[int]:
 
 
 @pytest.mark.parametrize("interrupted_job", ["agent", "machine"])
-def test_what_dies_under_a_spot_job_is_replaced(
+def test_dead_agents_and_machines_of_a_spot_job_are_replaced(
     cluster: Server, sagemaker: BaseClient, interrupted_job: str
 ) -> None:
     name = fresh(interrupted_job)

@@ -143,7 +143,7 @@ def test_files_without_a_server(server: Server, tmp_path: pathlib.Path) -> None:
     )
 
 
-def test_what_cannot_be_shown_is_explained(server: Server, tmp_path: pathlib.Path) -> None:
+def test_errors_explain_why_nothing_is_shown(server: Server, tmp_path: pathlib.Path) -> None:
     def error(*arguments: str, path: str = os.environ["PATH"]) -> str:
         done = subprocess.run(
             command(server, *arguments),

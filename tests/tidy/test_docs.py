@@ -1,5 +1,4 @@
-"""Documents that can be checked are: links lead somewhere, commands exist,
-every dependency is explained."""
+"""Checks the documents: links resolve, commands exist, every dependency is explained."""
 
 import glob
 import os
@@ -12,7 +11,7 @@ def documents() -> list[str]:
     return [path for path in sources.tracked() if path.endswith(".md")]
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_resolve() -> None:
     wrong = []
     for path in documents():
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)", sources.read(path)):
@@ -20,14 +19,14 @@ def test_links_lead_somewhere() -> None:
                 continue
             if not os.path.exists(os.path.join(sources.ROOT, os.path.dirname(path), target)):
                 wrong.append(f"{path}: {target}")
-    assert not wrong, "links that lead nowhere:\n" + "\n".join(wrong)
+    assert not wrong, "links that do not resolve:\n" + "\n".join(wrong)
 
 
 def test_commands_of_the_script_are_documented() -> None:
     known = set(re.findall(r"^  ([a-z]+)\)", sources.read("yard"), re.M))
     for path in documents():
         for command in re.findall(r"\./yard ([a-z]+)", sources.read(path)):
-            assert command in known, f"{path} says ./yard {command}, which there is not"
+            assert command in known, f"{path} names the unknown command ./yard {command}"
 
 
 def test_named_paths_exist() -> None:
@@ -40,7 +39,7 @@ def test_named_paths_exist() -> None:
         ):
             if not os.path.exists(os.path.join(sources.ROOT, name)):
                 wrong.append(f"{path}: {name}")
-    assert not wrong, "paths that are not there:\n" + "\n".join(wrong)
+    assert not wrong, "paths not found:\n" + "\n".join(wrong)
 
 
 def test_every_format_is_listed() -> None:
@@ -74,7 +73,7 @@ def test_the_wire_page_has_the_golden_bytes() -> None:
     assert not missing, f"docs/formats/wire.md lacks the golden bytes of {missing}"
 
 
-# -- CONTRIBUTING.md: each step names something that is there
+# -- CONTRIBUTING.md: each name in a step exists
 
 CHECKLISTS = "CONTRIBUTING.md"
 
@@ -144,4 +143,4 @@ def test_names_of_the_checklists_exist() -> None:
         if re.fullmatch(r"[A-Za-z_]\w*(?:::\w+)*(?:\(\))?", name)
         and not set(name.removesuffix("()").split("::")) <= words
     ]
-    assert not wrong, f"{CHECKLISTS} has names that no source has: {wrong}"
+    assert not wrong, f"{CHECKLISTS} names unknown identifiers: {wrong}"

@@ -61,6 +61,31 @@ def test_tests_are_named_in_pascal_case() -> None:
     assert not wrong, "\n" + "\n".join(wrong)
 
 
+PYTHON_TEST = re.compile(r"^ *(?:async )?def test_(\w+)\(", re.M)
+# A name states subject and behaviour: RejectsMalformedDocuments, test_preempted_jobs_run_again.
+OPENINGS = re.compile(
+    r"(?:What|Who|Whose|Which|Ones?)(?![a-z])|(?:what|who|whose|which|ones?)(?:_|$)"
+)
+
+
+def test_names_of_tests_open_with_a_subject_or_a_verb() -> None:
+    assert PYTHON_TEST.findall("def test_a() -> None:\n    def test_b(") == ["a", "b"]
+    for name in ("WhatIsMissing", "OnesOfAUser", "One", "what_is_missing", "who"):
+        assert OPENINGS.match(name), name
+    for name in ("WholeNumbers", "OneshotPrograms", "whole_numbers", "ReadsWhatIsThere"):
+        assert not OPENINGS.match(name), name
+    names = [
+        (path, name) for path in sources.cpp() for _, name in TEST_NAME.findall(sources.code(path))
+    ] + [
+        (path, name)
+        for path in sources.tracked()
+        if path.endswith(".py")
+        for name in PYTHON_TEST.findall(sources.read(path))
+    ]
+    wrong = [f"{path}: {name}" for path, name in names if OPENINGS.match(name)]
+    assert not wrong, "state subject and behaviour in the names:\n" + "\n".join(wrong)
+
+
 # A variable at namespace scope (which is not indented), or a static one of a class or function.
 CONSTANT = re.compile(
     r"(?:(?:inline |static |extern )*(?:constexpr|const) |\s+static (?:inline )?constexpr )"
@@ -146,7 +171,7 @@ def test_files_stay_small() -> None:
     assert not wrong, "\n" + "\n".join(wrong)
 
 
-def test_what_is_kept_is_text() -> None:
+def test_tracked_files_are_text() -> None:
     """Bytes belong to the fuzzers' corpora; anything else that is not text was left there by a
     program."""
     wrong = [

@@ -22,7 +22,7 @@ def test_every_collective_gives_what_gloo_gives(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_what_gloo_does_not_have(count: int) -> None:
+def test_operations_beyond_gloo(count: int) -> None:
     assert ranks.run("beyond_gloo", count) == ["good"] * count
 
 
@@ -105,7 +105,7 @@ def test_the_same_bits_in_every_run() -> None:
     assert len({rank["digest"] for run in runs for rank in ranks.finish(run)}) == 1
 
 
-def test_what_is_reduced_again_and_again_is_shared_where_it_lies() -> None:
+def test_tensors_reduced_repeatedly_are_shared_in_place() -> None:
     # Ours and the other rank's, of torch's own memory and never of numpy's. When the tensor is
     # gone, only the other's is mapped until something else takes its place.
     assert ranks.run("adopted", 2) == [[2, 2, 1]] * 2

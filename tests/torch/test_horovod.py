@@ -28,12 +28,12 @@ def run(program: str, count: int, *arguments: str, **more: Any) -> list[Any]:
         ("states", 2),
     ],
 )
-def test_what_scripts_rely_on(program: str, count: int) -> None:
+def test_programs_of_scripts_run(program: str, count: int) -> None:
     assert run(program, count) == ["good"] * count
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_what_horovods_own_tests_show(count: int) -> None:
+def test_semantics_equal_those_of_horovods_tests(count: int) -> None:
     assert ranks.run("everything", count, programs="horovod_semantics.py") == ["good"] * count
 
 
@@ -47,7 +47,7 @@ def test_the_optimizer_trains_as_one_process_with_the_whole_batch() -> None:
             assert apart < (1e-2 if how == "fp16" else 1e-5), f"{how}: {apart}"
 
 
-def test_what_compression_loses_comes_later() -> None:
+def test_compression_errors_are_sent_later() -> None:
     for said in run("compressed", 3):
         assert all(0 < share < 1e-2 for share in said.values()), said
 

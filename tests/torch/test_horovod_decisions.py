@@ -66,7 +66,7 @@ TWO_HOSTS = json.dumps({"hosts": ["algo-1", "algo-2"], "current_host": "algo-2"}
         ({}, TWO_HOSTS, 1, 2, (0, 1), "algo-1:7828"),
     ],
 )
-def test_who_we_are_and_where_we_meet(
+def test_rank_and_rendezvous_are_read_from_the_environment(
     environ: dict[str, str],
     resourceconfig: str,
     rank: int,
@@ -102,7 +102,9 @@ def test_ranks_of_one_machine_meet_at_a_port_of_their_run() -> None:
         ({}, "{", "resourceconfig"),
     ],
 )
-def test_what_is_unclear_is_said(environ: dict[str, str], resourceconfig: str, words: str) -> None:
+def test_unclear_environments_are_rejected(
+    environ: dict[str, str], resourceconfig: str, words: str
+) -> None:
     with pytest.raises(launch.Unclear, match=words):
         launch.read(environ, resourceconfig)
 

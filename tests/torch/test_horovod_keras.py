@@ -18,16 +18,16 @@ def run(program: str, count: int, *arguments: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("program", ["operations", "states", "data_parallel"])
-def test_what_scripts_rely_on(program: str) -> None:
+def test_programs_of_scripts_run(program: str) -> None:
     assert run(program, 2) == ["good"] * 2
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_what_horovods_own_tests_show(count: int) -> None:
+def test_semantics_equal_those_of_horovods_tests(count: int) -> None:
     assert run("semantics", count) == ["good"] * count
 
 
-def test_what_compression_loses_comes_later() -> None:
+def test_compression_errors_are_sent_later() -> None:
     for left in run("compressed", 2):
         assert len(left) == 4 and all(0 < part < 1e-2 for part in left), left
 

@@ -156,7 +156,7 @@ def test_the_rank_that_fails_is_named_and_all_end(
     assert code == 7 and "rank 0 on localhost failed: exit code 7" in said
 
 
-def test_one_that_does_not_come_is_named(start: Callable[..., Run]) -> None:
+def test_missing_ranks_are_named(start: Callable[..., Run]) -> None:
     code, said = start(
         "-np",
         "2",
@@ -257,7 +257,7 @@ def test_wrong_command_lines_are_refused_with_an_explanation(start: Callable[...
         assert code == 2 and words in said, said
 
 
-def test_what_is_there_is_said_truthfully(start: Callable[..., Run]) -> None:
+def test_check_build_lists_the_available_features(start: Callable[..., Run]) -> None:
     code, said = start("--check-build").finish()
     assert (
         code == 0

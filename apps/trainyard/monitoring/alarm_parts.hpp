@@ -1,8 +1,8 @@
-// AlarmParts are the server's alarms and dashboards: their stores, and what makes the loop that
-// judges alarms and carries out actions.
+// AlarmParts owns the stores of alarms and dashboards, and starts the loop that evaluates alarms
+// and runs their actions.
 //
-// Threads: the functions are called in their order by one thread. Lifetime: they, and what
-// start_loop() is given, outlive the loop.
+// Threads: one thread calls the functions in the order of declaration. Lifetime: this object and
+// the arguments of start_loop() outlive the loop.
 #pragma once
 
 #include <functional>

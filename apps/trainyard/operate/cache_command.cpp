@@ -25,7 +25,7 @@ namespace trainyard::apps {
 namespace {
 
 constexpr Duration kBarInterval = 200ms;  // fast enough for a smooth bar
-constexpr size_t kWarmThreads = 16;       // enough to fill a link to a store far away
+constexpr size_t kWarmThreads = 16;       // enough to saturate a link to a distant object store
 
 class CacheCommand {
  public:
@@ -74,7 +74,7 @@ class CacheCommand {
   std::string status_ GUARDED_BY(mutex_);
 };
 
-// Spells equal locations alike: it is the name by which a pin is found again.
+// Returns the canonical URI of a location, which is the name of its pin.
 std::string uri_of(const objects::Location& location) {
   return "s3://" + location.bucket + "/" + location.key;
 }
@@ -126,13 +126,13 @@ Result<std::vector<mount::MountedObject>> CacheCommand::objects_below(
 // Blocks beyond the capacity would evict those that were fetched first.
 Result<void> CacheCommand::check_capacity(const cache::HeldPin& held) const {
   if (held.bytes_pinned < held.bytes_wanted)
-    return exhausted("the cache is too small: " + human_bytes(held.bytes_wanted) +
-                     " are needed; of " + human_bytes(held.bytes_max) +
-                     " that can be pinned, other pins hold " + human_bytes(held.bytes_of_others));
+    return exhausted("the cache is too small: pinning needs " + human_bytes(held.bytes_wanted) +
+                     ", but other pins hold " + human_bytes(held.bytes_of_others) + " of the " +
+                     human_bytes(held.bytes_max) + " that can be pinned; remove a pin");
   return {};
 }
 
-// Fails if a block was fetched in vain, so that no more are.
+// Fails if a fetched block could not be stored, so that fetching stops.
 Result<void> CacheCommand::check_space() const {
   if (cache_.counts().without_space == 0) return {};
   const auto& settings = cache_.settings();

@@ -1,5 +1,5 @@
-// `trainyard doctor`: reports this machine's abilities and missing packages, and removes remains of
-// a crash. With a configuration file it also reports what is probably wrong there.
+// Implements `trainyard doctor`: reports this machine's abilities and missing packages, and removes
+// remains of a crash. With a configuration file it also reports what is probably wrong there.
 #pragma once
 
 #include <string>

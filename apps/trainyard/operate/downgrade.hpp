@@ -1,4 +1,4 @@
-// `trainyard downgrade`: restores a data directory that the previous release can read.
+// Implements `trainyard downgrade`: restores a data directory that the previous release can read.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// `trainyard scrub`: reads every object of the data directory and compares it with its checksum.
+// Implements `trainyard scrub`: reads every object of the data directory and compares it with its
+// checksum.
 #pragma once
 
 #include <cstdint>

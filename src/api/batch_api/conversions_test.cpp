@@ -109,7 +109,7 @@ TEST(BatchSpec, MembersWithoutEffectAreNotes) {
   EXPECT_TRUE((*spec).notes[1].starts_with("networkConfiguration has no effect here: "));
 }
 
-TEST(BatchSpec, WhatTheRequestSaysGoesBeforeTheDefinition) {
+TEST(BatchSpec, RequestSettingsOverrideTheDefinition) {
   auto definition = container();
   definition.timeout.emplace();
   definition.timeout->attempt_duration_seconds = 100;
@@ -458,7 +458,7 @@ TEST(BatchNodes, AddressesAreNetworkInterfaces) {
   EXPECT_TRUE(describe_node(made, 2)->container->network_interfaces->empty()) << "not known yet";
 }
 
-TEST(BatchSpec, WhatItConsumesAndHowUrgentItIsIsTheRequestsWordFirst) {
+TEST(BatchSpec, RequestsOverrideConsumableResourcesAndPriority) {
   auto definition = container();
   definition.scheduling_priority = 3;
   batch::ConsumableResourceRequirement licences;

@@ -76,7 +76,7 @@ TEST(CampaignView, TheResultsNameTheBest) {
       << page;  // a column with one value is not shown
 }
 
-TEST(CampaignView, WhatIsMissingIsNotDrawn) {
+TEST(CampaignView, MissingMembersAreNotDrawn) {
   for (const char* text :
        {"{}", "[]", R"({"Rows":[{}],"Regions":[{}]})", R"({"Rows":[7],"Regions":["x"]})"}) {
     const Json json = *parse_json(text);

@@ -93,7 +93,7 @@ const std::vector<Command>& commands_that_explain() {
          {"--variant", "", true, "NAME of the changes that follow it; may be repeated"},
          {"--add-machine", "", true, "a machine: NAME=VCPUS,MEMORY_GIB,GPUS"},
          {"--machines", "", true, "machines of the size of an instance type: COUNTxTYPE"},
-         {"--remove-machine", "", true, "NAME of a machine that is not there"},
+         {"--remove-machine", "", true, "NAME of a hypothetical machine"},
          {"--queue", "", true, "NAME:policy=fifo|fair|quota or NAME:priority=NUMBER"},
          {"--weight", "", true, "QUEUE/SHARE=WEIGHT: a higher weight gets less, as in AWS Batch"},
          {"--limit", "", true, "NAME=NUMBER: of a compute environment, a quota, .."},

@@ -42,7 +42,7 @@ TEST(Layout, WidthsAreThoseOfTheTerminal) {
   EXPECT_EQ(width_of("\xff"), 1);
 }
 
-TEST(Layout, WhatIsTooWideIsCut) {
+TEST(Layout, TextsThatAreTooWideAreCut) {
   EXPECT_EQ(fit(kFull, "abcdef", 6), "abcdef");
   EXPECT_EQ(fit(kFull, "abcdefg", 6), "abcde…");
   EXPECT_EQ(fit(kNoTerminal, "abcdefg", 6), "abcde~");

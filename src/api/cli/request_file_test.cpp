@@ -80,7 +80,7 @@ TEST(ReadSubmission, KeysOfTheApiTakePrecedence) {
   EXPECT_EQ(submission->request["AlgorithmSpecification"]["TrainingImage"], "own");
 }
 
-TEST(ReadSubmission, WhatIsMissingIsMadeUp) {
+TEST(ReadSubmission, MissingFieldsHaveDefaults) {
   const auto request = read("image = \"i\"\n")->request;
   EXPECT_EQ(request["TrainingJobName"], "My-model-20251120t094500");
   EXPECT_EQ(request["OutputDataConfig"]["S3OutputPath"], "s3://trainyard-eu-west-1/jobs");

@@ -1,4 +1,4 @@
-// A client for tests: it answers from a function and counts its calls.
+// TestClient answers calls from a function and counts them.
 //
 // Threads: confined to one.
 #pragma once

@@ -229,7 +229,7 @@ TEST(JobView, TheReasonOfAFailureIsOnThePageOnce) {
   EXPECT_NE(page.find("KeyError: 'x' (algo-1)", page.find("Hosts")), std::string::npos) << page;
 }
 
-TEST(JobView, OneOfAKindIsSingular) {
+TEST(JobView, CountsOfOneAreSingular) {
   Json json = job_json();
   json["Hosts"] = {{{"Name", "algo-1"}, {"State", "running"}, {"Cpus", 1.0}, {"Gpus", 1}},
                    {{"Name", "algo-2"}, {"State", "running"}, {"Cpus", 0.5}, {"Gpus", 2}}};
@@ -397,7 +397,7 @@ TEST(LogLine, TheHostInItsColour) {
 
 // -- progress
 
-TEST(StatusBlock, OneLineSaysHowFarItIs) {
+TEST(StatusBlock, ProgressIsOneLine) {
   EXPECT_EQ(progress_line(kColourless, {"algo-1", "channel train", 512, 1024, false}),
             "channel train      [###########...........]  50%  512 B of 1.0 KiB  algo-1");
   EXPECT_EQ(progress_line(kColourless, {"", "image", 2048, 0, false}),

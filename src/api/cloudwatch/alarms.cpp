@@ -1,4 +1,4 @@
-// The operations on alarms.
+// Implements CloudWatch's alarm operations.
 #include "shapes/cloudwatch.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ constexpr int64_t kPageMax = 100;
 
 const CloudwatchTexts kTexts;
 
-// A failure of a decision that runs within a change of the store.
+// Keeps the API failure of a decision, which the store's change() cannot return.
 struct Decision {
   std::optional<Failure> failure;
   Outcome<aws::Nothing> outcome(Result<void> stored) {
@@ -42,7 +42,7 @@ struct Decision {
   }
 };
 
-// Runs a decision that may fail with a failure; then nothing changes.
+// Runs a decision in a change of the store. If it fails, nothing changes.
 Outcome<aws::Nothing> change(alarms::AlarmStore& store,
                              const std::function<Outcome<Change>(const Alarms&)>& decide) {
   Decision decision;
@@ -108,7 +108,7 @@ Outcome<aws::Nothing> put_metric_alarm(alarms::AlarmStore& store, const Context&
   });
 }
 
-// The alarms of the rules of a region's composite alarms.
+// Returns, by composite alarm of the region, the alarms that its rule names.
 std::map<std::string, std::set<std::string>> children_in(const Alarms& present,
                                                          const std::string& region) {
   std::map<std::string, std::set<std::string>> children;
@@ -391,7 +391,7 @@ void add_alarm_operations(OperationTable& table, const Settings&, const Services
     return
         [&services, function](const Context& context,
                               const auto& in) -> decltype(function(*services.alarms, context, in)) {
-          if (!services.alarms) return unavailable("this server keeps no alarms");
+          if (!services.alarms) return unavailable("alarms are not available on this server");
           return function(*services.alarms, context, in);
         };
   };

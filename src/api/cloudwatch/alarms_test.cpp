@@ -321,7 +321,7 @@ TEST(AlarmOperations, AServerWithoutAlarmsRefusesThem) {
   AlarmWorld world;
   world.services.alarms = nullptr;
   EXPECT_EQ(world.refusal<aws::DescribeAlarms>({}),
-            "ServiceUnavailable: this server keeps no alarms");
+            "ServiceUnavailable: alarms are not available on this server");
 }
 
 TEST(AlarmTexts, ReasonsAreThoseOfAws) {

@@ -116,7 +116,7 @@ void add_dashboard_operations(OperationTable& table, const Services& services) {
     return [&services, function](
                const Context& context,
                const auto& in) -> decltype(function(*services.dashboards, context, in)) {
-      if (!services.dashboards) return unavailable("this server keeps no dashboards");
+      if (!services.dashboards) return unavailable("dashboards are not available on this server");
       return function(*services.dashboards, context, in);
     };
   };

@@ -212,7 +212,7 @@ void add_insight_rule_operations(OperationTable& table, const Services& services
     return [&services, function](const Context& context,
                                  const auto& in) -> decltype(function(services.queries->rules(),
                                                                       services, context, in)) {
-      if (!services.queries) return unavailable("this server keeps no insight rules");
+      if (!services.queries) return unavailable("insight rules are not available on this server");
       return function(services.queries->rules(), services, context, in);
     };
   };

@@ -98,7 +98,7 @@ Outcome<Done> edit_rule(insights::InsightRules& rules, const Context& context,
 Outcome<Done> edit_tags(const Services& services, const Context& context, const std::string& arn,
                         const Edit& edit) {
   if (!services.alarms || !services.dashboards)
-    return unavailable("this server keeps no alarms and dashboards");
+    return unavailable("alarms and dashboards are not available on this server");
   const Tagged tagged = TRY(tagged_in(context, arn));
   if (tagged.alarm) return edit_alarm(*services.alarms, *tagged.alarm, edit);
   if (!tagged.rule.empty() && services.queries)
@@ -110,7 +110,7 @@ Outcome<Done> edit_tags(const Services& services, const Context& context, const 
 Outcome<aws::ListTagsForResourceOutput> list_tags(const Services& services, const Context& context,
                                                   const aws::ListTagsForResourceInput& in) {
   if (!services.alarms || !services.dashboards)
-    return unavailable("this server keeps no alarms and dashboards");
+    return unavailable("alarms and dashboards are not available on this server");
   const Tagged tagged = TRY(tagged_in(context, *in.resource_arn));
   alarms::Tags tags;
   if (tagged.alarm) {
@@ -118,7 +118,7 @@ Outcome<aws::ListTagsForResourceOutput> list_tags(const Services& services, cons
     if (const auto found = all->find(*tagged.alarm); found != all->end())
       tags = found->second->settings.tags;
   } else if (!tagged.rule.empty()) {
-    if (!services.queries) return unavailable("this server keeps no insight rules");
+    if (!services.queries) return unavailable("insight rules are not available on this server");
     auto rule = services.queries->rules().find(context.region, tagged.rule);
     if (rule || rule.error().kind != Kind::not_found) tags = TRY(std::move(rule)).tags;
   } else {

@@ -210,7 +210,7 @@ TEST(TrainingJobs, UnsupportedRequestsAreRefusedWithAnExplanation) {
   EXPECT_TRUE(world.control.jobs.empty());
 }
 
-TEST(TrainingJobs, WhatIsHarmlessIsKeptAndEchoed) {
+TEST(TrainingJobs, HarmlessMembersAreStoredAndReturned) {
   DispatchServer world;
   const std::string more =
       R"(,"VpcConfig":{"SecurityGroupIds":["sg-1"],"Subnets":["subnet-1"]},"DebugHookConfig":{"S3OutputPath":"s3://b/d"},)"
@@ -490,7 +490,7 @@ TEST(TrainingJobs, AMistypedInstanceTypeIsAnsweredWithTheOneThatWasMeant) {
   EXPECT_LT(text.size(), 300u) << "not every instance type";
 }
 
-TEST(TrainingJobs, OneViolation) {
+TEST(TrainingJobs, SingleViolationsHaveASingularMessage) {
   DispatchServer world;
   EXPECT_EQ(
       world.json("SageMaker.DescribeTrainingJob", "{}").message(),

@@ -11,7 +11,7 @@ std::string query(const std::string& request) {
   return "job=mnist&host=1&request=" + percent_encode(request);
 }
 
-TEST(ReadShellRequest, WhatIsToRunAndOnWhat) {
+TEST(ReadShellRequest, ReadsCommandAndTerminal) {
   const auto order = read_shell_request(query(
       R"({"command":["ls","-l a"],"terminal":false,"terminal_name":"xterm-256color","columns":120,"rows":40})"));
   ASSERT_TRUE(order) << order.error().message;
@@ -26,7 +26,7 @@ TEST(ReadShellRequest, WhatIsToRunAndOnWhat) {
   EXPECT_TRUE(read_shell_request("job=a")->terminal);
 }
 
-TEST(ReadShellRequest, WhatIsWrongIsNamed) {
+TEST(ReadShellRequest, RejectsInvalidRequests) {
   std::string long_command = R"({"command":[")" + std::string(40'000, 'x') + "\"]}";
   for (const std::string& wrong :
        {std::string(""), std::string("host=1"), std::string("job=a&host=x"),

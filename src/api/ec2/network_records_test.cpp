@@ -103,7 +103,7 @@ TEST(NetworkRecords, OfOtherRegionsAndKindsAreIgnored) {
   EXPECT_TRUE(networks.vpcs.empty());
 }
 
-TEST(NetworkRecords, OnesThatNoOperationWouldWriteAreRejected) {
+TEST(NetworkRecords, RecordsThatNoOperationWritesAreRejected) {
   Networks networks;
   const auto error = [&](const std::string& kind, Json document) {
     const auto added = add_record(networks, kRegion, {kind, "eu-west-1/x"}, document);

@@ -1,5 +1,5 @@
-// ServerFacts is what the server knows about itself and reports in DescribeServer; ServerMachine is
-// one of the machines on which it places hosts.
+// ServerFacts describes the server, as DescribeServer reports it; ServerMachine is one of the
+// machines on which the server places hosts.
 //
 // Threads: plain values.
 #pragma once

@@ -63,7 +63,7 @@ TEST(FormData, AnyPieceSizeReadsTheSame) {
   }
 }
 
-TEST(FormData, WhatFollowsTheFileIsIgnored) {
+TEST(FormData, FieldsAfterTheFileAreIgnored) {
   const ReadForm got = read("--b\r\nContent-Disposition: form-data; name=file\r\n\r\nbytes\r\n" +
                                 field("acl", "public-read"),
                             3);

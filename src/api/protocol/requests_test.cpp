@@ -90,7 +90,7 @@ std::map<const shapes::OperationShape*, Read> all_readers() {
                  s3::AbortMultipartUpload, s3::ListParts, s3::ListMultipartUploads>();
 }
 
-TEST(Requests, WhatBotocoreWritesIsWhatWasMeant) {
+TEST(Requests, RequestsOfBotocoreAreReadAsTheyWereMeant) {
   const auto readers = all_readers();
   const Json all = requests();
   ASSERT_GT(all.size(), 30u);

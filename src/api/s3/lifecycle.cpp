@@ -26,7 +26,7 @@ void take_predicates(LifecycleRule& rule, const Predicates& from) {
 using Rules = std::vector<LifecycleRule>;
 using Stop = std::function<bool()>;
 
-// Returns whether the object is old enough, apart from its tags, which lists do not have.
+// Tells whether a rule expires the object, tags aside (listings have no tags).
 bool is_due(const LifecycleRule& rule, const objects::ObjectInfo& object, Instant now) {
   if (!object.key.starts_with(rule.prefix)) return false;
   if (rule.bytes_above && object.bytes <= uint64_t(std::max<int64_t>(*rule.bytes_above, 0)))
@@ -37,7 +37,7 @@ bool is_due(const LifecycleRule& rule, const objects::ObjectInfo& object, Instan
   return rule.expires_after_days && now >= due_after(object.modified, *rule.expires_after_days);
 }
 
-// The longest prefix that all the rules share: what they are about is listed once.
+// Returns the longest prefix that all rules share, so that one listing serves all rules.
 std::string common_prefix(const Rules& rules) {
   std::string prefix = rules.empty() ? "" : rules.front().prefix;
   for (const LifecycleRule& rule : rules)
@@ -46,7 +46,7 @@ std::string common_prefix(const Rules& rules) {
   return prefix;
 }
 
-// One pass over the buckets.
+// Applies the rules to all buckets once.
 class Pass {
  public:
   Pass(Objects& objects, Instant now) : objects_(objects), now_(now) {}
@@ -70,27 +70,27 @@ class Pass {
       const auto page = objects_.list(bucket, query);
       if (!page) return failed(bucket, page.error());
       for (const auto& object : page->objects)
-        if (stop() || !remove_if_over(bucket, rules, object)) return;
+        if (stop() || !remove_if_expired(bucket, rules, object)) return;
       query.start_after = page->next;
     } while (!query.start_after.empty());
   }
 
-  // Returns whether the rest of the objects may be tried: false if this store cannot do it at all.
-  bool remove_if_over(const std::string& bucket, const Rules& rules,
-                      const objects::ObjectInfo& listed) {
-    bool over = false, by_tags = false;
+  // Returns false if this store cannot remove objects at all, so that the caller stops.
+  bool remove_if_expired(const std::string& bucket, const Rules& rules,
+                         const objects::ObjectInfo& listed) {
+    bool expired = false, by_tags = false;
     for (const LifecycleRule& rule : rules)
-      if (is_due(rule, listed, now_)) (rule.tags.empty() ? over : by_tags) = true;
+      if (is_due(rule, listed, now_)) (rule.tags.empty() ? expired : by_tags) = true;
     objects::ObjectInfo object = listed;
-    if (!over && by_tags) {
+    if (!expired && by_tags) {
       auto found = objects_.head(bucket, listed.key);
       if (!found && found.error().kind != Kind::not_found) failed(bucket, found.error());
       if (!found) return true;
       object = *std::move(found);
-      over =
+      expired =
           std::ranges::any_of(rules, [&](const auto& rule) { return expires(rule, object, now_); });
     }
-    if (!over) return true;
+    if (!expired) return true;
     const auto removed = objects_.remove_unchanged(bucket, object.key, object);
     if (removed) ++result_.objects_removed;
     if (removed || removed.error().is(objects::Fault::etag_differs)) return true;
@@ -116,7 +116,7 @@ class Pass {
   // Logs the first failure; the others of a pass have mostly the same cause.
   void failed(const std::string& bucket, const Error& error) {
     if (result_.failures++ == 0)
-      log(Level::warning, "api", "lifecycle rules were not applied to all of their bucket",
+      log(Level::warning, "api", "applying lifecycle rules failed for part of a bucket",
           {{"bucket", bucket}, {"why", error.message}});
   }
 
@@ -180,12 +180,12 @@ LifecycleResult apply_lifecycle(Objects& objects, const BucketSettings& settings
   for (const std::string& bucket : settings.buckets_with(Setting::lifecycle)) {
     // Rules that are changed or deleted meanwhile remove nothing more in this pass.
     const auto record = settings.find(bucket, Setting::lifecycle);
-    const auto is_over = [&] {
+    const auto must_stop = [&] {
       return stop() || settings.find(bucket, Setting::lifecycle) != record;
     };
     s3::BucketLifecycleConfiguration lifecycle;
-    if (is_over() || !settings.read(bucket, Setting::lifecycle, shape, &lifecycle)) continue;
-    pass.apply(bucket, rules_in(lifecycle), is_over);
+    if (must_stop() || !settings.read(bucket, Setting::lifecycle, shape, &lifecycle)) continue;
+    pass.apply(bucket, rules_in(lifecycle), must_stop);
   }
   return pass.result();
 }

@@ -151,7 +151,7 @@ void expect_done(const std::vector<Outcome>& outcomes) {
   for (const Outcome& each : outcomes) EXPECT_TRUE(each.done) << each.done.error().message;
 }
 
-TEST(BoostingJob, OneHostTrainsAndScores) {
+TEST(BoostingJob, ASingleHostTrainsAndScores) {
   Hosts job(1, kBinary);
   job.add_channel("train", kCsvType);
   job.add_channel("validation", kCsvType);
@@ -518,7 +518,7 @@ TEST(BoostingJob, WrongChannelsAndTooLittleMemoryAreTheFailure) {
             0u);
 }
 
-TEST(BoostingJob, OneHostIsNeededForSome) {
+TEST(BoostingJob, SomeSettingsNeedASingleHost) {
   const std::pair<std::map<std::string, std::string>, const char*> some[] = {
       {{{"objective", "survival:cox"}},
        "Customer Error: Hyperparameter objective: survival:cox trains on one host only"},

@@ -353,7 +353,7 @@ TEST(Join, ARankThatNeverJoinsIsNamed) {
       << group.error().message;
 }
 
-TEST(Join, OneRankAloneNeedsNoPeer) {
+TEST(Join, ASingleRankNeedsNoPeer) {
   const auto group = join(Launch{});
   ASSERT_TRUE(group) << group.error().message;
   EXPECT_EQ((*group)->size(), 1);

@@ -33,7 +33,7 @@ Read number(Number Settings::*member, double least, double most) {
   };
 }
 
-// The same for a member of a part of the settings.
+// Reads a number into a member of a nested struct.
 template <class Part, class Number>
 Read number_of(Part Settings::*part, Number Part::*member, double least, double most) {
   return [=](Settings& settings, const std::string& text) -> Result<void> {
@@ -80,7 +80,8 @@ const std::vector<Hyperparameter>& hyperparameters() {
       {"channel",
        [](Settings& settings, const std::string& text) -> Result<void> {
          if (text.empty() || text.find('/') != std::string::npos || text.starts_with('.')) {
-           return invalid("invalid channel name '" + text + "'");
+           return invalid("invalid channel name '" + text +
+                          "': must not be empty, begin with '.' or contain '/'");
          }
          settings.channel = text;
          return ok();

@@ -159,7 +159,7 @@ TEST(AlarmLoop, CompositesFollowTheirAlarms) {
   EXPECT_EQ(world.pending(), 3u) << "of two alarms, and events";
 }
 
-TEST(AlarmLoop, OneBadAlarmStopsNoOther) {
+TEST(AlarmLoop, ABadAlarmStopsNoOther) {
   LoopWorld world;
   auto bad = LoopWorld::settings_of("temperature");
   bad.queries[0].metric->statistic = "weird";

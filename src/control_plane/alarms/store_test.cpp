@@ -96,7 +96,7 @@ TEST(AlarmStore, HistoryIsReadByPages) {
   EXPECT_EQ(read({}), "43");
 }
 
-TEST(AlarmStore, OneAlarmHasABoundedHistory) {
+TEST(AlarmStore, TheHistoryOfAnAlarmIsBounded) {
   StoreWorld world;
   Change change;
   for (int i = 0; i < kHistoryItemsMax + 10; ++i)

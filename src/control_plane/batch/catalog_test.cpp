@@ -25,7 +25,7 @@ JobQueue queue(const std::string& name, std::vector<std::string> environments,
   return made;
 }
 
-TEST(Catalog, WhatIsInUseOrEnabledIsNotRemoved) {
+TEST(Catalog, ResourcesInUseOrEnabledAreNotRemoved) {
   Catalog catalog;
   put(catalog, ResourceChange::create, environment("on"));
   put(catalog, ResourceChange::create, environment("off", false));

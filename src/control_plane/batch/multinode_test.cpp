@@ -87,7 +87,7 @@ TEST(Nodes, TheMainHostDecides) {
   EXPECT_TRUE(spec.decides(1));
 }
 
-TEST(Nodes, WhatTheyRunSurvivesItsRecord) {
+TEST(Nodes, ProgramsAndContainerOptionsSurviveTheirRecord) {
   JobSpec spec;
   spec.queue.emplace();
   spec.contract = Contract::plain;

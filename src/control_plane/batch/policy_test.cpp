@@ -190,7 +190,7 @@ TEST(ConsumableResource, UpdatesAreOnTopOfWhatThereIsAndDoneOnce) {
   EXPECT_EQ(resource.tokens.back(), change.token);
 }
 
-TEST(Catalog, WhatDecidesSurvivesItsRecord) {
+TEST(Catalog, PoliciesSharesAndResourcesSurviveTheirRecord) {
   SchedulingPolicy fair = policy("fair");
   fair.decay_seconds = 3600;
   fair.reservation_percent = 50;

@@ -180,7 +180,7 @@ TEST(Plan, SumsOfExtremeNumbersStayNumbers) {
     }
 }
 
-TEST(Plan, WhatIsReservedIsPaidFor) {
+TEST(Plan, ReservedHostsCostNothing) {
   Facts facts = three_regions();
   facts.regions["b"].offers["ml.m5.large"].hosts_reserved = 1;
   const auto two = rows({{"x", "a", nullptr, 0, 0.1, 1}, {"y", "a", nullptr, 0, 0.2, 1}});

@@ -130,7 +130,7 @@ TEST(Interruption, AStopMeanwhileStops) {
   EXPECT_EQ(cluster.find("a")->failure_reason, "");
 }
 
-TEST(Interruption, WhatWasDoneAllTheSameIsDone) {
+TEST(Interruption, AJobThatFinishesInSpiteOfItIsCompleted) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(spot("a")));
   cluster.walk("a", 0, HostState::uploading);
@@ -190,7 +190,7 @@ TEST(Retry, OthersAsOftenAsTheyAskedFor) {
             "InternalServerError: lost the host's agent on machine box-1");
 }
 
-TEST(Retry, WhatIsTheUsersIsNotTriedAgain) {
+TEST(Retry, FailuresOfTheAlgorithmAreNotRetried) {
   TestCluster cluster;
   CreateJob job = spot("a");
   job.spec.retries_max = 5;

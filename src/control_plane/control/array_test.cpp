@@ -70,7 +70,7 @@ TEST(Arrays, ChildrenRunAndTheArrayEndsWithTheLast) {
   EXPECT_EQ(cluster.ledger->live_jobs()->size(), 0u);
 }
 
-TEST(Arrays, OneChildThatFailsFailsTheArrayOnceAllAreOver) {
+TEST(Arrays, AFailedChildFailsTheArrayOnceAllHaveEnded) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 3)));
   cluster.exit("a:1", 7);
@@ -162,7 +162,7 @@ TEST(Arrays, ListsOfChildrenGoThroughAllOnce) {
   }
 }
 
-TEST(Arrays, OneChildIsTakenBackBeforeItsTurn) {
+TEST(Arrays, AChildIsCancelledBeforeItIsCreated) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 4)));
   EXPECT_EQ(cluster.live_children("a"), 257u);

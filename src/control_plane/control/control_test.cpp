@@ -369,7 +369,7 @@ TEST(Control, OrphanAgentsAreRemovedAtTheStart) {
 }
 
 // The remains of a finished job count until they are removed, also after a restart.
-TEST(Control, WhatIsLeftOfAJobHoldsItsMachine) {
+TEST(Control, RemainingAgentsOfAJobHoldTheirMachine) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 1, "ml.m5.2xlarge")));
   cluster.walk("a", 0, HostState::finished);

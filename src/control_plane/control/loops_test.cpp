@@ -80,7 +80,7 @@ TEST(Loops, AJobStartsWithoutWaitingForTheInterval) {
   EXPECT_TRUE(soon([&] { return cluster.launcher.starts > 0; }));
 }
 
-TEST(Loops, WhatComesAfterTheirEndIsRefused) {
+TEST(Loops, CommandsAfterTheirEndAreRejected) {
   Running cluster(500ms);
   cluster.loops.reset();
   std::optional<Kind> refused;

@@ -121,7 +121,7 @@ TEST(Multinode, TheJobRunsWhenItsMainHostDoesAndEndsAsThatEnds) {
   EXPECT_EQ(batch::node_status_reason(*cluster.find("n"), 0), "Main node of the job has ended");
 }
 
-TEST(Multinode, WhatBecomesOfTheOthersIsOfNoAccount) {
+TEST(Multinode, OnlyTheMainHostDecidesTheJob) {
   Nodes cluster(3);
   cluster.all_run();
   cluster.end(0, 3);

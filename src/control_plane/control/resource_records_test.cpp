@@ -31,7 +31,7 @@ TEST(ResourceRecords, ReadBackWhatTheyWrote) {
   EXPECT_EQ(catalog->queue({"us-east-1", "q"})->priority, 3);
 }
 
-TEST(ResourceRecords, OneThatCannotBeReadSaysWhichKind) {
+TEST(ResourceRecords, UnreadableRecordsNameTheirKind) {
   ledger::ResourceRecord record = record_of(queue_of("q"));
   record.body = Json::array();
   EXPECT_FALSE(check_resource(record));
@@ -42,7 +42,7 @@ TEST(ResourceRecords, OneThatCannotBeReadSaysWhichKind) {
       << read.error().message;
 }
 
-TEST(ResourceRecords, OneThatCannotBeReadIsSetAsideAndTheOthersAreThere) {
+TEST(ResourceRecords, UnreadableRecordsAreSetAsideAndTheOthersRemain) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ledger::Batch batch;

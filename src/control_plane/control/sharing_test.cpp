@@ -127,7 +127,7 @@ TEST(Sharing, WithinAShareTheMoreUrgentGoFirst) {
   EXPECT_EQ(cluster.status("early"), "RUNNABLE");
 }
 
-TEST(Sharing, WhatWasUsedSurvivesTheServer) {
+TEST(Sharing, UsageSurvivesARestart) {
   SharedCluster cluster;
   cluster.add_fair_queue();
   ASSERT_TRUE(cluster.create(SharedCluster::shared_job("a", "red")));
@@ -182,7 +182,7 @@ TEST(Sharing, UsersShareTheMachinesAlike) {
   EXPECT_EQ(cluster.find("a2")->state, JobState::waiting);
 }
 
-TEST(Sharing, WhatWasBorrowedIsTakenBack) {
+TEST(Sharing, BorrowedCapacityIsReclaimed) {
   SharedCluster cluster;
   cluster.launcher.the_machines[0].cpus = 64;
   cluster.launcher.the_machines[0].memory_bytes = int64_t{256} << 30;

@@ -58,7 +58,7 @@ TEST(LatestValues, MetricsThatAreNotOfJobsAreLeftOut) {
   EXPECT_FALSE(owner_of(of_host("no-host", "loss", 1, 1).key));
 }
 
-TEST(LatestValues, OneJobHasALimitedNumberOfSeries) {
+TEST(LatestValues, TheSeriesOfAJobAreLimited) {
   LatestValues values({.series_of_job_max = 10, .series_max = 1000});
   add(values, {"digits", "other"});
   for (int i = 0; i < 12; ++i)
@@ -95,7 +95,7 @@ TEST(LatestValues, PointsOfTheFutureProtectNoJob) {
   EXPECT_EQ(count(values, "a") + count(values, "b"), 2U);
 }
 
-TEST(LatestValues, OneJobKeepsItsValuesWhenItFillsAll) {
+TEST(LatestValues, AJobThatFillsAllKeepsItsValues) {
   LatestValues values({.series_of_job_max = 10, .series_max = 2});
   add(values, {"a"});
   values.take({of_job("a", "m", 1, 1), of_job("a", "n", 1, 1), of_job("a", "o", 1, 1)});

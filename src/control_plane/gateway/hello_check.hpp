@@ -1,7 +1,7 @@
-// Decides whether the server talks to an agent, from its Hello and the state of its job.
+// Decides whether the server accepts an agent, from its Hello and the state of its job.
 //
 // An attempt has one agent: of two in different allocations (docs/decisions/38) the second one is
-// refused while the first one is linked.
+// rejected while the first one is linked.
 //
 // Threads: pure functions.
 #pragma once
@@ -19,7 +19,7 @@ struct LinkedAgent {
   uint64_t allocation = 0;
 };
 
-// Returns why the agent is refused; "": it is not.
+// Returns the reason to reject the agent; "" if it is accepted.
 std::string refusal_of(const domain::Job& job, const wire::Hello& hello,
                        const std::optional<LinkedAgent>& other);
 

@@ -24,20 +24,20 @@ inline constexpr size_t kPatternGroupsMax = 64;
 
 class Pattern {
  public:
-  // The expression of /../; names of its groups are (?<name>..) or (?P<name>..).
+  // Compiles the expression of /../; names of its groups are (?<name>..) or (?P<name>..).
   static Result<std::shared_ptr<const Pattern>> regex(std::string_view expression);
-  // A glob of `parse`: each '*' is a group.
+  // Compiles a glob of `parse`: each '*' is a group.
   static Result<std::shared_ptr<const Pattern>> glob(std::string_view glob);
-  // A text that is found as it is, for `like`.
+  // Matches the text literally, for `like`.
   static std::shared_ptr<const Pattern> literal(std::string text);
   ~Pattern();
   Pattern(const Pattern&) = delete;
 
   bool found_in(std::string_view text) const;
   size_t groups() const;
-  // The names of the groups; "" for one without.
+  // Returns the names of the groups; "" for a group without a name.
   std::vector<std::string> names() const;
-  // The texts of the groups where the pattern first matches. Returns false if it does not match.
+  // Stores the texts of the groups of the first match. Returns false if there is no match.
   bool capture(std::string_view text, std::vector<std::string>& groups) const;
   // Replaces each match with `by`. Returns `text` if the result is longer than `bytes_max`.
   std::string replaced(const std::string& text, std::string_view by, size_t bytes_max) const;

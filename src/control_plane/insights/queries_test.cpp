@@ -185,7 +185,7 @@ TEST(Queries, ResultsAreKeptForAnHour) {
   EXPECT_FALSE(queries.stop(id));
 }
 
-TEST(Queries, OnesOfOnePrincipalDoNotHoldUpAnother) {
+TEST(Queries, QueriesOfAPrincipalDoNotDelayAnother) {
   World world;
   GatedLogs logs;
   Queries queries(logs, world.clock, world.random, {.threads = 2, .queries_per_principal_max = 5});

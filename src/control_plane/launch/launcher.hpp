@@ -68,8 +68,8 @@ struct Agent {
   std::string token;
   domain::HostIndex host = 0;
   bool alive = false;
-  // For people, in the words of the system that starts it: why it has ended, or, alive, why it does
-  // not run yet; "": unknown, or it runs.
+  // Human-readable text of the underlying system: why the agent ended, or why it has not started;
+  // "": unknown, or it runs.
   std::string note = {};
   // Its attempt has ended, as it says, and its machine is free for another one.
   bool idle = false;

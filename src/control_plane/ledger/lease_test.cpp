@@ -71,7 +71,7 @@ class LeaseOnPostgres : public testing::Test {
   os::MachineClock clock_;
 };
 
-TEST_F(LeaseOnPostgres, OneServerHoldsIt) {
+TEST_F(LeaseOnPostgres, ASingleServerHoldsIt) {
   auto a = candidate("a"), b = candidate("b");
   const auto first = a.try_take();
   ASSERT_TRUE(first) << first.error().message;

@@ -501,7 +501,7 @@ TEST(LedgerFile, AFullDiskIsAnErrorAndNothingHappened) {
 
 // A child process commits numbered batches and prints each number once it is acknowledged, until it
 // is killed at a random time. Every printed number is in the ledger.
-TEST(LedgerFile, WhatWasAcknowledgedSurvivesKill) {
+TEST(LedgerFile, AcknowledgedBatchesSurviveKill) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   SeededRandom random(11);

@@ -178,7 +178,7 @@ void make_second_version(const std::string& path) {
     ASSERT_TRUE((*sqlite::Connection::open(path))->run(statement)) << statement;
 }
 
-TEST(LedgerFile, OneOfTheFirstVersionIsBroughtToThePresent) {
+TEST(LedgerFile, MigratesTheFirstVersion) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "a")}, {}, {}}));
@@ -197,7 +197,7 @@ TEST(LedgerFile, OneOfTheFirstVersionIsBroughtToThePresent) {
   EXPECT_TRUE(ledger) << "and it stays so";
 }
 
-TEST(LedgerFile, OneOfTheThirdVersionKnowsNoUsage) {
+TEST(LedgerFile, TheThirdVersionHasNoUsage) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "a")}, {}, {}}));
@@ -208,7 +208,7 @@ TEST(LedgerFile, OneOfTheThirdVersionKnowsNoUsage) {
   EXPECT_EQ((*ledger)->find_job(1)->key.name, "a");
 }
 
-TEST(LedgerFile, OneOfTheFourthVersionHasNoRecords) {
+TEST(LedgerFile, TheFourthVersionHasNoRecords) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "a")}, {}, {}}));

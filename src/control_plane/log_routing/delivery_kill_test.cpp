@@ -39,7 +39,7 @@ std::multiset<int> numbers(const std::string& text) {
   return found;
 }
 
-TEST(DeliveryKill, WhatIsAcknowledgedIsDelivered) {
+TEST(DeliveryKill, AcknowledgedEventsAreDelivered) {
   const observe::TemporaryDirectory directory;
   {
     DeliveryWorld world(directory.path());

@@ -48,7 +48,7 @@ struct World {
   }
 };
 
-TEST(Logs, WhatWasAppendedIsReadAlsoAfterARestart) {
+TEST(Logs, AppendedLinesAreReadAfterARestart) {
   World world;
   ASSERT_OK(world.logs->ensure_stream(kKey));
   ASSERT_OK(world.logs->append(kKey, {line(1000, "one"), line(1001, "two")}));

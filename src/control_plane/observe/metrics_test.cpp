@@ -89,7 +89,7 @@ TEST(Metrics, LastIsTheLatestSample) {
   EXPECT_EQ((*world.metrics->last(kLoss))->sum, 8);
 }
 
-TEST(Metrics, OneJobHasALimitedNumberOfSeries) {
+TEST(Metrics, TheSeriesOfAJobAreLimited) {
   TemporaryDirectory directory;
   const MetricSettings settings{.group_of =
                                     [](const MetricKey& key) {

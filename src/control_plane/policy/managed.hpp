@@ -1,5 +1,4 @@
-// The built-in managed policies, arn:aws:iam::aws:policy/NAME: what an account has without defining
-// anything.
+// Defines the built-in managed policies, arn:aws:iam::aws:policy/NAME, which every account has.
 //
 // Names are AWS's, so that scripts which attach them work; the documents are our own and speak of
 // the services that this server answers.

@@ -1,4 +1,4 @@
-// A parsed policy document of IAM's grammar.
+// A Policy is a parsed IAM policy document.
 //
 // parse_policy checks what AWS checks when a document is stored, so that evaluation has no errors:
 // elements, versions, actions and condition keys with a service prefix, resources in ARN form,

@@ -255,7 +255,7 @@ TEST(ScheduleView, AQueueOfQuotaSharesHasThoseOfItsOwn) {
   EXPECT_TRUE(leaving.running[0].leaving);
 }
 
-TEST(ScheduleView, WhatIsLeftOfAnAttemptHoldsMachinesAndItsEnvironmentAlone) {
+TEST(ScheduleView, AnEndedAttemptHoldsOnlyMachinesAndItsEnvironment) {
   auto job = container(1, 2, 1);
   run(*job);
   job->attempts.back().state = AttemptState::ended;
@@ -315,7 +315,7 @@ TEST(ScheduleView, InstancesAreCountedOverAllThatHoldThem) {
   EXPECT_EQ(view.plan({running, service_job(4, 1)}), "in instances");
 }
 
-TEST(ScheduleView, WhatCanNeverBeSaysWhatToRaise) {
+TEST(ScheduleView, JobsThatCanNeverStartNameTheLimitToRaise) {
   View view;
   view.catalog = catalog_of({{"ml.m5.large", 2}});
   EXPECT_NE(view.plan({service_job(1, 3)}).find("raise its maxCapacity"), std::string::npos);
@@ -353,7 +353,7 @@ TEST(ScheduleView, LicencesComeBackAndOthersOvertakeJobsThatWaitForThem) {
             "waits for the consumable resource licences, which no longer exists");
 }
 
-TEST(ScheduleView, WhatIsUsedUpWasTakenAtTheStart) {
+TEST(ScheduleView, ConsumedResourcesAreTakenAtTheStart) {
   View view;
   view.catalog = catalog_of({}, 2, false);
   auto running = container(1, 1, 7);

@@ -16,7 +16,7 @@ std::vector<Queue> some_queues() {
   return {{"training jobs"}, shared};
 }
 
-TEST(Kinds, WhatMakesADifference) {
+TEST(Kinds, OnlyRelevantPropertiesSeparateKinds) {
   const Waiting first = job(1, 2, 4, 8);
   const auto alike = [&](Waiting other) {
     const Kinds found = kinds_of({first, other}, some_queues());

@@ -25,7 +25,7 @@ TEST(Plan, FillsMachinesInTheLaunchersOrder) {
   EXPECT_EQ(found.starts[0].hosts[2].machine, "box-2");
 }
 
-TEST(Plan, OneHostGoesWhereItLeavesTheLeastUnused) {
+TEST(Plan, ASingleHostGoesWhereItLeavesTheLeastUnused) {
   const Snapshot snapshot =
       cluster({machine("box-1", 16), machine("box-2", 8), machine("box-3", 4)}, {},
               {job(1, 1, 6), job(2, 1, 4), job(3, 1, 1)});
@@ -185,7 +185,7 @@ TEST(Scaling, FractionsNeverAddUpToMoreThanTheMachine) {
   }
 }
 
-TEST(Scaling, WhatFitsIsNotScaled) {
+TEST(Scaling, HostsThatFitAreNotScaled) {
   const Plan found = plan(cluster({machine("here", 8, 32)}, {}, {typed(1, 2, "ml.m5.large")}),
                           {.scale_gangs = true}, kNow);
   EXPECT_EQ(found.starts[0].note, "");

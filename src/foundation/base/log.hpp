@@ -1,5 +1,5 @@
-// The program's own log: one line per event, for operators. The module observe stores the logs of
-// jobs.
+// Writes the program's own log, one line per event, for operators. The module observe stores the
+// logs of jobs.
 //
 //   log(Level::info, "control", "placed gang", {{"job", name}, {"hosts", "2"}});
 //   2026-11-20T09:45:00.123Z info control: placed gang job=mnist-1 hosts=2

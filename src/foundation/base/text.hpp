@@ -1,4 +1,4 @@
-// Text utilities: hex, base64, percent-encoding, splitting, numbers, sizes for people.
+// Converts and splits text: hex, base64, percent-encoding, numbers, human-readable sizes.
 //
 // Threads: pure functions. Errors: invalid, with the text (shortened) that cannot be decoded.
 #pragma once

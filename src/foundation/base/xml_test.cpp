@@ -11,7 +11,7 @@ std::string shown(const XmlElement& element) {
   return out + ")";
 }
 
-TEST(Xml, Documents) {
+TEST(Xml, ParsesDocuments) {
   const std::pair<std::string, std::string> table[] = {
       {"<a/>", "a()"},
       {"<a></a>", "a()"},
@@ -30,7 +30,7 @@ TEST(Xml, Documents) {
   }
 }
 
-TEST(Xml, AttributesAreReadWithoutDeclarationsOfNamespaces) {
+TEST(Xml, SkipsNamespaceDeclarations) {
   const auto read = parse_xml(
       "<a xmlns='u' xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type = 'Group' "
       "b=\"&lt;'&#65;>\" />");
@@ -41,7 +41,7 @@ TEST(Xml, AttributesAreReadWithoutDeclarationsOfNamespaces) {
   EXPECT_EQ(read->attribute("xsi"), nullptr);
 }
 
-TEST(Xml, WhatIsNotWellFormedIsInvalid) {
+TEST(Xml, RejectsMalformedDocuments) {
   for (const std::string text : {"",
                                  "a",
                                  "<",

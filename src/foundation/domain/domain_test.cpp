@@ -84,7 +84,7 @@ TEST(States, NamesRoundTrip) {
   EXPECT_EQ(to_string(Phase::max_runtime_exceeded), "MaxRuntimeExceeded");
 }
 
-TEST(AttemptId, OneNameEach) {
+TEST(AttemptId, EachIdHasASingleName) {
   EXPECT_EQ(*parse_attempt_id("j17a1"), (AttemptId{17, 1}));
   for (const char* text : {"", "j", "j17", "17a1", "j17a", "ja1", "j0a1", "j1a0", "j017a1", "j1a1 ",
                            "j-1a1", "j1a9999999999"})

@@ -20,7 +20,7 @@ TEST(PriceTest, ARegionsPriceGoesBeforeOneOfNone) {
   EXPECT_FALSE(prices().find("eu-west-1", "ml.none.large"));
 }
 
-TEST(PriceTest, WhatJobsCost) {
+TEST(PriceTest, CostsOfJobs) {
   struct Row {
     std::string about;
     std::vector<InstanceGroup> groups;
@@ -68,7 +68,7 @@ TEST(PriceTest, AShareIsChargedByItsParts) {
       << "a type's own price goes before its parts'";
 }
 
-TEST(PriceTest, WhatHasNoPriceIsNamedOnce) {
+TEST(PriceTest, InstanceTypesWithoutAPriceAreNamedOnce) {
   const Cost cost =
       cost_of(prices(), "us-east-1", {{"a", "ml.x.y", 1}, {"b", "ml.x.y", 2}}, false, 10, 10);
   EXPECT_EQ(cost.millionths, 0);

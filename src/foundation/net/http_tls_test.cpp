@@ -10,7 +10,7 @@
 namespace trainyard::net {
 namespace {
 
-TEST_F(Http, OnePortServesHttpAndTls) {
+TEST_F(Http, HttpAndTlsShareAPort) {
   with_tls();
   handler.on_handle = [](Request request, std::unique_ptr<Responder> responder) {
     responder->reply({200, {}, request.tls ? "secret" : "open"});

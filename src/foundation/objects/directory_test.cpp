@@ -64,7 +64,7 @@ TEST_F(DirectoryTest, AnObjectIsRemovedOnlyAsItWasSeen) {
   EXPECT_TRUE(objects_->remove_unchanged("bucket", "a/b", seen)) << "absent is as harmless";
 }
 
-TEST_F(DirectoryTest, OneProcessAtATime) {
+TEST_F(DirectoryTest, ASecondProcessIsRejected) {
   open();
   const auto second = open_directory(path(), clock_, random_);
   ASSERT_FALSE(second);

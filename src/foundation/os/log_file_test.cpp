@@ -70,7 +70,7 @@ TEST_F(LogFiles, ALineLongerThanTheLimitHasAFileOfItsOwn) {
   EXPECT_EQ(text(), "bbb\n");
 }
 
-TEST_F(LogFiles, OneFileBeginsAgain) {
+TEST_F(LogFiles, ASingleFileIsTruncatedWhenFull) {
   const auto log = open(8, 1, nullptr);
   for (const char* line : {"aaa", "bbb", "ccc"}) ASSERT_TRUE(log->write(line));
   EXPECT_EQ(text(), "ccc\n");

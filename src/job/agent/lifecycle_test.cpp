@@ -62,7 +62,7 @@ class Story {
   std::vector<wire::StateFact> facts;
 };
 
-TEST(Lifecycle, OneHostWalksAllStages) {
+TEST(Lifecycle, ASingleHostPassesThroughAllStages) {
   Story story;
   EXPECT_EQ(story.on(Begin{}), "report preparing, work prepare");
   EXPECT_EQ(story.on(StepsDone{}), "report downloading, work pull");

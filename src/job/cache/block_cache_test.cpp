@@ -345,7 +345,7 @@ TEST_F(PinTest, DropRemovesBlocksThatNoJobHolds) {
   EXPECT_EQ(seen, (std::vector<uint64_t>{4, 5}));
 }
 
-TEST_F(BlockCacheTest, OneFetchOfABlockAtATime) {
+TEST_F(BlockCacheTest, ABlockHasASingleFetchAtATime) {
   const auto cache = open();
   {
     auto first = *cache->fetch_lock(block(0));

@@ -88,7 +88,7 @@ table inet trainyard_0 {
 )");
 }
 
-TEST(Firewall, OneTableServesAllNetworksWithoutABridge) {
+TEST(Firewall, NetworksWithoutABridgeShareATable) {
   EXPECT_EQ(firewall_text(
                 DirectFirewall{"trainyard_0_one", "tys0", *parse_subnet("10.201.0.0/16"), "a\"b"}),
             R"(add table inet trainyard_0_one

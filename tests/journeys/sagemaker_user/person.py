@@ -1,4 +1,4 @@
-"""A user who has evaluated `trainyard env` and nothing else, and runs commands and programs."""
+"""Simulates a user whose shell has only evaluated `trainyard env`."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Person:
             "LANG": "C.UTF-8",
         }
 
-    def has(self, name: str, text: str) -> None:
-        """Puts a file into the person's directory."""
+    def write_file(self, name: str, text: str) -> None:
+        """Writes a file below the user's directory."""
         path = self.directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text).lstrip())
 
-    def types(self, line: str, code: int = 0) -> str:
+    def run_shell(self, line: str, code: int = 0) -> str:
         """Runs a line of shell and returns its output, errors included."""
         done = subprocess.run(
             ["bash", "-c", self.login + line],
@@ -54,6 +54,8 @@ class Person:
         assert done.returncode == code, f"{line}\n{done.returncode}\n{done.stdout[-6000:]}"
         return done.stdout
 
-    def runs(self, version: int, program: str, code: int = 0) -> str:
+    def run_python(self, version: int, program: str, code: int = 0) -> str:
         """Runs a Python program with this version of the SageMaker SDK, and returns its output."""
-        return self.types(shlex.join([sdk.python(version), "-c", textwrap.dedent(program)]), code)
+        return self.run_shell(
+            shlex.join([sdk.python(version), "-c", textwrap.dedent(program)]), code
+        )

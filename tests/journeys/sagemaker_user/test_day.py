@@ -31,15 +31,15 @@ TRAIN = """
 def ana(start: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) -> Person:
     server = start("[jobs]\nstop_grace_seconds = 3\n\n[prices]\nlist = true\n")
     person = Person(server, tmp_path_factory.mktemp("ana"))
-    person.has("src/train.py", TRAIN)
-    person.has("data/a.csv", "1\n2\n")
-    person.has("data/b.csv", "3\n")
+    person.write_file("src/train.py", TRAIN)
+    person.write_file("data/a.csv", "1\n2\n")
+    person.write_file("data/b.csv", "3\n")
     return person
 
 
 def test_at_nine_her_script_for_aws_runs_unchanged(ana: Person) -> None:
     """The role's ARN is from AWS's documentation, the framework's image is AWS's."""
-    printed = ana.runs(
+    printed = ana.run_python(
         2,
         """
         import sagemaker
@@ -60,14 +60,15 @@ def test_at_nine_her_script_for_aws_runs_unchanged(ana: Person) -> None:
     )
     assert "epoch=3 loss=0.33 rows=3" in printed
     assert "/rows-1/output/model.tar.gz" in printed
-    assert ana.types("aws s3 cp $(aws sagemaker describe-training-job --training-job-name rows-1"
-                     " --query ModelArtifacts.S3ModelArtifacts --output text) - | tar -xzO") == (
-        '{"epochs": 3}'
-    )  # fmt: skip
+    shown = ana.run_shell(
+        "aws s3 cp $(aws sagemaker describe-training-job --training-job-name rows-1"
+        " --query ModelArtifacts.S3ModelArtifacts --output text) - | tar -xzO"
+    )
+    assert shown == '{"epochs": 3}'
 
 
 def test_at_ten_the_newer_sdk_does_the_same(ana: Person) -> None:
-    printed = ana.runs(
+    printed = ana.run_python(
         3,
         """
         import logging
@@ -88,16 +89,16 @@ def test_at_ten_the_newer_sdk_does_the_same(ana: Person) -> None:
 
 
 def test_at_eleven_she_looks_at_her_jobs(ana: Person) -> None:
-    assert "rows-1" in ana.types("trainyard jobs")
-    page = ana.types("trainyard describe rows-1")
+    assert "rows-1" in ana.run_shell("trainyard jobs")
+    page = ana.run_shell("trainyard describe rows-1")
     assert "project=rows" in page and "epochs=3" in page and "loss" in page
     # The SDK turns the profiler on by itself, so the page says that nothing is profiled here.
     assert "ProfilerConfig has no effect here" in page
-    assert "rows" in ana.types("trainyard cost --by tag:project")
+    assert "rows" in ana.run_shell("trainyard cost --by tag:project")
 
 
 def test_at_noon_a_bug_is_reported_with_its_exception(ana: Person) -> None:
-    printed = ana.runs(
+    printed = ana.run_python(
         2,
         """
         import sagemaker
@@ -117,7 +118,7 @@ def test_at_noon_a_bug_is_reported_with_its_exception(ana: Person) -> None:
 
 def test_in_the_afternoon_she_mistypes(ana: Person) -> None:
     """Every refusal says what to write instead."""
-    printed = ana.runs(
+    printed = ana.run_python(
         2,
         """
         import botocore.exceptions
@@ -147,7 +148,7 @@ def test_in_the_afternoon_she_mistypes(ana: Person) -> None:
 
 
 def test_with_a_job_file_nothing_is_uploaded_in_vain(ana: Person) -> None:
-    ana.has(
+    ana.write_file(
         "job.toml",
         """
         name = "from-a-file"
@@ -157,12 +158,12 @@ def test_with_a_job_file_nothing_is_uploaded_in_vain(ana: Person) -> None:
         code = {directory = "./src", entry = "train.py"}
         """,
     )
-    assert "did you mean ml.m5.large?" in ana.types("trainyard submit job.toml", code=1)
-    assert "in-vain" not in ana.types("aws s3 ls")
+    assert "did you mean ml.m5.large?" in ana.run_shell("trainyard submit job.toml", code=1)
+    assert "in-vain" not in ana.run_shell("aws s3 ls")
 
 
 def test_in_the_evening_a_job_is_left_to_run_and_stopped(ana: Person) -> None:
-    ana.has(
+    ana.write_file(
         "night.toml",
         """
         name = "over-night"
@@ -171,6 +172,6 @@ def test_in_the_evening_a_job_is_left_to_run_and_stopped(ana: Person) -> None:
         output = "s3://models"
         """,
     )
-    assert "over-night" in ana.types("trainyard submit night.toml")
-    ana.types("aws sagemaker stop-training-job --training-job-name over-night")
-    assert "over-night Stopped" in ana.types("trainyard logs -f over-night", code=4)
+    assert "over-night" in ana.run_shell("trainyard submit night.toml")
+    ana.run_shell("aws sagemaker stop-training-job --training-job-name over-night")
+    assert "over-night Stopped" in ana.run_shell("trainyard logs -f over-night", code=4)

@@ -127,7 +127,7 @@ TEST(DeviceGroup, OperationsInPlaceTakeOtherTypes) {
   });
 }
 
-TEST(DeviceGroup, WhatNcclDoesNotKnowIsRefusedBeforeAnythingIsSent) {
+TEST(DeviceGroup, OperationsUnknownToNcclAreRejectedBeforeSending) {
   on_devices(2, [](DeviceGroup& device, Group&) {
     int32_t memory[4]{};
     const struct {

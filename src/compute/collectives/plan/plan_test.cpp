@@ -97,7 +97,7 @@ TEST(Plans, EveryTypeAndReductionEqualsTheReferenceBitForBit) {
   }
 }
 
-TEST(Plans, SizesThatDoNotDivideAndNothingAtAll) {
+TEST(Plans, UnevenAndEmptySizes) {
   for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
     Circle circle(ranks);
     for (const Case& one : kReductionsOfAll) {
@@ -211,7 +211,7 @@ TEST(Hierarchical, EqualsTheReferenceOnAnyPlacement) {
   }
 }
 
-TEST(Hierarchical, AHostsNetworkCarriesWhatTheFormulaSays) {
+TEST(Hierarchical, TrafficPerHostEqualsTheFormula) {
   // Counts from the steps that a host sends as much as in a ring of hosts, not of ranks.
   for (int hosts = 2; hosts <= 5; ++hosts) {
     for (int local = 1; local <= 4; ++local) {
@@ -302,7 +302,7 @@ TEST(Plans, BlocksAndRootsReachTheRightRanks) {
   }
 }
 
-TEST(Plans, AllToAllBringsEachRankWhatIsMeantForIt) {
+TEST(Plans, AllToAllDeliversEachBlockToItsRank) {
   for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
     Circle circle(ranks);
     // Rank a sends (a + 2 b) % 5 elements to rank b, each with the value a * 16 + b.
@@ -356,7 +356,7 @@ TEST(Barrier, NoRankIsDoneBeforeAllCame) {
             Tag{1, 1}, Buffers{bytes[index].data(), 0, bytes[index].data(), 0, Type::u8},
             workspaces[index], *transports[index]));
       }
-      const auto turn = [&](bool all) {
+      const auto advance_all = [&](bool all) {
         int done = 0;
         for (int rank = 0; rank < ranks; ++rank) {
           if (rank == late && !all) continue;
@@ -370,9 +370,9 @@ TEST(Barrier, NoRankIsDoneBeforeAllCame) {
         }
         return done;
       };
-      for (int i = 0; i < 10; ++i) EXPECT_EQ(turn(false), 0) << ranks << " ranks";
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(advance_all(false), 0) << ranks << " ranks";
       int done = 0;
-      for (int i = 0; i < 10; ++i) done = turn(true);
+      for (int i = 0; i < 10; ++i) done = advance_all(true);
       EXPECT_EQ(done, ranks);
     }
   }
@@ -385,8 +385,8 @@ TEST(Messages, OfOneOperationBetweenTwoRanksDifferAndArriveInTheOrderOfTheirSend
     for (int ranks = 2; ranks <= kRanksMax; ++ranks) {
       const size_t elements = size_t(ranks) * 3 + 5;
       const auto blocks = uneven_blocks(ranks, elements);
-      using BufferView = std::map<std::pair<int, int>, std::vector<uint64_t>>;  // by (from, to)
-      BufferView sent, received;
+      using MessageNumbers = std::map<std::pair<int, int>, std::vector<uint64_t>>;  // by (from, to)
+      MessageNumbers sent, received;
       for (int rank = 0; rank < ranks; ++rank) {
         const Plan plan = plan_of(one, rank, ranks, elements, blocks);
         Steps steps;
@@ -523,7 +523,7 @@ TEST(Costs, AnExchangeOfBlocksSendsEachOnce) {
   }
 }
 
-TEST(Costs, ARingSendsAsLittleAsCanBe) {
+TEST(Costs, RingSendsTheMinimum) {
   for (int ranks = 2; ranks <= kRanksMax; ++ranks) {
     const size_t elements = size_t(ranks) * 1000;
     for (const Algorithm algorithm : {Algorithm::ring, Algorithm::direct}) {
@@ -549,7 +549,7 @@ TEST(Piece, PiecesCoverEverythingAndDifferByAtMostOne) {
   }
 }
 
-TEST(Names, AreReadAsTheyAreWritten) {
+TEST(Names, RoundTrip) {
   for (int i = 0; i <= int(Operation::barrier); ++i)
     EXPECT_EQ(plan::operation_named(to_string(Operation(i))), Operation(i));
   for (int i = 0; i <= int(Algorithm::hierarchical); ++i)

@@ -144,7 +144,7 @@ TEST(Compressor, AllRanksGetTheSameBitsNearTheSums) {
 
 // An error is at most 1/254 of the block maximum, which itself includes the previous error. So for
 // gradients of at most G it never exceeds G/253.
-TEST(Compressor, WhatInt8OwesStaysBoundedAndComesLater) {
+TEST(Compressor, ErrorsOfInt8StayBoundedAndAreSentLater) {
   constexpr int ranks = 3;
   constexpr size_t elements = 700;
   constexpr int steps = 200;
@@ -368,7 +368,7 @@ TEST(Compressor, TrainingComesToWhereItComesWithoutCompression) {
   }
 }
 
-TEST(Compressor, WhatCannotBeCompressedIsRefused) {
+TEST(Compressor, RejectsInvalidCompressions) {
   in_memory(1, [&](collectives::Group& group) {
     Compressor compressor(group);
     std::vector<float> values(4);

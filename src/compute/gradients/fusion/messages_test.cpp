@@ -83,7 +83,7 @@ TEST(Messages, AnAnswerHasTheseBytes) {
   EXPECT_EQ(*decode_answer(bytes), answer);
 }
 
-TEST(Messages, WhatEndsTooEarlyOrGoesOnIsCorrupt) {
+TEST(Messages, TruncatedAndTooLongMessagesAreCorrupt) {
   const std::string report = encode(Report{false, {signature()}, {{"2/w", 258}}});
   for (size_t size = 0; size < report.size(); ++size) {
     const auto decoded = decode_report(report.substr(0, size));

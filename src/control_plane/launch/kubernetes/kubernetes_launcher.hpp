@@ -1,4 +1,4 @@
-// The launcher over Kubernetes: a gang is one Indexed Job, whose pods may run on the nodes that the
+// KubernetesLauncher runs each gang as one Indexed Job, whose pods may run on the nodes that the
 // scheduler chose, with one agent in each pod.
 //
 // Its knowledge of a gang is in the Job: its labels name the attempt, and an annotation

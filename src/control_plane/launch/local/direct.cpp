@@ -32,7 +32,7 @@ void DirectGate::found(size_t networks) {
 
 Result<void> DirectGate::leave(size_t networks) {
   const MutexLock lock(mutex_);
-  CHECK(networks <= networks_, "who leaves has entered");
+  CHECK(networks <= networks_, "leave() without enter()");
   const auto removed =
       networks == networks_ ? system_.remove_firewall_tables({firewall_.table}) : ok();
   networks_ -= networks;

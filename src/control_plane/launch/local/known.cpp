@@ -215,7 +215,7 @@ Result<bool> reuse_host(const LocalParts& parts, KnownAttempt& known,
     known.record = std::move(next);
     // The agent has the order in any case; the next server puts the record in its place.
     if (const auto put = parts.files.rename(next_record, known.directory + "/" + kRecordFile); !put)
-      log(Level::error, "launch", "writing down who was handed an agent",
+      log(Level::error, "launch", "storing the new owner of a reused agent",
           {{"why", put.error().message}});
     return true;
   }

@@ -282,7 +282,7 @@ TEST_F(LocalFaults, AnUnreadableRecordIsRemovedOnceItsAgentsHaveEnded) {
   EXPECT_TRUE(machine_.links().empty());
 }
 
-TEST_F(LocalFaults, WhatACrashLeftIsRemovedLaterIfThatFails) {
+TEST_F(LocalFaults, RemainsOfACrashAreRemovedLaterIfThatFails) {
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 2)));
   ASSERT_TRUE(launcher->ensure(gang(2, 2)));

@@ -79,7 +79,7 @@ TEST(PlanNetwork, NamesEverythingByServerAndAddress) {
   EXPECT_EQ(host_table(network), "127.0.0.1 localhost\n10.201.1.18 algo-1\n10.201.1.19 algo-2\n");
 }
 
-TEST(PlanNetwork, OneHostNeedsNoBridgeAndNoTableOfItsOwn) {
+TEST(PlanNetwork, ASingleHostNeedsNoBridgeAndNoTableOfItsOwn) {
   auto request = a_request();
   request.hosts = 1;
   request.direct = true;
@@ -122,7 +122,7 @@ TEST(Record, ComesBackAsItWas) {
 }
 
 // As release 0.1.0 wrote it.
-TEST(Record, OneOfTheFirstReleaseIsRead) {
+TEST(Record, ReadsARecordOfTheFirstRelease) {
   const auto json = parse_json(
       R"({"attempt":"j17a1","bridge":"","comment":"trainyard /data/attempts/j17a1","encrypted":false,)"
       R"("gateway":"10.201.1.1","gpus":[[]],"hosts":[{"address":"10.201.1.2","link":"tys0a1b2c0100","namespace":""}],)"
@@ -157,7 +157,7 @@ TEST(Record, OfAnEncryptedNetworkKeepsItsBytes) {
   EXPECT_EQ(dump(to_json(*read)), golden);
 }
 
-TEST(Record, OneOfALaterReleaseIsRefusedWhateverElseItSays) {
+TEST(Record, RejectsRecordsOfLaterReleases) {
   const auto of_version = [](int64_t version) {
     return record_from_json({{"version", version}, {"of a later release", true}}).error();
   };

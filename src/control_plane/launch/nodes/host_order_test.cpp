@@ -28,7 +28,7 @@ TEST(HostOrder, HostsOfOneAllocationHaveTheSameNetwork) {
   EXPECT_TRUE(has_same_network(order_of(1), order_of(2)));
 }
 
-TEST(HostOrder, WhatBridgeAndFirewallDependOnMustBeEqual) {
+TEST(HostOrder, NetworkSettingsMustBeEqual) {
   const std::vector<std::pair<const char*, std::function<void(HostOrder&)>>> changes = {
       {"egress",
        [](HostOrder& order) {

@@ -96,7 +96,7 @@ class SharedJobs : public testing::Test {
   bool linked_ = true;
 };
 
-TEST_F(SharedJobs, OneServesOneChildAfterAnother) {
+TEST_F(SharedJobs, AJobServesChildrenInSequence) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(child(1)));
   hello(1, 1);
@@ -204,7 +204,7 @@ TEST_F(SharedJobs, ANewServerLearnsWhatTheyServe) {
   EXPECT_EQ(slurm_.running(), 1u);
 }
 
-TEST_F(SharedJobs, OneThatNeverReportsIsCancelledWithItsFirstAttempt) {
+TEST_F(SharedJobs, AJobThatNeverReportsIsCancelledWithItsFirstAttempt) {
   {
     const auto former = server();
     ASSERT_TRUE(former->ensure(child(1)));
@@ -259,7 +259,7 @@ TEST_F(SharedJobs, IdleOnesAreNotPendingThemselves) {
 }
 
 // Slurm names the node of a pending job later than its agent has ended an attempt.
-TEST_F(SharedJobs, OneServesAnotherBeforeSlurmShowsThatItRuns) {
+TEST_F(SharedJobs, AJobServesAnotherChildBeforeSlurmShowsThatItRuns) {
   slurm_.state_of_new_jobs = "PENDING";
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(child(1)));
@@ -312,7 +312,7 @@ TEST_F(SharedJobs, AnAttemptBeginsInOneOfThem) {
   EXPECT_EQ(alive(*launcher), "3 4");
 }
 
-TEST_F(SharedJobs, OneThatEndsBeginsNoOtherAttempt) {
+TEST_F(SharedJobs, AnEndingJobBeginsNoOtherAttempt) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(child(1)));
   idle(1, 1);

@@ -113,7 +113,7 @@ TEST_F(SubmissionsTest, SubmitsInOrderWhileItsUserGoesOn) {
   EXPECT_EQ(changes_, 3u);
 }
 
-TEST_F(SubmissionsTest, OneThatHasNotBegunCanBeWithdrawn) {
+TEST_F(SubmissionsTest, PendingSubmissionsCanBeWithdrawn) {
   const auto submissions = make();
   for (uint64_t job = 1; job <= 3; ++job) submissions->add(named(job));
   ASSERT_TRUE(slurm_.await_begun(1));

@@ -1,5 +1,5 @@
-// Decodes any bytes, in pieces of any size, to the same records; encoded records are decoded
-// unchanged.
+// Checks that a byte stream decodes to the same records however it is split, and that encoded
+// records decode unchanged.
 // decoder: src/foundation/base/bytes/record_io.cpp
 #include <string>
 #include <string_view>

@@ -97,7 +97,7 @@ class ArtifactTest : public testing::Test {
   std::unique_ptr<Artifact> artifact_;
 };
 
-TEST_F(ArtifactTest, OneHostsFilesInOrder) {
+TEST_F(ArtifactTest, FilesOfAHostAreInOrder) {
   file("b.bin", "two");
   file("a/x.bin", "one");
   ASSERT_TRUE(add_own());
