@@ -15,6 +15,8 @@ LIBRARIES = {
     "openssl": r"openssl/",
     "curl": r"curl/",
     "sqlite": r"sqlite3\.h",
+    "pq": r"(libpq-fe|libpq/.*|pg_config|postgres_ext)\.h",
+    "fuse": r"fuse3?/|fuse(_\w+)?\.h",
     "simdjson": r"simdjson",
     "pcre2": r"pcre2\.h",
     "re2": r"re2/",
@@ -108,6 +110,14 @@ def test_every_include_is_allowed() -> None:
                         f" (<{name}>)"
                     )
     assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_every_library_is_known_by_its_headers() -> None:
+    named = set().union(*(libraries for _, libraries, _ in sources.modules().values()))
+    assert named == set(LIBRARIES), "LIBRARIES has a pattern for each library of modules.txt"
+    included = {name for path in sources.cpp() for _, ours, name in includes(path) if not ours}
+    for library, pattern in LIBRARIES.items():
+        assert any(re.match(pattern, name) for name in included), f"unused pattern of {library}"
 
 
 def test_facilities_are_parameters() -> None:
