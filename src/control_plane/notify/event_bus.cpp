@@ -53,7 +53,7 @@ Result<void> EventBus::put_rule(Rule wanted) {
       if (rules >= kRulesMax)
         return exhausted("The requested resource exceeds the maximum number of rules allowed: " +
                              std::to_string(kRulesMax),
-                         NotifyFault::limit);
+                         NotifyFault::rule_limit);
       wanted.created = clock_.now();
     }
     return StoreChange{{TRY(next.put(wanted))}};
