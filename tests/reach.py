@@ -14,19 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BASELINE = "tests/thorough.txt"
 
-# Parts of the tree outside src: what their files belong to,
-# and the modules that these are built from.
-SDK, TORCH_TESTS, SLURM_TESTS = "sdk", "torch tests", "slurm tests"
-KUBERNETES_TESTS, ALGORITHM_TESTS = "kubernetes tests", "algorithm tests"
-XGBOOST_TESTS = "xgboost tests"
-FURTHER = {
-    SDK: {"capi", "collectives"},
-    TORCH_TESTS: {SDK, "agent", "entry", "contract"},
-    SLURM_TESTS: {"launch", "config"},
-    KUBERNETES_TESTS: {"launch", "config"},
-    ALGORITHM_TESTS: {"algorithms", "forest"},
-    XGBOOST_TESTS: {"boosting", "rabit"},
-}
+# Parts of the tree outside src: the names of modules.txt that their files belong to.
+SDK, TORCH_TESTS, SLURM_TESTS = "sdk", "torch_tests", "slurm_tests"
+KUBERNETES_TESTS, ALGORITHM_TESTS = "kubernetes_tests", "algorithm_tests"
+XGBOOST_TESTS = "xgboost_tests"
 FOLDERS = {
     "apps": "apps",
     "sim": "sim",
@@ -58,7 +49,7 @@ LISTS = ("modules.txt", "cmake/compiled_alone.txt")
 def uses_of(modules_text: str) -> dict[str, set[str]]:
     """module -> the modules that it includes, of the text of modules.txt."""
     found = re.findall(r"^(?:[a-z0-9_]+/)?([a-z0-9_]+):([^|]*)\|", modules_text, re.M)
-    return {name: set(used.split()) for name, used in found} | FURTHER
+    return {name: set(used.split()) for name, used in found}
 
 
 def module_of(path: str) -> str | None:

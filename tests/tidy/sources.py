@@ -7,6 +7,9 @@ import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+# Modules that are folders of the tree.
+OUTSIDE_SRC = ("apps", "sim", "bench", "sdk")
+
 
 @functools.cache
 def tracked() -> list[str]:
@@ -46,11 +49,12 @@ def code(path: str) -> str:
 
 
 def module_of(path: str) -> str | None:
-    """src/control_plane/schedule/plan.cpp -> schedule; apps/.. -> apps; None: in no module."""
+    """src/control_plane/schedule/plan.cpp -> schedule; apps/.. -> apps; sdk/python/c10d/.. -> sdk;
+    None: in no module."""
     parts = path.split("/")
     if parts[0] == "src" and len(parts) > 3:
         return parts[2]
-    return parts[0] if parts[0] in ("apps", "sim", "bench") else None
+    return parts[0] if parts[0] in OUTSIDE_SRC else None
 
 
 @functools.cache

@@ -298,21 +298,16 @@ def is_test(path: str) -> bool:
     return re.search(r"(_test|_fuzz|_bench)\.cpp$|/test_\w+\.hpp$|/testing/", path) is not None
 
 
-def module_of(path: str) -> str | None:
-    """The backend of torch is no module, but is read like one."""
-    return "c10d" if path.startswith("sdk/python/c10d/") else sources.module_of(path)
-
-
 def paths_of(module: str, context: str) -> list[str]:
     return [
         path
         for path in sources.cpp()
-        if module_of(path) == module and not (context == "messages" and is_test(path))
+        if sources.module_of(path) == module and not (context == "messages" and is_test(path))
     ]
 
 
 def modules() -> list[str]:
-    return sorted({module_of(path) for path in sources.cpp()} - {None})
+    return sorted({sources.module_of(path) for path in sources.cpp()} - {None})
 
 
 def test_documents_use_the_terms_of_the_glossary() -> None:

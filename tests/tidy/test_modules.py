@@ -15,6 +15,8 @@ LIBRARIES = {
     "openssl": r"openssl/",
     "curl": r"curl/",
     "sqlite": r"sqlite3\.h",
+    "pq": r"(libpq-fe|libpq/.*|pg_config|postgres_ext)\.h",
+    "fuse": r"fuse3?/|fuse(_\w+)?\.h",
     "simdjson": r"simdjson",
     "pcre2": r"pcre2\.h",
     "re2": r"re2/",
@@ -110,6 +112,14 @@ def test_every_include_is_allowed() -> None:
     assert not wrong, "\n" + "\n".join(wrong)
 
 
+def test_every_library_is_known_by_its_headers() -> None:
+    named = set().union(*(libraries for _, libraries, _ in sources.modules().values()))
+    assert named == set(LIBRARIES), "LIBRARIES has a pattern for each library of modules.txt"
+    included = {name for path in sources.cpp() for _, ours, name in includes(path) if not ours}
+    for library, pattern in LIBRARIES.items():
+        assert any(re.match(pattern, name) for name in included), f"unused pattern of {library}"
+
+
 def test_facilities_are_parameters() -> None:
     wrong = []
     for path in sources.cpp():
@@ -134,9 +144,10 @@ def test_facilities_are_parameters() -> None:
                 "local_sgd",
                 "parameter_server",
                 "bench",
+                "sdk",  # polls stores of torch
             ) and re.search(SLEEP, line):
                 wrong.append(
-                    f"{path}:{number}: nobody sleeps; wait for a condition with a deadline"
+                    f"{path}:{number}: a thread sleeps; wait for a condition with a deadline"
                 )
     assert not wrong, "\n" + "\n".join(wrong)
 
@@ -170,7 +181,7 @@ def test_every_module_is_written_down_and_says_what_it_is() -> None:
     unknown = folders - set(sources.modules())
     assert not unknown, f"folders of src/ without a line in modules.txt: {sorted(unknown)}"
     empty = {
-        module for module in sources.modules() if module not in ("apps", "sim", "bench")
+        module for module in sources.modules() if module not in reach.FOLDERS.values()
     } - folders
     assert not empty, f"modules.txt names modules without a folder: {sorted(empty)}"
     for module in folders:

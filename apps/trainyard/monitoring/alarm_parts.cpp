@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "contract/aws_texts.hpp"
 #include "remote_write/received.hpp"
 #include "trainyard/monitoring/alarm_actions.hpp"
 
@@ -13,7 +14,8 @@ observe::MetricSettings metric_settings_of(const config::Config& config) {
     // All that senders of remote write have sent, as if it was one job's.
     if (key.name_space == remote_write::kReceivedNamespace)
       return key.region + "//" + key.name_space;
-    if (const auto job = key.dimensions.find("TrainingJobName"); job != key.dimensions.end())
+    if (const auto job = key.dimensions.find(contract::kTrainingJobDimension);
+        job != key.dimensions.end())
       return key.region + "/" + job->second;
     // "JOB/algo-1"
     if (const auto host = key.dimensions.find("Host"); host != key.dimensions.end())

@@ -30,7 +30,7 @@ Failure no_rule(const std::string& name) {
 Failure failure_for(const Error& error) {
   if (error.kind == Kind::not_found)
     return events_failure("ResourceNotFoundException", error.message);
-  if (error.is(notify::NotifyFault::limit))
+  if (error.is(notify::NotifyFault::rule_limit))
     return events_failure("LimitExceededException", error.message);
   if (error.kind == Kind::conflict) return events_failure("ValidationException", error.message);
   return failure_of(shapes::events::kService, error);

@@ -109,7 +109,7 @@ Outcome<aws::PutTargetsResponse> put_targets(EventBus& bus, const Context& conte
           return exhausted(
               "The requested resource exceeds the maximum number of targets allowed: " +
                   std::to_string(notify::kRuleTargetsMax),
-              notify::NotifyFault::limit);
+              notify::NotifyFault::rule_limit);
         return {};
       })));
   return aws::PutTargetsResponse{.failed_entry_count = 0,

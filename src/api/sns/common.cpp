@@ -18,11 +18,10 @@ Failure failure_for(const Error& error) {
   if (error.is(NotifyFault::topic_differs))
     return sns_invalid("Attributes Reason: " + error.message);
   if (error.is(NotifyFault::token)) return sns_invalid("Token");
-  if (error.is(NotifyFault::limit))
-    return sns_failure(403,
-                       error.message.starts_with("Subscription") ? "SubscriptionLimitExceeded"
-                                                                 : "TopicLimitExceeded",
-                       error.message);
+  if (error.is(NotifyFault::topic_limit))
+    return sns_failure(403, "TopicLimitExceeded", error.message);
+  if (error.is(NotifyFault::subscription_limit))
+    return sns_failure(403, "SubscriptionLimitExceeded", error.message);
   if (error.is(NotifyFault::filter_policy)) return sns_invalid("FilterPolicy: " + error.message);
   return failure_of(shapes::sns::kService, error);
 }

@@ -5,6 +5,7 @@
 
 #include "base/fnv.hpp"
 #include "base/log.hpp"
+#include "base/ranks/variables.hpp"
 #include "base/text.hpp"
 #include "collectives/transport/tcp/bootstrap.hpp"
 
@@ -39,19 +40,6 @@ Result<Endpoint> endpoint_from(std::string_view text) {
   return Endpoint{std::string(host), uint16_t(port)};
 }
 
-struct Launcher {
-  const char *name, *rank, *ranks, *local_rank, *local_ranks;
-  // The ranks may lack: other programs set a variable of this name too.
-  bool needs_both = false;
-};
-constexpr Launcher kLaunchers[] = {
-    {"TRAINYARD_RANK", "TRAINYARD_RANK", "TRAINYARD_RANKS", "TRAINYARD_LOCAL_RANK",
-     "TRAINYARD_LOCAL_RANKS"},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", true},
-};
 // Variables that differ between the runs on one machine, the best first.
 constexpr const char* kRunNames[] = {"TRAINING_JOB_ARN", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
                                      "PMI_JOBID", "OMPI_MCA_ess_base_jobid"};
@@ -65,7 +53,7 @@ constexpr const char* kDeprecatedRendezvous = "TRAINYARD_MEETING";
 constexpr uint32_t kPortMin = 20000, kPorts = 12000;
 uint16_t port_for(std::string_view run) { return uint16_t(kPortMin + fnv1a(run) % kPorts); }
 
-Result<void> read_local(const Variables& variables, const char* rank, const char* ranks,
+Result<void> read_local(const Variables& variables, std::string_view rank, std::string_view ranks,
                         Launch& launch) {
   if (variables(rank)) launch.local_rank = TRY(number(variables, rank));
   if (variables(ranks)) launch.local_ranks = TRY(number(variables, ranks));
@@ -98,14 +86,21 @@ Result<void> read_horovodrun(const Variables& variables, Launch& launch) {
   return ok();
 }
 
+// Finds the launcher that gave this process a rank and the number of ranks; nullptr: none did.
+const RankVariables* launcher_in(const Variables& variables) {
+  for (const RankVariables& each : kRankVariables)
+    if (!each.ranks.empty() && variables(each.rank) && (!each.needs_both || variables(each.ranks)))
+      return &each;
+  return nullptr;
+}
+
 Result<void> read_ranks(const Variables& variables, const std::optional<Hosts>& hosts,
                         Launch& launch) {
-  for (const Launcher& each : kLaunchers) {
-    if (!variables(each.rank) || (each.needs_both && !variables(each.ranks))) continue;
-    launch.launcher = each.name;
-    launch.rank = TRY(number(variables, each.rank));
-    launch.ranks = TRY(number(variables, each.ranks));
-    TRY(read_local(variables, each.local_rank, each.local_ranks, launch));
+  if (const RankVariables* names = launcher_in(variables)) {
+    launch.launcher = names->launcher;
+    launch.rank = TRY(number(variables, names->rank));
+    launch.ranks = TRY(number(variables, names->ranks));
+    TRY(read_local(variables, names->local_rank, names->local_ranks, launch));
     if (launch.ranks >= 1 && launch.rank < launch.ranks) return ok();
     return invalid(launch.launcher + " sets rank " + std::to_string(launch.rank) + " of " +
                    std::to_string(launch.ranks));
@@ -157,10 +152,8 @@ Result<void> read_rendezvous(const Variables& variables, const std::optional<Hos
 ActivityFile read_activity_file(const Variables& variables) {
   const std::string path = variables(kActivityVariable).value_or("");
   if (const auto rank = number(variables, "HOROVOD_RANK")) return {path, *rank};
-  for (const Launcher& each : kLaunchers)
-    if (const auto rank = number(variables, each.rank);
-        rank && (!each.needs_both || variables(each.ranks)))
-      return {path, *rank};
+  if (const RankVariables* names = launcher_in(variables))
+    if (const auto rank = number(variables, names->rank)) return {path, *rank};
   return {};
 }
 

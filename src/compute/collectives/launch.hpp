@@ -1,6 +1,7 @@
 // Determines how the ranks of a program find each other, from the environment of their launcher:
-// horovodrun, torchrun, an MPI launcher, SageMaker's resourceconfig.json, or our own variables. The
-// only reader of these variables: C++, the C interface and Python's horovod use it.
+// horovodrun, torchrun, an MPI launcher, SageMaker's resourceconfig.json, or our own variables.
+// C++, the C interface and Python's horovod use it. base/ranks/variables.hpp names the variables of
+// ranks.
 //
 //   TRAINYARD_RANK, TRAINYARD_RANKS     rank and number of ranks; override all others but those of
 //                                       horovodrun. TRAINYARD_LOCAL_RANK, TRAINYARD_LOCAL_RANKS: of
@@ -29,6 +30,7 @@
 //   Open MPI    OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK,
 //               OMPI_COMM_WORLD_LOCAL_SIZE
 //   MPICH       PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS
+//   PMIx        PMIX_RANK: not read here, since no variable has the number of ranks
 //   torchrun    RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT
 //   SageMaker   resourceconfig.json, else SM_HOSTS and SM_CURRENT_HOST: one rank on each host,
 //               rendezvous at the first one

@@ -76,7 +76,7 @@ TEST(ReadLaunch, EncryptionTakesASecret) {
 }
 
 const Row kLaunchers[] = {
-    {"nobody", {}, "", 0, 1, "", ""},
+    {"no launcher", {}, "", 0, 1, "", ""},
     {"torchrun",
      {{"RANK", "3"},
       {"WORLD_SIZE", "4"},
@@ -113,6 +113,14 @@ const Row kLaunchers[] = {
      0,
      2,
      "::1:6",
+     ""},
+    {"PMIx alone does not say how many ranks there are", {{"PMIX_RANK", "1"}}, "", 0, 1, "", ""},
+    {"torchrun on a task of PMIx",
+     {{"PMIX_RANK", "0"}, {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}},
+     "",
+     1,
+     2,
+     "a:7829",
      ""},
     {"SageMaker", {{"TRAINING_JOB_ARN", "arn"}}, kTwoHosts, 1, 2, "algo-1:7829", "arn"},
     {"our own come first",

@@ -7,10 +7,10 @@
 #include <barrier>
 
 #include "collectives/testing/groups.hpp"
+#include "os/temporary_directory.hpp"
 #include "parallel/testing/counted_groups.hpp"
 #include "parallel/testing/counted_memory.hpp"
 #include "parallel/testing/network.hpp"
-#include "parallel/testing/temporary_folder.hpp"
 
 namespace trainyard::parallel {
 namespace {
@@ -294,8 +294,8 @@ TEST(ShardedModel, ContinuesFromACheckpointOfAnotherWorldSize) {
   const OptimizerSettings adam{.method = Method::adam, .weight_decay = 1e-3};
   const auto alone = train_alone(adam, 4, 0.01);
   for (const auto& [first, second] : {std::pair{4, 2}, {4, 1}, {1, 4}, {2, 2}}) {
-    const TemporaryFolder folder;
-    const std::string prefix = folder / "checkpoint";
+    const os::TemporaryDirectory folder;
+    const std::string prefix = folder.path() + "/checkpoint";
     on_ranks(first, [&](collectives::Group& group) {
       DividedNetwork network(group, adam);
       run_steps(network, group, {adam, first, 4 / first, 0.01}, 0, kSteps / 2);

@@ -9,11 +9,11 @@
 #include <numeric>
 
 #include "collectives/testing/groups.hpp"
+#include "os/temporary_directory.hpp"
 #include "parallel/shard_layout.hpp"
 #include "parallel/testing/counted_groups.hpp"
 #include "parallel/testing/counted_memory.hpp"
 #include "parallel/testing/network.hpp"
-#include "parallel/testing/temporary_folder.hpp"
 
 namespace trainyard::parallel {
 namespace {
@@ -274,8 +274,8 @@ TEST(Zero, SendsTheBytesOfItsFormula) {
 
 // Trains the first half on some ranks, then the second half, from a checkpoint, on others.
 std::vector<at::Tensor> train_in_halves(const Course& first, const Course& second) {
-  const TemporaryFolder folder;
-  const std::string prefix = folder / "checkpoint";
+  const os::TemporaryDirectory folder;
+  const std::string prefix = folder.path() + "/checkpoint";
   std::vector<at::Tensor> saved;
   on_ranks(first.ranks, [&](collectives::Group& group) {
     const Network network;
@@ -317,8 +317,8 @@ TEST(Zero, ContinuesFromACheckpointOfAnotherWorldSize) {
 }
 
 TEST(Zero, ADamagedCheckpointIsRefusedByAllRanks) {
-  const TemporaryFolder folder;
-  const std::string prefix = folder / "checkpoint";
+  const os::TemporaryDirectory folder;
+  const std::string prefix = folder.path() + "/checkpoint";
   on_ranks(3, [&](collectives::Group& group) {
     const Network network;
     auto zero = *Zero::make(network.named(), group, Course{}.settings());

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/testing/test_clock.hpp"
-#include "campaign/test_directory.hpp"
+#include "os/temporary_directory.hpp"
 
 namespace trainyard::campaign {
 namespace {
@@ -47,10 +47,10 @@ class RightsOfCampaigns : public testing::Test {
       if (rights_.contains(by.record + " " + std::string(action) + " " + resource)) return {};
       return denied("User: " + by.arn + " is not authorized to perform: " + std::string(action));
     };
-    campaigns_ = std::move(
-        *make_campaigns(std::move(settings), std::move(*Store::open(":memory:")),
-                        std::move(*open_sqlite_catalogue(directory_.file("catalogue.db"), clock_)),
-                        clock_, random_));
+    campaigns_ = std::move(*make_campaigns(
+        std::move(settings), std::move(*Store::open(":memory:")),
+        std::move(*open_sqlite_catalogue(directory_.path() + "/catalogue.db", clock_)), clock_,
+        random_));
   }
   Result<Described> create(const std::string& name, const std::string& query, const Principal& by,
                            const std::string& more = "") {
@@ -62,7 +62,7 @@ class RightsOfCampaigns : public testing::Test {
   static constexpr const char* kOneRow = "SELECT 'x' AS name, 'a' AS region";
   TestClock clock_;
   SeededRandom random_{5};
-  test::Directory directory_;
+  os::TemporaryDirectory directory_;
   // Set before any campaign runs; constant after.
   const std::set<std::string> rights_{"ann trainyard:QueryCatalogue *",
                                       "bob trainyard:QueryCatalogue *",

@@ -5,7 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/testing/test_clock.hpp"
-#include "campaign/test_directory.hpp"
+#include "os/files.hpp"
+#include "os/temporary_directory.hpp"
 
 namespace trainyard::campaign {
 namespace {
@@ -20,9 +21,9 @@ class EmbeddedCatalogue : public testing::Test {
                              {{"prices", {"region TEXT", "price DOUBLE PRECISION"}, {{"a", 0.5}}}});
   }
   TestClock clock_;
-  test::Directory directory_;
+  os::TemporaryDirectory directory_;
   std::unique_ptr<Catalogue> catalogue_ =
-      std::move(*open_sqlite_catalogue(directory_.file("catalogue.db"), clock_));
+      std::move(*open_sqlite_catalogue(directory_.path() + "/catalogue.db", clock_));
 };
 
 TEST_F(EmbeddedCatalogue, AQueryReads) {
@@ -44,7 +45,7 @@ TEST_F(EmbeddedCatalogue, AQueryMayNameFunctionsThatAreTables) {
 }
 
 TEST_F(EmbeddedCatalogue, AQueryChangesNothingAndReachesNothingElse) {
-  const std::string other = directory_.file("other.db");
+  const std::string other = directory_.path() + "/other.db";
   for (const std::string& sql :
        {std::string("DELETE FROM datasets"),
         std::string("INSERT INTO datasets (name) VALUES ('c')"),
@@ -74,7 +75,7 @@ TEST_F(EmbeddedCatalogue, AQueryChangesNothingAndReachesNothingElse) {
         std::string("EXPLAIN DELETE FROM datasets"),
         std::string("")})
     EXPECT_FALSE(query(sql)) << sql;
-  EXPECT_FALSE(directory_.has("other.db"));
+  EXPECT_FALSE(os::exists(directory_.path() + "/other.db"));
   EXPECT_EQ(query("SELECT sum(bytes), count(*) FROM datasets")->rows[0], (std::vector<Json>{3, 2}));
 }
 
@@ -108,7 +109,7 @@ TEST_F(EmbeddedCatalogue, AQueryHasLimits) {
    private:
     std::chrono::nanoseconds at_{};
   } jumping;
-  const auto slow = std::move(*open_sqlite_catalogue(directory_.file("slow.db"), jumping));
+  const auto slow = std::move(*open_sqlite_catalogue(directory_.path() + "/slow.db", jumping));
   const auto answered = slow->query(endless + "SELECT count(*) FROM n", {});
   ASSERT_FALSE(answered);
   EXPECT_NE(answered.error().message.find("took longer than"), std::string::npos)
@@ -116,7 +117,7 @@ TEST_F(EmbeddedCatalogue, AQueryHasLimits) {
 }
 
 TEST_F(EmbeddedCatalogue, AChangeStaysInsideAndIsOneTransaction) {
-  const std::string other = directory_.file("other.db");
+  const std::string other = directory_.path() + "/other.db";
   for (const std::string& sql :
        {"ATTACH '" + other + "' AS other", "VACUUM INTO '" + other + "'",
         std::string("PRAGMA journal_mode = OFF"), std::string("SELECT load_extension('x')"),
@@ -127,7 +128,7 @@ TEST_F(EmbeddedCatalogue, AChangeStaysInsideAndIsOneTransaction) {
         std::string("INSERT INTO datasets (name) VALUES ('e'); SAVEPOINT s"),
         std::string("UPDATE sqlite_master SET sql = ''")})
     EXPECT_FALSE(catalogue_->change(sql)) << sql;
-  EXPECT_FALSE(directory_.has("other.db"));
+  EXPECT_FALSE(os::exists(directory_.path() + "/other.db"));
   EXPECT_EQ(query("SELECT count(*) FROM datasets")->rows[0], std::vector<Json>{2});
   EXPECT_EQ(*catalogue_->change("CREATE TABLE mine (a); INSERT INTO mine VALUES (1), (2)"), 2);
   // A view is read with the rights of its reader.

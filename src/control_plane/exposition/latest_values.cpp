@@ -11,7 +11,7 @@ std::optional<MetricOwner> owner_of(const observe::MetricKey& key) {
   if (key.name_space != contract::kTrainingMetricNamespace || key.dimensions.size() != 1)
     return std::nullopt;
   const auto& [dimension, value] = *key.dimensions.begin();
-  if (dimension == "TrainingJobName") return MetricOwner{{key.region, value}, ""};
+  if (dimension == contract::kTrainingJobDimension) return MetricOwner{{key.region, value}, ""};
   const size_t slash = value.rfind('/');
   if (dimension != "Host" || slash == value.npos) return std::nullopt;
   return MetricOwner{{key.region, value.substr(0, slash)}, value.substr(slash + 1)};

@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
+#include "contract/aws_texts.hpp"
 #include "gateway/agent_session.hpp"
 #include "gateway/hello_check.hpp"
 #include "gateway/host_log.hpp"
@@ -471,7 +472,7 @@ class AgentServer final : public Agents, private Shells {
       if (point.of_host)
         record.key.dimensions["Host"] = session->job.name + "/" + domain::host_name(session->host);
       else
-        record.key.dimensions["TrainingJobName"] = session->job.name;
+        record.key.dimensions[contract::kTrainingJobDimension] = session->job.name;
       record.sample = observe::sample_of(sane(point.at, now), point.value);
       records.push_back(std::move(record));
     }

@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "contract/aws_texts.hpp"
 
 namespace trainyard::notify {
 namespace {
@@ -12,14 +13,10 @@ namespace {
 // A client that follows the events requests them more often.
 constexpr Duration kFollowedFor = 60s;
 
-std::string rules_prefix(const std::string& region, const std::string& account) {
-  return "arn:aws:events:" + region + ":" + account + ":rule/";
-}
-
 }  // namespace
 
 std::string EventBus::rule_arn(const std::string& region, const std::string& name) const {
-  return rules_prefix(region, account_) + name;
+  return contract::event_rule_arn(account_, region, name);
 }
 
 EventFeed::Events EventBus::follow(uint64_t position, const std::string& region,
@@ -33,7 +30,7 @@ bool EventBus::wanted(const std::string& region) const {
   if (followed != std::chrono::nanoseconds::min() && clock_.monotonic() - followed < kFollowedFor)
     return true;
   const auto all = notifications_.catalogue();
-  const std::string prefix = rules_prefix(region, account_);
+  const std::string prefix = rule_arn(region, "");
   for (auto at = all->rules.lower_bound(prefix);
        at != all->rules.end() && at->first.starts_with(prefix); ++at)
     if (at->second->enabled && !at->second->targets.empty()) return true;
@@ -48,7 +45,7 @@ Result<void> EventBus::put_rule(Rule wanted) {
       wanted.created = present->created;
       if (wanted.tags.empty()) wanted.tags = present->tags;
     } else {
-      const std::string prefix = rules_prefix(region_of_arn(wanted.arn), account_);
+      const std::string prefix = rule_arn(region_of_arn(wanted.arn), "");
       size_t rules = 0;
       for (auto at = next.rules.lower_bound(prefix);
            at != next.rules.end() && at->first.starts_with(prefix); ++at)
@@ -56,7 +53,7 @@ Result<void> EventBus::put_rule(Rule wanted) {
       if (rules >= kRulesMax)
         return exhausted("The requested resource exceeds the maximum number of rules allowed: " +
                              std::to_string(kRulesMax),
-                         NotifyFault::limit);
+                         NotifyFault::rule_limit);
       wanted.created = clock_.now();
     }
     return StoreChange{{TRY(next.put(wanted))}};
@@ -126,7 +123,7 @@ Result<std::vector<std::string>> EventBus::put(std::vector<Event> events,
     if (event.id.empty()) event.id = notifications_.new_uuid();
     ids.push_back(event.id);
     auto json = std::make_shared<const Json>(event_json(event, account_));
-    const std::string prefix = rules_prefix(event.region, account_);
+    const std::string prefix = rule_arn(event.region, "");
     for (auto at = all->rules.lower_bound(prefix);
          at != all->rules.end() && at->first.starts_with(prefix); ++at) {
       const KnownRule& rule = *at->second;

@@ -112,7 +112,7 @@ Result<Topic> Notifications::create_topic(Topic wanted) {
     }
     if (next.topics.size() >= kTopicsMax)
       return exhausted("This server has " + std::to_string(kTopicsMax) + " topics already",
-                       NotifyFault::limit);
+                       NotifyFault::topic_limit);
     found = wanted;
     found.created = clock_.now();
     return StoreChange{{next.put(found)}};
@@ -166,7 +166,7 @@ Result<Subscription> Notifications::subscribe(Subscription wanted) {
           next.subscriptions.size() >= kSubscriptionsMax)
         return exhausted("Subscription limit exceeded: " + std::to_string(kTopicSubscriptionsMax) +
                              " of a topic, " + std::to_string(kSubscriptionsMax) + " in all",
-                         NotifyFault::limit);
+                         NotifyFault::subscription_limit);
       found = wanted;
       found.arn = wanted.topic + ":" + new_uuid();
       found.token = random_.hex(kTokenBytes);

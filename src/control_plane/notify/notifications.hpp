@@ -36,7 +36,16 @@ inline constexpr size_t kTopicSubscriptionsMax = 1'000;  // the most deliveries 
 inline constexpr size_t kMessageBytesMax = 256 << 10;    // as of AWS, with its attributes
 inline constexpr Duration kConfirmationLifetime = 48h;   // of a token
 
-enum class NotifyFault { no_topic, no_subscription, token, topic_differs, limit, filter_policy };
+enum class NotifyFault {
+  no_topic,
+  no_subscription,
+  token,
+  topic_differs,
+  topic_limit,
+  subscription_limit,
+  rule_limit,  // of rules, or of a rule's targets
+  filter_policy,
+};
 
 using Transport = std::function<Sent(const Outgoing&)>;
 

@@ -107,6 +107,21 @@ TEST_F(NotificationsTest, SignsAsSdksVerify) {
   EXPECT_EQ(all->signer().certificate(), certificate);
 }
 
+TEST_F(NotificationsTest, LimitsTheSubscriptionsOfATopic) {
+  const auto subscribe_to = [&](size_t number) {
+    Subscription wanted;
+    wanted.topic = kTopic;
+    wanted.endpoint = "https://a.example/" + std::to_string(number);
+    return all->subscribe(wanted);
+  };
+  for (size_t number = 0; number < kTopicSubscriptionsMax; ++number)
+    ASSERT_TRUE(subscribe_to(number)) << number;
+  const auto above = subscribe_to(kTopicSubscriptionsMax);
+  ASSERT_FALSE(above);
+  EXPECT_TRUE(above.error().is(NotifyFault::subscription_limit));
+  EXPECT_TRUE(subscribe_to(0)) << "one that is there";
+}
+
 TEST_F(NotificationsTest, SendsHeadersAndRawBodies) {
   const auto raw = subscribe("https://raw.example/", [](Subscription& each) { each.raw = true; });
   ASSERT_TRUE(publish("plain"));

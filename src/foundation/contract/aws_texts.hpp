@@ -1,8 +1,9 @@
-// Defines the names and texts of AWS that are stored with a training job, or that its programs see:
-// its ARN, its log group, the status messages and how a failure begins. Users and their tools match
-// them, so they are AWS's to the letter. Everything else of AWS stands in api, batch and policy.
+// Defines the names and texts of AWS that are stored: with a training job, or seen by its programs,
+// its ARN, its log group, its metrics' names, the status messages and how a failure begins; and the
+// ARNs of rules. Users and their tools match them, so they are AWS's to the letter. Everything else
+// of AWS stands in api, batch and policy.
 //
-// Threads: constants and a pure function.
+// Threads: constants and pure functions.
 #pragma once
 
 #include <string>
@@ -12,12 +13,17 @@ namespace trainyard::contract {
 
 std::string training_job_arn(const std::string& account, const std::string& region,
                              const std::string& name);
+// The ARN of a rule of the default event bus. Those of a region begin with the ARN of the name "".
+std::string event_rule_arn(const std::string& account, const std::string& region,
+                           const std::string& name);
 
 inline constexpr std::string_view kLogsArnStart = "arn:aws:logs:";
 inline constexpr std::string_view kBucketArnStart = "arn:aws:s3:::";
 
 inline constexpr std::string_view kTrainingLogGroup = "/aws/sagemaker/TrainingJobs";
 inline constexpr std::string_view kTrainingMetricNamespace = "/aws/sagemaker/TrainingJobs";
+inline constexpr const char* kTrainingJobDimension =
+    "TrainingJobName";  // its value: the job's name
 
 // -- the beginning of FailureReason: who must act
 inline constexpr std::string_view kAlgorithmError = "AlgorithmError: ";            // the script

@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "base/ranks/variables.hpp"
 #include "base/text.hpp"
 #include "contract/aws_texts.hpp"
 #include "entry/children.hpp"
@@ -18,9 +19,13 @@ namespace {
 
 constexpr int kNoEntryCode = 255;  // ssh's code when it cannot connect
 
-int whole_number(const Variables& variables, std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    if (const auto number = parse_int(found_at(variables, name))) return static_cast<int>(*number);
+// The first number that a launcher of MPI set in the variables of the table; 0 without one.
+int whole_number(const Variables& variables, std::string_view RankVariables::*name) {
+  for (const RankVariables& names : kRankVariables) {
+    if (!names.of_mpi) continue;
+    if (const auto number = parse_int(found_at(variables, std::string(names.*name))))
+      return static_cast<int>(*number);
+  }
   return 0;
 }
 
@@ -39,6 +44,11 @@ int end_as(int code) {
 }
 
 }  // namespace
+
+MpiRank mpi_rank_in(const Variables& variables) {
+  return {whole_number(variables, &RankVariables::rank),
+          whole_number(variables, &RankVariables::local_rank)};
+}
 
 int start_on(const std::vector<std::string>& arguments) {
   if (arguments.size() < 2) {
@@ -70,7 +80,8 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
   }
   Signals signals;
   std::optional<Link> entry;
-  const int rank = whole_number(variables, {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"});
+  const MpiRank ranks = mpi_rank_in(variables);
+  const int rank = ranks.rank;
   if (auto socket = connect_to_entry()) {
     entry.emplace(std::move(*socket));
     if (!entry->send(Rank{rank})) entry.reset();
@@ -78,8 +89,7 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
   Command command{arguments, variables, "."};
   std::vector<std::vector<int>> gpu_cpus;
   for (const auto& gpu : find_gpus()) gpu_cpus.push_back(gpu.cpus);
-  const int local_rank = whole_number(variables, {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"});
-  Pin pin = pin_of_rank(local_rank, gpu_cpus, variables);
+  Pin pin = pin_of_rank(ranks.local_rank, gpu_cpus, variables);
   for (const auto& [name, value] : pin.variables) command.variables[name] = value;
   command.cpus = std::move(pin.cpus);
   const std::string host = found_at(variables, "SM_CURRENT_HOST");

@@ -11,6 +11,13 @@
 
 namespace trainyard::entry {
 
+struct MpiRank {
+  int rank = 0;
+  int local_rank = 0;  // on this host
+};
+// Reads the variables of the launcher (base/ranks/variables.hpp); 0 where it sets none.
+MpiRank mpi_rank_in(const Variables& variables);
+
 // "--start-on HOST WORD..": runs that line on another host of the gang, as ssh would, until it ends
 // there.
 int start_on(const std::vector<std::string>& arguments);

@@ -1,13 +1,13 @@
 #include "containers/compiled_filter.hpp"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "containers/container_plan.hpp"
 #include "containers/runtime.hpp"
 #include "os/files.hpp"
+#include "os/temporary_directory.hpp"
 
 namespace trainyard::containers {
 namespace {
@@ -16,20 +16,11 @@ const std::string kProgram(16, 'p');
 
 class CompiledFilters : public testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/compiled_filter_test.XXXXXX";
-    ASSERT_TRUE(::mkdtemp(name));
-    directory_ = name;
-    runtime_ = directory_ + "/runtime";
-    ASSERT_TRUE(os::write_file(runtime_, "one"));
-  }
-  void TearDown() override {
-    EXPECT_TRUE(os::remove_all(directory_));
-    EXPECT_TRUE(os::remove_all(runtime_root() + "/" + container()));
-  }
+  void SetUp() override { ASSERT_TRUE(os::write_file(runtime_, "one")); }
+  void TearDown() override { EXPECT_TRUE(os::remove_all(runtime_root() + "/" + container())); }
 
   std::string container() const { return "filter-test-" + std::to_string(::getpid()); }
-  std::string programs() const { return directory_ + "/filters"; }
+  std::string programs() const { return directory_.path() + "/filters"; }
   CompiledFilter of(const Json& filter) const { return {filter, runtime_, programs()}; }
   // Writes what the runtime leaves of a container.
   bool compile(const std::string& program) const {
@@ -38,7 +29,8 @@ class CompiledFilters : public testing::Test {
            os::write_file(state + "/" + kRuntimeFilter, program, 0700);
   }
 
-  std::string directory_, runtime_;
+  const os::TemporaryDirectory directory_;
+  const std::string runtime_ = directory_.path() + "/runtime";
 };
 
 TEST_F(CompiledFilters, AreKeptForThatFilterOnly) {

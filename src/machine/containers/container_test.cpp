@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -18,6 +17,7 @@
 #include "containers/runtime.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
+#include "os/temporary_directory.hpp"
 
 namespace trainyard::containers {
 namespace {
@@ -38,9 +38,7 @@ class RealContainer : public testing::Test {
  protected:
   void SetUp() override {
     if (::geteuid() != 0 || !os::on_path("crun")) GTEST_SKIP() << "needs root and crun";
-    char name[] = "/tmp/container_test.XXXXXX";
-    ASSERT_TRUE(::mkdtemp(name));
-    directory_ = name;
+    directory_ = temporary_.path();
     spec_ = a_spec();
     spec_.directory = directory_ + "/bundle";
     spec_.network_namespace = "";
@@ -97,7 +95,8 @@ class RealContainer : public testing::Test {
     return unmappable_ = path;
   }
 
-  std::string directory_;
+  const os::TemporaryDirectory temporary_;
+  std::string directory_;  // its path, where the test runs
   std::string unmappable_;
   ContainerSpec spec_;
   os::File reading_;
