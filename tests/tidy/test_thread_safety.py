@@ -35,6 +35,8 @@ GUARDS_NO_MEMBER: dict[tuple[str, str], str] = {
         "src/control_plane/log_routing/destinations.hpp",
         "changing_",
     ): "held by one change at a time",
+    ("src/control_plane/log_routing/deliveries.hpp", "reloading_"): "held by one reload at a time",
+    ("src/control_plane/log_routing/router.hpp", "reloading_"): "held by one reload at a time",
     ("src/api/fsx/testing/fsx_world.hpp", "mutex_"): "orders the calls of the base",
     ("src/control_plane/control/explainer.hpp", "alone_"): "held by one explanation at a time",
     ("src/compute/collectives/group.cpp", "current_mutex_"): "keeps what an atomic points to alive",
