@@ -141,6 +141,8 @@ class ConnectionStream final : public Stream {
     started_ = true;
     upgraded_ = true;
     connection_.keep_alive_ = false;
+    // Closing with unread bytes of the client would drop what was sent to it.
+    connection_.linger_ = true;
     error_code error;
     send({"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ", protocol,
           "\r\n\r\n"},
