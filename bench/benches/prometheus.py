@@ -29,6 +29,7 @@ POINTS = int(os.environ.get("TRAINYARD_BENCH_PROMETHEUS_POINTS", "1440"))  # of 
 STEP_SECONDS = 60
 POINTS_IN_REQUEST = 10  # of each series
 QUERIED_SERIES = 100
+SERIES_IN_QUERY = 50  # at most 100,800 points are in one answer
 QUERY_ROUNDS = 5
 SCRAPE_SECONDS_MAX = 0.05
 METRICS_IN_REQUEST = 500
@@ -134,27 +135,28 @@ def requests(first_second: int) -> list[bytes]:
 
 def query_ours(server: Server, first: int, last: int) -> None:
     cloudwatch = server.boto("cloudwatch")
-    found = cloudwatch.get_metric_data(
-        StartTime=datetime.datetime.fromtimestamp(first, datetime.UTC),
-        EndTime=datetime.datetime.fromtimestamp(last, datetime.UTC),
-        MaxDatapoints=100_800,
-        MetricDataQueries=[
-            {
-                "Id": f"q{number}",
-                "MetricStat": {
-                    "Metric": {
-                        "Namespace": "Prometheus",
-                        "MetricName": "loss",
-                        "Dimensions": [{"Name": "series", "Value": str(number)}],
+    for start in range(0, QUERIED_SERIES, SERIES_IN_QUERY):
+        found = cloudwatch.get_metric_data(
+            StartTime=datetime.datetime.fromtimestamp(first, datetime.UTC),
+            EndTime=datetime.datetime.fromtimestamp(last, datetime.UTC),
+            MaxDatapoints=100_800,
+            MetricDataQueries=[
+                {
+                    "Id": f"q{number}",
+                    "MetricStat": {
+                        "Metric": {
+                            "Namespace": "Prometheus",
+                            "MetricName": "loss",
+                            "Dimensions": [{"Name": "series", "Value": str(number)}],
+                        },
+                        "Period": STEP_SECONDS,
+                        "Stat": "Average",
                     },
-                    "Period": STEP_SECONDS,
-                    "Stat": "Average",
-                },
-            }
-            for number in range(QUERIED_SERIES)
-        ],
-    )
-    assert found["MetricDataResults"]
+                }
+                for number in range(start, start + SERIES_IN_QUERY)
+            ],
+        )
+        assert all(len(each["Values"]) == POINTS for each in found["MetricDataResults"])
 
 
 def query_peer(prometheus: Prometheus, first: int, last: int) -> None:
