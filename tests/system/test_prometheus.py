@@ -134,7 +134,7 @@ def prometheus(served: Server, tmp_path_factory: pytest.TempPathFactory) -> Iter
     for before, after in (
         ("/etc/prometheus/trainyard.token", str(place / "token")),
         ("/etc/prometheus/trainyard-ca.pem", f"{served.data}/tls/ca.pem"),
-        ("yard.example.org:4566", served.listen),
+        ("trainyard.example.org:4566", served.listen),
     ):
         assert before in config
         config = config.replace(before, after)

@@ -46,11 +46,8 @@ class Scrape final : public net::Handler {
       return {.refusal = wrong_token()};
     }
     if (head.method != "GET") return {.refusal = text_reply(405, "Only GET is allowed.\n")};
-    if (!limiter_.admit(principal->name, OperationClass::reads, parts_.settings.rate_limits(),
-                        parts_.services.clock.monotonic()))
-      return {.refusal = text_reply(429, "Rate exceeded\n")};
-    Choice choice{.intake = net::Intake::blocking, .body_bytes_max = 0};
-    choice.tenant = std::string(kTenantPrefix) + principal->name;
+    Choice choice = admit(*principal, OperationClass::reads, 0, parts_.settings,
+                          parts_.services.clock, limiter_);
     choice.finding = std::make_shared<Admitted>(Admitted{*std::move(principal)});
     return choice;
   }

@@ -166,7 +166,7 @@ TEST_F(ScrapeWorld, ATokenEndsWithItsKey) {
 }
 
 TEST_F(ScrapeWorld, APrincipalSeesWhatItMayDescribe) {
-  const Reply none = get_as(tenants.user("nobody", allow(R"("sagemaker:*")", R"("*")")));
+  const Reply none = get_as(tenants.user("outsider", allow(R"("sagemaker:*")", R"("*")")));
   EXPECT_EQ(none.status, 403);
   EXPECT_TRUE(has(none, "trainyard:GetMetrics")) << none.body;
 

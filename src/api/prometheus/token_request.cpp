@@ -5,6 +5,8 @@
 namespace trainyard::api::prometheus {
 namespace {
 
+constexpr std::string_view kTenantPrefix = "prometheus ";  // its share of threads is apart
+
 std::string address_of(std::string_view peer) {
   peer = peer.substr(0, peer.rfind(':'));
   if (peer.starts_with('[') && peer.ends_with(']')) peer = peer.substr(1, peer.size() - 2);
@@ -24,6 +26,16 @@ net::Response wrong_token() {
   auto out = text_reply(401, "The bearer token is not valid.\n");
   out.headers.add("WWW-Authenticate", "Bearer");
   return out;
+}
+
+net::Handler::Choice admit(const Principal& principal, OperationClass operations,
+                           size_t body_bytes_max, const Settings& settings, Clock& clock,
+                           RateLimiter& limiter) {
+  if (!limiter.admit(principal.name, operations, settings.rate_limits(), clock.monotonic()))
+    return {.refusal = text_reply(429, "Rate exceeded\n")};
+  net::Handler::Choice choice{.intake = net::Intake::blocking, .body_bytes_max = body_bytes_max};
+  choice.tenant = std::string(kTenantPrefix) + principal.name;
+  return choice;
 }
 
 Context context_of(const net::RequestHead& head, const Principal& principal,

@@ -1,17 +1,17 @@
-// Provides what the handlers of requests with bearer tokens share: contexts and short answers.
+// Provides what the handlers of requests with bearer tokens share: admission, contexts and short
+// answers.
 //
-// Threads: pure functions. Errors: none.
+// Threads: callable from any. Errors: none.
 #pragma once
 
 #include <string>
 
 #include "net/http_server.hpp"
 #include "operations/context.hpp"
+#include "operations/rate_limiter.hpp"
 #include "operations/services.hpp"
 
 namespace trainyard::api::prometheus {
-
-inline constexpr std::string_view kTenantPrefix = "prometheus ";  // its share of threads is apart
 
 // The result of choose() for a request with a valid token.
 struct Admitted {
@@ -19,6 +19,11 @@ struct Admitted {
 };
 
 net::Response text_reply(int status, std::string body);
+// Returns the choice for a request with a valid token, without its finding; a refusal where the
+// principal sends more requests than the limits allow. Its body is read before it is handled.
+net::Handler::Choice admit(const Principal& principal, OperationClass operations,
+                           size_t body_bytes_max, const Settings& settings, Clock& clock,
+                           RateLimiter& limiter);
 net::Response wrong_token();
 // The context of a request, in the server's first region. It may describe no job.
 Context context_of(const net::RequestHead& head, const Principal& principal,

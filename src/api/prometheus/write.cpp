@@ -54,11 +54,8 @@ class Write final : public net::Handler {
     if (head.method != "POST") return {.refusal = text_reply(405, "Only POST is allowed.\n")};
     if (!is_taken(head.headers.get("content-type")))
       return {.refusal = text_reply(415, "Only remote write 1.0 is taken.\n")};
-    if (!limiter_.admit(principal->name, OperationClass::changes, settings_.rate_limits(),
-                        services_.clock.monotonic()))
-      return {.refusal = text_reply(429, "Rate exceeded\n")};
-    Choice choice{.intake = net::Intake::blocking, .body_bytes_max = kBodyBytesMax};
-    choice.tenant = std::string(kTenantPrefix) + principal->name;
+    Choice choice = admit(*principal, OperationClass::changes, kBodyBytesMax, settings_,
+                          services_.clock, limiter_);
     choice.finding = std::make_shared<WriteAdmitted>(WriteAdmitted{{*std::move(principal)}});
     return choice;
   }

@@ -86,6 +86,13 @@ TEST(Deliveries, ReachLogGroupsAndWebhooks) {
   EXPECT_EQ(*from_base64(body->at("records")[0].at("data").get<std::string>()), "one\n");
 }
 
+// Returns when the condition holds, or after the deadline: the caller asserts it.
+void wait_until(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + kDeliveryDeadline;
+  while (!condition() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(10ms);
+}
+
 TEST(Deliveries, AWebhookThatFailsDelaysOnlyItself) {
   const observe::TemporaryDirectory directory;
   DeliveryWorld world(directory.path());
@@ -94,8 +101,7 @@ TEST(Deliveries, AWebhookThatFailsDelaysOnlyItself) {
   ASSERT_OK(world.deliver(kStreamArn));
   world.status = 503;
   world.append({"one", "two"});
-  for (int i = 0; i < 12'000 && world.messages("to").size() < 2; ++i)
-    std::this_thread::sleep_for(10ms);
+  wait_until([&] { return world.messages("to").size() == 2; });
   EXPECT_EQ(world.messages("to"), (Messages{"one", "two"}));
   EXPECT_FALSE(world.all->drain(10ms));
   world.status = 200;
@@ -169,8 +175,7 @@ using Posts = std::vector<Messages>;
 
 // Waits until the webhook has received this number of requests.
 void wait_for_posts(DeliveryWorld& world, size_t count) {
-  for (int i = 0; i < 12'000 && world.posts().size() < count; ++i)
-    std::this_thread::sleep_for(10ms);
+  wait_until([&] { return world.posts().size() >= count; });
   ASSERT_GE(world.posts().size(), count);
 }
 
@@ -229,7 +234,7 @@ TEST(Deliveries, ARunStopsWhenItsDeliveryIsRemoved) {
     removed = true;
   };
   ASSERT_OK(world.deliver(kStreamArn, {}, {}, "g"));
-  for (int i = 0; i < 12'000 && !removed; ++i) std::this_thread::sleep_for(10ms);
+  wait_until([&] { return removed.load(); });
   ASSERT_TRUE(removed);
   // The thread of the first delivery carries out the second, once it is done with the first.
   world.append({"other"}, "s", "to");

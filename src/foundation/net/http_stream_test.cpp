@@ -276,6 +276,30 @@ TEST_F(HttpStreams, AnUpgradedConnectionWhoseClientVanishesEnds) {
   });
 }
 
+// The kernel drops what it has not yet sent when a socket with unread bytes is closed.
+TEST_F(HttpStreams, AnUpgradedConnectionIsSentWholeThoughTheClientStillSends) {
+  const std::string output(256 << 10, 'x');
+  std::promise<void> sent, written;
+  handler.on_stream = [&](Stream& stream) {
+    const auto connection = stream.upgrade("shell");
+    ASSERT_TRUE(connection);
+    sent.get_future().wait();
+    EXPECT_TRUE((*connection)->write(output));
+    written.set_value();
+  };
+  serve();
+  RawClient client(server->port(), 4096);
+  client.say("GET /stream HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: shell\r\n\r\n");
+  EXPECT_EQ(client.hear(true).status, 101);
+  client.say("bytes that the server never reads");
+  sent.set_value();
+  written.get_future().wait();
+  std::string received;
+  for (std::string some = client.hear_some(); !some.empty(); some = client.hear_some())
+    received += some;
+  EXPECT_EQ(received.size(), output.size());
+}
+
 // A client that sends byte by byte is never idle, and still ends.
 TEST_F(HttpStreams, AStreamBelowTheLowestRateIsCancelled) {
   settings.idle_limit = 200ms;

@@ -68,7 +68,12 @@ struct Answer {
 // A client that says exactly what it is told to, over a plain socket with blocking calls.
 class RawClient {
  public:
-  explicit RawClient(uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  // `receive_bytes`: the size of the socket's receive buffer; 0: the system's.
+  explicit RawClient(uint16_t port, int receive_bytes = 0)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (receive_bytes > 0)
+      ::setsockopt(socket_.descriptor(), SOL_SOCKET, SO_RCVBUF, &receive_bytes,
+                   sizeof receive_bytes);
     sockaddr_in where = {};
     where.sin_family = AF_INET;
     where.sin_port = htons(port);
