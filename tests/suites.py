@@ -29,8 +29,15 @@ class Suite:
     # It shares nothing with other suites: it runs as soon as it is built, with what they leave of
     # the processors.
     in_background: bool = False
+    # It has servers of its own, and waits for them most of the time: it runs next to the suites
+    # before it.
+    next_to_others: bool = False
     # Of a thorough suite: the modules whose change reaches it.
     of: frozenset[str] = frozenset()
+
+    @property
+    def concurrent(self) -> bool:
+        return self.in_background or self.next_to_others
 
 
 def pytest(where: str, python: str = "build/venv/bin/python", workers: int = 0) -> str:
@@ -38,8 +45,9 @@ def pytest(where: str, python: str = "build/venv/bin/python", workers: int = 0) 
     other programs, and a fault of the code fails twice. With `workers`, it runs as many files at a
     time."""
     parallel = f" -n {workers} --dist loadfile --no-loadscope-reorder" if workers else ""
+    slowest = " --durations=10 --durations-min=5"
     return (
-        f"{python} -m pytest -q{parallel} {where} || {{ echo '{RETRY_NOTE}';"
+        f"{python} -m pytest -q{slowest}{parallel} {where} || {{ echo '{RETRY_NOTE}';"
         f" {python} -m pytest -q --last-failed {where}; }}"
     )
 
@@ -85,12 +93,6 @@ SUITES = [
         "examples/06_campaign/run --check",
     ),
     Suite(
-        "console",
-        "the console in Chromium, on a server with jobs, and its parts by themselves",
-        pytest("tests/console", python="build/browser/bin/python"),
-        "pytest",
-    ),
-    Suite(
         "conformance",
         "unmodified AWS clients against a live server",
         pytest("tests/conformance", workers=FILES_AT_A_TIME),
@@ -107,6 +109,13 @@ SUITES = [
         "real processes in jobs",
         pytest("tests/system -m 'not alone'", workers=FILES_AT_A_TIME),
         "pytest",
+    ),
+    Suite(
+        "console",
+        "the console in Chromium, on a server with jobs, and its parts by themselves",
+        pytest("tests/console", python="build/browser/bin/python"),
+        "pytest",
+        next_to_others=True,
     ),
     Suite(
         "alone",
