@@ -53,6 +53,23 @@ def test_lines_of_lists_name_modules() -> None:
     ) == {"host", "objects"}
 
 
+def test_cold_modules_that_change_are_reached() -> None:
+    text = reach.read(reach.MODULE_BUILD)
+    listed = reach.COLD_MODULES.search(text)
+    assert listed and {"contract", "entry"} <= set(listed[1].split()) <= set(
+        reach.uses_of(reach.read("modules.txt"))
+    )
+    assert reach.modules_of_build(text, text) == set()
+    assert reach.modules_of_build(
+        text, text.replace("set(cold_modules contract", "set(cold_modules")
+    ) == {"contract"}
+    assert reach.modules_of_build(text, text.replace(" entry)", "\n  entry schedule)")) == {
+        "schedule"
+    }
+    assert reach.modules_of_build(text, text.replace("TIMEOUT 300", "TIMEOUT 301")) is None
+    assert reach.modules_of_build("", text) is None
+
+
 def test_comments_and_layout_are_not_the_program() -> None:
     def same(before: str, after: str, path: str = "src/foundation/base/text.cpp") -> bool:
         return reach.program_of(path, before) == reach.program_of(path, after)
