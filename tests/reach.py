@@ -17,13 +17,17 @@ BASELINE = "tests/thorough.txt"
 # Parts of the tree outside src: the names of modules.txt that their files belong to.
 SDK, TORCH_TESTS, SLURM_TESTS = "sdk", "torch_tests", "slurm_tests"
 KUBERNETES_TESTS, ALGORITHM_TESTS = "kubernetes_tests", "algorithm_tests"
-XGBOOST_TESTS = "xgboost_tests"
+XGBOOST_TESTS, FRAMEWORK_TESTS = "xgboost_tests", "framework_tests"
 FOLDERS = {
     "apps": "apps",
     "sim": "sim",
     "bench": "bench",
     "sdk": SDK,
     "tests/torch": TORCH_TESTS,
+    "tests/frameworks": FRAMEWORK_TESTS,
+    "packaging/python-torch-current-requirements.txt": FRAMEWORK_TESTS,
+    "packaging/tensorflow-requirements.txt": FRAMEWORK_TESTS,
+    "packaging/transformers-requirements.txt": FRAMEWORK_TESTS,
     # before their folder
     "tests/algorithms/test_xgboost.py": XGBOOST_TESTS,
     "tests/algorithms/stock_xgboost.py": XGBOOST_TESTS,

@@ -226,6 +226,37 @@ def threaded(modules: Set[str]) -> list[Suite]:
     )
 
 
+CURRENT_TESTS = frozenset({reach.TORCH_TESTS, reach.FRAMEWORK_TESTS})
+# Their environments are gigabytes, from PyPI.
+CURRENT_FRAMEWORKS = [
+    Suite(
+        "current",
+        "the tests of torch next to the current torch",
+        "build/torch-current/bin/python -m pytest -q tests/torch --ignore"
+        " tests/torch/test_job.py --ignore tests/torch/test_install.py",
+        "pytest",
+        build="tests/torch/prepare current",
+        of=CURRENT_TESTS,
+    ),
+    Suite(
+        "keras",
+        "horovod.tensorflow and horovod.keras next to the current TensorFlow",
+        "build/tensorflow/bin/python -m pytest -q tests/torch/test_horovod_keras.py",
+        "pytest",
+        build="tests/torch/prepare tensorflow",
+        of=CURRENT_TESTS,
+    ),
+    Suite(
+        "frameworks",
+        "current frameworks' own distributions, in jobs",
+        pytest("tests/frameworks"),
+        "pytest",
+        build="tests/frameworks/prepare",
+        of=CURRENT_TESTS,
+    ),
+]
+
+
 def thorough(modules: Set[str] | None = None) -> list[Suite]:
     """The suites beyond those of every change; with `modules`, what these reach."""
     every = frozenset(reach.uses_of(reach.read("modules.txt"))) | {
@@ -296,6 +327,7 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
         linted(modules),
         *sanitized(chosen),
         *threaded(chosen),
+        *CURRENT_FRAMEWORKS,  # last: no suite begins late in a run of CI, and these download
     ]
     return [suite for suite in suites if modules is None or suite.of & modules]
 
@@ -318,30 +350,7 @@ def reached_suites() -> list[Suite]:
 
 
 OPT_IN = {
-    "--current-frameworks": [
-        Suite(
-            "current",
-            "the same next to the current torch",
-            "build/torch-current/bin/python -m pytest -q tests/torch --ignore"
-            " tests/torch/test_job.py --ignore tests/torch/test_install.py",
-            "pytest",
-            build="tests/torch/prepare current",
-        ),
-        Suite(
-            "keras",
-            "horovod.tensorflow and horovod.keras next to the current TensorFlow",
-            "build/tensorflow/bin/python -m pytest -q tests/torch/test_horovod_keras.py",
-            "pytest",
-            build="tests/torch/prepare tensorflow",
-        ),
-        Suite(
-            "frameworks",
-            "current frameworks' own distributions, in jobs",
-            pytest("tests/frameworks"),
-            "pytest",
-            build="tests/frameworks/prepare",
-        ),
-    ],
+    "--current-frameworks": CURRENT_FRAMEWORKS,
     "--independent": [
         Suite(
             "independent",

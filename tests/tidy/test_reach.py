@@ -2,7 +2,7 @@
 
 import os
 
-from tests import reach
+from tests import reach, suites
 
 MODULES = """# comment: is | no | module
 base:    | nlohmann |
@@ -43,6 +43,18 @@ def test_paths_belong_to_modules() -> None:
     assert reach.module_of("tests/corpus/policy_fuzz/a") == "corpus policy_fuzz"
     assert reach.module_of("tests/system/test_crash.py") is None
     assert reach.module_of("README.md") is None
+
+
+def test_current_frameworks_are_reached_by_the_sdk_and_their_tests() -> None:
+    current = {suite.name for suite in suites.OPT_IN["--current-frameworks"]}
+    assert current and current <= {suite.name for suite in suites.thorough()}
+    uses = reach.uses_of(reach.read("modules.txt"))
+    for module in (reach.SDK, reach.TORCH_TESTS, reach.FRAMEWORK_TESTS):
+        assert current <= {suite.name for suite in suites.thorough(reach.reached({module}, uses))}
+    for module in ("schedule", reach.SLURM_TESTS):
+        assert not current & {
+            suite.name for suite in suites.thorough(reach.reached({module}, uses))
+        }
 
 
 def test_lines_of_lists_name_modules() -> None:
