@@ -11,7 +11,7 @@ FILES_AT_A_TIME = 3  # on two processors: tests of clients wait for servers, and
 PYTHON = "build/venv/bin/python"
 SUITE_SECONDS_MAX = 1500  # a suite that takes longer hangs
 BUILD_SECONDS_MAX = 3000  # two cores, and no object in the cache
-RETRY_NOTE = "note: tried again:"  # stands between a run of pytest and the retry of what failed
+RETRY_NOTE = "note: retried:"  # stands between a run of pytest and the retry of what failed
 INTERRUPTIONS_OF_A_RESULT = 100  # the number that the documentation guarantees
 
 
