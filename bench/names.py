@@ -48,7 +48,7 @@ def unknown_names(names: Sequence[str]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     if "--help" in arguments:
-        print("usage: ./yard bench [NAME..]\n\nBuilds, measures beside peers, and writes")
+        print("usage: ./yard bench [NAME..]\n\nBuilds, measures next to peers, and writes")
         print("bench/results: all benches, or those of these names, in this order:\n")
         print("\n".join(f"  {name}" for name in BENCHES))
         return 0

@@ -52,7 +52,7 @@ def show(rows: Sequence[Row]) -> None:
         print(f"  {one['case']:<58} {number(one['ours'][1]):>10} {one['unit']:<11}", end="")
         if one["peer"]:
             print(
-                f" beside {number(one['peer'][1]):>10}  ({one['peer_name']})  ratio"
+                f" next to {number(one['peer'][1]):>10}  ({one['peer_name']})  ratio"
                 f" {paint('1', str(one['ratio']))}",
                 end="",
             )

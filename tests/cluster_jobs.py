@@ -24,7 +24,9 @@ else:
 """
 WAIT_FOR_STOP = "trap 'echo stopping; exit 0' TERM; echo ready; while :; do sleep 0.1; done"
 # Long enough that what was away is usually back before the end; either order must do.
-SOME_SECONDS = "echo ready; n=0; while [ $n -lt 80 ]; do n=$((n+1)); sleep 0.1; done; echo went on"
+SOME_SECONDS = (
+    "echo ready; n=0; while [ $n -lt 80 ]; do n=$((n+1)); sleep 0.1; done; echo continued"
+)
 
 
 def create(server: Server, script: str, **more: Any) -> str:

@@ -138,7 +138,7 @@ class MailReceiver:
                     if word != "DATA":
                         self.say("250 ok")
                         continue
-                    self.say("354 go on")
+                    self.say("354 continue")
                     lines = []
                     while (part := self.rfile.readline()) != b".\r\n":
                         lines.append(part[1:] if part.startswith(b"..") else part)

@@ -17,13 +17,17 @@ BASELINE = "tests/thorough.txt"
 # Parts of the tree outside src: the names of modules.txt that their files belong to.
 SDK, TORCH_TESTS, SLURM_TESTS = "sdk", "torch_tests", "slurm_tests"
 KUBERNETES_TESTS, ALGORITHM_TESTS = "kubernetes_tests", "algorithm_tests"
-XGBOOST_TESTS = "xgboost_tests"
+XGBOOST_TESTS, FRAMEWORK_TESTS = "xgboost_tests", "framework_tests"
 FOLDERS = {
     "apps": "apps",
     "sim": "sim",
     "bench": "bench",
     "sdk": SDK,
     "tests/torch": TORCH_TESTS,
+    "tests/frameworks": FRAMEWORK_TESTS,
+    "packaging/python-torch-current-requirements.txt": FRAMEWORK_TESTS,
+    "packaging/tensorflow-requirements.txt": FRAMEWORK_TESTS,
+    "packaging/transformers-requirements.txt": FRAMEWORK_TESTS,
     # before their folder
     "tests/algorithms/test_xgboost.py": XGBOOST_TESTS,
     "tests/algorithms/stock_xgboost.py": XGBOOST_TESTS,
@@ -44,6 +48,10 @@ BUILD_FILES = (
 )
 # Lists with a line for a module or one of its files: the lines that differ say which.
 LISTS = ("modules.txt", "cmake/compiled_alone.txt")
+# Holds a list of modules that are compiled with -O1: those that enter or leave it are reached. Any
+# other change of the file reaches all modules.
+MODULE_BUILD = "cmake/module.cmake"
+COLD_MODULES = re.compile(r"^set\(cold_modules\s([^)]*)\)", re.M)
 
 
 def uses_of(modules_text: str) -> dict[str, set[str]]:
@@ -77,6 +85,15 @@ def modules_of_lines(lines: Iterable[str]) -> Iterator[str]:
             yield found[1]
         elif module := module_of(line.strip()):
             yield module
+
+
+def modules_of_build(before: str, after: str) -> set[str] | None:
+    """The modules that two texts of MODULE_BUILD compile differently; None: all may be."""
+    if COLD_MODULES.sub("", before) != COLD_MODULES.sub("", after):
+        return None
+    lists = [COLD_MODULES.search(text) for text in (before, after)]
+    cold = [set(found[1].split()) if found else set() for found in lists]
+    return cold[0] ^ cold[1]
 
 
 def reached(changed: Iterable[str], uses: Mapping[str, set[str]]) -> set[str]:
@@ -139,9 +156,14 @@ def reached_since(baseline: str) -> set[str] | None:
         return None
     changed = set()
     for path in names.splitlines():
-        if re.fullmatch(BUILD_FILES, path):
+        if path == MODULE_BUILD:
+            built = modules_of_build(git("show", f"{baseline}:{path}") or "", read(path))
+            if built is None:
+                return None
+            changed |= built
+        elif re.fullmatch(BUILD_FILES, path):
             return None
-        if path in LISTS:
+        elif path in LISTS:
             before = set((git("show", f"{baseline}:{path}") or "").splitlines())
             after = set(read(path).splitlines())
             changed |= set(modules_of_lines(before ^ after))

@@ -11,7 +11,7 @@ FILES_AT_A_TIME = 3  # on two processors: tests of clients wait for servers, and
 PYTHON = "build/venv/bin/python"
 SUITE_SECONDS_MAX = 1500  # a suite that takes longer hangs
 BUILD_SECONDS_MAX = 3000  # two cores, and no object in the cache
-RETRY_NOTE = "note: tried again:"  # stands between a run of pytest and the retry of what failed
+RETRY_NOTE = "note: retried:"  # stands between a run of pytest and the retry of what failed
 INTERRUPTIONS_OF_A_RESULT = 100  # the number that the documentation guarantees
 
 
@@ -235,6 +235,37 @@ def threaded(modules: Set[str]) -> list[Suite]:
     )
 
 
+CURRENT_TESTS = frozenset({reach.TORCH_TESTS, reach.FRAMEWORK_TESTS})
+# Their environments are gigabytes, from PyPI.
+CURRENT_FRAMEWORKS = [
+    Suite(
+        "current",
+        "the tests of torch next to the current torch",
+        "build/torch-current/bin/python -m pytest -q tests/torch --ignore"
+        " tests/torch/test_job.py --ignore tests/torch/test_install.py",
+        "pytest",
+        build="tests/torch/prepare current",
+        of=CURRENT_TESTS,
+    ),
+    Suite(
+        "keras",
+        "horovod.tensorflow and horovod.keras next to the current TensorFlow",
+        "build/tensorflow/bin/python -m pytest -q tests/torch/test_horovod_keras.py",
+        "pytest",
+        build="tests/torch/prepare tensorflow",
+        of=CURRENT_TESTS,
+    ),
+    Suite(
+        "frameworks",
+        "current frameworks' own distributions, in jobs",
+        pytest("tests/frameworks"),
+        "pytest",
+        build="tests/frameworks/prepare",
+        of=CURRENT_TESTS,
+    ),
+]
+
+
 def thorough(modules: Set[str] | None = None) -> list[Suite]:
     """The suites beyond those of every change; with `modules`, what these reach."""
     every = frozenset(reach.uses_of(reach.read("modules.txt"))) | {
@@ -305,6 +336,7 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
         linted(modules),
         *sanitized(chosen),
         *threaded(chosen),
+        *CURRENT_FRAMEWORKS,  # last: no suite begins late in a run of CI, and these download
     ]
     return [suite for suite in suites if modules is None or suite.of & modules]
 
@@ -327,30 +359,7 @@ def reached_suites() -> list[Suite]:
 
 
 OPT_IN = {
-    "--current-frameworks": [
-        Suite(
-            "current",
-            "the same next to the current torch",
-            "build/torch-current/bin/python -m pytest -q tests/torch --ignore"
-            " tests/torch/test_job.py --ignore tests/torch/test_install.py",
-            "pytest",
-            build="tests/torch/prepare current",
-        ),
-        Suite(
-            "keras",
-            "horovod.tensorflow and horovod.keras next to the current TensorFlow",
-            "build/tensorflow/bin/python -m pytest -q tests/torch/test_horovod_keras.py",
-            "pytest",
-            build="tests/torch/prepare tensorflow",
-        ),
-        Suite(
-            "frameworks",
-            "current frameworks' own distributions, in jobs",
-            pytest("tests/frameworks"),
-            "pytest",
-            build="tests/frameworks/prepare",
-        ),
-    ],
+    "--current-frameworks": CURRENT_FRAMEWORKS,
     "--independent": [
         Suite(
             "independent",

@@ -47,7 +47,7 @@ def schedule() -> list[Row]:
         ),
         row(
             "schedule",
-            "the same, a turn with its snapshot",
+            "the same, an iteration with its snapshot",
             "ms",
             values(rates, "turn_ms"),
             None,

@@ -125,7 +125,7 @@ test('a window that only follows holds a limited number of lines', () => {
   assert.equal(window.olderPart('')!.host, 'a');
 });
 
-test('a page that comes after the window began anew is not taken', () => {
+test('a page that comes after the window was restarted is not taken', () => {
   const [stream, window] = [new Stream('a'), new LogWindow()];
   stream.print(10);
   stream.tell(window, 5);

@@ -32,7 +32,7 @@ test('half the weight is twice the share', () => {
   ]);
 });
 
-test('a quota share is beside its limits', () => {
+test('a quota share is shown with its limits', () => {
   const [red, blue] = quotaShares(
     [{ quotaShareName: 'red', capacityUsage: usage(2) }],
     [

@@ -454,7 +454,7 @@ def side_by_side() -> None:
             for _ in range(10):
                 s3.put_object(Bucket=bucket, Key="k", Body=bodies[number])
                 if s3.get_object(Bucket=bucket, Key="k")["Body"].read() not in bodies:
-                    wrong.append("a body that nobody put")
+                    wrong.append("a body that was never put")
         except Exception as error:  # told by the main thread
             wrong.append(str(error))
 

@@ -342,8 +342,8 @@ def test_cancelled_while_it_waits(batch: BaseClient, queue: str) -> None:
         and done["statusReason"] == "too large"
         and done["attempts"] == []
     )
-    batch.cancel_job(jobId="no-such-job", reason="that is no error")
-    batch.terminate_job(jobId="no-such-job", reason="that is no error")
+    batch.cancel_job(jobId="no-such-job", reason="an unknown job is accepted")
+    batch.terminate_job(jobId="no-such-job", reason="an unknown job is accepted")
 
 
 def test_lists(batch: BaseClient, queue: str) -> None:

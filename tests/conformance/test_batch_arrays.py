@@ -54,7 +54,7 @@ def test_an_array_runs_once_for_each_index(
     assert done["attempts"] == [] and done["tags"] == {"team": "a"}
     shown = batch.describe_jobs(jobs=[f"{array}:{index}" for index in range(4)])["jobs"]
     assert [one["jobId"] for one in shown] == [f"{array}:{index}" for index in range(3)], (
-        "there is no fourth"
+        "a fourth is not listed"
     )
     for index, child in enumerate(shown):
         assert (
@@ -173,7 +173,7 @@ def test_child_by_child_and_whole_dependencies(batch: BaseClient, queue: str) ->
     for before, after in list(zip(parents, shown))[:2]:
         assert before["stoppedAt"] <= after["startedAt"]
     assert shown[1]["startedAt"] < parents[0]["stoppedAt"], (
-        "each awaits its own counterpart, not the array"
+        "each depends on its own counterpart, not the array"
     )
     assert shown[2]["statusReason"] == "Dependent Job failed"
     assert wait_until(batch, whole)["statusReason"] == "Dependent Job failed", (

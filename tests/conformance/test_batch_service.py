@@ -122,7 +122,7 @@ def test_a_queued_training_job_is_in_both_apis(
         one["TrainingJobName"]
         for one in sagemaker.list_training_jobs(NameContains=name)["TrainingJobSummaries"]
     ]
-    assert batch.describe_jobs(jobs=[made["jobId"]])["jobs"] == [], "it is no job of a container"
+    assert batch.describe_jobs(jobs=[made["jobId"]])["jobs"] == [], "not a job of a container"
     listed = batch.list_service_jobs(jobQueue=queue, jobStatus="SUCCEEDED")["jobSummaryList"]
     assert made["jobId"] in [one["jobId"] for one in listed]
     assert [

@@ -81,7 +81,7 @@ def test_an_access_key_signs_in_and_its_secret_stays(browser: Browser, server: S
     expect(page.get_by_role("alert")).to_contain_text("signature")
     fill_keys(page, world.OWNER)
     expect(page.get_by_role("link", name="failed-1", exact=True)).to_be_visible()
-    assert page.url == console(server, "/jobs?status=Failed"), "the view that was asked for"
+    assert page.url == console(server, "/jobs?status=Failed"), "the requested view"
     check()
     [cookie] = page.context.cookies()
     assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/console")

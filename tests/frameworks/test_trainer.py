@@ -88,9 +88,9 @@ def test_a_trainer_goes_on_from_its_checkpoint(cluster: Server) -> None:
     assert {f"rank {rank} of 2 begins at step 0" for rank in (0, 1)} < begun, begun
     resumed = {int(line.rsplit(" ", 1)[1]) for line in begun} - {0}
     assert len(resumed) == 1 and min(resumed) >= 20 and min(resumed) % 10 == 0, (
-        "both went on from the same checkpoint"
+        "both continued from the same checkpoint"
     )
-    assert ends(lines) == weights, "exactly the weights of the run that nobody interrupted"
+    assert ends(lines) == weights, "exactly the weights of the uninterrupted run"
     model = tarfile.open(
         fileobj=io.BytesIO(
             cluster.boto("s3")

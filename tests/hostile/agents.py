@@ -56,7 +56,7 @@ ATTACKS = (
     ),
     row(
         "agent-other-version",
-        "greet in a version that nobody speaks",
+        "greet in an unknown version",
         r"an agent(?:'s link is closed| is refused)",
         lambda job: hello(job, version=2**32 - 1),
     ),

@@ -361,7 +361,7 @@ class Requests:
         ) as unread:
             if not caught:
                 raise AssertionError(
-                    f"{service} {operation} cannot be asked for with {values}: give its members"
+                    f"{service} {operation} cannot be called with {values}: give its members"
                     " names in calls.py"
                 ) from unread
         finally:

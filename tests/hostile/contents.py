@@ -74,7 +74,7 @@ def spoil_newest_layer(layout: oci.Layout) -> None:
         manifest = json.load(file)["manifests"][-1]["digest"].split(":")[1]
     with open(os.path.join(layout.path, "blobs", "sha256", manifest), encoding="utf-8") as file:
         layer = json.load(file)["layers"][-1]["digest"].split(":")[1]
-    layout.write(f"blobs/sha256/{layer}", b"not what was promised")
+    layout.write(f"blobs/sha256/{layer}", b"not what the digest names")
 
 
 def image(

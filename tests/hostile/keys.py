@@ -54,7 +54,7 @@ ATTACKS = (
     ),
     row(
         "foreign-head",
-        "ask for an object outside its channels",
+        "request an object outside its channels",
         "my.call('s3', 'HEAD', '/yard/secret/object')",
         "HeadObject",
         "yard/secret/object",

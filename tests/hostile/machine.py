@@ -523,19 +523,24 @@ NETWORK = (
     ),
     row("ssh-of-machine", "connect to the machine's SSH", "connect(gateway, 22)", UNREACHED),
     row("dns-of-machine", "connect to a service of the machine", "connect(gateway, 53)", UNREACHED),
-    row("aws-metadata", "ask AWS's metadata service", "connect('169.254.169.254', 80)", UNREACHED),
     row(
-        "azure-metadata", "ask Azure's metadata service", "connect('168.63.129.16', 80)", UNREACHED
+        "aws-metadata", "query AWS's metadata service", "connect('169.254.169.254', 80)", UNREACHED
+    ),
+    row(
+        "azure-metadata",
+        "query Azure's metadata service",
+        "connect('168.63.129.16', 80)",
+        UNREACHED,
     ),
     row(
         "alibaba-metadata",
-        "ask Alibaba's metadata service",
+        "query Alibaba's metadata service",
         "connect('100.100.100.200', 80)",
         UNREACHED,
     ),
     row(
         "metadata-by-ipv6",
-        "ask AWS's metadata service by IPv6",
+        "query AWS's metadata service by IPv6",
         "connect('fd00:ec2::254', 80)",
         UNREACHED + "|EADDRNOTAVAIL|EAFNOSUPPORT",
     ),

@@ -42,7 +42,7 @@ def page_row(
 
 
 ATTACKS = (
-    page_row("session", "ask the console who is signed in", "GET", "session"),
+    page_row("session", "query the console for the signed-in user", "GET", "session"),
     page_row("events", "follow the console's events", "GET", "events?region=us-east-1"),
     page_row("log", "follow a log", "GET", "events?region=us-east-1&job=victim"),
     page_row("jobs", "list jobs", "POST", "api/trainyard/ListJobs?region=us-east-1"),
@@ -72,7 +72,7 @@ ATTACKS = (
     ),
     page_row(
         "other-site",
-        "sign a visitor of another site in",
+        "sign a user of another site in",
         "POST",
         "session",
         "403",
@@ -80,7 +80,7 @@ ATTACKS = (
     ),
     page_row(
         "other-port",
-        "sign the visitor out from a page of another port",
+        "sign the user out from a page of another port",
         "DELETE",
         "session",
         "403",

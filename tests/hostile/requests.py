@@ -51,7 +51,7 @@ UNSIGNED = (
     ),
     row(
         "identity-unsigned",
-        "ask STS who it is",
+        "query STS for its identity",
         "403 MissingAuthenticationToken",
         lambda w: w.plain("POST", "/", FORM, b"Action=GetCallerIdentity&Version=2011-06-15"),
     ),
@@ -147,7 +147,7 @@ UNSIGNED = (
 SIGNATURES = (
     row(
         "unknown-key",
-        "use a key that nobody has",
+        "use an unknown key",
         "403 UnrecognizedClientException",
         lambda w: describe(w.anonymous),
     ),

@@ -168,7 +168,7 @@ def test_the_api_server_may_be_away_for_a_while(cluster: Cluster, server: Server
         wait_for(lambda: "cannot query Kubernetes" in server.log_text(), "the server to notice")
     finally:
         cluster.start_apiserver()
-    for each, last in ((name, "went on"), (later, "later")):
+    for each, last in ((name, "continued"), (later, "later")):
         job = finish(server, each)
         assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
         assert lines(server, each)[-1] == last

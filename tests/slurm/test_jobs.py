@@ -142,7 +142,7 @@ def test_a_killed_server_finds_its_jobs_again(cluster: Cluster, server: Server) 
     server.start()
     job = finish(server, name)
     assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
-    assert lines(server, name, 1) == ["ready", "went on"]
+    assert lines(server, name, 1) == ["ready", "continued"]
     assert len(before) == 1
     transitions = [each["Status"] for each in job["SecondaryStatusTransitions"]]
     assert transitions.count("Training") == 1, "the job was started twice"
@@ -253,7 +253,7 @@ def test_slurmctld_may_be_away_for_a_while(cluster: Cluster, server: Server) -> 
         wait_for(lambda: "cannot query Slurm" in server.log_text(), "the server to notice")
     finally:
         cluster.start_controller()
-    for each, last in ((name, "went on"), (later, "later")):
+    for each, last in ((name, "continued"), (later, "later")):
         job = finish(server, each)
         assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
         assert lines(server, each)[-1] == last

@@ -44,7 +44,7 @@ def receive(link: socket.socket) -> int:
     while len(number) < 8:
         piece = link.recv(8 - len(number))
         if not piece:
-            sys.exit("the peer is gone")
+            sys.exit("the peer closed the connection")
         number += piece
     return struct.unpack("<Q", number)[0]
 

@@ -574,7 +574,7 @@ def test_a_lost_region_is_picked_up_again(
     remote.kill()
     wait_for(
         lambda: not region("eu-west-1")["Answers"] and region("us-east-1")["Completed"] == 1,
-        "the region to be missed and the other to go on",
+        "the region to be missed and the other to continue",
     )
     assert described(catalogue, "lost")["Status"] == "InProgress"
     with pytest.raises(Exception, match="does not answer"):

@@ -222,7 +222,7 @@ def test_a_job_that_ended_before_it_began_has_ended(
     before = submit(batch, queue, "before", WAITS)
     unbegun = submit(batch, queue, "unbegun", "true", dependsOn=[{"jobId": before}])
     assert f"{unbegun} does not run yet" in cli("shell", unbegun, "1", code=1).stderr
-    batch.cancel_job(jobId=unbegun, reason="not needed any more")
+    batch.cancel_job(jobId=unbegun, reason="no longer needed")
     nodes.wait_until(batch, unbegun)
     assert f"{unbegun} has ended" in cli("shell", unbegun, "1", code=1).stderr
     assert "cannot be interrupted: it has ended" in cli("interrupt", unbegun, code=1).stderr
@@ -247,15 +247,15 @@ def test_the_reasons_of_dependencies_and_cancelled_jobs_are_shown(
     fails = submit(batch, queue, "upstream", f"{WAITS}; exit 1")
     after = submit(batch, queue, "downstream", "true", dependsOn=[{"jobId": fails}])
     cancelled = submit(batch, queue, "unwanted", "true", dependsOn=[{"jobId": fails}])
-    batch.cancel_job(jobId=cancelled, reason="not needed any more")
+    batch.cancel_job(jobId=cancelled, reason="no longer needed")
     runs(batch, fails)
     let_go(cli, fails)
     nodes.wait_until(batch, after)
     nodes.wait_until(batch, cancelled)
     assert row(cli, "--name", "downstream").endswith("Dependent Job failed")
-    assert row(cli, "--name", "unwanted").endswith("not needed any more")
+    assert row(cli, "--name", "unwanted").endswith("no longer needed")
     assert re.search(r"^reason +Dependent Job failed$", cli("describe", after).stdout, re.M)
-    assert re.search(r"^reason +not needed any more$", cli("describe", cancelled).stdout, re.M)
+    assert re.search(r"^reason +no longer needed$", cli("describe", cancelled).stdout, re.M)
 
 
 def test_an_array_shows_the_state_and_the_cost_of_its_children(

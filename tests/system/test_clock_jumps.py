@@ -188,7 +188,7 @@ def test_no_job_ends(server: JumpingServer, seconds: float) -> None:
     os.kill(pid, signal.SIGTERM)
     check_times(server.wait("runs", jobs.FINAL))
     assert server.describe("runs")["TrainingJobStatus"] == "Completed", (
-        "its own keys went on working: the model is stored"
+        "its own keys continued to work: the model is stored"
     )
     os.kill(wait_for(lambda: sleeper(naps), "the next job to run"), signal.SIGTERM)
     for name in ("waits", "created-after"):

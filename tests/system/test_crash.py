@@ -127,7 +127,7 @@ def test_a_job_outlives_the_server(start: Callable[..., Server], tmp_path: pathl
                 "sleep 0.5" in command for command in leftovers.picture(server.data)["processes"]
             )
         ),
-        "the job to go on alone",
+        "the job to continue alone",
     )
     server.start()
     done = jobs.wait_until(server.boto("sagemaker"), "outlives")

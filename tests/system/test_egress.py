@@ -69,14 +69,14 @@ def test_the_outside_is_reached_as_the_config_says(
 ) -> None:
     server = start(CONFIG)
     server.boto("s3").create_bucket(Bucket="yard")
-    ask = (
+    get = (
         f"curl -s --retry 20 --retry-connrefused --retry-delay 1 -m 5 http://{THERE}:8000/ || echo"
-        " nobody"
+        " unreached"
     )
     said = run(
         server,
         "outward",
-        f"{ask}; echo; grep nameserver /etc/resolv.conf; echo $http_proxy; echo $PIP_INDEX_URL; wc"
+        f"{get}; echo; grep nameserver /etc/resolv.conf; echo $http_proxy; echo $PIP_INDEX_URL; wc"
         " -c < $SSL_CERT_FILE",
     )
     assert said[0] == f"you are {HERE}", "the machine's own address: behind NAT"
@@ -89,7 +89,7 @@ def test_the_outside_is_reached_as_the_config_says(
     alone = run(
         server,
         "isolated",
-        f"curl -s -m 3 http://{THERE}:8000/ || echo nobody",
+        f"curl -s -m 3 http://{THERE}:8000/ || echo unreached",
         EnableNetworkIsolation=True,
     )
-    assert alone == ["nobody"]
+    assert alone == ["unreached"]

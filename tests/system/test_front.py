@@ -171,4 +171,4 @@ def test_a_certificate_that_is_about_to_end_is_renewed_without_a_restart(
     )
     assert end.returncode == 0, "it lasts for most of a year"
     before.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
-    assert before.recv(1 << 16).startswith(b"HTTP/1.1 200 "), "a connection that was there goes on"
+    assert before.recv(1 << 16).startswith(b"HTTP/1.1 200 "), "an open connection is still served"

@@ -166,7 +166,7 @@ def test_memory_is_cleared_by_the_next_job_when_the_agent_was_killed(
     os.kill(agent, 9)
     jobs.wait_until(cluster.boto("sagemaker"), "cut-off")
     assert left(gpus) == list(NUMBERS) and len(marks(cluster)) == len(NUMBERS), (
-        "nobody has seen the end of the job"
+        "no agent has seen the end of the job"
     )
     run(cluster, "next", "true")
     assert jobs.wait_until(cluster.boto("sagemaker"), "next")["TrainingJobStatus"] == "Completed"

@@ -126,7 +126,7 @@ def begin_probed_job(server: Server) -> tuple[str, str]:
             ),
             None,
         ),
-        "the victim",
+        "the attacked job",
     )
     _, address, _, segment, ids = line.split()
     assert segment == "True"

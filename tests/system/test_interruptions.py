@@ -331,7 +331,7 @@ def write_result(
         "seed": SEED,
         "hosts": 2,
         "steps": STEPS,
-        "outcome": "the weights of the job that nobody interrupted",
+        "outcome": "the weights of the uninterrupted job",
         "by_phase": {place: sum(counts[place].values()) for place in PLACES},
         "by_phase_and_victim": counts,
         "phase_seconds_undisturbed": {

@@ -26,7 +26,7 @@ def test_ten_thousand_parts_become_one_object(start: Callable[..., Server]) -> N
     assert done["ETag"].endswith(f'-{PARTS}"')
     assert (
         s3.complete_multipart_upload(MultipartUpload=parts, **arguments)["ETag"] == done["ETag"]
-    ), "asked again, it answers the same"
+    ), "a repeated request has the same answer"
     assert s3.head_object(Bucket="yard", Key="large")["ContentLength"] == PARTS * PART_BYTES
     last = s3.get_object(Bucket="yard", Key="large", Range=f"bytes={PARTS * PART_BYTES - 5}-")
     assert last["Body"].read() == bytes(5)

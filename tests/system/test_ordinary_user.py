@@ -133,11 +133,11 @@ def test_a_job_from_start_to_end(server: Server, user: User) -> None:
         server,
         "one",
         "id -u; cat /opt/ml/input/data/train/numbers; hostname; touch /tmp/mine; chown 5:5"
-        " /tmp/mine; stat -c %u /tmp/mine; curl -s -m 3 http://1.1.1.1 || echo nobody; echo weights"
-        " >/opt/ml/model/weights",
+        " /tmp/mine; stat -c %u /tmp/mine; curl -s -m 3 http://1.1.1.1 || echo unreached;"
+        " echo weights >/opt/ml/model/weights",
         channels={"train": ("s3://yard/data/", "FullyReplicated")},
     )
-    assert said_by_job(server, "one") == ["0", "1 2 3", "algo-1", "5", "nobody"]
+    assert said_by_job(server, "one") == ["0", "1 2 3", "algo-1", "5", "unreached"]
     assert s3.head_object(Bucket="yard", Key="models/one/output/model.tar.gz")["ContentLength"] > 0
     assert done["BillableTimeInSeconds"] >= 0
     for path in ("ledger.db", "objects", "enclosure/lock"):
@@ -157,7 +157,7 @@ def test_missing_isolation_is_reported(server: Server) -> None:
         assert words in status, status
     isolated = run(server, "isolated", "true", EnableNetworkIsolation=True)
     assert "nothing outside" not in str(isolated["SecondaryStatusTransitions"]), (
-        "it asked for nothing outside"
+        "it requested nothing outside"
     )
 
 
@@ -349,7 +349,7 @@ def test_jobs_outlive_the_server_and_nothing_outlives_them(
         "what it left to be removed",
     )
     server.stop()
-    wait_for(lambda: not rest(), "the keeper to go with the last server")
+    wait_for(lambda: not rest(), "the namespace holder to end with the last server")
 
 
 def test_the_outside_is_reached_through_slirp4netns(
@@ -373,7 +373,7 @@ def test_the_outside_is_reached_through_slirp4netns(
                 server,
                 "outward",
                 f"curl -s --retry 20 --retry-connrefused --retry-delay 1 -m 5 http://{THERE}:8000/"
-                f" || echo nobody; echo; curl -s -m 3 http://{HERE}:8001/ || echo not of the"
+                f" || echo unreached; echo; curl -s -m 3 http://{HERE}:8001/ || echo not of the"
                 f" machine; curl -s -m 3 http://198.18.255.2:{port}/ || echo not its loopback",
             )
             assert said_by_job(server, "outward") == [
@@ -387,10 +387,10 @@ def test_the_outside_is_reached_through_slirp4netns(
             run(
                 server,
                 "alone",
-                f"curl -s -m 3 http://{THERE}:8000/ || echo nobody",
+                f"curl -s -m 3 http://{THERE}:8000/ || echo unreached",
                 EnableNetworkIsolation=True,
             )
-            assert said_by_job(server, "alone") == ["nobody"]
+            assert said_by_job(server, "alone") == ["unreached"]
         finally:
             private.kill()
 

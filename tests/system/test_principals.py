@@ -198,7 +198,7 @@ def take_over(server: Server, config: str) -> None:
     server.reload(config)
     wait_for(
         lambda: server.log_text().count("reloaded the machines") > before,
-        "the config to be taken over",
+        "the config to be reloaded",
     )
 
 

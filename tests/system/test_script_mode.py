@@ -74,7 +74,7 @@ def test_a_script_with_its_arguments_and_variables(cluster: Server) -> None:
         "of the instance type, not of the machine"
     )
     assert not any("secret" in name.lower() or "gang" in name.lower() for name in env), (
-        "the gang's secret is no variable"
+        "the gang's secret is not a variable"
     )
     assert done["ModelArtifacts"]["S3ModelArtifacts"].endswith("plain/output/model.tar.gz")
 

@@ -95,7 +95,7 @@ def test_a_full_disk_does_not_stop_the_server(tmp_path: pathlib.Path) -> None:
         assert server.boto("sts").get_caller_identity()["Account"]
         filler.unlink()
         server.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: "# missing here: " in logged(f"{logs}/server.log"), "the log to go on")
+        wait_for(lambda: "# missing here: " in logged(f"{logs}/server.log"), "the log to continue")
         server.stop()
         assert "stopping; jobs keep running" in logged(f"{logs}/server.log")
     finally:

@@ -163,7 +163,7 @@ def test_preempted_jobs_run_again(batch: BaseClient) -> None:
         lambda: (
             shown(preempted[0])["status"] == "RUNNING" and len(shown(preempted[0])["attempts"]) == 1
         ),
-        "who gave way to run again",
+        "the preempted job to run again",
     )
     reason = shown(preempted[0])["preemptionSummary"]["recentPreemptedAttempts"][0]["statusReason"]
     assert "quota share blue" in reason, reason

@@ -58,7 +58,7 @@ def test_slirp4netns_is_started_again_when_it_dies(
             server,
             f"again-{attempt}",
             "curl -s --retry 20 --retry-connrefused --retry-delay 1 -m 5"
-            f" http://{THERE}:8000/ || echo nobody",
+            f" http://{THERE}:8000/ || echo unreached",
         )
         assert said_by_job(server, f"again-{attempt}") == [f"you are {HERE}"]
     with open(

@@ -124,7 +124,7 @@ def test_slow_clients_leave_the_server_to_others(cluster: Server, attack: str) -
                 sagemaker.describe_training_job(TrainingJobName="described")["TrainingJobStatus"]
                 == "Completed"
             )
-        wait_for(lambda: slow.rounds > before, "the slow clients, which went on meanwhile")
+        wait_for(lambda: slow.rounds > before, "the slow clients, which continued meanwhile")
 
 
 def test_a_put_without_a_key_is_answered_before_its_body(cluster: Server) -> None:

@@ -121,7 +121,7 @@ def test_requests_of_a_start_are_answered_so_that_clients_repeat_them(
             if answer:
                 probes.append(answer[:2])
                 if answer[0] == 503:
-                    assert answer[2]["Retry-After"], "a supervisor is told when to ask again"
+                    assert answer[2]["Retry-After"], "a supervisor is told when to retry"
 
     watcher = threading.Thread(target=watch)
     for thread in (*asking, watcher):
@@ -144,7 +144,7 @@ def test_requests_of_a_start_are_answered_so_that_clients_repeat_them(
         thread.join()
 
     assert [len(each["TrainingJobSummaries"]) for each in listed] == [1], (
-        "the client asked again by itself"
+        "the client retried by itself"
     )
     for thread in asking:
         assert not thread.wrong, (thread.service, thread.wrong)

@@ -129,7 +129,7 @@ def test_quotas_of_buckets_and_users(start: Callable[..., Server]) -> None:
         == "QuotaExceeded"
     ), "and after a crash"
     server.reload(server.config.replace("gib = 0.02", "gib = 0.03"))
-    wait_for(lambda: "reloaded the machines" in server.log_text(), "the config to be taken over")
+    wait_for(lambda: "reloaded the machines" in server.log_text(), "the config to be reloaded")
     ann.put_object(Bucket="large", Key="ann/2", Body=b"x" * 6 * MEBIBYTE)
     ann.delete_object(Bucket="large", Key="ann/1")
     for number in range(5):

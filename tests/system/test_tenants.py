@@ -122,13 +122,13 @@ NEIGHBOUR = machine.NEIGHBOUR + tuple(
     for name, tried, attempt, refused in (
         (
             "credentials-of-the-other",
-            "ask for the other's keys by their path",
+            "request the other's keys by their path",
             "http(os.environ['OTHERS_PATH'])",
             "HTTP 404",
         ),
         (
             "credentials-guessed",
-            "ask for keys by guessed paths",
+            "request keys by guessed paths",
             (
                 "[path for path in ('/v2/credentials/' + os.urandom(16).hex() for _ in range(100))"
                 " if answered(path)]"

@@ -1,17 +1,27 @@
-"""The commit-msg hook accepts the form of subject that the project uses and refuses others."""
+"""The commit-msg hook accepts the form of subject that the project uses and refuses others, and the
+commits since the hook have that form."""
 
 import importlib.machinery
 import importlib.util
 import os
+from collections.abc import Iterator
 
 import pytest
 
+from tests import reach
 from tests.tidy import sources
 
 PATH = os.path.join(sources.ROOT, "packaging", "git-hooks", "commit-msg")
 loader = importlib.machinery.SourceFileLoader("commit_msg", PATH)
 hook = importlib.util.module_from_spec(importlib.util.spec_from_loader("commit_msg", loader))
 loader.exec_module(hook)
+
+EXCEPTIONS = {
+    "5614242807fd464d49d19ff510ffb0a9e91dceca": "a merge, named before its form was settled",
+    "d909457882ce62a2f823af99f81b5432ae906b10": "an unfinished step, pushed as it was",
+}
+# The last commit before the hook refused banned words.
+WORDS_SINCE = "ff3c73f1579f0c5df0faebf1fc3340e33c2e3b89"
 
 
 @pytest.mark.parametrize(
@@ -45,3 +55,49 @@ def test_accepts(message: str) -> None:
 )
 def test_refuses(message: str, reason: str) -> None:
     assert reason in hook.complaint(message.rstrip(" "))
+
+
+def test_refuses_banned_words() -> None:
+    assert hook.complaint_of_words("yard: reserve the earliest start\n\nmend") is None
+    assert hook.complaint_of_words("# git's\nMerge branch 'mend'") is None
+    assert "'mend'" in hook.complaint_of_words("schedule: mend the reservation")
+
+
+def commits(after: str) -> Iterator[tuple[str, str]]:
+    """(id, message) of the commits of HEAD that `after` does not have."""
+    for entry in (reach.git("log", "-z", "--format=%H%n%B", f"{after}..HEAD") or "").split("\0"):
+        if entry:
+            name, _, message = entry.partition("\n")
+            yield name, message
+
+
+def test_commits_since_the_hook_pass_it() -> None:
+    """A shallow clone begins with a commit that seems to add all files: those after it are read."""
+    added = reach.git(
+        "log", "--diff-filter=A", "--format=%H", "--", os.path.relpath(PATH, sources.ROOT)
+    )
+    assert added, "git does not know the commit that added the hook"
+    wrong = {
+        name: said
+        for name, message in commits(added.split()[-1])
+        if (said := hook.complaint(message))
+    }
+    unexpected = [f"{name[:12]}: {said}" for name, said in wrong.items() if name not in EXCEPTIONS]
+    assert not unexpected, "\n".join(unexpected)
+
+
+def test_exceptions_are_needed() -> None:
+    for name, reason in EXCEPTIONS.items():
+        message = reach.git("log", "-1", "--format=%B", name)  # None in a shallow clone
+        assert reason and (message is None or hook.complaint(message)), name
+
+
+def test_commits_have_no_banned_words() -> None:
+    if reach.git("cat-file", "-e", WORDS_SINCE) is None:
+        return  # a shallow clone
+    wrong = [
+        f"{name[:12]}: {said}"
+        for name, message in commits(WORDS_SINCE)
+        if (said := hook.complaint_of_words(message))
+    ]
+    assert not wrong, "\n".join(wrong)

@@ -4,8 +4,10 @@ docs/glossary.md defines the terms. RULES has the words that they replace,
 with the contexts in which each is banned:
 
   prose     markdown, without code blocks, inline code and link targets: every file
-  comments  // comments of C++ and TypeScript, comments of pages, comments and docstrings of Python
-  messages  texts in string literals, outside tests: every module, and the Python packages
+  comments  // comments of C++ and TypeScript, comments of pages, comments and docstrings of Python,
+            # comments of shell, CMake and lists
+  messages  texts in string literals: every module outside its tests, and all Python, pages, shell
+            and CMake; of pages also what stands between tags, of shell also here-documents
   names     the words of identifiers of C++ and Python, names of tests included: every file
 
 `python -m tests.tidy.test_language comments MODULE` lists the banned words of one module.
@@ -15,7 +17,9 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import io
+import os
 import re
 import sys
 import tokenize
@@ -145,6 +149,34 @@ EXEMPTIONS = (
     Exemption(
         "src/compute/boosting/training/cross_validation.cpp", "folds", "its parts of the rows"
     ),
+    *(
+        Exemption(f"tests/{path}", "victim", "the attacked job")
+        for path in (
+            *("hostile/keys.py", "hostile/machine.py", "hostile/pages.py", "hostile/world.py"),
+            "system/test_tenants.py",
+        )
+    ),
+    *(
+        Exemption(f"tests/{path}", "nobody", "a name that does not exist")
+        for path in (
+            *("hostile/keys.py", "system/test_administration.py", "system/test_campaign.py"),
+            "system/test_channels.py",
+        )
+    ),
+    *(
+        Exemption(path, "yard", "a name of a bucket or a database's user")
+        for path in (
+            "tests/journeys/newcomer/test_first_hour.py",
+            "tests/journeys/test_readme.py",
+            "tests/system/test_catalogue.py",
+        )
+    ),
+    Exemption("tests/tidy/test_commits.py", "mend", "in subjects that are refused"),
+    Exemption("tests/tidy/test_commits.py", "yard", "in a subject: the module"),
+    Exemption("bench/names.py", "yard", "the program, ./yard"),
+    Exemption("tests/console/test_console.py", "await", "of JavaScript"),
+    Exemption("tests/system/test_agent.py", "fold", "the program that wraps lines"),
+    Exemption("tests/system/test_interruptions.py", "victim", "a name in the stored results"),
     Exemption("src/foundation/client/forward.cpp", "nobody", "an option of libcurl"),
     Exemption("src/foundation/objects/s3_client/connection.cpp", "nobody", "an option of libcurl"),
 )
@@ -181,6 +213,88 @@ STRINGS = r'"(?:[^"\\\n]|\\.)*"'
 RAW_STRINGS = r'R"(\w*)\((.*?)\)\1"'
 
 
+HASH_COMMENT = re.compile(r"(?:^|\s)#(?!!)(.*)")
+HASH_SUFFIXES = (".txt", ".cmake", ".toml", ".yaml", ".yml", ".conf", ".ini")
+HERE_DOCUMENTS = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n(.*?)\n\s*\1$", re.S | re.M)
+TEXTS = r"'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|" + STRINGS  # of TypeScript and of shell
+
+
+def program_of(path: str) -> str:
+    """The interpreter that the first line of a script names; "" of another file."""
+    found = re.match(r"#!.*?(python|bash|sh)", sources.read(path)) if is_script(path) else None
+    return found[1] if found else ""
+
+
+def is_script(path: str) -> bool:
+    return "." not in os.path.basename(path) and os.access(
+        os.path.join(sources.ROOT, path), os.X_OK
+    )
+
+
+def is_python(path: str) -> bool:
+    return path.endswith(".py") or program_of(path) == "python"
+
+
+def is_shell(path: str) -> bool:
+    return path.endswith(".sh") or program_of(path) in ("bash", "sh")
+
+
+def is_page(path: str) -> bool:
+    return path.endswith((".ts", ".svelte"))
+
+
+def has_hash_comments(path: str) -> bool:
+    """Shell, CMake and lists, without what programs print."""
+    return is_shell(path) or (
+        path.endswith(HASH_SUFFIXES) and not re.search(r"corpus/|golden/|testdata/|expected_", path)
+    )
+
+
+def hash_comments(path: str) -> Iterator[tuple[int, str]]:
+    for number, line in lines_of(sources.read(path)):
+        if found := HASH_COMMENT.search(line):
+            yield number, found[1]
+
+
+def texts_between_tags(path: str) -> Iterator[tuple[int, str]]:
+    """(line number, line) of a page, without scripts, styles and comments."""
+    text = re.sub(
+        r"<(script|style)\b.*?</\1>|<!--.*?-->",
+        lambda found: "\n" * found[0].count("\n"),
+        sources.read(path),
+        flags=re.S,
+    )
+    yield from lines_of(text)
+
+
+def quoted(text: str) -> Iterator[tuple[int, str]]:
+    """(line number, literal) of the literals that hold more than one word, without // comments."""
+    text = re.sub(r"(?m)(?:^|(?<=[ \t]))//.*$", "", text)
+    for found in re.finditer(TEXTS, text):
+        if " " in found[0].strip("'\"` "):
+            yield text.count("\n", 0, found.start()) + 1, found[0][1:-1]
+
+
+def page_messages(path: str) -> Iterator[tuple[int, str]]:
+    """(line number, text) of what a page shows."""
+    if path.endswith(".svelte"):
+        yield from texts_between_tags(path)
+    yield from quoted(sources.read(path))
+
+
+def shell_messages(path: str) -> Iterator[tuple[int, str]]:
+    """(line number, text) of the literals and the here-documents of a script, or of a file of
+    CMake."""
+    text = sources.read(path)
+    for found in HERE_DOCUMENTS.finditer(text):
+        first = text.count("\n", 0, found.start(2))
+        yield from ((first + number, line) for number, line in lines_of(found[2]))
+    for number, line in lines_of(HERE_DOCUMENTS.sub("", text)):
+        for literal in re.findall(TEXTS, HASH_COMMENT.sub("", line)):
+            if " " in literal.strip("'\" "):
+                yield number, literal[1:-1]
+
+
 def python_comments(path: str) -> Iterator[tuple[int, str]]:
     """(line number, text) of the comments and docstrings of a Python file."""
     for token in tokenize.generate_tokens(io.StringIO(sources.read(path)).readline):
@@ -193,8 +307,11 @@ def python_comments(path: str) -> Iterator[tuple[int, str]]:
 def comments(path: str) -> Iterator[tuple[int, str]]:
     """(line number, text) of the comments of a Python file, or of the // comments of another file;
     of a page also of its <!-- --> comments."""
-    if path.endswith(".py"):
+    if is_python(path):
         yield from python_comments(path)
+        return
+    if has_hash_comments(path):
+        yield from hash_comments(path)
         return
     if path.endswith(".svelte"):
         for found in re.finditer(r"<!--(.*?)-->", sources.read(path), re.S):
@@ -222,8 +339,14 @@ def python_messages(path: str) -> Iterator[tuple[int, str]]:
 
 def messages(path: str) -> Iterator[tuple[int, str]]:
     """(line number, text) of the string literals of a file that hold more than one word."""
-    if path.endswith(".py"):
+    if is_python(path):
         yield from python_messages(path)
+        return
+    if is_page(path):
+        yield from page_messages(path)
+        return
+    if has_hash_comments(path):
+        yield from shell_messages(path)
         return
     text = re.sub(
         RAW_STRINGS,
@@ -247,7 +370,7 @@ def words_of(identifier: str) -> str:
 
 def names(path: str) -> Iterator[tuple[int, str]]:
     """(line number, its words) of each identifier of a C++ or Python file."""
-    if path.endswith(".py"):
+    if is_python(path):
         for token in tokenize.generate_tokens(io.StringIO(sources.read(path)).readline):
             if token.type == tokenize.NAME:
                 yield token.start[0], words_of(token.string)
@@ -261,23 +384,34 @@ def names(path: str) -> Iterator[tuple[int, str]]:
 def contexts_of(path: str) -> Sequence[str]:
     if path.endswith(".md"):
         return ("prose",)
-    if path.endswith(".py") and not path.startswith(PACKAGES):
-        return ("comments", "names")
+    if is_page(path) or (has_hash_comments(path) and not is_python(path)):
+        return CODE
     return (*CODE, "names")
 
 
 def banned(path: str, context: str) -> Iterator[tuple[int, str, str]]:
     """(line number, word in lower case, term to use) of each banned word, exemptions included."""
     read = {"prose": prose, "comments": comments, "messages": messages, "names": names}[context]
-    patterns = [
+    for number, text in read(path):
+        for word, use in banned_in(text, context):
+            yield number, word, use
+
+
+@functools.cache
+def patterns(context: str) -> list[tuple[re.Pattern[str], str]]:
+    return [
         (re.compile(WORD % rule.words, re.I), rule.use)
         for rule in RULES
         if context in rule.contexts
     ]
-    for number, text in read(path):
-        for pattern, use in patterns:
-            for found in pattern.finditer(text):
-                yield number, found[0].lower(), use
+
+
+def banned_in(text: str, context: str) -> Iterator[tuple[str, str]]:
+    """(word in lower case, term to use) of each banned word. Also called by
+    packaging/git-hooks/commit-msg."""
+    for pattern, use in patterns(context):
+        for found in pattern.finditer(text):
+            yield found[0].lower(), use
 
 
 def found_in(path: str, context: str) -> list[str]:
@@ -315,29 +449,42 @@ def test_documents_use_the_terms_of_the_glossary() -> None:
     assert not wrong, "banned words (docs/glossary.md):\n" + "\n".join(wrong)
 
 
+def wrong_in(paths: Iterable[str], contexts: Iterable[str] = CODE) -> str:
+    wrong = [each for path in paths for context in contexts for each in found_in(path, context)]
+    return "banned words (docs/glossary.md):\n" + "\n".join(wrong) if wrong else ""
+
+
 def test_python_uses_the_terms_of_the_glossary() -> None:
     # The file with the banned words is exempt.
-    paths = [path for path in sources.tracked() if path.endswith(".py") and path != THIS]
-    wrong = [each for path in paths for each in found_in(path, "comments")]
-    assert not wrong, "banned words (docs/glossary.md):\n" + "\n".join(wrong)
+    paths = [path for path in sources.tracked() if is_python(path) and path != THIS]
+    assert {"tests/run", "examples/01_digits/run", "tests/reach.py"} <= set(paths)
+    assert not (wrong := wrong_in(paths)), wrong
+    # A message is seen, and a docstring is none.
+    found = [text for path in paths if path.startswith(PACKAGES) for _, text in messages(path)]
+    assert any("the hostfile has no hosts" in text for text in found)
+    assert not any("Raised when this process" in text for text in found)
+
+
+def test_scripts_and_lists_use_the_terms_of_the_glossary() -> None:
+    paths = [path for path in sources.tracked() if has_hash_comments(path)]
+    assert {"yard", ".ci/run", "modules.txt", "CMakeLists.txt", "cmake/module.cmake"} <= set(paths)
+    assert not (wrong := wrong_in(paths)), wrong
+    found = [text for _, text in messages("yard")]
+    assert any("./yard demo      train a model" in text for text in found), "a here-document"
+    assert any(text.startswith("apt-get install failed") for text in found), "a literal"
+    assert any("The one command of this repository" in text for _, text in comments("yard"))
 
 
 def test_pages_use_the_terms_of_the_glossary() -> None:
-    paths = [path for path in sources.tracked() if path.endswith((".ts", ".svelte"))]
-    wrong = [each for path in paths for each in found_in(path, "comments")]
-    assert not wrong, "banned words (docs/glossary.md):\n" + "\n".join(wrong)
+    paths = [path for path in sources.tracked() if is_page(path)]
+    assert not (wrong := wrong_in(paths)), wrong
+    found = list(messages("console/src/pages/Data.svelte"))
+    lines = sources.read("console/src/pages/Data.svelte").splitlines()
+    for shown in ("No buckets.", "Object not found."):
+        assert any(shown in text and shown in lines[number - 1] for number, text in found), shown
+    assert not any("margin:" in text for _, text in found), "styles are not shown"
     opening = [text for _, text in comments("console/src/components/Status.svelte")]
     assert opening[0].startswith(" A job's status")
-
-
-def test_messages_of_the_python_packages_use_the_terms_of_the_glossary() -> None:
-    paths = [path for path in sources.tracked() if path.startswith(PACKAGES)]
-    wrong = [each for path in paths if path.endswith(".py") for each in found_in(path, "messages")]
-    assert not wrong, "banned words in messages (docs/glossary.md):\n" + "\n".join(wrong)
-    # A message is seen, and a docstring is none.
-    found = [text for path in paths if path.endswith(".py") for _, text in messages(path)]
-    assert any("the hostfile has no hosts" in text for text in found)
-    assert not any("Raised when this process" in text for text in found)
 
 
 def test_modules_use_the_terms_of_the_glossary() -> None:
@@ -352,7 +499,11 @@ def test_modules_use_the_terms_of_the_glossary() -> None:
 
 
 def test_names_use_the_terms_of_the_glossary() -> None:
-    paths = [path for path in sources.tracked() if path.endswith((".cpp", ".hpp", ".h", ".py"))]
+    paths = [
+        path
+        for path in sources.tracked()
+        if path.endswith((".cpp", ".hpp", ".h")) or is_python(path)
+    ]
     wrong = [each for path in paths for each in found_in(path, "names")]
     assert not wrong, "banned words in names (docs/glossary.md):\n" + "\n".join(wrong)
 
@@ -378,7 +529,7 @@ def test_exemptions_are_needed() -> None:
 def doc_comments(path: str) -> Iterator[tuple[int, str]]:
     """(line number, first line) of the docstrings of a Python file, or of the blocks of // comments
     of another source."""
-    if path.endswith(".py"):
+    if is_python(path):
         for node in ast.walk(ast.parse(sources.read(path))):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 text = ast.get_docstring(node)
@@ -397,7 +548,7 @@ def test_doc_comments_open_with_a_subject_and_a_verb() -> None:
     wrong = [
         f"{path}:{number}: {text}"
         for path in sources.tracked()
-        if path.endswith((".hpp", ".cpp", ".h", ".py", ".ts", ".svelte"))
+        if path.endswith((".hpp", ".cpp", ".h", ".ts", ".svelte")) or is_python(path)
         for number, text in doc_comments(path)
         if OPENINGS.match(text)
     ]

@@ -73,6 +73,15 @@ def test_distributions_have_one_version_and_depend_on_it() -> None:
         with open(path, "rb") as file:
             project = tomllib.load(file)["project"]
         projects[project["name"]] = project
+    for name, project in projects.items():
+        for field in ("description", "authors", "license", "readme", "keywords", "urls"):
+            assert project.get(field), f"{name} has no {field}"
+        assert {"Typing :: Typed", "Programming Language :: Python :: 3"} <= set(
+            project["classifiers"]
+        )
+        assert not any(each.startswith("License ::") for each in project["classifiers"]), (
+            "`license` is an SPDX expression, next to which PEP 639 allows no such classifier"
+        )
     version = projects["trainyard"]["version"]
     assert {project["version"] for project in projects.values()} == {version}
     for name in ("trainyard-horovod", "trainyard-smddp"):

@@ -2,7 +2,7 @@
 
 import os
 
-from tests import reach
+from tests import reach, suites
 
 MODULES = """# comment: is | no | module
 base:    | nlohmann |
@@ -45,12 +45,41 @@ def test_paths_belong_to_modules() -> None:
     assert reach.module_of("README.md") is None
 
 
+def test_current_frameworks_are_reached_by_the_sdk_and_their_tests() -> None:
+    current = {suite.name for suite in suites.OPT_IN["--current-frameworks"]}
+    assert current and current <= {suite.name for suite in suites.thorough()}
+    uses = reach.uses_of(reach.read("modules.txt"))
+    for module in (reach.SDK, reach.TORCH_TESTS, reach.FRAMEWORK_TESTS):
+        assert current <= {suite.name for suite in suites.thorough(reach.reached({module}, uses))}
+    for module in ("schedule", reach.SLURM_TESTS):
+        assert not current & {
+            suite.name for suite in suites.thorough(reach.reached({module}, uses))
+        }
+
+
 def test_lines_of_lists_name_modules() -> None:
     assert set(
         reach.modules_of_lines(
             ["host:        base | boost |", "src/foundation/objects/scrub.cpp", "# a comment", ""]
         )
     ) == {"host", "objects"}
+
+
+def test_cold_modules_that_change_are_reached() -> None:
+    text = reach.read(reach.MODULE_BUILD)
+    listed = reach.COLD_MODULES.search(text)
+    assert listed and {"contract", "entry"} <= set(listed[1].split()) <= set(
+        reach.uses_of(reach.read("modules.txt"))
+    )
+    assert reach.modules_of_build(text, text) == set()
+    assert reach.modules_of_build(
+        text, text.replace("set(cold_modules contract", "set(cold_modules")
+    ) == {"contract"}
+    assert reach.modules_of_build(text, text.replace(" entry)", "\n  entry schedule)")) == {
+        "schedule"
+    }
+    assert reach.modules_of_build(text, text.replace("TIMEOUT 300", "TIMEOUT 301")) is None
+    assert reach.modules_of_build("", text) is None
 
 
 def test_comments_and_layout_are_not_the_program() -> None:

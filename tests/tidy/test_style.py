@@ -164,7 +164,7 @@ def test_files_stay_small() -> None:
         elif path in allowed and lines < limit:
             wrong.append(f"{path} shrank to {lines} lines: write that into tests/tidy/ratchet.txt")
     wrong += [
-        f"tests/tidy/ratchet.txt names {path}, which is gone"
+        f"tests/tidy/ratchet.txt names {path}, which does not exist"
         for path in allowed
         if path not in sources.tracked()
     ]

@@ -101,7 +101,9 @@ def test_a_mutex_says_what_it_guards() -> None:
                     f"{path}: {name} guards nothing: write GUARDED_BY({name}) after its members"
                 )
     stale = GUARDS_NO_MEMBER.keys() - used
-    wrong += [f"{path}: {name} is no exception any more: remove it" for path, name in stale]
+    wrong += [
+        f"{path}: the exception for {name} is no longer needed: remove it" for path, name in stale
+    ]
     assert not wrong, "\n" + "\n".join(wrong)
 
 

@@ -114,7 +114,7 @@ def sender_dies() -> str:
     assert dist.recv(torch.zeros(1)) == 1
     try:
         dist.recv(torch.zeros(1))
-        return "nobody died"
+        return "no rank died"
     except RuntimeError as failure:
         said = str(failure)
     dist.send(torch.ones(1), 2)

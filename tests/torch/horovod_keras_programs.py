@@ -1,6 +1,7 @@
 """The programs of the ranks of test_horovod_keras.py, written like users' scripts of Horovod for
 TensorFlow and Keras."""
 
+import concurrent.futures
 import faulthandler
 import hashlib
 import json
@@ -182,6 +183,7 @@ def semantics() -> str:
             lambda: hvd.alltoall(tf.ones([size]), name="joining"),
             lambda: hvd.reducescatter(tf.ones([size]), name="joining"),
             lambda: hk.allgather(numpy.ones(2), name="joining.too"),
+            lambda: hk.broadcast(numpy.ones(2), root, name="joining.too"),
         ]
         for operation in operations if first > 0 else []:
             operation()  # known to all ranks before
@@ -192,6 +194,178 @@ def semantics() -> str:
         last = hvd.join()
         assert last != first and hvd.allgather_object(last) == [last] * size
     assert size > 1 or hvd.join() == 0
+    return "good"
+
+
+def duplicates() -> str:
+    """Checks that a second request with an outstanding name raises at once, without side effects:
+    a call waits for its result, so that the two come from two threads."""
+    import horovod.keras as hk
+
+    hvd.init()
+    rank, size = hvd.rank(), hvd.size()
+    tensor = tf.ones([size, 3])
+    operations: list[Callable[[], object]] = [
+        lambda: hvd.allreduce(tensor, name="twice"),
+        lambda: hvd.grouped_allreduce([tensor, tensor], name="twice"),
+        lambda: hvd.allgather(tensor, name="twice"),
+        lambda: hvd.grouped_allgather([tensor, tensor], name="twice"),
+        lambda: hvd.broadcast(tensor, 0, name="twice"),
+        lambda: hvd.alltoall(tensor, name="twice"),
+        lambda: hvd.reducescatter(tensor, name="twice"),
+        lambda: hvd.grouped_reducescatter([tensor, tensor], name="twice"),
+        lambda: hk.allreduce(tensor, name="twice"),
+        lambda: hk.allgather(tensor, name="twice"),
+        lambda: hk.broadcast(tensor, 0, name="twice"),
+        lambda: hk.reducescatter(tensor, name="twice"),
+    ]
+    # With one rank, the first may be done before the second begins.
+    for operation in operations if size > 1 else []:
+        for holder in (0, size - 1):
+            if rank != holder:
+                hvd.barrier()  # until here the holder's request waits for this rank's
+                operation()
+                continue
+            with concurrent.futures.ThreadPoolExecutor(2) as threads:
+                calls = [threads.submit(operation) for _ in range(2)]
+                ended, outstanding = concurrent.futures.wait(
+                    calls, timeout=60, return_when=concurrent.futures.FIRST_COMPLETED
+                )
+                hvd.barrier()
+                assert len(ended) == len(outstanding) == 1, (ended, outstanding)
+                refused(ValueError, ended.pop().result, "submitted already")
+                outstanding.pop().result()
+    return "good"
+
+
+def sparse_gradients() -> str:
+    """Checks tf.IndexedSlices of different lengths, by a tape and by an optimizer, also where they
+    are reduced as dense tensors: as one process with the average, or the sum, of all."""
+    hvd.init()
+    rank, size = hvd.rank(), hvd.size()
+    rate = 0.05
+    rows = [numpy.array([[each, 4, 5], [4, 3, 9]][: 1 + each % 2]) for each in range(size)]
+    mine = tf.constant(rows[rank], tf.int32)
+    initial = numpy.random.default_rng(1).normal(size=(10, 3)).astype("float32")
+
+    def gradient_of(table: numpy.ndarray, used: numpy.ndarray) -> numpy.ndarray:
+        """The gradient of the sum of the squares of some rows."""
+        gradient = numpy.zeros_like(table)
+        numpy.add.at(gradient, used.ravel(), 2 * table[used.ravel()])
+        return gradient
+
+    def embedding() -> keras.Model:
+        model = keras.Sequential([keras.Input((3,), dtype="int32"), keras.layers.Embedding(10, 3)])
+        model.set_weights([initial])
+        return model
+
+    def trained(by_tape: bool, traced: bool, **how: Any) -> numpy.ndarray:
+        """The table after three steps."""
+        model = embedding()
+        optimizer = keras.optimizers.SGD(rate)
+        if not by_tape:
+            optimizer = hvd.DistributedOptimizer(optimizer, **how)
+        optimizer.build(model.trainable_variables)
+        dense = by_tape and how["sparse_as_dense"] and size > 1
+
+        def step() -> None:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(model(mine) ** 2)
+            if by_tape:
+                tape = hvd.DistributedGradientTape(tape, **how)
+            (gradient,) = tape.gradient(loss, model.trainable_variables)
+            assert isinstance(gradient, tf.IndexedSlices) != dense, gradient
+            optimizer.apply_gradients([(gradient, model.trainable_variables[0])])
+
+        called = tf.function(step, autograph=False) if traced else step
+        for _ in range(3):
+            called()
+        return model.get_weights()[0]
+
+    for op, share in ((hvd.Average, 1 / size), (hvd.Sum, 1.0)):
+        alone = initial.copy()
+        for _ in range(3):
+            alone -= rate * share * sum(gradient_of(alone, used) for used in rows)
+        for sparse_as_dense in (False, True):
+            for by_tape in (False, True):
+                for traced in (False, True):
+                    table = trained(by_tape, traced, op=op, sparse_as_dense=sparse_as_dense)
+                    assert numpy.allclose(table, alone, atol=1e-5), (
+                        *(op, sparse_as_dense, by_tape, traced),
+                        abs(table - alone).max(),
+                    )
+
+    # The gradient of a source of this rank alone, and of one that the loss does not use.
+    model, unused = embedding(), tf.Variable([1.0])
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(model(mine) ** 2)
+    tape = hvd.DistributedGradientTape(tape)
+    tape.register_local_source(model.trainable_variables[0])
+    own, none = tape.gradient(loss, [model.trainable_variables[0], unused])
+    equal(tf.convert_to_tensor(own), gradient_of(initial, rows[rank]) / size)
+    assert none is None
+    slices = tf.IndexedSlices(tf.ones([1, 2]), tf.constant([rank]), tf.constant([size, 2]))
+    refused(
+        NotImplementedError, lambda: hvd.allreduce(slices, op=hvd.Adasum), "sparse_as_dense=True"
+    )
+    return "good"
+
+
+def absent_states() -> str:
+    """Checks broadcasts of state that some or all ranks do not have before the first step."""
+    import horovod.keras as hk
+
+    hvd.init()
+    rank = hvd.rank()
+
+    def same(arrays: list[numpy.ndarray]) -> bool:
+        """All ranks have equal arrays."""
+        everyone = hvd.allgather_object([numpy.asarray(each).tolist() for each in arrays])
+        return all(each == everyone[0] for each in everyone)
+
+    assert hvd.broadcast_object(None if rank == 0 else {"rank": rank}, 0) is None
+    assert hvd.broadcast_object({"rank": 0} if rank == 0 else None, 0) == {"rank": 0}
+    assert hvd.broadcast_variables([], root_rank=0) is None
+    x = numpy.random.default_rng(rank).normal(size=(8, 4)).astype("float32")
+    for make in (
+        lambda rate: keras.optimizers.SGD(rate, momentum=0.9, nesterov=True),
+        lambda rate: keras.optimizers.SGD(rate),
+        lambda rate: keras.optimizers.Adam(rate),
+    ):
+        # No rank has a state: the options become the root's, and the first step makes the state.
+        model = net(rank)
+        optimizer = hvd.DistributedOptimizer(make(0.01 * (1 + rank)))
+        hvd.broadcast_variables(model.variables, root_rank=0)
+        hvd.broadcast_variables(optimizer.variables, root_rank=0)
+        assert abs(float(optimizer.learning_rate.numpy()) - 0.01) < 1e-6
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(x) ** 2)
+        variables = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        assert same(model.get_weights())
+        assert same([each.numpy() for each in optimizer.variables])
+
+        # The root alone has a state: the callback gives it to all.
+        model = net(rank)
+        model.compile(optimizer=hvd.DistributedOptimizer(make(0.01)), loss="mse")
+        if rank == 0:
+            model.optimizer.build(model.trainable_variables)
+            for each in model.optimizer.variables:
+                each.assign(each.numpy() + 1)
+        root = [each.numpy() for each in model.optimizer.variables] if rank == 0 else None
+        callback = hk.callbacks.BroadcastGlobalVariablesCallback(0)
+        callback.set_model(model)
+        callback.on_train_begin()
+        root = hvd.broadcast_object(root, 0)
+        ours = [each.numpy() for each in model.optimizer.variables]
+        assert len(ours) == len(root)
+        assert all(numpy.array_equal(one, two) for one, two in zip(ours, root))
+        assert same(model.get_weights())
+
+    # A model without an optimizer, and a value that the root does not have.
+    state = hvd.elastic.TensorFlowKerasState(net(rank), best=None if rank == 0 else 1.0, epoch=rank)
+    state.sync()
+    assert state.best is None and state.epoch == 0 and same(state.model.get_weights())
     return "good"
 
 

@@ -743,7 +743,7 @@ def states() -> str:
         sampler.processed_indices
     ) == 2
     assert state.halving is halving and halving.optimizer is optimizer, (
-        "it goes on stepping this optimizer"
+        "it continues to step this optimizer"
     )
 
     state.sync()
@@ -796,7 +796,7 @@ def one_dies() -> str:
             hvd.allreduce(torch.ones(1000), name="layer.weight")
         except hvd.HorovodInternalError as failure:
             return str(failure)
-    return "nobody died"
+    return "no rank died"
 
 
 def one_stalls() -> str:

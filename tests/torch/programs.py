@@ -483,7 +483,7 @@ def one_dies(operation: str) -> str:
             run()
         except RuntimeError as failure:
             return str(failure)
-    return "nobody died"
+    return "no rank died"
 
 
 def wait_for_start(*ranks: int) -> None:
@@ -501,7 +501,7 @@ def one_is_missing() -> str:
         dist.all_reduce(torch.ones(1))
     except Exception as failure:
         return str(failure)
-    return "nobody was missing"
+    return "no rank was missing"
 
 
 def latency(size: str = "256", rounds: str = "300") -> float:

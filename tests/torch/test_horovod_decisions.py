@@ -206,7 +206,7 @@ def test_slots_are_filled_again_after_a_pause() -> None:
     fleet.hosts_are([hosts.Host("a", 2), hosts.Host("b", 2)])
     assert names(fleet.to_start(0)) == ["a/0 #1", "a/1 #2", "b/0 #3"]
     assert fleet.ended("a/1 #2", True, 10) is None
-    assert names(fleet.to_start(10)) == ["b/1 #4"], "there is room elsewhere"
+    assert names(fleet.to_start(10)) == ["b/1 #4"], "another host has free slots"
     assert fleet.ended("b/0 #3", True, 11) is None
     assert names(fleet.to_start(11.5)) == ["a/1 #5"]
     assert names(fleet.to_start(99)) == []
@@ -235,7 +235,7 @@ def test_a_host_that_fails_again_and_again_is_given_up_and_tried_later() -> None
     )
     fleet.generation_formed()
     assert [fleet.ended(name, True, 40) for name in list(fleet.workers)[:2]] == [None, None], (
-        "what held counts anew"
+        "what held counts again"
     )
 
 

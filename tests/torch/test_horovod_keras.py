@@ -22,9 +22,12 @@ def test_programs_of_scripts_run(program: str) -> None:
     assert run(program, 2) == ["good"] * 2
 
 
+@pytest.mark.parametrize(
+    "program", ["semantics", "duplicates", "sparse_gradients", "absent_states"]
+)
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_semantics_equal_those_of_horovods_tests(count: int) -> None:
-    assert run("semantics", count) == ["good"] * count
+def test_semantics_equal_those_of_horovods_tests(count: int, program: str) -> None:
+    assert run(program, count) == ["good"] * count
 
 
 def test_compression_errors_are_sent_later() -> None:

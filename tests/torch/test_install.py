@@ -102,6 +102,7 @@ def about(name):
     return {
         "version": one.version,
         "requires": one.requires or [],
+        "author": fields["Author"],
         "license": fields["License-Expression"],
         "licenses": fields.get_all("License-File"),
         "python": fields["Requires-Python"],
@@ -147,6 +148,7 @@ def test_the_metadata_of_the_three_is_whole(installed: pathlib.Path) -> None:
         assert one["typed"] == [f"{package}/py.typed"]
         assert (
             one["license"] == "Apache-2.0"
+            and one["author"] == "The Trainyard authors"
             and one["licenses"] == ["LICENSE"]
             and one["python"] == ">=3.9"
         )

@@ -274,7 +274,7 @@ def test_a_state_directory_is_taken_over(install: Callable[..., Installed], how:
     assert len(agents) == 3, "two hosts and a Batch job"
     exchange(server.bin, ["trainyard", *AGENTS], TODAY)
     server.start()
-    assert sorted(server.agents()) == agents, "they go on"
+    assert sorted(server.agents()) == agents, "they continue"
     copies = glob.glob(server.data + "/ledger.db.version-*")
     assert len(copies) == 1 and os.path.getsize(copies[0]) > 0
     check_history(server, left)

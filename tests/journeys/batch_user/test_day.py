@@ -75,7 +75,7 @@ def test_2_a_failure_says_why_and_its_output_is_at_hand(
     assert "clean | no such table: sales" in failed.stdout
     assert "Failed" in trainyard("jobs", "--name", "clean").stdout
     page = trainyard("describe", "clean").stdout
-    assert "no such table: sales" in page, "the output, for those who may describe the job"
+    assert "no such table: sales" in page, "the output, for users that may describe the job"
     assert f"trainyard logs {job}" in page and "Essential container in task exited" in page
 
 

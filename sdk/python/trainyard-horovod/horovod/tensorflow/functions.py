@@ -94,6 +94,12 @@ def allgather_object(
     return [objects.loads(everything[end - length : end]) for end, length in zip(ends, lengths)]
 
 
+def _divided(gradient: Gradient, ranks: int) -> Gradient:
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.IndexedSlices(gradient.values / ranks, gradient.indices, gradient.dense_shape)
+    return gradient / ranks
+
+
 def reduce_gradients(
     gradients: Iterable[Gradient | None],
     compression: AnyCompressor = Compression.none,
@@ -117,7 +123,7 @@ def reduce_gradients(
     for place, gradient in enumerate(results):
         if gradient is None or place in local:
             if gradient is not None and scale_local_gradients and op == Average:
-                results[place] = gradient / process_set.size()
+                results[place] = _divided(gradient, process_set.size())
             continue
         if isinstance(gradient, tf.IndexedSlices):
             if not sparse_as_dense:
