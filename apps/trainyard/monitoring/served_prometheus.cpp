@@ -25,9 +25,9 @@ observe::EventsAppended ServedPrometheus::events(observe::EventsAppended next) {
 }
 
 observe::PointsAppended ServedPrometheus::points() {
-  return [this](const std::vector<observe::MetricRecord>& records) {
-    ingest_.metric_points.fetch_add(records.size(), std::memory_order_relaxed);
-    values_->take(records);
+  return [this](const observe::MetricKey& key, std::span<const observe::Sample> samples) {
+    ingest_.metric_points.fetch_add(samples.size(), std::memory_order_relaxed);
+    values_->take(key, samples);
   };
 }
 

@@ -25,6 +25,10 @@ class FailingMetrics final : public observe::Metrics {
   Result<uint64_t> append_allowed(const std::vector<observe::MetricRecord>& records) override {
     return metrics_.append_allowed(records);
   }
+  Result<uint64_t> append_series_allowed(
+      const std::vector<observe::MetricSeries>& series) override {
+    return metrics_.append_series_allowed(series);
+  }
   Result<void> append_batch(const std::string& writer, uint64_t batch,
                             const std::vector<observe::MetricRecord>& records) override {
     return metrics_.append_batch(writer, batch, records);

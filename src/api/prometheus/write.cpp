@@ -94,13 +94,13 @@ class Write final : public net::Handler {
       return text_reply(503, space.error().message + "\n");
     const auto points = points_in(body, region, now);
     if (!points) return text_reply(400, points.error().message + "\n");
-    const auto left_out = services_.metrics.append_allowed(points->records);
+    const auto left_out = services_.metrics.append_series_allowed(points->series);
     if (!left_out) return text_reply(503, left_out.error().message + "\n");
     if (*left_out == 0) return {204, {}, ""};
-    return text_reply(
-        400, std::to_string(*left_out) + " of " + std::to_string(points->records.size()) +
-                 " points were left out, and the others are stored: the namespace " +
-                 std::string(remote_write::kReceivedNamespace) + " has too many metrics\n");
+    return text_reply(400, std::to_string(*left_out) + " of " + std::to_string(points->count) +
+                               " points were left out, and the others are stored: the namespace " +
+                               std::string(remote_write::kReceivedNamespace) +
+                               " has too many metrics\n");
   }
 
   static Result<remote_write::ReceivedPoints> points_in(const std::string& body,

@@ -130,6 +130,13 @@ class MemoryMetrics final : public observe::Metrics {
     TRY(append(records));
     return 0;
   }
+  Result<uint64_t> append_series_allowed(
+      const std::vector<observe::MetricSeries>& series) override {
+    const MutexLock lock(mutex_);
+    for (const auto& [key, samples] : series)
+      samples_[key].insert(samples_[key].end(), samples.begin(), samples.end());
+    return 0;
+  }
   Result<void> append_batch(const std::string& writer, uint64_t batch,
                             const std::vector<observe::MetricRecord>& records) override {
     {

@@ -22,14 +22,17 @@ void LatestValues::add(const domain::JobKey& job) {
   jobs_.try_emplace(job);
 }
 
-void LatestValues::take(const std::vector<observe::MetricRecord>& records) {
+void LatestValues::take(const observe::MetricKey& key, std::span<const observe::Sample> samples) {
+  const auto owner = owner_of(key);
+  if (!owner) return;
   const MutexLock lock(mutex_);
-  for (const auto& [key, sample] : records) {
-    const auto owner = owner_of(key);
-    if (!owner) continue;
-    const auto job = jobs_.find(owner->job);
-    if (job != jobs_.end()) take(*job, {key.name, owner->host}, sample, sample.sum);
-  }
+  const auto job = jobs_.find(owner->job);
+  if (job == jobs_.end()) return;
+  for (const auto& sample : samples) take(*job, {key.name, owner->host}, sample, sample.sum);
+}
+
+void LatestValues::take(const std::vector<observe::MetricRecord>& records) {
+  for (const auto& [key, sample] : records) take(key, {&sample, 1});
 }
 
 void LatestValues::take(Jobs::value_type& job, SeriesName name, const observe::Sample& sample,

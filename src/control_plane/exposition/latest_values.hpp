@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,7 +63,8 @@ class LatestValues {
 
   // Takes points of the job from now on.
   void add(const domain::JobKey& job);
-  // Takes points that are durable.
+  // Takes points of one metric, or of several, that are durable.
+  void take(const observe::MetricKey& key, std::span<const observe::Sample> samples);
   void take(const std::vector<observe::MetricRecord>& records);
   // Reads the last point of each metric of jobs for which `wanted` is true, as after a restart of
   // the server. It is not added to totals. Values that were taken meanwhile stay. May be repeated

@@ -49,8 +49,8 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, int ve
   return database;
 }
 
-Result<void> Database::write(Work work) {
-  Pending mine{.work = std::move(work)};
+Result<void> Database::write(Work work, std::function<void()> committed) {
+  Pending mine{.work = std::move(work), .committed = std::move(committed)};
   MutexLock lock(mutex_);
   waiting_.push_back(&mine);
   while (!mine.done) {
@@ -86,12 +86,21 @@ void Database::commit(std::vector<Pending*>& group) {
     // SQLite may have rolled back already, and then returns an error here, which is ignored.
     (void)writer_->run("ROLLBACK");
     for (Pending* each : group) each->result = result.error();
+    return;
   }
+  for (Pending* each : group)
+    if (each->result && each->committed) each->committed();
 }
 
 Result<void> Database::read(const Work& work) {
   MutexLock lock(reader_mutex_);
-  return work(*reader_);
+  TRY(reader_->run("BEGIN"));
+  auto result = work(*reader_);
+  auto ended = reader_->run("COMMIT");
+  if (ended) return result;
+  // SQLite may have ended the transaction already, and then returns an error here.
+  (void)reader_->run("ROLLBACK");
+  return result ? std::move(ended) : std::move(result);
 }
 
 }  // namespace trainyard::observe

@@ -30,10 +30,14 @@ class Database {
 
   // Runs `work` in a transaction and returns when that is durable. Concurrent calls share a
   // transaction. An error of `work` undoes its own changes only, and is returned to its caller.
+  //
+  // `committed` is called if the changes of `work` are durable, in the order of the works and
+  // before the next transaction begins: for changes of memory. It must return soon.
   using Work = std::function<Result<void>(Connection&)>;
-  Result<void> write(Work work);
+  Result<void> write(Work work, std::function<void()> committed = nullptr);
 
-  // Runs `work` on the last committed state. Reads do not wait for writes.
+  // Runs `work` on the last committed state, which stays the same for all its statements. Reads do
+  // not wait for writes.
   Result<void> read(const Work& work);
 
  private:
@@ -41,6 +45,7 @@ class Database {
 
   struct Pending {
     Work work;
+    std::function<void()> committed;
     Result<void> result;
     bool done = false;
   };

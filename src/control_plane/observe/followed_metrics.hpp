@@ -6,8 +6,8 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "base/result.hpp"
 #include "observe/metrics.hpp"
@@ -15,9 +15,10 @@
 
 namespace trainyard::observe {
 
-// Called after an append, with points that are durable now and were not before: without those that
-// are not finite or exceed a limit. It must return soon, and may be called by many threads at once.
-using PointsAppended = std::function<void(const std::vector<MetricRecord>&)>;
+// Called after an append, for each of its metrics, with points that are durable now and were not
+// before: without those that are not finite or exceed a limit. It must return soon, and may be
+// called by many threads at once.
+using PointsAppended = std::function<void(const MetricKey&, std::span<const Sample>)>;
 
 struct MetricFollowers {
   PointsAppended appended = nullptr;

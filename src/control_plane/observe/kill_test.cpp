@@ -141,5 +141,86 @@ TEST(Kill, AcknowledgedLinesSurviveAndNothingIsTwice) {
   }
 }
 
+// A few points in memory, so that most appends come shortly before or after a seal.
+MetricSettings small_recent() { return {.recent_points_max = 32}; }
+constexpr int kSealKills = 30;
+constexpr int kPointsOfBatch = 5;
+
+// The points of all batches of a writer are distinct.
+std::vector<MetricRecord> points_of(int writer, uint64_t batch) {
+  std::vector<MetricRecord> records;
+  for (int i = 0; i < kPointsOfBatch; ++i)
+    records.push_back({{"r", "n", "seal/" + std::to_string(writer), {}},
+                       sample_of(from_milliseconds(int64_t(batch)), double(batch * 10 + i))});
+  return records;
+}
+
+[[noreturn]] void run_sealing_child(const std::string& directory, int pipe) {
+  auto metrics = open_metrics(directory, small_recent());
+  if (!metrics) ::_exit(3);
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < kWriters; ++writer)
+    threads.emplace_back([&, writer] {
+      const std::string name = "writer" + std::to_string(writer);
+      const auto last = (*metrics)->last_batch(name);
+      if (!last) ::_exit(4);
+      for (uint64_t batch = std::max<uint64_t>(1, *last);; ++batch) {
+        if (!(*metrics)->append_batch(name, batch, points_of(writer, batch))) ::_exit(5);
+        const Acknowledged acknowledged{writer, batch};
+        if (::write(pipe, &acknowledged, sizeof acknowledged) != sizeof acknowledged) ::_exit(6);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  ::_exit(7);
+}
+
+TEST(Kill, AcknowledgedPointsSurviveSealsAndNothingIsTwice) {
+  TemporaryDirectory directory;
+  SeededRandom random(8);
+  uint64_t acknowledged[kWriters] = {};
+  for (int kill = 0; kill < kSealKills; ++kill) {
+    int pipe[2];
+    ASSERT_EQ(::pipe(pipe), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::close(pipe[0]);
+      run_sealing_child(directory.path(), pipe[1]);
+    }
+    ::close(pipe[1]);
+    Acknowledged each;
+    for (uint64_t left = random.below(60); left-- > 0;) {
+      pollfd waiting{.fd = pipe[0], .events = POLLIN, .revents = 0};
+      ASSERT_EQ(::poll(&waiting, 1, kPollMilliseconds), 1) << "the child hangs";
+      ASSERT_EQ(::read(pipe[0], &each, sizeof each), ssize_t(sizeof each)) << "the child failed";
+      acknowledged[each.writer] = std::max(acknowledged[each.writer], each.batch);
+    }
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed by itself: " << WEXITSTATUS(status);
+    while (::read(pipe[0], &each, sizeof each) == ssize_t(sizeof each))
+      acknowledged[each.writer] = std::max(acknowledged[each.writer], each.batch);
+    ::close(pipe[0]);
+
+    const auto metrics = open_metrics(directory.path(), small_recent());
+    ASSERT_OK(metrics);
+    for (int writer = 0; writer < kWriters; ++writer) {
+      const uint64_t last = *(*metrics)->last_batch("writer" + std::to_string(writer));
+      EXPECT_GE(last, acknowledged[writer]);
+      std::vector<double> expected, found;
+      for (uint64_t batch = 1; batch <= last; ++batch)
+        for (const auto& record : points_of(writer, batch)) expected.push_back(record.sample.sum);
+      const auto samples = (*metrics)->samples({.key = points_of(writer, 1)[0].key,
+                                                .from = from_milliseconds(0),
+                                                .to = from_milliseconds(INT64_MAX)},
+                                               SIZE_MAX);
+      ASSERT_OK(samples);
+      for (const Sample& sample : *samples) found.push_back(sample.sum);
+      ASSERT_EQ(found, expected) << "after kill " << kill;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace trainyard::observe

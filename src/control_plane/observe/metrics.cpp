@@ -3,139 +3,43 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 
-#include "base/json.hpp"
 #include "base/log.hpp"
+#include "base/thread_safety.hpp"
 #include "observe/database.hpp"
 #include "observe/disk.hpp"
 #include "observe/followed_metrics.hpp"
+#include "observe/points/block_table.hpp"
+#include "observe/points/migration.hpp"
+#include "observe/points/periods.hpp"
+#include "observe/points/point_batch.hpp"
+#include "observe/points/point_head.hpp"
+#include "observe/points/recent_table.hpp"
+#include "observe/points/retention.hpp"
+#include "observe/points/series_table.hpp"
 #include "observe/stored_journal.hpp"
 
 namespace trainyard::observe {
 namespace {
 
-constexpr int kMetricsVersion = 1;
+constexpr int kMetricsVersion = 2;
 constexpr size_t kSaidMax = 10'000;  // groups whose limit is logged, in one process
+// Recent points are sealed before their limit if a metric has 64 on average, since a seal that
+// extends each block by many points costs little per point. At least a 16th of the limit is sealed.
+constexpr size_t kSealedPerSeries = 64;
+constexpr size_t kSealedPart = 16;
+// Blocks that one transaction of retire() reads: appends wait for some 20 ms.
+constexpr size_t kRetiredAtOnce = 256;
 
-// Points are ordered by series and time, so that a query reads consecutive pages. Several may have
-// one instant.
-constexpr const char* kMetricsSchema = R"(
-  CREATE TABLE IF NOT EXISTS series (
-    id INTEGER PRIMARY KEY, region BLOB NOT NULL, name_space BLOB NOT NULL, name BLOB NOT NULL,
-    dimensions BLOB NOT NULL, five_minutes_to INTEGER NOT NULL DEFAULT 0, hours_to INTEGER NOT NULL DEFAULT 0,
-    UNIQUE (region, name_space, name, dimensions));
-  CREATE TABLE IF NOT EXISTS points (
-    series INTEGER NOT NULL, at INTEGER NOT NULL, sequence INTEGER NOT NULL, unit BLOB NOT NULL,
-    count REAL NOT NULL, sum REAL NOT NULL, minimum REAL NOT NULL, maximum REAL NOT NULL,
-    PRIMARY KEY (series, at, sequence)) WITHOUT ROWID;
+constexpr const char* kWriterSchema = R"(
   CREATE TABLE IF NOT EXISTS writers (
-    name BLOB PRIMARY KEY, batch INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS series_groups (
-    name BLOB PRIMARY KEY, series INTEGER NOT NULL) WITHOUT ROWID)";
-
-// Equal dimensions have equal bytes, since the map is ordered.
-std::string to_bytes(const std::map<std::string, std::string>& dimensions) {
-  Json pairs = Json::array();
-  for (const auto& [name, value] : dimensions) pairs.push_back({name, value});
-  return dump(pairs);
-}
-
-Result<std::map<std::string, std::string>> to_dimensions(const std::string& bytes) {
-  const auto pairs = TRY(parse_json(bytes));
-  std::map<std::string, std::string> dimensions;
-  for (const auto& pair : pairs) {
-    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())
-      return corrupt("dimensions of a metric: " + dump(pair));
-    dimensions.emplace(pair[0].get<std::string>(), pair[1].get<std::string>());
-  }
-  return dimensions;
-}
-
-// Returns 0 if there is none.
-Result<int64_t> find_series(Connection& connection, const MetricKey& key,
-                            const std::string& dimensions) {
-  auto statement = TRY(connection.prepare(
-      "SELECT id FROM series WHERE region = ? AND name_space = ? AND name = ? AND dimensions = ?"));
-  if (!TRY(statement.bind_bytes(key.region)
-               .bind_bytes(key.name_space)
-               .bind_bytes(key.name)
-               .bind_bytes(dimensions)
-               .step()))
-    return 0;
-  return statement.integer(0);
-}
-
-Result<MetricKey> key_of_series(Connection& connection, int64_t series) {
-  auto statement = TRY(
-      connection.prepare("SELECT region, name_space, name, dimensions FROM series WHERE id = ?"));
-  if (!TRY(statement.bind(series).step())) return not_found("a metric that was removed");
-  MetricKey key;
-  key.region = statement.bytes(0);
-  key.name_space = statement.bytes(1);
-  key.name = statement.bytes(2);
-  key.dimensions = TRY(to_dimensions(statement.bytes(3)));
-  return key;
-}
-
-// Counts a new series of a group. Errors: exhausted.
-Result<void> join_group(Connection& connection, const std::string& group, int64_t series_max) {
-  {
-    auto statement = TRY(connection.prepare("SELECT series FROM series_groups WHERE name = ?"));
-    if (TRY(statement.bind_bytes(group).step()) && statement.integer(0) >= series_max)
-      return exhausted("more than " + std::to_string(series_max) + " metrics of " + group,
-                       MetricFault::too_many_series);
-  }
-  auto statement = TRY(connection.prepare(
-      "INSERT INTO series_groups VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET series = series + "
-      "1"));
-  return statement.bind_bytes(group).run();
-}
-
-Result<int64_t> ensure_series(Connection& connection, const MetricKey& key,
-                              const MetricSettings& settings) {
-  const auto dimensions = to_bytes(key.dimensions);
-  if (const int64_t found = TRY(find_series(connection, key, dimensions))) return found;
-  if (settings.group_of)
-    if (const std::string group = settings.group_of(key); !group.empty())
-      TRY(join_group(connection, group, settings.group_series_max));
-  auto statement = TRY(connection.prepare(
-      "INSERT INTO series (region, name_space, name, dimensions) VALUES (?, ?, ?, ?)"));
-  TRY(statement.bind_bytes(key.region)
-          .bind_bytes(key.name_space)
-          .bind_bytes(key.name)
-          .bind_bytes(dimensions)
-          .run());
-  return connection.last_row();
-}
+    name BLOB PRIMARY KEY, batch INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID)";
 
 // Samples with NaN or infinity are dropped, as on AWS.
 bool is_finite(const Sample& sample) {
   return std::isfinite(sample.count) && std::isfinite(sample.sum) &&
          std::isfinite(sample.minimum) && std::isfinite(sample.maximum);
-}
-
-Result<void> insert(Connection& connection, int64_t series, const Sample& sample) {
-  auto statement = TRY(connection.prepare(
-      "INSERT INTO points SELECT ?1, ?2, coalesce(max(sequence) + 1, 0), ?3, ?4, "
-      "?5, ?6, ?7 FROM points WHERE series = ?1 AND at = ?2"));
-  return statement.bind(series)
-      .bind(to_milliseconds(sample.at))
-      .bind_bytes(sample.unit)
-      .bind(sample.count)
-      .bind(sample.sum)
-      .bind(sample.minimum)
-      .bind(sample.maximum)
-      .run();
-}
-
-// Reads a row with at, count, sum, minimum, maximum and unit.
-Sample sample_in(const Statement& statement) {
-  return {.at = from_milliseconds(statement.integer(0)),
-          .count = statement.real(1),
-          .sum = statement.real(2),
-          .minimum = statement.real(3),
-          .maximum = statement.real(4),
-          .unit = statement.bytes(5)};
 }
 
 Result<int64_t> batch_of(Connection& connection, const std::string& writer) {
@@ -144,57 +48,92 @@ Result<int64_t> batch_of(Connection& connection, const std::string& writer) {
   return statement.integer(0);
 }
 
+// Samples of one metric within an append. Lifetime: key and samples are the caller's.
+struct AppendedSeries {
+  const MetricKey* key;
+  std::span<const Sample> samples;
+  int64_t series = 0;  // its id once the append has stored it; 0: it was left out
+  bool cached = false;
+};
+using Appended = std::vector<AppendedSeries>;
+
+Appended appended_of(const std::vector<MetricRecord>& records) {
+  Appended all;
+  all.reserve(records.size());
+  for (const auto& [key, sample] : records) all.push_back({&key, {&sample, 1}});
+  return all;
+}
+
+Result<void> check_units(const Appended& appended) {
+  for (const AppendedSeries& each : appended)
+    for (const Sample& sample : each.samples)
+      if (sample.unit.size() > kUnitBytesMax)
+        return invalid("the unit of a sample of " + each.key->name + " has more than " +
+                       std::to_string(kUnitBytesMax) + " bytes");
+  return ok();
+}
+
+// Recent points are in memory (head_) and, by batches, in the table `recent`; older ones are in
+// blocks. A seal moves all recent points into blocks, in one transaction.
+//
+// A read combines a snapshot of the database with head_. Memory changes after each commit, before
+// the next transaction begins, so head_ lacks at most points that are not acknowledged yet. Around
+// a seal, the number of seals in the snapshot tells which of both has the points: an equal one,
+// both have their own; a greater one, head_ has only points that are in the snapshot's blocks; a
+// smaller one, the snapshot is too old and is taken again.
 class MetricFile final : public Metrics {
  public:
   MetricFile(std::unique_ptr<Database> database, const MetricSettings& settings,
              const MetricFollowers& followers)
-      : database_(std::move(database)), settings_(settings), followers_(followers) {
+      : database_(std::move(database)),
+        settings_(settings),
+        followers_(followers),
+        ids_(settings_) {
     if (!followers_.journal.readers.empty()) journal_ = make_journal(*database_, key_of_series);
   }
 
   PointJournal* journal() const { return journal_.get(); }
 
+  // Reads the recent points into memory. Called before all others.
+  Result<void> load() {
+    return database_->read([&](Connection& connection) -> Result<void> {
+      const MutexLock lock(mutex_);
+      seals_ = TRY(number_of_seals(connection));
+      return load_recent(connection, head_).in("reading the recent points");
+    });
+  }
+
   Result<void> append(const std::vector<MetricRecord>& records) override {
     if (records.empty()) return ok();
-    std::vector<MetricRecord> kept;
-    TRY(database_->write([&](Connection& connection) -> Result<void> {
-      for (const auto& [key, sample] : records) {
-        if (!is_finite(sample)) continue;
-        TRY(keep(connection, key, TRY(ensure_series(connection, key, settings_)), sample));
-        if (followers_.appended) kept.push_back({key, sample});
-      }
-      return ok();
-    }));
-    report(kept);
-    return ok();
+    Appended appended = appended_of(records);
+    return write(appended,
+                 [&](Connection& connection) { return insert_all(connection, appended); });
   }
 
   Result<uint64_t> append_allowed(const std::vector<MetricRecord>& records) override {
-    uint64_t left_out = 0;
-    std::vector<MetricRecord> kept;
-    TRY(database_->write([&](Connection& connection) -> Result<void> {
-      left_out = TRY(insert_allowed(connection, records, kept));
-      return ok();
-    }));
-    report(kept);
-    return left_out;
+    return append_allowed(appended_of(records));
+  }
+
+  Result<uint64_t> append_series_allowed(const std::vector<MetricSeries>& series) override {
+    Appended appended;
+    appended.reserve(series.size());
+    for (const auto& [key, samples] : series) appended.push_back({&key, samples});
+    return append_allowed(std::move(appended));
   }
 
   Result<void> append_batch(const std::string& writer, uint64_t batch,
                             const std::vector<MetricRecord>& records) override {
-    std::vector<MetricRecord> kept;
-    TRY(database_->write([&](Connection& connection) -> Result<void> {
+    Appended appended = appended_of(records);
+    return write(appended, [&](Connection& connection) -> Result<void> {
       if (int64_t(batch) <= TRY(batch_of(connection, writer))) return ok();
-      TRY(insert_allowed(connection, records, kept));
+      TRY(insert_allowed(connection, appended));
       Instant used{};
       for (const auto& record : records) used = std::max(used, record.sample.at);
       auto statement = TRY(connection.prepare(
           "INSERT INTO writers VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET "
           "batch = ?2, used = max(used, ?3)"));
       return statement.bind_bytes(writer).bind(int64_t(batch)).bind(to_milliseconds(used)).run();
-    }));
-    report(kept);
-    return ok();
+    });
   }
 
   Result<uint64_t> last_batch(const std::string& writer) override {
@@ -208,53 +147,21 @@ class MetricFile final : public Metrics {
 
   Result<std::vector<Datapoint>> statistics(const StatisticsQuery& query) override {
     if (query.period <= 0ms) return invalid("the period must be positive");
-    std::vector<Datapoint> points;
-    TRY(database_->read([&](Connection& connection) -> Result<void> {
-      const int64_t series =
-          TRY(find_series(connection, query.key, to_bytes(query.key.dimensions)));
-      if (series == 0) return ok();
-      auto statement = TRY(connection.prepare(
-          "SELECT (at - ?3) / ?1 * ?1 + ?3 AS start, unit, sum(count), sum(sum), min(minimum), "
-          "max(maximum) FROM points "
-          "WHERE series = ?2 AND at >= ?3 AND at < ?4 AND (?5 = x'' OR unit = ?5) "
-          "GROUP BY start, unit ORDER BY start, unit"));
-      statement.bind(int64_t(query.period.count()))
-          .bind(series)
-          .bind(to_milliseconds(query.from))
-          .bind(to_milliseconds(query.to))
-          .bind_bytes(query.unit);
-      while (TRY(statement.step()))
-        points.push_back({.at = from_milliseconds(statement.integer(0)),
-                          .count = statement.real(2),
-                          .sum = statement.real(3),
-                          .minimum = statement.real(4),
-                          .maximum = statement.real(5),
-                          .unit = statement.bytes(1)});
+    PeriodJoiner joiner(to_milliseconds(query.from), query.period.count());
+    TRY(read_samples(query, [&](const Sample& sample) -> Result<void> {
+      joiner.add(sample);
       return ok();
     }));
-    return points;
+    return joiner.finish();
   }
 
   Result<std::vector<Sample>> samples(const StatisticsQuery& query, size_t count_max) override {
     std::vector<Sample> samples;
-    TRY(database_->read([&](Connection& connection) -> Result<void> {
-      const int64_t series =
-          TRY(find_series(connection, query.key, to_bytes(query.key.dimensions)));
-      if (series == 0) return ok();
-      auto statement =
-          TRY(connection.prepare("SELECT at, count, sum, minimum, maximum, unit FROM points WHERE "
-                                 "series = ?1 AND at >= ?2 "
-                                 "AND at < ?3 AND (?4 = x'' OR unit = ?4) ORDER BY at, sequence"));
-      statement.bind(series)
-          .bind(to_milliseconds(query.from))
-          .bind(to_milliseconds(query.to))
-          .bind_bytes(query.unit);
-      while (TRY(statement.step())) {
-        if (samples.size() == count_max)
-          return exhausted("the metric has more than " + std::to_string(count_max) +
-                           " samples in that time");
-        samples.push_back(sample_in(statement));
-      }
+    TRY(read_samples(query, [&](const Sample& sample) -> Result<void> {
+      if (samples.size() == count_max)
+        return exhausted("the metric has more than " + std::to_string(count_max) +
+                         " samples in that time");
+      samples.push_back(sample);
       return ok();
     }));
     return samples;
@@ -262,13 +169,14 @@ class MetricFile final : public Metrics {
 
   Result<std::optional<Sample>> last(const MetricKey& key) override {
     std::optional<Sample> found;
-    TRY(database_->read([&](Connection& connection) -> Result<void> {
-      const int64_t series = TRY(find_series(connection, key, to_bytes(key.dimensions)));
-      auto statement = TRY(connection.prepare(
-          "SELECT at, count, sum, minimum, maximum, unit FROM points WHERE series = ? "
-          "ORDER BY at DESC, sequence DESC LIMIT 1"));
-      if (TRY(statement.bind(series).step())) found = sample_in(statement);
-      return ok();
+    TRY(read_snapshot([&](Connection& connection, const ReadHead& read_head) -> Result<bool> {
+      const int64_t series = TRY(find_series(connection, key));
+      if (series == 0) return true;
+      std::optional<Sample> recent;
+      if (!TRY(read_head([&](PointHead& head) { recent = head.last(series); }))) return false;
+      found = TRY(last_point(connection, series));
+      if (recent && (!found || recent->at >= found->at)) found = std::move(recent);
+      return true;
     }));
     return found;
   }
@@ -277,14 +185,7 @@ class MetricFile final : public Metrics {
                                       const std::string& name) override {
     std::vector<MetricKey> keys;
     TRY(database_->read([&](Connection& connection) -> Result<void> {
-      auto statement = TRY(connection.prepare(
-          "SELECT name_space, name, dimensions FROM series WHERE region = ?1 AND (?2 "
-          "= x'' OR name_space = ?2) AND (?3 = x'' OR name = ?3) "
-          "ORDER BY name_space, name, dimensions"));
-      statement.bind_bytes(region).bind_bytes(name_space).bind_bytes(name);
-      while (TRY(statement.step()))
-        keys.push_back({region, statement.bytes(0), statement.bytes(1),
-                        TRY(to_dimensions(statement.bytes(2)))});
+      keys = TRY(list_series(connection, region, name_space, name));
       return ok();
     }));
     return keys;
@@ -293,17 +194,11 @@ class MetricFile final : public Metrics {
   Result<void> retire(Instant now) override {
     std::vector<int64_t> all;
     TRY(database_->read([&](Connection& connection) -> Result<void> {
-      auto statement = TRY(connection.prepare("SELECT id FROM series"));
-      while (TRY(statement.step())) all.push_back(statement.integer(0));
+      all = TRY(all_series(connection));
       return ok();
     }));
-    // One transaction per series, so that appends can run in between.
-    for (const int64_t series : all)
-      TRY(database_->write([&](Connection& connection) -> Result<void> {
-        TRY(thin_out(connection, series, "five_minutes_to", 5min, now - settings_.raw_time));
-        TRY(thin_out(connection, series, "hours_to", 1h, now - settings_.five_minutes_time));
-        return forget(connection, series, now - settings_.hours_time, settings_);
-      }));
+    // Several transactions, so that appends can run in between.
+    for (std::span<const int64_t> left = all; !left.empty();) TRY(retire_some(now, left));
     return database_->write([&](Connection& connection) -> Result<void> {
       auto statement = TRY(connection.prepare("DELETE FROM writers WHERE used < ?"));
       return statement.bind(to_milliseconds(now - settings_.raw_time)).run();
@@ -311,128 +206,208 @@ class MetricFile final : public Metrics {
   }
 
  private:
-  // Joins the points up to `to` to one per period and unit. `column` holds the end of the part that
-  // was joined before.
-  static Result<void> thin_out(Connection& connection, int64_t series, const std::string& column,
-                               Duration period, Instant to) {
-    const int64_t step = period.count();
-    const int64_t end = to_milliseconds(to) / step * step;
-    struct Joined {
-      int64_t at;
-      std::string unit;
-      double numbers[4];
-    };
-    std::vector<Joined> joined;
-    const std::string select = "SELECT " + column + " FROM series WHERE id = ?";
-    int64_t begin;
-    {
-      auto statement = TRY(connection.prepare(select));
-      if (!TRY(statement.bind(series).step())) return ok();
-      begin = statement.integer(0);
-    }
-    if (begin >= end) return ok();
-    {
-      auto statement = TRY(connection.prepare(
-          "SELECT (at / ?1) * ?1 AS start, unit, sum(count), sum(sum), min(minimum), max(maximum) "
-          "FROM points WHERE series = ?2 AND at >= ?3 AND at < ?4 GROUP BY start, unit ORDER BY "
-          "start, unit"));
-      statement.bind(step).bind(series).bind(begin).bind(end);
-      while (TRY(statement.step()))
-        joined.push_back(
-            {statement.integer(0),
-             statement.bytes(1),
-             {statement.real(2), statement.real(3), statement.real(4), statement.real(5)}});
-    }
-    {
-      auto statement =
-          TRY(connection.prepare("DELETE FROM points WHERE series = ? AND at >= ? AND at < ?"));
-      TRY(statement.bind(series).bind(begin).bind(end).run());
-    }
-    for (size_t i = 0; i < joined.size(); ++i) {
-      const auto& point = joined[i];
-      const int64_t sequence = i > 0 && joined[i - 1].at == point.at ? int64_t(i) : 0;
-      auto statement =
-          TRY(connection.prepare("INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
-      statement.bind(series).bind(point.at).bind(sequence).bind_bytes(point.unit);
-      for (const double number : point.numbers) statement.bind(number);
-      TRY(statement.run());
-    }
-    const std::string update = "UPDATE series SET " + column + " = ? WHERE id = ?";
-    auto statement = TRY(connection.prepare(update));
-    return statement.bind(end).bind(series).run();
+  // Retires the first ones of `left` and removes them from it.
+  Result<void> retire_some(Instant now, std::span<const int64_t>& left) {
+    int64_t seals = 0;
+    size_t done = 0;
+    return database_->write(
+        [&](Connection& connection) -> Result<void> {
+          seals = TRY(seal_recent(connection));
+          for (size_t blocks = kRetiredAtOnce; blocks > 0 && done < left.size(); ++done) {
+            const int64_t series = left[done];
+            if (!TRY(retire_points(connection, series, now, settings_, blocks))) break;
+            if (TRY(has_points(connection, series))) continue;
+            TRY(remove_series(connection, series, settings_));
+            ids_.clear();
+          }
+          return ok();
+        },
+        [&] {
+          left = left.subspan(done);
+          ids_.clear();
+          note_seal(seals);
+        });
   }
 
-  // Removes points before `before`, and the series if no point is left.
-  static Result<void> forget(Connection& connection, int64_t series, Instant before,
-                             const MetricSettings& settings) {
-    {
-      auto statement = TRY(connection.prepare("DELETE FROM points WHERE series = ? AND at < ?"));
-      TRY(statement.bind(series).bind(to_milliseconds(before)).run());
-    }
-    {
-      auto statement = TRY(connection.prepare("SELECT 1 FROM points WHERE series = ? LIMIT 1"));
-      if (TRY(statement.bind(series).step())) return ok();
-    }
-    TRY(leave_group(connection, series, settings));
-    auto statement = TRY(connection.prepare("DELETE FROM series WHERE id = ?"));
-    return statement.bind(series).run();
+  // Runs `insert` in a transaction, then adds what it has stored to memory.
+  Result<void> write(Appended& appended, const Database::Work& insert) {
+    TRY(check_units(appended));
+    TRY(make_space());
+    TRY(database_->write(insert, [&] { note_append(appended); }));
+    report(appended);
+    return ok();
   }
 
-  static Result<void> leave_group(Connection& connection, int64_t series,
-                                  const MetricSettings& settings) {
-    if (!settings.group_of) return ok();
-    const auto key = key_of_series(connection, series);
-    if (!key) return key.error().kind == Kind::not_found ? ok() : Result<void>(key.error());
-    const std::string group = settings.group_of(*key);
-    {
-      auto statement =
-          TRY(connection.prepare("UPDATE series_groups SET series = series - 1 WHERE name = ?"));
-      TRY(statement.bind_bytes(group).run());
-    }
-    auto statement =
-        TRY(connection.prepare("DELETE FROM series_groups WHERE name = ? AND series <= 0"));
-    return statement.bind_bytes(group).run();
+  Result<uint64_t> append_allowed(Appended appended) {
+    uint64_t left_out = 0;
+    TRY(write(appended, [&](Connection& connection) -> Result<void> {
+      left_out = TRY(insert_allowed(connection, appended));
+      return ok();
+    }));
+    return left_out;
   }
 
-  Result<void> keep(Connection& connection, const MetricKey& key, int64_t series,
-                    const Sample& sample) const {
-    TRY(insert(connection, series, sample));
-    const JournalSettings& journal = followers_.journal;
-    if (!journal_ || sample.count <= 0 || (journal.wanted && !journal.wanted(key))) return ok();
-    return add_to_journal(connection, series, sample.at, sample.sum / sample.count, journal);
-  }
-
-  void report(const std::vector<MetricRecord>& kept) const {
-    if (followers_.appended && !kept.empty()) followers_.appended(kept);
+  Result<void> insert_all(Connection& connection, Appended& appended) {
+    PointBatch batch;
+    for (AppendedSeries& each : appended) TRY(insert(connection, each, batch));
+    return batch.empty() ? ok() : add_recent(connection, batch.finish());
   }
 
   // Inserts all but the points of metrics that exceed the limit of their group, and returns how
-  // many it left out. Adds what it inserts to `kept`, if that is reported.
-  Result<uint64_t> insert_allowed(Connection& connection, const std::vector<MetricRecord>& records,
-                                  std::vector<MetricRecord>& kept) {
+  // many it left out.
+  Result<uint64_t> insert_allowed(Connection& connection, Appended& appended) {
+    PointBatch batch;
     uint64_t left_out = 0;
-    for (const auto& [key, sample] : records) {
+    for (AppendedSeries& each : appended) {
+      const auto inserted = insert(connection, each, batch);
+      if (inserted) continue;
+      if (!inserted.error().is(MetricFault::too_many_series)) return inserted.error();
+      left_out += uint64_t(std::ranges::count_if(each.samples, is_finite));
+      if (said_.size() < kSaidMax && said_.insert(settings_.group_of(*each.key)).second)
+        log(Level::warning, "observe", "points of further metrics are left out",
+            {{"why", inserted.error().message}});
+    }
+    if (!batch.empty()) TRY(add_recent(connection, batch.finish()));
+    return left_out;
+  }
+
+  Result<void> insert(Connection& connection, AppendedSeries& appended, PointBatch& batch) {
+    if (std::ranges::none_of(appended.samples, is_finite)) return ok();
+    const auto [series, cached] = TRY(ids_.ensure(connection, *appended.key));
+    appended.series = series;
+    appended.cached = cached;
+    const JournalSettings& journal = followers_.journal;
+    const bool journaled = journal_ && (!journal.wanted || journal.wanted(*appended.key));
+    for (const Sample& sample : appended.samples) {
       if (!is_finite(sample)) continue;
-      const auto series = ensure_series(connection, key, settings_);
-      if (!series && !series.error().is(MetricFault::too_many_series)) return series.error();
-      if (series) {
-        TRY(keep(connection, key, *series, sample));
-        if (followers_.appended) kept.push_back({key, sample});
+      batch.add(series, sample);
+      if (journaled && sample.count > 0)
+        TRY(add_to_journal(connection, series, sample.at, sample.sum / sample.count, journal));
+    }
+    return ok();
+  }
+
+  // Called after the commit of an append.
+  void note_append(const Appended& appended) {
+    const MutexLock lock(mutex_);
+    for (const AppendedSeries& each : appended) {
+      if (each.series == 0) continue;
+      if (!each.cached) ids_.remember(*each.key, each.series);
+      for (const Sample& sample : each.samples)
+        if (is_finite(sample)) head_.add(each.series, sample);
+    }
+  }
+
+  // Called after the commit of a transaction that has sealed the points before it.
+  void note_seal(int64_t seals) {
+    const MutexLock lock(mutex_);
+    if (seals == seals_) return;
+    head_.clear();
+    seals_ = seals;
+  }
+
+  void report(const Appended& appended) const {
+    if (!followers_.appended) return;
+    for (const AppendedSeries& each : appended) {
+      if (each.series == 0) continue;
+      if (std::ranges::all_of(each.samples, is_finite)) {
+        followers_.appended(*each.key, each.samples);
         continue;
       }
-      ++left_out;
-      if (said_.size() < kSaidMax && said_.insert(settings_.group_of(key)).second)
-        log(Level::warning, "observe", "points of further metrics are left out",
-            {{"why", series.error().message}});
+      std::vector<Sample> kept;
+      std::ranges::copy_if(each.samples, std::back_inserter(kept), is_finite);
+      followers_.appended(*each.key, kept);
     }
-    return left_out;
+  }
+
+  bool is_full() {
+    const MutexLock lock(mutex_);
+    const size_t points = head_.size();
+    return points >= settings_.recent_points_max ||
+           (points >= settings_.recent_points_max / kSealedPart &&
+            points >= kSealedPerSeries * head_.series_count());
+  }
+
+  // Seals the recent points if they have reached their limit. An error is returned only when they
+  // have reached twice the limit, and logged before.
+  Result<void> make_space() {
+    if (!is_full()) return ok();
+    int64_t seals = 0;
+    auto sealed = database_->write(
+        [&](Connection& connection) -> Result<void> {
+          // Another append may have sealed them meanwhile.
+          seals = TRY(is_full() ? seal_recent(connection) : number_of_seals(connection));
+          return ok();
+        },
+        [&] { note_seal(seals); });
+    if (sealed) return ok();
+    {
+      const MutexLock lock(mutex_);
+      if (head_.size() >= 2 * settings_.recent_points_max)
+        return std::move(sealed).in("moving recent points into blocks");
+    }
+    log(Level::error, "observe", "recent points were not moved into blocks",
+        {{"why", sealed.error().message}});
+    return ok();
+  }
+
+  // Calls its argument with the points in memory that the snapshot's blocks do not have. False: the
+  // snapshot is too old.
+  using ReadHead = std::function<Result<bool>(const std::function<void(PointHead&)>&)>;
+  // Runs `work` on a snapshot, and again if it returns false.
+  Result<void> read_snapshot(
+      const std::function<Result<bool>(Connection&, const ReadHead&)>& work) {
+    for (bool done = false; !done;)
+      TRY(database_->read([&](Connection& connection) -> Result<void> {
+        done = TRY(work(connection, [&](const std::function<void(PointHead&)>& take) {
+          return read_head(connection, take);
+        }));
+        return ok();
+      }));
+    return ok();
+  }
+
+  Result<bool> read_head(Connection& connection, const std::function<void(PointHead&)>& take) {
+    const int64_t seals = TRY(number_of_seals(connection));
+    const MutexLock lock(mutex_);
+    if (seals == seals_) take(head_);
+    return seals >= seals_;
+  }
+
+  // Calls `take` for each sample of the query, in the order of time and appends.
+  Result<void> read_samples(const StatisticsQuery& query, const TakeSample& take) {
+    const int64_t from = to_milliseconds(query.from), to = to_milliseconds(query.to);
+    const auto take_wanted = [&](const Sample& sample) {
+      return query.unit.empty() || sample.unit == query.unit ? take(sample) : ok();
+    };
+    return read_snapshot([&](Connection& connection, const ReadHead& read_head) -> Result<bool> {
+      const int64_t series = TRY(find_series(connection, query.key));
+      if (series == 0) return true;
+      std::vector<Sample> recent;
+      if (!TRY(read_head([&](PointHead& head) { recent = head.samples(series, from, to); })))
+        return false;
+      size_t next = 0;  // recent samples come after those of the same time in blocks
+      TRY(read_points(connection, series, from, to, [&](const Sample& sample) -> Result<void> {
+        while (next < recent.size() && recent[next].at < sample.at)
+          TRY(take_wanted(recent[next++]));
+        return take_wanted(sample);
+      }));
+      while (next < recent.size()) TRY(take_wanted(recent[next++]));
+      return true;
+    });
   }
 
   const std::unique_ptr<Database> database_;
   const MetricSettings settings_;
   const MetricFollowers followers_;
   std::unique_ptr<PointJournal> journal_;  // nullptr: unused
-  std::set<std::string> said_;             // groups whose limit was logged; used within writes only
+  // Used within works of database_->write and their commits only.
+  SeriesIds ids_;
+  std::set<std::string> said_;  // groups whose limit was logged
+
+  Mutex mutex_;
+  PointHead head_ GUARDED_BY(mutex_);
+  int64_t seals_ GUARDED_BY(mutex_) = 0;  // before the points in head_
 };
 
 }  // namespace
@@ -455,11 +430,15 @@ Result<FollowedMetrics> open_followed_metrics(const std::string& directory,
                                               const MetricSettings& settings,
                                               const MetricFollowers& followers) {
   TRY(os::make_directories(directory));
+  const std::string schema =
+      std::string(kSeriesSchema) + kBlockSchema + kRecentSchema + kWriterSchema;
   auto database =
-      TRY(Database::open(directory + "/metrics.sqlite", kMetricsVersion, kMetricsSchema));
+      TRY(Database::open(directory + "/metrics.sqlite", kMetricsVersion, schema, settings.files));
   TRY(os::sync_directory(directory));
+  TRY(convert_points(*database).in("converting the points of metrics"));
   TRY(prepare_journal(*database, followers.journal));
   auto file = std::make_unique<MetricFile>(std::move(database), settings, followers);
+  TRY(file->load());
   PointJournal* const journal = file->journal();
   return FollowedMetrics{std::move(file), journal};
 }

@@ -1,7 +1,8 @@
 // Metrics stores metrics: points by region, namespace, name and dimensions. An append is durable
 // when it returns.
 //
-// Threads: callable from anywhere. Errors: invalid, exhausted (disk full), corrupt.
+// Threads: callable from anywhere. Errors: invalid, also for a unit of more than kUnitBytesMax;
+// exhausted (disk full); corrupt.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +37,17 @@ struct Sample {
 };
 Sample sample_of(Instant at, double value, std::string unit = "None");
 
+inline constexpr size_t kUnitBytesMax = 1024;  // AWS's longest has 16
+
 struct MetricRecord {
   MetricKey key;
   Sample sample;
+};
+
+// Samples of one metric, in the order of their append.
+struct MetricSeries {
+  MetricKey key;
+  std::vector<Sample> samples;
 };
 
 struct StatisticsQuery {
@@ -63,6 +72,8 @@ class Metrics {
   // Appends all but the points of metrics that exceed the limit of their group, and returns how
   // many it left out.
   virtual Result<uint64_t> append_allowed(const std::vector<MetricRecord>& records) = 0;
+  // The same, for points that are grouped by metric: no key is copied for each point.
+  virtual Result<uint64_t> append_series_allowed(const std::vector<MetricSeries>& series) = 0;
   // Appends a batch exactly once. `writer` is any text that identifies an agent, which numbers its
   // batches from 1; a batch that was appended before is not appended again.
   virtual Result<void> append_batch(const std::string& writer, uint64_t batch,
@@ -87,6 +98,8 @@ enum class MetricFault { too_many_series };
 
 // Retention, as on AWS: first all points, then one per 5 minutes and unit, then one per hour and
 // unit, then none.
+inline constexpr size_t kRecentPointsMax = 256 << 10;
+
 struct MetricSettings {
   Duration raw_time = 15 * 24h;
   Duration five_minutes_time = 63 * 24h;
@@ -96,6 +109,12 @@ struct MetricSettings {
   // and append_batch() leave them out, and log it once.
   std::function<std::string(const MetricKey&)> group_of = nullptr;
   int64_t group_series_max = 10'000;
+  // The number of points that are kept in memory, of some 24 bytes each, before they are moved into
+  // compressed blocks. With less than some 4,000 metrics, fewer points are kept. One append may
+  // exceed it.
+  size_t recent_points_max = kRecentPointsMax;
+  // The name of a sqlite::FileWatch; "": the operating system's files.
+  std::string files = "";
 };
 
 // Opens the metrics, one file below `directory`. Format: docs/formats/metrics.md.

@@ -25,11 +25,11 @@ Result<observe::MetricKey> key_of(const TimeSeries& series, const std::string& r
   return key;
 }
 
-// Counts the bytes that a copy of the key takes, with what containers add.
+// Counts the bytes that the key takes, with what containers add.
 size_t bytes_of(const observe::MetricKey& key) {
   constexpr size_t kLabelOverhead = 96;  // two std::string and a node of a map
   size_t bytes =
-      sizeof(observe::MetricRecord) + key.region.size() + key.name_space.size() + key.name.size();
+      sizeof(observe::MetricSeries) + key.region.size() + key.name_space.size() + key.name.size();
   for (const auto& [name, value] : key.dimensions)
     bytes += kLabelOverhead + name.size() + value.size();
   return bytes;
@@ -44,23 +44,23 @@ Result<ReceivedPoints> points_of(const std::vector<TimeSeries>& series, const st
   ReceivedPoints points;
   size_t key_bytes = 0;
   for (const TimeSeries& each : series) {
-    const auto key = TRY(key_of(each, region));
-    const size_t bytes = bytes_of(key);
+    observe::MetricSeries metric{TRY(key_of(each, region)), {}};
     for (const WriteSample& sample : each.samples) {
       if (!std::isfinite(sample.value) || sample.milliseconds < oldest ||
           sample.milliseconds > newest) {
         ++points.left_out;
         continue;
       }
-      key_bytes += bytes;
-      if (key_bytes > kKeyBytesMax)
-        return exhausted("the names and labels of all samples have more than " +
-                         std::to_string(kKeyBytesMax >> 20) + " MiB: send fewer in one request");
-      observe::MetricRecord record;
-      record.key = key;
-      record.sample = observe::sample_of(from_milliseconds(sample.milliseconds), sample.value);
-      points.records.push_back(std::move(record));
+      metric.samples.push_back(
+          observe::sample_of(from_milliseconds(sample.milliseconds), sample.value));
     }
+    if (metric.samples.empty()) continue;
+    key_bytes += bytes_of(metric.key);
+    if (key_bytes > kKeyBytesMax)
+      return exhausted("the names and labels of all series have more than " +
+                       std::to_string(kKeyBytesMax >> 20) + " MiB: send fewer in one request");
+    points.count += metric.samples.size();
+    points.series.push_back(std::move(metric));
   }
   return points;
 }

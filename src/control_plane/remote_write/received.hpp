@@ -4,7 +4,7 @@
 // dimensions. Samples that are not finite are left out, as are those of times that CloudWatch does
 // not take: markers of stale series are NaN.
 //
-// Each point has a copy of its metric's key, so the bytes of keys are limited, too.
+// Keys take more memory than the labels of a request, so their bytes are limited, too.
 //
 // Threads: pure functions. Errors: invalid: a series without a name, with too many labels, or with
 // a label twice; exhausted: more than kKeyBytesMax.
@@ -24,12 +24,13 @@ namespace trainyard::remote_write {
 inline constexpr std::string_view kReceivedNamespace = "Prometheus";
 inline constexpr size_t kDimensionsMax = 30;         // as CloudWatch
 inline constexpr size_t kNameBytesMax = 255;         // of a metric, as CloudWatch
-inline constexpr size_t kKeyBytesMax = 64 << 20;     // of all points' names and labels, in memory
+inline constexpr size_t kKeyBytesMax = 64 << 20;     // of all series' names and labels, in memory
 inline constexpr Duration kOldestSample = 14 * 24h;  // before now, as CloudWatch
 inline constexpr Duration kNewestSample = 2h;        // after now
 
 struct ReceivedPoints {
-  std::vector<observe::MetricRecord> records;
+  std::vector<observe::MetricSeries> series;  // none is empty
+  uint64_t count = 0;                         // of their points
   uint64_t left_out = 0;
 };
 

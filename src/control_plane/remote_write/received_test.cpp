@@ -16,13 +16,15 @@ Result<ReceivedPoints> points(const TimeSeries& series) {
 TEST(Received, ASeriesIsAMetricWithItsLabelsAsDimensions) {
   const auto found = points({{{"__name__", "up"}, {"job", "node"}}, {{1, kNow - 5}, {0, kNow}}});
   ASSERT_TRUE(found) << found.error().message;
-  ASSERT_EQ(found->records.size(), 2U);
-  const observe::MetricKey& key = found->records[0].key;
+  ASSERT_EQ(found->series.size(), 1U);
+  const observe::MetricKey& key = found->series[0].key;
   EXPECT_EQ(key.region, "eu-west-1");
   EXPECT_EQ(key.name_space, "Prometheus");
   EXPECT_EQ(key.name, "up");
   EXPECT_EQ(key.dimensions, (std::map<std::string, std::string>{{"job", "node"}}));
-  EXPECT_EQ(found->records[1].sample.at, from_milliseconds(kNow));
+  EXPECT_EQ(found->count, 2U);
+  ASSERT_EQ(found->series[0].samples.size(), 2U);
+  EXPECT_EQ(found->series[0].samples[1].at, from_milliseconds(kNow));
 }
 
 TEST(Received, SamplesThatTheStoreDoesNotTakeAreCounted) {
@@ -34,18 +36,26 @@ TEST(Received, SamplesThatTheStoreDoesNotTakeAreCounted) {
                               {HUGE_VAL, kNow},
                               {2, kNow}}});
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->records.size(), 1U);
+  EXPECT_EQ(found->series.size(), 1U);
+  EXPECT_EQ(found->count, 1U);
   EXPECT_EQ(found->left_out, 5U);
 }
 
 TEST(Received, TheBytesOfKeysAreLimited) {
-  TimeSeries large{{{"__name__", "up"}, {"label", std::string(1 << 20, 'x')}}, {}};
-  for (int i = 0; i < 63; ++i) large.samples.push_back({1, kNow + i});
-  EXPECT_TRUE(points(large));
-  large.samples.push_back({std::nan(""), kNow});
-  EXPECT_TRUE(points(large)) << "a sample that is left out has no key";
-  large.samples.push_back({1, kNow});
-  const auto refused = points(large);
+  const auto large = [](int number, double value) {
+    return TimeSeries{{{"__name__", "up"}, {"label", std::string(1 << 20, char('A' + number))}},
+                      {{value, kNow}, {value, kNow + 1}}};
+  };
+  const auto received = [](const std::vector<TimeSeries>& all) {
+    return points_of(all, "eu-west-1", from_milliseconds(kNow));
+  };
+  std::vector<TimeSeries> all;
+  for (int i = 0; i < 63; ++i) all.push_back(large(i, 1));
+  EXPECT_TRUE(received(all)) << "a key is counted once, whatever the number of its points";
+  all.push_back(large(63, std::nan("")));
+  EXPECT_TRUE(received(all)) << "a series that is left out has no key";
+  all.push_back(large(64, 1));
+  const auto refused = received(all);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::exhausted);
   EXPECT_NE(refused.error().message.find("64 MiB"), std::string::npos) << refused.error().message;

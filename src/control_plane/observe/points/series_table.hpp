@@ -1,0 +1,65 @@
+// Stores the names of metrics in the table `series` of the metrics' database, and the number of
+// metrics of each group in `series_groups`.
+//
+// Threads: functions as the connection; a SeriesIds is confined to the works of Database::write.
+// Errors: those of sqlite/connection.hpp; corrupt.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.hpp"
+#include "observe/database.hpp"
+#include "observe/metrics.hpp"
+
+namespace trainyard::observe {
+
+inline constexpr const char* kSeriesSchema = R"(
+  CREATE TABLE IF NOT EXISTS series (
+    id INTEGER PRIMARY KEY, region BLOB NOT NULL, name_space BLOB NOT NULL, name BLOB NOT NULL,
+    dimensions BLOB NOT NULL, five_minutes_to INTEGER NOT NULL DEFAULT 0,
+    hours_to INTEGER NOT NULL DEFAULT 0, UNIQUE (region, name_space, name, dimensions));
+  CREATE TABLE IF NOT EXISTS series_groups (
+    name BLOB PRIMARY KEY, series INTEGER NOT NULL) WITHOUT ROWID;)";
+
+// Returns 0 if the metric is unknown.
+Result<int64_t> find_series(Connection& connection, const MetricKey& key);
+// Errors also: not_found.
+Result<MetricKey> key_of_series(Connection& connection, int64_t series);
+Result<std::vector<int64_t>> all_series(Connection& connection);
+// "": any namespace, any name.
+Result<std::vector<MetricKey>> list_series(Connection& connection, const std::string& region,
+                                           const std::string& name_space, const std::string& name);
+Result<void> remove_series(Connection& connection, int64_t series, const MetricSettings& settings);
+
+// Caches ids of metrics: appends name the same metrics again and again.
+class SeriesIds {
+ public:
+  static constexpr size_t kCachedMax = 50'000;  // some 10 MB
+
+  // Lifetime: the settings outlive it.
+  explicit SeriesIds(const MetricSettings& settings) : settings_(settings) {}
+
+  struct Ensured {
+    int64_t id;
+    bool cached;
+  };
+  // Returns the id of the metric, which is stored if it is new. Errors also: exhausted,
+  // MetricFault::too_many_series.
+  Result<Ensured> ensure(Connection& connection, const MetricKey& key);
+  // Caches an id whose transaction was committed.
+  void remember(const MetricKey& key, int64_t id);
+  // Drops all ids: a metric was removed.
+  void clear() { ids_.clear(); }
+
+ private:
+  Result<int64_t> insert(Connection& connection, const MetricKey& key);
+
+  const MetricSettings& settings_;
+  std::unordered_map<std::string, int64_t> ids_;  // by the bytes of the key
+  std::string bytes_;                             // of a key, to look it up
+};
+
+}  // namespace trainyard::observe
