@@ -354,8 +354,8 @@ class Simulation {
     ask(
         [this, key, batch](control::Answer answer) {
           if (batch)
-            control_->withdraw_job(key, domain::Withdrawn::terminated, "by hand",
-                                   std::move(answer));
+            control_->cancel_job(key, domain::Cancellation::terminated, "by hand",
+                                 std::move(answer));
           else
             control_->stop_job(key, std::move(answer));
         },

@@ -12,11 +12,11 @@ namespace trainyard::control {
 namespace {
 
 using domain::AttemptId;
+using domain::Cancellation;
 using domain::HostState;
 using domain::JobNumber;
 using domain::JobState;
 using domain::Stage;
-using domain::Withdrawn;
 using test::BatchCluster;
 
 class Story {
@@ -32,7 +32,7 @@ class Story {
           submit();
           break;
         case 1:
-          if (random_.chance(3)) withdraw();
+          if (random_.chance(3)) cancel();
           break;
         case 2:
           // what was not committed is gone, with its caller
@@ -92,13 +92,13 @@ class Story {
     arrays_.push_back(id);
   }
 
-  void withdraw() {
+  void cancel() {
     if (arrays_.empty()) return;
     std::string id = arrays_[random_.below(arrays_.size())];
     if (!random_.chance(4))
       id += ":" + std::to_string(random_.below(cluster_.find(id)->spec.array.size));
-    const Withdrawn how = random_.chance(2) ? Withdrawn::cancelled : Withdrawn::terminated;
-    cluster_.control->withdraw_job({test::kRegion, id}, how, "by hand", [](const auto&) {});
+    const Cancellation how = random_.chance(2) ? Cancellation::cancelled : Cancellation::terminated;
+    cluster_.control->cancel_job({test::kRegion, id}, how, "by hand", [](const auto&) {});
   }
 
   // Every attempt that was ever started.

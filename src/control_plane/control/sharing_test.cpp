@@ -152,7 +152,7 @@ TEST(Sharing, UsageSurvivesARestart) {
   EXPECT_EQ(cluster.status("red2"), "RUNNABLE");
   // Another queue of that name begins without usage.
   for (const char* id : {"red2", "blue1"})
-    ASSERT_TRUE(cluster.withdraw(id, domain::Withdrawn::terminated, "by hand"));
+    ASSERT_TRUE(cluster.cancel(id, domain::Cancellation::terminated, "by hand"));
   cluster.leave("blue1");
   auto queue = cluster.queue_of("fair", {"box"}, 1);
   queue.policy = "weights";

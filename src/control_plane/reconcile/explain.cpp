@@ -89,7 +89,7 @@ Result<Explanation> explain(const Snapshot& snapshot, const schedule::Policy& po
       planned_cluster(snapshot, policy, timeout, spot, now, job->number, rights.may_use);
   Explanation out{.job = job->key};
   if (!std::ranges::binary_search(planned.cluster.waiting, job->number, {},
-                                  &schedule::Waiting::job)) {
+                                  &schedule::WaitingJob::job)) {
     if (planned.not_planned.empty())
       return unavailable("the job has not been planned yet: try again");
     out.reason = explaining.revealed(planned.not_planned);

@@ -189,8 +189,8 @@ constexpr auto kProgress = json_record<Job>("job", [](auto& side, auto& job) {
   side("stop_requested", job.stop_requested);
   side("stop_cause", job.stop_cause, parse_stop_cause);
   side.if_set("stop_grace", job.stop_grace);
-  side.if_set("withdrawn", job.withdrawn, parse_withdrawn);
-  side.when(job.withdrawn != Withdrawn::no, "withdrawn_reason", job.withdrawn_reason);
+  side.if_set("withdrawn", job.cancellation, parse_cancellation);
+  side.when(job.cancellation != Cancellation::no, "withdrawn_reason", job.cancellation_reason);
   side.if_set("awaits", job.awaits, kJobNumberForm);
   side.if_set("new_priority", job.new_priority);
   side.if_set("selected", job.selected);
