@@ -181,7 +181,7 @@ TEST(Group, NothingIsLeftInTheFileSystemBySharedMemory) {
     ASSERT_TRUE(memory);
     // Other programs may have files of the same family there: ours would have these names.
     for (const std::string& name : files())
-      for (const char* part : {"ranks", "buffer", "adopted"})
+      for (const char* part : {"ranks", "buffer", "in-place"})
         EXPECT_EQ(name.find(std::string("trainyard-") + part), std::string::npos) << name;
     group.free(*memory);
   });
