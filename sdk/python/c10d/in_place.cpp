@@ -3,17 +3,18 @@
 #include <torch/extension.h>
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
+
+#include "base/thread_safety.hpp"
 
 namespace trainyard::sdk {
 
 struct InPlaceRegistration::Lease {
-  std::mutex mutex;
-  std::unique_ptr<collectives::InPlaceMemory> memory;  // guarded by mutex
+  Mutex mutex;
+  std::unique_ptr<collectives::InPlaceMemory> memory GUARDED_BY(mutex);
 
   void end() {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     memory.reset();
   }
 };

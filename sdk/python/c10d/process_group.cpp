@@ -499,7 +499,7 @@ class TrainyardGroup : public Base {
   std::unique_ptr<Group> group_;
   InPlaceRegistration in_place_;  // used by the worker's tasks only
   const std::shared_ptr<Worker> worker_ = new_worker();
-  Channels channels_{Channels::World{
+  Channels channels_{Channels::Settings{
       getRank(), getSize(), settings_.timeout,
       [this](const std::string& key, int rank) { return connect_at(key, rank, 2, false); },
       [this](int to) { return store_.announce(getRank(), to); },
