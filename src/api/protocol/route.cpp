@@ -227,7 +227,8 @@ Result<S3Address> read_s3_address(const net::RequestHead& head) {
   out.bucket = TRY(percent_decode(path.substr(0, slash)));
   if (slash != std::string_view::npos) out.key = TRY(percent_decode(path.substr(slash + 1)));
   if (!is_utf8(out.bucket) || !is_utf8(out.key)) return invalid("the path is not UTF-8");
-  if (out.bucket.empty() && !out.key.empty()) return invalid("the path names no bucket");
+  if (out.bucket.empty() && !out.key.empty())
+    return invalid("the path names a key without a bucket: expected /BUCKET/KEY");
   out.query = TRY(read_query_parameters(head.query()));
   return out;
 }

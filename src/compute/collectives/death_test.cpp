@@ -85,7 +85,7 @@ class Accident {
         return died_early_;
       }
     }
-    ADD_FAILURE() << "somebody waits for ever";
+    ADD_FAILURE() << "a rank waits forever";
     return false;
   }
 

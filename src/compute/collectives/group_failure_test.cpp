@@ -403,24 +403,25 @@ class Impostor {
       if (connect(socket_.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0)
         return;
     }
-    ADD_FAILURE() << "nobody listens";
+    ADD_FAILURE() << "no listener";
   }
   // Exchanges hellos and proofs. What follows shows whether the other side accepted this rank.
   void prove_membership(const std::string& secret) {
     const Hello mine{1, 2, {7}};
-    say(encode(mine));
-    const auto theirs = decode_hello(hear(kFrameHeaderBytes + 32).substr(kFrameHeaderBytes));
+    send_bytes(encode(mine));
+    const auto theirs =
+        decode_hello(receive_bytes(kFrameHeaderBytes + 32).substr(kFrameHeaderBytes));
     ASSERT_TRUE(theirs);
-    (void)hear(kFrameHeaderBytes + 32);
-    say(encode_proof(prove(secret, mine, *theirs)));
+    (void)receive_bytes(kFrameHeaderBytes + 32);
+    send_bytes(encode_proof(prove(secret, mine, *theirs)));
   }
-  void say(std::string_view bytes) {
+  void send_bytes(std::string_view bytes) {
     EXPECT_EQ(write(socket_.descriptor(), bytes.data(), bytes.size()), ssize_t(bytes.size()));
   }
-  std::string hear(size_t bytes) {
-    std::string heard(bytes, '\0');
-    EXPECT_EQ(recv(socket_.descriptor(), heard.data(), bytes, MSG_WAITALL), ssize_t(bytes));
-    return heard;
+  std::string receive_bytes(size_t bytes) {
+    std::string received(bytes, '\0');
+    EXPECT_EQ(recv(socket_.descriptor(), received.data(), bytes, MSG_WAITALL), ssize_t(bytes));
+    return received;
   }
   bool was_closed() {
     char byte;
@@ -463,7 +464,7 @@ TEST(Garbage, FromAMemberEndsTheGroupWithItsName) {
     {
       Impostor impostor(all[0]);
       impostor.prove_membership("group_test");
-      impostor.say(row.bytes);
+      impostor.send_bytes(row.bytes);
     }
     honest.join();
   }

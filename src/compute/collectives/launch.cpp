@@ -16,7 +16,8 @@ Result<int> number(const Variables& variables, std::string_view name) {
   const auto text = variables(name);
   if (!text) return invalid(std::string(name) + " is not set");
   const int64_t value = TRY(parse_int(*text).in(name));
-  if (value < 0 || value > 1'000'000) return invalid(std::string(name) + " is " + *text);
+  if (value < 0 || value > 1'000'000)
+    return invalid("invalid " + std::string(name) + " " + *text + ": must be from 0 to 1000000");
   return int(value);
 }
 

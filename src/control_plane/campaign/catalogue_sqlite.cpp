@@ -182,7 +182,8 @@ class SqliteCatalogue final : public Catalogue {
       return invalid("a query must read, and answer with rows: " + prepared.error().message);
     auto statement = TRY(std::move(prepared));
     if (statement.columns() == 0 || !statement.reads_only())
-      return invalid("a query must read, and answer with rows");
+      return invalid("invalid query '" + shorten(sql, 200) +
+                     "': it must read, and answer with rows");
     Answered answered;
     for (int i = 0; i < statement.columns(); ++i)
       answered.columns.push_back(statement.column_name(i));

@@ -48,7 +48,7 @@ class ArrayCluster : public BatchCluster {
       if (running.empty()) return;
       for (const std::string& child : running) exit(child, code);
     }
-    FAIL() << "it does not come to an end";
+    FAIL() << "children are still active after 1000 rounds";
   }
 };
 
@@ -194,7 +194,7 @@ TEST(Arrays, TerminateHitsAllChildrenMadeOrNot) {
   EXPECT_EQ(cluster.status("a"), "FAILED");
   EXPECT_EQ(batch::status_reason(*cluster.find("a")), "enough");
   EXPECT_EQ(cluster.counts("a"), "FAILED 1000");
-  EXPECT_LT(cluster.find("a")->children_made, 1'000u) << "nobody needs rows of what never ran";
+  EXPECT_LT(cluster.find("a")->children_made, 1'000u) << "children that never ran have no rows";
 }
 
 TEST(Arrays, AKillReachesTheChildrenThatRunAndThoseThatAreStopping) {

@@ -64,7 +64,7 @@ TEST(Batch, AJobWaitsForThoseThatItDependsOn) {
   ASSERT_TRUE(cluster.create(cluster.batch_job("third", 1, "q", {"first", "second"})));
   EXPECT_EQ(cluster.status("third"), "PENDING");
   EXPECT_EQ(cluster.find("third")->awaits.size(), 1u)
-      << "the first is over, though nobody has it in memory";
+      << "the first is over, though it is not in memory";
   cluster.restart();
   cluster.run();
   cluster.exit("second", 0);
@@ -251,7 +251,7 @@ TEST(Batch, SpotMachinesAreTakenBackAndThatCountsAsAFailure) {
   }
   cluster.run();
   EXPECT_EQ(cluster.status("sure"), "RUNNING");
-  EXPECT_EQ(cluster.status("once"), "FAILED") << "it asked for one attempt";
+  EXPECT_EQ(cluster.status("once"), "FAILED") << "it requested one attempt";
   EXPECT_TRUE(batch::status_reason(*cluster.find("once")).starts_with("Host EC2 (instance i-"));
   ASSERT_EQ(cluster.find("twice")->attempts.size(), 2u);
   const auto twice = cluster.find("twice");

@@ -317,7 +317,7 @@ TEST(Control, AHostSaysHowFarItIs) {
   ASSERT_TRUE(cluster.report("a", 0, word));
   cluster.walk("a", 1, HostState::downloading);
   EXPECT_EQ(cluster.phases("a").back(), "Downloading: " + word.message)
-      << "another host's beginning says less";
+      << "the start of another host is less specific";
   cluster.walk("a", 0, HostState::running);
   cluster.walk("a", 1, HostState::running);
   ASSERT_TRUE(cluster.report("a", 0, word)) << "what comes late is counted";

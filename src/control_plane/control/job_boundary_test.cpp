@@ -48,7 +48,7 @@ TEST(JobBoundary, ALedgerThatHoldsAnImpossibleJobStarts) {
               "be between 1 and 10000");
     EXPECT_EQ(cluster.phases("poison").back().substr(0, 28), "Failed: InternalServerError:");
     ASSERT_TRUE(cluster.create(TestCluster::job("after", 1)));
-    EXPECT_EQ(cluster.find("after")->state, JobState::active) << "the rest goes on";
+    EXPECT_EQ(cluster.find("after")->state, JobState::active) << "other jobs continue";
     EXPECT_EQ(cluster.find("before")->state, JobState::active);
     cluster.restart();
     cluster.run();

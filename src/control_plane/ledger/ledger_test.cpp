@@ -415,7 +415,7 @@ TEST_P(LedgerTest, RemembersQueuesEnvironmentsAndDefinitions) {
           {{std::string(kDefinitionKind), {"us-east-1", name}, revision, revision == 2, {}}});
   ASSERT_TRUE(ledger->commit(batch));
   auto kept = ledger->resources();
-  ASSERT_EQ(kept->size(), 2u) << "definitions are asked for by themselves";
+  ASSERT_EQ(kept->size(), 2u) << "definitions are requested separately";
   EXPECT_EQ(kept->at(0).body, environment.body);
   EXPECT_EQ(kept->at(1).kind, "job_queue");
   EXPECT_EQ(kept->at(1).key, queue.key);

@@ -106,7 +106,9 @@ class Choosing {
 
 Result<TraceEvent> parse_event(std::string_view line, Instant start) {
   const auto fields = split(line, ',');
-  if (fields.size() != 4) return invalid("needs four fields, at,region,instance_type,hosts");
+  if (fields.size() != 4)
+    return invalid(std::to_string(fields.size()) +
+                   " fields: expected at,region,instance_type,hosts");
   const auto field = [&](size_t i) { return std::string(trim(fields[i])); };
   TraceEvent event;
   if (const auto seconds = parse_double(field(0))) {

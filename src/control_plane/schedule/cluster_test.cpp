@@ -69,7 +69,7 @@ TEST(Cluster, BackfillNeverDelaysTheFirst) {
     }
   }
   EXPECT_GT(reservations, 2'000u);
-  EXPECT_GT(passed, 1'000u) << "somebody passes";
+  EXPECT_GT(passed, 1'000u) << "some jobs pass";
 }
 
 // Runs the same cluster with and without the jobs behind the first waiting job: where jobs take

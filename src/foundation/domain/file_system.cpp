@@ -86,7 +86,9 @@ Result<PosixUser> parse_posix_user(std::string_view text) {
   const size_t colon = text.find(':');
   const auto number = [](std::string_view digits) -> Result<uint32_t> {
     const int64_t value = TRY(parse_int(digits));
-    if (value < 1 || value >= int64_t(UINT32_MAX)) return invalid("not between 1 and 4294967294");
+    if (value < 1 || value >= int64_t(UINT32_MAX))
+      return invalid("invalid user or group '" + shorten(digits, 40) +
+                     "': must be from 1 to 4294967294");
     return uint32_t(value);
   };
   if (colon != std::string_view::npos) {

@@ -221,7 +221,7 @@ TEST_F(Http, BodiesTogetherHaveALimitToo) {
   EXPECT_EQ(small.ask("POST / HTTP/1.1\r\nContent-Length: 60000\r\n\r\n" + std::string(60'000, 'b'))
                 .status,
             200)
-      << "small ones go on";
+      << "small ones continue";
   responder->reply({});
   EXPECT_EQ(holder.hear().status, 200);
   EXPECT_EQ(later.ask("POST /" + request).status, 200);

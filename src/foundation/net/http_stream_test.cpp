@@ -146,7 +146,7 @@ TEST_F(HttpStreams, AStreamContinuesWhenItsBodyIsFirstWanted) {
   RawClient client = this->client();
   client.say("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
   pollfd heard = {client.descriptor(), POLLIN, 0};
-  EXPECT_EQ(::poll(&heard, 1, 50), 0) << "nothing is said before the handler reads";
+  EXPECT_EQ(::poll(&heard, 1, 50), 0) << "nothing is sent before the handler reads";
   may_read.set_value();
   EXPECT_EQ(client.hear().status, 100);
   EXPECT_EQ(client.ask(body_from(0, 1000)).body, "1000");

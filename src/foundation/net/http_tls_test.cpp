@@ -44,8 +44,7 @@ TEST_F(Http, ACertificateIsRenewedWhileTheServerRuns) {
   RawClient after = client();
   ASSERT_TRUE(after.start_tls(authority));
   EXPECT_NE(after.certificate(), first);
-  EXPECT_EQ(before.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|")
-      << "connections that are there go on";
+  EXPECT_EQ(before.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|") << "existing connections continue";
 
   ASSERT_TRUE(os::write_file_durably(settings.certificate_file, "nonsense", 0644));
   EXPECT_EQ(server->renew_certificate().error().kind, Kind::invalid);

@@ -62,7 +62,8 @@ Result<void> check_reduction(const Signature& signature) {
   }
   if (signature.compression.kind != Compression::Kind::none &&
       signature.type != collectives::Type::f32)
-    return invalid("compression needs tensors of type f32");
+    return invalid("compression needs tensors of type f32, and the tensor is of type " +
+                   std::string(collectives::to_string(signature.type)));
   if (signature.compression.kind != Compression::Kind::none &&
       (signature.operation != Operation::allreduce ||
        (signature.reduction != collectives::Reduction::sum &&
@@ -104,13 +105,18 @@ Result<void> check(const Signature& signature, const Sets& sets, int rank) {
       return ok();
     case Operation::all_to_all:
       if (signature.splits.size() != members.size())
-        return invalid("invalid splits: one is needed for each member of the process set");
+        return invalid("invalid splits: the process set has " + std::to_string(members.size()) +
+                       " members, and the tensor " + std::to_string(signature.splits.size()) +
+                       " splits");
       // Compares one by one, so that no sum overflows.
       for (uint64_t rest = signature.rows(); const uint64_t split : signature.splits) {
-        if (split > rest) return invalid("invalid splits: their sum exceeds the number of rows");
+        if (split > rest)
+          return invalid("invalid splits: their sum exceeds the " +
+                         std::to_string(signature.rows()) + " rows of the tensor");
         rest -= split;
         if (&split == &signature.splits.back() && rest > 0)
-          return invalid("invalid splits: their sum is below the number of rows");
+          return invalid("invalid splits: their sum is below the " +
+                         std::to_string(signature.rows()) + " rows of the tensor");
       }
       return ok();
     case Operation::allreduce:

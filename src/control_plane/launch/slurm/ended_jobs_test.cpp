@@ -42,7 +42,7 @@ TEST_F(EndedJobsTest, HaveTheEndThatTheAccountingKnows) {
   EXPECT_EQ(jobs[1].reason, "exit code 3");
   EXPECT_EQ(jobs[1].comment, "trainyard/1 of 1") << "as slurmctld listed it";
   slurm_.accounted.clear();
-  EXPECT_EQ(see({job_in(3, "RUNNING")}).size(), 2u) << "it is not asked for again";
+  EXPECT_EQ(see({job_in(3, "RUNNING")}).size(), 2u) << "it is not requested again";
   clock_.advance(EndedJobs::kKept);
   EXPECT_EQ(see({job_in(3, "RUNNING")}).size(), 1u);
 }
