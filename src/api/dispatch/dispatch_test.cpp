@@ -242,7 +242,7 @@ TEST(TrainingJobs, HarmlessMembersAreStoredAndReturned) {
   EXPECT_EQ(shown["Notes"], Json(spec.notes));
 }
 
-TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreAsked) {
+TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreRequested) {
   DispatchServer world;
   const std::string body = create_body(
       "job",

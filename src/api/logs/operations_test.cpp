@@ -193,7 +193,7 @@ TEST(LogsOperations, StreamsOfAPrefixComeAllAtOnceOthersInPages) {
             "InvalidParameterException: Cannot order by LastEventTime with a logStreamNamePrefix.");
 }
 
-TEST(LogsOperations, TheLatestStreamComesFirstWhenAskedFor) {
+TEST(LogsOperations, TheLatestStreamComesFirstOnRequest) {
   World world;
   for (const std::string name : {"old", "new", "never"}) world.make(name);
   ASSERT_TRUE(world.put("old", {{world.now() - 1000, "x"}}));

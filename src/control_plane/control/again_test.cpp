@@ -172,7 +172,7 @@ TEST(Retry, ALostHostOfASpotJobIsAnInterruption) {
   EXPECT_EQ(cluster.find("a")->state, JobState::active);
 }
 
-TEST(Retry, OthersAsOftenAsTheyAskedFor) {
+TEST(Retry, OthersAsOftenAsTheyRequested) {
   TestCluster cluster;
   CreateJob job = TestCluster::job("a");
   job.spec.retries_max = 1;

@@ -287,7 +287,7 @@ TEST(Arrays, OfASequenceTheRestFailsWithTheFirstThatDoes) {
   ASSERT_TRUE(cluster.create(array));
   EXPECT_LE(cluster.live_children("a"), reconcile::kChildrenAwaitingMax + 1);
   cluster.exit("a:0", 1);
-  for (int turn = 0; turn < 10; ++turn) cluster.run();
+  for (int iteration = 0; iteration < 10; ++iteration) cluster.run();
   EXPECT_EQ(cluster.counts("a"), "FAILED 2000");
   EXPECT_EQ(batch::status_reason(*cluster.find("a:1999")), "Dependent Job failed");
   EXPECT_EQ(cluster.status("a"), "FAILED");
@@ -324,7 +324,7 @@ TEST(Arrays, ChildByChildWorksOnArraysThatAreOver) {
   CreateJob array = cluster.array_job("b", 300);
   array.spec.depends_on_alike = {"a"};
   ASSERT_TRUE(cluster.create(array));
-  for (int turn = 0; turn < 4; ++turn) cluster.run();
+  for (int iteration = 0; iteration < 4; ++iteration) cluster.run();
   EXPECT_EQ(cluster.counts("b"), "STARTING 1, FAILED 299");
 }
 
@@ -414,7 +414,7 @@ TEST(Arrays, ReplayRebuildsTheTables) {
   ASSERT_TRUE(cluster.create(array));
   ASSERT_TRUE(cluster.cancel("a", Cancellation::terminated, "enough"));
   cluster.exit("a:2", 143);
-  for (int turn = 0; turn < 4; ++turn) cluster.run();
+  for (int iteration = 0; iteration < 4; ++iteration) cluster.run();
   test::Replay replay;
   const auto replayed = replay.run(*cluster.ledger);
   ASSERT_TRUE(replayed) << replayed.error().message;

@@ -85,7 +85,7 @@ TEST(Batch, AJobWhoseDependencyFailsFailsToo) {
   }
 }
 
-TEST(Batch, AFailureIsTriedAgainAsOftenAsAskedAndEachAttemptIsKept) {
+TEST(Batch, AFailureIsRetriedAsOftenAsRequestedAndEachAttemptIsRecorded) {
   BatchCluster cluster;
   CreateJob job = cluster.batch_job("a");
   job.spec.retry.attempts_max = 3;

@@ -52,8 +52,7 @@ class SingleWriter final : public ControlPlane {
   }
 
   ~SingleWriter() override {
-    for (const PendingCommand& pending : backlog_)
-      pending.refuse(unavailable("the server is stopping"));
+    for (const PendingCommand& each : backlog_) each.refuse(unavailable("the server is stopping"));
   }
 
   Result<void> load() {

@@ -90,7 +90,7 @@ class AgentsTest : public testing::Test {
   }
 
   void run() {
-    for (int turn = 0; turn < 4; ++turn) {
+    for (int iteration = 0; iteration < 4; ++iteration) {
       control->commit_step();
       control->reconcile_step();
     }

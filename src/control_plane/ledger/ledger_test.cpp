@@ -461,7 +461,7 @@ TEST(LedgerFile, ReadersDoNotWaitForACommit) {
   ASSERT_TRUE(writer->run("COMMIT"));
 }
 
-TEST(LedgerFile, ManyReadersTakeTurns) {
+TEST(LedgerFile, ManyReadersShareTheConnections) {
   os::TemporaryDirectory directory;
   auto ledger = *open_sqlite(directory.path() + "/ledger.db");
   ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));

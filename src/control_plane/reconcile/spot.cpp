@@ -40,9 +40,10 @@ bool was_there(const Attempt& attempt, Instant at) {
   return attempt.started < at && (!attempt.ended || *attempt.ended > at);
 }
 
-class Choosing {
+class InterruptionPlanner {
  public:
-  Choosing(const std::vector<std::shared_ptr<const Job>>& jobs, const Spot& spot, Instant now)
+  InterruptionPlanner(const std::vector<std::shared_ptr<const Job>>& jobs, const Spot& spot,
+                      Instant now)
       : jobs_(jobs), spot_(spot), now_(now) {}
 
   std::vector<SpotInterruption> choose() {
@@ -151,7 +152,7 @@ Result<std::vector<TraceEvent>> parse_trace(std::string_view text, Instant start
 
 std::vector<SpotInterruption> spot_interruptions(
     const std::vector<std::shared_ptr<const Job>>& jobs, const Spot& spot, Instant now) {
-  return Choosing(jobs, spot, now).choose();
+  return InterruptionPlanner(jobs, spot, now).choose();
 }
 
 }  // namespace trainyard::reconcile

@@ -211,13 +211,13 @@ TEST(Scaling, GpusAreWholeOrNone) {
       "8: it runs with 2 over its hosts");
 }
 
-TEST(AskFor, UnknownTypesAreInvalid) {
+TEST(Request, UnknownTypesAreInvalid) {
   EXPECT_EQ(host_request_for("ml.c5.xlarge")->share.memory_bytes, 8 * kGib);
   EXPECT_EQ(host_request_for("ml.zz.xlarge").error().message,
             "the size of instance type 'ml.zz.xlarge' is not known");
 }
 
-TEST(AskFor, AHostMayRequestItsOwnSize) {
+TEST(Request, AHostMayRequestItsOwnSize) {
   domain::InstanceGroup group{"default", "2 vCPU", 3, share(2, 1, 1)};
   EXPECT_EQ(host_request_of(group)->share.gpus, 1);
   EXPECT_EQ(host_request_of(group)->count, 3u);

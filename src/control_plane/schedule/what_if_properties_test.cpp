@@ -65,13 +65,13 @@ RandomCase random_case(uint64_t seed) {
       if (!each.needs.empty()) limit.total += each.hosts[0].share.cpus;
   }
   add_waiting(random, snapshot);
-  const WaitingJob& asked = snapshot.waiting[random.below(snapshot.waiting.size())];
-  made.question.job = asked.job;
-  for (uint32_t count = asked.requests[0].count; count > 1; --count) {
-    WaitingJob smaller = asked;
+  const WaitingJob& requested = snapshot.waiting[random.below(snapshot.waiting.size())];
+  made.question.job = requested.job;
+  for (uint32_t count = requested.requests[0].count; count > 1; --count) {
+    WaitingJob smaller = requested;
     smaller.requests[0].count = count - 1;
     made.question.variants.push_back({{.kind = ChangeKind::shrink_gang,
-                                       .from = double(asked.requests[0].count),
+                                       .from = double(requested.requests[0].count),
                                        .to = double(count - 1)},
                                       smaller});
   }

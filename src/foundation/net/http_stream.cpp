@@ -63,7 +63,7 @@ class ConnectionStream final : public Stream {
       if (step == HttpDecoder::Step::done) return got;
       if (step == HttpDecoder::Step::fault) {
         failed_ = true;
-        return invalid("reading the request's body: " + in.fault().words);
+        return invalid("reading the request's body: " + in.fault().explanation);
       }
       if (in.may_pass_by()) {
         got = connection_.read_now(

@@ -30,27 +30,27 @@ class HostScenario {
     auto decision = next(run, event);
     if (!decision) return "conflict";
     run = decision->run;
-    std::string words;
+    std::string message;
     for (const auto& action : decision->actions) {
-      if (!words.empty()) words += ", ";
+      if (!message.empty()) message += ", ";
       if (const auto* report = std::get_if<Report>(&action)) {
         facts.push_back(report->fact);
-        words += std::string("report ") + kStates[static_cast<int>(report->fact.state)];
+        message += std::string("report ") + kStates[static_cast<int>(report->fact.state)];
       } else if (const auto* work = std::get_if<Work>(&action)) {
-        words += "work " + std::string(to_string(work->stage));
+        message += "work " + std::string(to_string(work->stage));
       } else if (std::holds_alternative<Interrupt>(action)) {
-        words += "interrupt";
+        message += "interrupt";
       } else if (std::holds_alternative<Terminate>(action)) {
-        words += "terminate";
+        message += "terminate";
       } else if (std::holds_alternative<Kill>(action)) {
-        words += "kill";
+        message += "kill";
       } else if (std::holds_alternative<Undo>(action)) {
-        words += "undo";
+        message += "undo";
       } else {
-        words += "leave";
+        message += "leave";
       }
     }
-    return words;
+    return message;
   }
 
   void until_running() {

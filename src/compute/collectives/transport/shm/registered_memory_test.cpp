@@ -117,7 +117,7 @@ TEST(InPlaceMemory, HasLimits) {
 TEST(InPlaceMemory, SumsLikeAnyOther) {
   for (const char* plans : {"", "allreduce=direct:0-", "allreduce=ring:0-"}) {
     over(
-        Way::shared, 3,
+        LinkKind::shared, 3,
         [](Group& group) {
           for (const size_t elements : {size_t(3'000), size_t(300'001)}) {
             const auto inputs = awkward_inputs(Type::i32, group.size(), elements);
@@ -154,7 +154,7 @@ TEST(InPlaceMemory, SumsLikeAnyOther) {
 }
 
 TEST(InPlaceMemory, IsUnavailableWhereNothingIsShared) {
-  over(Way::tcp, 2, [](Group& group) {
+  over(LinkKind::tcp, 2, [](Group& group) {
     Buffer buffer(100'000);
     EXPECT_EQ(group.register_in_place(buffer.bytes).error().kind, Kind::unavailable);
     EXPECT_TRUE(buffer.is_as_filled());
