@@ -27,9 +27,9 @@ def microseconds(*command: str, **environment: str) -> float:
     return float(json.loads(done.stdout.strip().splitlines()[-1])["microseconds"])
 
 
-def ours(ranks: int, size: int, kind: str = "f32", way: str = "ordinary") -> Callable[[], float]:
+def ours(ranks: int, size: int, kind: str = "f32", links: str = "ordinary") -> Callable[[], float]:
     return lambda: microseconds(
-        os.path.join(BIN, "reduce_with_ours"), str(ranks), str(size), kind, way
+        os.path.join(BIN, "reduce_with_ours"), str(ranks), str(size), kind, links
     )
 
 

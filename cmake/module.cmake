@@ -80,7 +80,7 @@ function(module name)
   if(tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${name} warnings GTest::gtest GTest::gtest_main)
-    target_compile_options(${name}_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-O0>)  # compiling them takes longer than running
+    target_compile_options(${name}_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Og>)  # compiled as fast as with -O0, run in a third of its time
     add_dependencies(module_tests ${name}_test)
     # RealSlurm needs a cluster: tests/slurm starts one and runs it.
     gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST TEST_FILTER "-RealSlurm*" PROPERTIES LABELS module TIMEOUT 300

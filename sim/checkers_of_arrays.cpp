@@ -49,7 +49,7 @@ void Checkers::check_child(const Job& child) {
       World::check(job->control_time(job->transitions.back().start) <=
                        child.control_time(child.attempts.front().started),
                    title(child) + " began before " + title(*job) + " ended");
-  if (child.withdrawn == Withdrawn::dependency_failed)
+  if (child.cancellation == Cancellation::dependency_failed)
     World::check(!all, title(child) + " failed for a dependency that had succeeded");
 }
 

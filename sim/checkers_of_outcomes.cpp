@@ -80,7 +80,7 @@ void Checkers::check_stopped(const Job& job) {
     const Job* array = job.parent != 0 ? durable(job.parent) : nullptr;
     World::check(stops_.contains(job.key) || stop_requests_.contains(job.key) ||
                      (array && stop_requests_.contains(array->key)) ||
-                     job.withdrawn == Withdrawn::dependency_failed,
+                     job.cancellation == Cancellation::dependency_failed,
                  title(job) + " was stopped without a request");
     World::check(job.phase() == Phase::stopped,
                  title(job) + " was stopped, but the API reports another phase");

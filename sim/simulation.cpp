@@ -226,7 +226,8 @@ class Simulation {
   void hostile_user_arrives() {
     for (const control::CreateJob& job : some_extreme_jobs(world_))
       world_.after(world_.between(0ms, 150s), [this, job] {
-        ask([this, job](control::Answer answer) { control_->create_job(job, std::move(answer)); },
+        request(
+            [this, job](control::Answer answer) { control_->create_job(job, std::move(answer)); },
             [job](const Result<Job>& answer) {
               World::check(!answer,
                            "the extreme numbers of job " + job.key.name + " were admitted");
@@ -301,10 +302,10 @@ class Simulation {
   // have taken effect or not. `answered` is called with the answer, except that `exhausted` and
   // `unavailable` cause another try.
   using Answered = std::function<void(const Result<Job>&)>;
-  void ask(std::function<void(control::Answer)> question, Answered answered) {
+  void request(std::function<void(control::Answer)> question, Answered answered) {
     const auto again = [this, question, answered] {
       world_.after(world_.between(500ms, 5s),
-                   [this, question, answered] { ask(question, answered); });
+                   [this, question, answered] { request(question, answered); });
     };
     if (!control_) return again();
     const auto open = std::make_shared<bool>(true);
@@ -326,18 +327,18 @@ class Simulation {
   }
 
   void create(const control::CreateJob& job) {
-    ask([this, job](control::Answer answer) { control_->create_job(job, std::move(answer)); },
-        [this, job](const Result<Job>& answer) {
-          if (answer) {
-            world_.trace("user",
-                         "created " + job.key.name + ": job " + std::to_string(answer->number));
-            checkers_.acknowledged(*answer);
-          } else {
-            World::check(answer.error().kind == Kind::conflict,
-                         "job " + job.key.name + " was rejected: " + answer.error().message);
-            adopt(job.key);
-          }
-        });
+    request([this, job](control::Answer answer) { control_->create_job(job, std::move(answer)); },
+            [this, job](const Result<Job>& answer) {
+              if (answer) {
+                world_.trace("user",
+                             "created " + job.key.name + ": job " + std::to_string(answer->number));
+                checkers_.acknowledged(*answer);
+              } else {
+                World::check(answer.error().kind == Kind::conflict,
+                             "job " + job.key.name + " was rejected: " + answer.error().message);
+                adopt(job.key);
+              }
+            });
   }
 
   // Takes over a job that the same user created by a request whose answer was lost.
@@ -351,11 +352,11 @@ class Simulation {
   void stop(const JobKey& key) {
     checkers_.stop_requested_by_user(key);
     const bool batch = key.name.starts_with("array-") || key.name.starts_with("service-");
-    ask(
+    request(
         [this, key, batch](control::Answer answer) {
           if (batch)
-            control_->withdraw_job(key, domain::Withdrawn::terminated, "by hand",
-                                   std::move(answer));
+            control_->cancel_job(key, domain::Cancellation::terminated, "by hand",
+                                 std::move(answer));
           else
             control_->stop_job(key, std::move(answer));
         },
@@ -375,7 +376,7 @@ class Simulation {
   void interrupt(const JobKey& key) {
     control::Interruption interruption;
     interruption.notice = world_.between(0ms, 10s);
-    ask(
+    request(
         [this, key, interruption](control::Answer answer) {
           control_->interrupt_job(key, interruption, std::move(answer));
         },
@@ -391,13 +392,13 @@ class Simulation {
   // Sets a keep-alive time below the initial one, which is the longest that the checker allows.
   void keep_alive(const JobKey& key) {
     const auto seconds = int64_t(world_.random.below(10));
-    ask([this, key, seconds](
-            control::Answer answer) { control_->keep_alive(key, seconds, std::move(answer)); },
-        [this, key](const Result<Job>& answer) {
-          World::check(
-              answer || answer.error().kind == Kind::conflict || !checkers_.jobs().contains(key),
-              "the hosts of " + key.name + " cannot get another keep-alive time");
-        });
+    request([this, key, seconds](
+                control::Answer answer) { control_->keep_alive(key, seconds, std::move(answer)); },
+            [this, key](const Result<Job>& answer) {
+              World::check(answer || answer.error().kind == Kind::conflict ||
+                               !checkers_.jobs().contains(key),
+                           "the hosts of " + key.name + " cannot get another keep-alive time");
+            });
   }
 
   // Lists all jobs repeatedly, as a user does.

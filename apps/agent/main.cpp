@@ -416,7 +416,7 @@ Result<CarriedOut> carry_out(const wire::Order& order, Tools& tools) {
   agent::Agent agent(order, layout, dependencies, keys, spool->found_facts());
   receiver = &agent;
   tools.signals.set_stop([&agent, &offer] {
-    offer.withdraw();
+    offer.cancel();
     agent.fence();
   });
   uplink.start();
@@ -480,7 +480,7 @@ Result<void> run(const Options& options, Clock& clock) {
         std::max(Duration{}, options.allocation.time_left -
                                  std::chrono::duration_cast<Duration>(clock.monotonic() - began));
   }
-  next.withdraw();
+  next.cancel();
   if (kept.spec()) {
     const std::string id = kept.spec()->id;
     kept.end();

@@ -73,7 +73,7 @@ Result<void> LedgerRole::prepare(const ledger::LedgerOwner& owner) {
   return ledger::prepare_postgres(*database_, owner);
 }
 
-Result<bool> LedgerRole::become_writer(const std::string& name, const Waiting& waiting) {
+Result<bool> LedgerRole::become_writer(const std::string& name, const StandbyCallbacks& waiting) {
   if (!database_) return true;
   ledger::LeaseCandidate candidate(*database_, lease_settings_, name, clock_);
   std::string shown;

@@ -37,7 +37,7 @@ class LedgerRole {
   // Checks the database, and makes its tables at the first start.
   Result<void> prepare(const ledger::LedgerOwner& owner);
 
-  struct Waiting {
+  struct StandbyCallbacks {
     // Called when the text for requests and the log changes.
     std::function<void(const std::string& why)> standby;
     // Waits for that long, or for a signal that ends the server: then it returns false.
@@ -46,7 +46,7 @@ class LedgerRole {
     std::function<void(const std::string& why)> lost;
   };
   // Returns when this server is the writer. False: it was told to end. `name` is shown by standbys.
-  Result<bool> become_writer(const std::string& name, const Waiting& waiting);
+  Result<bool> become_writer(const std::string& name, const StandbyCallbacks& waiting);
 
   Result<std::unique_ptr<ledger::Ledger>> open(const ledger::ResourceCheck& check) const;
   // The reason why this server must not act at present; "" while it is the writer.

@@ -317,7 +317,7 @@ class Server {
     const std::string name =
         (server_ ? "the server at " + reachable_ : "the server for " + config_.listen) +
         ", process " + std::to_string(::getpid());
-    const LedgerRole::Waiting waiting{
+    const LedgerRole::StandbyCallbacks waiting{
         [this](const std::string& why) {
           late_handler_.wait_because(why);
           log(Level::info, "serve", why, {{"listens", server_ ? reachable_ : "no"}});

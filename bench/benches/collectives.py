@@ -47,7 +47,7 @@ def collectives() -> list[Row]:
         ),
         (
             "2 ranks, 25 MiB, registered",
-            ours(2, 25 * MIB, way="registered"),
+            ours(2, 25 * MIB, links="registered"),
             [(open_mpi(2, 25 * MIB), "Open MPI", 0.2)],
         ),
         ("2 ranks, 100 MiB", ours(2, 100 * MIB), [(open_mpi(2, 100 * MIB), "Open MPI", 0.3)]),
@@ -67,12 +67,12 @@ def collectives() -> list[Row]:
         ("8 ranks, 25 MiB", ours(8, 25 * MIB), [(open_mpi(8, 25 * MIB), "Open MPI", 1.0)]),
         (
             "2 ranks, TCP, 1 KiB",
-            ours(2, 1024, way="tcp"),
+            ours(2, 1024, links="tcp"),
             [(open_mpi(2, 1024, "tcp"), "Open MPI over TCP", 1.0)],
         ),
         (
             "2 ranks, TCP, 25 MiB",
-            ours(2, 25 * MIB, way="tcp"),
+            ours(2, 25 * MIB, links="tcp"),
             [(open_mpi(2, 25 * MIB, "tcp"), "Open MPI over TCP", 1.0)],
         ),
     ]
@@ -87,7 +87,7 @@ def collectives() -> list[Row]:
             for measure_peer, peer, _ in peers:
                 theirs[name, peer].append(measure_peer())
         for ranks, seconds in starts.items():
-            seconds.append(ours(ranks, 64, way="start")() / 1e6)
+            seconds.append(ours(ranks, 64, links="start")() / 1e6)
     return [
         row(
             "collectives",

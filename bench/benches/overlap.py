@@ -14,10 +14,10 @@ NAME_ROUNDS, NAME_STEPS = 5, 5
 RESNET_50_BYTES = 25_557_032 * 4
 
 
-def by_name(ranks: int, way: str) -> list[list[float]]:
+def by_name(ranks: int, links: str) -> list[list[float]]:
     """Returns the milliseconds of one run's rounds: (by name, one call per gradient)."""
     done = subprocess.run(
-        [os.path.join(BIN, "reduce_by_name"), str(ranks), way, str(NAME_STEPS)],
+        [os.path.join(BIN, "reduce_by_name"), str(ranks), links, str(NAME_STEPS)],
         check=True,
         capture_output=True,
         text=True,
@@ -33,14 +33,14 @@ def overlap() -> list[Row]:
     """The gradients of ResNet-50 by name, fused in the background,
     next to a call for each and next to one sum of as many bytes."""
     rows = []
-    for ranks, way, transport, where in (
+    for ranks, links, transport, where in (
         (2, "shared", "vader", "2 ranks"),
         (4, "shared", "vader", "4 ranks"),
         (2, "tcp", "tcp", "2 ranks, TCP"),
     ):
         mine, each, whole = [], [], []
         for _ in progress.rounds(range(NAME_ROUNDS)):
-            fused, apart = by_name(ranks, way)
+            fused, apart = by_name(ranks, links)
             mine += fused
             each += apart
             whole.append(open_mpi(ranks, RESNET_50_BYTES, transport)() / 1e3)

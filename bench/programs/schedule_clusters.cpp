@@ -163,7 +163,7 @@ class ClosedLoop {
     for (size_t number = first_; number < jobs_.size(); ++number) {
       const Job& job = jobs_[number];
       if (job.runs || job.requests.empty()) continue;
-      Waiting& waiting = snapshot.waiting.emplace_back();
+      WaitingJob& waiting = snapshot.waiting.emplace_back();
       waiting.job = number + 1;
       waiting.name = job.name;
       waiting.requests = job.requests;
@@ -218,7 +218,7 @@ class GrowingCluster {
     snapshot_.limits = {{"vCPU of compute environment box", kCpus, 0, "raise its maxvCpus"}};
     snapshot_.queues = {{"job queue q"}};
     for (domain::JobNumber number = 1; number <= 4096; ++number) {
-      Waiting job;
+      WaitingJob job;
       job.job = number;
       job.name = "job/" + std::to_string(number);
       job.requests = {{"1 vCPU", {1, 2 * kGib, 0}, 1}};
@@ -285,7 +285,7 @@ class GrowingCluster {
   void start(const Plan& plan) {
     std::map<domain::JobNumber, const Start*> starts;
     for (const Start& start : plan.starts) starts[start.job] = &start;
-    for (const Waiting& job : snapshot_.waiting)
+    for (const WaitingJob& job : snapshot_.waiting)
       if (const auto start = starts.find(job.job); start != starts.end()) {
         Running running;
         running.job = job.job;
@@ -295,7 +295,8 @@ class GrowingCluster {
         running.ends_by = now_ + kLasts;
         snapshot_.running.push_back(running);
       }
-    std::erase_if(snapshot_.waiting, [&](const Waiting& job) { return starts.contains(job.job); });
+    std::erase_if(snapshot_.waiting,
+                  [&](const WaitingJob& job) { return starts.contains(job.job); });
   }
 
   Snapshot snapshot_;
@@ -388,7 +389,7 @@ class KueueBaseline {
             arrivals.push_back({Instant{} + i * each.every, cohort, queue, &each});
     std::ranges::stable_sort(arrivals, {}, &Arrival::at);
     for (const Arrival& arrival : arrivals) {
-      Waiting job;
+      WaitingJob job;
       job.requests = {{"unit", {arrival.of->units, 0, 0}, 1}};
       job.queue = size_t(arrival.cohort);
       job.share = share_name(arrival.cohort, arrival.queue);

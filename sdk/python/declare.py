@@ -20,7 +20,7 @@ from collections.abc import Iterator
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 OUTPUT = ROOT / "sdk/python/trainyard/_declarations.py"
 PREFIX = "trainyard_"  # omitted in the names of classes
-NAMES = ("collectives", "launch", "gradients", "membership", "parameters", "regions")
+NAMES = ("collectives", "launch", "gradients", "membership", "parameters", "local_sgd")
 HEADERS = [f"src/compute/capi/{PREFIX}{name}.h" for name in NAMES]
 COLUMNS = 100
 PLAIN = {

@@ -167,13 +167,19 @@ def test_a_process_that_forks_is_bounded_and_removed(cluster: Server) -> None:
     )
 
 
+# Python waits without a fork; sh ends where a fork is refused, and bash would wait two minutes.
+FORK_BOMB = (
+    """exec python3 -c 'import subprocess, time; subprocess.Popen(["sh", "-c", """
+    """"b() { b | b & }; b"]); time.sleep(3)'"""
+)
+
+
 def test_a_fork_bomb_hits_its_limit(cluster: Server) -> None:
-    cluster.boto("sagemaker").create_training_job(
-        **jobs.request("bomb", "b() { b | b & }; b; sleep 2; exit 0")
-    )
+    cluster.boto("sagemaker").create_training_job(**jobs.request("bomb", FORK_BOMB))
     # it takes all the processor that it gets
     done = jobs.wait_until(cluster.boto("sagemaker"), "bomb", seconds_max=300)
-    assert done["TrainingJobStatus"] in ("Completed", "Failed")
+    assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
+    assert any("Cannot fork" in line for line in jobs.log_lines(cluster.boto("logs"), "bomb"))
     assert alive(cluster)
 
 

@@ -76,7 +76,7 @@ IN_C = """
 #include "capi/trainyard_launch.h"
 #include "capi/trainyard_membership.h"
 #include "capi/trainyard_parameters.h"
-#include "capi/trainyard_regions.h"
+#include "capi/trainyard_local_sgd.h"
 
 int main(int count, char** arguments) {
   char message[TRAINYARD_ERROR_BYTES];

@@ -9,6 +9,10 @@ with the contexts in which each is banned:
   messages  texts in string literals: every module outside its tests, and all Python, pages, shell
             and CMake; of pages also what stands between tags, of shell also here-documents
   names     the words of identifiers of C++ and Python, names of tests included: every file
+  cpp_names the same for C++ only: terms that Python's packages need for interfaces of others
+  types     the names of classes, structs, enums and aliases of C++, as a whole
+
+A rule with `within` holds for the paths below: elsewhere the word is a standard term.
 
 `python -m tests.tidy.test_language comments MODULE` lists the banned words of one module.
 """
@@ -30,6 +34,7 @@ from tests.tidy import sources
 EVERYWHERE = ("prose", "comments", "messages")
 CODE = ("comments", "messages")
 NAMES = (*EVERYWHERE, "names")
+NAMES_OF_CPP = ("names", "cpp_names", "types")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +42,7 @@ class Rule:
     words: str  # a regular expression for whole words, in any case
     use: str
     contexts: tuple = EVERYWHERE
+    within: tuple = ()  # prefixes of paths; (): every file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +89,34 @@ RULES = (
     Rule(r"awaits?|awaited|awaiting", "depends on", ("prose", "messages")),
     Rule(r"ways? out|outwards?", "egress", NAMES),
     Rule(r"(?:its|a|each|one|per|whose) turns?", "iteration, tick; position in the queue"),
+    # adopt: a launcher adopts the processes of a former server, as Kubernetes adopts orphans;
+    # `trainyard ledger adopt` is a command of users.
+    Rule(
+        r"adopts?|adopted|adopting|adoption",
+        "register in place; restore; caught up",
+        (*CODE, "names"),
+        ("src/compute/", "sdk/python/c10d/"),
+    ),
+    # withdraw: of quotas only, which are lent.
+    Rule(r"withdraws?|withdrawn|withdrew|withdrawals?", "cancel", (*CODE, "cpp_names")),
+    Rule(r"asks?|asked|asking", "request, query", ("cpp_names",)),
+    Rule(r"turns?", "iteration, tick; position in the queue", ("cpp_names",)),
+    Rule(r"seats?|seated|sayings?", "slot; job log", ("cpp_names",)),
+    Rule(r"last words|own words", "message", ("cpp_names",)),
+    Rule(r"regions", "local SGD (a member of a group is a region)", ("types",), ("src/compute/",)),
+    # Classes: what they do, or the entity; a whole word of daily use names none.
+    Rule(r"waiting", "pending command, waiting job, pending tensor", ("types",)),
+    Rule(r"deciding|choosing|explaining", "reconciler, planner, explainer", ("types",)),
+    Rule(r"planning", "planner", ("types",)),
+    Rule(r"applying", "command applier", ("types",)),
+    Rule(r"group", "commit batch", ("types",), ("src/control_plane/control/",)),
+    Rule(r"kept", "held message, digests, record", ("types",)),
+    Rule(r"ways?", "link kind, direction", ("types",)),
+    Rule(r"asked", "request", ("types",)),
+    Rule(r"place|site|letter", "position; host layout; doc comment", ("types",)),
+    Rule(r"line", "queue", ("types",), ("src/control_plane/schedule/", "src/control_plane/batch/")),
+    # The simulated world of a test or of sim is its own term: elsewhere it is a context.
+    Rule(r"world", "step context, dependencies", ("types",), ("src/job/",)),
     # Threads, ranks, requests and jobs are not persons.
     Rule(r"whoever|whomever", "the caller, a peer, each job that", NAMES),
     Rule(r"some(?:body|one)|any(?:body|one)", "a user, a peer, a caller", NAMES),
@@ -177,6 +211,8 @@ EXEMPTIONS = (
     Exemption("tests/console/test_console.py", "await", "of JavaScript"),
     Exemption("tests/system/test_agent.py", "fold", "the program that wraps lines"),
     Exemption("tests/system/test_interruptions.py", "victim", "a name in the stored results"),
+    Exemption("sdk/python/c10d/channels.cpp", "adopt", "std::adopt_lock"),
+    Exemption("src/compute/capi/trainyard_local_sgd.h", "adopted", "a member that programs read"),
     Exemption("src/foundation/client/forward.cpp", "nobody", "an option of libcurl"),
     Exemption("src/foundation/objects/s3_client/connection.cpp", "nobody", "an option of libcurl"),
 )
@@ -381,37 +417,63 @@ def names(path: str) -> Iterator[tuple[int, str]]:
                 yield number, words_of(identifier)
 
 
+TYPE = re.compile(
+    r"\b(?:class|struct|union|enum(?: class)?)\s+(?:[A-Z]+\([^)]*\)\s*)?(\w+)"
+    r"\s*(?:final\s*)?(?:[:{]|$)"
+    r"|\busing\s+(\w+)\s*="
+)
+
+
+def types(path: str) -> Iterator[tuple[int, str]]:
+    """(line number, words) of each type that a C++ file declares, as a sentence of its own."""
+    for number, line in lines_of(sources.code(path)):
+        for found in TYPE.finditer(line):
+            yield number, words_of(found[1] or found[2])
+
+
 def contexts_of(path: str) -> Sequence[str]:
     if path.endswith(".md"):
         return ("prose",)
     if is_page(path) or (has_hash_comments(path) and not is_python(path)):
         return CODE
+    if path.endswith((".cpp", ".hpp", ".h")):
+        return (*CODE, *NAMES_OF_CPP)
     return (*CODE, "names")
 
 
 def banned(path: str, context: str) -> Iterator[tuple[int, str, str]]:
     """(line number, word in lower case, term to use) of each banned word, exemptions included."""
-    read = {"prose": prose, "comments": comments, "messages": messages, "names": names}[context]
+    read = {
+        "prose": prose,
+        "comments": comments,
+        "messages": messages,
+        "names": names,
+        "cpp_names": names,
+        "types": types,
+    }[context]
     for number, text in read(path):
-        for word, use in banned_in(text, context):
+        for word, use in banned_in(text, context, path):
             yield number, word, use
 
 
 @functools.cache
-def patterns(context: str) -> list[tuple[re.Pattern[str], str]]:
+def patterns(context: str) -> list[tuple[re.Pattern[str], str, str]]:
+    """(pattern, term to use, the paths for which it holds) of each rule of a context."""
+    word = r"^(?:%s)$" if context == "types" else WORD
     return [
-        (re.compile(WORD % rule.words, re.I), rule.use)
+        (re.compile(word % rule.words, re.I), rule.use, rule.within or "")
         for rule in RULES
         if context in rule.contexts
     ]
 
 
-def banned_in(text: str, context: str) -> Iterator[tuple[str, str]]:
+def banned_in(text: str, context: str, path: str = "") -> Iterator[tuple[str, str]]:
     """(word in lower case, term to use) of each banned word. Also called by
     packaging/git-hooks/commit-msg."""
-    for pattern, use in patterns(context):
-        for found in pattern.finditer(text):
-            yield found[0].lower(), use
+    for pattern, use, within in patterns(context):
+        if path.startswith(within):
+            for found in pattern.finditer(text):
+                yield found[0].lower(), use
 
 
 def found_in(path: str, context: str) -> list[str]:
@@ -505,13 +567,43 @@ def test_names_use_the_terms_of_the_glossary() -> None:
         if path.endswith((".cpp", ".hpp", ".h")) or is_python(path)
     ]
     wrong = [each for path in paths for each in found_in(path, "names")]
+    for context in NAMES_OF_CPP[1:]:
+        wrong += [
+            each for path in paths if not path.endswith(".py") for each in found_in(path, context)
+        ]
     assert not wrong, "banned words in names (docs/glossary.md):\n" + "\n".join(wrong)
+
+
+def test_texts_are_not_named_words() -> None:
+    """Arguments of a command are words; a message or text is none."""
+    text = re.compile(r"\b(?:std::string(?:_view)?|const char ?\*)[ &]*\bwords\b")
+    wrong = [
+        f"{path}:{number}: {line.strip()} (use: message, text, explanation)"
+        for path in sources.cpp()
+        for number, line in lines_of(sources.code(path))
+        if text.search(line)
+    ]
+    assert not wrong, "\n" + "\n".join(wrong)
+    assert text.search("Error refuse(const std::string& words)")
+    assert not text.search("std::vector<std::string> words;")
 
 
 def test_names_are_read_as_words() -> None:
     for identifier in ("read_entry_config", "ReadEntryConfig", "kReadEntryConfig"):
         assert words_of(identifier).removeprefix("k ") == "read entry config", identifier
     assert words_of("TRAINYARD_MEETING") == "trainyard meeting"
+
+
+def test_declared_types_are_found() -> None:
+    for line, name in (
+        ("struct Waiting {", "Waiting"),
+        ("class Deciding final : public Base {", "Deciding"),
+        ("enum class Way { tcp };", "Way"),
+        ("using Asked = int;", "Asked"),
+    ):
+        found = TYPE.search(line)
+        assert found and name in (found[1], found[2]), line
+    assert not TYPE.search("struct Waiting;") and not TYPE.search("using domain::Waiting;")
 
 
 def test_exemptions_are_needed() -> None:

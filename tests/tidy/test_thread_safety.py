@@ -60,6 +60,14 @@ NOT_ANNOTATED: dict[tuple[str, str], str] = {
         "guarded by the server's mutex_",
     ): "a member of the object that owns the sessions",
     (
+        "sdk/python/c10d/channels.hpp",
+        "Guarded by the mutex",
+    ): "a member of the object that owns the channels",
+    (
+        "sdk/python/c10d/worker.hpp",
+        "guarded by the worker's mutex",
+    ): "a member of the object that owns the tasks",
+    (
         "src/compute/collectives/testing/programs/nccl_in_memory.cpp",
         "guarded by rendezvous_mutex",
     ): "as above",
@@ -71,7 +79,7 @@ NOT_ANNOTATED: dict[tuple[str, str], str] = {
 
 
 def ours() -> list[str]:
-    return [path for path in sources.cpp() if path.startswith(("src/", "apps/", "sim/"))]
+    return [path for path in sources.cpp() if path.startswith(("src/", "apps/", "sim/", "sdk/"))]
 
 
 def test_mutexes_are_annotated_types() -> None:

@@ -319,14 +319,14 @@ def messages() -> str:
     return "good"
 
 
-def adopted() -> list[int]:
+def in_place() -> list[int]:
     """Large tensors that are reduced again and again: their memory is shared, their views stay,
     and it goes with them."""
     init()
 
     def mapped() -> int:
         with open("/proc/self/maps", encoding="utf-8") as maps:
-            return sum("trainyard-adopted" in line for line in maps)
+            return sum("trainyard-in-place" in line for line in maps)
 
     said = []
     tensor, theirs = torch.empty(600_001), torch.from_numpy(torch.empty(600_001).numpy().copy())

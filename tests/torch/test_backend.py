@@ -108,8 +108,8 @@ def test_the_same_bits_in_every_run() -> None:
 def test_tensors_reduced_repeatedly_are_shared_in_place() -> None:
     # Ours and the other rank's, of torch's own memory and never of numpy's. When the tensor is
     # gone, only the other's is mapped until something else takes its place.
-    assert ranks.run("adopted", 2) == [[2, 2, 1]] * 2
-    assert ranks.run("adopted", 2, TRAINYARD_ADOPT="0") == [[0, 0, 0]] * 2
+    assert ranks.run("in_place", 2) == [[2, 2, 1]] * 2
+    assert ranks.run("in_place", 2, TRAINYARD_IN_PLACE="0") == [[0, 0, 0]] * 2
 
 
 def test_a_hook_that_starts_more_while_one_ends() -> None:

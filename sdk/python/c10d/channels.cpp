@@ -30,67 +30,47 @@ std::exception_ptr failure_with(const std::string& text) {
 
 }  // namespace
 
-struct Channels::Channel {
-  Channel(int from, int to, bool sends)
-      : name("from rank " + std::to_string(from) + " to rank " + std::to_string(to)),
-        from(from),
-        to(to),
-        sends(sends) {}
+Channels::Channel::Channel(int from, int to, bool sends)
+    : name("from rank " + std::to_string(from) + " to rank " + std::to_string(to)),
+      from(from),
+      to(to),
+      sends(sends) {}
 
-  std::exception_ptr failure(int64_t tag, const std::string& message) const {
-    return failure_with(name + ", tag " + std::to_string(tag) +
-                        " (here the sender is rank 0 and the receiver rank 1): " + message);
-  }
+std::exception_ptr Channels::Channel::failure(int64_t tag, const std::string& message) const {
+  return failure_with(name + ", tag " + std::to_string(tag) +
+                      " (here the sender is rank 0 and the receiver rank 1): " + message);
+}
 
-  // Copies a kept message. Returns its error, or null.
-  std::exception_ptr fill(const Posted& receive, const Tensor& message) const {
-    const size_t wanted = bytes_of(receive.destination.contiguous), received = bytes_of(message);
-    if (wanted != received)
-      return failure(receive.tag, "the message has " + std::to_string(received) +
-                                      " bytes, and the tensor that receives it " +
-                                      std::to_string(wanted));
-    if (received > 0)
-      std::memcpy(receive.destination.contiguous.data_ptr(), message.data_ptr(), received);
-    receive.destination.copy_back();
-    return nullptr;
-  }
+std::exception_ptr Channels::Channel::fill(const Posted& receive, const Tensor& message) const {
+  const size_t wanted = bytes_of(receive.destination.contiguous), received = bytes_of(message);
+  if (wanted != received)
+    return failure(receive.tag, "the message has " + std::to_string(received) +
+                                    " bytes, and the tensor that receives it " +
+                                    std::to_string(wanted));
+  if (received > 0)
+    std::memcpy(receive.destination.contiguous.data_ptr(), message.data_ptr(), received);
+  receive.destination.copy_back();
+  return nullptr;
+}
 
-  const std::string name;
-  const int from, to;
-  const bool sends;
-  std::shared_ptr<Worker> worker = new_worker();
-
-  // Guards the members below, and is held while a message is read. Locked before the mutex of the
-  // channels.
-  std::mutex reading;
-  std::unique_ptr<Group> group;  // of a sender: used only by the worker
-  bool lost = false;             // receives from any source continue without it
-  std::string lost_message;      // until a receive has failed with it
-
-  // Guarded by the mutex of the channels. No tag is in both `kept` and those posted for this
-  // channel.
-  std::deque<Kept> kept;
-  size_t kept_bytes = 0;
-};
-
-Channels::Channels(World world) : world_(std::move(world)) {}
+Channels::Channels(Settings settings) : settings_(std::move(settings)) {}
 Channels::~Channels() = default;
 
 Channels::Channel& Channels::channel(int from, int to) {
-  TORCH_CHECK(from != to && from >= 0 && to >= 0 && from < world_.size && to < world_.size,
+  TORCH_CHECK(from != to && from >= 0 && to >= 0 && from < settings_.size && to < settings_.size,
               "trainyard: no message from rank ", from, " to rank ", to, " in a group of ",
-              world_.size);
-  const std::scoped_lock lock(mutex_);
+              settings_.size);
+  const MutexLock lock(mutex_);
   auto& found = channels_[{from, to}];
-  if (!found) found = std::make_unique<Channel>(from, to, from == world_.rank);
+  if (!found) found = std::make_unique<Channel>(from, to, from == settings_.rank);
   return *found;
 }
 
 // -- sends and receives
 
 c10::intrusive_ptr<c10d::Work> Channels::send(const Tensor& tensor, int to, int tag) {
-  Channel& to_them = channel(world_.rank, to);
-  auto work = c10::make_intrusive<StartedWork>(world_.rank, OpType::SEND, "trainyard:send",
+  Channel& to_them = channel(settings_.rank, to);
+  auto work = c10::make_intrusive<StartedWork>(settings_.rank, OpType::SEND, "trainyard:send",
                                                to_them.worker, Tensors{tensor});
   work->begin(
       work,
@@ -103,24 +83,26 @@ c10::intrusive_ptr<c10d::Work> Channels::send(const Tensor& tensor, int to, int 
 }
 
 c10::intrusive_ptr<c10d::Work> Channels::receive(const Tensor& tensor, int from, int tag) {
-  (void)channel(from, world_.rank);
+  (void)channel(from, settings_.rank);
   return post(tensor, from, tag);
 }
 
 c10::intrusive_ptr<c10d::Work> Channels::receive_from_any(const Tensor& tensor, int tag) {
-  TORCH_CHECK(world_.size > 1, "trainyard: no message from any rank in a group of 1");
+  TORCH_CHECK(settings_.size > 1, "trainyard: no message from any rank in a group of 1");
   return post(tensor, kAnySource, tag);
 }
 
 c10::intrusive_ptr<c10d::Work> Channels::post(const Tensor& tensor, int from, int tag) {
   const auto type = from == kAnySource ? OpType::RECVANYSOURCE : OpType::RECV;
   auto work =
-      c10::make_intrusive<ReceivedWork>(world_.rank, type, "trainyard:recv", Tensors{tensor});
-  std::unique_lock lock(mutex_);
-  const Posted receive{from, tag, Clock::now() + world_.timeout, Destination(tensor), work};
-  const auto kept = take_kept(receive, lock);
-  if (kept) {
-    work->complete(kept->failure);
+      c10::make_intrusive<ReceivedWork>(settings_.rank, type, "trainyard:recv", Tensors{tensor});
+  MutexLock lock(mutex_);
+  const Posted receive{from, tag, Clock::now() + settings_.timeout, Destination(tensor), work};
+  if (const auto taken = take_buffered(receive)) {
+    lock.unlock();
+    const at::NoGradGuard no_gradient;
+    work->came_from(taken->channel.from);
+    work->complete(taken->channel.fill(receive, taken->message));
     return work;
   }
   posted_.push_back(receive);
@@ -131,7 +113,7 @@ c10::intrusive_ptr<c10d::Work> Channels::post(const Tensor& tensor, int from, in
 void Channels::read_for(int from) {
   const auto posted = size_t(std::count_if(posted_.begin(), posted_.end(),
                                            [&](const Posted& each) { return each.from == from; }));
-  const auto found = from == kAnySource ? nullptr : channels_.at({from, world_.rank}).get();
+  const auto found = from == kAnySource ? nullptr : channels_.at({from, settings_.rank}).get();
   for (size_t& calls = readers_[from]; calls < posted; ++calls) {
     // shared by the function that completes a receive and the one that reports it
     const auto ended = std::make_shared<Ended>();
@@ -139,7 +121,7 @@ void Channels::read_for(int from) {
         ->add([this, found, ended] { *ended = found ? end_one(*found) : end_one_of_any(); },
               [this, from, ended] {
                 {
-                  const std::scoped_lock lock(mutex_);
+                  const MutexLock lock(mutex_);
                   --readers_[from];
                   if (!ending_)
                     read_for(from);  // it may have completed a receive of another source
@@ -152,7 +134,7 @@ void Channels::read_for(int from) {
 void Channels::end() {
   std::vector<Channel*> all;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
     for (const auto& [ranks, channel] : channels_) all.push_back(channel.get());
   }
@@ -164,7 +146,7 @@ void Channels::end() {
 // -- receives and messages that wait for each other
 
 bool Channels::is_posted(int from) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::any_of(posted_.begin(), posted_.end(),
                      [&](const Posted& each) { return each.from == from; });
 }
@@ -185,42 +167,39 @@ std::optional<Channels::Posted> Channels::take_for(int from, int64_t tag) {
 }
 
 std::optional<Channels::Posted> Channels::take_first(int from) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return take([&](const Posted& each) { return each.from == from; });
 }
 
-std::optional<Channels::Ended> Channels::take_kept(const Posted& receive,
-                                                   std::unique_lock<std::mutex>& lock) {
+std::optional<Channels::Taken> Channels::take_buffered(const Posted& receive) {
   Channel* first = nullptr;
-  std::deque<Kept>::iterator message;
+  std::deque<Buffered>::iterator message;
   for (const auto& [ranks, channel] : channels_) {
     if (channel->sends || (receive.from != kAnySource && channel->from != receive.from)) continue;
-    const auto found = std::find_if(channel->kept.begin(), channel->kept.end(),
-                                    [&](const Kept& each) { return each.tag == receive.tag; });
-    if (found == channel->kept.end() || (first && message->number < found->number)) continue;
+    const auto found = std::find_if(channel->buffered.begin(), channel->buffered.end(),
+                                    [&](const Buffered& each) { return each.tag == receive.tag; });
+    if (found == channel->buffered.end() || (first && message->number < found->number)) continue;
     first = channel.get();
     message = found;
   }
   if (!first) return std::nullopt;
-  const Tensor bytes = message->message;
-  first->kept.erase(message);
-  first->kept_bytes -= bytes_of(bytes);
-  lock.unlock();
-  const at::NoGradGuard no_gradient;
-  receive.work->came_from(first->from);
-  return Ended{receive.work, first->fill(receive, bytes)};
+  Taken taken{*first, message->message};
+  first->buffered.erase(message);
+  first->buffered_bytes -= bytes_of(taken.message);
+  return taken;
 }
 
 // -- one channel
 
 Result<void> Channels::connect_once(Channel& channel) {
   if (channel.group) return ok();
-  if (channel.sends) TRY(world_.announce(channel.to));
-  channel.group = TRY(world_.connect("between " + channel.name, channel.sends ? 0 : 1));
+  if (channel.sends) TRY(settings_.announce(channel.to));
+  channel.group = TRY(settings_.connect("between " + channel.name, channel.sends ? 0 : 1));
   return ok();
 }
 
 Result<void> Channels::send_one(Channel& channel, const Tensor& tensor, int64_t tag) {
+  const MutexLock transfer(channel.transfer);
   TRY(connect_once(channel));
   Header header{tag, bytes_of(tensor)};
   TRY(channel.group->send(1, bytes(header)));
@@ -229,13 +208,14 @@ Result<void> Channels::send_one(Channel& channel, const Tensor& tensor, int64_t 
 
 Result<std::optional<std::exception_ptr>> Channels::read_message(Channel& channel,
                                                                  std::optional<Posted>& receive) {
+  TRY(connect_once(channel));
   Header header;
   TRY(channel.group->receive(0, bytes(header)));
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   receive = take_for(channel.from, header.tag);
-  if (!receive && header.bytes > kKeptBytesMax - channel.kept_bytes)
+  if (!receive && header.bytes > kBufferedBytesMax - channel.buffered_bytes)
     return exhausted(
-        "more than " + std::to_string(kKeptBytesMax) +
+        "more than " + std::to_string(kBufferedBytesMax) +
         " bytes came under other tags than those that are received; the last was tag " +
         std::to_string(header.tag));
   lock.unlock();
@@ -249,8 +229,8 @@ Result<std::optional<std::exception_ptr>> Channels::read_message(Channel& channe
   lock.lock();
   if (!receive) receive = take_for(channel.from, header.tag);  // posted meanwhile
   if (!receive) {
-    channel.kept.push_back({header.tag, ++messages_, message});
-    channel.kept_bytes += header.bytes;
+    channel.buffered.push_back({header.tag, ++messages_, message});
+    channel.buffered_bytes += header.bytes;
     return std::optional<std::exception_ptr>();
   }
   lock.unlock();
@@ -262,10 +242,7 @@ std::optional<Channels::Ended> Channels::read_one(Channel& channel) {
   std::string message;
   try {
     const at::NoGradGuard no_gradient;
-    auto read = [&]() -> Result<std::optional<std::exception_ptr>> {
-      TRY(connect_once(channel));
-      return read_message(channel, receive);
-    }();
+    const auto read = read_message(channel, receive);
     if (read && !*read) return std::nullopt;
     if (read) {
       receive->work->came_from(channel.from);
@@ -284,10 +261,10 @@ std::optional<Channels::Ended> Channels::read_one(Channel& channel) {
 }
 
 Channels::Ended Channels::end_one(Channel& channel) {
-  const std::scoped_lock reading(channel.reading);
+  const MutexLock transfer(channel.transfer);
   while (is_posted(channel.from)) {
     const auto ended = read_one(channel);
-    if (!ended) continue;  // the message is kept
+    if (!ended) continue;  // the message is buffered
     if (ended->work) return *ended;
     if (const auto receive = take_first(channel.from))
       return {receive->work, channel.failure(receive->tag, channel.lost_message)};
@@ -305,26 +282,27 @@ Channels::Ended Channels::end_one_of_any() {
     if (auto ended = poll_channels()) {
       if (ended->work) return *ended;
       pause = kPollPauseMin;
-      continue;  // a message was kept
+      continue;  // a message was buffered
     }
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, pause, [&] { return ending_; });
+    MutexLock lock(mutex_);
+    changed_.wait_for(lock, pause, [&]() REQUIRES(mutex_) { return ending_; });
     pause = std::min(2 * pause, kPollPauseMax);
   }
   return {};
 }
 
 std::optional<Channels::Ended> Channels::end_late() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto now = Clock::now();
+  const bool ending = ending_;
   const auto late = take([&](const Posted& each) {
-    return each.from == kAnySource && (ending_ || now >= each.deadline);
+    return each.from == kAnySource && (ending || now >= each.deadline);
   });
   if (!late) return std::nullopt;
-  std::string text = "from any rank to rank " + std::to_string(world_.rank) + ", tag " +
+  std::string text = "from any rank to rank " + std::to_string(settings_.rank) + ", tag " +
                      std::to_string(late->tag) + ": ";
-  if (ending_) return Ended{late->work, failure_with(text + "the group has ended")};
-  text += "no message within " + std::to_string(world_.timeout.count()) + " ms; ";
+  if (ending) return Ended{late->work, failure_with(text + "the group has ended")};
+  text += "no message within " + std::to_string(settings_.timeout.count()) + " ms; ";
   std::string ranks;
   for (const auto& [pair, channel] : channels_)
     if (!channel->sends) ranks += " " + std::to_string(channel->from);
@@ -334,16 +312,16 @@ std::optional<Channels::Ended> Channels::end_late() {
 
 void Channels::poll_directory() {
   const auto now = Clock::now();
-  if (entries_read_ >= world_.size - 1 || now < directory_due_) return;
+  if (entries_read_ >= settings_.size - 1 || now < directory_due_) return;
   directory_due_ = now + kDirectoryInterval;
-  while (const auto from = world_.sender(entries_read_)) {
+  while (const auto from = settings_.sender(entries_read_)) {
     ++entries_read_;
-    if (*from < 0 || *from >= world_.size || *from == world_.rank) continue;
-    Channel& each = channel(*from, world_.rank);
+    if (*from < 0 || *from >= settings_.size || *from == settings_.rank) continue;
+    Channel& each = channel(*from, settings_.rank);
     // Connects on the channel's own thread: a rank that does not connect must not delay others.
     each.worker->add(
         [this, &each] {
-          const std::scoped_lock reading(each.reading);
+          const MutexLock transfer(each.transfer);
           const auto group = connect_once(each);
           if (group || each.lost) return;
           each.lost = true;
@@ -356,7 +334,7 @@ void Channels::poll_directory() {
 std::optional<Channels::Ended> Channels::poll_channels() {
   std::vector<Channel*> all;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [ranks, channel] : channels_)
       if (!channel->sends) all.push_back(channel.get());
   }
@@ -374,8 +352,9 @@ std::optional<Channels::Ended> Channels::poll_channels() {
 }
 
 std::optional<Channels::Ended> Channels::poll_channel(Channel& channel) {
-  const std::unique_lock reading(channel.reading, std::try_to_lock);
-  if (!reading) return std::nullopt;  // the current reader handles these messages
+  if (!channel.transfer.try_lock())
+    return std::nullopt;  // the current reader handles these messages
+  const MutexLock transfer(channel.transfer, std::adopt_lock);
   if (channel.group && !channel.lost) {
     const auto has = channel.group->has_message(0);
     if (has && !*has) return std::nullopt;

@@ -5,13 +5,13 @@
 //   message   i64 tag, u64 bytes, then the bytes; little-endian
 //
 // A receiver reads messages in their order. A message completes the oldest posted receive of its
-// tag; without one, it is kept until a receive is posted. So messages of different tags may
+// tag; without one, it is buffered until a receive is posted. So messages of different tags may
 // overtake each other, and messages of one tag may not.
 //
-// A receive from any source takes the kept message of its tag that arrived first. If there is none,
-// a separate thread polls the channels, starting after the one that it served last, so that a rank
-// that sends continuously does not starve the others. It finds ranks that have not sent before in a
-// directory, in which a sender adds itself before its first message.
+// A receive from any source takes the buffered message of its tag that arrived first. If there is
+// none, a separate thread polls the channels, starting after the one that it served last, so that a
+// rank that sends continuously does not starve the others. It finds ranks that have not sent before
+// in a directory, in which a sender adds itself before its first message.
 //
 // Threads: send() and receive() from anywhere. Lifetime: end() before the last owner is destroyed.
 // Errors:  of a work: the errors of a Group, with the ranks and the tag; a message whose size
@@ -23,7 +23,6 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -31,12 +30,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/thread_safety.hpp"
 #include "collectives/group.hpp"
 #include "sdk/python/c10d/tensors.hpp"
 #include "sdk/python/c10d/works.hpp"
@@ -45,7 +44,7 @@ namespace trainyard::sdk {
 
 class Channels {
  public:
-  struct World {
+  struct Settings {
     int rank = 0;
     int size = 1;
     std::chrono::milliseconds timeout{};  // limits a receive from any source
@@ -59,7 +58,7 @@ class Channels {
     // written.
     std::function<std::optional<int>(int64_t number)> sender;
   };
-  explicit Channels(World world);
+  explicit Channels(Settings settings);
   ~Channels();
   Channels(const Channels&) = delete;
   Channels& operator=(const Channels&) = delete;
@@ -70,10 +69,10 @@ class Channels {
   // Completes the remaining operations, then ends the threads. Requires: no calls follow.
   void end();
 
-  // Limits the kept messages of one channel: more than a stage of a pipeline sends in a step.
+  // Limits the buffered messages of one channel: more than a stage of a pipeline sends in a step.
   // Without a limit, a rank that receives too little would run out of memory without an
   // explanation.
-  static constexpr size_t kKeptBytesMax = size_t{8} << 30;
+  static constexpr size_t kBufferedBytesMax = size_t{8} << 30;
   // Pauses between two polls of the channels while nothing arrives: first short compared to waking
   // a thread, then long enough to leave the core to the computation.
   static constexpr std::chrono::microseconds kPollPauseMin{20};
@@ -85,7 +84,6 @@ class Channels {
   using Clock = std::chrono::steady_clock;
   static constexpr int kAnySource = -1;
 
-  struct Channel;
   // A receive that waits for its message.
   struct Posted {
     int from;  // or kAnySource
@@ -95,7 +93,7 @@ class Channels {
     c10::intrusive_ptr<ReceivedWork> work;
   };
   // A message that arrived before its receive was posted.
-  struct Kept {
+  struct Buffered {
     int64_t tag;
     uint64_t number;  // in the order of arrival
     at::Tensor message;
@@ -106,32 +104,59 @@ class Channels {
     std::exception_ptr failure;
   };
 
+  struct Channel {
+    Channel(int from, int to, bool sends);
+
+    std::exception_ptr failure(int64_t tag, const std::string& message) const;
+    // Copies a buffered message. Returns its error, or null.
+    std::exception_ptr fill(const Posted& receive, const at::Tensor& message) const;
+
+    const std::string name;
+    const int from, to;
+    const bool sends;
+    const std::shared_ptr<Worker> worker = new_worker();
+
+    // Held while a message is sent or read. Locked before the mutex of the channels.
+    Mutex transfer;
+    std::unique_ptr<collectives::Group> group GUARDED_BY(transfer);
+    // receives from any source continue without it
+    bool lost GUARDED_BY(transfer) = false;
+    std::string lost_message GUARDED_BY(transfer);  // until a receive has failed with it
+
+    // Guarded by the mutex of the channels. No tag is in both `buffered` and those posted for this
+    // channel.
+    std::deque<Buffered> buffered;
+    size_t buffered_bytes = 0;
+  };
+  // A buffered message that a receive takes.
+  struct Taken {
+    const Channel& channel;
+    at::Tensor message;
+  };
+
   Channel& channel(int from, int to);
   c10::intrusive_ptr<c10d::Work> post(const at::Tensor& tensor, int from, int tag);
-  // Starts a call of end_one() or end_one_of_any() for each posted receive. Requires: mutex_
-  // is held.
-  void read_for(int from);
+  // Starts a call of end_one() or end_one_of_any() for each posted receive.
+  void read_for(int from) REQUIRES(mutex_);
   bool is_posted(int from);
-  // Take the first posted receive that fits. take_first() locks mutex_; the others require it.
+  // Take the first posted receive that fits.
   template <class Fits>
-  std::optional<Posted> take(const Fits& fits);
-  std::optional<Posted> take_for(int from, int64_t tag);
-  std::optional<Posted> take_first(int from);
-  // Fills the receive with the oldest kept message that fits, if there is one. Requires: lock holds
-  // mutex_; it is released when there is one.
-  std::optional<Ended> take_kept(const Posted& receive, std::unique_lock<std::mutex>& lock);
+  std::optional<Posted> take(const Fits& fits) REQUIRES(mutex_);
+  std::optional<Posted> take_for(int from, int64_t tag) REQUIRES(mutex_);
+  std::optional<Posted> take_first(int from) EXCLUDES(mutex_);
+  // Takes the oldest buffered message that fits the receive, if there is one.
+  std::optional<Taken> take_buffered(const Posted& receive) REQUIRES(mutex_);
 
-  // The reading functions below require that channel.reading is held.
-
-  Result<void> connect_once(Channel& channel);
+  Result<void> connect_once(Channel& channel) REQUIRES(channel.transfer);
   Result<void> send_one(Channel& channel, const at::Tensor& tensor, int64_t tag);
   // Reads the next message for `receive`. Returns the error of that message alone, or null; returns
-  // nullopt when the message was kept.
+  // nullopt when the message was buffered.
   Result<std::optional<std::exception_ptr>> read_message(Channel& channel,
-                                                         std::optional<Posted>& receive);
-  // Reads the next message. Returns nullopt when it was kept; a result without a work when the
+                                                         std::optional<Posted>& receive)
+      REQUIRES(channel.transfer);
+  // Reads the next message. Returns nullopt when it was buffered; a result without a work when the
   // channel is lost and no receive has failed yet.
-  std::optional<Ended> read_one(Channel& channel);
+  std::optional<Ended> read_one(Channel& channel) REQUIRES(channel.transfer);
   // Reads until any receive is completed, or no receive of this channel is posted.
   Ended end_one(Channel& channel);
   // Does the same for receives from any source.
@@ -140,20 +165,20 @@ class Channels {
   std::optional<Ended> end_late();
   void poll_directory();
   // Poll for messages without waiting. Return nullopt when there are none, and a result without a
-  // work when a message was kept.
+  // work when a message was buffered.
   std::optional<Ended> poll_channels();
   std::optional<Ended> poll_channel(Channel& channel);
 
-  const World world_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ending_ = false;  // guarded by mutex_, like all members up to messages_
+  const Settings settings_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool ending_ GUARDED_BY(mutex_) = false;
   // By sender and receiver; at most two for each peer.
-  std::map<std::pair<int, int>, std::unique_ptr<Channel>> channels_;
-  std::deque<Posted> posted_;  // receives of all channels, in call order
+  std::map<std::pair<int, int>, std::unique_ptr<Channel>> channels_ GUARDED_BY(mutex_);
+  std::deque<Posted> posted_ GUARDED_BY(mutex_);  // receives of all channels, in call order
   // running calls of end_one() and end_one_of_any(), by source
-  std::map<int, size_t> readers_;
-  uint64_t messages_ = 0;  // kept so far
+  std::map<int, size_t> readers_ GUARDED_BY(mutex_);
+  uint64_t messages_ GUARDED_BY(mutex_) = 0;  // buffered so far
 
   // Confined to poller_.
   int served_ = kAnySource;   // the source of the last message

@@ -32,9 +32,9 @@
 #include <vector>
 
 #include "collectives/launch.hpp"
-#include "sdk/python/c10d/adoption.hpp"
 #include "sdk/python/c10d/channels.hpp"
 #include "sdk/python/c10d/group_store.hpp"
+#include "sdk/python/c10d/in_place.hpp"
 #include "sdk/python/c10d/rendezvous.hpp"
 #include "sdk/python/c10d/tensors.hpp"
 #include "sdk/python/c10d/works.hpp"
@@ -115,9 +115,10 @@ class TrainyardGroup : public Base {
     const auto reducing = reducing_or_bits(op, target.tensor);
     return start(OpType::ALLREDUCE, "trainyard:all_reduce", tensors,
                  [this, target, op, reducing](const Named& named) -> Result<void> {
-                   if (settings_.connection.adopt) adoption_.note(named.group, target.contiguous);
+                   if (settings_.connection.register_in_place)
+                     in_place_.note(named.group, target.contiguous);
                    auto done = allreduce_now(named, target.contiguous, op, reducing);
-                   if (!done) adoption_.end();
+                   if (!done) in_place_.end();
                    TRY(std::move(done));
                    target.copy_back();
                    return ok();
@@ -496,9 +497,9 @@ class TrainyardGroup : public Base {
   const GroupStore store_;
   std::atomic<uint64_t> operations_ = 0;
   std::unique_ptr<Group> group_;
-  Adoption adoption_;  // used by the worker's tasks only
+  InPlaceRegistration in_place_;  // used by the worker's tasks only
   const std::shared_ptr<Worker> worker_ = new_worker();
-  Channels channels_{Channels::World{
+  Channels channels_{Channels::Settings{
       getRank(), getSize(), settings_.timeout,
       [this](const std::string& key, int rank) { return connect_at(key, rank, 2, false); },
       [this](int to) { return store_.announce(getRank(), to); },

@@ -5,13 +5,14 @@
 namespace trainyard::sdk {
 
 void Worker::end() {
+  std::vector<std::thread> threads;
   {
-    const std::scoped_lock lock(mutex_);
-    ending_ = true;
+    const MutexLock lock(mutex_);
+    ending_ = true;  // no thread is added after this
+    threads.swap(threads_);
   }
   changed_.notify_all();
-  for (auto& thread : threads_) thread.join();
-  threads_.clear();
+  for (auto& thread : threads) thread.join();
 }
 
 std::shared_ptr<Worker::Task> Worker::add(std::function<void()> work, std::function<void()> after,
@@ -20,7 +21,7 @@ std::shared_ptr<Worker::Task> Worker::add(std::function<void()> work, std::funct
   task->work = std::move(work);
   task->after = std::move(after);
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     backlog_.push_back(task);
     if (start == Start::soon) {
       task->hurried = false;
@@ -34,7 +35,6 @@ std::shared_ptr<Worker::Task> Worker::add(std::function<void()> work, std::funct
   return task;
 }
 
-// Requires: mutex_ is held; no operation runs; one is due.
 void Worker::call_thread() {
   if (idle_ > 0) {
     changed_.notify_one();
@@ -44,47 +44,48 @@ void Worker::call_thread() {
 }
 
 void Worker::wait(const std::shared_ptr<Task>& task) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!task->done) {
     if (!busy_ && !backlog_.empty()) {
-      carry_out_first(lock);
+      carry_out_first();
     } else {
       finished_.wait(lock);
     }
   }
 }
 
-// Requires: lock holds mutex_; no operation runs; one is due.
-void Worker::carry_out_first(std::unique_lock<std::mutex>& lock) {
+void Worker::carry_out_first() {
   const auto task = std::move(backlog_.front());
   backlog_.pop_front();
   hurried_ -= task->hurried;
   busy_ = true;
-  lock.unlock();
-  task->work();
-  task->work = nullptr;  // frees the tensors that it holds
-  lock.lock();
+  {
+    const MutexUnlock unlocked(mutex_);
+    task->work();
+    task->work = nullptr;  // frees the tensors that it holds
+  }
   busy_ = false;
   ++notifying_;
   task->done = true;
   if (!backlog_.empty()) call_thread();
   if (ending_) changed_.notify_all();
-  lock.unlock();
-  finished_.notify_all();  // also callers that may run the next operation
-  task->after();
-  task->after = nullptr;
-  lock.lock();
+  {
+    const MutexUnlock unlocked(mutex_);
+    finished_.notify_all();  // also callers that may run the next operation
+    task->after();
+    task->after = nullptr;
+  }
   if (--notifying_ == 0) finished_.notify_all();
 }
 
 void Worker::settle() {
-  std::unique_lock lock(mutex_);
-  finished_.wait_for(lock, kSettleMax,
-                     [&] { return !busy_ && backlog_.empty() && notifying_ == 0; });
+  MutexLock lock(mutex_);
+  finished_.wait_for(lock, kSettleMax, [&]() REQUIRES(mutex_) {
+    return !busy_ && backlog_.empty() && notifying_ == 0;
+  });
 }
 
-// Returns when an operation is due, or the worker ends. Requires: lock holds mutex_.
-void Worker::wait_for_work(std::unique_lock<std::mutex>& lock) {
+void Worker::wait_for_work(MutexLock& lock) {
   // After a large operation no thread polls for small ones: each poll interrupts the computation.
   int quiet_polls = added_soon_ == slept_at_ ? kQuietPollsMax : 0;
   uint64_t seen = added_soon_;
@@ -108,13 +109,13 @@ void Worker::wait_for_work(std::unique_lock<std::mutex>& lock) {
 }
 
 void Worker::carry_out_all() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     ++idle_;
     wait_for_work(lock);
     --idle_;
     if (backlog_.empty()) return;
-    carry_out_first(lock);
+    carry_out_first();
   }
 }
 

@@ -12,14 +12,14 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/thread_safety.hpp"
 
 namespace trainyard::sdk {
 
@@ -60,28 +60,28 @@ class Worker {
   void end();
 
  private:
-  void carry_out_first(std::unique_lock<std::mutex>& lock);
+  // Runs the first operation without the mutex. Requires: no operation runs; one is due.
+  void carry_out_first() REQUIRES(mutex_);
   void carry_out_all();
-  void wait_for_work(std::unique_lock<std::mutex>& lock);
-  void call_thread();
+  // Returns when an operation is due, or the worker ends. Requires: `lock` holds mutex_.
+  void wait_for_work(MutexLock& lock) REQUIRES(mutex_);
+  // Requires: no operation runs; one is due.
+  void call_thread() REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::condition_variable changed_;   // wakes threads of the worker
-  std::condition_variable finished_;  // wakes waiting callers
-  // guarded by mutex_; bounded by the callers' tensors
-  std::deque<std::shared_ptr<Task>> backlog_;
-  bool busy_ = false;  // guarded by mutex_
-  // tasks whose `after` is running; guarded by mutex_
-  int notifying_ = 0;
-  bool ending_ = false;  // guarded by mutex_
-  int idle_ = 0;         // threads that wait for work; guarded by mutex_
-  // idle threads that poll; guarded by mutex_
-  int polling_ = 0;
-  int hurried_ = 0;          // of the backlog; guarded by mutex_
-  uint64_t added_soon_ = 0;  // so far; guarded by mutex_
-  // added_soon_ when a thread last stopped polling; guarded by mutex_
-  uint64_t slept_at_ = 0;
-  std::vector<std::thread> threads_;  // guarded by mutex_ until the end
+  Mutex mutex_;
+  ConditionVariable changed_;                                     // wakes threads of the worker
+  ConditionVariable finished_;                                    // wakes waiting callers
+  std::deque<std::shared_ptr<Task>> backlog_ GUARDED_BY(mutex_);  // bounded by callers' tensors
+  bool busy_ GUARDED_BY(mutex_) = false;
+  int notifying_ GUARDED_BY(mutex_) = 0;  // tasks whose `after` is running
+  bool ending_ GUARDED_BY(mutex_) = false;
+  int idle_ GUARDED_BY(mutex_) = 0;             // threads that wait for work
+  int polling_ GUARDED_BY(mutex_) = 0;          // idle threads that poll
+  int hurried_ GUARDED_BY(mutex_) = 0;          // of the backlog
+  uint64_t added_soon_ GUARDED_BY(mutex_) = 0;  // so far
+  // added_soon_ when a thread last stopped polling
+  uint64_t slept_at_ GUARDED_BY(mutex_) = 0;
+  std::vector<std::thread> threads_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::sdk

@@ -3,22 +3,23 @@
 #include <torch/extension.h>
 
 #include <future>
-#include <mutex>
 #include <utility>
 #include <vector>
+
+#include "base/thread_safety.hpp"
 
 namespace trainyard::sdk {
 namespace {
 
 // All workers of this process, for settle_all().
-std::mutex workers_mutex;
-std::vector<std::weak_ptr<Worker>> workers;  // guarded by workers_mutex
+Mutex workers_mutex;
+std::vector<std::weak_ptr<Worker>> workers GUARDED_BY(workers_mutex);
 
 }  // namespace
 
 std::shared_ptr<Worker> new_worker() {
   auto worker = std::make_shared<Worker>();
-  const std::scoped_lock lock(workers_mutex);
+  const MutexLock lock(workers_mutex);
   std::erase_if(workers, [](const auto& each) { return each.expired(); });
   workers.push_back(worker);
   return worker;
@@ -27,7 +28,7 @@ std::shared_ptr<Worker> new_worker() {
 void settle_all() {
   std::vector<std::weak_ptr<Worker>> all;
   {
-    const std::scoped_lock lock(workers_mutex);
+    const MutexLock lock(workers_mutex);
     all = workers;
   }
   for (const auto& each : all) {

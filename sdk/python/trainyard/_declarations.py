@@ -5,7 +5,7 @@ src/compute/capi/trainyard_launch.h
 src/compute/capi/trainyard_gradients.h
 src/compute/capi/trainyard_membership.h
 src/compute/capi/trainyard_parameters.h
-src/compute/capi/trainyard_regions.h
+src/compute/capi/trainyard_local_sgd.h
 """
 
 from __future__ import annotations

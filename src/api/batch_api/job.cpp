@@ -290,8 +290,8 @@ Result<batch::JobDetail> describe(const domain::Job& job) {
   detail.status = catalog::status_name(domain::stage_of(job));
   detail.status_reason = unless_empty(catalog::status_reason(job));
   detail.created_at = milliseconds(job.created);
-  detail.is_cancelled = job.withdrawn == domain::Withdrawn::cancelled;
-  detail.is_terminated = job.withdrawn == domain::Withdrawn::terminated;
+  detail.is_cancelled = job.cancellation == domain::Cancellation::cancelled;
+  detail.is_terminated = job.cancellation == domain::Cancellation::terminated;
   if (detail.container) add_empty_lists(*detail.container);
   detail.attempts.emplace();
   for (const auto& attempt : job.attempts)

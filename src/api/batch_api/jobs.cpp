@@ -290,7 +290,7 @@ Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Conte
 // -- cancel and terminate
 
 // AWS's model does not constrain these texts; its service does.
-std::optional<Failure> check_withdrawal(const std::string& id, const std::string& reason) {
+std::optional<Failure> check_cancellation(const std::string& id, const std::string& reason) {
   const auto empty = [](const std::string& member) {
     return client_exception("'" + member + "' is a required field (cannot be an empty string)");
   };
@@ -304,9 +304,9 @@ std::optional<Failure> check_withdrawal(const std::string& id, const std::string
 
 // A job that does not exist or has finished is not an error, as on AWS.
 template <class Output>
-void withdraw(const Services& services, const Context& context, const std::string& id,
-              domain::Withdrawn how, const std::string& reason, Answer<Output> answer) {
-  if (auto refused = check_withdrawal(id, reason)) return answer(std::move(*refused));
+void cancel(const Services& services, const Context& context, const std::string& id,
+            domain::Cancellation how, const std::string& reason, Answer<Output> answer) {
+  if (auto refused = check_cancellation(id, reason)) return answer(std::move(*refused));
   if (const auto [job, node] =
           catalog::split_node_id(std::string(catalog::name_in_arn(id, catalog::kJobArn)));
       node)
@@ -318,23 +318,23 @@ void withdraw(const Services& services, const Context& context, const std::strin
     if (found || found.error().kind == Kind::not_found) return answer(Output{});
     return answer(found.error());
   }
-  services.control.withdraw_job(key, how, reason,
-                                [answer = std::move(answer)](Result<domain::Job> job) {
-                                  if (job || job.error().kind == Kind::conflict)
-                                    return answer(Output{});
-                                  answer(std::move(job).error());
-                                });
+  services.control.cancel_job(key, how, reason,
+                              [answer = std::move(answer)](Result<domain::Job> job) {
+                                if (job || job.error().kind == Kind::conflict)
+                                  return answer(Output{});
+                                answer(std::move(job).error());
+                              });
 }
 
 // Cancels or terminates several jobs: CancelJobs and TerminateJobs.
 template <class Response, class Detail>
-void withdraw_many(const Services& services, const Context& context,
-                   const std::vector<std::string>& ids, domain::Withdrawn how,
-                   const std::string& reason, Answer<Response> answer) {
+void cancel_many(const Services& services, const Context& context,
+                 const std::vector<std::string>& ids, domain::Cancellation how,
+                 const std::string& reason, Answer<Response> answer) {
   each_of_many<Response, Detail>(
       ids,
       [&](const std::string& id, std::function<void(Outcome<Done>)> done) {
-        withdraw<Done>(services, context, id, how, reason, std::move(done));
+        cancel<Done>(services, context, id, how, reason, std::move(done));
       },
       std::move(answer));
 }
@@ -355,27 +355,27 @@ void add_jobs(OperationTable& table, const Settings& settings, const Services& s
   });
   table.add_later<batch::CancelJob>(
       [&](const Context& context, batch::CancelJobRequest request, auto answer) {
-        withdraw<batch::CancelJobResponse>(services, context, *request.job_id,
-                                           domain::Withdrawn::cancelled, *request.reason,
-                                           std::move(answer));
+        cancel<batch::CancelJobResponse>(services, context, *request.job_id,
+                                         domain::Cancellation::cancelled, *request.reason,
+                                         std::move(answer));
       });
   table.add_later<batch::CancelJobs>(
       [&](const Context& context, batch::CancelJobsRequest request, auto answer) {
-        withdraw_many<batch::CancelJobsResponse, batch::CancelJobsErrorDetail>(
-            services, context, *request.jobs, domain::Withdrawn::cancelled, *request.reason,
+        cancel_many<batch::CancelJobsResponse, batch::CancelJobsErrorDetail>(
+            services, context, *request.jobs, domain::Cancellation::cancelled, *request.reason,
             std::move(answer));
       });
   table.add_later<batch::TerminateJobs>(
       [&](const Context& context, batch::TerminateJobsRequest request, auto answer) {
-        withdraw_many<batch::TerminateJobsResponse, batch::TerminateJobsErrorDetail>(
-            services, context, *request.jobs, domain::Withdrawn::terminated, *request.reason,
+        cancel_many<batch::TerminateJobsResponse, batch::TerminateJobsErrorDetail>(
+            services, context, *request.jobs, domain::Cancellation::terminated, *request.reason,
             std::move(answer));
       });
   table.add_later<batch::TerminateJob>(
       [&](const Context& context, batch::TerminateJobRequest request, auto answer) {
-        withdraw<batch::TerminateJobResponse>(services, context, *request.job_id,
-                                              domain::Withdrawn::terminated, *request.reason,
-                                              std::move(answer));
+        cancel<batch::TerminateJobResponse>(services, context, *request.job_id,
+                                            domain::Cancellation::terminated, *request.reason,
+                                            std::move(answer));
       });
 }
 

@@ -245,12 +245,12 @@ void terminate(const Services& services, const Context& context, const std::stri
   const JobKey key = service_key(context, id);
   const auto found = find_service_job(services, context, key);
   if (!found) return answer(found.failure(shapes::batch::kService));
-  services.control.withdraw_job(key, domain::Withdrawn::terminated, reason,
-                                [answer = std::move(answer)](Result<domain::Job> job) {
-                                  if (job || job.error().kind == Kind::conflict)
-                                    return answer(Done{});
-                                  answer(std::move(job).error());
-                                });
+  services.control.cancel_job(key, domain::Cancellation::terminated, reason,
+                              [answer = std::move(answer)](Result<domain::Job> job) {
+                                if (job || job.error().kind == Kind::conflict)
+                                  return answer(Done{});
+                                answer(std::move(job).error());
+                              });
 }
 
 void terminate_job(const Services& services, const Context& context,

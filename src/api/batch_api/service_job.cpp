@@ -145,7 +145,7 @@ void show(const domain::Job& job, Detail& detail) {
   detail.quota_share_name = unless_empty(job.spec.queue->quota_share);
   detail.status = catalog::to_string(catalog::service_status(job));
   detail.status_reason = unless_empty(catalog::service_status_reason(job));
-  detail.is_terminated = job.withdrawn == domain::Withdrawn::terminated;
+  detail.is_terminated = job.cancellation == domain::Cancellation::terminated;
   detail.created_at = to_milliseconds(job.created);
   detail.latest_attempt = latest_of(job);
   if (!job.attempts.empty()) detail.scheduled_at = to_milliseconds(job.attempts.back().started);

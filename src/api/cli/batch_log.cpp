@@ -90,8 +90,8 @@ class ArrayLog final : public LogFollower {
 
   Result<void> round(bool ended, const LinesTaker& each) override {
     if (!std::exchange(begun_, true)) {
-      TRY(read_in_turn(TRY(failed_children()), each));
-      return read_in_turn({left_.begin(), left_.end()}, each);
+      TRY(read_alternately(TRY(failed_children()), each));
+      return read_alternately({left_.begin(), left_.end()}, each);
     }
     std::vector<int64_t> children(left_.begin(), left_.end());
     if (!ended && children.size() > kRoundChildrenMax) children.resize(kRoundChildrenMax);
@@ -146,7 +146,7 @@ class ArrayLog final : public LogFollower {
   }
 
   // Passes on the lines of each child so far, one child after the other.
-  Result<void> read_in_turn(const std::vector<int64_t>& children, const LinesTaker& each) {
+  Result<void> read_alternately(const std::vector<int64_t>& children, const LinesTaker& each) {
     for (size_t first = 0; first < children.size(); first += kDescribedMax) {
       const auto begin = children.begin() + ptrdiff_t(first);
       const auto end = begin + ptrdiff_t(std::min(kDescribedMax, children.size() - first));

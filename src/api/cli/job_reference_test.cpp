@@ -7,7 +7,7 @@
 namespace trainyard::cli {
 namespace {
 
-const Instant kAsked = from_milliseconds(1'763'631'900'000);
+const Instant kRequested = from_milliseconds(1'763'631'900'000);
 
 TEST(JobReference, NamesIdsChildrenNodesAndArns) {
   for (const char* text : {"mnist-1", "nightly_run", "4b7d", "4b7d:7", "4b7d#1", "digits:0"}) {
@@ -79,7 +79,7 @@ class FindJob : public testing::Test {
  protected:
   Result<FoundJob> find(const std::string& text, Meant meant = Meant::any) {
     client_.calls.clear();
-    return find_job(client_, Looks(), kAsked, text, meant);
+    return find_job(client_, Looks(), kRequested, text, meant);
   }
   std::string found(const std::string& text, Meant meant = Meant::any) {
     const auto job = find(text, meant);
@@ -150,7 +150,7 @@ TEST_F(FindJob, JobsChildrenAndNodesThatDoNotExist) {
 TEST_F(FindJob, OtherErrorsAreTheServers) {
   ScriptedClient refused(
       [](const std::string&, const Json&) -> Result<Json> { return denied("not you"); });
-  const auto job = find_job(refused, Looks(), kAsked, "digits", Meant::any);
+  const auto job = find_job(refused, Looks(), kRequested, "digits", Meant::any);
   ASSERT_FALSE(job);
   EXPECT_EQ(job.error().kind, Kind::denied);
   EXPECT_EQ(refused.calls.size(), 1u);
@@ -159,7 +159,7 @@ TEST_F(FindJob, OtherErrorsAreTheServers) {
 TEST(CandidatesTable, ALongListIsCut) {
   std::vector<JobView> jobs(13);
   for (JobView& job : jobs) job.name = "id", job.status = "Failed";
-  EXPECT_TRUE(candidates_table(Looks(), jobs, kAsked).ends_with("\nand 3 more"));
+  EXPECT_TRUE(candidates_table(Looks(), jobs, kRequested).ends_with("\nand 3 more"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "cli/activity_view.hpp"
 #include "cli/batch_log.hpp"
 #include "domain/price.hpp"
+#include "domain/status_message.hpp"
 
 namespace trainyard::cli {
 namespace {
@@ -116,11 +117,7 @@ class Page {
 // The message of a transition without the job's note and the reason of its failure, which have
 // lines of the page.
 std::string message_of(const Json& transition, const JobView& job) {
-  std::string message = text_of(transition, "StatusMessage");
-  if (!job.note.empty() && message.ends_with(job.note)) {
-    message.resize(message.size() - job.note.size());
-    message = trim(message);
-  }
+  const std::string message = domain::without_note(text_of(transition, "StatusMessage"), job.note);
   return message == job.failure_reason ? "" : message;
 }
 

@@ -15,7 +15,7 @@ std::string key_of(const LogSource& source) { return source.group + ":" + source
 void LogReader::wake(const LogSource& source) {
   widest_ = std::max(widest_, width_of(source.label));
   const std::string key = key_of(source);
-  places_.try_emplace(key, Place{source, ""});
+  places_.try_emplace(key, Position{source, ""});
   merge_.wake(key);
 }
 
@@ -24,7 +24,7 @@ void LogReader::forget(const LogSource& source) {
   places_.erase(key_of(source));
 }
 
-Result<void> LogReader::read(const std::string& key, Place& place) {
+Result<void> LogReader::read(const std::string& key, Position& place) {
   Json question{{"logGroupName", place.source.group},
                 {"logStreamName", place.source.stream},
                 {"startFromHead", true},

@@ -42,16 +42,16 @@ class LogReader {
   int widest() const { return widest_; }
 
  private:
-  struct Place {
+  struct Position {
     LogSource source;
     std::string token;  // of the next page; "": the first
   };
-  Result<void> read(const std::string& key, Place& place);
+  Result<void> read(const std::string& key, Position& place);
 
   client::Client& client_;
   const std::optional<Instant> since_;
   LogMerge merge_;
-  std::map<std::string, Place> places_;
+  std::map<std::string, Position> places_;
   int widest_ = 0;
 };
 

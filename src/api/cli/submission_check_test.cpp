@@ -26,9 +26,9 @@ TEST(SubmissionCheck, UnknownInstanceTypesNameTheOneThatWasMeant) {
 
 TEST(SubmissionCheck, TheProgramIsOneOfTheFiles) {
   const Upload upload{"code", "./src", "bucket", "jobs/a/input/code/"};
-  const auto check = [&](const char* words) {
+  const auto check = [&](const char* message) {
     return refusal(
-        check_program({{"AlgorithmSpecification", {{"ContainerEntrypoint", Json::parse(words)}}}},
+        check_program({{"AlgorithmSpecification", {{"ContainerEntrypoint", Json::parse(message)}}}},
                       upload, {"lib/a.py", "train.py"}));
   };
   EXPECT_EQ(check(R"(["python3", "/opt/ml/input/data/code/train.py"])"), "");

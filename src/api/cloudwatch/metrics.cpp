@@ -178,18 +178,18 @@ std::string with_commas(int64_t number) {
   return text;
 }
 
-using Asked = std::vector<std::pair<std::string, metric_math::Statistic>>;
+using RequestedStatistics = std::vector<std::pair<std::string, metric_math::Statistic>>;
 
-Outcome<Asked> extended_of(const aws::GetMetricStatisticsInput& in) {
-  Asked asked;
+Outcome<RequestedStatistics> extended_of(const aws::GetMetricStatisticsInput& in) {
+  RequestedStatistics wanted;
   for (const std::string& text : in.extended_statistics.value_or(std::vector<std::string>())) {
     const auto statistic = metric_math::parse_statistic(text);
     if (!statistic || !metric_math::needs_samples(*statistic))
       return invalid_parameter_value("The value " + shorten(text, 100) +
                                      " for parameter ExtendedStatistics is not supported.");
-    asked.emplace_back(text, *statistic);
+    wanted.emplace_back(text, *statistic);
   }
-  return asked;
+  return wanted;
 }
 
 std::optional<Failure> check_statistics(const aws::GetMetricStatisticsInput& in) {
@@ -216,10 +216,10 @@ Failure too_many_samples() {
 // Percentiles and the like by time and unit.
 using Extended = std::map<std::pair<Instant, std::string>, std::map<std::string, double>>;
 
-Outcome<Extended> extended_statistics(observe::Metrics& metrics, const Asked& asked,
+Outcome<Extended> extended_statistics(observe::Metrics& metrics, const RequestedStatistics& wanted,
                                       const observe::StatisticsQuery& query) {
   Extended out;
-  if (asked.empty()) return out;
+  if (wanted.empty()) return out;
   const auto samples = metrics.samples(query, metric_math::kSamplesMax);
   if (!samples && samples.error().kind == Kind::exhausted) return too_many_samples();
   if (!samples) return samples.error();
@@ -228,22 +228,22 @@ Outcome<Extended> extended_statistics(observe::Metrics& metrics, const Asked& as
     by_period[{query.from + (each.at - query.from) / query.period * query.period, each.unit}]
         .push_back(each);
   for (const auto& [key, of_period] : by_period)
-    for (const auto& [text, statistic] : asked)
+    for (const auto& [text, statistic] : wanted)
       if (const auto value = metric_math::value_of(statistic, of_period)) out[key][text] = *value;
   return out;
 }
 
 aws::Datapoint datapoint_of(const observe::Datapoint& each,
                             const std::vector<std::string>& statistics) {
-  const auto asked = [&](std::string_view name) {
+  const auto wanted = [&](std::string_view name) {
     return std::ranges::find(statistics, name) != statistics.end();
   };
   aws::Datapoint point{.timestamp = each.at, .unit = each.unit};
-  if (asked("SampleCount")) point.sample_count = each.count;
-  if (asked("Average")) point.average = each.average();
-  if (asked("Sum")) point.sum = each.sum;
-  if (asked("Minimum")) point.minimum = each.minimum;
-  if (asked("Maximum")) point.maximum = each.maximum;
+  if (wanted("SampleCount")) point.sample_count = each.count;
+  if (wanted("Average")) point.average = each.average();
+  if (wanted("Sum")) point.sum = each.sum;
+  if (wanted("Minimum")) point.minimum = each.minimum;
+  if (wanted("Maximum")) point.maximum = each.maximum;
   return point;
 }
 
@@ -251,7 +251,7 @@ Outcome<aws::GetMetricStatisticsOutput> statistics(observe::Metrics& metrics,
                                                    const Context& context,
                                                    const aws::GetMetricStatisticsInput& in) {
   if (auto failure = check_statistics(in)) return *failure;
-  const Asked asked = TRY(extended_of(in));
+  const RequestedStatistics wanted = TRY(extended_of(in));
   const Duration period = Duration(*in.period * 1000);
   const Instant from =
       metric_math::first_period(to_seconds_only(*in.start_time), period, context.now);
@@ -269,12 +269,12 @@ Outcome<aws::GetMetricStatisticsOutput> statistics(observe::Metrics& metrics,
       .period = period,
       .unit = in.unit.value_or("")};
   const auto found = TRY(metrics.statistics(query));
-  const Extended extended = TRY(extended_statistics(metrics, asked, query));
+  const Extended extended = TRY(extended_statistics(metrics, wanted, query));
   aws::GetMetricStatisticsOutput out{.label = *in.metric_name};
   out.datapoints.emplace();
   for (const auto& each : found) {
     auto point = datapoint_of(each, in.statistics.value_or(std::vector<std::string>()));
-    if (!asked.empty()) {
+    if (!wanted.empty()) {
       const auto values = extended.find({each.at, each.unit});
       // As on AWS, a period without the statistic has no datapoint, unless the request has others.
       if (values == extended.end() && (!in.statistics || in.statistics->empty())) continue;

@@ -54,7 +54,7 @@ TEST(CloudwatchOperations, ValuesCountsAndSetsAddUp) {
   EXPECT_EQ(point.unit, "None");
 }
 
-TEST(CloudwatchOperations, OnlyWhatWasAskedForIsAnswered) {
+TEST(CloudwatchOperations, OnlyRequestedStatisticsAreAnswered) {
   World world;
   world.put({.value = 1, .unit = "Seconds"});
   world.put({.value = 1, .unit = "Count"});

@@ -200,7 +200,7 @@ TEST(AuditOfShells, ThoseThatAreRefusedAreRecordedOnce) {
   EXPECT_EQ(world.shell("mnist-1", eve), 400);
   EXPECT_EQ(world.shell("gone", world.owner), 400);
   EXPECT_EQ(world.shell("mnist-1", {{"AKIAOWNER", "wrong", ""}, "eu-west-1"}), 403)
-      << "of nobody known";
+      << "of an unknown user";
   const auto records = world.records();
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0].at("eventName"), "Shell");

@@ -77,7 +77,8 @@ class ChunkedBody final : public Body {
         return fail(fed.error());
       given_ += decoded_.size();
       if (bytes_ && given_ > *bytes_)
-        return fail(invalid("more bytes than x-amz-decoded-content-length says"));
+        return fail(invalid("the body has more than the " + std::to_string(*bytes_) +
+                            " bytes of x-amz-decoded-content-length"));
     }
     const size_t count = std::min(buffer.size(), decoded_.size() - taken_);
     std::memcpy(buffer.data(), decoded_.data() + taken_, count);
@@ -92,7 +93,9 @@ class ChunkedBody final : public Body {
   Result<size_t> end() {
     if (!reader_.finished()) return fail(invalid("the chunked body ends early"));
     if (bytes_ && given_ != *bytes_)
-      return fail(invalid("fewer bytes than x-amz-decoded-content-length says"));
+      return fail(invalid("the body has " + std::to_string(given_) +
+                          " bytes, and x-amz-decoded-content-length is " +
+                          std::to_string(*bytes_)));
     for (const auto& [name, value] : reader_.trailers())
       if (!announced(name)) {
         failure_ = s3_failure(

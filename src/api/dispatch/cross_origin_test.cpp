@@ -25,12 +25,12 @@ struct CrossOriginTest : testing::Test {
     ASSERT_TRUE(settings.put({}, bucket, s3::Setting::cors, shape, &cors));
   }
   static net::RequestHead head(const std::string& method, const std::string& target,
-                               const std::string& origin, const std::string& asked = "") {
+                               const std::string& origin, const std::string& requested = "") {
     net::RequestHead out;
     out.method = method;
     out.target = target;
     if (!origin.empty()) out.headers.add("Origin", origin);
-    if (!asked.empty()) out.headers.add("Access-Control-Request-Method", asked);
+    if (!requested.empty()) out.headers.add("Access-Control-Request-Method", requested);
     return out;
   }
   std::string preflight(const net::RequestHead& head) {

@@ -242,7 +242,7 @@ TEST(TrainingJobs, HarmlessMembersAreStoredAndReturned) {
   EXPECT_EQ(shown["Notes"], Json(spec.notes));
 }
 
-TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreAsked) {
+TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreRequested) {
   DispatchServer world;
   const std::string body = create_body(
       "job",
@@ -297,15 +297,14 @@ TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
   ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", body).status, 200);
   const domain::JobKey key{"eu-west-1", "job"};
   auto job = std::make_shared<domain::Job>(*world.control.jobs[key]);
-  job->wait_reason = "waiting for 2 CPUs, which other holds";
+  job->transitions.back().message = "waiting for 2 CPUs, which other holds";
   job->note = "each host was halved";
   world.control.jobs[key] = job;
   const auto describe = [&] {
     return world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"job"})").json();
   };
-  EXPECT_EQ(
-      describe()["SecondaryStatusTransitions"][0]["StatusMessage"],
-      "Starting the training job. waiting for 2 CPUs, which other holds. each host was halved");
+  EXPECT_EQ(describe()["SecondaryStatusTransitions"][0]["StatusMessage"],
+            "waiting for 2 CPUs, which other holds. each host was halved");
   EXPECT_FALSE(describe().contains("FinalMetricDataList"));
 
   const Instant start = world.clock.now();

@@ -53,7 +53,7 @@ TEST_F(Front, RefusesByTheHeadAlone) {
   EXPECT_EQ(refused(without(json("ListTrainingJobs"), "Authorization")), 403);
   EXPECT_EQ(refused(json("ListTrainingJobs", {{"AKIANOBODY", "x", ""}, "eu-west-1"})), 403);
   EXPECT_EQ(refused(json("ListTrainingJobs", {{"AKIAOWNER", "wrong", ""}, "eu-west-1"})), 403)
-      << "the head says the hash of the body";
+      << "the head has the hash of the body";
 }
 
 // Clients usually sign the hash of the body without sending it, so only the body shows that the

@@ -138,7 +138,8 @@ Result<net::Response> Remotes::pass(const net::RequestHead& head, const std::str
   };
   receiver.write = [&](std::span<const char> bytes) -> Result<void> {
     if (response.body.size() + bytes.size() > kAnswerBytesMax)
-      return exhausted("the answer of the region " + region + " is too large");
+      return exhausted("the answer of the region " + region + " exceeds " +
+                       std::to_string(kAnswerBytesMax) + " bytes");
     response.body.append(bytes.data(), bytes.size());
     return {};
   };

@@ -29,7 +29,9 @@ Result<gateway::ShellOrder> read_shell_request(std::string_view query) {
     if (name == "job") order.job.name = value;
     if (name == "host") {
       const int64_t host = TRY(parse_int(value).in("host"));
-      if (host < 0 || host > kHostsMax) return invalid("host: no such number");
+      if (host < 0 || host > kHostsMax)
+        return invalid("invalid host " + std::to_string(host) + ": must be from 0 to " +
+                       std::to_string(kHostsMax));
       order.host = domain::HostIndex(host);
     }
     if (name == "request") request = value;

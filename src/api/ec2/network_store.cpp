@@ -54,7 +54,7 @@ std::shared_ptr<const Networks> NetworkStore::join(const std::string& region,
 
 Result<void> NetworkStore::change(
     const std::string& region, const std::function<Result<void>(Networks&, const MakeId&)>& edit) {
-  const MutexLock turn(changing_);
+  const MutexLock exclusive(changing_);
   const MakeId make_id = [this](std::string_view prefix) {
     return std::string(prefix) + "0" + random_.hex(kIdBytes);
   };

@@ -83,13 +83,13 @@ Outcome<aws::CreateDataRepositoryAssociationResponse> create_association(
     const Services& services, const Context& context,
     const aws::CreateDataRepositoryAssociationRequest& in) {
   auto* all = TRY(offered(services));
-  const Association asked = TRY(association_of(services, context, in));
-  TRY(check_bucket(services, asked.repository, "BadRequest", "DataRepositoryPath isn't valid"));
-  Association made = asked;
+  const Association requested = TRY(association_of(services, context, in));
+  TRY(check_bucket(services, requested.repository, "BadRequest", "DataRepositoryPath isn't valid"));
+  Association made = requested;
   std::optional<Failure> failure;
   TRY(outcome_of(all->change([&](Snapshot& next) -> Result<void> {
     failure.reset();
-    auto before = made_before(next.associations, context.region, asked.mark);
+    auto before = made_before(next.associations, context.region, requested.mark);
     if (!before) {
       failure = before.failure(aws::kService);
       return {};
@@ -98,8 +98,8 @@ Outcome<aws::CreateDataRepositoryAssociationResponse> create_association(
       made = next.associations[*before];
       return {};
     }
-    TRY(file_systems::check_association(next, context.region, asked));
-    next.associations[file_systems::key_of(context.region, asked.id)] = made = asked;
+    TRY(file_systems::check_association(next, context.region, requested));
+    next.associations[file_systems::key_of(context.region, requested.id)] = made = requested;
     return {};
   })));
   if (failure) return *failure;

@@ -70,9 +70,9 @@ Outcome<Done> add_tags(file_systems::Tags& tags, const std::vector<aws::Tag>& ad
   return Done{};
 }
 
-Outcome<file_systems::Tags> tags_of(const std::optional<std::vector<aws::Tag>>& asked) {
+Outcome<file_systems::Tags> tags_of(const std::optional<std::vector<aws::Tag>>& requested) {
   file_systems::Tags tags;
-  if (asked) TRY(add_tags(tags, *asked));
+  if (requested) TRY(add_tags(tags, *requested));
   return tags;
 }
 

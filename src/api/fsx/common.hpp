@@ -109,7 +109,7 @@ auto page_of(const std::map<std::string, T>& all, const std::string& region,
 
 inline constexpr size_t kTagsMax = 50;  // of one resource, as AWS
 Outcome<Done> add_tags(file_systems::Tags& tags, const std::vector<aws::Tag>& added);
-Outcome<file_systems::Tags> tags_of(const std::optional<std::vector<aws::Tag>>& asked);
+Outcome<file_systems::Tags> tags_of(const std::optional<std::vector<aws::Tag>>& requested);
 std::vector<aws::Tag> shown_tags(const file_systems::Tags& tags);
 
 // -- texts

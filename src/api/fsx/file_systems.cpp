@@ -150,15 +150,15 @@ Outcome<aws::CreateFileSystemResponse> create(const Settings& settings, const Se
   auto* all = TRY(offered(services));
   if (const auto space = settings.check_disk_space(); !space)
     return refused("ServiceLimitExceeded", space.error().message);
-  const LustreFileSystem asked = TRY(file_system_of(services, context, in));
-  if (!asked.import_path.empty())
-    TRY(check_bucket(services, asked.import_path, "InvalidImportPath",
+  const LustreFileSystem requested = TRY(file_system_of(services, context, in));
+  if (!requested.import_path.empty())
+    TRY(check_bucket(services, requested.import_path, "InvalidImportPath",
                      "The path provided for data repository import isn't valid"));
-  std::string key = file_systems::key_of(context.region, asked.id);
+  std::string key = file_systems::key_of(context.region, requested.id);
   std::optional<Failure> failure;
   TRY(all->change([&](Snapshot& next) -> Result<void> {
     failure.reset();
-    auto before = made_before(next.file_systems, context.region, asked.mark);
+    auto before = made_before(next.file_systems, context.region, requested.mark);
     if (!before) {
       failure = before.failure(aws::kService);
       return {};
@@ -175,7 +175,7 @@ Outcome<aws::CreateFileSystemResponse> create(const Settings& settings, const Se
                                                     std::to_string(file_systems::kFileSystemsMax) +
                                                     " file systems in a Region");
     else
-      next.file_systems[key] = asked;
+      next.file_systems[key] = requested;
     return {};
   }));
   if (failure) return *failure;
@@ -183,7 +183,7 @@ Outcome<aws::CreateFileSystemResponse> create(const Settings& settings, const Se
   const auto made = present->file_systems.find(key);
   aws::CreateFileSystemResponse out;
   out.file_system =
-      shown(services, key, made == present->file_systems.end() ? asked : made->second);
+      shown(services, key, made == present->file_systems.end() ? requested : made->second);
   return out;
 }
 

@@ -119,12 +119,12 @@ Outcome<aws::CreateDataRepositoryTaskResponse> create_task(
     const Services& services, const Context& context,
     const aws::CreateDataRepositoryTaskRequest& in) {
   auto* all = TRY(offered(services));
-  const RepositoryTask asked = TRY(task_of(services, context, in));
-  RepositoryTask made = asked;
+  const RepositoryTask requested = TRY(task_of(services, context, in));
+  RepositoryTask made = requested;
   std::optional<Failure> failure;
   TRY(outcome_of(all->change([&](Snapshot& next) -> Result<void> {
     failure.reset();
-    auto before = made_before(next.tasks, context.region, asked.mark);
+    auto before = made_before(next.tasks, context.region, requested.mark);
     if (!before) {
       failure = before.failure(aws::kService);
       return {};
@@ -133,9 +133,9 @@ Outcome<aws::CreateDataRepositoryTaskResponse> create_task(
       made = next.tasks[*before];
       return {};
     }
-    TRY(file_systems::check_task(next, context.region, asked));
-    TRY(check_report(next, context.region, asked));
-    next.tasks[file_systems::key_of(context.region, asked.id)] = made = asked;
+    TRY(file_systems::check_task(next, context.region, requested));
+    TRY(check_report(next, context.region, requested));
+    next.tasks[file_systems::key_of(context.region, requested.id)] = made = requested;
     file_systems::drop_old_tasks(next, context.region);
     return {};
   })));

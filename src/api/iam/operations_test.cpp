@@ -379,7 +379,7 @@ TEST(Pages, OfUsersFollowTheirMarkers) {
   EXPECT_FALSE(*second->is_truncated);
 }
 
-TEST(Sessions, AreOfTheRoleThatWasAskedFor) {
+TEST(Sessions, AreOfTheRequestedRole) {
   OperationsWorld world{add_operations};
   world.settings.temporary_key_secret = std::string(32, 's');
   const std::string arn = "arn:aws:iam::123456789012:role/path/Train";

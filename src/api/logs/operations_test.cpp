@@ -165,7 +165,7 @@ TEST(LogsOperations, StreamsOfAPrefixComeAllAtOnceOthersInPages) {
                                                         .limit = 50});
   ASSERT_TRUE(all);
   EXPECT_EQ((*all).log_streams->size(), 120u);
-  EXPECT_FALSE((*all).next_token) << "an SDK would ask for ever";
+  EXPECT_FALSE((*all).next_token) << "an SDK would request pages forever";
   EXPECT_EQ((*all).log_streams->at(0).arn,
             "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/sagemaker/"
             "TrainingJobs:log-stream:job/algo-1000");
@@ -193,7 +193,7 @@ TEST(LogsOperations, StreamsOfAPrefixComeAllAtOnceOthersInPages) {
             "InvalidParameterException: Cannot order by LastEventTime with a logStreamNamePrefix.");
 }
 
-TEST(LogsOperations, TheLatestStreamComesFirstWhenAskedFor) {
+TEST(LogsOperations, TheLatestStreamComesFirstOnRequest) {
   World world;
   for (const std::string name : {"old", "new", "never"}) world.make(name);
   ASSERT_TRUE(world.put("old", {{world.now() - 1000, "x"}}));

@@ -90,7 +90,7 @@ std::shared_ptr<const policy::Identities> IdentityStore::join(
 }
 
 Result<void> IdentityStore::change(const std::function<Result<void>(policy::Identities&)>& edit) {
-  const MutexLock turn(changing_);
+  const MutexLock exclusive(changing_);
   for (int conflicts = 0;; ++conflicts) {
     const auto records = control_.records();
     std::shared_ptr<const policy::Identities> before;
@@ -154,7 +154,7 @@ std::optional<KeyUse> IdentityStore::last_use(const std::string& id) const {
 }
 
 Result<void> IdentityStore::write_uses() {
-  const MutexLock turn(changing_);
+  const MutexLock exclusive(changing_);
   const auto identities = snapshot();
   control::RecordsRequest requested;
   std::vector<std::string> written;

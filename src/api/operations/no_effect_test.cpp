@@ -24,7 +24,7 @@ TEST(NoEffect, EachMemberThatIsSetHasANote) {
             (Notes{"Channels[].Source.Licence has no effect here: data has no licence"}));
 }
 
-TEST(NoEffect, ValuesThatAskForNothingHaveNone) {
+TEST(NoEffect, ValuesThatRequestNothingHaveNone) {
   for (const char* request :
        {R"({"VpcConfig": {}})", R"({"VpcConfig": null})", R"({"VpcConfig": ""})",
         R"({"Check": {"Enable": false}})", R"({"Check": true})", R"({"Channels": {}})",

@@ -74,8 +74,8 @@ Candidate weigh(std::string_view method, std::string_view uri, const shapes::Sha
   const int level = path.find("{Key+}") != std::string_view::npos     ? 2
                     : path.find("{Bucket}") != std::string_view::npos ? 1
                                                                       : 0;
-  const int asked = address.bucket.empty() ? 0 : address.key.empty() ? 1 : 2;
-  if ((level != asked && !fixed) || method != head.method) return out;
+  const int requested = address.bucket.empty() ? 0 : address.key.empty() ? 1 : 2;
+  if ((level != requested && !fixed) || method != head.method) return out;
   const auto has = [&](std::string_view name, std::optional<std::string_view> value) {
     return std::any_of(address.query.begin(), address.query.end(), [&](const auto& pair) {
       return pair.first == name && (!value || pair.second == *value);
@@ -114,9 +114,9 @@ bool is_label(std::string_view segment) { return segment.starts_with('{'); }
 // Operation: OperationShape or AbsentOperation.
 template <class Operation>
 bool path_fits(const Operation& operation, const net::RequestHead& head) {
-  const auto wanted = split(operation.uri, '/'), asked = split(head.path(), '/');
+  const auto wanted = split(operation.uri, '/'), requested = split(head.path(), '/');
   return operation.method == head.method &&
-         std::equal(wanted.begin(), wanted.end(), asked.begin(), asked.end(),
+         std::equal(wanted.begin(), wanted.end(), requested.begin(), requested.end(),
                     [](std::string_view a, std::string_view b) {
                       return is_label(a) ? !b.empty() : a == b;
                     });
@@ -150,10 +150,10 @@ bool speaks_rest_json(const Service& service) {
 Result<std::map<std::string, std::string>> read_labels(const OperationShape& operation,
                                                        const net::RequestHead& head) {
   std::map<std::string, std::string> labels;
-  const auto wanted = split(operation.uri, '/'), asked = split(head.path(), '/');
-  for (size_t i = 0; i < std::min(wanted.size(), asked.size()); ++i) {
+  const auto wanted = split(operation.uri, '/'), requested = split(head.path(), '/');
+  for (size_t i = 0; i < std::min(wanted.size(), requested.size()); ++i) {
     if (!is_label(wanted[i])) continue;
-    auto value = TRY(percent_decode(asked[i]));
+    auto value = TRY(percent_decode(requested[i]));
     if (!is_utf8(value)) return invalid("the path is not UTF-8");
     labels[std::string(wanted[i].substr(1, wanted[i].size() - 2))] = std::move(value);
   }
@@ -227,7 +227,8 @@ Result<S3Address> read_s3_address(const net::RequestHead& head) {
   out.bucket = TRY(percent_decode(path.substr(0, slash)));
   if (slash != std::string_view::npos) out.key = TRY(percent_decode(path.substr(slash + 1)));
   if (!is_utf8(out.bucket) || !is_utf8(out.key)) return invalid("the path is not UTF-8");
-  if (out.bucket.empty() && !out.key.empty()) return invalid("the path names no bucket");
+  if (out.bucket.empty() && !out.key.empty())
+    return invalid("the path names a key without a bucket: expected /BUCKET/KEY");
   out.query = TRY(read_query_parameters(head.query()));
   return out;
 }

@@ -12,24 +12,24 @@ constexpr std::string_view kFirstRegion = "us-east-1";  // its buckets have no l
 
 // The region of a new bucket.
 Outcome<std::string> region_for(const Context& context, const s3::CreateBucketRequest& in) {
-  std::string asked;
+  std::string requested;
   if (in.create_bucket_configuration)
-    asked = in.create_bucket_configuration->location_constraint.value_or("");
-  if (asked.empty()) return context.region;
-  if (asked == "EU") asked = "eu-west-1";  // a legacy name
+    requested = in.create_bucket_configuration->location_constraint.value_or("");
+  if (requested.empty()) return context.region;
+  if (requested == "EU") requested = "eu-west-1";  // a legacy name
   // A request to us-east-1 may create a bucket in any region, a request to another region only
   // there.
-  if (context.region != kFirstRegion && asked != context.region)
+  if (context.region != kFirstRegion && requested != context.region)
     return s3_failure(
         400, "IllegalLocationConstraintException",
-        "The " + shorten(asked, 60) +
+        "The " + shorten(requested, 60) +
             " location constraint is incompatible for the region specific endpoint this "
             "request was sent to.");
-  for (const char c : asked)
+  for (const char c : requested)
     if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'))
       return s3_failure(400, "InvalidLocationConstraint",
                         "The specified location-constraint is not valid");
-  return asked;
+  return requested;
 }
 
 // Checks the members that describe who may access a new bucket.

@@ -254,9 +254,9 @@ Outcome<std::map<std::string, std::string>> announced_checksums(const net::Reque
     if (value.empty()) return invalid_request("Value for " + lower + " header is invalid.");
     checksums[*algorithm] = value;
   }
-  const std::string_view asked = head.headers.get("x-amz-sdk-checksum-algorithm");
-  if (checksums.empty() && !asked.empty()) {
-    auto algorithm = checksum_name(asked);
+  const std::string_view wanted = head.headers.get("x-amz-sdk-checksum-algorithm");
+  if (checksums.empty() && !wanted.empty()) {
+    auto algorithm = checksum_name(wanted);
     if (!algorithm) return std::move(algorithm).error();
     checksums[*algorithm] = "";
   }

@@ -165,11 +165,11 @@ TEST(Lifecycle, EndsWhenItIsStoppedOrItsRulesChange) {
   for (const char* key : {"a", "b", "c"}) world.put(key);
   world.set({rule("", 1)});
   world.clock.advance(72h);
-  int asked = 0;  // before the bucket, and before each object
-  EXPECT_EQ(world.apply([&] { return ++asked > 2; }).objects_removed, 1u);
-  asked = 0;
+  int requested = 0;  // before the bucket, and before each object
+  EXPECT_EQ(world.apply([&] { return ++requested > 2; }).objects_removed, 1u);
+  requested = 0;
   const auto deleting = [&] {
-    if (++asked == 3) {
+    if (++requested == 3) {
       EXPECT_TRUE(world.call<s3::DeleteBucketLifecycle>({.bucket = "data"}));
     }
     return false;

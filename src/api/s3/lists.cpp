@@ -14,10 +14,10 @@ constexpr int64_t kKeysPageMax = 1000;  // as on S3, for lists and for DeleteObj
 // Keys may contain characters that XML cannot, so clients may request them percent-encoded.
 class Encoding {
  public:
-  static Outcome<Encoding> read(const std::optional<std::string>& asked) {
-    if (asked && !equals_ignoring_case(*asked, "url"))
+  static Outcome<Encoding> read(const std::optional<std::string>& requested) {
+    if (requested && !equals_ignoring_case(*requested, "url"))
       return invalid_argument("Invalid Encoding Method specified in Request");
-    return Encoding(asked.has_value());
+    return Encoding(requested.has_value());
   }
   std::string operator()(const std::string& text) const {
     return url_ ? percent_encode(text, true) : text;
@@ -35,11 +35,11 @@ class Encoding {
   bool url_;
 };
 
-Outcome<int64_t> page_size(const std::optional<int64_t>& asked) {
-  if (!asked) return kKeysPageMax;
-  if (*asked < 0)
+Outcome<int64_t> page_size(const std::optional<int64_t>& requested) {
+  if (!requested) return kKeysPageMax;
+  if (*requested < 0)
     return invalid_argument("Argument maxKeys must be an integer between 0 and 2147483647");
-  return std::min(*asked, kKeysPageMax);
+  return std::min(*requested, kKeysPageMax);
 }
 
 // Sets the members that both versions of ListObjects share.

@@ -101,12 +101,12 @@ Outcome<std::optional<s3::GetObjectOutput>> get_object(objects::Objects& objects
                                                        const s3::GetObjectRequest& in,
                                                        Exchange<s3::GetObject>& exchange) {
   if (auto failure = check_reading(context, in)) return *failure;
-  const auto asked = requested_range(in);
-  auto opened = objects.get(*in.bucket, *in.key, asked);
+  const auto requested = requested_range(in);
+  auto opened = objects.get(*in.bucket, *in.key, requested);
   if (!opened) return reading_failure(objects, in, opened.error());
   const auto reader = *std::move(opened);
   if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
-  auto out = describe<s3::GetObjectOutput>(*reader, asked.has_value(), in);
+  auto out = describe<s3::GetObjectOutput>(*reader, requested.has_value(), in);
   if (!out) return out.failure(s3::kService);
   // Read the first bytes before the head is sent, so that an unreadable or corrupt object can still
   // be reported.
@@ -135,12 +135,12 @@ Outcome<std::optional<s3::HeadObjectOutput>> head_object(objects::Objects& objec
                                                          const s3::HeadObjectRequest& in,
                                                          Exchange<s3::HeadObject>& exchange) {
   if (auto failure = check_reading(context, in)) return *failure;
-  const auto asked = requested_range(in);
-  auto opened = objects.get(*in.bucket, *in.key, asked);
+  const auto requested = requested_range(in);
+  auto opened = objects.get(*in.bucket, *in.key, requested);
   if (!opened) return reading_failure(objects, in, opened.error());
   const auto reader = *std::move(opened);
   if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
-  auto out = describe<s3::HeadObjectOutput>(*reader, asked.has_value(), in);
+  auto out = describe<s3::HeadObjectOutput>(*reader, requested.has_value(), in);
   if (!out) return out.failure(s3::kService);
   (void)!exchange.start(*out, uint64_t(*out->content_length),
                         status_of(*out));  // a disconnected client needs no answer

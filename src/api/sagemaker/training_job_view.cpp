@@ -3,6 +3,7 @@
 
 #include "base/json.hpp"
 #include "control/control.hpp"
+#include "domain/status_message.hpp"
 #include "protocol/json.hpp"
 #include "sagemaker/training_job.hpp"
 
@@ -29,25 +30,13 @@ int64_t seconds_between(Instant from, Instant to) {
 
 constexpr size_t kNamedHostsMax = 3;  // in a message; others are counted
 
-std::string sentence(const std::string& text) {
-  return text.empty() || text.ends_with('.') || text.ends_with('!') ? text : text + ".";
-}
-
-// The message of a transition. The current one also has the pending reason, what a stop waits for,
-// and the job's note, where users look first.
+// The message of a transition. The current one, which has the pending reason already
+// (control/live.hpp), also has what a stop waits for and the job's note, where users look first.
 std::string message_of(const domain::Job& job, const domain::Transition& transition, bool present,
                        Instant now) {
-  std::string message = transition.message;
-  if (!present) return message;
-  const auto add = [&](const std::string& more) {
-    if (more.empty()) return;
-    message = message.empty() ? more : sentence(message) + " " + more;
-  };
-  const bool said = message.find(job.wait_reason) != std::string::npos;
-  if (job.state == domain::JobState::waiting && !said) add(job.wait_reason);
-  add(describe_stop(job, now));
-  add(job.note);
-  return message;
+  if (!present) return transition.message;
+  return domain::with_note(domain::with_note(transition.message, describe_stop(job, now)),
+                           job.note);
 }
 
 std::optional<sagemaker::WarmPoolStatus> warm_pool_of(const domain::Job& job, Instant now) {

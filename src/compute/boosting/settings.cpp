@@ -223,7 +223,9 @@ Result<std::string> check_choice(const Choice& choice, const std::string& text) 
 Result<std::vector<std::string>> comma_list(const std::string& text) {
   std::vector<std::string> items;
   for (const std::string_view each : split(text, ',')) items.emplace_back(trim(each));
-  if (items.size() > kListItemsMax) return invalid("more than 10000 values");
+  if (items.size() > kListItemsMax)
+    return invalid(std::to_string(items.size()) + " values: use at most " +
+                   std::to_string(kListItemsMax));
   return items;
 }
 

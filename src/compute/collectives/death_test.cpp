@@ -67,14 +67,14 @@ class Accident {
       }
       members_.push_back(std::move(member));
     }
-    constexpr int turns_max = 10'000;
-    for (int turn = 0; turn < turns_max; ++turn) {
+    constexpr int iterations_max = 10'000;
+    for (int iteration = 0; iteration < iterations_max; ++iteration) {
       if (haste_ == Haste::ahead) go(failed_rank_);
       bool moving = true;
       while (moving) {
         moving = false;
         for (int k = 0; k < ranks; ++k) {
-          const int rank = turn % 2 == 0 ? k : ranks - 1 - k;
+          const int rank = iteration % 2 == 0 ? k : ranks - 1 - k;
           if (rank != failed_rank_) moving = go(rank) || moving;
         }
       }
@@ -85,7 +85,7 @@ class Accident {
         return died_early_;
       }
     }
-    ADD_FAILURE() << "somebody waits for ever";
+    ADD_FAILURE() << "a rank waits forever";
     return false;
   }
 
@@ -245,7 +245,7 @@ enum class Memory { ordinary, registered };
 
 struct Scene {
   std::string plan;
-  Way way;
+  LinkKind links;
   Memory memory;
 };
 
@@ -256,7 +256,7 @@ Result<std::unique_ptr<Group>> join(const Scene& scene, const TcpOptions& option
                                     std::function<bool()> lives = {}) {
   std::unique_ptr<Transport> transport;
   auto tcp = TRY(connect_tcp(options));
-  if (scene.way == Way::shared) {
+  if (scene.links == LinkKind::shared) {
     transport = TRY(ShmTransport::make(std::move(tcp), std::make_shared<RegisteredMemory>()));
   } else {
     transport = std::move(tcp);
@@ -294,7 +294,7 @@ bool kill_a_process(const Scene& scene, int failed_rank, size_t steps) {
   if (child == 0) {
     size_t left = steps;
     bool mortal = false;  // deaths while others join have another message (group_failure_test.cpp)
-    auto group = join(scene, options(all, failed_rank, scene.way),
+    auto group = join(scene, options(all, failed_rank, scene.links),
                       [&] { return !mortal || left-- > 0 || raise(SIGKILL); });
     if (!group || !(*group)->barrier()) _exit(1);
     mortal = true;
@@ -307,7 +307,7 @@ bool kill_a_process(const Scene& scene, int failed_rank, size_t steps) {
   for (int rank = 0; rank < kRanks; ++rank) {
     if (rank == failed_rank) continue;
     threads.emplace_back([&, rank] {
-      auto group = join(scene, options(all, rank, scene.way));
+      auto group = join(scene, options(all, rank, scene.links));
       ASSERT_TRUE(group) << group.error().message;
       Result<void> result = (*group)->barrier();
       for (int operation = 0; operation < 3 && result; ++operation)
@@ -332,13 +332,13 @@ bool kill_a_process(const Scene& scene, int failed_rank, size_t steps) {
 }
 
 TEST(Death, OfAProcessBeforeAnyOfItsStepsEndsAllOthersWithItsName) {
-  for (const auto& [way, memory] : {std::pair{Way::tcp, Memory::ordinary},
-                                    {Way::shared, Memory::ordinary},
-                                    {Way::shared, Memory::registered}}) {
+  for (const auto& [links, memory] : {std::pair{LinkKind::tcp, Memory::ordinary},
+                                      {LinkKind::shared, Memory::ordinary},
+                                      {LinkKind::shared, Memory::registered}}) {
     auto plans = allreduce_plans();
     plans.emplace_back("hierarchical");
     for (const std::string& plan : plans) {
-      const Scene scene{plan, way, memory};
+      const Scene scene{plan, links, memory};
       // Each rank is killed in turn, at every step of the plan, until none of them has such a step.
       int survivors = 0;
       size_t steps = 0;

@@ -509,10 +509,10 @@ void Group::free(std::span<std::byte> memory) {
   registered->free(memory.data());
 }
 
-Result<std::unique_ptr<AdoptedMemory>> Group::adopt(std::span<std::byte> memory) {
+Result<std::unique_ptr<InPlaceMemory>> Group::register_in_place(std::span<std::byte> memory) {
   RegisteredMemory* registered = impl_->executor().transport().registered();
   if (!registered) return unavailable("the ranks of this group share no memory");
-  return registered->adopt(memory);
+  return registered->register_in_place(memory);
 }
 
 void Group::abandon(std::string_view why) {

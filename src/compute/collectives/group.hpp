@@ -181,15 +181,15 @@ class Handle {
   std::shared_ptr<State> state_;  // shared with the worker of the group; the last one frees it
 };
 
-// Memory that Group::adopt has registered in place, so that local ranks can map it. The destructor
-// makes the pages private again and keeps their content; until then they must not be freed.
-// Threads: confined to one at a time. Lifetime: it may outlive its group.
-class AdoptedMemory {
+// Memory that Group::register_in_place has registered, so that local ranks can map it. The
+// destructor makes the pages private again and keeps their content; until then they must not be
+// freed. Threads: confined to one at a time. Lifetime: it may outlive its group.
+class InPlaceMemory {
  public:
-  AdoptedMemory(std::shared_ptr<RegisteredMemory> registered, std::span<std::byte> pages);
-  ~AdoptedMemory();
-  AdoptedMemory(const AdoptedMemory&) = delete;
-  AdoptedMemory& operator=(const AdoptedMemory&) = delete;
+  InPlaceMemory(std::shared_ptr<RegisteredMemory> registered, std::span<std::byte> pages);
+  ~InPlaceMemory();
+  InPlaceMemory(const InPlaceMemory&) = delete;
+  InPlaceMemory& operator=(const InPlaceMemory&) = delete;
   std::span<std::byte> pages() const { return pages_; }
 
  private:
@@ -295,7 +295,7 @@ class Group {
   // Requires: no thread writes to it meanwhile; the rest as for allocate(): after a failure,
   // destroy the result at once.
   // Errors: also invalid, when the memory contains no whole page.
-  Result<std::unique_ptr<AdoptedMemory>> adopt(std::span<std::byte> memory);
+  Result<std::unique_ptr<InPlaceMemory>> register_in_place(std::span<std::byte> memory);
 
   // Ends the group because this rank cannot continue: the operations of the others fail at once
   // with its name and `why`.

@@ -43,7 +43,7 @@ TEST(Group, ARankThatGivesUpSaysWhy) {
     EXPECT_NE(result.error().message.find("the disk is on fire"), std::string::npos)
         << result.error().message;
   };
-  for (const Way way : {Way::tcp, Way::shared}) over(way, 3, play);
+  for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) over(links, 3, play);
   in_memory(3, play);
 }
 
@@ -64,7 +64,7 @@ TEST(Group, TheFirstErrorIsKeptThoughAnotherRankHadAnswered) {
       }
     }
   };
-  for (const Way way : {Way::tcp, Way::shared}) over_owned(way, 3, play);
+  for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) over_owned(links, 3, play);
   in_memory_owned(3, play);
 }
 
@@ -127,18 +127,18 @@ TEST(Group, AKilledRankEndsTheOthersWithItsName) {
 
 TEST(Group, ARankThatDiesAnywhereEndsAllOthersWithItsNameAndTheTensors) {
   constexpr int ranks = 3;
-  for (const Way way : {Way::tcp, Way::shared}) {
+  for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) {
     for (int trial = 0; trial < 8; ++trial) {
       const int failed_rank = trial % ranks;
       const auto all = endpoints(ranks);
       const pid_t child = fork();
       ASSERT_GE(child, 0);
-      if (child == 0) work_until_death(options(all, failed_rank, way), 1 + trial * 700);
+      if (child == 0) work_until_death(options(all, failed_rank, links), 1 + trial * 700);
       std::vector<std::thread> threads;
       for (int rank = 0; rank < ranks; ++rank) {
         if (rank == failed_rank) continue;
         threads.emplace_back([&, rank] {
-          auto group = join_over_tcp(options(all, rank, way));
+          auto group = join_over_tcp(options(all, rank, links));
           std::string why;
           if (group) {
             std::vector<float> values(50'000, 1.0f);
@@ -176,27 +176,27 @@ TEST(Group, NothingIsLeftInTheFileSystemBySharedMemory) {
       names.insert(entry.path().filename());
     return names;
   };
-  over(Way::shared, 2, [&](Group& group) {
+  over(LinkKind::shared, 2, [&](Group& group) {
     const auto memory = group.allocate(1 << 20);
     ASSERT_TRUE(memory);
     // Other programs may have files of the same family there: ours would have these names.
     for (const std::string& name : files())
-      for (const char* part : {"ranks", "buffer", "adopted"})
+      for (const char* part : {"ranks", "buffer", "in-place"})
         EXPECT_EQ(name.find(std::string("trainyard-") + part), std::string::npos) << name;
     group.free(*memory);
   });
 }
 
 TEST(Group, ASilentRankIsGivenUp) {
-  for (const Way way : {Way::tcp, Way::shared}) {
+  for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) {
     const auto all = endpoints(2);
     std::atomic<bool> given_up = false;
     std::thread silent([&] {
-      auto group = join_over_tcp(options(all, 1, way));
+      auto group = join_over_tcp(options(all, 1, links));
       ASSERT_TRUE(group) << group.error().message;
       while (!given_up) std::this_thread::yield();
     });
-    auto waiting_options = options(all, 0, way);
+    auto waiting_options = options(all, 0, links);
     waiting_options.peer_timeout = 200ms;
     auto group = join_over_tcp(waiting_options);
     ASSERT_TRUE(group) << group.error().message;
@@ -220,14 +220,14 @@ TEST(Group, ASilentRankIsGivenUp) {
 constexpr Duration kPeerTimeout = 15s;
 
 // Runs an allreduce on every rank but one. It takes so long that some ranks send and some wait.
-void expect_all_to_name(int failed_rank, const std::vector<Endpoint>& all, Way way,
+void expect_all_to_name(int failed_rank, const std::vector<Endpoint>& all, LinkKind links,
                         const std::string& plan, const std::function<void()>& when_ended) {
   std::latch ended(std::ptrdiff_t(all.size()) - 1);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < int(all.size()); ++rank) {
     if (rank == failed_rank) continue;
     threads.emplace_back([&, rank] {
-      auto waiting_options = options(all, rank, way);
+      auto waiting_options = options(all, rank, links);
       waiting_options.peer_timeout = kPeerTimeout;
       waiting_options.group.plans = "allreduce=" + plan + ":0-";
       auto group = join_over_tcp(waiting_options);
@@ -252,7 +252,7 @@ void expect_all_to_name(int failed_rank, const std::vector<Endpoint>& all, Way w
 }
 
 struct PlanOverTransport {
-  Way way;
+  LinkKind links;
   const char* plan;
   int ranks;
 };
@@ -267,23 +267,23 @@ void for_each_at_once(const std::vector<PlanOverTransport>& rows,
 
 TEST(Group, AllNameTheRankThatNeverComesToTheOperation) {
   std::vector<PlanOverTransport> rows;
-  for (const Way way : {Way::tcp, Way::shared})
+  for (const LinkKind links : {LinkKind::tcp, LinkKind::shared})
     for (const auto& [plan, ranks] : {std::pair{"ring", 5}, std::pair{"tree", 5},
                                       std::pair{"halving_doubling", 8}, std::pair{"direct", 5}})
-      rows.push_back({way, plan, ranks});
+      rows.push_back({links, plan, ranks});
   std::vector<std::vector<Endpoint>> all;
   for (const auto& row : rows) all.push_back(endpoints(row.ranks));
   for_each_at_once(rows, [&](size_t row) {
-    const auto& [way, plan, ranks] = rows[row];
+    const auto& [links, plan, ranks] = rows[row];
     std::latch given_up(1);
-    std::thread late([&, way = way, plan = plan] {
-      auto mine = options(all[row], 2, way);
+    std::thread late([&, links = links, plan = plan] {
+      auto mine = options(all[row], 2, links);
       mine.group.plans = "allreduce=" + std::string(plan) + ":0-";
       auto group = join_over_tcp(mine);
       ASSERT_TRUE(group) << group.error().message;
       given_up.wait();
     });
-    expect_all_to_name(2, all[row], way, plan, [&] { given_up.count_down(); });
+    expect_all_to_name(2, all[row], links, plan, [&] { given_up.count_down(); });
     late.join();
   });
 }
@@ -301,21 +301,21 @@ TEST(Group, AllNameTheRankThatNeverComesToTheOperation) {
 }
 
 TEST(Group, AllNameTheProcessThatIsStoppedDuringTheOperation) {
-  const std::vector<PlanOverTransport> rows = {{Way::tcp, "halving_doubling", 4},
-                                               {Way::tcp, "direct", 4},
-                                               {Way::shared, "ring", 4},
-                                               {Way::shared, "tree", 4}};
+  const std::vector<PlanOverTransport> rows = {{LinkKind::tcp, "halving_doubling", 4},
+                                               {LinkKind::tcp, "direct", 4},
+                                               {LinkKind::shared, "ring", 4},
+                                               {LinkKind::shared, "tree", 4}};
   std::vector<std::vector<Endpoint>> all;
   std::vector<pid_t> children;  // forked before there are threads
-  for (const auto& [way, plan, ranks] : rows) {
-    auto mine = options(all.emplace_back(endpoints(ranks)), 1, way);
+  for (const auto& [links, plan, ranks] : rows) {
+    auto mine = options(all.emplace_back(endpoints(ranks)), 1, links);
     mine.group.plans = "allreduce=" + std::string(plan) + ":0-";
     children.push_back(fork());
     ASSERT_GE(children.back(), 0);
     if (children.back() == 0) work_until_stopped(mine);
   }
   for_each_at_once(rows, [&](size_t row) {
-    expect_all_to_name(1, all[row], rows[row].way, rows[row].plan,
+    expect_all_to_name(1, all[row], rows[row].links, rows[row].plan,
                        [&] { kill(children[row], SIGKILL); });
     int status = 0;
     ASSERT_EQ(waitpid(children[row], &status, 0), children[row]);
@@ -373,11 +373,11 @@ TEST(Rendezvous, UnauthenticatedPeersAtThePortDoNoHarm) {
   address.sin_port = htons(all[0].port);
   inet_pton(AF_INET, all[0].host.c_str(), &address.sin_addr);
   std::vector<int> intruders;
-  for (const std::string_view words : {"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n", ""}) {
+  for (const std::string_view bytes : {"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n", ""}) {
     for (int tries = 0; tries < 100000; ++tries) {
       const int intruder = socket(AF_INET, SOCK_STREAM, 0);
       if (connect(intruder, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) {
-        (void)!write(intruder, words.data(), words.size());
+        (void)!write(intruder, bytes.data(), bytes.size());
         intruders.push_back(intruder);
         break;
       }
@@ -403,24 +403,25 @@ class Impostor {
       if (connect(socket_.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0)
         return;
     }
-    ADD_FAILURE() << "nobody listens";
+    ADD_FAILURE() << "no listener";
   }
   // Exchanges hellos and proofs. What follows shows whether the other side accepted this rank.
   void prove_membership(const std::string& secret) {
     const Hello mine{1, 2, {7}};
-    say(encode(mine));
-    const auto theirs = decode_hello(hear(kFrameHeaderBytes + 32).substr(kFrameHeaderBytes));
+    send_bytes(encode(mine));
+    const auto theirs =
+        decode_hello(receive_bytes(kFrameHeaderBytes + 32).substr(kFrameHeaderBytes));
     ASSERT_TRUE(theirs);
-    (void)hear(kFrameHeaderBytes + 32);
-    say(encode_proof(prove(secret, mine, *theirs)));
+    (void)receive_bytes(kFrameHeaderBytes + 32);
+    send_bytes(encode_proof(prove(secret, mine, *theirs)));
   }
-  void say(std::string_view bytes) {
+  void send_bytes(std::string_view bytes) {
     EXPECT_EQ(write(socket_.descriptor(), bytes.data(), bytes.size()), ssize_t(bytes.size()));
   }
-  std::string hear(size_t bytes) {
-    std::string heard(bytes, '\0');
-    EXPECT_EQ(recv(socket_.descriptor(), heard.data(), bytes, MSG_WAITALL), ssize_t(bytes));
-    return heard;
+  std::string receive_bytes(size_t bytes) {
+    std::string received(bytes, '\0');
+    EXPECT_EQ(recv(socket_.descriptor(), received.data(), bytes, MSG_WAITALL), ssize_t(bytes));
+    return received;
   }
   bool was_closed() {
     char byte;
@@ -453,7 +454,7 @@ TEST(Garbage, FromAMemberEndsTheGroupWithItsName) {
   for (const auto& row : rows) {
     const auto all = endpoints(2);
     std::thread honest([&] {
-      auto group = join_over_tcp(options(all, 0, Way::tcp));
+      auto group = join_over_tcp(options(all, 0, LinkKind::tcp));
       // Fails while the ranks join, or in the first operation.
       const Result<void> result = group ? (*group)->barrier() : Result<void>(group.error());
       ASSERT_FALSE(result);
@@ -463,7 +464,7 @@ TEST(Garbage, FromAMemberEndsTheGroupWithItsName) {
     {
       Impostor impostor(all[0]);
       impostor.prove_membership("group_test");
-      impostor.say(row.bytes);
+      impostor.send_bytes(row.bytes);
     }
     honest.join();
   }
@@ -472,13 +473,13 @@ TEST(Garbage, FromAMemberEndsTheGroupWithItsName) {
 TEST(Garbage, AWrongProofIsClosedAndDoesNoHarm) {
   const auto all = endpoints(2);
   std::thread honest([&] {
-    const auto group = join_over_tcp(options(all, 0, Way::tcp));
+    const auto group = join_over_tcp(options(all, 0, LinkKind::tcp));
     EXPECT_TRUE(group) << group.error().message;
   });
   Impostor impostor(all[0]);
   impostor.prove_membership("what the secret is not");
   EXPECT_TRUE(impostor.was_closed());
-  EXPECT_TRUE(join_over_tcp(options(all, 1, Way::tcp)));
+  EXPECT_TRUE(join_over_tcp(options(all, 1, LinkKind::tcp)));
   honest.join();
 }
 

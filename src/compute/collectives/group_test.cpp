@@ -166,27 +166,31 @@ TEST(Group, EveryOperationInMemory) {
 }
 
 TEST(Group, EveryOperationOverTcp) {
-  for (const int ranks : {1, 2, 3, 5}) over(Way::tcp, ranks, play_everything);
-  for (const int ranks : {2, 3}) over(Way::tcp, ranks, play_sums);
+  for (const int ranks : {1, 2, 3, 5}) over(LinkKind::tcp, ranks, play_everything);
+  for (const int ranks : {2, 3}) over(LinkKind::tcp, ranks, play_sums);
 }
 
 TEST(Group, EveryOperationThroughSharedMemory) {
-  for (const int ranks : {1, 2, 3, 5}) over(Way::shared, ranks, play_everything);
-  for (const int ranks : {2, 3, 5}) over(Way::shared, ranks, play_sums);
+  for (const int ranks : {1, 2, 3, 5}) over(LinkKind::shared, ranks, play_everything);
+  for (const int ranks : {2, 3, 5}) over(LinkKind::shared, ranks, play_sums);
 }
 
 TEST(Group, EveryPlanOverEveryTransport) {
   for (const std::string& plan : allreduce_plans()) {
     const std::string plans = "allreduce=" + plan + ":0-";
-    for (const Way way : {Way::tcp, Way::shared})
+    for (const LinkKind links : {LinkKind::tcp, LinkKind::shared})
       over(
-          way, 3, [](Group& group) { play_sums_up_to(group, 20'001); }, plans);
+          links, 3, [](Group& group) { play_sums_up_to(group, 20'001); }, plans);
   }
 }
 
 TEST(Group, RanksOnOneMachineFindEachOther) {
-  over(Way::shared, 3, [](Group& group) { EXPECT_EQ(group.hosts(), (std::vector<int>{0, 0, 0})); });
-  over(Way::tcp, 3, [](Group& group) { EXPECT_EQ(group.hosts(), (std::vector<int>{0, 1, 2})); });
+  over(LinkKind::shared, 3, [](Group& group) {
+    EXPECT_EQ(group.hosts(), (std::vector<int>{0, 0, 0}));
+  });
+  over(LinkKind::tcp, 3, [](Group& group) {
+    EXPECT_EQ(group.hosts(), (std::vector<int>{0, 1, 2}));
+  });
 }
 
 TEST(Group, RanksThatShareACoreChooseForIt) {
@@ -198,7 +202,7 @@ TEST(Group, RanksThatShareACoreChooseForIt) {
     if (CPU_ISSET(core, &usable)) CPU_SET(core, &one);
   }
   ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // the ranks' threads inherit it
-  over(Way::shared, 8, [](Group& group) {
+  over(LinkKind::shared, 8, [](Group& group) {
     EXPECT_EQ(group.table().choose(plan::Operation::allreduce, 1024).algorithm,
               plan::Algorithm::one_shot);
     std::vector<float> values(256, float(group.rank()));
@@ -229,7 +233,7 @@ TEST(Group, AllRanksMeasureTheSameTable) {
 }
 
 TEST(Group, RegisteredMemorySumsLikeAnyOther) {
-  over(Way::shared, 3, [](Group& group) {
+  over(LinkKind::shared, 3, [](Group& group) {
     for (const size_t elements : {size_t(100), size_t(200'000)}) {
       const auto inputs = awkward_inputs(Type::f32, group.size(), elements);
       const Bytes expected = expected_sum(group, Type::f32, Reduction::sum, inputs);
@@ -264,7 +268,7 @@ TEST(Group, OperationsCanBeStartedAndWaitedFor) {
     EXPECT_GE(group.counters().operations, 21u);
   };
   in_memory(3, play);
-  over(Way::shared, 3, play);
+  over(LinkKind::shared, 3, play);
 }
 
 TEST(Group, PartsOfAGroupWorkAtTheSameTimeAsTheWhole) {
@@ -289,8 +293,8 @@ TEST(Group, PartsOfAGroupWorkAtTheSameTimeAsTheWhole) {
     EXPECT_TRUE(nothing && *nothing == nullptr);
   };
   in_memory(4, play);
-  over(Way::shared, 5, play);
-  over(Way::tcp, 4, play);
+  over(LinkKind::shared, 5, play);
+  over(LinkKind::tcp, 4, play);
 }
 
 TEST(Group, MessagesBetweenTwoAreStartedAndRecordedLikeCalls) {
@@ -361,13 +365,13 @@ TEST(Group, HasMessageIsTrueAsSoonAsAMessageHasBegunToArrive) {
     expect_ok(group.barrier());
   };
   in_memory(3, play);
-  over(Way::shared, 3, play);
-  over(Way::tcp, 3, play);
+  over(LinkKind::shared, 3, play);
+  over(LinkKind::tcp, 3, play);
 }
 
 TEST(Group, HasMessageReportsARankThatIsGone) {
-  for (const Way way : {Way::shared, Way::tcp}) {
-    over_owned(way, 2, [](std::unique_ptr<Group> group) {
+  for (const LinkKind links : {LinkKind::shared, LinkKind::tcp}) {
+    over_owned(links, 2, [](std::unique_ptr<Group> group) {
       if (group->rank() == 1) return group->abandon("no memory");
       for (;;) {
         const auto has = group->has_message(1);

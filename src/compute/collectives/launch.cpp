@@ -16,7 +16,8 @@ Result<int> number(const Variables& variables, std::string_view name) {
   const auto text = variables(name);
   if (!text) return invalid(std::string(name) + " is not set");
   const int64_t value = TRY(parse_int(*text).in(name));
-  if (value < 0 || value > 1'000'000) return invalid(std::string(name) + " is " + *text);
+  if (value < 0 || value > 1'000'000)
+    return invalid("invalid " + std::string(name) + " " + *text + ": must be from 0 to 1000000");
   return int(value);
 }
 
@@ -47,6 +48,8 @@ constexpr const char* kRunNames[] = {"TRAINING_JOB_ARN", "TORCHELASTIC_RUN_ID", 
 constexpr const char* kRendezvous = "TRAINYARD_RENDEZVOUS";
 // Accepted until the next version.
 constexpr const char* kDeprecatedRendezvous = "TRAINYARD_MEETING";
+constexpr const char* kInPlace = "TRAINYARD_IN_PLACE";
+constexpr const char* kDeprecatedInPlace = "TRAINYARD_ADOPT";
 
 // Derives a port of this machine from the name of a run. Linux gives ports from 32768 to clients:
 // one of them could have it already.
@@ -114,18 +117,19 @@ Result<void> read_ranks(const Variables& variables, const std::optional<Hosts>& 
   return ok();
 }
 
-// The variable that names the rendezvous; empty if none is set.
-std::string rendezvous_variable(const Variables& variables) {
-  if (!variables(kRendezvous).value_or("").empty()) return kRendezvous;
-  if (variables(kDeprecatedRendezvous).value_or("").empty()) return "";
+// The variable or, until the next version, its former name; empty if none is set.
+std::string variable_or_former(const Variables& variables, const char* name, const char* former) {
+  if (!variables(name).value_or("").empty()) return name;
+  if (variables(former).value_or("").empty()) return "";
   log(Level::warning, "collectives", "a deprecated variable",
-      {{"variable", kDeprecatedRendezvous}, {"use", kRendezvous}});
-  return kDeprecatedRendezvous;
+      {{"variable", former}, {"use", name}});
+  return former;
 }
 
 Result<void> read_rendezvous(const Variables& variables, const std::optional<Hosts>& hosts,
                              Ports ports, Launch& launch) {
-  if (const std::string name = rendezvous_variable(variables); !name.empty()) {
+  const std::string name = variable_or_former(variables, kRendezvous, kDeprecatedRendezvous);
+  if (!name.empty()) {
     TRY(set_rendezvous(launch, *variables(name)).in(name));
   } else if (const auto master = variables("MASTER_ADDR")) {
     const bool has_port = variables("MASTER_PORT").has_value();
@@ -181,7 +185,8 @@ Result<Launch> read_connection(const Variables& variables) {
   launch.plans = variables("TRAINYARD_PLANS").value_or("");
   launch.deterministic = is_on(variables, "TRAINYARD_DETERMINISTIC");
   launch.address = variables("TRAINYARD_ADDRESS").value_or("");
-  launch.adopt = is_on(variables, "TRAINYARD_ADOPT", true);
+  launch.register_in_place =
+      is_on(variables, variable_or_former(variables, kInPlace, kDeprecatedInPlace), true);
   launch.activity = read_activity_file(variables);
   return launch;
 }

@@ -17,7 +17,7 @@
 //   TRAINYARD_DETERMINISTIC             1: plans do not depend on measured costs, so every run adds
 //                                       in the same order
 //   TRAINYARD_ADDRESS                   the address at which other hosts reach this one, for torch
-//   TRAINYARD_ADOPT                     0: large tensors are copied every time, for torch
+//   TRAINYARD_IN_PLACE                  0: large tensors are copied every time, for torch
 //   TRAINYARD_ACTIVITY                  the activity table of the host, in which the rank is counted
 //
 // A switch is off when it is 0, false, no, off or empty, in any case; else on.
@@ -78,7 +78,7 @@ struct Launch {
   std::string plans;
   bool deterministic = false;
   std::string address;
-  bool adopt = true;
+  bool register_in_place = true;
   ActivityFile activity = {};
   std::string launcher;  // the source of rank and ranks, for messages: "torchrun"
 };
@@ -102,8 +102,8 @@ inline constexpr Ports kCollectivesPorts{7829, 1};
 // two after MASTER_PORT is the job's, where that is 7777
 inline constexpr Ports kHorovodPorts{7828, 3};
 
-// Reads the variables that do not depend on the launcher: from TRAINYARD_SECRET to TRAINYARD_ADOPT.
-// For ranks that find each other in another way.
+// Reads the variables that do not depend on the launcher: from TRAINYARD_SECRET to
+// TRAINYARD_IN_PLACE. For ranks that find each other in another way.
 Result<Launch> read_connection(const Variables& variables);
 
 // Without `hosts` there is no resourceconfig.json.

@@ -195,7 +195,7 @@ TEST(ReadLaunch, ConnectionsHaveTheSameVariablesWithEveryLauncher) {
   const std::map<std::string, std::string> variables = {{"TRAINYARD_PLANS", "allreduce=ring:0-"},
                                                         {"TRAINYARD_DETERMINISTIC", "1"},
                                                         {"TRAINYARD_ADDRESS", "10.0.0.1"},
-                                                        {"TRAINYARD_ADOPT", "No"},
+                                                        {"TRAINYARD_IN_PLACE", "No"},
                                                         {"TRAINYARD_SOCKETS", ""},
                                                         {"TRAINING_JOB_ARN", "arn"}};
   for (const auto& read : {read_connection(from(variables)), read_launch(from(variables))}) {
@@ -203,13 +203,15 @@ TEST(ReadLaunch, ConnectionsHaveTheSameVariablesWithEveryLauncher) {
     EXPECT_EQ(read->plans, "allreduce=ring:0-");
     EXPECT_TRUE(read->deterministic);
     EXPECT_EQ(read->address, "10.0.0.1");
-    EXPECT_FALSE(read->adopt);
+    EXPECT_FALSE(read->register_in_place);
     EXPECT_EQ(read->sockets_per_peer, std::nullopt);
   }
   // The name of a run tells groups of different runs apart; it is no secret of the user.
   EXPECT_EQ(read_connection(from(variables))->secret, "");
   EXPECT_EQ(read_launch(from(variables))->secret, "arn");
-  EXPECT_TRUE(read_connection(from({}))->adopt);
+  EXPECT_TRUE(read_connection(from({}))->register_in_place);
+  EXPECT_FALSE(read_connection(from({{"TRAINYARD_ADOPT", "0"}}))->register_in_place)
+      << "the former name";
 }
 
 TEST(ReadLaunch, ReadsWhatHorovodNeeds) {

@@ -27,7 +27,7 @@ void over_links(std::vector<Endpoint> all, const Adjust& adjust,
   std::vector<std::thread> threads;
   for (int rank = 0; rank < int(all.size()); ++rank) {
     threads.emplace_back([&, rank] {
-      auto mine = options(all, rank, Way::tcp);
+      auto mine = options(all, rank, LinkKind::tcp);
       adjust(mine);
       auto group = join_over_tcp(mine);
       ASSERT_TRUE(group) << group.error().message;
@@ -99,7 +99,7 @@ TEST(Links, ARankThatDiedIsNamedByRanksThatWereNeverConnectedToIt) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    auto group = join_over_tcp(options(all, failed_rank, Way::tcp));
+    auto group = join_over_tcp(options(all, failed_rank, LinkKind::tcp));
     if (!group || !(*group)->barrier()) _exit(1);
     raise(SIGKILL);
   }
@@ -107,7 +107,7 @@ TEST(Links, ARankThatDiedIsNamedByRanksThatWereNeverConnectedToIt) {
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank == failed_rank) continue;
     threads.emplace_back([&, rank] {
-      auto group = join_over_tcp(options(all, rank, Way::tcp));
+      auto group = join_over_tcp(options(all, rank, LinkKind::tcp));
       ASSERT_TRUE(group) << group.error().message;
       Result<void> result;
       for (int step = 0; step < 100 && result; ++step) result = (*group)->barrier();
@@ -181,11 +181,11 @@ TEST(Links, EveryPlanSumsOnSeveralSocketsAsOnOne) {
 TEST(Links, RanksThatDisagreeAboutTheSocketsSaySo) {
   const auto all = endpoints(2);
   std::thread first([&] {
-    auto mine = options(all, 0, Way::tcp);
+    auto mine = options(all, 0, LinkKind::tcp);
     mine.join_deadline = 500ms;
     EXPECT_FALSE(join_over_tcp(mine));
   });
-  auto other = options(all, 1, Way::tcp);
+  auto other = options(all, 1, LinkKind::tcp);
   other.sockets_per_peer = 2;
   other.join_deadline = 10s;
   const auto refused = join_over_tcp(other);
@@ -301,32 +301,32 @@ bool can_encrypt() { return bool(TlsKey::make("x")); }
 
 TEST(Encryption, APeerBetweenTheRanksCannotRead) {
   if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
-  const std::string words = "the gradients of the third layer";
+  const std::string message = "the gradients of the third layer";
   for (const bool encrypt : {false, true}) {
     auto all = endpoints(2);
     Relay relay(all[0]);
     std::thread first([&] {
-      auto mine = options(all, 0, Way::tcp);
+      auto mine = options(all, 0, LinkKind::tcp);
       mine.encrypt = encrypt;
       auto group = join_over_tcp(mine);
       ASSERT_TRUE(group) << group.error().message;
-      const auto said = (*group)->all_gather(std::string_view(words));
+      const auto said = (*group)->all_gather(std::string_view(message));
       EXPECT_TRUE(said);
     });
     auto seen_by_second = all;
     seen_by_second[0] = relay.place();
-    auto mine = options(seen_by_second, 1, Way::tcp);
+    auto mine = options(seen_by_second, 1, LinkKind::tcp);
     mine.encrypt = encrypt;
     auto group = join_over_tcp(mine);
     ASSERT_TRUE(group) << group.error().message;
-    const auto said = (*group)->all_gather(std::string_view(words));
+    const auto said = (*group)->all_gather(std::string_view(message));
     ASSERT_TRUE(said);
-    EXPECT_EQ((*said)[0], words);
+    EXPECT_EQ((*said)[0], message);
     group->reset();
     first.join();
-    EXPECT_EQ(relay.seen().find(words) == std::string::npos, encrypt);
+    EXPECT_EQ(relay.seen().find(message) == std::string::npos, encrypt);
     EXPECT_EQ(relay.seen().find("TYR4") == std::string::npos, encrypt);
-    EXPECT_GT(relay.seen().size(), words.size());
+    EXPECT_GT(relay.seen().size(), message.size());
   }
 }
 
@@ -365,25 +365,25 @@ TEST(Encryption, PeersWithoutTheSecretOrWithoutEncryptionAreRefused) {
   if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
   const auto all = endpoints(2);
   std::thread first([&] {
-    auto mine = options(all, 0, Way::tcp);
+    auto mine = options(all, 0, LinkKind::tcp);
     mine.encrypt = true;
     const auto group = join_over_tcp(mine);
     EXPECT_TRUE(group) << group.error().message;
   });
-  auto other = options(all, 1, Way::tcp);
+  auto other = options(all, 1, LinkKind::tcp);
   other.encrypt = true;
   other.shared_value = "another job";
   const auto intruder = join_over_tcp(other);
   ASSERT_FALSE(intruder);
   EXPECT_EQ(intruder.error().kind, Kind::conflict) << intruder.error().message;
-  other = options(all, 1, Way::tcp);
+  other = options(all, 1, LinkKind::tcp);
   other.join_deadline = 300ms;
   EXPECT_FALSE(join_over_tcp(other));
   other.encrypt = true;
   other.shared_value = "";
   EXPECT_EQ(join_over_tcp(other).error().kind, Kind::invalid);
   // The rejected peers do not affect the waiting rank.
-  auto right = options(all, 1, Way::tcp);
+  auto right = options(all, 1, LinkKind::tcp);
   right.encrypt = true;
   EXPECT_TRUE(join_over_tcp(right));
   first.join();

@@ -152,11 +152,11 @@ std::pair<double, Algorithm> between_hosts(double bytes, const Placement& place,
 
 // The time for which a rank keeps its core during an operation of few bytes, with the switch to the
 // next rank: measured with eight ranks on two cores.
-constexpr double kTurnSeconds = 3e-6;
+constexpr double kSwitchSeconds = 3e-6;
 
 LinkCosts local_costs(const Costs& costs) {
   LinkCosts local = costs.local;
-  local.latency_seconds += kTurnSeconds * double(costs.ranks_per_core - 1);
+  local.latency_seconds += kSwitchSeconds * double(costs.ranks_per_core - 1);
   return local;
 }
 

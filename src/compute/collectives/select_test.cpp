@@ -35,7 +35,7 @@ TEST(Table, SmallMessagesTakeFewLatenciesAndLargeOnesFewBytes) {
   EXPECT_EQ(network.choose(Operation::allreduce, 25 << 20).algorithm, Algorithm::hierarchical);
 }
 
-TEST(Table, RanksThatShareACoreExchangeSmallMessagesInOneTurn) {
+TEST(Table, RanksThatShareACoreExchangeSmallMessagesInOneIteration) {
   const std::vector<int> eight(8, 0);
   const auto chosen = [&](int ranks_per_core, size_t bytes) {
     Costs costs;

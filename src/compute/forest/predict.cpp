@@ -52,7 +52,8 @@ Result<std::vector<float>> sparse_features(const Json& features, const Json& val
   std::vector<float> row(dimensions);
   for (size_t i = 0; i < keys.size(); ++i) {
     if (!keys[i].is_number_unsigned() || keys[i].get<uint64_t>() >= dimensions)
-      return invalid("a key is not an integer from 0 to " + std::to_string(dimensions - 1));
+      return invalid("invalid key " + shorten(dump(keys[i]), kTypeShown) +
+                     ": must be an integer from 0 to " + std::to_string(dimensions - 1));
     row[keys[i].get<size_t>()] = TRY(to_feature(values[i]));
   }
   return row;

@@ -96,7 +96,7 @@ TEST(Replica, RoundingErrorsOfTheCodingAreAddedToLaterOffers) {
   EXPECT_LT(replica.parameters()[0], -8.0f);
 }
 
-TEST(Replica, HasADigestOfItsStateAndAdoptsTheStateOfAnother) {
+TEST(Replica, HasADigestOfItsStateAndRestoresTheStateOfAnother) {
   const OuterSettings outer;
   Replica one({1, 2, 3}, "charter", outer, Coding::f32);
   Replica other({1, 2, 3}, "charter", outer, Coding::f32);
@@ -108,12 +108,12 @@ TEST(Replica, HasADigestOfItsStateAndAdoptsTheStateOfAnother) {
   const auto averaged = one.average(std::span(&*offer, 1));
   ASSERT_TRUE(averaged && one.apply(*averaged) && other.apply(*averaged));
   EXPECT_EQ(one.digest(), other.digest());
-  ASSERT_TRUE(third.adopt(one.snapshot(third.digest())));
+  ASSERT_TRUE(third.restore(one.snapshot(third.digest())));
   EXPECT_EQ(third.digest(), one.digest());
   EXPECT_EQ(third.charter(), "charter");
   EXPECT_EQ(third.round(), 1u);
   EXPECT_TRUE(one.snapshot(third.digest()).parameters.empty());  // equal digests: nothing to send
-  EXPECT_EQ(third.adopt({2, {}, "", "short", ""}).error().kind, Kind::corrupt);
+  EXPECT_EQ(third.restore({2, {}, "", "short", ""}).error().kind, Kind::corrupt);
   EXPECT_EQ(third.digest(), one.digest());
   const std::vector<float> broken = {0, NAN, 0};
   EXPECT_EQ(one.offer(broken, 1).error().kind, Kind::invalid);

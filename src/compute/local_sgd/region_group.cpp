@@ -97,7 +97,7 @@ void RegionGroup::finish() {
 }
 
 std::vector<Outgoing> RegionGroup::take_outgoing() { return std::exchange(outgoing_, {}); }
-bool RegionGroup::take_adopted() { return std::exchange(adopted_, false); }
+bool RegionGroup::take_caught_up() { return std::exchange(caught_up_, false); }
 
 bool RegionGroup::may_leave() const {
   if (!finished_) return false;
@@ -212,8 +212,8 @@ void RegionGroup::handle(uint32_t peer, const Snapshot& snapshot) {
                         snapshot.members.end();
   if (!lists_us) return;
   if (!is_member() || !replica_.equals(snapshot)) {
-    if (!replica_.adopt(snapshot)) return;
-    adopted_ = true;
+    if (!replica_.restore(snapshot)) return;
+    caught_up_ = true;
     own_offer_.reset();
     offers_.clear();
   }
@@ -241,7 +241,7 @@ void RegionGroup::request_to_join() {
 
 void RegionGroup::rejoin() {
   offers_.clear();
-  if (finished_) {  // the result is final, and others may adopt it
+  if (finished_) {  // the result is final, and others may copy it
     members_ = {region_};
     size_ = 1;
     return;
@@ -283,7 +283,7 @@ void RegionGroup::found_if_possible() {
       return;
   }
   members_ = {region_};
-  adopted_ = true;
+  caught_up_ = true;
   admit_joiners();
 }
 

@@ -27,7 +27,7 @@
 //
 // Regions that cannot reach each other continue separately. When they are linked again, the smaller
 // group (then the one that is behind, then the one whose leader has the higher number) drops its
-// rounds and joins the other. A region that has finished keeps its result, and the others adopt it.
+// rounds and joins the other. A region that has finished keeps its result, and the others copy it.
 //
 // Threads: confined to one. Errors: none; an invalid message is answered with a refusal, and its
 // sender stops being a member.
@@ -76,8 +76,8 @@ class RegionGroup {
   bool is_member() const { return !members_.empty(); }
   // True until the offer was used, or dropped for a snapshot. Meanwhile the replica may change.
   bool offering() const { return own_offer_.has_value(); }
-  // True when the replica has adopted a snapshot since the last call.
-  bool take_adopted();
+  // True when the replica has been set to a snapshot since the last call.
+  bool take_caught_up();
   // True after finish() when every reachable region has seen the last round.
   bool may_leave() const;
   // The reason why another region refuses this one as a member, if it does.
@@ -136,7 +136,7 @@ class RegionGroup {
   std::optional<Offer> own_offer_;
   std::set<uint32_t> done_;
   bool finished_ = false;
-  bool adopted_ = false;
+  bool caught_up_ = false;
   std::optional<std::string> refused_;
   std::vector<Outgoing> outgoing_;
 };

@@ -88,7 +88,7 @@ Snapshot Replica::snapshot(uint64_t digest_there) const {
       round_, {}, charter_, encode(Coding::f32, parameters_), encode(Coding::f32, state_.velocity)};
 }
 
-Result<void> Replica::adopt(const Snapshot& snapshot) {
+Result<void> Replica::restore(const Snapshot& snapshot) {
   std::fill(own_rest_.begin(), own_rest_.end(), 0.0f);
   std::fill(mean_rest_.begin(), mean_rest_.end(), 0.0f);
   if (snapshot.parameters.empty() && snapshot.round == round_) return ok();

@@ -37,7 +37,7 @@ class Replica {
 
   // Returns the complete state, or a snapshot without it for a region whose digest is equal.
   Snapshot snapshot(uint64_t digest_there) const;
-  Result<void> adopt(const Snapshot& snapshot);
+  Result<void> restore(const Snapshot& snapshot);
   bool equals(const Snapshot& snapshot) const;
 
  private:

@@ -45,7 +45,8 @@ Result<collectives::Socket> connect_once(const collectives::Endpoint& endpoint, 
   ::freeaddrinfo(found);
   if (!begun) return from_errno("connecting", error_number);
   pollfd writable{socket.descriptor(), POLLOUT, 0};
-  if (::poll(&writable, 1, int(at_most.count())) <= 0) return unavailable("timed out connecting");
+  if (::poll(&writable, 1, int(at_most.count())) <= 0)
+    return unavailable("connecting: timed out after " + std::to_string(at_most.count()) + " ms");
   int failure = 0;
   socklen_t length = sizeof failure;
   ::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &failure, &length);

@@ -126,12 +126,12 @@ TEST(Zero, TwoRanksAreOneProcessBitForBit) {
 
 // Shared memory is registered with the group, and TCP copies.
 TEST(Zero, IsOneProcessOverEveryTransport) {
-  using collectives::testing::Way;
+  using collectives::testing::LinkKind;
   const Course adam{.optimizer = {.method = Method::adam}, .rate = 0.01};
   const auto one = train_alone(adam.optimizer, 2, adam.rate);
   for (const ZeroStage stage : kStages)
-    for (const Way way : {Way::shared, Way::tcp})
-      collectives::testing::over(way, 2, [&](collectives::Group& group) {
+    for (const LinkKind links : {LinkKind::shared, LinkKind::tcp})
+      collectives::testing::over(links, 2, [&](collectives::Group& group) {
         at::set_num_threads(1);
         Course course = adam;
         course.stage = stage;

@@ -15,8 +15,8 @@ namespace trainyard::parameter_server {
 namespace {
 
 using collectives::testing::in_memory;
+using collectives::testing::LinkKind;
 using collectives::testing::over;
-using collectives::testing::Way;
 
 bool is_server(const Options& options, int rank) {
   return std::find(options.servers.begin(), options.servers.end(), rank) != options.servers.end();
@@ -29,8 +29,8 @@ float slope(int rank, uint64_t round, size_t i) {
 // Runs over every transport.
 void over_all(int ranks, const std::function<void(collectives::Group&)>& run_rank) {
   in_memory(ranks, run_rank);
-  over(Way::tcp, ranks, run_rank);
-  over(Way::shared, ranks, run_rank);
+  over(LinkKind::tcp, ranks, run_rank);
+  over(LinkKind::shared, ranks, run_rank);
 }
 
 TEST(Parameters, SynchronousWorkersEndWithWhatAnAllreduceGivesBitForBit) {
@@ -132,7 +132,7 @@ TEST(Parameters, RanksWithDifferentOptionsAllFail) {
 
 // Rank `killed` is a process that dies within a round; every other rank must fail in time and name
 // it.
-void kill_rank(int killed, Way way) {
+void kill_rank(int killed, LinkKind links) {
   const Options options{{{"weights", 1000, 1, {}}}, {0}, {}};
   constexpr int ranks = 3;
   const auto all = collectives::testing::endpoints(ranks);
@@ -153,7 +153,7 @@ void kill_rank(int killed, Way way) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    auto group = collectives::join_over_tcp(collectives::testing::options(all, killed, way));
+    auto group = collectives::join_over_tcp(collectives::testing::options(all, killed, links));
     if (!group) _exit(1);
     (void)run_rank(**group, true);
     _exit(2);
@@ -162,7 +162,7 @@ void kill_rank(int killed, Way way) {
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank == killed) continue;
     threads.emplace_back([&, rank] {
-      auto group = collectives::join_over_tcp(collectives::testing::options(all, rank, way));
+      auto group = collectives::join_over_tcp(collectives::testing::options(all, rank, links));
       // The killed rank may die while others still join.
       const auto result = group ? run_rank(**group, false) : Result<void>(group.error());
       ASSERT_FALSE(result);
@@ -179,10 +179,10 @@ void kill_rank(int killed, Way way) {
 }
 
 TEST(Parameters, ADeadWorkerIsNamedByAllOthers) {
-  for (const Way way : {Way::tcp, Way::shared}) kill_rank(2, way);
+  for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) kill_rank(2, links);
 }
 TEST(Parameters, ADeadServerIsNamedByAllWorkers) {
-  for (const Way way : {Way::tcp, Way::shared}) kill_rank(0, way);
+  for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) kill_rank(0, links);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ Result<int32_t> PeerSocket::receive_integer(const Waits& waits) {
     if (got > 0) {
       early_.append(bytes, size_t(got));
     } else if (got == 0) {
-      return unavailable("closed its connection");
+      return unavailable("closed its connection while an integer was read");
     } else if (errno == EAGAIN) {
       TRY(wait_for(POLLIN, deadline, waits));
     } else if (errno != EINTR) {

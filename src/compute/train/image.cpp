@@ -17,7 +17,7 @@ Motion random_motion(float shift_pixels_max, float rotate_degrees_max, uint64_t 
   Motion motion;
   motion.right = each_way(shift_pixels_max);
   motion.down = each_way(shift_pixels_max);
-  motion.turn = each_way(rotate_degrees_max);
+  motion.rotation = each_way(rotate_degrees_max);
   return motion;
 }
 
@@ -32,7 +32,7 @@ void move_image(std::span<const float> pixels, size_t width, const Motion& motio
     return pixels[size_t(line) * width + size_t(column)];
   };
   // Computes for each pixel of `out` the position in the image from which it is interpolated.
-  const float radians = motion.turn * std::numbers::pi_v<float> / 180.0f;
+  const float radians = motion.rotation * std::numbers::pi_v<float> / 180.0f;
   const float cosine = std::cos(radians);
   const float sine = std::sin(radians);
   const float middle_column = float(columns - 1) / 2;

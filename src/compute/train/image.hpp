@@ -12,9 +12,9 @@
 namespace trainyard::train {
 
 struct Motion {
-  float right = 0;  // pixels
-  float down = 0;   // pixels
-  float turn = 0;   // degrees, clockwise, about the middle
+  float right = 0;     // pixels
+  float down = 0;      // pixels
+  float rotation = 0;  // degrees, clockwise, about the middle
 };
 
 // Returns a random motion within the limits in each direction; equal seeds give equal motions.

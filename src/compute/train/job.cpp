@@ -39,7 +39,7 @@ Result<JobConfig> read_config(const std::string& base) {
   config.settings = TRY(parse_settings(hyperparameters));
   config.resources = resources;
   config.rank = int(own - resources.hosts.begin());
-  RegionSettings& regions = config.settings.regions;
+  LocalSgdSettings& regions = config.settings.regions;
   const auto hosts = int64_t(resources.hosts.size());
   if (hosts % regions.count != 0) {
     return invalid("hyperparameter regions: " + std::to_string(hosts) +
@@ -55,12 +55,12 @@ Result<JobConfig> read_config(const std::string& base) {
 }
 
 // Returns how the first rank of a region connects to those of the other regions.
-std::optional<local_sgd::RegionOptions> region_options(const JobOptions& options,
-                                                       const JobConfig& config,
-                                                       const std::atomic<bool>& stop) {
-  const RegionSettings& regions = config.settings.regions;
+std::optional<local_sgd::LocalSgdOptions> local_sgd_options(const JobOptions& options,
+                                                            const JobConfig& config,
+                                                            const std::atomic<bool>& stop) {
+  const LocalSgdSettings& regions = config.settings.regions;
   if (!regions.any()) return std::nullopt;
-  local_sgd::RegionOptions region;
+  local_sgd::LocalSgdOptions region;
   region.leaders = regions.leaders;
   region.region = int(regions.own);
   region.shared_value = regions.leaders.empty() ? options.shared_value : regions.secret;
@@ -96,7 +96,7 @@ Result<void> train(const JobOptions& options, const JobConfig& config, collectiv
     return std::move(rows).error();
   }
   auto made = Trainer::make(config.settings, *std::move(rows), group, clock, print,
-                            region_options(options, config, stop));
+                            local_sgd_options(options, config, stop));
   if (!made && stop) {
     print("stopped before the first step");
     return ok();

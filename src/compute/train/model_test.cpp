@@ -96,14 +96,14 @@ TEST(Image, CanBeMovedAndRotated) {
   EXPECT_EQ(out, (std::vector<float>{0, 1, 0, 3}));
   move_image(image, 2, {.down = 0.5f}, out);
   EXPECT_EQ(out, (std::vector<float>{0.5f, 1, 2, 3}));
-  move_image(image, 2, {.turn = 90}, out);
+  move_image(image, 2, {.rotation = 90}, out);
   const std::vector<float> turned{3, 1, 4, 2};
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(out[i], turned[i], 1e-5);
 
   const Motion motion = random_motion(0.7f, 10, 5);
   EXPECT_LE(std::abs(motion.right), 0.7f);
-  EXPECT_LE(std::abs(motion.turn), 10.0f);
-  EXPECT_EQ(motion.turn, random_motion(0.7f, 10, 5).turn);
+  EXPECT_LE(std::abs(motion.rotation), 10.0f);
+  EXPECT_EQ(motion.rotation, random_motion(0.7f, 10, 5).rotation);
 }
 
 TEST(Evaluate, CountsAndDraws) {

@@ -99,7 +99,7 @@ const std::vector<Hyperparameter>& hyperparameters() {
          return ok();
        }},
       {"port", number(&Settings::port, 1, 65535)},
-      {"region", number_of(&Settings::regions, &RegionSettings::own, 0, 63)},
+      {"region", number_of(&Settings::regions, &LocalSgdSettings::own, 0, 63)},
       {"region_coding",
        [](Settings& settings, const std::string& text) -> Result<void> {
          settings.regions.coding = TRY(local_sgd::parse_coding(text));
@@ -115,14 +115,14 @@ const std::vector<Hyperparameter>& hyperparameters() {
       {"region_leaders", read_leaders},
       {"region_learning_rate", outer_number(&local_sgd::OuterSettings::learning_rate, 0, 10)},
       {"region_momentum", outer_number(&local_sgd::OuterSettings::momentum, 0, 0.9999)},
-      {"region_port", number_of(&Settings::regions, &RegionSettings::port, 1, 65535)},
+      {"region_port", number_of(&Settings::regions, &LocalSgdSettings::port, 1, 65535)},
       {"region_secret",
        [](Settings& settings, const std::string& text) -> Result<void> {
          settings.regions.secret = text;
          return ok();
        }},
-      {"region_steps", number_of(&Settings::regions, &RegionSettings::steps, 1, 1 << 20)},
-      {"regions", number_of(&Settings::regions, &RegionSettings::count, 1, 64)},
+      {"region_steps", number_of(&Settings::regions, &LocalSgdSettings::steps, 1, 1 << 20)},
+      {"regions", number_of(&Settings::regions, &LocalSgdSettings::count, 1, 64)},
       {"rotate", number(&Settings::rotate, 0, 180)},
       // 2^53: JSON numbers are exact up to it
       {"seed", number(&Settings::seed, 0, 9007199254740992)},
@@ -163,7 +163,7 @@ Result<Settings> parse_settings(const std::map<std::string, std::string>& given)
   if ((settings.shift > 0 || settings.rotate > 0) && settings.image_width == 0) {
     return invalid("hyperparameters shift and rotate need image_width: they apply to images only");
   }
-  const RegionSettings& regions = settings.regions;
+  const LocalSgdSettings& regions = settings.regions;
   if (regions.count > 1 && !regions.leaders.empty()) {
     return invalid(
         "hyperparameters regions and region_leaders are mutually exclusive: set regions to split "

@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "local_sgd/regions.hpp"
+#include "local_sgd/local_sgd.hpp"
 #include "train/optimizer.hpp"
 
 namespace trainyard::train {
 
 // Options of training in regions that are connected by slow links: each region trains by itself,
 // and all average after every `steps` steps.
-struct RegionSettings {
+struct LocalSgdSettings {
   // The number of regions into which the job's hosts are split, in their order. 1: no regions.
   int64_t count = 1;
   int64_t steps = 100;  // between two averaging rounds
@@ -55,7 +55,7 @@ struct Settings {
   float shift = 0.0f;       // maximum shift in pixels, in each direction
   float rotate = 0.0f;      // maximum rotation in degrees, in each direction
   int64_t port = 7830;      // on which the ranks of the job listen
-  RegionSettings regions;
+  LocalSgdSettings regions;
 };
 
 // Values may be plain or quoted as JSON ("\"adam\"", as the SageMaker SDK sends them). The names of

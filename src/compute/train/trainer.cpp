@@ -28,7 +28,7 @@ std::string format(const char* pattern, Arguments... arguments) {
 
 Result<Trainer> Trainer::make(Settings settings, Rows rows, collectives::Group& group, Clock& clock,
                               std::function<void(std::string_view line)> print,
-                              std::optional<local_sgd::RegionOptions> regions) {
+                              std::optional<local_sgd::LocalSgdOptions> regions) {
   if (rows.all() == 0)
     return invalid("channel " + settings.channel +
                    " has no rows on any host: upload CSV files to it");

@@ -25,7 +25,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "collectives/group.hpp"
-#include "local_sgd/regions.hpp"
+#include "local_sgd/local_sgd.hpp"
 #include "train/model.hpp"
 #include "train/settings.hpp"
 #include "train/shards.hpp"
@@ -46,7 +46,7 @@ class Trainer {
   // Errors: invalid.
   static Result<Trainer> make(Settings settings, Rows rows, collectives::Group& group, Clock& clock,
                               std::function<void(std::string_view line)> print,
-                              std::optional<local_sgd::RegionOptions> regions = {});
+                              std::optional<local_sgd::LocalSgdOptions> regions = {});
 
   // Trains to the end, or until `stop` is set on a rank: then all ranks end after the same step.
   // Returns true at the end, false after a stop.
@@ -80,7 +80,7 @@ class Trainer {
   void add_row(uint64_t row, int64_t epoch, std::span<double> gradient, Progress& progress);
   void print_begin();
   Result<void> print_epoch(int64_t epoch, const Progress& progress);
-  Result<void> join_regions(local_sgd::RegionOptions options);
+  Result<void> join_regions(local_sgd::LocalSgdOptions options);
   // All ranks of the region call it. Returns true when the leader was stopped while it waited.
   Result<bool> average_regions();
   Result<bool> apply(RoundResult result);
@@ -98,7 +98,7 @@ class Trainer {
   int64_t batches_ = 0;  // per epoch
   int64_t steps_ = 0;
   int64_t steps_done_ = 0;
-  std::unique_ptr<local_sgd::Regions> regions_;  // on the leader only
+  std::unique_ptr<local_sgd::LocalSgd> regions_;  // on the leader only
   double rows_since_round_ = 0;
   Workspace workspace_;
   std::vector<double> sums_;  // the gradient, then the other sums over ranks

@@ -85,7 +85,7 @@ std::string service_end_of(const Attempt& attempt) {
 
 std::string service_status_reason(const Job& job) {
   if (job.state == JobState::waiting && !job.wait_reason.empty()) return job.wait_reason;
-  if (job.withdrawn != Withdrawn::no) return job.withdrawn_reason;
+  if (job.cancellation != Cancellation::no) return job.cancellation_reason;
   if (job.stop_cause == StopCause::max_runtime) return "Job attempt duration exceeded timeout";
   if (job.state == JobState::stopped) return std::string(kReceived) + "Stopped";
   const Attempt* attempt = job.attempt();

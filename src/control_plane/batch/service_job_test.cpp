@@ -75,8 +75,8 @@ TEST(ServiceJob, ItsReasonSaysWhyItWaitsOrHowItEnded) {
   EXPECT_EQ(service_status_reason(job), "waits for its turn");
   job.state = JobState::stopped;
   EXPECT_EQ(service_status_reason(job), "Received status from SageMaker:Stopped");
-  job.withdrawn = Withdrawn::terminated;
-  job.withdrawn_reason = "enough";
+  job.cancellation = Cancellation::terminated;
+  job.cancellation_reason = "enough";
   EXPECT_EQ(service_status_reason(job), "enough");
   job = service_job(JobState::stopped);
   job.stop_cause = StopCause::max_runtime;

@@ -63,7 +63,7 @@ std::string with_cause(std::string status_reason, const std::optional<int>& exit
 
 // "" unless the job was stopped early.
 std::string reason_of_stop(const Job& job) {
-  if (job.withdrawn != Withdrawn::no) return job.withdrawn_reason;
+  if (job.cancellation != Cancellation::no) return job.cancellation_reason;
   return job.stop_cause == StopCause::max_runtime ? "Job attempt duration exceeded timeout" : "";
 }
 

@@ -50,10 +50,10 @@ TEST(BatchJob, StatusFollowsTheState) {
 
 TEST(BatchJob, ItsReasonIsTheUsersOwnWhenHeTookItBack) {
   Job job = batch_job(JobState::stopped);
-  job.withdrawn = Withdrawn::terminated;
-  job.withdrawn_reason = "enough";
+  job.cancellation = Cancellation::terminated;
+  job.cancellation_reason = "enough";
   EXPECT_EQ(status_reason(job), "enough");
-  job.withdrawn = Withdrawn::no;
+  job.cancellation = Cancellation::no;
   job.stop_cause = StopCause::max_runtime;
   EXPECT_EQ(status_reason(job), "Job attempt duration exceeded timeout");
 }

@@ -338,7 +338,7 @@ TEST(Decide, OnlySoManyAtOnce) {
   EXPECT_EQ(moves.size(), 3u);
 }
 
-TEST(Decide, AskedTwiceItSaysTheSame) {
+TEST(Decide, EqualInputsGiveEqualDecisions) {
   const std::vector<Row> all{a_row(RowState::submitting, 1), a_row(RowState::running, 2)};
   const SeenJobs jobs{{"streets-2", seen(SeenJob::End::none)}};
   std::vector<Row> after;

@@ -61,7 +61,7 @@ class FollowedCampaigns final : public Campaigns {
           });
       Duration rest{};
       do {
-        rest = watcher.turn();
+        rest = watcher.iterate();
       } while (table_.wait(kWatcherWaiter, rest));
     });
     return {};
@@ -279,18 +279,18 @@ class FollowedCampaigns final : public Campaigns {
       if (!followed_.insert(region).second) continue;
       followers_.emplace_back([this, region] {
         RegionFollower follower(region, settings_, table_, clock_);
-        repeat(region_waiter(region), [&] { return follower.turn(); });
+        repeat(region_waiter(region), [&] { return follower.iterate(); });
       });
       followers_.emplace_back([this, region] {
         CopyFollower follower(region, settings_, table_, clock_);
-        repeat(copy_waiter(region), [&] { return follower.turn(); });
+        repeat(copy_waiter(region), [&] { return follower.iterate(); });
       });
     }
   }
 
-  template <class Turn>
-  void repeat(const std::string& waiter, const Turn& turn) {
-    while (table_.wait(waiter, turn())) {
+  template <class Iterate>
+  void repeat(const std::string& waiter, const Iterate& iterate) {
+    while (table_.wait(waiter, iterate())) {
     }
   }
 

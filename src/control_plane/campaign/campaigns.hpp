@@ -53,9 +53,9 @@ struct Settings {
                              const std::string& resource)>
       authorise;
   Duration client_lifetime = 10min;
-  Duration turn_interval = 1s;     // between two queries of a region with active rows
-  Duration metrics_interval = 3s;  // between two queries of a running job's metrics
-  Duration lost_interval = 3s;     // between two tries at a region that does not answer
+  Duration iteration_interval = 1s;  // between two queries of a region with active rows
+  Duration metrics_interval = 3s;    // between two queries of a running job's metrics
+  Duration lost_interval = 3s;       // between two tries at a region that does not answer
   // between two queries of what is watched; a PUT here is noticed at once
   Duration watch_interval = 15s;
   Duration save_interval = 2s;      // of a copy's progress

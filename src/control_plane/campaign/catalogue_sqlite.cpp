@@ -74,8 +74,8 @@ class SqliteCatalogue final : public Catalogue {
 
   Result<Answered> query(const std::string& sql, const std::vector<Provided>& provided) override {
     TRY(check_size(sql));
-    const Turn turn(queries_);
-    if (turn.position() >= kQueriesAtOnceMax)
+    const RunningQuery query(queries_);
+    if (query.position() >= kQueriesAtOnceMax)
       return unavailable(std::to_string(kQueriesAtOnceMax) +
                          " queries are running, which is the limit: try again");
     auto reader = TRY(Connection::open(path_, sqlite::Access::read).in("opening the catalogue"));
@@ -132,16 +132,16 @@ class SqliteCatalogue final : public Catalogue {
 
  private:
   // Counts one running query.
-  class Turn {
+  class RunningQuery {
    public:
-    explicit Turn(std::atomic<size_t>& under_way)
-        : under_way_(under_way), position_(under_way_++) {}
-    ~Turn() { --under_way_; }
-    Turn(const Turn&) = delete;
+    explicit RunningQuery(std::atomic<size_t>& running)
+        : running_(running), position_(running_++) {}
+    ~RunningQuery() { --running_; }
+    RunningQuery(const RunningQuery&) = delete;
     size_t position() const { return position_; }
 
    private:
-    std::atomic<size_t>& under_way_;
+    std::atomic<size_t>& running_;
     const size_t position_;
   };
 
@@ -182,7 +182,8 @@ class SqliteCatalogue final : public Catalogue {
       return invalid("a query must read, and answer with rows: " + prepared.error().message);
     auto statement = TRY(std::move(prepared));
     if (statement.columns() == 0 || !statement.reads_only())
-      return invalid("a query must read, and answer with rows");
+      return invalid("invalid query '" + shorten(sql, 200) +
+                     "': it must read, and answer with rows");
     Answered answered;
     for (int i = 0; i < statement.columns(); ++i)
       answered.columns.push_back(statement.column_name(i));

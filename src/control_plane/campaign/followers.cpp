@@ -19,7 +19,7 @@ std::string reason_of(const Error& denial) { return "AccessDenied: " + denial.me
 
 // -- a region
 
-Duration RegionFollower::turn() {
+Duration RegionFollower::iterate() {
   std::erase_if(clients_, [&](const auto& one) {
     return clock_.monotonic() - one.second.at >= settings_.client_lifetime;
   });
@@ -43,7 +43,7 @@ Duration RegionFollower::turn() {
     table_.note_region(region_, followed.error(), clock_.now());
     return settings_.lost_interval;
   }
-  return settings_.turn_interval;
+  return settings_.iteration_interval;
 }
 
 Result<client::Client*> RegionFollower::client_of(const Principal& principal) {
@@ -183,7 +183,7 @@ Result<void> RegionFollower::act(const Work& work, client::Client& client, const
 
 // -- copies
 
-Duration CopyFollower::turn() {
+Duration CopyFollower::iterate() {
   for (const Work& work : table_.work_of(region_)) {
     if (work.stopping) continue;
     for (const Row& row : work.rows) {
@@ -213,7 +213,7 @@ Duration CopyFollower::turn() {
       if (!hopeless) return settings_.lost_interval;
     }
   }
-  return settings_.turn_interval;
+  return settings_.iteration_interval;
 }
 
 Result<void> CopyFollower::copy(const Work& work, const Row& row) {
@@ -255,7 +255,7 @@ Result<void> CopyFollower::copy(const Work& work, const Row& row) {
 
 // -- standing campaigns
 
-Duration Watcher::turn() {
+Duration Watcher::iterate() {
   for (const Campaign& campaign : table_.list()) {
     if (campaign.stopped) continue;
     std::string last_error;

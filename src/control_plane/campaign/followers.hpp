@@ -22,7 +22,7 @@ class RegionFollower {
   RegionFollower(std::string region, const Settings& settings, CampaignTable& table, Clock& clock)
       : region_(std::move(region)), settings_(settings), table_(table), clock_(clock) {}
   // Returns how long to rest before the next iteration.
-  Duration turn();
+  Duration iterate();
 
  private:
   // Uses the principal's keys, which expire: a new client after Settings::client_lifetime.
@@ -52,7 +52,7 @@ class CopyFollower {
  public:
   CopyFollower(std::string region, const Settings& settings, CampaignTable& table, Clock& clock)
       : region_(std::move(region)), settings_(settings), table_(table), clock_(clock) {}
-  Duration turn();
+  Duration iterate();
 
  private:
   Result<void> copy(const Work& work, const Row& row);
@@ -77,7 +77,7 @@ class Watcher {
         clock_(clock),
         answer_(std::move(answer)),
         facts_(std::move(facts)) {}
-  Duration turn();
+  Duration iterate();
 
  private:
   Result<void> look_at(const Campaign& campaign, const Watch& watch);

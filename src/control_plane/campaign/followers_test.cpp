@@ -117,8 +117,8 @@ class Followers : public testing::Test {
     follower_.emplace("a", settings_, *table_, clock_);
   }
   // "running", "failed: why"
-  std::string after_turns(int turns) {
-    for (int turn = 0; turn < turns; ++turn) follower_->turn();
+  std::string after_iterations(int iterations) {
+    for (int i = 0; i < iterations; ++i) follower_->iterate();
     return row_text(0);
   }
   std::string row_text(size_t index) {
@@ -149,13 +149,13 @@ TEST_F(Followers, AJobOfAnotherIsNeitherReadNorStopped) {
     store_ = *Store::open(":memory:");
     restart();
     run(kTraining, "mine");
-    EXPECT_EQ(after_turns(2),
+    EXPECT_EQ(after_iterations(2),
               "failed: refused: the name is taken by a job that is not this campaign's, streets-1");
     const Row row = table_->find("streets")->rows[0];
     EXPECT_TRUE(row.metrics.empty());
     EXPECT_EQ(row.cost, 0);
     ASSERT_TRUE(table_->stop("streets", clock_.now(), ""));
-    after_turns(2);
+    after_iterations(2);
     EXPECT_EQ(region_.training[0]["Status"], "InProgress");
   }
 }
@@ -163,13 +163,13 @@ TEST_F(Followers, AJobOfAnotherIsNeitherReadNorStopped) {
 TEST_F(Followers, StoppedBeforeItIsSeenWhoseTheJobIs) {
   region_.training = {{{"Name", "streets-1"}, {"Status", "InProgress"}}};
   run(kTraining, "mine");
-  after_turns(1);
+  after_iterations(1);
   ASSERT_TRUE(table_->stop("streets", clock_.now(), ""));
-  EXPECT_TRUE(after_turns(1).starts_with("stopped: refused"));
+  EXPECT_TRUE(after_iterations(1).starts_with("stopped: refused"));
   EXPECT_EQ(region_.training[0]["Status"], "InProgress");
 }
 
-TEST_F(Followers, KilledBetweenAskingAndWritingDownItKnowsItsOwn) {
+TEST_F(Followers, KilledBetweenTheRequestAndItsRecordItRecognisesItsJob) {
   for (const char* job : {kTraining, kBatch}) {
     store_ = *Store::open(":memory:");
     region_ = {};
@@ -181,10 +181,10 @@ TEST_F(Followers, KilledBetweenAskingAndWritingDownItKnowsItsOwn) {
     restart();
     run(job, "mine");
     region_.loses_answers = true;
-    EXPECT_EQ(after_turns(1), "submitting");
+    EXPECT_EQ(after_iterations(1), "submitting");
     region_.loses_answers = false;
     restart();
-    EXPECT_EQ(after_turns(2), "running");
+    EXPECT_EQ(after_iterations(2), "running");
     EXPECT_EQ(region_.training.size() + region_.batch.size(), 4u);
     if (job == kBatch) {
       EXPECT_EQ(table_->find("streets")->rows[0].job_id, "id-3");
@@ -202,7 +202,7 @@ TEST_F(Followers, ARequestThatIsDeniedStopsTheCampaignWithThatAsItsReason) {
     run(job, "mine", 2);
     const std::string operation = job == kBatch ? "SubmitJob" : "CreateTrainingJob";
     const std::string refusal = "User: ann is not authorized to perform: " + operation;
-    EXPECT_EQ(after_turns(2), "failed: refused: " + refusal);
+    EXPECT_EQ(after_iterations(2), "failed: refused: " + refusal);
     EXPECT_EQ(row_text(1), "stopped: AccessDenied: " + refusal);
     EXPECT_TRUE(region_.training.empty() && region_.batch.empty());
     // The state is the same after the server was killed.
@@ -237,10 +237,10 @@ TEST_F(Followers, ARowThatFailsIsNeverSeenWithoutTheStopOfItsCampaign) {
 
 TEST_F(Followers, ARightThatIsTakenAwayStopsWhatRuns) {
   run(kTraining, "mine", 2);
-  EXPECT_EQ(after_turns(2), "running");
+  EXPECT_EQ(after_iterations(2), "running");
   region_.training[0]["Status"] = "Completed";
   region_.denied_operations = {"CreateTrainingJob"};
-  after_turns(3);
+  after_iterations(3);
   EXPECT_EQ(row_text(0), "completed");
   EXPECT_TRUE(row_text(1).starts_with("failed: refused")) << row_text(1);
 }
@@ -251,13 +251,14 @@ TEST_F(Followers, WithoutTheRightToLookOrStopTheJobsAreLeftAsTheyAre) {
     store_ = *Store::open(":memory:");
     restart();
     run(kTraining, "mine", 2);
-    EXPECT_EQ(after_turns(2), "running");
+    EXPECT_EQ(after_iterations(2), "running");
     region_.denied_operations = {operation};
     if (std::string_view(operation) == "StopTrainingJob") {
       ASSERT_TRUE(table_->stop("streets", clock_.now(), ""));
     }
     const std::string refusal = std::string("User: ann is not authorized to perform: ") + operation;
-    EXPECT_EQ(after_turns(3), "stopped: AccessDenied: " + refusal + "; its job is left as it is");
+    EXPECT_EQ(after_iterations(3),
+              "stopped: AccessDenied: " + refusal + "; its job is left as it is");
     EXPECT_TRUE(row_text(1).starts_with("stopped")) << row_text(1);
     EXPECT_TRUE(table_->find("streets")->over());
     EXPECT_EQ(region_.training[0]["Status"], "InProgress");
@@ -267,10 +268,10 @@ TEST_F(Followers, WithoutTheRightToLookOrStopTheJobsAreLeftAsTheyAre) {
 
 TEST_F(Followers, SignsWithThePrincipalsKeysAndRenewsThem) {
   run(kTraining, "mine");
-  after_turns(2);
+  after_iterations(2);
   EXPECT_EQ(opened_, std::vector<std::string>{"record of ann"});
   clock_.advance(settings_.client_lifetime);
-  after_turns(2);
+  after_iterations(2);
   EXPECT_EQ(opened_, (std::vector<std::string>{"record of ann", "record of ann"}));
 }
 
@@ -278,7 +279,7 @@ TEST_F(Followers, ACampaignWithoutAnIdKnowsItsJobsByName) {
   region_.training = {{{"Name", "streets-1"}, {"Status", "InProgress"}}};
   run(kTraining, "");
   restart();
-  EXPECT_EQ(after_turns(2), "running");
+  EXPECT_EQ(after_iterations(2), "running");
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ TEST(Retry, ALostHostOfASpotJobIsAnInterruption) {
   EXPECT_EQ(cluster.find("a")->state, JobState::active);
 }
 
-TEST(Retry, OthersAsOftenAsTheyAskedFor) {
+TEST(Retry, OthersAsOftenAsTheyRequested) {
   TestCluster cluster;
   CreateJob job = TestCluster::job("a");
   job.spec.retries_max = 1;
@@ -285,7 +285,7 @@ TEST(Retry, TheFormerAttemptGoesFirst) {
       "until the hosts of its previous attempt have ended");
   cluster.clock.advance(31s);
   cluster.run();
-  EXPECT_EQ(cluster.find("a")->attempt()->number, 2u) << "it was told to go";
+  EXPECT_EQ(cluster.find("a")->attempt()->number, 2u) << "it was told to stop";
 }
 
 TEST(Retry, EachAttemptHasItsOwnLogStreams) {

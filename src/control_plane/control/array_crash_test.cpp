@@ -12,27 +12,27 @@ namespace trainyard::control {
 namespace {
 
 using domain::AttemptId;
+using domain::Cancellation;
 using domain::HostState;
 using domain::JobNumber;
 using domain::JobState;
 using domain::Stage;
-using domain::Withdrawn;
 using test::BatchCluster;
 
-class Story {
+class ArrayScenario {
  public:
-  explicit Story(uint64_t seed) : random_(seed) {}
+  explicit ArrayScenario(uint64_t seed) : random_(seed) {}
 
-  void play() {
+  void run() {
     constexpr int kStepsMax = 600;
     for (int step = 0; step < kStepsMax; ++step) {
-      look();
+      record_started_attempts();
       switch (random_.below(10)) {
         case 0:
           submit();
           break;
         case 1:
-          if (random_.chance(3)) withdraw();
+          if (random_.chance(3)) cancel();
           break;
         case 2:
           // what was not committed is gone, with its caller
@@ -48,15 +48,16 @@ class Story {
           cluster_.control->reconcile_step();
           break;
         default:
-          go_on();
+          advance_host();
       }
     }
     while (requests_ < kRequestsMax) submit();
-    come_to_an_end();
+    run_to_completion();
   }
 
   void check() {
-    EXPECT_EQ(cluster_.launcher.starts, int(seen_.size())) << "an attempt was started twice";
+    EXPECT_EQ(cluster_.launcher.starts, int(started_attempts_.size()))
+        << "an attempt was started twice";
     for (const std::string& id : arrays_) check_array(*cluster_.find(id));
     test::Replay replay;
     const auto replayed = replay.run(*cluster_.ledger);
@@ -92,27 +93,28 @@ class Story {
     arrays_.push_back(id);
   }
 
-  void withdraw() {
+  void cancel() {
     if (arrays_.empty()) return;
     std::string id = arrays_[random_.below(arrays_.size())];
     if (!random_.chance(4))
       id += ":" + std::to_string(random_.below(cluster_.find(id)->spec.array.size));
-    const Withdrawn how = random_.chance(2) ? Withdrawn::cancelled : Withdrawn::terminated;
-    cluster_.control->withdraw_job({test::kRegion, id}, how, "by hand", [](const auto&) {});
+    const Cancellation how = random_.chance(2) ? Cancellation::cancelled : Cancellation::terminated;
+    cluster_.control->cancel_job({test::kRegion, id}, how, "by hand", [](const auto&) {});
   }
 
-  // Every attempt that was ever started.
-  void look() {
-    for (const launch::Agent& agent : cluster_.launcher.agents) seen_.insert(agent.attempt);
+  // Adds the attempts that the launcher runs now to those that were ever started.
+  void record_started_attempts() {
+    for (const launch::Agent& agent : cluster_.launcher.agents)
+      started_attempts_.insert(agent.attempt);
   }
 
-  // The process of one host moves on by one state.
-  void go_on() {
+  // Advances the process of one host by one state.
+  void advance_host() {
     if (!cluster_.launcher.agents.empty())
-      go_on(cluster_.launcher.agents[random_.below(cluster_.launcher.agents.size())]);
+      advance_host(cluster_.launcher.agents[random_.below(cluster_.launcher.agents.size())]);
   }
 
-  void go_on(launch::Agent agent) {
+  void advance_host(launch::Agent agent) {
     const auto job = *cluster_.control->find(agent.attempt.job);
     if (!agent.alive || !job->attempt() || job->attempt()->number != agent.attempt.number) return;
     const domain::Host& host = job->attempt()->hosts[0];
@@ -128,23 +130,23 @@ class Story {
     } else if (host.state < HostState::finished) {
       fact.state = HostState(int(host.state) + 1);
     } else {
-      return cluster_.launcher.kill(agent.attempt, 0);  // it has said all, and leaves
+      return cluster_.launcher.kill(agent.attempt, 0);  // it has reported everything, and exits
     }
     cluster_.control->report(agent.attempt, 0, fact, [](const auto&) {});
   }
 
-  void come_to_an_end() {
+  void run_to_completion() {
     constexpr int kRoundsMax = 5'000;
     for (int round = 0; round < kRoundsMax; ++round) {
       if (cluster_.ledger->live_jobs()->empty()) return;
       cluster_.clock.advance(1s);
       cluster_.control->reconcile_step();
       cluster_.control->commit_step();
-      look();
-      for (const launch::Agent& agent : std::vector(cluster_.launcher.agents)) go_on(agent);
+      record_started_attempts();
+      for (const launch::Agent& agent : std::vector(cluster_.launcher.agents)) advance_host(agent);
       cluster_.control->commit_step();
     }
-    FAIL() << "it does not come to an end";
+    FAIL() << "jobs are still live after " << kRoundsMax << " rounds";
   }
 
   void check_array(const domain::Job& array) {
@@ -162,17 +164,18 @@ class Story {
   void check_child(const domain::Job& array, const domain::Job& child) {
     ASSERT_TRUE(child.finished()) << child.key.name;
     EXPECT_LE(child.attempts.size(), child.spec.retry.attempts_max);
-    size_t good = 0;
+    size_t successes = 0;
     for (const domain::Attempt& attempt : child.attempts) {
-      // One that was told to stop before its gang was started has run nowhere.
-      EXPECT_TRUE(!attempt.training_started || seen_.contains({child.number, attempt.number}))
+      // One that was stopped before its gang was started has run nowhere.
+      EXPECT_TRUE(!attempt.training_started ||
+                  started_attempts_.contains({child.number, attempt.number}))
           << child.key.name << " ran nowhere";
-      good += attempt.exit_code == 0;
+      successes += attempt.exit_code == 0;
     }
-    EXPECT_LE(good, 1u) << child.key.name << " was tried again after it had succeeded";
-    // One that was told to stop may have ended well just then.
+    EXPECT_LE(successes, 1u) << child.key.name << " was retried after it had succeeded";
+    // One that was stopped may have ended well just then.
     if (!child.stop_requested || child.state == JobState::completed) {
-      EXPECT_EQ(good, size_t(child.state == JobState::completed)) << child.key.name;
+      EXPECT_EQ(successes, size_t(child.state == JobState::completed)) << child.key.name;
     }
     if (child.attempts.empty()) return;
     const Instant began = child.attempts.front().started;
@@ -194,15 +197,15 @@ class Story {
   BatchCluster cluster_;
   size_t requests_ = 0;
   std::vector<std::string> arrays_;
-  std::set<AttemptId> seen_;
+  std::set<AttemptId> started_attempts_;
 };
 
-TEST(ArrayStories, AServerThatDiesAtAnyMomentLosesNothingAndRunsNothingTwice) {
+TEST(ArrayCrash, AServerThatDiesAtAnyMomentLosesNothingAndRunsNothingTwice) {
   for (uint64_t seed = 1; seed <= 25; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Story story(seed);
-    story.play();
-    story.check();
+    ArrayScenario scenario(seed);
+    scenario.run();
+    scenario.check();
     if (testing::Test::HasFailure()) return;
   }
 }

@@ -1,5 +1,5 @@
 // Tests arrays: their children are created few at a time, depend on each other, fail, and are
-// withdrawn one by one or all together.
+// cancelled one by one or all together.
 #include "domain/array.hpp"
 #include "batch/catalog.hpp"
 #include "batch/status.hpp"
@@ -11,9 +11,9 @@ namespace trainyard::control {
 namespace {
 
 using batch::ResourceChange;
+using domain::Cancellation;
 using domain::JobState;
 using domain::Stage;
-using domain::Withdrawn;
 using test::BatchCluster;
 
 class ArrayCluster : public BatchCluster {
@@ -48,7 +48,7 @@ class ArrayCluster : public BatchCluster {
       if (running.empty()) return;
       for (const std::string& child : running) exit(child, code);
     }
-    FAIL() << "it does not come to an end";
+    FAIL() << "children are still active after 1000 rounds";
   }
 };
 
@@ -136,7 +136,7 @@ TEST(Arrays, AChildThatWasNotMadeYetIsShownFromItsArray) {
 TEST(Arrays, ListsOfChildrenGoThroughAllOnce) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 2)));
-  ASSERT_TRUE(cluster.withdraw("a:290", Withdrawn::cancelled, "not this one"));
+  ASSERT_TRUE(cluster.cancel("a:290", Cancellation::cancelled, "not this one"));
   cluster.exit("a:0", 0);
   const auto indices = [&](std::optional<Stage> status, size_t page_size) {
     std::vector<uint32_t> all;
@@ -166,8 +166,8 @@ TEST(Arrays, AChildIsCancelledBeforeItIsCreated) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 4)));
   EXPECT_EQ(cluster.live_children("a"), 257u);
-  ASSERT_TRUE(cluster.withdraw("a:299", Withdrawn::cancelled, "not this one"));
-  EXPECT_TRUE(cluster.withdraw("a:299", Withdrawn::terminated, "again"))
+  ASSERT_TRUE(cluster.cancel("a:299", Cancellation::cancelled, "not this one"));
+  EXPECT_TRUE(cluster.cancel("a:299", Cancellation::terminated, "again"))
       << "it is over, and that is no error";
   EXPECT_EQ(cluster.status("a:299"), "FAILED");
   EXPECT_EQ(batch::status_reason(*cluster.find("a:299")), "not this one");
@@ -183,7 +183,7 @@ TEST(Arrays, AChildIsCancelledBeforeItIsCreated) {
 TEST(Arrays, TerminateHitsAllChildrenMadeOrNot) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 1'000, 4)));
-  ASSERT_TRUE(cluster.withdraw("a", Withdrawn::terminated, "enough"));
+  ASSERT_TRUE(cluster.cancel("a", Cancellation::terminated, "enough"));
   EXPECT_EQ(cluster.find("a:0")->state, JobState::stopping);
   EXPECT_EQ(cluster.status("a:1"), "FAILED");
   EXPECT_EQ(cluster.status("a:999"), "FAILED");
@@ -194,7 +194,7 @@ TEST(Arrays, TerminateHitsAllChildrenMadeOrNot) {
   EXPECT_EQ(cluster.status("a"), "FAILED");
   EXPECT_EQ(batch::status_reason(*cluster.find("a")), "enough");
   EXPECT_EQ(cluster.counts("a"), "FAILED 1000");
-  EXPECT_LT(cluster.find("a")->children_made, 1'000u) << "nobody needs rows of what never ran";
+  EXPECT_LT(cluster.find("a")->children_made, 1'000u) << "children that never ran have no rows";
 }
 
 TEST(Arrays, AKillReachesTheChildrenThatRunAndThoseThatAreStopping) {
@@ -202,7 +202,7 @@ TEST(Arrays, AKillReachesTheChildrenThatRunAndThoseThatAreStopping) {
     ArrayCluster cluster;
     ASSERT_TRUE(cluster.create(cluster.array_job("a", 6, 2)));
     if (stopping) {
-      ASSERT_TRUE(cluster.withdraw("a", Withdrawn::terminated, "enough"));
+      ASSERT_TRUE(cluster.cancel("a", Cancellation::terminated, "enough"));
       EXPECT_EQ(cluster.find("a:0")->state, JobState::stopping);
       EXPECT_GT(cluster.find("a:0")->stop_grace, Duration(0s));
     }
@@ -217,18 +217,18 @@ TEST(Arrays, CancelLeavesWhatRunsAndTerminateMayFollow) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 6, 2)));
   ASSERT_TRUE(cluster.create(cluster.array_job("b", 6, 2)));
-  ASSERT_TRUE(cluster.withdraw("a", Withdrawn::cancelled, "no more"));
+  ASSERT_TRUE(cluster.cancel("a", Cancellation::cancelled, "no more"));
   EXPECT_EQ(cluster.find("a:0")->state, JobState::active);
   EXPECT_EQ(cluster.counts("a"), "STARTING 2, FAILED 4");
   cluster.exit("a:0", 0);
   EXPECT_EQ(cluster.status("a"), "PENDING");
-  ASSERT_TRUE(cluster.withdraw("a", Withdrawn::terminated, "at once"));
+  ASSERT_TRUE(cluster.cancel("a", Cancellation::terminated, "at once"));
   EXPECT_EQ(cluster.find("a:1")->state, JobState::stopping);
   cluster.exit("a:1", 143);
   EXPECT_EQ(cluster.counts("a"), "SUCCEEDED 1, FAILED 5");
   EXPECT_EQ(cluster.status("a"), "FAILED");
   EXPECT_EQ(cluster.counts("b"), "RUNNABLE 4, STARTING 2");
-  ASSERT_TRUE(cluster.withdraw("b:5", Withdrawn::terminated, "only this one"));
+  ASSERT_TRUE(cluster.cancel("b:5", Cancellation::terminated, "only this one"));
   EXPECT_EQ(cluster.counts("b"), "RUNNABLE 3, STARTING 2, FAILED 1");
 }
 
@@ -287,7 +287,7 @@ TEST(Arrays, OfASequenceTheRestFailsWithTheFirstThatDoes) {
   ASSERT_TRUE(cluster.create(array));
   EXPECT_LE(cluster.live_children("a"), reconcile::kChildrenAwaitingMax + 1);
   cluster.exit("a:0", 1);
-  for (int turn = 0; turn < 10; ++turn) cluster.run();
+  for (int iteration = 0; iteration < 10; ++iteration) cluster.run();
   EXPECT_EQ(cluster.counts("a"), "FAILED 2000");
   EXPECT_EQ(batch::status_reason(*cluster.find("a:1999")), "Dependent Job failed");
   EXPECT_EQ(cluster.status("a"), "FAILED");
@@ -318,13 +318,13 @@ TEST(Arrays, ChildByChildWorksOnArraysThatAreOver) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 4)));
   cluster.exit("a:0", 0);
-  ASSERT_TRUE(cluster.withdraw("a", Withdrawn::terminated, "enough"));
+  ASSERT_TRUE(cluster.cancel("a", Cancellation::terminated, "enough"));
   cluster.exit("a:1", 143);
   ASSERT_EQ(cluster.status("a"), "FAILED");
   CreateJob array = cluster.array_job("b", 300);
   array.spec.depends_on_alike = {"a"};
   ASSERT_TRUE(cluster.create(array));
-  for (int turn = 0; turn < 4; ++turn) cluster.run();
+  for (int iteration = 0; iteration < 4; ++iteration) cluster.run();
   EXPECT_EQ(cluster.counts("b"), "STARTING 1, FAILED 299");
 }
 
@@ -405,16 +405,16 @@ TEST(Arrays, AnArrayIsNotInterruptedAsOne) {
 TEST(Arrays, ReplayRebuildsTheTables) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 2)));
-  ASSERT_TRUE(cluster.withdraw("a:298", Withdrawn::cancelled, "not this one"));
+  ASSERT_TRUE(cluster.cancel("a:298", Cancellation::cancelled, "not this one"));
   cluster.exit("a:0", 0);
   cluster.exit("a:1", 3);
   CreateJob array = cluster.array_job("b", 300);
   array.spec.depends_on_alike = {"a"};
   array.spec.array.sequential = true;
   ASSERT_TRUE(cluster.create(array));
-  ASSERT_TRUE(cluster.withdraw("a", Withdrawn::terminated, "enough"));
+  ASSERT_TRUE(cluster.cancel("a", Cancellation::terminated, "enough"));
   cluster.exit("a:2", 143);
-  for (int turn = 0; turn < 4; ++turn) cluster.run();
+  for (int iteration = 0; iteration < 4; ++iteration) cluster.run();
   test::Replay replay;
   const auto replayed = replay.run(*cluster.ledger);
   ASSERT_TRUE(replayed) << replayed.error().message;

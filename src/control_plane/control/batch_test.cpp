@@ -7,9 +7,9 @@ namespace trainyard::control {
 namespace {
 
 using batch::ResourceChange;
+using domain::Cancellation;
 using domain::HostState;
 using domain::JobState;
-using domain::Withdrawn;
 using test::BatchCluster;
 using test::kRegion;
 
@@ -64,7 +64,7 @@ TEST(Batch, AJobWaitsForThoseThatItDependsOn) {
   ASSERT_TRUE(cluster.create(cluster.batch_job("third", 1, "q", {"first", "second"})));
   EXPECT_EQ(cluster.status("third"), "PENDING");
   EXPECT_EQ(cluster.find("third")->awaits.size(), 1u)
-      << "the first is over, though nobody has it in memory";
+      << "the first is over, though it is not in memory";
   cluster.restart();
   cluster.run();
   cluster.exit("second", 0);
@@ -85,7 +85,7 @@ TEST(Batch, AJobWhoseDependencyFailsFailsToo) {
   }
 }
 
-TEST(Batch, AFailureIsTriedAgainAsOftenAsAskedAndEachAttemptIsKept) {
+TEST(Batch, AFailureIsRetriedAsOftenAsRequestedAndEachAttemptIsRecorded) {
   BatchCluster cluster;
   CreateJob job = cluster.batch_job("a");
   job.spec.retry.attempts_max = 3;
@@ -155,20 +155,20 @@ TEST(Batch, CancelIsForWaitingJobsAndTerminateForAll) {
   BatchCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("runs", 4)));
   ASSERT_TRUE(cluster.create(cluster.batch_job("waits", 4)));
-  EXPECT_TRUE(cluster.withdraw("runs", Withdrawn::cancelled, "no"));
+  EXPECT_TRUE(cluster.cancel("runs", Cancellation::cancelled, "no"));
   EXPECT_EQ(cluster.find("runs")->state, JobState::active);
-  EXPECT_TRUE(cluster.withdraw("waits", Withdrawn::cancelled, "no need"));
+  EXPECT_TRUE(cluster.cancel("waits", Cancellation::cancelled, "no need"));
   EXPECT_EQ(cluster.status("waits"), "FAILED");
   EXPECT_EQ(batch::status_reason(*cluster.find("waits")), "no need");
-  EXPECT_TRUE(cluster.withdraw("runs", Withdrawn::terminated, "enough"));
+  EXPECT_TRUE(cluster.cancel("runs", Cancellation::terminated, "enough"));
   EXPECT_EQ(cluster.find("runs")->state, JobState::stopping);
   cluster.exit("runs", 143);
   EXPECT_EQ(cluster.status("runs"), "FAILED");
-  EXPECT_EQ(cluster.find("runs")->withdrawn, Withdrawn::terminated);
+  EXPECT_EQ(cluster.find("runs")->cancellation, Cancellation::terminated);
   EXPECT_EQ(ends(*cluster.find("runs")), std::vector<std::string>{"enough"});
-  EXPECT_TRUE(cluster.withdraw("runs", Withdrawn::terminated, "again"))
+  EXPECT_TRUE(cluster.cancel("runs", Cancellation::terminated, "again"))
       << "it is over, and that is no error";
-  EXPECT_EQ(cluster.find("runs")->withdrawn_reason, "enough");
+  EXPECT_EQ(cluster.find("runs")->cancellation_reason, "enough");
 }
 
 TEST(Batch, AQueueThatIsDisabledTakesNoneAndOneThatIsDeletedEndsItsJobs) {
@@ -183,7 +183,7 @@ TEST(Batch, AQueueThatIsDisabledTakesNoneAndOneThatIsDeletedEndsItsJobs) {
   EXPECT_EQ(cluster.find("a")->state, JobState::active);
   ASSERT_TRUE(cluster.change(ResourceChange::remove, queue));
   EXPECT_EQ(cluster.find("a")->state, JobState::stopping);
-  EXPECT_EQ(cluster.find("a")->withdrawn_reason, "the job queue q was deleted");
+  EXPECT_EQ(cluster.find("a")->cancellation_reason, "the job queue q was deleted");
 }
 
 TEST(Batch, QueuesEnvironmentsAndDefinitionsOutliveTheServer) {
@@ -251,7 +251,7 @@ TEST(Batch, SpotMachinesAreTakenBackAndThatCountsAsAFailure) {
   }
   cluster.run();
   EXPECT_EQ(cluster.status("sure"), "RUNNING");
-  EXPECT_EQ(cluster.status("once"), "FAILED") << "it asked for one attempt";
+  EXPECT_EQ(cluster.status("once"), "FAILED") << "it requested one attempt";
   EXPECT_TRUE(batch::status_reason(*cluster.find("once")).starts_with("Host EC2 (instance i-"));
   ASSERT_EQ(cluster.find("twice")->attempts.size(), 2u);
   const auto twice = cluster.find("twice");
@@ -267,7 +267,7 @@ TEST(Batch, ReplayRebuildsTheJobs) {
   ASSERT_TRUE(cluster.create(cluster.batch_job("a")));
   ASSERT_TRUE(cluster.create(cluster.batch_job("b", 1, "q", {"a"})));
   ASSERT_TRUE(cluster.create(cluster.batch_job("c", 9)));
-  ASSERT_TRUE(cluster.withdraw("c", Withdrawn::cancelled, "too large"));
+  ASSERT_TRUE(cluster.cancel("c", Cancellation::cancelled, "too large"));
   cluster.exit("a", 0);
   test::Replay replay;
   ASSERT_TRUE(replay.run(*cluster.ledger));

@@ -13,9 +13,9 @@
 #include "batch/arn.hpp"
 #include "batch/catalog.hpp"
 #include "control/admission.hpp"
+#include "control/commit_batch.hpp"
 #include "control/explainer.hpp"
 #include "control/gang.hpp"
-#include "control/group.hpp"
 #include "control/image_resolver.hpp"
 #include "control/live.hpp"
 #include "control/replayer.hpp"
@@ -52,7 +52,7 @@ class SingleWriter final : public ControlPlane {
   }
 
   ~SingleWriter() override {
-    for (const Waiting& waiting : backlog_) waiting.refuse(unavailable("the server is stopping"));
+    for (const PendingCommand& each : backlog_) each.refuse(unavailable("the server is stopping"));
   }
 
   Result<void> load() {
@@ -91,7 +91,7 @@ class SingleWriter final : public ControlPlane {
     if (!job) return answer(job.error());
     reconcile::Command command = reconcile::StopJob{0, 0ms, reason};
     if ((*job)->spec.queue)
-      command = reconcile::Withdraw{0, domain::Withdrawn::terminated, std::move(reason), 0ms};
+      command = reconcile::CancelJob{0, domain::Cancellation::terminated, std::move(reason), 0ms};
     enqueue({std::move(command), std::move(key), by_value(std::move(answer)), {}});
   }
 
@@ -108,9 +108,9 @@ class SingleWriter final : public ControlPlane {
     enqueue({reconcile::KeepAlive{0, seconds}, std::move(key), by_value(std::move(answer)), {}});
   }
 
-  void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason,
-                    Answer answer) override {
-    enqueue({reconcile::Withdraw{0, how, std::move(reason), settings_.stop_grace},
+  void cancel_job(domain::JobKey key, domain::Cancellation how, std::string reason,
+                  Answer answer) override {
+    enqueue({reconcile::CancelJob{0, how, std::move(reason), settings_.stop_grace},
              std::move(key),
              by_value(std::move(answer)),
              {}});
@@ -129,10 +129,10 @@ class SingleWriter final : public ControlPlane {
   }
 
   void change_records(RecordsRequest requested, RecordsAnswer answer) override {
-    Waiting waiting{
+    PendingCommand pending{
         reconcile::ChangeRecords{std::move(requested.writes), requested.expected}, {}, {}, {}};
-    waiting.records_answer = std::move(answer);
-    enqueue(std::move(waiting));
+    pending.records_answer = std::move(answer);
+    enqueue(std::move(pending));
   }
 
   void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
@@ -164,23 +164,23 @@ class SingleWriter final : public ControlPlane {
                                           const reconcile::MaySeeJob& may_see) override {
     if (auto job = live_.find(key, may_see)) return job;
     if (auto job = recent_.find(key)) return job;
-    std::shared_ptr<const Job> job = std::make_shared<Job>(TRY(find_kept(ledger_, key)));
+    std::shared_ptr<const Job> job = std::make_shared<Job>(TRY(find_stored(ledger_, key)));
     if (!job->live()) recent_.put(job);
     return job;
   }
   Result<std::shared_ptr<const Job>> find(JobNumber number) override {
     if (auto job = live_.find(number, reconcile::see_no_job)) return job;
-    return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(find_kept(ledger_, number))));
+    return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(find_stored(ledger_, number))));
   }
   Result<domain::Image> find_image(const std::string& name) override {
     return TRY(images_.resolve(name))->image;
   }
 
   Result<domain::ChildCounts> count_children(const Job& array) override {
-    return count_kept_children(ledger_, array);
+    return count_stored_children(ledger_, array);
   }
   Result<std::vector<Job>> children(const Job& array, const ledger::ChildQuery& query) override {
-    return kept_children(ledger_, array, query);
+    return stored_children(ledger_, array, query);
   }
 
   Result<ledger::JobPage> list(const ledger::JobQuery& query) override {
@@ -250,16 +250,16 @@ class SingleWriter final : public ControlPlane {
     return {};
   }
 
-  void enqueue(Waiting waiting) {
+  void enqueue(PendingCommand pending) {
     {
       MutexLock lock(backlog_mutex_);
       if (backlog_.size() >= settings_.backlog_commands_max) {
         lock.unlock();
-        return waiting.refuse(exhausted("the server has " +
+        return pending.refuse(exhausted("the server has " +
                                         std::to_string(settings_.backlog_commands_max) +
                                         " commands waiting: try again"));
       }
-      backlog_.push_back(std::move(waiting));
+      backlog_.push_back(std::move(pending));
     }
     commit_due_.notify();
   }
@@ -294,13 +294,13 @@ class SingleWriter final : public ControlPlane {
   std::vector<Watcher> watchers_;
 
   Mutex backlog_mutex_;
-  std::deque<Waiting> backlog_ GUARDED_BY(backlog_mutex_);
+  std::deque<PendingCommand> backlog_ GUARDED_BY(backlog_mutex_);
 
   Live live_;
   Recent recent_;
   SharedCatalog catalog_;
-  RecordsKept records_;
-  UsagesKept usages_;
+  CurrentRecords records_;
+  UsageIndex usages_;
   reconcile::SharedQueueHeads queue_heads_;
 
   // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is
@@ -324,7 +324,7 @@ class SingleWriter final : public ControlPlane {
 // -- committing -----------------------------------------------------------------------------------
 
 void SingleWriter::commit_step() {
-  std::vector<Waiting> taken;
+  std::vector<PendingCommand> taken;
   bool more = false;
   {
     const MutexLock lock(backlog_mutex_);
@@ -335,25 +335,25 @@ void SingleWriter::commit_step() {
   }
   if (taken.empty()) return;
   const Instant now = time_.now();
-  Group group(ledger_, live_, usages_, catalog_.get(), records_.get(), now, time_.offset());
+  CommitBatch batch(ledger_, live_, usages_, catalog_.get(), records_.get(), now, time_.offset());
   std::vector<Result<std::shared_ptr<const Job>>> results;
   results.reserve(taken.size());
-  for (Waiting& waiting : taken) results.push_back(group.add(waiting));
+  for (PendingCommand& pending : taken) results.push_back(batch.add(pending));
 
-  const auto committed = group.commit();
+  const auto committed = batch.commit();
   if (!committed) {
     log(Level::error, "control", "commit failed",
         {{"why", committed.error().message}, {"commands", std::to_string(taken.size())}});
     if (const std::string why = ledger_.failure(); !why.empty()) settings_.ledger_failed(why);
-    for (const Waiting& waiting : taken) waiting.refuse(committed.error());
+    for (const PendingCommand& pending : taken) pending.refuse(committed.error());
     if (more) commit_due_.notify();
     return;
   }
-  const std::vector<std::shared_ptr<const Job>> changed = group.changed();
+  const std::vector<std::shared_ptr<const Job>> changed = batch.changed();
   live_.put(changed);
-  if (group.changed_resources()) catalog_.put(group.catalog());
-  if (group.changed_records()) records_.put(group.records());
-  usages_.put(group.changed_usages());
+  if (batch.changed_resources()) catalog_.put(batch.catalog());
+  if (batch.changed_records()) records_.put(batch.records());
+  usages_.put(batch.changed_usages());
 
   for (size_t i = 0; i < taken.size(); ++i) {
     if (taken[i].job_answer) taken[i].job_answer(std::move(results[i]));
@@ -363,18 +363,18 @@ void SingleWriter::commit_step() {
       else
         taken[i].resource_answer(std::move(results[i]).error());
     }
-    taken[i].answer_records(results[i], group.records());
+    taken[i].answer_records(results[i], batch.records());
     if (!taken[i].tag_answer) continue;
     if (results[i])
-      taken[i].tag_answer(group.tags_of(std::get<reconcile::SetTags>(taken[i].command).arn));
+      taken[i].tag_answer(batch.tags_of(std::get<reconcile::SetTags>(taken[i].command).arn));
     else
       taken[i].tag_answer(std::move(results[i]).error());
   }
   for (const auto& job : changed)
     for (const Watcher& watcher : watchers_)
       if (watcher.changed) watcher.changed(job);
-  if (group.changed_tags()) ++tag_changes_;
-  if (!changed.empty() || group.changed_resources()) reconcile_due_.notify();
+  if (batch.changed_tags()) ++tag_changes_;
+  if (!changed.empty() || batch.changed_resources()) reconcile_due_.notify();
   if (more) commit_due_.notify();
 }
 
@@ -446,7 +446,7 @@ void SingleWriter::look_up_awaited(reconcile::Snapshot& snapshot) {
       if (snapshot.ended.contains(awaited) || live_.kept(awaited)) continue;
       if (const auto known = ended_.find(awaited); known != ended_.end())
         snapshot.ended.insert(*known);
-      else if (const auto kept = find_kept(ledger_, awaited); kept && kept->finished())
+      else if (const auto kept = find_stored(ledger_, awaited); kept && kept->finished())
         snapshot.ended.emplace(awaited, kept->state);
     }
   }

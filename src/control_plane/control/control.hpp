@@ -168,9 +168,9 @@ class Control {
   // Sets how long its hosts are kept after its end. Errors: conflict, when it has no warm pool (any
   // more).
   virtual void keep_alive(domain::JobKey key, int64_t seconds, Answer answer) = 0;
-  // Withdraws a Batch job; see Withdraw. A job that is over stays as it is.
-  virtual void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason,
-                            Answer answer) = 0;
+  // Cancels a Batch job; see CancelJob. A job that is over stays as it is.
+  virtual void cancel_job(domain::JobKey key, domain::Cancellation how, std::string reason,
+                          Answer answer) = 0;
   virtual void change_resource(ResourceRequest requested, ResourceAnswer answer) = 0;
   // Answers with all records after the change. Errors: conflict, when another request changed
   // records since they were read; exhausted; invalid.

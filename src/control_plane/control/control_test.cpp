@@ -112,14 +112,14 @@ TEST(Control, APendingReasonNamesOnlyJobsThatTheReaderMaySee) {
   EXPECT_NE(unseen->wait_reason.find("held by another job (8)"), std::string::npos)
       << unseen->wait_reason;
   EXPECT_EQ(unseen->transitions.back().message, unseen->wait_reason);
-  std::vector<std::string> asked;
+  std::vector<std::string> requested;
   const auto seen = *cluster.control->find(key, [&](const domain::Job& job) {
-    asked.push_back(job.key.name);
+    requested.push_back(job.key.name);
     return job.key.name == "secret";
   });
   EXPECT_NE(seen->wait_reason.find("held by training-job/secret (8)"), std::string::npos)
       << seen->wait_reason;
-  EXPECT_EQ(asked, Lines(2, "secret")) << "once for vCPU, once for memory";
+  EXPECT_EQ(requested, Lines(2, "secret")) << "once for vCPU, once for memory";
   EXPECT_EQ(seen->transitions.back().message, seen->wait_reason);
 }
 
@@ -214,7 +214,7 @@ TEST(Control, ALauncherThatCannotSaysWhyInTheJob) {
       "InternalServerError: the hosts could not be started: user namespaces are switched off");
 }
 
-TEST(Control, ALauncherThatCannotNowIsAskedAgainForAWhile) {
+TEST(Control, ALauncherThatFailsIsRetriedForSomeTime) {
   TestCluster cluster;
   cluster.launcher.refuses = exhausted("no addresses left");
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
@@ -317,7 +317,7 @@ TEST(Control, AHostSaysHowFarItIs) {
   ASSERT_TRUE(cluster.report("a", 0, word));
   cluster.walk("a", 1, HostState::downloading);
   EXPECT_EQ(cluster.phases("a").back(), "Downloading: " + word.message)
-      << "another host's beginning says less";
+      << "the start of another host is less specific";
   cluster.walk("a", 0, HostState::running);
   cluster.walk("a", 1, HostState::running);
   ASSERT_TRUE(cluster.report("a", 0, word)) << "what comes late is counted";

@@ -172,7 +172,7 @@ struct JumpingCluster {
     control = *make_control(settings, *ledger, launcher, logs, machine.clock, random);
   }
   void run() {
-    for (int turn = 0; turn < 6; ++turn) {
+    for (int iteration = 0; iteration < 6; ++iteration) {
       control->commit_step();
       control->reconcile_step();
     }

@@ -23,7 +23,7 @@ void Explainer::put(reconcile::Snapshot snapshot, Instant now) {
 
 Result<reconcile::Explanation> Explainer::explain(domain::JobNumber job,
                                                   const reconcile::ExplainRights& rights) {
-  return in_turn([&](const Read& last) {
+  return admit_and_compute([&](const Read& last) {
     return reconcile::explain(last.snapshot, {.scale_gangs = settings_.scale_gangs},
                               timeout_of(settings_), settings_.spot, last.now, job, rights);
   });
@@ -32,14 +32,14 @@ Result<reconcile::Explanation> Explainer::explain(domain::JobNumber job,
 Result<reconcile::Explanation> Explainer::preview(CreateJob create,
                                                   const reconcile::ExplainRights& rights,
                                                   bool with_changes) {
-  return in_turn([&](const Read& last) {
+  return admit_and_compute([&](const Read& last) {
     return reconcile::preview(last.snapshot, {.scale_gangs = settings_.scale_gangs},
                               timeout_of(settings_), settings_.spot, last.now, std::move(create),
                               rights, with_changes);
   });
 }
 
-Result<reconcile::Explanation> Explainer::in_turn(const Compute& compute) {
+Result<reconcile::Explanation> Explainer::admit_and_compute(const Compute& compute) {
   {
     const MutexLock lock(mutex_);
     if (waiting_ >= kExplanationsWaitingMax)
@@ -53,7 +53,7 @@ Result<reconcile::Explanation> Explainer::in_turn(const Compute& compute) {
 }
 
 Result<reconcile::Explanation> Explainer::compute_alone(const Compute& compute) {
-  const MutexLock turn(alone_);
+  const MutexLock exclusive(alone_);
   const auto last = this->last();
   if (!last) return unavailable("the server is starting: try again");
   try {

@@ -48,7 +48,7 @@ class Explainer {
  private:
   using Compute = std::function<Result<reconcile::Explanation>(const Read& last)>;
   // Runs `compute` after those that came before.
-  Result<reconcile::Explanation> in_turn(const Compute& compute);
+  Result<reconcile::Explanation> admit_and_compute(const Compute& compute);
   Result<reconcile::Explanation> compute_alone(const Compute& compute);
 
   const Settings& settings_;

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "batch/catalog.hpp"
-#include "control/group.hpp"
+#include "control/commit_batch.hpp"
 #include "control/test_cluster.hpp"
 #include "reconcile/job_fault.hpp"
 #include "reconcile/reconcile.hpp"
@@ -48,7 +48,7 @@ TEST(JobBoundary, ALedgerThatHoldsAnImpossibleJobStarts) {
               "be between 1 and 10000");
     EXPECT_EQ(cluster.phases("poison").back().substr(0, 28), "Failed: InternalServerError:");
     ASSERT_TRUE(cluster.create(TestCluster::job("after", 1)));
-    EXPECT_EQ(cluster.find("after")->state, JobState::active) << "the rest goes on";
+    EXPECT_EQ(cluster.find("after")->state, JobState::active) << "other jobs continue";
     EXPECT_EQ(cluster.find("before")->state, JobState::active);
     cluster.restart();
     cluster.run();
@@ -159,17 +159,17 @@ TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
   fact.number = 1;
   fact.state = HostState::failed;
   fact.fault = domain::Fault::algorithm;
-  const UsagesKept usages;
-  Group group(*cluster.ledger, live, usages, std::make_shared<batch::Catalog>(),
-              std::make_shared<const domain::Records>(), cluster.clock.now(), {});
-  Waiting waiting{reconcile::Fact{{broken.number, 1}, 0, fact}, {}, {}, {}};
-  const auto after = group.add(waiting);
+  const UsageIndex usages;
+  CommitBatch batch(*cluster.ledger, live, usages, std::make_shared<batch::Catalog>(),
+                    std::make_shared<const domain::Records>(), cluster.clock.now(), {});
+  PendingCommand pending{reconcile::Fact{{broken.number, 1}, 0, fact}, {}, {}, {}};
+  const auto after = batch.add(pending);
   ASSERT_TRUE(after) << after.error().message;
   EXPECT_EQ((*after)->state, JobState::failed);
   EXPECT_EQ((*after)->failure_reason,
             "InternalServerError: the command fact cannot be applied to the job: the job's record "
             "does not allow its next state");
-  ASSERT_TRUE(group.commit()) << "what is kept can be replayed";
+  ASSERT_TRUE(batch.commit()) << "what is kept can be replayed";
   EXPECT_EQ(cluster.ledger->find_job(broken.number)->state, JobState::failed);
 }
 

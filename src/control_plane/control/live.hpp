@@ -171,7 +171,7 @@ class Recent {
 
 // The usage of the shares of each queue, as in the ledger. Threads: guarded by its own lock;
 // written by the committing thread.
-class UsagesKept {
+class UsageIndex {
  public:
   domain::Usages all() const {
     const MutexLock lock(mutex_);
@@ -230,7 +230,7 @@ class SharedCatalog {
 
 // The documents of front ends. Threads: guarded by its own lock; records that get() returned never
 // change.
-class RecordsKept {
+class CurrentRecords {
  public:
   std::shared_ptr<const domain::Records> get() const {
     const MutexLock lock(mutex_);

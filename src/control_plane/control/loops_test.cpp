@@ -15,7 +15,7 @@ namespace {
 // Polls, at most a minute: only a fault takes so long.
 template <class Condition>
 bool soon(Condition condition) {
-  for (int turn = 0; turn < 60'000; ++turn) {
+  for (int iteration = 0; iteration < 60'000; ++iteration) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

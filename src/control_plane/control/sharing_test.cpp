@@ -141,7 +141,7 @@ TEST(Sharing, UsageSurvivesARestart) {
   EXPECT_NEAR(usage.cpu_seconds, domain::used_since(1, usage.at - 100s, 600s, usage.at), 1e-6);
   test::Replay replay;
   ASSERT_TRUE(replay.run(*cluster.ledger));
-  EXPECT_EQ(replay.usages, usages) << "the commands say the same";
+  EXPECT_EQ(replay.usages, usages) << "the commands give the same usages";
   cluster.restart();
   // Red has had its part: of two waiting jobs blue's goes first, whichever came first.
   for (const char* id : {"b", "c", "d", "e"}) ASSERT_TRUE(cluster.create(cluster.batch_job(id)));
@@ -152,7 +152,7 @@ TEST(Sharing, UsageSurvivesARestart) {
   EXPECT_EQ(cluster.status("red2"), "RUNNABLE");
   // Another queue of that name begins without usage.
   for (const char* id : {"red2", "blue1"})
-    ASSERT_TRUE(cluster.withdraw(id, domain::Withdrawn::terminated, "by hand"));
+    ASSERT_TRUE(cluster.cancel(id, domain::Cancellation::terminated, "by hand"));
   cluster.leave("blue1");
   auto queue = cluster.queue_of("fair", {"box"}, 1);
   queue.policy = "weights";
@@ -203,7 +203,7 @@ TEST(Sharing, BorrowedCapacityIsReclaimed) {
   EXPECT_EQ(cluster.find(preempted_job)->phase(), Phase::interrupted);
   EXPECT_NE(cluster.phases(preempted_job).back().find("quota share blue"), std::string::npos)
       << cluster.phases(preempted_job).back();
-  EXPECT_EQ(cluster.find("blue1")->state, JobState::waiting) << "until the other is gone";
+  EXPECT_EQ(cluster.find("blue1")->state, JobState::waiting) << "until the other has ended";
   cluster.leave(preempted_job);
   EXPECT_EQ(cluster.find("blue1")->state, JobState::active);
   EXPECT_EQ(cluster.find(preempted_job)->state, JobState::waiting);

@@ -64,11 +64,11 @@ class BatchCluster : public TestCluster {
     return job;
   }
 
-  Result<domain::Job> withdraw(const std::string& id, domain::Withdrawn how,
-                               const std::string& reason) {
+  Result<domain::Job> cancel(const std::string& id, domain::Cancellation how,
+                             const std::string& reason) {
     Result<domain::Job> result = internal("not answered");
-    control->withdraw_job({kRegion, id}, how, reason,
-                          [&](auto answer) { result = std::move(answer); });
+    control->cancel_job({kRegion, id}, how, reason,
+                        [&](auto answer) { result = std::move(answer); });
     run();
     return result;
   }

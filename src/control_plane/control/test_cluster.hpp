@@ -41,7 +41,7 @@ class TestCluster {
   }
 
   void run() {
-    for (int turn = 0; turn < 6; ++turn) {
+    for (int iteration = 0; iteration < 6; ++iteration) {
       control->commit_step();
       control->reconcile_step();
     }

@@ -13,10 +13,10 @@ struct Sizes {
   int64_t step;
 };
 
-Sizes sizes_of(const LustreFileSystem& asked) {
-  if (asked.storage_type == "HDD")
-    return asked.throughput_per_tib == 12 ? Sizes{{}, 6000} : Sizes{{}, 1800};
-  if (asked.deployment == Deployment::scratch_1) return {{1200, 2400}, 3600};
+Sizes sizes_of(const LustreFileSystem& requested) {
+  if (requested.storage_type == "HDD")
+    return requested.throughput_per_tib == 12 ? Sizes{{}, 6000} : Sizes{{}, 1800};
+  if (requested.deployment == Deployment::scratch_1) return {{1200, 2400}, 3600};
   return {{1200}, 2400};
 }
 
@@ -30,9 +30,9 @@ bool is_persistent(Deployment deployment) {
   return deployment == Deployment::persistent_1 || deployment == Deployment::persistent_2;
 }
 
-Result<void> check_throughput(const LustreFileSystem& asked) {
-  const int64_t rate = asked.throughput_per_tib;
-  if (!is_persistent(asked.deployment)) {
+Result<void> check_throughput(const LustreFileSystem& requested) {
+  const int64_t rate = requested.throughput_per_tib;
+  if (!is_persistent(requested.deployment)) {
     if (rate == 0) return {};
     return invalid(
         "PerUnitStorageThroughput is only supported for the PERSISTENT_1 and PERSISTENT_2 "
@@ -40,14 +40,14 @@ Result<void> check_throughput(const LustreFileSystem& asked) {
         Fault::incompatible_parameter);
   }
   std::vector<int64_t> allowed{50, 100, 200};
-  if (asked.deployment == Deployment::persistent_2) allowed = {125, 250, 500, 1000};
-  if (asked.storage_type == "HDD") allowed = {12, 40};
+  if (requested.deployment == Deployment::persistent_2) allowed = {125, 250, 500, 1000};
+  if (requested.storage_type == "HDD") allowed = {12, 40};
   if (std::ranges::find(allowed, rate) != allowed.end()) return {};
   std::string texts;
   for (const int64_t each : allowed) texts += (texts.empty() ? "" : ", ") + std::to_string(each);
   return invalid("Invalid PerUnitStorageThroughput " + std::to_string(rate) + " for " +
-                     std::string(kDeployments.text(asked.deployment)) + " file systems with " +
-                     asked.storage_type + " storage. Valid values are " + texts + ".",
+                     std::string(kDeployments.text(requested.deployment)) + " file systems with " +
+                     requested.storage_type + " storage. Valid values are " + texts + ".",
                  Fault::invalid_throughput);
 }
 
@@ -57,21 +57,21 @@ Error missing(const std::string& what, const std::string& id, Fault fault) {
 
 }  // namespace
 
-Result<void> check_size(const LustreFileSystem& asked) {
-  const bool hdd = asked.storage_type == "HDD";
-  if (asked.storage_type != "SSD" && !hdd)
-    return invalid("StorageType " + asked.storage_type + " is not offered by this server",
+Result<void> check_size(const LustreFileSystem& requested) {
+  const bool hdd = requested.storage_type == "HDD";
+  if (requested.storage_type != "SSD" && !hdd)
+    return invalid("StorageType " + requested.storage_type + " is not offered by this server",
                    Fault::unsupported);
-  if (hdd && asked.deployment != Deployment::persistent_1)
+  if (hdd && requested.deployment != Deployment::persistent_1)
     return invalid("StorageType HDD is only supported for the PERSISTENT_1 deployment type",
                    Fault::incompatible_parameter);
-  if (hdd == asked.drive_cache.empty())
+  if (hdd == requested.drive_cache.empty())
     return invalid(hdd ? "DriveCacheType is required when StorageType is HDD"
                        : "DriveCacheType is only supported when StorageType is HDD",
                    Fault::incompatible_parameter);
-  TRY(check_throughput(asked));
-  const Sizes sizes = sizes_of(asked);
-  const int64_t gib = asked.capacity_gib;
+  TRY(check_throughput(requested));
+  const Sizes sizes = sizes_of(requested);
+  const int64_t gib = requested.capacity_gib;
   const bool fits =
       gib > 0 && gib <= kCapacityGibMax &&
       (gib % sizes.step == 0 || std::ranges::find(sizes.small, gib) != sizes.small.end());
@@ -81,32 +81,32 @@ Result<void> check_size(const LustreFileSystem& asked) {
                  Fault::bad_request);
 }
 
-Result<std::string> check_paths(const LustreFileSystem& asked) {
-  if (asked.import_path.empty()) {
-    if (!asked.export_path.empty())
+Result<std::string> check_paths(const LustreFileSystem& requested) {
+  if (requested.import_path.empty()) {
+    if (!requested.export_path.empty())
       return invalid("ExportPath requires an ImportPath", Fault::incompatible_parameter);
-    if (asked.auto_import != AutoImport::none)
+    if (requested.auto_import != AutoImport::none)
       return invalid("AutoImportPolicy requires an ImportPath", Fault::incompatible_parameter);
     return std::string();
   }
-  if (asked.deployment == Deployment::persistent_2)
+  if (requested.deployment == Deployment::persistent_2)
     return invalid(
         "ImportPath is not supported for PERSISTENT_2 file systems: create a data repository "
         "association instead",
         Fault::incompatible_parameter);
-  const auto from = parse_repository(asked.import_path);
+  const auto from = parse_repository(requested.import_path);
   if (!from)
     return invalid(
         "The path provided for data repository import isn't valid: " + from.error().message,
         Fault::invalid_import_path);
-  if (asked.export_path.empty())
-    return "s3://" + from->bucket + "/FSxLustre" + to_basic_iso8601(asked.created);
-  const auto to = parse_repository(asked.export_path);
+  if (requested.export_path.empty())
+    return "s3://" + from->bucket + "/FSxLustre" + to_basic_iso8601(requested.created);
+  const auto to = parse_repository(requested.export_path);
   if (!to || to->bucket != from->bucket)
     return invalid("The path provided for data repository export isn't valid: " +
                        (to ? "it must be in the bucket of ImportPath" : to.error().message),
                    Fault::invalid_export_path);
-  return asked.export_path;
+  return requested.export_path;
 }
 
 Result<void> check_growth(const LustreFileSystem& present, int64_t gib) {
@@ -117,9 +117,9 @@ Result<void> check_growth(const LustreFileSystem& present, int64_t gib) {
     return invalid("StorageCapacity must be greater than the current capacity of " +
                        std::to_string(present.capacity_gib) + " GiB",
                    Fault::bad_request);
-  LustreFileSystem asked = present;
-  asked.capacity_gib = gib;
-  return check_size(asked);
+  LustreFileSystem requested = present;
+  requested.capacity_gib = gib;
+  return check_size(requested);
 }
 
 Result<objects::Location> parse_repository(std::string_view path) {
@@ -166,8 +166,8 @@ Result<const LustreFileSystem*> find_file_system(const Snapshot& snapshot,
 }
 
 Result<void> check_association(const Snapshot& snapshot, const std::string& region,
-                               const Association& asked) {
-  const auto* owner = TRY(find_file_system(snapshot, region, asked.file_system));
+                               const Association& requested) {
+  const auto* owner = TRY(find_file_system(snapshot, region, requested.file_system));
   if (owner->lifecycle != Lifecycle::available)
     return invalid("File system " + owner->id + " is not in the AVAILABLE lifecycle state",
                    Fault::bad_request);
@@ -180,18 +180,19 @@ Result<void> check_association(const Snapshot& snapshot, const std::string& regi
         "an ImportPath",
         Fault::unsupported);
   size_t count = 0;
-  const auto repository = TRY(parse_repository(asked.repository));
+  const auto repository = TRY(parse_repository(requested.repository));
   for (const auto& [key, each] : snapshot.associations) {
     if (each.file_system != owner->id || region_of(key) != region) continue;
     ++count;
-    if (overlap(each.path, asked.path))
-      return invalid("FileSystemPath /" + asked.path + " overlaps with that of " + each.id,
+    if (overlap(each.path, requested.path))
+      return invalid("FileSystemPath /" + requested.path + " overlaps with that of " + each.id,
                      Fault::bad_request);
     const auto other = parse_repository(each.repository);
     if (other && other->bucket == repository.bucket &&
         (other->key.starts_with(repository.key) || repository.key.starts_with(other->key)))
-      return invalid("DataRepositoryPath " + asked.repository + " overlaps with that of " + each.id,
-                     Fault::bad_request);
+      return invalid(
+          "DataRepositoryPath " + requested.repository + " overlaps with that of " + each.id,
+          Fault::bad_request);
   }
   if (count < kAssociationsOfFileSystemMax) return {};
   return exhausted("A file system can have at most 8 data repository associations",
@@ -199,23 +200,23 @@ Result<void> check_association(const Snapshot& snapshot, const std::string& regi
 }
 
 Result<void> check_task(const Snapshot& snapshot, const std::string& region,
-                        const RepositoryTask& asked) {
-  const auto* owner = TRY(find_file_system(snapshot, region, asked.file_system));
+                        const RepositoryTask& requested) {
+  const auto* owner = TRY(find_file_system(snapshot, region, requested.file_system));
   if (owner->lifecycle != Lifecycle::available)
     return invalid("File system " + owner->id + " is not in the AVAILABLE lifecycle state",
                    Fault::bad_request);
-  const auto links = links_of(snapshot, key_of(region, owner->id), asked.kind);
+  const auto links = links_of(snapshot, key_of(region, owner->id), requested.kind);
   if (links.empty())
     return invalid("File system " + owner->id + " is not linked to a data repository",
                    Fault::bad_request);
-  for (const auto& path : asked.paths)
+  for (const auto& path : requested.paths)
     if (std::ranges::none_of(links, [&](const Link& link) { return overlap(link.path, path); }))
       return invalid("The path /" + shorten(path, 200) + " is not linked to a data repository",
                      Fault::bad_request);
-  if (asked.paths.size() > kTaskPathsMax)
+  if (requested.paths.size() > kTaskPathsMax)
     return invalid("A task has at most " + std::to_string(kTaskPathsMax) + " paths",
                    Fault::bad_request);
-  if (!asked.report.empty()) TRY(parse_repository(asked.report));
+  if (!requested.report.empty()) TRY(parse_repository(requested.report));
   for (const auto& [key, each] : snapshot.tasks)
     if (each.file_system == owner->id && region_of(key) == region && !is_over(each.state))
       return conflict(

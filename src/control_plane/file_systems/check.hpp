@@ -37,10 +37,10 @@ inline constexpr size_t kTaskPathsMax = 32;
 inline constexpr int64_t kCapacityGibMax = 2'147'483'647;  // as in the model
 
 // Checks capacity, storage type, throughput and cache of a new file system.
-Result<void> check_size(const LustreFileSystem& asked);
+Result<void> check_size(const LustreFileSystem& requested);
 // Checks the S3 paths of a new file system, and returns the default export path if it has an import
 // path only.
-Result<std::string> check_paths(const LustreFileSystem& asked);
+Result<std::string> check_paths(const LustreFileSystem& requested);
 // Checks that the capacity may be changed to `gib`.
 Result<void> check_growth(const LustreFileSystem& present, int64_t gib);
 
@@ -56,10 +56,10 @@ Result<const LustreFileSystem*> find_file_system(const Snapshot& snapshot,
                                                  const std::string& region, const std::string& id);
 // Checks a new association against the file system and its other associations.
 Result<void> check_association(const Snapshot& snapshot, const std::string& region,
-                               const Association& asked);
+                               const Association& requested);
 // Checks a new task against the file system and its other tasks.
 Result<void> check_task(const Snapshot& snapshot, const std::string& region,
-                        const RepositoryTask& asked);
+                        const RepositoryTask& requested);
 // Checks that a file system may be deleted. `jobs`: the number of jobs that use it.
 Result<void> check_deletion(const Snapshot& snapshot, const std::string& region,
                             const std::string& id, size_t jobs);

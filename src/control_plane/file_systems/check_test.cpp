@@ -79,24 +79,24 @@ TEST(Size, OnlyGrows) {
 }
 
 TEST(Paths, AreOfOneBucket) {
-  auto asked = file_system(Deployment::scratch_1, 1200);
-  asked.created = Instant{Duration{1'795'167'900'000}};
-  EXPECT_EQ(*check_paths(asked), "");
-  asked.import_path = "s3://data/train";
-  EXPECT_EQ(*check_paths(asked), "s3://data/FSxLustre20261120T094500Z");
-  asked.export_path = "s3://data/out";
-  EXPECT_EQ(*check_paths(asked), "s3://data/out");
-  asked.export_path = "s3://other/out";
-  EXPECT_TRUE(check_paths(asked).error().is(Fault::invalid_export_path));
-  asked.import_path = "http://data/train";
-  EXPECT_TRUE(check_paths(asked).error().is(Fault::invalid_import_path));
-  asked.import_path = "s3:///train";
-  EXPECT_TRUE(check_paths(asked).error().is(Fault::invalid_import_path));
-  asked.import_path = "";
-  EXPECT_TRUE(check_paths(asked).error().is(Fault::incompatible_parameter));
-  asked.export_path = "";
-  asked.auto_import = AutoImport::added;
-  EXPECT_TRUE(check_paths(asked).error().is(Fault::incompatible_parameter));
+  auto requested = file_system(Deployment::scratch_1, 1200);
+  requested.created = Instant{Duration{1'795'167'900'000}};
+  EXPECT_EQ(*check_paths(requested), "");
+  requested.import_path = "s3://data/train";
+  EXPECT_EQ(*check_paths(requested), "s3://data/FSxLustre20261120T094500Z");
+  requested.export_path = "s3://data/out";
+  EXPECT_EQ(*check_paths(requested), "s3://data/out");
+  requested.export_path = "s3://other/out";
+  EXPECT_TRUE(check_paths(requested).error().is(Fault::invalid_export_path));
+  requested.import_path = "http://data/train";
+  EXPECT_TRUE(check_paths(requested).error().is(Fault::invalid_import_path));
+  requested.import_path = "s3:///train";
+  EXPECT_TRUE(check_paths(requested).error().is(Fault::invalid_import_path));
+  requested.import_path = "";
+  EXPECT_TRUE(check_paths(requested).error().is(Fault::incompatible_parameter));
+  requested.export_path = "";
+  requested.auto_import = AutoImport::added;
+  EXPECT_TRUE(check_paths(requested).error().is(Fault::incompatible_parameter));
   auto newest = file_system(Deployment::persistent_2, 1200, 125);
   newest.import_path = "s3://data/train";
   EXPECT_TRUE(check_paths(newest).error().is(Fault::incompatible_parameter));
@@ -125,13 +125,13 @@ struct SnapshotWorld {
   Snapshot snapshot;
   SnapshotWorld() { snapshot.file_systems["r/fs-01"] = file_system(Deployment::scratch_2, 1200); }
   Association association(const std::string& path, const std::string& repository) {
-    Association asked;
-    asked.id = "dra-01";
-    asked.file_system = "fs-01";
-    asked.path = path;
-    asked.repository = repository;
-    asked.lifecycle = Lifecycle::available;
-    return asked;
+    Association requested;
+    requested.id = "dra-01";
+    requested.file_system = "fs-01";
+    requested.path = path;
+    requested.repository = repository;
+    requested.lifecycle = Lifecycle::available;
+    return requested;
   }
 };
 
@@ -158,35 +158,36 @@ TEST(Associations, HaveALimitAndAFileSystemWithoutImportPath) {
   for (size_t i = 0; i < kAssociationsOfFileSystemMax; ++i)
     world.snapshot.associations["r/dra-" + std::to_string(i)] =
         world.association("d" + std::to_string(i), "s3://data/d" + std::to_string(i));
-  const auto asked = world.association("new", "s3://data/new");
-  EXPECT_TRUE(check_association(world.snapshot, "r", asked).error().is(Fault::limit_exceeded));
+  const auto requested = world.association("new", "s3://data/new");
+  EXPECT_TRUE(check_association(world.snapshot, "r", requested).error().is(Fault::limit_exceeded));
   world.snapshot.associations.clear();
   owner.import_path = "s3://data/in";
-  EXPECT_TRUE(check_association(world.snapshot, "r", asked).error().is(Fault::unsupported));
+  EXPECT_TRUE(check_association(world.snapshot, "r", requested).error().is(Fault::unsupported));
   owner.import_path = "";
   owner.lifecycle = Lifecycle::creating;
-  EXPECT_TRUE(check_association(world.snapshot, "r", asked).error().is(Fault::bad_request));
+  EXPECT_TRUE(check_association(world.snapshot, "r", requested).error().is(Fault::bad_request));
 }
 
 TEST(Tasks, RunOneAtATimeOnLinkedPaths) {
   SnapshotWorld world;
-  RepositoryTask asked;
-  asked.id = "task-02";
-  asked.file_system = "fs-01";
-  asked.kind = TaskKind::export_files;
-  EXPECT_TRUE(check_task(world.snapshot, "r", asked).error().is(Fault::bad_request));  // no link
+  RepositoryTask requested;
+  requested.id = "task-02";
+  requested.file_system = "fs-01";
+  requested.kind = TaskKind::export_files;
+  EXPECT_TRUE(
+      check_task(world.snapshot, "r", requested).error().is(Fault::bad_request));  // no link
   world.snapshot.associations["r/dra-01"] = world.association("a", "s3://data/x");
-  EXPECT_TRUE(check_task(world.snapshot, "r", asked));
-  asked.paths = {"a/b"};
-  EXPECT_TRUE(check_task(world.snapshot, "r", asked));
-  asked.paths = {"b"};
-  EXPECT_FALSE(check_task(world.snapshot, "r", asked));
-  asked.paths.clear();
+  EXPECT_TRUE(check_task(world.snapshot, "r", requested));
+  requested.paths = {"a/b"};
+  EXPECT_TRUE(check_task(world.snapshot, "r", requested));
+  requested.paths = {"b"};
+  EXPECT_FALSE(check_task(world.snapshot, "r", requested));
+  requested.paths.clear();
   auto& other = world.snapshot.tasks["r/task-01"];
   other.file_system = "fs-01";
   for (const TaskState state : enumerators<TaskState>()) {
     other.state = state;
-    EXPECT_EQ(bool(check_task(world.snapshot, "r", asked)), is_over(state));
+    EXPECT_EQ(bool(check_task(world.snapshot, "r", requested)), is_over(state));
   }
 }
 

@@ -107,7 +107,7 @@ bool FileSystemLoop::ends(const Work& work) const {
     const MutexLock lock(mutex_);
     if (stopping_) return true;
   }
-  return !all_.settings().why_not().empty() || is_withdrawn(*all_.snapshot(), work);
+  return !all_.settings().why_not().empty() || is_cancelled(*all_.snapshot(), work);
 }
 
 void FileSystemLoop::begin(Work work) {
@@ -131,9 +131,9 @@ void FileSystemLoop::begin(Work work) {
   if (!given) end();
 }
 
-// Waiting work that was withdrawn, or no longer fits its record, is not done.
+// Waiting work that was cancelled, or no longer fits its record, is not done.
 void FileSystemLoop::act(const Work& work, Progress& progress) {
-  Result<void> done = cancelled("the work was withdrawn");
+  Result<void> done = cancelled("the work was cancelled");
   const auto present = all_.snapshot();
   const auto of = present->file_systems.find(work.file_system);
   try {
@@ -345,7 +345,7 @@ Result<void> FileSystemLoop::run_task(const Work& work, const LustreFileSystem& 
       failure = written.error().message;
   if (!result) {
     // A stop of the server: the next one continues.
-    if (result.error().kind == Kind::cancelled && !is_withdrawn(*all_.snapshot(), work))
+    if (result.error().kind == Kind::cancelled && !is_cancelled(*all_.snapshot(), work))
       return result.error();
     failure = result.error().message;
   }

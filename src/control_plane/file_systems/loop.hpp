@@ -3,7 +3,7 @@
 //
 // One thread plans (plan.hpp); a pool acts, so that a file system whose bucket does not answer
 // delays no other. Work beyond the threads of the pool is planned again later, so that it can still
-// be withdrawn; removals have threads of their own. What a killed server had begun is begun again
+// be cancelled; removals have threads of their own. What a killed server had begun is begun again
 // by the next one, and continues where it ended. A server that may no longer act begins nothing,
 // and ends what it does.
 //

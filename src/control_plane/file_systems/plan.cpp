@@ -71,7 +71,7 @@ std::vector<Work> plan_work(const Snapshot& snapshot, const std::set<std::string
   return begun;
 }
 
-bool is_withdrawn(const Snapshot& snapshot, const Work& work) {
+bool is_cancelled(const Snapshot& snapshot, const Work& work) {
   const auto owner = snapshot.file_systems.find(work.file_system);
   if (owner == snapshot.file_systems.end()) return true;
   if (work.kind == WorkKind::remove) return false;

@@ -41,7 +41,7 @@ std::vector<Work> plan_work(const Snapshot& snapshot, const std::set<std::string
 
 // Returns whether running work has lost its subject or its reason: the file system is being
 // deleted, or the task is being cancelled.
-bool is_withdrawn(const Snapshot& snapshot, const Work& work);
+bool is_cancelled(const Snapshot& snapshot, const Work& work);
 
 // The prefixes that are imported automatically.
 bool imports_automatically(const Snapshot& snapshot, const std::string& file_system);

@@ -70,21 +70,21 @@ TEST(Plan, ImportsChangesAtIntervals) {
   EXPECT_EQ(world.plan().size(), 1u);
 }
 
-TEST(Plan, WithdrawsWorkWhoseReasonIsGone) {
+TEST(Plan, CancelsWorkWhoseReasonIsGone) {
   PlanWorld world;
   const Work fill{WorkKind::fill, "r/fs-1"}, task{WorkKind::run_task, "r/fs-1", "r/task-1"},
       remove{WorkKind::remove, "r/fs-1"};
-  EXPECT_TRUE(is_withdrawn(world.snapshot, fill));
+  EXPECT_TRUE(is_cancelled(world.snapshot, fill));
   world.file_system("fs-1", Lifecycle::creating);
-  EXPECT_FALSE(is_withdrawn(world.snapshot, fill));
-  EXPECT_TRUE(is_withdrawn(world.snapshot, task));
+  EXPECT_FALSE(is_cancelled(world.snapshot, fill));
+  EXPECT_TRUE(is_cancelled(world.snapshot, task));
   world.snapshot.tasks["r/task-1"].file_system = "fs-1";
-  EXPECT_FALSE(is_withdrawn(world.snapshot, task));
+  EXPECT_FALSE(is_cancelled(world.snapshot, task));
   world.snapshot.tasks["r/task-1"].state = TaskState::canceling;
-  EXPECT_TRUE(is_withdrawn(world.snapshot, task));
+  EXPECT_TRUE(is_cancelled(world.snapshot, task));
   world.file_system("fs-1", Lifecycle::deleting);
-  EXPECT_TRUE(is_withdrawn(world.snapshot, fill));
-  EXPECT_FALSE(is_withdrawn(world.snapshot, remove));
+  EXPECT_TRUE(is_cancelled(world.snapshot, fill));
+  EXPECT_FALSE(is_cancelled(world.snapshot, remove));
 }
 
 }  // namespace

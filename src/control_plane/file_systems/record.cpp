@@ -12,8 +12,10 @@ constexpr auto kMark =
     }));
 
 Result<void> check_file_system(const LustreFileSystem& each) {
-  if (each.capacity_gib <= 0) return invalid("a file system has a capacity");
-  if (each.mount_name.empty()) return invalid("a file system has a mount name");
+  if (each.capacity_gib <= 0)
+    return invalid("invalid capacity_gib " + std::to_string(each.capacity_gib) +
+                   ": must be above 0");
+  if (each.mount_name.empty()) return invalid("mount_name must not be empty");
   return {};
 }
 

@@ -55,7 +55,7 @@ std::shared_ptr<const Snapshot> FileSystemStore::join(const domain::Records& rec
 }
 
 Result<void> FileSystemStore::change(const std::function<Result<void>(Snapshot&)>& edit) {
-  const MutexLock turn(changing_);
+  const MutexLock exclusive(changing_);
   for (int conflicts = 0;; ++conflicts) {
     const auto records = control_.records();
     const auto before = join(*records);

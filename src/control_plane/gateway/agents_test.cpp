@@ -90,7 +90,7 @@ class AgentsTest : public testing::Test {
   }
 
   void run() {
-    for (int turn = 0; turn < 4; ++turn) {
+    for (int iteration = 0; iteration < 4; ++iteration) {
       control->commit_step();
       control->reconcile_step();
     }
@@ -101,13 +101,13 @@ class AgentsTest : public testing::Test {
     events.opened(link);
     return link;
   }
-  void say(const std::shared_ptr<TestLink>& link, const wire::Message& message) {
+  void send_message(const std::shared_ptr<TestLink>& link, const wire::Message& message) {
     events.frame(link, wire::encode(message));
     run();
   }
   std::shared_ptr<TestLink> hello(domain::HostIndex host) {
     auto link = open();
-    say(link, wire::Hello{wire::kVersion, {1, 1}, host, token});
+    send_message(link, wire::Hello{wire::kVersion, {1, 1}, host, token});
     return link;
   }
   void report(const std::shared_ptr<TestLink>& link, uint64_t number, HostState state,
@@ -117,7 +117,7 @@ class AgentsTest : public testing::Test {
     fact.at = clock.now();
     fact.state = state;
     fact.staged_model = staged;
-    say(link, fact);
+    send_message(link, fact);
   }
 
   TestClock clock;
@@ -169,7 +169,7 @@ class NodesTest : public AgentsTest {
   }
   std::shared_ptr<TestLink> hello(domain::HostIndex host) {
     auto link = open();
-    say(link, wire::Hello{wire::kVersion, {2, 1}, host, token});
+    send_message(link, wire::Hello{wire::kVersion, {2, 1}, host, token});
     return link;
   }
 };
@@ -185,7 +185,7 @@ TEST_F(NodesTest, FollowersLearnThatTheMainHostRunsOnEachLink) {
   events.closed(child, unavailable("gone"));
   EXPECT_EQ(hello(0)->messages(), "welcome:1,0 main runs credentials");
   EXPECT_EQ(hello(2)->messages(), "welcome:0,0 main runs credentials")
-      << "late, and told all the same";
+      << "late, and sent all the same";
 }
 
 TEST_F(NodesTest, FollowersAreStoppedWhenTheMainHostHasEnded) {
@@ -201,7 +201,7 @@ TEST_F(NodesTest, FollowersAreStoppedWhenTheMainHostHasEnded) {
 TEST_F(AgentsTest, RefusesUnauthenticatedAgents) {
   const auto refusal = [&](const wire::Hello& hello) {
     const auto link = open();
-    say(link, hello);
+    send_message(link, hello);
     return link->messages();
   };
   std::string other = token;
@@ -217,7 +217,7 @@ TEST_F(AgentsTest, RefusesUnauthenticatedAgents) {
 TEST_F(AgentsTest, SpeaksTheLatestVersionThatTheAgentKnows) {
   const auto version_with = [&](uint32_t latest, uint32_t oldest) {
     const auto link = open();
-    say(link, wire::Hello{latest, {1, 1}, 1, token, oldest});
+    send_message(link, wire::Hello{latest, {1, 1}, 1, token, oldest});
     return std::get<wire::Welcome>(link->said.at(0)).version;
   };
   EXPECT_EQ(version_with(1, 1), 1u) << "release 0.1.0";
@@ -239,7 +239,7 @@ TEST_F(AgentsTest, SkipsWhatALaterVersionSays) {
   run();
   fact.number = 2;
   fact.state = HostState::running;
-  say(link, fact);
+  send_message(link, fact);
   EXPECT_FALSE(link->closed);
   EXPECT_EQ(link->messages(), "welcome:0,0 credentials state:1 state:2");
   EXPECT_EQ(control->find({"us-east-1", "a"}).value()->attempt()->hosts[0].state,
@@ -251,16 +251,16 @@ TEST_F(AgentsTest, ClosesLinksThatBreakTheProtocol) {
   events.frame(link, "\xff");
   EXPECT_TRUE(link->closed);
   link = open();
-  say(link, wire::StateFact{});
+  send_message(link, wire::StateFact{});
   EXPECT_TRUE(link->closed) << "no Hello";
   link = hello(0);
-  say(link, wire::Goodbye{});
-  EXPECT_TRUE(link->closed) << "only the server says so";
+  send_message(link, wire::Goodbye{});
+  EXPECT_TRUE(link->closed) << "only the server sends it";
   link = hello(0);
   report(link, 2, HostState::preparing);
   EXPECT_TRUE(link->closed) << "a gap";
   link = hello(0);
-  say(link, wire::LogBatch{2, {}});
+  send_message(link, wire::LogBatch{2, {}});
   EXPECT_TRUE(link->closed) << "a gap in the data";
 }
 
@@ -273,14 +273,16 @@ TEST_F(AgentsTest, TheNewestLinkOfAHostCounts) {
 
 TEST_F(AgentsTest, DataGoesToLogsAndMetricsOnce) {
   auto link = hello(1);
-  say(link, wire::LogBatch{1, {{clock.now(), "one"}, {clock.now(), "tw\xff"}}});
-  say(link, wire::MetricBatch{
+  send_message(link, wire::LogBatch{1, {{clock.now(), "one"}, {clock.now(), "tw\xff"}}});
+  send_message(
+      link, wire::MetricBatch{
                 2, {{"loss", clock.now(), 0.5, false}, {"CPUUtilization", clock.now(), 70, true}}});
-  say(link, wire::MetricBatch{
-                3, {{"loss", clock.now(), std::numeric_limits<double>::quiet_NaN(), false}}});
+  send_message(link,
+               wire::MetricBatch{
+                   3, {{"loss", clock.now(), std::numeric_limits<double>::quiet_NaN(), false}}});
   EXPECT_EQ(link->messages(), "welcome:0,0 credentials data:1 data:2 data:3");
   link = hello(1);
-  say(link, wire::MetricBatch{2, {{"loss", clock.now(), 0.5, false}}});
+  send_message(link, wire::MetricBatch{2, {{"loss", clock.now(), 0.5, false}}});
   EXPECT_EQ(link->messages(), "welcome:0,3 credentials data:3");
   const auto page =
       *logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
@@ -294,15 +296,17 @@ TEST_F(AgentsTest, DataGoesToLogsAndMetricsOnce) {
 TEST_F(AgentsTest, ExtremeNumbersAndTextsOfAnAgentAreBroughtWithinLimits) {
   auto link = hello(1);
   const Instant far = from_milliseconds(INT64_MAX), before = from_milliseconds(INT64_MIN);
-  say(link,
+  send_message(
+      link,
       wire::LogBatch{
           1, {{far, "far"}, {before, "before"}, {clock.now() + 1h, "a clock that is ahead"}}});
-  say(link, wire::MetricBatch{
-                2, {{"loss", far, 0.5, false}, {std::string(1'000'000, 'm'), before, 1, true}}});
-  say(link, wire::Progress{"image", UINT64_MAX, UINT64_MAX, false});
+  send_message(link,
+               wire::MetricBatch{
+                   2, {{"loss", far, 0.5, false}, {std::string(1'000'000, 'm'), before, 1, true}}});
+  send_message(link, wire::Progress{"image", UINT64_MAX, UINT64_MAX, false});
   wire::StateFact fact{1, before, HostState::running, std::string(1'000'000, 'x'), INT32_MIN};
   fact.address = "10.1.0.2\n" + std::string(1'000'000, '1');
-  say(link, fact);
+  send_message(link, fact);
   EXPECT_EQ(link->messages(), "welcome:0,0 credentials data:1 data:2 state:1");
   const auto page =
       *logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
@@ -317,19 +321,19 @@ TEST_F(AgentsTest, ExtremeNumbersAndTextsOfAnAgentAreBroughtWithinLimits) {
   EXPECT_EQ(job->attempt()->hosts[1].address, "");
   fact.number = 2;
   fact.model_uri = "s3://" + std::string(10'000, 'b');
-  say(link, fact);
+  send_message(link, fact);
   EXPECT_TRUE(link->closed);
 }
 
 TEST_F(AgentsTest, LinesThatTheDiskHasNoSpaceForAreDroppedAndCounted) {
   auto link = hello(1);
   logs.nearly_full = true;
-  say(link, wire::LogBatch{1, {{clock.now(), "one"}}});
-  say(link, wire::LogBatch{2, {{clock.now(), "second"}}});
+  send_message(link, wire::LogBatch{1, {{clock.now(), "one"}}});
+  send_message(link, wire::LogBatch{2, {{clock.now(), "second"}}});
   EXPECT_FALSE(link->closed);
   EXPECT_EQ(link->messages(), "welcome:0,0 credentials data:1 data:2");
   logs.nearly_full = false;
-  say(link, wire::LogBatch{3, {{clock.now(), "third"}}});
+  send_message(link, wire::LogBatch{3, {{clock.now(), "third"}}});
   ASSERT_EQ(lines().size(), 2u);
   EXPECT_EQ(
       lines()[0],
@@ -347,7 +351,7 @@ class SmallLogTest : public AgentsTest {
 TEST_F(SmallLogTest, EndsAtItsLimit) {
   auto link = hello(1);
   for (uint64_t batch = 1; batch <= 5; ++batch)
-    say(link, wire::LogBatch{batch, {{clock.now(), "12345"}}});
+    send_message(link, wire::LogBatch{batch, {{clock.now(), "12345"}}});
   EXPECT_EQ(lines(), (std::vector<std::string>{"12345", "12345",
                                                "trainyard: the log of this host has reached its "
                                                "limit of 10 B; what follows is dropped"}));
@@ -363,7 +367,7 @@ TEST_F(FewMetricsTest, FurtherNamesAreDropped) {
   auto link = hello(1);
   uint64_t batch = 0;
   for (const char* name : {"a", "b", "c", "a", "d"})
-    say(link, wire::MetricBatch{++batch, {{name, clock.now(), 1, false}}});
+    send_message(link, wire::MetricBatch{++batch, {{name, clock.now(), 1, false}}});
   const auto samples = [&](const char* name) {
     return metrics.samples(
         {"us-east-1", "/aws/sagemaker/TrainingJobs", name, {{"TrainingJobName", "a"}}});
@@ -395,7 +399,7 @@ TEST_F(AgentsTest, AnActivityAgesUntilTheNextAndEndsWithItsLink) {
   send({Duration::max(), {{7, Duration::min(), {}, 40}}});
   found = agents->activity(1);
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].activity.output, Duration(365 * 24h)) << "an agent may say anything";
+  EXPECT_EQ(found[0].activity.output, Duration(365 * 24h)) << "an agent may report any number";
   EXPECT_EQ(found[0].activity.ranks[0].output, Duration(0s));
   send({{}, std::vector<wire::RankActivity>(513)});
   EXPECT_TRUE(link->closed);
@@ -495,7 +499,7 @@ TEST_F(AgentsTest, ReportsAllocationsAndSendsTheirOrders) {
   wire::Hello hello{wire::kVersion, {1, 1}, 1, token};
   hello.allocation = 17;
   hello.served = 3;
-  say(link, hello);
+  send_message(link, hello);
   ASSERT_EQ(allocations.size(), 1u);
   EXPECT_EQ(allocations[0].number, 17u);
   EXPECT_EQ(allocations[0].served, 3u);
@@ -503,7 +507,7 @@ TEST_F(AgentsTest, ReportsAllocationsAndSendsTheirOrders) {
   EXPECT_FALSE(allocations[0].begun);
   EXPECT_EQ(allocations[0].token, token);
   EXPECT_FALSE(allocations[0].idle);
-  say(link, wire::Idle{60s, true});
+  send_message(link, wire::Idle{60s, true});
   report(link, 1, HostState::running);
   EXPECT_EQ(allocations.size(), 1u) << "its host has not ended";
   report(link, 2, HostState::finished);
@@ -517,10 +521,10 @@ TEST_F(AgentsTest, ReportsAllocationsAndSendsTheirOrders) {
   // A second agent of the host, in another allocation.
   auto second = open();
   hello.allocation = 18;
-  say(second, hello);
+  send_message(second, hello);
   EXPECT_EQ(second->messages(), "refused");
   EXPECT_EQ(allocations.size(), 2u);
-  say(link, wire::Idle{-1s, true});
+  send_message(link, wire::Idle{-1s, true});
   EXPECT_TRUE(link->closed);
 }
 
@@ -532,10 +536,10 @@ TEST_F(AgentsTest, ReportsAnIdleAllocationOfAHostThatHasEnded) {
   auto link = open();
   wire::Hello again{wire::kVersion, {1, 1}, 1, token};
   again.allocation = 17;
-  say(link, again);
+  send_message(link, again);
   ASSERT_EQ(allocations.size(), 1u);
   EXPECT_TRUE(allocations[0].begun);
-  say(link, wire::Idle{60s, false});
+  send_message(link, wire::Idle{60s, false});
   ASSERT_EQ(allocations.size(), 2u);
   EXPECT_TRUE(allocations[1].idle);
 }
@@ -544,10 +548,10 @@ TEST_F(AgentsTest, ReportsNoIdleAllocationOfAHostThatWasGivenUp) {
   auto link = open();
   wire::Hello hello{wire::kVersion, {1, 1}, 1, token};
   hello.allocation = 17;
-  say(link, hello);
+  send_message(link, hello);
   launcher.kill({1, 1}, 1);
   run();
-  say(link, wire::Idle{60s, false});
+  send_message(link, wire::Idle{60s, false});
   report(link, 1, HostState::finished);
   EXPECT_EQ(allocations.size(), 1u);
 }
@@ -558,7 +562,7 @@ TEST_F(AgentsTest, RefusesAnAgentThatItsAllocationMayNotHave) {
   wire::Hello hello{wire::kVersion, {1, 1}, 1, token};
   hello.allocation = 17;
   hello.served = 1;
-  say(link, hello);
+  send_message(link, hello);
   EXPECT_EQ(link->messages(), "refused");
   EXPECT_FALSE(agents->send_order(17, {1, 1}, {"next", false}));
 }

@@ -125,7 +125,8 @@ Result<std::string> Queries::start(QueryRequest request) {
     if (name == principal) active += count;
   }
   if (active >= settings_.queries_per_principal_max || all >= settings_.queries_max)
-    return exhausted("too many queries wait or run; try again when some have ended");
+    return exhausted(std::to_string(all) + " queries wait or run, " + std::to_string(active) +
+                     " of them yours: try again when some have ended");
   waiting_[principal].push_back(run->id);
   order_.push_back(run->id);
   const std::string id = run->id;

@@ -67,7 +67,7 @@ TEST_F(LedgerCopy, TheContentIsEqualBothWays) {
   EXPECT_EQ(ledger->last_sequence(), 2'500u);
   EXPECT_EQ(ledger->last_job_number(), 9u);
   ASSERT_TRUE(ledger->commit({{a_command(2'501)}, {a_job(10, "next")}, {}}));
-  EXPECT_NE(*checksum_of_file(other_), *checksum_of_file(file_)) << "it tells differences";
+  EXPECT_NE(*checksum_of_file(other_), *checksum_of_file(file_)) << "it detects differences";
   auto moved = *open_test_postgres(postgres_);
   EXPECT_EQ(moved->last_job_number(), 9u);
   EXPECT_EQ(moved->find_job(5)->note, "it's \"\xc3\xa9\" \\ \n\t");

@@ -415,7 +415,7 @@ TEST_P(LedgerTest, RemembersQueuesEnvironmentsAndDefinitions) {
           {{std::string(kDefinitionKind), {"us-east-1", name}, revision, revision == 2, {}}});
   ASSERT_TRUE(ledger->commit(batch));
   auto kept = ledger->resources();
-  ASSERT_EQ(kept->size(), 2u) << "definitions are asked for by themselves";
+  ASSERT_EQ(kept->size(), 2u) << "definitions are requested separately";
   EXPECT_EQ(kept->at(0).body, environment.body);
   EXPECT_EQ(kept->at(1).kind, "job_queue");
   EXPECT_EQ(kept->at(1).key, queue.key);
@@ -461,7 +461,7 @@ TEST(LedgerFile, ReadersDoNotWaitForACommit) {
   ASSERT_TRUE(writer->run("COMMIT"));
 }
 
-TEST(LedgerFile, ManyReadersTakeTurns) {
+TEST(LedgerFile, ManyReadersShareTheConnections) {
   os::TemporaryDirectory directory;
   auto ledger = *open_sqlite(directory.path() + "/ledger.db");
   ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));

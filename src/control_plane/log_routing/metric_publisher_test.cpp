@@ -69,7 +69,7 @@ TEST(MetricPublisher, LimitsTheSeries) {
   EXPECT_EQ(publisher.dropped(), 500u);
   records.clear();
   publisher.add(events({R"({"id": 3})"}), kNow, records);
-  EXPECT_EQ(records.size(), 1u) << "known series go on";
+  EXPECT_EQ(records.size(), 1u) << "known series continue";
 }
 
 TEST(MetricPublisher, TheDefaultValueStandsForMinutesWithoutAMatch) {

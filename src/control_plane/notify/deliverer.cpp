@@ -60,7 +60,8 @@ void Deliverer::add(std::vector<Delivery> deliveries) {
 Result<bool> Deliverer::can_take(const std::string& target) const {
   const MutexLock lock(mutex_);
   if (counts_.pending >= kPendingMax)
-    return exhausted("too many notifications are waiting for their delivery");
+    return exhausted(std::to_string(counts_.pending) +
+                     " notifications are waiting for their delivery: try again");
   const auto lane = lanes_.find(target);
   return lane == lanes_.end() || lane->second.waiting.size() < kPerTargetMax;
 }

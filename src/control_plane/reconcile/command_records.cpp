@@ -101,11 +101,11 @@ constexpr auto kEndPool = json_record<EndPool>("end_pool", [](auto& side, auto& 
   side("reused_by", end.reused_by);
 });
 
-constexpr auto kWithdraw = json_record<Withdraw>("withdraw", [](auto& side, auto& withdraw) {
-  side("job", withdraw.job);
-  side("how", withdraw.how, parse_withdrawn);
-  side("reason", withdraw.reason);
-  side.if_set("grace", withdraw.grace);
+constexpr auto kCancelJob = json_record<CancelJob>("withdraw", [](auto& side, auto& cancel) {
+  side("job", cancel.job);
+  side("how", cancel.how, parse_cancellation);
+  side("reason", cancel.reason);
+  side.if_set("grace", cancel.grace);
 });
 
 constexpr auto kStopAwaiting =
@@ -193,7 +193,7 @@ constexpr Form kForms[] = {
     form<7, kInterrupt>("interrupt"),
     form<8, kKeepAlive>("keep_alive"),
     form<9, kEndPool>("end_pool"),
-    form<10, kWithdraw>("withdraw"),
+    form<10, kCancelJob>("withdraw"),
     form<11, kStopAwaiting>("stop_awaiting"),
     form<12, kChangeResource>("noun"),
     form<13, kMakeChildren>("make_children"),

@@ -14,9 +14,9 @@ using domain::Job;
 using domain::JobNumber;
 using domain::JobState;
 
-class Explaining {
+class Explainer {
  public:
-  Explaining(const Snapshot& snapshot, const ExplainRights& rights)
+  Explainer(const Snapshot& snapshot, const ExplainRights& rights)
       : snapshot_(snapshot), rights_(rights) {}
 
   // An array itself is never placed: its first waiting child is.
@@ -83,13 +83,13 @@ std::vector<schedule::Machine> kinds_to_add(const Snapshot& snapshot) {
 Result<Explanation> explain(const Snapshot& snapshot, const schedule::Policy& policy,
                             const Timeout& timeout, const Spot& spot, Instant now, JobNumber number,
                             const ExplainRights& rights, bool with_changes) {
-  Explaining explaining(snapshot, rights);
+  Explainer explaining(snapshot, rights);
   const Job* job = TRY(explaining.waiting(number));
   PlannedCluster planned =
       planned_cluster(snapshot, policy, timeout, spot, now, job->number, rights.may_use);
   Explanation out{.job = job->key};
   if (!std::ranges::binary_search(planned.cluster.waiting, job->number, {},
-                                  &schedule::Waiting::job)) {
+                                  &schedule::WaitingJob::job)) {
     if (planned.not_planned.empty())
       return unavailable("the job has not been planned yet: try again");
     out.reason = explaining.revealed(planned.not_planned);

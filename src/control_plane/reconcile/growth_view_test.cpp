@@ -59,7 +59,7 @@ TEST(GrowthView, AMachineIsIdleSinceNothingIsOnIt) {
   plan.starts.push_back({2, {{"d", {1, 0, 0}}}});
   const IdleSince idle =
       idle_since({{"c", kNow - 40s}, {"a", kNow - 50s}}, machines, snapshot, plan, kNow);
-  EXPECT_EQ(idle, (IdleSince{{"c", kNow - 40s}})) << "b is nobody's to give back";
+  EXPECT_EQ(idle, (IdleSince{{"c", kNow - 40s}})) << "b cannot be given back";
   EXPECT_EQ(idle_since({}, machines, snapshot, {}, kNow).at("d"), kNow);
 }
 

@@ -120,7 +120,8 @@ std::vector<Overdue> overdue_at_heads(const QueueHeads& queue_heads, const batch
     }
     if (over)
       overdue.push_back(
-          {head.job, over->terminate ? domain::Withdrawn::terminated : domain::Withdrawn::cancelled,
+          {head.job,
+           over->terminate ? domain::Cancellation::terminated : domain::Cancellation::cancelled,
            over->reason});
   }
   return overdue;

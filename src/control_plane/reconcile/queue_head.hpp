@@ -56,7 +56,7 @@ QueueHeads next_queue_heads(const QueueHeads& before,
 // reason is one of AWS's codes is for jobs that wait with that code, any other for all.
 struct Overdue {
   domain::JobNumber job = 0;
-  domain::Withdrawn how = domain::Withdrawn::cancelled;
+  domain::Cancellation how = domain::Cancellation::cancelled;
   std::string reason;
 };
 std::vector<Overdue> overdue_at_heads(const QueueHeads& queue_heads, const batch::Catalog& catalog,

@@ -118,7 +118,7 @@ TEST(QueueHead, AJobThatStandsAtTheHeadForTooLongGoes) {
   const auto overdue = overdue_at_heads(queue_heads, catalog, kStart + 600s);
   ASSERT_EQ(overdue.size(), 1u) << "the second one's time has not begun";
   EXPECT_EQ(overdue[0].job, 1u);
-  EXPECT_EQ(overdue[0].how, domain::Withdrawn::terminated);
+  EXPECT_EQ(overdue[0].how, domain::Cancellation::terminated);
   EXPECT_EQ(overdue[0].reason, "too long");
   EXPECT_TRUE(overdue_at_heads(queue_heads, {}, kStart + 600s).empty()) << "no limit is no limit";
 }

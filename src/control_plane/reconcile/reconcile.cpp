@@ -33,10 +33,10 @@ std::vector<HostIndex> hosts_where(const Attempt& attempt, auto&& condition) {
   return hosts;
 }
 
-class Deciding {
+class Reconciler {
  public:
-  Deciding(const Snapshot& snapshot, const schedule::Policy& policy, const Timeout& timeout,
-           const Spot& spot, Instant now, const Planner& planner)
+  Reconciler(const Snapshot& snapshot, const schedule::Policy& policy, const Timeout& timeout,
+             const Spot& spot, Instant now, const Planner& planner)
       : snapshot_(snapshot),
         policy_(policy),
         timeout_(timeout),
@@ -56,7 +56,7 @@ class Deciding {
       for (Overdue& overdue : overdue_at_heads(snapshot_.queue_heads, *snapshot_.catalog, now_))
         if (state_of(overdue.job) == JobState::waiting)
           decision_.commands.push_back(
-              Withdraw{overdue.job, overdue.how, std::move(overdue.reason)});
+              CancelJob{overdue.job, overdue.how, std::move(overdue.reason)});
     remove_orphans();
     place();
     return std::move(decision_);
@@ -103,7 +103,7 @@ class Deciding {
   }
 
   void fail(const Job& job, std::string reason) {
-    withdrawn_.insert(job.number);
+    cancelled_.insert(job.number);
     if (!job.finished())
       decision_.commands.push_back(Fail{job.number, std::move(reason)});
     else if (job.attempt())
@@ -225,30 +225,31 @@ class Deciding {
     const Job* array = job.parent != 0 ? job_of(job.parent) : nullptr;
     const bool with_array =
         array && array->state == JobState::stopping &&
-        (job.state == JobState::waiting || array->withdrawn != Withdrawn::cancelled);
+        (job.state == JobState::waiting || array->cancellation != Cancellation::cancelled);
     const bool sooner = with_array && array->stop_grace == 0ms && job.stop_grace != 0ms;
     if ((job.state == JobState::stopping && !sooner) || !snapshot_.catalog) return;
     if (!snapshot_.catalog->queue({job.key.region, job.spec.queue->name}))
-      return withdraw(job, Withdrawn::queue_deleted,
-                      "the job queue " + job.spec.queue->name + " was deleted");
+      return cancel(job, Cancellation::queue_deleted,
+                    "the job queue " + job.spec.queue->name + " was deleted");
     if (with_array)
-      return withdraw(job,
-                      array->withdrawn == Withdrawn::no ? Withdrawn::terminated : array->withdrawn,
-                      array->withdrawn_reason, array->stop_grace);
+      return cancel(
+          job,
+          array->cancellation == Cancellation::no ? Cancellation::terminated : array->cancellation,
+          array->cancellation_reason, array->stop_grace);
     for (const JobNumber awaited : job.awaits) {
       const auto state = state_of(awaited);
       if (!state || !is_final(*state)) continue;
       if (*state != JobState::completed)
-        return withdraw(job, Withdrawn::dependency_failed, "Dependent Job failed");
+        return cancel(job, Cancellation::dependency_failed, "Dependent Job failed");
       decision_.commands.push_back(StopAwaiting{job.number, awaited});
     }
   }
 
-  void withdraw(const Job& job, Withdrawn how, std::string reason,
-                std::optional<Duration> grace = {}) {
+  void cancel(const Job& job, Cancellation how, std::string reason,
+              std::optional<Duration> grace = {}) {
     decision_.commands.push_back(
-        Withdraw{job.number, how, std::move(reason), grace.value_or(timeout_.stop_grace)});
-    if (job.state == JobState::waiting) withdrawn_.insert(job.number);
+        CancelJob{job.number, how, std::move(reason), grace.value_or(timeout_.stop_grace)});
+    if (job.state == JobState::waiting) cancelled_.insert(job.number);
   }
 
   // Requires: the array is not over.
@@ -285,9 +286,10 @@ class Deciding {
     return job != snapshot_.jobs.end() && (*job)->number == number ? job->get() : nullptr;
   }
 
-  // Includes the withdrawals of this decision, so that a long chain of dependent jobs ends at once.
+  // Includes the cancellations of this decision, so that a long chain of dependent jobs ends at
+  // once.
   std::optional<JobState> state_of(JobNumber number) const {
-    if (withdrawn_.contains(number)) return JobState::stopped;
+    if (cancelled_.contains(number)) return JobState::stopped;
     if (const Job* job = job_of(number)) return job->state;
     const auto ended = snapshot_.ended.find(number);
     return ended == snapshot_.ended.end() ? std::nullopt : std::optional(ended->second);
@@ -404,7 +406,7 @@ class Deciding {
 
   void show(const Job& job, ScheduleView& view) {
     if (holds(job)) view.hold(job);
-    if (job.state != JobState::waiting || withdrawn_.contains(job.number)) return;
+    if (job.state != JobState::waiting || cancelled_.contains(job.number)) return;
     if (job.is_array() && job.awaits.empty()) return say_why_no_child_is_made(job);
     if (const auto waits = stand_in_line(job, view); !waits)
       decision_.waits.push_back({job.number, waits.error().message});
@@ -436,7 +438,7 @@ class Deciding {
                                        const std::string& fault) {
     schedule::Snapshot others = cluster;
     others.waiting.clear();
-    for (const schedule::Waiting& waiting : cluster.waiting) {
+    for (const schedule::WaitingJob& waiting : cluster.waiting) {
       schedule::Snapshot alone = cluster;
       alone.waiting = {waiting};
       try {
@@ -451,7 +453,7 @@ class Deciding {
       return planner_(others, policy_, now_);
     } catch (const std::exception&) {
       schedule::Plan none;
-      for (const schedule::Waiting& waiting : others.waiting)
+      for (const schedule::WaitingJob& waiting : others.waiting)
         none.waits.push_back({waiting.job, planning_failed(fault)});
       return none;
     }
@@ -472,9 +474,9 @@ class Deciding {
     for (schedule::Wait& wait : plan.waits) {
       if (wait.cause != schedule::WaitCause::machine) continue;
       const auto job =
-          std::ranges::lower_bound(cluster.waiting, wait.job, {}, &schedule::Waiting::job);
+          std::ranges::lower_bound(cluster.waiting, wait.job, {}, &schedule::WaitingJob::job);
       for (uint32_t preference = 0; preference <= job->alternatives.size(); ++preference) {
-        schedule::Waiting with = schedule::with_preference(*job, preference);
+        schedule::WaitingJob with = schedule::with_preference(*job, preference);
         if (!schedule::could_be_made(with, kinds)) continue;
         wait.cause = schedule::WaitCause::capacity;
         *job = std::move(with);
@@ -557,7 +559,7 @@ class Deciding {
   const Planner& planner_;
   std::set<JobNumber> shown_jobs_;        // those of which the launcher lists anything
   std::map<JobNumber, Brood> broods_;     // by array
-  std::set<JobNumber> withdrawn_;         // waiting or invalid jobs, by this decision
+  std::set<JobNumber> cancelled_;         // waiting or invalid jobs, by this decision
   std::map<JobNumber, const Job*> idle_;  // hosts that wait for another job and are not taken
   std::set<JobNumber> idle_jobs_;         // all of them
   std::vector<const Job*> kept_;          // finished jobs whose hosts may be taken over
@@ -568,14 +570,14 @@ class Deciding {
 
 Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Timeout& timeout,
                 const Spot& spot, Instant now, const Planner& planner) {
-  return Deciding(snapshot, policy, timeout, spot, now, planner).decide();
+  return Reconciler(snapshot, policy, timeout, spot, now, planner).decide();
 }
 
 PlannedCluster planned_cluster(const Snapshot& snapshot, const schedule::Policy& policy,
                                const Timeout& timeout, const Spot& spot, Instant now, JobNumber job,
                                const MayUseQueue& may_use) {
   const Planner none;
-  return Deciding(snapshot, policy, timeout, spot, now, none).planned(job, may_use);
+  return Reconciler(snapshot, policy, timeout, spot, now, none).planned(job, may_use);
 }
 
 }  // namespace trainyard::reconcile

@@ -54,7 +54,7 @@ struct Snapshot {
   Instant server_began = Instant::max();  // in control's time: attempts up to it may be a former's
 };
 
-// Per array. Waiting children are in memory and each iteration reads them: this many suffice for
+// Per array. WaitingJob children are in memory and each iteration reads them: this many suffice for
 // the next iteration to fill the capacity that came free meanwhile.
 inline constexpr uint32_t kChildrenWaitingMax = 256;
 // Children that depend on others: more of them, since their dependencies may end in any order.

@@ -288,7 +288,7 @@ TEST(Reuse, AHostThatIsIdleIsGivenToOneThatMayFollow) {
   }
   snapshot.agents = {{{1, 1}, "t1", 0, true}};
   const auto decided = [&] { return decide(snapshot, {}, {}, {}, kReconcileNow); };
-  EXPECT_TRUE(decided().after.empty()) << "the queue does not say so";
+  EXPECT_TRUE(decided().after.empty()) << "the queue has no such setting";
   snapshot.reuse_queues = {queue.key};
   const auto decision = decided();
   EXPECT_EQ(decision.ensure.size(), 2u);

@@ -360,9 +360,10 @@ Result<schedule::Alternative> ScheduleView::needs_of(const Job& job,
   return needs;
 }
 
-Result<schedule::Waiting> ScheduleView::waiting_of(const Job& job, std::vector<JobNumber> pools) {
+Result<schedule::WaitingJob> ScheduleView::waiting_of(const Job& job,
+                                                      std::vector<JobNumber> pools) {
   subject_ = &job;
-  schedule::Waiting waiting;
+  schedule::WaitingJob waiting;
   waiting.job = job.number;
   waiting.name = guarded_title(job);
   waiting.pools = std::move(pools);
@@ -384,7 +385,7 @@ Result<schedule::Waiting> ScheduleView::waiting_of(const Job& job, std::vector<J
 }
 
 Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
-  schedule::Waiting waiting = TRY(waiting_of(job, std::move(pools)));
+  schedule::WaitingJob waiting = TRY(waiting_of(job, std::move(pools)));
   CHECK(snapshot_.waiting.empty() || snapshot_.waiting.back().job < job.number,
         "jobs join their queue in the order of their numbers");
   snapshot_.waiting.push_back(std::move(waiting));

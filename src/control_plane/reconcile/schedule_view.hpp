@@ -88,8 +88,8 @@ class ScheduleView {
   };
   using Instances = std::map<std::string, int64_t>;  // by type
 
-  Result<schedule::Waiting> waiting_of(const domain::Job& job,
-                                       std::vector<domain::JobNumber> pools);
+  Result<schedule::WaitingJob> waiting_of(const domain::Job& job,
+                                          std::vector<domain::JobNumber> pools);
   void add_smaller(const domain::Job& job, std::vector<schedule::Variant>& variants);
   void add_queues(const domain::Job& job, const MayUseQueue& may_use,
                   std::vector<schedule::Variant>& variants);

@@ -239,7 +239,7 @@ TEST(ScheduleView, AQueueOfQuotaSharesHasThoseOfItsOwn) {
   run(*running);
   const auto snapshot = view.of({running, waits});
   const auto& scheduled = snapshot.queues[snapshot.waiting.at(0).queue];
-  ASSERT_EQ(scheduled.quota_shares.size(), 1u) << "and nobody else's";
+  ASSERT_EQ(scheduled.quota_shares.size(), 1u) << "and no others";
   EXPECT_EQ(scheduled.quota_shares[0].name, "red");
   EXPECT_TRUE(scheduled.quota_shares[0].lends && scheduled.quota_shares[0].borrows);
   EXPECT_EQ(scheduled.quota_shares[0].borrow_max, 0.5);
@@ -251,7 +251,7 @@ TEST(ScheduleView, AQueueOfQuotaSharesHasThoseOfItsOwn) {
   EXPECT_EQ(snapshot.running[0].demands[0].amount, 2);
   running->attempts.back().interrupted = kViewNow;
   const auto leaving = view.of({running, waits});
-  EXPECT_FALSE(leaving.running.at(0).gives_way) << "nobody is told twice";
+  EXPECT_FALSE(leaving.running.at(0).gives_way) << "a job is not preempted twice";
   EXPECT_TRUE(leaving.running[0].leaving);
 }
 
@@ -262,7 +262,7 @@ TEST(ScheduleView, AnEndedAttemptHoldsOnlyMachinesAndItsEnvironment) {
   job->state = JobState::completed;
   const auto snapshot = View().of({job});
   ASSERT_EQ(snapshot.running.size(), 1u);
-  EXPECT_EQ(snapshot.running[0].job, 0u) << "nobody that could give way";
+  EXPECT_EQ(snapshot.running[0].job, 0u) << "no job that could be preempted";
   ASSERT_EQ(snapshot.running[0].needs.size(), 1u);
   EXPECT_EQ(snapshot.limits[snapshot.running[0].needs[0].limit].name,
             "vCPU of compute environment box");
@@ -320,7 +320,7 @@ TEST(ScheduleView, JobsThatCanNeverStartNameTheLimitToRaise) {
   view.catalog = catalog_of({{"ml.m5.large", 2}});
   EXPECT_NE(view.plan({service_job(1, 3)}).find("raise its maxCapacity"), std::string::npos);
   EXPECT_EQ(view.plan({service_job(1, 3), service_job(2, 2)}), "in instances")
-      << "and holds nobody back";
+      << "and delays no other job";
   EXPECT_NE(view.plan({container(1, 17)}).find("raise its maxvCpus"), std::string::npos);
 }
 

@@ -40,9 +40,10 @@ bool was_there(const Attempt& attempt, Instant at) {
   return attempt.started < at && (!attempt.ended || *attempt.ended > at);
 }
 
-class Choosing {
+class InterruptionPlanner {
  public:
-  Choosing(const std::vector<std::shared_ptr<const Job>>& jobs, const Spot& spot, Instant now)
+  InterruptionPlanner(const std::vector<std::shared_ptr<const Job>>& jobs, const Spot& spot,
+                      Instant now)
       : jobs_(jobs), spot_(spot), now_(now) {}
 
   std::vector<SpotInterruption> choose() {
@@ -106,7 +107,9 @@ class Choosing {
 
 Result<TraceEvent> parse_event(std::string_view line, Instant start) {
   const auto fields = split(line, ',');
-  if (fields.size() != 4) return invalid("needs four fields, at,region,instance_type,hosts");
+  if (fields.size() != 4)
+    return invalid(std::to_string(fields.size()) +
+                   " fields: expected at,region,instance_type,hosts");
   const auto field = [&](size_t i) { return std::string(trim(fields[i])); };
   TraceEvent event;
   if (const auto seconds = parse_double(field(0))) {
@@ -149,7 +152,7 @@ Result<std::vector<TraceEvent>> parse_trace(std::string_view text, Instant start
 
 std::vector<SpotInterruption> spot_interruptions(
     const std::vector<std::shared_ptr<const Job>>& jobs, const Spot& spot, Instant now) {
-  return Choosing(jobs, spot, now).choose();
+  return InterruptionPlanner(jobs, spot, now).choose();
 }
 
 }  // namespace trainyard::reconcile

@@ -146,7 +146,7 @@ TEST(Trace, WrongLinesAreNamed) {
   EXPECT_EQ(parse_trace("1,,,1\nnow,,,1\n", kSpotNow).error().message.substr(0, 14),
             "line 2: 'now' ");
   EXPECT_EQ(parse_trace("1,2,3", kSpotNow).error().message,
-            "line 1: needs four fields, at,region,instance_type,hosts");
+            "line 1: 3 fields: expected at,region,instance_type,hosts");
   EXPECT_EQ(parse_trace("1,,,0", kSpotNow).error().message, "line 1: invalid number of hosts '0'");
   for (const char* seconds : {"1e300", "-1e300", "nan", "inf", "315360001", "9223372036854775807"})
     EXPECT_FALSE(parse_trace(std::string(seconds) + ",,,1", kSpotNow)) << seconds;

@@ -37,9 +37,9 @@ Job made_of(const CreateJob& create) {
   return job;
 }
 
-class Applying {
+class CommandApplier {
  public:
-  Applying(const Subject& subject, Instant at) : subject_(subject), at_(at) {
+  CommandApplier(const Subject& subject, Instant at) : subject_(subject), at_(at) {
     if (!subject.job) return;
     job_ = *subject.job;
     at_ = std::max(job_.own_time(at), job_.modified);
@@ -78,18 +78,19 @@ class Applying {
     return changed();
   }
 
-  Result<Change> on(const Withdraw& withdraw) {
+  Result<Change> on(const CancelJob& cancel) {
     const bool only_waiting =
-        withdraw.how != Withdrawn::terminated && withdraw.how != Withdrawn::queue_deleted;
+        cancel.how != Cancellation::terminated && cancel.how != Cancellation::queue_deleted;
     if (job_.finished()) return Change{};
     // Running children of a cancelled array may still be terminated.
-    const bool further = job_.is_array() && job_.withdrawn == Withdrawn::cancelled && !only_waiting;
-    if (job_.state == JobState::stopping && !further) return stop_sooner(withdraw.grace);
+    const bool further =
+        job_.is_array() && job_.cancellation == Cancellation::cancelled && !only_waiting;
+    if (job_.state == JobState::stopping && !further) return stop_sooner(cancel.grace);
     if (only_waiting && job_.state != JobState::waiting && !job_.is_array()) return Change{};
-    job_.withdrawn = withdraw.how;
-    job_.withdrawn_reason = withdraw.reason;
-    if (job_.state != JobState::stopping) return on(StopJob{job_.number, withdraw.grace});
-    set_grace(withdraw.grace);
+    job_.cancellation = cancel.how;
+    job_.cancellation_reason = cancel.reason;
+    if (job_.state != JobState::stopping) return on(StopJob{job_.number, cancel.grace});
+    set_grace(cancel.grace);
     return changed();
   }
 
@@ -470,8 +471,8 @@ Result<Change> apply(const Subject& subject, const Command& command, Instant at)
                          std::holds_alternative<ChangeResource>(command) ||
                          std::holds_alternative<ChangeRecords>(command);
   if (!subject.job && !of_no_job) return not_found("job not found");
-  Applying applying(subject, at);
-  return std::visit([&](const auto& each) { return applying.on(each); }, command);
+  CommandApplier applier(subject, at);
+  return std::visit([&](const auto& each) { return applier.on(each); }, command);
 }
 
 std::optional<JobNumber> job_of(const Command& command) {
@@ -486,7 +487,7 @@ std::optional<JobNumber> job_of(const Command& command) {
     std::optional<JobNumber> operator()(const Interrupt& c) const { return c.job; }
     std::optional<JobNumber> operator()(const KeepAlive& c) const { return c.job; }
     std::optional<JobNumber> operator()(const EndPool& c) const { return c.job; }
-    std::optional<JobNumber> operator()(const Withdraw& c) const { return c.job; }
+    std::optional<JobNumber> operator()(const CancelJob& c) const { return c.job; }
     std::optional<JobNumber> operator()(const StopAwaiting& c) const { return c.job; }
     std::optional<JobNumber> operator()(const Prioritise& c) const { return c.job; }
     std::optional<JobNumber> operator()(const ChangeResource&) const { return std::nullopt; }

@@ -1,5 +1,5 @@
 // Applies commands to jobs. apply() takes the job that a command concerns, and the instant, and
-// returns the job after it. The ledger stores each command that changed something; applying them
+// returns the job after it. The ledger stores each command that changed something; applier them
 // again in order yields the same jobs and tags (a test does).
 //
 // Threads: pure.
@@ -92,11 +92,11 @@ struct EndPool {
   std::string reused_by;  // that job's name; "": released
 };
 
-// A job is withdrawn. One that is cancelled, or whose dependency failed, must still wait; others
-// may run.
-struct Withdraw {
+// A job is cancelled. One that was cancelled by a user, or whose dependency failed, must still
+// wait; others may run.
+struct CancelJob {
   domain::JobNumber job = 0;
-  domain::Withdrawn how = domain::Withdrawn::terminated;
+  domain::Cancellation how = domain::Cancellation::terminated;
   std::string reason;
   std::optional<Duration> grace = {};  // as in StopJob
 };
@@ -116,7 +116,7 @@ struct ChangeResource {
 // The next children of an array become jobs of their own: one record for many.
 struct MakeChildren {
   domain::JobNumber array = 0;
-  // in the order of their index; children that were withdrawn before are counted
+  // in the order of their index; children that were cancelled before are counted
   uint32_t count = 0;
 };
 
@@ -147,7 +147,7 @@ struct ChangeRecords {
 };
 
 using Command = std::variant<CreateJob, StopJob, SetTags, StartAttempt, Fact, Lose, Expire,
-                             Interrupt, KeepAlive, EndPool, Withdraw, StopAwaiting, ChangeResource,
+                             Interrupt, KeepAlive, EndPool, CancelJob, StopAwaiting, ChangeResource,
                              MakeChildren, FinishArray, Prioritise, Fail, ChangeRecords>;
 
 // The state that a command concerns, before the command; nothing where there is none. A child that

@@ -52,7 +52,7 @@ const std::vector<uint32_t>& Allocations::by_end() {
   return by_end_;
 }
 
-void Allocations::start(const Waiting& waiting, const Choice* choice, const Gang& gang,
+void Allocations::start(const WaitingJob& waiting, const Choice* choice, const Gang& gang,
                         const Layout& layout, std::optional<Instant> ends) {
   Allocation allocation{&waiting.name, choice ? &choice->needs : nullptr, &waiting.demands};
   allocation.queue = uint32_t(waiting.queue);
@@ -67,7 +67,7 @@ void Allocations::start(const Waiting& waiting, const Choice* choice, const Gang
   all_.push_back(allocation);
 }
 
-void Allocations::take_over(size_t pool, const Waiting& waiting, const Choice* choice,
+void Allocations::take_over(size_t pool, const WaitingJob& waiting, const Choice* choice,
                             std::optional<Instant> ends) {
   Allocation& allocation = all_[first_pool_ + pool];
   allocation.holder = &waiting.name;

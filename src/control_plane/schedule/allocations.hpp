@@ -45,10 +45,10 @@ class Allocations {
   // The allocations with a known end, in the order of their ends.
   const std::vector<uint32_t>& by_end();
 
-  void start(const Waiting& waiting, const Choice* choice, const Gang& gang, const Layout& layout,
-             std::optional<Instant> ends);
+  void start(const WaitingJob& waiting, const Choice* choice, const Gang& gang,
+             const Layout& layout, std::optional<Instant> ends);
   // The job takes over what the pool-th pool of the snapshot holds.
-  void take_over(size_t pool, const Waiting& waiting, const Choice* choice,
+  void take_over(size_t pool, const WaitingJob& waiting, const Choice* choice,
                  std::optional<Instant> ends);
 
  private:

@@ -17,7 +17,7 @@ Snapshot a_head_that_waits() {
   snapshot.running[0].ends_by = kNow + 10s;
   return snapshot;
 }
-Waiting lasting(Waiting job, Duration lasts) {
+WaitingJob lasting(WaitingJob job, Duration lasts) {
   job.lasts_max = lasts;
   return job;
 }

@@ -18,8 +18,8 @@ constexpr size_t kMachineKindsMax = 4;  // like those of the snapshot
 // Cannot be the name of a machine, which has no blank at its begin.
 constexpr std::string_view kAddedMachine = " added-";
 
-const Waiting& job_of(const Snapshot& snapshot, domain::JobNumber number) {
-  const auto job = std::ranges::lower_bound(snapshot.waiting, number, {}, &Waiting::job);
+const WaitingJob& job_of(const Snapshot& snapshot, domain::JobNumber number) {
+  const auto job = std::ranges::lower_bound(snapshot.waiting, number, {}, &WaitingJob::job);
   CHECK(job != snapshot.waiting.end() && job->job == number, "the job waits in the snapshot");
   return *job;
 }
@@ -81,7 +81,7 @@ class Finder {
     if (!queue.fair && queue.quota_shares.empty()) return;
     int64_t highest = job_.priority;
     bool others = false;
-    for (const Waiting& other : snapshot_.waiting)
+    for (const WaitingJob& other : snapshot_.waiting)
       if (other.job != job_.job && other.queue == job_.queue && other.share == job_.share) {
         others |= other.priority >= job_.priority;
         highest = std::max(highest, other.priority);
@@ -228,7 +228,7 @@ class Finder {
   const Policy& policy_;
   const Plan& plan_;
   const WhatIfQuestion& question_;
-  const Waiting& job_;
+  const WaitingJob& job_;
   const Gang gang_;
   std::map<ChangeKind, size_t> of_kind_;
   std::vector<Found> found_;
@@ -238,7 +238,7 @@ bool same_change(const Change& a, const Change& b) {
   return a.kind == b.kind && a.name == b.name && a.from == b.from && a.to == b.to;
 }
 
-void change_quota(Snapshot& snapshot, const Waiting& job, const Change& change) {
+void change_quota(Snapshot& snapshot, const WaitingJob& job, const Change& change) {
   for (QuotaShare& share : snapshot.queues[job.queue].quota_shares)
     if (share.name == change.name)
       for (QuotaShare::Quota& quota : share.quotas)
@@ -255,7 +255,7 @@ std::vector<Change> changes_for(const Snapshot& snapshot, const Policy& policy, 
 Snapshot with_change(const Snapshot& snapshot, const WhatIfQuestion& question,
                      const Change& change) {
   Snapshot changed = snapshot;
-  const auto job = std::ranges::lower_bound(changed.waiting, question.job, {}, &Waiting::job);
+  const auto job = std::ranges::lower_bound(changed.waiting, question.job, {}, &WaitingJob::job);
   CHECK(job != changed.waiting.end() && job->job == question.job, "the job waits");
   switch (change.kind) {
     case ChangeKind::raise_priority:
@@ -274,7 +274,8 @@ Snapshot with_change(const Snapshot& snapshot, const WhatIfQuestion& question,
       change_quota(changed, *job, change);
       break;
     case ChangeKind::cancel_job:
-      std::erase_if(changed.waiting, [&](const Waiting& each) { return each.job == change.job; });
+      std::erase_if(changed.waiting,
+                    [&](const WaitingJob& each) { return each.job == change.job; });
       break;
     case ChangeKind::end_job:
       std::erase_if(changed.running, [&](const Running& each) { return each.job == change.job; });

@@ -69,7 +69,7 @@ TEST(Cluster, BackfillNeverDelaysTheFirst) {
     }
   }
   EXPECT_GT(reservations, 2'000u);
-  EXPECT_GT(passed, 1'000u) << "somebody passes";
+  EXPECT_GT(passed, 1'000u) << "some jobs pass";
 }
 
 // Runs the same cluster with and without the jobs behind the first waiting job: where jobs take
@@ -160,7 +160,7 @@ TEST(Cluster, SharesGetTheirPartOverALongRun) {
         {"a", {1, 120s}}, {"b", {8, 20s}}, {"c", {4, 60s}}};
     const auto refill = [&](Instant at) {
       std::map<std::string, size_t> waiting;
-      for (const Waiting& each : cluster.snapshot.waiting) ++waiting[each.share];
+      for (const WaitingJob& each : cluster.snapshot.waiting) ++waiting[each.share];
       for (const auto& [name, kind] : kinds)
         for (size_t i = waiting[name]; i < 12; ++i) {
           TestCluster::Work work{job(1, 1, double(1 + random.below(kind.first))),
@@ -229,7 +229,7 @@ TEST(Cluster, NothingIsAllocatedTwice) {
     Instant at = kNow;
     for (int i = 0; i < 80; ++i) {
       TestCluster::Work work = some_work(random, at);
-      Waiting& job = work.job;
+      WaitingJob& job = work.job;
       if (random.chance(3)) job.lasts_max.reset();
       job.queue = random.below(3);
       job.priority = int64_t(random.below(3));
@@ -291,7 +291,7 @@ TEST(Cluster, LentCapacityComesBack) {
             now.record(start.job).work.job.demands[0].amount;
       std::map<std::string, bool> entitled;
       for (const Wait& wait : plan.waits) {
-        const Waiting& job = now.record(wait.job).work.job;
+        const WaitingJob& job = now.record(wait.job).work.job;
         entitled.try_emplace(job.share,
                              // the first of each share
                              used[job.share] + job.demands[0].amount <= 8);

@@ -11,7 +11,7 @@ size_t active_shares(const Snapshot& snapshot, size_t queue) {
   std::unordered_set<std::string_view> active;
   for (const Running& running : snapshot.running)
     if (running.queue == queue) active.insert(running.share);
-  for (const Waiting& waiting : snapshot.waiting)
+  for (const WaitingJob& waiting : snapshot.waiting)
     if (waiting.queue == queue) active.insert(waiting.share);
   return active.size();
 }

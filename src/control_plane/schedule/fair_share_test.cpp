@@ -16,7 +16,7 @@ Snapshot fair_cluster(double cpus, std::vector<FairShare::Share> shares) {
   return snapshot;
 }
 void wait(Snapshot& snapshot, const std::string& share, double cpus, int64_t priority = 0) {
-  Waiting waiting = job(snapshot.waiting.size() + 1, 1, cpus);
+  WaitingJob waiting = job(snapshot.waiting.size() + 1, 1, cpus);
   waiting.share = share;
   waiting.priority = priority;
   snapshot.waiting.push_back(waiting);
@@ -64,7 +64,7 @@ TEST(FairShare, PartIsKeptForSharesThatAreNotActive) {
   snapshot.queues[0].fair->reservation = 0.5;
   snapshot.queues[0].fair->reserves = {0};
   for (int i = 0; i < 8; ++i) wait(snapshot, "a", 1);
-  for (Waiting& waiting : snapshot.waiting) waiting.choices = {{"box", {{0, 0, true}}}};
+  for (WaitingJob& waiting : snapshot.waiting) waiting.choices = {{"box", {{0, 0, true}}}};
   EXPECT_EQ(started(snapshot).size(), 4u);
   EXPECT_EQ(reason(snapshot, 5),
             "waits for 1 more vCPU of compute environment box (needs 1, 4 of its 8 are used and 4 "

@@ -54,7 +54,7 @@ class GrowthPlanner {
     const Kinds alike = kinds_of(snapshot_.waiting, snapshot_.queues);
     std::vector<bool> hopeless(alike.kinds.size());
     for (const Wait& wait : plan.waits) {
-      const auto job = std::ranges::lower_bound(snapshot_.waiting, wait.job, {}, &Waiting::job);
+      const auto job = std::ranges::lower_bound(snapshot_.waiting, wait.job, {}, &WaitingJob::job);
       const uint32_t kind = alike.kind_of[size_t(job - snapshot_.waiting.begin())];
       if (!hopeless[kind]) hopeless[kind] = !grow_for(*job);
     }
@@ -115,7 +115,7 @@ class GrowthPlanner {
         if (start.pool == 0)
           take(free, machine->second, host.share);  // the hosts of a pool are counted already
       }
-      const auto job = std::ranges::lower_bound(snapshot_.waiting, start.job, {}, &Waiting::job);
+      const auto job = std::ranges::lower_bound(snapshot_.waiting, start.job, {}, &WaitingJob::job);
       const auto choice = std::ranges::find(job->choices, start.environment, &Choice::environment);
       if (choice != job->choices.end()) limits_.take(*choice, cpus, std::nullopt);
     }
@@ -153,7 +153,7 @@ class GrowthPlanner {
   }
 
   // False: no machine that could be added would let it start.
-  bool grow_for(const Waiting& job) {
+  bool grow_for(const WaitingJob& job) {
     const Gang gang = gang_of(job.requests, snapshot_.machines, {});
     if (job.choices.empty()) return grow_for(gang, {});
     for (const Choice& choice : job.choices) {
@@ -231,7 +231,7 @@ bool may_be_made_for(const std::vector<std::string>& instance_types, const std::
          });
 }
 
-bool could_be_made(const Waiting& job, const std::vector<MachineKind>& kinds) {
+bool could_be_made(const WaitingJob& job, const std::vector<MachineKind>& kinds) {
   const auto holds_all = [&](const std::vector<std::string>& instance_types) {
     return std::ranges::all_of(job.requests, [&](const HostRequest& request) {
       return std::ranges::any_of(kinds, [&](const MachineKind& kind) {

@@ -48,7 +48,7 @@ struct GrowthPolicy {
 };
 
 // True if each host of the job would fit on a new machine of these kinds.
-bool could_be_made(const Waiting& job, const std::vector<MachineKind>& kinds);
+bool could_be_made(const WaitingJob& job, const std::vector<MachineKind>& kinds);
 
 // `plan` is the plan of this snapshot. Machines that are coming count as there.
 Growth plan_growth(const Snapshot& snapshot, const Plan& plan,

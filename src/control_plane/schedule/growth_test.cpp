@@ -38,7 +38,7 @@ TEST(Growth, AMachineCouldBeAddedForAJobThatItHolds) {
   std::vector<MachineKind> kinds = {kind("small", 4, 100), kind("large", 16, 8)};
   EXPECT_TRUE(could_be_made(job(1, 9, 4), kinds));
   EXPECT_FALSE(could_be_made(job(1, 1, 5), kinds)) << "not one of the large may be made";
-  Waiting queued = job(1, 1, 4);
+  WaitingJob queued = job(1, 1, 4);
   queued.choices = {{"of large ones", {}, {"large"}}};
   EXPECT_FALSE(could_be_made(queued, kinds));
   queued.choices = {{"of large ones", {}, {"large"}}, {"of small ones", {}, {"small"}}};
@@ -54,7 +54,7 @@ TEST(Growth, NeverBeyondItsMaximum) {
 TEST(Growth, NoMachineIsAddedThatLimitsForbid) {
   Snapshot snapshot = cluster({}, {}, {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
   snapshot.limits = {{"vCPU of compute environment small", 8}};
-  for (Waiting& waiting : snapshot.waiting) waiting.choices = {{"small", {{0, 0, true}}}};
+  for (WaitingJob& waiting : snapshot.waiting) waiting.choices = {{"small", {{0, 0, true}}}};
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}), "small x 2");
 }
 
@@ -126,7 +126,7 @@ TEST(Growth, AnIncompleteGangKeepsNoMachine) {
   kinds[0].machines = 2;
   const std::vector<IdleMachine> idle = {{"box-1", "small", kNow - 2min},
                                          {"box-2", "small", kNow - 2min}};
-  const auto shrunk = [&](std::vector<Waiting> waiting) {
+  const auto shrunk = [&](std::vector<WaitingJob> waiting) {
     const Snapshot snapshot =
         cluster({machine("box-1", 4), machine("box-2", 4)}, {}, std::move(waiting));
     return plan_growth(snapshot, plan(snapshot, {}, kNow), kinds, idle, {}, kNow).shrink;
@@ -134,7 +134,7 @@ TEST(Growth, AnIncompleteGangKeepsNoMachine) {
   const std::vector<std::string> both = {"box-1", "box-2"};
   EXPECT_TRUE(shrunk({job(1, 3, 4)}).empty()) << "it needs one more, which comes";
   EXPECT_EQ(shrunk({job(1, 4, 4)}), both) << "all that there can be are too few";
-  Waiting choosy = job(1, 2, 4);
+  WaitingJob choosy = job(1, 2, 4);
   choosy.requests.push_back({"ml.large", share(16), 1});
   choosy.choices = {{"first", {}, {"small"}}, {"second", {}, {"small"}}};
   EXPECT_EQ(shrunk({choosy}), both) << "of no choice";

@@ -17,7 +17,7 @@ struct Hash {
   void add(std::string_view text) { add(uint64_t(std::hash<std::string_view>()(text))); }
 };
 
-bool same_requests(const Waiting& a, const Waiting& b) {
+bool same_requests(const WaitingJob& a, const WaitingJob& b) {
   return std::ranges::equal(a.requests, b.requests, [](const HostRequest& x, const HostRequest& y) {
     return x.count == y.count && same(x.share, y.share) && x.instance_type == y.instance_type;
   });
@@ -37,7 +37,7 @@ bool same_choices(const Choices& a, const Choices& b) {
          });
 }
 
-bool same_kind(const Waiting& a, const Waiting& b, bool shares_differ) {
+bool same_kind(const WaitingJob& a, const WaitingJob& b, bool shares_differ) {
   return a.queue == b.queue && (!shares_differ || a.share == b.share) && same_requests(a, b) &&
          same_choices(a.choices, b.choices) &&
          std::ranges::equal(a.demands, b.demands, [](const Demand& x, const Demand& y) {
@@ -45,7 +45,7 @@ bool same_kind(const Waiting& a, const Waiting& b, bool shares_differ) {
          });
 }
 
-uint64_t hash_of_requests(const Waiting& waiting) {
+uint64_t hash_of_requests(const WaitingJob& waiting) {
   Hash hash;
   for (const HostRequest& request : waiting.requests) {
     hash.add(request.share.cpus);
@@ -55,7 +55,7 @@ uint64_t hash_of_requests(const Waiting& waiting) {
   return hash.value;
 }
 
-uint64_t hash_of(const Waiting& waiting, bool shares_differ, uint64_t requests) {
+uint64_t hash_of(const WaitingJob& waiting, bool shares_differ, uint64_t requests) {
   Hash hash{requests};
   hash.add(uint64_t(waiting.queue));
   if (shares_differ) hash.add(std::string_view(waiting.share));
@@ -107,12 +107,12 @@ class Table {
 
 }  // namespace
 
-Kinds kinds_of(const std::vector<Waiting>& waiting, const std::vector<Queue>& queues) {
+Kinds kinds_of(const std::vector<WaitingJob>& waiting, const std::vector<Queue>& queues) {
   Kinds found;
   found.kind_of.reserve(waiting.size());
   Table kinds, shapes;
   for (uint32_t i = 0; i < waiting.size(); ++i) {
-    const Waiting& job = waiting[i];
+    const WaitingJob& job = waiting[i];
     const bool shares_differ = !queues[job.queue].quota_shares.empty();
     // Children of an array are adjacent.
     if (i > 0 && same_kind(waiting[i - 1], job, shares_differ)) {

@@ -24,6 +24,6 @@ struct Kinds {
 
 // Jobs of one kind have equal requests, choices, demands, queue and, in queues with quota shares,
 // share. Their durations, priorities and pools may differ.
-Kinds kinds_of(const std::vector<Waiting>& waiting, const std::vector<Queue>& queues);
+Kinds kinds_of(const std::vector<WaitingJob>& waiting, const std::vector<Queue>& queues);
 
 }  // namespace trainyard::schedule

@@ -17,12 +17,12 @@ std::vector<Queue> some_queues() {
 }
 
 TEST(Kinds, OnlyRelevantPropertiesSeparateKinds) {
-  const Waiting first = job(1, 2, 4, 8);
-  const auto alike = [&](Waiting other) {
+  const WaitingJob first = job(1, 2, 4, 8);
+  const auto alike = [&](WaitingJob other) {
     const Kinds found = kinds_of({first, other}, some_queues());
     return std::pair(found.kind_of[0] == found.kind_of[1], found.shapes.size() == 1);
   };
-  Waiting other = first;
+  WaitingJob other = first;
   other.job = 2;
   other.name = "training-job/other";
   other.lasts_max = 1s;
@@ -45,14 +45,14 @@ TEST(Kinds, OnlyRelevantPropertiesSeparateKinds) {
 // Also with other jobs between them, and after the table has grown.
 TEST(Kinds, JobsOfAKindFindEachOther) {
   SeededRandom random(1);
-  std::vector<Waiting> waiting;
+  std::vector<WaitingJob> waiting;
   for (domain::JobNumber number = 1; number <= 5'000; ++number)
     waiting.push_back(job(number, 1 + uint32_t(random.below(10)), double(random.below(100))));
   const Kinds found = kinds_of(waiting, some_queues());
   EXPECT_LE(found.kinds.size(), 1'000u);
   EXPECT_GT(found.kinds.size(), 900u);
   for (size_t i = 0; i < waiting.size(); ++i) {
-    const Waiting& like = waiting[found.kinds[found.kind_of[i]].like];
+    const WaitingJob& like = waiting[found.kinds[found.kind_of[i]].like];
     EXPECT_EQ(like.requests[0].count, waiting[i].requests[0].count);
     EXPECT_EQ(like.requests[0].share.cpus, waiting[i].requests[0].share.cpus);
   }

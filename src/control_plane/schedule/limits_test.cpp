@@ -19,8 +19,8 @@ Snapshot two_environments() {
   snapshot.running[0].needs = {{0, 0, true}};
   return snapshot;
 }
-Waiting queued(domain::JobNumber number, double cpus, const std::vector<size_t>& limits) {
-  Waiting waiting = job(number, 1, cpus, 1);
+WaitingJob queued(domain::JobNumber number, double cpus, const std::vector<size_t>& limits) {
+  WaitingJob waiting = job(number, 1, cpus, 1);
   std::vector<Choice> choices;
   for (const size_t limit : limits)
     choices.push_back({limit == 0 ? "small" : "large", {{limit, 0, true}}});

@@ -50,7 +50,7 @@ void JobOrder::first_waits() {
 
 bool JobOrder::leads() const { return first_line_ == last_ && orders_[*last_]->leads(); }
 
-void sort_by_urgency(std::vector<uint32_t>& jobs, const std::vector<Waiting>& waiting) {
+void sort_by_urgency(std::vector<uint32_t>& jobs, const std::vector<WaitingJob>& waiting) {
   const auto more_urgent = [&](uint32_t a, uint32_t b) {
     return waiting[a].priority > waiting[b].priority;
   };

@@ -84,6 +84,6 @@ class JobOrder {
 };
 
 // Sorts the jobs of a share: higher priority first, equal ones in the order of submission.
-void sort_by_urgency(std::vector<uint32_t>& jobs, const std::vector<Waiting>& waiting);
+void sort_by_urgency(std::vector<uint32_t>& jobs, const std::vector<WaitingJob>& waiting);
 
 }  // namespace trainyard::schedule

@@ -230,7 +230,7 @@ std::string preempted_reason(const std::vector<std::string_view>& who) {
   return text + (who.size() == 1 ? ", which is preempted for it" : ", which are preempted for it");
 }
 
-std::string preemption_reason(const Waiting& by, const Running& from) {
+std::string preemption_reason(const WaitingJob& by, const Running& from) {
   if (by.share == from.share) return by.name + " of quota share " + by.share + " is more urgent";
   return by.name + " of quota share " + by.share + " reclaims what quota share " + from.share +
          " has borrowed";

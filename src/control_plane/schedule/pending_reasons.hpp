@@ -54,7 +54,7 @@ std::string quota_reason(const std::string& share, const Quotas::Obstacle& obsta
 // "waits for training-job/a and training-job/b, which are preempted for it"
 std::string preempted_reason(const std::vector<std::string_view>& who);
 // The reason of a preemption.
-std::string preemption_reason(const Waiting& by, const Running& from);
+std::string preemption_reason(const WaitingJob& by, const Running& from);
 
 // "waits behind training-job/a, which waits for ..."
 std::string behind_reason(const std::string& first, const std::string& its_reason);

@@ -58,7 +58,7 @@ class Planner {
   Plan run() {
     plan_.waits.reserve(snapshot_.waiting.size());
     while (const auto next = order_.next()) {
-      const Waiting& job = snapshot_.waiting[*next];
+      const WaitingJob& job = snapshot_.waiting[*next];
       const bool borrows = quotas_.concern(job.queue) && quotas_.would_borrow(job);
       const size_t starts = plan_.starts.size();
       decide(*next);
@@ -91,7 +91,7 @@ class Planner {
   static constexpr Duration kForever = Duration::max();
 
   void decide(uint32_t index) {
-    const Waiting& job = snapshot_.waiting[index];
+    const WaitingJob& job = snapshot_.waiting[index];
     const Duration lasts = job.lasts_max.value_or(kForever);
     if (!job.pools.empty() && take_pool(index)) return;
     KindResult& found = found_[kinds_.kind_of[index]];
@@ -129,7 +129,7 @@ class Planner {
   }
 
   Shape& shape_of(uint32_t index) { return shapes_[kinds_.kinds[kinds_.kind_of[index]].shape]; }
-  std::optional<Instant> ends(const Waiting& job) const {
+  std::optional<Instant> ends(const WaitingJob& job) const {
     return job.lasts_max ? std::optional(now_ + *job.lasts_max) : std::nullopt;
   }
 
@@ -142,7 +142,7 @@ class Planner {
   // -- reasons
 
   // The end of no other job would help this job.
-  std::optional<NeverFits> why_never(const Waiting& job, Shape& shape) {
+  std::optional<NeverFits> why_never(const WaitingJob& job, Shape& shape) {
     if (const auto obstacle = quotas_.obstacle(job, ends(job));
         obstacle && (obstacle->what == Quotas::Obstacle::What::too_small ||
                      obstacle->what == Quotas::Obstacle::What::no_share))
@@ -173,7 +173,7 @@ class Planner {
                      WaitCause::machine};
   }
 
-  std::optional<std::string> why_no_quota(const Waiting& job, const Gang& gang) {
+  std::optional<std::string> why_no_quota(const WaitingJob& job, const Gang& gang) {
     const auto obstacle = quotas_.obstacle(job, ends(job));
     if (!obstacle) return std::nullopt;
     const std::string own = quota_reason(job.share, *obstacle);
@@ -190,7 +190,7 @@ class Planner {
   }
 
   // Finds the first choice whose limits the job fits into. False: none; then `reason` tells why.
-  bool choose(const Waiting& job, const Gang& gang, const Choice*& choice,
+  bool choose(const WaitingJob& job, const Gang& gang, const Choice*& choice,
               std::string& reason) const {
     if (job.choices.empty()) return true;
     for (const Choice& each : job.choices) {
@@ -209,7 +209,7 @@ class Planner {
 
   // True: the job is the first that waits for one of them; then `reason` says by when that is free,
   // if known.
-  bool reserve_limits(const Waiting& job, const Gang& gang, std::string& reason) {
+  bool reserve_limits(const WaitingJob& job, const Gang& gang, std::string& reason) {
     bool first = false;
     std::optional<Instant> soonest;
     for (const Choice& choice : job.choices) {
@@ -232,7 +232,7 @@ class Planner {
   }
 
   // The job is the first that waits for machines.
-  void reserve(const Waiting& job, const Gang& gang, const Choice* choice) {
+  void reserve(const WaitingJob& job, const Gang& gang, const Choice* choice) {
     reservation_ = reserve_machines(gang, snapshot_.machines, topology_, capacity_, allocations_);
     first_ = job.name;
     its_reason_ = why_no_capacity(gang, snapshot_.machines, capacity_, empty_, allocations_);
@@ -261,7 +261,7 @@ class Planner {
 
   // Preempts running jobs for this job, or finds that enough are already ending. Nothing:
   // preemption is not possible or would not help.
-  std::optional<std::string> preempt_for(const Waiting& job, const Gang& gang) {
+  std::optional<std::string> preempt_for(const WaitingJob& job, const Gang& gang) {
     if (then_.empty()) look_at_leaving();
     auto way =
         choose_preempted(job, gang,
@@ -308,7 +308,7 @@ class Planner {
   // -- starts
 
   bool take_pool(uint32_t index) {
-    const Waiting& job = snapshot_.waiting[index];
+    const WaitingJob& job = snapshot_.waiting[index];
     const Gang& gang = shape_of(index).gang;
     for (const domain::JobNumber number : job.pools) {
       const auto pool = std::ranges::find(snapshot_.pools, number, &Pool::of);
@@ -338,7 +338,7 @@ class Planner {
   }
 
   void start(uint32_t index, const Choice* choice, const Gang& gang, const Layout& layout) {
-    const Waiting& job = snapshot_.waiting[index];
+    const WaitingJob& job = snapshot_.waiting[index];
     Start start{job.job, {}, gang.note, 0, choice ? choice->environment : ""};
     start.hosts.reserve(gang.hosts);
     const auto over = ends(job);
@@ -357,7 +357,7 @@ class Planner {
     plan_.starts.push_back(std::move(start));
   }
 
-  void count(const Waiting& job, const Choice* choice, double cpus) {
+  void count(const WaitingJob& job, const Choice* choice, double cpus) {
     if (choice) limits_.take(*choice, cpus, ends(job));
     quotas_.take(job);
     order_.started(cpus);
@@ -375,7 +375,7 @@ class Planner {
     found.cause = cause;
     wait(snapshot_.waiting[index], found.reason_text, cause);
   }
-  void wait(const Waiting& job, const SharedText& reason, WaitCause cause) {
+  void wait(const WaitingJob& job, const SharedText& reason, WaitCause cause) {
     plan_.waits.push_back({job.job, reason, {}, cause});
   }
 
@@ -411,7 +411,7 @@ class Planner {
 Plan plan(const Snapshot& snapshot, const Policy& policy, Instant now) {
   const auto plan_once = [&](const Snapshot& tried) { return Planner(tried, policy, now).run(); };
   const bool choices = std::ranges::any_of(
-      snapshot.waiting, [](const Waiting& waiting) { return !waiting.alternatives.empty(); });
+      snapshot.waiting, [](const WaitingJob& waiting) { return !waiting.alternatives.empty(); });
   return choices ? plan_by_preference(snapshot, plan_once) : plan_once(snapshot);
 }
 

@@ -169,7 +169,7 @@ struct Alternative {
   std::vector<Demand> demands = {};
 };
 
-struct Waiting {
+struct WaitingJob {
   domain::JobNumber job = 0;
   std::string name;                           // as users see it: "training-job/mnist"
   std::vector<HostRequest> requests;          // hosts in the order of their index
@@ -215,7 +215,7 @@ struct Snapshot {
   std::vector<Limit> limits = {};
   std::vector<Queue> queues = {};  // at least one if jobs wait
   std::vector<Running> running = {};
-  std::vector<Waiting> waiting = {};  // by job, ascending
+  std::vector<WaitingJob> waiting = {};  // by job, ascending
   std::vector<Pool> pools = {};
   Duration clock_offset = {};  // added to instants that users read
 };

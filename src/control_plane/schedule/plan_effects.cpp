@@ -13,8 +13,8 @@ double seconds_of(Duration duration) { return std::chrono::duration<double>(dura
 
 }  // namespace
 
-Running running_of(const Waiting& waiting, const Start& start, Instant now) {
-  const Waiting job = with_preference(waiting, start.preference.value_or(0));
+Running running_of(const WaitingJob& waiting, const Start& start, Instant now) {
+  const WaitingJob job = with_preference(waiting, start.preference.value_or(0));
   Running running;
   running.job = job.job;
   running.name = job.name;

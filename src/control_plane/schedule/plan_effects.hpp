@@ -9,7 +9,7 @@
 namespace trainyard::schedule {
 
 // Returns the waiting job as it runs from `now` on.
-Running running_of(const Waiting& waiting, const Start& start, Instant now);
+Running running_of(const WaitingJob& waiting, const Start& start, Instant now);
 
 // Lets the past usage of shares decay, and adds what running jobs hold over that time.
 void count_usage(Snapshot& snapshot, Duration passed);

@@ -7,7 +7,7 @@ namespace {
 
 class PreemptionSearch {
  public:
-  PreemptionSearch(const Waiting& job, const Gang& gang, const PreemptionView& view)
+  PreemptionSearch(const WaitingJob& job, const Gang& gang, const PreemptionView& view)
       : job_(job), gang_(gang), view_(view) {
     const auto& all = view.allocations.all();
     for (uint32_t i = 0; i < all.size(); ++i) {
@@ -124,7 +124,7 @@ class PreemptionSearch {
     return way;
   }
 
-  const Waiting& job_;
+  const WaitingJob& job_;
   const Gang& gang_;
   const PreemptionView& view_;
   Set across_, within_;
@@ -132,7 +132,7 @@ class PreemptionSearch {
 
 }  // namespace
 
-std::optional<PreemptionChoice> choose_preempted(const Waiting& job, const Gang& gang,
+std::optional<PreemptionChoice> choose_preempted(const WaitingJob& job, const Gang& gang,
                                                  const PreemptionView& view) {
   return PreemptionSearch(job, gang, view).run();
 }

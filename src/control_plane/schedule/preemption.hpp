@@ -41,7 +41,7 @@ struct PreemptionView {
 };
 
 // Nothing: preempting all candidates would not make the job fit.
-std::optional<PreemptionChoice> choose_preempted(const Waiting& job, const Gang& gang,
+std::optional<PreemptionChoice> choose_preempted(const WaitingJob& job, const Gang& gang,
                                                  const PreemptionView& view);
 
 inline constexpr size_t kPreemptedMax = 256;  // at once, for one job

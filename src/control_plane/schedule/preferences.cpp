@@ -8,7 +8,7 @@
 namespace trainyard::schedule {
 namespace {
 
-std::string types_of(const Waiting& waiting) {
+std::string types_of(const WaitingJob& waiting) {
   std::string names;
   for (const HostRequest& request : waiting.requests)
     names += (names.empty() ? "" : " + ") + request.instance_type;
@@ -16,7 +16,7 @@ std::string types_of(const Waiting& waiting) {
 }
 
 // Puts before the reason of the first preference that the others have no capacity either.
-std::string reason_of(const Waiting& waiting, const std::string& reason) {
+std::string reason_of(const WaitingJob& waiting, const std::string& reason) {
   return "none of its " + std::to_string(waiting.alternatives.size() + 1) +
          " instance preferences has free capacity; " + types_of(waiting) + ": " + reason;
 }
@@ -38,7 +38,7 @@ class Preferences {
     for (const Start& start : plan.starts) started.insert(start.job);
     bool changed = false;
     for (Candidate& each : jobs_) {
-      const Waiting& job = snapshot_.waiting[each.index];
+      const WaitingJob& job = snapshot_.waiting[each.index];
       if (each.decided || (each.decided = started.contains(job.job))) continue;
       const uint32_t next = each.preference + 1;
       each.decided = next > job.alternatives.size();
@@ -79,9 +79,9 @@ class Preferences {
 
 }  // namespace
 
-Waiting with_preference(const Waiting& waiting, uint32_t preference) {
+WaitingJob with_preference(const WaitingJob& waiting, uint32_t preference) {
   CHECK(preference <= waiting.alternatives.size(), "the job has that preference");
-  Waiting with = waiting;
+  WaitingJob with = waiting;
   if (preference == 0) return with;
   const Alternative& alternative = waiting.alternatives[preference - 1];
   with.requests = alternative.requests;

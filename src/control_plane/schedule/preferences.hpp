@@ -19,7 +19,7 @@ namespace trainyard::schedule {
 // Returns the job with its n-th preference: 0 is the first. Warm pools hold the hosts of that one
 // only.
 // Requires: preference <= waiting.alternatives.size().
-Waiting with_preference(const Waiting& waiting, uint32_t preference);
+WaitingJob with_preference(const WaitingJob& waiting, uint32_t preference);
 
 // `plan_once` ignores alternatives.
 Plan plan_by_preference(const Snapshot& snapshot,

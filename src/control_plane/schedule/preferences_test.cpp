@@ -12,8 +12,8 @@ namespace {
 using namespace test;
 
 // A job of one host with these preferences: vCPU and GPUs of each.
-Waiting choosy(domain::JobNumber number, std::vector<std::pair<double, int64_t>> sizes) {
-  Waiting waiting = job(number, 1, sizes[0].first, 1, sizes[0].second);
+WaitingJob choosy(domain::JobNumber number, std::vector<std::pair<double, int64_t>> sizes) {
+  WaitingJob waiting = job(number, 1, sizes[0].first, 1, sizes[0].second);
   waiting.requests[0].instance_type = "ml.0";
   for (size_t i = 1; i < sizes.size(); ++i)
     waiting.alternatives.push_back(
@@ -77,7 +77,7 @@ TEST(Preferences, LimitsAreThoseOfThePreference) {
 }
 
 TEST(Preferences, APoolHoldsHostsOfTheFirst) {
-  Waiting job = choosy(1, {{8, 0}, {4, 0}});
+  WaitingJob job = choosy(1, {{8, 0}, {4, 0}});
   job.pools = {7};
   EXPECT_EQ(with_preference(job, 0).pools, Numbers{7});
   EXPECT_TRUE(with_preference(job, 1).pools.empty());

@@ -42,12 +42,13 @@ class Projection {
     std::set<domain::JobNumber> started;
     for (const Start& start : plan.starts) {
       started.insert(start.job);
-      const auto job = std::ranges::lower_bound(snapshot_.waiting, start.job, {}, &Waiting::job);
+      const auto job = std::ranges::lower_bound(snapshot_.waiting, start.job, {}, &WaitingJob::job);
       snapshot_.running.push_back(running_of(*job, start, now_));
       if (start.pool != 0)
         std::erase_if(snapshot_.pools, [&](const Pool& pool) { return pool.of == start.pool; });
     }
-    std::erase_if(snapshot_.waiting, [&](const Waiting& job) { return started.contains(job.job); });
+    std::erase_if(snapshot_.waiting,
+                  [&](const WaitingJob& job) { return started.contains(job.job); });
   }
 
   // An end that should have come already comes next.

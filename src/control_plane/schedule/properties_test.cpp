@@ -104,7 +104,7 @@ TEST_F(Seeds, AGangOfUnlikeHostsStartsWhereverThatCanBe) {
                                           double(2 + random.below(10)), int64_t(random.below(3))));
       left.push_back(snapshot.machines.back().total);
     }
-    Waiting gang = job(1, 1, 1);
+    WaitingJob gang = job(1, 1, 1);
     gang.requests.clear();
     for (uint64_t groups = 1 + random.below(4); groups > 0; --groups) {
       const HostRequest request{"ml.some",

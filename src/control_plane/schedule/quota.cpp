@@ -65,7 +65,7 @@ double Quotas::borrowable(const Queue& queue, const Share& its, size_t unit) {
   return lent;
 }
 
-bool Quotas::would_borrow(const Waiting& job) const {
+bool Quotas::would_borrow(const WaitingJob& job) const {
   const Queue& queue = queues_[job.queue];
   const Share* its = share_of(queue, job.share);
   if (!its) return false;
@@ -80,13 +80,13 @@ bool Quotas::would_borrow(const Waiting& job) const {
   return beyond;
 }
 
-void Quotas::borrower_waits(const Waiting& job) {
+void Quotas::borrower_waits(const WaitingJob& job) {
   Queue& queue = queues_[job.queue];
   if (const auto found = queue.by_name.find(job.share); found != queue.by_name.end())
     queue.shares[found->second].borrower_waits = true;
 }
 
-bool Quotas::behind_borrower(const Waiting& job) const {
+bool Quotas::behind_borrower(const WaitingJob& job) const {
   const Share* its = share_of(queues_[job.queue], job.share);
   return its && its->borrower_waits;
 }
@@ -118,7 +118,7 @@ std::optional<Quotas::Obstacle> Quotas::check(const Queue& queue, const std::vec
   return std::nullopt;
 }
 
-std::optional<Quotas::Obstacle> Quotas::obstacle(const Waiting& job,
+std::optional<Quotas::Obstacle> Quotas::obstacle(const WaitingJob& job,
                                                  std::optional<Instant> ends) const {
   const Queue& queue = queues_[job.queue];
   if (queue.shares.empty()) return std::nullopt;
@@ -133,7 +133,7 @@ std::optional<Quotas::Obstacle> Quotas::obstacle(const Waiting& job,
   return then;
 }
 
-void Quotas::take(const Waiting& job) {
+void Quotas::take(const WaitingJob& job) {
   Queue& queue = queues_[job.queue];
   if (queue.shares.empty()) return;
   Share& its = queue.shares[queue.by_name.at(job.share)];
@@ -144,7 +144,7 @@ void Quotas::take(const Waiting& job) {
   }
 }
 
-void Quotas::reserve(const Waiting& job, std::optional<Instant> at) {
+void Quotas::reserve(const WaitingJob& job, std::optional<Instant> at) {
   Queue& queue = queues_[job.queue];
   const auto found = queue.by_name.find(job.share);
   if (found == queue.by_name.end() || queue.shares[found->second].first) return;
@@ -156,12 +156,12 @@ void Quotas::reserve(const Waiting& job, std::optional<Instant> at) {
   if (at) queue.reserved_at = std::min(*at, queue.reserved_at.value_or(*at));
 }
 
-const std::string* Quotas::first_of(const Waiting& job) const {
+const std::string* Quotas::first_of(const WaitingJob& job) const {
   const Share* its = share_of(queues_[job.queue], job.share);
   return its ? its->first : nullptr;
 }
 
-std::optional<Instant> Quotas::earliest(const Waiting& job, Allocations& allocations) const {
+std::optional<Instant> Quotas::earliest(const WaitingJob& job, Allocations& allocations) const {
   const Queue& queue = queues_[job.queue];
   const auto found = queue.by_name.find(job.share);
   if (found == queue.by_name.end()) return std::nullopt;
@@ -186,7 +186,7 @@ std::optional<Instant> Quotas::earliest(const Waiting& job, Allocations& allocat
   return std::nullopt;
 }
 
-bool Quotas::may_be_preempted(const Allocation& allocation, const Waiting& to) const {
+bool Quotas::may_be_preempted(const Allocation& allocation, const WaitingJob& to) const {
   if (!allocation.running || !allocation.running->gives_way || allocation.running->leaving ||
       allocation.queue != to.queue || allocation.running->job == 0)
     return false;
@@ -207,7 +207,7 @@ bool Quotas::holds_beyond(const Share& its, const Amounts& amounts) {
 }
 
 bool Quotas::beyond_without(const Allocations& allocations, uint32_t index,
-                            std::span<const uint32_t> ended, const Waiting& to) const {
+                            std::span<const uint32_t> ended, const WaitingJob& to) const {
   const Allocation& allocation = allocations.all()[index];
   const Queue& queue = queues_[*allocation.queue];
   const auto shares = without(queue, allocations, ended);
@@ -236,7 +236,7 @@ std::vector<Quotas::Share> Quotas::without(const Queue& queue, const Allocations
   return shares;
 }
 
-bool Quotas::fits_without(const Waiting& job, const Allocations& allocations,
+bool Quotas::fits_without(const WaitingJob& job, const Allocations& allocations,
                           std::span<const uint32_t> ended) const {
   const Queue& queue = queues_[job.queue];
   const auto shares = without(queue, allocations, ended);
@@ -244,7 +244,7 @@ bool Quotas::fits_without(const Waiting& job, const Allocations& allocations,
                 Book::reserved);
 }
 
-bool Quotas::own_without(const Waiting& job, const Allocations& allocations,
+bool Quotas::own_without(const WaitingJob& job, const Allocations& allocations,
                          std::span<const uint32_t> ended) const {
   const Queue& queue = queues_[job.queue];
   const auto shares = without(queue, allocations, ended);

@@ -38,37 +38,37 @@ class Quotas {
 
   bool concern(size_t queue) const { return !queues_[queue].shares.empty(); }
   // The job would have to borrow, and may.
-  bool would_borrow(const Waiting& job) const;
+  bool would_borrow(const WaitingJob& job) const;
   // Nothing: the job may take its quota. `ends`: its latest end.
-  std::optional<Obstacle> obstacle(const Waiting& job, std::optional<Instant> ends) const;
-  void take(const Waiting& job);
+  std::optional<Obstacle> obstacle(const WaitingJob& job, std::optional<Instant> ends) const;
+  void take(const WaitingJob& job);
 
   // Reserves what the job needs against jobs that would not end by `at`; nothing: against all.
-  void reserve(const Waiting& job, std::optional<Instant> at);
+  void reserve(const WaitingJob& job, std::optional<Instant> at);
   // The name of the job that has a reservation in this job's share.
-  const std::string* first_of(const Waiting& job) const;
+  const std::string* first_of(const WaitingJob& job) const;
   // A job of its share that would borrow waits before it, for any reason.
-  void borrower_waits(const Waiting& job);
-  bool behind_borrower(const Waiting& job) const;
+  void borrower_waits(const WaitingJob& job);
+  bool behind_borrower(const WaitingJob& job) const;
   // The earliest instant at which running jobs leave the job what it needs.
-  std::optional<Instant> earliest(const Waiting& job, Allocations& allocations) const;
+  std::optional<Instant> earliest(const WaitingJob& job, Allocations& allocations) const;
 
   // -- reclaiming: as if allocations had ended
 
   // True for running jobs of its queue that hold more than their share owns, and for those of its
   // own share with lower priority, where the share allows preemption.
-  bool may_be_preempted(const Allocation& allocation, const Waiting& to) const;
+  bool may_be_preempted(const Allocation& allocation, const WaitingJob& to) const;
   // The job would have what it needs, owned or borrowed, once these and all that are ending have
   // ended.
-  bool fits_without(const Waiting& job, const Allocations& allocations,
+  bool fits_without(const WaitingJob& job, const Allocations& allocations,
                     std::span<const uint32_t> ended) const;
   // The same, with owned capacity only.
-  bool own_without(const Waiting& job, const Allocations& allocations,
+  bool own_without(const WaitingJob& job, const Allocations& allocations,
                    std::span<const uint32_t> ended) const;
   // Its share would still hold more than it owns, and would keep at least what it owns without the
   // allocation; or less, where it could not reclaim that in return forever.
   bool beyond_without(const Allocations& allocations, uint32_t allocation,
-                      std::span<const uint32_t> ended, const Waiting& to) const;
+                      std::span<const uint32_t> ended, const WaitingJob& to) const;
   // These allocations were told to end.
   void leave(const Allocations& allocations, std::span<const uint32_t> ended);
 

@@ -20,7 +20,7 @@ Snapshot red_and_blue() {
 }
 void wait_for_quota(Snapshot& snapshot, const std::string& share, double instances,
                     int64_t priority = 0) {
-  Waiting waiting = job(snapshot.waiting.size() + 1, 1, 1);
+  WaitingJob waiting = job(snapshot.waiting.size() + 1, 1, 1);
   waiting.share = share;
   waiting.priority = priority;
   waiting.demands = {{"instances", instances}};

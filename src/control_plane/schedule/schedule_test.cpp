@@ -117,7 +117,7 @@ TEST(Plan, AReasonStaysReadable) {
 
 // Placing host by host, the largest first, leaves no capacity for the last; another layout does.
 TEST(Plan, FindsALayoutWherePlacingHostByHostFails) {
-  Waiting gang = job(1, 1, 1);
+  WaitingJob gang = job(1, 1, 1);
   gang.requests.clear();
   for (const auto& [cpus, gib] :
        {std::pair{4.0, 2.0}, std::pair{2.0, 8.0}, std::pair{3.0, 3.0}, std::pair{3.0, 7.0}})
@@ -154,8 +154,8 @@ TEST(Plan, SharesOnRemovedMachinesAreIgnored) {
 
 // -- dev mode -------------------------------------------------------------------------------------
 
-Waiting typed(domain::JobNumber number, uint32_t hosts, const std::string& type) {
-  Waiting waiting = job(number, hosts, 1);
+WaitingJob typed(domain::JobNumber number, uint32_t hosts, const std::string& type) {
+  WaitingJob waiting = job(number, hosts, 1);
   waiting.requests = {*host_request_for(type)};
   waiting.requests[0].count = hosts;
   return waiting;
@@ -211,13 +211,13 @@ TEST(Scaling, GpusAreWholeOrNone) {
       "8: it runs with 2 over its hosts");
 }
 
-TEST(AskFor, UnknownTypesAreInvalid) {
+TEST(Request, UnknownTypesAreInvalid) {
   EXPECT_EQ(host_request_for("ml.c5.xlarge")->share.memory_bytes, 8 * kGib);
   EXPECT_EQ(host_request_for("ml.zz.xlarge").error().message,
             "the size of instance type 'ml.zz.xlarge' is not known");
 }
 
-TEST(AskFor, AHostMayRequestItsOwnSize) {
+TEST(Request, AHostMayRequestItsOwnSize) {
   domain::InstanceGroup group{"default", "2 vCPU", 3, share(2, 1, 1)};
   EXPECT_EQ(host_request_of(group)->share.gpus, 1);
   EXPECT_EQ(host_request_of(group)->count, 3u);

@@ -29,7 +29,7 @@ class PlanCheck {
       : snapshot_(snapshot), plan_(plan), quota_(snapshot.queues.size()) {
     for (const Machine& machine : snapshot.machines) free_[machine.name] = machine.total;
     for (const Limit& limit : snapshot.limits) limits_.push_back(limit.total - limit.used_besides);
-    for (const Waiting& job : snapshot.waiting) waiting_[job.job] = &job;
+    for (const WaitingJob& job : snapshot.waiting) waiting_[job.job] = &job;
   }
 
   // Returns "" if there is none. Call it once.
@@ -87,7 +87,7 @@ class PlanCheck {
   std::string fault_of_start(const Start& start) {
     const auto found = waiting_.find(start.job);
     if (found == waiting_.end()) return "job " + std::to_string(start.job) + " is there twice";
-    const Waiting& job = *found->second;
+    const WaitingJob& job = *found->second;
     waiting_.erase(found);
     size_t hosts = 0;
     for (const HostRequest& request : job.requests) hosts += request.count;
@@ -124,7 +124,7 @@ class PlanCheck {
   std::unordered_map<std::string_view, Share> free_;
   std::vector<double> limits_;
   std::vector<std::map<std::string, std::map<std::string, double>>> quota_;  // share, unit
-  std::unordered_map<domain::JobNumber, const Waiting*> waiting_;
+  std::unordered_map<domain::JobNumber, const WaitingJob*> waiting_;
 };
 
 inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {

@@ -24,9 +24,9 @@ inline Machine machine(const std::string& name, double cpus, double gib = 1'000,
 inline std::string name_of(domain::JobNumber number) {
   return "training-job/" + std::string(1, char('a' + (number - 1) % 26));
 }
-inline Waiting job(domain::JobNumber number, uint32_t hosts, double cpus, double gib = 1,
-                   int64_t gpus = 0) {
-  Waiting waiting;
+inline WaitingJob job(domain::JobNumber number, uint32_t hosts, double cpus, double gib = 1,
+                      int64_t gpus = 0) {
+  WaitingJob waiting;
   waiting.job = number;
   waiting.name = name_of(number);
   waiting.requests = {{"ml.some", share(cpus, gib, gpus), hosts}};
@@ -41,7 +41,7 @@ inline Running running(const std::string& name, const std::string& machine, doub
 }
 // One queue, in the order of submission.
 inline Snapshot cluster(std::vector<Machine> machines, std::vector<Running> running,
-                        std::vector<Waiting> waiting) {
+                        std::vector<WaitingJob> waiting) {
   Snapshot snapshot;
   snapshot.machines = std::move(machines);
   snapshot.running = std::move(running);

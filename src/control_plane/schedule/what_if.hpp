@@ -54,7 +54,7 @@ inline constexpr size_t kWhatIfEntriesMax = 1'000'000;  // about a second
 // The waiting job with another request.
 struct Variant {
   Change change;
-  Waiting waiting;
+  WaitingJob waiting;
 };
 
 struct WhatIfQuestion {

@@ -37,8 +37,8 @@ void add_running(SeededRandom& random, Snapshot& snapshot) {
 
 void add_waiting(SeededRandom& random, Snapshot& snapshot) {
   for (uint64_t number = 1 + random.below(8); number > 0; --number) {
-    Waiting made = job(snapshot.waiting.size() + 1, uint32_t(1 + random.below(4)),
-                       double(1 + random.below(24)) / 2, double(1 + random.below(32)) / 2);
+    WaitingJob made = job(snapshot.waiting.size() + 1, uint32_t(1 + random.below(4)),
+                          double(1 + random.below(24)) / 2, double(1 + random.below(32)) / 2);
     made.queue = random.below(snapshot.queues.size());
     made.priority = int64_t(random.below(4));
     if (!snapshot.limits.empty() && random.chance(2))
@@ -65,13 +65,13 @@ RandomCase random_case(uint64_t seed) {
       if (!each.needs.empty()) limit.total += each.hosts[0].share.cpus;
   }
   add_waiting(random, snapshot);
-  const Waiting& asked = snapshot.waiting[random.below(snapshot.waiting.size())];
-  made.question.job = asked.job;
-  for (uint32_t count = asked.requests[0].count; count > 1; --count) {
-    Waiting smaller = asked;
+  const WaitingJob& requested = snapshot.waiting[random.below(snapshot.waiting.size())];
+  made.question.job = requested.job;
+  for (uint32_t count = requested.requests[0].count; count > 1; --count) {
+    WaitingJob smaller = requested;
     smaller.requests[0].count = count - 1;
     made.question.variants.push_back({{.kind = ChangeKind::shrink_gang,
-                                       .from = double(asked.requests[0].count),
+                                       .from = double(requested.requests[0].count),
                                        .to = double(count - 1)},
                                       smaller});
   }
@@ -122,7 +122,7 @@ TEST(WhatIfSeeds, AProjectedStartIsKept) {
       started = starts(planned, made.question.job);
       if (started) break;
       for (const Start& start : planned.starts) {
-        const auto job = std::ranges::find(snapshot.waiting, start.job, &Waiting::job);
+        const auto job = std::ranges::find(snapshot.waiting, start.job, &WaitingJob::job);
         Running running;
         running.job = start.job;
         running.hosts = start.hosts;

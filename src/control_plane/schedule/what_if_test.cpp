@@ -62,7 +62,7 @@ std::vector<std::string> answers(const Snapshot& snapshot, const WhatIfQuestion&
 }
 using Texts = std::vector<std::string>;
 
-Variant variant_of(const Waiting& waiting, ChangeKind kind, double from, double to) {
+Variant variant_of(const WaitingJob& waiting, ChangeKind kind, double from, double to) {
   return {{.kind = kind, .from = from, .to = to}, waiting};
 }
 
@@ -173,7 +173,7 @@ TEST(WhatIf, AnotherQueue) {
   snapshot.limits = {{.name = "licences", .total = 0}};
   snapshot.queues.push_back({"job queue fast"});
   snapshot.waiting[0].choices = {{"", {{0, 1, false, false}}}};
-  Waiting moved = job(5, 1, 4);
+  WaitingJob moved = job(5, 1, 4);
   moved.queue = 1;
   const WhatIfQuestion question{
       .job = 5, .variants = {{{.kind = ChangeKind::change_queue, .name = "fast"}, moved}}};

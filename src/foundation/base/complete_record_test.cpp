@@ -9,27 +9,27 @@
 namespace trainyard {
 namespace {
 
-struct Seat {
+struct Slot {
   std::string user = "everyone";
   std::optional<int> row;
   std::string note;
 };
 
 struct Coach {
-  std::vector<Seat> seats;
+  std::vector<Slot> slots;
 };
 
-constexpr auto kSeat = complete(json_record<Seat>("seat", [](auto& side, auto& seat) {
-  side("user", seat.user);
-  side("row", seat.row);
-  side.if_set("note", seat.note);
+constexpr auto kSlot = complete(json_record<Slot>("seat", [](auto& side, auto& slot) {
+  side("user", slot.user);
+  side("row", slot.row);
+  side.if_set("note", slot.note);
 }));
 
 constexpr auto kCoach =
-    json_record<Coach>("coach", [](auto& side, auto& coach) { side("seats", coach.seats, kSeat); });
+    json_record<Coach>("coach", [](auto& side, auto& coach) { side("seats", coach.slots, kSlot); });
 
 TEST(CompleteRecord, ReadsWhatItWrote) {
-  const auto read = kSeat.read(kSeat.write({"ann", 3, "aisle"}));
+  const auto read = kSlot.read(kSlot.write({"ann", 3, "aisle"}));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->user, "ann");
   EXPECT_EQ(read->row, 3);
@@ -37,16 +37,16 @@ TEST(CompleteRecord, ReadsWhatItWrote) {
 }
 
 TEST(CompleteRecord, AcceptsNullAndOmissionWhereTheyAreWritten) {
-  const auto read = kSeat.read({{"user", "ann"}, {"row", nullptr}});
+  const auto read = kSlot.read({{"user", "ann"}, {"row", nullptr}});
   ASSERT_TRUE(read);
   EXPECT_EQ(read->row, std::nullopt);
 }
 
 TEST(CompleteRecord, NamesTheMemberThatIsMissing) {
-  EXPECT_EQ(kSeat.read({{"row", 1}}).error().message, "'user' is missing");
-  EXPECT_EQ(kSeat.read({{"user", nullptr}, {"row", 1}}).error().message, "'user' is missing");
-  EXPECT_EQ(kSeat.read({{"user", "ann"}}).error().message, "'row' is missing");
-  EXPECT_FALSE(kSeat.read(Json::array()));
+  EXPECT_EQ(kSlot.read({{"row", 1}}).error().message, "'user' is missing");
+  EXPECT_EQ(kSlot.read({{"user", nullptr}, {"row", 1}}).error().message, "'user' is missing");
+  EXPECT_EQ(kSlot.read({{"user", "ann"}}).error().message, "'row' is missing");
+  EXPECT_FALSE(kSlot.read(Json::array()));
 }
 
 TEST(CompleteRecord, IsAFormOfOtherRecords) {

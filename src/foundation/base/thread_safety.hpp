@@ -81,6 +81,8 @@ class CAPABILITY("mutex") Mutex {
 class SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) ACQUIRE(mutex) : lock_(mutex.mutex_) {}
+  // Requires: the caller has locked it, by try_lock().
+  MutexLock(Mutex& mutex, std::adopt_lock_t locked) REQUIRES(mutex) : lock_(mutex.mutex_, locked) {}
   MutexLock(const MutexLock&) = delete;
   ~MutexLock() RELEASE() = default;
 

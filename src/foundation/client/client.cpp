@@ -103,14 +103,14 @@ class SignedClient final : public Client {
         TRY(connect_raw(settings_.endpoint, limits()).in("connecting to " + settings_.endpoint));
     Json command = Json::array();
     for (const auto& word : request.command) command.push_back(word);
-    const std::string asked = dump(Json{{"command", command},
-                                        {"terminal", request.terminal},
-                                        {"terminal_name", request.terminal_name},
-                                        {"columns", request.columns},
-                                        {"rows", request.rows}});
+    const std::string requested = dump(Json{{"command", command},
+                                            {"terminal", request.terminal},
+                                            {"terminal_name", request.terminal_name},
+                                            {"columns", request.columns},
+                                            {"rows", request.rows}});
     const std::string target = "/trainyard/shell?host=" + std::to_string(request.host) +
                                "&job=" + percent_encode(request.job) +
-                               "&request=" + percent_encode(asked);
+                               "&request=" + percent_encode(requested);
     signing::HeaderList headers{{"Host", authority_}};
     for (auto& header :
          signing::sign("GET", target, headers, signing::sha256_hex(""), settings_.keys,

@@ -88,8 +88,9 @@ class RawConnection final : public Connection {
 
 void* new_handle() { return curl().started == CURLE_OK ? curl().curl_easy_init() : nullptr; }
 
-Error error_of_curl(int code, const char* words) {
-  const std::string message = words[0] != '\0' ? words : curl().curl_easy_strerror(CURLcode(code));
+Error error_of_curl(int code, const char* explanation) {
+  const std::string message =
+      explanation[0] != '\0' ? explanation : curl().curl_easy_strerror(CURLcode(code));
   switch (code) {
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
@@ -102,13 +103,13 @@ Error error_of_curl(int code, const char* words) {
   }
 }
 
-void prepare(void* handle, const std::string& url, const CurlLimits& limits, char* words) {
+void prepare(void* handle, const std::string& url, const CurlLimits& limits, char* explanation) {
   curl().curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
   curl().curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl().curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, long(CURL_HTTP_VERSION_1_1));
   curl().curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl().curl_easy_setopt(handle, CURLOPT_PROXY, "");
-  curl().curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words);
+  curl().curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, explanation);
   curl().curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, long(limits.connect_limit / 1ms));
   if (!limits.ca_bundle.empty())
     curl().curl_easy_setopt(handle, CURLOPT_CAINFO, limits.ca_bundle.c_str());
@@ -136,8 +137,8 @@ Result<Answer> Curl::send(const std::string& method, const std::string& url,
   CURL* handle = static_cast<CURL*>(handle_);
   if (handle == nullptr) return exhausted("starting libcurl: out of memory");
   curl().curl_easy_reset(handle);  // connections stay
-  char words[CURL_ERROR_SIZE] = "";
-  prepare(handle, url, limits_, words);
+  char explanation[CURL_ERROR_SIZE] = "";
+  prepare(handle, url, limits_, explanation);
   curl_slist* lines = nullptr;
   for (const auto& [name, value] : headers)
     lines = curl().curl_slist_append(lines, (name + ": " + value).c_str());
@@ -157,7 +158,7 @@ Result<Answer> Curl::send(const std::string& method, const std::string& url,
   const CURLcode code = curl().curl_easy_perform(handle);
   curl().curl_slist_free_all(lines);
   if (code == CURLE_WRITE_ERROR) return exhausted("reading the answer: larger than the limit");
-  if (code != CURLE_OK) return trusted_by(error_of_curl(code, words), limits_);
+  if (code != CURLE_OK) return trusted_by(error_of_curl(code, explanation), limits_);
   long status = 0;
   curl().curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
   answer.status = int(status);
@@ -167,13 +168,13 @@ Result<Answer> Curl::send(const std::string& method, const std::string& url,
 Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const CurlLimits& limits) {
   CURL* handle = new_handle();
   if (handle == nullptr) return exhausted("starting libcurl: out of memory");
-  char words[CURL_ERROR_SIZE] = "";
-  prepare(handle, url, limits, words);
+  char explanation[CURL_ERROR_SIZE] = "";
+  prepare(handle, url, limits, explanation);
   curl().curl_easy_setopt(handle, CURLOPT_CONNECT_ONLY, 1L);
   const CURLcode code = curl().curl_easy_perform(handle);
   curl().curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, static_cast<char*>(nullptr));
   if (code != CURLE_OK) {
-    Error error = trusted_by(error_of_curl(code, words), limits);
+    Error error = trusted_by(error_of_curl(code, explanation), limits);
     curl().curl_easy_cleanup(handle);
     return error;
   }

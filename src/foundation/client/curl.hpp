@@ -46,14 +46,14 @@ class Curl {
   void* const handle_;  // CURL
 };
 
-// Sets the options of every request. `handle` is a CURL, `words` holds CURL_ERROR_SIZE bytes and
-// outlives its use.
-void prepare(void* handle, const std::string& url, const CurlLimits& limits, char* words);
+// Sets the options of every request. `handle` is a CURL, `explanation` holds CURL_ERROR_SIZE bytes
+// and outlives its use.
+void prepare(void* handle, const std::string& url, const CurlLimits& limits, char* explanation);
 // Returns a handle to prepare; nullptr when libcurl cannot start. The caller passes it to
 // curl_easy_cleanup.
 void* new_handle();
 // Converts an error of libcurl into the kind by which the caller can act.
-Error error_of_curl(int code, const char* words);
+Error error_of_curl(int code, const char* explanation);
 
 // Connects to the URL's host (with TLS for https) and sends nothing.
 Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const CurlLimits& limits);

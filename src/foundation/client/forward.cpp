@@ -130,12 +130,12 @@ Result<void> Forwarder::pass(const Remote& remote, const Passed& request,
   CURL* handle = handles_->take();
   if (handle == nullptr) return exhausted("libcurl cannot start");
   curl().curl_easy_reset(handle);  // its connections stay
-  char words[CURL_ERROR_SIZE] = "";
+  char explanation[CURL_ERROR_SIZE] = "";
   std::string url = remote.endpoint;
   while (url.ends_with('/')) url.pop_back();
   url += request.target;
   Transfer transfer{request, receiver, handle};
-  prepare(handle, url, {remote.ca_bundle, remote.connect_limit}, words);
+  prepare(handle, url, {remote.ca_bundle, remote.connect_limit}, explanation);
   curl().curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);  // the signature covers it unchanged
   curl().curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl().curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, long(remote.idle_limit / 1s));
@@ -158,7 +158,7 @@ Result<void> Forwarder::pass(const Remote& remote, const Passed& request,
   if (code != CURLE_OK && !transfer.fault)
     done = std::move(transfer.fault);
   else if (code != CURLE_OK)
-    done = error_of_curl(code, words);
+    done = error_of_curl(code, explanation);
   else
     done = transfer.start();
   handles_->give_back(handle);

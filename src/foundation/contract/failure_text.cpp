@@ -14,7 +14,7 @@ constexpr int kSignalsMax = 64;
 struct Signal {
   int number;
   const char* name;
-  const char* words;
+  const char* message;
 };
 constexpr Signal kSignals[] = {{1, "SIGHUP", "hangup"},
                                {2, "SIGINT", "interrupt"},
@@ -48,7 +48,7 @@ std::string describe_signal(int exit_code) {
   if (number < 1 || number > kSignalsMax) return "";
   std::string text = "killed by " + signal_name(number);
   for (const Signal& each : kSignals)
-    if (each.number == number && *each.words) text += std::string(" (") + each.words + ")";
+    if (each.number == number && *each.message) text += std::string(" (") + each.message + ")";
   return text;
 }
 

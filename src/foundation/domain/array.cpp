@@ -41,8 +41,8 @@ Job child_of(const Job& array, uint32_t index) {
   child.stop_requested = array.stop_requested;
   child.stop_cause = array.stop_cause;
   child.stop_grace = array.stop_grace;
-  child.withdrawn = array.withdrawn;
-  child.withdrawn_reason = array.withdrawn_reason;
+  child.cancellation = array.cancellation;
+  child.cancellation_reason = array.cancellation_reason;
   child.modified = array.stop_requested.value_or(array.modified);
   return child;
 }

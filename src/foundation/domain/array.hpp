@@ -9,7 +9,7 @@
 // final state.
 //
 //   array   waiting --first child is made--> active --all have ended--> completed | failed (a child
-//           failed) waiting --withdraw--> stopped    active --withdraw--> stopping (makes no more)
+//           failed) waiting --cancel--> stopped    active --cancel--> stopping (makes no more)
 //           --> stopped
 //
 // Threads: pure.

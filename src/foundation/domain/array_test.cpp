@@ -58,12 +58,12 @@ TEST(Array, TheDependencyOfAChildIsArithmetic) {
 TEST(Array, OfOneThatMakesNoMoreTheRestFailsForItsReason) {
   Job array = array_of(3);
   array.state = JobState::stopping;
-  array.withdrawn = Withdrawn::terminated;
-  array.withdrawn_reason = "enough";
+  array.cancellation = Cancellation::terminated;
+  array.cancellation_reason = "enough";
   array.stop_requested = from_milliseconds(5'000);
   const Job child = child_of(array, 2);
   EXPECT_EQ(stage_of(child), Stage::failed);
-  EXPECT_EQ(child.withdrawn_reason, "enough");
+  EXPECT_EQ(child.cancellation_reason, "enough");
   EXPECT_EQ(child.modified, from_milliseconds(5'000));
 }
 

@@ -78,7 +78,7 @@ TEST(States, NamesRoundTrip) {
   expect_texts_round_trip(parse_stop_cause);
   expect_texts_round_trip(parse_fault);
   expect_texts_round_trip(parse_warm_pool_state);
-  expect_texts_round_trip(parse_withdrawn);
+  expect_texts_round_trip(parse_cancellation);
   EXPECT_EQ(to_string(Fault::lost), "lost");
   EXPECT_FALSE(parse_phase("training"));
   EXPECT_EQ(to_string(Phase::max_runtime_exceeded), "MaxRuntimeExceeded");

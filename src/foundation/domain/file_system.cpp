@@ -19,27 +19,28 @@ std::string names_of(const FileSystems& file_systems) {
 
 }  // namespace
 
-Result<FileSystemSource> resolve_source(const FileSystems& file_systems, FileSystemSource asked) {
-  const auto found = file_systems.find(asked.id);
+Result<FileSystemSource> resolve_source(const FileSystems& file_systems,
+                                        FileSystemSource requested) {
+  const auto found = file_systems.find(requested.id);
   if (found == file_systems.end())
-    return not_found("unknown file system " + shorten(asked.id, 60) + ": " +
+    return not_found("unknown file system " + shorten(requested.id, 60) + ": " +
                      names_of(file_systems));
   const FileSystem& file_system = found->second;
   if (!file_system.not_available.empty())
-    return invalid("file system " + asked.id + " is " + file_system.not_available +
+    return invalid("file system " + requested.id + " is " + file_system.not_available +
                    ": a job can use it once it is available");
-  if (!file_system.type.empty() && file_system.type != asked.type)
-    return invalid(asked.id + " is of type " + file_system.type + ", not " + asked.type);
-  if (asked.writable && file_system.read_only)
-    return invalid(asked.id + " is read-only here: use FileSystemAccessMode ro");
-  if (!asked.path.starts_with('/'))
-    return invalid("DirectoryPath '" + shorten(asked.path, 200) + "' must begin with /");
+  if (!file_system.type.empty() && file_system.type != requested.type)
+    return invalid(requested.id + " is of type " + file_system.type + ", not " + requested.type);
+  if (requested.writable && file_system.read_only)
+    return invalid(requested.id + " is read-only here: use FileSystemAccessMode ro");
+  if (!requested.path.starts_with('/'))
+    return invalid("DirectoryPath '" + shorten(requested.path, 200) + "' must begin with /");
   std::string path;
   bool first = true;
-  for (const auto part : split(asked.path, '/')) {
+  for (const auto part : split(requested.path, '/')) {
     if (part.empty() || part == ".") continue;
     if (part == ".." || part.find('\0') != std::string_view::npos)
-      return invalid("DirectoryPath '" + shorten(asked.path, 200) +
+      return invalid("DirectoryPath '" + shorten(requested.path, 200) +
                      "' must not contain '..' or a zero byte");
     const bool is_mount_name = first && part == file_system.mount_name;
     first = false;
@@ -47,8 +48,8 @@ Result<FileSystemSource> resolve_source(const FileSystems& file_systems, FileSys
     if (!path.empty()) path += '/';
     path += part;
   }
-  asked.path = std::move(path);
-  return asked;
+  requested.path = std::move(path);
+  return requested;
 }
 
 bool may_name(const FileSystem& file_system, const Requester& requester) {
@@ -86,7 +87,9 @@ Result<PosixUser> parse_posix_user(std::string_view text) {
   const size_t colon = text.find(':');
   const auto number = [](std::string_view digits) -> Result<uint32_t> {
     const int64_t value = TRY(parse_int(digits));
-    if (value < 1 || value >= int64_t(UINT32_MAX)) return invalid("not between 1 and 4294967294");
+    if (value < 1 || value >= int64_t(UINT32_MAX))
+      return invalid("invalid user or group '" + shorten(digits, 40) +
+                     "': must be from 1 to 4294967294");
     return uint32_t(value);
   };
   if (colon != std::string_view::npos) {

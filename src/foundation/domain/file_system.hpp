@@ -32,7 +32,8 @@ using FileSystems = std::map<std::string, FileSystem>;  // by id: "fs-0123456789
 // Checks a requested source and returns it with its path relative to the file system's root,
 // without slashes at its ends; "" is the root. Errors: not_found: unknown id; invalid: another
 // type, a path that leaves the root, or write access to a read-only file system.
-Result<FileSystemSource> resolve_source(const FileSystems& file_systems, FileSystemSource asked);
+Result<FileSystemSource> resolve_source(const FileSystems& file_systems,
+                                        FileSystemSource requested);
 
 // The principals for which a job uses shared directories.
 struct Requester {

@@ -189,8 +189,8 @@ constexpr auto kProgress = json_record<Job>("job", [](auto& side, auto& job) {
   side("stop_requested", job.stop_requested);
   side("stop_cause", job.stop_cause, parse_stop_cause);
   side.if_set("stop_grace", job.stop_grace);
-  side.if_set("withdrawn", job.withdrawn, parse_withdrawn);
-  side.when(job.withdrawn != Withdrawn::no, "withdrawn_reason", job.withdrawn_reason);
+  side.if_set("withdrawn", job.cancellation, parse_cancellation);
+  side.when(job.cancellation != Cancellation::no, "withdrawn_reason", job.cancellation_reason);
   side.if_set("awaits", job.awaits, kJobNumberForm);
   side.if_set("new_priority", job.new_priority);
   side.if_set("selected", job.selected);
@@ -273,7 +273,7 @@ void Job::use_selected() {
 }
 
 bool same_hosts(const JobSpec& kept, const JobSpec& next) {
-  const auto asked = [](const JobSpec& spec, const char* outer, const char* inner) {
+  const auto requested = [](const JobSpec& spec, const char* outer, const char* inner) {
     const auto found = spec.request.find(outer);
     if (found == spec.request.end() || (inner && !found->is_object())) return Json();
     return inner ? found->value(inner, Json()) : *found;
@@ -286,9 +286,9 @@ bool same_hosts(const JobSpec& kept, const JobSpec& next) {
   return same_groups && kept.role_arn == next.role_arn && kept.volume_gib == next.volume_gib &&
          kept.network_isolation == next.network_isolation &&
          kept.encrypt_traffic == next.encrypt_traffic &&
-         asked(kept, "VpcConfig", nullptr) == asked(next, "VpcConfig", nullptr) &&
-         asked(kept, "ResourceConfig", "VolumeKmsKeyId") ==
-             asked(next, "ResourceConfig", "VolumeKmsKeyId");
+         requested(kept, "VpcConfig", nullptr) == requested(next, "VpcConfig", nullptr) &&
+         requested(kept, "ResourceConfig", "VolumeKmsKeyId") ==
+             requested(next, "ResourceConfig", "VolumeKmsKeyId");
 }
 
 bool Channel::is_of(const std::string& group) const {

@@ -268,10 +268,11 @@ struct Job {
   // Between SIGTERM and SIGKILL of its processes, after that request; 0: killed at once. Unset: as
   // configured.
   std::optional<Duration> stop_grace;
-  Withdrawn withdrawn = Withdrawn::no;  // for jobs in queues: the operation that stopped it
-  std::string withdrawn_reason;         // the reason in that request
-  std::vector<JobNumber> awaits;        // jobs that must succeed before it may be placed
-  JobNumber parent = 0;                 // the array of which it is a child; 0: none
+  Cancellation cancellation =
+      Cancellation::no;             // for jobs in queues: the operation that stopped it
+  std::string cancellation_reason;  // the reason in that request
+  std::vector<JobNumber> awaits;    // jobs that must succeed before it may be placed
+  JobNumber parent = 0;             // the array of which it is a child; 0: none
   // of an array: the children with lower indexes exist (array.hpp)
   uint32_t children_made = 0;
   // For an array: arrays of the same size. Its child i depends on their child i.

@@ -30,7 +30,7 @@ Result<void> check_group(const std::string& member, const InstanceGroup& group) 
 }
 
 Result<void> check_groups(const JobSpec& spec) {
-  if (spec.groups.empty()) return invalid("a job has at least one instance group");
+  if (spec.groups.empty()) return invalid("groups must name at least one instance group");
   int64_t hosts = 0;  // 64 bits: each group has up to 2^32 hosts
   for (const InstanceGroup& group : spec.groups) {
     TRY(check_group("instance group " + shorten(group.name, 64), group));
@@ -142,7 +142,7 @@ Result<void> check_limits(const JobSpec& spec) {
 
 Result<void> check_consistent(const Job& job) {
   if (job.number == 0 || job.key.name.empty()) return invalid("a job has a number and a name");
-  if (job.spec.groups.empty()) return invalid("a job has at least one instance group");
+  if (job.spec.groups.empty()) return invalid("groups must name at least one instance group");
   if (job.transitions.empty()) return invalid("a job has at least one phase");
   TRY(check_instants(job));
   if (job.is_array()) {

@@ -63,17 +63,18 @@ constexpr auto kQueued = json_record<JobSpec>("batch", [](auto& side, auto& spec
   side.if_set("depends_on_alike", spec.depends_on_alike);
 });
 
-constexpr EnumTable<Withdrawn> kWithdrawn{"way to withdraw a job",
-                                          {{Withdrawn::no, "no"},
-                                           {Withdrawn::cancelled, "cancelled"},
-                                           {Withdrawn::terminated, "terminated"},
-                                           {Withdrawn::dependency_failed, "dependency_failed"},
-                                           {Withdrawn::queue_deleted, "queue_deleted"}}};
+constexpr EnumTable<Cancellation> kCancellation{
+    "cancellation of a job",
+    {{Cancellation::no, "no"},
+     {Cancellation::cancelled, "cancelled"},
+     {Cancellation::terminated, "terminated"},
+     {Cancellation::dependency_failed, "dependency_failed"},
+     {Cancellation::queue_deleted, "queue_deleted"}}};
 
 }  // namespace
 
-std::string_view to_string(Withdrawn withdrawn) { return kWithdrawn.text(withdrawn); }
-Result<Withdrawn> parse_withdrawn(std::string_view text) { return kWithdrawn.parse(text); }
+std::string_view to_string(Cancellation cancellation) { return kCancellation.text(cancellation); }
+Result<Cancellation> parse_cancellation(std::string_view text) { return kCancellation.parse(text); }
 
 bool matches(std::string_view pattern, std::string_view text) {
   if (!pattern.ends_with('*')) return equals_ignoring_case(pattern, text);

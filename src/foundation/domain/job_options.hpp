@@ -27,9 +27,9 @@ struct RetryRule {
 };
 
 // The operation that stopped a job before its end.
-enum class Withdrawn { no, cancelled, terminated, dependency_failed, queue_deleted };
-std::string_view to_string(Withdrawn);
-Result<Withdrawn> parse_withdrawn(std::string_view);
+enum class Cancellation { no, cancelled, terminated, dependency_failed, queue_deleted };
+std::string_view to_string(Cancellation);
+Result<Cancellation> parse_cancellation(std::string_view);
 
 // An attempt's end, in the texts that retry rules match.
 struct AttemptEnd {

@@ -58,8 +58,8 @@ TEST(QueuedJob, SurvivesItsRecord) {
   job.spec.retry.rules = {{"Host*", "", "1", true}};
   job.spec.depends_on = {"a", "b"};
   job.awaits = {3, 4};
-  job.withdrawn = Withdrawn::cancelled;
-  job.withdrawn_reason = "no";
+  job.cancellation = Cancellation::cancelled;
+  job.cancellation_reason = "no";
   job.attempts.emplace_back().environment = "box";
   job.attempts.back().exit_code = 3;
   job.attempts.back().failure = "words";

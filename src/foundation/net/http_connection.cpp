@@ -164,7 +164,7 @@ asio::awaitable<bool> Connection::read_head() {
     const HttpDecoder::Step step = in_.head();
     if (step == HttpDecoder::Step::done) co_return true;
     if (step == HttpDecoder::Step::fault)
-      co_return co_await refuse(in_.fault().status, in_.fault().words);
+      co_return co_await refuse(in_.fault().status, in_.fault().explanation);
     move_deadline();
     const bool more = co_await read_some();
     if (!more && overdue_ && begun)
@@ -194,7 +194,7 @@ asio::awaitable<size_t> Connection::read_body_some(std::span<char> free_space) {
     const HttpDecoder::Step step = in_.take_body(free_space, got);
     if (step == HttpDecoder::Step::done) co_return got;
     if (step == HttpDecoder::Step::fault) {
-      co_await refuse(in_.fault().status, in_.fault().words);
+      co_await refuse(in_.fault().status, in_.fault().explanation);
       co_return 0;
     }
     move_deadline();
@@ -227,7 +227,7 @@ asio::awaitable<bool> Connection::one_request() {
   keep_alive_ = in_.keep_alive() && !server_.stopping();
   if (!tls_ && !may_speak_plain_) co_return co_await refuse(403, kOnlyTls);
   if (in_.take_head(head_) == HttpDecoder::Step::fault)
-    co_return co_await refuse(in_.fault().status, in_.fault().words);
+    co_return co_await refuse(in_.fault().status, in_.fault().explanation);
   head_.tls = tls_.has_value();
   head_.peer = peer_;
   continue_expected_ = in_.expects_continue();
@@ -420,12 +420,12 @@ void Connection::answer(uint64_t exchange, Response response) {
 }
 
 // Sends an answer of the server's own, after which the connection ends.
-asio::awaitable<bool> Connection::refuse(int status, std::string_view words) {
+asio::awaitable<bool> Connection::refuse(int status, std::string_view explanation) {
   Headers headers;
   // AWS's clients retry a 5xx whose body is HTML, as a proxy's is; they fail to parse plain text as
   // XML.
   std::string page;
-  if (status >= 500) words = page = "<html>" + std::string(words) + "</html>\n";
+  if (status >= 500) explanation = page = "<html>" + std::string(explanation) + "</html>\n";
   headers.add("Content-Type",
               status >= 500 ? "text/html; charset=utf-8" : "text/plain; charset=utf-8");
   keep_alive_ = false;
@@ -433,11 +433,13 @@ asio::awaitable<bool> Connection::refuse(int status, std::string_view words) {
   overdue_ = false;
   head_deadline_ = kNever;
   out_.clear();
-  append_head(
-      out_,
-      {.status = status, .headers = headers, .content_length = words.size(), .keep_alive = false},
-      loop_.date());
-  if (!in_.is_head_method()) out_ += words;
+  append_head(out_,
+              {.status = status,
+               .headers = headers,
+               .content_length = explanation.size(),
+               .keep_alive = false},
+              loop_.date());
+  if (!in_.is_head_method()) out_ += explanation;
   co_await send(out_, {});
   co_return false;
 }

@@ -158,7 +158,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void hand_over(Request request, bool blocking, const std::string& tenant);
   asio::awaitable<size_t> read_body_some(std::span<char> free_space);
   asio::awaitable<bool> send(std::string_view first, std::string_view second);
-  asio::awaitable<bool> refuse(int status, std::string_view words);
+  asio::awaitable<bool> refuse(int status, std::string_view explanation);
   asio::awaitable<void> until_woken();
   asio::awaitable<void> end();
 
@@ -244,10 +244,11 @@ class Server final : public HttpServer {
  private:
   Result<void> listen();
   asio::awaitable<void> accept();
-  void adopt(Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket, asio::ip::address peer);
+  void start_connection(Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket,
+                        asio::ip::address peer);
   bool count(const asio::ip::address& peer, bool& peer_is_full);
   void shed(const std::optional<asio::ip::address>& peer);
-  void turn_away(tcp::socket socket);
+  void reject_connection(tcp::socket socket);
   void on_every_loop(const std::function<void(Connection&)>& act);
 
   const HttpSettings settings_;

@@ -54,8 +54,8 @@ void HttpDecoder::shrink_to(size_t bytes) {
   if (state_->buffer.capacity() > bytes) state_->buffer.shrink_to_fit();
 }
 
-HttpDecoder::Step HttpDecoder::fail(int status, std::string words) {
-  fault_ = {status, std::move(words)};
+HttpDecoder::Step HttpDecoder::fail(int status, std::string explanation) {
+  fault_ = {status, std::move(explanation)};
   return Step::fault;
 }
 

@@ -38,7 +38,7 @@ class HttpDecoder {
   // -- requests out
   struct Fault {
     int status;  // of the response
-    std::string words;
+    std::string explanation;
   };
   enum class Step { done, more, fault };
 
@@ -71,7 +71,7 @@ class HttpDecoder {
   enum class Body { none, sized, chunked };
   struct State;
 
-  Step fail(int status, std::string words);
+  Step fail(int status, std::string explanation);
   Step take_chunks(std::span<char> out, size_t& got);
 
   const size_t head_bytes_max_;

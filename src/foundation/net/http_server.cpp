@@ -123,12 +123,12 @@ Result<void> Server::start() {
 }
 
 asio::awaitable<void> Server::accept() {
-  size_t turn = 0;
+  size_t next = 0;
   asio::steady_timer rest(loops_.front()->context);
   while (acceptor_->is_open()) {
-    Loop& loop = *loops_[turn];
-    const std::shared_ptr<Gate> gate = gates_[turn];
-    turn = (turn + 1) % loops_.size();
+    Loop& loop = *loops_[next];
+    const std::shared_ptr<Gate> gate = gates_[next];
+    next = (next + 1) % loops_.size();
     error_code error;
     tcp::socket socket = co_await acceptor_->async_accept(
         loop.context, asio::redirect_error(asio::use_awaitable, error));
@@ -142,12 +142,12 @@ asio::awaitable<void> Server::accept() {
     const asio::ip::address peer = group_of(socket.remote_endpoint(error).address());
     bool peer_is_full = false;
     if (!count(peer, peer_is_full)) {
-      turn_away(std::move(socket));
+      reject_connection(std::move(socket));
       shed(peer_is_full ? std::optional(peer) : std::nullopt);
       continue;
     }
     asio::post(loop.context, [this, &loop, gate = gate, peer, taken = std::move(socket)]() mutable {
-      adopt(loop, std::move(gate), std::move(taken), peer);
+      start_connection(loop, std::move(gate), std::move(taken), peer);
     });
   }
 }
@@ -176,7 +176,7 @@ void Server::shed(const std::optional<asio::ip::address>& peer) {
     });
 }
 
-void Server::turn_away(tcp::socket socket) {
+void Server::reject_connection(tcp::socket socket) {
   static constexpr std::string_view kFull =
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/html\r\nContent-Length: "
       "43\r\nRetry-After: 1\r\n"
@@ -188,8 +188,8 @@ void Server::turn_away(tcp::socket socket) {
   (void)!::send(socket.native_handle(), kFull.data(), kFull.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void Server::adopt(Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket,
-                   asio::ip::address peer) {
+void Server::start_connection(Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket,
+                              asio::ip::address peer) {
   const auto connection = std::make_shared<Connection>(*this, loop, std::move(gate),
                                                        std::move(socket), std::move(peer));
   if (stopping()) return;

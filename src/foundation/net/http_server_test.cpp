@@ -22,14 +22,14 @@ TEST_F(Http, AnswersOneAfterAnotherOnOneConnection) {
   RawClient client = this->client();
   for (int i = 0; i < 3; i++) {
     const Answer answer =
-        client.ask("POST /a%20b?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
+        client.exchange("POST /a%20b?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.body, "/a%20b?x=1|hello");
     EXPECT_EQ(answer.headers.get("x-method"), "POST");
     EXPECT_TRUE(parse_http_date(answer.headers.get("Date")));
     EXPECT_FALSE(answer.headers.has("Connection"));
   }
-  const Answer last = client.ask("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  const Answer last = client.exchange("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   EXPECT_EQ(last.headers.get("Connection"), "close");
   EXPECT_TRUE(client.closed());
 }
@@ -42,7 +42,7 @@ TEST_F(Http, PassesTheHeadToTheHandler) {
   };
   serve();
   RawClient client = this->client();
-  client.ask(
+  client.exchange(
       "PUT /p/q?a=b?c HTTP/1.1\r\nHost: h\r\nX-Twice: 1\r\nx-twice:  2 \r\nContent-Length: "
       "0\r\n\r\n");
   EXPECT_EQ(seen.method, "PUT");
@@ -72,10 +72,11 @@ TEST_F(Http, ChunkedBodiesAreJoined) {
   const std::string request =
       "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
       "3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\nTrailer: t\r\n\r\n";
-  EXPECT_EQ(client.ask(request).body, "/c|abc0123456789");
+  EXPECT_EQ(client.exchange(request).body, "/c|abc0123456789");
   for (const char byte : request) client.say(std::string(1, byte));
   EXPECT_EQ(client.hear().body, "/c|abc0123456789");
-  EXPECT_EQ(client.ask("POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n").status, 400);
+  EXPECT_EQ(client.exchange("POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n").status,
+            400);
   EXPECT_TRUE(client.closed());
 }
 
@@ -84,9 +85,10 @@ TEST_F(Http, AnswersExpectContinue) {
   RawClient client = this->client();
   client.say("PUT /e HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
   EXPECT_EQ(client.hear().status, 100);
-  EXPECT_EQ(client.ask("body").body, "/e|body");
-  EXPECT_EQ(client.ask("PUT /e HTTP/1.1\r\nExpect: miracles\r\nContent-Length: 4\r\n\r\n").status,
-            417);
+  EXPECT_EQ(client.exchange("body").body, "/e|body");
+  EXPECT_EQ(
+      client.exchange("PUT /e HTTP/1.1\r\nExpect: miracles\r\nContent-Length: 4\r\n\r\n").status,
+      417);
 }
 
 TEST_F(Http, AnswersFromAnotherThread) {
@@ -101,7 +103,7 @@ TEST_F(Http, AnswersFromAnotherThread) {
   serve();
   RawClient client = this->client();
   for (int i = 0; i < 50; i++) {
-    const Answer answer = client.ask("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+    const Answer answer = client.exchange("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
     EXPECT_EQ(answer.status, 201);
     EXPECT_EQ(answer.body, "x");
   }
@@ -113,8 +115,8 @@ TEST_F(Http, AResponderThatIsDroppedAnswers500) {
   handler.on_stream = [](Stream&) {};
   serve();
   RawClient client = this->client();
-  EXPECT_EQ(client.ask("GET / HTTP/1.1\r\n\r\n").status, 500);
-  EXPECT_EQ(client.ask("GET /stream HTTP/1.1\r\n\r\n").status, 500);
+  EXPECT_EQ(client.exchange("GET / HTTP/1.1\r\n\r\n").status, 500);
+  EXPECT_EQ(client.exchange("GET /stream HTTP/1.1\r\n\r\n").status, 500);
 }
 
 TEST_F(Http, HeadSaysTheLengthAndNoBody) {
@@ -136,7 +138,7 @@ TEST_F(Http, SmallStreams) {
   serve();
   RawClient client = this->client();
   for (int i = 0; i < 3; i++)
-    EXPECT_EQ(client.ask("GET /stream HTTP/1.1\r\n\r\n").body, "streamed");
+    EXPECT_EQ(client.exchange("GET /stream HTTP/1.1\r\n\r\n").body, "streamed");
 }
 
 // -- limits ---------------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ TEST_F(Http, MalformedHeadsAreAnswered400) {
     EXPECT_TRUE(client.closed());
   }
   RawClient client = this->client();
-  EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n").status, 501);
+  EXPECT_EQ(client.exchange("POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n").status, 501);
 }
 
 TEST_F(Http, HeadsPastTheLimitAreAnswered431) {
@@ -166,7 +168,7 @@ TEST_F(Http, HeadsPastTheLimitAreAnswered431) {
   serve();
   const std::string fits = "GET /x HTTP/1.1\r\nA: " + std::string(7000, 'a') + "\r\n\r\n";
   RawClient good = client();
-  EXPECT_EQ(good.ask(fits + fits).status, 200);
+  EXPECT_EQ(good.exchange(fits + fits).status, 200);
   EXPECT_EQ(good.hear().status, 200);
   for (const std::string& large :
        {"GET /x HTTP/1.1\r\nA: " + std::string(100'000, 'a') + "\r\n\r\n",
@@ -191,10 +193,12 @@ TEST_F(Http, BodiesPastTheLimitAreAnswered413EvenWhileTheyAreSent) {
   chunked.say("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n800000\r\n");
   chunked.say(body);
   EXPECT_EQ(chunked.hear().status, 413);
-  RawClient asking = client();
-  EXPECT_EQ(asking.ask("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 8000000\r\n\r\n")
-                .status,
-            413);
+  RawClient requesting = client();
+  EXPECT_EQ(
+      requesting
+          .exchange("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 8000000\r\n\r\n")
+          .status,
+      413);
   RawClient just_fits = client();
   just_fits.say("POST /f HTTP/1.1\r\nContent-Length: 1048576\r\n\r\n");
   just_fits.say(body.substr(0, 1 << 20));
@@ -203,10 +207,10 @@ TEST_F(Http, BodiesPastTheLimitAreAnswered413EvenWhileTheyAreSent) {
 
 TEST_F(Http, BodiesTogetherHaveALimitToo) {
   settings.buffered_bytes_max = 600'000;
-  std::promise<std::unique_ptr<Responder>> asked;
+  std::promise<std::unique_ptr<Responder>> requested;
   handler.on_handle = [&](Request request, std::unique_ptr<Responder> responder) {
     if (request.path() == "/held")
-      asked.set_value(std::move(responder));
+      requested.set_value(std::move(responder));
     else
       responder->reply({});
   };
@@ -215,16 +219,17 @@ TEST_F(Http, BodiesTogetherHaveALimitToo) {
       " HTTP/1.1\r\nContent-Length: 600000\r\n\r\n" + std::string(600'000, 'b');
   RawClient holder = client(), other = client(), later = client();
   holder.say("POST /held" + request);
-  const std::unique_ptr<Responder> responder = asked.get_future().get();
-  EXPECT_EQ(other.ask("POST /" + request).status, 503);
+  const std::unique_ptr<Responder> responder = requested.get_future().get();
+  EXPECT_EQ(other.exchange("POST /" + request).status, 503);
   RawClient small = client();
-  EXPECT_EQ(small.ask("POST / HTTP/1.1\r\nContent-Length: 60000\r\n\r\n" + std::string(60'000, 'b'))
-                .status,
-            200)
-      << "small ones go on";
+  EXPECT_EQ(
+      small.exchange("POST / HTTP/1.1\r\nContent-Length: 60000\r\n\r\n" + std::string(60'000, 'b'))
+          .status,
+      200)
+      << "small ones continue";
   responder->reply({});
   EXPECT_EQ(holder.hear().status, 200);
-  EXPECT_EQ(later.ask("POST /" + request).status, 200);
+  EXPECT_EQ(later.exchange("POST /" + request).status, 200);
 }
 
 TEST_F(Http, SlowHeadsAreAnswered408HoweverSteadilyTheyDrip) {
@@ -242,7 +247,7 @@ TEST_F(Http, SlowBodiesAreAnswered408AndIdleConnectionsClosed) {
   serve();
   RawClient slow = client(), idle = client(), untouched = client();
   slow.say("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n123");
-  EXPECT_EQ(idle.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  EXPECT_EQ(idle.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
   EXPECT_EQ(slow.hear().status, 408);
   EXPECT_TRUE(idle.closed());
   EXPECT_TRUE(untouched.closed());
@@ -252,8 +257,8 @@ TEST_F(Http, ConnectionsBeyondTheLimitAreRefusedWithAnExplanation) {
   settings.connections_max = 2;
   serve();
   RawClient first = client(), second = client();
-  EXPECT_EQ(first.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
-  EXPECT_EQ(second.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  EXPECT_EQ(first.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
+  EXPECT_EQ(second.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
   RawClient third = client();
   EXPECT_EQ(third.hear().status, 503);
   first.close();
@@ -261,7 +266,7 @@ TEST_F(Http, ConnectionsBeyondTheLimitAreRefusedWithAnExplanation) {
   // until the server has noticed the end of the first one
   for (int i = 0; i < 1000 && status != 200; i++) {
     RawClient fourth = client();
-    status = fourth.ask("GET / HTTP/1.1\r\n\r\n").status;
+    status = fourth.exchange("GET / HTTP/1.1\r\n\r\n").status;
   }
   EXPECT_EQ(status, 200);
 }
@@ -274,8 +279,8 @@ TEST_F(Http, RefusesByTheHeadAloneAndReadsNothing) {
   };
   serve();
   RawClient waits = client();
-  const Answer answer =
-      waits.ask("PUT /refused HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
+  const Answer answer = waits.exchange(
+      "PUT /refused HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
   EXPECT_EQ(answer.status, 403);
   EXPECT_TRUE(waits.closed());
   RawClient large = client();
@@ -289,7 +294,7 @@ TEST_F(Http, RefusesByTheHeadAloneAndReadsNothing) {
   }
   small.say("POST /refused HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
   EXPECT_EQ(small.hear().status, 403);
-  EXPECT_EQ(small.ask("POST /taken HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").body, "/taken|x");
+  EXPECT_EQ(small.exchange("POST /taken HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").body, "/taken|x");
 }
 
 TEST_F(Http, SlowBodiesOfBlockingRequestsHoldNoThread) {
@@ -303,8 +308,9 @@ TEST_F(Http, SlowBodiesOfBlockingRequestsHoldNoThread) {
   }
   RawClient other = client();
   for (int i = 0; i < 10; i++)
-    EXPECT_EQ(other.ask("POST /other HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").body, "/other|x");
-  for (RawClient& client : slow) EXPECT_EQ(client.ask("def").body, "/slow|abcdef");
+    EXPECT_EQ(other.exchange("POST /other HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").body,
+              "/other|x");
+  for (RawClient& client : slow) EXPECT_EQ(client.exchange("def").body, "/slow|abcdef");
 }
 
 TEST_F(Http, AFindingGoesFromTheHeadToTheHandler) {
@@ -330,7 +336,7 @@ TEST_F(Http, AFindingGoesFromTheHeadToTheHandler) {
   serve();
   RawClient client = this->client();
   for (const std::string path : {"/a", "/stream/b", "/c"})
-    EXPECT_EQ(client.ask("GET " + path + " HTTP/1.1\r\n\r\n").body, path);
+    EXPECT_EQ(client.exchange("GET " + path + " HTTP/1.1\r\n\r\n").body, path);
 }
 
 // Connections that never get a request accepted cannot keep others out.
@@ -344,10 +350,10 @@ TEST_F(Http, AFullPeerLosesItsOldestConnectionWithoutAnAcceptedRequest) {
   };
   serve();
   RawClient known = client();
-  EXPECT_EQ(known.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  EXPECT_EQ(known.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
   RawClient idle = client();
   RawClient refused = client();
-  EXPECT_EQ(refused.ask("GET /refused HTTP/1.1\r\n\r\n").status, 403);
+  EXPECT_EQ(refused.exchange("GET /refused HTTP/1.1\r\n\r\n").status, 403);
   RawClient turned_away = client();
   EXPECT_EQ(turned_away.hear().status, 503);
   EXPECT_TRUE(idle.closed());
@@ -355,10 +361,10 @@ TEST_F(Http, AFullPeerLosesItsOldestConnectionWithoutAnAcceptedRequest) {
   // until the server has counted the end of the idle one
   for (int i = 0; i < 1000 && status != 200; i++) {
     RawClient next = client();
-    status = next.ask("GET / HTTP/1.1\r\n\r\n").status;
+    status = next.exchange("GET / HTTP/1.1\r\n\r\n").status;
   }
   EXPECT_EQ(status, 200);
-  EXPECT_EQ(known.ask("GET / HTTP/1.1\r\n\r\n").status, 200)
+  EXPECT_EQ(known.exchange("GET / HTTP/1.1\r\n\r\n").status, 200)
       << "a connection with an accepted request stays";
 }
 
@@ -375,7 +381,7 @@ TEST_F(Http, ValuesCannotEndTheirLine) {
   };
   serve();
   RawClient client = this->client();
-  const Answer answer = client.ask("GET / HTTP/1.1\r\n\r\n");
+  const Answer answer = client.exchange("GET / HTTP/1.1\r\n\r\n");
   EXPECT_EQ(answer.headers.get("X-Name"), "a  Set-Cookie: evil");
   EXPECT_FALSE(answer.headers.has("Set-Cookie"));
   EXPECT_FALSE(answer.headers.has("Transfer-Encoding"));
@@ -389,7 +395,7 @@ TEST_F(Http, AnswersOfAllSizesArriveWhole) {
   serve();
   RawClient client = this->client();
   for (const size_t size : {0u, 1u, 16384u, 16385u, 1'000'000u, 20'000'000u}) {
-    const Answer answer = client.ask("GET /" + std::to_string(size) + " HTTP/1.1\r\n\r\n");
+    const Answer answer = client.exchange("GET /" + std::to_string(size) + " HTTP/1.1\r\n\r\n");
     EXPECT_EQ(answer.body.size(), size);
     EXPECT_TRUE(is_body_from(0, answer.body));
   }
@@ -398,11 +404,11 @@ TEST_F(Http, AnswersOfAllSizesArriveWhole) {
 TEST_F(Http, OldClientsAreServed) {
   serve();
   RawClient closing = client();
-  EXPECT_EQ(closing.ask("GET /a HTTP/1.0\r\n\r\n").body, "/a|");
+  EXPECT_EQ(closing.exchange("GET /a HTTP/1.0\r\n\r\n").body, "/a|");
   EXPECT_TRUE(closing.closed());
   RawClient staying = client();
   for (int i = 0; i < 2; i++) {
-    const Answer answer = staying.ask("GET /b HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    const Answer answer = staying.exchange("GET /b HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     EXPECT_EQ(answer.headers.get("Connection"), "keep-alive");
     EXPECT_EQ(answer.body, "/b|");
   }
@@ -415,11 +421,11 @@ TEST_F(Http, SomeStatusesHaveNoBody) {
   serve();
   RawClient client = this->client();
   for (const int status : {204, 304}) {
-    const Answer answer = client.ask("GET /" + std::to_string(status) + " HTTP/1.1\r\n\r\n");
+    const Answer answer = client.exchange("GET /" + std::to_string(status) + " HTTP/1.1\r\n\r\n");
     EXPECT_EQ(answer.status, status);
     EXPECT_FALSE(answer.headers.has("Content-Length"));
   }
-  EXPECT_EQ(client.ask("GET /200 HTTP/1.1\r\n\r\n").body, "unsendable");
+  EXPECT_EQ(client.exchange("GET /200 HTTP/1.1\r\n\r\n").body, "unsendable");
 }
 
 TEST_F(Http, AHandlerThatThrowsAnswers500) {
@@ -429,8 +435,8 @@ TEST_F(Http, AHandlerThatThrowsAnswers500) {
   handler.on_stream = [](Stream&) { throw std::runtime_error("a fault of ours"); };
   serve();
   RawClient client = this->client();
-  EXPECT_EQ(client.ask("GET / HTTP/1.1\r\n\r\n").status, 500);
-  EXPECT_EQ(client.ask("GET /stream HTTP/1.1\r\n\r\n").status, 500);
+  EXPECT_EQ(client.exchange("GET / HTTP/1.1\r\n\r\n").status, 500);
+  EXPECT_EQ(client.exchange("GET /stream HTTP/1.1\r\n\r\n").status, 500);
 }
 
 // -- the end --------------------------------------------------------------------------------------
@@ -478,7 +484,7 @@ TEST_F(Http, EveryConnectionEndsWithItsPeer) {
       {"asks", 1}, {"idle", 30}, {"interval", 10}, {"dead after", 90'000}};
   serve();
   RawClient client = this->client();
-  ASSERT_EQ(client.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  ASSERT_EQ(client.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
   EXPECT_EQ(options_of_accepted(client), expected);
   // Likewise for a listener that was made elsewhere.
   os::File listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -489,7 +495,7 @@ TEST_F(Http, EveryConnectionEndsWithItsPeer) {
   const auto given = serve_http(settings, handler, std::move(listener));
   ASSERT_TRUE(given) << given.error().message;
   RawClient other((*given)->port());
-  ASSERT_EQ(other.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  ASSERT_EQ(other.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
   EXPECT_EQ(options_of_accepted(other), expected);
 }
 
@@ -510,9 +516,10 @@ TEST_F(Http, ManyClientsAtOnce) {
         if ((t + round) % 4 == 0 && !client.start_tls(authority)) continue;
         const std::string body = body_from(0, size_t(round * 1000 + t));
         const std::string length = "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
-        const bool one = client.ask("PUT /stream HTTP/1.1\r\n" + length + body).body ==
+        const bool one = client.exchange("PUT /stream HTTP/1.1\r\n" + length + body).body ==
                          std::to_string(body.size());
-        const bool two = client.ask("POST /x HTTP/1.1\r\n" + length + body).body == "/x|" + body;
+        const bool two =
+            client.exchange("POST /x HTTP/1.1\r\n" + length + body).body == "/x|" + body;
         if (one && two) right++;
       }
     });

@@ -14,10 +14,10 @@ namespace trainyard::net {
 namespace {
 
 TEST_F(Http, StoppingLetsCurrentRequestsFinish) {
-  std::promise<std::unique_ptr<Responder>> asked;
+  std::promise<std::unique_ptr<Responder>> requested;
   std::promise<void> streaming, may_stream;
   handler.on_handle = [&](Request, std::unique_ptr<Responder> responder) {
-    asked.set_value(std::move(responder));
+    requested.set_value(std::move(responder));
   };
   handler.on_stream = [&](Stream& stream) {
     streaming.set_value();
@@ -28,7 +28,7 @@ TEST_F(Http, StoppingLetsCurrentRequestsFinish) {
   RawClient buffered = client(), streamed = client(), idle = client();
   buffered.say("GET / HTTP/1.1\r\n\r\n");
   streamed.say("GET /stream HTTP/1.1\r\n\r\n");
-  std::unique_ptr<Responder> responder = asked.get_future().get();
+  std::unique_ptr<Responder> responder = requested.get_future().get();
   streaming.get_future().wait();
   std::thread stopper([&] { server->stop(60s); });
   EXPECT_TRUE(idle.closed());
@@ -42,11 +42,11 @@ TEST_F(Http, StoppingLetsCurrentRequestsFinish) {
 }
 
 TEST_F(Http, StoppingWithoutGraceCutsOffAndDropsLateAnswers) {
-  std::promise<std::unique_ptr<Responder>> asked;
+  std::promise<std::unique_ptr<Responder>> requested;
   std::promise<void> streaming;
   std::promise<Kind> how;
   handler.on_handle = [&](Request, std::unique_ptr<Responder> responder) {
-    asked.set_value(std::move(responder));
+    requested.set_value(std::move(responder));
   };
   handler.on_stream = [&](Stream& stream) {
     streaming.set_value();
@@ -62,7 +62,7 @@ TEST_F(Http, StoppingWithoutGraceCutsOffAndDropsLateAnswers) {
   half.say("GET / HT");
   buffered.say("GET / HTTP/1.1\r\n\r\n");
   streamed.say("PUT /stream HTTP/1.1\r\nContent-Length: 10\r\n\r\n");
-  const std::unique_ptr<Responder> responder = asked.get_future().get();
+  const std::unique_ptr<Responder> responder = requested.get_future().get();
   streaming.get_future().wait();
   server->stop(0ms);
   EXPECT_TRUE(buffered.closed());

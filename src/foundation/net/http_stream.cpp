@@ -56,14 +56,14 @@ class ConnectionStream final : public Stream {
       if (error) return fail("sending 100 Continue", error);
     }
     if (!in.body_left()) return size_t(0);
-    if (failed_) return broken();
+    if (failed_) return broken("reading the request's body");
     for (;;) {
       size_t got = 0;
       const HttpDecoder::Step step = in.take_body(buffer, got);
       if (step == HttpDecoder::Step::done) return got;
       if (step == HttpDecoder::Step::fault) {
         failed_ = true;
-        return invalid("reading the request's body: " + in.fault().words);
+        return invalid("reading the request's body: " + in.fault().explanation);
       }
       if (in.may_pass_by()) {
         got = connection_.read_now(
@@ -111,7 +111,7 @@ class ConnectionStream final : public Stream {
   Result<void> write(std::span<const char> bytes) override {
     CHECK(started_, "a stream is started before it is written");
     if (bytes.empty() || !with_body_) return ok();
-    if (failed_) return broken();
+    if (failed_) return broken("writing the answer's body");
     error_code error;
     const std::string_view text(bytes.data(), bytes.size());
     if (chunked_) {
@@ -177,7 +177,7 @@ class ConnectionStream final : public Stream {
  private:
   Result<void> flush_head() {
     if (pending_head_.empty()) return ok();
-    if (failed_) return broken();
+    if (failed_) return broken("writing the answer's head");
     error_code error;
     send({pending_head_}, error);
     pending_head_.clear();
@@ -200,7 +200,9 @@ class ConnectionStream final : public Stream {
       return cancelled(std::string(doing) + ": timed out waiting for the client");
     return from_code(doing, error);
   }
-  Error broken() const { return unavailable("the connection has failed before"); }
+  static Error broken(std::string_view doing) {
+    return unavailable(std::string(doing) + ": the connection has failed before");
+  }
 
   Connection& connection_;
   const bool is_head_;

@@ -51,7 +51,7 @@ TEST_F(HttpStreams, LargeStreamsPassBothWays) {
     EXPECT_EQ(client.hear().body, std::to_string(size));
     for (const std::string path : {"/stream/sized", "/stream/chunked"})
       EXPECT_TRUE(
-          client.ask("GET " + path + "?" + std::to_string(size) + " HTTP/1.1\r\n\r\n").body ==
+          client.exchange("GET " + path + "?" + std::to_string(size) + " HTTP/1.1\r\n\r\n").body ==
           body);
   }
 }
@@ -91,16 +91,17 @@ TEST_F(Prefaced, StreamsTheRestOfTheBody) {
   for (const size_t size : {1, 3, 200, 5000, 100'000}) {
     const std::string body = "name|" + std::string(size, 'x');
     const std::string length = std::to_string(body.size());
-    EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + body).body,
-              body);
+    EXPECT_EQ(
+        client.exchange("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + body).body,
+        body);
     client.say("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\nExpect: 100-continue\r\n\r\n");
     EXPECT_EQ(client.hear().status, 100);
     client.say(body.substr(0, 2));
-    EXPECT_EQ(client.ask(body.substr(2)).body, body);
+    EXPECT_EQ(client.exchange(body.substr(2)).body, body);
   }
   EXPECT_EQ(client
-                .ask("POST / HTTP/1.1\r\nTransfer-Encoding: "
-                     "chunked\r\n\r\n2\r\nna\r\n4\r\nme|x\r\n0\r\n\r\n")
+                .exchange("POST / HTTP/1.1\r\nTransfer-Encoding: "
+                          "chunked\r\n\r\n2\r\nna\r\n4\r\nme|x\r\n0\r\n\r\n")
                 .body,
             "name|x");
 }
@@ -108,15 +109,16 @@ TEST_F(Prefaced, StreamsTheRestOfTheBody) {
 TEST_F(Prefaced, RefusesLimitsAndRequiresADecision) {
   serve();
   RawClient client = this->client();
-  EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nContent-Length: 8\r\n\r\nbad|rest").status, 403);
+  EXPECT_EQ(client.exchange("POST / HTTP/1.1\r\nContent-Length: 8\r\n\r\nbad|rest").status, 403);
   {
     const MutexLock lock(mutex);
     begun.clear();
   }
-  EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nnever").status, 400);
+  EXPECT_EQ(client.exchange("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nnever").status, 400);
   RawClient large = this->client();
   EXPECT_EQ(
-      large.ask("POST / HTTP/1.1\r\nContent-Length: 2000\r\n\r\n" + std::string(2000, 'x')).status,
+      large.exchange("POST / HTTP/1.1\r\nContent-Length: 2000\r\n\r\n" + std::string(2000, 'x'))
+          .status,
       413);
 }
 
@@ -131,7 +133,7 @@ TEST_F(Prefaced, SlowRequestsHoldNoThreadAndEnd) {
   }
   RawClient other = client();
   for (int i = 0; i < 10; i++)
-    EXPECT_EQ(other.ask("POST / HTTP/1.1\r\nContent-Length: 6\r\n\r\nname|x").body, "name|x");
+    EXPECT_EQ(other.exchange("POST / HTTP/1.1\r\nContent-Length: 6\r\n\r\nname|x").body, "name|x");
   for (RawClient& client : slow) EXPECT_EQ(client.hear().status, 408);
 }
 
@@ -146,18 +148,18 @@ TEST_F(HttpStreams, AStreamContinuesWhenItsBodyIsFirstWanted) {
   RawClient client = this->client();
   client.say("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
   pollfd heard = {client.descriptor(), POLLIN, 0};
-  EXPECT_EQ(::poll(&heard, 1, 50), 0) << "nothing is said before the handler reads";
+  EXPECT_EQ(::poll(&heard, 1, 50), 0) << "nothing is sent before the handler reads";
   may_read.set_value();
   EXPECT_EQ(client.hear().status, 100);
-  EXPECT_EQ(client.ask(body_from(0, 1000)).body, "1000");
+  EXPECT_EQ(client.exchange(body_from(0, 1000)).body, "1000");
 }
 
 TEST_F(HttpStreams, ARefusedBodyGetsNo100Continue) {
   handler.on_stream = [](Stream& stream) { stream.reply({403, {}, "no"}).value(); };
   serve();
   RawClient client = this->client();
-  const Answer answer =
-      client.ask("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
+  const Answer answer = client.exchange(
+      "PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
   EXPECT_EQ(answer.status, 403);
   EXPECT_EQ(answer.headers.get("Connection"), "close")
       << "whether the body follows cannot be known";
@@ -179,7 +181,7 @@ TEST_F(HttpStreams, AnEmptyBodyGets100ContinueToo) {
   EXPECT_EQ(client.hear().body, "ok");
   wanted = false;
   const Answer answer =
-      client.ask("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n");
+      client.exchange("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n");
   EXPECT_EQ(answer.headers.get("Connection"), "close");
 }
 
@@ -188,10 +190,11 @@ TEST_F(HttpStreams, AnUnreadBodyIsDroppedWhenSmallAndEndsTheConnectionWhenLarge)
   serve();
   RawClient small = client();
   for (int i = 0; i < 3; i++)
-    EXPECT_EQ(
-        small.ask("PUT /stream HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + std::string(1000, 'b'))
-            .status,
-        403);
+    EXPECT_EQ(small
+                  .exchange("PUT /stream HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" +
+                            std::string(1000, 'b'))
+                  .status,
+              403);
   RawClient large = client();
   large.say("PUT /stream HTTP/1.1\r\nContent-Length: 8000000\r\n\r\n" +
             std::string(8'000'000, 'b'));
@@ -209,9 +212,9 @@ TEST_F(HttpStreams, AClientNoticesABrokenStream) {
   };
   serve();
   RawClient client = this->client();
-  EXPECT_EQ(client.ask("GET /stream/sized HTTP/1.1\r\n\r\n").status, 0);
+  EXPECT_EQ(client.exchange("GET /stream/sized HTTP/1.1\r\n\r\n").status, 0);
   RawClient other = this->client();
-  EXPECT_EQ(other.ask("GET /stream/chunked HTTP/1.1\r\n\r\n").status, 0);
+  EXPECT_EQ(other.exchange("GET /stream/chunked HTTP/1.1\r\n\r\n").status, 0);
 }
 
 TEST_F(HttpStreams, AStreamWhoseClientDiesEnds) {
@@ -332,7 +335,7 @@ TEST_F(HttpStreams, AnAnsweredStreamHoldsNoThreadForTheRestOfItsBody) {
     EXPECT_EQ(slow.back().hear().status, 403);
   }
   RawClient other = client();
-  EXPECT_EQ(other.ask("GET /stream HTTP/1.1\r\n\r\n").status, 403);
+  EXPECT_EQ(other.exchange("GET /stream HTTP/1.1\r\n\r\n").status, 403);
 }
 
 TEST_F(HttpStreams, ATenantsStreamsLeaveThreadsToOthers) {
@@ -355,7 +358,7 @@ TEST_F(HttpStreams, ATenantsStreamsLeaveThreadsToOthers) {
   }
   RawClient other = client();
   for (int i = 0; i < 10; i++)
-    EXPECT_EQ(other.ask("GET /stream?other HTTP/1.1\r\n\r\n").body, "done");
+    EXPECT_EQ(other.exchange("GET /stream?other HTTP/1.1\r\n\r\n").body, "done");
   open.set_value();
   for (RawClient& client : held) EXPECT_EQ(client.hear().body, "done");
 }
@@ -378,7 +381,7 @@ TEST_F(HttpStreams, StreamsBeyondTheThreadsWaitForOneToEnd) {
     threads.emplace_back([&] {
       RawClient client = this->client();
       for (int i = 0; i < 20; i++)
-        if (client.ask("GET /stream HTTP/1.1\r\n\r\n").body == "done") right++;
+        if (client.exchange("GET /stream HTTP/1.1\r\n\r\n").body == "done") right++;
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(right, 160);

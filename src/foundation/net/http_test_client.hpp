@@ -174,7 +174,7 @@ class RawClient {
     return answer;
   }
 
-  Answer ask(std::string_view request) {
+  Answer exchange(std::string_view request) {
     say(request);
     return hear();
   }

@@ -19,10 +19,10 @@ TEST_F(Http, HttpAndTlsShareAPort) {
   RawClient plain = client(), tls = client();
   ASSERT_TRUE(tls.start_tls(authority));
   for (int i = 0; i < 3; i++) {
-    EXPECT_EQ(plain.ask("GET / HTTP/1.1\r\n\r\n").body, "open");
-    EXPECT_EQ(tls.ask("GET / HTTP/1.1\r\n\r\n").body, "secret");
+    EXPECT_EQ(plain.exchange("GET / HTTP/1.1\r\n\r\n").body, "open");
+    EXPECT_EQ(tls.exchange("GET / HTTP/1.1\r\n\r\n").body, "secret");
   }
-  EXPECT_EQ(tls.ask("GET / HTTP/1.1\r\nConnection: close\r\n\r\n").body, "secret");
+  EXPECT_EQ(tls.exchange("GET / HTTP/1.1\r\nConnection: close\r\n\r\n").body, "secret");
   EXPECT_TRUE(tls.closed());
 }
 
@@ -44,8 +44,8 @@ TEST_F(Http, ACertificateIsRenewedWhileTheServerRuns) {
   RawClient after = client();
   ASSERT_TRUE(after.start_tls(authority));
   EXPECT_NE(after.certificate(), first);
-  EXPECT_EQ(before.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|")
-      << "connections that are there go on";
+  EXPECT_EQ(before.exchange("GET /x HTTP/1.1\r\n\r\n").body, "/x|")
+      << "existing connections continue";
 
   ASSERT_TRUE(os::write_file_durably(settings.certificate_file, "nonsense", 0644));
   EXPECT_EQ(server->renew_certificate().error().kind, Kind::invalid);
@@ -59,19 +59,19 @@ TEST_F(Http, RefusesPlainHttpWithAnExplanationWhereOnlyTlsIsAllowed) {
   settings.plain_http = PlainHttp::none;
   serve();
   RawClient plain = client(), tls = client();
-  const Answer answer = plain.ask("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+  const Answer answer = plain.exchange("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
   EXPECT_EQ(answer.status, 403);
   EXPECT_NE(answer.body.find("https://"), std::string::npos);
   EXPECT_TRUE(plain.closed());
   ASSERT_TRUE(tls.start_tls(authority));
-  EXPECT_EQ(tls.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
+  EXPECT_EQ(tls.exchange("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
 }
 
 TEST_F(Http, ThisMachineMayUsePlainHttpWhereOthersMayNot) {
   with_tls();
   settings.plain_http = PlainHttp::this_machine;
   serve();
-  EXPECT_EQ(client().ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
+  EXPECT_EQ(client().exchange("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
 }
 
 TEST_F(Http, AnInvalidHandshakeEndsItsConnectionOnly) {
@@ -82,7 +82,7 @@ TEST_F(Http, AnInvalidHandshakeEndsItsConnectionOnly) {
     client.say(garbage);
   }
   RawClient late = client();
-  EXPECT_EQ(late.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
+  EXPECT_EQ(late.exchange("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
 }
 
 TEST_F(Http, TlsWithoutACertificateIsClosed) {

@@ -255,7 +255,7 @@ class SocketLink final : public Link {
     socket_.close();
     queue_.clear();
     queued_bytes_ = 0;
-    return why_ ? *why_ : unavailable("closed");
+    return why_ ? *why_ : unavailable("the link is closed");
   }
 
   void note(Error why) {

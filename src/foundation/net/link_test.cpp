@@ -107,17 +107,17 @@ class RawPeer {
     EXPECT_EQ(::connect(socket_.descriptor(), reinterpret_cast<sockaddr*>(&where), sizeof where),
               0);
   }
-  void say(std::string_view bytes) {
+  void send_bytes(std::string_view bytes) {
     EXPECT_EQ(::send(socket_.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               ssize_t(bytes.size()));
   }
-  std::string hear(size_t bytes_max) {
+  std::string receive_bytes(size_t bytes_max) {
     std::string bytes(bytes_max, 0);
     const ssize_t got = ::recv(socket_.descriptor(), bytes.data(), bytes_max, 0);
     bytes.resize(got > 0 ? size_t(got) : 0);
     return bytes;
   }
-  void die() { socket_.close(); }
+  void close() { socket_.close(); }
 
  private:
   os::File socket_;
@@ -164,7 +164,7 @@ TEST_F(Links, ALongPathWorksAndOnlyItsOwnerMayConnect) {
     (*connected)->link()->send("hello");
     ASSERT_TRUE(server.wait_for_frames(1));
     EXPECT_EQ(listen_links("unix:" + path, {}).error().kind, Kind::conflict)
-        << "somebody listens there";
+        << "another process listens there";
   }
   EXPECT_FALSE(os::exists(path));
 }
@@ -194,7 +194,7 @@ TEST_F(Links, GarbageLengthsCloseTheLinkAfterWhatWasWhole) {
   const auto listener = listen_links(address, server.events(), {.frame_bytes_max = 1000});
   ASSERT_TRUE(listener);
   RawPeer peer(address);
-  peer.say(std::string("\x02\0\0\0ok\xff\xff\xff\xff and more", 19));
+  peer.send_bytes(std::string("\x02\0\0\0ok\xff\xff\xff\xff and more", 19));
   ASSERT_TRUE(server.wait_for_closed(1));
   EXPECT_EQ(server.why().kind, Kind::corrupt);
   EXPECT_EQ(server.frames(), std::vector<std::string>{"ok"});
@@ -206,7 +206,7 @@ TEST_F(Links, AFrameMayComeByteByByte) {
   ASSERT_TRUE(listener);
   RawPeer peer(address);
   for (const char byte : std::string("\x03\0\0\0abc\0\0\0\0\x01\0\0\0z", 16))
-    peer.say(std::string(1, byte));
+    peer.send_bytes(std::string(1, byte));
   ASSERT_TRUE(server.wait_for_frames(3));
   EXPECT_EQ(server.frames(), (std::vector<std::string>{"abc", "", "z"}));
 }
@@ -215,8 +215,8 @@ TEST_F(Links, APeerThatDiesWithinAFrameDeliversNoPartOfIt) {
   const auto listener = listen_links(address, server.events());
   ASSERT_TRUE(listener);
   RawPeer peer(address);
-  peer.say(std::string("\x10\0\0\0half", 8));
-  peer.die();
+  peer.send_bytes(std::string("\x10\0\0\0half", 8));
+  peer.close();
   ASSERT_TRUE(server.wait_for_closed(1));
   EXPECT_EQ(server.why().kind, Kind::unavailable);
   EXPECT_NE(server.why().message.find("within a frame"), std::string::npos);
@@ -246,13 +246,13 @@ TEST_F(Links, FramesThatExceedTheKernelsBufferFollow) {
     for (size_t byte = 0; byte < 4; byte++) expected += char(frame.size() >> (8 * byte));
     expected += frame;
   }
-  std::string heard;
-  while (heard.size() < expected.size()) {
-    const std::string part = peer.hear(50'000);
+  std::string received;
+  while (received.size() < expected.size()) {
+    const std::string part = peer.receive_bytes(50'000);
     ASSERT_FALSE(part.empty());
-    heard += part;
+    received += part;
   }
-  EXPECT_TRUE(heard == expected);
+  EXPECT_TRUE(received == expected);
 }
 
 TEST_F(Links, AFrameBeyondTheLimitIsNotSent) {
@@ -272,9 +272,9 @@ TEST_F(Links, LinksBeyondTheLimitAreRejected) {
   const auto listener = listen_links(address, server.events(), {.links_max = 2});
   ASSERT_TRUE(listener);
   RawPeer first(address), second(address), third(address);
-  EXPECT_EQ(third.hear(1), "");
+  EXPECT_EQ(third.receive_bytes(1), "");
   ASSERT_TRUE(server.wait_for_links(2));
-  first.die();
+  first.close();
   ASSERT_TRUE(server.wait_for_closed(1));
   RawPeer fourth(address);
   EXPECT_TRUE(server.wait_for_links(3));
@@ -393,7 +393,7 @@ TEST_F(Links, SurviveRandomPeers) {
     std::string bytes(random.below(300), 0);
     random.fill(std::as_writable_bytes(std::span(bytes)));
     if (random.chance(2) && bytes.size() > 4) bytes.replace(0, 4, std::string("\x10\0\0\0", 4));
-    peer.say(bytes);
+    peer.send_bytes(bytes);
   }
   EXPECT_TRUE(server.wait_for_closed(kPeers));
   EXPECT_EQ(server.late(), 0u);

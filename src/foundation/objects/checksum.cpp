@@ -129,12 +129,12 @@ void ContentCheck::expect(std::string algorithm, std::string base64) {
   declared_[std::move(algorithm)] = std::move(base64);
 }
 
-Result<ContentCheck::Kept> ContentCheck::finish() {
+Result<ContentCheck::Digests> ContentCheck::finish() {
   if (bytes_declared_ && *bytes_declared_ != bytes_)
     return corrupt(std::to_string(*bytes_declared_) + " bytes were announced, " +
                        std::to_string(bytes_) + " came",
                    Fault::length_mismatch);
-  Kept kept;
+  Digests kept;
   kept.bytes = bytes_;
   const std::string md5 = md5_->finish();
   if (md5_declared_ && *md5_declared_ != to_base64(md5)) return mismatch("Content-MD5");

@@ -47,14 +47,14 @@ class ContentCheck {
   void add(std::span<const char> bytes);
   void expect(std::string algorithm, std::string base64);
 
-  struct Kept {
+  struct Digests {
     uint64_t bytes = 0;
     std::string etag;                              // hex MD5
     std::map<std::string, std::string> checksums;  // base64
   };
   // Errors: corrupt (checksum_mismatch, length_mismatch), invalid (a checksum that was not
   // declared).
-  Result<Kept> finish();
+  Result<Digests> finish();
 
  private:
   std::optional<uint64_t> bytes_declared_;

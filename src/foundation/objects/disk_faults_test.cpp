@@ -54,7 +54,7 @@ TEST_P(FaultyDiskTest, LosesNothingAcknowledgedAtAnyStep) {
     if (faults.struck() && faults.failed() == FileStep::sync && GetParam() == EIO) {
       EXPECT_FALSE(done.removed) << "nothing is acknowledged after a failed sync";
       EXPECT_EQ(objects_->create_bucket("other", "r").error().kind, Kind::unavailable);
-      EXPECT_TRUE(objects_->list("bucket", {})) << "reads go on";
+      EXPECT_TRUE(objects_->list("bucket", {})) << "reads continue";
     }
     open();
     EXPECT_EQ(content("a") == "new" || (!done.replaced && content("a") == "old"), true)

@@ -52,7 +52,7 @@ class S3Reader final : public Reader {
       }
       if (bytes.error().kind != Kind::unavailable || attempt >= client_.settings().attempts_max)
         return Error(bytes.error())
-            .in("reading " + what_.words() + " at byte " + std::to_string(at_));
+            .in("reading " + what_.text() + " at byte " + std::to_string(at_));
       TRY(resume());
     }
   }
@@ -65,10 +65,10 @@ class S3Reader final : public Reader {
     connection_.reset();
     auto opened = client_.open(rest);
     if (!opened && opened.error().kind == Kind::conflict)
-      return unavailable(what_.words() + " was replaced while it was read");
+      return unavailable(what_.text() + " was replaced while it was read");
     auto again = TRY(std::move(opened));
     if (again.head.status != 206)
-      return unavailable(what_.words() + ": the endpoint does not support byte ranges");
+      return unavailable(what_.text() + ": the endpoint does not support byte ranges");
     connection_ = std::move(again.connection);
     return ok();
   }
@@ -242,7 +242,7 @@ class S3 final : public Objects {
     // The position behind all keys of a prefix is behind its greatest character.
     page.next = last_prefix > last_key ? last_prefix + "\xf4\x8f\xbf\xbf" : last_key;
     if (page.next.empty())
-      return corrupt(what.words() + ": invalid answer: a page without keys that is not the last");
+      return corrupt(what.text() + ": invalid answer: a page without keys that is not the last");
     return page;
   }
 
@@ -265,7 +265,7 @@ class S3 final : public Objects {
     }
     const XmlElement xml = TRY(client_.send_for_xml(what));
     const std::string id = xml.text_of("UploadId");
-    if (id.empty()) return corrupt(what.words() + ": the endpoint returned no upload id");
+    if (id.empty()) return corrupt(what.text() + ": the endpoint returned no upload id");
     return id;
   }
 
@@ -320,9 +320,9 @@ class S3 final : public Objects {
     const HttpAnswer answer = TRY(client_.send(what));
     auto xml = parse_xml(answer.body);
     if (!xml)
-      return corrupt(what.words() + ": invalid answer of the endpoint: " + xml.error().message);
+      return corrupt(what.text() + ": invalid answer of the endpoint: " + xml.error().message);
     // The head was sent before the result of joining the parts was known.
-    if (xml->name == "Error") return refusal_of(answer, what.words()).error;
+    if (xml->name == "Error") return refusal_of(answer, what.text()).error;
     ObjectInfo info{.key = key,
                     .bytes = bytes,
                     .etag = without_quotes(xml->text_of("ETag")),

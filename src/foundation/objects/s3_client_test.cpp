@@ -26,9 +26,9 @@ class Endpoint final : public net::Handler {
   ~Endpoint() override { server_->stop(0ms); }
 
   std::string url() const { return "http://127.0.0.1:" + std::to_string(server_->port()); }
-  std::vector<std::string> asked() {
+  std::vector<std::string> requested() {
     MutexLock lock(mu_);
-    return asked_;
+    return requested_;
   }
 
   Choice choose(const net::RequestHead&) override { return {net::Intake::streamed, 0}; }
@@ -43,7 +43,7 @@ class Endpoint final : public net::Handler {
     }
     {
       MutexLock lock(mu_);
-      asked_.push_back(stream.head().method + " " + stream.head().target);
+      requested_.push_back(stream.head().method + " " + stream.head().target);
     }
     answer_(stream, body);
   }
@@ -51,7 +51,7 @@ class Endpoint final : public net::Handler {
  private:
   const Answer answer_;
   Mutex mu_;
-  std::vector<std::string> asked_ GUARDED_BY(mu_);
+  std::vector<std::string> requested_ GUARDED_BY(mu_);
   std::unique_ptr<net::HttpServer> server_;
 };
 
@@ -110,21 +110,22 @@ TEST_F(S3ClientTest, SignsEveryRequestAndSendsKeysAsTheyAre) {
   ASSERT_TRUE(info) << info.error().message;
   EXPECT_EQ(info->etag, "abc");
   EXPECT_TRUE(verified);
-  EXPECT_EQ(endpoint.asked(), std::vector<std::string>{"PUT /bucket/a/../b//c%20d%2Be%3F%C3%BC"});
+  EXPECT_EQ(endpoint.requested(),
+            std::vector<std::string>{"PUT /bucket/a/../b//c%20d%2Be%3F%C3%BC"});
 }
 
 TEST_F(S3ClientTest, RetriesTemporaryFailures) {
-  int asked = 0;
+  int requested = 0;
   Endpoint endpoint([&](net::Stream& stream, const std::string& body) {
     EXPECT_EQ(body, "bytes");
-    if (++asked == 1)
+    if (++requested == 1)
       return reply(stream, 503, error_xml("SlowDown", "Please reduce your request rate."));
-    if (asked == 2) return reply(stream, 500);
+    if (requested == 2) return reply(stream, 500);
     reply(stream, 200, "", {{"ETag", "\"abc\""}});
   });
   auto objects = client_of(endpoint.url());
   EXPECT_TRUE(write_all(*objects, "bucket", "key", "bytes"));
-  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(requested, 3);
 }
 
 TEST_F(S3ClientTest, FailsWithTheEndpointsMessage) {
@@ -137,7 +138,7 @@ TEST_F(S3ClientTest, FailsWithTheEndpointsMessage) {
   EXPECT_EQ(info.error().kind, Kind::unavailable);
   EXPECT_EQ(info.error().message,
             "GET s3://bucket/key: 503 SlowDown: Please reduce your request rate. (4 attempts)");
-  EXPECT_EQ(endpoint.asked().size(), 4u);
+  EXPECT_EQ(endpoint.requested().size(), 4u);
 }
 
 TEST_F(S3ClientTest, DoesNotRepeatRequestsThatMayHaveSucceeded) {
@@ -146,7 +147,7 @@ TEST_F(S3ClientTest, DoesNotRepeatRequestsThatMayHaveSucceeded) {
   EXPECT_EQ(
       write_all(*objects, "bucket", "key", "x", PutOptions{.only_if_absent = true}).error().kind,
       Kind::unavailable);
-  EXPECT_EQ(endpoint.asked().size(), 1u);
+  EXPECT_EQ(endpoint.requested().size(), 1u);
 }
 
 TEST_F(S3ClientTest, ErrorsKeepTheirKinds) {
@@ -171,7 +172,7 @@ TEST_F(S3ClientTest, ErrorsKeepTheirKinds) {
     EXPECT_EQ(got.error().kind, one.kind) << one.code;
     EXPECT_EQ(got.error().detail.as<Fault>(), one.fault);
     EXPECT_NE(got.error().message.find("words of the endpoint"), std::string::npos);
-    EXPECT_EQ(endpoint.asked().size(), 1u);
+    EXPECT_EQ(endpoint.requested().size(), 1u);
   }
 }
 
@@ -258,7 +259,7 @@ TEST_F(S3ClientTest, ALongPutGoesInPartsAndIsDroppedWhole) {
                                            {"/bucket/key?partNumber=3&uploadId=up", 4 << 20}}));
   refuse = true;
   EXPECT_EQ(put().error().kind, Kind::denied);
-  EXPECT_EQ(endpoint.asked().back(), "DELETE /bucket/key?uploadId=up");
+  EXPECT_EQ(endpoint.requested().back(), "DELETE /bucket/key?uploadId=up");
 }
 
 TEST_F(S3ClientTest, AnErrorAfterTheHeadIsOne) {

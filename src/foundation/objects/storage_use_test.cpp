@@ -146,7 +146,7 @@ TEST_F(StorageUseTest, AUsersQuotaFollowsTheOwnerThroughUploadsAndOpenings) {
   open_with(quotas);
   EXPECT_EQ(objects_->head("bucket", "big")->owner, "ann");
   EXPECT_TRUE(is_refused(put("c", 1)));
-  ASSERT_TRUE(put("big", 10, "")) << "somebody else replaces it";
+  ASSERT_TRUE(put("big", 10, "")) << "another request replaces it";
   ASSERT_TRUE(put("c", 400));
 }
 

@@ -558,8 +558,8 @@ TEST_P(ObjectsSuite, BadUploadsAreRefused) {
     ASSERT_TRUE((*writer)->write(std::string_view("small")));
     parts.push_back({number, (*writer)->commit()->etag});
   }
-  const auto complete = [&](std::vector<PartInfo> asked) {
-    return kind_and_word(objects().complete_upload("bucket", "key", id, asked));
+  const auto complete = [&](std::vector<PartInfo> requested) {
+    return kind_and_word(objects().complete_upload("bucket", "key", id, requested));
   };
   EXPECT_EQ(complete(parts), "invalid part_too_small");
   EXPECT_EQ(complete({parts[1], parts[0]}), "invalid part_order");

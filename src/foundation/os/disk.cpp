@@ -29,7 +29,7 @@ Result<File> Disk::create(const std::string& path, int flags, unsigned mode) con
 }
 
 Result<void> Disk::write(const File& file, std::string_view bytes, const std::string& path) const {
-  const FileFault failed = ask(FileStep::write, path, bytes.size());
+  const FileFault failed = injected_fault(FileStep::write, path, bytes.size());
   if (failed.error_number == 0) return write_whole(file, bytes, path);
   TRY(write_whole(file, bytes.substr(0, failed.bytes_written), path));
   return from_errno("writing " + path, failed.error_number);

@@ -41,13 +41,13 @@ class Disk {
                                   unsigned mode = 0600) const;
   // For steps that the caller takes itself: the errno to fail with; 0 to continue.
   int fault(FileStep step, const std::string& path) const {
-    return ask(step, path, 0).error_number;
+    return injected_fault(step, path, 0).error_number;
   }
   // The path of the first failed sync, unless the disk was full; "" if there was none.
   std::string failed_sync() const;
 
  private:
-  FileFault ask(FileStep step, const std::string& path, size_t bytes) const {
+  FileFault injected_fault(FileStep step, const std::string& path, size_t bytes) const {
     return faults_ ? faults_->before(step, path, bytes) : FileFault();
   }
   Result<void> note(Result<void> synced, const std::string& path) const;

@@ -210,7 +210,7 @@ TEST_F(FilesTest, WaitsForALockOfADeadProcesssChild) {
   const auto lock = FileLock::take_after_death(at("lock"), 60s);
   EXPECT_TRUE(lock);
   const auto refused = FileLock::take_after_death(at("lock"), 60s);
-  ASSERT_FALSE(refused) << "at once, as we live";
+  ASSERT_FALSE(refused) << "at once: this process is alive";
   EXPECT_EQ(refused.error().kind, Kind::conflict);
 }
 

@@ -152,10 +152,11 @@ bool drain(const File& pipe, std::string& kept, size_t bytes_max, bool& cut) {
 }
 
 std::string last_output(const Outcome& outcome) {
-  std::string_view words = trim(outcome.errors);
-  if (words.empty()) words = trim(outcome.output);
-  if (words.size() > kLastOutputBytesMax) words.remove_prefix(words.size() - kLastOutputBytesMax);
-  return to_utf8(words);
+  std::string_view message = trim(outcome.errors);
+  if (message.empty()) message = trim(outcome.output);
+  if (message.size() > kLastOutputBytesMax)
+    message.remove_prefix(message.size() - kLastOutputBytesMax);
+  return to_utf8(message);
 }
 
 int exit_code(int status) {
@@ -299,17 +300,17 @@ Result<Outcome> run(const Command& command) {
   outcome.code = exit_code(wait_for(child.process));
   if (ending == Ending::by_itself) return outcome;
   if (ending == Ending::unwanted) return cancelled(doing + ": stopped by the caller");
-  const std::string words = last_output(outcome);
+  const std::string message = last_output(outcome);
   return cancelled(doing + ": killed after " + std::to_string(command.at_most.count()) + " ms" +
-                   (words.empty() ? "" : "; its last output: " + words));
+                   (message.empty() ? "" : "; its last output: " + message));
 }
 
 Result<std::string> run_or_fail(const Command& command) {
   Outcome outcome = TRY(run(command));
   if (outcome.code == 0) return std::move(outcome.output);
-  const std::string words = last_output(outcome);
+  const std::string message = last_output(outcome);
   return internal("running " + command.arguments[0] + ": exit code " +
-                  std::to_string(outcome.code) + (words.empty() ? "" : ": " + words));
+                  std::to_string(outcome.code) + (message.empty() ? "" : ": " + message));
 }
 
 Result<pid_t> start_detached(const std::vector<std::string>& arguments,

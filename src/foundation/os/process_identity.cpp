@@ -101,18 +101,18 @@ Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most) {
 std::vector<MarkedProcess> find_marked(const std::string& variable) {
   const std::string start = variable + "=";
   std::vector<MarkedProcess> found;
-  std::vector<ProcessIdentity> to_ask;
+  std::vector<ProcessIdentity> to_query;
   if (const auto names = list_directory("/proc"))
     for (const auto& name : *names) {
       if (name.find_first_not_of("0123456789") != std::string::npos) continue;
       const auto process = parse_int(name);
       if (!process || *process == ::getpid()) continue;
-      if (const auto identity = identify(pid_t(*process))) to_ask.push_back(*identity);
+      if (const auto identity = identify(pid_t(*process))) to_query.push_back(*identity);
     }
-  for (int tries = 0; !to_ask.empty() && tries < kExecTriesMax; tries++) {
+  for (int tries = 0; !to_query.empty() && tries < kExecTriesMax; tries++) {
     if (tries > 0) std::this_thread::sleep_for(kExecPause);
     std::vector<ProcessIdentity> in_exec;
-    for (const auto& identity : to_ask) {
+    for (const auto& identity : to_query) {
       const std::string folder = "/proc/" + std::to_string(identity.process);
       const auto environment = read_file(folder + "/environ", kEnvironmentBytesMax);
       if (!environment) continue;
@@ -125,7 +125,7 @@ std::vector<MarkedProcess> find_marked(const std::string& variable) {
         break;
       }
     }
-    to_ask = std::move(in_exec);
+    to_query = std::move(in_exec);
   }
   return found;
 }

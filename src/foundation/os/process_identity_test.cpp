@@ -68,7 +68,7 @@ TEST(ProcessIdentity, ADetachedProcessLeadsASessionAndItsChildrenDoNot) {
 TEST(ProcessIdentity, KillsNoOtherProcess) {
   auto ours = *identify(::getpid());
   ours.started += 1;
-  EXPECT_TRUE(kill_and_wait(ours, 10s)) << "we live";
+  EXPECT_TRUE(kill_and_wait(ours, 10s)) << "this process survives";
 }
 
 TEST(ProcessWatch, SeesTheEndOfAnother) {

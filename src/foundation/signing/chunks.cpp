@@ -50,11 +50,17 @@ std::string trailer_text(Algorithm algorithm, std::string_view time, std::string
   return opening(algorithm, "TRAILER", time, scope, previous).append(sha256_hex(lines));
 }
 
+Error invalid_size() {
+  return invalid("invalid size of a chunk: must be 1 to " + std::to_string(kSizeDigitsMax) +
+                 " hex digits");
+}
+
 // Moves bytes up to the line's end into `line`. True when the line is complete (without its CRLF).
 Result<bool> gather(std::string& line, std::string_view& bytes, size_t bytes_max) {
   const auto end = bytes.find('\n');
   const size_t count = end == std::string_view::npos ? bytes.size() : end + 1;
-  if (line.size() + count > bytes_max) return invalid("a line of the chunked body is too long");
+  if (line.size() + count > bytes_max)
+    return invalid("a line of the chunked body exceeds " + std::to_string(bytes_max) + " bytes");
   line.append(bytes.substr(0, count));
   bytes.remove_prefix(count);
   if (end == std::string_view::npos) return false;
@@ -113,7 +119,7 @@ Result<void> ChunkReader::take_size_line() {
       chunk_signature_ = digits.substr(field + kSignatureField.size());
     digits = digits.substr(0, field);
   }
-  if (digits.empty() || digits.size() > kSizeDigitsMax) return invalid("invalid size of a chunk");
+  if (digits.empty() || digits.size() > kSizeDigitsMax) return invalid_size();
   left_ = 0;
   for (const char c : digits) {
     uint64_t digit = 16;
@@ -123,7 +129,7 @@ Result<void> ChunkReader::take_size_line() {
       digit = uint64_t(c - 'a' + 10);
     else if (c >= 'A' && c <= 'F')
       digit = uint64_t(c - 'A' + 10);
-    if (digit == 16) return invalid("invalid size of a chunk");
+    if (digit == 16) return invalid_size();
     left_ = left_ << 4 | digit;
   }
   line_.clear();

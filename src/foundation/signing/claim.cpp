@@ -98,7 +98,8 @@ Result<void> take_region_set(std::string_view set, Claim& claim) {
 Result<void> read_signed_headers(std::string_view text, Claim& claim) {
   for (const auto name : split(text, ';')) {
     if (name.empty()) continue;
-    if (claim.signed_headers.size() == kSignedHeadersMax) return invalid("too many signed headers");
+    if (claim.signed_headers.size() == kSignedHeadersMax)
+      return invalid("more than " + std::to_string(kSignedHeadersMax) + " signed headers");
     claim.signed_headers.push_back(to_lower(name));
   }
   if (!std::is_sorted(claim.signed_headers.begin(), claim.signed_headers.end()))

@@ -45,7 +45,7 @@ Agent::Agent(const wire::Order& order, const HostLayout& place, Dependencies& wo
                {},    {},    {},    {}},
       time_(world.clock, kUnseenTimeMax),
       stall_(std::chrono::seconds(order.stalled_after_seconds)),
-      shells_([this](const wire::OpenShell& asked) { return start_shell(asked); },
+      shells_([this](const wire::OpenShell& requested) { return start_shell(requested); },
               [this](const wire::Message& message) {
                 if (world_.say_now) world_.say_now(message);
               },
@@ -77,7 +77,7 @@ void Agent::deliver(const wire::Message& message) {
     post(PeersDrained{peers->staged_models});
   if (std::holds_alternative<wire::MainRuns>(message)) post(MainRuns{});
   if (std::holds_alternative<wire::Goodbye>(message)) post(Dismissed{});
-  if (const auto* asked = std::get_if<wire::OpenShell>(&message)) shells_.open(*asked);
+  if (const auto* requested = std::get_if<wire::OpenShell>(&message)) shells_.open(*requested);
   if (const auto* data = std::get_if<wire::ShellData>(&message)) shells_.data(*data);
 }
 
@@ -365,7 +365,7 @@ void Agent::measure() {
   std::vector<containers::GpuUsage> gpus;
   if (world_.gpu_usage) {
     // The other metrics are reported even if the GPUs cannot be read.
-    if (auto asked = world_.gpu_usage()) gpus = std::move(*asked);
+    if (auto requested = world_.gpu_usage()) gpus = std::move(*requested);
   }
   world_.facts.points(meter_.measure(*usage, order_.share.memory_bytes, disk_usage(context_.ml()),
                                      gpus, input_bytes(context_), world_.clock.now(),

@@ -84,7 +84,7 @@ class Played final : public containers::Container {
     int output;
     const std::atomic<bool>& stop_requested;
     const std::atomic<bool>& killed;
-    const std::atomic<bool>& asked_for_largest;
+    const std::atomic<bool>& largest_requested;
     bool out_of_memory = false;
     void print(const std::string& text) const {
       ASSERT_EQ(::write(output, text.data(), text.size()), static_cast<ssize_t>(text.size()));
@@ -94,7 +94,7 @@ class Played final : public containers::Container {
 
   Played(Play play, int output) {
     thread_ = std::thread([this, play = std::move(play), output] {
-      Controls controls{output, stop_requested_, killed_, asked_for_largest_};
+      Controls controls{output, stop_requested_, killed_, largest_requested_};
       const int code = play(controls);
       ::close(output);
       const MutexLock lock(mutex_);
@@ -121,7 +121,7 @@ class Played final : public containers::Container {
   }
   std::vector<containers::ProcessMemory> largest_processes(size_t count_max) override {
     EXPECT_EQ(count_max, 3u);
-    asked_for_largest_ = true;
+    largest_requested_ = true;
     return {{"python3", 512 << 20}};
   }
   Result<containers::ContainerUsage> usage() override {
@@ -129,7 +129,7 @@ class Played final : public containers::Container {
   }
 
  private:
-  std::atomic<bool> stop_requested_ = false, killed_ = false, asked_for_largest_ = false;
+  std::atomic<bool> stop_requested_ = false, killed_ = false, largest_requested_ = false;
   Mutex mutex_;
   ConditionVariable changed_;
   std::optional<containers::ContainerExit> exit_ GUARDED_BY(mutex_);
@@ -308,7 +308,7 @@ TEST_F(AgentTest, OutOfMemoryNamesTheLimit) {
 
 TEST_F(AgentTest, OutOfMemoryNamesTheLargestProcess) {
   start([](Played::Controls& controls) {
-    while (!controls.asked_for_largest) std::this_thread::yield();
+    while (!controls.largest_requested) std::this_thread::yield();
     controls.out_of_memory = true;
     return 137;
   });

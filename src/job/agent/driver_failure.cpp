@@ -109,7 +109,7 @@ std::string joined(const std::vector<std::string_view>& lines, size_t begin, siz
 }
 
 // The last line that the script printed before `end`, then its command and the lines before it.
-std::string last_words(const std::vector<std::string_view>& lines, size_t end) {
+std::string last_message(const std::vector<std::string_view>& lines, size_t end) {
   size_t begin = end;
   while (begin > 0 && !lines[begin - 1].starts_with(kCommandHead)) --begin;
   std::vector<std::string_view> kept;
@@ -147,7 +147,7 @@ std::string script_failure(std::string_view printed) {
         text.append(" (").append(each.hint).append(")");
     return text + "\n" + contract::last_lines(traceback, kFramesBytesMax);
   }
-  return driver == lines.end() ? "" : last_words(lines, end);
+  return driver == lines.end() ? "" : last_message(lines, end);
 }
 
 }  // namespace trainyard::agent

@@ -63,20 +63,20 @@ TEST(JobConfig, HostsAndResolver) {
 
 TEST(Endpoints, CredentialsAreAnsweredByPathAndToken) {
   wire::Credentials keys{"AKIA", "secret", "session", from_milliseconds(1'763'631'900'000)};
-  const auto ask = [&](std::string_view method, std::string_view path, std::string_view token,
-                       bool ready = true) {
+  const auto request = [&](std::string_view method, std::string_view path, std::string_view token,
+                           bool ready = true) {
     return answer_credentials(method, path, token, "/v2/credentials/1", "right",
                               ready ? std::optional(keys) : std::nullopt, "arn:role");
   };
   EXPECT_EQ(
-      ask("GET", "/v2/credentials/1", "right").body,
+      request("GET", "/v2/credentials/1", "right").body,
       R"({"AccessKeyId":"AKIA","Expiration":"2025-11-20T09:45:00Z","RoleArn":"arn:role","SecretAccessKey":"secret","Token":"session"})");
-  EXPECT_EQ(ask("GET", "/v2/credentials/1", "").status, 200);
-  EXPECT_EQ(ask("GET", "/v2/credentials/1", "wrong").status, 403);
-  EXPECT_EQ(ask("GET", "/v2/credentials/2", "right").status, 404);
-  EXPECT_EQ(ask("GET", "/", "").status, 404);
-  EXPECT_EQ(ask("PUT", "/v2/credentials/1", "right").status, 405);
-  EXPECT_EQ(ask("GET", "/v2/credentials/1", "right", false).status, 503);
+  EXPECT_EQ(request("GET", "/v2/credentials/1", "").status, 200);
+  EXPECT_EQ(request("GET", "/v2/credentials/1", "wrong").status, 403);
+  EXPECT_EQ(request("GET", "/v2/credentials/2", "right").status, 404);
+  EXPECT_EQ(request("GET", "/", "").status, 404);
+  EXPECT_EQ(request("PUT", "/v2/credentials/1", "right").status, 405);
+  EXPECT_EQ(request("GET", "/v2/credentials/1", "right", false).status, 503);
 }
 
 }  // namespace

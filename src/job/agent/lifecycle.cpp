@@ -38,9 +38,9 @@ wire::StateFact fact(HostState state, std::string_view message) {
 }
 
 // One decision in progress: the run as it changes and the actions so far.
-class Deciding {
+class HostLifecycle {
  public:
-  explicit Deciding(HostRun run) : run_(std::move(run)) {}
+  explicit HostLifecycle(HostRun run) : run_(std::move(run)) {}
 
   Result<Decision> on(const Event& event) {
     return std::visit([&](const auto& each) { return on_event(each); }, event);
@@ -283,7 +283,7 @@ HostRun run_of(const wire::Order& order) {
 }
 
 Result<Decision> next(HostRun run, const Event& event) {
-  return Deciding(std::move(run)).on(event);
+  return HostLifecycle(std::move(run)).on(event);
 }
 
 }  // namespace trainyard::agent

@@ -18,9 +18,9 @@ constexpr const char* kStates[] = {"placed",    "preparing", "downloading", "run
                                    "uploading", "finished",  "failed",      "lost"};
 
 // One host's run, driven by events; records its actions as words.
-class Story {
+class HostScenario {
  public:
-  explicit Story(domain::HostIndex host = 0, uint32_t hosts = 1) {
+  explicit HostScenario(domain::HostIndex host = 0, uint32_t hosts = 1) {
     run.host = host;
     run.hosts = hosts;
   }
@@ -30,27 +30,27 @@ class Story {
     auto decision = next(run, event);
     if (!decision) return "conflict";
     run = decision->run;
-    std::string words;
+    std::string message;
     for (const auto& action : decision->actions) {
-      if (!words.empty()) words += ", ";
+      if (!message.empty()) message += ", ";
       if (const auto* report = std::get_if<Report>(&action)) {
         facts.push_back(report->fact);
-        words += std::string("report ") + kStates[static_cast<int>(report->fact.state)];
+        message += std::string("report ") + kStates[static_cast<int>(report->fact.state)];
       } else if (const auto* work = std::get_if<Work>(&action)) {
-        words += "work " + std::string(to_string(work->stage));
+        message += "work " + std::string(to_string(work->stage));
       } else if (std::holds_alternative<Interrupt>(action)) {
-        words += "interrupt";
+        message += "interrupt";
       } else if (std::holds_alternative<Terminate>(action)) {
-        words += "terminate";
+        message += "terminate";
       } else if (std::holds_alternative<Kill>(action)) {
-        words += "kill";
+        message += "kill";
       } else if (std::holds_alternative<Undo>(action)) {
-        words += "undo";
+        message += "undo";
       } else {
-        words += "leave";
+        message += "leave";
       }
     }
-    return words;
+    return message;
   }
 
   void until_running() {
@@ -63,7 +63,7 @@ class Story {
 };
 
 TEST(Lifecycle, ASingleHostPassesThroughAllStages) {
-  Story story;
+  HostScenario story;
   EXPECT_EQ(story.on(Begin{}), "report preparing, work prepare");
   EXPECT_EQ(story.on(StepsDone{}), "report downloading, work pull");
   EXPECT_EQ(story.on(StepsDone{}), "work mount");
@@ -79,7 +79,7 @@ TEST(Lifecycle, ASingleHostPassesThroughAllStages) {
 }
 
 TEST(Lifecycle, AQuietHostReportsPreparingRunningAndItsEnd) {
-  Story story;
+  HostScenario story;
   story.run.quiet = true;
   EXPECT_EQ(story.on(Begin{}), "report preparing, work prepare");
   EXPECT_EQ(story.on(StepsDone{}), "work pull");
@@ -93,7 +93,7 @@ TEST(Lifecycle, AQuietHostReportsPreparingRunningAndItsEnd) {
 }
 
 TEST(Lifecycle, AQuietHostReportsAFailureAtOnce) {
-  Story story;
+  HostScenario story;
   story.run.quiet = true;
   story.until_running();
   EXPECT_EQ(story.on(ProcessExited{7, Fault::algorithm, "it broke"}),
@@ -104,7 +104,7 @@ TEST(Lifecycle, AQuietHostReportsAFailureAtOnce) {
 }
 
 TEST(Lifecycle, AQuietHostReportsTheCauseOfAStop) {
-  Story story;
+  HostScenario story;
   story.run.quiet = true;
   story.until_running();
   EXPECT_EQ(story.on(StopOrdered{StopCause::user, 30s}), "terminate");
@@ -117,7 +117,7 @@ TEST(Lifecycle, AQuietHostReportsTheCauseOfAStop) {
 
 TEST(Lifecycle, AHostThatFollowsStartsItsProcessWhenTheMainHostRuns) {
   for (const bool notified_early : {false, true}) {
-    Story story(1, 1);
+    HostScenario story(1, 1);
     story.run.follows_main = true;
     if (notified_early) {
       EXPECT_EQ(story.on(MainRuns{}), "");
@@ -140,7 +140,7 @@ TEST(Lifecycle, AHostThatFollowsStartsItsProcessWhenTheMainHostRuns) {
 }
 
 TEST(Lifecycle, AHostThatWaitsForTheMainHostStopsAtOnce) {
-  Story story(1, 1);
+  HostScenario story(1, 1);
   story.run.follows_main = true;
   story.on(Begin{});
   for (int i = 0; i < 3; ++i) story.on(StepsDone{});
@@ -159,7 +159,7 @@ TEST(Lifecycle, TheOrderTellsWhichHostFollowsAndWhichMerges) {
   order.spec.queue.emplace();
   order.spec.contract = domain::Contract::plain;
   EXPECT_EQ(run_of(order).hosts, 1u);
-  EXPECT_FALSE(run_of(order).quiet) << "others of its gang go by what it says";
+  EXPECT_FALSE(run_of(order).quiet) << "other hosts of its gang depend on what it reports";
   order.spec.main_node = 0;
   EXPECT_TRUE(run_of(order).follows_main);
   order.host = 0;
@@ -167,7 +167,7 @@ TEST(Lifecycle, TheOrderTellsWhichHostFollowsAndWhichMerges) {
 }
 
 TEST(Lifecycle, TheFirstHostWaitsForItsPeers) {
-  Story story(0, 2);
+  HostScenario story(0, 2);
   story.until_running();
   story.on(ProcessExited{});
   EXPECT_EQ(story.on(StepsDone{}), "report uploading");
@@ -178,7 +178,7 @@ TEST(Lifecycle, TheFirstHostWaitsForItsPeers) {
 }
 
 TEST(Lifecycle, PeersThatDrainedEarlyAreRemembered) {
-  Story story(0, 2);
+  HostScenario story(0, 2);
   story.until_running();
   EXPECT_EQ(story.on(PeersDrained{{""}}), "");
   story.on(ProcessExited{});
@@ -186,7 +186,7 @@ TEST(Lifecycle, PeersThatDrainedEarlyAreRemembered) {
 }
 
 TEST(Lifecycle, LaterHostsNameTheirStagedFiles) {
-  Story story(1, 2);
+  HostScenario story(1, 2);
   story.until_running();
   story.on(ProcessExited{});
   EXPECT_EQ(story.on(StepsDone{.staged_model = "k"}), "report uploading, work upload");
@@ -194,7 +194,7 @@ TEST(Lifecycle, LaterHostsNameTheirStagedFiles) {
 }
 
 TEST(Lifecycle, AStopTerminatesThenKillsThenUploads) {
-  Story story;
+  HostScenario story;
   story.until_running();
   EXPECT_EQ(story.on(StopOrdered{StopCause::user, 120s}), "terminate");
   EXPECT_EQ(story.on(StopOrdered{StopCause::user, 120s}), "");
@@ -207,7 +207,7 @@ TEST(Lifecycle, AStopTerminatesThenKillsThenUploads) {
 }
 
 TEST(Lifecycle, AStopWithoutGraceEndsTheGraceOfAnEarlierOne) {
-  Story story;
+  HostScenario story;
   story.until_running();
   EXPECT_EQ(story.on(StopOrdered{StopCause::user, 120s}), "terminate");
   EXPECT_EQ(story.on(StopOrdered{StopCause::user, 0s}), "kill");
@@ -217,7 +217,7 @@ TEST(Lifecycle, AStopWithoutGraceEndsTheGraceOfAnEarlierOne) {
 }
 
 TEST(Lifecycle, AStopWithoutGraceThatMeetsTheStartLeavesNone) {
-  Story story;
+  HostScenario story;
   story.on(Begin{});
   for (int i = 0; i < 3; ++i) story.on(StepsDone{});
   EXPECT_EQ(story.on(StopOrdered{StopCause::user, 120s}), "interrupt");
@@ -227,7 +227,7 @@ TEST(Lifecycle, AStopWithoutGraceThatMeetsTheStartLeavesNone) {
 }
 
 TEST(Lifecycle, AStopBeforeTheProcessRanEndsWithoutUpload) {
-  Story story;
+  HostScenario story;
   story.on(Begin{});
   story.on(StepsDone{});
   EXPECT_EQ(story.on(StopOrdered{StopCause::user, 120s}), "interrupt");
@@ -236,7 +236,7 @@ TEST(Lifecycle, AStopBeforeTheProcessRanEndsWithoutUpload) {
 }
 
 TEST(Lifecycle, AStopThatMeetsTheStartTerminatesOnceStarted) {
-  Story story;
+  HostScenario story;
   story.on(Begin{});
   for (int i = 0; i < 3; ++i) story.on(StepsDone{});
   ASSERT_EQ(story.run.stage, Stage::run);
@@ -245,7 +245,7 @@ TEST(Lifecycle, AStopThatMeetsTheStartTerminatesOnceStarted) {
 }
 
 TEST(Lifecycle, AnInterruptionKeepsNoModelAndReportsIt) {
-  Story story;
+  HostScenario story;
   story.until_running();
   EXPECT_EQ(story.on(StopOrdered{StopCause::interrupted, 5s}), "terminate");
   EXPECT_EQ(story.on(ProcessExited{0, {}, {}}), "report draining, work drain")
@@ -258,7 +258,7 @@ TEST(Lifecycle, AnInterruptionKeepsNoModelAndReportsIt) {
 }
 
 TEST(Lifecycle, AnInterruptionEndsTheDownload) {
-  Story story;
+  HostScenario story;
   story.on(Begin{});
   story.on(StepsDone{});
   EXPECT_EQ(story.on(StopOrdered{StopCause::interrupted, 5s}), "interrupt");
@@ -268,7 +268,7 @@ TEST(Lifecycle, AnInterruptionEndsTheDownload) {
 
 TEST(Lifecycle, AnInterruptionEndsTheUploadUnlessThatIsDone) {
   for (const bool done : {false, true}) {
-    Story story;
+    HostScenario story;
     story.until_running();
     story.on(ProcessExited{});
     story.on(StepsDone{});
@@ -282,7 +282,7 @@ TEST(Lifecycle, AnInterruptionEndsTheUploadUnlessThatIsDone) {
 }
 
 TEST(Lifecycle, AnInterruptionFreesTheFirstHostFromWaiting) {
-  Story story(0, 2);
+  HostScenario story(0, 2);
   story.until_running();
   story.on(ProcessExited{});
   story.on(StepsDone{});
@@ -292,7 +292,7 @@ TEST(Lifecycle, AnInterruptionFreesTheFirstHostFromWaiting) {
 }
 
 TEST(Lifecycle, TheFaultOfAnExitIsKnownAtOnce) {
-  Story story;
+  HostScenario story;
   story.until_running();
   story.on(ProcessExited{137, Fault::internal, "the process was lost"});
   EXPECT_EQ(story.facts.back().fault, Fault::internal);
@@ -300,7 +300,7 @@ TEST(Lifecycle, TheFaultOfAnExitIsKnownAtOnce) {
 }
 
 TEST(Lifecycle, AFailedProcessKeepsItsOutputAndNoModel) {
-  Story story;
+  HostScenario story;
   story.until_running();
   story.on(ProcessExited{3, Fault::algorithm, "AlgorithmError: no, exit code: 3"});
   EXPECT_FALSE(story.run.keeps_model());
@@ -312,7 +312,7 @@ TEST(Lifecycle, AFailedProcessKeepsItsOutputAndNoModel) {
 }
 
 TEST(Lifecycle, AFailedGangFreesTheFirstHostFromWaiting) {
-  Story story(0, 2);
+  HostScenario story(0, 2);
   story.until_running();
   story.on(ProcessExited{});
   EXPECT_EQ(story.on(StepsDone{}), "report uploading");
@@ -321,7 +321,7 @@ TEST(Lifecycle, AFailedGangFreesTheFirstHostFromWaiting) {
 }
 
 TEST(Lifecycle, AFailedDownloadIsTheEnd) {
-  Story story;
+  HostScenario story;
   story.on(Begin{});
   story.on(StepsDone{});
   EXPECT_EQ(story.on(StepsFailed{{Fault::client, "no objects"}}), "report failed, undo");
@@ -329,7 +329,7 @@ TEST(Lifecycle, AFailedDownloadIsTheEnd) {
 }
 
 TEST(Lifecycle, ReportsTheFirstFailure) {
-  Story story;
+  HostScenario story;
   story.until_running();
   story.on(ProcessExited{1, Fault::algorithm, "first"});
   story.on(StepsFailed{{Fault::internal, "second"}});

@@ -25,13 +25,13 @@ void LinkedOffer::deliver(const wire::Message& message) {
   const MutexLock lock(mutex_);
   // A repeated order is the same one.
   if (order && !order->order.empty() && !order_) order_ = *order;
-  if (!order_) withdrawn_ = true;
+  if (!order_) cancelled_ = true;
   changed_.notify_all();
 }
 
-void LinkedOffer::withdraw() {
+void LinkedOffer::cancel() {
   const MutexLock lock(mutex_);
-  withdrawn_ = true;
+  cancelled_ = true;
   order_.reset();
   changed_.notify_all();
 }
@@ -39,7 +39,7 @@ void LinkedOffer::withdraw() {
 std::optional<wire::NextOrder> LinkedOffer::take() {
   MutexLock lock(mutex_);
   changed_.wait_for(lock, allocation_.idle_max,
-                    [&]() REQUIRES(mutex_) { return order_ || withdrawn_; });
+                    [&]() REQUIRES(mutex_) { return order_ || cancelled_; });
   return std::exchange(order_, {});
 }
 

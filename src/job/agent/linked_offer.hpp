@@ -2,7 +2,7 @@
 // says Idle before its last fact, and waits for a NextOrder (docs/decisions/38). NextOrder
 // (next_order.hpp) is the same for an agent whose launcher is on its machine.
 //
-// Threads: deliver(), message() and withdraw() from any; the others from one.
+// Threads: deliver(), message() and cancel() from any; the others from one.
 #pragma once
 
 #include <optional>
@@ -39,7 +39,7 @@ class LinkedOffer {
   // Takes a message of the server.
   void deliver(const wire::Message& message);
   // Ends the wait: the agent is to end.
-  void withdraw();
+  void cancel();
   // Waits for an order; nothing: none came in time, or the server releases the allocation.
   std::optional<wire::NextOrder> take();
 
@@ -50,7 +50,7 @@ class LinkedOffer {
   Mutex mutex_;
   ConditionVariable changed_;
   std::optional<wire::NextOrder> order_ GUARDED_BY(mutex_);
-  bool withdrawn_ GUARDED_BY(mutex_) = false;
+  bool cancelled_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace trainyard::agent

@@ -65,17 +65,17 @@ TEST(LinkedOffer, TakesAnOrderWhileItWaits) {
   EXPECT_TRUE(order->same_host);
 }
 
-TEST(LinkedOffer, EndsWhenItIsReleasedRefusedOrWithdrawn) {
+TEST(LinkedOffer, EndsWhenItIsReleasedRefusedOrCancelled) {
   TestClock clock;
   LinkedOffer released(kAllocation, clock), refused(kAllocation, clock),
-      withdrawn(kAllocation, clock);
+      cancelled(kAllocation, clock);
   released.deliver(wire::NextOrder{});
   EXPECT_FALSE(released.take());
   refused.deliver(wire::Refused{"the attempt is over"});
   EXPECT_FALSE(refused.take());
-  withdrawn.deliver(wire::NextOrder{"next", false});
-  withdrawn.withdraw();
-  EXPECT_FALSE(withdrawn.take());
+  cancelled.deliver(wire::NextOrder{"next", false});
+  cancelled.cancel();
+  EXPECT_FALSE(cancelled.take());
 }
 
 TEST(LinkedOffer, EndsAfterItsTime) {

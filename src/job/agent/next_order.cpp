@@ -27,6 +27,6 @@ Result<std::optional<std::string>> NextOrder::take(Duration at_most) const {
   return std::optional(std::move(text));
 }
 
-void NextOrder::withdraw() const { (void)::unlink(path("idle").c_str()); }
+void NextOrder::cancel() const { (void)::unlink(path("idle").c_str()); }
 
 }  // namespace trainyard::agent

@@ -30,7 +30,7 @@ class NextOrder {
   // Waits for an order; nothing: none came, or there was no offer, and the offer has ended.
   Result<std::optional<std::string>> take(Duration at_most) const;
   // Ends the offer; harmless without one.
-  void withdraw() const;
+  void cancel() const;
 
  private:
   std::string path(const char* name) const { return directory_ + "/" + name; }

@@ -46,7 +46,7 @@ TEST_F(NextOrders, AnAgentThatStopsWaitingGetsNoOrder) {
   EXPECT_FALSE(*none);
   EXPECT_FALSE(take());
   next_.offer();
-  next_.withdraw();
+  next_.cancel();
   EXPECT_FALSE(take());
 }
 

@@ -97,7 +97,7 @@ struct Dependencies {
   std::function<Result<void>(const std::string& id, const std::string& directory)> remove_container;
   // `progress` receives descriptions several times a second; false from it ends the work.
   std::function<Result<ReadyImage>(const domain::Image&, const std::string& directory,
-                                   const std::function<bool(const std::string& words)>& progress)>
+                                   const std::function<bool(const std::string& message)>& progress)>
       unpack_image;
   std::function<Result<std::unique_ptr<Endpoints>>()> open_endpoints;
   Facts& facts;

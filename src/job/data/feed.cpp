@@ -70,7 +70,7 @@ void Feed::work() {
     std::optional<Item> item;
     {
       // Items and their backlogs have the same order.
-      const MutexLock in_turn(source_mutex_);
+      const MutexLock source_lock(source_mutex_);
       {
         MutexLock lock(mutex_);
         changed_.wait(lock, [&]() REQUIRES(mutex_) {

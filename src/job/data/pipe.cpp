@@ -15,9 +15,9 @@ namespace {
 
 // A FIFO cannot be polled for its reader, so it is opened repeatedly. Often at first: a reader is
 // about to come.
-constexpr Duration kAskInterval = 2ms;
-constexpr Duration kAskIntervalLater = 20ms;
-constexpr int kAskedOften = 500;
+constexpr Duration kPollInterval = 2ms;
+constexpr Duration kPollIntervalLater = 20ms;
+constexpr int kPolledOften = 500;
 // The longest wait for space in a full FIFO before a stop is checked.
 constexpr int kFullWaitMilliseconds = 50;
 // The size of a FIFO; most machines allow no more.
@@ -88,7 +88,7 @@ Result<Pipe::Sent> Pipe::send_epoch(uint64_t epoch) {
 }
 
 Result<os::File> Pipe::wait_for_reader(uint64_t epoch) {
-  for (int asked = 0;; ++asked) {
+  for (int requested = 0;; ++requested) {
     auto fifo = os::open_fifo_beneath(directory_, name_of(epoch), os::FifoEnd::writing);
     if (fifo) {
       (void)::fcntl(fifo->descriptor(), F_SETPIPE_SZ, kFifoBytes);  // its present size is enough
@@ -96,7 +96,7 @@ Result<os::File> Pipe::wait_for_reader(uint64_t epoch) {
     }
     if (fifo.error().kind != Kind::not_found)
       return std::move(fifo).error().in("opening a channel's FIFO");
-    if (stop_.wait(asked < kAskedOften ? kAskInterval : kAskIntervalLater))
+    if (stop_.wait(requested < kPolledOften ? kPollInterval : kPollIntervalLater))
       return cancelled("stopped");
   }
 }

@@ -140,9 +140,9 @@ std::vector<Children::Exit> Children::reap() {
   return exits;
 }
 
-void Children::ask_to_end() {
+void Children::request_end() {
   for (auto& [process, child] : children_)
-    if (!std::exchange(child.asked_to_end, true))
+    if (!std::exchange(child.requested_end, true))
       ::kill(child.kind.signal_group ? -process : process, SIGTERM);
 }
 

@@ -60,7 +60,7 @@ class Children {
   std::vector<Exit> reap();
   // Sends SIGTERM to each process, or to its group if kind says so: once to each, since a second
   // one would interrupt a handler that saves a checkpoint.
-  void ask_to_end();
+  void request_end();
   // Sends SIGKILL to every group.
   void kill();
 
@@ -70,7 +70,7 @@ class Children {
     Running running;
     Printed printed;
     std::string partial_line, command;
-    bool asked_to_end = false;
+    bool requested_end = false;
   };
   void pass_on(Child& child, bool to_the_end);
   void pass_on_output(Child& child, bool to_the_end);

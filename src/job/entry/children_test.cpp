@@ -106,7 +106,7 @@ TEST_F(ChildrenTest, AreStoppedAloneOrWithTheirGroup) {
   const auto deadline = std::chrono::steady_clock::now() + kEndsWithin;
   while (std::chrono::steady_clock::now() < deadline && !os::exists(directory_.path() + "/ready"))
     ::poll(nullptr, 0, 10);
-  children_.ask_to_end();
+  children_.request_end();
   EXPECT_EQ(wait().code, 9);
   EXPECT_EQ(written("inner"), "told\n");
 }

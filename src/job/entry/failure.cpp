@@ -60,10 +60,10 @@ std::string framed_output(std::string_view printed) {
   size_t begin = lines.size() - 1;
   while (begin > 0 && !is_frame(lines[begin - 1])) --begin;
   if (begin == 0) return "";
-  std::string words;
+  std::string message;
   for (size_t i = begin; i + 1 < lines.size() && !trim(lines[i]).empty(); ++i)
-    words += (words.empty() ? "" : " ") + std::string(trim(lines[i]));
-  return words;
+    message += (message.empty() ? "" : " ") + std::string(trim(lines[i]));
+  return message;
 }
 
 // The lines [begin, exception] of the last traceback; end == begin: there is none.

@@ -112,14 +112,14 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
     children.add_waits(waits);
     if (entry) waits.push_back({entry->descriptor(), POLLIN, 0});
     ::poll(waits.data(), waits.size(), -1);
-    if (signals.take()) children.ask_to_end();
+    if (signals.take()) children.request_end();
     if (entry && (waits.back().revents & (POLLIN | POLLHUP)) != 0) {
       // Any message or end of the connection means that the rank must end.
       if (!entry->receive()) entry.reset();
       if (entry) {
         if (const auto message = entry->next();
             message && *message && std::holds_alternative<End>(**message))
-          children.ask_to_end();
+          children.request_end();
       }
     }
     children.pump();

@@ -385,7 +385,7 @@ class HostRun {
       any_notified = true;
     }
     if (plan_.distribution != Distribution::mpi || (!any_notified && plan_.hosts.size() == 1))
-      children_.ask_to_end();
+      children_.request_end();
     if (children_.empty() && !any_notified) begin_end(End{kTerminatedCode, "", ""});
   }
 
@@ -396,7 +396,7 @@ class HostRun {
     if (leads())
       for (auto& peer : peers_)
         if (!peer.helper && !peer.host.empty()) send(peer, end);
-    children_.ask_to_end();
+    children_.request_end();
   }
 
   void keep_time() {

@@ -334,11 +334,11 @@ Pin pin_of_rank(int local_rank, const std::vector<std::vector<int>>& gpu_cpus,
                 const Variables& variables) {
   Pin pin;
   if (gpu_cpus.empty()) return pin;
-  const auto turn = static_cast<size_t>(local_rank);
+  const auto position = static_cast<size_t>(local_rank);
   const std::string visible = found_at(variables, "CUDA_VISIBLE_DEVICES");
   const auto names = split(visible, ',');
-  const std::string device = visible.empty() ? std::to_string(turn % gpu_cpus.size())
-                                             : std::string(trim(names[turn % names.size()]));
+  const std::string device = visible.empty() ? std::to_string(position % gpu_cpus.size())
+                                             : std::string(trim(names[position % names.size()]));
   if (found_at(variables, kPinVariable) == "1") pin.variables["CUDA_VISIBLE_DEVICES"] = device;
   const std::string order = found_at(variables, kOrderVariable);
   if (order.empty()) pin.variables[kOrderVariable] = kBusOrder;

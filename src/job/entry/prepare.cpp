@@ -17,7 +17,7 @@ namespace trainyard::entry {
 namespace {
 
 // Runs in the image's own Python, once, when something depends on it.
-constexpr const char* kAskPython =
+constexpr const char* kQueryPython =
     "import importlib.util, json, os, sys, sysconfig\n"
     "def there(name):\n"
     "    try:\n"
@@ -123,7 +123,7 @@ class Preparer {
     PythonSays says;
     if (!image.python.empty() &&
         (requirements || kind == Program::package || !settings.distribution_groups.empty()))
-      says = TRY(ask_python(image.python, prepared.variables));
+      says = TRY(query_python(image.python, prepared.variables));
     image.mpi4py = says.mpi4py;
     image.tensorflow = says.tensorflow;
     const std::vector<std::string> packages =
@@ -141,7 +141,7 @@ class Preparer {
     } else if (!packages.empty()) {
       TRY(install(settings, image.python, packages, kind == Program::package, prepared.variables));
       if (!settings.distribution_groups.empty()) {
-        const PythonSays now = TRY(ask_python(image.python, prepared.variables));
+        const PythonSays now = TRY(query_python(image.python, prepared.variables));
         image.mpi4py = image.mpi4py || now.mpi4py;
         image.smdistributed = now.smdistributed;
       }
@@ -170,14 +170,14 @@ class Preparer {
     }
   }
 
-  Result<PythonSays> ask_python(const std::string& python, const Variables& variables) {
+  Result<PythonSays> query_python(const std::string& python, const Variables& variables) {
     std::string answer;
     Children::Kind kind;
     kind.change_line = [&](std::string_view line) {
       answer = line;
       return std::string();
     };
-    const auto exit = TRY(run({{python, "-c", kAskPython}, variables, "/"}, std::move(kind)));
+    const auto exit = TRY(run({{python, "-c", kQueryPython}, variables, "/"}, std::move(kind)));
     if (exit.code != 0)
       return invalid(python + " cannot be used: " + last_lines(exit.printed.errors, 400));
     return read_python_says(answer).in(python);

@@ -282,7 +282,7 @@ TEST(CgroupUse, IsReadFromV2) {
             std::optional<std::chrono::nanoseconds>(std::chrono::milliseconds(2500)));
   EXPECT_EQ(full.memory_used(), std::optional<int64_t>(40 << 20))
       << "without the cache that can be given back";
-  EXPECT_FALSE(well.out_of_memory()) << "it met the limit, and nobody was killed";
+  EXPECT_FALSE(well.out_of_memory()) << "it reached the limit, and no process was killed";
   EXPECT_FALSE(well.memory_used());
   EXPECT_FALSE(well.cpu_used());
   const Cgroup none = Cgroup::named("gone.1", layout);

@@ -66,11 +66,11 @@ std::string runtime_message(const std::string& directory) {
   return text ? to_utf8(trim(*text)) : "";
 }
 
-Error runtime_error(const std::string& words, int code) {
+Error runtime_error(const std::string& output, int code) {
   const std::string message =
-      "the container runtime: " + (words.empty() ? "exit code " + std::to_string(code) : words);
-  const auto says = [&](std::string_view part) { return words.find(part) != std::string::npos; };
-  if (says("executable file") && says("not found")) return not_found(words);
+      "the container runtime: " + (output.empty() ? "exit code " + std::to_string(code) : output);
+  const auto says = [&](std::string_view part) { return output.find(part) != std::string::npos; };
+  if (says("executable file") && says("not found")) return not_found(output);
   if (says("No such file or directory")) return not_found(message);
   if (says("Permission denied") || says("Operation not permitted")) return denied(message);
   if (says("No space left") || says("Cannot allocate memory") ||

@@ -303,9 +303,8 @@ TEST_F(RealContainer, FailsRatherThanRunWithoutAUserNamespace) {
   const auto container = start("true");
   ASSERT_FALSE(container) << "it runs as root of this machine";
   EXPECT_EQ(container.error().kind, Kind::denied) << container.error().message;
-  for (const char* words : {"unmappable", "user namespace", "isolation = \"best-effort\""})
-    EXPECT_NE(container.error().message.find(words), std::string::npos)
-        << container.error().message;
+  for (const char* part : {"unmappable", "user namespace", "isolation = \"best-effort\""})
+    EXPECT_NE(container.error().message.find(part), std::string::npos) << container.error().message;
 }
 
 TEST_F(RealContainer, ReportsThatItRunsWithoutAUserNamespaceAtBestEffort) {

@@ -290,11 +290,11 @@ Result<int> first_process_of(const ExecSpec& spec, const Cgroup& cgroup) {
 
 // The runtime's message if it printed one, else `otherwise`.
 Error failure_of_runtime(const os::File& output, Error otherwise) {
-  std::string words(kRuntimeMessageBytesMax, '\0');
+  std::string message(kRuntimeMessageBytesMax, '\0');
   (void)::fcntl(output.descriptor(), F_SETFL, O_NONBLOCK);
-  const ssize_t got = ::read(output.descriptor(), words.data(), words.size());
-  words.resize(size_t(std::max<ssize_t>(0, got)));
-  const auto said = to_utf8(trim(words));
+  const ssize_t got = ::read(output.descriptor(), message.data(), message.size());
+  message.resize(size_t(std::max<ssize_t>(0, got)));
+  const auto said = to_utf8(trim(message));
   return said.empty() ? std::move(otherwise) : not_found(said);
 }
 

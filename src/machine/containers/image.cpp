@@ -332,19 +332,19 @@ Result<std::string> find_digest(const ImagePaths& image_paths, const ImageSource
 
 std::string format_progress(const PullProgress& progress) {
   constexpr uint64_t kMebi = 1 << 20;
-  std::string words;
+  std::string message;
   switch (progress.doing) {
     case PullProgress::Doing::waiting:
       return "Waiting for another host of this machine, which prepares the training image";
     case PullProgress::Doing::downloading:
-      words = "Downloading the training image";
+      message = "Downloading the training image";
       break;
     case PullProgress::Doing::unpacking:
-      words = "Unpacking the training image";
+      message = "Unpacking the training image";
       break;
   }
-  if (progress.bytes_total == 0) return words;
-  return words + ": " + std::to_string(progress.bytes / kMebi) + " of " +
+  if (progress.bytes_total == 0) return message;
+  return message + ": " + std::to_string(progress.bytes / kMebi) + " of " +
          std::to_string((progress.bytes_total + kMebi - 1) / kMebi) + " MiB";
 }
 

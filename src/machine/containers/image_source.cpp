@@ -21,7 +21,7 @@ namespace trainyard::containers {
 namespace {
 
 constexpr Duration kFetchMax = 2h;  // some 12 GiB at 20 Mbit/s
-constexpr Duration kAskMax = 1min;
+constexpr Duration kQueryMax = 1min;
 // An index may refer to an index; real images are less deep.
 constexpr int kIndexDepthMax = 4;
 constexpr std::string_view kOci = "oci:", kStorage = "containers-storage:", kRegistry = "docker://";
@@ -82,11 +82,11 @@ Result<std::string> inspect(const ImageSource& from) {
   std::vector<std::string> words{"skopeo", "inspect", "--raw"};
   if (source.starts_with(kRegistry) && is_loopback(source)) words.push_back("--tls-verify=false");
   words.push_back(source);
-  auto asked = os::run_or_fail({words, login_of(from), "", "", kAskMax});
-  if (!asked && asked.error().kind == Kind::cancelled)
+  auto requested = os::run_or_fail({words, login_of(from), "", "", kQueryMax});
+  if (!requested && requested.error().kind == Kind::cancelled)
     return unavailable("reading the image's manifest: no answer within a minute",
                        ImageFault::unreachable);
-  std::string raw = TRY(std::move(asked));
+  std::string raw = TRY(std::move(requested));
   if (const std::string pinned = pinned_digest(source); !pinned.empty() && sha256(raw) != pinned)
     return corrupt("reading the registry's manifest: its digest is not " + pinned);
   return raw;

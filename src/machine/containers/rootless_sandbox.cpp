@@ -300,8 +300,8 @@ Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
                              const os::File& hear) {
   ::setsid();
   (void)::prctl(PR_SET_NAME, "trainyard-keep");
-  const auto answer = [&](const std::string& words) {
-    (void)!::write(say.descriptor(), words.c_str(), words.size() + 1);
+  const auto answer = [&](const std::string& message) {
+    (void)!::write(say.descriptor(), message.c_str(), message.size() + 1);
   };
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
     answer(refused_namespaces(errno).message);
@@ -336,7 +336,7 @@ Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
 
 // Reads a message up to a zero byte.
 Result<std::string> receive_message(const os::File& from) {
-  std::string words;
+  std::string message;
   for (;;) {
     pollfd said{from.descriptor(), POLLIN, 0};
     char byte = 0;
@@ -346,15 +346,15 @@ Result<std::string> receive_message(const os::File& from) {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0)
       return unavailable("starting the sandbox's namespace holder: it ended without a message");
-    if (byte == '\0') return words;
-    if (words.size() < kMessageBytesMax) words += byte;
+    if (byte == '\0') return message;
+    if (message.size() < kMessageBytesMax) message += byte;
   }
 }
 
 Result<void> take_answer(const os::File& from) {
-  const std::string words = TRY(receive_message(from));
-  if (words.empty()) return ok();
-  return denied(words);
+  const std::string message = TRY(receive_message(from));
+  if (message.empty()) return ok();
+  return denied(message);
 }
 
 Result<os::ProcessIdentity> make_rootless_sandbox(const std::string& directory) {
@@ -501,10 +501,10 @@ Result<void> enter_temporary_rootless_sandbox() {
   if (helper == 0) {
     say_go.close();
     char byte = 0;
-    std::string words;
+    std::string message;
     if (::read(hear_go.descriptor(), &byte, 1) != 1) ::_exit(0);
-    if (auto mapped = map_ids(us); !mapped) words = mapped.error().message;
-    (void)!::write(say_done.descriptor(), words.c_str(), words.size() + 1);
+    if (auto mapped = map_ids(us); !mapped) message = mapped.error().message;
+    (void)!::write(say_done.descriptor(), message.c_str(), message.size() + 1);
     ::_exit(0);
   }
   const auto entered = [&]() -> Result<void> {

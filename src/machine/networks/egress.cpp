@@ -37,12 +37,12 @@ std::vector<EgressRule> rules_in_order(const Egress& egress) {
     return a.subnet.prefix > b.subnet.prefix;
   });
   // A rule behind another of the same network is never evaluated.
-  std::vector<EgressRule> asked;
+  std::vector<EgressRule> requested;
   for (const auto& rule : rules)
-    if (std::none_of(asked.begin(), asked.end(),
+    if (std::none_of(requested.begin(), requested.end(),
                      [&](const auto& one) { return one.subnet == rule.subnet; }))
-      asked.push_back(rule);
-  return asked;
+      requested.push_back(rule);
+  return requested;
 }
 
 std::string egress_text(const Egress& egress, const std::string& per_source) {

@@ -35,9 +35,9 @@ Result<std::string> foreign_forwarding() {
   return listed.code == 0 ? listed.output : std::string();
 }
 
-std::string comment_text(const std::string& words) {
+std::string comment_text(const std::string& text) {
   std::string comment;
-  for (const char byte : words.substr(0, 120))
+  for (const char byte : text.substr(0, 120))
     comment += byte == '"' || byte == '\\' || byte < ' ' ? '_' : byte;
   return comment;
 }

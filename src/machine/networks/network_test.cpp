@@ -298,7 +298,7 @@ TEST_F(RealNetwork, PassesAFirewallThatDropsForwardedPackets) {
     EXPECT_NE(forward().find("iifname \"ty*\" accept"), std::string::npos) << forward();
     EXPECT_NE(forward().find("oifname \"ty*\" accept"), std::string::npos) << forward();
     EXPECT_LT(forward().find("docker0"), forward().find("ty*"))
-        << "others' rules are asked first: " << forward();
+        << "the rules of other programs come first: " << forward();
     ASSERT_TRUE(stop_foreign_forwarding());
     EXPECT_EQ(forward(), before);
     ASSERT_TRUE(stop_foreign_forwarding()) << "again";

@@ -18,7 +18,7 @@ reads them):
     TRAINYARD_SECRET         a secret of the ranks. Without it rank 0 makes one, so other peers
                              are rejected all the same, but an eavesdropper can read it
     TRAINYARD_ENCRYPT        1: TLS between hosts, with TRAINYARD_SECRET as its key
-    TRAINYARD_ADOPT          0: large tensors that are reduced repeatedly are copied each time;
+    TRAINYARD_IN_PLACE       0: large tensors that are reduced repeatedly are copied each time;
                              otherwise the ranks of one machine map their memory
     TRAINYARD_SOCKETS        the number of sockets for large messages between two hosts (1);
                              use more if one flow is slower than the link

@@ -29,7 +29,8 @@ Result<Json> read_campaign(World& world, const Arguments& arguments, const std::
   const std::string file = std::filesystem::path(path).filename().string();
   Json campaign =
       trim(text).starts_with('{') ? TRY(parse_json(text)) : TRY(json_of_toml(text, file));
-  if (!campaign.is_object()) return invalid("the file must hold one campaign");
+  if (!campaign.is_object())
+    return invalid("reading the campaign: " + file + " is not a JSON object or a TOML document");
   if (const auto name = arguments.value("--name"); !name.empty()) campaign["name"] = name;
   if (!campaign.contains("name")) campaign["name"] = std::filesystem::path(path).stem().string();
   if (const auto job = campaign.find("training_job"); job != campaign.end()) {

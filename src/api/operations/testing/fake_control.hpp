@@ -82,8 +82,8 @@ class PlainControl : public control::Control {
     if (found->second->spec.keep_alive_seconds == 0) return answer(conflict("it has no warm pool"));
     answer(*found->second);
   }
-  void withdraw_job(domain::JobKey key, domain::Withdrawn, std::string,
-                    control::Answer answer) override {
+  void cancel_job(domain::JobKey key, domain::Cancellation, std::string,
+                  control::Answer answer) override {
     stop_job(std::move(key), std::move(answer));
   }
   void change_resource(control::ResourceRequest requested,

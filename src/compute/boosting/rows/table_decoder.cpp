@@ -263,8 +263,8 @@ Result<void> TableDecoder::take_libsvm(std::string_view line) {
     group_seen_ = group;
     ++groups_;
   }
-  const uint64_t turn = group ? groups_ - 1 : rows_;  // a group stays on one host
-  if (turn % options_.ranks != options_.rank) {
+  const uint64_t position = group ? groups_ - 1 : rows_;  // a group stays on one host
+  if (position % options_.ranks != options_.rank) {
     TRY(check_label(label));
     ++rows_;
     return ok();

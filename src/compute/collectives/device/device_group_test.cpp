@@ -154,7 +154,7 @@ TEST(DeviceGroup, OperationsUnknownToNcclAreRejectedBeforeSending) {
 }
 
 TEST(DeviceGroup, ARankThatLeftIsNamedWhenAnOperationDoesNotEnd) {
-  over_owned(Way::shared, 3, [](std::unique_ptr<Group> group) {
+  over_owned(LinkKind::shared, 3, [](std::unique_ptr<Group> group) {
     auto options = in_ordinary_memory();
     options.peer_timeout = 200ms;
     auto device = DeviceGroup::make(*group, options);

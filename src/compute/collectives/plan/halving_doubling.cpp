@@ -51,19 +51,19 @@ Slots slots(int ranks) {
   return all;
 }
 
-// Returns the range of a rank after `turns` iterations of halving.
-Range held(const Plan& plan, int slot, int turns) {
+// Returns the range of a rank after `iterations` iterations of halving.
+Range held(const Plan& plan, int slot, int iterations) {
   Range range{0, plan.elements};
-  for (int turn = 0; turn < turns; ++turn) {
+  for (int iteration = 0; iteration < iterations; ++iteration) {
     const Range lower = piece(range.size(), 0, 2);
     const size_t middle = range.begin + lower.end;
-    range = (slot >> turn & 1) == 0 ? Range{range.begin, middle} : Range{middle, range.end};
+    range = (slot >> iteration & 1) == 0 ? Range{range.begin, middle} : Range{middle, range.end};
   }
   return range;
 }
 
-Expression sum_at(const Slots& all, int slot, int turns) {
-  if (turns == 0) {
+Expression sum_at(const Slots& all, int slot, int iterations) {
+  if (iterations == 0) {
     if (slot >= all.left_over) return {all.rank_of(slot), {}};
     Expression pair;
     pair.parts.push_back({all.rank_of(slot) + 1, {}});
@@ -71,8 +71,8 @@ Expression sum_at(const Slots& all, int slot, int turns) {
     return pair;
   }
   Expression sum;
-  sum.parts.push_back(sum_at(all, slot ^ 1 << (turns - 1), turns - 1));
-  sum.parts.push_back(sum_at(all, slot, turns - 1));
+  sum.parts.push_back(sum_at(all, slot ^ 1 << (iterations - 1), iterations - 1));
+  sum.parts.push_back(sum_at(all, slot, iterations - 1));
   return sum;
 }
 
@@ -101,16 +101,16 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
     return;
   }
   if (slot < 0) return;
-  const int turn = int(round) - 1;
-  if (turn < all.bits) {
-    const int peer_slot = slot ^ 1 << turn;
+  const int iteration = int(round) - 1;
+  if (iteration < all.bits) {
+    const int peer_slot = slot ^ 1 << iteration;
     const int peer = all.rank_of(peer_slot);
-    const Range kept = held(plan, slot, turn + 1);
-    add_send(steps, peer, held(plan, peer_slot, turn + 1), Use::reduced);
+    const Range kept = held(plan, slot, iteration + 1);
+    add_send(steps, peer, held(plan, peer_slot, iteration + 1), Use::reduced);
     add_receive(steps, peer, kept);
-    add_reduction(steps, kept, 1, 1, plan.finishes && turn + 1 == all.bits);
+    add_reduction(steps, kept, 1, 1, plan.finishes && iteration + 1 == all.bits);
   } else {
-    const int undone = 2 * all.bits - 1 - turn;
+    const int undone = 2 * all.bits - 1 - iteration;
     const int peer_slot = slot ^ 1 << undone;
     const int peer = all.rank_of(peer_slot);
     add_send(steps, peer, held(plan, slot, undone + 1), Use::copied);
@@ -140,9 +140,9 @@ Cost cost(const Plan& plan) {
     const size_t kept = held(plan, slot, all.bits).size();
     size_t own = plan.elements - kept;
     size_t added = 0;
-    for (int turn = 0; turn < all.bits; ++turn) {
-      own += held(plan, slot, turn + 1).size();
-      added += held(plan, slot, turn + 1).size();
+    for (int iteration = 0; iteration < all.bits; ++iteration) {
+      own += held(plan, slot, iteration + 1).size();
+      added += held(plan, slot, iteration + 1).size();
     }
     if (slot < all.left_over) {
       own += plan.elements;

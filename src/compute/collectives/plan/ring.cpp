@@ -37,28 +37,29 @@ namespace {
 // One chunk is on the wire while another waits at the receiver; more chunks would only wait.
 constexpr size_t kAheadMax = 2;
 
-struct Turn {
+struct Iteration {
   int sent;      // index of the piece
   int received;  // index of the piece
   bool reduces;
   bool last;
 };
 
-size_t turns(const Plan& plan) {
+size_t iterations(const Plan& plan) {
   return size_t(plan.ranks - 1) * (plan.operation == Operation::allreduce ? 2 : 1);
 }
 
-Turn turn_of(const Plan& plan, int turn) {
+Iteration iteration_of(const Plan& plan, int iteration) {
   const int others = plan.ranks - 1;
   const int rank = plan.rank;
   switch (plan.operation) {
     case Operation::reduce_scatter:
-      return {rank - turn - 1, rank - turn - 2, true, turn == others - 1};
+      return {rank - iteration - 1, rank - iteration - 2, true, iteration == others - 1};
     case Operation::all_gather:
-      return {rank - turn, rank - turn - 1, false, false};
+      return {rank - iteration, rank - iteration - 1, false, false};
     default:
-      if (turn < others) return {rank - turn, rank - turn - 1, true, turn == others - 1};
-      return {rank + 1 - (turn - others), rank - (turn - others), false, false};
+      if (iteration < others)
+        return {rank - iteration, rank - iteration - 1, true, iteration == others - 1};
+      return {rank + 1 - (iteration - others), rank - (iteration - others), false, false};
   }
 }
 
@@ -66,7 +67,7 @@ size_t chunks_of(const Plan& plan) { return chunks(largest_block(plan), plan.chu
 
 }  // namespace
 
-size_t rounds(const Plan& plan) { return turns(plan) * chunks_of(plan); }
+size_t rounds(const Plan& plan) { return iterations(plan) * chunks_of(plan); }
 
 void add_round(const Plan& plan, size_t round, Steps& steps) {
   const size_t cut = chunks_of(plan);
@@ -76,16 +77,16 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
   };
   const size_t sends_end = std::min(ring::rounds(plan), round + ahead + 1);
   for (size_t sent = round == 0 ? 0 : round + ahead; sent < sends_end; ++sent) {
-    const Turn turn = turn_of(plan, int(sent / cut));
-    add_send(steps, around(plan.rank + 1, plan.ranks), part(turn.sent, sent),
-             turn.reduces ? Use::reduced : Use::copied);
+    const Iteration iteration = iteration_of(plan, int(sent / cut));
+    add_send(steps, around(plan.rank + 1, plan.ranks), part(iteration.sent, sent),
+             iteration.reduces ? Use::reduced : Use::copied);
   }
-  const Turn turn = turn_of(plan, int(round / cut));
-  const Range received = part(turn.received, round);
+  const Iteration iteration = iteration_of(plan, int(round / cut));
+  const Range received = part(iteration.received, round);
   const int previous = around(plan.rank - 1, plan.ranks);
-  if (turn.reduces) {
+  if (iteration.reduces) {
     add_receive(steps, previous, received);
-    add_reduction(steps, received, 1, 1, turn.last && plan.finishes);
+    add_reduction(steps, received, 1, 1, iteration.last && plan.finishes);
   } else {
     add_receive_into(steps, previous, received);
   }

@@ -58,7 +58,7 @@ struct Rank {
 
 // One direction of a host's link, as a token bucket: `free` is the time at which it would be idle
 // if it passed no bursts.
-struct Way {
+struct LinkDirection {
   double free = 0;
 
   // Returns when the first and the last byte of a message pass, if the message begins to arrive at
@@ -71,8 +71,8 @@ struct Way {
 };
 
 struct HostTimes {
-  Way out;
-  Way in;
+  LinkDirection out;
+  LinkDirection in;
   std::vector<double> processors_free;
 };
 
@@ -274,7 +274,7 @@ class Replay {
   void land(size_t index, double now) {
     const Flight flight = flights_[index];
     free_flights_.push_back(index);
-    Way& in = hosts_[size_t(host_of(flight.to))].in;
+    LinkDirection& in = hosts_[size_t(host_of(flight.to))].in;
     const double there = std::max(flight.last, in.pass(now, flight.wire, burst_).second);
     if (flight.ends) arrive(flight.from, flight.to, there);
   }

@@ -93,12 +93,12 @@ class Circle {
     std::vector<size_t> position(size_t(size()), 0);
     std::vector<std::unique_ptr<Run>> runs(static_cast<size_t>(size()));
     for (int rank = 0; rank < size(); ++rank) parts.push_back(parts_of(rank));
-    constexpr int turns_max = 100000;
-    for (int turn = 0; turn < turns_max; ++turn) {
+    constexpr int iterations_max = 100000;
+    for (int iteration = 0; iteration < iterations_max; ++iteration) {
       bool all = true;
       for (int k = 0; k < size(); ++k) {
         // Alternates the order of the ranks, since nothing may depend on it.
-        const auto rank = size_t(turn % 2 == 0 ? k : size() - 1 - k);
+        const auto rank = size_t(iteration % 2 == 0 ? k : size() - 1 - k);
         if (position[rank] == parts[rank].size()) continue;
         const Part& part = parts[rank][position[rank]];
         if (!runs[rank]) {

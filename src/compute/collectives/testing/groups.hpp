@@ -31,28 +31,30 @@ inline std::vector<Endpoint> endpoints(int ranks) {
   return all;
 }
 
-enum class Way { tcp, shared };
+enum class LinkKind { tcp, shared };
 
-inline TcpOptions options(const std::vector<Endpoint>& endpoints, int rank, Way way = Way::shared) {
+inline TcpOptions options(const std::vector<Endpoint>& endpoints, int rank,
+                          LinkKind links = LinkKind::shared) {
   TcpOptions options;
   options.endpoints = endpoints;
   options.rank = rank;
   options.shared_value = "group_test";
   options.join_deadline = 60s;
   options.peer_timeout = 60s;
-  options.share_memory = way == Way::shared;
+  options.share_memory = links == LinkKind::shared;
   options.group.deterministic = true;
   return options;
 }
 
 // Runs every rank in its own thread, which owns the group of the rank.
-inline void over_owned(Way way, int ranks, const std::function<void(std::unique_ptr<Group>)>& play,
+inline void over_owned(LinkKind links, int ranks,
+                       const std::function<void(std::unique_ptr<Group>)>& play,
                        const std::string& plans = "") {
   const auto all = endpoints(ranks);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      auto mine = options(all, rank, way);
+      auto mine = options(all, rank, links);
       mine.group.plans = plans;
       auto group = join_over_tcp(mine);
       ASSERT_TRUE(group) << group.error().message;
@@ -62,14 +64,14 @@ inline void over_owned(Way way, int ranks, const std::function<void(std::unique_
   for (auto& thread : threads) thread.join();
 }
 
-inline void over(Way way, int ranks, const std::function<void(Group&)>& play,
+inline void over(LinkKind links, int ranks, const std::function<void(Group&)>& play,
                  const std::string& plans = "") {
   over_owned(
-      way, ranks, [&](std::unique_ptr<Group> group) { play(*group); }, plans);
+      links, ranks, [&](std::unique_ptr<Group> group) { play(*group); }, plans);
 }
 
 inline void over_tcp(int ranks, const std::function<void(Group&)>& play) {
-  over(Way::tcp, ranks, play);
+  over(LinkKind::tcp, ranks, play);
 }
 
 inline void in_memory_owned(int ranks, const std::function<void(std::unique_ptr<Group>)>& play) {

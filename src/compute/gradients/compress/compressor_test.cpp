@@ -201,14 +201,14 @@ TEST(Compressor, LowRankFindsTheMatrixAndOwesNoMoreThanAFewSteps) {
     std::vector<double> got(shape.elements());
     constexpr int steps = 1000;
     const double few = double(shape.columns) / double(rank);
-    const double turn = double(kRowInterval * shape.rows);
+    const double cycle = double(kRowInterval * shape.rows);
     for (int step = 1; step <= steps; ++step) {
       values = full;
       expect_ok(compressor.allreduce(std::vector{in_place("full", values, shape)},
                                      {CompressionKind::low_rank, rank},
                                      collectives::Reduction::average));
       for (size_t i = 0; i < got.size(); ++i) got[i] += double(values[i]);
-      EXPECT_LT(length_of(compressor.owed("full")), turn * length_of(full))
+      EXPECT_LT(length_of(compressor.owed("full")), cycle * length_of(full))
           << "after " << step << " steps";
     }
     std::vector<float> missing;

@@ -54,6 +54,25 @@ constexpr Field kFields[] = {
      }},
 };
 
+// The rows of a tensor that go to each member of the process set.
+Result<void> check_splits(const Signature& signature, size_t members) {
+  if (signature.splits.size() != members)
+    return invalid("invalid splits: the process set has " + std::to_string(members) +
+                   " members, and the tensor " + std::to_string(signature.splits.size()) +
+                   " splits");
+  // Compares one by one, so that no sum overflows.
+  for (uint64_t rest = signature.rows(); const uint64_t split : signature.splits) {
+    if (split > rest)
+      return invalid("invalid splits: their sum exceeds the " + std::to_string(signature.rows()) +
+                     " rows of the tensor");
+    rest -= split;
+    if (&split == &signature.splits.back() && rest > 0)
+      return invalid("invalid splits: their sum is below the " + std::to_string(signature.rows()) +
+                     " rows of the tensor");
+  }
+  return ok();
+}
+
 Result<void> check_reduction(const Signature& signature) {
   if (!collectives::exists(signature.type, signature.reduction)) {
     return invalid(
@@ -62,7 +81,8 @@ Result<void> check_reduction(const Signature& signature) {
   }
   if (signature.compression.kind != Compression::Kind::none &&
       signature.type != collectives::Type::f32)
-    return invalid("compression needs tensors of type f32");
+    return invalid("compression needs tensors of type f32, and the tensor is of type " +
+                   std::string(collectives::to_string(signature.type)));
   if (signature.compression.kind != Compression::Kind::none &&
       (signature.operation != Operation::allreduce ||
        (signature.reduction != collectives::Reduction::sum &&
@@ -103,16 +123,7 @@ Result<void> check(const Signature& signature, const Sets& sets, int rank) {
                        ", does not belong to process set " + std::to_string(signature.set));
       return ok();
     case Operation::all_to_all:
-      if (signature.splits.size() != members.size())
-        return invalid("invalid splits: one is needed for each member of the process set");
-      // Compares one by one, so that no sum overflows.
-      for (uint64_t rest = signature.rows(); const uint64_t split : signature.splits) {
-        if (split > rest) return invalid("invalid splits: their sum exceeds the number of rows");
-        rest -= split;
-        if (&split == &signature.splits.back() && rest > 0)
-          return invalid("invalid splits: their sum is below the number of rows");
-      }
-      return ok();
+      return check_splits(signature, members.size());
     case Operation::allreduce:
     case Operation::reduce_scatter:
       return check_reduction(signature);
@@ -283,7 +294,7 @@ void Coordinator::check_for_stalls(std::span<const Report> reports, const Sets& 
   };
   std::map<std::string, Seen> seen;
   for (size_t rank = 0; rank < reports.size(); ++rank) {
-    for (const Waiting& waiting : reports[rank].waiting) {
+    for (const PendingTensor& waiting : reports[rank].waiting) {
       Seen& each = seen[waiting.key];
       each.ranks.push_back(int(rank));
       each.milliseconds = std::max(each.milliseconds, waiting.milliseconds);

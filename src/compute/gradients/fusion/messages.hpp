@@ -29,16 +29,17 @@
 namespace trainyard::gradients {
 
 // A tensor that a rank has submitted, and the time since.
-struct Waiting {
+struct PendingTensor {
   std::string key;
   uint64_t milliseconds = 0;
-  bool operator==(const Waiting&) const = default;
+  bool operator==(const PendingTensor&) const = default;
 };
 
 struct Report {
   bool leaving = false;
   std::vector<Signature> requests;
-  std::vector<Waiting> waiting;  // in a stall check: everything outstanding, new requests included
+  std::vector<PendingTensor>
+      waiting;  // in a stall check: everything outstanding, new requests included
   bool operator==(const Report&) const = default;
 };
 

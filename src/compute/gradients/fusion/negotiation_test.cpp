@@ -256,7 +256,7 @@ TEST(Negotiation, StallsAreNamedWithTheRanksAndFailInTime) {
   EXPECT_EQ(ranks.cycle(60s).stalls, "");
   EXPECT_EQ(ranks.cycle(61s).stalls,
             "known waits for ranks 1 and 3 since 60 s; ranks 0 and 2 submitted it");
-  EXPECT_EQ(ranks.cycle(62s).stalls, "") << "it was said just now";
+  EXPECT_EQ(ranks.cycle(62s).stalls, "") << "it was reported just before";
   EXPECT_EQ(ranks.cycle(121s).stalls,
             "known waits for ranks 1 and 3 since 120 s; ranks 0 and 2 submitted it\n"
             "new waits for ranks 0, 2 and 3 since 119 s; rank 1 submitted it");

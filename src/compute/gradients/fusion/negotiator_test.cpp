@@ -18,7 +18,7 @@ namespace trainyard::gradients {
 namespace {
 
 using collectives::testing::endpoints;
-using collectives::testing::Way;
+using collectives::testing::LinkKind;
 using testing::expect_done;
 using testing::expect_failed;
 using testing::negotiating;
@@ -54,8 +54,8 @@ TEST(Negotiator, TensorsAreSummedWhateverTheOrderInWhichTheRanksSubmitThem) {
 // Runs over shared memory, where the fusion buffer is registered, and over TCP.
 TEST(Negotiator, SeveralThreadsSubmitAtOnce) {
   constexpr int ranks = 3, threads_count = 4, steps = 10, tensors = 6;
-  for (const Way way : {Way::shared, Way::tcp}) {
-    collectives::testing::over_owned(way, ranks, [&](std::unique_ptr<collectives::Group> group) {
+  for (const LinkKind links : {LinkKind::shared, LinkKind::tcp}) {
+    collectives::testing::over_owned(links, ranks, [&](std::unique_ptr<collectives::Group> group) {
       auto negotiator = Negotiator::start(std::move(group));
       ASSERT_TRUE(negotiator) << negotiator.error().message;
       std::atomic<int> completed = 0;
@@ -88,8 +88,8 @@ TEST(Negotiator, SeveralThreadsSubmitAtOnce) {
 
 TEST(Negotiator, LargeTensorsAreFusedInMemoryThatAllSee) {
   constexpr size_t elements = 700'000;
-  for (const Way way : {Way::shared, Way::tcp}) {
-    collectives::testing::over_owned(way, 3, [&](std::unique_ptr<collectives::Group> group) {
+  for (const LinkKind links : {LinkKind::shared, LinkKind::tcp}) {
+    collectives::testing::over_owned(links, 3, [&](std::unique_ptr<collectives::Group> group) {
       auto negotiator = Negotiator::start(std::move(group), {.fused_tensor_bytes_max = 4 << 20});
       ASSERT_TRUE(negotiator) << negotiator.error().message;
       for (int step = 0; step < 3; ++step) {
@@ -390,12 +390,13 @@ TEST(Negotiator, AdaptiveSumsAreFusedButCombinedEachByItself) {
 TEST(Negotiator, AKilledRankFailsAllThatIsOutstandingWithItsNameAndTheTensors) {
   constexpr int ranks = 3;
   constexpr int failed_rank = 1;
-  for (const Way way : {Way::tcp, Way::shared}) {
+  for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) {
     const auto all = endpoints(ranks);
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      auto group = collectives::join_over_tcp(collectives::testing::options(all, failed_rank, way));
+      auto group =
+          collectives::join_over_tcp(collectives::testing::options(all, failed_rank, links));
       if (!group) _exit(1);
       auto negotiator = Negotiator::start(std::move(*group));
       if (!negotiator) _exit(2);
@@ -407,7 +408,7 @@ TEST(Negotiator, AKilledRankFailsAllThatIsOutstandingWithItsNameAndTheTensors) {
     for (int rank = 0; rank < ranks; ++rank) {
       if (rank == failed_rank) continue;
       threads.emplace_back([&, rank] {
-        auto group = collectives::join_over_tcp(collectives::testing::options(all, rank, way));
+        auto group = collectives::join_over_tcp(collectives::testing::options(all, rank, links));
         ASSERT_TRUE(group) << group.error().message;
         auto negotiator = Negotiator::start(std::move(*group));
         ASSERT_TRUE(negotiator) << negotiator.error().message;

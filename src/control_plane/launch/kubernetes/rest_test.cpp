@@ -58,7 +58,7 @@ TEST_F(KubernetesRestTest, AListThatNeverEndsIsGivenUp) {
   EXPECT_EQ(nodes.error().kind, Kind::exhausted);
 }
 
-TEST_F(KubernetesRestTest, AsksForItsOwnObjects) {
+TEST_F(KubernetesRestTest, RequestsItsOwnObjects) {
   answers_ = {{200, R"({"metadata":{},"items":null})"}, {200, R"({"metadata":{},"items":null})"}};
   const auto kubernetes = client();
   ASSERT_TRUE(kubernetes->jobs());

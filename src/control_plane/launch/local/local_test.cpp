@@ -205,7 +205,7 @@ TEST_F(LocalLauncher, GangsDoNotShareAddresses) {
     ASSERT_TRUE((*other)->ensure(gang(1, 1))) << "another server on this machine";
     EXPECT_EQ(networks::links_named("ty").size(), 4u);
     ASSERT_TRUE(launcher->remove({1, 1}));
-    EXPECT_EQ(alive(**other), 1u) << "the same attempt of another server lives on";
+    EXPECT_EQ(alive(**other), 1u) << "the same attempt of another server is still running";
     ASSERT_TRUE(launcher->remove({2, 1}));
     ASSERT_TRUE(launcher->remove({3, 1}));
     ASSERT_TRUE((*other)->remove({1, 1}));
@@ -303,7 +303,7 @@ TEST_F(LocalLauncher, AHandingOverThatWasCutOffIsCompletedOrUndone) {
       ASSERT_TRUE(launcher);
       EXPECT_EQ(os::exists(host + "/taken"), left.taken) << "the agent's to remove";
       EXPECT_EQ(os::exists(host + "/idle"), left.idle)
-          << "nobody is taken by a server that comes back";
+          << "a restarted server takes over no other process";
       EXPECT_EQ(os::exists(host + "/next.json"), left.order && left.handed);
       EXPECT_FALSE(os::exists(host + "/launch.next.json"));
       const domain::AttemptId expected{left.handed ? 2u : 1u, 1};

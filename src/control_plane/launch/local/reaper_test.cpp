@@ -45,7 +45,7 @@ TEST(Reaper, RemovesAllThatWaitInOneStroke) {
     NetworkReaper reaper(clock, removals.function());
     const NetworkReaper::Start start(reaper);
     for (uint32_t i = 0; i < 5; i++) reaper.take(network(i), [&] { return removals.counted(); });
-    EXPECT_EQ(reaper.waiting().size(), 5u) << "their addresses are taken until they are gone";
+    EXPECT_EQ(reaper.waiting().size(), 5u) << "their addresses are in use until they have exited";
     reaper.drain();
     EXPECT_TRUE(reaper.waiting().empty());
     EXPECT_EQ(removals.gone, 5);

@@ -34,9 +34,12 @@ Result<void> check_order(const HostOrder& order) {
                    std::to_string(order.record.network.hosts.size()) + " hosts");
   if (!is_name(order.mark)) return invalid("invalid mark '" + shorten(order.mark, 40) + "'");
   if (!order.node_directory.starts_with('/'))
-    return invalid("node_directory must be an absolute path");
+    return invalid("invalid node_directory '" + shorten(order.node_directory, 200) +
+                   "': must be an absolute path");
   for (const auto& host : order.record.network.hosts)
-    if (!is_name(host.namespace_file)) return invalid("invalid name of a network namespace");
+    if (!is_name(host.namespace_file))
+      return invalid("invalid name of a network namespace '" + shorten(host.namespace_file, 40) +
+                     "'");
   return {};
 }
 

@@ -126,12 +126,14 @@ Result<std::vector<HostOrder>> read_host_orders(std::string_view text) {
   for (const auto line : split(text, '\n')) {
     if (trim(line).empty()) continue;
     if (orders.size() >= size_t(domain::kGangHostsMax))
-      return invalid("there are more orders than a gang has hosts");
+      return invalid("more than " + std::to_string(domain::kGangHostsMax) +
+                     " orders: a gang has at most as many hosts");
     orders.push_back(TRY(read_host_order(line)));
     const HostOrder &first = orders.front(), &last = orders.back();
     if (last.user != first.user || last.user_id != first.user_id ||
         last.node_directory != first.node_directory)
-      return invalid("the orders are for several Unix accounts");
+      return invalid("the orders are for several Unix accounts: '" + first.user + "' and '" +
+                     last.user + "'");
   }
   if (orders.empty()) return invalid("the orders are empty");
   return orders;

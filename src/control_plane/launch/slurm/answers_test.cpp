@@ -94,7 +94,7 @@ TEST(SlurmAnswers, TellsWhyAProgramFailed) {
   struct Case {
     const char* errors;
     Kind kind;
-    const char* words;
+    const char* message;
   };
   const Case cases[] = {
       {"sbatch: error: invalid partition specified: nope\n"
@@ -118,7 +118,7 @@ TEST(SlurmAnswers, TellsWhyAProgramFailed) {
   for (const Case& each : cases) {
     const Error error = error_of_slurm(each.errors);
     EXPECT_EQ(error.kind, each.kind) << each.errors;
-    EXPECT_EQ(error.message, each.words);
+    EXPECT_EQ(error.message, each.message);
   }
 }
 

@@ -42,7 +42,7 @@ TEST_F(EndedJobsTest, HaveTheEndThatTheAccountingKnows) {
   EXPECT_EQ(jobs[1].reason, "exit code 3");
   EXPECT_EQ(jobs[1].comment, "trainyard/1 of 1") << "as slurmctld listed it";
   slurm_.accounted.clear();
-  EXPECT_EQ(see({job_in(3, "RUNNING")}).size(), 2u) << "it is not asked for again";
+  EXPECT_EQ(see({job_in(3, "RUNNING")}).size(), 2u) << "it is not requested again";
   clock_.advance(EndedJobs::kKept);
   EXPECT_EQ(see({job_in(3, "RUNNING")}).size(), 1u);
 }
@@ -70,7 +70,7 @@ TEST_F(EndedJobsTest, AreListedAsBeforeUntilTheAccountingAnswers) {
   EXPECT_EQ(see({}).size(), 1u) << "only what is known to have ended";
 }
 
-TEST_F(EndedJobsTest, AreMissingWithoutAnAccountingStorageWhichIsAskedOnce) {
+TEST_F(EndedJobsTest, AreMissingWithoutAnAccountingStorageWhichIsQueriedOnce) {
   see({job_in(1, "RUNNING"), job_in(2, "RUNNING")});
   slurm_.accounting_away = not_found("Slurm accounting storage is disabled");
   EXPECT_EQ(see({job_in(2, "RUNNING")}).size(), 1u);

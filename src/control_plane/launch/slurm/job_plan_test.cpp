@@ -54,7 +54,7 @@ std::vector<HostOrder> orders_of(const std::string& script) {
   return orders;
 }
 
-TEST(SlurmJobPlan, AsksForTheNodesThatThePlannerChose) {
+TEST(SlurmJobPlan, RequestsTheNodesThatThePlannerChose) {
   Gang two = gang_on({"n1", "n3"});
   two.run_time_max = 90min;
   const auto request = plan_job(job_settings(), two, three_nodes(), kSubnet, seal);
@@ -99,7 +99,7 @@ TEST(SlurmJobPlan, GivesEachNodeAGatewayAndEachHostAnAddress) {
   EXPECT_EQ(orders[0].order, R"({"token":"secret's"})");
 }
 
-TEST(SlurmJobPlan, AsksEachNodeForWhatTheFullestOneNeeds) {
+TEST(SlurmJobPlan, RequestsOnEachNodeWhatTheFullestOneNeeds) {
   Gang uneven = gang_on({"n1", "n3", "n3", "n3"});
   uneven.members[0].share = {4, 900 << 20, 4};
   const auto request = plan_job(job_settings(), uneven, three_nodes(), kSubnet, seal);
@@ -114,7 +114,7 @@ TEST(SlurmJobPlan, SaysWhichNodeIsTooSmallForItsJob) {
   struct Case {
     int64_t SlurmNode::*amount;
     int64_t has;
-    const char* words;
+    const char* message;
   };
   for (const Case& each : {Case{&SlurmNode::cpus, 3, "n1 has 3 processors"},
                            Case{&SlurmNode::memory_mib, 199, "n1 has 199 MiB of memory"},
@@ -122,12 +122,12 @@ TEST(SlurmJobPlan, SaysWhichNodeIsTooSmallForItsJob) {
     auto nodes = three_nodes();
     nodes[0].*each.amount = each.has;
     const auto request = plan_job(job_settings(), uneven, nodes, kSubnet, seal);
-    ASSERT_FALSE(request) << each.words;
+    ASSERT_FALSE(request) << each.message;
     EXPECT_EQ(request.error().kind, Kind::unavailable);
-    EXPECT_NE(request.error().message.find(each.words), std::string::npos)
+    EXPECT_NE(request.error().message.find(each.message), std::string::npos)
         << request.error().message;
     nodes[0].*each.amount = each.has + 1;
-    EXPECT_TRUE(plan_job(job_settings(), uneven, nodes, kSubnet, seal)) << each.words;
+    EXPECT_TRUE(plan_job(job_settings(), uneven, nodes, kSubnet, seal)) << each.message;
   }
 }
 

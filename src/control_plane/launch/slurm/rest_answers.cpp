@@ -142,7 +142,7 @@ Result<uint64_t> read_rest_submitted(std::string_view body) {
 
 Result<void> check_rest_answer(int status, std::string_view body) {
   const auto json = parse_json(body);
-  std::string words;
+  std::string message;
   int64_t number = 0;
   if (json && json->is_object())
     if (const auto errors = json->find("errors"); errors != json->end() && errors->is_array())
@@ -151,16 +151,16 @@ Result<void> check_rest_answer(int status, std::string_view body) {
         for (const char* member : {"error_number", "error_code"})
           if (number == 0) number = number_of(each, member);
         for (const char* member : {"description", "error"})
-          if (const std::string text = text_of(each, member); words.empty() && !text.empty())
-            words = shorten(text, 300);
+          if (const std::string text = text_of(each, member); message.empty() && !text.empty())
+            message = shorten(text, 300);
       }
-  if (status >= 200 && status < 300 && words.empty()) return {};
-  if (number == kInvalidJobId || number == kAlreadyDone) return not_found(words);
-  if (words.empty()) words = "HTTP status " + std::to_string(status);
+  if (status >= 200 && status < 300 && message.empty()) return {};
+  if (number == kInvalidJobId || number == kAlreadyDone) return not_found(message);
+  if (message.empty()) message = "HTTP status " + std::to_string(status);
   if (status == 401 || status == 403)
-    return denied("slurmrestd denies access: " + words + ": check slurm.rest_token_file");
-  if (status == 400 || status == 404 || number > 0) return error_of_rejection(words);
-  return unavailable("slurmrestd reports: " + words +
+    return denied("slurmrestd denies access: " + message + ": check slurm.rest_token_file");
+  if (status == 400 || status == 404 || number > 0) return error_of_rejection(message);
+  return unavailable("slurmrestd reports: " + message +
                      ": slurmctld does not answer, or does not accept the token in "
                      "slurm.rest_token_file");
 }

@@ -100,7 +100,7 @@ class Slurm {
   // nothing at present. `name`, `comment` and `nodes` are empty. Errors also: not_found (Slurm has
   // no accounting storage, or this way to Slurm does not read it).
   virtual Result<std::vector<SlurmJob>> ended(const std::vector<uint64_t>&) {
-    return not_found("this way to Slurm does not read its accounting");
+    return not_found("reading Slurm's accounting: not supported by this connection to Slurm");
   }
   // Checks that jobs can be submitted for another account. Errors: denied, with what is missing.
   virtual Result<void> check_user(const UnixUser&) { return {}; }

@@ -143,7 +143,7 @@ class SlurmLauncher final : public Launcher {
     take(view_.last());
     held_.erase(attempt);
     if (queued_.contains(attempt)) {
-      if (!submissions_.withdraw(attempt))
+      if (!submissions_.cancel(attempt))
         return unavailable("attempt " + attempt.text() + " is being submitted to Slurm");
       queued_.erase(attempt);
     }
@@ -347,7 +347,7 @@ class SlurmLauncher final : public Launcher {
     for (auto queued = queued_.begin(); queued != queued_.end() && served_.any_idle();) {
       const Gang& gang = queued->second.gang;
       const auto fits = idle_for(gang);
-      if (!fits || !*fits || !submissions_.withdraw(gang.attempt)) {
+      if (!fits || !*fits || !submissions_.cancel(gang.attempt)) {
         ++queued;
         continue;
       }

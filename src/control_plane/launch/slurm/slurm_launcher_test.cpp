@@ -176,7 +176,7 @@ TEST_F(SlurmLauncherTest, KeepsAGangUntilSlurmAnswers) {
   EXPECT_TRUE(agents[1].alive);
   EXPECT_EQ(agents[1].token, "token1");
   EXPECT_EQ(agents[1].note, "waiting until Slurm answers: Unable to contact slurm controller");
-  EXPECT_TRUE(launcher->remove({2, 1})) << "Slurm knows nothing of it";
+  EXPECT_TRUE(launcher->remove({2, 1})) << "the job is unknown to Slurm";
   EXPECT_EQ(launcher->list().size(), 2u);
   slurm_.away = "";
   EXPECT_TRUE(launcher->list().empty()) << "it is missing, so that it is ensured again";

@@ -36,22 +36,22 @@ class SlowSlurm {
     changed_.notify_all();
   }
   // Waits until a query waits for its answer.
-  bool is_asked() {
+  bool is_queried() {
     MutexLock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(60), [this] { return asked_; });
+    return changed_.wait_for(lock, std::chrono::seconds(60), [this] { return queried_; });
   }
 
-  bool open_ = true, stopped_ = false, asked_ = false;
+  bool open_ = true, stopped_ = false, queried_ = false;
   std::string failure_;
   size_t jobs_ = 0;
 
  private:
   Result<std::vector<SlurmJob>> answer() {
     MutexLock lock(mutex_);
-    asked_ = true;
+    queried_ = true;
     changed_.notify_all();
     changed_.wait(lock, [this] { return open_ || stopped_; });
-    asked_ = false;
+    queried_ = false;
     if (!open_ || !failure_.empty()) return unavailable(open_ ? failure_ : "stopped");
     return std::vector<SlurmJob>(jobs_);
   }
@@ -88,7 +88,7 @@ TEST_F(SlurmViewTest, AnswersSoonWhileSlurmDoesNot) {
     slurm_.jobs_ = 3;
   });
   EXPECT_TRUE(view->look()->jobs.empty());
-  ASSERT_TRUE(slurm_.is_asked());
+  ASSERT_TRUE(slurm_.is_queried());
   EXPECT_TRUE(view->look()->jobs.empty());
   EXPECT_EQ(view->why_away(), "");
   slurm_.set([this] { slurm_.open_ = true; });
@@ -99,7 +99,7 @@ TEST_F(SlurmViewTest, CountsASlowAnswerAsNone) {
   const auto view = this->view();
   slurm_.set([this] { slurm_.open_ = false; });
   (void)view->look();
-  ASSERT_TRUE(slurm_.is_asked());
+  ASSERT_TRUE(slurm_.is_queried());
   clock_.advance(SlurmView::kQuickMax + 1s);
   EXPECT_EQ(view->why_away(), "slurmctld has not answered for more than 5 s");
   slurm_.set([this] { slurm_.open_ = true; });
@@ -143,9 +143,9 @@ TEST_F(SlurmViewTest, EndsWhileAQuestionIsInProgress) {
   auto view = this->view();
   slurm_.set([this] { slurm_.open_ = false; });
   (void)view->look();
-  ASSERT_TRUE(slurm_.is_asked());
+  ASSERT_TRUE(slurm_.is_queried());
   view.reset();
-  EXPECT_FALSE(slurm_.asked_);
+  EXPECT_FALSE(slurm_.queried_);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ std::vector<SubmissionOutcome> Submissions::take() {
   return std::exchange(done_, {});
 }
 
-bool Submissions::withdraw(const domain::AttemptId& attempt) {
+bool Submissions::cancel(const domain::AttemptId& attempt) {
   const MutexLock lock(mutex_);
   return std::erase_if(waiting_, [&](const Submission& each) { return each.attempt == attempt; }) >
          0;

@@ -1,6 +1,6 @@
 // Submissions submits jobs to Slurm one after another, on a thread of its own: each takes some
 // hundredths of a second, and the launcher serves other attempts meanwhile. One that has not begun
-// can be withdrawn, for an attempt that a running job serves instead.
+// can be cancelled, for an attempt that a running job serves instead.
 //
 // After one that Slurm has not answered, those behind it fail as well, and are not sent: each would
 // wait as long.
@@ -55,7 +55,7 @@ class Submissions {
   // Returns what was submitted, or failed, since the last call.
   std::vector<SubmissionOutcome> take();
   // False: its submission has begun.
-  bool withdraw(const domain::AttemptId& attempt);
+  bool cancel(const domain::AttemptId& attempt);
 
  private:
   void run();

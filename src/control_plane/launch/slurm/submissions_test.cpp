@@ -113,13 +113,13 @@ TEST_F(SubmissionsTest, SubmitsInOrderWhileItsUserGoesOn) {
   EXPECT_EQ(changes_, 3u);
 }
 
-TEST_F(SubmissionsTest, PendingSubmissionsCanBeWithdrawn) {
+TEST_F(SubmissionsTest, PendingSubmissionsCanBeCancelled) {
   const auto submissions = make();
   for (uint64_t job = 1; job <= 3; ++job) submissions->add(named(job));
   ASSERT_TRUE(slurm_.await_begun(1));
-  EXPECT_TRUE(submissions->withdraw({2, 1}));
-  EXPECT_FALSE(submissions->withdraw({1, 1})) << "it is in progress";
-  EXPECT_FALSE(submissions->withdraw({2, 1})) << "it was withdrawn";
+  EXPECT_TRUE(submissions->cancel({2, 1}));
+  EXPECT_FALSE(submissions->cancel({1, 1})) << "it is in progress";
+  EXPECT_FALSE(submissions->cancel({2, 1})) << "it was cancelled";
   slurm_.let(2);
   EXPECT_EQ(outcomes(*submissions, 2), "1:101 3:102");
   EXPECT_EQ(slurm_.names(), "13");

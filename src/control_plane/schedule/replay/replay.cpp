@@ -117,7 +117,7 @@ class VariantRun : public Simulation {
     return history_.begin + Duration(int64_t(after));
   }
 
-  void admitting(domain::JobNumber job, Waiting& waiting) const override {
+  void admitting(domain::JobNumber job, WaitingJob& waiting) const override {
     if (changed_.made_fair.contains(waiting.queue))
       waiting.share = history_.jobs[positions_[job - 1]].user;
   }
@@ -159,7 +159,7 @@ class WaitTable {
 
   void add(const RecordedJob& job, Duration wait, bool started) {
     all_.add(wait, started);
-    const Waiting& waiting = job.arrival.job;
+    const WaitingJob& waiting = job.arrival.job;
     groups_[{ReplayGrouping::queue, history_.cluster.queues[waiting.queue].name}].add(wait,
                                                                                       started);
     groups_[{ReplayGrouping::share, job.user}].add(wait, started);
@@ -224,7 +224,7 @@ ReplayOutcome recorded_outcome(const ReplayHistory& history) {
   out.wait_of.resize(history.jobs.size());
   for (size_t at = 0; at < history.jobs.size(); ++at) {
     const RecordedJob& job = history.jobs[at];
-    const Waiting& waiting = job.arrival.job;
+    const WaitingJob& waiting = job.arrival.job;
     for (const RecordedRun& run : job.runs) {
       use.add(run.began, run.ended, cpu_count(waiting.requests), gpu_count(waiting.requests));
       last = std::max(last, run.ended);

@@ -69,7 +69,7 @@ class Changing {
         out_.submit_rate = change.value;
         return {};
     }
-    return invalid("unknown change");
+    return invalid("unknown change " + std::to_string(int(change.kind)));
   }
 
   ChangedCluster take() { return std::move(out_); }

@@ -155,7 +155,7 @@ TEST(Replay, JobsThatDoNotStartAreCounted) {
   }
 }
 
-TEST(Replay, FairShareByChangeServesUsersInTurn) {
+TEST(Replay, FairShareByChangeAlternatesBetweenUsers) {
   ReplayHistory history = a_queue(8);
   for (size_t i = 0; i < 8; ++i) {
     history.jobs[i].arrival.arrives = kNow;

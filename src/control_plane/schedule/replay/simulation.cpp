@@ -139,7 +139,7 @@ void Simulation::join_queue(domain::JobNumber job) {
     record.waits_since = record.work.after.empty() ? record.arrives : now_;
     record.ahead = uint32_t(snapshot.waiting.size());
   }
-  Waiting waiting = record.work.job;
+  WaitingJob waiting = record.work.job;
   waiting.job = job;
   if (waiting.name.empty()) waiting.name = "job/" + std::to_string(job);
   admitting(job, waiting);
@@ -147,7 +147,7 @@ void Simulation::join_queue(domain::JobNumber job) {
       fair &&
       std::ranges::find(fair->shares, waiting.share, &FairShare::Share::name) == fair->shares.end())
     fair->shares.push_back({waiting.share, 1, 0});
-  const auto place = std::ranges::lower_bound(snapshot.waiting, job, {}, &Waiting::job);
+  const auto place = std::ranges::lower_bound(snapshot.waiting, job, {}, &WaitingJob::job);
   snapshot.waiting.insert(place, std::move(waiting));
 }
 
@@ -172,10 +172,11 @@ void Simulation::carry_out(const Plan& plan) {
     Record& record = records_[start.job - 1];
     if (!record.started) record.started = now_;
     if (record.work.lasts) set_end(start.job, now_ + *record.work.lasts - record.done);
-    const auto waiting = std::ranges::lower_bound(snapshot.waiting, start.job, {}, &Waiting::job);
+    const auto waiting =
+        std::ranges::lower_bound(snapshot.waiting, start.job, {}, &WaitingJob::job);
     snapshot.running.push_back(running_of(*waiting, start, now_));
   }
-  std::erase_if(snapshot.waiting, [&](const Waiting& job) { return started.contains(job.job); });
+  std::erase_if(snapshot.waiting, [&](const WaitingJob& job) { return started.contains(job.job); });
 }
 
 }  // namespace trainyard::schedule

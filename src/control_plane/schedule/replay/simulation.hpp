@@ -23,7 +23,7 @@ namespace trainyard::schedule {
 
 // A job that arrives at the cluster.
 struct Arrival {
-  Waiting job;  // the simulation assigns its number
+  WaitingJob job;  // the simulation assigns its number
   // How long it holds its machines. Nothing: it does not end in the simulation.
   std::optional<Duration> lasts = {};
   Instant arrives{};
@@ -83,7 +83,7 @@ class Simulation {
   // back, `admitting` before a job joins its queue.
   virtual void planned(const Plan&) {}
   virtual void left(const Running&) {}
-  virtual void admitting(domain::JobNumber, Waiting&) const {}
+  virtual void admitting(domain::JobNumber, WaitingJob&) const {}
 
  private:
   struct Durations {  // of the ended runs of a queue

@@ -53,16 +53,16 @@ Kind kind_of_status(int status) {
 }  // namespace
 
 Refusal refusal_of(const HttpAnswer& answer, const std::string& doing) {
-  std::string code, words;
+  std::string code, explanation;
   bool etag_differs = false;
   if (const auto xml = parse_xml(answer.body); xml && xml->name == "Error") {
     code = xml->text_of("Code");
     etag_differs = code == "PreconditionFailed" && xml->text_of("Condition") == "If-Match";
-    words = xml->text_of("Message");
+    explanation = xml->text_of("Message");
   }
   std::string message = doing + ": " + std::to_string(answer.status);
   if (!code.empty()) message += " " + shorten(to_utf8(code), 100);
-  if (!words.empty()) message += ": " + shorten(to_utf8(words), 500);
+  if (!explanation.empty()) message += ": " + shorten(to_utf8(explanation), 500);
   if (code.empty() && !answer.body.empty()) message += ": " + shorten(to_utf8(answer.body), 200);
 
   Refusal refusal{{kind_of_status(answer.status), std::move(message)}};

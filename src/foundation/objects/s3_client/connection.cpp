@@ -86,7 +86,7 @@ Result<HttpHead> Connection::start(const HttpRequest& request) {
   body_ = body_left_ = request.body;
   buffer_.clear();
   buffer_at_ = 0;
-  words_[0] = '\0';
+  error_text_[0] = '\0';
 
   curl().curl_easy_reset(easy_);
   for (const auto& [name, value] : request.headers)
@@ -106,7 +106,7 @@ Result<HttpHead> Connection::start(const HttpRequest& request) {
   set(CURLOPT_PROXY, settings_.proxy.c_str());
   set(CURLOPT_NETRC, long(CURL_NETRC_IGNORED));
   set(CURLOPT_HTTP_VERSION, long(CURL_HTTP_VERSION_1_1));
-  set(CURLOPT_ERRORBUFFER, words_);
+  set(CURLOPT_ERRORBUFFER, error_text_);
   set(CURLOPT_CONNECTTIMEOUT_MS, long(settings_.connect_limit.count()));
   set(CURLOPT_LOW_SPEED_LIMIT, 1L);
   set(CURLOPT_LOW_SPEED_TIME, std::max(1L, long(settings_.idle_limit.count() / 1000)));
@@ -147,13 +147,14 @@ Result<void> Connection::step() {
     if (outcome_ == CURLE_OK) return ok();
     if (head_bytes_ > kHeadBytesMax)
       return exhausted("the answer's head is larger than " + human_bytes(kHeadBytesMax));
-    const std::string words = words_[0] ? words_ : curl().curl_easy_strerror(outcome_);
+    const std::string explanation =
+        error_text_[0] ? error_text_ : curl().curl_easy_strerror(outcome_);
     if (outcome_ == CURLE_URL_MALFORMAT || outcome_ == CURLE_UNSUPPORTED_PROTOCOL)
-      return invalid(words);
+      return invalid(explanation);
     if (outcome_ == CURLE_SSL_CACERT_BADFILE)
-      return invalid("reading the CA bundle " + settings_.ca_bundle + ": " + words);
-    if (outcome_ == CURLE_PEER_FAILED_VERIFICATION) return denied(words);
-    return unavailable(words);
+      return invalid("reading the CA bundle " + settings_.ca_bundle + ": " + explanation);
+    if (outcome_ == CURLE_PEER_FAILED_VERIFICATION) return denied(explanation);
+    return unavailable(explanation);
   }
   if (running > 0 && buffer_at_ == buffer_.size() && !(head_is_there_ && paused_))
     curl().curl_multi_poll(multi_, nullptr, 0, 1000, nullptr);

@@ -91,7 +91,7 @@ class Connection {
   bool under_way_ = false;  // easy_ is in multi_
   bool ended_ = false;
   CURLcode outcome_ = CURLE_OK;
-  char words_[CURL_ERROR_SIZE] = "";
+  char error_text_[CURL_ERROR_SIZE] = "";
 
   HttpHead head_;
   size_t head_bytes_ = 0;

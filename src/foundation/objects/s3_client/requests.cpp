@@ -9,7 +9,7 @@
 
 namespace trainyard::objects {
 
-std::string S3Request::words() const {
+std::string S3Request::text() const {
   std::string text = method;
   if (bucket.empty()) return text + " buckets";
   text += " s3://" + bucket;
@@ -26,9 +26,9 @@ Result<HttpAnswer> Client::attempts(Connection& connection, const S3Request& wha
     if (answer && answer->status < 300) return std::move(*answer);
     Refusal refusal{};
     if (answer) {
-      refusal = refusal_of(*answer, what.words());
+      refusal = refusal_of(*answer, what.text());
     } else {
-      refusal.error = Error(answer.error()).in(what.words() + " at " + settings_.endpoint);
+      refusal.error = Error(answer.error()).in(what.text() + " at " + settings_.endpoint);
       refusal.may_pass = answer.error().kind == Kind::unavailable;
     }
     const bool again = refusal.not_done || (refusal.may_pass && what.repeatable);
@@ -56,7 +56,7 @@ Result<XmlElement> Client::send_for_xml(const S3Request& what) {
   const HttpAnswer answer = TRY(send(what));
   auto xml = parse_xml(answer.body);
   if (!xml)
-    return corrupt(what.words() + ": invalid answer of the endpoint: " + xml.error().message);
+    return corrupt(what.text() + ": invalid answer of the endpoint: " + xml.error().message);
   return xml;
 }
 

@@ -31,7 +31,7 @@ struct S3Request {
   std::string_view body;
   bool repeatable = true;  // sending it twice has the same effect as once
 
-  std::string words() const;  // for messages
+  std::string text() const;  // for messages
 };
 
 class Client {

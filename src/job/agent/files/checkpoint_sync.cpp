@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kSyncBufferBytes = 256 << 10;
 // The first of the last passes copies everything, the second verifies that.
-constexpr int kLastTurnsMax = 5;
+constexpr int kLastIterationsMax = 5;
 
 int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
@@ -139,7 +139,7 @@ void CheckpointSync::run() {
     const auto keys = keys_.get();
     // Without keys every request would fail; the server will send others.
     if (keys && keys->expires > clock_.now()) {
-      const auto done = turn(false, broken_off_);
+      const auto done = iterate(false, broken_off_);
       if (done || done.error().kind == Kind::cancelled) {
         interval = kLookInterval;
         outage = false;
@@ -166,13 +166,13 @@ Result<void> CheckpointSync::finish(const Interruption& interruption) {
   changed_.notify_all();
   // A started upload is completed, unless the caller is interrupted.
   if (thread_.joinable()) thread_.join();
-  for (int turns = 0; turns < kLastTurnsMax; ++turns) {
-    if (TRY(turn(true, interruption))) return {};
+  for (int iterations = 0; iterations < kLastIterationsMax; ++iterations) {
+    if (TRY(iterate(true, interruption))) return {};
   }
   return internal(settings_.place + " changes although all processes have ended");
 }
 
-Result<bool> CheckpointSync::turn(bool last, const Interruption& interruption) {
+Result<bool> CheckpointSync::iterate(bool last, const Interruption& interruption) {
   const auto tree = base_.below(settings_.directory);
   if (!tree) return tree.error();
   auto now = look(*tree);

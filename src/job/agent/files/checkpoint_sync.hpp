@@ -77,7 +77,7 @@ class CheckpointSync {
 
   void run();
   // Makes one scan and carries out its plan; returns whether nothing is left to be done.
-  Result<bool> turn(bool last, const Interruption& interruption);
+  Result<bool> iterate(bool last, const Interruption& interruption);
   Look look(const Tree& tree);
   Result<void> upload(const Tree& tree, const std::string& path, const Stamp& stamp,
                       const Interruption& interruption);

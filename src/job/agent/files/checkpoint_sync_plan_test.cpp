@@ -82,7 +82,7 @@ TEST(PlanSync, EndsAtTheDirectory) {
   for (const auto& history : histories) {
     std::map<std::string, Stamp> stored;
     Look before;
-    const auto turn = [&](const char* now, bool last) {
+    const auto iterate = [&](const char* now, bool last) {
       const Look look{files(now), true};
       const auto plan = plan_sync(before, look, stored, true, last);
       for (const auto& path : plan.remove_first) stored.erase(path);
@@ -90,8 +90,8 @@ TEST(PlanSync, EndsAtTheDirectory) {
       for (const auto& path : plan.remove) stored.erase(path);
       before = look;
     };
-    for (const auto* now : history) turn(now, false);
-    turn(history[3], true);
+    for (const auto* now : history) iterate(now, false);
+    iterate(history[3], true);
     EXPECT_EQ(stored, files(history[3]));
   }
 }

@@ -22,8 +22,8 @@ using Archive = std::unique_ptr<struct archive, ArchiveCloser>;
 using ArchiveEntry = std::unique_ptr<struct archive_entry, EntryCloser>;
 
 std::string error_text_of(struct archive* archive) {
-  const char* words = libarchive().archive_error_string(archive);
-  return words != nullptr ? words : "no reason given";
+  const char* message = libarchive().archive_error_string(archive);
+  return message != nullptr ? message : "no reason given";
 }
 
 class Writer final : public TarWriter {

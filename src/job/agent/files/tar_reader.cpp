@@ -91,9 +91,9 @@ class Reader final : public TarReader {
     return type == AE_IFDIR && (text == "." || text == "./");
   }
 
-  std::string words() const {
-    const char* words = libarchive().archive_error_string(archive_.get());
-    return words != nullptr ? words : "no reason given";
+  std::string message() const {
+    const char* message = libarchive().archive_error_string(archive_.get());
+    return message != nullptr ? message : "no reason given";
   }
 
   static la_ssize_t on_wanted(struct archive* archive, void* self, const void** bytes) {
@@ -111,7 +111,7 @@ class Reader final : public TarReader {
   Result<void> answer(int code) {
     if (source_error_) return *source_error_;
     if (code >= ARCHIVE_WARN) return {};
-    return corrupt("reading a tar: " + words());
+    return corrupt("reading a tar: " + message());
   }
 
   const Source source_;

@@ -85,9 +85,9 @@ void LogPump::finish(Duration at_most) {
 
 std::string LogPump::last_output() const {
   const MutexLock lock(mutex_);
-  std::string words;
-  for (const auto& line : last_lines_) words += (words.empty() ? "" : "\n") + line;
-  return words;
+  std::string lines;
+  for (const auto& line : last_lines_) lines += (lines.empty() ? "" : "\n") + line;
+  return lines;
 }
 
 // Keeps only the end of a large output.

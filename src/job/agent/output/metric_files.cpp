@@ -38,7 +38,8 @@ bool MetricFiles::look_at_all(const Tree& base, Instant now, bool last,
     if (!S_ISREG(entry.status.st_mode) || entry.path.find('/') != std::string::npos ||
         !entry.path.ends_with(".json"))
       return ok();
-    if (read_to.size() >= kMetricFilesMax) return exhausted("more files than are read");
+    if (read_to.size() >= kMetricFilesMax)
+      return exhausted("more than " + std::to_string(kMetricFilesMax) + " metric files");
     uint64_t& at = read_to[entry.path];
     if (const auto before = read_to_.find(entry.path); before != read_to_.end())
       at = before->second;

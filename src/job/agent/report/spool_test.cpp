@@ -166,7 +166,7 @@ TEST_F(SpoolTest, DropsTheOldestUnsentDataAtTheLimitAndReportsIt) {
     EXPECT_TRUE(lines[i].starts_with(std::to_string(i + 2) + ":")) << lines[i];
     const auto text_of = lines[i].substr(lines[i].find(':') + 1);
     if (text_of.starts_with("trainyard: ")) {
-      EXPECT_EQ(dropped, 0u) << "one notice tells of all";
+      EXPECT_EQ(dropped, 0u) << "one notice covers all";
       dropped = std::stoull(text_of.substr(11));
       EXPECT_NE(text_of.find("bytes of log were dropped here because the server was unavailable"),
                 std::string::npos);

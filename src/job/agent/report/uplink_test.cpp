@@ -24,7 +24,7 @@ class Server {
     net::LinkEvents events;
     events.opened = [this](const auto& link) { note([&] { link_ = link; }); };
     events.frame = [this](const auto& link, const std::string& frame) {
-      hear(link, *wire::decode(frame));
+      receive_message(link, *wire::decode(frame));
     };
     events.closed = [](const auto&, const Error&) {};
     auto listener = net::listen_links(address_, std::move(events));
@@ -61,7 +61,7 @@ class Server {
   uint32_t version = 1;
 
  private:
-  void hear(const std::shared_ptr<net::Link>& link, const wire::Message& message) {
+  void receive_message(const std::shared_ptr<net::Link>& link, const wire::Message& message) {
     note([&] {
       const auto acknowledge = [&](wire::Track track, uint64_t number) {
         link->send(wire::encode(wire::Acknowledge{track, number}));

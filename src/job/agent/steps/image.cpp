@@ -71,13 +71,13 @@ std::optional<Failure> ready_image(StepContext& context) {
     std::string said;
     auto next_word = context.world.clock.monotonic();
     auto unpacked =
-        context.world.unpack_image(image, context.path("image"), [&](const std::string& words) {
-          if (words != said && context.world.clock.monotonic() >= next_word) {
-            said = words;
+        context.world.unpack_image(image, context.path("image"), [&](const std::string& message) {
+          if (message != said && context.world.clock.monotonic() >= next_word) {
+            said = message;
             next_word = context.world.clock.monotonic() + kPullReportInterval;
             wire::StateFact fact;
             fact.state = domain::HostState::downloading;
-            fact.message = words;
+            fact.message = message;
             context.world.facts.state(std::move(fact));
           }
           return !context.interruption.ordered();

@@ -42,7 +42,7 @@ struct RankTable {
 class RankTransport final : public MemoryTransport {
  public:
   RankTransport(std::shared_ptr<RankTable> table, int rank, int size)
-      : table_(std::move(table)), rank_(rank), size_(size), kept_(size_t(size)) {}
+      : table_(std::move(table)), rank_(rank), size_(size), held_messages_(size_t(size)) {}
 
   ~RankTransport() override {
     const MutexLock lock(table_->mutex);
@@ -101,19 +101,19 @@ class RankTransport final : public MemoryTransport {
 
   void receive(int peer, Tag tag, std::span<std::byte> destination) override {
     if (failed_) return;
-    CHECK(!kept_[size_t(peer)].open, "one message of a peer is kept at a time");
-    kept_[size_t(peer)] = {true, {peer, tag, destination}, nullptr, nullptr};
+    CHECK(!held_messages_[size_t(peer)].open, "one message of a peer is kept at a time");
+    held_messages_[size_t(peer)] = {true, {peer, tag, destination}, nullptr, nullptr};
     order_.push_back(peer);
   }
 
   const std::byte* arrived(int peer) override {
-    return failed_ ? nullptr : kept_[size_t(peer)].bytes;
+    return failed_ ? nullptr : held_messages_[size_t(peer)].bytes;
   }
-  std::byte* writable(int peer) override { return kept_[size_t(peer)].writable; }
+  std::byte* writable(int peer) override { return held_messages_[size_t(peer)].writable; }
 
   void release(int peer) override {
-    CHECK(kept_[size_t(peer)].bytes != nullptr, "the released message has arrived");
-    kept_[size_t(peer)] = {};
+    CHECK(held_messages_[size_t(peer)].bytes != nullptr, "the released message has arrived");
+    held_messages_[size_t(peer)] = {};
     std::erase(order_, peer);
     const MutexLock lock(table_->mutex);
     pop(peer);
@@ -154,7 +154,7 @@ class RankTransport final : public MemoryTransport {
     Tag tag;
     std::span<std::byte> bytes;
   };
-  struct Kept {
+  struct HeldMessage {
     bool open = false;
     Expected expected;
     const std::byte* bytes = nullptr;
@@ -169,20 +169,20 @@ class RankTransport final : public MemoryTransport {
     // A plan receives from a peer before it receives into the output in the same round. A kept
     // message blocks the queue until it is released.
     for (const int peer : order_) {
-      Kept& kept = kept_[size_t(peer)];
-      if (kept.bytes != nullptr) continue;
+      HeldMessage& held = held_messages_[size_t(peer)];
+      if (held.bytes != nullptr) continue;
       if (queue(peer, rank_).empty()) {
         if (table_->left[size_t(peer)]) return unavailable(left_message(peer));
         continue;
       }
-      TRY(compare(kept.expected));
-      kept.bytes = queue(peer, rank_).front().bytes.data();
-      kept.writable = queue(peer, rank_).front().writable;
+      TRY(compare(held.expected));
+      held.bytes = queue(peer, rank_).front().bytes.data();
+      held.writable = queue(peer, rank_).front().writable;
     }
     for (auto each = receives_.begin(); each != receives_.end();) {
       // Takes from one peer are matched in order: an open one blocks the later ones.
       const bool empty = queue(each->peer, rank_).empty();
-      if (kept_[size_t(each->peer)].open || empty) {
+      if (held_messages_[size_t(each->peer)].open || empty) {
         if (empty && table_->left[size_t(each->peer)]) return unavailable(left_message(each->peer));
         ++each;
         continue;
@@ -238,8 +238,8 @@ class RankTransport final : public MemoryTransport {
       table_;  // shared by all ranks of the group; the last one frees it
   const int rank_;
   const int size_;
-  std::vector<Kept> kept_;  // by peer
-  std::vector<int> order_;  // peers with something kept
+  std::vector<HeldMessage> held_messages_;  // by peer
+  std::vector<int> order_;                  // peers with something kept
   std::deque<Expected> receives_;
   bool failed_ = false;
   uint64_t seen_ = 0;

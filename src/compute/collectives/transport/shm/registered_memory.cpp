@@ -43,7 +43,8 @@ void RegisteredMemory::free(std::byte* begin) {
   CHECK(false, "the freed memory was allocated here");
 }
 
-Result<std::unique_ptr<AdoptedMemory>> RegisteredMemory::adopt(std::span<std::byte> memory) {
+Result<std::unique_ptr<InPlaceMemory>> RegisteredMemory::register_in_place(
+    std::span<std::byte> memory) {
   const auto page_bytes = uintptr_t(::sysconf(_SC_PAGESIZE));
   const auto begin =
       (reinterpret_cast<uintptr_t>(memory.data()) + page_bytes - 1) / page_bytes * page_bytes;
@@ -52,15 +53,15 @@ Result<std::unique_ptr<AdoptedMemory>> RegisteredMemory::adopt(std::span<std::by
   if (memory.empty() || end <= begin)
     return invalid("the memory to register contains no whole page");
   const std::span pages(reinterpret_cast<std::byte*>(begin), end - begin);
-  const auto kept = TRY(keep([&] { return SharedMemory::make_at("trainyard-adopted", pages); }));
-  return std::make_unique<AdoptedMemory>(shared_from_this(), kept);
+  const auto kept = TRY(keep([&] { return SharedMemory::make_at("trainyard-in-place", pages); }));
+  return std::make_unique<InPlaceMemory>(shared_from_this(), kept);
 }
 
-AdoptedMemory::AdoptedMemory(std::shared_ptr<RegisteredMemory> registered,
+InPlaceMemory::InPlaceMemory(std::shared_ptr<RegisteredMemory> registered,
                              std::span<std::byte> pages)
     : registered_(std::move(registered)), pages_(pages), process_(::getpid()) {}
 
-AdoptedMemory::~AdoptedMemory() {
+InPlaceMemory::~InPlaceMemory() {
   // A child of fork() has private pages already, and a thread that does not exist in the child may
   // hold its lock.
   if (::getpid() == process_) registered_->free(pages_.data());

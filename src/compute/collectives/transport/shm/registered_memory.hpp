@@ -1,12 +1,12 @@
 // RegisteredMemory is memory that local ranks read and write directly: allocated for this purpose,
 // or registered in place.
 //
-// Registration in place (adopt) replaces the pages by those of a memfd with the same content:
+// Registration in place replaces the pages by those of a memfd with the same content:
 // pointers stay valid, and a peer can map the pages. So the buffers of a framework are reduced
 // without a copy, and without changes to the framework.
 //
 // Threads: call from anywhere. Lifetime: shared by the groups of a process, so that one
-//          registration serves them all, and by the holders of adopted memory; the last one frees
+//          registration serves them all, and by the holders of memory registered in place; the last one frees
 //          it.
 // Errors:  exhausted, when kRegionsMax are in use; unavailable, where memory cannot be shared.
 #pragma once
@@ -28,9 +28,9 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
  public:
   Result<std::span<std::byte>> allocate(size_t bytes);
   void free(std::byte* begin);
-  // Adopts the whole pages of `memory`. Requires: a shared_ptr owns this; no thread writes to the
-  // memory meanwhile.
-  Result<std::unique_ptr<AdoptedMemory>> adopt(std::span<std::byte> memory);
+  // Registers the whole pages of `memory` in place. Requires: a shared_ptr owns this; no thread
+  // writes to the memory meanwhile.
+  Result<std::unique_ptr<InPlaceMemory>> register_in_place(std::span<std::byte> memory);
 
   struct Location {
     uint32_t region = 0;  // 0: not registered

@@ -37,13 +37,13 @@ struct Buffer {
   std::span<std::byte> bytes;
 };
 
-TEST(AdoptedMemory, KeepsWhatIsInItAndIsSeenByOthersUntilItGoes) {
+TEST(InPlaceMemory, KeepsWhatIsInItAndIsSeenByOthersUntilItGoes) {
   const auto registered = std::make_shared<RegisteredMemory>();
   Buffer buffer(300'000);
-  auto adopted = registered->adopt(buffer.bytes);
-  ASSERT_TRUE(adopted) << adopted.error().message;
+  auto in_place = registered->register_in_place(buffer.bytes);
+  ASSERT_TRUE(in_place) << in_place.error().message;
   EXPECT_TRUE(buffer.is_as_filled());
-  const auto pages = (*adopted)->pages();
+  const auto pages = (*in_place)->pages();
   EXPECT_GE(pages.size(), 300'000 - 2 * 4096);
   EXPECT_EQ(registered->find(buffer.bytes).region, 0u) << "the edges are not in it";
   const auto location = registered->find(pages.subspan(100, 1000));
@@ -58,34 +58,34 @@ TEST(AdoptedMemory, KeepsWhatIsInItAndIsSeenByOthersUntilItGoes) {
   pages[100] = seen->begin()[100];
 
   const auto before = pages[5000];
-  adopted->reset();
+  in_place->reset();
   EXPECT_TRUE(registered->empty());
   EXPECT_EQ(pages[5000], before);
   seen->begin()[5000] = std::byte(255);  // a late write of a peer
   EXPECT_EQ(pages[5000], before);
 }
 
-TEST(AdoptedMemory, IsGivenBackAsItWasTaken) {
+TEST(InPlaceMemory, IsGivenBackAsItWasTaken) {
   const auto registered = std::make_shared<RegisteredMemory>();
   for (int round = 0; round < 30; ++round) {
     Buffer buffer(20'000 + size_t(round) * 50'000);
-    const auto adopted = registered->adopt(buffer.bytes);
-    ASSERT_TRUE(adopted) << adopted.error().message;
+    const auto in_place = registered->register_in_place(buffer.bytes);
+    ASSERT_TRUE(in_place) << in_place.error().message;
   }
   EXPECT_TRUE(registered->empty());
 }
 
-TEST(AdoptedMemory, OfAProcessIsNotItsChildrens) {
+TEST(InPlaceMemory, OfAProcessIsNotItsChildrens) {
   const auto registered = std::make_shared<RegisteredMemory>();
   Buffer buffer(100'000);
-  auto adopted = registered->adopt(buffer.bytes);
-  ASSERT_TRUE(adopted);
+  auto in_place = registered->register_in_place(buffer.bytes);
+  ASSERT_TRUE(in_place);
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     const bool same = buffer.is_as_filled();
     std::fill(buffer.bytes.begin(), buffer.bytes.end(), std::byte(0));
-    adopted->reset();
+    in_place->reset();
     _exit(same ? 7 : 8);
   }
   int status = 0;
@@ -94,30 +94,30 @@ TEST(AdoptedMemory, OfAProcessIsNotItsChildrens) {
   EXPECT_TRUE(buffer.is_as_filled());
 }
 
-TEST(AdoptedMemory, HasLimits) {
+TEST(InPlaceMemory, HasLimits) {
   const auto registered = std::make_shared<RegisteredMemory>();
   Buffer small(100);
-  EXPECT_EQ(registered->adopt(small.bytes.first(0)).error().kind, Kind::invalid);
+  EXPECT_EQ(registered->register_in_place(small.bytes.first(0)).error().kind, Kind::invalid);
   std::vector<std::unique_ptr<Buffer>> buffers;
-  std::vector<std::unique_ptr<AdoptedMemory>> all;
+  std::vector<std::unique_ptr<InPlaceMemory>> all;
   for (size_t i = 0; i + 1 < kRegionsMax; ++i) {
     buffers.push_back(std::make_unique<Buffer>(10'000));
-    auto adopted = registered->adopt(buffers.back()->bytes);
-    ASSERT_TRUE(adopted) << adopted.error().message;
-    all.push_back(*std::move(adopted));
+    auto in_place = registered->register_in_place(buffers.back()->bytes);
+    ASSERT_TRUE(in_place) << in_place.error().message;
+    all.push_back(*std::move(in_place));
   }
   Buffer more(10'000);
-  EXPECT_EQ(registered->adopt(more.bytes).error().kind, Kind::exhausted);
+  EXPECT_EQ(registered->register_in_place(more.bytes).error().kind, Kind::exhausted);
   all.pop_back();
-  EXPECT_TRUE(registered->adopt(more.bytes));
+  EXPECT_TRUE(registered->register_in_place(more.bytes));
 }
 
 // Some ranks have registered their buffers, and others have not. Reduces in and out of place, and
 // with memory freed in between.
-TEST(AdoptedMemory, SumsLikeAnyOther) {
+TEST(InPlaceMemory, SumsLikeAnyOther) {
   for (const char* plans : {"", "allreduce=direct:0-", "allreduce=ring:0-"}) {
     over(
-        Way::shared, 3,
+        LinkKind::shared, 3,
         [](Group& group) {
           for (const size_t elements : {size_t(3'000), size_t(300'001)}) {
             const auto inputs = awkward_inputs(Type::i32, group.size(), elements);
@@ -127,11 +127,11 @@ TEST(AdoptedMemory, SumsLikeAnyOther) {
                 });
             for (int round = 0; round < 4; ++round) {
               Buffer buffer(elements * 4, 16 + size_t(round) * 256);
-              std::unique_ptr<AdoptedMemory> adopted;
+              std::unique_ptr<InPlaceMemory> in_place;
               if (group.rank() == 0 || round % 2 == 1) {
-                auto taken = group.adopt(buffer.bytes);
+                auto taken = group.register_in_place(buffer.bytes);
                 ASSERT_TRUE(taken) << taken.error().message;
-                adopted = *std::move(taken);
+                in_place = *std::move(taken);
               }
               for (int again = 0; again < 2; ++again) {
                 const Bytes& mine = inputs[size_t(group.rank())];
@@ -153,10 +153,10 @@ TEST(AdoptedMemory, SumsLikeAnyOther) {
   }
 }
 
-TEST(AdoptedMemory, IsUnavailableWhereNothingIsShared) {
-  over(Way::tcp, 2, [](Group& group) {
+TEST(InPlaceMemory, IsUnavailableWhereNothingIsShared) {
+  over(LinkKind::tcp, 2, [](Group& group) {
     Buffer buffer(100'000);
-    EXPECT_EQ(group.adopt(buffer.bytes).error().kind, Kind::unavailable);
+    EXPECT_EQ(group.register_in_place(buffer.bytes).error().kind, Kind::unavailable);
     EXPECT_TRUE(buffer.is_as_filled());
   });
 }

@@ -40,19 +40,19 @@ Result<int> make_memfd(const char* name, size_t bytes) {
 }
 
 // Pages that were replaced by those of a memfd.
-struct Adopted {
+struct InPlacePages {
   std::span<std::byte> pages;
   int descriptor;
 };
-Mutex adopted_mutex;  // held while the process forks
-std::vector<Adopted> adopted GUARDED_BY(adopted_mutex);
-std::once_flag adopted_fork_handlers;
+Mutex in_place_mutex;  // held while the process forks
+std::vector<InPlacePages> in_place GUARDED_BY(in_place_mutex);
+std::once_flag in_place_fork_handlers;
 
 // Runs in a child of fork(), which would otherwise share the pages of its parent. Makes writes of
 // the child private. The child still sees changes to pages that it has not written: copying all
 // pages would make every fork() as expensive as the memory is large.
-void keep_adopted_private() REQUIRES(adopted_mutex) {
-  for (const Adopted& each : adopted) {
+void keep_in_place_private() REQUIRES(in_place_mutex) {
+  for (const InPlacePages& each : in_place) {
     (void)::mmap(each.pages.data(), each.pages.size(), PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_FIXED, each.descriptor, 0);
   }
@@ -91,21 +91,21 @@ Result<SharedMemory> SharedMemory::make_at(const char* name, std::span<std::byte
     written += size_t(more);
   }
   // Until the final mmap, nothing changes for the users of these pages.
-  const MutexLock lock(adopted_mutex);
-  std::call_once(adopted_fork_handlers, [] {
+  const MutexLock lock(in_place_mutex);
+  std::call_once(in_place_fork_handlers, [] {
     // One function locks, another unlocks: the analysis cannot follow.
-    (void)::pthread_atfork([]() NO_THREAD_SAFETY_ANALYSIS { adopted_mutex.lock(); },
-                           []() NO_THREAD_SAFETY_ANALYSIS { adopted_mutex.unlock(); },
+    (void)::pthread_atfork([]() NO_THREAD_SAFETY_ANALYSIS { in_place_mutex.lock(); },
+                           []() NO_THREAD_SAFETY_ANALYSIS { in_place_mutex.unlock(); },
                            []() NO_THREAD_SAFETY_ANALYSIS {
-                             keep_adopted_private();
-                             adopted_mutex.unlock();
+                             keep_in_place_private();
+                             in_place_mutex.unlock();
                            });
   });
   if (::mmap(pages.data(), pages.size(), PROT_READ | PROT_WRITE,
              MAP_SHARED | MAP_FIXED | MAP_POPULATE, memory.descriptor_, 0) == MAP_FAILED)
     return from_errno("mapping " + std::to_string(pages.size()) + " bytes");
   memory.pages_ = pages;
-  adopted.push_back({pages, memory.descriptor_});
+  in_place.push_back({pages, memory.descriptor_});
   return memory;
 }
 
@@ -125,8 +125,9 @@ SharedMemory::~SharedMemory() { end(); }
 
 void SharedMemory::end() {
   if (!pages_.empty()) {
-    const MutexLock lock(adopted_mutex);
-    std::erase_if(adopted, [&](const Adopted& each) { return each.descriptor == descriptor_; });
+    const MutexLock lock(in_place_mutex);
+    std::erase_if(in_place,
+                  [&](const InPlacePages& each) { return each.descriptor == descriptor_; });
     // Moves a private copy under the pages. When there is no memory for the copy, the pages stay
     // shared: they remain valid, but a peer may still have them mapped.
     void* const copy =

@@ -182,7 +182,7 @@ Result<uint16_t> port_of(const Socket& listener) {
 namespace {
 
 Result<void> check(const TcpOptions& options) {
-  if (options.endpoints.empty()) return invalid("no endpoints");
+  if (options.endpoints.empty()) return invalid("joining a group: the list of endpoints is empty");
   if (options.rank < 0 || size_t(options.rank) >= options.endpoints.size()) {
     return invalid("rank " + std::to_string(options.rank) + " is out of range for " +
                    std::to_string(options.endpoints.size()) + " endpoints");

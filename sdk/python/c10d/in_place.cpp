@@ -1,25 +1,26 @@
-#include "sdk/python/c10d/adoption.hpp"
+#include "sdk/python/c10d/in_place.hpp"
 
 #include <torch/extension.h>
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
+
+#include "base/thread_safety.hpp"
 
 namespace trainyard::sdk {
 
-struct Adoption::Lease {
-  std::mutex mutex;
-  std::unique_ptr<collectives::AdoptedMemory> memory;  // guarded by mutex
+struct InPlaceRegistration::Lease {
+  Mutex mutex;
+  std::unique_ptr<collectives::InPlaceMemory> memory GUARDED_BY(mutex);
 
   void end() {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     memory.reset();
   }
 };
 
 // Replaces the pointer of a storage: frees the memory after it is private again.
-struct Adoption::Owner {
+struct InPlaceRegistration::Owner {
   at::DataPtr memory;
   std::shared_ptr<Lease> lease;
 
@@ -29,7 +30,7 @@ struct Adoption::Owner {
   }
 };
 
-void Adoption::note(collectives::Group& group, const at::Tensor& tensor) {
+void InPlaceRegistration::note(collectives::Group& group, const at::Tensor& tensor) {
   const c10::Storage& storage = tensor.storage();
   c10::StorageImpl* const storage_impl = storage.unsafeGetStorageImpl();
   // Takes only whole allocations of torch's own allocator: other memory (of numpy, of a file) has
@@ -48,18 +49,19 @@ void Adoption::note(collectives::Group& group, const at::Tensor& tensor) {
     known = known_.end() - 1;
   }
   if (++known->sightings != kSightingsMin) return;
-  auto adopted = group.adopt({static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()});
-  if (!adopted) return;  // it is copied as before
+  auto memory =
+      group.register_in_place({static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()});
+  if (!memory) return;  // it is copied as before
   auto owner = std::make_unique<Owner>();
   known->lease = owner->lease = std::make_shared<Lease>();
-  owner->lease->memory = std::move(adopted).value();
+  owner->lease->memory = std::move(memory).value();
   void* const data = tensor.data_ptr();
   Owner* const kept = owner.get();
   kept->memory = storage_impl->set_data_ptr(
       at::DataPtr(data, owner.release(), &Owner::free, at::Device(at::kCPU)));
 }
 
-void Adoption::end() {
+void InPlaceRegistration::end() {
   for (const Known& each : known_) {
     if (each.lease) each.lease->end();
   }

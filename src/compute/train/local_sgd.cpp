@@ -9,8 +9,8 @@
 
 namespace trainyard::train {
 
-using local_sgd::RegionOptions;
-using local_sgd::Regions;
+using local_sgd::LocalSgd;
+using local_sgd::LocalSgdOptions;
 using local_sgd::RegionTraffic;
 
 int64_t steps_after(uint64_t rounds, int64_t steps_of_round, int64_t steps) {
@@ -20,13 +20,13 @@ int64_t steps_after(uint64_t rounds, int64_t steps_of_round, int64_t steps) {
 
 // The charter holds the number of steps, since regions with different numbers of rows would compute
 // different ones.
-Result<void> Trainer::join_regions(RegionOptions options) {
+Result<void> Trainer::join_regions(LocalSgdOptions options) {
   RoundResult result;
   if (group_.rank() == 0) {
     options.outer = settings_.regions.outer;
     options.coding = settings_.regions.coding;
     options.charter = std::to_string(steps_);
-    auto joined = Regions::join(std::move(options), model_.parameters);
+    auto joined = LocalSgd::join(std::move(options), model_.parameters);
     if (!joined) {
       group_.abandon(joined.error().message);
       return std::move(joined).error();
@@ -61,7 +61,7 @@ Result<bool> Trainer::average_regions() {
     if (round) {
       const RegionTraffic traffic = regions_->traffic();
       print_("round=" + std::to_string(round->number) +
-             " regions=" + std::to_string(round->regions) + (round->adopted ? " adopted" : "") +
+             " regions=" + std::to_string(round->regions) + (round->caught_up ? " adopted" : "") +
              " region_bytes_sent=" + std::to_string(traffic.sent) +
              " region_bytes_received=" + std::to_string(traffic.received));
     }

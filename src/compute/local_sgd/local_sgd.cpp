@@ -1,4 +1,4 @@
-#include "local_sgd/regions.hpp"
+#include "local_sgd/local_sgd.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -36,9 +36,9 @@ size_t round_bytes(Coding coding, size_t parameters, int regions) {
   return size_t(regions - 1) * (there + back);
 }
 
-class Regions::Impl {
+class LocalSgd::Impl {
  public:
-  Impl(RegionOptions options, std::span<const float> parameters, std::unique_ptr<Links> links)
+  Impl(LocalSgdOptions options, std::span<const float> parameters, std::unique_ptr<Links> links)
       : options_(std::move(options)),
         replica_({parameters.begin(), parameters.end()}, options_.charter, options_.outer,
                  options_.coding),
@@ -47,7 +47,7 @@ class Regions::Impl {
 
   Result<void> join(std::span<float> parameters) {
     TRY(become_member());
-    (void)region_group_.take_adopted();
+    (void)region_group_.take_caught_up();
     take(parameters);
     return ok();
   }
@@ -62,14 +62,14 @@ class Regions::Impl {
     // Handles what arrived during training: regions joined, were lost, or lead now.
     TRY(drain(links_->is_handshaking() ? kSettleMax : 0ms));
     if (!region_group_.is_member()) TRY(become_member());
-    if (!region_group_.take_adopted()) {
+    if (!region_group_.take_caught_up()) {
       region_group_.offer(TRY(replica_.offer(parameters, weight)));
       TRY(run_until([&] { return region_group_.is_member() && !region_group_.offering(); }));
     }
-    const bool adopted = region_group_.take_adopted();
+    const bool caught_up = region_group_.take_caught_up();
     TRY(drain(0ms));  // sends the answers before the caller trains again
     take(parameters);
-    return Round{replica_.round(), int(region_group_.size()), adopted};
+    return Round{replica_.round(), int(region_group_.size()), caught_up};
   }
 
   Result<void> finish() {
@@ -202,7 +202,7 @@ class Regions::Impl {
 
   static constexpr size_t kNewsMax = 100;  // lines: more than a person would read
 
-  const RegionOptions options_;
+  const LocalSgdOptions options_;
   Replica replica_;
   RegionGroup region_group_;
   std::unique_ptr<Links> links_;
@@ -213,10 +213,11 @@ class Regions::Impl {
   bool was_member_ = false;
 };
 
-Regions::Regions(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Regions::~Regions() = default;
+LocalSgd::LocalSgd(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LocalSgd::~LocalSgd() = default;
 
-Result<std::unique_ptr<Regions>> Regions::join(RegionOptions options, std::span<float> parameters) {
+Result<std::unique_ptr<LocalSgd>> LocalSgd::join(LocalSgdOptions options,
+                                                 std::span<float> parameters) {
   const size_t regions = options.leaders.size();
   if (regions == 0 || regions > kRegionsMax)
     return invalid("invalid number of regions " + std::to_string(regions) + ": use 1 to " +
@@ -252,18 +253,20 @@ Result<std::unique_ptr<Regions>> Regions::join(RegionOptions options, std::span<
   if (!links) return std::move(links).error();
   auto impl = std::make_unique<Impl>(std::move(options), parameters, *std::move(links));
   TRY(impl->join(parameters).in("joining the regions"));
-  return std::unique_ptr<Regions>(new Regions(std::move(impl)));
+  return std::unique_ptr<LocalSgd>(new LocalSgd(std::move(impl)));
 }
 
-Result<Round> Regions::average(std::span<float> parameters, double weight) {
+Result<Round> LocalSgd::average(std::span<float> parameters, double weight) {
   return impl_->average(parameters, weight)
       .in("round " + std::to_string(round() + 1) + " of the regions");
 }
-Result<void> Regions::finish() { return impl_->finish().in("after the last round of the regions"); }
-uint64_t Regions::round() const { return impl_->replica().round(); }
-const std::string& Regions::charter() const { return impl_->replica().charter(); }
-int Regions::size() const { return impl_->size(); }
-RegionTraffic Regions::traffic() const { return impl_->traffic(); }
-std::vector<std::string> Regions::take_news() { return impl_->take_news(); }
+Result<void> LocalSgd::finish() {
+  return impl_->finish().in("after the last round of the regions");
+}
+uint64_t LocalSgd::round() const { return impl_->replica().round(); }
+const std::string& LocalSgd::charter() const { return impl_->replica().charter(); }
+int LocalSgd::size() const { return impl_->size(); }
+RegionTraffic LocalSgd::traffic() const { return impl_->traffic(); }
+std::vector<std::string> LocalSgd::take_news() { return impl_->take_news(); }
 
 }  // namespace trainyard::local_sgd

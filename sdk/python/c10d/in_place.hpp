@@ -1,7 +1,7 @@
 // Registers the memory of large tensors that are reduced repeatedly, as DDP's buckets are. After
-// some reductions, Group::adopt maps the tensor's memory in the other ranks of this machine; later
-// reductions need no copy. Pointers to the tensor and its views stay valid. The memory becomes
-// private again before the allocator frees it.
+// some reductions, Group::register_in_place maps the tensor's memory in the other ranks of this
+// machine; later reductions need no copy. Pointers to the tensor and its views stay valid. The
+// memory becomes private again before the allocator frees it.
 //
 // Threads: confined to one at a time, except that torch may free a tensor on any thread.
 // Lifetime: registered memory stays registered until its tensor is freed, or end() is called.
@@ -17,7 +17,7 @@
 
 namespace trainyard::sdk {
 
-class Adoption {
+class InPlaceRegistration {
  public:
   // Call before an allreduce over this memory.
   void note(collectives::Group& group, const at::Tensor& tensor);

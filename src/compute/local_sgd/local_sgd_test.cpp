@@ -1,5 +1,5 @@
 // Trains regions over loopback: as threads, and as processes where some are killed.
-#include "local_sgd/regions.hpp"
+#include "local_sgd/local_sgd.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -27,11 +27,11 @@ using collectives::testing::endpoints;
 
 constexpr size_t kParametersCount = 1000;
 
-RegionOptions options(const std::vector<collectives::Endpoint>& leaders, int region) {
-  RegionOptions options;
+LocalSgdOptions options(const std::vector<collectives::Endpoint>& leaders, int region) {
+  LocalSgdOptions options;
   options.leaders = leaders;
   options.region = region;
-  options.shared_value = "regions_test";
+  options.shared_value = "local_sgd_test";
   options.charter = "charter of " + std::to_string(region);
   options.join_deadline = 60s;
   options.round_timeout = 60s;
@@ -46,7 +46,7 @@ void train(std::vector<float>& parameters, int region, uint64_t round) {
   }
 }
 
-TEST(Regions, EndWithEqualParametersAndSendTheBytesOfTheFormula) {
+TEST(LocalSgd, EndWithEqualParametersAndSendTheBytesOfTheFormula) {
   constexpr uint64_t rounds = 5;
   for (int count = 1; count <= 4; ++count) {
     const auto leaders = endpoints(count);
@@ -60,14 +60,14 @@ TEST(Regions, EndWithEqualParametersAndSendTheBytesOfTheFormula) {
         auto& parameters = learned[size_t(region)];
         auto mine = options(leaders, region);
         mine.charter = "5 rounds";
-        auto regions = Regions::join(mine, parameters);
+        auto regions = LocalSgd::join(mine, parameters);
         ASSERT_TRUE(regions) << regions.error().message;
         while ((*regions)->round() < rounds) {
           train(parameters, region, (*regions)->round());
           const auto round = (*regions)->average(parameters, 1 + region);
           ASSERT_TRUE(round) << round.error().message;
           EXPECT_EQ(round->regions, count);
-          EXPECT_FALSE(round->adopted);
+          EXPECT_FALSE(round->caught_up);
         }
         const auto finished = (*regions)->finish();
         EXPECT_TRUE(finished) << finished.error().message;
@@ -99,7 +99,7 @@ TEST(Regions, EndWithEqualParametersAndSendTheBytesOfTheFormula) {
   }
 }
 
-TEST(Regions, CostA200thOfAnAllreduceAfterEachOf100Steps) {
+TEST(LocalSgd, CostA200thOfAnAllreduceAfterEachOf100Steps) {
   constexpr size_t parameters = 1'000'000;
   for (const int regions : {2, 3, 8}) {
     const double each_step = 2.0 * (regions - 1) * 4 * double(parameters);
@@ -108,7 +108,7 @@ TEST(Regions, CostA200thOfAnAllreduceAfterEachOf100Steps) {
   }
 }
 
-TEST(Regions, ARegionThatNeverComesIsNamedAndRegionsMinOthersBeginWithoutIt) {
+TEST(LocalSgd, ARegionThatNeverComesIsNamedAndRegionsMinOthersBeginWithoutIt) {
   const auto leaders = endpoints(3);
   for (const int regions_min : {0, 2}) {
     std::vector<std::thread> threads;
@@ -118,7 +118,7 @@ TEST(Regions, ARegionThatNeverComesIsNamedAndRegionsMinOthersBeginWithoutIt) {
         own.join_deadline = 500ms;
         own.regions_min = regions_min;
         std::vector<float> parameters(4, 1.0f);
-        const auto regions = Regions::join(own, parameters);
+        const auto regions = LocalSgd::join(own, parameters);
         if (regions_min == 2) {
           ASSERT_TRUE(regions) << regions.error().message;
           EXPECT_EQ((*regions)->size(), 2);
@@ -136,7 +136,7 @@ TEST(Regions, ARegionThatNeverComesIsNamedAndRegionsMinOthersBeginWithoutIt) {
   }
 }
 
-TEST(Regions, ADifferentModelSecretOrInvalidOptionsAreRejected) {
+TEST(LocalSgd, ADifferentModelSecretOrInvalidOptionsAreRejected) {
   const auto leaders = endpoints(2);
   // A refusal arrives at once; a wrong secret ends with the join deadline.
   const auto fail = [&](size_t parameters_here, const std::string& secret, Duration deadline) {
@@ -146,25 +146,25 @@ TEST(Regions, ADifferentModelSecretOrInvalidOptionsAreRejected) {
       theirs.join_deadline = deadline;
       theirs.shared_value = secret;
       std::vector<float> parameters(parameters_here);
-      const auto regions = Regions::join(theirs, parameters);
+      const auto regions = LocalSgd::join(theirs, parameters);
       why = regions ? "" : regions.error().message;
     });
     auto ours = options(leaders, 0);
     ours.join_deadline = deadline;
     std::vector<float> parameters(7);
-    EXPECT_FALSE(Regions::join(ours, parameters));
+    EXPECT_FALSE(LocalSgd::join(ours, parameters));
     other.join();
     return why;
   };
-  EXPECT_NE(fail(8, "regions_test", 60s).find("7 parameters"), std::string::npos);
+  EXPECT_NE(fail(8, "local_sgd_test", 60s).find("7 parameters"), std::string::npos);
   EXPECT_NE(fail(7, "another", 1s).find("region 0 ("), std::string::npos);
   std::vector<float> parameters(7);
-  EXPECT_EQ(Regions::join({}, parameters).error().kind, Kind::invalid);
-  EXPECT_EQ(Regions::join(options(leaders, 2), parameters).error().kind, Kind::invalid);
-  EXPECT_EQ(Regions::join(options(leaders, 0), {}).error().kind, Kind::invalid);
+  EXPECT_EQ(LocalSgd::join({}, parameters).error().kind, Kind::invalid);
+  EXPECT_EQ(LocalSgd::join(options(leaders, 2), parameters).error().kind, Kind::invalid);
+  EXPECT_EQ(LocalSgd::join(options(leaders, 0), {}).error().kind, Kind::invalid);
 }
 
-TEST(Regions, UnauthenticatedConnectionsDoNoHarm) {
+TEST(LocalSgd, UnauthenticatedConnectionsDoNoHarm) {
   const auto leaders = endpoints(2);
   std::atomic<bool> connected = false;
   std::thread intruder([&] {
@@ -189,7 +189,7 @@ TEST(Regions, UnauthenticatedConnectionsDoNoHarm) {
     threads.emplace_back([&, region] {
       while (region == 1 && !connected) std::this_thread::yield();
       std::vector<float> parameters(4, 1.0f);
-      const auto regions = Regions::join(options(leaders, region), parameters);
+      const auto regions = LocalSgd::join(options(leaders, region), parameters);
       ASSERT_TRUE(regions) << regions.error().message;
       EXPECT_TRUE((*regions)->average(parameters, 1));
       EXPECT_TRUE((*regions)->finish());
@@ -199,7 +199,7 @@ TEST(Regions, UnauthenticatedConnectionsDoNoHarm) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(Regions, EncryptWhenAllHaveTheOptionAndFailWhenOnlySomeHave) {
+TEST(LocalSgd, EncryptWhenAllHaveTheOptionAndFailWhenOnlySomeHave) {
   const auto join_both = [&](const std::vector<collectives::Endpoint>& leaders, bool first,
                              bool second, Duration deadline) {
     std::vector<Result<void>> results(2, ok());
@@ -211,7 +211,7 @@ TEST(Regions, EncryptWhenAllHaveTheOptionAndFailWhenOnlySomeHave) {
           auto mine = options(leaders, region);
           mine.encrypt = region == 0 ? first : second;
           mine.join_deadline = deadline;
-          auto regions = TRY(Regions::join(mine, learned[size_t(region)]));
+          auto regions = TRY(LocalSgd::join(mine, learned[size_t(region)]));
           train(learned[size_t(region)], region, 0);
           TRY(regions->average(learned[size_t(region)], 1));
           return regions->finish();
@@ -231,11 +231,11 @@ TEST(Regions, EncryptWhenAllHaveTheOptionAndFailWhenOnlySomeHave) {
   }
 }
 
-TEST(Regions, AWaitCanBeCancelled) {
+TEST(LocalSgd, AWaitCanBeCancelled) {
   auto mine = options(endpoints(2), 0);
   mine.cancelled = [] { return true; };
   std::vector<float> parameters(4);
-  const auto regions = Regions::join(mine, parameters);
+  const auto regions = LocalSgd::join(mine, parameters);
   ASSERT_FALSE(regions);
   EXPECT_EQ(regions.error().kind, Kind::cancelled);
 }
@@ -256,9 +256,9 @@ uint64_t digest_of(const std::vector<float>& values) {
   return fnv1a(std::as_bytes(std::span(values)));
 }
 
-[[noreturn]] void run_region(const RegionOptions& options, SharedState& shared) {
+[[noreturn]] void run_region(const LocalSgdOptions& options, SharedState& shared) {
   std::vector<float> parameters(kParametersCount, 1.0f);
-  auto regions = Regions::join(options, parameters);
+  auto regions = LocalSgd::join(options, parameters);
   if (!regions) _exit(1);
   for (;;) {
     shared.round[options.region] = (*regions)->round();
@@ -299,7 +299,7 @@ class KilledRegion : public ::testing::TestWithParam<int> {
     if (child == 0) run_region(options_of(region), *shared_);
     children_[region] = child;
   }
-  virtual RegionOptions options_of(int region) { return options(leaders_, region); }
+  virtual LocalSgdOptions options_of(int region) { return options(leaders_, region); }
   // True within a minute, or the test fails.
   void wait_for(const char* what, const std::function<bool()>& condition) {
     for (int look = 0; look < 60'000; ++look) {
@@ -346,10 +346,10 @@ TEST_P(KilledRegion, ComesBackAndEndsWithTheSameParameters) {
   expect_equal_ends();
 }
 
-INSTANTIATE_TEST_SUITE_P(Regions, KilledRegion, ::testing::Values(0, 1, 2));
+INSTANTIATE_TEST_SUITE_P(LocalSgd, KilledRegion, ::testing::Values(0, 1, 2));
 
 class StalledRegion : public KilledRegion {
-  RegionOptions options_of(int region) override {
+  LocalSgdOptions options_of(int region) override {
     auto all = options(leaders_, region);
     all.round_timeout = 1s;  // longer than a busy machine keeps a living region from answering
     return all;
@@ -369,7 +369,7 @@ TEST_P(StalledRegion, IsDroppedAfterTheTimeoutAndComesBackByItself) {
   expect_equal_ends();
 }
 
-INSTANTIATE_TEST_SUITE_P(Regions, StalledRegion, ::testing::Values(0, 2));
+INSTANTIATE_TEST_SUITE_P(LocalSgd, StalledRegion, ::testing::Values(0, 2));
 
 }  // namespace
 }  // namespace trainyard::local_sgd

@@ -20,7 +20,7 @@ namespace {
 using collectives::Group;
 using collectives::Tag;
 using collectives::Transport;
-using local_sgd::RegionOptions;
+using local_sgd::LocalSgdOptions;
 
 // A transport whose ranks are in regions; it counts the bytes that they send to other regions.
 class CountingTransport final : public Transport {
@@ -85,7 +85,7 @@ std::vector<Shard> shards_of(const std::vector<Shard>& all, int rank, int ranks)
 }
 
 Learned train_on(Group& group, const std::vector<Shard>& shards, const Settings& settings,
-                 std::optional<RegionOptions> region) {
+                 std::optional<LocalSgdOptions> region) {
   os::MachineClock clock;
   Learned learned;
   auto rows = Rows::agree(shards, group);
@@ -137,7 +137,7 @@ Learned train_in_regions(const std::vector<Shard>& shards, Settings settings, in
     auto groups = collectives::join_in_memory(ranks_of_region);
     for (int rank = 0; rank < ranks_of_region; ++rank) {
       threads.emplace_back([&, region, rank, group = std::move(groups[size_t(rank)])] {
-        RegionOptions options;
+        LocalSgdOptions options;
         options.leaders = leaders;
         options.region = region;
         options.shared_value = "train_test";
@@ -250,7 +250,7 @@ TEST_F(DigitsInRegions, FourRegionsWithFederatedAveragingTrainReproducibly) {
       << first.lines.back();
 }
 
-TEST(Regions, RoundsOfAnotherRegionBecomeAValidNumberOfSteps) {
+TEST(LocalSgd, RoundsOfAnotherRegionBecomeAValidNumberOfSteps) {
   EXPECT_EQ(steps_after(0, 100, 1000), 0);
   EXPECT_EQ(steps_after(3, 100, 1000), 300);
   for (const uint64_t rounds :

@@ -1,26 +1,26 @@
-#include "capi/trainyard_regions.h"
+#include "capi/trainyard_local_sgd.h"
 
 #include <memory>
 #include <span>
 #include <string>
 
 #include "capi/conversion.hpp"
-#include "local_sgd/regions.hpp"
+#include "local_sgd/local_sgd.hpp"
 
 using namespace trainyard;
 using capi::report;
-using local_sgd::RegionOptions;
-using local_sgd::Regions;
+using local_sgd::LocalSgd;
+using local_sgd::LocalSgdOptions;
 
 struct trainyard_regions {
-  std::unique_ptr<Regions> regions;
+  std::unique_ptr<LocalSgd> regions;
 };
 
 namespace {
 
-Result<RegionOptions> options_from(const trainyard_regions_join* join) {
+Result<LocalSgdOptions> options_from(const trainyard_regions_join* join) {
   TRY(capi::check_size(join, "trainyard_regions_join"));
-  RegionOptions options;
+  LocalSgdOptions options;
   for (int region = 0; region < join->regions; ++region)
     options.leaders.push_back({join->hosts[region], join->ports[region]});
   options.region = join->region;
@@ -45,7 +45,7 @@ trainyard_kind trainyard_regions_open(const trainyard_regions_join* join, float*
   if (!options) return report(options.error(), message);
   if (!parameters || !regions)
     return report(invalid("parameters and regions must not be null"), message);
-  auto joined = Regions::join(*std::move(options), std::span(parameters, count));
+  auto joined = LocalSgd::join(*std::move(options), std::span(parameters, count));
   if (!joined) return report(joined.error(), message);
   *regions = new trainyard_regions{*std::move(joined)};
   return TRAINYARD_OK;
@@ -58,7 +58,7 @@ trainyard_kind trainyard_regions_average(trainyard_regions* regions, float* para
                                          char* message) {
   const auto averaged = regions->regions->average(std::span(parameters, count), weight);
   if (!averaged) return report(averaged.error(), message);
-  if (round) *round = {averaged->number, averaged->regions, averaged->adopted ? 1 : 0};
+  if (round) *round = {averaged->number, averaged->regions, averaged->caught_up ? 1 : 0};
   return TRAINYARD_OK;
 }
 

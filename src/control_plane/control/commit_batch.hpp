@@ -3,7 +3,7 @@
 // module.
 //
 // Threads: confined to commit_step's.
-// Lifetime: ledger and live outlive it; one group for each transaction.
+// Lifetime: ledger and live outlive it; one batch for each transaction.
 #pragma once
 
 #include <functional>
@@ -33,7 +33,7 @@ inline std::function<void(Result<std::shared_ptr<const domain::Job>>)> by_value(
 }
 
 // A pending command, and the recipient of its result.
-struct Waiting {
+struct PendingCommand {
   reconcile::Command command;
   std::optional<domain::JobKey> key;  // the job that is meant, when its number is not known yet
   // Called with the job after the command (nothing for tags), or why not.
@@ -63,25 +63,25 @@ struct Waiting {
 
 // The job that the ledger has, or the child that its array has not made yet. Errors: not_found; the
 // ledger's.
-Result<domain::Job> find_kept(ledger::Ledger& ledger, const domain::JobKey& key);
-Result<domain::Job> find_kept(ledger::Ledger& ledger, domain::JobNumber number);
+Result<domain::Job> find_stored(ledger::Ledger& ledger, const domain::JobKey& key);
+Result<domain::Job> find_stored(ledger::Ledger& ledger, domain::JobNumber number);
 // An array's children, including those that were not created yet: the count of each status, and
 // those that the query selects.
-Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const domain::Job& array);
-Result<std::vector<domain::Job>> kept_children(ledger::Ledger& ledger, const domain::Job& array,
-                                               const ledger::ChildQuery& query);
+Result<domain::ChildCounts> count_stored_children(ledger::Ledger& ledger, const domain::Job& array);
+Result<std::vector<domain::Job>> stored_children(ledger::Ledger& ledger, const domain::Job& array,
+                                                 const ledger::ChildQuery& query);
 
 // The error of a job whose name another one has.
 Error name_taken(const domain::JobKey& key);
 
-class Group {
+class CommitBatch {
  public:
-  Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
-        std::shared_ptr<const batch::Catalog> catalog,
-        std::shared_ptr<const domain::Records> records, Instant now, Duration clock_offset);
+  CommitBatch(ledger::Ledger& ledger, const Live& live, const UsageIndex& usages,
+              std::shared_ptr<const batch::Catalog> catalog,
+              std::shared_ptr<const domain::Records> records, Instant now, Duration clock_offset);
 
   // The command's job after it. Nothing when there is none (tags).
-  Result<std::shared_ptr<const domain::Job>> add(Waiting& waiting);
+  Result<std::shared_ptr<const domain::Job>> add(PendingCommand& pending);
   // All of it is durable when it returns, or none of it happened.
   Result<void> commit();
 
@@ -110,8 +110,8 @@ class Group {
                                                   const reconcile::MakeChildren& make);
   Result<reconcile::Change> apply_alone(const reconcile::Subject& subject,
                                         reconcile::Command& command) const;
-  Found change_resource(Waiting& waiting);
-  Found change_records(const Waiting& waiting);
+  Found change_resource(PendingCommand& pending);
+  Found change_records(const PendingCommand& pending);
   Result<void> use_up(const domain::Job& placed);
   void account(const domain::Job* before, const domain::Job& after);
   void forget_usages(const domain::JobKey& queue, bool all);
@@ -120,11 +120,11 @@ class Group {
 
   ledger::Ledger& ledger_;
   const Live& live_;
-  const UsagesKept& kept_usages_;
+  const UsageIndex& kept_usages_;
   const Instant now_;            // control's time
   const Duration clock_offset_;  // of jobs that are created
   ledger::Batch batch_;
-  // as changed by this group
+  // as changed by this batch
   std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;
   std::map<domain::JobKey, domain::JobNumber> created_;
   std::map<std::string, std::vector<domain::Tag>> tags_;

@@ -1,4 +1,4 @@
-#include "control/group.hpp"
+#include "control/commit_batch.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -21,7 +21,7 @@ void name(reconcile::Command& command, JobNumber number) {
   if (auto* stop = std::get_if<reconcile::StopJob>(&command)) stop->job = number;
   if (auto* interrupt = std::get_if<reconcile::Interrupt>(&command)) interrupt->job = number;
   if (auto* keep = std::get_if<reconcile::KeepAlive>(&command)) keep->job = number;
-  if (auto* withdraw = std::get_if<reconcile::Withdraw>(&command)) withdraw->job = number;
+  if (auto* cancel = std::get_if<reconcile::CancelJob>(&command)) cancel->job = number;
   if (auto* prioritise = std::get_if<reconcile::Prioritise>(&command)) prioritise->job = number;
 }
 
@@ -34,7 +34,7 @@ Result<Job> child_named(const Job& array, const domain::ChildName& name) {
 
 }  // namespace
 
-Result<Job> find_kept(ledger::Ledger& ledger, const JobKey& key) {
+Result<Job> find_stored(ledger::Ledger& ledger, const JobKey& key) {
   auto found = ledger.find_job(key);
   if (found || found.error().kind != Kind::not_found) return found;
   const auto name = domain::parse_child_name(key.name);
@@ -42,14 +42,14 @@ Result<Job> find_kept(ledger::Ledger& ledger, const JobKey& key) {
   return child_named(TRY(ledger.find_job(JobKey{key.region, name->array})), *name);
 }
 
-Result<Job> find_kept(ledger::Ledger& ledger, JobNumber number) {
+Result<Job> find_stored(ledger::Ledger& ledger, JobNumber number) {
   auto found = ledger.find_job(number);
   if (found || found.error().kind != Kind::not_found) return found;
   const Job array = TRY(ledger.find_array_of(number));
   return domain::child_of(array, uint32_t(number - array.number - 1));
 }
 
-Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const Job& array) {
+Result<domain::ChildCounts> count_stored_children(ledger::Ledger& ledger, const Job& array) {
   auto counts = TRY(ledger.count_children(array.number));
   // Children that were not created yet have the same stage.
   const uint32_t made = counts.all(), size = array.spec.array.size;
@@ -58,8 +58,8 @@ Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const Jo
   return counts;
 }
 
-Result<std::vector<Job>> kept_children(ledger::Ledger& ledger, const Job& array,
-                                       const ledger::ChildQuery& query) {
+Result<std::vector<Job>> stored_children(ledger::Ledger& ledger, const Job& array,
+                                         const ledger::ChildQuery& query) {
   const uint32_t end = std::min(query.end, array.spec.array.size);
   std::vector<Job> found;
   ledger::ChildQuery made = query;
@@ -87,9 +87,10 @@ Result<std::vector<Job>> kept_children(ledger::Ledger& ledger, const Job& array,
   return found;
 }
 
-Group::Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
-             std::shared_ptr<const batch::Catalog> catalog,
-             std::shared_ptr<const domain::Records> records, Instant now, Duration clock_offset)
+CommitBatch::CommitBatch(ledger::Ledger& ledger, const Live& live, const UsageIndex& usages,
+                         std::shared_ptr<const batch::Catalog> catalog,
+                         std::shared_ptr<const domain::Records> records, Instant now,
+                         Duration clock_offset)
     : ledger_(ledger),
       live_(live),
       kept_usages_(usages),
@@ -100,13 +101,13 @@ Group::Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
       last_number_(ledger.last_job_number()),
       last_sequence_(ledger.last_sequence()) {}
 
-Group::Found Group::job(JobNumber number) {
+CommitBatch::Found CommitBatch::job(JobNumber number) {
   if (const auto found = jobs_.find(number); found != jobs_.end()) return found->second;
   if (auto live = live_.kept(number)) return live;
   return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(ledger_.find_job(number))));
 }
 
-Group::Found Group::job(const JobKey& key) {
+CommitBatch::Found CommitBatch::job(const JobKey& key) {
   if (const auto found = created_.find(key); found != created_.end()) return job(found->second);
   if (const auto number = live_.number_of(key)) return job(*number);
   if (auto found = ledger_.find_job(key); found) {
@@ -118,7 +119,7 @@ Group::Found Group::job(const JobKey& key) {
   } else {
     const auto array = TRY(job(JobKey{key.region, name->array}));
     Job child = TRY(child_named(*array, *name));
-    // Made, or withdrawn, by this group.
+    // Made, or cancelled, by this batch.
     if (const auto here = jobs_.find(child.number); here != jobs_.end()) return here->second;
     return std::shared_ptr<const Job>(std::make_shared<Job>(std::move(child)));
   }
@@ -128,48 +129,48 @@ Error name_taken(const JobKey& key) {
   return conflict("a job named " + key.name + " exists already");
 }
 
-Group::Found Group::add(Waiting& waiting) {
+CommitBatch::Found CommitBatch::add(PendingCommand& pending) {
   std::shared_ptr<const Job> subject;
   std::vector<domain::Tag> present_tags;
   std::set<JobNumber> before;
-  if (auto* create = std::get_if<reconcile::CreateJob>(&waiting.command)) {
+  if (auto* create = std::get_if<reconcile::CreateJob>(&pending.command)) {
     TRY(assign_position(*create));
-  } else if (auto* set = std::get_if<reconcile::SetTags>(&waiting.command)) {
+  } else if (auto* set = std::get_if<reconcile::SetTags>(&pending.command)) {
     const auto found = tags_.find(set->arn);
     present_tags = found != tags_.end() ? found->second : TRY(ledger_.tags(set->arn));
-  } else if (std::holds_alternative<reconcile::ChangeResource>(waiting.command)) {
-    return change_resource(waiting);
-  } else if (std::holds_alternative<reconcile::ChangeRecords>(waiting.command)) {
-    return change_records(waiting);
-  } else if (waiting.key) {
-    subject = TRY(job(*waiting.key));
-    name(waiting.command, subject->number);
+  } else if (std::holds_alternative<reconcile::ChangeResource>(pending.command)) {
+    return change_resource(pending);
+  } else if (std::holds_alternative<reconcile::ChangeRecords>(pending.command)) {
+    return change_records(pending);
+  } else if (pending.key) {
+    subject = TRY(job(*pending.key));
+    name(pending.command, subject->number);
   } else {
-    subject = TRY(job(*reconcile::job_of(waiting.command)));
-    if (const auto* make = std::get_if<reconcile::MakeChildren>(&waiting.command))
+    subject = TRY(job(*reconcile::job_of(pending.command)));
+    if (const auto* make = std::get_if<reconcile::MakeChildren>(&pending.command))
       before = TRY(made_before(*subject, *make));
   }
   reconcile::Change change = TRY(apply_alone(
-      {subject.get(), &present_tags, nullptr, nullptr, std::move(before)}, waiting.command));
+      {subject.get(), &present_tags, nullptr, nullptr, std::move(before)}, pending.command));
   if (change.nothing()) return subject;
-  remember(waiting.command);
+  remember(pending.command);
   if (change.tags) tags_[change.tags->first] = std::move(change.tags->second);
   for (Job& child : change.children) keep(std::move(child));
   if (!change.job) return subject;
   const JobNumber number = change.job->number;
-  if (std::holds_alternative<reconcile::CreateJob>(waiting.command)) {
+  if (std::holds_alternative<reconcile::CreateJob>(pending.command)) {
     last_number_ = domain::last_number_of(*change.job);
     created_[change.job->key] = number;
   }
   account(subject.get(), *change.job);
   keep(*std::move(change.job));
-  if (std::holds_alternative<reconcile::StartAttempt>(waiting.command)) TRY(use_up(*jobs_[number]));
+  if (std::holds_alternative<reconcile::StartAttempt>(pending.command)) TRY(use_up(*jobs_[number]));
   return jobs_[number];
 }
 
 // A command that the job's own record makes impossible ends that job, and nothing else.
-Result<reconcile::Change> Group::apply_alone(const reconcile::Subject& subject,
-                                             reconcile::Command& command) const {
+Result<reconcile::Change> CommitBatch::apply_alone(const reconcile::Subject& subject,
+                                                   reconcile::Command& command) const {
   std::string why;
   try {
     return reconcile::apply(subject, command, now_);
@@ -187,7 +188,7 @@ Result<reconcile::Change> Group::apply_alone(const reconcile::Subject& subject,
   }
 }
 
-Result<void> Group::commit() {
+Result<void> CommitBatch::commit() {
   if (batch_.commands.empty()) return {};
   for (const auto& [number, job] : jobs_) batch_.jobs.push_back(*job);
   for (auto& each : tags_) batch_.tags.push_back(each);
@@ -195,7 +196,7 @@ Result<void> Group::commit() {
   return ledger_.commit(batch_);
 }
 
-std::vector<std::shared_ptr<const Job>> Group::changed() const {
+std::vector<std::shared_ptr<const Job>> CommitBatch::changed() const {
   std::vector<std::shared_ptr<const Job>> changed;
   changed.reserve(jobs_.size());
   for (const auto& [number, job] : jobs_) changed.push_back(job);
@@ -203,7 +204,7 @@ std::vector<std::shared_ptr<const Job>> Group::changed() const {
 }
 
 // Its name, its number, its place in a queue.
-Result<void> Group::assign_position(CreateJob& create) {
+Result<void> CommitBatch::assign_position(CreateJob& create) {
   const auto taken = job(create.key);
   if (taken) return name_taken(create.key);
   if (taken.error().kind != Kind::not_found) return taken.error();
@@ -214,7 +215,7 @@ Result<void> Group::assign_position(CreateJob& create) {
 
 // Errors: invalid, for a queue that takes no jobs, and for dependencies that are not there, or not
 // of its size.
-Result<void> Group::put_into_queue(CreateJob& created) {
+Result<void> CommitBatch::put_into_queue(CreateJob& created) {
   const batch::JobQueue* queue = catalog_->queue({created.key.region, created.spec.queue->name});
   if (!queue) return invalid("the job queue " + created.spec.queue->name + " does not exist");
   TRY(batch::check_fits_queue(*catalog_, *queue, created.spec));
@@ -229,8 +230,8 @@ Result<void> Group::put_into_queue(CreateJob& created) {
 }
 
 // The number of a job that `created` depends on.
-Result<JobNumber> Group::number_of(const CreateJob& created, const std::string& id,
-                                   bool child_by_child) {
+Result<JobNumber> CommitBatch::number_of(const CreateJob& created, const std::string& id,
+                                         bool child_by_child) {
   const auto found = job(JobKey{created.key.region, id});
   if (!found && found.error().kind != Kind::not_found) return found.error();
   if (!found || !(*found)->spec.queue)
@@ -249,8 +250,8 @@ Result<JobNumber> Group::number_of(const CreateJob& created, const std::string& 
 }
 
 // Returns the children of the order that exist already, since they were cancelled early.
-Result<std::set<JobNumber>> Group::made_before(const Job& array,
-                                               const reconcile::MakeChildren& make) {
+Result<std::set<JobNumber>> CommitBatch::made_before(const Job& array,
+                                                     const reconcile::MakeChildren& make) {
   ledger::ChildQuery query;
   query.array = array.number;
   query.first = array.children_made;
@@ -270,8 +271,8 @@ Result<std::set<JobNumber>> Group::made_before(const Job& array,
 }
 
 // No job is concerned.
-Group::Found Group::change_resource(Waiting& waiting) {
-  const auto& change_of = std::get<reconcile::ChangeResource>(waiting.command);
+CommitBatch::Found CommitBatch::change_resource(PendingCommand& pending) {
+  const auto& change_of = std::get<reconcile::ChangeResource>(pending.command);
   const batch::JobDefinition* last = nullptr;
   if (std::holds_alternative<batch::JobDefinition>(change_of.resource)) {
     const JobKey& key = batch::key_of(change_of.resource);
@@ -287,8 +288,8 @@ Group::Found Group::change_resource(Waiting& waiting) {
       last = &found->second;
   }
   reconcile::Change change =
-      TRY(reconcile::apply({nullptr, nullptr, catalog_.get(), last}, waiting.command, now_));
-  remember(waiting.command);
+      TRY(reconcile::apply({nullptr, nullptr, catalog_.get(), last}, pending.command, now_));
+  remember(pending.command);
   if (auto* definition = std::get_if<batch::JobDefinition>(&*change.resource);
       definition && change_of.how == batch::ResourceChange::create)
     definitions_.insert_or_assign(definition->key, *definition);
@@ -301,19 +302,19 @@ Group::Found Group::change_resource(Waiting& waiting) {
   if (change_of.how == batch::ResourceChange::remove &&
       std::holds_alternative<batch::JobQueue>(*change.resource))
     forget_usages(batch::key_of(*change.resource), true);
-  waiting.resource = std::move(change.resource);
+  pending.resource = std::move(change.resource);
   return std::shared_ptr<const Job>();
 }
 
 // No job is concerned.
-Group::Found Group::change_records(const Waiting& waiting) {
+CommitBatch::Found CommitBatch::change_records(const PendingCommand& pending) {
   reconcile::Subject subject;
   subject.records = records_.get();
-  reconcile::Change change = TRY(reconcile::apply(subject, waiting.command, now_));
-  remember(waiting.command);
+  reconcile::Change change = TRY(reconcile::apply(subject, pending.command, now_));
+  remember(pending.command);
   records_ = std::move(change.records);
   for (const domain::RecordWrite& write :
-       std::get<reconcile::ChangeRecords>(waiting.command).writes) {
+       std::get<reconcile::ChangeRecords>(pending.command).writes) {
     const auto found = records_->all.find(write.key);
     batch_.records.emplace_back(write.key, found == records_->all.end() ? nullptr : found->second);
   }
@@ -321,7 +322,7 @@ Group::Found Group::change_records(const Waiting& waiting) {
 }
 
 // An attempt takes what it consumes and will not give back.
-Result<void> Group::use_up(const Job& placed) {
+Result<void> CommitBatch::use_up(const Job& placed) {
   if (!placed.spec.queue) return {};
   for (const domain::Consumption& each : placed.spec.queue->consumes) {
     const batch::ConsumableResource* resource =
@@ -330,7 +331,7 @@ Result<void> Group::use_up(const Job& placed) {
     batch::ConsumableResource change = *resource;
     // The total may have been lowered since the scheduler read it.
     change.add = -std::min(each.quantity, resource->total);
-    Waiting taking{
+    PendingCommand taking{
         reconcile::ChangeResource{batch::ResourceChange::update, std::move(change)}, {}, {}, {}};
     TRY(change_resource(taking));
   }
@@ -338,7 +339,7 @@ Result<void> Group::use_up(const Job& placed) {
 }
 
 // An attempt that has ended is its share's usage.
-void Group::account(const Job* before, const Job& after) {
+void CommitBatch::account(const Job* before, const Job& after) {
   const auto share = domain::share_of(after);
   if (!share) return;
   const auto here = usages_.find(*share);
@@ -352,7 +353,7 @@ void Group::account(const Job* before, const Job& after) {
 
 // All of a line's, or those that have faded to nothing: so they are as many as are in use, whatever
 // shares are called.
-void Group::forget_usages(const JobKey& queue, bool all) {
+void CommitBatch::forget_usages(const JobKey& queue, bool all) {
   const Duration decay = batch::decay_of(*catalog_, queue);
   for (const auto& [share, usage] : kept_usages_.of(queue))
     if (all || (!usages_.contains(share) && domain::is_nothing(usage, decay, now_)))
@@ -362,12 +363,12 @@ void Group::forget_usages(const JobKey& queue, bool all) {
     if (share.queue == queue) usage = std::nullopt;
 }
 
-void Group::remember(const reconcile::Command& command) {
+void CommitBatch::remember(const reconcile::Command& command) {
   batch_.commands.push_back({++last_sequence_, now_, std::string(reconcile::kind_of(command)),
                              reconcile::body_of(command)});
 }
 
-void Group::keep(Job job) {
+void CommitBatch::keep(Job job) {
   const JobNumber number = job.number;
   jobs_[number] = std::make_shared<const Job>(std::move(job));
 }

@@ -1,8 +1,8 @@
 // Trains in regions that are connected by slow links: each region trains by itself, and rarely they
 // average their parameters (local SGD).
 //
-//   auto regions = TRY(Regions::join({.leaders = {{"eu.example", 7840}, {"us.example", 7840}},
-//                                     .region = 0, .shared_value = secret}, parameters));
+//   auto regions = TRY(LocalSgd::join({.leaders = {{"eu.example", 7840}, {"us.example", 7840}},
+//                                      .region = 0, .shared_value = secret}, parameters));
 //   while (regions->round() < rounds) {
 //     train(parameters, 100 steps);                       // within the region, over its fast links
 //     TRY(regions->average(parameters, rows_seen));       // now equal in all regions, bit for bit
@@ -37,7 +37,7 @@
 
 namespace trainyard::local_sgd {
 
-struct RegionOptions {
+struct LocalSgdOptions {
   // by region; equal in all regions. At most kRegionsMax
   std::vector<collectives::Endpoint> leaders;
   int region = 0;                // index of this region in `leaders`
@@ -61,7 +61,7 @@ struct Round {
   uint64_t number = 0;  // completed rounds
   int regions = 0;      // members of the group
   // the own parameters were not used: the others were ahead, or this region was away
-  bool adopted = false;
+  bool caught_up = false;
 };
 
 struct RegionTraffic {
@@ -69,12 +69,13 @@ struct RegionTraffic {
   uint64_t received = 0;
 };
 
-class Regions {
+class LocalSgd {
  public:
   // Joins the other regions. Sets `parameters` to theirs when they have begun already, else to
   // those of the founding region.
-  static Result<std::unique_ptr<Regions>> join(RegionOptions options, std::span<float> parameters);
-  ~Regions();  // leaves; the others continue
+  static Result<std::unique_ptr<LocalSgd>> join(LocalSgdOptions options,
+                                                std::span<float> parameters);
+  ~LocalSgd();  // leaves; the others continue
 
   // Offers `parameters` with a weight (samples seen since the last round), and sets them to the
   // mean of the regions, or to the parameters of the others when those are ahead.
@@ -92,7 +93,7 @@ class Regions {
 
  private:
   class Impl;
-  explicit Regions(std::unique_ptr<Impl> impl);
+  explicit LocalSgd(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

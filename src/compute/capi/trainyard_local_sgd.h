@@ -1,0 +1,72 @@
+// Trains in regions that are connected by slow links: local_sgd/local_sgd.hpp in C.
+//
+//   trainyard_regions* regions;
+//   trainyard_regions_join join = {.size = sizeof join, .region = 0, .regions = 2, .hosts = hosts, .ports = ports,
+//                                  .secret = "s", .learning_rate = 0.7f, .momentum = 0.6f, .coding = "bf16"};
+//   if (trainyard_regions_open(&join, parameters, count, &regions, message) != TRAINYARD_OK) ...
+//   while (trainyard_regions_round(regions) < rounds) {
+//     train(parameters);                                                   // a hundred steps
+//     if (trainyard_regions_average(regions, parameters, count, rows_seen, NULL, message) != TRAINYARD_OK) ...
+//   }
+//   trainyard_regions_finish(regions, message);
+//   trainyard_regions_free(regions);
+//
+// The functions keep the names that programs link with (trainyard_regions_..).
+//
+// Library, errors: as trainyard_collectives.h. Threads: confined to one. Units: counts are
+// elements; milliseconds.
+#pragma once
+
+#include "capi/trainyard_collectives.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct trainyard_regions trainyard_regions;
+
+typedef struct {
+  size_t size;  // sizeof this struct
+  int region;
+  int regions;
+  const char* const* hosts;  // of the leaders, by region: names or addresses
+  const uint16_t* ports;
+  const char* secret;   // may be null
+  float learning_rate;  // of the outer step; 1 with momentum 0 is federated averaging
+  float momentum;
+  const char* coding;        // "f32", "f16", "bf16", "int8"; null is bf16
+  const char* charter;       // text that the founding region sends to all; may be null
+  int regions_min;           // enough to begin after the join deadline; 0: all
+  int64_t join_deadline_ms;  // 0: the default of the library
+  int64_t round_timeout_ms;  // 0: the default of the library
+  int encrypt;               // not 0: encrypt the links; equal in all regions
+} trainyard_regions_join;
+
+typedef struct {
+  uint64_t number;  // completed rounds
+  int regions;      // members of the group
+  int adopted;      // the own parameters were not used
+} trainyard_round;
+
+// Joins the other regions; sets `parameters` to theirs when they have begun already.
+TRAINYARD_PUBLIC trainyard_kind trainyard_regions_open(const trainyard_regions_join* join,
+                                                       float* parameters, size_t count,
+                                                       trainyard_regions** regions, char* message);
+// Leaves; the others continue.
+TRAINYARD_PUBLIC void trainyard_regions_free(trainyard_regions* regions);
+// `round` may be null.
+TRAINYARD_PUBLIC trainyard_kind trainyard_regions_average(trainyard_regions* regions,
+                                                          float* parameters, size_t count,
+                                                          double weight, trainyard_round* round,
+                                                          char* message);
+TRAINYARD_PUBLIC trainyard_kind trainyard_regions_finish(trainyard_regions* regions, char* message);
+TRAINYARD_PUBLIC uint64_t trainyard_regions_round(const trainyard_regions* regions);
+// The text lives until the next average or free.
+TRAINYARD_PUBLIC const char* trainyard_regions_charter(const trainyard_regions* regions);
+// Return the bytes over the links between regions so far.
+TRAINYARD_PUBLIC void trainyard_regions_traffic(const trainyard_regions* regions, uint64_t* sent,
+                                                uint64_t* received);
+
+#ifdef __cplusplus
+}
+#endif
