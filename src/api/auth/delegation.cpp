@@ -20,7 +20,8 @@ Result<void> check_session(const RoleSession& session) {
     if (text->size() > kTextBytesMax)
       return invalid("a member of session is longer than 2048 bytes");
   if (session.policies.size() > kSessionPoliciesMax)
-    return invalid("session.policies has too many policies");
+    return invalid("session.policies has " + std::to_string(session.policies.size()) +
+                   " policies, more than " + std::to_string(kSessionPoliciesMax));
   for (const std::string& policy : session.policies)
     if (policy.size() > kTextBytesMax)
       return invalid("a policy of session is longer than 2048 bytes");

@@ -352,7 +352,7 @@ Result<Submission> read_submission(const std::string& text, const FileFacts& fac
                                    const std::string& name_given) {
   const Json file =
       trim(text).starts_with('{') ? TRY(parse_json(text)) : TRY(json_of_toml(text, facts.name));
-  if (!file.is_object()) return invalid("the file must hold one request");
+  if (!file.is_object()) return invalid(facts.name + " is not a JSON object or a TOML document");
   TRY(check_keys(file));
   Submission submission;
   submission.request = Json::object();

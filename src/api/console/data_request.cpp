@@ -71,15 +71,18 @@ Result<DataRequest> read_data_request(const net::RequestHead& head) {
   if (!is_bucket(out.bucket)) return invalid("invalid bucket: " + shorten(out.bucket, 70));
   if (is_of_object(out.view)) {
     out.key = query_value(head, "key");
-    if (out.key.empty() || out.key.size() > kKeyBytesMax) return invalid("invalid key");
+    if (out.key.empty() || out.key.size() > kKeyBytesMax)
+      return invalid("invalid key: must have 1 to " + std::to_string(kKeyBytesMax) + " bytes");
     if (out.view == DataView::image && !image_type_of(out.key))
-      return invalid("the object's name is not that of a picture");
+      return invalid("invalid key: view=image needs the name of an image file");
     return out;
   }
   out.prefix = query_value(head, "prefix");
-  if (out.prefix.size() > kKeyBytesMax) return invalid("invalid prefix");
+  if (out.prefix.size() > kKeyBytesMax)
+    return invalid("invalid prefix: must have at most " + std::to_string(kKeyBytesMax) + " bytes");
   out.token = query_value(head, "token");
-  if (out.token.size() > kTokenBytesMax) return invalid("invalid token");
+  if (out.token.size() > kTokenBytesMax)
+    return invalid("invalid token: must have at most " + std::to_string(kTokenBytesMax) + " bytes");
   return out;
 }
 

@@ -36,7 +36,8 @@ Result<gateway::ShellOrder> read_shell_request(std::string_view query) {
     }
     if (name == "request") request = value;
   }
-  if (order.job.name.empty()) return invalid("job: which?");
+  if (order.job.name.empty())
+    return invalid("job is missing: it names the job whose host runs the shell");
   const Json json = TRY(parse_json(request).in("request"));
   if (!json.is_object()) return invalid("request must be an object");
   if (json.contains("terminal")) order.terminal = TRY(bool_at(json, "terminal"));
@@ -46,24 +47,27 @@ Result<gateway::ShellOrder> read_shell_request(std::string_view query) {
                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                          "-+._") == std::string::npos;
   if (order.terminal_name.size() > kTerminalNameBytesMax || !plain)
-    return invalid("terminal_name: no terminal is called that");
+    return invalid("invalid terminal_name: must be at most " +
+                   std::to_string(kTerminalNameBytesMax) + " letters, digits or any of -+._");
   for (const auto& [name, side] : {std::pair{"columns", &order.columns}, {"rows", &order.rows}}) {
     if (!json.contains(name)) continue;
     const int64_t number = TRY(int_at(json, name));
     if (number < 1 || number > kSideMax)
-      return invalid(std::string(name) + " must be between 1 and 10000");
+      return invalid(std::string(name) + " must be between 1 and " + std::to_string(kSideMax));
     *side = uint32_t(number);
   }
   size_t bytes = 0;
   for (const Json& word : json.value("command", Json::array())) {
-    if (!word.is_string()) return invalid("command must be a list of texts");
+    if (!word.is_string()) return invalid("command must be a list of strings");
     order.command.push_back(word.get<std::string>());
     bytes += order.command.back().size();
     if (order.command.back().find('\0') != std::string::npos)
-      return invalid("command: a word holds a zero byte");
+      return invalid("invalid command: word " + std::to_string(order.command.size()) +
+                     " has a zero byte");
   }
   if (order.command.size() > kCommandWordsMax || bytes > kCommandBytesMax)
-    return invalid("command: it is too long");
+    return invalid("invalid command: must be at most " + std::to_string(kCommandWordsMax) +
+                   " words of " + std::to_string(kCommandBytesMax) + " bytes together");
   return order;
 }
 

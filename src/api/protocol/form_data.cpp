@@ -118,7 +118,8 @@ Result<bool> FormDataReader::take_head() {
   const size_t end = pending_.find(kHeadEnd);
   const size_t known = end == std::string::npos ? pending_.size() : end + kHeadEnd.size();
   if (known > kFormPartHeadBytesMax + kHeadEnd.size())
-    return exhausted("the head of a part of the form is too large");
+    return exhausted("the head of a part of the form exceeds " +
+                     std::to_string(kFormPartHeadBytesMax) + " bytes");
   if (end == std::string::npos) return false;
   std::string type;
   std::optional<std::string> name, file_name;
@@ -165,7 +166,8 @@ Result<bool> FormDataReader::take_value() {
   TRY(count(end));
   std::string value = pending_.substr(0, end);
   if (!is_utf8(value)) return invalid("the field '" + shorten(name_, 60) + "' is not UTF-8");
-  if (fields_.size() == kFormFieldsMax) return exhausted("the form has too many fields");
+  if (fields_.size() == kFormFieldsMax)
+    return exhausted("the form has more than " + std::to_string(kFormFieldsMax) + " fields");
   if (std::any_of(fields_.begin(), fields_.end(),
                   [&](const auto& field) { return field.first == name_; }))
     return invalid("the field '" + shorten(name_, 60) + "' occurs twice");

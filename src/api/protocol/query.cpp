@@ -100,7 +100,8 @@ Result<NameValues> read_form(std::string_view form) {
   if (form.empty()) return out;
   for (const auto part : split(form, '&')) {
     if (part.empty()) continue;
-    if (out.size() == kValuesMax) return invalid("the form has too many parameters");
+    if (out.size() == kValuesMax)
+      return invalid("the form has more than " + std::to_string(kValuesMax) + " parameters");
     const auto equals = part.find('=');
     std::string name = TRY(percent_decode(part.substr(0, equals), true));
     std::string value = equals == std::string_view::npos

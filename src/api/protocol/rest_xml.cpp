@@ -179,7 +179,8 @@ Result<NameValues> read_query_parameters(std::string_view query) {
   if (query.empty()) return out;
   for (const auto part : split(query, '&')) {
     if (part.empty()) continue;
-    if (out.size() == kParametersMax) return invalid("the query has too many parameters");
+    if (out.size() == kParametersMax)
+      return invalid("the query has more than " + std::to_string(kParametersMax) + " parameters");
     const auto equals = part.find('=');
     std::string name = TRY(percent_decode(part.substr(0, equals)));
     std::string value = equals == std::string_view::npos
