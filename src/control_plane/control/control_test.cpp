@@ -13,6 +13,7 @@ using domain::AttemptId;
 using domain::HostState;
 using domain::JobState;
 using domain::Phase;
+using domain::StopCause;
 
 using test::TestCluster;
 using Lines = std::vector<std::string>;
