@@ -8,6 +8,7 @@
 #include <cmath>
 #include <thread>
 
+#include "base/testing/sanitized.hpp"
 #include "collectives/testing/groups.hpp"
 #include "collectives/transport/memory/memory_transport.hpp"
 #include "os/files.hpp"
@@ -157,16 +158,10 @@ Learned train_in_regions(const std::vector<Shard>& shards, Settings settings, in
   return learned[0];
 }
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED
-#endif
-#endif
-
 class DigitsInRegions : public ::testing::Test {
  protected:
   void SetUp() override {
-#ifdef SANITIZED
+#ifdef TRAINYARD_SANITIZED
     GTEST_SKIP() << "six trainings are minutes under a sanitizer; the tests of regions over "
                     "loopback run there";
 #endif
