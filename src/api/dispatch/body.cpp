@@ -145,7 +145,7 @@ class ChunkedBody final : public Body {
   std::optional<Failure> failure_;
 };
 
-Error too_large(size_t bytes_max) {
+Error body_too_large(size_t bytes_max) {
   return exhausted("the body exceeds " + std::to_string(bytes_max) + " bytes");
 }
 
@@ -156,7 +156,7 @@ Result<std::string> gather(size_t bytes_max, const Read& read) {
   while (true) {
     const size_t count = TRY(read(std::span<char>(buffer)));
     if (count == 0) return out;
-    if (out.size() + count > bytes_max) return too_large(bytes_max);
+    if (out.size() + count > bytes_max) return body_too_large(bytes_max);
     out.append(buffer, count);
   }
 }
@@ -195,12 +195,12 @@ Result<std::unique_ptr<Body>> Body::open(net::Stream& stream, const Signer& sign
 }
 
 Result<std::string> Body::read_whole(size_t bytes_max) {
-  if (bytes().value_or(0) > bytes_max) return too_large(bytes_max);
+  if (bytes().value_or(0) > bytes_max) return body_too_large(bytes_max);
   return gather(bytes_max, [&](std::span<char> buffer) { return read(buffer); });
 }
 
 Result<std::string> read_whole(net::Stream& stream, size_t bytes_max) {
-  if (stream.head().content_length.value_or(0) > bytes_max) return too_large(bytes_max);
+  if (stream.head().content_length.value_or(0) > bytes_max) return body_too_large(bytes_max);
   return gather(bytes_max, [&](std::span<char> buffer) { return stream.read(buffer); });
 }
 
