@@ -333,7 +333,9 @@ TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
   EXPECT_EQ(done["FailureReason"], "AlgorithmError: out of ideas, exit code: 3");
   EXPECT_EQ(done["TrainingTimeInSeconds"], 5);
   EXPECT_EQ(done["BillableTimeInSeconds"], 3) << "the wait is not billed";
-  EXPECT_EQ(done["SecondaryStatusTransitions"][0]["StatusMessage"], "Starting the training job.");
+  EXPECT_EQ(done["SecondaryStatusTransitions"][0]["StatusMessage"],
+            "waiting for 2 CPUs, which other holds")
+      << "the note is in the last one";
   EXPECT_EQ(done["FinalMetricDataList"],
             Json::parse(R"([{"MetricName":"loss","Value":0.25,"Timestamp":1795167900}])"));
   EXPECT_EQ(world.json("SageMaker.StopTrainingJob", R"({"TrainingJobName":"job"})").message(),

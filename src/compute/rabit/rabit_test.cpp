@@ -285,7 +285,7 @@ std::string failure_of(const std::function<void(Peer&)>& plays) {
 
 TEST(Tracker, AStartedWorkerThatFailsIsNamed) {
   EXPECT_EQ(failure_of([](Peer& peer) { peer.close(); }),
-            "worker algo-2 at 127.0.0.1: closed its connection");
+            "worker algo-2 at 127.0.0.1: closed its connection while an integer was read");
   EXPECT_EQ(failure_of([](Peer& peer) { peer.send(encode_integer(2)); }),
             "worker algo-2 at 127.0.0.1: sent an invalid number of connections: 2");
   EXPECT_EQ(failure_of([](Peer& peer) { peer.send(encode_integer(-1)); }),

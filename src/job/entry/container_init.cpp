@@ -31,14 +31,12 @@ class ContainerInit {
     for (;;) {
       pollfd ready[2] = {{agent_.descriptor(), POLLIN, 0}, {signals_.descriptor(), POLLIN, 0}};
       const bool stops = child_ && child_->stops();
-      const int got = ::poll(ready, 2, stops ? int(kStopLookInterval.count()) : -1);
+      const int got = ::poll(ready, 2, has_more_ ? 0 : stops ? int(kStopLookInterval.count()) : -1);
       if (got < 0 && errno != EINTR) return 1;
-      if (got == 0) child_->look();
+      if (got == 0 && !has_more_) child_->look();
       // Reports the child's end before the next order is read.
-      if (ready[1].revents) {
-        (void)signals_.take();
-        reap();
-      }
+      if (ready[1].revents) (void)signals_.take();
+      if (ready[1].revents || has_more_) reap();
       if (!ready[0].revents) continue;
       auto packet = agent_.receive(0ms);
       if (!packet) return 0;  // the agent is gone
@@ -76,12 +74,17 @@ class ContainerInit {
     answer(contract::Started{});
   }
 
-  // Reaps all ended processes, orphans too.
+  // Reaps ended processes, orphans too.
   void reap() {
-    while (!child_ && ::waitpid(-1, nullptr, WNOHANG) > 0) {
+    if (!child_) {
+      int count = 0;
+      while (count<kReapedAtOnce&& ::waitpid(-1, nullptr, WNOHANG)> 0) ++count;
+      has_more_ = count == kReapedAtOnce;
+      return;
     }
-    if (!child_) return;
-    if (const auto code = child_->reap()) {
+    const auto code = child_->reap();
+    has_more_ = child_->has_more();
+    if (code) {
       child_.reset();
       answer(contract::Ended{*code});
     }
@@ -105,6 +108,7 @@ class ContainerInit {
   os::PacketSocket agent_;
   Signals signals_;
   std::optional<InitChild> child_;
+  bool has_more_ = false;  // ended processes may be left
 };
 
 }  // namespace

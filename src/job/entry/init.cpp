@@ -21,14 +21,21 @@ int report_failure(const Error& error, const os::PacketSocket& agent) {
   return error.kind == Kind::not_found ? kNotFound : kNotRunnable;
 }
 
+// Returns the next signal; a negative number, if it is time to look at the child.
+int wait_for_signal(const InitChild& child, const sigset_t& signals) {
+  const timespec interval{0, std::chrono::nanoseconds(kStopLookInterval).count()};
+  const timespec nothing{0, 0};
+  if (child.has_more()) return ::sigtimedwait(&signals, nullptr, &nothing);
+  if (child.stops()) return ::sigtimedwait(&signals, nullptr, &interval);
+  return ::sigwaitinfo(&signals, nullptr);
+}
+
 // Follows the program until it ends.
 int follow(InitChild child, const sigset_t& signals) {
-  const timespec interval{0, std::chrono::nanoseconds(kStopLookInterval).count()};
   for (;;) {
-    const int number = child.stops() ? ::sigtimedwait(&signals, nullptr, &interval)
-                                     : ::sigwaitinfo(&signals, nullptr);
+    const int number = wait_for_signal(child, signals);
     if (number > 0 && number != SIGCHLD) child.signal(number);
-    if (number < 0 && child.stops()) child.look();
+    if (number < 0 && child.stops() && !child.has_more()) child.look();
     if (const auto code = child.reap()) return *code;
   }
 }

@@ -121,13 +121,17 @@ void InitChild::look() {
 
 std::optional<int> InitChild::reap() {
   bool left_children = false;
-  int status = 0;
-  for (pid_t ended; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+  has_more_ = false;
+  for (int count = 0; !has_more_; ++count) {
+    int status = 0;
+    const pid_t ended = ::waitpid(-1, &status, WNOHANG);
+    if (ended <= 0) break;
     const bool of_us = heirs_.erase(ended) > 0 || ended == program_;
     left_children |= of_us && stop_ != 0 && WIFSIGNALED(status) && WTERMSIG(status) == stop_;
     before_.erase(ended);  // its number may be used again
     signalled_.erase(ended);
     if (ended == program_ && !code_) code_ = exit_code_of(status);
+    has_more_ = count + 1 == kReapedAtOnce || (code_ && stop_ == 0);
   }
   if (left_children) pass_on();
   return heirs_.empty() ? code_ : std::nullopt;

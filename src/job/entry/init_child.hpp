@@ -29,6 +29,10 @@ inline constexpr Duration kStopLookInterval = 100ms;
 // The time for wrappers to forward the output and to end, after their script has ended.
 inline constexpr Duration kWrappersEndMax = 2s;
 
+// Processes that are reaped before signals and orders are read again: under a fork bomb, others end
+// faster than they are reaped.
+inline constexpr int kReapedAtOnce = 1000;
+
 struct InitProgram {
   std::vector<std::string> arguments;    // arguments[0] is searched on PATH of `environment`
   std::vector<std::string> environment;  // "NAME=VALUE"
@@ -44,8 +48,10 @@ class InitChild {
 
   void signal(int number);
   // Reaps what has ended, orphans too. Returns the program's exit code once it has ended, and what
-  // it left to the signal: 128+n when ended by signal n.
+  // it left to the signal: 128+n when ended by signal n. Orphans may be left then.
   std::optional<int> reap();
+  // True if reap() has left the program or others that may have ended: it is to be called again.
+  bool has_more() const { return has_more_; }
   // True while look() is to be called every kStopLookInterval.
   bool stops() const { return stop_ != 0; }
   void look();
@@ -62,6 +68,7 @@ class InitChild {
   int quiet_looks_ = 0;        // since one of them ran
   std::set<pid_t> heirs_;      // children that processes ended by the signal have left
   std::optional<int> code_;    // of the program
+  bool has_more_ = false;
 };
 
 }  // namespace trainyard::entry

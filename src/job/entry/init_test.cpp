@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <optional>
 #include <string>
 
 #include "contract/container_init.hpp"
+#include "entry/init_child.hpp"
 
 extern char** environ;
 
@@ -42,6 +44,36 @@ TEST(Init, EndsWithItsProgramsCode) {
   EXPECT_EQ(code_of(start({"/no/such/program"})), 127);
   EXPECT_EQ(code_of(start({"/"})), 126);
   EXPECT_EQ(code_of(start({})), 126);
+}
+
+// Forks processes that end at once, and waits until they have. They stay to be reaped.
+void leave_ended(int count) {
+  for (int i = 0; i < count; ++i) {
+    const pid_t process = ::fork();
+    if (process == 0) ::_exit(0);
+    siginfo_t info;
+    ::waitid(P_PID, id_t(process), &info, WEXITED | WNOWAIT);
+  }
+}
+
+// As under a fork bomb: its processes end while others are reaped. In a process of its own, which
+// ends with the number of the step that failed, or 0.
+TEST(Init, ProcessesThatEndDelayNothing) {
+  const pid_t process = ::fork();
+  if (process == 0) {
+    ::signal(SIGCHLD, SIG_DFL);
+    leave_ended(kReapedAtOnce + 1);
+    auto child = InitChild::start({{"/bin/sh", "-c", "exit 7"}, {}});
+    if (!child) ::_exit(1);
+    if (child->reap() || !child->has_more()) ::_exit(2);  // signals are read in between
+    leave_ended(2);
+    siginfo_t info;
+    std::optional<int> code;
+    while (!(code = child->reap())) ::waitid(P_ALL, 0, &info, WEXITED | WNOWAIT);
+    if (code != 7 || !child->has_more()) ::_exit(3);
+    ::_exit(::waitpid(-1, nullptr, WNOHANG) > 0 ? 0 : 4);
+  }
+  EXPECT_EQ(code_of(process), 0);
 }
 
 // Each script ends by itself, also if its test fails.
