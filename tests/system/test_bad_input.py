@@ -167,7 +167,7 @@ def test_a_process_that_forks_is_bounded_and_removed(cluster: Server) -> None:
     )
 
 
-# The first process ends when a fork was refused; the others go on.
+# The first process ends when a fork was refused; the others keep running.
 FORK_BOMB = (
     """exec python3 -c 'import os, subprocess; bomb = subprocess.Popen(["sh", "-c", """
     """"b() { b | b & }; b"], stderr=subprocess.PIPE); os.write(1, bomb.stderr.readline());"""
