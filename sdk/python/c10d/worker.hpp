@@ -77,7 +77,7 @@ class Worker {
   bool ending_ GUARDED_BY(mutex_) = false;
   int idle_ GUARDED_BY(mutex_) = 0;             // threads that wait for work
   int polling_ GUARDED_BY(mutex_) = 0;          // idle threads that poll
-  int hurried_ GUARDED_BY(mutex_) = 0;          // of the backlog
+  int hurried_ GUARDED_BY(mutex_) = 0;          // tasks in backlog_
   uint64_t added_soon_ GUARDED_BY(mutex_) = 0;  // so far
   // added_soon_ when a thread last stopped polling
   uint64_t slept_at_ GUARDED_BY(mutex_) = 0;

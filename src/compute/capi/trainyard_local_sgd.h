@@ -29,10 +29,10 @@ typedef struct {
   size_t size;  // sizeof this struct
   int region;
   int regions;
-  const char* const* hosts;  // of the leaders, by region: names or addresses
+  const char* const* hosts;  // names or addresses of the leaders, by region
   const uint16_t* ports;
   const char* secret;   // may be null
-  float learning_rate;  // of the outer step; 1 with momentum 0 is federated averaging
+  float learning_rate;  // in the outer step; 1 with momentum 0 is federated averaging
   float momentum;
   const char* coding;        // "f32", "f16", "bf16", "int8"; null is bf16
   const char* charter;       // text that the founding region sends to all; may be null

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/bytes/little_endian.hpp"
+#include "base/bytes/varint.hpp"
 
 namespace trainyard::channels {
 namespace {
@@ -172,11 +173,6 @@ Result<void> spread(const Tensor& tensor, size_t dimensions, std::vector<float>&
     if (!std::isfinite(features[i]))
       return invalid("feature " + std::to_string(i) + " of a record is not a finite number");
   return ok();
-}
-
-void append_varint(std::string& bytes, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) bytes += char(uint8_t(value | 0x80));
-  bytes += char(uint8_t(value));
 }
 
 void append_bytes(std::string& message, uint64_t number, std::string_view text) {

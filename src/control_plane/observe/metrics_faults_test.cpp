@@ -183,7 +183,7 @@ TEST(MetricsCorruption, ACorruptBlockIsReportedAndThenSetAside) {
   {
     const auto metrics = *open_metrics(directory.path());
     ASSERT_OK(append(*metrics, 0));
-    ASSERT_OK(metrics->retire(from_milliseconds(kFaultStart)));  // which seals
+    ASSERT_OK(metrics->retire(from_milliseconds(kFaultStart)));  // this seals
   }
   {
     const auto connection = *sqlite::Connection::open(directory.path() + "/metrics.sqlite");

@@ -24,13 +24,13 @@ namespace trainyard::remote_write {
 inline constexpr std::string_view kReceivedNamespace = "Prometheus";
 inline constexpr size_t kDimensionsMax = 30;         // as CloudWatch
 inline constexpr size_t kNameBytesMax = 255;         // of a metric, as CloudWatch
-inline constexpr size_t kKeyBytesMax = 64 << 20;     // of all series' names and labels, in memory
+inline constexpr size_t kKeyBytesMax = 64 << 20;     // names and labels of all series, in memory
 inline constexpr Duration kOldestSample = 14 * 24h;  // before now, as CloudWatch
 inline constexpr Duration kNewestSample = 2h;        // after now
 
 struct ReceivedPoints {
   std::vector<observe::MetricSeries> series;  // none is empty
-  uint64_t count = 0;                         // of their points
+  uint64_t count = 0;                         // points in all series
   uint64_t left_out = 0;
 };
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "remote_write/varint.hpp"
+#include "base/bytes/varint.hpp"
 
 namespace trainyard::remote_write {
 namespace {

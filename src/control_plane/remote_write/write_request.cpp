@@ -3,8 +3,8 @@
 #include <bit>
 #include <optional>
 
+#include "base/bytes/varint.hpp"
 #include "base/text.hpp"
-#include "remote_write/varint.hpp"
 
 namespace trainyard::remote_write {
 namespace {

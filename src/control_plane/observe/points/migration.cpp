@@ -18,7 +18,7 @@ struct PointRun {
 };
 struct PointPage {
   std::vector<PointRun> runs;
-  int64_t series = 0, at = 0, sequence = 0;  // of the last point
+  int64_t series = 0, at = 0, sequence = 0;  // the last point
 };
 
 Result<PointPage> read_page(Connection& connection) {

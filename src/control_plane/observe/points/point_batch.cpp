@@ -1,6 +1,7 @@
 #include "observe/points/point_batch.hpp"
 
 #include "base/bytes/crc.hpp"
+#include "base/bytes/varint.hpp"
 #include "base/check.hpp"
 #include "observe/bytes.hpp"
 #include "observe/points/point_block.hpp"
@@ -10,15 +11,6 @@ namespace {
 
 constexpr uint8_t kPointBatchVersion = 1;
 constexpr size_t kPointBatchChecksumBytes = 4;
-
-// Seven bits in each byte, the lowest first; the highest bit says that more follow.
-void put_varint(std::string& bytes, uint64_t number) {
-  while (number >= 0x80) {
-    bytes += char((number & 0x7f) | 0x80);
-    number >>= 7;
-  }
-  bytes += char(number);
-}
 
 // Small differences of either sign have short varints.
 uint64_t to_zigzag(int64_t number) { return uint64_t(number) << 1 ^ uint64_t(number >> 63); }
@@ -30,15 +22,8 @@ class BatchReader {
   explicit BatchReader(std::string_view bytes) : left_(bytes) {}
 
   uint64_t varint() {
-    uint64_t number = 0;
-    for (unsigned shift = 0; shift < 64 && !left_.empty(); shift += 7) {
-      const auto byte = uint8_t(left_.front());
-      left_.remove_prefix(1);
-      if (shift == 63 && byte > 1) break;
-      number |= uint64_t(byte & 0x7f) << shift;
-      if (byte < 0x80) return number;
-    }
-    return fail();
+    const auto number = take_varint(left_);
+    return number ? *number : fail();
   }
   double real() {
     if (left_.size() < sizeof(double)) return double(fail());
@@ -110,7 +95,7 @@ void PointBatch::add(int64_t series, const Sample& sample) {
     run_plain_ = plain;
   }
   const int64_t at = to_milliseconds(sample.at);
-  put_varint(run_, to_zigzag(int64_t(uint64_t(at) - uint64_t(at_))));
+  append_varint(run_, to_zigzag(int64_t(uint64_t(at) - uint64_t(at_))));
   at_ = at;
   put(run_, sample.sum);
   if (!plain) {
@@ -123,9 +108,9 @@ void PointBatch::add(int64_t series, const Sample& sample) {
 
 void PointBatch::end_run() {
   if (run_count_ == 0) return;
-  put_varint(runs_, uint64_t(run_series_));
-  put_varint(runs_, run_unit_ * 2 + (run_plain_ ? 0 : 1));
-  put_varint(runs_, run_count_);
+  append_varint(runs_, uint64_t(run_series_));
+  append_varint(runs_, run_unit_ * 2 + (run_plain_ ? 0 : 1));
+  append_varint(runs_, run_count_);
   runs_ += run_;
   run_.clear();
   run_count_ = 0;
@@ -135,9 +120,9 @@ std::string PointBatch::finish() {
   end_run();
   std::string bytes;
   put(bytes, kPointBatchVersion);
-  put_varint(bytes, unit_names_.size());
+  append_varint(bytes, unit_names_.size());
   for (const std::string& unit : unit_names_) {
-    put_varint(bytes, unit.size());
+    append_varint(bytes, unit.size());
     bytes += unit;
   }
   bytes += runs_;

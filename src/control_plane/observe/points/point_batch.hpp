@@ -34,7 +34,7 @@ class PointBatch {
   std::map<std::string, uint64_t, std::less<>> units_;
   std::vector<std::string> unit_names_;
   std::string runs_;
-  int64_t at_ = 0;  // of the last sample
+  int64_t at_ = 0;  // the last sample's
   // The run that is not in runs_ yet.
   int64_t run_series_ = 0;
   uint64_t run_unit_ = 0;

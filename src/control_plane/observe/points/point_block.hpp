@@ -28,7 +28,7 @@ inline constexpr size_t kPointBlockUnitsMax = 255;
 
 struct EncodedPoints {
   std::string bytes;
-  size_t count = 0;  // of the samples that it holds
+  size_t count = 0;  // samples that it holds
 };
 // Encodes the longest prefix of `samples` that fits into kPointBlockPointsMax and `bytes_max`, at
 // least one sample. Requires: samples are not empty, in the order of time, and have units of at

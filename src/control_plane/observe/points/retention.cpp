@@ -83,7 +83,7 @@ class RangeJoiner {
   const size_t blocks_;
   PeriodJoiner joined_;
   std::vector<Sample> before_, after_;
-  std::optional<int64_t> period_;  // of the last point that was joined
+  std::optional<int64_t> period_;  // that has the last joined point
   bool ended_ = false;
   std::optional<BlockKey> first_;
   BlockKey last_;

@@ -59,7 +59,7 @@ class SeriesIds {
 
   const MetricSettings& settings_;
   std::unordered_map<std::string, int64_t> ids_;  // by the bytes of the key
-  std::string bytes_;                             // of a key, to look it up
+  std::string bytes_;                             // a key's, to look it up
 };
 
 }  // namespace trainyard::observe

@@ -1,5 +1,5 @@
 // Writes and reads varints, the variable-length numbers of protobuf and Snappy: seven bits in each
-// byte, the lowest first.
+// byte, the lowest first; the highest bit of a byte says that more follow.
 //
 // Threads: pure functions. Errors: none; a malformed varint is no number.
 #pragma once
@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace trainyard::remote_write {
+namespace trainyard {
 
 inline void append_varint(std::string& out, uint64_t number) {
   while (number >= 0x80) {
@@ -32,4 +32,4 @@ inline std::optional<uint64_t> take_varint(std::string_view& bytes) {
   return std::nullopt;
 }
 
-}  // namespace trainyard::remote_write
+}  // namespace trainyard
