@@ -189,7 +189,7 @@ Result<bool> Queries::stop(const std::string& id) {
 
 void Queries::forget(const std::string& region, const std::string& group) {
   const MutexLock lock(mutex_);
-  std::erase_if(order_, [&](const std::string& id) {
+  std::erase_if(order_, [&](const std::string& id) REQUIRES(mutex_) {
     const auto found = runs_.find(id);
     Run& run = *found->second;
     if (run.request.region != region ||
