@@ -335,7 +335,7 @@ def test_a_server_is_reached_over_tls(server: Server, cli: Callable[..., str]) -
 def test_mistakes_are_explained(server: Server, cli: Callable[..., str]) -> None:
     assert "did you mean `trainyard jobs`?" in cli("jbos", code=2)
     assert "missing argument JOB" in cli("describe", code=2)
-    assert "`trainyard jobs` lists the jobs, those of Batch with their id" in cli(
+    assert "`trainyard jobs` lists the jobs, with the ids of Batch jobs" in cli(
         "describe", "nothing-there", code=1
     )
     cli("jobs", code=1, environment={"AWS_SECRET_ACCESS_KEY": "wrong"})

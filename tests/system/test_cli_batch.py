@@ -218,7 +218,7 @@ def test_a_stopped_job_says_by_whom(batch: BaseClient, queue: str, cli: CommandL
 def test_a_job_that_ended_before_it_began_has_ended(
     batch: BaseClient, queue: str, cli: CommandLine
 ) -> None:
-    """It has no attempt; the answers are those of a job that had one."""
+    """The job has no attempt, but the responses are as for a job that had one."""
     before = submit(batch, queue, "before", WAITS)
     unbegun = submit(batch, queue, "unbegun", "true", dependsOn=[{"jobId": before}])
     assert f"{unbegun} does not run yet" in cli("shell", unbegun, "1", code=1).stderr

@@ -1,5 +1,5 @@
-"""AWS clients inside a job that do not know AWS_ENDPOINT_URL: Debian's boto3 and AWS CLI reach this
-server, with the job's own keys, in the machine's own system and in images."""
+"""Tests that AWS clients inside a job which do not know AWS_ENDPOINT_URL, Debian's boto3 and AWS
+CLI, reach this server with the job's own keys, in the machine's own system and in images."""
 
 import json
 import os

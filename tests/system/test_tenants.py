@@ -690,7 +690,7 @@ def test_an_image_that_both_use_stays_as_it_was(
     assert "algo-1" in lines, lines
 
 
-def test_both_go_on(server: Server, residents: dict[str, dict[str, Any]]) -> None:
+def test_both_still_work(server: Server, residents: dict[str, dict[str, Any]]) -> None:
     """The attacked jobs still run, and end when their owners stop them."""
     for tenant in TENANTS:
         sagemaker, batch = client(server, tenant, "sagemaker"), client(server, tenant, "batch")

@@ -153,7 +153,7 @@ TEST_F(PreviewWorld, ChecksTheConstraintsOfTheModel) {
   EXPECT_EQ(refusal<own::PreviewJob>(no_json).substr(0, 22), "SerializationException");
 }
 
-// The permission to preview is none to create.
+// The permission to preview does not include the permission to create.
 TEST_F(PreviewWorld, NeedsThePermissionsOfTheCreation) {
   as_ann();
   const std::string refused = refusal<own::PreviewJob>(preview_of(request("next")));

@@ -71,7 +71,7 @@ TEST_F(Copies, BringWhatIsMissing) {
   EXPECT_EQ(got("x/a"), "new");
 }
 
-TEST_F(Copies, GoOnWhereTheyWereCutOff) {
+TEST_F(Copies, ContinueWhereTheyWereInterrupted) {
   const std::string large(size_t(objects::kPartBytesMin) * 3 + 100, 'x');
   put("7/large", large);
   const auto cut_off = copy(14);  // amid the third part: a part has five pieces

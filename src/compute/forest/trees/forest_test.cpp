@@ -128,7 +128,7 @@ TEST(Forest, OutliersHaveTheHighestScores) {
   EXPECT_GT(forest.score(Point{-300, 500}), highest);
 }
 
-TEST(ForestModel, IsReadAsItWasWrittenAndGoesOn) {
+TEST(ForestModel, RoundTripsAndContinues) {
   const auto rows = random_rows(300, 3, 6);
   Forest forest = streamed(kSmall, rows);
   const std::string bytes = encode_forest(forest);

@@ -14,7 +14,7 @@
 
 namespace trainyard::launch {
 
-// A state that is not known, as newer releases of Slurm may have, is that of a live job: its agents
+// A job in an unknown state, which a newer release of Slurm may have, counts as live: its agents
 // may run.
 bool has_ended(const SlurmJob& job);
 // True if Slurm has not begun to end what the job runs, or will run.
