@@ -69,8 +69,7 @@ def main() -> None:
     )
     digest = hashlib.sha256(b"".join(one.numpy().tobytes() for one in weights)).hexdigest()
     print(
-        f"rank {rank} of {world}, {way}: equals one process: {apart < 1e-5}, weights"
-        f" {digest}",
+        f"rank {rank} of {world}, {way}: equals one process: {apart < 1e-5}, weights {digest}",
         flush=True,
     )
     dist.barrier()

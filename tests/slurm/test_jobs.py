@@ -148,9 +148,7 @@ def test_a_killed_server_finds_its_jobs_again(cluster: Cluster, server: Server) 
     assert transitions.count("Training") == 1, "the job was started twice"
 
 
-def test_a_failed_node_is_a_lost_host_with_slurms_reason(
-    cluster: Cluster, server: Server
-) -> None:
+def test_a_failed_node_is_a_lost_host_with_slurms_reason(cluster: Cluster, server: Server) -> None:
     name = create(server, WAIT_FOR_STOP, instance_type="ml.c5.4xlarge")
     wait_for_line(server, name, "ready")
     node = slurm_job_of(cluster)[3]
