@@ -192,7 +192,7 @@ def test_breast_cancer_on_one_host_and_on_several(
     assert max(found.values()) - min(found.values()) <= AUC_DIFFERENCE_MAX, found
 
 
-def test_the_model_is_that_of_the_stock_library(
+def test_the_model_equals_the_stock_librarys(
     cluster: Server, image: str, tmp_path: pathlib.Path
 ) -> None:
     channels = [channel("train", "diabetes/train/")]

@@ -452,7 +452,7 @@ def test_users_are_for_those_who_may(shared: Server) -> None:
     ],
     ids=["action", "no name", "a name"],
 )
-def test_wrong_words_are_answered(shared: Server, arguments: list[str], reason: str) -> None:
+def test_unknown_arguments_are_answered(shared: Server, arguments: list[str], reason: str) -> None:
     assert reason in command(shared)("user", *arguments, code=1)
 
 

@@ -150,7 +150,7 @@ def test_logs_of_many_hosts_are_followed_to_the_end(
 @pytest.mark.parametrize(
     "script, status, code", [("true", "Completed", 0), ("echo no >&2; exit 7", "Failed", 3)]
 )
-def test_the_exit_code_is_that_of_the_result(
+def test_the_exit_code_is_the_results(
     server: Server, cli: Callable[..., str], script: str, status: str, code: int
 ) -> None:
     name = f"ends-{code}"

@@ -496,7 +496,7 @@ def expect_refused(name: str, status: int, code: str, text: str, tenant: str) ->
     assert denied, f"{name} on what is {tenant}'s was answered {status} {code}: {text[:300]}"
 
 
-def test_the_requests_are_those_of_the_server(
+def test_the_requests_belong_to_the_server(
     server: Server, residents: dict[str, dict[str, Any]]
 ) -> None:
     made = [name for name, _ in calls_on(server, residents, "ann")]
@@ -597,7 +597,7 @@ def test_lists_show_ones_own(server: Server, residents: dict[str, dict[str, Any]
                 getattr(client(server, tenant, service), operation)(**more)
 
 
-def test_shared_volumes_are_those_of_their_users(
+def test_shared_volumes_belong_to_their_users(
     server: Server, residents: dict[str, dict[str, Any]]
 ) -> None:
     for tenant in TENANTS:

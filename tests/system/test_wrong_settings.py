@@ -62,7 +62,9 @@ def test_a_wrong_setting_is_named_with_its_file(tmp_path: pathlib.Path, text: st
 
 
 @pytest.mark.parametrize("address", ["nowhere", "foo:bar", "1.2.3.4:99999", ":", "1:1:1", "::1:0"])
-def test_a_wrong_address_is_that_of_the_option(tmp_path: pathlib.Path, address: str) -> None:
+def test_an_invalid_address_is_reported_with_its_option(
+    tmp_path: pathlib.Path, address: str
+) -> None:
     said = serve(tmp_path, "--listen", address)
     assert f"--listen: invalid address '{address}': it must be ADDRESS:PORT" in said
 

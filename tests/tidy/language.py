@@ -126,7 +126,7 @@ RULES = (
         ("prose", "comments", "names"),
     ),
     # "The exit code is that of the rank": "The exit code is the rank's."
-    Rule(r"(?:is|are|was|were) (?:that|those) of", "repeat the word, or 'comes from', 'has'"),
+    Rule(r"(?:is|are|was|were) (?:that|those) of", "repeat the word, or 'comes from'", NAMES),
     Rule(r"(?:not|with|from|than) (?:that|those) of", "repeat the word", ("messages",)),
     # Errors: "unknown X", "invalid X: ..", "X not found".
     Rule(r"is (?:no(?! longer)|none of) \w+", "unknown X, invalid X, X not found", ("messages",)),

@@ -121,7 +121,7 @@ TEST_F(PreviewWorld, ChargesSpotJobsTheSpotPrice) {
             std::stod(*found.cost_per_hour->on_demand_amount));
 }
 
-TEST_F(PreviewWorld, RefusesWhatTheCreationRefusesInTheSameWords) {
+TEST_F(PreviewWorld, RejectsWhatCreatingRejectsWithTheSameText) {
   Json no_image = request("next");
   no_image["AlgorithmSpecification"]["TrainingImage"] = "absent";
   Json two_tags = request("next");

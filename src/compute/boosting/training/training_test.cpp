@@ -89,7 +89,7 @@ MetricSums sums_of(size_t classes, std::initializer_list<std::pair<double, doubl
   return sums;
 }
 
-TEST(OwnMetrics, AreThoseOfScikitLearn) {
+TEST(OwnMetrics, EqualScikitLearns) {
   const auto binary = sums_of(2, {{1, 1}, {1, 0}, {0, 0}, {0, 1}, {1, 1}, {0, 0}, {0, 0}});
   const std::pair<const char*, double> known[] = {
       {"accuracy", 5 / 7.0},

@@ -100,7 +100,7 @@ TEST(Forest, ATimeDecayPrefersRecentRows) {
   EXPECT_GT(mean_row(0.1), 970);
 }
 
-TEST(Forest, ScoresOfABatchAreThoseOfSinglePoints) {
+TEST(Forest, ABatchHasTheScoresOfSinglePoints) {
   const Forest forest = streamed(kSmall, random_rows(200, 3, 2));
   const auto queries = random_rows(150, 3, 3);
   std::vector<float> flat;

@@ -111,7 +111,7 @@ TEST(ServerMark, TellsDataDirectoriesApart) {
   for (const auto& mark : marks) EXPECT_EQ(mark.size(), 6u);
 }
 
-TEST(Record, ComesBackAsItWas) {
+TEST(Record, RoundTrips) {
   Record record{{17, 1},
                 "secret",
                 plan_network(a_request(), subnet("10.201.0.0/16"), subnet("10.201.1.16/28"))};
