@@ -278,7 +278,7 @@ struct Tools {
   const agent::NextOrder& next;
   const containers::GpuMarks* gpu_marks;
   cache::BlockCache* cache;
-  agent::AgentAllocation allocation;  // for the present order
+  agent::AgentAllocation allocation;  // for the current order
   // The disk of the reused container, for successive orders; unset until an order needs it.
   std::shared_future<Result<void>> kept_volume = {};
 };

@@ -448,7 +448,7 @@ raise KeyError("label")
 
 def test_ranks_that_wait_for_a_failed_one_are_ended(cluster: Server) -> None:
     """Rank 0 waits and does not even listen to SIGTERM;
-    the job ends with the error of rank 1 all the same."""
+    the job still ends with the error of rank 1."""
     done, _ = scripts.run(
         cluster,
         "stubborn",

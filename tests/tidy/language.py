@@ -113,6 +113,8 @@ RULES = (
     Rule(r"beside", "next to, in addition to", NAMES),
     Rule(r"anyhow", "in any case", NAMES),
     Rule(r"any more", "no longer"),
+    Rule(r"(?:the|its|their) present (?!in|and|or|only)\w+", "current"),
+    Rule(r"in (?:the words of|\w+(?:'s|') words)", "with the text of, message of"),
     Rule(r"(?:go|goes|went|gone) on", "keeps running, continues", NAMES),
     Rule(r"but for", "except for"),
     Rule(r"reckon(?:s|ed|ing)?", "compute, count", NAMES),

@@ -13,7 +13,7 @@ using domain::JobState;
 using test::BatchCluster;
 using test::kRegion;
 
-// How each attempt ended, in the words of AWS.
+// How each attempt ended, with AWS's texts.
 std::vector<std::string> ends(const domain::Job& job) {
   std::vector<std::string> reasons;
   for (const auto& attempt : job.attempts)

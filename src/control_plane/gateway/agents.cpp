@@ -412,7 +412,7 @@ class AgentServer final : public Agents, private Shells {
   }
 
   // Lines for which there is no space are dropped and counted: an agent that kept them would fill
-  // its own disk next. Their number is stored all the same, so that the next connection continues
+  // its own disk next. Their number is still stored, so that the next connection continues
   // after them.
   Result<void> keep_lines(Session& session, std::vector<observe::LogEvent> events,
                           uint64_t number) {

@@ -36,7 +36,7 @@ struct TableLayout {
 using Row = std::vector<postgres::Value>;
 using EachRow = std::function<Result<void>(const Row&)>;
 
-// The tables of the present version of both databases.
+// The tables of the current version of both databases.
 const std::vector<TableLayout>& all_tables() {
   constexpr auto kInteger = Holds::integer, kReal = Holds::real, kText = Holds::text;
   static const std::vector<TableLayout> kTables = {

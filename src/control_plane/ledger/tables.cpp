@@ -109,7 +109,7 @@ constexpr const char* kVersions[] = {kFirstVersion, kSecondVersion, kThirdVersio
 
 // The copy holds what was committed: it is whole and has no write-ahead log of its own. An existing
 // copy comes from a server that died before the migration was committed, or from an earlier
-// upgrade: it is replaced by the present state.
+// upgrade: it is replaced by the current state.
 Result<void> copy_before_migration(sqlite::Connection& connection, const std::string& path,
                                    int64_t version) {
   return copy_ledger(connection, copy_path(path, version));

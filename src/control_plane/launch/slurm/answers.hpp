@@ -54,7 +54,7 @@ std::string slurm_message(std::string_view errors);
 // always 1. Errors also: not_found, for sacct without an accounting storage.
 Error error_of_slurm(std::string_view errors);
 // Classifies the message about a failed request: unavailable, if slurmctld did not answer;
-// exhausted, if it rejects the request for the present state of nodes; else invalid.
+// exhausted, if it rejects the request for the current state of nodes; else invalid.
 Error error_of_rejection(std::string_view message);
 
 }  // namespace trainyard::launch
