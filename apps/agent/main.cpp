@@ -316,8 +316,7 @@ std::unique_ptr<cache::BlockCache> open_cache() {
   if (images == nullptr || *images == '\0') return nullptr;
   auto opened = cache::BlockCache::open(cache::tenth_of_disk(std::string(images) + ".blocks"));
   if (opened) return *std::move(opened);
-  log(Level::warning, "agent", "cannot open the cache of objects' blocks",
-      {{"why", opened.error().message}});
+  log(Level::warning, "agent", "cannot open the block cache", {{"why", opened.error().message}});
   return nullptr;
 }
 

@@ -36,7 +36,7 @@ Duration RegionFollower::iterate() {
       table_.note_region(region_, {}, clock_.now());
       continue;
     }
-    log(Level::warning, "campaign", "a region cannot be followed just now",
+    log(Level::warning, "campaign", "cannot follow a region; retrying later",
         {{"region", region_},
          {"campaign", work.definition.name},
          {"why", followed.error().message}});
@@ -191,7 +191,7 @@ Duration CopyFollower::iterate() {
       const auto copied = copy(work, row);
       if (table_.ended()) return settings_.lost_interval;
       if (copied || copied.error().kind == Kind::cancelled) continue;
-      log(Level::warning, "campaign", "a copy broke off",
+      log(Level::warning, "campaign", "copying the data of a row was interrupted",
           {{"campaign", work.definition.name},
            {"row", row.label},
            {"why", copied.error().message}});

@@ -362,7 +362,7 @@ class AgentServer final : public Agents, private Shells {
             session->say(wire::Refused{applied.error().message});
           } else {
             lock.unlock();
-            log(Level::warning, "control", "a fact was not kept",
+            log(Level::warning, "control", "cannot store a fact",
                 {{"attempt", session->attempt.text()}, {"why", applied.error().message}});
             session->link->close();
           }

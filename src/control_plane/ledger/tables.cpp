@@ -168,7 +168,7 @@ Result<void> make_tables(sqlite::Connection& connection, const std::string& path
   TRY(connection.run("PRAGMA user_version = " + std::to_string(present)));
   TRY(connection.run("COMMIT"));
   if (tables > 0)
-    log(Level::warning, "ledger", "the ledger was brought to a newer version",
+    log(Level::warning, "ledger", "the ledger was upgraded to a newer version",
         {{"from", std::to_string(version)},
          {"to", std::to_string(present)},
          {"copy", copy_path(path, version)},

@@ -89,7 +89,7 @@ Result<std::shared_ptr<const Deliveries::Job>> Deliveries::job_of(
     return std::move(destination).error();
   const auto streams = source ? catalogue_.streams_of(region, *source) : std::nullopt;
   if (!streams || !destination) {
-    log(Level::error, "log_routing", "a delivery has no source or no destination any longer",
+    log(Level::error, "log_routing", "a delivery's source or destination was deleted",
         {{"delivery", stored.name}, {"source", job->delivery.source}});
     return std::shared_ptr<const Job>();
   }

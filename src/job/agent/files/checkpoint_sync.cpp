@@ -290,7 +290,7 @@ void CheckpointSync::mark(const Tree& tree, const std::string& path, std::string
   if (!add.empty()) done = tree.touch(path + std::string(add));
   if (done) done = tree.remove(path + std::string(drop));
   if (!done)
-    log(Level::info, "agent", "cannot make a marker file",
+    log(Level::info, "agent", "cannot create a marker file",
         {{"path", path}, {"error", done.error().message}});
 }
 
