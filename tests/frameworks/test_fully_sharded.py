@@ -33,10 +33,10 @@ def test_a_fully_sharded_model_on_two_hosts_equals_that_of_one_process(
             "way": way,
         },
     )
-    said = sorted(line for line in lines if line.startswith("rank "))
-    assert [line.split(", weights")[0] for line in said] == [
+    output = sorted(line for line in lines if line.startswith("rank "))
+    assert [line.split(", weights")[0] for line in output] == [
         f"rank {rank} of 4, {way}: equals one process: True" for rank in range(4)
     ], lines[-40:]
-    assert len({line.split(", weights")[1] for line in said}) == 1, (
+    assert len({line.split(", weights")[1] for line in output}) == 1, (
         "all ranks have the same weights, bit for bit"
     )

@@ -270,8 +270,8 @@ def test_settings_without_effect_are_in_the_log_and_in_describe(
     lines = jobs.log_lines(server.boto("logs"), "in-a-vpc")
     for member in ("VpcConfig", "ExperimentConfig"):
         assert f"{member} has no effect here: " in page
-        said = [line for line in lines if f"{member} has no effect here: " in line]
-        assert len(said) == 1, "in the log of the first host"
+        printed = [line for line in lines if f"{member} has no effect here: " in line]
+        assert len(printed) == 1, "in the log of the first host"
     assert sorted(line for line in lines if line == "ran") == ["ran", "ran"]
 
 
@@ -324,12 +324,12 @@ def test_the_local_server_is_found_without_any_setting(server: Server) -> None:
 def test_a_server_is_reached_over_tls(server: Server, cli: Callable[..., str]) -> None:
     over_tls = {"AWS_ENDPOINT_URL": server.env["AWS_ENDPOINT_URL"].replace("http://", "https://")}
     assert "name" in cli("jobs", "--max", "1", environment=over_tls)
-    said = cli(
+    printed = cli(
         "jobs",
         code=1,
         environment=over_tls | {"AWS_CA_BUNDLE": "/etc/ssl/certs/ca-certificates.crt"},
     )
-    assert "AWS_CA_BUNDLE" in said
+    assert "AWS_CA_BUNDLE" in printed
 
 
 def test_mistakes_are_explained(server: Server, cli: Callable[..., str]) -> None:

@@ -374,14 +374,14 @@ def residents(server: Server) -> dict[str, dict[str, Any]]:
             ),
             f"{name}'s job",
         )
-        said = jobs.log_lines(server.boto("logs"), f"{name}-train")
+        printed = jobs.log_lines(server.boto("logs"), f"{name}-train")
         stream = server.boto("logs").describe_log_streams(
             logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix=f"{name}-train/"
         )["logStreams"][0]["logStreamName"]
         known[name] = {
             "address": line.split()[1],
             "ids": line.split()[4],
-            "path": next(line.split()[1] for line in said if line.startswith(CANARY)),
+            "path": next(line.split()[1] for line in printed if line.startswith(CANARY)),
             "batch_job": number,
             "key": KEYS[name]["AccessKeyId"],
             "log_stream": stream,
