@@ -49,7 +49,7 @@ def unknown_names(names: Sequence[str]) -> str:
 def main(arguments: Sequence[str]) -> int:
     if "--help" in arguments:
         print("usage: ./yard bench [NAME..]\n\nBuilds, measures next to peers, and writes")
-        print("bench/results: all benches, or those of these names, in this order:\n")
+        print("bench/results: all benches, or the named ones, in this order:\n")
         print("\n".join(f"  {name}" for name in BENCHES))
         return 0
     if wrong := unknown_names(arguments):

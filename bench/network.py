@@ -155,11 +155,11 @@ class Network:
             for host in range(len(self.names))
         ]
         try:
-            said = [process.communicate(timeout=120)[0] for process in processes]
+            output = [process.communicate(timeout=120)[0] for process in processes]
         finally:
             for process in processes:
                 process.kill()
                 process.wait()
-        assert all(process.returncode == 0 for process in processes), said
-        took = [float(json.loads(one.strip().splitlines()[-1])["microseconds"]) for one in said]
+        assert all(process.returncode == 0 for process in processes), output
+        took = [float(json.loads(one.strip().splitlines()[-1])["microseconds"]) for one in output]
         return max(took) / 1e6

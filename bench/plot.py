@@ -1,7 +1,7 @@
-"""A row of bars for each row of a bench that has a peer: our time by the peer's,
-which is the line at 1.
+"""Draws a bar for each row of a bench that has a peer: our time divided by the peer's time, with a
+line at 1.
 
-Written as SVG by hand: it needs nothing, and a diff of it can be read.
+The SVG is written without a library, so that it has no dependencies and a readable diff.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from xml.sax.saxutils import escape
 from bench.rows import Row
 
 LINE, LEFT, WIDTH, RIGHT, TOP = 22, 460, 420, 90, 40
-LEAST = 0.01  # ratios below it are drawn at it
+RATIO_MIN = 0.01  # smaller ratios are drawn as this one
 
 
 def write(rows: Iterable[Row], path: str) -> None:
     bars = [(row, row["peer"][1]) for row in rows if row["peer"] and row["peer"][1]]
-    most = max(2.0, *(row["ours"][2] / peer for row, peer in bars))
+    ratio_max = max(2.0, *(row["ours"][2] / peer for row, peer in bars))
 
     def x(ratio: float) -> float:
-        return LEFT + WIDTH * (math.log(max(ratio, LEAST)) - math.log(LEAST)) / (
-            math.log(most) - math.log(LEAST)
+        return LEFT + WIDTH * (math.log(max(ratio, RATIO_MIN)) - math.log(RATIO_MIN)) / (
+            math.log(ratio_max) - math.log(RATIO_MIN)
         )
 
     height = TOP + LINE * len(bars) + 30
@@ -39,7 +39,7 @@ def write(rows: Iterable[Row], path: str) -> None:
         ),
     ]
     for mark in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10):
-        if mark <= most:
+        if mark <= ratio_max:
             parts.append(
                 f'<line x1="{x(mark):.1f}" x2="{x(mark):.1f}" y1="{TOP - 8}" y2="{height - 24}"'
                 f' stroke="{"#222" if mark == 1 else "#ddd"}"/>'

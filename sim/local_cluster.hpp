@@ -98,7 +98,7 @@ class LocalCluster final : public Cluster {
   SimulatedFiles files_;
   launch::MemoryMachine machine_;
   launch::LocalSettings settings_;
-  std::unique_ptr<launch::SteppedLauncher> launcher_;  // the present server owns it
+  std::unique_ptr<launch::SteppedLauncher> launcher_;  // the current server owns it
   std::optional<domain::AttemptId> may_end_;
   bool in_launcher_ = false, starting_ = false;
   std::string died_;    // where, if it was killed in the launcher

@@ -9,7 +9,7 @@
 namespace trainyard::sim {
 
 // The clocks that keep running while a machine is suspended.
-enum class Suspension { both_go_on, wall_goes_on, both_stand };
+enum class Suspension { both_continue, wall_continues, both_stop };
 
 class MachineClock final : public Clock {
  public:
@@ -22,8 +22,8 @@ class MachineClock final : public Clock {
   void set(Duration by) { set_ += by; }
   // Resumes the machine after a suspension of this length.
   void resume(Suspension kind, Duration suspended) {
-    if (kind != Suspension::both_go_on) stood_ += suspended;
-    if (kind == Suspension::both_stand) set_ -= suspended;
+    if (kind != Suspension::both_continue) stood_ += suspended;
+    if (kind == Suspension::both_stop) set_ -= suspended;
   }
 
  private:

@@ -193,7 +193,7 @@ SIGNED = {
 
 
 def is_genuine(server: Server, message: dict[str, Any]) -> bool:
-    """Checks a message as the validators of SDKs do: the certificate is that of the server, and
+    """Checks a message as the validators of SDKs do: the certificate is the server's, and
     its key has signed the message's members."""
     assert message["SignatureVersion"] == "2"
     assert message["SigningCertURL"].split("://")[1].startswith(server.listen + "/_sns/")

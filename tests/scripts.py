@@ -97,7 +97,7 @@ def wheels(environment: str, distribution: str) -> dict[str, str | bytes]:
 
 def check_example(lines: Sequence[str], expected: Sequence[str]) -> None:
     """Four ranks say that they have the same weights, and the expected lines begin so."""
-    said = sorted(line.split("weights ")[1] for line in lines if "weights" in line)
-    assert len(said) == 4 and len(set(said)) == 1, lines[-20:]
+    output = sorted(line.split("weights ")[1] for line in lines if "weights" in line)
+    assert len(output) == 4 and len(set(output)) == 1, lines[-20:]
     for line in expected:
         assert any(line in one for one in lines), f"not said: {line}"

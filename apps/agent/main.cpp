@@ -278,7 +278,7 @@ struct Tools {
   const agent::NextOrder& next;
   const containers::GpuMarks* gpu_marks;
   cache::BlockCache* cache;
-  agent::AgentAllocation allocation;  // for the present order
+  agent::AgentAllocation allocation;  // for the current order
   // The disk of the reused container, for successive orders; unset until an order needs it.
   std::shared_future<Result<void>> kept_volume = {};
 };
@@ -316,8 +316,7 @@ std::unique_ptr<cache::BlockCache> open_cache() {
   if (images == nullptr || *images == '\0') return nullptr;
   auto opened = cache::BlockCache::open(cache::tenth_of_disk(std::string(images) + ".blocks"));
   if (opened) return *std::move(opened);
-  log(Level::warning, "agent", "cannot open the cache of objects' blocks",
-      {{"why", opened.error().message}});
+  log(Level::warning, "agent", "cannot open the block cache", {{"why", opened.error().message}});
   return nullptr;
 }
 

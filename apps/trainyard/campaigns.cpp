@@ -65,7 +65,8 @@ Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const config::Config
       config.catalogue_url.empty()
           ? TRY(campaign::open_sqlite_catalogue(data.file("catalogue.db"), clock))
           : campaign::open_postgres_catalogue(config.catalogue_url, config.catalogue_query_url);
-  auto store = TRY(campaign::Store::open(data.file("campaigns.db")).in("opening the campaigns"));
+  auto store =
+      TRY(campaign::CampaignStore::open(data.file("campaigns.db")).in("opening the campaigns"));
   return campaign::make_campaigns(std::move(settings), std::move(store), std::move(catalogue),
                                   clock, random);
 }

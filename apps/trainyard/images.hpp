@@ -21,7 +21,7 @@
 
 namespace trainyard::apps {
 
-// Adds the built-in images to `configured`, which takes precedence. `program_directory` is that of
+// Adds the built-in images to `configured`, which takes precedence. `program_directory` has
 // trainyard-trainer, trainyard-algorithms and trainyard-xgboost.
 std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Image> configured,
                                                 const std::string& program_directory);

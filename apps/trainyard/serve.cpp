@@ -120,7 +120,7 @@ void keep_up(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& o
         std::pair{"objects", objects.keep_up(now, config.upload_lifetime)},
         std::pair{"images", trimmed ? ok() : Result<void>(trimmed.error())}})
     if (!done)
-      log(Level::warning, "serve", "upkeep failed; it is retried later",
+      log(Level::warning, "serve", "maintenance failed; it is retried later",
           {{"of", what}, {"why", done.error().message}});
 }
 

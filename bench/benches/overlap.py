@@ -23,9 +23,9 @@ def by_name(ranks: int, links: str) -> list[list[float]]:
         text=True,
         timeout=120,
     )
-    said = [json.loads(line) for line in done.stdout.splitlines()]
+    output = [json.loads(line) for line in done.stdout.splitlines()]
     return [
-        [one["milliseconds"] for one in said if one["side"] == side] for side in ("ours", "peer")
+        [one["milliseconds"] for one in output if one["side"] == side] for side in ("ours", "peer")
     ]
 
 

@@ -22,7 +22,7 @@ def schedule() -> list[Row]:
     and Kueue's published baseline."""
 
     def one(mode: str) -> dict[str, float]:
-        said: dict[str, float] = json.loads(
+        output: dict[str, float] = json.loads(
             subprocess.run(
                 [os.path.join(BIN, "schedule_clusters"), mode],
                 check=True,
@@ -30,7 +30,7 @@ def schedule() -> list[Row]:
                 text=True,
             ).stdout
         )
-        return said
+        return output
 
     rates = [one("rate") for _ in progress.rounds(range(SCHEDULE_ROUNDS))]
     growth, kueue = one("growth"), one("kueue")

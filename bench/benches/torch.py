@@ -41,13 +41,13 @@ def torch_loop(what: str, ranks: int, backend: str) -> float:
                 )
             )
         try:
-            said = [process.communicate(timeout=120)[0] for process in processes]
+            output = [process.communicate(timeout=120)[0] for process in processes]
         finally:
             for process in processes:
                 process.kill()
                 process.wait()
         assert all(process.returncode == 0 for process in processes), (what, backend)
-        return float(json.loads(said[0].strip().splitlines()[-1])["microseconds"])
+        return float(json.loads(output[0].strip().splitlines()[-1])["microseconds"])
 
 
 def torch() -> list[Row]:

@@ -1,5 +1,6 @@
 // Reduces the gradients of a step by name, fused in the background, next to one call for each in a
-// fixed order. The gradients are those of ResNet-50, 161 tensors of 102 MB, last layer first.
+// fixed order. The gradients have the sizes of ResNet-50's: 161 tensors of 102 MB, last layer
+// first.
 //
 //   reduce_by_name RANKS TRANSPORT ROUNDS     TRANSPORT shared tcp
 //

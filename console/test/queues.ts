@@ -5,7 +5,7 @@ import { fairShares, nameInArn, quotaShares, unitText, waitingOutside, weightOf 
 
 const usage = (quantity: number) => [{ capacityUnit: 'VCPU', quantity }];
 
-test('the weight of a share is that of its longest pattern', () => {
+test('a share has the weight of its longest pattern', () => {
   const weights = [
     { shareIdentifier: 'team*', weightFactor: 0.5 },
     { shareIdentifier: 'teamA*', weightFactor: 0.25 },

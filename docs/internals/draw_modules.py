@@ -2,10 +2,10 @@
 """Draws modules.txt: docs/internals/modules.svg and the table in docs/internals/modules.md.
 
   docs/internals/draw_modules.py          writes both
-  docs/internals/draw_modules.py --check  says whether they are up to date (tests/tidy does)
+  docs/internals/draw_modules.py --check  checks that they are up to date (tests/tidy does)
 
-A box is a module and a band is a folder. Inside a band a module stands above what it includes;
-lines join them, except where a longer path says the same.
+A box is a module and a band is a folder. In a band, a module is above the modules that it includes.
+Lines join them, except where a longer path implies the inclusion.
 """
 
 import html
@@ -15,14 +15,14 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = "docs/internals"
-# From the top; what each folder is for.
+# The folders from the top, with their purposes.
 GROUPS = {
     "api": "front ends: the only place that knows AWS's names",
     "control_plane": "decides; never links torch",
-    "job": "one host of one job",
-    "compute": "ranks and gradients",
-    "machine": "what makes a host on a machine",
-    "foundation": "true for every program",
+    "job": "runs one host of one job",
+    "compute": "communication between ranks, and training",
+    "machine": "isolates hosts on a machine",
+    "foundation": "basics that every program may use",
 }
 WIDTH, MARGIN, BOX, GAP, ROW = 1160, 24, (118, 30), (14, 34), 190
 COLOURS = {
@@ -79,8 +79,8 @@ def box(x: float, y: float, width: float, height: float, rest: str, title: str =
     return f"<rect {place} {rest}>{inside}</rect>"
 
 
-def text(x: float, y: float, rest: str, said: str) -> str:
-    return f'<text x="{x:.0f}" y="{y:.0f}" {rest}>{html.escape(said)}</text>'
+def text(x: float, y: float, rest: str, content: str) -> str:
+    return f'<text x="{x:.0f}" y="{y:.0f}" {rest}>{html.escape(content)}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, rest: str) -> str:
@@ -88,7 +88,7 @@ def line(x1: float, y1: float, x2: float, y2: float, rest: str) -> str:
 
 
 def positions(inside: dict[str, set[str]], y: float) -> dict[str, tuple[float, float]]:
-    """The corner of each module's box in a band whose rows begin at y."""
+    """Returns the corner of each module's box in a band whose rows begin at y."""
     rows: dict[int, list[str]] = {}
     for name, level in levels(inside).items():
         rows.setdefault(level, []).append(name)

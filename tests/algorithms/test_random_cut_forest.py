@@ -148,7 +148,7 @@ def test_hosts_train_the_model_of_one_which_finds_malignant_rows(
     theirs = breast_cancer.isolation_forest(SEEDS)
     assert ours >= statistics.mean(theirs), (ours, theirs)
 
-    # The metrics of the job are those of the reply.
+    # The job's metrics equal those computed from the reply.
     limit = statistics.mean(scores) + 3 * statistics.pstdev(scores)
     correct = sum((score > limit) == bad for score, bad in zip(scores, anomalies, strict=True))
     assert final["test:accuracy"] == pytest.approx(correct / len(rows), abs=1e-6)

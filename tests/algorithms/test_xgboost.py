@@ -192,7 +192,7 @@ def test_breast_cancer_on_one_host_and_on_several(
     assert max(found.values()) - min(found.values()) <= AUC_DIFFERENCE_MAX, found
 
 
-def test_the_model_is_that_of_the_stock_library(
+def test_the_model_equals_the_stock_librarys(
     cluster: Server, image: str, tmp_path: pathlib.Path
 ) -> None:
     channels = [channel("train", "diabetes/train/")]
@@ -516,9 +516,9 @@ def test_stock_workers_join_our_tracker(tmp_path: pathlib.Path) -> None:
                         text=True,
                     )
                 )
-        said = [each.communicate(timeout=SECONDS_MAX)[0] for each in started]
+        printed = [each.communicate(timeout=SECONDS_MAX)[0] for each in started]
         assert [each.returncode for each in started] == [0] * workers
-        assert [each.splitlines()[-1] for each in said] == [
+        assert [each.splitlines()[-1] for each in printed] == [
             f"{worker} {workers}" for worker in range(workers)
         ]
         assert tracker.wait(timeout=SECONDS_MAX) == 0

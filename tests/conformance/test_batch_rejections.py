@@ -71,9 +71,9 @@ def test_instance_types_are_awss(batch: BaseClient) -> None:
 
     for types in (["optimal"], ["m5", "c5.large"], ["default_arm64"], ["p3dn.24xlarge"]):
         batch.create_compute_environment(**create(*types))
-    said = refusal(batch.create_compute_environment, **create("m5", "m5.larg"))
-    assert "Instance type can only be one of [" in said, said
-    assert said.endswith("not 'm5.larg'. Did you mean m5.large?"), said
+    message = refusal(batch.create_compute_environment, **create("m5", "m5.larg"))
+    assert "Instance type can only be one of [" in message, message
+    assert message.endswith("not 'm5.larg'. Did you mean m5.large?"), message
 
 
 def test_overrides_keep_the_form_of_the_definition(batch: BaseClient, queue: str) -> None:

@@ -88,7 +88,7 @@ def test_pages(fsx: BaseClient) -> None:
     assert all(len(page["FileSystems"]) <= 2 for page in pages)
 
 
-def test_errors_are_those_of_aws(fsx: BaseClient, bucket: str) -> None:
+def test_errors_have_aws_texts(fsx: BaseClient, bucket: str) -> None:
     lustre = file_systems.request
     rows: list[tuple[str, str, dict[str, Any]]] = [
         ("BadRequest", "Must be 1200 or 2400 or a", lustre() | {"StorageCapacity": 5}),

@@ -118,7 +118,7 @@ def test_secrets_are_nowhere_in_clear(start: Callable[..., Server]) -> None:
     assert os.stat(os.path.join(server.data, "sealing.key")).st_mode & 0o777 == 0o600
 
 
-def test_errors_are_those_of_aws(server: Server) -> None:
+def test_errors_have_aws_texts(server: Server) -> None:
     iam = server.boto("iam")
     iam.create_user(UserName="carl")
     for call, code in [

@@ -167,7 +167,7 @@ def test_an_anonymous_visitor_learns_nothing(server: Server) -> None:
             assert secret not in body, (path, secret)
 
 
-def test_rights_are_those_of_the_principal(browser: Browser, server: Server) -> None:
+def test_rights_come_from_the_principal(browser: Browser, server: Server) -> None:
     page = open_context(browser).new_page()
     page.goto(console(server))
     fill_keys(page, world.POOR)

@@ -1,5 +1,5 @@
-"""Fully sharded training as people write it, by both of PyTorch's ways; of Trainyard it knows the
-backend's name. At the end it says how far it is from one process that had the whole batches."""
+"""Trains fully sharded as users do, with either of PyTorch's interfaces; only the backend's name is
+Trainyard's. At the end it compares the weights with those of one process with whole batches."""
 
 import argparse
 import functools
@@ -69,8 +69,7 @@ def main() -> None:
     )
     digest = hashlib.sha256(b"".join(one.numpy().tobytes() for one in weights)).hexdigest()
     print(
-        f"rank {rank} of {world}, {way}: {apart < 1e-5} that it is as one process, weights"
-        f" {digest}",
+        f"rank {rank} of {world}, {way}: equals one process: {apart < 1e-5}, weights {digest}",
         flush=True,
     )
     dist.barrier()

@@ -1,4 +1,4 @@
-"""FSDP over Trainyard's collectives on two hosts; PyTorch refuses it on CPUs before version 2."""
+"""Tests FSDP over Trainyard's collectives on two hosts. PyTorch supports it on CPUs since 2.0."""
 
 import os
 
@@ -10,7 +10,7 @@ from tests.trainyard_server import Server
 
 
 @pytest.mark.parametrize("way", ["wrapper", "in-place"])
-def test_a_fully_sharded_model_on_two_hosts_is_as_trained_by_one_process(
+def test_a_fully_sharded_model_on_two_hosts_equals_that_of_one_process(
     cluster: Server, way: str
 ) -> None:
     with open(
@@ -33,10 +33,10 @@ def test_a_fully_sharded_model_on_two_hosts_is_as_trained_by_one_process(
             "way": way,
         },
     )
-    said = sorted(line for line in lines if line.startswith("rank "))
-    assert [line.split(", weights")[0] for line in said] == [
-        f"rank {rank} of 4, {way}: True that it is as one process" for rank in range(4)
+    output = sorted(line for line in lines if line.startswith("rank "))
+    assert [line.split(", weights")[0] for line in output] == [
+        f"rank {rank} of 4, {way}: equals one process: True" for rank in range(4)
     ], lines[-40:]
-    assert len({line.split(", weights")[1] for line in said}) == 1, (
+    assert len({line.split(", weights")[1] for line in output}) == 1, (
         "all ranks have the same weights, bit for bit"
     )

@@ -111,5 +111,5 @@ def test_mirrored_workers_of_real_tensorflow(cluster: Server) -> None:
         seconds_max=images.SECONDS_MAX,
         hyperparameters={"sagemaker_multi_worker_mirrored_strategy_enabled": True},
     )
-    said = sorted(line for line in lines if line.startswith("WORKER"))
-    assert said == [f"WORKER {worker} of 2 [0.5, 5.0]" for worker in (0, 1)], lines[-40:]
+    output = sorted(line for line in lines if line.startswith("WORKER"))
+    assert output == [f"WORKER {worker} of 2 [0.5, 5.0]" for worker in (0, 1)], lines[-40:]

@@ -63,7 +63,7 @@ def keys(cluster: Server, prefix: str) -> set[str]:
     }
 
 
-def test_a_trainer_goes_on_from_its_checkpoint(cluster: Server) -> None:
+def test_a_trainer_continues_from_its_checkpoint(cluster: Server) -> None:
     start(cluster, "undisturbed")
     _, lines = finish(cluster, "undisturbed")
     assert {f"rank {rank} of 2 begins at step 0" for rank in (0, 1)} <= set(lines), lines

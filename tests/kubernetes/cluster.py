@@ -1,5 +1,5 @@
 """A Kubernetes control plane for tests, on loopback: etcd, API server, controllers and scheduler,
-as tests/kubernetes/prepare builds them. Its nodes are those of nodes.py."""
+as tests/kubernetes/prepare builds them. nodes.py has its nodes."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_a_pod_that_is_killed_is_a_lost_host(
     wait_for(cluster.is_empty, "the gang's objects to be deleted")
 
 
-def test_a_node_that_is_lost_has_kubernetes_words(
+def test_a_lost_node_is_reported_with_kubernetes_message(
     cluster: Cluster, nodes: Nodes, server: Server
 ) -> None:
     name = create(server, WAIT_FOR_STOP)
@@ -159,7 +159,7 @@ def test_a_job_that_an_administrator_deletes_is_lost(cluster: Cluster, server: S
     wait_for(cluster.is_empty, "the gang's objects to be deleted")
 
 
-def test_the_api_server_may_be_away_for_a_while(cluster: Cluster, server: Server) -> None:
+def test_jobs_survive_an_outage_of_the_api_server(cluster: Cluster, server: Server) -> None:
     name = create(server, SOME_SECONDS)
     wait_for_line(server, name, "ready")
     cluster.kill_apiserver()

@@ -64,7 +64,7 @@ def test_a_job_runs_on_a_node_and_its_log_arrives(cluster: Cluster, server: Serv
     job = finish(server, name)
     assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
     assert lines(server, name) == ["hello from algo-1"]
-    # The mark is that of the data directory, wherever it lies.
+    # The mark depends on the data directory's key, not on its path.
     with open(os.path.join(server.data, "sealing.key"), encoding="utf-8") as file:
         key = bytes.fromhex(file.read())
     mark = hmac.new(key, b"mark of jobs in Slurm", "sha256").hexdigest()[:6]
@@ -148,9 +148,7 @@ def test_a_killed_server_finds_its_jobs_again(cluster: Cluster, server: Server) 
     assert transitions.count("Training") == 1, "the job was started twice"
 
 
-def test_a_failed_node_is_a_lost_host_with_the_words_of_slurm(
-    cluster: Cluster, server: Server
-) -> None:
+def test_a_failed_node_is_a_lost_host_with_slurms_reason(cluster: Cluster, server: Server) -> None:
     name = create(server, WAIT_FOR_STOP, instance_type="ml.c5.4xlarge")
     wait_for_line(server, name, "ready")
     node = slurm_job_of(cluster)[3]
@@ -244,7 +242,7 @@ def test_a_partition_that_is_missing_is_named_at_the_start(start: Callable[..., 
         start(partition="no-such")
 
 
-def test_slurmctld_may_be_away_for_a_while(cluster: Cluster, server: Server) -> None:
+def test_jobs_survive_an_outage_of_slurmctld(cluster: Cluster, server: Server) -> None:
     name = create(server, SOME_SECONDS)
     wait_for_line(server, name, "ready")
     cluster.kill_controller()
@@ -259,7 +257,7 @@ def test_slurmctld_may_be_away_for_a_while(cluster: Cluster, server: Server) -> 
         assert lines(server, each)[-1] == last
 
 
-def test_a_slurmctld_that_hangs_holds_up_nothing_else(cluster: Cluster, server: Server) -> None:
+def test_a_hanging_slurmctld_delays_only_what_needs_it(cluster: Cluster, server: Server) -> None:
     sagemaker = server.boto("sagemaker")
     running = create(server, WAIT_FOR_STOP)
     wait_for_line(server, running, "ready")
@@ -271,7 +269,7 @@ def test_a_slurmctld_that_hangs_holds_up_nothing_else(cluster: Cluster, server: 
             job = sagemaker.describe_training_job(TrainingJobName=later)
             return "until Slurm answers" in job["SecondaryStatusTransitions"][-1]["StatusMessage"]
 
-        wait_for(waits, "the reason of the job")
+        wait_for(waits, "the job's pending reason")
         sagemaker.stop_training_job(TrainingJobName=running)
         assert finish(server, running)["TrainingJobStatus"] == "Stopped"
         assert waits(), "slurmctld does not answer yet"
@@ -328,7 +326,7 @@ def test_jobs_pending_in_slurm_have_its_reason(
         job = sagemaker.describe_training_job(TrainingJobName=name)
         return "is PENDING (Licenses)" in job["SecondaryStatusTransitions"][-1]["StatusMessage"]
 
-    wait_for(reason, "the reason of Slurm")
+    wait_for(reason, "Slurm's reason")
     cluster.cancel_foreign()
     assert finish(server, name)["TrainingJobStatus"] == "Completed"
 
@@ -347,7 +345,7 @@ def test_a_job_that_slurm_has_not_started_can_be_stopped(
     cluster.cancel_foreign()
 
 
-def test_gpus_are_asked_for_as_gres(cluster: Cluster, server: Server) -> None:
+def test_gpus_are_requested_as_gres(cluster: Cluster, server: Server) -> None:
     """The cluster's GPUs are terminals, so the agent finds no device file for the one it gets."""
     name = create(server, "echo hello", instance_type="ml.g4dn.xlarge")
     job = finish(server, name)
@@ -414,7 +412,7 @@ def test_an_instance_type_has_its_own_partition_and_time_limit(
     long = create(server, "true", instance_type="ml.m5.large")
     wait_for(
         lambda: ["PartitionTimeLimit", "short", "36:00"] in cluster.jobs("%r|%P|%l"),
-        "the reason of Slurm",
+        "Slurm's reason",
     )
     other = create(server, "true")
     assert finish(server, other)["TrainingJobStatus"] == "Completed"

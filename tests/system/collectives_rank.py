@@ -96,9 +96,9 @@ def good(kind: int) -> None:
 def text_of(function: Any, group: ctypes.c_void_p) -> bytes:
     function.restype = ctypes.c_void_p
     text = function(group)
-    said = ctypes.string_at(text)
+    printed = ctypes.string_at(text)
     library.trainyard_text_free(ctypes.c_void_p(text))
-    return said
+    return printed
 
 
 def sum_once() -> None:

@@ -283,16 +283,16 @@ def test_a_script_is_only_for_those_who_may_read_the_data_directory(shared: Serv
     ids=["user", "no URL", "a path", "a command", "a name"],
 )
 def test_invalid_arguments_are_rejected(shared: Server, arguments: list[str], reason: str) -> None:
-    said = command(shared)("env", "--data", shared.data, *arguments, code=1)
-    assert reason in said
+    printed = command(shared)("env", "--data", shared.data, *arguments, code=1)
+    assert reason in printed
 
 
 def test_a_user_without_an_active_key_is_named(shared: Server) -> None:
     iam = shared.boto("iam")
     iam.create_user(UserName="keyless")
     run = command(shared)
-    said = run("env", "--data", shared.data, "--user", "keyless", code=1)
-    assert "user 'keyless' has no active access key: make one with `aws iam" in said
+    printed = run("env", "--data", shared.data, "--user", "keyless", code=1)
+    assert "user 'keyless' has no active access key: make one with `aws iam" in printed
     key = iam.create_access_key(UserName="keyless")["AccessKey"]
     assert key["SecretAccessKey"] in run("env", "--data", shared.data, "--user", "keyless")
     iam.update_access_key(UserName="keyless", AccessKeyId=key["AccessKeyId"], Status="Inactive")
@@ -422,12 +422,12 @@ def test_the_file_of_a_new_user_is_secret_and_complete(
 def test_users_of_the_config_are_not_removed(shared: Server) -> None:
     run = command(shared)
     key = shared.boto("iam").create_access_key(UserName="ann")["AccessKey"]["AccessKeyId"]
-    said = run("user", "remove", "ann", code=1)
-    assert "configuration file" in said
+    printed = run("user", "remove", "ann", code=1)
+    assert "configuration file" in printed
     listed = {one["UserName"]: one for one in json.loads(run("user", "list", "--json"))}
     assert key in {one["AccessKeyId"] for one in listed["ann"]["AccessKeys"]}, "nothing is deleted"
-    said = run("user", "remove", "owner", code=1)
-    assert "[[access_key]] AKIAOWNEROWNEROWNER0 of the server's config" in said
+    printed = run("user", "remove", "owner", code=1)
+    assert "[[access_key]] AKIAOWNEROWNEROWNER0 of the server's config" in printed
 
 
 def test_users_are_for_those_who_may(shared: Server) -> None:
@@ -438,8 +438,8 @@ def test_users_are_for_those_who_may(shared: Server) -> None:
         (["list"], "iam:ListUsers"),
         (["remove", "bob"], "iam:GetUser"),
     ):
-        said = run("user", *arguments, code=1, **ann)
-        assert f"user/ann is not authorized to perform: {action}" in said
+        printed = run("user", *arguments, code=1, **ann)
+        assert f"user/ann is not authorized to perform: {action}" in printed
     assert "bob" in run("user", "list")
 
 
@@ -452,7 +452,7 @@ def test_users_are_for_those_who_may(shared: Server) -> None:
     ],
     ids=["action", "no name", "a name"],
 )
-def test_wrong_words_are_answered(shared: Server, arguments: list[str], reason: str) -> None:
+def test_unknown_arguments_are_answered(shared: Server, arguments: list[str], reason: str) -> None:
     assert reason in command(shared)("user", *arguments, code=1)
 
 
@@ -499,14 +499,14 @@ def test_the_status_is_for_those_who_may(shared: Server) -> None:
     run = command(shared)
     page = run("user", "add", "poor", "--policies", "AmazonS3FullAccess", "--json")
     made = json.loads(page)
-    said = run(
+    printed = run(
         "status",
         code=1,
         AWS_ACCESS_KEY_ID=made["AccessKeyId"],
         AWS_SECRET_ACCESS_KEY=made["SecretAccessKey"],
     )
-    assert "user/poor is not authorized to perform: trainyard:DescribeServer" in said
-    assert shared.data not in said
+    assert "user/poor is not authorized to perform: trainyard:DescribeServer" in printed
+    assert shared.data not in printed
 
 
 def test_a_terminal_gets_colours(shared: Server) -> None:

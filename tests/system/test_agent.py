@@ -328,7 +328,7 @@ def test_a_refused_agent_kills_and_leaves(cluster: AgentFixture) -> None:
     assert cluster.server.facts == [] and cluster.server.lines == []
 
 
-def test_the_server_may_be_away(cluster: AgentFixture) -> None:
+def test_agents_survive_an_outage_of_the_server(cluster: AgentFixture) -> None:
     agent = cluster.start(
         "echo before; while [ ! -e /opt/ml/model/go ]; do sleep 0.05; done; echo while away; exit 0"
     )

@@ -41,7 +41,7 @@ SCRIPT = (
 
 class Witness:
     """Reads what the children write into a pipe, which nothing of ours touches. Files of the
-    machine are mounted read-only, and a pipe may be written all the same."""
+    machine are mounted read-only, and a pipe may still be written to."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         path = os.path.join(directory, "ran")

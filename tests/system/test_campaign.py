@@ -339,7 +339,7 @@ def test_data_is_brought_to_where_a_host_is_cheapest(
     ), "it was there"
 
 
-def test_a_copy_goes_on_where_the_server_was_killed(
+def test_a_copy_continues_where_the_server_was_killed(
     catalogue: Server, remote: Server, place: pathlib.Path
 ) -> None:
     bodies = {f"large/{i:02}": os.urandom(8 << 20) for i in range(24)}
@@ -506,7 +506,7 @@ def test_an_object_writes_a_row_and_the_row_starts_its_job(
     assert finished(catalogue, "arrivals")["Status"] == "Stopped"
 
 
-def test_a_killed_server_goes_on_and_submits_nothing_twice(
+def test_a_killed_server_continues_and_submits_nothing_twice(
     catalogue: Server, remote: Server, place: pathlib.Path
 ) -> None:
     query = (
@@ -535,7 +535,7 @@ def test_a_killed_server_goes_on_and_submits_nothing_twice(
     assert sorted(job["TrainingJobName"] for job in there) == ["killed-3", "killed-4", "killed-5"]
 
 
-def test_a_campaign_from_before_there_were_ids_goes_on(
+def test_a_campaign_from_before_there_were_ids_continues(
     catalogue: Server, place: pathlib.Path
 ) -> None:
     cluster(

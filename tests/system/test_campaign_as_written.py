@@ -168,7 +168,7 @@ def test_an_array_job_starts_and_watches_a_training_job_per_region(
     wait_for(over, "the array to end")
     children = batch.describe_jobs(jobs=[f"{job}:{index}" for index in range(len(REGIONS))])["jobs"]
     logs = home.boto("logs")
-    said = {
+    printed = {
         child["arrayProperties"]["index"]: [
             event["message"]
             for event in logs.get_log_events(
@@ -179,9 +179,9 @@ def test_an_array_job_starts_and_watches_a_training_job_per_region(
         ]
         for child in children
     }
-    assert seen["status"] == "SUCCEEDED", (seen.get("statusReason"), said)
+    assert seen["status"] == "SUCCEEDED", (seen.get("statusReason"), printed)
     for index, region in enumerate(REGIONS):
-        assert f"written-{index} in {region} is Completed" in said[index], said
+        assert f"written-{index} in {region} is Completed" in printed[index], printed
         lines = jobs.log_lines(home.boto("logs", region_name=region), f"written-{index}")
         assert f"records of {region}" in lines and f'{{"lr":"0.{index + 1}"}}' in "".join(
             lines

@@ -150,7 +150,7 @@ def test_logs_of_many_hosts_are_followed_to_the_end(
 @pytest.mark.parametrize(
     "script, status, code", [("true", "Completed", 0), ("echo no >&2; exit 7", "Failed", 3)]
 )
-def test_the_exit_code_is_that_of_the_result(
+def test_the_exit_code_is_the_results(
     server: Server, cli: Callable[..., str], script: str, status: str, code: int
 ) -> None:
     name = f"ends-{code}"
@@ -270,8 +270,8 @@ def test_settings_without_effect_are_in_the_log_and_in_describe(
     lines = jobs.log_lines(server.boto("logs"), "in-a-vpc")
     for member in ("VpcConfig", "ExperimentConfig"):
         assert f"{member} has no effect here: " in page
-        said = [line for line in lines if f"{member} has no effect here: " in line]
-        assert len(said) == 1, "in the log of the first host"
+        printed = [line for line in lines if f"{member} has no effect here: " in line]
+        assert len(printed) == 1, "in the log of the first host"
     assert sorted(line for line in lines if line == "ran") == ["ran", "ran"]
 
 
@@ -324,18 +324,18 @@ def test_the_local_server_is_found_without_any_setting(server: Server) -> None:
 def test_a_server_is_reached_over_tls(server: Server, cli: Callable[..., str]) -> None:
     over_tls = {"AWS_ENDPOINT_URL": server.env["AWS_ENDPOINT_URL"].replace("http://", "https://")}
     assert "name" in cli("jobs", "--max", "1", environment=over_tls)
-    said = cli(
+    printed = cli(
         "jobs",
         code=1,
         environment=over_tls | {"AWS_CA_BUNDLE": "/etc/ssl/certs/ca-certificates.crt"},
     )
-    assert "AWS_CA_BUNDLE" in said
+    assert "AWS_CA_BUNDLE" in printed
 
 
 def test_mistakes_are_explained(server: Server, cli: Callable[..., str]) -> None:
     assert "did you mean `trainyard jobs`?" in cli("jbos", code=2)
     assert "missing argument JOB" in cli("describe", code=2)
-    assert "`trainyard jobs` lists the jobs, those of Batch with their id" in cli(
+    assert "`trainyard jobs` lists the jobs, with the ids of Batch jobs" in cli(
         "describe", "nothing-there", code=1
     )
     cli("jobs", code=1, environment={"AWS_SECRET_ACCESS_KEY": "wrong"})

@@ -168,10 +168,10 @@ def test_every_command_takes_ids_and_unique_names(
 def test_a_name_of_several_jobs_lists_them(batch: BaseClient, queue: str, cli: CommandLine) -> None:
     first, second = (submit(batch, queue, "twins", WAITS) for _ in range(2))
     runs(batch, first, second)
-    said = cli("stop", "twins", code=1).stderr.splitlines()
-    assert said[0] == "trainyard: 'twins' names 2 jobs; choose one by its id:"
-    assert said[1].split() == ["id", "name", "status", "age"]
-    assert [line.split()[:4] for line in said[2:]] == [
+    output = cli("stop", "twins", code=1).stderr.splitlines()
+    assert output[0] == "trainyard: 'twins' names 2 jobs; choose one by its id:"
+    assert output[1].split() == ["id", "name", "status", "age"]
+    assert [line.split()[:4] for line in output[2:]] == [
         [job, "twins", "InProgress", "Training"] for job in (second, first)
     ]
     cli("stop", first, "--wait")
@@ -218,7 +218,7 @@ def test_a_stopped_job_says_by_whom(batch: BaseClient, queue: str, cli: CommandL
 def test_a_job_that_ended_before_it_began_has_ended(
     batch: BaseClient, queue: str, cli: CommandLine
 ) -> None:
-    """It has no attempt; the answers are those of a job that had one."""
+    """The job has no attempt, but the responses are as for a job that had one."""
     before = submit(batch, queue, "before", WAITS)
     unbegun = submit(batch, queue, "unbegun", "true", dependsOn=[{"jobId": before}])
     assert f"{unbegun} does not run yet" in cli("shell", unbegun, "1", code=1).stderr

@@ -81,8 +81,8 @@ def test_describe_job_is_what_stop_and_logs_need(
     job = make(server)
     denied = "is not authorized to perform: trainyard:DescribeJob on resource: arn:aws:trainyard:"
     for command in (["logs", job], ["stop", job], ["shell", job, "algo-1", "true"]):
-        said = cli(server, EVE, *command, code=1)
-        assert "user/eve" in said and denied in said and f":job/{job} " in said, said
+        output = cli(server, EVE, *command, code=1)
+        assert "user/eve" in output and denied in output and f":job/{job} " in output, output
     trainyard_server.wait_for(lambda: "seen" in cli(server, ANN, "logs", job), "the log")
     # By a name, a Batch job is found in lists.
     by_name = cli(server, ANN, "stop", "nightly", code=1)

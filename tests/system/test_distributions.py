@@ -338,13 +338,13 @@ def test_ranks_under_mpirun_save_when_they_are_stopped(cluster: Server) -> None:
         )
     )
 
-    def said(word: str) -> list[str]:
+    def output(word: str) -> list[str]:
         return [line for line in jobs.log_lines(logs, "mpi-stop") if f">:{word} " in line]
 
-    trainyard_server.wait_for(lambda: len(said("ready")) == 4, "four ranks to run")
+    trainyard_server.wait_for(lambda: len(output("ready")) == 4, "four ranks to run")
     sagemaker.stop_training_job(TrainingJobName="mpi-stop")
     done = jobs.wait_until(sagemaker, "mpi-stop")
-    assert done["TrainingJobStatus"] == "Stopped" and len(said("saved")) == 4, jobs.log_lines(
+    assert done["TrainingJobStatus"] == "Stopped" and len(output("saved")) == 4, jobs.log_lines(
         logs, "mpi-stop"
     )
 
@@ -448,7 +448,7 @@ raise KeyError("label")
 
 def test_ranks_that_wait_for_a_failed_one_are_ended(cluster: Server) -> None:
     """Rank 0 waits and does not even listen to SIGTERM;
-    the job ends with the error of rank 1 all the same."""
+    the job still ends with the error of rank 1."""
     done, _ = scripts.run(
         cluster,
         "stubborn",
@@ -488,11 +488,11 @@ def test_torch_ranks_save_when_they_are_stopped(cluster: Server) -> None:
     )
     sagemaker.stop_training_job(TrainingJobName="torch-stop")
     done = jobs.wait_until(sagemaker, "torch-stop")
-    said = sorted(
+    output = sorted(
         line
         for line in jobs.log_lines(logs, "torch-stop")
         if line.startswith(("stopping ", "saved "))
     )
-    assert done["TrainingJobStatus"] == "Stopped" and said == [
+    assert done["TrainingJobStatus"] == "Stopped" and output == [
         f"{word} {rank}" for word in ("saved", "stopping") for rank in range(4)
-    ], said
+    ], output

@@ -73,19 +73,19 @@ def test_the_outside_is_reached_as_the_config_says(
         f"curl -s --retry 20 --retry-connrefused --retry-delay 1 -m 5 http://{THERE}:8000/ || echo"
         " unreached"
     )
-    said = run(
+    output = run(
         server,
         "outward",
         f"{get}; echo; grep nameserver /etc/resolv.conf; echo $http_proxy; echo $PIP_INDEX_URL; wc"
         " -c < $SSL_CERT_FILE",
     )
-    assert said[0] == f"you are {HERE}", "the machine's own address: behind NAT"
-    assert said[1:4] == [
+    assert output[0] == f"you are {HERE}", "the machine's own address: behind NAT"
+    assert output[1:4] == [
         f"nameserver {THERE}",
         f"http://{THERE}:3128",
         f"http://{THERE}:8000/simple",
-    ], said
-    assert int(said[4]) > 1000
+    ], output
+    assert int(output[4]) > 1000
     alone = run(
         server,
         "isolated",

@@ -108,8 +108,8 @@ def test_each_rank_is_pinned_to_the_gpu_of_its_local_rank(
         instance_type="ml.g4dn.12xlarge",
         Environment=environment,
     )
-    said = sorted(line[line.index("RANK") :] for line in lines if "RANK " in line)
-    assert said == [
+    output = sorted(line[line.index("RANK") :] for line in lines if "RANK " in line)
+    assert output == [
         f"RANK {rank} local {rank} sees {rank if environment else 'nothing'} of 4 in the order"
         " PCI_BUS_ID and 4"
         for rank in range(4)

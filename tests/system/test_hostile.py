@@ -267,14 +267,14 @@ def outcome_of_job(server: Server, attack: Attack) -> Outcome:
     assert done["TrainingJobStatus"] == attack.more[0], (done.get("FailureReason"), log)
     assert files.SECRET not in done.get("FailureReason", "")
     assert "stolen" not in [metric["MetricName"] for metric in done.get("FinalMetricDataList", [])]
-    said = (
+    output = (
         ""
         if attack.logged == NOWHERE
         else done.get("FailureReason", "")
         if attack.logged == REASON
         else log
     )
-    return Outcome(said, said)
+    return Outcome(output, output)
 
 
 @by_name(files.ATTACKS)

@@ -66,10 +66,10 @@ def run_train(server: Server, name: str, image: str) -> list[str]:
 def test_an_oci_layout(start: Callable[..., Server], tmp_path: pathlib.Path) -> None:
     server = start()
     server.boto("s3").create_bucket(Bucket="yard")
-    said = run_train(server, "layout", make_layout(str(tmp_path)))
-    assert [line for line in said if line.startswith("trained")] == [
+    printed = run_train(server, "layout", make_layout(str(tmp_path)))
+    assert [line for line in printed if line.startswith("trained")] == [
         f"trained by algo-{host} in vanilla at /bin" for host in (1, 2)
-    ], said
+    ], printed
 
 
 def test_containers_storage(start: Callable[..., Server], tmp_path: pathlib.Path) -> None:
@@ -83,8 +83,8 @@ def test_containers_storage(start: Callable[..., Server], tmp_path: pathlib.Path
     try:
         server = start()
         server.boto("s3").create_bucket(Bucket="yard")
-        said = run_train(server, "storage", f"containers-storage:{name}")
-        assert len([line for line in said if "in vanilla at /bin" in line]) == 2, said
+        printed = run_train(server, "storage", f"containers-storage:{name}")
+        assert len([line for line in printed if "in vanilla at /bin" in line]) == 2, printed
     finally:
         subprocess.run(
             ["skopeo", "delete", f"containers-storage:{name}"], check=True, capture_output=True
@@ -107,8 +107,8 @@ python = "{venv}"
 """)
     server.boto("s3").create_bucket(Bucket="yard")
     registry = "763104351884.dkr.ecr.eu-central-1.amazonaws.com"
-    said = run_train(server, "layout", f"{registry}/pytorch-training:1.13.1-cpu-py39")
-    assert len([line for line in said if "in vanilla at /bin" in line]) == 2, said
+    printed = run_train(server, "layout", f"{registry}/pytorch-training:1.13.1-cpu-py39")
+    assert len([line for line in printed if "in vanilla at /bin" in line]) == 2, printed
     for name, image, words in (
         ("venv", "pytorch-training:2.0.0-cpu-py310", [venv]),
         ("machine", "huggingface-pytorch-training:2.0.0-cpu-py310", ["/usr"]),
@@ -179,7 +179,7 @@ def fail_train(server: Server, name: str, image: str) -> tuple[str, list[str]]:
 def test_an_image_of_aws_that_cannot_be_had(start: Callable[..., Server]) -> None:
     server = start()
     server.boto("s3").create_bucket(Bucket="yard")
-    reason, said = fail_train(server, "built-in", AWS)
+    reason, printed = fail_train(server, "built-in", AWS)
     registry = AWS.split("/")[0]
     # Without the internet it cannot be reached; with it, AWS wants a login.
     assert reason.startswith(
@@ -187,8 +187,8 @@ def test_an_image_of_aws_that_cannot_be_had(start: Callable[..., Server]) -> Non
     )
     assert '[images."linear-learner"] in the server\'s configuration replaces it' in reason
     assert f"`trainyard pull {AWS}`" in reason and "skopeo: exit code" not in reason
-    assert any(line.startswith(f"trainyard: pulling {AWS}: ") for line in said), said
-    assert "skopeo" in " ".join(said), "all that the tool said is in the log"
+    assert any(line.startswith(f"trainyard: pulling {AWS}: ") for line in printed), printed
+    assert "skopeo" in " ".join(printed), "all that the tool said is in the log"
 
 
 def test_an_image_that_its_layout_does_not_have(

@@ -171,7 +171,7 @@ def interrupted(description: dict[str, Any]) -> int:
     return sum(one["Status"] == "Interrupted" for one in description["SecondaryStatusTransitions"])
 
 
-def test_the_weights_are_those_of_an_uninterrupted_job(tmp_path: pathlib.Path) -> None:
+def test_the_weights_equal_an_uninterrupted_jobs(tmp_path: pathlib.Path) -> None:
     print(f"note: repeat with TRAINYARD_SEED={SEED}")
     chance = random.Random(SEED)
     server = trainyard_server.Server(

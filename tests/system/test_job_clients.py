@@ -1,5 +1,5 @@
-"""AWS clients inside a job that do not know AWS_ENDPOINT_URL: Debian's boto3 and AWS CLI reach this
-server, with the job's own keys, in the machine's own system and in images."""
+"""Tests that AWS clients inside a job which do not know AWS_ENDPOINT_URL, Debian's boto3 and AWS
+CLI, reach this server with the job's own keys, in the machine's own system and in images."""
 
 import json
 import os
@@ -51,13 +51,13 @@ def test_debians_boto3_and_cli_reach_this_server(start: Callable[..., Server]) -
         )
     )
     done = jobs.wait_until(server.boto("sagemaker"), "clients")
-    said = jobs.log_lines(server.boto("logs"), "clients")
-    assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), said)
-    version, body, identity, urls, *rest = said
+    output = jobs.log_lines(server.boto("logs"), "clients")
+    assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), output)
+    version, body, identity, urls, *rest = output
     assert int(version.split(".")[1]) < 31, "later versions know AWS_ENDPOINT_URL: another client"
-    assert body == "bytes of boto3" and ":assumed-role/trainer/" in identity, said
+    assert body == "bytes of boto3" and ":assumed-role/trainer/" in identity, output
     assert urls == "http://169.254.170.2:4566 http://169.254.170.2:4566"
-    assert rest == ["bytes of the cli", "by-boto3", "by-cli"], said
+    assert rest == ["bytes of the cli", "by-boto3", "by-cli"], output
     kept = s3.get_object(Bucket="data", Key="models/clients/by-cli")["Body"].read()
     assert kept == b"bytes of the cli\n"
 
@@ -75,7 +75,7 @@ def test_images_have_the_same_file(start: Callable[..., Server], tmp_path: pathl
         )
         done = jobs.wait_until(server.boto("sagemaker"), f"image-{tag}")
         assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
-        said = jobs.log_lines(server.boto("logs"), f"image-{tag}")
-        assert said[0] == path, "the image's own setting wins"
-        partition = json.loads("\n".join(said[1:]))["partitions"][0]
+        output = jobs.log_lines(server.boto("logs"), f"image-{tag}")
+        assert output[0] == path, "the image's own setting wins"
+        partition = json.loads("\n".join(output[1:]))["partitions"][0]
         assert partition["defaults"]["hostname"] == "169.254.170.2:4566"

@@ -124,7 +124,7 @@ def test_a_backup_of_a_running_server_is_restored(
         fill(server)
         trainyard("backup", "--data", server.data, "--to", copied)
         refused = trainyard("backup", "--data", server.data, "--to", copied, check=False)
-        assert refused.returncode == 1 and "exists already" in refused.stderr
+        assert refused.returncode == 1 and "already exists" in refused.stderr
         server.aws("iam", "create-user", "--user-name", "bob")
         key = server.env["AWS_ACCESS_KEY_ID"]
     finally:

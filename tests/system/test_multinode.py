@@ -144,9 +144,9 @@ def test_nodes_meet_and_the_job_is_its_main_node(
     )
     started = []  # the processes, in ticks of the kernel
     for index, node in enumerate(nodes):
-        said = lines(cluster, node)
-        own, since = said[1].split(" since ")
-        assert said[0] == "began" and own == f"{index} of 3 main is 1 at {index != 1}", said
+        output = lines(cluster, node)
+        own, since = output[1].split(" since ")
+        assert output[0] == "began" and own == f"{index} of 3 main is 1 at {index != 1}", output
         started.append(int(since))
     assert lines(cluster, nodes[1])[2] == "met [0, 2] at 2 addresses"
     assert started[1] <= min(started), ("the main node is the first to run", started)
@@ -300,8 +300,8 @@ def test_a_server_that_dies_meanwhile_lets_the_nodes_meet_all_the_same(
         batch = server.boto("batch")
     done = wait_until(batch, job)
     assert done["status"] == "SUCCEEDED" and len(done["attempts"]) == 1
-    said = lines(server, describe(batch, f"{job}#0"))
-    assert [line.split(" since ")[0] for line in said] == [
+    output = lines(server, describe(batch, f"{job}#0"))
+    assert [line.split(" since ")[0] for line in output] == [
         "0 of 3 main is 0 at False",
         "met [1, 2] at 2 addresses",
     ]
@@ -375,11 +375,13 @@ def test_the_posts_definition_runs_mpirun_across_twenty_nodes(
         },
     )["jobId"]
     done = wait_until(batch, job, seconds_max=300)
-    said = lines(server, describe(batch, f"{job}#0"))
-    assert done["status"] == "SUCCEEDED", (done, said)
+    output = lines(server, describe(batch, f"{job}#0"))
+    assert done["status"] == "SUCCEEDED", (done, output)
     with open(os.path.join(example, "expected_output.txt"), encoding="utf-8") as file:
         for expected in file.read().splitlines():
-            assert any(line.startswith(expected) for line in said), f"not said: {expected}: {said}"
+            assert any(line.startswith(expected) for line in output), (
+                f"not said: {expected}: {output}"
+            )
     assert lines(server, describe(batch, f"{job}#19")) == ["node 19: told the main node of 1 slots"]
     results = list((tmp_path / "fsx" / "resized" / "results").iterdir())
     assert [path.name for path in results] == [f"{job}.json"] and json.loads(

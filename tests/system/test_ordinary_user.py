@@ -437,13 +437,13 @@ def test_limits_are_enforced_where_they_are_delegated(
         assert not any(
             "share is not enforced" in line for line in said_by_platform(server, "hungry")
         )
-        said = subprocess.run(
+        printed = subprocess.run(
             [*server.behind, server.program, "doctor", "--data", server.data],
             check=True,
             capture_output=True,
             text=True,
         ).stdout
-        assert "delegated to this user: cpu, memory" in said, said
+        assert "delegated to this user: cpu, memory" in printed, printed
     finally:
         server.stop()
         wait_for(
@@ -501,7 +501,7 @@ def test_a_job_runs_with_a_single_id(user_of_one_id: User, start_as: Callable[..
 
 
 def doctor(user: User, before: Sequence[str] = ()) -> dict[str, tuple[str, str]]:
-    said = subprocess.run(
+    printed = subprocess.run(
         [*before, *user.words(), user.program(), "doctor"],
         check=True,
         capture_output=True,
@@ -509,7 +509,7 @@ def doctor(user: User, before: Sequence[str] = ()) -> dict[str, tuple[str, str]]
     ).stdout
     return {
         line[9:31].strip(): (line[:7].strip(), line[32:])
-        for line in said.splitlines()
+        for line in printed.splitlines()
         if line[:7].strip() in ("ok", "limited", "missing")
     }
 

@@ -145,8 +145,8 @@ def play(program: str, count: int) -> None:
         )
         for rank in range(count)
     ]
-    said = [process.communicate(timeout=SECONDS_MAX)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0] * count, said
+    printed = [process.communicate(timeout=SECONDS_MAX)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * count, printed
 
 
 def test_workers_push_and_pull_rows_through_the_c_interface() -> None:

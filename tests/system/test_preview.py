@@ -1,5 +1,5 @@
-"""PreviewJob: that a preview tells what then happens, refuses what the creation refuses, and leaves
-nothing; and the templates that teams save, which survive kill -9."""
+"""Tests PreviewJob: a preview predicts what happens, rejects what creating the job rejects, and
+leaves nothing behind. Also tests the templates that teams save, which survive kill -9."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.trainyard_server import Server
 OWNER = ("AKIAOWNER00000000001", "owner-secret-0000000000000000000000000001")
 ANN = ("AKIAANN0000000000001", "ann-secret-00000000000000000000000000001")
 BOB = ("AKIABOB0000000000001", "bob-secret-00000000000000000000000000001")
-# Capacity for one job of two hosts of two vCPU, and for no second one. Ann may preview, and create
-# jobs of her name; bob may preview only.
+# There is capacity for one job of two hosts with two vCPU each. Ann may preview, and create jobs
+# whose names begin with ann-; bob may only preview.
 CONFIG = f"""
 [jobs]
 stop_grace_seconds = 1
@@ -90,7 +90,7 @@ def refusal(call: Callable[[], Any]) -> tuple[str, str]:
     return error["Code"], error["Message"]
 
 
-def test_a_preview_tells_what_then_happens(server: Server) -> None:
+def test_a_preview_predicts_what_happens(server: Server) -> None:
     sagemaker = server.boto("sagemaker")
     first = jobs.request("first", "sleep 3600", hosts=2)
     answer = preview(server, first)
@@ -114,7 +114,7 @@ def test_a_preview_tells_what_then_happens(server: Server) -> None:
         lambda: client(server).explain_job(JobName="second").get("WaitReason"), "second waits"
     )
     assert waits == answer["WaitReason"]
-    # The change of the answer makes it start.
+    # The suggested change makes the job start.
     [stop] = [change for change in answer["Changes"] if change["Kind"] == "StopRunningJob"]
     assert stop["Now"]
     sagemaker.stop_training_job(TrainingJobName=stop["JobName"])
@@ -137,7 +137,7 @@ def test_a_preview_tells_what_then_happens(server: Server) -> None:
     ],
     ids=lambda wrong: next(iter(wrong)),
 )
-def test_a_preview_refuses_what_the_creation_refuses(server: Server, wrong: dict[str, Any]) -> None:
+def test_a_preview_rejects_what_creating_rejects(server: Server, wrong: dict[str, Any]) -> None:
     request = jobs.request("wrong", "true", **wrong)
     unchecked = Config(parameter_validation=False, retries={"max_attempts": 0})
     boto = server.boto("sagemaker", config=unchecked)
@@ -145,7 +145,7 @@ def test_a_preview_refuses_what_the_creation_refuses(server: Server, wrong: dict
     assert refusal(lambda: preview(server, request)) == created
 
 
-def test_a_preview_needs_the_permissions_of_the_creation(server: Server) -> None:
+def test_a_preview_needs_the_permissions_to_create(server: Server) -> None:
     request = jobs.request("ann-1", "true")
     assert preview(server, request, ANN)["StartsNow"] in (True, False)
     for name, key in (("other-1", ANN), ("ann-1", BOB), ("first", BOB)):
@@ -157,7 +157,7 @@ def test_a_preview_needs_the_permissions_of_the_creation(server: Server) -> None
     assert "iam:PassRole" in refusal(lambda: preview(server, request, ANN))[1]
 
 
-def test_jobs_of_others_stay_unknown(server: Server) -> None:
+def test_jobs_of_others_are_not_disclosed(server: Server) -> None:
     sagemaker = server.boto("sagemaker")
     sagemaker.create_training_job(**jobs.request("holds-all", "sleep 3600", hosts=2))
     jobs.wait_until(sagemaker, "holds-all", ["Training"])

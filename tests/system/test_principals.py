@@ -312,7 +312,7 @@ def test_campaigns_without_rights_are_rejected(home: Server) -> None:
     assert "unknown region 'mars-1'" in message
 
 
-def test_after_a_kill_it_goes_on_with_the_same_rights(home: Server) -> None:
+def test_after_a_kill_it_continues_with_the_same_rights(home: Server) -> None:
     query = "SELECT 'a' AS name, 'Train' AS role UNION ALL SELECT 'b', 'Admin'"
     start(home, ANN, campaign("ann-killed", query, "sleep 3", role="{role}", at_once=1))
     wait_for(

@@ -85,13 +85,13 @@ def test_a_name_with_a_tag(cluster: Server, registry: oci.Registry, layout: oci.
     image = registry.push(layout, "v1", "team/train")
     done = run(cluster, "tagged", image, hosts=2)
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
-    said = jobs.log_lines(cluster.boto("logs"), "tagged")
+    output = jobs.log_lines(cluster.boto("logs"), "tagged")
     for host in (1, 2):
         assert (
             f"trained by algo-{host} at /: one emptied kept ml noise trainyard version ".strip()
-            in said
-        ), said
-    assert said.count("tmp 1777 file 640") == 2, said
+            in output
+        ), output
+    assert output.count("tmp 1777 file 640") == 2, output
     downloading = next(
         one for one in done["SecondaryStatusTransitions"] if one["Status"] == "Downloading"
     )

@@ -220,10 +220,10 @@ def test_no_link_leads_out_of_a_directory_of_layouts(
 
 
 def test_a_login_is_written_as_it_must_be(start: Callable[..., Server]) -> None:
-    for lines, said in (
+    for lines, output in (
         ("host = 'a/b'\nusername = 'u'\npassword = 'p'", "host"),
         ("host = 'a'\npassword = 'p'", "username"),
         ("host = 'a'\nusername = 'u'", "password"),
     ):
-        with pytest.raises(AssertionError, match=said):
+        with pytest.raises(AssertionError, match=output):
             start(f"[[registry]]\n{lines}\n")

@@ -130,7 +130,7 @@ def test_a_host_serves_one_after_another(server: Server, batch: BaseClient) -> N
     assert all(len(job["attempts"]) == 1 for job in done)
 
 
-def test_without_the_tag_each_has_a_host_of_its_own(server: Server, batch: BaseClient) -> None:
+def test_without_the_tag_each_has_its_own_host(server: Server, batch: BaseClient) -> None:
     done = run(server, batch, [HOST] * 2, queue="fresh")
     assert len({host_of(job)[0] for job in done}) == 2
 

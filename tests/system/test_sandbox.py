@@ -69,8 +69,8 @@ def test_a_job_fails_rather_than_run_without_a_user_namespace(
     assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines)
     assert any("4294967295" in line for line in lines), lines
     assert any("isolation is best-effort" in line for line in lines), lines
-    said = [one.get("StatusMessage", "") for one in done["SecondaryStatusTransitions"]]
-    assert any("no user namespace" in text for text in said), said
+    output = [one.get("StatusMessage", "") for one in done["SecondaryStatusTransitions"]]
+    assert any("no user namespace" in text for text in output), output
 
 
 def test_shared_directories_are_not_written_as_root(

@@ -83,7 +83,7 @@ def test_a_shell_inside_the_host(server: Server, open_shell: Callable[..., Termi
     assert one.is_as_before()
 
 
-def test_the_terminal_is_put_back_whatever_ends_it(
+def test_the_terminal_is_restored_in_every_case(
     server: Server, open_shell: Callable[..., Terminal]
 ) -> None:
     for ending in (signal.SIGTERM, signal.SIGHUP, signal.SIGABRT):

@@ -113,7 +113,7 @@ def test_a_job_without_spot_can_be_interrupted_too(
     name = fresh("lasting")
     sagemaker.create_training_job(**jobs.request(name, "echo begins; exec sleep 1000"))
     wait_for_line(cluster, name, "begins")
-    said = cluster.aws(
+    output = cluster.aws(
         "trainyard",
         "interrupt-training-job",
         "--training-job-name",
@@ -121,7 +121,7 @@ def test_a_job_without_spot_can_be_interrupted_too(
         "--notice-in-seconds",
         "0",
     )
-    assert "not a spot job" in said["StatusMessage"]
+    assert "not a spot job" in output["StatusMessage"]
     wait_for_line(cluster, name, "begins", 2)
     assert "its only host is algo-1" in refusal(
         own.interrupt_training_job, "ValidationException", TrainingJobName=name, HostName="algo-7"

@@ -55,7 +55,7 @@ def test_a_job_that_ignores_sigterm_ends_at_once(server: Server) -> None:
     assert described["TrainingJobStatus"] == "Stopped"
     page = cli(server, "describe", "stubborn")
     assert "killed by assumed-role/TrainyardOwner/owner" in re.sub(r"\s+", " ", page), page
-    # What it wrote is uploaded all the same.
+    # Its output is still uploaded.
     model = server.boto("s3").list_objects_v2(Bucket="yard", Prefix="models/stubborn/output/")
     assert model["KeyCount"] >= 1
     assert "has ended" in cli(server, "stop", "stubborn", "--now", code=1)

@@ -374,14 +374,14 @@ def residents(server: Server) -> dict[str, dict[str, Any]]:
             ),
             f"{name}'s job",
         )
-        said = jobs.log_lines(server.boto("logs"), f"{name}-train")
+        printed = jobs.log_lines(server.boto("logs"), f"{name}-train")
         stream = server.boto("logs").describe_log_streams(
             logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix=f"{name}-train/"
         )["logStreams"][0]["logStreamName"]
         known[name] = {
             "address": line.split()[1],
             "ids": line.split()[4],
-            "path": next(line.split()[1] for line in said if line.startswith(CANARY)),
+            "path": next(line.split()[1] for line in printed if line.startswith(CANARY)),
             "batch_job": number,
             "key": KEYS[name]["AccessKeyId"],
             "log_stream": stream,
@@ -496,7 +496,7 @@ def expect_refused(name: str, status: int, code: str, text: str, tenant: str) ->
     assert denied, f"{name} on what is {tenant}'s was answered {status} {code}: {text[:300]}"
 
 
-def test_the_requests_are_those_of_the_server(
+def test_the_requests_belong_to_the_server(
     server: Server, residents: dict[str, dict[str, Any]]
 ) -> None:
     made = [name for name, _ in calls_on(server, residents, "ann")]
@@ -597,7 +597,7 @@ def test_lists_show_ones_own(server: Server, residents: dict[str, dict[str, Any]
                 getattr(client(server, tenant, service), operation)(**more)
 
 
-def test_shared_volumes_are_those_of_their_users(
+def test_shared_volumes_belong_to_their_users(
     server: Server, residents: dict[str, dict[str, Any]]
 ) -> None:
     for tenant in TENANTS:
@@ -690,7 +690,7 @@ def test_an_image_that_both_use_stays_as_it_was(
     assert "algo-1" in lines, lines
 
 
-def test_both_go_on(server: Server, residents: dict[str, dict[str, Any]]) -> None:
+def test_both_still_work(server: Server, residents: dict[str, dict[str, Any]]) -> None:
     """The attacked jobs still run, and end when their owners stop them."""
     for tenant in TENANTS:
         sagemaker, batch = client(server, tenant, "sagemaker"), client(server, tenant, "batch")

@@ -218,8 +218,10 @@ def test_the_status_is_never_older_than_the_log(server: Server, tmp_path: pathli
 
 def test_an_address_in_use_is_said_once(server: Server, tmp_path: pathlib.Path) -> None:
     address = server.env["AWS_ENDPOINT_URL"].split("//")[1]
-    said = run(server, "serve", "--data", str(tmp_path), "--listen", address, code=1)
-    assert said.count("Address already in use") == 1 and said.count("listening on") == 1, said
+    printed = run(server, "serve", "--data", str(tmp_path), "--listen", address, code=1)
+    assert printed.count("Address already in use") == 1 and printed.count("listening on") == 1, (
+        printed
+    )
 
 
 def test_help_fits_eighty_columns(server: Server) -> None:

@@ -57,14 +57,16 @@ def serve(directory: pathlib.Path, *more: str) -> str:
 def test_a_wrong_setting_is_named_with_its_file(tmp_path: pathlib.Path, text: str) -> None:
     config = tmp_path / "config.toml"
     config.write_text(text, encoding="utf-8")
-    said = serve(tmp_path, "--listen", "127.0.0.1:0", "--config", str(config))
-    assert f"reading the config {config}: {SETTINGS[text]}" in said
+    printed = serve(tmp_path, "--listen", "127.0.0.1:0", "--config", str(config))
+    assert f"reading the config {config}: {SETTINGS[text]}" in printed
 
 
 @pytest.mark.parametrize("address", ["nowhere", "foo:bar", "1.2.3.4:99999", ":", "1:1:1", "::1:0"])
-def test_a_wrong_address_is_that_of_the_option(tmp_path: pathlib.Path, address: str) -> None:
-    said = serve(tmp_path, "--listen", address)
-    assert f"--listen: invalid address '{address}': it must be ADDRESS:PORT" in said
+def test_an_invalid_address_is_reported_with_its_option(
+    tmp_path: pathlib.Path, address: str
+) -> None:
+    printed = serve(tmp_path, "--listen", address)
+    assert f"--listen: invalid address '{address}': it must be ADDRESS:PORT" in printed
 
 
 @pytest.mark.parametrize("arguments", OPTIONS, ids=" ".join)
@@ -73,13 +75,13 @@ def test_a_wrong_option_is_named(server: Server, arguments: tuple[str, ...]) -> 
 
 
 def test_the_regions_of_a_server_are_named_once(server: Server) -> None:
-    said = CommandLine(server)("jobs", "--region", "mars", code=1).stderr
-    assert "not 'mars': this server's regions are ap-south-1, eu-west-1, us-east-1." in said
+    printed = CommandLine(server)("jobs", "--region", "mars", code=1).stderr
+    assert "not 'mars': this server's regions are ap-south-1, eu-west-1, us-east-1." in printed
 
 
 def test_help_and_unknown_names_of_benches_need_no_build() -> None:
     """`./yard bench` answers them before it installs or builds anything."""
-    for arguments, code, said in (
+    for arguments, code, printed in (
         (["--help"], 0, "usage: ./yard bench [NAME..]"),
         (["nothing"], 2, "unknown bench nothing: use collectives,"),
     ):
@@ -90,5 +92,5 @@ def test_help_and_unknown_names_of_benches_need_no_build() -> None:
             text=True,
             timeout=trainyard_server.START_SECONDS_MAX,
         )
-        assert done.returncode == code and said in done.stdout + done.stderr
+        assert done.returncode == code and printed in done.stdout + done.stderr
         assert "building" not in done.stderr and "installing" not in done.stderr

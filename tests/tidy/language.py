@@ -113,11 +113,23 @@ RULES = (
     Rule(r"beside", "next to, in addition to", NAMES),
     Rule(r"anyhow", "in any case", NAMES),
     Rule(r"any more", "no longer"),
-    Rule(r"(?:go|goes|went|gone) on", "keeps running, continues"),
+    Rule(r"(?:the|its|their) present (?!in|and|or|only)\w+", "current"),
+    Rule(r"in (?:the words of|\w+(?:'s|') words)", "with the text of, message of"),
+    Rule(r"(?:go|goes|went|gone) on", "keeps running, continues", NAMES),
     Rule(r"but for", "except for"),
     Rule(r"reckon(?:s|ed|ing)?", "compute, count", NAMES),
     Rule(r"else possible", "alternatives considered"),
     Rule(r"(?:refused|told|said|says|answered) in words", "rejected with an explanation"),
+    # "A lost lease is not an error", rather than "is no error". "There is no X" is fine.
+    Rule(
+        r"(?<!there )(?:is|are|was|were) no "
+        r"(?!longer|later|earlier|more|less|fewer|larger|smaller|greater|higher|lower|wider)\w+",
+        "is not a X",
+        ("prose", "comments", "names"),
+    ),
+    # "The exit code is that of the rank": "The exit code is the rank's."
+    Rule(r"(?:is|are|was|were) (?:that|those) of", "repeat the word, or 'comes from'", NAMES),
+    Rule(r"(?:not|with|from|than) (?:that|those) of", "repeat the word", ("messages",)),
     # Errors: "unknown X", "invalid X: ..", "X not found".
     Rule(r"is (?:no(?! longer)|none of) \w+", "unknown X, invalid X, X not found", ("messages",)),
     Rule(r"there (?:is|are) no", "X not found, unknown X", ("messages",)),

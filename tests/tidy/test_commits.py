@@ -78,11 +78,13 @@ def test_commits_since_the_hook_pass_it() -> None:
     )
     assert added, "git does not know the commit that added the hook"
     wrong = {
-        name: said
+        name: output
         for name, message in commits(added.split()[-1])
-        if (said := hook.complaint(message))
+        if (output := hook.complaint(message))
     }
-    unexpected = [f"{name[:12]}: {said}" for name, said in wrong.items() if name not in EXCEPTIONS]
+    unexpected = [
+        f"{name[:12]}: {output}" for name, output in wrong.items() if name not in EXCEPTIONS
+    ]
     assert not unexpected, "\n".join(unexpected)
 
 
@@ -96,8 +98,8 @@ def test_commits_have_no_banned_words() -> None:
     if reach.git("cat-file", "-e", WORDS_SINCE) is None:
         return  # a shallow clone
     wrong = [
-        f"{name[:12]}: {said}"
+        f"{name[:12]}: {output}"
         for name, message in commits(WORDS_SINCE)
-        if (said := hook.complaint_of_words(message))
+        if (output := hook.complaint_of_words(message))
     ]
     assert not wrong, "\n".join(wrong)

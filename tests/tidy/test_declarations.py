@@ -1,4 +1,4 @@
-"""Python's declarations of the C interfaces are those of the headers."""
+"""Python's declarations of the C interfaces agree with the headers."""
 
 import subprocess
 import sys

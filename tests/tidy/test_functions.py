@@ -27,7 +27,7 @@ QUALIFIERS = {"const", "noexcept", "override", "final", "mutable", "try"}
 def functions(text: str) -> Iterator[tuple[str, int]]:
     """(name, lines) of each function that a formatted C++ source defines, in order."""
     scopes: list[tuple[str, str, int]] = []  # (kind, name, line) of the braces that are open
-    head: list[str] = []  # of the present declaration
+    head: list[str] = []  # of the current declaration
     first_line, line = 0, 1
     for part in reach.CPP_PARTS.finditer(text):
         token, skipped = part[0], bool(part["comment"] or part["space"])

@@ -310,7 +310,7 @@ def test_python_uses_the_terms_of_the_glossary() -> None:
     paths = [path for path in sources.tracked() if is_python(path) and path not in OWN]
     assert {"tests/run", "examples/01_digits/run", "tests/reach.py"} <= set(paths)
     assert not (wrong := wrong_in(paths)), wrong
-    # A message is seen, and a docstring is none.
+    # A literal is a message, but a docstring is not.
     found = [text for path in paths if path.startswith(PACKAGES) for _, text in messages(path)]
     assert any("the hostfile has no hosts" in text for text in found)
     assert not any("Raised when this process" in text for text in found)
@@ -364,7 +364,7 @@ def test_names_use_the_terms_of_the_glossary() -> None:
 
 
 def test_texts_are_not_named_words() -> None:
-    """Arguments of a command are words; a message or text is none."""
+    """Only the arguments of a command are named words: not a message or a text."""
     text = re.compile(r"\b(?:std::string(?:_view)?|const char ?\*)[ &]*\bwords\b")
     wrong = [
         f"{path}:{number}: {line.strip()} (use: message, text, explanation)"

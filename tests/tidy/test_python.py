@@ -44,20 +44,20 @@ def is_python(path: str) -> bool:
 
 
 def test_layout() -> None:
-    assert not (said := run("ruff", "format", "--check")), f"run ./yard format\n{said}"
+    assert not (printed := run("ruff", "format", "--check")), f"run ./yard format\n{printed}"
 
 
 def test_faults() -> None:
-    assert not (said := run("ruff", "check", "--output-format=concise")), f"\n{said}"
+    assert not (printed := run("ruff", "check", "--output-format=concise")), f"\n{printed}"
 
 
 def test_types_of_packages() -> None:
-    assert not (said := run("mypy", *PACKAGES)), f"\n{said}"
+    assert not (printed := run("mypy", *PACKAGES)), f"\n{printed}"
 
 
 @pytest.mark.parametrize("path", scripts())
 def test_types_of_scripts(path: str) -> None:
-    assert not (said := run("mypy", path)), f"\n{said}"
+    assert not (printed := run("mypy", path)), f"\n{printed}"
 
 
 def test_scripts_without_a_suffix_are_known_to_ruff() -> None:

@@ -85,19 +85,19 @@ def no_rank_sends() -> str:
     """A receive from any source times out without side effects."""
     init(timeout=timedelta(seconds=3))
     store = dist.distributed_c10d._get_default_store()
-    said = ""
+    output = ""
     if RANK == 0:
         try:
             dist.recv(torch.zeros(1), tag=4)
         except RuntimeError as failure:
-            said = str(failure)
+            output = str(failure)
         store.set("over", "")
         assert dist.recv(torch.zeros(1), tag=4) == 1
     else:
         store.wait(["over"], timedelta(seconds=50))
         dist.send(torch.ones(1), 0, tag=4)
     dist.barrier()
-    return said
+    return output
 
 
 def sender_dies() -> str:
@@ -116,10 +116,10 @@ def sender_dies() -> str:
         dist.recv(torch.zeros(1))
         return "no rank died"
     except RuntimeError as failure:
-        said = str(failure)
+        output = str(failure)
     dist.send(torch.ones(1), 2)
     assert dist.recv(torch.zeros(1)) == 2
-    return said
+    return output
 
 
 def late_peer() -> str:

@@ -442,7 +442,7 @@ def compressed() -> dict[str, Any]:
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
     tensor = torch.randn(12, 8, generator=torch.Generator().manual_seed(rank))
-    exact, said = hvd.allreduce(tensor), {}
+    exact, printed = hvd.allreduce(tensor), {}
     for how, compression in (
         ("int8", hvd.Compression.int8),
         ("low_rank", hvd.Compression.low_rank(2)),
@@ -488,11 +488,11 @@ def compressed() -> dict[str, Any]:
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-        said[how] = losses[-1] / losses[0]
+        printed[how] = losses[-1] / losses[0]
         everyone = hvd.allgather(net.weight.detach().unsqueeze(0))
         assert all(torch.equal(everyone[0], each) for each in everyone), how
     refused(ValueError, lambda: hvd.Compression.low_rank(0), "1 to 128")
-    return said
+    return printed
 
 
 def tuned() -> list[float]:

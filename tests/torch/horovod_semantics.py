@@ -35,10 +35,16 @@ def scaled(tensor: torch.Tensor) -> torch.Tensor:
     return (tensor.to(within) * torch.tensor(FACTOR, dtype=within)).to(tensor.dtype)
 
 
-def equal(results: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], *said: object) -> None:
+def equal(
+    results: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], *output: object
+) -> None:
     assert len(results) == len(expected)
     for result, wanted in zip(results, expected):
-        assert result.dtype == wanted.dtype and torch.equal(result, wanted), (*said, result, wanted)
+        assert result.dtype == wanted.dtype and torch.equal(result, wanted), (
+            *output,
+            result,
+            wanted,
+        )
 
 
 def scales() -> None:
@@ -59,12 +65,12 @@ def scales() -> None:
             parts = [each[4 * rank : 4 * rank + 4] for each in expected]
             for when in ("prescale_factor", "postscale_factor"):
                 how: dict[str, Any] = {"op": hvd.Sum, when: FACTOR}
-                said = (dtype, dims, when)
-                equal([hvd.allreduce(mine[0], **how)], expected[:1], *said)
-                equal([hvd.allreduce_(mine[0].clone(), **how)], expected[:1], *said)
-                equal(hvd.grouped_allreduce(mine, **how), expected, *said)
-                equal([hvd.reducescatter(mine[0], **how)], parts[:1], *said)
-                equal(hvd.grouped_reducescatter(mine, **how), parts, *said)
+                output = (dtype, dims, when)
+                equal([hvd.allreduce(mine[0], **how)], expected[:1], *output)
+                equal([hvd.allreduce_(mine[0].clone(), **how)], expected[:1], *output)
+                equal(hvd.grouped_allreduce(mine, **how), expected, *output)
+                equal([hvd.reducescatter(mine[0], **how)], parts[:1], *output)
+                equal(hvd.grouped_reducescatter(mine, **how), parts, *output)
     for dtype in (torch.int64, torch.int32):
         tensor = torch.arange(-100, 100).to(dtype)
         before = hvd.allreduce(tensor, op=hvd.Sum, prescale_factor=FACTOR)

@@ -1,9 +1,9 @@
 """Messages of more than 2 and 4 GiB. Run as: large.py everything; the last line printed is the
 result.
 
-Each buffer is one piece of memory of 8 MiB that is mapped again and again behind itself, so a
-message takes little memory. The piece is no power of two long: an offset that is cut to 32 bits
-leads to other bytes of it.
+Each buffer maps one piece of memory of about 8 MiB repeatedly, so a message takes little memory.
+The piece's length is not a power of two, so an offset that is truncated to 32 bits leads to other
+bytes.
 """
 
 import ctypes

@@ -55,10 +55,10 @@ TYPES = [
 def collectives() -> dict[str, Any]:
     """Runs every collective that gloo supports; returns the results by name."""
     init()
-    said: dict[str, Any] = {}
+    output: dict[str, Any] = {}
 
     def note(name: str, *tensors: torch.Tensor) -> None:
-        said[name] = [tensor.to(torch.float64).flatten().tolist() for tensor in tensors]
+        output[name] = [tensor.to(torch.float64).flatten().tolist() for tensor in tensors]
 
     for dtype in TYPES:
         for op in ("SUM", "MIN", "MAX", "PRODUCT"):
@@ -103,7 +103,7 @@ def collectives() -> dict[str, Any]:
         note(f"all_gather {dtype}", *into)
     objects = [None] * WORLD
     dist.all_gather_object(objects, {"rank": RANK, "text": "x" * RANK})
-    said["all_gather_object"] = objects
+    output["all_gather_object"] = objects
     # a part of all ranks, and another at the same time
     parts = [dist.new_group([k for k in range(WORLD) if k % 2 == parity]) for parity in (0, 1)]
     tensor = values(torch.float32, 11)
@@ -117,7 +117,7 @@ def collectives() -> dict[str, Any]:
     works = [dist.isend(large, (RANK + 1) % WORLD), dist.irecv(came, (RANK - 1) % WORLD)]
     for work in works:
         work.wait()
-    said["ring of isend and irecv"] = bool(
+    output["ring of isend and irecv"] = bool(
         torch.equal(came, values(torch.float32, 3_000_000, of=(RANK - 1) % WORLD))
     )
     if RANK == 0:
@@ -131,7 +131,7 @@ def collectives() -> dict[str, Any]:
         note("tags", first, second)
     dist.barrier()
     dist.destroy_process_group()
-    return said
+    return output
 
 
 def beyond_gloo() -> str:
@@ -328,7 +328,7 @@ def in_place() -> list[int]:
         with open("/proc/self/maps", encoding="utf-8") as maps:
             return sum("trainyard-in-place" in line for line in maps)
 
-    said = []
+    output = []
     tensor, theirs = torch.empty(600_001), torch.from_numpy(torch.empty(600_001).numpy().copy())
     view = tensor.numpy()
     for each in (tensor, theirs):
@@ -338,7 +338,7 @@ def in_place() -> list[int]:
             assert torch.equal(
                 each, WORLD * (torch.arange(600_001) % 1000 + step) + sum(range(WORLD))
             ), step
-        said.append(mapped())
+        output.append(mapped())
     assert view[7] == tensor[7]
     child = os.fork()
     if child == 0:
@@ -347,9 +347,9 @@ def in_place() -> list[int]:
     os.waitpid(child, 0)
     assert view[7] == tensor[7] == WORLD * (7 + 4) + sum(range(WORLD))
     del view, tensor, each
-    said.append(mapped())
+    output.append(mapped())
     dist.barrier()
-    return said
+    return output
 
 
 def model() -> torch.nn.Module:

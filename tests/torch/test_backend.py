@@ -36,15 +36,15 @@ def test_messages_from_any_rank(count: int) -> None:
 
 
 def test_a_receive_from_any_rank_ends_with_the_timeout() -> None:
-    said, _ = ranks.run("no_rank_sends", programs="any_source.py", ranks=2)
-    assert "from any rank to rank 0, tag 4: no message within 3000 ms" in said, said
+    output, _ = ranks.run("no_rank_sends", programs="any_source.py", ranks=2)
+    assert "from any rank to rank 0, tag 4: no message within 3000 ms" in output, output
 
 
 def test_a_sender_that_dies_is_named_by_a_receive_from_any_rank() -> None:
     processes = ranks.start("sender_dies", programs="any_source.py", ranks=3)
     assert processes[1].wait(ranks.SECONDS_MAX) == -9
-    said, good = ranks.finish([processes[0], processes[2]])
-    assert "from rank 1 to rank 0" in said and good == "good", said
+    output, good = ranks.finish([processes[0], processes[2]])
+    assert "from rank 1 to rank 0" in output and good == "good", output
 
 
 def test_a_peer_that_comes_late_keeps_no_other_from_the_store() -> None:
@@ -70,8 +70,8 @@ def loopback_bytes() -> int:
 @pytest.mark.parametrize("prefix", [[], APART], ids=["shared memory", "tcp"])
 def test_messages_of_more_than_4_gib(prefix: list[str]) -> None:
     before = loopback_bytes()
-    said = ranks.run("everything", programs="large.py", ranks=2, within=lambda rank: prefix)
-    assert said == ["good"] * 2
+    output = ranks.run("everything", programs="large.py", ranks=2, within=lambda rank: prefix)
+    assert output == ["good"] * 2
     if prefix:
         assert loopback_bytes() - before > 8 << 30, "the messages did not use TCP"
 
@@ -140,14 +140,14 @@ def test_encrypted_on_several_sockets() -> None:
 def test_a_rank_that_dies_is_named_with_the_tensor(operation: str, tensor: str) -> None:
     processes = ranks.start("one_dies", 3, arguments=[operation])
     assert processes[1].wait(ranks.SECONDS_MAX) == -9
-    for said in ranks.finish([processes[0], processes[2]]):
-        assert "rank 1" in said and f" of '{tensor}, operation " in said, said
+    for output in ranks.finish([processes[0], processes[2]]):
+        assert "rank 1" in output and f" of '{tensor}, operation " in output, output
 
 
 def test_a_rank_that_never_comes_is_named() -> None:
     processes = ranks.start("one_is_missing", 3, only=(0, 1))
-    for said in ranks.finish(processes):
-        assert "rank 2 did not join" in said, said
+    for output in ranks.finish(processes):
+        assert "rank 2 did not join" in output, output
 
 
 def test_another_torch_is_refused_with_an_explanation() -> None:

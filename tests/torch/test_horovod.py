@@ -42,14 +42,14 @@ def test_ranks_with_fewer_batches_join() -> None:
 
 
 def test_the_optimizer_trains_as_one_process_with_the_whole_batch() -> None:
-    for said in run("optimizers", 3):
-        for how, apart in said.items():
+    for output in run("optimizers", 3):
+        for how, apart in output.items():
             assert apart < (1e-2 if how == "fp16" else 1e-5), f"{how}: {apart}"
 
 
 def test_compression_errors_are_sent_later() -> None:
-    for said in run("compressed", 3):
-        assert all(0 < share < 1e-2 for share in said.values()), said
+    for output in run("compressed", 3):
+        assert all(0 < share < 1e-2 for share in output.values()), output
 
 
 def test_autotuning_tries_settings(tmp_path: pathlib.Path) -> None:
@@ -84,8 +84,8 @@ def test_ranks_meet_again_after_a_shutdown() -> None:
 def test_a_rank_that_dies_is_named_with_the_tensor() -> None:
     processes = ranks.start("one_dies", 3, programs="horovod_programs.py")
     assert processes[1].wait(ranks.SECONDS_MAX) == -9
-    for said in ranks.finish([processes[0], processes[2]]):
-        assert "rank 1" in said, said
+    for output in ranks.finish([processes[0], processes[2]]):
+        assert "rank 1" in output, output
 
 
 def test_a_stall_is_reported_with_rank_and_tensor_and_ends() -> None:
@@ -96,8 +96,8 @@ def test_a_stall_is_reported_with_rank_and_tensor_and_ends() -> None:
         HOROVOD_STALL_CHECK_TIME_SECONDS="0.3",
         HOROVOD_STALL_SHUTDOWN_TIME_SECONDS="1",
     )
-    said = ranks.finish(processes)
-    assert "layer.weight" in said[0] and "rank 1" in said[0], said
+    output = ranks.finish(processes)
+    assert "layer.weight" in output[0] and "rank 1" in output[0], output
     reports = "".join(ranks.read(process, "err") for process in processes)
     assert "layer.weight" in reports, reports
 
@@ -115,8 +115,8 @@ def test_encrypted_on_several_sockets() -> None:
 
 def test_ranks_that_disagree_about_their_connections_do_not_meet() -> None:
     both = {"TRAINYARD_SECRET": "between us", "HOROVOD_START_TIMEOUT": "3"}
-    said = run("one_differs", 2, "TRAINYARD_SOCKETS", "2", **both)
-    assert any("sockets" in words for words in said), said
+    output = run("one_differs", 2, "TRAINYARD_SOCKETS", "2", **both)
+    assert any("sockets" in words for words in output), output
     run("one_differs", 2, "TRAINYARD_ENCRYPT", "1", **both)
 
 

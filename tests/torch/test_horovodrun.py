@@ -405,7 +405,7 @@ def finals(said: str) -> list[tuple[str, ...]]:
     ]
 
 
-def test_survivors_of_a_kill_go_on_and_a_new_one_comes(
+def test_survivors_of_a_kill_continue_and_a_new_one_joins(
     start: Callable[..., Run], tmp_path: pathlib.Path
 ) -> None:
     stop, run = elastic(start, tmp_path, "-np", "3", "--min-np", "2", "--max-np", "3")

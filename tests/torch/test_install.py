@@ -78,10 +78,10 @@ def test_it_is_built_for_the_torch_that_is_there_and_runs(installed: pathlib.Pat
 
 
 def test_horovod_and_smddp_find_the_compiled_parts(installed: pathlib.Path) -> None:
-    said = subprocess.run(
+    output = subprocess.run(
         [installed / "horovodrun", "--check-build"], capture_output=True, text=True, check=True
     ).stdout
-    assert "[X] PyTorch" in said
+    assert "[X] PyTorch" in output
     run = python(
         installed,
         "import horovod.torch as hvd, smdistributed.dataparallel.torch.torch_smddp; hvd.init();"

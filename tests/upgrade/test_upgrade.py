@@ -369,10 +369,10 @@ def test_a_downgrade_is_refused_and_there_is_a_way_back(install: Callable[..., I
     assert "newer" in refused.stderr + refused.stdout
 
     # What today's server said when it took the directory over.
-    said = [line for line in server.log_text().splitlines() if "trainyard downgrade" in line]
-    assert said, "the log says how to go back"
+    output = [line for line in server.log_text().splitlines() if "trainyard downgrade" in line]
+    assert output, "the log says how to go back"
     command = [os.path.join(TODAY, "trainyard"), "downgrade", "--data", server.data]
-    assert " ".join(command[1:]) in said[0]
+    assert " ".join(command[1:]) in output[0]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     server.start()

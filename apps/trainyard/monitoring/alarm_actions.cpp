@@ -34,7 +34,7 @@ std::optional<JobArn> job_in(std::string_view arn) {
 Result<void> stop_job(control::Control& control, const domain::JobKey& key) {
   const auto found = control.find(key);
   if (!found) return found.error();
-  // A Batch job is no training job.
+  // A Batch job is not a training job.
   if ((*found)->spec.contract == domain::Contract::plain)
     return not_found("training job not found");
   auto promise = std::make_shared<std::promise<Result<domain::Job>>>();

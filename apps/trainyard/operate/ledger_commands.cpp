@@ -31,8 +31,8 @@ Result<config::Config> config_of(const StoredState& state) {
   return config::read_config(file);
 }
 
-// Takes the data directory from all servers. One that is a standby also holds it.
-Result<DataDirectory> take(const std::string& directory) {
+// Locks the data directory. Fails while a server, also a standby, has it open.
+Result<DataDirectory> lock_data_directory(const std::string& directory) {
   return DataDirectory::open(directory).in(
       "stop all servers of this data directory, standbys included");
 }
@@ -62,7 +62,7 @@ Result<ledger::Copied> fill_database(const std::string& file,
 }
 
 std::string describe(const ledger::Copied& copied) {
-  return counted(copied.rows, "row") + ", " + counted(copied.jobs, "job") + " among them";
+  return counted(copied.rows, "row") + " (" + counted(copied.jobs, "job") + ")";
 }
 
 // A backup has these files in addition to the ledger. Each may be missing.
@@ -99,10 +99,10 @@ Result<std::string> copy_ledger(const StoredState& state, bool to_file, Clock& c
   if (!to_file) {
     const std::string kept = file + ".copied";
     if (os::exists(file) && os::exists(kept))
-      return conflict(kept + " exists already, of an earlier copy: move it away");
+      return conflict(kept + " already exists, from an earlier copy: move it away");
     const auto owner = TRY(ledger_owner_of(data, account_of(data.path(), config), random));
     const auto copied = TRY(fill_database(file, database, owner, clock));
-    TRY(ledger::move_file(file, kept).in("keeping the file"));
+    TRY(ledger::move_file(file, kept).in("renaming " + file));
     return "copied " + describe(copied) + "; the file is kept as " + kept +
            "\nstart the server with this config";
   }
@@ -119,17 +119,17 @@ Result<std::string> adopt_ledger(const StoredState& state, Random& random) {
   const DataDirectory data = TRY(lock_data_directory(state.data_directory));
   const auto owner = TRY(ledger_owner_of(data, account_of(data.path(), config), random));
   TRY(ledger::adopt_postgres(database, owner));
-  return "the ledger belongs to " + data.path() + " on " + owner.machine + " now";
+  return "the ledger now belongs to " + data.path() + " on " + owner.machine;
 }
 
 Result<std::string> backup(const StoredState& state, const std::string& to) {
   const auto config = TRY(config_of(state));
   const auto database = ledger_database_of(config);
-  if (to.empty()) return invalid("--to DIRECTORY is missing: where to write the backup");
-  if (os::exists(to)) return conflict(to + " exists already: name a new directory");
+  if (to.empty()) return invalid("--to DIRECTORY is missing: name the directory for the backup");
+  if (os::exists(to)) return conflict(to + " already exists: name a new directory");
   const std::string partial = to + ".partial";
   TRY(os::remove_all(partial));
-  TRY(os::make_directories(partial, 0700).in("making the backup's directory"));
+  TRY(os::make_directories(partial, 0700).in("creating the backup's directory"));
   const std::string file = partial + "/ledger.db";
   if (database)
     TRY(ledger::copy_to_file(*database, file).in("backing up the ledger"));
@@ -147,15 +147,15 @@ Result<std::string> backup(const StoredState& state, const std::string& to) {
 
 Result<std::string> restore(const StoredState& state, const std::string& from, Clock& clock,
                             Random& random) {
-  if (from.empty()) return invalid("--from DIRECTORY is missing: a backup");
+  if (from.empty()) return invalid("--from DIRECTORY is missing: name the backup to restore");
   if (!os::exists(from + "/ledger.db"))
     return not_found(from + " is not a backup of Trainyard: it has no ledger.db");
   const auto config = TRY(config_of(state));
   const DataDirectory data = TRY(lock_data_directory(state.data_directory));
   for (const char* name : {"ledger.db", "identity.json"})
     if (os::exists(data.file(name)))
-      return conflict("the data directory " + data.path() + " has a " + name +
-                      " already: restore to a new one");
+      return conflict("the data directory " + data.path() + " already has a " + name +
+                      ": restore to a new directory");
   // The ledger is first, and the identity last: after a failure the data directory is still new.
   std::string done = "restored to " + data.path();
   if (const auto database = ledger_database_of(config)) {

@@ -36,7 +36,7 @@ class Pace {
     terminal_.watch_interrupts();
   }
 
-  bool go_on(const objects::ScrubProgress& progress) {
+  bool may_continue(const objects::ScrubProgress& progress) {
     const auto now = clock_.monotonic();
     if (draws_ && (!drawn_ || now - *drawn_ >= kDrawInterval)) {
       drawn_ = now;
@@ -135,7 +135,9 @@ Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal, const cl
   Pace pace(options, terminal, error_looks, clock);
   objects::ScrubSettings settings;
   settings.bucket = options.bucket;
-  settings.go_on = [&](const objects::ScrubProgress& progress) { return pace.go_on(progress); };
+  settings.may_continue = [&](const objects::ScrubProgress& progress) {
+    return pace.may_continue(progress);
+  };
   auto report = objects::scrub_directory(options.data_directory + "/objects", settings);
   pace.end();
   if (!report) return std::move(report).error();

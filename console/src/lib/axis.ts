@@ -1,5 +1,5 @@
 // The x axes of plots: time, steps, epochs. Points come with their time only; a step is a value that
-// the job reported, and epochs are those of a metric of that name.
+// the job reported, and epochs are the values of the metric with that name.
 import type { Point } from './series';
 
 export type Axis = 'time' | 'step' | 'epoch';

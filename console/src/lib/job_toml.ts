@@ -124,8 +124,8 @@ function isTexts(value: unknown): value is Record<string, string> {
   return isObject(value) && Object.values(value).every((one) => typeof one === 'string');
 }
 
-// [code] and the hyperparameters of a script, whose values are JSON. Nothing: it is no script that
-// the short form has.
+// Returns [code] and the hyperparameters of a script, whose values are JSON; undefined if the short
+// form cannot describe the script.
 function scriptLines(hyperparameters: Record<string, string>): string[] | undefined {
   const left = { ...hyperparameters };
   const quoted = (name: string) => unquotedText(left[name] ?? '');

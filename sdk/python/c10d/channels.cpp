@@ -101,7 +101,7 @@ c10::intrusive_ptr<c10d::Work> Channels::post(const Tensor& tensor, int from, in
   if (const auto taken = take_buffered(receive)) {
     lock.unlock();
     const at::NoGradGuard no_gradient;
-    work->came_from(taken->channel.from);
+    work->set_source(taken->channel.from);
     work->complete(taken->channel.fill(receive, taken->message));
     return work;
   }
@@ -245,7 +245,7 @@ std::optional<Channels::Ended> Channels::read_one(Channel& channel) {
     const auto read = read_message(channel, receive);
     if (read && !*read) return std::nullopt;
     if (read) {
-      receive->work->came_from(channel.from);
+      receive->work->set_source(channel.from);
       return Ended{receive->work, **read};
     }
     message = read.error().message;

@@ -1,10 +1,10 @@
-// A PromisedWork is an operation whose end completes a future of torch. DDP waits for the future
-// while the backward pass continues. A StartedWork is a task of a worker: a caller of wait() runs
-// it, unless it already runs.
+// A PromisedWork is an operation that completes a torch future when it ends. DDP waits for the
+// future while the backward pass continues. A StartedWork is a task of a worker: wait() runs it on
+// the calling thread, unless it already runs.
 //
 // Threads: wait() and the queries from anywhere; the future completes on the thread that ran the
 // operation.
-// Errors:  those of the operation, or what `doing` threw; from wait() and from the future.
+// Errors:  wait() and the future throw those of the operation, and what `operation` threw.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -54,8 +54,8 @@ class PromisedWork : public c10d::Work {
 class ReceivedWork : public PromisedWork {
  public:
   using PromisedWork::PromisedWork;
-  void came_from(int rank) { source_ = rank; }
-  int sourceRank() const override { return source_; }  // -1 until a message has arrived
+  void set_source(int rank) { source_ = rank; }
+  int sourceRank() const override { return source_; }  // -1: no message has arrived
 
  private:
   std::atomic<int> source_ = -1;
@@ -66,8 +66,8 @@ class StartedWork : public PromisedWork {
   StartedWork(int rank, c10d::OpType type, const char* title, std::shared_ptr<Worker> worker,
               Tensors result);
 
-  // Adds `doing` to the worker, with `start`. Requires: called once.
-  void begin(const c10::intrusive_ptr<StartedWork>& self, std::function<void()> doing,
+  // Adds `operation` to the worker, with `start`. Requires: called once.
+  void begin(const c10::intrusive_ptr<StartedWork>& self, std::function<void()> operation,
              Worker::Start start);
 
   bool wait(std::chrono::milliseconds timeout) override;

@@ -40,7 +40,7 @@ constexpr std::string_view kAlarm =
 constexpr std::string_view kFileSystem =
     "arn:aws:fsx:{region}:{account}:file-system/{FileSystemId}";
 
-// Actions and resource types are those of AWS's Service Authorization Reference. Where AWS accepts
+// Actions and resource types come from AWS's Service Authorization Reference. Where AWS accepts
 // only "*" for a request that names resources (DescribeJobs of Batch), the table has the resources:
 // a policy for "*" covers them.
 constexpr AccessRow kRows[] = {

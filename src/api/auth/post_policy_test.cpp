@@ -122,7 +122,7 @@ TEST(PostPolicy, SizesOfSeveralRangesAllHold) {
   EXPECT_EQ(policy->bytes_max, kPostFileBytesMax);
 }
 
-TEST(PostPolicy, AnEqualityOfAListIsThatOfAnObject) {
+TEST(PostPolicy, ListsAreComparedLikeObjects) {
   const auto policy = parse_post_policy(document(R"(["EQ", "$Acl", "private"])"));
   ASSERT_TRUE(policy);
   EXPECT_TRUE(check_post_policy(*policy, {{"acl", "private"}}, "b", kThen));

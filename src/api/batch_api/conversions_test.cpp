@@ -305,7 +305,7 @@ batch::MountPoint mounted(const std::string& name, const std::string& path,
   return point;
 }
 
-TEST(BatchSpec, VolumesAreThoseOfTheConfigOrTheHostsOwn) {
+TEST(BatchSpec, VolumesComeFromTheConfigOrTheHost) {
   struct Row {
     std::string source, at;
     bool read_only;

@@ -159,7 +159,7 @@ Outcome<Body> nodes_into(domain::JobSpec& spec, const batch::NodeProperties& pro
   Nodes nodes = TRY(nodes_of(properties, request.node_overrides, parameters, settings, region));
   spec.main_node = nodes.main;
   spec.groups = std::move(nodes.groups);
-  // The job's own program, in lists and descriptions, is that of its main node.
+  // In lists and descriptions the job has the program of its main node.
   const domain::Program& program = *spec.group(nodes.main).program;
   spec.image = program.image;
   spec.arguments = program.arguments;

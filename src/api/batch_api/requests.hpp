@@ -157,8 +157,8 @@ void remove_batch_resource(const Services& services, domain::JobKey key, bool pr
 inline constexpr size_t kManyJobsMax = 50;  // cancelled or terminated by one request, as on AWS
 
 // Runs `start` for each job, and answers after all have finished, with the ids of the successes and
-// the reasons of the failures. Response and Detail are those of CancelJobs or of an operation with
-// the same members. `start` calls back once, from any thread.
+// the reasons of the failures. Response and Detail are the types of CancelJobs or of an
+// operation with the same members. `start` calls back once, from any thread.
 template <class Response, class Detail>
 void each_of_many(
     const std::vector<std::string>& ids,

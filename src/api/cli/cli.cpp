@@ -44,7 +44,7 @@ const std::vector<Command>& commands_that_show() {
          {"--since", "", true, "only lines of the last DURATION: 90s, 15m, 2h"},
          {"--times", "-t", false, "print the time of each line"}},
         "Print the log of all hosts, merged by time, each host in its colour.",
-        "Of an array of Batch it prints each child's log, those of failed children first. JOB:7 is "
+        "Of an array of Batch it prints the children's logs, failed children first. JOB:7 is "
         "child 7, JOB#1 node 1 of a multi-node parallel job.\n"
         "With --follow the exit code is 0 when the job completed, 3 when it failed, 4 when it was "
         "stopped, and 130 after Ctrl-C (the job keeps running).",
@@ -199,7 +199,7 @@ const std::vector<Command>& commands_that_change() {
          {"--since", "", true, "only jobs created within DURATION (default: 30d)"},
          {"--json", "", false, "raw API response"}},
         "Sum up what jobs cost, or one job.",
-        "Prices are those of [prices] in the server's config, else AWS's list prices of 2023.",
+        "Prices come from [prices] in the server's config, else from AWS's price list of 2023.",
         {"trainyard cost --by tag:project", "trainyard cost --by user --since 7d",
          "trainyard cost nightly"}},
        cost_command},
@@ -246,7 +246,7 @@ const std::vector<Command>& commands_that_connect() {
         {"JOB", "[HOST]", "[COMMAND..]"},
         {{"--no-terminal", "", false, "no terminal: bytes unchanged, for pipes"}},
         "Open a shell in a running host, or run COMMAND there.",
-        "The exit code is that of the shell or of COMMAND, whose options follow `--`. Only the "
+        "Exits with the code of the shell or of COMMAND, whose options follow `--`. Only the "
         "account owner's keys may do this; the server's log records each shell.",
         {"trainyard shell mnist-1 algo-2", "trainyard shell mnist-1 1 -- nvidia-smi -L",
          "trainyard shell mnist-1 1 --no-terminal cat /opt/ml/model/weights > weights"}},
@@ -355,7 +355,7 @@ Result<Json> call_about(World& world, const std::string& name, client::Service s
   auto answer = world.client.call(service, operation, question);
   if (!answer && answer.error().kind == Kind::not_found)
     return not_found("job '" + name + "' not found in " + world.client.settings().region +
-                     "; `trainyard jobs` lists the jobs, those of Batch with their id");
+                     "; `trainyard jobs` lists the jobs, with the ids of Batch jobs");
   return answer;
 }
 

@@ -25,7 +25,7 @@ bool is_name(const std::string& text) {
 
 Error job_not_found(const client::Client& client, const std::string& text) {
   return not_found("job '" + text + "' not found in " + client.settings().region +
-                   "; `trainyard jobs` lists the jobs, those of Batch with their id");
+                   "; `trainyard jobs` lists the jobs, with the ids of Batch jobs");
 }
 
 // Takes ":7" or "#1" off the end of `name`.

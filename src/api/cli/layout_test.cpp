@@ -33,7 +33,7 @@ TEST(LooksOf, ColoursAndBarsOnlyWhereTheTerminalAllowsIt) {
   }
 }
 
-TEST(Layout, WidthsAreThoseOfTheTerminal) {
+TEST(Layout, WidthsComeFromTheTerminal) {
   EXPECT_EQ(width_of("abc"), 3);
   EXPECT_EQ(width_of("\033[1mabc\033[0m"), 3);
   EXPECT_EQ(width_of("Zürich"), 6);

@@ -120,8 +120,8 @@ class GzippedTar final : public SourceArchive {
 
   Sink sink_;
   z_stream stream_{};
-  int64_t left_ = 0;        // of the present file's content
-  int64_t last_bytes_ = 0;  // of the present file, for its padding
+  int64_t left_ = 0;        // of the current file's content
+  int64_t last_bytes_ = 0;  // of the current file, for its padding
 };
 
 }  // namespace

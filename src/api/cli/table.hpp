@@ -22,7 +22,7 @@ namespace trainyard::cli {
 enum class Overflow {
   cut,     // "pytorch-trai…"
   middle,  // "pytorch…-0815": for names that differ at their ends
-  wrap,    // further lines
+  wrap,    // continues on further lines
 };
 
 struct Column {
@@ -49,8 +49,8 @@ std::string table(const Looks& looks, const std::vector<Column>& columns,
 // one line.
 std::vector<std::string> wrap(std::string_view text, int width);
 
-// Formats a text as lines that fit on the terminal, each behind `indent` blanks except the first,
-// which has `label` in their place.
+// Formats a text as lines that fit on the terminal. The first begins with `label`, the others with
+// `indent` blanks.
 std::string paragraph(const Looks& looks, std::string_view text, Paint how = Paint::none,
                       std::string_view label = {}, int indent = 0);
 

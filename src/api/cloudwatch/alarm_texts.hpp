@@ -1,4 +1,4 @@
-// Writes the reasons, notifications and history items of alarms in CloudWatch's words.
+// Writes the reasons, notifications and history items of alarms with CloudWatch's texts.
 //
 // Threads: stateless.
 #pragma once

@@ -142,7 +142,7 @@ TEST(AlarmOperations, ListsOfMetricsAreDescribedAsTheyWerePut) {
   EXPECT_TRUE(refuse([](auto& each) { each.metric_name = "x"; }).starts_with("ValidationError"));
 }
 
-TEST(AlarmOperations, InvalidAlarmsAreRefusedInAwssWords) {
+TEST(AlarmOperations, InvalidAlarmsAreRejectedWithAwsTexts) {
   AlarmWorld world;
   const auto refuse = [&](auto edit) {
     auto in = AlarmWorld::metric_alarm("hot");
@@ -324,7 +324,7 @@ TEST(AlarmOperations, AServerWithoutAlarmsRefusesThem) {
             "ServiceUnavailable: alarms are not available on this server");
 }
 
-TEST(AlarmTexts, ReasonsAreThoseOfAws) {
+TEST(AlarmTexts, ReasonsEqualAwss) {
   alarms::Alarm alarm;
   alarm.settings.queries = {{.id = "m1", .metric = alarms::WatchedMetric{.statistic = "Average"}}};
   alarm.settings.comparison = alarms::Comparison::greater_or_equal;

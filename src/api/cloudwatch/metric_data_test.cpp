@@ -89,7 +89,7 @@ TEST(GetMetricData, PagesHoldEachValueOnce) {
   EXPECT_EQ(world.refuse(in), "InvalidNextToken: Invalid next token");
 }
 
-TEST(GetMetricData, InvalidRequestsAreRefusedInAwssWords) {
+TEST(GetMetricData, InvalidRequestsAreRejectedWithAwsTexts) {
   DataWorld world;
   auto in = world.request({{.id = "a", .label = "x"}});
   EXPECT_EQ(world.refuse(in),

@@ -22,7 +22,7 @@ constexpr size_t kTagsMax = 50;  // of one resource, as on AWS
 
 Failure unknown_resource() { return {404, "ResourceNotFoundException", "Unknown"}; }
 
-// A Tagged is the resource of an ARN. The region of an alarm is that of its ARN.
+// A Tagged is the resource of an ARN. An alarm is in the region of its ARN.
 struct Tagged {
   std::optional<alarms::AlarmKey> alarm;
   std::string dashboard;

@@ -1,5 +1,5 @@
-// Tests what Batch shows of jobs and definitions to principals that may list but not describe them:
-// no environments, commands or parameters, and no output of the job.
+// Tests that principals that may list but not describe jobs and definitions of Batch see no
+// environments, commands, parameters or output of jobs.
 #include <gtest/gtest.h>
 
 #include "dispatch/testing/tenants.hpp"
@@ -123,7 +123,7 @@ TEST(BatchLists, ShowNothingOfAJobsContainer) {
             "OutOfMemoryError: Container killed due to memory usage");
 }
 
-TEST(BatchLists, DescribingAJobIsARightOfItsOwn) {
+TEST(BatchLists, DescribingAJobNeedsItsOwnPermission) {
   Lists world;
   const Signing lister = world.lister();
   world.end(world.submit(kOfSecret), domain::Fault::client, kNotStarted);
@@ -197,7 +197,7 @@ TEST(BatchLists, ShowNothingOfServiceJobs) {
   }
 }
 
-TEST(BatchDefinitions, AreDescribedToUsersWithTheRightToDescribeEach) {
+TEST(BatchDefinitions, AreDescribedToUsersWithThePermissionForEach) {
   Lists world;
   const std::string definitions = "arn:aws:batch:eu-west-1:123456789012:job-definition/";
   const Signing team = world.user(
@@ -232,8 +232,7 @@ TEST(BatchDefinitions, AreDescribedToUsersWithTheRightToDescribeEach) {
     }
 }
 
-// An empty name matches no definition.
-TEST(BatchDefinitions, AnEmptyNameNamesNone) {
+TEST(BatchDefinitions, AnEmptyNameMatchesNoDefinition) {
   Lists world;
   const std::string none = "arn:aws:batch:eu-west-1:123456789012:job-definition/";
   const Signing odd = world.user(

@@ -55,7 +55,7 @@ class CallRecorder {
   void record(const Call& call, int status, std::string_view code);
   // `opened`: of the monotonic clock.
   void record_end_of_shell(const Call& call, std::chrono::nanoseconds opened);
-  // Notes the ARNs that the audit log names. Requires: `input` is that of the call's operation.
+  // Notes the ARNs that the audit log names. Requires: `input` is an input of the call's operation.
   void note_resources(const Call& call, const void* input) const;
 
  private:

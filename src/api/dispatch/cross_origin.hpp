@@ -1,5 +1,5 @@
 // Answers S3's requests from pages of other origins: preflights, which browsers send unsigned, and
-// the headers of other responses. The rules are those of the bucket (s3/cors.hpp).
+// the headers of other responses. The bucket has the rules (s3/cors.hpp).
 //
 // The rules of the last requested buckets are cached in parsed form: preflights are unsigned,
 // and are answered on the thread that serves all connections.

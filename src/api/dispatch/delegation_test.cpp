@@ -232,9 +232,9 @@ class StartedCampaigns final : public campaign::Campaigns {
     return {*create(*campaign::read_definition(kDefinition), {})};
   }
   Result<campaign::Described> stop(const std::string&) override { return not_found("none"); }
-  Result<campaign::Answered> query(const std::string&, const campaign::Principal& by) override {
+  Result<campaign::QueryResult> query(const std::string&, const campaign::Principal& by) override {
     started.push_back(by);
-    return campaign::Answered{};
+    return campaign::QueryResult{};
   }
   Result<int64_t> change(const std::string&) override { return int64_t{0}; }
   void object_created(const std::string&, const std::string&) override {}

@@ -145,7 +145,7 @@ class Api final : public net::Handler {
   void stream(net::Stream& stream) override {
     const auto reply = [&](net::Response response) {
       if (auto sent = stream.reply(response); !sent)
-        log(Level::debug, "api", "the client left before its answer",
+        log(Level::debug, "api", "the client disconnected before the response",
             {{"why", sent.error().message}});
     };
     guarded(
@@ -509,7 +509,7 @@ class Api final : public net::Handler {
     else
       sent = stream.reply(response);
     if (!sent)
-      log(Level::debug, "api", "the client left before its answer",
+      log(Level::debug, "api", "the client disconnected before the response",
           {{"why", sent.error().message}});
   }
 

@@ -528,7 +528,7 @@ TEST(OpenRoles, GiveTheOldBehaviourBack) {
   over.state = domain::JobState::stopped;
   world.keep(over);
   EXPECT_EQ(world.s3("GET", "/bob/secret", "", job).status, 400)
-      << "they end with the attempt all the same";
+      << "they still end with the attempt";
 }
 
 TEST(Presigned, UrlsHaveTheSignersRights) {

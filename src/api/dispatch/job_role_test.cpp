@@ -52,7 +52,7 @@ struct JobRole : testing::Test {
   }
 };
 
-TEST_F(JobRole, OfATrainingJobIsThisAccountsWhateverAccountTheArnHas) {
+TEST_F(JobRole, OfATrainingJobIsThisAccountsForAnyAccountInTheArn) {
   ASSERT_EQ(create("own", kLab).status, 200);
   const auto created = create("other", kLabOfAnother);
   ASSERT_EQ(created.status, 200) << created.body;
@@ -64,7 +64,7 @@ TEST_F(JobRole, OfATrainingJobIsThisAccountsWhateverAccountTheArnHas) {
       << refused.body;
 }
 
-TEST_F(JobRole, OfABatchJobIsThisAccountsWhateverAccountTheArnHas) {
+TEST_F(JobRole, OfABatchJobIsThisAccountsForAnyAccountInTheArn) {
   EXPECT_EQ(register_definition("own", kLab).status, 200);
   EXPECT_EQ(register_definition("other", kLabOfAnother).status, 200);
   const auto refused = register_definition("neither", "arn:aws:iam::999999999999:role/labs");

@@ -111,10 +111,10 @@ TEST(Peers, AreTheOnlyOnesThatActForOthers) {
                                       .person = "region-us"});
   expect_all_refused(
       world, {
-                 {"a user who is no peer", bob, PeerTenants::header(PeerTenants::ann()),
+                 {"a user that is not a peer", bob, PeerTenants::header(PeerTenants::ann()),
                   "user/bob is not authorized to make requests"},
-                 {"the owner who is no peer", world.owner, PeerTenants::header(PeerTenants::ann()),
-                  "on behalf of other principals"},
+                 {"the owner, which is not a peer", world.owner,
+                  PeerTenants::header(PeerTenants::ann()), "on behalf of other principals"},
                  {"a session of the peer's user", assumed, PeerTenants::header(PeerTenants::ann()),
                   "on behalf of other principals"},
              });

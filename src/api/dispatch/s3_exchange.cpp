@@ -33,7 +33,7 @@ void S3Exchange::run_long(const std::function<void()>& work) {
     if (client_left_) continue;
     if (auto sent = send_blank(); !sent) {
       client_left_ = true;
-      log(Level::debug, "api", "the client left before its answer",
+      log(Level::debug, "api", "the client disconnected before the response",
           {{"request", request_id_}, {"why", sent.error().message}});
     }
   }

@@ -90,7 +90,7 @@ Outcome<aws::DescribeRegionsResult> describe_regions(const Settings& settings,
   return aws::DescribeRegionsResult{.regions = std::move(regions)};
 }
 
-// The attributes that this server has; its quotas are those of Service Quotas.
+// The attributes that this server has; its quotas are in Service Quotas.
 Outcome<aws::DescribeAccountAttributesResult> describe_account_attributes(
     const Networks& networks, const Context&, const aws::DescribeAccountAttributesRequest& in) {
   const Vpc* vpc = networks.default_vpc();

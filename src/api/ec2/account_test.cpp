@@ -23,7 +23,7 @@ struct AccountWorld : OperationsWorld {
   }
 };
 
-TEST(AvailabilityZones, AreThoseOfTheRegion) {
+TEST(AvailabilityZones, ComeFromTheRegion) {
   AccountWorld world;
   const auto zones = *world.made<aws::DescribeAvailabilityZones>({}).availability_zones;
   ASSERT_EQ(zones.size(), 3u);
@@ -38,7 +38,7 @@ TEST(AvailabilityZones, AreThoseOfTheRegion) {
             "InvalidParameterValue: Invalid availability zone: [us-east-1a]");
 }
 
-TEST(Regions, AreThoseOfTheServerAndOfItsPeers) {
+TEST(Regions, IncludeTheServersAndItsPeers) {
   AccountWorld world;
   world.settings.regions = {"eu-west-1", "us-east-1"};
   world.settings.remote_regions["ap-south-1"];
@@ -134,7 +134,7 @@ TEST(InstanceTypes, AreOfferedInEveryZone) {
   EXPECT_EQ(zones, (Texts{"eu-west-1a", "eu-west-1b", "eu-west-1c"}));
 }
 
-TEST(SpotPrices, AreThoseOfTheConfiguration) {
+TEST(SpotPrices, ComeFromTheConfiguration) {
   AccountWorld world;
   world.settings.prices = {};
   world.settings.prices.set("eu-west-1", "ml.m5.large", {0.115, 0.0345});

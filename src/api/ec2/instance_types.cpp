@@ -1,6 +1,6 @@
 // Operations on instance types: what they have, where they are offered, and their spot prices.
 //
-// The types are those of domain/instance_type.hpp, without SageMaker's "ml.". Details that the
+// The types come from domain/instance_type.hpp, without SageMaker's "ml.". Details that the
 // table does not have, such as disks and bandwidths, are left out.
 #include <cmath>
 #include <cstdio>
@@ -153,7 +153,7 @@ bool is_wanted_product(const Ids& wanted) {
   });
 }
 
-// Prices are those of the configuration, so the history of each is one entry, which holds at the
+// Prices come from the configuration, so the history of each is one entry, which holds at the
 // requested time.
 Outcome<aws::DescribeSpotPriceHistoryResult> describe_spot_price_history(
     const Settings& settings, const Context& context,

@@ -20,7 +20,7 @@ TEST(Zones, HaveAwssIds) {
             (std::vector<std::string>{"us-east-1a", "us-east-1b", "us-east-1c"}));
 }
 
-TEST(DefaultNetworks, AreThoseOfAnAwsAccount) {
+TEST(DefaultNetworks, AreAsInAnAwsAccount) {
   const Networks networks = default_networks("123456789012", "eu-west-1");
   ASSERT_TRUE(networks.default_vpc());
   const Vpc& vpc = *networks.default_vpc();

@@ -103,7 +103,7 @@ TEST(Vpcs, AreCreatedAsOnAws) {
   EXPECT_EQ(groups[0].ip_permissions_egress->front().ip_ranges->front().cidr_ip, "0.0.0.0/0");
 }
 
-TEST(Vpcs, AreRefusedInAwssWords) {
+TEST(Vpcs, AreRejectedWithAwsTexts) {
   World world;
   const auto refusal = [&](const std::string& cidr) {
     return world.refusal<aws::CreateVpc>({.cidr_block = cidr});
@@ -366,7 +366,7 @@ TEST(SecurityGroupRules, HaveAnOlderForm) {
   EXPECT_TRUE(world.shown().ip_permissions->empty());
 }
 
-TEST(SecurityGroupRules, AreRefusedInAwssWords) {
+TEST(SecurityGroupRules, AreRejectedWithAwsTexts) {
   RulesWorld world;
   const auto ssh = world.permission("tcp", 22, 22, {"0.0.0.0/0"});
   world.made<aws::AuthorizeSecurityGroupIngress>(world.ingress(ssh));

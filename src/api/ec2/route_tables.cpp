@@ -168,8 +168,7 @@ Outcome<aws::CreateRouteResult> create_route(const Edit& edit, const aws::Create
   const std::string destination = TRY(destination_of(in.destination_cidr_block));
   if (!in.gateway_id)
     return refused("UnsupportedOperation",
-                   "Internet gateways (GatewayId) are the only targets of routes that this server "
-                   "keeps");
+                   "This server supports routes to internet gateways (GatewayId) only");
   const auto gateway = networks.gateways.find(*in.gateway_id);
   if (gateway == networks.gateways.end())
     return refused("InvalidGatewayID.NotFound",

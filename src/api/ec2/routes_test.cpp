@@ -1,4 +1,4 @@
-// Tests of internet gateways, route tables and tags.
+// Tests internet gateways, route tables and tags.
 #include <gtest/gtest.h>
 
 #include "ec2/operations.hpp"
@@ -92,8 +92,8 @@ TEST(RouteTables, RouteToTheGatewayOfTheirVpc) {
   EXPECT_EQ(world.refusal<aws::CreateRoute>({.route_table_id = table,
                                              .destination_cidr_block = "1.0.0.0/8",
                                              .nat_gateway_id = "nat-1"}),
-            "UnsupportedOperation: Internet gateways (GatewayId) are the only targets of routes "
-            "that this server keeps");
+            "UnsupportedOperation: This server supports routes to internet gateways (GatewayId) "
+            "only");
 }
 
 TEST(RouteTables, BelongToSubnets) {
@@ -150,7 +150,7 @@ TEST(Tags, AreOnEveryKindOfResource) {
   EXPECT_TRUE(world.made<aws::DescribeTags>({}).tags->empty());
 }
 
-TEST(Tags, AreRefusedInAwssWords) {
+TEST(Tags, AreRejectedWithAwsTexts) {
   RoutesWorld world;
   const auto refusal = [&](const std::string& id, const std::string& key) {
     return world.refusal<aws::CreateTags>(

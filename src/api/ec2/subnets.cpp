@@ -160,7 +160,7 @@ Outcome<aws::Nothing> modify_subnet_attribute(const Edit& edit,
   Subnet& subnet = *TRY(find(edit.networks.subnets, kSubnetId, *in.subnet_id));
   if (!in.map_public_ip_on_launch)
     return refused("UnsupportedOperation",
-                   "MapPublicIpOnLaunch is the only attribute of a subnet that this server keeps");
+                   "This server supports only the subnet attribute MapPublicIpOnLaunch");
   subnet.public_addresses = in.map_public_ip_on_launch->value.value_or(false);
   return aws::Nothing{};
 }

@@ -88,7 +88,7 @@ void JobEvents::run() {
     lock.unlock();
     const auto stepped = step();
     if (!stepped)
-      log(Level::error, "events", "events of jobs were not stored; they are put again later",
+      log(Level::error, "events", "cannot store the events of jobs; retrying later",
           {{"why", stepped.error().message}});
     lock.lock();
     if (!stopping_ && !stepped)

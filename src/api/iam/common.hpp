@@ -23,7 +23,7 @@ namespace iam = shapes::iam;
 using policy::EntityKind;
 using policy::Identities;
 
-// Makes IAM's failure for an error. `of_removal`: a conflict is a DeleteConflict.
+// Converts an error to IAM's failure. `of_removal`: a conflict becomes a DeleteConflict.
 Failure iam_failure(const Error& error, bool of_removal = false);
 
 // Parses a policy document. Errors: MalformedPolicyDocument, LimitExceeded.
@@ -57,7 +57,7 @@ void add_edit(OperationTable& table, const Services& services, bool removal, Edi
         std::optional<Outcome<typename Operation::Output>> outcome;
         const auto changed = services.identities->change([&](Identities& next) -> Result<void> {
           outcome.emplace(edit(next, context, in));
-          if (!*outcome) return cancelled("the change was refused");
+          if (!*outcome) return cancelled("the change was rejected");
           return {};
         });
         if (!*outcome) {
@@ -86,7 +86,7 @@ void add_change(OperationTable& table, const Services& services, Change change) 
 
 inline constexpr int64_t kItemsDefault = 100;  // in a page
 
-// The part of a list that a page shows: positions in the list, in the order of their keys.
+// The items of a page, as positions in the whole list, in the order of their keys.
 struct PageOrder {
   std::vector<size_t> positions;
   bool truncated = false;

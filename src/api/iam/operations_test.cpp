@@ -51,7 +51,7 @@ TEST(Roles, UndefinedRolesMayBeUsedByJobs) {
             "NoSuchEntity: The role with name Train cannot be found.");
 }
 
-TEST(Roles, OfTheExamplesAccountAreThoseOfThisOne) {
+TEST(Roles, OfTheExamplesAccountBelongToThisOne) {
   OperationsWorld world{add_operations};
   const std::string trust = policy::built_in_trust("123456789012");
   ASSERT_TRUE(

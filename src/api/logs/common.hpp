@@ -1,4 +1,5 @@
-// Defines what the operations of CloudWatch Logs share: errors, ARNs, tokens of lists.
+// Defines what the operations of CloudWatch Logs share: errors, ARNs, tokens of
+// pages.
 //
 // Threads: pure functions. Errors: those of the service.
 #pragma once
@@ -38,7 +39,7 @@ Failure limit_exceeded(std::string message);  // LimitExceededException
 std::string group_arn(const Context& context, const std::string& group);
 // "arn:aws:logs:REGION:ACCOUNT:KIND:NAME".
 std::string arn_of(const Context& context, std::string_view kind, const std::string& name);
-// The name in such an ARN. Unset: it is another ARN.
+// Returns the name in an ARN of arn_of(); nothing for another ARN.
 std::optional<std::string> name_in_arn(const Context& context, std::string_view kind,
                                        const std::string& arn);
 
@@ -53,7 +54,7 @@ std::variant<Failure, Error> delivery_failure(Error error);
     std::move(delivery_result_).value();                                                 \
   })
 
-// The group of a request, which has its name or an identifier. The identifier is the name or an
+// Returns the log group of a request that has its name or its identifier, which is the name or an
 // ARN.
 Outcome<std::string> group_of(const Context& context, const std::optional<std::string>& name,
                               const std::optional<std::string>& identifier);
@@ -63,24 +64,24 @@ struct ListPosition {
   int64_t at = 0;
   std::string name;
 };
-std::string list_token(const ListPosition& place);
+std::string list_token(const ListPosition& position);
 Outcome<ListPosition> list_position(const std::string& token);
 
-// Cuts a list, ordered by `name_of`, to the page after `token`. Returns the next page's token.
+// Reduces a list, ordered by `name_of`, to the page after `token`. Returns the next page's token.
 template <class T, class NameOf>
 Outcome<std::optional<std::string>> cut_page(std::vector<T>& items, size_t limit,
                                              const std::optional<std::string>& token,
                                              const NameOf& name_of) {
   if (token) {
-    const auto place = TRY(list_position(*token));
-    std::erase_if(items, [&](const T& item) { return name_of(item) <= place.name; });
+    const auto position = TRY(list_position(*token));
+    std::erase_if(items, [&](const T& item) { return name_of(item) <= position.name; });
   }
   if (items.size() <= limit) return std::optional<std::string>();
   items.resize(limit);
   return std::optional(list_token({0, name_of(items.back())}));
 }
 
-// The same for lists of deliveries, whose model has another error for a bad token.
+// Does the same for lists of deliveries, for which AWS has another error for an invalid token.
 template <class T, class NameOf>
 Outcome<std::optional<std::string>> cut_delivery_page(std::vector<T>& items, size_t limit,
                                                       const std::optional<std::string>& token,

@@ -37,7 +37,7 @@ Outcome<Done> check_destination(observe::Logs& logs, log_routing::LogRouter& rou
     TRY_LOGS(logs.group(region, group));
     return Done{};
   }
-  // A webhook belongs to each region, but its ARN is that of one.
+  // A webhook exists in each region, but its ARN names one region.
   if (target && (!arn.starts_with("arn:aws:logs:") || targets.destination_of(context.region, arn)))
     return Done{};
   if (arn.starts_with("arn:aws:lambda:"))

@@ -90,7 +90,7 @@ TEST_F(WriteWorld, AFullDiskIsAReasonToTryAgain) {
   EXPECT_EQ(post(tenants.owner, body_of({up(1)})).status, 503);
 }
 
-TEST_F(WriteWorld, LimitsOfARequestAreNoReasonToTryAgain) {
+TEST_F(WriteWorld, RequestsBeyondTheLimitsAreNotRetried) {
   const std::vector<TimeSeries> many(remote_write::DecodeLimits().series_max + 1, up(1));
   EXPECT_EQ(post(tenants.owner, body_of(many)).status, 400);
   EXPECT_FALSE(stored());

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kType = "multipart/form-data";
 constexpr std::string_view kLineEnd = "\r\n", kHeadEnd = "\r\n\r\n";
 
-// The characters and the length are those of RFC 2046.
+// RFC 2046 defines the characters and the length.
 bool is_boundary(std::string_view text) {
   if (text.empty() || text.size() > kFormBoundaryBytesMax || text.back() == ' ') return false;
   return std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -19,9 +19,8 @@ bool is_boundary(std::string_view text) {
   });
 }
 
-// The value of a parameter in `; a=b; c="d;e"`, without quotes. A backslash escapes a quote or a
-// backslash.
-// Nothing: the parameter is absent or unterminated.
+// Returns the value of a parameter in `; a=b; c="d;e"`, without quotes; nothing if the parameter is
+// absent or unterminated. A backslash escapes a quote or a backslash.
 std::optional<std::string> parameter(std::string_view text, std::string_view name) {
   for (size_t at = text.find(';'); at != std::string_view::npos;) {
     const size_t equals = text.find('=', at);
@@ -32,8 +31,8 @@ std::optional<std::string> parameter(std::string_view text, std::string_view nam
     if (next < text.size() && text[next] == '"') {
       for (++next; next < text.size() && text[next] != '"'; ++next) {
         // A backslash before another character is literal: some clients send a file's path.
-        const char behind = next + 1 < text.size() ? text[next + 1] : ' ';
-        if (text[next] == '\\' && (behind == '\\' || behind == '"')) ++next;
+        const char following = next + 1 < text.size() ? text[next + 1] : ' ';
+        if (text[next] == '\\' && (following == '\\' || following == '"')) ++next;
         value += text[next];
       }
       if (next == text.size()) return std::nullopt;
@@ -78,7 +77,7 @@ Result<bool> FormDataReader::step(std::string& file) {
   switch (state_) {
     case State::begin:
       return take_begin();
-    case State::behind_boundary:
+    case State::after_boundary:
       return take_boundary_end();
     case State::head:
       return take_head();
@@ -93,7 +92,7 @@ Result<bool> FormDataReader::step(std::string& file) {
   return false;
 }
 
-// No line end precedes the first delimiter.
+// Takes the first delimiter, which no line end precedes.
 Result<bool> FormDataReader::take_begin() {
   const std::string_view first = std::string_view(delimiter_).substr(kLineEnd.size());
   const size_t count = std::min(first.size(), pending_.size());
@@ -101,7 +100,7 @@ Result<bool> FormDataReader::take_begin() {
     return invalid("the form does not begin with its boundary");
   if (count < first.size()) return false;
   pending_.erase(0, first.size());
-  state_ = State::behind_boundary;
+  state_ = State::after_boundary;
   return true;
 }
 
@@ -118,7 +117,7 @@ Result<bool> FormDataReader::take_head() {
   const size_t end = pending_.find(kHeadEnd);
   const size_t known = end == std::string::npos ? pending_.size() : end + kHeadEnd.size();
   if (known > kFormPartHeadBytesMax + kHeadEnd.size())
-    return exhausted("the head of a part of the form exceeds " +
+    return exhausted("the headers of a part of the form exceed " +
                      std::to_string(kFormPartHeadBytesMax) + " bytes");
   if (end == std::string::npos) return false;
   std::string type;
@@ -173,7 +172,7 @@ Result<bool> FormDataReader::take_value() {
     return invalid("the field '" + shorten(name_, 60) + "' occurs twice");
   fields_.emplace_back(std::move(name_), std::move(value));
   pending_.erase(0, end + delimiter_.size());
-  state_ = State::behind_boundary;
+  state_ = State::after_boundary;
   return true;
 }
 

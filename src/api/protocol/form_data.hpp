@@ -29,8 +29,8 @@ inline constexpr size_t kFormFieldsMax = 100;          // S3's longest documente
 inline constexpr size_t kFormPartHeadBytesMax = 4'096;
 inline constexpr size_t kFormBoundaryBytesMax = 70;  // RFC 2046
 
-// The boundary in a Content-Type "multipart/form-data; boundary=..". Nothing: another type, or an
-// invalid boundary.
+// Returns the boundary in a Content-Type "multipart/form-data; boundary=.."; nothing for another
+// type or an invalid boundary.
 std::optional<std::string> boundary_of(std::string_view content_type);
 
 class FormDataReader {
@@ -52,7 +52,7 @@ class FormDataReader {
   const std::string& file_type() const { return file_type_; }  // Content-Type of the part
 
  private:
-  enum class State { begin, behind_boundary, head, value, file, ended };
+  enum class State { begin, after_boundary, head, value, file, ended };
 
   Result<bool> step(std::string& file);
   Result<bool> take_begin();

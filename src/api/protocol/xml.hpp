@@ -22,7 +22,7 @@ void write_xml(const shapes::Shape& shape, shapes::TimestampFormat format, std::
 // flattened list, and text only in scalars; at any depth. Errors: invalid (outside_of_shape).
 enum class XmlShapeFault { outside_of_shape };
 Result<void> check_elements(const shapes::Shape& shape, const XmlElement& element);
-// The same for a document: its root element is that of the member `payload`.
+// Does the same for a document, whose root element is the member `payload`.
 Result<void> check_document(const shapes::Member& payload, const XmlElement& root);
 // Reads and writes the members of a structure that are in the body, without an element around them.
 Result<void> read_xml_members(const shapes::Shape& shape, const XmlElement& element,

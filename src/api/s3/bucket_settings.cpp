@@ -19,7 +19,8 @@ bool is_put_by(const Json& document, const std::string& name) {
   return by != document.end() && by->is_string() && by->get_ref<const std::string&>() == name;
 }
 
-// Checks that another setting is not one too many. A setting that is replaced does not count.
+// Checks that another setting does not exceed the limits. A setting that is replaced does not
+// count.
 Result<void> check_count(const domain::Records& records, const domain::RecordKey& key,
                          const Principal& principal) {
   const std::string kind(kSettingRecord);
@@ -33,11 +34,11 @@ Result<void> check_count(const domain::Records& records, const domain::RecordKey
   if (!principal.owner() && own > kSettingsOfPrincipalMax)
     return invalid(
         "'" + principal.name + "' has put " + std::to_string(kSettingsOfPrincipalMax) +
-        " settings of buckets, which is the limit: delete some, or buckets that have some");
+        " bucket settings, which is the limit: delete settings, or buckets with settings");
   if (all > kSettingsMax)
     return invalid(
         "the buckets of this server have " + std::to_string(kSettingsMax) +
-        " settings together, which is the limit: delete some, or buckets that have some");
+        " settings in total, which is the limit: delete settings, or buckets with settings");
   return ok();
 }
 
@@ -109,9 +110,8 @@ Result<void> BucketSettings::put(const Principal& principal, const std::string& 
   std::string text;
   write_json(shape, value, text);
   if (const size_t bytes_max = setting_bytes_max(setting); text.size() > bytes_max)
-    return invalid("the configuration is larger than the " + std::to_string(bytes_max / 1024) +
-                   " KiB that this server keeps for the setting " +
-                   std::string(to_string(setting)) + " of a bucket");
+    return invalid("the " + std::string(to_string(setting)) + " configuration exceeds the " +
+                   std::to_string(bytes_max / 1024) + " KiB that this server stores of it");
   Json document = TRY(parse_json(text));
   document[kPutBy] = principal.name;
   return write({key_of(bucket, setting)}, std::move(document), &principal);

@@ -1,5 +1,5 @@
 // Decides which pages of other origins may use a bucket, from the bucket's CORS rules. Browsers
-// enforce the answer: a request without a matching rule is processed all the same.
+// enforce the answer: a request without a matching rule is still processed.
 //
 // Threads: pure functions. Errors: none; nothing = no rule matches.
 #pragma once

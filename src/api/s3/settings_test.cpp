@@ -78,7 +78,7 @@ TEST(Settings, AreReadBackAsTheyWereGiven) {
   EXPECT_TRUE(world.control.kept_records->all.empty());
 }
 
-TEST(Settings, BeginAsThoseOfANewBucket) {
+TEST(Settings, HaveTheDefaultsOfANewBucket) {
   SettingsWorld world;
   const auto refusal = [&]<class Get>(Get) { return world.refusal<Get>({.bucket = "data"}); };
   EXPECT_EQ(refusal(s3::GetBucketEncryption()),
@@ -111,7 +111,7 @@ TEST(Settings, NeedTheirBucketAndItsOwner) {
   EXPECT_EQ(world.refusal<s3::PutBucketCors>({.bucket = "data"}), kMalformed);
 }
 
-TEST(Settings, EndWithTheirBucket) {
+TEST(Settings, AreDeletedWithTheirBucket) {
   SettingsWorld world;
   s3::CORSConfiguration cors;
   cors.cors_rules = {{cors_rule()}};
@@ -177,9 +177,10 @@ TEST(LifecycleConfiguration, HasAtMostAThousandRules) {
   s3::LifecycleRule large = expiring();
   large.filter->prefix = std::string(1024, 'x');
   in.lifecycle_configuration->rules = std::vector<s3::LifecycleRule>(kLifecycleRulesMax, large);
-  EXPECT_EQ(world.refusal<s3::PutBucketLifecycleConfiguration>(in),
-            "InvalidArgument: the configuration is larger than the 256 KiB that this server keeps "
-            "for the setting lifecycle of a bucket");
+  EXPECT_EQ(
+      world.refusal<s3::PutBucketLifecycleConfiguration>(in),
+      "InvalidArgument: the lifecycle configuration exceeds the 256 KiB that this server stores "
+      "of it");
 }
 
 TEST(LifecycleConfiguration, KeepsTheSizeOfTransitions) {
@@ -206,18 +207,19 @@ TEST(Settings, HaveLimitedBytes) {
   SettingsWorld world;
   s3::WebsiteConfiguration website;
   website.index_document.emplace().suffix = std::string(20 * 1024, 'x');
-  EXPECT_EQ(world.refused(website),
-            "InvalidArgument: the configuration is larger than the 20 KiB that this server keeps "
-            "for the setting website of a bucket");
+  EXPECT_EQ(
+      world.refused(website),
+      "InvalidArgument: the website configuration exceeds the 20 KiB that this server stores of "
+      "it");
   s3::CORSRule rule = cors_rule();
   rule.allowed_origins = Texts(40, "https://" + std::string(1500, 'x'));
   s3::CORSConfiguration cors;
   cors.cors_rules = {{rule}};
   world.made<s3::PutBucketCors>({.bucket = "data", .cors_configuration = cors});
   rule.allowed_origins = Texts(50, "https://" + std::string(1500, 'x'));
-  EXPECT_EQ(world.refused(rule),
-            "InvalidArgument: the configuration is larger than the 64 KiB that this server keeps "
-            "for the setting cors of a bucket");
+  EXPECT_EQ(
+      world.refused(rule),
+      "InvalidArgument: the cors configuration exceeds the 64 KiB that this server stores of it");
 }
 
 TEST(Settings, HaveALimitedNumber) {
@@ -234,14 +236,15 @@ TEST(Settings, HaveALimitedNumber) {
   world.made<s3::PutBucketCors>({.bucket = "data", .cors_configuration = cors});  // the same one
   s3::WebsiteConfiguration website;
   website.index_document.emplace().suffix = "index.html";
-  EXPECT_EQ(world.refused(website),
-            "InvalidArgument: the buckets of this server have 10000 settings together, which is "
-            "the limit: delete some, or buckets that have some");
+  EXPECT_EQ(
+      world.refused(website),
+      "InvalidArgument: the buckets of this server have 10000 settings in total, which is the "
+      "limit: delete settings, or buckets with settings");
   world.made<s3::DeleteBucketCors>({.bucket = "data"});
   world.made<s3::PutBucketWebsite>({.bucket = "data", .website_configuration = website});
 }
 
-TEST(Settings, OfOneTenantLeaveSpaceForThoseOfOthers) {
+TEST(Settings, AreLimitedPerPrincipal) {
   SettingsWorld world;
   ASSERT_TRUE(world.call<s3::CreateBucket>({.bucket = "data-2"}));
   auto many = std::make_shared<domain::Records>();
@@ -254,18 +257,18 @@ TEST(Settings, OfOneTenantLeaveSpaceForThoseOfOthers) {
   s3::PutBucketCorsRequest another = in;
   another.bucket = "data-2";
   const std::string full =
-      "InvalidArgument: 'eve' has put 1000 settings of buckets, which is the limit: delete some, "
+      "InvalidArgument: 'eve' has put 1000 bucket settings, which is the limit: delete settings, "
       "or "
-      "buckets that have some";
+      "buckets with settings";
   world.context.principal.name = "eve";
   world.made<s3::PutBucketCors>(in);
   EXPECT_EQ(world.refusal<s3::PutBucketCors>(another), full);
-  world.made<s3::PutBucketCors>(in);  // in place of the former one
+  world.made<s3::PutBucketCors>(in);  // replaces the former one
   EXPECT_EQ(
       world.refusal<s3::CreateBucket>({.bucket = "data-3", .object_ownership = "ObjectWriter"}),
       full);
   EXPECT_FALSE(world.objects->head_bucket("data-3"));
-  // Others are not affected, and what they put in place of eve's counts as theirs.
+  // Others are not affected, and a setting with which they replace one of eve's counts as theirs.
   world.context.principal.name = "ann";
   world.made<s3::PutBucketCors>(in);
   world.context.principal.name = "eve";
@@ -352,7 +355,7 @@ TEST(PublicAccessBlock, RefusesPublicPolicies) {
   world.made<s3::PutBucketPolicy>({.bucket = "data", .policy = policy("\"*\"")});
 }
 
-TEST(Ownership, IsThatOfTheCreationUntilItIsChanged) {
+TEST(Ownership, IsSetAtCreationAndCanBeChanged) {
   SettingsWorld world;
   world.made<s3::CreateBucket>({.bucket = "other", .object_ownership = "ObjectWriter"});
   const auto owner = [&] {

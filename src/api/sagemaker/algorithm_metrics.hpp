@@ -16,8 +16,8 @@ struct AlgorithmMetric {
   std::string regex;  // RE2 syntax, with a group for the value
 };
 
-// `name` is the image's name in the request, and `image` what it resolves to. Empty for an image
-// that is not an algorithm of this server: one that the config names may print other lines.
+// `name`: of the image, as in the request; `image`: the image that it resolves to. Returns none for
+// an image that is not built in, whatever its name: it may print other lines.
 std::vector<AlgorithmMetric> algorithm_metrics(std::string_view name, const domain::Image& image);
 
 }  // namespace trainyard::api::sagemaker

@@ -25,7 +25,7 @@ struct QuotaService {
 };
 const std::vector<QuotaService>& quota_services();
 
-// Returns all quotas by service and name. Only those on instances depend on the user and the
+// Returns all quotas, sorted by service and name. Only instance quotas depend on the user and the
 // region.
 std::vector<ServiceQuota> service_quotas(const std::vector<domain::InstanceQuota>& quotas,
                                          std::string_view who, std::string_view region);

@@ -25,7 +25,7 @@ const Row kRows[] = {
     {NotifyFault::filter_policy, 400, "InvalidParameter"},
 };
 
-TEST(SnsErrors, AreNamedByTheFaultWhateverTheMessage) {
+TEST(SnsErrors, HaveTheCodeOfTheFaultWithAnyMessage) {
   for (const Row& row : kRows)
     for (const char* message : {"Subscription limit exceeded", "the topics are too many"}) {
       const Failure failure = failure_for(exhausted(message, row.fault));

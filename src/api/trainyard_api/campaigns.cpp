@@ -109,7 +109,7 @@ std::string status_of(const campaign::Campaign& campaign) {
 // describe it.
 own::Campaign summary_of(const Settings& settings, const campaign::Described& described) {
   const campaign::Campaign& campaign = described.campaign;
-  const auto& wanted = campaign.definition.wanted;
+  const auto& metrics = campaign.definition.result_metrics;
   own::Campaign out;
   out.campaign_name = campaign.definition.name;
   out.status = status_of(campaign);
@@ -120,11 +120,11 @@ own::Campaign summary_of(const Settings& settings, const campaign::Described& de
       if (row.ended && (!out.end_time || *out.end_time < *row.ended)) out.end_time = row.ended;
   set_unless_empty(out.trouble, described.last_error);
   out.currency = settings.prices.currency;
-  set_unless_empty(out.best_metric, wanted.best);
-  out.best_is_highest = wanted.highest;
-  if (const auto* best = campaign::best_row(wanted, campaign.rows)) out.best_row = best->number;
+  set_unless_empty(out.best_metric, metrics.best);
+  out.best_is_highest = metrics.highest;
+  if (const auto* best = campaign::best_row(metrics, campaign.rows)) out.best_row = best->number;
   out.regions.emplace();
-  for (const auto& [region, sum] : campaign::sum_by_region(wanted, campaign.rows)) {
+  for (const auto& [region, sum] : campaign::sum_by_region(metrics, campaign.rows)) {
     const auto state = described.regions.find(region);
     out.regions->push_back(shown(
         region, sum, state == described.regions.end() ? campaign::RegionState() : state->second));

@@ -1,4 +1,4 @@
-// Lists the last events, for clients that follow them.
+// Lists the latest events, for clients that follow them.
 #include "base/text.hpp"
 #include "notify/event_bus.hpp"
 #include "shapes/trainyard.hpp"
@@ -23,7 +23,8 @@ Outcome<own::ListEventsResponse> list_events(notify::EventBus& bus, const Contex
   uint64_t position = bus.position();
   if (in.position) {
     const auto given = parse_int(*in.position);
-    if (!given || *given < 0) return validation_exception("Position: not that of an answer");
+    if (!given || *given < 0)
+      return validation_exception("Position: must be the Position of an earlier response");
     position = uint64_t(*given);
   }
   const size_t wanted = in.max_results ? size_t(*in.max_results) : kEventsDefault;
@@ -46,7 +47,8 @@ void add_events(OperationTable& table, const Services& services) {
   table.add<own::ListEvents>(
       [&services](const Context& context,
                   const own::ListEventsRequest& in) -> Outcome<own::ListEventsResponse> {
-        if (!services.events) return validation_exception("This server offers no events.");
+        if (!services.events)
+          return validation_exception("Events are not available on this server.");
         return list_events(*services.events, context, in);
       });
 }

@@ -106,7 +106,7 @@ TEST_F(TemplateWorld, RefusesSecrets) {
   put(named("a", R"({"Environment":{"HF_TOKEN":"","EPOCHS":"3"}})"));
 }
 
-TEST_F(TemplateWorld, RefusesWhatIsNoRequest) {
+TEST_F(TemplateWorld, RejectsInvalidRequests) {
   for (const char* text : {"[]", "{", "null", R"({"HyperParameters":[]})", R"({"RoleArn":7})"})
     EXPECT_EQ(refusal<own::PutJobTemplate>(named("a", text)).substr(0, 40),
               "ValidationException: TrainingJobRequest:")

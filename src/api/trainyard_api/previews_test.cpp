@@ -121,7 +121,7 @@ TEST_F(PreviewWorld, ChargesSpotJobsTheSpotPrice) {
             std::stod(*found.cost_per_hour->on_demand_amount));
 }
 
-TEST_F(PreviewWorld, RefusesWhatTheCreationRefusesInTheSameWords) {
+TEST_F(PreviewWorld, RejectsWhatCreatingRejectsWithTheSameText) {
   Json no_image = request("next");
   no_image["AlgorithmSpecification"]["TrainingImage"] = "absent";
   Json two_tags = request("next");
@@ -153,7 +153,7 @@ TEST_F(PreviewWorld, ChecksTheConstraintsOfTheModel) {
   EXPECT_EQ(refusal<own::PreviewJob>(no_json).substr(0, 22), "SerializationException");
 }
 
-// The permission to preview is none to create.
+// The permission to preview does not include the permission to create.
 TEST_F(PreviewWorld, NeedsThePermissionsOfTheCreation) {
   as_ann();
   const std::string refused = refusal<own::PreviewJob>(preview_of(request("next")));

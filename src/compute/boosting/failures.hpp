@@ -1,4 +1,4 @@
-// Says which failures of a job are the customer's, in SageMaker's words.
+// Decides which failures of a job are the customer's, with SageMaker's texts.
 //
 // Threads: pure functions. Errors: none.
 #pragma once

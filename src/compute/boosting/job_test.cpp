@@ -557,7 +557,7 @@ TEST(BoostingJob, AWrongRowOnOneHostIsTheFailureOfAll) {
   }
 }
 
-TEST(BoostingJob, AStopBeforeTrainingIsNoFailure) {
+TEST(BoostingJob, AStopBeforeTrainingIsNotAFailure) {
   Hosts job(2, kBinary);
   job.add_channel("train", kCsvType);
   std::atomic<bool> stop = true;

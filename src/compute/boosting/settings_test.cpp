@@ -16,7 +16,7 @@ std::string error_of(Given given) {
   return settings ? "" : settings.error().message;
 }
 
-TEST(Settings, DefaultsAreThoseOfSageMaker) {
+TEST(Settings, DefaultsEqualSageMakers) {
   const auto settings = parse_boosting_settings({{"num_round", "7"}});
   ASSERT_TRUE(settings) << settings.error().message;
   EXPECT_EQ(settings->rounds, 7);
@@ -182,7 +182,7 @@ const Wrong kWrong[] = {
      "Hyperparameter _tuning_objective_metric: 'validation:x' is not a metric of XGBoost"},
 };
 
-TEST(Settings, WrongValuesAreRejectedInSageMakersWords) {
+TEST(Settings, InvalidValuesAreRejectedWithSageMakersTexts) {
   for (const Wrong& each : kWrong) {
     const std::string error = error_of(each.given);
     EXPECT_EQ(error.find(each.error), 0u) << error << "\n" << each.error;
@@ -205,7 +205,7 @@ TEST(Settings, AllObjectivesAndMetricsAreKnown) {
   EXPECT_FALSE(is_maximized("error@0.5"));
 }
 
-TEST(PythonNumber, IsThatOfPython) {
+TEST(PythonNumber, EqualsPythons) {
   const std::pair<double, const char*> known[] = {
       {3, "3.0"},       {0.1, "0.1"},       {0, "0.0"},      {-2.5, "-2.5"},
       {1e-5, "1e-05"},  {0.0001, "0.0001"}, {1e16, "1e+16"}, {1e15, "1000000000000000.0"},

@@ -31,8 +31,8 @@ Result<void> compare(const ChannelShare& share, const ChannelShare& first, const
     return corrupt("host " + host + " has an impossible number of rows or columns");
   if (!share.is_sparse && share.columns != first.columns)
     return invalid(std::string("channel ") + channel + ": host " + host + " has rows of " +
-                   std::to_string(share.columns) + " features, but those of the channel train on " +
-                   first_host + " have " + std::to_string(first.columns));
+                   std::to_string(share.columns) + " features, but the channel train on " +
+                   first_host + " has rows of " + std::to_string(first.columns));
   return ok();
 }
 

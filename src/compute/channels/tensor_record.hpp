@@ -9,8 +9,8 @@
 // The features are those named "values", the label is the first value of the label "values". With
 // keys a tensor is sparse: other values are 0.
 //
-// Threads: pure functions. Errors: invalid, naming the field; corrupt, where the bytes are no
-// protobuf message. Source: github.com/aws/sagemaker-python-sdk, record.proto.
+// Threads: pure functions. Errors: invalid, naming the field; corrupt, if the bytes are
+// not a protobuf message. Source: github.com/aws/sagemaker-python-sdk, record.proto.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@
 
 namespace trainyard::channels {
 
-// With keys, `values` are those of the keys, and others are 0.
+// With keys, `values` belong to the keys, and other values are 0.
 struct Tensor {
   std::vector<double> values;
   std::vector<uint64_t> keys, shape;

@@ -1,4 +1,4 @@
-// Reads and writes safetensors files: named tensors of any shape, and a few texts about them.
+// Reads and writes safetensors files: named tensors of any shape, and metadata as text.
 //
 //   header_bytes:u64   little-endian
 //   header             JSON {"NAME": {"dtype": "F32", "shape": [..], "data_offsets": [begin, end]},
@@ -35,13 +35,13 @@ inline constexpr uint64_t kHeaderBytesMax = 16 << 20;  // 100,000 tensors of 160
 inline constexpr size_t kDimensionsMax = 8;
 inline constexpr size_t kNameBytesMax = 512;
 
-// The numbers of one tensor, in memory that the caller owns.
+// A view of one tensor's elements, in memory that the caller owns.
 struct TensorView {
   Type type = Type::f32;
-  std::vector<uint64_t> shape;  // empty: one number
+  std::vector<uint64_t> shape;  // empty: one element
   std::string_view bytes;
 
-  // The product of the shape; a decoded tensor has no product that overflows.
+  // Returns the product of the shape. Of a decoded tensor it does not overflow.
   uint64_t elements() const;
 };
 
@@ -66,7 +66,7 @@ struct LoadedFile {
   Contents contents;
 };
 
-// Write durably: a reader sees the whole old file or the whole new one.
+// Writes durably: a reader sees the whole old file or the whole new one.
 Result<void> save(const Contents& contents, const std::string& path);
 Result<LoadedFile> load(const std::string& path, size_t bytes_max);
 

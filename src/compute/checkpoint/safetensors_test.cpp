@@ -35,7 +35,7 @@ TEST(Safetensors, HasGoldenBytes) {
             "0000803f000000c0");
 }
 
-TEST(Safetensors, EveryTypeAndShapeComesBack) {
+TEST(Safetensors, EveryTypeAndShapeRoundTrips) {
   const std::string data(64, 'y');
   Contents contents;
   contents.metadata = {{"format", "pt"}, {"empty", ""}};
@@ -117,7 +117,7 @@ TEST(Safetensors, WrongMembersAreNamed) {
             std::string::npos);
 }
 
-TEST(Safetensors, AFileComesBack) {
+TEST(Safetensors, AFileRoundTrips) {
   const os::TemporaryDirectory folder;
   const std::string path = folder.path() + "/a.safetensors";
   const std::string data = "12345678";

@@ -50,7 +50,7 @@ class Accident {
     });
   }
 
-  // Returns true when the rank died before it had finished. `buffers` are those of the ranks;
+  // Returns true when the rank died before it had finished. `buffers`: of the ranks;
   // `expected` are their contents after an operation that succeeds.
   bool happen(const PartsOf& parts_of, std::vector<Bytes> buffers,
               const std::vector<Bytes>& expected) {

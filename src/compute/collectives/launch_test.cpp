@@ -206,7 +206,7 @@ TEST(ReadLaunch, ConnectionsHaveTheSameVariablesWithEveryLauncher) {
     EXPECT_FALSE(read->register_in_place);
     EXPECT_EQ(read->sockets_per_peer, std::nullopt);
   }
-  // The name of a run tells groups of different runs apart; it is no secret of the user.
+  // The name of a run tells groups of different runs apart; it is not a secret.
   EXPECT_EQ(read_connection(from(variables))->secret, "");
   EXPECT_EQ(read_launch(from(variables))->secret, "arn");
   EXPECT_TRUE(read_connection(from({}))->register_in_place);

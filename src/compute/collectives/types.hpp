@@ -2,7 +2,7 @@
 //
 // Types of 16 and 8 bits are added as float32 and rounded at the end of a reduction step (plan.hpp
 // defines the steps); integers wrap; a boolean is 0 or 1: sum and maximum are "or", product and
-// minimum are "and". The 8-bit floats are those of OCP's OFP8: e4m3 has no infinity, and values
+// minimum are "and". The 8-bit floats are OCP's OFP8: e4m3 has no infinity, and values
 // that are too large become NaN; e5m2 has one. An average of integers is divided towards zero;
 // booleans have no average. Bitwise reductions exist for integers and booleans only. Minimum and
 // maximum keep the value that came first in the order of the reduction when two are equal or one is

@@ -224,7 +224,7 @@ TEST(ForestJob, ATestChannelHasMetrics) {
   EXPECT_FALSE(outcomes[1].printed("#quality_metric"));
 }
 
-TEST(ForestJob, MetricsAreThoseOfTheHyperparameter) {
+TEST(ForestJob, MetricsComeFromTheHyperparameter) {
   Hosts job(1);
   job.set("eval_metrics", "[\"accuracy\"]");
   job.add_channel("train", kPlain);

@@ -46,9 +46,8 @@ std::string encode(Coding coding, std::span<const float> values) {
     return bytes;
   }
   if (coding == Coding::int8) {
-    std::vector<float> rest(values.begin(),
-                            // receives the rounding errors, which Replica computes itself
-                            values.end());
+    // to_int8 overwrites its input with the rounding errors, which Replica computes itself.
+    std::vector<float> rest(values.begin(), values.end());
     gradients::to_int8(rest.data(), rest.size(), reinterpret_cast<std::byte*>(bytes.data()));
     return bytes;
   }
@@ -59,9 +58,9 @@ std::string encode(Coding coding, std::span<const float> values) {
 
 Result<std::vector<float>> decode(Coding coding, std::string_view bytes, size_t numbers) {
   if (bytes.size() != coded_bytes(coding, numbers)) {
-    return corrupt(std::to_string(bytes.size()) + " bytes of gradient, but " +
-                   std::to_string(numbers) + " numbers as " + std::string(to_string(coding)) +
-                   " have " + std::to_string(coded_bytes(coding, numbers)));
+    return corrupt("a gradient of " + std::to_string(numbers) + " numbers as " +
+                   std::string(to_string(coding)) + " has " + std::to_string(bytes.size()) +
+                   " bytes instead of " + std::to_string(coded_bytes(coding, numbers)));
   }
   std::vector<float> values(numbers);
   if (coding == Coding::f32) {

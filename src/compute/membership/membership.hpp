@@ -8,7 +8,7 @@
 // A member that wants to be in the next generation sends Came; so does a member of the running
 // generation when an operation has failed or when it was told that hosts have changed. The next
 // generation is formed when
-//   - no member of the present one is running (members that do not return within settle_max are
+//   - no member of the current one is running (members that do not return within settle_max are
 //     dismissed),
 //   - at least ranks_min members wait (fewer wait without a limit),
 //   - and all started members have come, or settle_max is over.

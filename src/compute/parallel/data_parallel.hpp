@@ -78,7 +78,7 @@ class DataParallel {
   };
   DataParallel(std::vector<at::Tensor> parameters, collectives::Group& group, BucketLimits limits);
   Result<void> compare_and_broadcast();
-  // Makes buckets in this order, with the present gradients.
+  // Makes buckets in this order, with the current gradients.
   void arrange(const std::vector<int32_t>& order);
   void gradient_is_ready(size_t parameter);
   void start_full_buckets(bool all);

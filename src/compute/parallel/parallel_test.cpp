@@ -239,7 +239,7 @@ TEST(StoredTensors, ComeBackOrAreNamed) {
 
 // -- data parallel
 
-// Trains as one rank; `parts` are those of this rank.
+// Trains as one rank; `parts`: of this rank.
 std::vector<at::Tensor> train(collectives::Group& group, const std::vector<int>& parts,
                               BucketLimits limits = {.first_bytes = 1024, .bytes = 2048}) {
   const Network network;

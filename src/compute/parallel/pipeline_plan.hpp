@@ -1,4 +1,4 @@
-// Decides in which order a stage of a pipeline computes its micro-batches.
+// Decides the order in which a stage of a pipeline computes its micro-batches.
 //
 // A model is divided into stages, one for each rank, and the batch of a step into micro-batches
 // that pass through them: forward through all stages, then backward. For S stages, M micro-batches
@@ -10,11 +10,11 @@
 //                    then alternates one forward and one backward pass, and ends with the backward
 //                    passes that are left. It holds the activations of at most min(M, S - stage).
 //
-// The backward passes of a stage come in the order of the micro-batches in both, so the sums of
-// gradients are those of one process that computes one micro-batch after another.
+// In both schedules a stage computes the backward passes in the order of the micro-batches, so the
+// sums of gradients equal those of one process that computes one micro-batch after another.
 //
-// Bubble: a step takes (M + S - 1) (f + b) for a forward time f and a backward time b of a stage,
-// in both schedules, of which a stage computes M (f + b). It is idle for the rest:
+// Bubble: in both schedules a step takes (M + S - 1) (f + b) for a forward time f and a backward
+// time b of a stage. A stage computes for M (f + b), and is idle for the rest, which is
 // (S - 1) / (M + S - 1) of the time.
 //
 // Threads: pure functions. Errors: none.

@@ -25,7 +25,7 @@ std::string text_of(PipelineSchedule schedule, int stages, int stage, int micro_
   return text;
 }
 
-TEST(PipelinePlan, IsThatOfTheTables) {
+TEST(PipelinePlan, EqualsTheTables) {
   const auto gpipe = PipelineSchedule::gpipe;
   const auto one = PipelineSchedule::one_forward_one_backward;
   EXPECT_EQ(text_of(gpipe, 1, 0, 2), "F0 F1 B0 B1");

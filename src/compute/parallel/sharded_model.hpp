@@ -104,7 +104,7 @@ class ShardedModel {
   // The units that were gathered before they were needed, since the model was made.
   uint64_t prefetched() const { return prefetched_; }
 
-  // The formulas above, in bytes. `parameters` are those of all units together.
+  // The formulas above, in bytes. `parameters`: the number over all units.
   static size_t memory_held(size_t parameters, size_t largest_unit, int ranks, Method method);
   static size_t bytes_sent(size_t parameters, size_t last_unit, int ranks, int passes);
 

@@ -143,7 +143,7 @@ Result<int64_t> ShardedOptimizer::read_files(const std::string& prefix) {
     const auto loaded = TRY(checkpoint::load(path, file_bytes_max(parameters_)));
     const auto file = TRY(checkpoint::decode_shards(loaded.contents).in(path));
     if (file.steps != written.steps || file.rank != rank || file.ranks != written.ranks)
-      return corrupt(path + ": rank, ranks and steps differ from those of its name");
+      return corrupt(path + ": rank, ranks and steps differ from the file's name");
     TRY(checkpoint::copy_shards(file, wanted).in(path));
   }
   TRY(checkpoint::check_complete(wanted).in(prefix));
@@ -157,8 +157,8 @@ Result<void> ShardedOptimizer::load(const std::string& prefix) {
   const auto all = TRY(group_.all_gather(std::to_string(*steps)).in("reading a checkpoint"));
   for (size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank] != all[0])
-      return conflict("rank 0 has read the checkpoint of step " + all[0] + ", and rank " +
-                      std::to_string(rank) + " that of step " + all[rank]);
+      return conflict("rank 0 has read the checkpoint of step " + all[0] + ", but rank " +
+                      std::to_string(rank) + " has read step " + all[rank]);
   optimizer_.set_steps_done(*steps);
   return ok();
 }

@@ -1,7 +1,7 @@
 // A ShardedOptimizer changes the parts of the parameters that its rank holds, and stores them in
 // checkpoints that any number of ranks reads.
 //
-// Norms (clip_norm, lars, lamb) are those of whole parameters: one allreduce of one or two numbers
+// Norms (clip_norm, lars, lamb) are over whole parameters: one allreduce of one or two numbers
 // per parameter in f64.
 //
 // Memory: numbers_held(method) / n of the parameters for n ranks, see optimizer.hpp. save() needs

@@ -82,7 +82,7 @@ at::Tensor words_of(uint64_t seed) {
   return words;
 }
 
-TEST(TensorParallel, LayersAndGradientsAreThoseOfTheWhole) {
+TEST(TensorParallel, LayersAndGradientsEqualTheWholeModels) {
   for (const int ranks : {1, 2, 3, 4, 12})  // 12: some ranks have no column
     on_ranks(ranks, [](collectives::Group& ranks_group) {
       TensorGroup group(ranks_group);

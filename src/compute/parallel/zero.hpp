@@ -18,7 +18,7 @@
 // Stage 2 reduces those of every pass, since no rank has memory for all of them: at most
 // kGradientBuckets buckets exist at a time, one that is filled and one that is reduced.
 //
-// Rounding. The sum over ranks is that of data_parallel.hpp. With two ranks and one pass, sgd, nag,
+// Rounding. The sum over ranks is as in data_parallel.hpp. With two ranks and one pass, sgd, nag,
 // adam, adamw and rmsprop give the weights of one process bit for bit. With more ranks a sum
 // differs by at most (ranks - 1) roundings; stage 2 with p passes adds over ranks before passes,
 // which is another p - 1 roundings. Norms: see optimizer.hpp.
@@ -143,8 +143,8 @@ class Zero {
   Result<void> failure_ = ok();
 };
 
-// The formulas of the header, in bytes. `parameters` are those of all buckets together, and
-// `largest_bucket` is one of them.
+// The formulas of the header, in bytes. `parameters`: the number over all buckets;
+// `largest_bucket`: the number in the largest one.
 size_t memory_held(ZeroStage stage, size_t parameters, size_t largest_bucket, int ranks,
                    Method method);
 size_t bytes_sent(ZeroStage stage, size_t parameters, int ranks, int passes);

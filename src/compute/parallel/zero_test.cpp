@@ -158,7 +158,7 @@ TEST(Zero, MoreRanksAndPassesAreOneProcessUpToTheOrderOfTheSums) {
     }
 }
 
-TEST(Zero, NormsAreThoseOfWholeParameters) {
+TEST(Zero, NormsAreOverWholeParameters) {
   for (const ZeroStage stage : kStages)
     for (const Method method : {Method::sgd, Method::lars, Method::lamb}) {
       Course course{.stage = stage, .ranks = 3, .rate = method == Method::sgd ? 0.1 : 0.02};

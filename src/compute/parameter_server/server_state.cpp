@@ -124,7 +124,7 @@ std::string ServerState::error_in(const Rows& rows, const std::string* values) c
   const uint64_t count = rows.named.empty() ? rows.count : rows.named.size();
   if (values && (count > values->size() || values->size() != count * table.width * sizeof(float)))
     return "table '" + table.name + "': " + std::to_string(values->size()) + " bytes for " +
-           counted(count, "row");
+           counted(count, "row") + " of " + counted(table.width, "float");
   if (count > kValuesBytesMax / (table.width * sizeof(float)))
     return "table '" + table.name + "': " + std::to_string(count) +
            " rows exceed the maximum message size";
@@ -132,7 +132,8 @@ std::string ServerState::error_in(const Rows& rows, const std::string* values) c
     return row < table.rows && placement_.slice_of(rows.table, row).server == server_;
   };
   const auto not_stored_here = [&](uint64_t row) {
-    return "table '" + table.name + "': row " + std::to_string(row) + " is not stored here";
+    return "table '" + table.name + "': row " + std::to_string(row) + " is not stored on server " +
+           std::to_string(server_);
   };
   for (const uint64_t row : rows.named) {
     if (!is_stored_here(row)) return not_stored_here(row);
@@ -234,7 +235,7 @@ void ServerState::apply_round() {
   ++rounds_applied_;
 }
 
-// Adds the rows that a worker pushed singly to what it pushed of the whole slice.
+// Merges the single rows that a worker pushed into its push of the whole slice.
 void ServerState::apply_dense(StoredSlice& stored) {
   const uint32_t width = table_of(stored).width;
   for (const auto& [row, by_worker] : stored.sparse) {

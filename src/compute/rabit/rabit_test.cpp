@@ -26,7 +26,7 @@ struct KnownLinks {
   std::vector<int> neighbours;
 };
 
-TEST(Topology, IsThatOfRabitsTracker) {
+TEST(Topology, EqualsRabitsTracker) {
   const KnownLinks known[] = {
       {1, 0, -1, {}}, {2, 0, -1, {1}},    {2, 1, 0, {0}},       {3, 0, -1, {1, 2}},
       {3, 1, 0, {0}}, {3, 2, 0, {0}},     {5, 0, -1, {1, 4}},   {5, 1, 0, {0, 2, 3}},

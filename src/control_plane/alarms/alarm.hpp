@@ -88,7 +88,7 @@ struct AlarmKey {
   auto operator<=>(const AlarmKey&) const = default;
 };
 
-// Settings are those of the principal's request.
+// The settings of an alarm, as a principal requested them.
 struct AlarmSettings {
   AlarmKind kind = AlarmKind::metric;
   std::string account;

@@ -30,7 +30,7 @@ class Dashboards {
  public:
   static Result<std::unique_ptr<Dashboards>> open(const std::string& directory);
 
-  // Creates or replaces one. `tags` are those of a new one; replacing keeps the present ones.
+  // Creates or replaces one. `tags`: of a new one; replacing keeps the tags.
   Result<void> put(const std::string& name, const std::string& body, const Tags& tags, Instant now);
   Result<std::string> body(const std::string& name);
   // By name, beginning after `after`.

@@ -1,6 +1,6 @@
 // Decides the state of a metric alarm from its datapoints: M of the last N breach the threshold.
 //
-// The datapoints are those of a range that is longer than N periods, so that late or missing ones
+// The datapoints cover a range that is longer than N periods, so that late or missing ones
 // need not be guessed. If N or more are there, the latest N decide. With fewer, the others count as
 // the settings say. With "missing" and "ignore", datapoints that cannot decide leave the state; the
 // former has insufficient data if there is none at all, and alarms if all that there are breach and

@@ -26,7 +26,7 @@ std::vector<Datapoint> range_of_text(std::string_view text) {
   return range;
 }
 
-// "A": alarm, "O": ok, "I": insufficient data, "R": the present state remains.
+// "A": alarm, "O": ok, "I": insufficient data, "R": the current state remains.
 std::string judged(std::string_view range, int64_t needed, int64_t periods, Missing missing) {
   std::string found;
   for (const State present : enumerators<State>()) {

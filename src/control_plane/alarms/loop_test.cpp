@@ -71,7 +71,7 @@ struct LoopWorld {
     ASSERT_OK(metrics->append({{{"r", "n", metric, {}}, observe::sample_of(clock.now(), value)}}));
   }
   State state(const std::string& name) { return store->snapshot()->at({"r", name})->state.value; }
-  // To the end of the present minute and a little further.
+  // To the end of the current minute and a little further.
   void pass_minute() {
     clock.set(Instant{clock.now().time_since_epoch() / 60s * 60s} + 62s);
     loop.evaluate(clock.now());

@@ -57,7 +57,7 @@ class AlarmStore {
   // Never nullptr.
   std::shared_ptr<const Alarms> snapshot() const;
 
-  // Calls `decide` with the present alarms and makes its change durable.
+  // Calls `decide` with the current alarms and makes its change durable.
   Result<void> change(const std::function<Result<Change>(const Alarms&)>& decide);
 
   Result<HistoryPage> history(const HistoryQuery& query);

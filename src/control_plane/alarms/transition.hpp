@@ -16,7 +16,7 @@ struct Texts {
   std::string data;  // JSON
 };
 
-// Writes what people and their programs read about alarms, in the words of an API.
+// Writes what users and their programs read about alarms, with the texts of an API.
 class AlarmTexts {
  public:
   virtual ~AlarmTexts() = default;

@@ -47,7 +47,7 @@ struct WaitLimit {
 
 struct JobQueue {
   domain::JobKey key;
-  bool enabled = true;                    // accepts new jobs; its present jobs continue in any case
+  bool enabled = true;                    // accepts new jobs; its current jobs continue in any case
   int64_t priority = 0;                   // higher goes first
   std::vector<std::string> environments;  // names, in the order in which they are tried
   // for training jobs (service jobs), in service environments

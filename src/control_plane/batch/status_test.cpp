@@ -122,7 +122,7 @@ TEST(BatchJob, TheShownReasonNamesTheSignalOrTheMemoryLimit) {
   EXPECT_EQ(shown(137, "it was lost", Fault::internal), "Task stopped by an internal error");
 }
 
-TEST(BatchJob, AnAttemptThatWasInterruptedLostItsHostUnlessItWasDoneAllTheSame) {
+TEST(BatchJob, AnInterruptedAttemptLostItsHostUnlessItHadFinished) {
   Job job = batch_job(JobState::waiting);
   Attempt& attempt = job.attempts.emplace_back();
   attempt.machine = "box";

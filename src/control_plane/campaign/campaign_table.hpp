@@ -31,7 +31,7 @@ struct Work {
 
 class CampaignTable {
  public:
-  explicit CampaignTable(Store& store) : store_(store) {}
+  explicit CampaignTable(CampaignStore& store) : store_(store) {}
   Result<void> load();
 
   Result<void> add(Campaign campaign, size_t live_max);
@@ -75,7 +75,7 @@ class CampaignTable {
   Result<void> change_locked(Campaign& campaign, int64_t number, bool durably,
                              const std::function<void(Row&)>& change) REQUIRES(mutex_);
 
-  Store& store_;
+  CampaignStore& store_;
   mutable Mutex mutex_;
   ConditionVariable changed_;
   std::map<std::string, Campaign> campaigns_ GUARDED_BY(mutex_);

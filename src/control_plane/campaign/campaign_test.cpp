@@ -29,28 +29,29 @@ Definition streets(Rule rule = Rule::data, const std::string& copy_to = "") {
   return definition;
 }
 
-Answered rows(std::vector<std::vector<Json>> values) {
+QueryResult rows(std::vector<std::vector<Json>> values) {
   return {{"name", "region", "data", "bytes", "lr", "hosts"}, std::move(values)};
 }
 
-Facts three_regions() {
-  Facts facts;
-  facts.home = "home";
+PlanInputs three_regions() {
+  PlanInputs inputs;
+  inputs.home = "home";
   const auto region = [&](const char* name, double price, int64_t total, int64_t free) {
-    facts.regions[name] = {true, {{"ml.m5.large", {price, price / 2, total, free, 0}}}};
+    inputs.regions[name] = {true, {{"ml.m5.large", {price, price / 2, total, free, 0}}}};
   };
   region("a", 1.0, 4, 1);
   region("b", 0.5, 4, 4);
   region("c", 0.4, 1, 1);
-  facts.copy_price_per_gib[{"a", "b"}] = 0.02;
-  facts.copy_price_per_gib[{"a", "c"}] = 0.02;
-  return facts;
+  inputs.copy_price_per_gib[{"a", "b"}] = 0.02;
+  inputs.copy_price_per_gib[{"a", "c"}] = 0.02;
+  return inputs;
 }
 
 constexpr const char* kCopies = "s3://copies-{job.region}/{name}/";
 
-std::string placed(const Definition& definition, const Answered& answered, const Facts& facts) {
-  const auto plan = make_plan(definition, answered, facts);
+std::string placed(const Definition& definition, const QueryResult& query_result,
+                   const PlanInputs& inputs) {
+  const auto plan = make_plan(definition, query_result, inputs);
   if (!plan) return plan.error().message;
   std::string text;
   for (const Row& row : plan->rows)
@@ -148,7 +149,7 @@ TEST(Plan, PlacesRowsByItsRule) {
     const char* about;
     Rule rule;
     const char* copy_to;
-    const Answered& answered;
+    const QueryResult& query_result;
     const char* expected;
   };
   const Case cases[] = {
@@ -164,7 +165,8 @@ TEST(Plan, PlacesRowsByItsRule) {
       {"room elsewhere", Rule::capacity, kCopies, large, "b<"},
       {"room nowhere", Rule::capacity, kCopies, huge, "a"}};
   for (const Case& one : cases)
-    EXPECT_EQ(placed(streets(one.rule, one.copy_to), one.answered, three_regions()), one.expected)
+    EXPECT_EQ(placed(streets(one.rule, one.copy_to), one.query_result, three_regions()),
+              one.expected)
         << one.about;
 }
 
@@ -181,18 +183,18 @@ TEST(Plan, SumsOfExtremeNumbersStayNumbers) {
 }
 
 TEST(Plan, ReservedHostsCostNothing) {
-  Facts facts = three_regions();
-  facts.regions["b"].offers["ml.m5.large"].hosts_reserved = 1;
+  PlanInputs inputs = three_regions();
+  inputs.regions["b"].offers["ml.m5.large"].hosts_reserved = 1;
   const auto two = rows({{"x", "a", nullptr, 0, 0.1, 1}, {"y", "a", nullptr, 0, 0.2, 1}});
-  EXPECT_EQ(placed(streets(Rule::cheapest), two, facts), "b c");
+  EXPECT_EQ(placed(streets(Rule::cheapest), two, inputs), "b c");
 }
 
 TEST(Plan, AnUnansweringRegionHasNoFreeCapacity) {
-  Facts facts = three_regions();
-  facts.regions["a"] = {};
+  PlanInputs inputs = three_regions();
+  inputs.regions["a"] = {};
   const auto one = rows({{"x", "a", "s3://d/x/", 1, 0.1, 1}});
-  EXPECT_EQ(placed(streets(Rule::capacity, kCopies), one, facts), "c<");
-  EXPECT_EQ(placed(streets(Rule::data), one, facts), "a");  // it waits for it
+  EXPECT_EQ(placed(streets(Rule::capacity, kCopies), one, inputs), "c<");
+  EXPECT_EQ(placed(streets(Rule::data), one, inputs), "a");  // it waits for it
 }
 
 TEST(Plan, FillsTheRequestAndComparesThem) {
@@ -403,12 +405,12 @@ TEST(Region, ReadsAJobsReport) {
   const Json array = *parse_json(
       R"({"Array":{"Metrics":[{"Name":"loss","Highest":0.9,"HighestIndex":1,"Lowest":0.25,"LowestIndex":7},
                               {"Name":"speed","Highest":30,"HighestIndex":2,"Lowest":10,"LowestIndex":3}]}})");
-  Wanted lowest;
+  ResultMetrics lowest;
   lowest.best = "loss";
   lowest.highest = false;
   EXPECT_EQ(report_in(array, lowest).metrics,
             (std::map<std::string, double>{{"loss", 0.25}, {"best child", 7}, {"speed", 10}}));
-  Wanted highest;
+  ResultMetrics highest;
   highest.best = "speed";
   EXPECT_EQ(report_in(array, highest).metrics,
             (std::map<std::string, double>{{"loss", 0.9}, {"best child", 2}, {"speed", 30}}));

@@ -27,7 +27,7 @@ std::string copy_waiter(const std::string& region) { return "copy " + region; }
 
 class FollowedCampaigns final : public Campaigns {
  public:
-  FollowedCampaigns(Settings settings, std::unique_ptr<Store> store,
+  FollowedCampaigns(Settings settings, std::unique_ptr<CampaignStore> store,
                     std::unique_ptr<Catalogue> catalogue, Clock& clock, Random& random)
       : settings_(std::move(settings)),
         store_(std::move(store)),
@@ -57,7 +57,7 @@ class FollowedCampaigns final : public Campaigns {
             return answer(definition, by);
           },
           [this](const Definition& definition, const Principal& by) {
-            return facts(definition, by);
+            return plan_inputs(definition, by);
           });
       Duration rest{};
       do {
@@ -70,8 +70,8 @@ class FollowedCampaigns final : public Campaigns {
   Result<Plan> plan(const Definition& definition, const Principal& by) override {
     TRY(check(definition));
     TRY(check_regions(definition));
-    const Answered answered = TRY(answer(definition, by));
-    return make_plan(definition, answered, facts(definition, by));
+    const QueryResult query_result = TRY(answer(definition, by));
+    return make_plan(definition, query_result, plan_inputs(definition, by));
   }
 
   Result<Described> create(const Definition& definition, const Principal& by) override {
@@ -104,11 +104,11 @@ class FollowedCampaigns final : public Campaigns {
     return describe(name);
   }
 
-  Result<Answered> query(const std::string& sql, const Principal& by) override {
+  Result<QueryResult> query(const std::string& sql, const Principal& by) override {
     const std::vector<std::string> regions = mentions(sql, "prices") || mentions(sql, "capacity")
                                                  ? settings_.regions
                                                  : std::vector<std::string>();
-    return catalogue_->query(sql, provided(sql, facts_of_regions(regions, by), by));
+    return catalogue_->query(sql, provided(sql, inputs_of_regions(regions, by), by));
   }
 
   Result<int64_t> change(const std::string& sql) override {
@@ -179,28 +179,28 @@ class FollowedCampaigns final : public Campaigns {
   }
 
   // All at the same time, since a region that does not answer takes seconds to fail.
-  Facts facts_of_regions(const std::vector<std::string>& regions, const Principal& by) {
-    Facts facts;
-    facts.home = settings_.home;
-    std::vector<RegionFacts> answers(regions.size());
+  PlanInputs inputs_of_regions(const std::vector<std::string>& regions, const Principal& by) {
+    PlanInputs inputs;
+    inputs.home = settings_.home;
+    std::vector<RegionOffers> answers(regions.size());
     std::vector<std::thread> threads;
     for (size_t i = 0; i < regions.size() && i < kRegionsMax; ++i)
       threads.emplace_back([&, i] {
         auto client = settings_.open_client(regions[i], by);
-        auto answer = client ? facts_of(**client) : Result<RegionFacts>(client.error());
+        auto answer = client ? offers_of(**client) : Result<RegionOffers>(client.error());
         if (answer)
           answers[i] = std::move(*answer);
         else
-          log(Level::warning, "campaign", "a region does not say what it has",
+          log(Level::warning, "campaign", "cannot read the prices and the capacity of a region",
               {{"region", regions[i]}, {"why", answer.error().message}});
       });
     for (auto& thread : threads) thread.join();
-    for (size_t i = 0; i < regions.size(); ++i) facts.regions[regions[i]] = std::move(answers[i]);
-    return facts;
+    for (size_t i = 0; i < regions.size(); ++i) inputs.regions[regions[i]] = std::move(answers[i]);
+    return inputs;
   }
 
-  Facts facts(const Definition& definition, const Principal& by) {
-    Facts facts = facts_of_regions(regions_of(definition), by);
+  PlanInputs plan_inputs(const Definition& definition, const Principal& by) {
+    PlanInputs inputs = inputs_of_regions(regions_of(definition), by);
     // Plain tables of the catalogue, which users fill; without them nothing is reserved and copies
     // cost nothing.
     const auto now = to_iso8601(clock_.now(), false);
@@ -209,30 +209,30 @@ class FollowedCampaigns final : public Campaigns {
       for (const auto& row : rows->rows)
         if (row[0].is_string() && row[1].is_string() && row[2].is_number() &&
             (!row[3].is_string() || row[3].get<std::string>() > now))
-          facts.regions[row[0].get<std::string>()]
+          inputs.regions[row[0].get<std::string>()]
               .offers[row[1].get<std::string>()]
               .hosts_reserved += row[2].get<int64_t>();
     if (const auto rows =
             catalogue_->query("SELECT from_region, to_region, per_gib FROM transfer_prices", {}))
       for (const auto& row : rows->rows)
         if (row[0].is_string() && row[1].is_string() && row[2].is_number())
-          facts.copy_price_per_gib[{row[0].get<std::string>(), row[1].get<std::string>()}] =
+          inputs.copy_price_per_gib[{row[0].get<std::string>(), row[1].get<std::string>()}] =
               row[2].get<double>();
-    return facts;
+    return inputs;
   }
 
   // A campaign's query has the rights of QueryCatalogue.
-  Result<Answered> answer(const Definition& definition, const Principal& by) {
+  Result<QueryResult> answer(const Definition& definition, const Principal& by) {
     TRY(settings_.authorise(by, "trainyard:QueryCatalogue", "*"));
-    const bool wants_facts =
+    const bool needs_offers =
         mentions(definition.query, "prices") || mentions(definition.query, "capacity");
-    const Facts facts =
-        facts_of_regions(wants_facts ? regions_of(definition) : std::vector<std::string>(), by);
-    return catalogue_->query(definition.query, provided(definition.query, facts, by))
+    const PlanInputs inputs =
+        inputs_of_regions(needs_offers ? regions_of(definition) : std::vector<std::string>(), by);
+    return catalogue_->query(definition.query, provided(definition.query, inputs, by))
         .in("the query");
   }
 
-  std::vector<Provided> provided(const std::string& sql, const Facts& facts,
+  std::vector<Provided> provided(const std::string& sql, const PlanInputs& inputs,
                                  const Principal& by) const {
     const auto or_nothing = [](const auto& value) { return value ? Json(*value) : Json(); };
     Provided prices{"prices",
@@ -243,7 +243,7 @@ class FollowedCampaigns final : public Campaigns {
         "capacity",
         {"region TEXT", "instance_type TEXT", "hosts_total BIGINT", "hosts_free BIGINT"},
         {}};
-    for (const auto& [region, of_region] : facts.regions)
+    for (const auto& [region, of_region] : inputs.regions)
       for (const auto& [type, offer] : of_region.offers) {
         prices.rows.push_back({region, type, or_nothing(offer.on_demand), or_nothing(offer.spot)});
         capacity.rows.push_back(
@@ -295,7 +295,7 @@ class FollowedCampaigns final : public Campaigns {
   }
 
   const Settings settings_;
-  const std::unique_ptr<Store> store_;
+  const std::unique_ptr<CampaignStore> store_;
   const std::unique_ptr<Catalogue> catalogue_;
   Clock& clock_;
   Random& random_;
@@ -307,7 +307,8 @@ class FollowedCampaigns final : public Campaigns {
 
 }  // namespace
 
-Result<std::unique_ptr<Campaigns>> make_campaigns(Settings settings, std::unique_ptr<Store> store,
+Result<std::unique_ptr<Campaigns>> make_campaigns(Settings settings,
+                                                  std::unique_ptr<CampaignStore> store,
                                                   std::unique_ptr<Catalogue> catalogue,
                                                   Clock& clock, Random& random) {
   auto campaigns = std::make_unique<FollowedCampaigns>(std::move(settings), std::move(store),

@@ -89,7 +89,7 @@ class Campaigns {
   // Stops its jobs; rows that have not started do not start.
   virtual Result<Described> stop(const std::string& name) = 0;
   // The answer covers campaigns that `by` may describe.
-  virtual Result<Answered> query(const std::string& sql, const Principal& by) = 0;
+  virtual Result<QueryResult> query(const std::string& sql, const Principal& by) = 0;
   virtual Result<int64_t> change(const std::string& sql) = 0;
   // An object was created in this server's own store: watchers of its prefix look now. Returns
   // quickly.
@@ -97,7 +97,8 @@ class Campaigns {
 };
 
 // Loads the stored campaigns and continues them.
-Result<std::unique_ptr<Campaigns>> make_campaigns(Settings settings, std::unique_ptr<Store> store,
+Result<std::unique_ptr<Campaigns>> make_campaigns(Settings settings,
+                                                  std::unique_ptr<CampaignStore> store,
                                                   std::unique_ptr<Catalogue> catalogue,
                                                   Clock& clock, Random& random);
 

@@ -48,7 +48,7 @@ class RightsOfCampaigns : public testing::Test {
       return denied("User: " + by.arn + " is not authorized to perform: " + std::string(action));
     };
     campaigns_ = std::move(*make_campaigns(
-        std::move(settings), std::move(*Store::open(":memory:")),
+        std::move(settings), std::move(*CampaignStore::open(":memory:")),
         std::move(*open_sqlite_catalogue(directory_.path() + "/catalogue.db", clock_)), clock_,
         random_));
   }

@@ -47,7 +47,8 @@ class Catalogue {
   virtual ~Catalogue() = default;
   // Runs one reading statement, without any right to change data, within limits of time, memory,
   // rows and bytes.
-  virtual Result<Answered> query(const std::string& sql, const std::vector<Provided>& provided) = 0;
+  virtual Result<QueryResult> query(const std::string& sql,
+                                    const std::vector<Provided>& provided) = 0;
   // Runs one or more writing statements, together or not at all. Returns the number of rows that
   // the last one changed.
   virtual Result<int64_t> change(const std::string& sql) = 0;

@@ -100,7 +100,8 @@ class PostgresCatalogue final : public Catalogue {
   PostgresCatalogue(std::string url, std::string query_url)
       : url_(std::move(url)), query_url_(std::move(query_url)) {}
 
-  Result<Answered> query(const std::string& sql, const std::vector<Provided>& provided) override {
+  Result<QueryResult> query(const std::string& sql,
+                            const std::vector<Provided>& provided) override {
     TRY(check_size(sql));
     if (!query_url_.empty()) TRY(prepare());
     const Connected connection = TRY(query_url_.empty() ? connect() : connect_to(query_url_));
@@ -201,11 +202,11 @@ class PostgresCatalogue final : public Catalogue {
 
   // Reads row by row, since libpq would hold any number of them; the limits are checked after each
   // row.
-  static Result<Answered> read_all(PGconn* connection) {
+  static Result<QueryResult> read_all(PGconn* connection) {
     if (!pq().PQsendQuery(connection, "FETCH ALL FROM answer") ||
         !pq().PQsetSingleRowMode(connection))
       return error_of(connection, nullptr);
-    Answered answered;
+    QueryResult query_result;
     size_t bytes = 0;
     while (const Answer result{pq().PQgetResult(connection)}) {
       const auto status = pq().PQresultStatus(result.get());
@@ -213,19 +214,19 @@ class PostgresCatalogue final : public Catalogue {
         return error_of(connection, result.get());
       const int columns = pq().PQnfields(result.get());
       if (columns == 0) return invalid("a query must read, and answer with rows");
-      if (answered.columns.empty())
+      if (query_result.columns.empty())
         for (int i = 0; i < columns; ++i)
-          answered.columns.emplace_back(pq().PQfname(result.get(), i));
+          query_result.columns.emplace_back(pq().PQfname(result.get(), i));
       for (int row = 0; row < pq().PQntuples(result.get()); ++row) {
-        auto& values = answered.rows.emplace_back();
+        auto& values = query_result.rows.emplace_back();
         for (int i = 0; i < columns; ++i) {
           values.push_back(value_at(result.get(), row, i));
           bytes += kCellBytes + size_t(pq().PQgetlength(result.get(), row, i));
         }
-        TRY(check_answer(answered.rows.size(), bytes));
+        TRY(check_answer(query_result.rows.size(), bytes));
       }
     }
-    return answered;
+    return query_result;
   }
 
   const std::string url_, query_url_;

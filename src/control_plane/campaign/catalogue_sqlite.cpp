@@ -66,13 +66,14 @@ class SqliteCatalogue final : public Catalogue {
     TRY(writer_->run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").in(path_));
     TRY(writer_->run(kCatalogueSchema).in(path_));
     TRY(writer_->run("PRAGMA max_page_count=" + std::to_string(kCataloguePagesMax)).in(path_));
-    writer_->confine({.reads_only = false, .go_on = [this]() REQUIRES(mutex_) {
+    writer_->confine({.reads_only = false, .may_continue = [this]() REQUIRES(mutex_) {
                         return clock_.monotonic() < writer_deadline_;
                       }});
     return {};
   }
 
-  Result<Answered> query(const std::string& sql, const std::vector<Provided>& provided) override {
+  Result<QueryResult> query(const std::string& sql,
+                            const std::vector<Provided>& provided) override {
     TRY(check_size(sql));
     const RunningQuery query(queries_);
     if (query.position() >= kQueriesAtOnceMax)
@@ -85,10 +86,10 @@ class SqliteCatalogue final : public Catalogue {
     for (const Provided& table : provided)
       if (mentions(sql, table.name)) TRY(provide(*reader, table));
     const auto deadline = clock_.monotonic() + kStatementTimeMax;
-    reader->confine({.go_on = [this, deadline] { return clock_.monotonic() < deadline; }});
-    auto answered = read_all(*reader, sql);
-    if (!answered) return with_limits_named(std::move(answered).error(), *reader);
-    return answered;
+    reader->confine({.may_continue = [this, deadline] { return clock_.monotonic() < deadline; }});
+    auto query_result = read_all(*reader, sql);
+    if (!query_result) return with_limits_named(std::move(query_result).error(), *reader);
+    return query_result;
   }
 
   Result<int64_t> change(const std::string& sql) override {
@@ -176,7 +177,7 @@ class SqliteCatalogue final : public Catalogue {
     return reader.run("COMMIT");
   }
 
-  static Result<Answered> read_all(Connection& reader, const std::string& sql) {
+  static Result<QueryResult> read_all(Connection& reader, const std::string& sql) {
     auto prepared = reader.prepare_once(sql);
     if (!prepared && prepared.error().kind == Kind::denied)
       return invalid("a query must read, and answer with rows: " + prepared.error().message);
@@ -184,20 +185,20 @@ class SqliteCatalogue final : public Catalogue {
     if (statement.columns() == 0 || !statement.reads_only())
       return invalid("invalid query '" + shorten(sql, 200) +
                      "': it must read, and answer with rows");
-    Answered answered;
+    QueryResult query_result;
     for (int i = 0; i < statement.columns(); ++i)
-      answered.columns.push_back(statement.column_name(i));
+      query_result.columns.push_back(statement.column_name(i));
     size_t bytes = 0;
     while (TRY(statement.step())) {
-      auto& row = answered.rows.emplace_back();
+      auto& row = query_result.rows.emplace_back();
       for (int i = 0; i < statement.columns(); ++i) {
         row.push_back(value_at(statement, i));
         bytes += kCellBytes;
         if (row.back().is_string()) bytes += row.back().get_ref<const std::string&>().size();
       }
-      TRY(check_answer(answered.rows.size(), bytes));
+      TRY(check_answer(query_result.rows.size(), bytes));
     }
-    return answered;
+    return query_result;
   }
 
   const std::string path_;

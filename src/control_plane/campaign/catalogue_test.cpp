@@ -16,7 +16,7 @@ class EmbeddedCatalogue : public testing::Test {
   EmbeddedCatalogue() {
     EXPECT_TRUE(catalogue_->change("INSERT INTO datasets (name, bytes) VALUES ('a', 1), ('b', 2)"));
   }
-  Result<Answered> query(const std::string& sql) {
+  Result<QueryResult> query(const std::string& sql) {
     return catalogue_->query(sql,
                              {{"prices", {"region TEXT", "price DOUBLE PRECISION"}, {{"a", 0.5}}}});
   }
@@ -95,10 +95,10 @@ TEST_F(EmbeddedCatalogue, AQueryHasLimits) {
       {"SELECT 'a' LIKE printf('%.*c', 1000, '%')", "too complex"},
       {"SELECT '" + std::string(kStatementBytesMax, 'x') + "'", "the statement has more than"}};
   for (const auto& [sql, text] : cases) {
-    const auto answered = query(sql);
-    ASSERT_FALSE(answered) << sql.substr(0, 200);
-    EXPECT_NE(answered.error().message.find(text), std::string::npos)
-        << answered.error().message.substr(0, 300);
+    const auto query_result = query(sql);
+    ASSERT_FALSE(query_result) << sql.substr(0, 200);
+    EXPECT_NE(query_result.error().message.find(text), std::string::npos)
+        << query_result.error().message.substr(0, 300);
   }
   // The clock jumps beyond a statement's time limit as soon as it is read.
   class Jumping final : public Clock {
@@ -110,10 +110,10 @@ TEST_F(EmbeddedCatalogue, AQueryHasLimits) {
     std::chrono::nanoseconds at_{};
   } jumping;
   const auto slow = std::move(*open_sqlite_catalogue(directory_.path() + "/slow.db", jumping));
-  const auto answered = slow->query(endless + "SELECT count(*) FROM n", {});
-  ASSERT_FALSE(answered);
-  EXPECT_NE(answered.error().message.find("took longer than"), std::string::npos)
-      << answered.error().message;
+  const auto query_result = slow->query(endless + "SELECT count(*) FROM n", {});
+  ASSERT_FALSE(query_result);
+  EXPECT_NE(query_result.error().message.find("took longer than"), std::string::npos)
+      << query_result.error().message;
 }
 
 TEST_F(EmbeddedCatalogue, AChangeStaysInsideAndIsOneTransaction) {

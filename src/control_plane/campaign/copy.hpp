@@ -1,9 +1,9 @@
 // Copies data to the region where its job runs: every object below a prefix, from one object store
 // to another.
 //
-// Level-triggered: existing objects are left as they are, by size and by the ETag of their source,
-// so that an interrupted copy (by a kill, or a lost region) continues when it is requested again. A
-// large object is copied in parts, and its parts stay as well.
+// Skips objects that exist at the destination with the same size and source ETag, so a copy that a
+// kill or the loss of a region interrupted continues when it is requested again. Large objects are
+// copied in parts, and finished parts are kept as well.
 //
 // Threads: callable from anywhere; blocks. Errors: those of the two stores; cancelled, when `moved`
 // returns false; invalid.
@@ -20,12 +20,12 @@ namespace trainyard::campaign {
 
 struct CopyProgress {
   int64_t objects_total = 0, objects_copied = 0;
-  int64_t bytes_total = 0, bytes_copied = 0;  // copied: that exist, by any copy
-  int64_t bytes_moved = 0;                    // by this call: a transfer is charged by this
+  int64_t bytes_total = 0, bytes_copied = 0;  // copied: present, by this or an earlier copy
+  int64_t bytes_moved = 0;                    // by this call: the transfer that is charged
 };
 
 struct CopyLimits {
-  uint64_t part_bytes = 16 << 20;  // of large objects; the most that is sent again after a kill
+  uint64_t part_bytes = 16 << 20;  // of large objects; at most this is sent again after a kill
   size_t buffer_bytes = 1 << 20;
   size_t objects_max = 1'000'000;  // below one prefix
 };

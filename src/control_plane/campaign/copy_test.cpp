@@ -52,7 +52,7 @@ class Copies : public testing::Test {
   int64_t pieces_ = 0;
 };
 
-TEST_F(Copies, BringWhatIsMissing) {
+TEST_F(Copies, FetchWhatIsMissing) {
   put("7/a", "one");
   put("7/deep/b", "two");
   put("8/c", "another drive");
@@ -71,7 +71,7 @@ TEST_F(Copies, BringWhatIsMissing) {
   EXPECT_EQ(got("x/a"), "new");
 }
 
-TEST_F(Copies, GoOnWhereTheyWereCutOff) {
+TEST_F(Copies, ContinueWhereTheyWereInterrupted) {
   const std::string large(size_t(objects::kPartBytesMin) * 3 + 100, 'x');
   put("7/large", large);
   const auto cut_off = copy(14);  // amid the third part: a part has five pieces
@@ -86,7 +86,7 @@ TEST_F(Copies, GoOnWhereTheyWereCutOff) {
   EXPECT_TRUE(target_->list_uploads("copies", "")->empty());
 }
 
-TEST_F(Copies, SayWhatIsNotThere) {
+TEST_F(Copies, ReportWhatIsMissing) {
   EXPECT_EQ(copy().error().kind, Kind::not_found);
   EXPECT_EQ(
       copy_objects({*source_, "/data", "a"}, {*target_, "s3://x/", "b"}, limits_, {}).error().kind,

@@ -89,27 +89,29 @@ std::vector<Move> decide(const Definition& definition, const std::vector<Row>& r
   return moves;
 }
 
-const Row* best_row(const Wanted& wanted, const std::vector<Row>& rows) {
+const Row* best_row(const ResultMetrics& result_metrics, const std::vector<Row>& rows) {
   const Row* best = nullptr;
   for (const Row& row : rows) {
-    const auto mine = row.metrics.find(wanted.best);
-    if (wanted.best.empty() || mine == row.metrics.end() || row.state != RowState::completed)
+    const auto mine = row.metrics.find(result_metrics.best);
+    if (result_metrics.best.empty() || mine == row.metrics.end() ||
+        row.state != RowState::completed)
       continue;
-    if (!best || (wanted.highest ? mine->second > best->metrics.at(wanted.best)
-                                 : mine->second < best->metrics.at(wanted.best)))
+    if (!best || (result_metrics.highest ? mine->second > best->metrics.at(result_metrics.best)
+                                         : mine->second < best->metrics.at(result_metrics.best)))
       best = &row;
   }
   return best;
 }
 
-std::map<std::string, RegionSum> sum_by_region(const Wanted& wanted, const std::vector<Row>& rows) {
+std::map<std::string, RegionSum> sum_by_region(const ResultMetrics& result_metrics,
+                                               const std::vector<Row>& rows) {
   std::map<std::string, RegionSum> sums;
   std::map<std::string, double> rate_of_all;
   for (const Row& row : rows) {
     RegionSum& sum = sums[row.region];
     ++sum.rows[row.state];
-    const auto rate = row.metrics.find(wanted.rate);
-    const double mine = wanted.rate.empty() || rate == row.metrics.end() ? 0 : rate->second;
+    const auto rate = row.metrics.find(result_metrics.rate);
+    const double mine = result_metrics.rate.empty() || rate == row.metrics.end() ? 0 : rate->second;
     if (row.state == RowState::running) {
       sum.hosts += row.hosts;
       sum.gpus += row.gpus;

@@ -47,7 +47,7 @@ std::vector<Move> decide(const Definition& definition, const std::vector<Row>& r
                          const SeenJobs& seen, bool stopping, Instant now);
 
 // The row whose metric is best; nullptr when none has it.
-const Row* best_row(const Wanted& wanted, const std::vector<Row>& rows);
+const Row* best_row(const ResultMetrics& result_metrics, const std::vector<Row>& rows);
 
 // The totals of a region's rows.
 struct RegionSum {
@@ -58,6 +58,7 @@ struct RegionSum {
   int64_t bytes_total = 0, bytes_copied = 0;
   int64_t tried_again = 0;
 };
-std::map<std::string, RegionSum> sum_by_region(const Wanted& wanted, const std::vector<Row>& rows);
+std::map<std::string, RegionSum> sum_by_region(const ResultMetrics& result_metrics,
+                                               const std::vector<Row>& rows);
 
 }  // namespace trainyard::campaign

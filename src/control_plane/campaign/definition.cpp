@@ -19,7 +19,7 @@ constexpr const char* member_of(RequestKind kind) {
   return kind == RequestKind::training_job ? "training_job" : "batch_job";
 }
 
-// The texts of Wanted::highest, with the functions of an EnumTable.
+// The texts of ResultMetrics::highest, with the functions of an EnumTable.
 struct Orders {
   static std::string_view text(bool highest) { return highest ? "highest" : "lowest"; }
   static std::optional<bool> find(std::string_view text) {
@@ -157,7 +157,7 @@ class TableReader {
   }
 
   static void check(TableReader& table, const Placement& placement);
-  static void check(TableReader&, const Wanted&) {}
+  static void check(TableReader&, const ResultMetrics&) {}
   static void check(TableReader& table, const Watch& watch);
 
   const Json& json_;
@@ -208,10 +208,10 @@ constexpr auto kDescribePlacement = [](auto& side, auto& placement) {
   side("regions", placement.regions);
   side("copy_to", placement.copy_to);
 };
-constexpr auto kDescribeWanted = [](auto& side, auto& wanted) {
-  side("best", wanted.best);
-  side.choice("order", wanted.highest, Orders(), "\"highest\" or \"lowest\"");
-  side("rate", wanted.rate);
+constexpr auto kDescribeResultMetrics = [](auto& side, auto& metrics) {
+  side("best", metrics.best);
+  side.choice("order", metrics.highest, Orders(), "\"highest\" or \"lowest\"");
+  side("rate", metrics.rate);
 };
 constexpr auto kDescribeWatch = [](auto& side, auto& watch) {
   side("region", watch.region);
@@ -228,7 +228,7 @@ constexpr auto kDescribeDefinition = [](auto& side, auto& definition) {
   side("standing", definition.standing);
   side("key", definition.key);
   side.table("placement", definition.placement, kDescribePlacement);
-  side.table("results", definition.wanted, kDescribeWanted);
+  side.table("results", definition.result_metrics, kDescribeResultMetrics);
   side.list("watch", definition.watches, kWatchesMax, kDescribeWatch);
   side.request(definition.request_kind, definition.request);
 };

@@ -20,9 +20,9 @@
 
 namespace trainyard::campaign {
 
-// of its JSON; a template has some kilobytes
+// of a definition's JSON; a template has a few kilobytes
 inline constexpr size_t kDefinitionBytesMax = 256 << 10;
-// a job's name is CAMPAIGN-ROW-TRY, and AWS allows 63
+// a job's name is CAMPAIGN-ROW-TRY, and AWS allows 63 characters
 inline constexpr size_t kNameBytesMax = 40;
 inline constexpr int64_t kRetriesMax = 10;  // as Batch
 // active jobs of one region: more would burden its queue
@@ -46,10 +46,10 @@ struct Placement {
   std::string copy_to;
 };
 
-// The metrics that are read from the results.
-struct Wanted {
+// Selects the metrics that are read from the results of jobs.
+struct ResultMetrics {
   std::string best;     // the metric that decides; "" = none
-  bool highest = true;  // else the lowest is best
+  bool highest = true;  // else the lowest value is best
   std::string rate;     // a metric of samples per second, summed per region; ""  = none
 };
 
@@ -72,7 +72,7 @@ struct Definition {
   RequestKind request_kind = RequestKind::training_job;
   Json request;  // of CreateTrainingJob or SubmitJob, with {columns}
   Placement placement;
-  Wanted wanted;
+  ResultMetrics result_metrics;
   int64_t retries = 0;               // of a row whose job failed
   int64_t at_once = kAtOnceDefault;  // active jobs per region
   bool standing = false;             // the query is repeated: new rows become jobs too

@@ -1,5 +1,5 @@
-// Reads any text as a campaign, and plans two rows if it is one: a definition survives writing and
-// reading, and planning fails only with a message.
+// Reads any text as a campaign's definition. A valid one is unchanged by writing and reading, and
+// planning two rows with it returns a plan or an error with a message.
 // decoder: src/control_plane/campaign/definition.cpp
 #include <cstddef>
 #include <cstdint>
@@ -16,14 +16,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!definition) return 0;
   const std::string text = dump(to_json(*definition));
   const auto again = read_definition(text);
-  CHECK(bool(again), "what is written can be read");
-  CHECK(dump(to_json(*again)) == text, "and says the same");
-  const Answered answered{{"name", "region", "data"},
-                          {{"x", "a", "s3://b/x/"}, {"y", "b", nullptr}}};
-  Facts facts;
-  facts.home = "a";
-  facts.regions["a"] = facts.regions["b"] = {true, {{"ml.m5.large", {1.0, 0.5, 4, 1, 0}}}};
-  const auto plan = make_plan(*definition, answered, facts);
-  CHECK(plan || !plan.error().message.empty(), "a plan, or why there is none");
+  CHECK(bool(again), "a written definition can be read");
+  CHECK(dump(to_json(*again)) == text, "reading and writing keep the text");
+  const QueryResult query_result{{"name", "region", "data"},
+                                 {{"x", "a", "s3://b/x/"}, {"y", "b", nullptr}}};
+  PlanInputs inputs;
+  inputs.home = "a";
+  inputs.regions["a"] = inputs.regions["b"] = {true, {{"ml.m5.large", {1.0, 0.5, 4, 1, 0}}}};
+  const auto plan = make_plan(*definition, query_result, inputs);
+  CHECK(plan || !plan.error().message.empty(), "a failed plan has a message");
   return 0;
 }

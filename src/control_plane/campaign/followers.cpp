@@ -36,7 +36,7 @@ Duration RegionFollower::iterate() {
       table_.note_region(region_, {}, clock_.now());
       continue;
     }
-    log(Level::warning, "campaign", "a region cannot be followed just now",
+    log(Level::warning, "campaign", "cannot follow a region; retrying later",
         {{"region", region_},
          {"campaign", work.definition.name},
          {"why", followed.error().message}});
@@ -191,7 +191,7 @@ Duration CopyFollower::iterate() {
       const auto copied = copy(work, row);
       if (table_.ended()) return settings_.lost_interval;
       if (copied || copied.error().kind == Kind::cancelled) continue;
-      log(Level::warning, "campaign", "a copy broke off",
+      log(Level::warning, "campaign", "copying the data of a row was interrupted",
           {{"campaign", work.definition.name},
            {"row", row.label},
            {"why", copied.error().message}});
@@ -315,21 +315,22 @@ Result<void> Watcher::look_at(const Campaign& campaign, const Watch& watch) {
 Result<void> Watcher::refresh(const Campaign& campaign) {
   const Definition& definition = campaign.definition;
   TRY(require(campaign, "trainyard:QueryCatalogue"));
-  Answered answered = TRY(answer_(definition, campaign.started_by));
-  const auto key = std::find(answered.columns.begin(), answered.columns.end(), definition.key);
-  if (key == answered.columns.end())
+  QueryResult query_result = TRY(run_query_(definition, campaign.started_by));
+  const auto key =
+      std::find(query_result.columns.begin(), query_result.columns.end(), definition.key);
+  if (key == query_result.columns.end())
     return invalid("the query has no column `" + definition.key + "`");
-  const auto column = size_t(key - answered.columns.begin());
+  const auto column = size_t(key - query_result.columns.begin());
   std::set<std::string> known;
   for (const Row& row : campaign.rows) known.insert(row.label);
-  std::erase_if(answered.rows, [&](const std::vector<Json>& row) {
+  std::erase_if(query_result.rows, [&](const std::vector<Json>& row) {
     return !known.insert(text_of(row[column])).second;
   });
-  if (answered.rows.empty()) return {};
-  if (campaign.rows.size() + answered.rows.size() > kRowsMax)
+  if (query_result.rows.empty()) return {};
+  if (campaign.rows.size() + query_result.rows.size() > kRowsMax)
     return exhausted("a campaign has at most " + std::to_string(kRowsMax) +
                      " rows: start another one");
-  auto plan = TRY(make_plan(definition, answered, facts_(definition, campaign.started_by),
+  auto plan = TRY(make_plan(definition, query_result, read_inputs_(definition, campaign.started_by),
                             int64_t(campaign.rows.size()) + 1));
   TRY(table_.add_rows(definition.name, std::move(plan.rows)));
   table_.wake("threads");

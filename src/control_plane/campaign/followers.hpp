@@ -67,16 +67,16 @@ class CopyFollower {
 // new rows become jobs.
 class Watcher {
  public:
-  using Plan = std::function<Result<Answered>(const Definition&, const Principal&)>;
-  using Facts = std::function<campaign::Facts(const Definition&, const Principal&)>;
+  using RunQuery = std::function<Result<QueryResult>(const Definition&, const Principal&)>;
+  using ReadInputs = std::function<PlanInputs(const Definition&, const Principal&)>;
   Watcher(const Settings& settings, CampaignTable& table, Catalogue& catalogue, Clock& clock,
-          Plan answer, Facts facts)
+          RunQuery run_query, ReadInputs read_inputs)
       : settings_(settings),
         table_(table),
         catalogue_(catalogue),
         clock_(clock),
-        answer_(std::move(answer)),
-        facts_(std::move(facts)) {}
+        run_query_(std::move(run_query)),
+        read_inputs_(std::move(read_inputs)) {}
   Duration iterate();
 
  private:
@@ -90,8 +90,8 @@ class Watcher {
   CampaignTable& table_;
   Catalogue& catalogue_;
   Clock& clock_;
-  const Plan answer_;
-  const Facts facts_;
+  const RunQuery run_query_;
+  const ReadInputs read_inputs_;
   // Objects seen before, so that the catalogue is queried for new ones only: "table/uri".
   std::set<std::string> known_;
 };

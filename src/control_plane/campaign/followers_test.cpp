@@ -133,7 +133,7 @@ class Followers : public testing::Test {
   TestClock clock_;
   Region region_;
   Settings settings_;
-  std::unique_ptr<Store> store_ = *Store::open(":memory:");
+  std::unique_ptr<CampaignStore> store_ = *CampaignStore::open(":memory:");
   std::optional<CampaignTable> table_;
   std::optional<RegionFollower> follower_;
 };
@@ -146,7 +146,7 @@ TEST_F(Followers, AJobOfAnotherIsNeitherReadNorStopped) {
                          {"Tags", *whose ? tags : Json()},
                          {"Cost", {{"Amount", "7"}}},
                          {"Metrics", {{{"Name", "accuracy"}, {"Value", 0.9}}}}}};
-    store_ = *Store::open(":memory:");
+    store_ = *CampaignStore::open(":memory:");
     restart();
     run(kTraining, "mine");
     EXPECT_EQ(after_iterations(2),
@@ -171,7 +171,7 @@ TEST_F(Followers, StoppedBeforeItIsSeenWhoseTheJobIs) {
 
 TEST_F(Followers, KilledBetweenTheRequestAndItsRecordItRecognisesItsJob) {
   for (const char* job : {kTraining, kBatch}) {
-    store_ = *Store::open(":memory:");
+    store_ = *CampaignStore::open(":memory:");
     region_ = {};
     // Three Batch jobs have the name already; the second belongs to another campaign.
     for (const char* whose : {"", "other", ""})
@@ -197,7 +197,7 @@ TEST_F(Followers, ARequestThatIsDeniedStopsTheCampaignWithThatAsItsReason) {
   for (const char* job : {kTraining, kBatch}) {
     region_ = {};
     region_.denied_operations = {"CreateTrainingJob", "SubmitJob"};
-    store_ = *Store::open(":memory:");
+    store_ = *CampaignStore::open(":memory:");
     restart();
     run(job, "mine", 2);
     const std::string operation = job == kBatch ? "SubmitJob" : "CreateTrainingJob";
@@ -248,7 +248,7 @@ TEST_F(Followers, ARightThatIsTakenAwayStopsWhatRuns) {
 TEST_F(Followers, WithoutTheRightToLookOrStopTheJobsAreLeftAsTheyAre) {
   for (const char* operation : {"DescribeJob", "StopTrainingJob"}) {
     region_ = {};
-    store_ = *Store::open(":memory:");
+    store_ = *CampaignStore::open(":memory:");
     restart();
     run(kTraining, "mine", 2);
     EXPECT_EQ(after_iterations(2), "running");

@@ -61,8 +61,8 @@ struct Candidate {
 
 class Planner {
  public:
-  Planner(const Definition& definition, const Facts& facts)
-      : definition_(definition), facts_(facts) {}
+  Planner(const Definition& definition, const PlanInputs& inputs)
+      : definition_(definition), inputs_(inputs) {}
 
   Result<void> place(Row& row) {
     std::vector<Candidate> candidates;
@@ -99,7 +99,7 @@ class Planner {
       if (!std::count(regions.begin(), regions.end(), region)) regions.push_back(region);
     };
     if (definition_.placement.regions.empty()) {
-      for (const auto& [region, facts] : facts_.regions) add(region);
+      for (const auto& [region, offers] : inputs_.regions) add(region);
     } else {
       for (const auto& region : definition_.placement.regions) add(region);
       if (!std::count(definition_.placement.regions.begin(), definition_.placement.regions.end(),
@@ -123,8 +123,8 @@ class Planner {
           TRY(fill_text(definition_.placement.copy_to, values).in("placement.copy_to"));
       if (is_prefix(row.data) && !is_prefix(candidate.copy_to)) candidate.copy_to += '/';
       values["job.data"] = candidate.copy_to;
-      const auto price = facts_.copy_price_per_gib.find({row.data_region, region});
-      if (price != facts_.copy_price_per_gib.end()) candidate.copy_price_per_gib = price->second;
+      const auto price = inputs_.copy_price_per_gib.find({row.data_region, region});
+      if (price != inputs_.copy_price_per_gib.end()) candidate.copy_price_per_gib = price->second;
     }
     candidate.request = TRY(fill(definition_.request, values).in("the job's template"));
     read_size(candidate);
@@ -160,8 +160,8 @@ class Planner {
   }
 
   void add_prices(const Row& row, Candidate& candidate) const {
-    const auto region = facts_.regions.find(candidate.region);
-    if (region == facts_.regions.end()) return;
+    const auto region = inputs_.regions.find(candidate.region);
+    if (region == inputs_.regions.end()) return;
     if (!region->second.known) candidate.hosts_now = 0;
     const auto found = region->second.offers.find(candidate.instance_type);
     if (found == region->second.offers.end()) return;
@@ -235,19 +235,19 @@ class Planner {
   }
 
   const Definition& definition_;
-  const Facts& facts_;
+  const PlanInputs& inputs_;
   // hosts, by region and instance type
   std::map<std::pair<std::string, std::string>, int64_t> taken_;
 };
 
-Result<Row> read_row(const Definition& definition, const Answered& answered, size_t index,
-                     const Facts& facts, int64_t number) {
+Result<Row> read_row(const Definition& definition, const QueryResult& query_result, size_t index,
+                     const PlanInputs& inputs, int64_t number) {
   Row row;
   row.number = number;
-  for (size_t i = 0; i < answered.columns.size(); ++i)
-    row.columns.emplace_back(answered.columns[i], answered.rows[index][i]);
+  for (size_t i = 0; i < query_result.columns.size(); ++i)
+    row.columns.emplace_back(query_result.columns[i], query_result.rows[index][i]);
   row.data_region = text_at(row, "region");
-  if (row.data_region.empty()) row.data_region = facts.home;
+  if (row.data_region.empty()) row.data_region = inputs.home;
   row.data = text_at(row, "data");
   if (!row.data.empty() && !row.data.starts_with("s3://"))
     return invalid("the column `data` must be an s3:// URI, not '" + shorten(row.data, 80) + "'");
@@ -306,19 +306,19 @@ Comparison compare(RequestKind request_kind, const std::vector<Row>& rows) {
   return comparison;
 }
 
-Result<Plan> make_plan(const Definition& definition, const Answered& answered, const Facts& facts,
-                       int64_t number_from) {
-  if (answered.rows.size() > kRowsMax)
+Result<Plan> make_plan(const Definition& definition, const QueryResult& query_result,
+                       const PlanInputs& inputs, int64_t number_from) {
+  if (query_result.rows.size() > kRowsMax)
     return invalid("the query has more than " + std::to_string(kRowsMax) +
                    " rows, the maximum of a campaign");
-  if (answered.columns.size() > kColumnsMax)
+  if (query_result.columns.size() > kColumnsMax)
     return invalid("the query has more than " + std::to_string(kColumnsMax) + " columns");
-  Planner planner(definition, facts);
+  Planner planner(definition, inputs);
   Plan plan;
-  for (size_t i = 0; i < answered.rows.size(); ++i) {
+  for (size_t i = 0; i < query_result.rows.size(); ++i) {
     const int64_t number = number_from + int64_t(i);
     const std::string context = "row " + std::to_string(number);
-    Row row = TRY(read_row(definition, answered, i, facts, number).in(context));
+    Row row = TRY(read_row(definition, query_result, i, inputs, number).in(context));
     TRY(planner.place(row).in(context + " (" + shorten(row.label, 60) + ")"));
     plan.rows.push_back(std::move(row));
   }

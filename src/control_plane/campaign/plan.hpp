@@ -1,9 +1,9 @@
 // Plans the jobs of a campaign from the rows of a query: the region of each row, the data that is
 // copied there first, and the request to the region.
 //
-// Pure: rows, prices, capacity and reservations in; a plan out. Rows are planned in their order,
-// and each takes its capacity from those behind it, so that `capacity` fills a region before it
-// goes to the next.
+// Pure: it reads rows, prices, capacity and reservations, and returns a plan. Rows are planned in
+// their order, and each reduces the capacity for later rows, so the rule `capacity` fills a region
+// before it uses the next.
 //
 // Threads: pure functions. Errors: invalid, naming the row and what is wrong with it.
 #pragma once
@@ -21,29 +21,29 @@ namespace trainyard::campaign {
 inline constexpr size_t kRowsMax = 10'000;  // of a campaign, as an array of Batch
 inline constexpr size_t kColumnsMax = 200;
 
-// A query's answer.
-struct Answered {
+// The result of a query of the catalogue.
+struct QueryResult {
   std::vector<std::string> columns;
-  std::vector<std::vector<Json>> rows;  // strings, numbers, nothing
+  std::vector<std::vector<Json>> rows;  // strings, numbers, null
 };
 
 // One instance type in one region.
 struct Offer {
   std::optional<double> on_demand, spot;  // of an instance and hour
-  std::optional<int64_t> hosts_total;     // nothing: gangs are scaled to fit
+  std::optional<int64_t> hosts_total;     // unset: gangs are scaled to fit
   std::optional<int64_t> hosts_free;
   int64_t hosts_reserved = 0;  // for us, free or not
 };
 
-struct RegionFacts {
-  // false: the region does not answer, and its offers are empty
+struct RegionOffers {
+  // false: the region does not respond, and its offers are empty
   bool known = false;
   std::map<std::string, Offer> offers;  // by instance type
 };
 
-struct Facts {
+struct PlanInputs {
   std::string home;  // the server's own region: the default of rows
-  std::map<std::string, RegionFacts> regions;
+  std::map<std::string, RegionOffers> regions;
   std::map<std::pair<std::string, std::string>, double> copy_price_per_gib;  // from, to
 };
 
@@ -61,8 +61,8 @@ struct Plan {
 };
 
 // `number_from`: of the first row; a standing campaign continues its numbers.
-Result<Plan> make_plan(const Definition& definition, const Answered& answered, const Facts& facts,
-                       int64_t number_from = 1);
+Result<Plan> make_plan(const Definition& definition, const QueryResult& query_result,
+                       const PlanInputs& inputs, int64_t number_from = 1);
 
 Comparison compare(RequestKind request_kind, const std::vector<Row>& rows);
 

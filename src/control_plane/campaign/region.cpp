@@ -226,10 +226,10 @@ Result<Report> report_of(client::Client& client, const Definition& definition, c
                                ? row.job_id
                                : job_name(definition.name, row);
   return report_in(TRY(client.call(Service::trainyard, "DescribeJob", {{"JobName", name}})),
-                   definition.wanted);
+                   definition.result_metrics);
 }
 
-Report report_in(const Json& job, const Wanted& wanted) {
+Report report_in(const Json& job, const ResultMetrics& result_metrics) {
   Report report;
   report.cost = cost_in(job);
   report.failure = text_in(job, "FailureReason");
@@ -240,28 +240,28 @@ Report report_in(const Json& job, const Wanted& wanted) {
   if (array == job.end() || !array->is_object()) return report;
   for (const Json& metric : list_in(*array, "Metrics")) {
     const std::string name = text_in(metric, "Name");
-    const auto best = number_in(metric, wanted.highest ? "Highest" : "Lowest");
+    const auto best = number_in(metric, result_metrics.highest ? "Highest" : "Lowest");
     if (!best) continue;
     report.metrics[name] = *best;
-    const auto child = number_in(metric, wanted.highest ? "HighestIndex" : "LowestIndex");
-    if (name == wanted.best && child) report.metrics[std::string(kBestChild)] = *child;
+    const auto child = number_in(metric, result_metrics.highest ? "HighestIndex" : "LowestIndex");
+    if (name == result_metrics.best && child) report.metrics[std::string(kBestChild)] = *child;
   }
   return report;
 }
 
-Result<RegionFacts> facts_of(client::Client& client) {
+Result<RegionOffers> offers_of(client::Client& client) {
   const Json answer = TRY(client.call(Service::trainyard, "DescribeRegion", Json::object()));
-  RegionFacts facts;
-  facts.known = true;
+  RegionOffers found;
+  found.known = true;
   for (const Json& type : list_in(answer, "InstanceTypes")) {
     Offer offer;
     offer.on_demand = number_in(type, "OnDemandPerHour");
     offer.spot = number_in(type, "SpotPerHour");
     if (const auto total = number_in(type, "HostsTotal")) offer.hosts_total = int64_t(*total);
     if (const auto free = number_in(type, "HostsFree")) offer.hosts_free = int64_t(*free);
-    facts.offers[text_in(type, "InstanceType")] = offer;
+    found.offers[text_in(type, "InstanceType")] = offer;
   }
-  return facts;
+  return found;
 }
 
 }  // namespace trainyard::campaign

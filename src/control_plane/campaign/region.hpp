@@ -35,7 +35,7 @@ Result<void> stop(client::Client& client, const Definition& definition, const Ro
 
 // The metrics and cost of a job, which are expensive to query.
 struct Report {
-  // For an array, those of the child that is best by Definition::wanted, and its index
+  // For an array, those of the child that is best by Definition::result_metrics, and its index
   // (kBestChild).
   std::map<std::string, double> metrics;
   std::optional<double> cost;
@@ -46,11 +46,12 @@ inline constexpr std::string_view kBestChild = "best child";
 Result<Report> report_of(client::Client& client, const Definition& definition, const Row& row);
 
 // Queries the region's prices and capacity (DescribeRegion).
-Result<RegionFacts> facts_of(client::Client& client);
+Result<RegionOffers> offers_of(client::Client& client);
 
 // -- pure parts, for tests
-SeenJob seen_training_job(const Json& described);               // an element of ListJobs
-SeenJob seen_batch_job(const Json& described);                  // an element of DescribeJobs
-Report report_in(const Json& described, const Wanted& wanted);  // DescribeJob's answer
+SeenJob seen_training_job(const Json& described);  // an element of ListJobs
+SeenJob seen_batch_job(const Json& described);     // an element of DescribeJobs
+Report report_in(const Json& described,
+                 const ResultMetrics& result_metrics);  // DescribeJob's answer
 
 }  // namespace trainyard::campaign

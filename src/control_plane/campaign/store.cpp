@@ -47,11 +47,11 @@ bool Campaign::over() const {
          std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.over(); });
 }
 
-Store::Store() = default;
-Store::~Store() = default;
+CampaignStore::CampaignStore() = default;
+CampaignStore::~CampaignStore() = default;
 
-Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
-  std::unique_ptr<Store> store(new Store);
+Result<std::unique_ptr<CampaignStore>> CampaignStore::open(const std::string& path) {
+  std::unique_ptr<CampaignStore> store(new CampaignStore);
   auto connection = TRY(sqlite::Connection::open(path));
   TRY(connection->run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").in(path));
   TRY(connection->run(kSchema).in(path));
@@ -60,7 +60,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
   return store;
 }
 
-Result<void> Store::create(const Campaign& campaign) {
+Result<void> CampaignStore::create(const Campaign& campaign) {
   const MutexLock lock(mutex_);
   sqlite::Connection& connection = *connection_;
   const std::string& name = campaign.definition.name;
@@ -84,14 +84,14 @@ Result<void> Store::create(const Campaign& campaign) {
   return made;
 }
 
-Result<void> Store::put_rows(const std::string& campaign, const std::vector<Row>& rows) {
+Result<void> CampaignStore::put_rows(const std::string& campaign, const std::vector<Row>& rows) {
   const MutexLock lock(mutex_);
   sqlite::Connection& connection = *connection_;
   return in_transaction(connection, [&] { return write_rows(connection, campaign, rows); });
 }
 
-Result<void> Store::put_stopped(const std::string& campaign, Instant at,
-                                const std::string& reason) {
+Result<void> CampaignStore::put_stopped(const std::string& campaign, Instant at,
+                                        const std::string& reason) {
   const MutexLock lock(mutex_);
   sqlite::Connection& connection = *connection_;
   return in_transaction(connection, [&]() -> Result<void> {
@@ -103,7 +103,7 @@ Result<void> Store::put_stopped(const std::string& campaign, Instant at,
   });
 }
 
-Result<std::vector<Campaign>> Store::load() {
+Result<std::vector<Campaign>> CampaignStore::load() {
   const MutexLock lock(mutex_);
   std::vector<Campaign> campaigns;
   std::map<std::string, size_t> by_name;

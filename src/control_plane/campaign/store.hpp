@@ -1,4 +1,4 @@
-// Store keeps campaigns durably: each with its definition and its rows, in one SQLite file. Every
+// CampaignStore keeps campaigns durably, with their definitions and rows, in one SQLite file. Every
 // change is written before it takes effect.
 //
 // Threads: callable from anywhere. Errors: those of sqlite/connection.hpp; conflict, when a
@@ -28,19 +28,19 @@ struct Campaign {
   Instant created;
   std::optional<Instant> stopped;
   std::vector<Row> rows;  // in the order of their numbers
-  // Random; the tag of its jobs. "": stored before campaigns had one: its jobs are identified by
-  // name alone.
+  // Random; its jobs have it as a tag. "": the campaign was stored before campaigns had an id, and
+  // its jobs are identified by name alone.
   std::string id = {};
   Principal started_by = {};
-  std::string stop_reason = {};  // the denied right; "": it was stopped by a request
+  std::string stop_reason = {};  // the denied permission; "": stopped by a request
 
   bool over() const;
 };
 
-class Store {
+class CampaignStore {
  public:
-  static Result<std::unique_ptr<Store>> open(const std::string& path);
-  ~Store();
+  static Result<std::unique_ptr<CampaignStore>> open(const std::string& path);
+  ~CampaignStore();
 
   Result<void> create(const Campaign& campaign);
   // Stores rows by number, of an existing campaign; new ones are added.
@@ -50,7 +50,7 @@ class Store {
   Result<std::vector<Campaign>> load();
 
  private:
-  Store();
+  CampaignStore();
   Mutex mutex_;
   std::unique_ptr<sqlite::Connection> connection_ GUARDED_BY(mutex_);
 };

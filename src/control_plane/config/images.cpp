@@ -80,7 +80,7 @@ Result<void> read_image(const std::string& name, Table table,
   if (name != present)
     log(Level::warning, "config", "a deprecated image name", {{"image", name}, {"use", present}});
   if (!images.emplace(present, image).second)
-    return invalid("images.\"" + name + "\" is given twice, also by its present name \"" + present +
+    return invalid("images.\"" + name + "\" is given twice, also by its current name \"" + present +
                    "\"");
   return {};
 }

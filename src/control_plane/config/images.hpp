@@ -11,7 +11,7 @@
 
 namespace trainyard::config {
 
-// `directory` is that of the configuration file, with a slash at its end.
+// `directory`: of the configuration file, with a slash at its end.
 Result<void> read_images(Table& root, const std::string& directory, Config& config);
 
 }  // namespace trainyard::config

@@ -9,7 +9,7 @@
 
 namespace trainyard::config {
 
-// `directory` is that of the configuration file: "" or ending in '/'. `file` is next to it, or an
+// `directory`: of the configuration file, "" or ending in '/'. `file` is next to it, or an
 // absolute path.
 // `key`: the key of the table that names the file.
 Result<std::string> read_password_file(const Table& table, const std::string& directory,

@@ -17,7 +17,7 @@ bool is_user(const std::string& name);
 // Reads the keys `users` and `roles` of a table: the principals that may use a shared directory.
 Result<void> read_sharing(Table& table, domain::FileSystem& file_system);
 
-// `directory` is that of the configuration file, with a slash at its end.
+// `directory`: of the configuration file, with a slash at its end.
 Result<void> read_principals(Table& root, const std::string& directory, Config& config);
 
 }  // namespace trainyard::config

@@ -9,7 +9,7 @@
 
 namespace trainyard::config {
 
-// `directory` is that of the configuration file: "" or ending in '/'.
+// `directory`: of the configuration file, "" or ending in '/'.
 Result<void> read_storage(Table& root, const std::string& directory, Config& config);
 
 }  // namespace trainyard::config

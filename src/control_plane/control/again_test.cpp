@@ -49,7 +49,7 @@ Result<domain::Job> interrupt(TestCluster& cluster, const std::string& name,
   return result;
 }
 
-TEST(Interruption, TheJobWaitsStartsAndGoesOn) {
+TEST(Interruption, TheJobWaitsStartsAndContinues) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(spot("a", 2)));
   for (domain::HostIndex host : {0u, 1u}) cluster.walk("a", host, HostState::running);

@@ -168,7 +168,7 @@ TEST(Arrays, AChildIsCancelledBeforeItIsCreated) {
   EXPECT_EQ(cluster.live_children("a"), 257u);
   ASSERT_TRUE(cluster.cancel("a:299", Cancellation::cancelled, "not this one"));
   EXPECT_TRUE(cluster.cancel("a:299", Cancellation::terminated, "again"))
-      << "it is over, and that is no error";
+      << "it has ended, which is not an error";
   EXPECT_EQ(cluster.status("a:299"), "FAILED");
   EXPECT_EQ(batch::status_reason(*cluster.find("a:299")), "not this one");
   EXPECT_EQ(cluster.live_children("a"), 257u) << "it was made, and was over";

@@ -13,7 +13,7 @@ using domain::JobState;
 using test::BatchCluster;
 using test::kRegion;
 
-// How each attempt ended, in the words of AWS.
+// How each attempt ended, with AWS's texts.
 std::vector<std::string> ends(const domain::Job& job) {
   std::vector<std::string> reasons;
   for (const auto& attempt : job.attempts)
@@ -167,7 +167,7 @@ TEST(Batch, CancelIsForWaitingJobsAndTerminateForAll) {
   EXPECT_EQ(cluster.find("runs")->cancellation, Cancellation::terminated);
   EXPECT_EQ(ends(*cluster.find("runs")), std::vector<std::string>{"enough"});
   EXPECT_TRUE(cluster.cancel("runs", Cancellation::terminated, "again"))
-      << "it is over, and that is no error";
+      << "it has ended, which is not an error";
   EXPECT_EQ(cluster.find("runs")->cancellation_reason, "enough");
 }
 

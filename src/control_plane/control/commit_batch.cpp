@@ -126,7 +126,7 @@ CommitBatch::Found CommitBatch::job(const JobKey& key) {
 }
 
 Error name_taken(const JobKey& key) {
-  return conflict("a job named " + key.name + " exists already");
+  return conflict("a job named " + key.name + " already exists");
 }
 
 CommitBatch::Found CommitBatch::add(PendingCommand& pending) {

@@ -1,8 +1,8 @@
-// Group is a batch of commands that share a transaction: each is applied to the state after those
-// before it, and none of the changes is visible until all of them are durable. Private to this
-// module.
+// A CommitBatch is a sequence of commands that share a transaction. Each command is applied to the
+// state that the commands before it leave, and no change is visible until all are durable. Private
+// to this module.
 //
-// Threads: confined to commit_step's.
+// Threads: confined to the thread of commit_step().
 // Lifetime: ledger and live outlive it; one batch for each transaction.
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace trainyard::control {
 
-// Passes the job on by value.
+// Adapts an Answer, which takes the job by value.
 inline std::function<void(Result<std::shared_ptr<const domain::Job>>)> by_value(Answer answer) {
   return [answer = std::move(answer)](Result<std::shared_ptr<const domain::Job>> job) {
     if (job)
@@ -35,15 +35,15 @@ inline std::function<void(Result<std::shared_ptr<const domain::Job>>)> by_value(
 // A pending command, and the recipient of its result.
 struct PendingCommand {
   reconcile::Command command;
-  std::optional<domain::JobKey> key;  // the job that is meant, when its number is not known yet
-  // Called with the job after the command (nothing for tags), or why not.
+  std::optional<domain::JobKey> key;  // the job of the command, if its number is not known yet
+  // Called with the job after the command (nullptr for tags), or with the error.
   std::function<void(Result<std::shared_ptr<const domain::Job>>)> job_answer;
   TagAnswer tag_answer;
   ResourceAnswer resource_answer = nullptr;
   std::optional<batch::Resource> resource = {};  // after the command
   RecordsAnswer records_answer = nullptr;
 
-  // Tells what became of a change of records: all of them as they are now, or why not.
+  // Reports the result of a command that changes records: all current records, or the error.
   void answer_records(const Result<std::shared_ptr<const domain::Job>>& done,
                       const std::shared_ptr<const domain::Records>& records) const {
     if (!records_answer) return;
@@ -61,17 +61,17 @@ struct PendingCommand {
   }
 };
 
-// The job that the ledger has, or the child that its array has not made yet. Errors: not_found; the
-// ledger's.
+// Returns a job of the ledger, or a child that its array has not created yet. Errors: not_found;
+// the ledger's.
 Result<domain::Job> find_stored(ledger::Ledger& ledger, const domain::JobKey& key);
 Result<domain::Job> find_stored(ledger::Ledger& ledger, domain::JobNumber number);
-// An array's children, including those that were not created yet: the count of each status, and
-// those that the query selects.
+// Read an array's children, including those that were not created yet: the number in each status,
+// and the children that the query selects.
 Result<domain::ChildCounts> count_stored_children(ledger::Ledger& ledger, const domain::Job& array);
 Result<std::vector<domain::Job>> stored_children(ledger::Ledger& ledger, const domain::Job& array,
                                                  const ledger::ChildQuery& query);
 
-// The error of a job whose name another one has.
+// Returns the error for a new job whose name is taken.
 Error name_taken(const domain::JobKey& key);
 
 class CommitBatch {
@@ -80,12 +80,12 @@ class CommitBatch {
               std::shared_ptr<const batch::Catalog> catalog,
               std::shared_ptr<const domain::Records> records, Instant now, Duration clock_offset);
 
-  // The command's job after it. Nothing when there is none (tags).
+  // Applies a command, and returns its job after it; nullptr for a command without a job (tags).
   Result<std::shared_ptr<const domain::Job>> add(PendingCommand& pending);
-  // All of it is durable when it returns, or none of it happened.
+  // Makes all changes durable, or none.
   Result<void> commit();
 
-  // -- what is to be seen, once it was committed
+  // -- the changes, to be published after commit()
   std::vector<std::shared_ptr<const domain::Job>> changed() const;
   const std::vector<domain::Tag>& tags_of(const std::string& arn) { return tags_[arn]; }
   bool changed_resources() const { return !batch_.resources.empty(); }
@@ -124,14 +124,14 @@ class CommitBatch {
   const Instant now_;            // control's time
   const Duration clock_offset_;  // of jobs that are created
   ledger::Batch batch_;
-  // as changed by this batch
+  // as this batch has changed them
   std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;
   std::map<domain::JobKey, domain::JobNumber> created_;
   std::map<std::string, std::vector<domain::Tag>> tags_;
   std::map<domain::ShareKey, std::optional<domain::Usage>> usages_;
   std::shared_ptr<const batch::Catalog> catalog_;
   std::shared_ptr<const domain::Records> records_;
-  // the last revisions of those that it made
+  // the last revisions of the definitions that this batch registered
   std::map<domain::JobKey, batch::JobDefinition> definitions_;
   domain::JobNumber last_number_;
   uint64_t last_sequence_;

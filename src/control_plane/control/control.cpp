@@ -509,7 +509,7 @@ void SingleWriter::submit(reconcile::Command command) {
            {},
            [this, kind](const Result<std::shared_ptr<const Job>>& job) {
              if (!job)
-               log(Level::warning, "control", "a decision could not be kept",
+               log(Level::warning, "control", "a decision could not be stored",
                    {{"command", kind}, {"why", job.error().message}});
              // If it could not be stored (a full disk), the next interval decides again: an
              // immediate retry would repeat without end.

@@ -79,14 +79,14 @@ Instant ControlTime::look() {
   if (unseen > settings_.unwatched_max) {
     base_ -= unseen - settings_.unwatched_max;
     jumped = true;
-    log(Level::warning, "control", "the server did not run for a while; deadlines are put off",
+    log(Level::warning, "control", "the server was suspended for a while; deadlines are extended",
         {{"seconds", in_seconds(unseen)}});
   }
   const Instant now{base_ + monotonic};
   const Duration difference = clock_.now() - now;
   if (const Duration step = difference - offset_; step >= kClockStepMin || step <= -kClockStepMin) {
     offset_ = difference;
-    log(Level::warning, "control", "the wall clock was set; deadlines stay as they are",
+    log(Level::warning, "control", "the wall clock was changed; deadlines are not affected",
         {{"seconds", in_seconds(step)}});
     jumped = true;
   }

@@ -89,7 +89,7 @@ TEST(ControlTime, CountsLittleOfUnwatchedTime) {
   EXPECT_EQ(next.now(), kStart + 50s) << "and no restart adds it";
 }
 
-TEST(ControlTime, GoesOnOverARestart) {
+TEST(ControlTime, ContinuesAfterARestart) {
   Machine machine;
   {
     ControlTime time(machine.clock, machine.settings);

@@ -35,7 +35,7 @@ struct FileSystemCluster : test::TestCluster {
   }
 };
 
-TEST(CreatedFileSystems, AreThoseOfTheJobsRegion) {
+TEST(CreatedFileSystems, ComeFromTheJobsRegion) {
   FileSystemCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.job("n")));
   cluster.created["fs-1"] = {"/srv/other", "", "", false};
@@ -46,7 +46,7 @@ TEST(CreatedFileSystems, AreThoseOfTheJobsRegion) {
   EXPECT_EQ(cluster.queried_region, "us-east-1");
 }
 
-TEST(CreatedFileSystems, ThatAreGoneFailTheJobInWords) {
+TEST(CreatedFileSystems, ThatAreGoneFailTheJobWithAnExplanation) {
   FileSystemCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.job("n")));
   EXPECT_EQ(cluster.directories({"fs-2"}).error().message,

@@ -16,7 +16,7 @@ using test::TestCluster;
 const reconcile::ExplainRights kEverything{.may_see = [](const domain::Job&) { return true; },
                                            .may_use = [](const domain::JobKey&) { return true; }};
 
-TEST(Explainer, AnswersFromWhatReconcileHasReadLast) {
+TEST(Explainer, UsesTheSnapshotOfTheLastReconcileStep) {
   TestCluster cluster;
   EXPECT_EQ(cluster.control->explain({"us-east-1", "a"}, kEverything).error().kind,
             Kind::not_found);
@@ -34,7 +34,7 @@ TEST(Explainer, AnswersFromWhatReconcileHasReadLast) {
       << "it runs";
 }
 
-TEST(Explainer, RefusesMoreCallersThanMayWait) {
+TEST(Explainer, RejectsCallersBeyondTheLimit) {
   Settings settings;
   Explainer explainer(settings);
   reconcile::Snapshot snapshot;
@@ -47,12 +47,12 @@ TEST(Explainer, RefusesMoreCallersThanMayWait) {
   other->key.name = "b";
   snapshot.jobs = {job, other};
   explainer.put(std::move(snapshot), from_milliseconds(0));
-  std::atomic<bool> go_on = false;
+  std::atomic<bool> released = false;
   std::atomic<size_t> refused = 0, answered = 0;
   // The first one is held while its rights are checked; the others queue behind it.
   const reconcile::ExplainRights held{.may_see =
                                           [&](const domain::Job&) {
-                                            go_on.wait(false);
+                                            released.wait(false);
                                             return true;
                                           },
                                       .may_use = [](const domain::JobKey&) { return true; }};
@@ -65,8 +65,8 @@ TEST(Explainer, RefusesMoreCallersThanMayWait) {
       } else {
         EXPECT_EQ(found.error().kind, Kind::exhausted);
         if (++refused == 2) {
-          go_on = true;
-          go_on.notify_all();
+          released = true;
+          released.notify_all();
         }
       }
     });
@@ -75,7 +75,7 @@ TEST(Explainer, RefusesMoreCallersThanMayWait) {
   EXPECT_EQ(answered, kExplanationsWaitingMax);
 }
 
-TEST(Preview, IsWhatThenHappensAndLeavesNothing) {
+TEST(Preview, PredictsTheOutcomeAndChangesNothing) {
   TestCluster cluster;
   cluster.control->reconcile_step();
   // Each takes the whole machine.
@@ -100,7 +100,7 @@ TEST(Preview, IsWhatThenHappensAndLeavesNothing) {
       << "it runs";
 }
 
-TEST(Preview, RefusesWhatTheCreationRefuses) {
+TEST(Preview, RejectsWhatCreatingRejects) {
   TestCluster cluster;
   cluster.control->reconcile_step();
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));

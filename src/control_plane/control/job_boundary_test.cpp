@@ -1,5 +1,5 @@
-// Tests that one job's data never ends the server: jobs that cannot be planned, and records that an
-// earlier version left.
+// Tests that one job's data never ends the server: neither a job that cannot be planned nor a
+// record of an earlier version.
 #include <gtest/gtest.h>
 
 #include "batch/catalog.hpp"
@@ -17,8 +17,8 @@ using domain::JobState;
 using domain::Phase;
 using test::TestCluster;
 
-// An earlier version committed it: CreateTrainingJob took any counts, and their sum was 0 in 32
-// bits.
+// Returns a job that an earlier version committed: CreateTrainingJob accepted any counts, and their
+// sum was 0 in 32 bits.
 domain::Job a_job_of_an_earlier_version(domain::JobNumber number) {
   domain::Job job;
   job.number = number;
@@ -116,7 +116,7 @@ reconcile::Snapshot two_waiting() {
   return snapshot;
 }
 
-TEST(JobBoundary, TheJobThatThePlannerFailsOnFailsAlone) {
+TEST(JobBoundary, AJobOnWhichThePlannerFailsFailsAlone) {
   const auto planner = [](const schedule::Snapshot& snapshot, const schedule::Policy& policy,
                           Instant now) {
     for (const auto& waiting : snapshot.waiting)
@@ -132,7 +132,7 @@ TEST(JobBoundary, TheJobThatThePlannerFailsOnFailsAlone) {
   EXPECT_EQ(std::get<reconcile::StartAttempt>(decision.commands[1]).job, 2u);
 }
 
-TEST(JobBoundary, APlannerThatFailsOnNoJobAloneStartsNoneAndSaysWhy) {
+TEST(JobBoundary, APlannerThatFailsOnJobsOnlyTogetherStartsNoneAndReportsTheReason) {
   const auto planner = [](const schedule::Snapshot& snapshot, const schedule::Policy& policy,
                           Instant now) {
     if (snapshot.waiting.size() > 1) throw reconcile::JobFault("two are too many");
@@ -169,7 +169,7 @@ TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
   EXPECT_EQ((*after)->failure_reason,
             "InternalServerError: the command fact cannot be applied to the job: the job's record "
             "does not allow its next state");
-  ASSERT_TRUE(batch.commit()) << "what is kept can be replayed";
+  ASSERT_TRUE(batch.commit()) << "the stored record can be replayed";
   EXPECT_EQ(cluster.ledger->find_job(broken.number)->state, JobState::failed);
 }
 
@@ -189,7 +189,7 @@ TEST(JobBoundary, AFailedJobsAttemptIsRemoved) {
   EXPECT_TRUE(again->nothing());
 }
 
-TEST(JobBoundary, WaitingJobsSayThatReconcilingFails) {
+TEST(JobBoundary, WaitingJobsReportThatReconcilingFails) {
   TestCluster cluster;
   bool fails = true;
   cluster.settings.quotas = [&fails]() -> std::vector<domain::InstanceQuota> {

@@ -29,7 +29,7 @@ class Loops {
   // counted.
   Loops(ControlPlane& control, Duration reconcile_interval, Clock* clock = nullptr,
         LoopStatistics* statistics = nullptr);
-  // Ends both threads after their present steps. Later commands wait until control refuses them.
+  // Ends both threads after their current steps. Later commands wait until control refuses them.
   ~Loops();
   Loops(const Loops&) = delete;
 

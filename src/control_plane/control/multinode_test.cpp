@@ -181,7 +181,7 @@ TEST(Multinode, AHostThatDoesNotEndAfterItsMainHostIsGivenUp) {
   EXPECT_EQ(cluster.status(2), "FAILED");
 }
 
-TEST(Multinode, AVolumeThatTheConfigHasNoMoreIsSaid) {
+TEST(Multinode, AVolumeThatTheConfigNoLongerHasIsReported) {
   Nodes cluster;
   const auto job = cluster.find("n");
   cluster.settings.volumes.clear();

@@ -51,12 +51,12 @@ class Replayer::Session {
   const std::string& principal() const { return principal_; }
 
   // True: the report is complete.
-  Result<bool> work(const std::function<bool()>& go_on) {
+  Result<bool> work(const std::function<bool()>& may_continue) {
     while (!replay_) {
-      if (!go_on()) return false;
+      if (!may_continue()) return false;
       TRY(read_more());
     }
-    return replay_->advance(go_on);
+    return replay_->advance(may_continue);
   }
 
   ReplayReport report(bool done, const ReplayCaller& caller) const {

@@ -46,7 +46,7 @@ void add_progress(const Jobs& jobs, Families& families) {
   add_each(jobs, families, "trainyard_job_hosts", FamilyType::gauge, "Hosts of a job that runs.",
            [](const ExposedJob& each) { return Value(each.job->spec.hosts()); });
   add_each(jobs, families, "trainyard_job_attempts_total", FamilyType::counter,
-           "Attempts of a job, the present one included.",
+           "Attempts of a job, the current one included.",
            [](const ExposedJob& each) { return Value(double(each.job->attempts.size())); });
   add_each(jobs, families, "trainyard_job_created_timestamp_seconds", FamilyType::gauge,
            "When a job was created, since 1970.",

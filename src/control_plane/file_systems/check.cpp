@@ -127,7 +127,7 @@ Result<objects::Location> parse_repository(std::string_view path) {
   std::string_view rest = path.substr(5);
   objects::Location location;
   location.bucket = std::string(rest.substr(0, rest.find('/')));
-  if (location.bucket.empty()) return invalid("it names no bucket", Fault::bad_request);
+  if (location.bucket.empty()) return invalid("the bucket is missing", Fault::bad_request);
   rest.remove_prefix(std::min(rest.size(), location.bucket.size() + 1));
   location.key = std::string(rest);
   if (location.key.size() > objects::kKeyBytesMax || location.key.find('\0') != std::string::npos)
@@ -185,14 +185,15 @@ Result<void> check_association(const Snapshot& snapshot, const std::string& regi
     if (each.file_system != owner->id || region_of(key) != region) continue;
     ++count;
     if (overlap(each.path, requested.path))
-      return invalid("FileSystemPath /" + requested.path + " overlaps with that of " + each.id,
-                     Fault::bad_request);
+      return invalid(
+          "FileSystemPath /" + requested.path + " overlaps with the FileSystemPath of " + each.id,
+          Fault::bad_request);
     const auto other = parse_repository(each.repository);
     if (other && other->bucket == repository.bucket &&
         (other->key.starts_with(repository.key) || repository.key.starts_with(other->key)))
-      return invalid(
-          "DataRepositoryPath " + requested.repository + " overlaps with that of " + each.id,
-          Fault::bad_request);
+      return invalid("DataRepositoryPath " + requested.repository +
+                         " overlaps with the DataRepositoryPath of " + each.id,
+                     Fault::bad_request);
   }
   if (count < kAssociationsOfFileSystemMax) return {};
   return exhausted("A file system can have at most 8 data repository associations",

@@ -58,7 +58,7 @@ LastExchange read_mark(const os::File& file, const std::string& path, int64_t mo
   return LastExchange::unknown;
 }
 
-// Without the mark, files are compared with their objects alone, so a failure is none.
+// Without the mark, files are compared with their objects alone, so a failure is ignored.
 void set_mark(const os::File& file, const std::string& mark) {
   static_cast<void>(::fsetxattr(file.descriptor(), kAttribute, mark.data(), mark.size(), 0));
 }

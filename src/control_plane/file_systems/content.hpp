@@ -56,7 +56,7 @@ class Content {
                      const std::function<void(FileFailure)>& skipped) const;
 
   // Writes a file from the pieces that `next` returns, until one is empty, and gives it the time.
-  // `number` is that of no other call that runs. Returns its size.
+  // `number` differs from that of each other running call. Returns its size.
   using NextPiece = std::function<Result<size_t>(std::span<char>)>;
   Result<uint64_t> write(const std::string& path, Instant modified, size_t number,
                          const NextPiece& next) const;

@@ -17,7 +17,7 @@ constexpr size_t kListedMax = 10'000'000;  // objects of one link: some gigabyte
 
 using Listing = std::map<std::string, objects::ObjectInfo>;
 
-// True if the fault is not that of one file.
+// Returns true if the fault concerns more than one file.
 bool ends_exchange(const Error& error) {
   return error.kind == Kind::exhausted || error.kind == Kind::cancelled ||
          error.is(objects::Fault::bucket_missing);

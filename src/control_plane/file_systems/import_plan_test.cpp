@@ -1,4 +1,4 @@
-// Tests of which objects become which files.
+// Tests which files an import creates from which objects.
 #include "file_systems/import_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(ImportPlan, PlacesKeysBelowTheDirectory) {
   EXPECT_TRUE(plan.failures.empty());
 }
 
-TEST(ImportPlan, RefusesKeysThatLeadOut) {
+TEST(ImportPlan, RejectsKeysThatEscapeTheDirectory) {
   const std::string hostile[] = {"in/../../etc/passwd",
                                  "in/a/../b",
                                  "in/..",
@@ -47,7 +47,7 @@ TEST(ImportPlan, RefusesKeysThatLeadOut) {
     ASSERT_EQ(plan.failures.size(), 1u) << key;
     EXPECT_EQ(plan.failures[0].code, "S3ObjectPathNotPosixCompliant");
   }
-  // A slash at the beginning is no root.
+  // A leading slash does not make the path absolute.
   EXPECT_EQ(*path_of_key("in//etc/passwd", "in/", ""), "etc/passwd");
   EXPECT_EQ(*path_of_key("/etc/passwd", "", ""), "etc/passwd");
 }
@@ -67,7 +67,7 @@ TEST(ImportPlan, KeepsAFileWhereAnotherKeyNeedsADirectory) {
   EXPECT_EQ(plan.failures.size(), 3u);
 }
 
-TEST(ImportPlan, LeavesWhatIsPresent) {
+TEST(ImportPlan, KeepsFilesThatAreUpToDate) {
   const Files present{{"same", {1, at(5)}},
                       {"newer-file", {9, at(6)}},
                       {"older-file", {1, at(4)}},
@@ -80,7 +80,7 @@ TEST(ImportPlan, LeavesWhatIsPresent) {
   EXPECT_EQ(paths_of(plan_import(listed, "", "", {}, present, ImportMode::added)), Paths{"x"});
 }
 
-TEST(ImportPlan, TakesTheNamedPathsOnly) {
+TEST(ImportPlan, ImportsOnlyTheNamedPaths) {
   const auto plan = plan_import({object("a/b"), object("a/c"), object("ab"), object("d/..")}, "",
                                 "", {"a"}, {}, ImportMode::all);
   EXPECT_EQ(paths_of(plan), (Paths{"a/b", "a/c"}));

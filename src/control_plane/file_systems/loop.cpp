@@ -182,7 +182,7 @@ bool FileSystemLoop::is_retried(const Work& work, const Error& error, const Prog
   if (error.kind != Kind::unavailable) return false;
   const MutexLock lock(mutex_);
   Attempts& attempts = attempts_[work.file_system];
-  // Bytes are no progress: those of a file that breaks off each time would never end.
+  // Bytes do not count as progress: a file that breaks off each time would be tried forever.
   const bool further = progress.files_done > attempts.files_done;
   attempts = {further ? 1 : attempts.idle + 1,
               std::max(attempts.files_done, progress.files_done.load())};

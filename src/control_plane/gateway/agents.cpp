@@ -362,7 +362,7 @@ class AgentServer final : public Agents, private Shells {
             session->say(wire::Refused{applied.error().message});
           } else {
             lock.unlock();
-            log(Level::warning, "control", "a fact was not kept",
+            log(Level::warning, "control", "cannot store a fact",
                 {{"attempt", session->attempt.text()}, {"why", applied.error().message}});
             session->link->close();
           }
@@ -412,7 +412,7 @@ class AgentServer final : public Agents, private Shells {
   }
 
   // Lines for which there is no space are dropped and counted: an agent that kept them would fill
-  // its own disk next. Their number is stored all the same, so that the next connection continues
+  // its own disk next. Their number is still stored, so that the next connection continues
   // after them.
   Result<void> keep_lines(Session& session, std::vector<observe::LogEvent> events,
                           uint64_t number) {
@@ -422,7 +422,8 @@ class AgentServer final : public Agents, private Shells {
       events.clear();
       if (!std::exchange(session.log_full, true))
         events.push_back(own_line("the log of this host has reached its limit of " +
-                                  human_bytes(caps_.log_bytes_max) + "; what follows is dropped"));
+                                  human_bytes(caps_.log_bytes_max) +
+                                  "; further lines are dropped"));
       return logs_.append(session.stream, events, number);
     }
     if (session.dropped_log_bytes > 0)
@@ -452,8 +453,8 @@ class AgentServer final : public Agents, private Shells {
     if (!std::exchange(session.series_full, true))
       static_cast<void>(logs_.append(
           session.stream,
-          {own_line("this host has sent " + std::to_string(caps_.metric_series_max) +
-                    " names of metrics, which is the limit; points of further ones are dropped")},
+          {own_line("this host has sent metrics of " + std::to_string(caps_.metric_series_max) +
+                    " names, which is the limit; points of further names are dropped")},
           0));
     return false;
   }
@@ -497,7 +498,7 @@ class AgentServer final : public Agents, private Shells {
     if (!attempt || attempt->number != session.attempt.number ||
         attempt->hosts[session.host].state == HostState::lost) {
       session.dismissed = true;
-      session.say(wire::Refused{"the host was given up for lost"});
+      session.say(wire::Refused{"the host was declared lost"});
       return;
     }
     const domain::Host& host = attempt->hosts[session.host];

@@ -15,17 +15,17 @@ namespace {
 using domain::HostState;
 using domain::StopCause;
 
-// An agent's end: the server's messages on it, as names, and whether it was closed.
+// Records the messages that the server sends to an agent, and whether it closes the link.
 class TestLink final : public net::Link {
  public:
-  std::vector<wire::Message> said;
+  std::vector<wire::Message> sent;
   bool closed = false;
-  void send(std::string frame) override { said.push_back(*wire::decode(frame)); }
+  void send(std::string frame) override { sent.push_back(*wire::decode(frame)); }
   void close() override { closed = true; }
 
   std::string messages() const {
     std::string text;
-    for (const auto& message : said) text += (text.empty() ? "" : " ") + name(message);
+    for (const auto& message : sent) text += (text.empty() ? "" : " ") + name(message);
     return text;
   }
 
@@ -143,7 +143,7 @@ TEST_F(AgentsTest, WelcomesTheAgentsThatItStarted) {
   EXPECT_EQ(link->messages(), "welcome:0,0 credentials state:1 state:1");
 }
 
-// A job of three hosts that follow the second.
+// A job of three hosts, of which the second is the main host.
 class NodesTest : public AgentsTest {
  protected:
   NodesTest() {
@@ -185,7 +185,7 @@ TEST_F(NodesTest, FollowersLearnThatTheMainHostRunsOnEachLink) {
   events.closed(child, unavailable("gone"));
   EXPECT_EQ(hello(0)->messages(), "welcome:1,0 main runs credentials");
   EXPECT_EQ(hello(2)->messages(), "welcome:0,0 main runs credentials")
-      << "late, and sent all the same";
+      << "also on a link that is opened later";
 }
 
 TEST_F(NodesTest, FollowersAreStoppedWhenTheMainHostHasEnded) {
@@ -218,14 +218,14 @@ TEST_F(AgentsTest, SpeaksTheLatestVersionThatTheAgentKnows) {
   const auto version_with = [&](uint32_t latest, uint32_t oldest) {
     const auto link = open();
     send_message(link, wire::Hello{latest, {1, 1}, 1, token, oldest});
-    return std::get<wire::Welcome>(link->said.at(0)).version;
+    return std::get<wire::Welcome>(link->sent.at(0)).version;
   };
   EXPECT_EQ(version_with(1, 1), 1u) << "release 0.1.0";
   EXPECT_EQ(version_with(2, 1), 2u);
   EXPECT_EQ(version_with(9, 2), 2u);
 }
 
-TEST_F(AgentsTest, SkipsWhatALaterVersionSays) {
+TEST_F(AgentsTest, IgnoresUnknownMessagesOfALaterVersion) {
   const auto link = hello(0);
   events.frame(link, "\x7f of a later version");
   EXPECT_FALSE(link->closed);
@@ -293,7 +293,7 @@ TEST_F(AgentsTest, DataGoesToLogsAndMetricsOnce) {
   EXPECT_EQ(metrics.samples({"us-east-1", space, "CPUUtilization", {{"Host", "a/algo-2"}}}), 1u);
 }
 
-TEST_F(AgentsTest, ExtremeNumbersAndTextsOfAnAgentAreBroughtWithinLimits) {
+TEST_F(AgentsTest, ExtremeNumbersAndTextsOfAnAgentAreLimited) {
   auto link = hello(1);
   const Instant far = from_milliseconds(INT64_MAX), before = from_milliseconds(INT64_MIN);
   send_message(
@@ -325,7 +325,7 @@ TEST_F(AgentsTest, ExtremeNumbersAndTextsOfAnAgentAreBroughtWithinLimits) {
   EXPECT_TRUE(link->closed);
 }
 
-TEST_F(AgentsTest, LinesThatTheDiskHasNoSpaceForAreDroppedAndCounted) {
+TEST_F(AgentsTest, LinesBeyondTheSpaceOnDiskAreDroppedAndCounted) {
   auto link = hello(1);
   logs.nearly_full = true;
   send_message(link, wire::LogBatch{1, {{clock.now(), "one"}}});
@@ -354,7 +354,7 @@ TEST_F(SmallLogTest, EndsAtItsLimit) {
     send_message(link, wire::LogBatch{batch, {{clock.now(), "12345"}}});
   EXPECT_EQ(lines(), (std::vector<std::string>{"12345", "12345",
                                                "trainyard: the log of this host has reached its "
-                                               "limit of 10 B; what follows is dropped"}));
+                                               "limit of 10 B; further lines are dropped"}));
   EXPECT_EQ(hello(1)->messages(), "welcome:0,5 credentials");
 }
 
@@ -376,7 +376,7 @@ TEST_F(FewMetricsTest, FurtherNamesAreDropped) {
   EXPECT_EQ(samples("b"), 1u);
   EXPECT_EQ(samples("c") + samples("d"), 0u);
   ASSERT_EQ(lines().size(), 1u);
-  EXPECT_NE(lines()[0].find("2 names of metrics"), std::string::npos);
+  EXPECT_NE(lines()[0].find("metrics of 2 names"), std::string::npos);
 }
 
 TEST_F(AgentsTest, AnActivityAgesUntilTheNextAndEndsWithItsLink) {
@@ -405,7 +405,7 @@ TEST_F(AgentsTest, AnActivityAgesUntilTheNextAndEndsWithItsLink) {
   EXPECT_TRUE(link->closed);
 }
 
-TEST_F(AgentsTest, OrdersAreRepeatedOnEachLinkAndNotOnOne) {
+TEST_F(AgentsTest, OrdersAreSentOncePerLink) {
   auto link = hello(0);
   control->stop_job({"us-east-1", "a"}, [](const auto&) {});
   run();
@@ -430,7 +430,7 @@ TEST_F(AgentsTest, AStopWithoutGraceFollowsOneWithIt) {
   EXPECT_EQ(link->messages(), "welcome:0,0 stop:user at once credentials");
 }
 
-// A link that notes its host when it is sent a Stop.
+// A link that records its host when a Stop is sent on it.
 class NotingLink final : public net::Link {
  public:
   NotingLink(domain::HostIndex host, std::vector<domain::HostIndex>& stopped)
@@ -445,7 +445,7 @@ class NotingLink final : public net::Link {
   std::vector<domain::HostIndex>& stopped_;
 };
 
-TEST_F(AgentsTest, OrdersAreSentInTheOrderOfConnectionWhateverTheAddresses) {
+TEST_F(AgentsTest, OrdersAreSentInTheOrderOfConnection) {
   std::vector<domain::HostIndex> stopped;
   struct Links {
     NotingLink low, high;
@@ -470,8 +470,8 @@ TEST_F(AgentsTest, TheFirstHostLearnsOfItsPeersModels) {
   report(second, 2, HostState::uploading, "staged/2");
   EXPECT_EQ(first->messages(), "welcome:0,0 credentials state:1 state:2 peers:[staged/2]");
   report(first, 3, HostState::finished);
-  EXPECT_EQ(first->said.size(), 7u);
-  EXPECT_TRUE(std::holds_alternative<wire::Goodbye>(first->said.back()));
+  EXPECT_EQ(first->sent.size(), 7u);
+  EXPECT_TRUE(std::holds_alternative<wire::Goodbye>(first->sent.back()));
   // On its next connection it is dismissed again.
   EXPECT_EQ(hello(0)->messages(), "welcome:3,0 goodbye");
 }
@@ -485,7 +485,7 @@ TEST_F(AgentsTest, CredentialsAreRenewedBeforeTheyExpire) {
   EXPECT_EQ(issued, 2);
 }
 
-TEST_F(AgentsTest, AnAgentThatWasGivenUpIsRefused) {
+TEST_F(AgentsTest, AnAgentOfALostHostIsRefused) {
   const auto link = hello(0);
   report(link, 1, HostState::running);
   launcher.kill({1, 1}, 0);
@@ -528,7 +528,7 @@ TEST_F(AgentsTest, ReportsAllocationsAndSendsTheirOrders) {
   EXPECT_TRUE(link->closed);
 }
 
-// On a link that was made after its host had ended.
+// The link is opened after its host has ended.
 TEST_F(AgentsTest, ReportsAnIdleAllocationOfAHostThatHasEnded) {
   const auto first = hello(1);
   report(first, 1, HostState::finished);
@@ -544,7 +544,7 @@ TEST_F(AgentsTest, ReportsAnIdleAllocationOfAHostThatHasEnded) {
   EXPECT_TRUE(allocations[1].idle);
 }
 
-TEST_F(AgentsTest, ReportsNoIdleAllocationOfAHostThatWasGivenUp) {
+TEST_F(AgentsTest, ReportsNoIdleAllocationOfALostHost) {
   auto link = open();
   wire::Hello hello{wire::kVersion, {1, 1}, 1, token};
   hello.allocation = 17;
@@ -556,7 +556,7 @@ TEST_F(AgentsTest, ReportsNoIdleAllocationOfAHostThatWasGivenUp) {
   EXPECT_EQ(allocations.size(), 1u);
 }
 
-TEST_F(AgentsTest, RefusesAnAgentThatItsAllocationMayNotHave) {
+TEST_F(AgentsTest, RefusesAnAgentWhoseAllocationMayNotServeIt) {
   allocation_refusal = "Slurm job 17 may not begin another attempt";
   auto link = open();
   wire::Hello hello{wire::kVersion, {1, 1}, 1, token};

@@ -1,11 +1,12 @@
 #include "gateway/hello_check.hpp"
 
+#include "base/plural.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::gateway {
 namespace {
 
-// Takes the same time for wrong and right tokens.
+// Compares in a time that does not depend on the bytes, so that it reveals nothing about a token.
 bool same_secret(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   volatile uint8_t difference = 0;
@@ -20,11 +21,13 @@ std::string refusal_of(const domain::Job& job, const wire::Hello& hello,
   if (const auto version = wire::common_version(hello); !version) return version.error().message;
   const domain::Attempt* attempt = job.attempt();
   if (!attempt || attempt->number != hello.attempt.number)
-    return "the attempt is over: it is not the job's present one";
-  if (!same_secret(attempt->token, hello.token)) return "the token is not that of the attempt";
-  if (hello.host >= attempt->hosts.size()) return "the attempt has no such host";
+    return "the attempt has ended: it is not the job's current attempt";
+  if (!same_secret(attempt->token, hello.token)) return "the token is not the attempt's token";
+  if (hello.host >= attempt->hosts.size())
+    return "unknown host " + std::to_string(hello.host) + ": the attempt has " +
+           counted(attempt->hosts.size(), "host");
   if (attempt->hosts[hello.host].state == domain::HostState::lost)
-    return "the host was given up for lost";
+    return "the host was declared lost";
   if (other && other->allocation != hello.allocation)
     return "another agent serves the attempt, in Slurm job " + std::to_string(other->allocation);
   return "";

@@ -1,4 +1,4 @@
-// Describes the present transfers of a job's hosts (channels, images, models), and when the hosts
+// Describes the current transfers of a job's hosts (channels, images, models), and when the hosts
 // were last active. Transient: nothing of it is stored.
 //
 // Threads: plain values.

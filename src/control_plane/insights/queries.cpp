@@ -35,7 +35,7 @@ class GroupReader {
     query_.events_max = kPageEvents;
   }
 
-  // Loads the next page if the present one is used up. Returns false at the end.
+  // Loads the next page if the current one is used up. Returns false at the end.
   Result<bool> fill() {
     while (at_ == page_.events.size()) {
       if (begun_ && page_.next_token.empty()) return false;

@@ -1,7 +1,7 @@
 // A Row is one event, or one group of `stats`, on its way through a query: its columns by name.
 //
-// The fields of a message that is a JSON object are discovered when the first field is read
-// that is no column: {"a": {"b": [1]}} has a.b.0. Many queries need none of them.
+// The fields of a message that is a JSON object are discovered when the first field that is not a
+// column is read: {"a": {"b": [1]}} has a.b.0. Many queries need none of them.
 //
 // Threads: confined to one. Errors: none.
 #pragma once
@@ -22,7 +22,7 @@ namespace trainyard::insights {
 inline constexpr size_t kFieldsMax = 1'000;             // as AWS
 inline constexpr size_t kDiscoveredBytesMax = 1 << 20;  // of a message
 
-// One log event. Positions and names are those of `observe`.
+// One log event, with the positions and names of `observe`.
 struct Event {
   std::string group;
   std::string log;  // "123456789012:group"

@@ -13,7 +13,7 @@ namespace {
 constexpr double kExactMax = 9007199254740992.0;  // 2^53: larger doubles have gaps above 1
 // The range of instants that have a date of four digits.
 constexpr double kInstantMax = 253402300799999.0;
-constexpr size_t kNumberBytesMax = 64;  // a longer text is no number that matters
+constexpr size_t kNumberBytesMax = 64;  // a longer text does not count as a number
 
 std::optional<double> number_in(const std::string& text) {
   if (text.empty() || text.size() > kNumberBytesMax) return {};

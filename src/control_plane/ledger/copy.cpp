@@ -36,7 +36,7 @@ struct TableLayout {
 using Row = std::vector<postgres::Value>;
 using EachRow = std::function<Result<void>(const Row&)>;
 
-// The tables of the present version of both databases.
+// The tables of the current version of both databases.
 const std::vector<TableLayout>& all_tables() {
   constexpr auto kInteger = Holds::integer, kReal = Holds::real, kText = Holds::text;
   static const std::vector<TableLayout> kTables = {
@@ -319,14 +319,14 @@ Result<Copied> copy_to_file(const PostgresSettings& settings, const std::string&
 }
 
 Result<void> copy_file(const std::string& source, const std::string& target) {
-  if (os::exists(target)) return conflict(target + " exists already");
+  if (os::exists(target)) return conflict(target + " already exists");
   if (!os::exists(source)) return not_found("no database found at " + source);
   const auto connection = TRY(sqlite::Connection::open(source, sqlite::Access::read));
   return copy_ledger(*connection, target);
 }
 
 Result<void> move_file(const std::string& source, const std::string& target) {
-  if (os::exists(target)) return conflict(target + " exists already");
+  if (os::exists(target)) return conflict(target + " already exists");
   if (!os::exists(source)) return not_found("no database found at " + source);
   {
     // Moves the write-ahead log into the file; closing the database then removes the log.

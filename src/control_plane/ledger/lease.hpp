@@ -15,7 +15,7 @@
 //                   └──another number──► lost
 //
 // Threads: the functions are pure; WriterLease is callable from anywhere.
-// Errors:  those of the connection; a lost lease is no error but a state.
+// Errors:  those of the connection; a lost lease is a state, not an error.
 #pragma once
 
 #include <chrono>

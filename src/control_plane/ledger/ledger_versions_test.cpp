@@ -79,7 +79,7 @@ TEST(LedgerFile, RecordsThatCannotBeReadAreSetAsideAndTheRestIsThere) {
     EXPECT_EQ(aside->at(0).name, "us-east-1/not-json");
     EXPECT_EQ(aside->at(0).reason, "ledger: a job's record is not JSON");
     EXPECT_EQ(aside->at(1).number, 3);
-    EXPECT_EQ(aside->at(1).reason, "a job has at least one phase");
+    EXPECT_EQ(aside->at(1).reason, "transitions must have at least one phase");
     EXPECT_EQ(aside->at(4).kind, "job_queue");
     EXPECT_EQ(aside->at(4).reason, "ledger: the record of a job_queue: it is not an object");
     std::set<std::string> others;

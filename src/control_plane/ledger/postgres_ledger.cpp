@@ -268,8 +268,8 @@ class PostgresLedger final : public Ledger {
   // Confined to the committing thread.
   std::unique_ptr<postgres::Connection> writer_;
   std::optional<Unresolved> unresolved_;
-  uint64_t first_sequence_ = 1, next_first_sequence_ = 1;  // of the log; after the present commit
-  bool commit_sent_ = false;                               // by the present try
+  uint64_t first_sequence_ = 1, next_first_sequence_ = 1;  // of the log; after the current commit
+  bool commit_sent_ = false;                               // by the current try
 
   std::atomic<uint64_t> last_sequence_ = 0;
   std::atomic<domain::JobNumber> last_job_number_ = 0;

@@ -109,7 +109,7 @@ constexpr const char* kVersions[] = {kFirstVersion, kSecondVersion, kThirdVersio
 
 // The copy holds what was committed: it is whole and has no write-ahead log of its own. An existing
 // copy comes from a server that died before the migration was committed, or from an earlier
-// upgrade: it is replaced by the present state.
+// upgrade: it is replaced by the current state.
 Result<void> copy_before_migration(sqlite::Connection& connection, const std::string& path,
                                    int64_t version) {
   return copy_ledger(connection, copy_path(path, version));
@@ -168,7 +168,7 @@ Result<void> make_tables(sqlite::Connection& connection, const std::string& path
   TRY(connection.run("PRAGMA user_version = " + std::to_string(present)));
   TRY(connection.run("COMMIT"));
   if (tables > 0)
-    log(Level::warning, "ledger", "the ledger was brought to a newer version",
+    log(Level::warning, "ledger", "the ledger was upgraded to a newer version",
         {{"from", std::to_string(version)},
          {"to", std::to_string(present)},
          {"copy", copy_path(path, version)},

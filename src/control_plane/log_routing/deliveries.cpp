@@ -89,7 +89,7 @@ Result<std::shared_ptr<const Deliveries::Job>> Deliveries::job_of(
     return std::move(destination).error();
   const auto streams = source ? catalogue_.streams_of(region, *source) : std::nullopt;
   if (!streams || !destination) {
-    log(Level::error, "log_routing", "a delivery has no source or no destination any longer",
+    log(Level::error, "log_routing", "a delivery's source or destination was deleted",
         {{"delivery", stored.name}, {"source", job->delivery.source}});
     return std::shared_ptr<const Job>();
   }
@@ -263,7 +263,7 @@ Result<void> Deliveries::deliver_stream(const Job& job, const observe::LogStream
   const int64_t created = to_milliseconds(stream.created);
   // A stream of the same name that was made later begins at its own beginning.
   if (position.stream_created != created) position = {.at = 0, .stream_created = created};
-  // The run ends here, however fast the stream grows; later events are those of the next run.
+  // The run ends here, however fast the stream grows; later events belong to the next run.
   const uint64_t until = TRY(logs_.read(key, {.forward = false, .events_max = 1})).end;
   observe::ReadQuery query{.events_max = kPageEvents,
                            .bytes_max = job.destination.type == DeliveryType::webhook

@@ -16,7 +16,7 @@ constexpr size_t kPrefixBytesMax = 512;  // of a bucket, so that keys fit into 1
 constexpr size_t kTagsMax = 50;
 constexpr size_t kIdBytes = 8;
 
-// Where records of a type are stored, and the words of their errors.
+// Where records of a type are stored, and the texts of their errors.
 template <class Record>
 struct Stored;
 template <>

@@ -136,7 +136,7 @@ TEST(Expression, Functions) {
     EXPECT_EQ(text_of(row.expression), row.expected) << row.expression;
 }
 
-TEST(Expression, DatesAreThoseOfUtc) {
+TEST(Expression, DatesAreInUtc) {
   // 2026-11-27 is a Friday.
   const Instant at = *parse_iso8601("2026-11-27T23:45:10Z");
   const auto part = [&](std::string_view function) {

@@ -55,7 +55,7 @@ class FilteredMessage {
   explicit FilteredMessage(const Message& message) : message_(message) {}
 
   // Returns whether the subscription receives the message: it is confirmed, and its filter matches
-  // the attributes or the body. A body that is no JSON object does not match, as on AWS.
+  // the attributes or the body. A body that is not a JSON object does not match, as on AWS.
   // Errors: exhausted, if comparing takes too long.
   Result<bool> is_for(const KnownSubscription& subscription);
 

@@ -11,7 +11,7 @@
 namespace trainyard::notify {
 namespace {
 
-constexpr size_t kAddressBytesMax = 64;  // of its text; longer ones are no addresses
+constexpr size_t kAddressBytesMax = 64;  // of its text; longer ones are not addresses
 constexpr int kMappedBits = 96;
 
 // Addresses that are not on the public internet (IANA's special-purpose registries).

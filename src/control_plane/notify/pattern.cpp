@@ -314,7 +314,7 @@ class Matching {
     return false;
   }
 
-  // Arrays match by one of their elements. Objects are no leaves.
+  // Arrays match by one of their elements. Objects are not leaves.
   bool leaf(const Matcher& wanted, const Json& found) {
     if (!step()) return false;
     if (found.is_object()) return wanted.test == Test::absent;

@@ -29,7 +29,7 @@ void check_rows(std::initializer_list<PatternRow> rows) {
         << row.pattern << "  " << row.document;
 }
 
-// The event of AWS's guide: an instance that ended.
+// The example event of AWS's EventBridge guide: an instance was terminated.
 constexpr const char* kInstance = R"({
   "version": "0", "id": "6a7e8feb-b491-4cf7-a9f1-bf3703467718",
   "detail-type": "EC2 Instance State-change Notification", "source": "aws.ec2",
@@ -160,7 +160,7 @@ TEST(Pattern, ComparesExistenceAddressesAndAlternatives) {
   });
 }
 
-TEST(Pattern, RejectsWhatIsNoPattern) {
+TEST(Pattern, RejectsInvalidPatterns) {
   for (const char* text : {"",
                            "[]",
                            "{}",
@@ -209,7 +209,7 @@ TEST(Pattern, HasLimits) {
   EXPECT_EQ(slow->matches(Json{{"a", many}}).error().kind, Kind::exhausted);
 }
 
-// The slow and obvious comparison.
+// The slow and obvious reference.
 bool slow_wildcard(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] == '*')
@@ -218,7 +218,7 @@ bool slow_wildcard(std::string_view pattern, std::string_view text) {
   return !text.empty() && text[0] == pattern[0] && slow_wildcard(pattern.substr(1), text.substr(1));
 }
 
-TEST(Pattern, ComparesRandomWildcardsAsTheObviousWay) {
+TEST(Pattern, ComparesRandomWildcardsLikeTheReference) {
   SeededRandom random(5);
   int matched = 0;
   for (int round = 0; round < 20'000; ++round) {

@@ -329,7 +329,7 @@ std::vector<int> numbers_in(const std::string& directory) {
   return numbers;
 }
 
-TEST(AuditKill, TheChainHoldsUpToTheLastWholeRecordAndGoesOn) {
+TEST(AuditKill, TheChainHoldsUpToTheLastWholeRecordAndContinues) {
   TemporaryDirectory directory;
   SeededRandom random(11);
   std::set<int> acknowledged;

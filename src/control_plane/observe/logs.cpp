@@ -47,7 +47,7 @@ class LogDirectory final : public Logs {
   ~LogDirectory() override {
     MutexLock lock(mutex_);
     if (auto closed = close_locked([](const Entry&) { return true; }); !closed)
-      log(Level::warning, "observe", "closing the logs failed; the next start looks at more files",
+      log(Level::warning, "observe", "closing the logs failed; the next start reads more files",
           {{"why", closed.error().message}});
   }
 

@@ -61,7 +61,7 @@ TEST(Logs, AppendedLinesAreReadAfterARestart) {
   EXPECT_EQ(page->events[0].ingested, world.clock.now());
 }
 
-TEST(Logs, AFollowerGoesOnWhereThePageEnded) {
+TEST(Logs, AFollowerContinuesWhereThePageEnded) {
   World world;
   ASSERT_OK(world.logs->ensure_stream(kKey));
   ASSERT_OK(world.logs->append(kKey, {line(1, "a"), line(2, "b"), line(3, "c")}));

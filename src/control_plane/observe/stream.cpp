@@ -109,7 +109,7 @@ Result<bool> Stream::load_segment(uint64_t number) {
   }
   last_batch_ = open_.last_batch;
   if (at < file_bytes && open_in_catalogue_) {
-    log(Level::info, "observe", "cutting off what a crash left",
+    log(Level::info, "observe", "truncating a file after a crash",
         {{"file", path(number)}, {"bytes", std::to_string(file_bytes - at)}});
     TRY(file.truncate(at));
   }
@@ -129,7 +129,7 @@ Result<std::optional<Stream::Segment>> Stream::read_header(const Descriptor& fil
   if (!header) {
     // A crash came while the segment was created, so nothing in it was acknowledged. It is renamed,
     // not removed: if the disk damaged it instead, an operator may need it.
-    log(Level::warning, "observe", "putting aside a segment without a header",
+    log(Level::warning, "observe", "setting aside a segment without a header",
         {{"file", path(number)}, {"why", header.error().message}});
     TRY(rename_file(path(number), path(number) + ".torn"));
     return std::optional<Segment>();

@@ -154,7 +154,7 @@ Result<LogPage> Stream::read(const ReadQuery& query) {
     stream_begin = begin();
     stream_end = end();
   }
-  // Positions before the first segment are those of events that retention removed.
+  // Positions before the first segment belong to events that retention removed.
   const uint64_t position =
       std::max(stream_begin, query.position.value_or(query.forward ? stream_begin : stream_end));
   if (position > stream_end) return bad_position(position);

@@ -1,5 +1,5 @@
-// Reads a document into statements. One function per element; the texts are those of IAM, and of S3
-// for bucket policies.
+// Reads a document into statements. There is one function per element. The texts of errors come
+// from IAM, and for bucket policies from S3.
 #include <algorithm>
 #include <set>
 

@@ -48,7 +48,7 @@ TEST(Pattern, VariablesAreLiteralText) {
   values.set("aws:TagKeys", std::vector<std::string>{"one", "two"});
   EXPECT_EQ(match("home/${aws:username}/*", "home/a*/x", values), true);
   EXPECT_EQ(match("home/${aws:username}/*", "home/abc/x", values), false)
-      << "a value's '*' is no wildcard";
+      << "a value's '*' is not a wildcard";
   EXPECT_EQ(match("${aws:principaltag/team}-${aws:UserName}", "red-a*", values), true);
   EXPECT_EQ(match("${aws:PrincipalTag/Missing}", "", values), std::nullopt);
   EXPECT_EQ(match("${aws:PrincipalTag/Missing, 'blue'}", "blue", values), true);

@@ -25,7 +25,7 @@ void move(State& state, Event event) {
 
 // A phase that is entered again keeps its entry in the history, with the newer message.
 void enter(domain::Job& job, domain::Phase phase, std::string_view message, Instant at);
-// The present phase is the last one.
+// The current phase is the last one.
 void end_phases(domain::Job& job);
 // The last phase of a job that was stopped.
 void enter_stopped(domain::Job& job, Instant at);

@@ -106,7 +106,7 @@ TEST(Explain, DoesNotTellOfJobsThatTheCallerMayNotSee) {
   EXPECT_EQ(all.find('\x01'), std::string::npos) << "every guard is removed";
 }
 
-// The quota of another user names that user; the caller's own quota is no secret.
+// The quota of another user names that user; the caller may see its own quota.
 TEST(Explain, ShowsOnlyTheCallersOwnLimits) {
   World world;
   world.snapshot.jobs = {run(made(1, "secret", 1, "bob")), made(2, "second-secret", 1, "bob"),

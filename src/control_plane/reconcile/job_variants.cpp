@@ -65,7 +65,7 @@ void ScheduleView::add_variant(const Job& changed, schedule::Change change,
   if (waiting) variants.push_back({std::move(change), *std::move(waiting)});
 }
 
-// A container's nodes have roles, and its resources are no instance types.
+// A container's nodes have roles, and its resources are not instance types.
 void ScheduleView::add_smaller(const Job& job, std::vector<schedule::Variant>& variants) {
   if (job.spec.contract != Contract::training || job.spec.groups.size() != 1) return;
   Job changed = job;

@@ -66,7 +66,7 @@ TEST(QueueHead, KnowsSinceWhenEachHasStoodWhereItStands) {
   EXPECT_EQ(text(queue_heads, kStart + 25s), "2@5 1@0 3@0 ");
 }
 
-TEST(QueueHead, WithoutAPolicyTheOrderIsThatOfSubmission) {
+TEST(QueueHead, WithoutAPolicyJobsStartInTheOrderOfSubmission) {
   const std::vector<std::shared_ptr<const Job>> jobs{waiting(1), waiting(2), waiting(3)};
   EXPECT_EQ(text(next_queue_heads({}, jobs, {}, in_order({3, 1, 2}), kStart), kStart),
             "1@0 2@0 3@0 ");

@@ -192,7 +192,7 @@ class Reconciler {
     return true;
   }
 
-  // The launcher's words about an attempt of which it has started nothing yet; nullptr: none.
+  // The launcher's message about an attempt that it has not begun to start; nullptr: none.
   static const std::string* note_of_pending(const Attempt& attempt, const Shown& shown) {
     const bool pending = std::ranges::all_of(
         attempt.hosts, [](const Host& host) { return host.state == HostState::placed; });
@@ -352,7 +352,7 @@ class Reconciler {
                                      timeout_.stop_upload;
   }
 
-  // Removes agents of attempts that are not the present one of any job.
+  // Removes agents of attempts that are not the current one of any job.
   void remove_orphans() {
     for (const launch::Agent& agent : snapshot_.agents) {
       if (!agent.unknown_on.empty()) continue;

@@ -114,7 +114,7 @@ void ReplayHistoryBuilder::add_job(Job job) {
   hold(std::move(job), period_.begin);
 }
 
-// The present attempt alone has hosts, and so vCPU.
+// The current attempt alone has hosts, and so vCPU.
 void ReplayHistoryBuilder::count_usage(const Job& job) {
   const auto share = domain::share_of(job);
   if (!share || job.attempts.empty() || !settings_.catalog) return;

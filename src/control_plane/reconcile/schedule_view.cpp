@@ -392,7 +392,7 @@ Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
   return {};
 }
 
-// The run time that the next attempt, or the present one, has left. Nothing: unlimited.
+// The run time that the next attempt, or the current one, has left. Nothing: unlimited.
 std::optional<Duration> ScheduleView::run_left(const Job& job) const {
   const int64_t most = job.spec.max_runtime_seconds;
   if (most >= kRuntimeSecondsMax) return std::nullopt;

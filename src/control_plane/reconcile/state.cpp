@@ -18,10 +18,10 @@ constexpr std::string_view kChildFailed = "Array Child Job failed";
 constexpr std::string_view kNotSpot = " (it is not a spot job: this one does not count as a retry)";
 constexpr std::string_view kPreempted = " (a preemption does not count as a retry)";
 
-// The present attempt, if it is `id` and has not ended.
+// The current attempt, if it is `id` and has not ended.
 Result<Attempt*> attempt_of(Job& job, AttemptId id) {
   if (job.attempts.empty() || job.attempts.back().number != id.number)
-    return denied("attempt " + id.text() + " is not the present one of " + job_title(job));
+    return denied("attempt " + id.text() + " is not the current attempt of " + job_title(job));
   return &job.attempts.back();
 }
 
@@ -369,7 +369,7 @@ class CommandApplier {
   }
 
  private:
-  // A further message about the present step ("120 of 480 MiB") replaces the former one; of several
+  // A further message about the current step ("120 of 480 MiB") replaces the former one; of several
   // hosts the last message counts.
   void tell(HostState state, const std::string& message) {
     const bool shown = (state == HostState::downloading && job_.phase() == Phase::downloading) ||

@@ -73,7 +73,7 @@ struct Expire {
 // The job's present attempt is interrupted, with notice, and another one follows.
 struct Interrupt {
   domain::JobNumber job = 0;
-  uint32_t attempt = 0;                   // this one or none; 0: the present one
+  uint32_t attempt = 0;                   // this one or none; 0: the current one
   std::optional<domain::HostIndex> host;  // the interrupted host; its peers end with it
   Duration notice{};                      // between SIGTERM and SIGKILL
   std::string reason;

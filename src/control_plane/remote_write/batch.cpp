@@ -63,7 +63,7 @@ Batch BatchMaker::make(const std::vector<observe::MetricRecord>& records) {
 
 Outcome outcome_of(int status) {
   if (status >= 200 && status < 300) return Outcome::accepted;
-  // Other answers are no judgement of the points: a wrong token, a receiver that is down.
+  // Other responses do not depend on the points: a wrong token, a receiver that is down.
   const bool judged = std::ranges::find(kJudgements, status) != kJudgements.end();
   return judged ? Outcome::rejected : Outcome::retry;
 }

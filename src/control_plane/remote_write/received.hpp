@@ -1,8 +1,8 @@
 // Converts series that a sender of remote write has sent into points of metrics.
 //
 // A series becomes the metric of its __name__ in the namespace Prometheus, with its other labels as
-// dimensions. Samples that are not finite are left out, as are those of times that CloudWatch does
-// not take: markers of stale series are NaN.
+// dimensions. Samples that are not finite, or have times that CloudWatch does not take, are left
+// out: markers of stale series are NaN.
 //
 // Keys take more memory than the labels of a request, so their bytes are limited, too.
 //

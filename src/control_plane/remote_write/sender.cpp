@@ -61,7 +61,7 @@ Result<bool> Sender::send_next() {
   const observe::JournalPage page = TRY(journal_.read(settings_.name, settings_.points_max));
   if (page.empty) return false;
   if (page.lost > 0)
-    log(Level::warning, "remote_write", "points were lost, since the receiver did not take them",
+    log(Level::warning, "remote_write", "points were lost, since the receiver did not accept them",
         {{"receiver", settings_.name}, {"points", std::to_string(page.lost)}});
   counts_.lost.fetch_add(page.lost, kRelaxed);
   Batch batch = maker_.make(page.records);
@@ -112,7 +112,7 @@ std::optional<Outcome> Sender::send(const std::vector<TimeSeries>& series) {
     if (outcome != Outcome::retry) return outcome;
     counts_.failures.fetch_add(1, kRelaxed);
     if (++failures == 1)
-      log(Level::warning, "remote_write", "the receiver does not take points; they are sent again",
+      log(Level::warning, "remote_write", "the receiver does not accept points; retrying later",
           {{"receiver", settings_.name},
            {"why", status ? "status " + std::to_string(*status) : status.error().message}});
     if (rest(retry_delay(failures), false)) return std::nullopt;

@@ -10,7 +10,7 @@
 namespace trainyard::remote_write {
 namespace {
 
-TEST(WriteRequest, HasTheBytesOfProtobuf) {
+TEST(WriteRequest, IsEncodedAsProtobuf) {
   const std::vector<TimeSeries> one{{{{"__name__", "up"}}, {{1.5, 300}}}};
   EXPECT_EQ(to_hex(encode(one)),
             "0a1e"
@@ -18,7 +18,7 @@ TEST(WriteRequest, HasTheBytesOfProtobuf) {
             "120c09000000000000f83f10ac02");
 }
 
-TEST(WriteRequest, ReadsBack) {
+TEST(WriteRequest, RoundTrips) {
   const std::vector<TimeSeries> all{
       {{{"__name__", "a"}, {"b", ""}, {"c", "é"}},
        {{0, 0}, {-1e300, -5}, {std::numeric_limits<double>::infinity(), INT64_MAX}}},
@@ -30,7 +30,7 @@ TEST(WriteRequest, ReadsBack) {
 }
 
 TEST(WriteRequest, UnknownFieldsAreSkipped) {
-  // Metadata (3), and a varint, a fixed32 and a fixed64 of numbers that the format lacks.
+  // Metadata (3), and a varint, a fixed32 and a fixed64 with unknown field numbers.
   const std::string more = *from_hex(
       "1a03616263"
       "5005"
@@ -46,7 +46,7 @@ TEST(WriteRequest, MalformedMessagesAreRejected) {
     EXPECT_EQ(decode(*from_hex(hex), {}).error().kind, Kind::invalid) << hex;
 }
 
-TEST(WriteRequest, LimitsAreKept) {
+TEST(WriteRequest, MessagesBeyondTheLimitsAreRejected) {
   const TimeSeries one{{{"a", "b"}, {"c", "d"}}, {{1, 1}, {2, 2}}};
   const std::string message = encode({one, one});
   EXPECT_TRUE(decode(message, {2, 4, 2, 1}));

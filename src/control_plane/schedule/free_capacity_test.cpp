@@ -49,7 +49,7 @@ TEST(FreeCapacity, AGangGoesWhereItIsNearestAndTheFullest) {
   EXPECT_TRUE(cluster.place(gang(14, 4)).empty());
 }
 
-TEST(FreeCapacity, AGangGoesOnFewMachines) {
+TEST(FreeCapacity, AGangUsesFewMachines) {
   Fixture cluster;
   cluster.free[3].cpus = 2;
   EXPECT_EQ(cluster.place(gang(2, 1)), Machines{3}) << "one holds it: where the least is left";

@@ -73,7 +73,7 @@ class Limits {
   std::vector<std::vector<std::pair<size_t, double>>> kept_;  // by queue
 };
 
-// Sums of amounts have rounding errors: a smaller difference is no shortage.
+// Sums of amounts have rounding errors: a smaller difference is ignored.
 inline constexpr double kRoundingAmount = 1e-6;
 
 }  // namespace trainyard::schedule

@@ -67,7 +67,7 @@ TEST(Limits, AWaitHasItsCause) {
                                                             {6, WaitCause::capacity}}));
   snapshot.limits[0].environments = false;
   EXPECT_EQ(plan(snapshot, {}, kNow).waits.front().cause, WaitCause::other)
-      << "a licence is no environment";
+      << "a licence is not an environment";
 }
 
 TEST(Limits, TheReservationOfALimitIsKept) {

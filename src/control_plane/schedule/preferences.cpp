@@ -33,7 +33,7 @@ class Preferences {
 
   // Takes the result of a plan. True: some jobs have another preference now, and the next plan may
   // differ.
-  bool go_on(const Plan& plan) {
+  bool try_next(const Plan& plan) {
     std::set<domain::JobNumber> started;
     for (const Start& start : plan.starts) started.insert(start.job);
     bool changed = false;
@@ -95,7 +95,7 @@ Plan plan_by_preference(const Snapshot& snapshot,
                         const std::function<Plan(const Snapshot&)>& plan_once) {
   Preferences preferences(snapshot);
   Plan plan = plan_once(preferences.tried());
-  while (preferences.go_on(plan)) plan = plan_once(preferences.tried());
+  while (preferences.try_next(plan)) plan = plan_once(preferences.tried());
   preferences.describe(plan);
   return plan;
 }

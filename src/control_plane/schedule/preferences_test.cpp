@@ -66,7 +66,7 @@ TEST(Preferences, AJobWithoutAlternativesHasNone) {
             (Selected{{1, 0}, {2, std::nullopt}}));
 }
 
-TEST(Preferences, LimitsAreThoseOfThePreference) {
+TEST(Preferences, LimitsComeFromThePreference) {
   Snapshot snapshot = cluster({machine("a", 8)}, {}, {choosy(1, {{1, 0}, {1, 0}})});
   snapshot.limits = {{"ml.0 for training job usage", 0}, {"ml.1 for training job usage", 1}};
   snapshot.waiting[0].choices = {{"", {{0, 1}}}};

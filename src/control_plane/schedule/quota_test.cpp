@@ -145,7 +145,7 @@ TEST(Quota, NoJobIsPreemptedInVain) {
   snapshot.running[1].gives_way = true;
   snapshot.limits = {{"consumable resource licences", 1, 1}};
   snapshot.waiting[0].choices = {{"", {{0, 1}}}};
-  EXPECT_TRUE(preempted(snapshot).empty()) << "it would wait for the licence all the same";
+  EXPECT_TRUE(preempted(snapshot).empty()) << "it would still wait for the licence";
 }
 
 TEST(Quota, LowerPriorityOfTheSameShareIsPreempted) {

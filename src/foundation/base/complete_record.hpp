@@ -7,8 +7,8 @@
 //     side.if_set("port", login.port);  // may be missing
 //   }));
 //
-// The members that must be present are those that the description writes of a default value.
-// It is a form too, so that it can describe members and lists of other records.
+// A member is required if the description writes it for a default value. A CompleteRecord can
+// describe members and list elements of other records.
 //
 // Threads: constants. Errors: those of JsonRecord; invalid, naming the member that is missing.
 #pragma once
@@ -32,7 +32,7 @@ class CompleteRecord {
     TRY(read_into(json, value));
     return value;
   }
-  // Reads into a value that has other defaults.
+  // Reads into `value`, whose members are the defaults.
   Result<void> read_into(const Json& json, Value& value) const {
     const Json required = record_.write(Value{});
     if (json.is_object())  // else reading fails, with the record's name

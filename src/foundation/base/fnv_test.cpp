@@ -14,7 +14,7 @@ TEST(Fnv1a, HashesAsPublished) {
   EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8u);
 }
 
-TEST(Fnv1a, GoesOnWhereItEnded) {
+TEST(Fnv1a, ContinuesWhereItEnded) {
   EXPECT_EQ(fnv1a("bar", fnv1a("foo")), fnv1a("foobar"));
   EXPECT_EQ(fnv1a(std::as_bytes(std::span(std::string_view("foobar")))), fnv1a("foobar"));
 }

@@ -25,7 +25,7 @@ enum class Kind {
   invalid,      // the request is wrong: change it
   denied,       // not allowed: obtain the permission
   not_found,    // it does not exist: look elsewhere
-  conflict,     // it conflicts with the present state: read again, then decide
+  conflict,     // it conflicts with the current state: read again, then decide
   exhausted,    // a limit was reached: free something, or wait
   unavailable,  // not now: try again later
   cancelled,    // the caller or a deadline gave up

@@ -7,7 +7,7 @@
 namespace trainyard {
 namespace {
 
-TEST(WatchedTime, GoesOnAsTheClockDoes) {
+TEST(WatchedTime, AdvancesWithTheClock) {
   TestClock clock;
   WatchedTime time(clock, 30s);
   const auto begun = time.now();

@@ -10,7 +10,7 @@ namespace {
 constexpr int kSignalExitBase = 128;
 constexpr int kSignalsMax = 64;
 
-// Linux's numbers. The words are those of shells and kernels, which users search for.
+// Linux's numbers, with the texts of shells and kernels, which users search for.
 struct Signal {
   int number;
   const char* name;

@@ -67,7 +67,7 @@ TEST(Array, OfOneThatMakesNoMoreTheRestFailsForItsReason) {
   EXPECT_EQ(child.modified, from_milliseconds(5'000));
 }
 
-TEST(Array, ItsStatusIsThatOfNoJobThatRuns) {
+TEST(Array, ItsStatusShowsThatNoJobRuns) {
   Job array = array_of(2);
   EXPECT_EQ(stage_of(array), Stage::submitted);
   array.awaits = {1};

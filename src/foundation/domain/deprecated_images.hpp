@@ -1,4 +1,4 @@
-// Maps deprecated names of built-in images to their present names.
+// Maps deprecated names of built-in images to their current names.
 //
 // Threads: pure. Errors: none.
 #pragma once

@@ -91,9 +91,10 @@ Result<void> check_attempts(const Job& job) {
     const bool present = &attempt == &job.attempts.back();
     if (attempt.state != AttemptState::ended && (!present || !runs))
       return invalid("attempt " + std::to_string(attempt.number) +
-                     " has not ended, and the job is " + std::string(to_string(job.state)));
+                     " has not ended, but the job is " + std::string(to_string(job.state)));
     if (attempt.state == AttemptState::ended && !attempt.ended)
-      return invalid("attempt " + std::to_string(attempt.number) + " has ended at no known time");
+      return invalid("attempt " + std::to_string(attempt.number) +
+                     " has ended, but has no end time");
   }
   const Attempt* attempt = job.attempt();
   if (!attempt) {
@@ -101,20 +102,20 @@ Result<void> check_attempts(const Job& job) {
     return {};
   }
   if (runs && attempt->state == AttemptState::ended)
-    return invalid("it runs, and its last attempt has ended");
+    return invalid("it runs, but its last attempt has ended");
   if (attempt->hosts.size() != job.spec.hosts())
     return invalid("its last attempt has " + counted(attempt->hosts.size(), "host") +
-                   ", and its spec names " + std::to_string(job.spec.hosts()));
+                   ", but its spec requests " + std::to_string(job.spec.hosts()));
   for (const Host& host : attempt->hosts) TRY(check_share("host", host.share));
   if (attempt->first_failed && *attempt->first_failed >= attempt->hosts.size())
-    return invalid("first_failed names host " + std::to_string(*attempt->first_failed) + " of " +
-                   std::to_string(attempt->hosts.size()));
+    return invalid("first_failed is " + std::to_string(*attempt->first_failed) +
+                   ", but the attempt has " + counted(attempt->hosts.size(), "host"));
   return {};
 }
 
 Result<void> check_children(const Job& job) {
   if (!job.spec.queue) {
-    if (job.parent != 0) return invalid("it is a child of an array, and in no queue");
+    if (job.parent != 0) return invalid("it is a child of an array, but has no queue");
     return {};
   }
   const int64_t size = job.spec.array.size;
@@ -141,17 +142,17 @@ Result<void> check_limits(const JobSpec& spec) {
 }
 
 Result<void> check_consistent(const Job& job) {
-  if (job.number == 0 || job.key.name.empty()) return invalid("a job has a number and a name");
+  if (job.number == 0 || job.key.name.empty()) return invalid("number or name is missing");
   if (job.spec.groups.empty()) return invalid("groups must name at least one instance group");
-  if (job.transitions.empty()) return invalid("a job has at least one phase");
+  if (job.transitions.empty()) return invalid("transitions must have at least one phase");
   TRY(check_instants(job));
   if (job.is_array()) {
-    if (!job.attempts.empty()) return invalid("an array has no attempts of its own");
+    if (!job.attempts.empty()) return invalid("it is an array, but has attempts");
     return check_children(job);
   }
   if (job.spec.main_host() && *job.spec.main_host() >= job.spec.hosts())
-    return invalid("main_node is " + std::to_string(*job.spec.main_host()) + " of " +
-                   std::to_string(job.spec.hosts()) + " hosts");
+    return invalid("main_node is " + std::to_string(*job.spec.main_host()) + ", but the job has " +
+                   counted(job.spec.hosts(), "host"));
   TRY(check_attempts(job));
   return check_children(job);
 }

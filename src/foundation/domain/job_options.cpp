@@ -36,7 +36,7 @@ constexpr auto kConsumption = json_record<Consumption>("consumption", [](auto& s
   side("quantity", each.quantity);
 });
 
-// The name is that of the member of a spec's record.
+// The member of a spec's record has this name.
 constexpr auto kQueued = json_record<JobSpec>("batch", [](auto& side, auto& spec) {
   if constexpr (kReads<decltype(side)>) spec.queue.emplace();
   auto& queue = *spec.queue;

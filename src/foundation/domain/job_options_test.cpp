@@ -72,7 +72,7 @@ TEST(QueuedJob, SurvivesItsRecord) {
 }
 
 // The ledger and the wire have records of earlier versions, so members keep their names and places.
-TEST(QueuedJob, ItsRecordIsThatOfEarlierVersions) {
+TEST(QueuedJob, ItsRecordEqualsEarlierVersions) {
   JobSpec spec;
   spec.groups = {{"default", "1 vCPU, 64 MiB", 1}};
   EXPECT_FALSE(to_json(spec).contains("batch"));

@@ -31,7 +31,7 @@ enum class AttemptState { starting, running, draining, ended };
 enum class AttemptEvent { run, drain, end, lose };
 
 // A fact of that name from the host's agent leads to each state, except `lost`, which the launcher
-// reports. The order is that of a host's life, since next() compares states.
+// reports. They are in the order of a host's life, since next() compares states.
 enum class HostState {
   placed,
   preparing,

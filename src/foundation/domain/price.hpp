@@ -61,7 +61,7 @@ struct Cost {
   }
 };
 
-// Both times are those of each host: `billable_seconds` are charged, `training_seconds` would be
+// Both times are per host: `billable_seconds` are charged, `training_seconds` would be
 // charged on demand.
 Cost cost_of(const PriceTable& prices, const std::string& region,
              const std::vector<InstanceGroup>& groups, bool spot, int64_t training_seconds,

@@ -4,7 +4,7 @@
 
 namespace trainyard::domain {
 
-TEST(StatusMessage, ANoteIsASentenceOfItsOwn) {
+TEST(StatusMessage, ANoteIsASeparateSentence) {
   EXPECT_EQ(with_note("Training", "each host was scaled"), "Training. each host was scaled");
   EXPECT_EQ(with_note("It is done.", "a note"), "It is done. a note");
   EXPECT_EQ(with_note("", "a note"), "a note");

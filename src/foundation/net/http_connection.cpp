@@ -235,22 +235,22 @@ asio::awaitable<bool> Connection::one_request() {
   head_.finding.reset();
   Handler::Choice choice = decide(server_.handler(), head_);
   exchange_++;
-  bool goes_on = false;
+  bool keep_open = false;
   if (choice.refusal) {
-    goes_on = co_await refuse_unread(*choice.refusal);
+    keep_open = co_await refuse_unread(*choice.refusal);
   } else if (choice.intake == Intake::prefaced) {
     head_.finding = std::move(choice.finding);
-    goes_on = co_await prefaced_request(choice.body_bytes_max);
+    keep_open = co_await prefaced_request(choice.body_bytes_max);
   } else {
     accepted_ = true;
     head_.finding = std::move(choice.finding);
     if (choice.intake == Intake::streamed) {
-      goes_on = co_await streamed_request(std::move(choice.tenant));
+      keep_open = co_await streamed_request(std::move(choice.tenant));
     } else {
-      goes_on = co_await buffered_request(choice);
+      keep_open = co_await buffered_request(choice);
     }
   }
-  co_return goes_on;
+  co_return keep_open;
 }
 
 // Answers by the head alone, without the rest of the body.

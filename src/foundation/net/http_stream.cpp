@@ -277,11 +277,11 @@ void Connection::send_now(std::span<const asio::const_buffer> parts, error_code&
 
 asio::awaitable<bool> Connection::streamed_request(std::string tenant) {
   if (cut_off_) co_return false;
-  bool goes_on = false;
+  bool keep_open = false;
   woken_ = false;
   state_ = State::streaming;
   no_deadline();
-  const bool runs = server_.pool().run(tenant, [self = shared_from_this(), &goes_on]() mutable {
+  const bool runs = server_.pool().run(tenant, [self = shared_from_this(), &keep_open]() mutable {
     {
       ConnectionStream stream(*self);
       try {
@@ -290,7 +290,7 @@ asio::awaitable<bool> Connection::streamed_request(std::string tenant) {
         log(Level::error, "host", "a stream's handler threw", {{"what", error.what()}});
         stream.break_off();
       }
-      goes_on = stream.finish();
+      keep_open = stream.finish();
     }
     // Moved as a whole: the last owner must be on the loop.
     asio::io_context& context = self->loop_.context;
@@ -309,7 +309,7 @@ asio::awaitable<bool> Connection::streamed_request(std::string tenant) {
     woken_ = true;
   }
   state_ = State::busy;
-  if (!goes_on || cut_off_ || overdue_) co_return false;
+  if (!keep_open || cut_off_ || overdue_) co_return false;
   co_return co_await drain();
 }
 

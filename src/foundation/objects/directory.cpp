@@ -537,7 +537,7 @@ class Directory final : public Objects {
   static void discard(const std::string& path) {
     const auto removed = os::remove_all(path);
     if (!removed)
-      log(Level::warning, "objects", "could not remove",
+      log(Level::warning, "objects", "could not remove a file",
           {{"path", path}, {"why", removed.error().message}});
   }
 
@@ -555,7 +555,7 @@ class Directory final : public Objects {
     const auto renamed = disk_.rename(path, dropped);
     if (renamed) discard(dropped);
     if (!renamed && renamed.error().kind != Kind::not_found)
-      log(Level::warning, "objects", "could not remove",
+      log(Level::warning, "objects", "could not remove a file",
           {{"path", path}, {"why", renamed.error().message}});
   }
 

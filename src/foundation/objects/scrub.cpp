@@ -125,7 +125,7 @@ class Scrub {
       const size_t bytes = TRY(reader.read(buffer_));
       progress_.bytes += bytes;
       if (bytes == 0) return ok();
-      report_.whole = settings_.go_on(progress_);
+      report_.whole = settings_.may_continue(progress_);
       if (!report_.whole) return ok();
     }
   }

@@ -25,7 +25,9 @@ struct ScrubSettings {
   std::string bucket;  // "": all
   // Called at least once per kScrubStepBytes. It may wait, to leave disk bandwidth to others; false
   // ends the scrub.
-  std::function<bool(const ScrubProgress&)> go_on = [](const ScrubProgress&) { return true; };
+  std::function<bool(const ScrubProgress&)> may_continue = [](const ScrubProgress&) {
+    return true;
+  };
 };
 inline constexpr size_t kScrubStepBytes = 1 << 20;
 
@@ -42,7 +44,7 @@ struct ScrubReport {
   uint64_t without_checksum = 0;
   std::vector<BrokenObject> broken;
   uint64_t broken_not_named = 0;  // beyond kBrokenNamedMax
-  bool whole = true;              // false: go_on() ended it
+  bool whole = true;              // false: may_continue() ended it
 };
 inline constexpr size_t kBrokenNamedMax = 10'000;  // bounds the report's memory
 

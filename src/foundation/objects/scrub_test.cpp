@@ -91,7 +91,7 @@ TEST_F(ScrubTest, AnObjectUnderAnothersNameIsBroken) {
 TEST_F(ScrubTest, ReportsProgressAndEndsOnRequest) {
   uint64_t calls = 0;
   ScrubSettings settings;
-  settings.go_on = [&](const ScrubProgress& progress) {
+  settings.may_continue = [&](const ScrubProgress& progress) {
     EXPECT_GE(progress.bytes_all, 15'000u);
     EXPECT_EQ(progress.bytes, 5'000 * ++calls);
     return calls < 2;
@@ -106,7 +106,7 @@ TEST_F(ScrubTest, AnObjectThatIsReplacedMeanwhileIsNotBroken) {
   bool replaced = false;
   ASSERT_TRUE(write_all(*objects_, "first", "d", std::string(3 << 20, 'y')));
   ScrubSettings settings;
-  settings.go_on = [&](const ScrubProgress& progress) {
+  settings.may_continue = [&](const ScrubProgress& progress) {
     // In the middle of d: what was read of it so far is of a file that goes away.
     if (progress.bytes > 12'000 && !replaced) {
       replaced = true;

@@ -63,7 +63,7 @@ bool exists(const std::string& path);                                      // li
 class FileLock {
  public:
   static Result<FileLock> take(const std::string& path);
-  // Waits for the present holder.
+  // Waits for the current holder.
   static Result<FileLock> take_within(const std::string& path, Duration at_most);
   // As take(), but waits while the only holders are children of a dead process: a process that is
   // killed while it starts another one leaves the lock to that one until its exec.

@@ -38,7 +38,7 @@ struct Failing final : FileFaults {
   int failed = 0;
 };
 
-TEST_F(LogFiles, LinesAreAppendedToWhatIsThere) {
+TEST_F(LogFiles, LinesAreAppendedToExistingOnes) {
   ASSERT_TRUE(write_file(path, "before\n"));
   ASSERT_TRUE(open(1000, 3, nullptr)->write("one"));
   ASSERT_TRUE(open(1000, 3, nullptr)->write("two"));

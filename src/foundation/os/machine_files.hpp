@@ -1,4 +1,5 @@
-// MachineFiles is the machine's own file system: what main hands to everything that takes a Files.
+// MachineFiles is the machine's own file system. main passes it to all constructors that take
+// Files.
 //
 // Threads and errors: as base/files.hpp.
 #pragma once

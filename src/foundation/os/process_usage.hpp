@@ -1,7 +1,7 @@
-// Reads what this process uses of the machine, as the kernel counts it.
+// Reads the resource usage of this process, as the kernel counts it.
 //
-// Threads: callable from anywhere. Errors: those of the files of /proc; corrupt, for unknown texts.
-// Units: seconds, bytes.
+// Threads: callable from anywhere. Errors: those of the files of /proc; corrupt, for unexpected
+// text. Units: seconds, bytes.
 #pragma once
 
 #include <cstdint>

@@ -26,13 +26,14 @@ constexpr int kLoopTriesMax = 64;
 // Files that a volume may hold, independent of the machine's mke2fs.conf: enough for directories of
 // small files.
 constexpr uint64_t kBytesPerInode = 16 << 10;
-// Bytes that may be free after a write fails with ENOSPC: the kernel reserves for large pages, 2
-// MiB and more at once.
+// Bytes that may be free after a write fails with ENOSPC: the kernel reserves 2 MiB or more at
+// once, for large pages.
 constexpr uint64_t kFullBytes = 4 << 20;
 
 // Copies the file's data without its holes.
 Result<void> copy_sparsely(const File& from, const File& to, uint64_t bytes) {
-  if (::ftruncate(to.descriptor(), off_t(bytes)) != 0) return from_errno("making a volume");
+  if (::ftruncate(to.descriptor(), off_t(bytes)) != 0)
+    return from_errno("extending the file of a volume to " + std::to_string(bytes) + " bytes");
   for (off_t at = 0;;) {
     const off_t begin = ::lseek(from.descriptor(), at, SEEK_DATA);
     if (begin < 0 && errno == ENXIO) return ok();
@@ -90,8 +91,7 @@ Result<std::pair<File, std::string>> attach_loop(const File& file) {
     if (!device) return from_errno("opening " + path);
     loop_config config = {};
     config.fd = uint32_t(file.descriptor());
-    // Direct I/O: the machine's memory should not cache everything twice. Without it if the disk
-    // does not support it.
+    // Direct I/O avoids caching everything twice in the machine's memory. Disks may not support it.
     for (const uint32_t more : {uint32_t(LO_FLAGS_DIRECT_IO), 0u}) {
       config.info.lo_flags = LO_FLAGS_AUTOCLEAR | more;
       if (::ioctl(device.descriptor(), LOOP_CONFIGURE, &config) == 0)

@@ -41,7 +41,7 @@ TEST_F(Volume, HoldsItsSizeAndNoMore) {
   EXPECT_EQ(read_file(at_ + "/fits")->size(), size_t(20 << 20));
 }
 
-TEST_F(Volume, HoldsSoManyFilesAndNoMore) {
+TEST_F(Volume, HoldsItsLimitOfFiles) {
   ASSERT_TRUE(make_volume(at_, file_, kBytes, templates_));
   constexpr int kFilesMost = int(kBytes >> 14);
   int made = 0;

@@ -22,7 +22,7 @@ struct Clear {
 };
 using Answer = std::unique_ptr<PGresult, Clear>;
 
-// libpq's texts have several lines, as for a terminal.
+// Joins the lines of a message of libpq.
 std::string message_of(const char* message) {
   std::string text;
   for (const std::string_view line : split(message ? message : "", '\n'))
@@ -35,7 +35,7 @@ struct ErrorClass {
   Kind kind;
   ErrorDetail detail = {};
 };
-// The first that matches decides.
+// The first row that matches applies.
 const ErrorClass kErrorClasses[] = {
     {"55P03", Kind::unavailable, Fault::lock},
     {"57P0", Kind::unavailable, Fault::lost},  // the session was ended, or the server is going down
@@ -104,14 +104,14 @@ Result<Parameters> parameters_of(const Query& query) {
     else
       parameters.texts.emplace_back();
     if (parameters.texts.back().find('\0') != std::string::npos)
-      return invalid("a text for PostgreSQL contains a NUL byte: " +
+      return invalid("a value for PostgreSQL contains a NUL byte: " +
                      shorten(to_utf8(parameters.texts.back()), 100));
     parameters.pointers.push_back(is_null ? nullptr : parameters.texts.back().c_str());
   }
   return parameters;
 }
 
-// The parts of a URL. Each may be "", or a list with commas.
+// The parts of a URL. Each may be "" or a list with commas.
 struct Target {
   std::string host, address, port, database;
 };
@@ -171,7 +171,7 @@ std::vector<Target> hosts_of(const Target& target) {
   const auto fits = [&](const std::string& list, size_t size) {
     return list.empty() || size == count;
   };
-  // libpq says what is wrong with lists of different lengths.
+  // libpq reports lists of different lengths.
   if (count < 2 || !fits(target.host, hosts.size()) ||
       !(fits(target.port, ports.size()) || ports.size() == 1))
     return {target};
@@ -241,7 +241,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionSettings& s
   }
 }
 
-// "": as the URL says.
+// `host`, `address`, `port`: "": as in the URL.
 Result<std::unique_ptr<Connection>> Connection::open_at(const ConnectionSettings& settings,
                                                         const std::string& host,
                                                         const std::string& address,
@@ -265,7 +265,7 @@ Result<std::unique_ptr<Connection>> Connection::open_at(const ConnectionSettings
   values.push_back(nullptr);
   PGconn* started =
       pq().PQconnectStartParams(names.data(), values.data(), 1);  // 1: dbname may be a URL
-  if (!started) return exhausted("no memory for a connection to PostgreSQL");
+  if (!started) return exhausted("connecting to PostgreSQL: out of memory");
   std::unique_ptr<Connection> connection(new Connection(started, settings));
   connection->label_ = label_of(target);
   TRY(connection->establish().in("connecting to " + connection->label_));
@@ -276,7 +276,7 @@ Result<void> Connection::establish() {
   const auto refused = [&] {
     const std::string text = message_of(pq().PQerrorMessage(connection_));
     lost_ = true;
-    // libpq has no code for it.
+    // libpq has no code for a rejected password.
     const bool password = pq().PQconnectionNeedsPassword(connection_) == 1 ||
                           pq().PQconnectionUsedPassword(connection_) == 1;
     return Error{password ? Kind::denied : Kind::unavailable, text, Fault::lost};
@@ -316,7 +316,7 @@ Result<void> Connection::wait(bool to_write) {
       Fault::lost);
 }
 
-// Reads while it writes, since the server stops reading when its answers are not read.
+// Also reads while it writes: the server stops reading when its responses are not read.
 Result<void> Connection::flush() {
   for (;;) {
     const int left = pq().PQflush(connection_);
@@ -327,7 +327,7 @@ Result<void> Connection::flush() {
   }
 }
 
-// nullptr at the end of a statement.
+// Returns nullptr at the end of a statement.
 Result<PGresult*> Connection::next_result() {
   while (pq().PQisBusy(connection_) == 1) {
     TRY(wait(false));
@@ -422,7 +422,7 @@ Result<std::vector<Rows>> Connection::read_all(size_t count) {
   for (bool after_end = false;;) {
     Answer next(TRY(next_result()));
     if (!next) {
-      // One marks the end of each statement; two in succession, a lost connection.
+      // nullptr marks the end of a statement; two in succession, a lost connection.
       if (after_end || pq().PQstatus(connection_) == CONNECTION_BAD) break;
       after_end = true;
       continue;

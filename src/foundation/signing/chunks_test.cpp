@@ -225,7 +225,7 @@ TEST(EcdsaChunks, AnyPieceSizeReadsTheSame) {
 
 // The strings to sign, and the width of signatures, of aws-c-auth (tests/test_chunked_signing.c,
 // source/aws_signing.c).
-TEST(EcdsaChunks, TheTextIsThatOfTheCommonRuntime) {
+TEST(EcdsaChunks, TheTextEqualsTheCommonRuntimes) {
   const std::string when = "\n20130524T000000Z\n20130524/s3/aws4_request\n";
   for (int i = 0; i < 20; ++i) {
     const EcdsaBody body({"hello"}, {{"second", "2"}, {"first", "1"}});

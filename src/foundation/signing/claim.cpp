@@ -207,7 +207,7 @@ Result<Claim> read_form_claim(const FormSignature& form) {
   TRY(read_credential(form.credential, claim));
   claim.signed_at = TRY(parse_basic_iso8601(form.date).in("x-amz-date"));
   if (to_basic_iso8601(claim.signed_at).substr(0, 8) != claim.date)
-    return invalid("the date of x-amz-credential is not that of x-amz-date");
+    return invalid("x-amz-credential and x-amz-date have different dates");
   claim.lifetime = kPresignMax;
   claim.signature = form.signature;
   claim.session_token = form.token;

@@ -15,7 +15,7 @@ namespace {
 constexpr int kBusyMillisecondsMax = 5'000;
 
 // Instructions of the virtual machine: microseconds, unless each makes a value of the largest size.
-constexpr int kStepsBetweenQuestions = 100;
+constexpr int kStepsBetweenChecks = 100;
 
 // Functions of SQLite and of its shell that reach files or state of other connections.
 constexpr const char* kFunctionsDenied[] = {"load_extension", "readfile",       "writefile",
@@ -236,8 +236,8 @@ Result<int64_t> Connection::integer(const std::string& sql) {
 
 bool Connection::is_allowed(int action, const char* first, const char* second) const {
   switch (action) {
-    // SQLite requests this when a statement uses a table-valued function (json_each). An UPDATE of
-    // the schema is rejected anyway, since it is not writable.
+    // SQLite reports this action for table-valued functions (json_each). An UPDATE of the schema
+    // is rejected in any case, since the schema is read-only.
     case SQLITE_UPDATE:
       return !confinement_.reads_only || sqlite3_stricmp(first ? first : "", "sqlite_master") == 0;
     case SQLITE_SELECT:
@@ -261,12 +261,12 @@ bool Connection::is_allowed(int action, const char* first, const char* second) c
   }
 }
 
-bool Connection::may_go_on() {
+bool Connection::check_progress() {
   if (sqlite3_memory_used() - memory_bytes_before_ > int64_t(confinement_.memory_bytes_max)) {
     took_too_much_memory_ = true;
     return false;
   }
-  return confinement_.go_on();
+  return confinement_.may_continue();
 }
 
 void Connection::measure_memory() {
@@ -277,7 +277,7 @@ void Connection::measure_memory() {
 void Connection::confine(Confinement confinement) {
   confinement_ = std::move(confinement);
   measure_memory();
-  // Sorted and intermediate rows are counted as memory, rather than fill a disk.
+  // Keep sorted and intermediate rows in memory, where they are limited, instead of on disk.
   sqlite3_exec(database_,
                "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8192; PRAGMA trusted_schema=OFF",
                nullptr, nullptr, nullptr);
@@ -298,8 +298,8 @@ void Connection::confine(Confinement confinement) {
       },
       this);
   sqlite3_progress_handler(
-      database_, kStepsBetweenQuestions,
-      [](void* self) { return static_cast<Connection*>(self)->may_go_on() ? 0 : 1; }, this);
+      database_, kStepsBetweenChecks,
+      [](void* self) { return static_cast<Connection*>(self)->check_progress() ? 0 : 1; }, this);
 }
 
 void Connection::leave_log() {

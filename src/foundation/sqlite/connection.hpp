@@ -67,7 +67,7 @@ enum class Access { read_and_write, read };  // the first makes the file when ab
 struct Confinement {
   bool reads_only =
       true;  // no statement changes anything, not even temporary tables; else tables may be changed
-  std::function<bool()> go_on;  // called repeatedly: whether a statement may continue
+  std::function<bool()> may_continue;  // called repeatedly: whether a statement may continue
   // Memory of SQLite while a statement runs, in this process as a whole, since it counts no other
   // way. Sorted and intermediate rows are kept in memory, so this limits them.
   uint64_t memory_bytes_max = uint64_t{256} << 20;
@@ -94,8 +94,8 @@ class Connection {
   Result<int64_t> integer(const std::string& sql);
   // Confines untrusted statements: from now on none reaches another file (ATTACH, VACUUM INTO,
   // extensions), changes how the database is stored (PRAGMA) or exceeds the limits. Requires:
-  // existing temporary tables are in memory. Errors of such statements: denied, cancelled (go_on,
-  // memory).
+  // existing temporary tables are in memory. Errors of such statements: denied, cancelled
+  // (may_continue, memory).
   void confine(Confinement confinement);
   // Called before each statement of a long-lived confined connection: memory in use before does not
   // count.
@@ -117,7 +117,7 @@ class Connection {
   sqlite3* database_;
   // as SQLite's authorizer
   bool is_allowed(int action, const char* first, const char* second) const;
-  bool may_go_on();
+  bool check_progress();
 
   Confinement confinement_;
   int64_t memory_bytes_before_ = 0;

@@ -80,14 +80,14 @@ TEST(Connection, TakesOneStatementAtATime) {
 
 TEST(Connection, ConfinesUntrustedStatements) {
   const auto connection = memory();
-  bool go_on = true;
-  connection->confine({.reads_only = false, .go_on = [&] { return go_on; }});
+  bool may_continue = true;
+  connection->confine({.reads_only = false, .may_continue = [&] { return may_continue; }});
   EXPECT_TRUE(connection->run("CREATE TABLE things (a)"));
   for (const char* statement :
        {"ATTACH '/tmp/confined_elsewhere.db' AS elsewhere", "PRAGMA journal_mode=OFF",
         "VACUUM INTO '/tmp/confined_elsewhere.db'", "SELECT load_extension('x')"})
     EXPECT_FALSE(connection->run(statement)) << statement;
-  go_on = false;
+  may_continue = false;
   const auto endless = connection->run(
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
   EXPECT_EQ(endless.error().kind, Kind::cancelled);
@@ -100,8 +100,9 @@ TEST(Connection, ConfinesUntrustedStatements) {
 TEST(Connection, ReadsOnlyAndWithinItsLimits) {
   const auto connection = memory();
   ASSERT_TRUE(connection->run("CREATE TABLE things (a UNIQUE); INSERT INTO things VALUES (1)"));
-  connection->confine(
-      {.go_on = [] { return true; }, .memory_bytes_max = 8 << 20, .value_bytes_max = 100'000});
+  connection->confine({.may_continue = [] { return true; },
+                       .memory_bytes_max = 8 << 20,
+                       .value_bytes_max = 100'000});
   for (const char* statement :
        {"INSERT INTO things VALUES (2)", "UPDATE things SET a = 2", "DELETE FROM things",
         "DROP TABLE things", "CREATE TABLE other (a)", "CREATE TEMP TABLE other (a)",

@@ -53,7 +53,7 @@ struct Hello {
   uint32_t served = 0;  // attempts before this one that the allocation has served
 };
 
-// A host reached a state, or (in its present state, with a message) reports its progress, or a
+// A host reached a state, or (in its current state, with a message) reports its progress, or a
 // warning while it is `running`, which "" ends. The state decides which further fields have a
 // meaning.
 struct StateFact {

@@ -17,7 +17,7 @@ constexpr std::string_view kDriverSays = "Command failed with exit code ";
 constexpr std::string_view kShellHandler =
     "handle_error";  // a function of the SDK's shell script, as its trace prints it
 constexpr std::string_view kCommandHead = "Executing command: ";
-// Loggers of torchrun: its former and its present form.
+// Loggers of torchrun: its former and its current form.
 constexpr std::string_view kTorchLoggers[] = {"torch.distributed.elastic",
                                               "torch/distributed/elastic"};
 constexpr std::string_view kTorchReport = "failed (exitcode: ";

@@ -55,7 +55,7 @@ TEST(ScriptFailure, IsTheExceptionFirst) {
             "ValueError: no such column");
 }
 
-TEST(ScriptFailure, IsNotThatOfALauncher) {
+TEST(ScriptFailure, IsNotALaunchersFailure) {
   const std::string found = script_failure(
       after("[rank1]: Traceback (most recent call last):\n"
             "[rank1]:   File \"train.py\", line 5, in <module>\n"

@@ -20,7 +20,7 @@ inline constexpr const char* kNextHostFile = "next-host.json";
 // The allocation in which an agent runs, as its command line tells it.
 struct AgentAllocation {
   uint64_t number = 0;  // of the Slurm job; 0: it serves one attempt
-  uint32_t served = 0;  // attempts before the present one
+  uint32_t served = 0;  // attempts before the current one
   Duration idle_max{};  // so long the agent waits for an order
   Duration time_left{};
 };

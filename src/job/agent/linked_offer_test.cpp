@@ -71,7 +71,7 @@ TEST(LinkedOffer, EndsWhenItIsReleasedRefusedOrCancelled) {
       cancelled(kAllocation, clock);
   released.deliver(wire::NextOrder{});
   EXPECT_FALSE(released.take());
-  refused.deliver(wire::Refused{"the attempt is over"});
+  refused.deliver(wire::Refused{"the attempt has ended"});
   EXPECT_FALSE(refused.take());
   cancelled.deliver(wire::NextOrder{"next", false});
   cancelled.cancel();

@@ -28,7 +28,7 @@ class ReusedContainer {
 
   Result<std::unique_ptr<containers::Container>> start(const containers::ContainerSpec& spec,
                                                        int output);
-  // The present container; nothing: none.
+  // The current container; nothing: none.
   const std::optional<containers::ContainerSpec>& spec() const { return spec_; }
   // True if another child can run in it: nothing went wrong.
   bool usable() const;

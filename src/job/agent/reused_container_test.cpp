@@ -53,10 +53,10 @@ class FakeContainer final : public containers::Container {
 
 class ReusedContainerTest : public testing::Test {
  protected:
-  containers::ContainerSpec spec(std::string word) const {
+  containers::ContainerSpec spec(std::string argument) const {
     containers::ContainerSpec spec;
     spec.id = "j1a1-0";
-    spec.arguments = {std::move(word)};
+    spec.arguments = {std::move(argument)};
     spec.environment = {{"A", "1"}};
     return spec;
   }
@@ -87,7 +87,7 @@ TEST_F(ReusedContainerTest, ServesOneChildAfterAnother) {
     const auto exit = (*child)->wait(60s);
     ASSERT_TRUE(exit && *exit);
     EXPECT_EQ((*exit)->code, i);
-    EXPECT_EQ((*child)->usage()->cpu, 0s) << "what those before it used is not its own";
+    EXPECT_EQ((*child)->usage()->cpu, 0s) << "the usage of earlier children does not count";
   }
   EXPECT_EQ(init_.made, 1);
   EXPECT_TRUE(container_.usable());
@@ -96,7 +96,7 @@ TEST_F(ReusedContainerTest, ServesOneChildAfterAnother) {
   EXPECT_NE(init_.orders[2].find("\"two\""), std::string::npos);
 }
 
-TEST_F(ReusedContainerTest, IsMadeAgainForAnotherSpec) {
+TEST_F(ReusedContainerTest, IsCreatedAgainForAnotherSpec) {
   for (int i = 0; i < 2; i++) {
     init_.answers.push_back({contract::Started{}, contract::Ended{0}});
     init_.answers.push_back({contract::Cleared{}});
@@ -116,7 +116,7 @@ TEST_F(ReusedContainerTest, ReportsAFailedStartAndContinues) {
   EXPECT_TRUE(container_.usable());
 }
 
-TEST_F(ReusedContainerTest, EndsItsChildWithItsInitAndServesNoOther) {
+TEST_F(ReusedContainerTest, EndsItsChildAndServesNoOtherAfterItsInitHasEnded) {
   init_.answers.push_back({contract::Started{}});
   auto child = container_.start(spec("one"), output());
   ASSERT_TRUE(child);

@@ -136,7 +136,7 @@ TEST(Sources, AreUnpacked) {
   EXPECT_EQ(::access((directory.path() + "/bin/go.sh").c_str(), X_OK), 0);
   EXPECT_EQ(std::filesystem::read_symlink(directory.path() + "/latest.py"), "train.py");
   EXPECT_FALSE(
-      unpack("this is no archive, and it is long enough to be read as one", directory.path()));
+      unpack("this is not an archive, but it is long enough to be read as one", directory.path()));
 }
 
 TEST(Sources, NothingIsWrittenThroughALink) {

@@ -155,7 +155,7 @@ struct StepContext {
   std::unique_ptr<LogPump> pump;
   std::unique_ptr<containers::Container> container;
 
-  // For the present stage's work.
+  // For the current stage's work.
   HostRun run;     // as it was when the work was ordered
   StepsDone done;  // what it answers
 

@@ -37,7 +37,7 @@ Feed::Source Contents::epoch(uint64_t epoch, const Deal& deal) const {
   struct State {
     std::vector<uint32_t> order;
     size_t next = 0;
-    std::vector<Item> items;  // of the present line, the next one last
+    std::vector<Item> items;  // of the current line, the next one last
   };
   // shared by the source's copies; the last one frees it
   const auto state = std::make_shared<State>();

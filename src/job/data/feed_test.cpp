@@ -112,7 +112,7 @@ TEST_F(FeedTest, AugmentedLinesBecomeRecordsInTheOrderOfTheirNames) {
             "cat's picture|0|dog's picture|1|");
   EXPECT_EQ(bytes(*Contents::of_lines(text, {"class"})), "01");
   EXPECT_EQ(bytes(*Contents::of_lines(text, {"note"})),
-            "the manifest's record 2: it has no attribute note");
+            "the manifest's record 2: attribute note not found");
 }
 
 TEST_F(FeedTest, AnUnreadableItemIsNamedWhenItIsReached) {

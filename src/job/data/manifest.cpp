@@ -23,11 +23,12 @@ Result<Manifest> read_manifest(std::string_view text) {
     const auto& entry = document[i];
     if (!entry.is_string() || entry.get_ref<const std::string&>().empty())
       return invalid("the manifest's entry " + std::to_string(i) +
-                     " must be what follows the prefix, as text");
+                     " must be a string: the rest of a key after the prefix");
     const auto& rest = entry.get_ref<const std::string&>();
     manifest.entries.push_back({{prefix.bucket, prefix.key + rest}, rest});
   }
-  if (manifest.entries.empty()) return invalid("the manifest names no object");
+  if (manifest.entries.empty())
+    return invalid("the manifest must list at least one object after the prefix");
   return manifest;
 }
 
@@ -49,12 +50,13 @@ Result<std::vector<std::string_view>> split_lines(std::string_view text) {
 
 Result<std::vector<Attribute>> read_augmented_line(std::string_view line,
                                                    const std::vector<std::string>& names) {
-  const auto record = TRY(parse_json(line).in("it is not JSON"));
-  if (!record.is_object()) return invalid("it is not a JSON object");
+  const auto record = TRY(parse_json(line).in("not JSON"));
+  if (!record.is_object()) return invalid("not a JSON object");
   std::vector<Attribute> attributes;
   for (const auto& name : names) {
     const auto found = record.find(name);
-    if (found == record.end()) return invalid("it has no attribute " + shorten(to_utf8(name), 300));
+    if (found == record.end())
+      return invalid("attribute " + shorten(to_utf8(name), 300) + " not found");
     Attribute attribute;
     attribute.text = found->is_string() ? found->get<std::string>() : dump(*found);
     if (name.ends_with("-ref")) {
@@ -62,7 +64,7 @@ Result<std::vector<Attribute>> read_augmented_line(std::string_view line,
           TRY(objects::parse_s3_uri(attribute.text).in("attribute " + shorten(to_utf8(name), 300)));
       if (from.key.empty())
         return invalid("attribute " + shorten(to_utf8(name), 300) + ": '" +
-                       shorten(attribute.text, 300) + "' names no object");
+                       shorten(attribute.text, 300) + "' has no key of an object");
       attribute.from = std::move(from);
     }
     attributes.push_back(std::move(attribute));

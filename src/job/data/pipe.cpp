@@ -91,7 +91,7 @@ Result<os::File> Pipe::wait_for_reader(uint64_t epoch) {
   for (int requested = 0;; ++requested) {
     auto fifo = os::open_fifo_beneath(directory_, name_of(epoch), os::FifoEnd::writing);
     if (fifo) {
-      (void)::fcntl(fifo->descriptor(), F_SETPIPE_SZ, kFifoBytes);  // its present size is enough
+      (void)::fcntl(fifo->descriptor(), F_SETPIPE_SZ, kFifoBytes);  // its current size is enough
       return fifo;
     }
     if (fifo.error().kind != Kind::not_found)

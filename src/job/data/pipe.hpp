@@ -4,7 +4,7 @@
 //   CHANNEL_e exists --reader opens--> bytes are written --all written, or the reader closes-->
 //   CHANNEL_e+1 exists
 //
-// The next FIFO exists before the reader gets the end of the present one; a reader that closes
+// The next FIFO exists before the reader gets the end of the current one; a reader that closes
 // early may have to retry for a moment. A finished FIFO is removed, so that no program waits for it
 // forever. The job may write to the directory: nothing is written to files that it puts in a FIFO's
 // place.
@@ -60,7 +60,7 @@ class Pipe {
   os::File directory_;
   Stop stop_;
   Mutex mutex_;
-  Feed* feed_ GUARDED_BY(mutex_) = nullptr;  // of the present epoch, to be stopped
+  Feed* feed_ GUARDED_BY(mutex_) = nullptr;  // of the current epoch, to be stopped
   std::thread thread_;
 };
 

@@ -38,7 +38,7 @@ std::string last_lines(std::string_view printed, size_t bytes_max);
 
 // Returns the failure file's text: the error first, then host and rank, then details; the essential
 // part is in the first kFailureCharactersMax characters. Without an exception, the details are the
-// last lines of the output. `title` is the kind of fault, in AWS's words: "ExecuteUserScriptError".
+// last lines of the output. `title` is AWS's name of the kind of fault: "ExecuteUserScriptError".
 std::string describe_failure(std::string_view title, const Failure& failure, bool with_rank,
                              const Printed& printed, std::string_view command);
 

@@ -1,5 +1,5 @@
-// Decodes or rejects any bytes of a process in a gang's network; decoded messages encode to the
-// same bytes, and pass a sealed stream unchanged.
+// Decodes or rejects any bytes that a process in a gang's network sends. Decoded messages encode to
+// the same bytes, and pass through a sealed stream unchanged.
 // decoder: src/job/entry/frames.cpp
 #include <cstddef>
 #include <cstdint>
@@ -11,13 +11,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard::entry;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   if (const auto message = decode(bytes)) {
-    CHECK(encode(*message) == bytes, "the codec has one form a message");
+    CHECK(encode(*message) == bytes, "a message has exactly one encoding");
     const std::string key = session_key("secret", "challenge", "join");
     Sealer sealer(key, kToLeader);
     Opener opener;
     opener.expect_seals(key, kToLeader);
-    for (int place = 0; place < 2; ++place) opener.add(sealer.seal(*message));
-    for (int place = 0; place < 2; ++place) {
+    for (int i = 0; i < 2; ++i) opener.add(sealer.seal(*message));
+    for (int i = 0; i < 2; ++i) {
       const auto opened = opener.next();
       CHECK(opened && *opened && encode(**opened) == bytes,
             "a sealed message is read as it was written");

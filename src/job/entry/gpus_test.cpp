@@ -27,7 +27,7 @@ struct Machine {
   }
 };
 
-TEST(Gpus, AreThoseOfTheContainerInTheOrderOfTheirBuses) {
+TEST(Gpus, AreTheContainersInTheOrderOfTheirBuses) {
   const Machine machine;
   machine.device(2);
   machine.device(3);

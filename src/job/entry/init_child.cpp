@@ -66,7 +66,7 @@ bool is_stop(int number) {
 }  // namespace
 
 Result<InitChild> InitChild::start(InitProgram program) {
-  if (program.arguments.empty()) return invalid("the order names no program");
+  if (program.arguments.empty()) return invalid("the order has no program");
   const std::string path = path_of(program);
   const auto arguments = pointers(program.arguments), environment = pointers(program.environment);
   int ends[2];

@@ -43,7 +43,7 @@ struct InitProgram {
 class InitChild {
  public:
   // Starts it in a session of its own, with default signal handlers, /dev/null as its input, and no
-  // descriptor of this process. Errors: not_found (in the OCI runtime's words), by errno.
+  // descriptor of this process. Errors: not_found (with the OCI runtime's text), by errno.
   static Result<InitChild> start(InitProgram program);
 
   void signal(int number);

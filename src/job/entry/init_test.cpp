@@ -139,7 +139,7 @@ TEST_F(InitSignals, ReachTheScriptBelowShells) {
   ::unsetenv("SCRIPT");
 }
 
-TEST_F(InitSignals, EndAShellThatGoesOnAfterItsScript) {
+TEST_F(InitSignals, EndAShellThatContinuesAfterItsScript) {
   ::setenv("SCRIPT", saving_script().c_str(), 1);
   const pid_t process =
       start({"sh", "-c", std::string("sh -c \"$SCRIPT\"; printf n > $TOLD; ") + kWait});

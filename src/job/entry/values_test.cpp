@@ -50,7 +50,7 @@ TEST(Values, BecomeArgumentsInOrder) {
                                                               "0.1", "-\xC3\xA9", "e"}));
 }
 
-TEST(Values, AreWordsForAShell) {
+TEST(Values, AreQuotedForAShell) {
   EXPECT_EQ(shell_word("plain-1.0/x"), "plain-1.0/x");
   EXPECT_EQ(shell_word(""), "''");
   EXPECT_EQ(shell_word("it's $HOME"), "'it'\"'\"'s $HOME'");

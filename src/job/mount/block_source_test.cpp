@@ -341,7 +341,7 @@ TEST_F(BlockSourceTest, AStoppedSourceEndsItsWarmer) {
   EXPECT_FALSE(one->cache->has(block_id("http://e", object_, 0)));
 }
 
-TEST_F(BlockSourceTest, TheBlocksOfAPinAreThoseOfTheCache) {
+TEST_F(BlockSourceTest, TheBlocksOfAPinAreTheCachesBlocks) {
   const auto one = process();
   for (uint64_t number = 0; number < 3; ++number) ASSERT_TRUE(read(*one, number).get());
   const auto blocks = blocks_of("http://e", {object_, object_});

@@ -303,7 +303,7 @@ Result<void> give_up_user_namespace(const ContainerSpec& spec, const std::string
         "making a container's user namespace, which keeps its root without rights on this "
         "machine: " +
         why + ". Set isolation = \"best-effort\" in the config to run jobs without one");
-  log(Level::warning, "host", "a container gets no user namespace", {{"why", why}});
+  log(Level::warning, "host", "running a container without a user namespace", {{"why", why}});
   container.withhold(
       "isolation is best-effort: this container has no user namespace, and root in it is root of "
       "this machine without capabilities: " +
@@ -369,8 +369,7 @@ Result<void> fall_back(const ContainerSpec& spec, const PlanStep& step, const Er
     return give_up_user_namespace(
         spec, error.message + " (its file system cannot be mapped to other ids)", ids, container);
   if (!unsupported || kind != RootKind::overlay || !step.of_image) return error;
-  log(Level::warning, "host",
-      "this machine refuses an overlay over an image, which is copied instead",
+  log(Level::warning, "host", "cannot mount an overlay over an image; copying it instead",
       {{"image", spec.image_root}});
   kind = RootKind::copy;
   return ok();

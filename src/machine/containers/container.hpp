@@ -56,7 +56,7 @@ struct Mount {
   // reads and writes it. Other users of the container and other owners of files have no rights over
   // each other, and the container's root has none either. Unset: each id of the container is the
   // same id on this mount, which is right only for its own directories. In a rootless sandbox all
-  // access is that of the server's user.
+  // files are accessed as the server's user.
   std::optional<PosixIdentity> identity = {};
   // For a file system that cannot be mapped to other ids, and shows an owner that it is told: sets
   // the machine's ids of the container's first user as the owner, before each start of the runtime.
@@ -64,7 +64,7 @@ struct Mount {
   std::function<Result<void>(const PosixIdentity& owner)> set_owner = {};
 };
 
-// A limit as setrlimit() has it; UINT64_MAX is no limit.
+// A limit as setrlimit() has it; UINT64_MAX means unlimited.
 struct ProcessLimit {
   std::string name;  // "nofile"
   uint64_t soft = 0, hard = 0;

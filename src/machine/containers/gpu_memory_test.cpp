@@ -90,7 +90,7 @@ class GpuMemory : public testing::Test {
   SimulatedGpu gpu_;
 };
 
-TEST_F(GpuMemory, IsOverwrittenAndGivenBack) {
+TEST_F(GpuMemory, IsOverwrittenAndReleased) {
   const auto cleared = clear_memory(simulated(), "0000:3b:00.0", 7);
   ASSERT_TRUE(cleared) << cleared.error().message;
   EXPECT_EQ(*cleared, SimulatedGpu::kBytes);
@@ -135,7 +135,7 @@ TEST_F(GpuMemory, IsNotClearedWhereMuchCannotBeAllocated) {
   EXPECT_NE(failed.error().message.find("100 MiB of"), std::string::npos) << failed.error().message;
 }
 
-TEST_F(GpuMemory, IsThatOfTheGpuThatIsNamed) {
+TEST_F(GpuMemory, BelongsToTheNamedGpu) {
   EXPECT_EQ(clear_memory(simulated(), "0000:99:00.0", 0).error().kind, Kind::not_found);
   EXPECT_EQ(clear_memory(simulated(), "", 2).error().kind, Kind::not_found);
   EXPECT_EQ(clear_gpu("/dev/null").error().kind, Kind::invalid);

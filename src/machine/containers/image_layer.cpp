@@ -84,7 +84,7 @@ Result<void> extract(const std::string& archive, const std::string& directory,
                      const LayerLimits& limits) {
   TRY(os::make_directories(tree_of(directory), 0755));
   // Some archives lack their end marker, which is zeros, so one is appended. Bytes after an end
-  // marker are read all the same, or the decompressor would fail for a closed pipe; its exit code
+  // marker are read nevertheless, or the decompressor would fail for a closed pipe; its exit code
   // counts. Only `limit` bytes of the unpacked archive pass; more are noted in a file, and end the
   // unpacking.
   const std::string script =

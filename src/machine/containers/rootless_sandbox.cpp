@@ -118,7 +118,7 @@ Result<void> map_ids(pid_t process) {
     auto mapped = os::run_or_fail({of_groups, {}, "", "", kToolMax});
     if (mapped) mapped = os::run_or_fail({of_users, {}, "", "", kToolMax});
     if (mapped) return ok();
-    log(Level::warning, "host", "this user's further ids cannot be used",
+    log(Level::warning, "host", "the subordinate ids of this user cannot be used",
         {{"why", mapped.error().message}});
   }
   const std::string folder = "/proc/" + number;

@@ -28,7 +28,7 @@ udp::endpoint endpoint_of(Address address, uint16_t port) {
   return {asio::ip::address_v4(address), port};
 }
 
-// A datagram that does not arrive is sent again by what sent it: full buffers are no fault.
+// A lost datagram is sent again by its sender, so full buffers are not an error.
 auto noting(Failure& failure) { return asio::redirect_error(asio::use_awaitable, failure); }
 
 Result<void> open_at(udp::socket& socket, Address address, uint16_t port) {

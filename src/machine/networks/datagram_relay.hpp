@@ -39,7 +39,7 @@ Address loopback_of_peer(size_t index);
 inline constexpr uint16_t kPeerPort = 51821;
 
 struct DatagramRelaySpec {
-  std::string network_namespace;        // of the host; "": the present one
+  std::string network_namespace;        // of the host; "": the current one
   std::vector<NodeEndpoint> endpoints;  // of all hosts, by index
   size_t own = 0;                       // the index of this host
   uint16_t tunnel_port = 0;             // of the tunnel in the namespace

@@ -16,7 +16,7 @@
 
 namespace trainyard::networks {
 
-// `network_namespace` is the path of a namespace file ("/run/netns/x"); "" = the present one.
+// `network_namespace` is the path of a namespace file ("/run/netns/x"); "" = the current one.
 Result<void> in_network_namespace(const std::string& network_namespace,
                                   const std::function<Result<void>()>& work);
 

@@ -1,4 +1,4 @@
-"""A training script that torchrun starts: it adds up a number of each rank."""
+"""A training script for torchrun: it sums one number per rank."""
 
 import torch
 import torch.distributed

@@ -149,7 +149,7 @@ def test_4_a_script_that_fails_says_why(
     assert "invalid int value" in trainyard("describe", "bad").stdout
 
 
-def test_5_an_interrupted_job_goes_on_from_its_checkpoint(
+def test_5_an_interrupted_job_continues_from_its_checkpoint(
     trainyard: CommandLine, project: pathlib.Path
 ) -> None:
     file = variant(

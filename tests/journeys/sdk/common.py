@@ -194,10 +194,14 @@ def model_files(uri: str) -> dict[str, str]:
 def notes(name: str, *members: str) -> Outcome:
     """The lines in the job's log that say that `members` have no effect."""
     finish(name)
-    said = [line for line in log_lines(name) if NO_EFFECT in line]
-    missing = [member for member in members if not any(member + NO_EFFECT in line for line in said)]
+    printed = [line for line in log_lines(name) if NO_EFFECT in line]
+    missing = [
+        member for member in members if not any(member + NO_EFFECT in line for line in printed)
+    ]
     return (
-        ("silently ignored", f"{missing} of {said}") if missing else ("no effect", "; ".join(said))
+        ("silently ignored", f"{missing} of {printed}")
+        if missing
+        else ("no effect", "; ".join(printed))
     )
 
 

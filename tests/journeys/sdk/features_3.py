@@ -233,8 +233,8 @@ def _() -> None:
 
 @feature("functions with @remote, with neither the SDK in the image nor a package index")
 def _() -> Outcome:
-    kind, said = failed(lambda: power_in(IMAGE, "without-sdk"))
-    assert "Check corresponding job for details" in said, said
+    kind, printed = failed(lambda: power_in(IMAGE, "without-sdk"))
+    assert "Check corresponding job for details" in printed, printed
     (job,) = TrainingJob.get_all(name_contains="without-sdk")
     return kind, finish(job.training_job_name, "Failed")["FailureReason"]
 

@@ -1,5 +1,5 @@
-"""Horovod's interface for Python, over Trainyard's collectives. The version is that of the Horovod
-whose interface this is."""
+"""Implements Horovod's Python interface with Trainyard's collectives. The version begins with the
+version of Horovod that has this interface."""
 
 from __future__ import annotations
 

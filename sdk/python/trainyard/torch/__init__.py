@@ -16,7 +16,7 @@ reads them):
                              so every run adds in the same order
     TRAINYARD_PLANS          plans by operation and size: "allreduce=one_shot:0-64K,ring:64K-"
     TRAINYARD_SECRET         a secret of the ranks. Without it rank 0 makes one, so other peers
-                             are rejected all the same, but an eavesdropper can read it
+                             are still rejected, but an eavesdropper can read it
     TRAINYARD_ENCRYPT        1: TLS between hosts, with TRAINYARD_SECRET as its key
     TRAINYARD_IN_PLACE       0: large tensors that are reduced repeatedly are copied each time;
                              otherwise the ranks of one machine map their memory

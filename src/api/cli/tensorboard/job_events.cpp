@@ -62,7 +62,7 @@ Result<std::vector<std::string>> JobEvents::metrics() {
   for (;;) {
     const Json answer = TRY(client_.call(client::Service::cloudwatch, "ListMetrics", question));
     for (const Json& each : answer.value("Metrics", Json::array()))
-      // Metrics with further dimensions are those of its hosts.
+      // Metrics with further dimensions belong to its hosts.
       if (each.value("Dimensions", Json::array()).size() == 1)
         names.push_back(TRY(string_at(each, "MetricName")));
     const std::string next = answer.value("NextToken", "");

@@ -5,7 +5,7 @@
 // their mean. Which images belong to a part does not depend on the number of ranks (order.hpp), so
 // one rank with two parts trains the model of two ranks with one, bit for bit (data_parallel.hpp).
 //
-// Batches are read ahead on one thread. Log lines are those of SageMaker's algorithm.
+// Batches are read ahead on one thread. It prints the log lines of SageMaker's algorithm.
 //
 // Threads: confined to one; `stop` may be set from anywhere. Errors: of the group, the images and
 // the caller's `save`; invalid, when the loss is not finite, naming step, rate and batch.

@@ -18,7 +18,7 @@ std::string plain_library_message(std::string_view message);
 // The detail of errors of the library.
 enum class LibraryFault { call };
 
-// `code` is that of a call on this thread.
+// Requires: a call on this thread returned `code`.
 Result<void> library_result(int code);
 
 }  // namespace trainyard::boosting

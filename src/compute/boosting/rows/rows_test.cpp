@@ -62,7 +62,7 @@ std::string framed(const std::string& message) {
          std::string(record_padding(message.size()), '\0');
 }
 
-TEST(TableFormat, ContentTypesAreThoseOfSageMaker) {
+TEST(TableFormat, ContentTypesEqualSageMakers) {
   const std::pair<const char*, TableFormat> known[] = {
       {"", TableFormat::libsvm},
       {"libsvm", TableFormat::libsvm},

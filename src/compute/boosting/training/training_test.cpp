@@ -89,7 +89,7 @@ MetricSums sums_of(size_t classes, std::initializer_list<std::pair<double, doubl
   return sums;
 }
 
-TEST(OwnMetrics, AreThoseOfScikitLearn) {
+TEST(OwnMetrics, EqualScikitLearns) {
   const auto binary = sums_of(2, {{1, 1}, {1, 0}, {0, 0}, {0, 1}, {1, 1}, {0, 0}, {0, 0}});
   const std::pair<const char*, double> known[] = {
       {"accuracy", 5 / 7.0},
@@ -196,9 +196,10 @@ TEST(Shares, HostsThatDisagreeAreNamed) {
   EXPECT_EQ(disagreement({share(3, 4, true), share(2, 9, true)}), "9x5");
   EXPECT_EQ(disagreement({share(3, 4), share(0, 0)}).find("channel train: host algo-2 has no data"),
             0u);
-  EXPECT_EQ(disagreement({share(3, 4), share(2, 5)}),
-            "channel train: host algo-2 has rows of 5 features, but those of the channel train on "
-            "algo-1 have 4");
+  EXPECT_EQ(
+      disagreement({share(3, 4), share(2, 5)}),
+      "channel train: host algo-2 has rows of 5 features, but the channel train on algo-1 has "
+      "rows of 4");
   HostShare validated = share(3, 4);
   validated.has_validation = true;
   EXPECT_EQ(

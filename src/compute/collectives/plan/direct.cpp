@@ -169,7 +169,7 @@ Cost cost(const Plan& plan) {
       const size_t sent = plan.elements - plan.blocks[size_t(plan.root)].size();
       return {1, sent, sent, 0};
     }
-    // all_to_all: blocks are those of this rank, so the sum over all ranks is unknown here
+    // all_to_all: only this rank's blocks are known, so the sum over all ranks is not
     default:
       return {1, plan.elements - plan.blocks[size_t(plan.rank)].size(), 0, 0};
   }

@@ -1,5 +1,5 @@
 // Tests every plan, with all ranks stepped in one thread: results equal the reference bit for bit,
-// no rank gets stuck, and the costs are those of the plan's comment.
+// no rank gets stuck, and the costs equal those in the plan's comment.
 #include "collectives/plan/plan.hpp"
 
 #include <gtest/gtest.h>

@@ -13,15 +13,16 @@
 //
 // Chunks follow each other through the tree: a rank is done with a chunk once it has forwarded it.
 //
-// A barrier is a dissemination: in the iteration with span s each rank sends a byte to the rank s
+// A barrier is by dissemination: in the iteration with span s each rank sends a byte to the rank s
 // after it and receives one from the rank s before it. After all iterations each rank has heard,
 // through others, from all ranks.
 //
-// Costs: levels = log2(ranks) rounded up. depth = log2(ranks) rounded down, the most one bits that
-// the distance of a rank can have. depth latencies (twice as many for an allreduce; levels for a
-// barrier). A rank sends the data at most levels times; all ranks together send it ranks - 1 times
-// (twice as often for an allreduce). There are few latencies, but each message carries all data:
-// the tree suits small messages, and operations with a root.
+// Costs: let levels = log2(ranks) rounded up, and depth = log2(ranks) rounded down, which is the
+// most one bits that the distance of a rank can have. An operation takes depth latencies (twice as
+// many for an allreduce; levels for a barrier). A rank sends the data at most levels times; all
+// ranks together send it ranks - 1 times (twice as often for an allreduce). There are few
+// latencies, but each message carries all data: the tree suits small messages, and operations with
+// a root.
 namespace trainyard::collectives::plan::tree {
 namespace {
 
@@ -67,7 +68,7 @@ void add_broadcast(const Plan& plan, Range part, Steps& steps) {
   }
 }
 
-void add_passing_on(const Plan& plan, Range part, Steps& steps) {
+void add_forwarding(const Plan& plan, Range part, Steps& steps) {
   const int distance = distance_of(plan);
   const int own = own_span(distance);
   for (int span = own == 0 ? 1 : own * 2; distance + span < plan.ranks; span *= 2) {
@@ -118,7 +119,7 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
   if (plan.operation == Operation::allreduce) round -= all;
   if (plan.operation == Operation::reduce) return add_reduce(plan, part(round), steps);
   // A chunk that arrives in one round is forwarded in the next, while its successor arrives.
-  if (round > 0) add_passing_on(plan, part(round - 1), steps);
+  if (round > 0) add_forwarding(plan, part(round - 1), steps);
   if (round < all) add_broadcast(plan, part(round), steps);
 }
 

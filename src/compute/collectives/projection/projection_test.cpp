@@ -31,7 +31,7 @@ Cluster network_of(int ranks, double latency, double bytes_per_second) {
   return cluster;
 }
 
-TEST(Replay, OfARingIsTheTextbooksFormula) {
+TEST(Replay, ARingTakesTheTextbookTime) {
   for (const int ranks : {2, 3, 4, 8, 17}) {
     const size_t bytes = size_t(ranks) * 4096 * 100;
     const auto cluster = network_of(ranks, 50e-6, kGigabit);
@@ -42,7 +42,7 @@ TEST(Replay, OfARingIsTheTextbooksFormula) {
   }
 }
 
-TEST(Replay, OfHalvingAndDoublingIsTheTextbooksFormula) {
+TEST(Replay, HalvingDoublingTakesTheTextbookTime) {
   for (const int ranks : {2, 4, 8, 16}) {
     const size_t bytes = size_t(ranks) * 4096 * 100;
     const auto cluster = network_of(ranks, 50e-6, kGigabit);
@@ -54,7 +54,7 @@ TEST(Replay, OfHalvingAndDoublingIsTheTextbooksFormula) {
   }
 }
 
-TEST(Replay, OfDirectSendsAsLittleAsTheRing) {
+TEST(Replay, DirectSendsAsFewBytesAsTheRing) {
   for (const int ranks : {2, 3, 4, 8, 17}) {
     const size_t bytes = size_t(ranks) * 4096 * 100;
     const auto cluster = network_of(ranks, 50e-6, kGigabit);
@@ -65,13 +65,14 @@ TEST(Replay, OfDirectSendsAsLittleAsTheRing) {
   }
 }
 
-TEST(Replay, ReducesBehindTheWireWhenPiecesAreCut) {
+TEST(Replay, OverlapsReductionsWithTransfersOfChunks) {
   auto cluster = network_of(2, 0, kGigabit);
   cluster.reduce_seconds_per_byte = 0.5 / kGigabit;
   const size_t bytes = 8 << 20;
   const double wire = double(bytes) / kGigabit;  // each direction carries 2 (n-1)/n of it
   const double whole = allreduce_seconds(choice_of(Algorithm::ring), bytes, cluster);
-  EXPECT_NEAR(whole, wire * 1.25, wire * 0.001) << "half of it is added, at half the wire's time";
+  EXPECT_NEAR(whole, wire * 1.25, wire * 0.001)
+      << "half of the bytes are reduced, each in half of its transfer time";
   for (const auto algorithm : {Algorithm::ring, Algorithm::direct}) {
     const double cut = allreduce_seconds(choice_of(algorithm, 64 << 10), bytes, cluster);
     EXPECT_LT(cut, wire * 1.02) << to_string(algorithm);
@@ -82,8 +83,8 @@ TEST(Replay, ReducesBehindTheWireWhenPiecesAreCut) {
 TEST(Replay, LetsBurstsThrough) {
   auto cluster = network_of(2, 1e-3, kGigabit);
   cluster.burst_bytes = 128 << 10;
-  // Each operation sends one burst in each direction, twice. While a message was in transit, the
-  // link recovered all but a little of its burst. Operations in sequence wait for that little.
+  // Each operation sends one burst in each direction, twice. While a message is in transit, the
+  // link regains most of its burst. Consecutive operations wait for the rest.
   const double wire_of_one = (128 << 10) / kGigabit;
   const double seconds = allreduce_seconds(choice_of(Algorithm::ring), 256 << 10, cluster);
   EXPECT_GT(seconds, 2e-3);
@@ -101,20 +102,20 @@ TEST(Replay, SharesAHostsUplinkBetweenItsRanks) {
   const double wire = double(bytes) / kGigabit;
   EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::hierarchical), bytes, cluster), wire,
               wire * 0.001)
-      << "2 (hosts-1)/hosts of the bytes, however many ranks a host has";
+      << "2 (hosts-1)/hosts of the bytes, for any number of ranks per host";
   EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::direct), bytes, cluster), 8 * wire, 0.1 * wire)
       << "each of 8 ranks sends a sixteenth to each of 8, twice";
 }
 
 TEST(Replay, SharesAHostsDownlinkBetweenItsSenders) {
-  // Rank 1 of three ranks is left over. It sends everything to rank 0 while rank 2 sends half to
-  // rank 0: one and a half in all. Then rank 0 and rank 2 exchange the halves, one direction after
-  // the other, and rank 1 receives everything.
+  // Rank 1 is the one beyond a power of two. It sends all bytes to rank 0 while rank 2 sends half
+  // of them to rank 0: 1.5 times the bytes. Then ranks 0 and 2 exchange halves, one direction after
+  // the other, and rank 1 receives all bytes.
   const size_t bytes = 16 << 20;
   const double wire = double(bytes) / kGigabit;
   const double seconds =
       allreduce_seconds(choice_of(Algorithm::halving_doubling), bytes, network_of(3, 0, kGigabit));
-  EXPECT_NEAR(seconds, 3.5 * wire, 0.1 * wire) << "3 if what comes first took all of the way";
+  EXPECT_NEAR(seconds, 3.5 * wire, 0.1 * wire) << "3 if the first message had the whole downlink";
 }
 
 TEST(Replay, SharesAHostsProcessorsBetweenItsRanks) {
@@ -139,7 +140,7 @@ TEST(Replay, EndsForEveryPlanAndNumberOfRanks) {
         const double seconds = allreduce_seconds(choice_of(algorithm, 4096), 100'000, cluster);
         EXPECT_EQ(seconds > 0, ranks > 1) << ranks << " " << to_string(algorithm);
         EXPECT_EQ(seconds, allreduce_seconds(choice_of(algorithm, 4096), 100'000, cluster))
-            << "no chance in it";
+            << "deterministic";
       }
     }
   }
@@ -153,7 +154,7 @@ TEST(Workloads, HaveThePapersParameters) {
   EXPECT_NEAR(mask_rcnn().parameters(), 44e6, 2e6);
 }
 
-TEST(Steps, HideWhatFitsBehindTheBackwardPass) {
+TEST(Steps, HideCommunicationBehindTheBackwardPass) {
   Workload workload{"two layers", {{1e6, 1}, {1e6, 1}}, 0.3, 4};
   const auto cluster = network_of(2, 0, 1e9);
   const auto ring = [](size_t) { return choice_of(Algorithm::ring); };
@@ -163,7 +164,8 @@ TEST(Steps, HideWhatFitsBehindTheBackwardPass) {
   EXPECT_NEAR(times.exposed, 0.004, 1e-6);
   EXPECT_NEAR(times.efficiency(), 0.3 / 0.304, 1e-6);
   const auto at_the_end = step(workload, cluster, {100e6, 0, 0}, ring);
-  EXPECT_NEAR(at_the_end.exposed, 0.008, 1e-6) << "one bucket is ready when all is done";
+  EXPECT_NEAR(at_the_end.exposed, 0.008, 1e-6)
+      << "the only bucket is ready at the end of the backward pass";
   const auto alone = step(workload, network_of(1, 0, 1e9), {4e6, 0, 0.1}, ring);
   EXPECT_EQ(alone.total(), 0.3);
 }

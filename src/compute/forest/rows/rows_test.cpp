@@ -35,7 +35,7 @@ std::string framed(const std::string& message) {
          std::string(record_padding(message.size()), '\0');
 }
 
-TEST(ContentType, AreThoseOfSageMaker) {
+TEST(ContentType, EqualSageMakers) {
   const std::tuple<const char*, RowFormat::Type, bool> known[] = {
       {"", RowFormat::Type::record, true},
       {"application/x-recordio-protobuf", RowFormat::Type::record, true},

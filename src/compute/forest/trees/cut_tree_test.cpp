@@ -75,7 +75,7 @@ TEST(CutTree, StaysConsistentThroughInsertionsAndRemovals) {
   }
 }
 
-TEST(CutTree, ScoresAreThoseOfTheDefinition) {
+TEST(CutTree, ScoresEqualTheDefinition) {
   for (const TreeCase& each : {TreeCase{1, 0}, {2, 3}, {5, 0}, {8, 2}, {11, 0}}) {
     SeededRandom random(each.dimensions);
     Planted planted(each.dimensions, 3);

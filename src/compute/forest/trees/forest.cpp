@@ -11,7 +11,7 @@
 namespace trainyard::forest {
 namespace {
 
-// Rows that update() adds are no rows of an object.
+// Rows that update() adds do not belong to an object.
 constexpr uint64_t kStream = fnv1a("stream");
 constexpr size_t kBlock = 64;  // points that one tree scores while it is in the caches
 

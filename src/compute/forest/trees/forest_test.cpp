@@ -100,7 +100,7 @@ TEST(Forest, ATimeDecayPrefersRecentRows) {
   EXPECT_GT(mean_row(0.1), 970);
 }
 
-TEST(Forest, ScoresOfABatchAreThoseOfSinglePoints) {
+TEST(Forest, ABatchHasTheScoresOfSinglePoints) {
   const Forest forest = streamed(kSmall, random_rows(200, 3, 2));
   const auto queries = random_rows(150, 3, 3);
   std::vector<float> flat;
@@ -128,7 +128,7 @@ TEST(Forest, OutliersHaveTheHighestScores) {
   EXPECT_GT(forest.score(Point{-300, 500}), highest);
 }
 
-TEST(ForestModel, IsReadAsItWasWrittenAndGoesOn) {
+TEST(ForestModel, RoundTripsAndContinues) {
   const auto rows = random_rows(300, 3, 6);
   Forest forest = streamed(kSmall, rows);
   const std::string bytes = encode_forest(forest);

@@ -237,7 +237,7 @@ TEST(Compressor, AGradientThatWasZeroIsFoundWhenItComes) {
   });
 }
 
-TEST(Compressor, TheBytesAreThoseOfTheFormula) {
+TEST(Compressor, TheBytesEqualTheFormula) {
   const Matrix shape{48, 32};
   const size_t vector_elements = 300;
   for (const int ranks : {2, 3, 4}) {

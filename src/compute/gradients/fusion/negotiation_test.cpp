@@ -485,7 +485,7 @@ void play_random_orders(int ranks_count, uint64_t seed) {
   }
 }
 
-TEST(Negotiation, AllRanksComeToTheSamePlansWhateverTheOrder) {
+TEST(Negotiation, AllRanksMakeTheSamePlansInAnyOrder) {
   for (int ranks = 1; ranks <= 17; ++ranks) {
     for (uint64_t seed = 1; seed <= 6; ++seed) {
       play_random_orders(ranks, seed);

@@ -140,8 +140,8 @@ struct Options {
   // (tuner.hpp).
   bool autotune = false;
   uint64_t autotune_seed = 1;
-  // The pause between cycles of a rank that has nothing to do; while there are sets, it is that of
-  // `settings`.
+  // The pause between cycles of a rank that has nothing to do; while there are sets, the
+  // pause of `settings`.
   Duration idle_cycle = 10ms;
   std::function<void(const std::string& report)> on_stall;
   // on rank 0, by the tuner

@@ -46,7 +46,7 @@ TEST(JoinedRanks, TakePartInSumsWithZeros) {
 
 // Tensors that are cached, and new ones: where a rank has joined they fail on the others, and the
 // negotiation continues.
-TEST(JoinedRanks, MoveNoRowsAndTheOthersGoOn) {
+TEST(JoinedRanks, MoveNoRowsWhileTheOthersContinue) {
   constexpr int ranks = 3;
   negotiating(ranks, [](Negotiator& negotiator) {
     std::vector<float> values(6, 1.0f), own(2), exchanged(6), everyones(18);

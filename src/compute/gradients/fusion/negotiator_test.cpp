@@ -24,7 +24,7 @@ using testing::expect_failed;
 using testing::negotiating;
 using testing::summing;
 
-TEST(Negotiator, TensorsAreSummedWhateverTheOrderInWhichTheRanksSubmitThem) {
+TEST(Negotiator, TensorsAreSummedInAnyOrderOfSubmission) {
   for (const int ranks : {1, 2, 3, 5}) {
     negotiating(ranks, [&](Negotiator& negotiator) {
       SeededRandom random(uint64_t(negotiator.rank()) + 7);
@@ -438,7 +438,7 @@ TEST(Negotiator, AKilledRankFailsAllThatIsOutstandingWithItsNameAndTheTensors) {
   }
 }
 
-TEST(Negotiator, CompressedSumsAreThoseOfTheNarrowType) {
+TEST(Negotiator, CompressedSumsEqualTheNarrowTypes) {
   for (const auto kind : {Compression::Kind::f16, Compression::Kind::bf16}) {
     negotiating(2, [&](Negotiator& negotiator) {
       std::vector<float> values{1.0f, 1.0f / 3, -2.5f, 1e-3f}, other(5, 0.25f);
@@ -461,7 +461,7 @@ TEST(Negotiator, CompressedSumsAreThoseOfTheNarrowType) {
   }
 }
 
-TEST(Negotiator, CompressedTensorsOweByNameWhateverTheyTravelWith) {
+TEST(Negotiator, CompressedTensorsKeepTheirErrorsByName) {
   for (const Compression compression :
        {Compression{Compression::Kind::int8}, {Compression::Kind::low_rank, 2}}) {
     negotiating(3, [&](Negotiator& negotiator) {

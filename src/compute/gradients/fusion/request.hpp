@@ -17,7 +17,7 @@ namespace trainyard::gradients {
 
 enum class Operation : uint8_t {
   allreduce,
-  adasum,  // an allreduce whose reduction is that of adasum.hpp
+  adasum,  // an allreduce with the reduction of adasum.hpp
   all_gather,
   broadcast,
   reduce_scatter,

@@ -33,7 +33,7 @@ TEST(KubernetesAnswers, ReadsTheJobsOfTheServer) {
   EXPECT_TRUE(jobs.empty());
 }
 
-TEST(KubernetesAnswers, ReadsPodsWithKubernetesWords) {
+TEST(KubernetesAnswers, ReadsPodsWithKubernetesMessages) {
   std::vector<KubernetesPod> pods;
   ASSERT_TRUE(read_pod_page(recorded_answer("pods.json"), "3fa91c", pods));
   ASSERT_EQ(pods.size(), 4u);
@@ -119,7 +119,7 @@ TEST(KubernetesAnswers, RejectsWhatIsNotAList) {
   EXPECT_FALSE(read_uid("{}"));
 }
 
-TEST(KubernetesAnswers, ErrorsHaveKindsAndKubernetesWords) {
+TEST(KubernetesAnswers, ErrorsHaveKindsAndKubernetesMessages) {
   const auto error_of = [](int status, const std::string& body) {
     const auto checked = check_kubernetes_answer(status, body);
     return checked ? Error{} : checked.error();

@@ -136,7 +136,7 @@ Json metadata_of(const KubernetesJobSettings& settings, const Gang& gang, const 
       {"name", name}, {"namespace", settings.name_space}, {"labels", labels_of(settings, gang)}};
 }
 
-// Each pod is a node of its own: its address is that of its name in the Service.
+// Each pod is a node of its own: its address is its name in the Service.
 Result<std::vector<HostOrder>> orders_of(const KubernetesJobSettings& settings, const Gang& gang,
                                          const std::string& name) {
   std::vector<NodeHosts> nodes;

@@ -90,7 +90,7 @@ TEST(Kubeconfig, RejectsContextsThatAreIncomplete) {
   EXPECT_FALSE(read_kubeconfig(std::string(kKubeconfigBytesMax + 1, ' '), "", "/", file_content));
 }
 
-TEST(ServiceAccount, IsThatOfThePod) {
+TEST(ServiceAccount, ComesFromThePod) {
   const auto access = service_account_access("/account", "10.96.0.1", "443", file_content);
   ASSERT_TRUE(access) << access.error().message;
   EXPECT_EQ(access->server, "https://10.96.0.1:443");

@@ -73,7 +73,7 @@ struct KubernetesNode {
   std::string name;
   bool ready = false;
   bool schedulable = true;
-  std::string reason;  // why it is not ready, in Kubernetes' words
+  std::string reason;  // why it is not ready, as Kubernetes reports it
   std::map<std::string, std::string> labels;
   struct Taint {
     std::string key, value, effect;

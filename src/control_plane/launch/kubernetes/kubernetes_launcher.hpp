@@ -50,7 +50,7 @@ std::vector<Machine> machines_of(const std::vector<KubernetesNode>& nodes,
 // All placements that a job can get, of its queue and instance type.
 std::vector<KubernetesPlacement> placements_of(const KubernetesJobSettings& settings);
 
-// The agents of one gang, with Kubernetes' words about those that do not run. Pure.
+// The agents of one gang, with Kubernetes' messages about those that do not run. Pure.
 std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
                              const std::vector<const KubernetesPod*>& pods,
                              const std::vector<KubernetesNode>& nodes);

@@ -33,7 +33,7 @@ class DirectGate {
   Mutex mutex_;
   size_t networks_ GUARDED_BY(mutex_) = 0;
   bool impossible_ GUARDED_BY(mutex_) = false;
-  bool made_ GUARDED_BY(mutex_) = false;  // by us, with the present rules
+  bool made_ GUARDED_BY(mutex_) = false;  // by us, with the current rules
 };
 
 }  // namespace trainyard::launch

@@ -84,8 +84,7 @@ class LocalLauncher final : public SteppedLauncher {
       // lost later, what it named is found by name below. Or none of its agents is known: it was
       // interrupted while it was made, which ensure() does again from nothing, or while it was
       // removed, which is not requested again.
-      log(Level::info, "launch",
-          "an attempt that was cut off while it was made or removed is removed",
+      log(Level::info, "launch", "removing an attempt whose start or removal was interrupted",
           {{"attempt", name}, {"why", why}});
       ended[directory] = known ? std::optional(*std::move(known)) : std::nullopt;
     }
@@ -482,7 +481,7 @@ Result<void> LocalLauncher::remove_orphans() {
   for (const auto& [id, known] : attempts_) used.add(known.record.network, gate_.firewall());
   for (const auto& what : TRY(remove_unused(parts_, paths_.run_directory, paths_.mark, used)
                                   .in("removing what a crash left")))
-    log(Level::warning, "launch", "removed what a crash left", {{"what", what}});
+    log(Level::warning, "launch", "removed remains of a crash", {{"what", what}});
   if (attempts_.empty()) (void)parts_.files.remove_all(paths_.namespaces());
   return ok();
 }
@@ -513,9 +512,11 @@ Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Cloc
     const auto opened = networks::let_through_foreign_forwarding();
     if (opened && *opened)
       log(Level::info, "launch",
-          "another firewall drops what is forwarded; two rules in ip filter FORWARD let jobs pass");
+          "another firewall drops forwarded packets; added two rules to ip filter FORWARD for "
+          "jobs");
     if (!opened)
-      log(Level::warning, "launch", "jobs may not reach the outside: " + opened.error().message);
+      log(Level::warning, "launch",
+          "jobs may be unable to reach the outside: " + opened.error().message);
   }
   return std::unique_ptr<Launcher>(std::move(launcher));
 }

@@ -1,4 +1,4 @@
-// The launcher on a machine in memory whose disk and network fail.
+// Tests the launcher on a machine in memory whose disk and network fail.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 // The machine's own files, some of which cannot be read or removed.
 class FailingFiles final : public Files {
  public:
-  std::string unreadable, irremovable;  // what their paths end with; "": none
+  std::string unreadable, irremovable;  // suffixes of paths; "": none
 
   Result<std::unique_ptr<AppendFile>> open_append(const std::string& path, unsigned mode) override {
     return files_.open_append(path, mode);
@@ -57,7 +57,7 @@ class FailingFiles final : public Files {
   os::MachineFiles files_;
 };
 
-// Time continues only as the test says.
+// The clock advances only in work().
 class LocalFaults : public testing::Test {
  protected:
   LocalFaults() {
@@ -114,7 +114,7 @@ class LocalFaults : public testing::Test {
   std::set<std::string> failing_;  // steps of the machine
 };
 
-TEST_F(LocalFaults, ALateRemovalDoesNotTakeTheNextStartOfTheSameAttempt) {
+TEST_F(LocalFaults, ALateRemovalLeavesTheNextStartOfTheSameAttempt) {
   auto launcher = server();
   failing_ = {"start an agent", "remove networks"};
   ASSERT_FALSE(launcher->ensure(gang(1, 2)));
@@ -156,7 +156,7 @@ TEST_F(LocalFaults, AnAgentThatCannotBeEndedIsNotForgotten) {
   EXPECT_TRUE(machine_.links().empty());
 }
 
-TEST_F(LocalFaults, AFailedStartKeepsItsRecordUntilItsNetworkIsGone) {
+TEST_F(LocalFaults, AFailedStartKeepsItsRecordUntilItsNetworkIsRemoved) {
   auto launcher = server();
   failing_ = {"start an agent", "remove networks"};
   ASSERT_FALSE(launcher->ensure(gang(1, 2)));
@@ -191,7 +191,7 @@ TEST_F(LocalFaults, AddressesStayTakenUntilTheRecordIsRemoved) {
   EXPECT_EQ(machine_.links().size(), 3u);
 }
 
-TEST_F(LocalFaults, AddressesStayTakenInOneLifeOfTheServer) {
+TEST_F(LocalFaults, AddressesStayTakenWithoutARestart) {
   settings_.network_pool = "10.201.0.0/28";
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 2)));
@@ -246,14 +246,14 @@ TEST_F(LocalFaults, AnUnreadableRecordLeavesItsAgentsAlone) {
     EXPECT_EQ(machine_.running(), hosts);
     EXPECT_EQ(machine_.links().size(), hosts == 1 ? 1u : 3u);
     EXPECT_EQ(machine_.tables().size(), 1u);
-    EXPECT_EQ(alive(*launcher), hosts) << "they are shown";
-    EXPECT_EQ(launcher->list()[0].token, "") << "it is in the record";
+    EXPECT_EQ(alive(*launcher), hosts) << "they are listed";
+    EXPECT_EQ(launcher->list()[0].token, "") << "the token is in the record";
     EXPECT_EQ(launcher->ensure(gang(1, hosts)).error().kind, Kind::unavailable);
     EXPECT_EQ(launcher->remove({1, 1}).error().kind, Kind::unavailable);
     auto with_gpu = gang(2, 1);
     with_gpu.members[0].share.gpus = 1;
     EXPECT_EQ(launcher->ensure(with_gpu).error().kind, Kind::unavailable)
-        << "who has which is unknown";
+        << "it is unknown which job has which GPU";
     EXPECT_EQ(machine_.running(), hosts);
     files_.unreadable = "";
     ASSERT_EQ(launcher->list().size(), hosts);

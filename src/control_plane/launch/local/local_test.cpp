@@ -467,7 +467,7 @@ TEST_F(LocalLauncher, ManySweepAtOnce) {
     for (uint64_t job = 1; job <= 4; job++) ASSERT_TRUE(launcher->ensure(gang(job, 2)));
     launcher.reset();
     ASSERT_TRUE(os::remove_all(settings_.data_directory));
-    // Each finds something that another removes at this moment, which is no error.
+    // Each finds something that another removes at this moment, which is not an error.
     constexpr int kSweepers = 6;
     std::vector<Result<std::vector<std::string>>> swept(kSweepers, std::vector<std::string>());
     std::vector<std::thread> sweepers;

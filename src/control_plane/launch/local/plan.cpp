@@ -229,7 +229,7 @@ Result<Record> record_from_json(const Json& json) {
   Record record = TRY(kAttemptRecord.read(whole).in("an attempt's record"));
   for (const networks::PrivateHost& host : record.network.hosts)
     if (record.network.encrypted && host.under == 0)
-      return invalid("an attempt's record lacks the address below the encrypted network of a host");
+      return invalid("an attempt's record lacks a host's address under the encrypted network");
   if (record.network.hosts.empty()) return invalid("an attempt's record has no host");
   return record;
 }

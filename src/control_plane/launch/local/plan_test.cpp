@@ -19,7 +19,7 @@ TEST(ChooseSubnet, TakesTheFirstFreeOneThatIsLargeEnough) {
   EXPECT_EQ(choose_subnet(pool, 200, {subnet("10.201.0.16/28")}, 0)->text(), "10.201.1.0/24");
 }
 
-TEST(ChooseSubnet, GoesOnAfterTheLastAndComesAround) {
+TEST(ChooseSubnet, ContinuesAfterTheLastAndWrapsAround) {
   const auto pool = subnet("10.201.0.0/24");
   EXPECT_EQ(choose_subnet(pool, 1, {}, *networks::parse_address("10.201.0.32"))->text(),
             "10.201.0.32/28");
@@ -111,7 +111,7 @@ TEST(ServerMark, TellsDataDirectoriesApart) {
   for (const auto& mark : marks) EXPECT_EQ(mark.size(), 6u);
 }
 
-TEST(Record, ComesBackAsItWas) {
+TEST(Record, RoundTrips) {
   Record record{{17, 1},
                 "secret",
                 plan_network(a_request(), subnet("10.201.0.0/16"), subnet("10.201.1.16/28"))};

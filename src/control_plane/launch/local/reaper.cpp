@@ -131,7 +131,7 @@ bool NetworkReaper::round() {
   const auto removed = networks.empty() ? ok() : remove_(networks);
   if (!removed)
     log(Level::error, "launch",
-        "networks of gangs that are over cannot be removed: " + removed.error().message);
+        "cannot remove the networks of ended gangs: " + removed.error().message);
   std::vector<bool> done(count, false);
   for (size_t i = 0; i < count && removed; i++) {
     const auto finished = items[i].then ? items[i].then() : ok();

@@ -28,7 +28,7 @@ struct ReaperPace {
   // How long no gang must have started: longer than the gap between two jobs that follow each
   // other.
   Duration quiet = 150ms;
-  // Under continuous starts: after this time the network is removed all the same.
+  // Under continuous starts: the network is removed after this time in any case.
   Duration delay_max = 2s;
   // Beyond this number of networks, removal no longer waits for starts: each network holds
   // addresses of the pool.

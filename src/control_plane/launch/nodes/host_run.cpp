@@ -269,7 +269,8 @@ class HostOnNode {
     TRY(write_network_record());
     if (order_.served == 0 && parts_.system.has_firewall())
       if (const auto opened = networks::let_through_foreign_forwarding(); !opened)
-        log(Level::warning, "launch", "jobs may not reach the outside: " + opened.error().message);
+        log(Level::warning, "launch",
+            "jobs may be unable to reach the outside: " + opened.error().message);
     TRY(parts_.system.make_network(network));
     if (order_.peers.empty()) return {};
     return join_other_nodes(network).in("joining the gang's other nodes");

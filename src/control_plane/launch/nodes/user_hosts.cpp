@@ -33,7 +33,7 @@ constexpr Duration kHostMax = 24h * 366;
 
 Result<void> check_user(const HostOrder& order) {
   if (order.user.empty())
-    return invalid("the order names no Unix account: it is for a job of the server's own account");
+    return invalid("the order has no Unix account: it is for a job of the server's own account");
   if (const uint32_t own = os::own_user_id(); own != order.user_id)
     return denied("the Slurm job runs as user " + std::to_string(own) + ", but it is for " +
                   order.user + " (" + std::to_string(order.user_id) +

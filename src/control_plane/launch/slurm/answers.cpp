@@ -160,7 +160,7 @@ std::optional<SlurmJob> read_job(std::string_view line, std::string_view own_use
   return job;
 }
 
-// Slurm's words for "1:0", an exit code, and for "0:9", a signal.
+// Describes how a job ended: "1:0" is an exit code, "0:9" a signal.
 std::string describe_exit(std::string_view text) {
   const size_t colon = text.find(':');
   if (colon == std::string_view::npos) return "";

@@ -12,18 +12,18 @@
 
 namespace trainyard::launch {
 
-// The format of squeue's lines that read_jobs() reads, each after the marker. Name and comment are
-// last: their users may put the separator into them.
+// The format of squeue for read_jobs(); each line begins with the marker. Name and comment come
+// last, since a user may put the separator into them.
 inline constexpr const char* kJobsFormat = "%i|%T|%r|%S|%N|%u|%j|%k";
-// Lines of array tasks ("17_3") and of jobs without our comment are left out.
+// Reads the output of squeue, without array tasks ("17_3") and jobs that lack our comment.
 //
-// `marker`: random bytes of this call, at the begin of each line. A name or a comment of another
-// user's job may contain line breaks, and lines that claim to be of other jobs; without the marker,
-// they are ignored. `own_user`: the server's account, which becomes "".
+// `marker`: random bytes of this call, with which each line begins. Lines without it are ignored:
+// the name or comment of another user's job may contain line breaks and imitate other jobs.
+// `own_user`: the server's account, which becomes "".
 Result<std::vector<SlurmJob>> read_jobs(std::string_view squeue, std::string_view marker,
                                         std::string_view own_user);
 
-// The columns of sacct that read_ended() reads: nothing that a user can write.
+// The columns of sacct for read_ended(); no user can write to them.
 inline constexpr const char* kEndedFormat = "JobIDRaw,User,State,ExitCode";
 // Reads `sacct --parsable2 --allocations`: jobs that have ended.
 Result<std::vector<SlurmJob>> read_ended(std::string_view sacct, std::string_view own_user);
@@ -41,11 +41,11 @@ Result<std::vector<std::string>> expand_host_list(std::string_view list);
 // Joins names with commas: "n1,n2,n3".
 std::string join_names(const std::vector<std::string>& names);
 
-// Returns the sum of a GRES list's GPUs: "gpu:t4:4(S:0),gpu:1,nic:2" has 5. Unreadable parts count
-// as none.
+// Returns the number of GPUs in a GRES list: "gpu:t4:4(S:0),gpu:1,nic:2" has 5. Invalid parts count
+// as 0.
 int64_t gpus_of_gres(std::string_view gres);
 
-// Details of errors.
+// Tells errors of one kind apart.
 enum class SlurmFault { job_has_ended };  // the request concerns a job that has ended or is unknown
 
 // Returns the message of a program that failed: its last line, without "sbatch: error: ".
@@ -54,7 +54,7 @@ std::string slurm_message(std::string_view errors);
 // always 1. Errors also: not_found, for sacct without an accounting storage.
 Error error_of_slurm(std::string_view errors);
 // Classifies the message about a failed request: unavailable, if slurmctld did not answer;
-// exhausted, if it rejects the request for the present state of nodes; else invalid.
+// exhausted, if it rejects the request for the current state of nodes; else invalid.
 Error error_of_rejection(std::string_view message);
 
 }  // namespace trainyard::launch

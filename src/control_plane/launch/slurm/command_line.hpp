@@ -1,11 +1,12 @@
-// Implements the interface Slurm by its programs: sbatch, squeue, scontrol, scancel and sacct.
+// Implements the interface Slurm with Slurm's programs: sbatch, squeue, scontrol, scancel and
+// sacct.
 //
 // The script goes to sbatch's standard input; arguments hold no secrets. Jobs of other accounts are
 // submitted by `sbatch --uid`, which slurmctld accepts from root only.
 //
-// The first jobs() looks at the jobs of all users, since a former server may have submitted for
-// accounts that this one does not know. Later ones read those of the known accounts, and of the
-// accounts that had a job with a comment of ours then: less work for slurmctld.
+// The first call of jobs() lists the jobs of all users, since an earlier server may have submitted
+// jobs for accounts that this one does not know. To reduce slurmctld's load, later calls list only
+// the known accounts and those that had a job with our comment then.
 //
 // Threads and errors: as slurm.hpp; also not_found, when a program is missing, and exhausted, when
 // it prints too much.

@@ -47,7 +47,7 @@ void EndedJobs::look_up(Slurm& slurm) {
   for (const auto& [id, forgotten] : unknown_) ids.push_back(id);
   const auto found = slurm.ended(ids);
   if (!found) {
-    log(Level::warning, "launch", "Slurm's accounting does not tell how jobs have ended",
+    log(Level::warning, "launch", "cannot read from Slurm's accounting how jobs have ended",
         {{"jobs", std::to_string(ids.size())}, {"why", found.error().message}});
     if (found.error().kind != Kind::not_found) return;
     has_accounting_ = false;

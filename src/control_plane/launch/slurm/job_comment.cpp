@@ -98,10 +98,12 @@ Result<JobComment> read_job_comment(std::string_view text) {
     return corrupt("unexpected comment of a Slurm job: '" + shorten(to_utf8(text), 80) + "'");
   comment.mark = words[1];
   const auto attempt = domain::parse_attempt_id(words[2]);
-  if (!attempt) return corrupt("the comment of a Slurm job names no attempt");
+  if (!attempt)
+    return corrupt("the comment of a Slurm job has an invalid attempt: '" +
+                   shorten(to_utf8(words[2]), 80) + "'");
   comment.attempt = *attempt;
   for (size_t i = 3; i < words.size(); ++i) TRY(read_member(words[i], comment));
-  if (comment.hosts == 0) return corrupt("the comment of a Slurm job names no hosts");
+  if (comment.hosts == 0) return corrupt("the comment of a Slurm job has no hosts");
   return comment;
 }
 

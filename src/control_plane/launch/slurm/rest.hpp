@@ -1,7 +1,7 @@
 // Implements the interface Slurm by slurmrestd, its REST server, with a JWT as identity.
 //
 // Jobs of other accounts are submitted with the same token and the account's name, which slurmctld
-// accepts if the token is that of root or of SlurmUser.
+// accepts if the token belongs to root or to SlurmUser.
 //
 // Versions of the API differ in the forms of their fields; rest_answers.hpp has a table of them.
 // The token is read again from its file for each request, so that another program may renew it.

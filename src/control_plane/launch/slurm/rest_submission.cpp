@@ -9,7 +9,7 @@
 namespace trainyard::launch {
 namespace {
 
-// Newer versions are rows: their differences are in Slurm's OpenAPI document.
+// To support another version, add a row: Slurm's OpenAPI document has the differences.
 constexpr std::array kRestVersions = {
     RestVersion{"v0.0.38", "nodelist", false, false, "gres"},
 };

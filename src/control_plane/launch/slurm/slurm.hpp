@@ -46,7 +46,7 @@ struct SlurmNode {
   std::string address;              // to which daemons connect: an address, or a name
   std::vector<std::string> states;  // "IDLE", "DRAIN": upper case, without marks
   bool responds = true;
-  std::string reason;  // why it is drained or down, in the administrator's or Slurm's words
+  std::string reason;  // why it is drained or down, from the administrator or Slurm
   std::vector<std::string> partitions;
   int64_t cpus = 0, cpus_allocated = 0;
   int64_t memory_mib = 0, memory_allocated_mib = 0;
@@ -105,7 +105,7 @@ class Slurm {
   // Checks that jobs can be submitted for another account. Errors: denied, with what is missing.
   virtual Result<void> check_user(const UnixUser&) { return {}; }
   virtual Result<std::vector<SlurmNode>> nodes() = 0;
-  // Returns the job's id. A job of the same name starts only after the present one has ended.
+  // Returns the job's id. A job of the same name starts only after the current one has ended.
   virtual Result<uint64_t> submit(const SlurmJobRequest& request) = 0;
   // Renames the job and cancels it. After an error it may have the new name and still run. No
   // effect on a job that has ended or is unknown.

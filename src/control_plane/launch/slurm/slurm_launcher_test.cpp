@@ -55,7 +55,7 @@ class SlurmLauncherTest : public testing::Test {
   MemorySlurm slurm_;
 };
 
-TEST_F(SlurmLauncherTest, SaysWhyAgentsEndedInTheWordsOfSlurm) {
+TEST_F(SlurmLauncherTest, ReportsWithSlurmsReasonsWhyAgentsEnded) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1", "n2"})));
   slurm_.end_host({1, 1}, 1, 137);

@@ -14,7 +14,7 @@
 
 namespace trainyard::launch {
 
-// A state that is not known, as newer releases of Slurm may have, is that of a live job: its agents
+// A job in an unknown state, which a newer release of Slurm may have, counts as live: its agents
 // may run.
 bool has_ended(const SlurmJob& job);
 // True if Slurm has not begun to end what the job runs, or will run.
@@ -24,7 +24,7 @@ bool may_run(const SlurmJob& job);
 bool has_lost_a_node(const SlurmJob& job);
 // True if the job is pending because others have its nodes; not if Slurm has not looked at it yet.
 bool waits_for_nodes(const SlurmJob& job);
-// Slurm's words: "Slurm job 7 is PENDING (Resources)".
+// Describes a job with Slurm's terms: "Slurm job 7 is PENDING (Resources)".
 std::string describe(const SlurmJob& job);
 // Returns Slurm's state and reason of a job; for a lost node also the node's.
 std::string state_note(const SlurmJob& job, const std::vector<SlurmNode>& nodes);

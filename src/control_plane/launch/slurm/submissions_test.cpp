@@ -102,7 +102,7 @@ class SubmissionsTest : public testing::Test {
   std::atomic<uint64_t> changes_ = 0;
 };
 
-TEST_F(SubmissionsTest, SubmitsInOrderWhileItsUserGoesOn) {
+TEST_F(SubmissionsTest, SubmitsInOrderWithoutBlockingItsUser) {
   const auto submissions = make();
   for (uint64_t job = 1; job <= 3; ++job) submissions->add(named(job));
   ASSERT_TRUE(slurm_.await_begun(1));
@@ -139,7 +139,7 @@ TEST_F(SubmissionsTest, SendsNoneBehindOneWithoutAnAnswer) {
   EXPECT_EQ(outcomes(*submissions, 1), "4:102");
 }
 
-TEST_F(SubmissionsTest, GoesOnAfterOneThatSlurmRejects) {
+TEST_F(SubmissionsTest, ContinuesAfterOneThatSlurmRejects) {
   const auto submissions = make();
   slurm_.fail_with(invalid("rejected"));
   submissions->add(named(1));

@@ -25,7 +25,7 @@ struct UnixUser {
   bool operator==(const UnixUser&) const = default;
 };
 
-// Accounts below are those of the system on every distribution (UID_MIN of login.defs).
+// Ids below belong to system accounts on every distribution (UID_MIN of login.defs).
 inline constexpr uint32_t kOrdinaryUserIdMin = 1000;
 // The overflow user, which stands for users of other machines and namespaces.
 inline constexpr uint32_t kOverflowUserId = 65534;

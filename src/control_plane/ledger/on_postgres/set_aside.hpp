@@ -17,7 +17,7 @@ Result<void> set_aside_unreadable(postgres::Connection& connection, uint64_t fen
                                   const ResourceCheck& check);
 Result<int64_t> last_number_set_aside(postgres::Connection& connection);
 
-// Locks the row of the lease for the present transaction. Errors: conflict, when another server is
+// Locks the row of the lease for the current transaction. Errors: conflict, when another server is
 // the writer.
 postgres::Query check_fencing(uint64_t fencing);
 inline constexpr const char* kFenced =

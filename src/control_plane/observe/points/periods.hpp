@@ -1,4 +1,4 @@
-// Joins samples to datapoints: one per period and unit, for queries and for the retention.
+// Aggregates samples to datapoints, one per period and unit, for queries and for the retention.
 //
 // Threads: a PeriodJoiner is confined to one thread. Errors: none.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace trainyard::observe {
 
-// The start of the period that contains `at`, where one period begins at `origin`. Requires:
+// Returns the start of the period that contains `at`; one period begins at `origin`. Requires:
 // at >= origin, step > 0.
 int64_t period_start(int64_t at, int64_t origin, int64_t step);
 
@@ -19,9 +19,9 @@ class PeriodJoiner {
   // Periods of `step` milliseconds are counted from `origin`.
   PeriodJoiner(int64_t origin, int64_t step) : origin_(origin), step_(step) {}
 
-  // Requires: at >= origin; samples come in the order of time.
+  // Requires: at >= origin; samples are added in the order of time.
   void add(const Sample& sample);
-  // The datapoints by time and unit. Called once.
+  // Returns the datapoints, sorted by time and unit. Called once.
   std::vector<Datapoint> finish();
 
  private:
@@ -30,7 +30,7 @@ class PeriodJoiner {
   const int64_t origin_;
   const int64_t step_;
   std::vector<Datapoint> points_;
-  size_t period_begin_ = 0;  // index of the present period's first datapoint
+  size_t period_begin_ = 0;  // index of the current period's first datapoint
   int64_t period_ = 0;       // its start, if it has a datapoint
 };
 

@@ -297,7 +297,7 @@ class SteppedReplay : public Replay {
     plans_each_ = std::max<size_t>(1, plans_max / variants_.size());
   }
 
-  bool advance(const std::function<bool()>& go_on) override {
+  bool advance(const std::function<bool()>& may_continue) override {
     if (outcomes_.empty()) outcomes_.push_back(recorded_outcome(history_));
     while (outcomes_.size() <= variants_.size()) {
       const ReplayVariant& variant = variants_[outcomes_.size() - 1];
@@ -312,7 +312,7 @@ class SteppedReplay : public Replay {
           complete = false;
           break;
         }
-        if (!go_on()) return false;
+        if (!may_continue()) return false;
         run_->step();
       }
       outcomes_.push_back(outcome_of(history_, *run_, variant.name, complete));

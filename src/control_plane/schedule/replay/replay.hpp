@@ -112,8 +112,9 @@ class Replay {
                                               std::vector<ReplayVariant> variants,
                                               size_t plans_max = kReplayPlansMax);
   virtual ~Replay() = default;
-  // Works until it is done (true) or until `go_on` returns false. It is called before each plan.
-  virtual bool advance(const std::function<bool()>& go_on) = 0;
+  // Works until it is done (true) or until `may_continue` returns false. It is called before each
+  // plan.
+  virtual bool advance(const std::function<bool()>& may_continue) = 0;
   // The part that is done, 0 to 1.
   virtual double progress() const = 0;
   // Recorded, as it is, and each variant. Requires: advance() has returned true.

@@ -1,7 +1,7 @@
 // Writes and reads varints, the variable-length numbers of protobuf and Snappy: seven bits in each
 // byte, the lowest first; the highest bit of a byte says that more follow.
 //
-// Threads: pure functions. Errors: none; a malformed varint is no number.
+// Threads: pure functions. Errors: none; a malformed varint has no value.
 #pragma once
 
 #include <cstdint>

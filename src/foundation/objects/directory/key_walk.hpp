@@ -27,7 +27,7 @@ class KeyWalk final : public Cursor {
   }
 
  private:
-  // A directory on the present path.
+  // A directory on the current path.
   struct Level {
     std::string path;
     std::string beginning;  // common to all keys below it

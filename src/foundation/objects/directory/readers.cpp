@@ -63,7 +63,7 @@ class PartsReader final : public Reader {
   std::vector<PartInfo> parts() const override { return parts_; }
   Result<std::map<std::string, std::string>> part_checksums(uint32_t number) override {
     const auto part = std::ranges::find(parts_, number, &PartInfo::number);
-    CHECK(part != parts_.end(), "the number is that of a part");
+    CHECK(part != parts_.end(), "the part with this number exists");
     return std::move(TRY(open_part_file(*part)).record.info.checksums);
   }
 

@@ -18,17 +18,18 @@
 namespace trainyard::agent {
 namespace {
 
-// The part of the machine's pins that one job may have on this host, in percent: further jobs find
-// some capacity, also next to a job with a large set.
+// The part of the machine's pinnable bytes that one job may pin on this host, in percent, so that a
+// job with a large data set leaves some for others.
 constexpr uint64_t kJobPinsPercent = 75;
 // The modes of a copied object and its directories.
 constexpr mount::MountModes kWritableModes{0644, 0755};
 
-// Returns the bytes on disk of all blocks of the objects.
+// Returns the bytes on disk that all blocks of the objects need.
 uint64_t block_bytes(const std::vector<cache::PinnedBlock>& blocks,
                      const std::vector<mount::MountedObject>& objects) {
   if (blocks.size() < cache::kPinBlocksMax) return cache::bytes_of(blocks);
-  // There are more blocks than a pin may have. The identity of a block is in its file.
+  // There are more blocks than a pin lists, so sum the objects. Each block's file also has the
+  // block's identity.
   uint64_t bytes = 0;
   for (const auto& each : objects) {
     const uint64_t count = each.bytes / cache::kBlockBytes + 1;
@@ -90,7 +91,7 @@ ChannelMounts::~ChannelMounts() {
 
 Result<void> ChannelMounts::mount(const std::string& directory, const std::string& channel,
                                   std::vector<mount::MountedObject> objects) {
-  hold_or_say(channel, objects);
+  hold_or_report(channel, objects);
   auto tree = TRY(mount::NameTree::make(std::move(objects)));
   mounts_.push_back(
       TRY(mount::ReadOnlyMount::make(directory, channel, std::move(tree), source_, say_)));
@@ -101,14 +102,14 @@ Result<std::unique_ptr<cache::HeldPin>> ChannelMounts::hold(
     const std::string& channel, const std::vector<mount::MountedObject>& objects) {
   uint64_t own = 0;
   for (const auto& each : pins_) own = saturating_add(own, each->bytes_pinned);
-  const uint64_t most = cache_->pinned_bytes_max() / 100 * kJobPinsPercent;
+  const uint64_t bytes_max = cache_->pinned_bytes_max() / 100 * kJobPinsPercent;
   return cache_->hold(holder_ + ", channel " + channel, mount::blocks_of(endpoint_, objects),
-                      most - std::min(most, own));
+                      bytes_max - std::min(bytes_max, own));
 }
 
-// Without the pin the job runs as well, and may fetch blocks again.
-void ChannelMounts::hold_or_say(const std::string& channel,
-                                const std::vector<mount::MountedObject>& objects) {
+// Pins the channel's blocks. The job also runs without the pin, but may fetch blocks again.
+void ChannelMounts::hold_or_report(const std::string& channel,
+                                   const std::vector<mount::MountedObject>& objects) {
   if (cache_ == nullptr) return;
   auto held = hold(channel, objects);
   if (!held) {
@@ -121,9 +122,9 @@ void ChannelMounts::hold_or_say(const std::string& channel,
   if (pin.bytes_pinned < pin.bytes_wanted)
     say_("channel " + channel + ": the machine's cache keeps " + human_bytes(pin.bytes_pinned) +
          " of " + human_bytes(pin.bytes_wanted) +
-         " while this job runs, the rest may be fetched again: it guarantees at most " +
-         human_bytes(pin.bytes_max) + ", of which others have " + human_bytes(pin.bytes_of_others) +
-         "; one job gets at most " + std::to_string(kJobPinsPercent) + "%");
+         " while this job runs, and the rest may be fetched again. It pins at most " +
+         human_bytes(pin.bytes_max) + " for all jobs, and " + std::to_string(kJobPinsPercent) +
+         "% of that for one job; other jobs have pinned " + human_bytes(pin.bytes_of_others));
   pins_.push_back(*std::move(held));
 }
 
@@ -148,13 +149,13 @@ Result<mount::BlockSource*> ChannelMounts::lasting_source(
     case BlocksKept::nowhere:
       break;
   }
-  return unavailable("neither the machine's cache nor the job's volume keeps its " +
+  return unavailable("neither the machine's cache nor the job's volume has space for its " +
                      human_bytes(needed));
 }
 
 Result<void> ChannelMounts::open_volume_source() {
   if (volume_source_) return {};
-  // Its limit is the volume's.
+  // Only the size of the volume limits it.
   volume_cache_ = TRY(
       cache::BlockCache::open({places_.blocks, uint64_t(std::numeric_limits<int64_t>::max()), 0}));
   volume_source_ = std::make_unique<mount::BlockSource>(objects_, volume_cache_.get(), clock_,

@@ -66,7 +66,7 @@ class ChannelMounts {
  private:
   Result<std::unique_ptr<cache::HeldPin>> hold(const std::string& channel,
                                                const std::vector<mount::MountedObject>& objects);
-  void hold_or_say(const std::string& channel, const std::vector<mount::MountedObject>& objects);
+  void hold_or_report(const std::string& channel, const std::vector<mount::MountedObject>& objects);
   Result<mount::BlockSource*> lasting_source(const std::string& channel,
                                              const std::vector<mount::MountedObject>& objects,
                                              uint64_t volume_free);

@@ -105,7 +105,7 @@ Result<ChannelObjects> list_channel(objects::Objects& objects, const domain::Cha
   if (!listed) return explained(std::move(listed).error(), prefix, channel.s3_uri);
   if (marks != nullptr)
     if (const auto kept = marks->write(prefix, *listed); !kept)
-      log(Level::warning, "agent", "cannot keep the marks of a listing",
+      log(Level::warning, "agent", "cannot store the marks of a listing",
           {{"why", kept.error().message}});
   return objects_of_listing(channel, prefix, *listed);
 }

@@ -184,20 +184,20 @@ Result<bool> CheckpointSync::iterate(bool last, const Interruption& interruption
     mark(*tree, path, "", kUploadingMark);
     return true;
   });
-  const auto go_on = [&]() -> Result<bool> {
+  const auto may_continue = [&]() -> Result<bool> {
     TRY(interruption.check());
     return last || !ending();
   };
   for (const auto& path : plan.remove_first) {
-    if (!TRY(go_on())) return false;
+    if (!TRY(may_continue())) return false;
     TRY(remove(*tree, path));
   }
   for (const auto& path : plan.upload) {
-    if (!TRY(go_on())) return false;
+    if (!TRY(may_continue())) return false;
     TRY(upload(*tree, path, before_.files.at(path), interruption));
   }
   for (const auto& path : plan.remove) {
-    if (!TRY(go_on())) return false;
+    if (!TRY(may_continue())) return false;
     TRY(remove(*tree, path));
   }
   return plan.empty();
@@ -290,7 +290,7 @@ void CheckpointSync::mark(const Tree& tree, const std::string& path, std::string
   if (!add.empty()) done = tree.touch(path + std::string(add));
   if (done) done = tree.remove(path + std::string(drop));
   if (!done)
-    log(Level::info, "agent", "cannot make a marker file",
+    log(Level::info, "agent", "cannot create a marker file",
         {{"path", path}, {"error", done.error().message}});
 }
 

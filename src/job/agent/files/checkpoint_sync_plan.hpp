@@ -1,5 +1,5 @@
 // Plans the copying of a directory to the object store,
-// from its previous scan, its present scan and the copied
+// from its previous scan, its current scan and the copied
 // files.
 //
 //   - A file is copied when it is at rest: two consecutive scans found the same stamp, or its last

@@ -40,7 +40,7 @@ struct Download {
 Result<void> check_disk_space(const std::vector<Download>& downloads, uint64_t free_bytes,
                               const std::string& what);
 
-// Requires: paths are those of key_paths.hpp; no other thread writes below `directory` meanwhile.
+// Requires: paths come from key_paths.hpp; no other thread writes below `directory` meanwhile.
 Result<void> fetch_all(objects::Objects& objects, const std::vector<Download>& downloads,
                        const Tree& directory, const Interruption& interruption);
 

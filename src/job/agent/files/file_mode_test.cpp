@@ -27,7 +27,7 @@ TEST(FileMode, BlocksLieWhereAllOfThemStay) {
   EXPECT_EQ(choose_cache(0, 0, 0), BlocksKept::on_machine);
 }
 
-TEST(FileMode, SmallChannelsAreThoseOfFewBytesInFewObjects) {
+TEST(FileMode, SmallChannelsHaveFewBytesInFewObjects) {
   EXPECT_TRUE(is_small(1, kCopiedBytesMax));
   EXPECT_TRUE(is_small(kCopiedObjectsMax, 1));
   EXPECT_FALSE(is_small(kCopiedObjectsMax + 1, 1));

@@ -69,7 +69,7 @@ TEST_F(ListingTest, AnyMarksGiveTheSameListing) {
   for (int round = 0; round < 50; ++round) {
     std::set<std::string> marks;
     for (unsigned i = 0; i < random() % kListedRangesMax; ++i)
-      // Keys that are there, keys that are not, and some of other prefixes.
+      // Existing keys, absent keys, and keys with another prefix.
       marks.insert((random() % 8 == 0 ? "jn/" : "in/") + std::to_string(random() % 1000));
     EXPECT_EQ(list({marks.begin(), marks.end()}), expected);
   }
@@ -81,7 +81,7 @@ TEST_F(ListingTest, MarksDivideTheRequests) {
   EXPECT_EQ(store_.pages, 4 * 3);
 }
 
-TEST_F(ListingTest, ErrorsOfTheStoreAreReturned) {
+TEST_F(ListingTest, ErrorsOfTheObjectStoreAreReturned) {
   EXPECT_EQ(list_all(store_, {"none", ""}, interruption_, {"a", "b"}).error().kind,
             Kind::not_found);
 }
@@ -119,7 +119,7 @@ TEST_F(ListingTest, MarksAreKeptByStoreAndPrefix) {
   EXPECT_EQ(os::list_directory(directory_.path() + "/listings")->size(), 1u);
 }
 
-TEST_F(ListingTest, BrokenMarksAreNone) {
+TEST_F(ListingTest, CorruptMarksAreIgnored) {
   const std::string directory = directory_.path() + "/listings";
   const ListingMarks marks(directory, "http://e");
   ASSERT_TRUE(marks.write({"data", ""}, numbered(2 * kRangeObjectsMin)));

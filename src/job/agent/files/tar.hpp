@@ -54,7 +54,7 @@ class TarReader {
  public:
   virtual ~TarReader() = default;
   virtual Result<std::optional<TarEntry>> next() = 0;  // nothing at the end
-  // of the present entry's content; 0 at its end
+  // of the current entry's content; 0 at its end
   virtual Result<size_t> read(std::span<char> buffer) = 0;
 };
 // With gzip, a plain tar is accepted as well. The root's own entry ("./") is left out.

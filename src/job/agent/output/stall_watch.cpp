@@ -28,8 +28,7 @@ std::optional<std::string> StallWatch::look(uint64_t bytes_printed, std::chrono:
   }
   if (reported_ || after_ <= 0ms || now - active_at_ < after_) return {};
   reported_ = true;
-  return "seems to hang: for " + describe_duration(after_) +
-         " it has printed nothing and used no processor";
+  return "seems to hang: no output and no CPU use for " + describe_duration(after_);
 }
 
 }  // namespace trainyard::agent

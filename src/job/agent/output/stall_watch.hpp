@@ -1,4 +1,4 @@
-// Detects a process that seems to hang: for a while it has printed nothing and used no processor.
+// Detects a process that seems to hang: it has had no output and no CPU use for a while.
 //
 // Threads: confined to one. The caller passes the time.
 #pragma once
@@ -13,21 +13,20 @@
 
 namespace trainyard::agent {
 
-// Less of one core counts as no work: waiting threads that poll now and then use that much.
+// A process that uses less of one core counts as idle: waiting threads that poll use this much.
 inline constexpr double kIdleCores = 0.005;
 // The interval of checks, unless a quarter of the limit is shorter.
 inline constexpr Duration kStallLookInterval = 10s;
 
 class StallWatch {
  public:
-  // after 0: never.
+  // `after`: 0 disables the detection.
   explicit StallWatch(Duration after) : after_(after) {}
 
   Duration interval() const {
     return after_ > 0ms ? std::min(kStallLookInterval, after_ / 4) : 24h;
   }
-  // Takes the totals since the start. Returns a message about the stall when it begins, and "" when
-  // it is over.
+  // Takes the totals since the start. Returns a message when a stall begins, and "" when it ends.
   std::optional<std::string> look(uint64_t bytes_printed, std::chrono::nanoseconds cpu,
                                   std::chrono::nanoseconds now);
 

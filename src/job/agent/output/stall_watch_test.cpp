@@ -9,9 +9,9 @@ TEST(StallWatch, DetectsAProcessWithoutOutputAndWork) {
   StallWatch watch(30min);
   EXPECT_FALSE(watch.look(100, 5s, 0s));
   EXPECT_FALSE(watch.look(100, 5s, 29min));
-  const auto said = watch.look(100, 5s, 30min);
-  ASSERT_TRUE(said);
-  EXPECT_EQ(*said, "seems to hang: for 30 minutes it has printed nothing and used no processor");
+  const auto message = watch.look(100, 5s, 30min);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(*message, "seems to hang: no output and no CPU use for 30 minutes");
   EXPECT_FALSE(watch.look(100, 5s, 31min)) << "once";
   EXPECT_EQ(watch.look(101, 5s, 32min), "");
   EXPECT_FALSE(watch.look(101, 5s, 61min));

@@ -1,4 +1,4 @@
-// Waits for the server's confirmation that this attempt is the present one: two attempts of a job
+// Waits for the server's confirmation that this attempt is the current one: two attempts of a job
 // never run at once.
 #include "agent/steps.hpp"
 

@@ -96,10 +96,10 @@ def run(
             )
         )
     if code != 0:
-        said = "\n".join(
+        output = "\n".join(
             f"rank {rank}: {value}" for rank, (good, value) in sorted(results.items()) if not good
         )
-        raise RuntimeError(f"horovod.run failed with exit code {code}\n{said}")
+        raise RuntimeError(f"horovod.run failed with exit code {code}\n{output}")
     missing = [rank for rank in range(np) if rank not in results]
     if missing:
         raise RuntimeError(f"ranks {missing} ended without a result")

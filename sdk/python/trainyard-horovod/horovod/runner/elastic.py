@@ -168,7 +168,7 @@ class Driver:
 
             return launch.hosts_of(self._settings)
         try:
-            said = subprocess.run(
+            output = subprocess.run(
                 (
                     [self._settings.discovery]
                     if os.path.exists(self._settings.discovery)
@@ -179,7 +179,7 @@ class Driver:
                 timeout=DISCOVERY_SECONDS_MAX,
                 check=True,
             ).stdout.decode()
-            lines = [line for line in said.splitlines() if line.strip()]
+            lines = [line for line in output.splitlines() if line.strip()]
             return places.merged([places.parse(line, self._settings.slots)[0] for line in lines])
         except (OSError, subprocess.SubprocessError, places.Wrong) as failure:
             if not self._complained:

@@ -19,13 +19,13 @@ def main() -> int:
             vars(sys.modules["__main__"]).update(runpy.run_path(main_path, run_name="__mp_main__"))
         function, arguments, more = objects.load(file)
     try:
-        said, code = (True, function(*arguments, **more)), 0
+        result, code = (True, function(*arguments, **more)), 0
     except BaseException:
-        said, code = (False, traceback.format_exc()), 1
+        result, code = (False, traceback.format_exc()), 1
         traceback.print_exc()
     sys.stdout.flush()
     out = sys.stdout.buffer
-    out.write(MARK + base64.b64encode(objects.dumps(said)) + b"\n")
+    out.write(MARK + base64.b64encode(objects.dumps(result)) + b"\n")
     out.flush()
     return code
 

@@ -100,7 +100,7 @@ def _reduce(
 def _gather(arrays: Sequence[Array], names: Sequence[str], process_set: ProcessSet) -> list[Array]:
     given = [_ready(array) for array in arrays]
     if any(array.ndim == 0 for array in given):
-        raise ValueError("a scalar has no first dimension to gather along")
+        raise ValueError("allgather of a scalar, which has no first dimension")
     requests = [
         request(engines.ALL_GATHER, name, process_set, _buffer(array))
         for array, name in zip(given, names)
@@ -163,7 +163,7 @@ def _scatter(
     given = [_ready(array) for array in arrays]
     ranks, mine = process_set.size(), process_set.rank()
     if any(array.ndim == 0 for array in given):
-        raise ValueError("a scalar has no first dimension to scatter along")
+        raise ValueError("reducescatter of a scalar, which has no first dimension")
     parts = [
         numpy.empty(
             (array.shape[0] // ranks + (mine < array.shape[0] % ranks), *array.shape[1:]),
@@ -475,7 +475,7 @@ def grouped_reducescatter(
     if op not in (Sum, Average):
         raise NotImplementedError(f"unsupported op {op} of reducescatter: use Sum or Average")
     if isinstance(compression, Remembering):
-        raise ValueError("reducescatter's compressions are none, fp16 and bf16")
+        raise ValueError("unsupported compression of reducescatter: use none, fp16 or bf16")
     tensors = _tensors(tensors)
     names = _names_of(tensors, name, "reducescatter", process_set)
     pairs = [compression.compress(tensor) if compression else (tensor, None) for tensor in tensors]

@@ -35,7 +35,9 @@ def _start_allgather(
 ) -> Pending:
     given = [ready(tensor) for tensor in tensors]
     if any(tensor.dim() == 0 for tensor in given):
-        raise ValueError("a scalar has no first dimension to gather along: use tensor.unsqueeze(0)")
+        raise ValueError(
+            "allgather of a scalar, which has no first dimension: use tensor.unsqueeze(0)"
+        )
     requests = [
         request(engines.ALL_GATHER, name, process_set, buffer(tensor))
         for tensor, name in zip(given, names)
@@ -74,10 +76,10 @@ def _own_rows(gradient: torch.Tensor, rows: int, process_set: ProcessSet) -> tor
     """Returns the part of an allgather's gradient for this rank's rows: the average over all
     ranks."""
     average = allreduce(gradient, op=Average, process_set=process_set)
-    everyones = synchronize(
+    rows_by_rank = synchronize(
         allgather_async(torch.tensor([rows], dtype=torch.int64), process_set=process_set)
     ).tolist()
-    return average.narrow(0, sum(everyones[: process_set.rank()]), rows)
+    return average.narrow(0, sum(rows_by_rank[: process_set.rank()]), rows)
 
 
 class _Allgather(torch.autograd.Function):
@@ -139,7 +141,7 @@ def _start_broadcast(
     process_set: ProcessSet,
 ) -> int:
     if process_set.process_set_id and root_rank not in process_set.ranks:
-        raise ValueError(f"broadcast from rank {root_rank}, which is not in {process_set}")
+        raise ValueError(f"invalid root_rank {root_rank} of broadcast: it is not in {process_set}")
     given = ready(tensor)
     into = given if output is not None else given.clone()
     wanted = (
@@ -225,15 +227,17 @@ def _start_alltoall(
     name: str | None,
     process_set: ProcessSet,
 ) -> int:
-    """Returns a handle of (received rows, number of rows from each rank)."""
+    """Returns a handle whose result is (received rows, number of rows from each rank)."""
     given = ready(tensor)
     if given.dim() == 0:
-        raise ValueError("a scalar has no first dimension to split")
+        raise ValueError(
+            "alltoall of a scalar, which has no first dimension: use tensor.unsqueeze(0)"
+        )
     if splits is None:
         if given.shape[0] % process_set.size() != 0:
             raise ValueError(
-                "splits is not given, and the tensor's first dimension is not evenly divisible by"
-                " the number of ranks"
+                f"alltoall without splits: the tensor's first dimension, {given.shape[0]}, is not"
+                f" divisible by the {process_set.size()} ranks: give splits"
             )
         rows_for = [given.shape[0] // process_set.size()] * process_set.size()
     else:
@@ -262,8 +266,8 @@ def _start_alltoall(
 
     def finish(handles: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
         rows = operations.rows(handles[0])
-        came = kept(handles[0], given, sum(rows)).to(tensor.device)
-        return (came, torch.tensor(rows, dtype=torch.int32, device=device))
+        received = kept(handles[0], given, sum(rows)).to(tensor.device)
+        return (received, torch.tensor(rows, dtype=torch.int32, device=device))
 
     return under_way.add(Pending(requests, finish, (given,)))
 
@@ -291,17 +295,17 @@ class _Alltoall(torch.autograd.Function):
         name: str | None,
         process_set: ProcessSet,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        came, rows = synchronize(_start_alltoall(tensor, splits, name, process_set))
+        received, rows = synchronize(_start_alltoall(tensor, splits, name, process_set))
         ctx.rows, ctx.process_set = rows, process_set
         ctx.mark_non_differentiable(rows)
-        return came, rows
+        return received, rows
 
     @staticmethod
     def backward(
         ctx: Context, gradient: torch.Tensor, _: torch.Tensor
     ) -> tuple[torch.Tensor | None, ...]:
-        back, _ = synchronize(_start_alltoall(gradient, ctx.rows, None, ctx.process_set))
-        return back, None, None, None
+        gradient, _ = synchronize(_start_alltoall(gradient, ctx.rows, None, ctx.process_set))
+        return gradient, None, None, None
 
 
 @overload
@@ -329,16 +333,16 @@ def alltoall(
     process_set: ProcessSet = global_process_set,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """Returns the rows from all ranks, concatenated; with `splits` also their number per rank."""
-    came, rows = _Alltoall.apply(tensor, splits, name, process_set)
-    return came if splits is None else (came, rows)
+    received, rows = _Alltoall.apply(tensor, splits, name, process_set)
+    return received if splits is None else (received, rows)
 
 
 # -- reducescatter
 
 
 def _own_part(rows: int, process_set: ProcessSet) -> int:
-    """Returns this rank's part of the rows. If they cannot be divided evenly, the first ranks get
-    one row more."""
+    """Returns the number of rows of this rank's part. If the rows cannot be divided evenly, the
+    first ranks get one row more."""
     ranks, mine = process_set.size(), process_set.rank()
     return rows // ranks + (1 if mine < rows % ranks else 0)
 
@@ -355,7 +359,9 @@ def _start_reducescatter(
         raise NotImplementedError(f"unsupported op {op} of reducescatter: use Sum or Average")
     given = [ready(tensor) for tensor in tensors]
     if any(tensor.dim() == 0 for tensor in given):
-        raise ValueError("a scalar has no first dimension to scatter along")
+        raise ValueError(
+            "reducescatter of a scalar, which has no first dimension: use tensor.unsqueeze(0)"
+        )
     parts = [
         torch.empty(
             (_own_part(tensor.shape[0], process_set), *tensor.shape[1:]), dtype=tensor.dtype
@@ -418,7 +424,7 @@ def grouped_reducescatter_async(
     )
 
 
-def _scattered_back(
+def _reducescatter_gradient(
     gradient: torch.Tensor, op: Reduction, scale: float, process_set: ProcessSet
 ) -> torch.Tensor:
     """Returns the gradient of a reducescatter: the parts of all ranks, divided by the number of
@@ -458,7 +464,7 @@ class _Reducescatter(torch.autograd.Function):
             None,
             None,
             *[
-                _scattered_back(gradient, ctx.op, ctx.scale, ctx.process_set)
+                _reducescatter_gradient(gradient, ctx.op, ctx.scale, ctx.process_set)
                 for gradient in gradients
             ],
         )
@@ -474,7 +480,7 @@ def grouped_reducescatter(
     postscale_factor: float = 1.0,
 ) -> list[torch.Tensor]:
     if isinstance(compression, Remembering):
-        raise ValueError("reducescatter's compressions are none, fp16 and bf16")
+        raise ValueError("unsupported compression of reducescatter: use none, fp16 or bf16")
     pairs = [compression.compress(tensor) for tensor in tensors]
     outputs = _Reducescatter.apply(
         name, op, process_set, prescale_factor, postscale_factor, *[tensor for tensor, _ in pairs]

@@ -14,8 +14,9 @@ from horovod.common import basics
 
 
 class ElasticSampler(torch.utils.data.Sampler):
-    """Record each batch after its step. As a part of a TorchState, an epoch continues with its
-    remaining samples after the ranks have changed.
+    """Divides the samples of an epoch among the ranks, and records which were processed. Call
+    record_batch() after each step. As a member of a TorchState, the sampler continues the epoch
+    with the remaining samples after the ranks have changed.
 
         sampler = ElasticSampler(dataset); state = TorchState(model, optimizer, sampler=sampler)
         for number, batch in enumerate(loader): ...; state.sampler.record_batch(number, batch_size)
@@ -29,8 +30,8 @@ class ElasticSampler(torch.utils.data.Sampler):
         self.reset()
 
     def set_epoch(self, epoch: int) -> None:
-        """Starts a new epoch. Call it at the end of an epoch: the start may be in the middle of
-        one."""
+        """Starts a new epoch. Call it at the end of an epoch, since a restarted loop may begin in
+        the middle of one."""
         self.epoch = epoch
         self.processed_indices = set()
         self.reset()
@@ -67,7 +68,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         order = list(self.remaining_indices)
         if self.shuffle:
             random.Random(self.seed + self.epoch).shuffle(order)
-        # All ranks get the same number; the first samples are repeated if it is uneven.
+        # All ranks get the same number of samples: the first ones are repeated to fill up.
         while order and len(order) < self.total_size:
             order += order[: self.total_size - len(order)]
         self.indices = order[self.rank : self.total_size : self.num_replicas]

@@ -77,7 +77,7 @@ class _Scheduler(_Kept):
 
 class _Sampler(_Kept):
     def sync(self) -> None:
-        # Each rank knows its own part; the rest is divided among the present ranks.
+        # Each rank knows its own part; the rest is divided among the current ranks.
         everyones = allgather_object(self.value.state_dict(), "elastic.sampler")
         done = set().union(
             *(

@@ -1,5 +1,5 @@
 """`import smdistributed.dataparallel.tensorflow as sdp`: the library's interface for TensorFlow 2,
-which is Horovod's with a few other names. The ranks are those of horovod.tensorflow."""
+which is Horovod's with a few other names. It has the ranks of horovod.tensorflow."""
 
 from __future__ import annotations
 
