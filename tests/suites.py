@@ -42,13 +42,13 @@ class Suite:
 
 def pytest(where: str, python: str = "build/venv/bin/python", workers: int = 0) -> str:
     """Returns a command that runs tests, and those that fail once more: the machine is shared with
-    other programs, and a fault of the code fails twice. With `workers`, it runs as many files at a
-    time."""
+    other programs, and a fault of the code fails twice. Of a file whose tests build on each other
+    (the mark in_order) all run once more. With `workers`, it runs as many files at a time."""
     parallel = f" -n {workers} --dist loadfile --no-loadscope-reorder" if workers else ""
     slowest = " --durations=10 --durations-min=5"
     return (
         f"{python} -m pytest -q{slowest}{parallel} {where} || {{ echo '{RETRY_NOTE}';"
-        f" {python} -m pytest -q --last-failed {where}; }}"
+        f" {python} -m pytest -q --retry {where}; }}"
     )
 
 
