@@ -87,10 +87,10 @@ Result<std::vector<Document>> DeliveryStore::documents() {
   std::vector<Document> found;
   TRY(database_->read([&](Connection& connection) -> Result<void> {
     auto rows = TRY(connection.prepare("SELECT kind, id, body FROM documents"));
-    while (TRY(rows.step()))
-      found.push_back(
-          {rows.text(0), rows.text(1),
-           TRY(parse_json(rows.text(2)).in("the " + rows.text(0) + " " + rows.text(1)))});
+    while (TRY(rows.step())) {
+      Json body = TRY(parse_json(rows.text(2)).in("the " + rows.text(0) + " " + rows.text(1)));
+      found.push_back({rows.text(0), rows.text(1), std::move(body)});
+    }
     return {};
   }));
   return found;

@@ -113,9 +113,10 @@ Result<std::vector<MetricKey>> list_series(Connection& connection, const std::st
       "= x'' OR name_space = ?2) AND (?3 = x'' OR name = ?3) "
       "ORDER BY name_space, name, dimensions"));
   statement.bind_bytes(region).bind_bytes(name_space).bind_bytes(name);
-  while (TRY(statement.step()))
-    keys.push_back(
-        {region, statement.bytes(0), statement.bytes(1), TRY(to_dimensions(statement.bytes(2)))});
+  while (TRY(statement.step())) {
+    auto dimensions = TRY(to_dimensions(statement.bytes(2)));
+    keys.push_back({region, statement.bytes(0), statement.bytes(1), std::move(dimensions)});
+  }
   return keys;
 }
 
