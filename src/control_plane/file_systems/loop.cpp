@@ -211,7 +211,8 @@ Result<void> FileSystemLoop::fill(const Work& work, const LustreFileSystem& of,
   const auto filled = [&]() -> Result<std::string> {
     const Content content = TRY(open_content(of, true));
     if (of.import_path.empty()) return std::string();
-    const Link link{"", TRY(parse_repository(of.import_path))};
+    const auto repository = TRY(parse_repository(of.import_path));
+    const Link link{"", repository};
     const Exchange exchange = exchange_of(work, of, content, progress);
     return left_out_of(work.file_system, TRY(import_objects(exchange, link, {}, ImportMode::all)));
   }();
@@ -387,8 +388,10 @@ Result<void> FileSystemLoop::import_changes(const Work& work, const LustreFileSy
   const Content content = TRY(open_content(of, false));
   const Exchange exchange = exchange_of(work, of, content, progress);
   std::vector<std::pair<Link, AutoImport>> links;
-  if (of.auto_import != AutoImport::none)
-    links.push_back({{"", TRY(parse_repository(of.import_path))}, of.auto_import});
+  if (of.auto_import != AutoImport::none) {
+    auto repository = TRY(parse_repository(of.import_path));
+    links.push_back({{"", std::move(repository)}, of.auto_import});
+  }
   for (const auto& [key, each] : present->associations)
     if (each.file_system == of.id && region_of(key) == region_of(work.file_system) &&
         each.lifecycle == Lifecycle::available && each.auto_import != AutoImport::none) {

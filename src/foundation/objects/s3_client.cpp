@@ -392,8 +392,8 @@ class S3 final : public Objects {
         uploads.push_back({std::move(key), one.text_of("UploadId"), initiated});
       }
       if (xml.text_of("IsTruncated") != "true") return uploads;
-      marker = {{"key-marker", TRY(percent_decode(xml.text_of("NextKeyMarker"), true))},
-                {"upload-id-marker", xml.text_of("NextUploadIdMarker")}};
+      const auto next_key = TRY(percent_decode(xml.text_of("NextKeyMarker"), true));
+      marker = {{"key-marker", next_key}, {"upload-id-marker", xml.text_of("NextUploadIdMarker")}};
     }
     return corrupt("listing the uploads of " + bucket + ": stopped after too many pages");
   }
