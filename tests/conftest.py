@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import pytest
@@ -34,7 +34,34 @@ LONG_FILES = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--retry",
+        action="store_true",
+        help="run what failed last; of files marked in_order, with a failure, all tests",
+    )
+
+
+def failed_last(items: list[pytest.Item], failed: Collection[str]) -> list[pytest.Item]:
+    """Returns the tests that a retry runs; all, if it is not known what failed. `failed`: ids of
+    tests, and of files that could not be read."""
+    files = {name.partition("::")[0] for name in failed}
+
+    def runs(item: pytest.Item) -> bool:
+        file = item.nodeid.partition("::")[0]
+        whole = file in failed or (file in files and item.get_closest_marker("in_order"))
+        return bool(whole) or item.nodeid in failed
+
+    return [item for item in items if runs(item)] or items
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--retry"):
+        chosen = failed_last(items, config.cache.get("cache/lastfailed", {}))
+        left_out = set(items) - set(chosen)
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = chosen
+
     def turn(item: pytest.Item) -> int:
         name = "/".join(item.path.parts[-2:])
         return LONG_FILES.index(name) if name in LONG_FILES else len(LONG_FILES)

@@ -1,10 +1,11 @@
 """Trains weights that are a function of the steps alone,
 on two hosts that exchange a number in each, and keeps checkpoints.
 
-  interrupted_trainer.py STEPS
+  interrupted_trainer.py [STEPS]
 
-algo-1 writes a checkpoint every CHECKPOINT_STEPS and the weights at the end;
-both start from what algo-1 finds.
+algo-1 writes a checkpoint every CHECKPOINT_STEPS, of which STEPS is a multiple, and the weights at
+the end; both start from what algo-1 finds. Without STEPS they train until algo-1 finds the file
+END at a checkpoint.
 """
 
 import hashlib
@@ -22,6 +23,7 @@ PADDING_BYTES = 12_000_000  # so that bringing a checkpoint over takes a while
 MODEL_BYTES = 80_000_000  # and the model, too
 PRIME = (1 << 61) - 1
 PLACE = "/opt/ml/checkpoints"
+END = f"{PLACE}/end"
 FIRST = os.uname().nodename == "algo-1"
 
 
@@ -87,8 +89,17 @@ def write(step: int, weights: list[int]) -> None:
             os.unlink(f"{PLACE}/{name}")
 
 
+def is_last(link: socket.socket, step: int, steps: int | None) -> bool:
+    """Returns whether training ends at a checkpoint's step: algo-1 decides."""
+    if not FIRST:
+        return bool(receive(link))
+    last = step > 0 and (os.path.exists(END) if steps is None else step >= steps)
+    link.sendall(struct.pack("<Q", last))
+    return last
+
+
 def main() -> None:
-    steps = int(sys.argv[1])
+    steps = int(sys.argv[1]) if len(sys.argv) > 1 else None
     link = peer()
     step, weights = newest() if FIRST else (0, [5, 6, 7, 8])
     # Who starts again starts where algo-1 does: its weights are the state of both.
@@ -101,17 +112,17 @@ def main() -> None:
         else:
             weights[index] = receive(link)
     print("starts at", step, flush=True)
-    while step < steps:
+    while step % CHECKPOINT_STEPS != 0 or not is_last(link, step, steps):
         step += 1
         theirs = exchange(link, pow(weights[step % 4] + step * (1 if FIRST else 2), 3, PRIME))
         own = pow(weights[step % 4] + step * (1 if FIRST else 2), 3, PRIME)
         weights[step % 4] = (own + theirs) % PRIME
         time.sleep(STEP_SECONDS)
-        if (FIRST and step % CHECKPOINT_STEPS == 0) or (FIRST and step == steps):
+        if FIRST and step % CHECKPOINT_STEPS == 0:
             write(step, weights)
     if FIRST:
         with open("/opt/ml/model/weights.json", "w", encoding="utf-8") as file:
-            json.dump(weights, file)
+            json.dump({"step": step, "weights": weights}, file)
         with open("/opt/ml/model/padding", "wb") as file:
             file.write(random.Random(0).randbytes(MODEL_BYTES))
     print("is done", flush=True)

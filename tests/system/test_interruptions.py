@@ -1,6 +1,7 @@
 """Interrupts a two-host job with checkpoints again and again: while it downloads, trains, copies a
 checkpoint or uploads its model; by a signal to its processes, by the death of its runtime or of an
-agent. It ends with exactly the weights of an uninterrupted job.
+agent. It trains until the last interruption but those of its model has happened, and ends with
+exactly the weights of an uninterrupted job of as many steps.
 
 The times are drawn from a seed: first a phase, by the number of interruptions wanted in each, then
 a moment that is uniform over the length of the phase without interruptions (of the model's upload,
@@ -11,6 +12,7 @@ some ten minutes, and writes tests/results/interruptions.json.
 """
 
 import collections
+import contextlib
 import datetime
 import glob
 import io
@@ -35,7 +37,7 @@ SEED = int(os.environ.get("TRAINYARD_SEED", "0")) or random.SystemRandom().randr
 PLACES = ("download", "training", "checkpoint", "model")  # a tenth of all at least in each
 RESULT = os.environ.get("TRAINYARD_RESULT", "")  # where to write what happened
 INTERRUPTED_JOBS = ("process", "runtime", "agent")
-STEPS = 1000 + 120 * INTERRUPTIONS  # more than are trained meanwhile
+MEASURED_STEPS = 20  # of the job that shows how long each phase takes: one checkpoint
 SECONDS_MAX = 60 + 20 * INTERRUPTIONS
 DOWNLOAD_BYTES, DOWNLOAD_OBJECTS = 2_000_000, 60
 # The first of training, in which every attempt is that is let train;
@@ -49,11 +51,12 @@ INTERRUPTIONS_MAX = 3 * INTERRUPTIONS + 8  # with those that came elsewhere than
 TRAINER = os.path.join(trainyard_server.ROOT, "tests", "system", "interrupted_trainer.py")
 
 
-def start(server: Server, name: str) -> None:
+def start(server: Server, name: str, steps: int | None = None) -> None:
+    """Starts a job that trains this number of steps, or until let_end()."""
     server.boto("sagemaker").create_training_job(
         **jobs.request(
             name,
-            f"exec python3 /opt/ml/input/data/code/interrupted_trainer.py {STEPS}",
+            f"exec python3 /opt/ml/input/data/code/interrupted_trainer.py {steps or ''}",
             hosts=2,
             channels={
                 "code": ("s3://yard/code/", "FullyReplicated"),
@@ -66,7 +69,8 @@ def start(server: Server, name: str) -> None:
     )
 
 
-def weights(server: Server, name: str) -> dict[str, Any]:
+def model(server: Server, name: str) -> dict[str, Any]:
+    """Returns the weights of a completed job and the step that they are of."""
     body = (
         server.boto("s3")
         .get_object(Bucket="yard", Key=f"models/{name}/output/model.tar.gz")["Body"]
@@ -126,6 +130,24 @@ class InterruptedJobs:
             return "checkpoint" if uploading else "training"
         return {"Downloading": "download", "Uploading": "model"}.get(status)
 
+    def let_end(self) -> None:
+        """Lets training end at the next checkpoint of the current attempt: the file is part of the
+        checkpoints. Has no effect while algo-1 does not run, so that it is called repeatedly."""
+        for directory in self.directories()[:1]:
+            for agent in self.processes(directory, "trainyard-agent"):
+                with contextlib.suppress(OSError):
+                    pathlib.Path(f"/proc/{agent}/root{directory}/ml/checkpoints/end").touch()
+
+    def finish(self) -> dict[str, Any]:
+        """Returns the description of the job when it has ended, and lets it end until then."""
+
+        def ended() -> bool:
+            self.let_end()
+            return self.describe()["TrainingJobStatus"] in jobs.FINAL
+
+        wait_for(ended, f"{self.name} to end", SECONDS_MAX)
+        return self.describe()
+
     def processes(self, host_directory: str, program: str) -> list[int]:
         found = []
         for path in glob.glob("/proc/[0-9]*/cmdline"):
@@ -167,6 +189,14 @@ class InterruptedJobs:
         return bool(found)
 
 
+def train_undisturbed(server: Server, name: str, steps: int) -> dict[str, Any]:
+    """Returns the description of a job that trained this number of steps without interruption."""
+    start(server, name, steps)
+    done = jobs.wait_until(server.boto("sagemaker"), name, seconds_max=SECONDS_MAX)
+    assert done["TrainingJobStatus"] == "Completed", done
+    return done
+
+
 def interrupted(description: dict[str, Any]) -> int:
     return sum(one["Status"] == "Interrupted" for one in description["SecondaryStatusTransitions"])
 
@@ -191,20 +221,11 @@ def test_the_weights_equal_an_uninterrupted_jobs(tmp_path: pathlib.Path) -> None
                 Key=f"bulk/{number}",
                 Body=random.Random(number).randbytes(DOWNLOAD_BYTES),
             )
-        start(server, "undisturbed")
-        assert (
-            jobs.wait_until(server.boto("sagemaker"), "undisturbed", seconds_max=SECONDS_MAX)[
-                "TrainingJobStatus"
-            ]
-            == "Completed"
-        )
-        lengths = phase_lengths(
-            server.boto("sagemaker").describe_training_job(TrainingJobName="undisturbed")
-        )
+        lengths = phase_lengths(train_undisturbed(server, "measured", MEASURED_STEPS))
         job = InterruptedJobs(server, "disturbed")
         start(server, "disturbed")
         happened = disturb(job, chance, lengths)
-        done = jobs.wait_until(server.boto("sagemaker"), "disturbed", seconds_max=SECONDS_MAX)
+        done = job.finish()
         counts = collections.Counter(one["place"] for one in happened)
         print(
             "note:",
@@ -218,11 +239,12 @@ def test_the_weights_equal_an_uninterrupted_jobs(tmp_path: pathlib.Path) -> None
             assert counts[place] >= (
                 INTERRUPTIONS // 10 if INTERRUPTIONS >= 10 else INTERRUPTIONS // 8
             ), counts
-        equal = weights(server, "disturbed") == weights(server, "undisturbed")
-        assert equal
+        disturbed = model(server, "disturbed")
+        train_undisturbed(server, "undisturbed", disturbed["step"])
+        assert disturbed == model(server, "undisturbed")
         assert done["BillableTimeInSeconds"] < done["TrainingTimeInSeconds"]
         if RESULT:
-            write_result(happened, lengths, done)
+            write_result(happened, lengths, done, disturbed["step"])
     finally:
         server.clean()
 
@@ -267,9 +289,16 @@ def disturb(
             )  # the runtime has not started yet, or has ended
         past = "training" if place == "download" else place  # it may be over before it was seen
         before = interrupted(job.describe())
+
+        def reached() -> str | None:
+            if place == "model":
+                job.let_end()
+            at = job.place()
+            return at if at in (place, past) else None
+
         for _ in range(CHECKPOINT_TRIES_MAX):
             place = wait_for(
-                lambda: (at := job.place()) in (place, past) and at,
+                reached,
                 f"the job to be in {place} for interruption {number}",
                 SECONDS_MAX,
                 0.005,
@@ -312,7 +341,7 @@ def disturb(
 
 
 def write_result(
-    happened: list[dict[str, Any]], lengths: dict[str, float], done: dict[str, Any]
+    happened: list[dict[str, Any]], lengths: dict[str, float], done: dict[str, Any], steps: int
 ) -> None:
     counts = {
         place: dict(collections.Counter(one["victim"] for one in happened if one["place"] == place))
@@ -330,7 +359,7 @@ def write_result(
         "interruptions": len(happened),
         "seed": SEED,
         "hosts": 2,
-        "steps": STEPS,
+        "steps": steps,
         "outcome": "the weights of the uninterrupted job",
         "by_phase": {place: sum(counts[place].values()) for place in PLACES},
         "by_phase_and_victim": counts,

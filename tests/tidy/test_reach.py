@@ -45,6 +45,12 @@ def test_paths_belong_to_modules() -> None:
     assert reach.module_of("README.md") is None
 
 
+def test_modules_that_clang_cannot_compile_do_not_reach_lint() -> None:
+    assert "lint" in {suite.name for suite in suites.thorough({"collectives"})}
+    for module in ("sdk", "parallel", "algorithms"):
+        assert "lint" not in {suite.name for suite in suites.thorough({module})}
+
+
 def test_current_frameworks_are_reached_by_the_sdk_and_their_tests() -> None:
     current = {suite.name for suite in suites.OPT_IN["--current-frameworks"]}
     assert current and current <= {suite.name for suite in suites.thorough()}

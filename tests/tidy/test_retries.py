@@ -7,7 +7,10 @@ import importlib.util
 import math
 import os
 import pathlib
+import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 
@@ -109,6 +112,61 @@ def test_a_retry_that_is_ended_passed_no_test() -> None:
     system = Suite("system", "", "", "pytest")
     ended = run_suites.retried(system, FIRST_RUN + "..")
     assert len(ended) == 3 and not any(retry.passed for retry in ended)
+
+
+def test_tests_that_a_retry_repeats_count_once() -> None:
+    days = (
+        f"{SUMMARY}\nFAILED tests/journeys/test_day.py::test_3 - assert\n1 failed, 6 passed in 9s\n"
+    )
+    again = "...  [100%]\n7 passed in 9s\n"
+    journeys = Suite("journeys", "", "", "pytest")
+    assert run_suites.read_counts(journeys, 0, f"{days}{RETRY_NOTE}\n{again}") == (7, 0)
+
+
+IN_ORDER = """
+import pathlib, pytest
+pytestmark = pytest.mark.in_order
+def test_1(): pathlib.Path("one").touch()
+def test_2(): assert pathlib.Path("flag").exists()
+def test_3(): assert pathlib.Path("one").exists()
+"""
+BY_THEMSELVES = """
+import pathlib
+def test_a(): pass
+def test_b(): assert pathlib.Path("flag").exists()
+"""
+
+
+def test_a_retry_repeats_what_failed_and_files_in_order_as_a_whole(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    in_order: as in tests\n")
+    (tmp_path / "test_in_order.py").write_text(IN_ORDER)
+    (tmp_path / "test_by_themselves.py").write_text(BY_THEMSELVES)
+    (tmp_path / "test_passing.py").write_text(IN_ORDER.replace('"flag"', '"one"'))
+    first, passed = pytest_run(tmp_path)
+    assert (first, len(passed)) == (1, 6), passed
+    (tmp_path / "flag").touch()
+    retry, passed = pytest_run(tmp_path, "--retry")
+    assert (retry, passed) == (
+        0,
+        {
+            "test_by_themselves.py::test_b",
+            *(f"test_in_order.py::test_{number}" for number in (1, 2, 3)),
+        },
+    )
+    assert len(pytest_run(tmp_path, "--retry")[1]) == 8, "nothing is known to have failed: all"
+
+
+def pytest_run(directory: pathlib.Path, *arguments: str) -> tuple[int, set[str]]:
+    """Returns the exit status and the tests that passed, with the options of tests/conftest.py."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-v", "-p", "tests.conftest", *arguments],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": sources.ROOT, "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, set(re.findall(r"^(\S+::\S+) PASSED", done.stdout, re.M))
 
 
 def test_a_retry_of_a_suite_that_broke_names_the_suite() -> None:

@@ -88,7 +88,7 @@ void RemoteWriters::start(const config::PrometheusSettings& settings,
 
 void RemoteWriters::stop() {
   for (const auto& sender : senders_) sender->end();
-  senders_.clear();
+  for (const auto& sender : senders_) sender->wait();
 }
 
 void RemoteWriters::add_to(Families& families) const {

@@ -1,7 +1,7 @@
 // Sends the points of metrics to the receivers of the configuration by Prometheus' remote write
 // protocol (remote_write/sender.hpp), with the names and labels that scrapes have.
 //
-// Threads: start() and stop() by one thread; add_to() from any. Errors: none.
+// Threads: start() and stop() by one thread, once; add_to() from any, after start(). Errors: none.
 // Lifetime: journal and control outlive it.
 #pragma once
 

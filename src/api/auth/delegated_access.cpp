@@ -57,7 +57,8 @@ struct DelegatedAccess::State {
 Result<campaign::Principal> record_of(const Context& context, const std::string& campaign_arn) {
   Delegation delegation = delegation_of(context);
   if (!campaign_arn.empty()) delegation.invoked_by = campaign_arn;
-  return campaign::Principal{context.principal.arn, TRY(format_delegation(delegation))};
+  auto formatted = TRY(format_delegation(delegation));
+  return campaign::Principal{context.principal.arn, std::move(formatted)};
 }
 
 DelegatedAccess::DelegatedAccess(const Settings& settings, const Services& services)

@@ -69,8 +69,9 @@ Outcome<aws::GetDashboardOutput> get_one(alarms::Dashboards& dashboards, const C
                                          const aws::GetDashboardInput& in) {
   auto body = dashboards.body(*in.dashboard_name);
   if (!body && body.error().kind == Kind::not_found) return no_dashboard(*in.dashboard_name);
+  if (!body) return body.error();
   return aws::GetDashboardOutput{.dashboard_arn = dashboard_arn(context, *in.dashboard_name),
-                                 .dashboard_body = TRY(std::move(body)),
+                                 .dashboard_body = *std::move(body),
                                  .dashboard_name = *in.dashboard_name};
 }
 

@@ -44,10 +44,12 @@ Outcome<aws::PutQueryDefinitionResponse> put_definition(const Services& services
 
 Result<aws::QueryDefinition> definition_of(const observe::LogDefinition& stored) {
   const auto body = TRY(parse_json(stored.body));
+  auto name = TRY(string_at(body, "name"));
+  auto query = TRY(string_at(body, "query"));
   aws::QueryDefinition out{.query_language = "CWLI",
                            .query_definition_id = stored.name,
-                           .name = TRY(string_at(body, "name")),
-                           .query_string = TRY(string_at(body, "query")),
+                           .name = std::move(name),
+                           .query_string = std::move(query),
                            .last_modified = to_milliseconds(stored.changed)};
   out.log_group_names.emplace();
   for (const auto& group : body.value("groups", Json::array()))

@@ -21,8 +21,15 @@ constexpr size_t kBodyBytesMax = 4 << 20;      // Prometheus sends some 100 KB
 constexpr size_t kMessageBytesMax = 16 << 20;  // decompressed
 constexpr std::string_view kMessage = "prometheus.WriteRequest";
 
-// False: the header names another message than that of remote write 1.0, which is the default.
-bool is_taken(std::string_view content_type) {
+// Returns what a request is that this receiver does not take; "": it is one of remote write 1.0,
+// which a missing header means too, as to Prometheus.
+std::string_view unsupported_part(std::string_view content_type,
+                                  std::string_view content_encoding) {
+  if (!content_encoding.empty() && !equals_ignoring_case(trim(content_encoding), "snappy"))
+    return "content encoding";
+  if (content_type.empty()) return "";
+  const std::string_view type = trim(content_type.substr(0, content_type.find(';')));
+  if (!equals_ignoring_case(type, "application/x-protobuf")) return "content type";
   for (const std::string_view part : split(content_type, ';')) {
     const std::string_view parameter = trim(part);
     const size_t equals = parameter.find('=');
@@ -32,9 +39,9 @@ bool is_taken(std::string_view content_type) {
     std::string_view message = trim(parameter.substr(equals + 1));
     if (message.size() >= 2 && message.front() == '"' && message.back() == '"')
       message = message.substr(1, message.size() - 2);
-    if (message != kMessage) return false;
+    if (message != kMessage) return "message";
   }
-  return true;
+  return "";
 }
 
 class Write final : public net::Handler {
@@ -52,8 +59,13 @@ class Write final : public net::Handler {
     auto principal = tokens_.find(*token, signing::TokenUse::write);
     if (!principal) return {.refusal = wrong_token()};
     if (head.method != "POST") return {.refusal = text_reply(405, "Only POST is allowed.\n")};
-    if (!is_taken(head.headers.get("content-type")))
-      return {.refusal = text_reply(415, "Only remote write 1.0 is taken.\n")};
+    const std::string_view unsupported =
+        unsupported_part(head.headers.get("content-type"), head.headers.get("content-encoding"));
+    if (!unsupported.empty())
+      return {.refusal = text_reply(415, "Unsupported " + std::string(unsupported) +
+                                             ": only remote write 1.0 is taken, as "
+                                             "application/x-protobuf (prometheus.WriteRequest) in "
+                                             "the encoding snappy.\n")};
     Choice choice = admit(*principal, OperationClass::changes, kBodyBytesMax, settings_,
                           services_.clock, limiter_);
     choice.finding = std::make_shared<WriteAdmitted>(WriteAdmitted{{*std::move(principal)}});
@@ -100,7 +112,8 @@ class Write final : public net::Handler {
     return text_reply(400, std::to_string(*left_out) + " of " + std::to_string(points->count) +
                                " points were left out, and the others are stored: the namespace " +
                                std::string(remote_write::kReceivedNamespace) +
-                               " has too many metrics\n");
+                               " has as many metrics as it may have in a region "
+                               "(series_of_job_max of [metrics])\n");
   }
 
   static Result<remote_write::ReceivedPoints> points_in(const std::string& body,

@@ -7,7 +7,7 @@
 //   204   all points are durable
 //   400   the request is malformed or too large, and nothing is stored; or the namespace has too
 //         many metrics: the points of further ones are left out, and all others are durable
-//   415   the body is not of remote write 1.0
+//   415   the content type, its message or the content encoding is not that of remote write 1.0
 //   503   nothing is stored, since the disk is full or the storage failed: senders repeat it
 //
 // Threads: as net::Handler. Lifetime: settings, services and the next handler outlive it. Errors:

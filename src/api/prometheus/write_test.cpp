@@ -21,13 +21,15 @@ struct WriteWorld : testing::Test {
 
   Reply post(const in_memory::Signing& by, const std::string& body,
              const std::string& method = "POST", TokenUse use = TokenUse::write,
-             const std::string& content_type = "application/x-protobuf") {
+             const std::string& content_type = "application/x-protobuf",
+             const std::string& content_encoding = "snappy") {
     net::Request request;
     request.method = method;
     request.target = "/api/v1/write";
     request.peer = "192.0.2.7:5000";
     request.headers.add("Host", "127.0.0.1:4566");
-    request.headers.add("Content-Type", content_type);
+    if (!content_type.empty()) request.headers.add("Content-Type", content_type);
+    if (!content_encoding.empty()) request.headers.add("Content-Encoding", content_encoding);
     if (!by.keys.access_key_id.empty())
       request.headers.add("Authorization",
                           "Bearer " + signing::metrics_token(by.keys.access_key_id,
@@ -92,7 +94,9 @@ TEST_F(WriteWorld, AFullDiskIsAReasonToTryAgain) {
 
 TEST_F(WriteWorld, RequestsBeyondTheLimitsAreNotRetried) {
   const std::vector<TimeSeries> many(remote_write::DecodeLimits().series_max + 1, up(1));
-  EXPECT_EQ(post(tenants.owner, body_of(many)).status, 400);
+  const Reply reply = post(tenants.owner, body_of(many));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.body, "more than 10000 series in one request\n");
   EXPECT_FALSE(stored());
 }
 
@@ -105,18 +109,26 @@ TEST_F(WriteWorld, ManySamplesShareTheLabelsOfTheirSeries) {
 }
 
 TEST_F(WriteWorld, OnlyVersionOneIsTaken) {
-  const auto status = [&](const std::string& type) {
-    return post(tenants.owner, body_of({up(1)}), "POST", TokenUse::write, type).status;
+  const auto status = [&](const std::string& type, const std::string& encoding = "snappy") {
+    return post(tenants.owner, body_of({up(1)}), "POST", TokenUse::write, type, encoding).status;
   };
   for (const char* type :
-       {"application/x-protobuf;proto=io.prometheus.write.v2.Request",
+       {"text/plain", "application/json", "application/x-protobuf2", ";",
+        "application/x-protobuf;proto=io.prometheus.write.v2.Request",
         "application/x-protobuf; charset=utf-8; Proto=\"io.prometheus.write.v2.Request\""})
     EXPECT_EQ(status(type), 415) << type;
+  for (const char* encoding : {"gzip", "zstd", "snappy, gzip", "identity"})
+    EXPECT_EQ(status("application/x-protobuf", encoding), 415) << encoding;
+  const Reply refused = post(tenants.owner, body_of({up(1)}), "POST", TokenUse::write,
+                             "application/x-protobuf", "gzip");
+  EXPECT_TRUE(refused.body.starts_with("Unsupported content encoding: ")) << refused.body;
   EXPECT_FALSE(stored());
-  for (const char* type :
-       {"application/x-protobuf", "application/x-protobuf;proto=prometheus.WriteRequest",
-        "application/x-protobuf; proto=\"prometheus.WriteRequest\""})
+  for (const char* type : {"", "application/x-protobuf", "Application/X-Protobuf",
+                           "application/x-protobuf;proto=prometheus.WriteRequest",
+                           "application/x-protobuf; proto=\"prometheus.WriteRequest\""})
     EXPECT_EQ(status(type), 204) << type;
+  for (const char* encoding : {"", "snappy", "Snappy"})
+    EXPECT_EQ(status("application/x-protobuf", encoding), 204) << encoding;
 }
 
 TEST_F(WriteWorld, PointsOfTooManyMetricsAreLeftOutAndCounted) {
@@ -135,7 +147,7 @@ TEST_F(WriteWorld, PointsOfTooManyMetricsAreLeftOutAndCounted) {
   EXPECT_EQ(reply.status, 400);
   EXPECT_EQ(reply.body,
             "2 of 3 points were left out, and the others are stored: the namespace Prometheus has "
-            "too many metrics\n");
+            "as many metrics as it may have in a region (series_of_job_max of [metrics])\n");
   const auto found = *metrics->last({"eu-west-1", "Prometheus", "b", {}});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->sum, 2);

@@ -141,9 +141,10 @@ Result<Model> decode_model(std::string_view description_text, std::string_view w
     if (description.version != kVersion)
       return corrupt("unknown version " + std::to_string(description.version));
     Model model;
-    model.shape = {TRY(dimension("inputs", description.inputs)),
-                   TRY(dimension("hidden", description.hidden)),
-                   TRY(dimension("classes", description.classes))};
+    const auto inputs = TRY(dimension("inputs", description.inputs));
+    const auto hidden = TRY(dimension("hidden", description.hidden));
+    const auto classes = TRY(dimension("classes", description.classes));
+    model.shape = {inputs, hidden, classes};
     const double scale = description.input_scale;
     if (!(scale >= kInputScaleMin && scale <= kInputScaleMax)) {
       return corrupt("input_scale " + Json(scale).dump() + " must be within " +

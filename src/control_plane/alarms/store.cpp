@@ -108,10 +108,12 @@ Result<Alarm> alarm_in(const observe::Statement& row) {
 }
 
 Result<HistoryItem> item_in(const observe::Statement& row) {
+  const AlarmKind alarm_kind = TRY(kAlarmKinds.parse(row.bytes(3)));
+  const HistoryKind kind = TRY(kHistoryKinds.parse(row.bytes(5)));
   return HistoryItem{{row.bytes(1), row.bytes(2)},
-                     TRY(kAlarmKinds.parse(row.bytes(3))),
+                     alarm_kind,
                      from_milliseconds(row.integer(4)),
-                     TRY(kHistoryKinds.parse(row.bytes(5))),
+                     kind,
                      row.bytes(6),
                      row.bytes(7)};
 }
@@ -225,15 +227,17 @@ Result<std::vector<PendingAction>> AlarmStore::due_actions(Instant now, int64_t 
         "SELECT min(number), region, alarm, alarm_kind, target, message, created, attempts, due "
         "FROM actions WHERE due <= ? GROUP BY target ORDER BY due, number LIMIT ?"));
     statement.bind(to_milliseconds(now)).bind(count_max);
-    while (TRY(statement.step()))
+    while (TRY(statement.step())) {
+      const AlarmKind kind = TRY(kAlarmKinds.parse(statement.bytes(3)));
       due.push_back({statement.integer(0),
                      {statement.bytes(1), statement.bytes(2)},
-                     TRY(kAlarmKinds.parse(statement.bytes(3))),
+                     kind,
                      statement.bytes(4),
                      statement.bytes(5),
                      from_milliseconds(statement.integer(6)),
                      statement.integer(7),
                      from_milliseconds(statement.integer(8))});
+    }
     return ok();
   }));
   return due;

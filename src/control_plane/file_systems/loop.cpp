@@ -211,10 +211,10 @@ Result<void> FileSystemLoop::fill(const Work& work, const LustreFileSystem& of,
   const auto filled = [&]() -> Result<std::string> {
     const Content content = TRY(open_content(of, true));
     if (of.import_path.empty()) return std::string();
-    return left_out_of(
-        work.file_system,
-        TRY(import_objects(exchange_of(work, of, content, progress),
-                           {"", TRY(parse_repository(of.import_path))}, {}, ImportMode::all)));
+    const auto repository = TRY(parse_repository(of.import_path));
+    const Link link{"", repository};
+    const Exchange exchange = exchange_of(work, of, content, progress);
+    return left_out_of(work.file_system, TRY(import_objects(exchange, link, {}, ImportMode::all)));
   }();
   if (!filled && is_retried(work, filled.error(), progress)) return filled.error();
   TRY(all_.change([&](Snapshot& next) -> Result<void> {
@@ -241,7 +241,8 @@ Result<void> FileSystemLoop::link(const Work& work, const LustreFileSystem& of,
   if (found == present->associations.end()) return {};
   const Association& each = found->second;
   const auto linked = [&]() -> Result<std::string> {
-    const Link link{each.path, TRY(parse_repository(each.repository))};
+    const auto repository = TRY(parse_repository(each.repository));
+    const Link link{each.path, repository};
     TRY(objects_.head_bucket(link.repository.bucket));
     const Content content = TRY(open_content(of, false));
     TRY(content.make_directory(each.path));
@@ -387,12 +388,16 @@ Result<void> FileSystemLoop::import_changes(const Work& work, const LustreFileSy
   const Content content = TRY(open_content(of, false));
   const Exchange exchange = exchange_of(work, of, content, progress);
   std::vector<std::pair<Link, AutoImport>> links;
-  if (of.auto_import != AutoImport::none)
-    links.push_back({{"", TRY(parse_repository(of.import_path))}, of.auto_import});
+  if (of.auto_import != AutoImport::none) {
+    auto repository = TRY(parse_repository(of.import_path));
+    links.push_back({{"", std::move(repository)}, of.auto_import});
+  }
   for (const auto& [key, each] : present->associations)
     if (each.file_system == of.id && region_of(key) == region_of(work.file_system) &&
-        each.lifecycle == Lifecycle::available && each.auto_import != AutoImport::none)
-      links.push_back({{each.path, TRY(parse_repository(each.repository))}, each.auto_import});
+        each.lifecycle == Lifecycle::available && each.auto_import != AutoImport::none) {
+      auto repository = TRY(parse_repository(each.repository));
+      links.push_back({{each.path, std::move(repository)}, each.auto_import});
+    }
   for (const auto& [link, automatic] : links) {
     const auto result = TRY(import_objects(exchange, link, {}, mode_of(automatic)));
     log_left_out(work.file_system, link, result);

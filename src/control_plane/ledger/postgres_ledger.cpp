@@ -51,8 +51,8 @@ class PostgresLedger final : public Ledger {
     const int64_t reserved = TRY(number(
         "SELECT coalesce((SELECT number + reserved FROM jobs WHERE reserved > 0 ORDER BY number "
         "DESC LIMIT 1), 0)"));
-    last_job_number_ =
-        uint64_t(std::max({last, reserved, TRY(on_postgres::last_number_set_aside(*writer_))}));
+    const int64_t set_aside = TRY(on_postgres::last_number_set_aside(*writer_));
+    last_job_number_ = uint64_t(std::max({last, reserved, set_aside}));
     return {};
   }
 

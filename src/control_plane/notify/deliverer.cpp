@@ -101,6 +101,7 @@ size_t Deliverer::attempt_due() {
 }
 
 std::optional<Delivery> Deliverer::take(std::optional<Instant>& next) {
+  if (!parts_.store.failure().empty()) return std::nullopt;
   const Instant now = parts_.clock.now();
   std::vector<Lane> lanes;
   std::vector<LaneState*> states;
@@ -160,7 +161,10 @@ void Deliverer::settle(Delivery delivery, const Sent& sent) {
     stored = parts_.store.finish(delivery);
   }
   if (!stored)
-    log(Level::error, "notify", "storing the result of a delivery failed; it is repeated",
+    log(Level::error, "notify",
+        parts_.store.failure().empty()
+            ? "storing the result of a delivery failed; it is repeated"
+            : "storing the result of a delivery failed; it is repeated after the next start",
         {{"target", delivery.target}, {"why", stored.error().message}});
   {
     const MutexLock lock(mutex_);

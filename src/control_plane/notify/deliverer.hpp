@@ -8,7 +8,8 @@
 // are
 //           callable from anywhere.
 // Errors:   of attempts: in the log. A fault of the store leaves the delivery pending; it is
-//           attempted again.
+//           attempted again, unless the store takes no more changes (its failure()): then none
+//           is attempted, since no result could be stored.
 // Lifetime: store, clock, random and what the functions refer to outlive it.
 #pragma once
 

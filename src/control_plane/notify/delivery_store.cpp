@@ -46,14 +46,34 @@ Result<void> add_message(Connection& connection, const NewMessage& each, Instant
 }  // namespace
 
 Result<std::unique_ptr<DeliveryStore>> DeliveryStore::open(const std::string& path,
-                                                           const std::string& files) {
-  auto database = TRY(observe::Database::open(path, kVersion, kSchema, files));
-  return std::unique_ptr<DeliveryStore>(new DeliveryStore(std::move(database)));
+                                                           FileFaults* faults) {
+  std::unique_ptr<DeliveryStore> store(new DeliveryStore(faults));
+  store->database_ = TRY(observe::Database::open(path, kVersion, kSchema, store->watch_.name()));
+  return store;
+}
+
+DeliveryStore::~DeliveryStore() {
+  if (database_ && !failure().empty()) database_->leave_log();
+}
+
+std::string DeliveryStore::failure() const {
+  const auto path = watch_.failed_sync();
+  if (!path) return "";
+  return "topics, rules and deliveries do not change until the server is restarted: syncing " +
+         *path + " failed";
+}
+
+Result<void> DeliveryStore::commit(observe::Database::Work work) {
+  if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
+  auto done = database_->write(std::move(work));
+  // SQLite does not report a checkpoint whose sync failed.
+  if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
+  return done;
 }
 
 Result<std::vector<Delivery>> DeliveryStore::write(const StoreChange& change, Instant now) {
   std::vector<Delivery> made;
-  TRY(database_->write([&](Connection& connection) -> Result<void> {
+  TRY(commit([&](Connection& connection) -> Result<void> {
     made.clear();
     for (const Document& each : change.documents) TRY(put_document(connection, each));
     for (const NewMessage& each : change.messages)
@@ -67,10 +87,10 @@ Result<std::vector<Document>> DeliveryStore::documents() {
   std::vector<Document> found;
   TRY(database_->read([&](Connection& connection) -> Result<void> {
     auto rows = TRY(connection.prepare("SELECT kind, id, body FROM documents"));
-    while (TRY(rows.step()))
-      found.push_back(
-          {rows.text(0), rows.text(1),
-           TRY(parse_json(rows.text(2)).in("the " + rows.text(0) + " " + rows.text(1)))});
+    while (TRY(rows.step())) {
+      Json body = TRY(parse_json(rows.text(2)).in("the " + rows.text(0) + " " + rows.text(1)));
+      found.push_back({rows.text(0), rows.text(1), std::move(body)});
+    }
     return {};
   }));
   return found;
@@ -102,7 +122,7 @@ Result<Message> DeliveryStore::message(int64_t number) {
 }
 
 Result<void> DeliveryStore::finish(const Delivery& delivery) {
-  return database_->write([&](Connection& connection) -> Result<void> {
+  return commit([&](Connection& connection) -> Result<void> {
     {
       auto remove = TRY(connection.prepare("DELETE FROM deliveries WHERE id=?"));
       TRY(remove.bind(delivery.id).run());
@@ -115,7 +135,7 @@ Result<void> DeliveryStore::finish(const Delivery& delivery) {
 }
 
 Result<void> DeliveryStore::postpone(const Delivery& delivery) {
-  return database_->write([&](Connection& connection) -> Result<void> {
+  return commit([&](Connection& connection) -> Result<void> {
     auto change = TRY(connection.prepare("UPDATE deliveries SET due=?, attempts=? WHERE id=?"));
     return change.bind(to_milliseconds(delivery.due))
         .bind(int64_t(delivery.attempts))

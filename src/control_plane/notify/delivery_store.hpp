@@ -4,8 +4,11 @@
 // A change is one transaction: a message is stored with all of its deliveries or not at all, and is
 // durable when write() returns.
 //
+// After a failed sync all changes are refused until the file is opened again: the kernel may have
+// dropped what earlier changes wrote, and then a later sync that succeeds proves nothing.
+//
 // Threads: callable from anywhere; concurrent changes share a commit. Errors: those of
-// sqlite/connection.hpp: exhausted (disk full), unavailable, corrupt.
+// sqlite/connection.hpp: exhausted (disk full), unavailable (also after a failed sync), corrupt.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +18,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_faults.hpp"
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "notify/record.hpp"
 #include "observe/database.hpp"
+#include "sqlite/file_watch.hpp"
 
 namespace trainyard::notify {
 
@@ -50,9 +55,10 @@ struct StoreChange {
 
 class DeliveryStore {
  public:
-  // `files` is the name of a sqlite::FileWatch; "": the operating system's files.
+  // Lifetime: `faults` outlives the store; nullptr: no step fails on purpose.
   static Result<std::unique_ptr<DeliveryStore>> open(const std::string& path,
-                                                     const std::string& files = "");
+                                                     FileFaults* faults = nullptr);
+  ~DeliveryStore();
 
   // Returns the new deliveries, due at `now`.
   Result<std::vector<Delivery>> write(const StoreChange& change, Instant now);
@@ -65,11 +71,16 @@ class DeliveryStore {
   Result<void> finish(const Delivery& delivery);
   // Stores the attempts and the next due time of a delivery.
   Result<void> postpone(const Delivery& delivery);
+  // Returns why all changes are refused; "": they are not.
+  std::string failure() const;
 
  private:
-  explicit DeliveryStore(std::unique_ptr<observe::Database> database)
-      : database_(std::move(database)) {}
-  const std::unique_ptr<observe::Database> database_;
+  explicit DeliveryStore(FileFaults* faults) : watch_(faults) {}
+  // Database::write(), unless a sync has failed.
+  Result<void> commit(observe::Database::Work work);
+
+  sqlite::FileWatch watch_;  // before the database, which uses it
+  std::unique_ptr<observe::Database> database_;
 };
 
 }  // namespace trainyard::notify

@@ -32,7 +32,7 @@ std::string event_target(const std::string& rule_arn, const std::string& target_
 Result<std::unique_ptr<Notifications>> Notifications::open(NotifySettings settings,
                                                            std::unique_ptr<MessageSigner> signer,
                                                            Clock& clock, Random& random) {
-  auto store = TRY(DeliveryStore::open(settings.path, settings.files));
+  auto store = TRY(DeliveryStore::open(settings.path, settings.faults));
   Catalogue catalogue = TRY(catalogue_of(TRY(store->documents())).in(settings.path));
   auto pending = TRY(store->deliveries());
   std::unique_ptr<Notifications> made(new Notifications(std::move(settings), std::move(signer),

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file_faults.hpp"
 #include "base/random.hpp"
 #include "base/thread_safety.hpp"
 #include "base/time.hpp"
@@ -50,8 +51,8 @@ enum class NotifyFault {
 using Transport = std::function<Sent(const Outgoing&)>;
 
 struct NotifySettings {
-  std::string path;   // of the SQLite file
-  std::string files;  // the name of a sqlite::FileWatch; "": the operating system's files
+  std::string path;              // of the SQLite file
+  FileFaults* faults = nullptr;  // for tests: makes steps that change the file fail
   NotificationUrls urls;
   std::map<Protocol, Transport> transports;  // a protocol without one is rejected
   DeliveryLimits limits = {};

@@ -136,9 +136,9 @@ class Compiler {
     if (name == "numeric") return numeric(value, place);
     if (name == "cidr") {
       if (!value.is_string()) return invalid(name_of(place) + ": \"cidr\" must be a text");
-      return Matcher{
-          .test = Test::cidr,
-          .block = TRY(parse_ip_block(value.get_ref<const std::string&>()).in(name_of(place)))};
+      const auto block =
+          TRY(parse_ip_block(value.get_ref<const std::string&>()).in(name_of(place)));
+      return Matcher{.test = Test::cidr, .block = block};
     }
     return text_operator(name, value, place);
   }

@@ -92,6 +92,12 @@ void Database::commit(std::vector<Pending*>& group) {
     if (each->result && each->committed) each->committed();
 }
 
+void Database::leave_log() {
+  writer_->leave_log();
+  const MutexLock lock(reader_mutex_);
+  reader_->leave_log();
+}
+
 Result<void> Database::read(const Work& work) {
   MutexLock lock(reader_mutex_);
   TRY(reader_->run("BEGIN"));

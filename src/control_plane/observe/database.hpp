@@ -36,6 +36,10 @@ class Database {
   using Work = std::function<Result<void>(Connection&)>;
   Result<void> write(Work work, std::function<void()> committed = nullptr);
 
+  // From now on closing leaves the write-ahead log unchanged, for the next opening to recover:
+  // after a failed sync. Requires: no write is in progress.
+  void leave_log();
+
   // Runs `work` on the last committed state, which stays the same for all its statements. Reads do
   // not wait for writes.
   Result<void> read(const Work& work);

@@ -96,10 +96,11 @@ class MetricFile final : public Metrics {
 
   // Reads the recent points into memory. Called before all others.
   Result<void> load() {
-    return database_->read([&](Connection& connection) -> Result<void> {
+    return database_->write([&](Connection& connection) -> Result<void> {
       const MutexLock lock(mutex_);
       seals_ = TRY(number_of_seals(connection));
-      return load_recent(connection, head_).in("reading the recent points");
+      TRY(load_recent(connection, head_).in("reading the recent points"));
+      return ok();
     });
   }
 

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "base/bytes/crc.hpp"
 #include "observe/database.hpp"
 #include "observe/metrics.hpp"
 #include "observe/testing/samples.hpp"
@@ -199,6 +200,57 @@ TEST(MetricsCorruption, ACorruptBlockIsReportedAndThenSetAside) {
   EXPECT_EQ(values_of(*metrics, 1).size(), 50U) << "another metric has lost nothing";
   const auto connection = *sqlite::Connection::open(directory.path() + "/metrics.sqlite");
   EXPECT_EQ(*connection->integer("SELECT count(*) FROM corrupt_blocks"), 1);
+}
+
+TEST(MetricsCorruption, CorruptRecentPointsAreSetAsideAtTheStart) {
+  // A checksum that is wrong, and one that is right above a run without samples.
+  std::string invalid_run("\x01\x01\x00\x01\x00\x00", 6);
+  const uint32_t checksum = Crc32::of(invalid_run);
+  invalid_run.append(reinterpret_cast<const char*>(&checksum), sizeof checksum);
+  for (const std::string& data : {std::string("\x01\x02\x03\x04\x05"), invalid_run}) {
+    const TemporaryDirectory directory;
+    {
+      const auto metrics = *open_metrics(directory.path());
+      for (int i = 0; i < 3; ++i)
+        ASSERT_OK(metrics->append({{fault_key(0), sample_of(from_milliseconds(kFaultStart + i), i)},
+                                   {fault_key(1), sample_of(from_milliseconds(kFaultStart), i)}}));
+    }
+    const auto count_of = [&](const std::string& table) {
+      const auto connection = *sqlite::Connection::open(directory.path() + "/metrics.sqlite");
+      return *connection->integer("SELECT count(*) FROM " + table);
+    };
+    {
+      const auto connection = *sqlite::Connection::open(directory.path() + "/metrics.sqlite");
+      auto row = *connection->prepare("UPDATE recent SET data = ? WHERE id = 2");
+      ASSERT_OK(row.bind_bytes(data).run());
+    }
+    for (int opening = 0; opening < 2; ++opening) {
+      const auto metrics = open_metrics(directory.path());
+      ASSERT_OK(metrics);
+      EXPECT_EQ(values_of(**metrics, 0), (std::vector<double>{0, 2}));
+      EXPECT_EQ(values_of(**metrics, 1), (std::vector<double>{0, 2}));
+    }
+    EXPECT_EQ(count_of("recent"), 2);
+    EXPECT_EQ(count_of("corrupt_recent"), 1);
+    const auto metrics = *open_metrics(directory.path());
+    ASSERT_OK(metrics->append({{fault_key(0), sample_of(from_milliseconds(kFaultStart + 3), 3)}}));
+    ASSERT_OK(metrics->retire(from_milliseconds(kFaultStart)));  // this seals
+    EXPECT_EQ(values_of(*metrics, 0), (std::vector<double>{0, 2, 3}));
+    EXPECT_EQ(count_of("recent"), 0);
+  }
+}
+
+TEST(MetricsCorruption, ASealSetsCorruptRecentPointsAside) {
+  const TemporaryDirectory directory;
+  const auto metrics = *open_metrics(directory.path());
+  ASSERT_OK(metrics->append({{fault_key(0), sample_of(from_milliseconds(kFaultStart), 1)}}));
+  {
+    const auto connection = *sqlite::Connection::open(directory.path() + "/metrics.sqlite");
+    ASSERT_OK(connection->run("UPDATE recent SET data = x'0102030405'"));
+  }
+  ASSERT_OK(metrics->retire(from_milliseconds(kFaultStart)));
+  ASSERT_OK(metrics->append({{fault_key(0), sample_of(from_milliseconds(kFaultStart), 2)}}));
+  EXPECT_EQ(values_of(*metrics, 0), (std::vector<double>{2}));
 }
 
 TEST(MetricsCorruption, UnitsThatAreTooLongAreRejected) {

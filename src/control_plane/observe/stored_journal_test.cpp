@@ -88,6 +88,19 @@ TEST(StoredJournal, APageOfRemovedMetricsIsNotEmpty) {
   EXPECT_TRUE(world.read("a").empty);
 }
 
+TEST(StoredJournal, PointsOfARemovedMetricAreNotThoseOfALaterOne) {
+  JournalWorld world;
+  const Instant later = from_milliseconds(1000) + 456 * 24h;
+  world.append(0, 4);
+  ASSERT_OK(world.metrics->retire(later));
+  world.restart();
+  for (const char* name : {"x", "y", "z"})
+    ASSERT_OK(world.metrics->append({{{"eu-west-1", "Later", name, {}}, sample_of(later, 9)}}));
+  const JournalPage page = world.read("a");
+  EXPECT_EQ(page.records.size(), 3U);
+  for (const MetricRecord& record : page.records) EXPECT_EQ(record.sample.at, later);
+}
+
 TEST(StoredJournal, MetricsThatAreNotWantedStayOutside) {
   JournalWorld world;
   world.settings.journal.wanted = [](const MetricKey& key) { return key.name_space != "Received"; };

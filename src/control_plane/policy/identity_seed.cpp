@@ -80,7 +80,8 @@ Result<void> add_policy(Identities& identities, const SeedPolicy& seed) {
   policy.arn = identities.policy_arn("/", seed.name);
   policy.id = seed_id("ANPA", seed.name);
   policy.from_config = true;
-  policy.versions.push_back({1, TRY(document_of(seed.document, PolicyKind::identity)), {}});
+  auto document = TRY(document_of(seed.document, PolicyKind::identity));
+  policy.versions.push_back({1, std::move(document), {}});
   return add_managed_policy(identities, std::move(policy));
 }
 

@@ -138,7 +138,8 @@ struct ChangeResourceForm {
   }
   static Result<ChangeResource> read(const Json& json) {
     const StoredChange stored = TRY(kStoredChange.read(json));
-    return ChangeResource{stored.how, TRY(batch::resource_from_json(stored.kind, stored.resource))};
+    auto resource = TRY(batch::resource_from_json(stored.kind, stored.resource));
+    return ChangeResource{stored.how, std::move(resource)};
   }
 };
 constexpr ChangeResourceForm kChangeResource;

@@ -29,7 +29,16 @@ Sender::Sender(observe::PointJournal& journal, NameSeries name_series, Post post
 
 Sender::~Sender() {
   end();
-  thread_.join();
+  wait();
+}
+
+void Sender::wait() {
+  if (thread_.joinable()) thread_.join();
+}
+
+bool Sender::is_stopping() {
+  const MutexLock lock(mutex_);
+  return stopping_;
 }
 
 void Sender::end() {
@@ -107,6 +116,7 @@ bool Sender::send_all(std::vector<TimeSeries> series) {
 std::optional<Outcome> Sender::send(const std::vector<TimeSeries>& series) {
   const std::string body = snappy_compress(encode(series));
   for (uint32_t failures = 0;;) {
+    if (is_stopping()) return std::nullopt;
     const auto status = post_(body);
     const Outcome outcome = outcome_of(status ? *status : 0);
     if (outcome != Outcome::retry) return outcome;

@@ -6,8 +6,9 @@
 // memory are the points of one request. Of a request that the receiver rejects, halves are tried
 // alone, so that only the samples that it does not take are left out.
 //
-// Threads: counts(), wake() and end() from any. The destructor waits for a request in progress,
-// which `post` limits. Errors: logged and counted. Lifetime: the arguments outlive it.
+// Threads: name(), counts(), wake() and end() from any. wait() and the destructor wait for a
+// request in progress, which `post` limits; no further one is sent after end(). Errors: logged and
+// counted. Lifetime: the arguments outlive it.
 #pragma once
 
 #include <atomic>
@@ -56,6 +57,8 @@ class Sender {
   void wake();
   // Tells the thread to end, and does not wait for it: several senders then end at the same time.
   void end();
+  // Waits for the thread. Requires: end() was called. Called by one thread.
+  void wait();
 
  private:
   void work();
@@ -66,6 +69,7 @@ class Sender {
   bool advance(uint64_t position);
   // Sends until all is accepted or left out. False: the sender stops.
   bool send_all(std::vector<TimeSeries> series);
+  bool is_stopping();
   // Sends until the receiver has judged. Nothing: the sender stops.
   std::optional<Outcome> send(const std::vector<TimeSeries>& series);
   // True if the sender stops.

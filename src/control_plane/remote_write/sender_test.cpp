@@ -194,10 +194,9 @@ TEST_F(SenderWorld, ASenderEndsWhileThePositionIsNotStored) {
 TEST_F(SenderWorld, PointsOfRemovedMetricsStopNothing) {
   append(0, 10);  // one page
   const Instant later = from_milliseconds(1000) + 456 * 24h;
-  // The last series stays, so that the next one gets another number than the removed ones.
+  ASSERT_TRUE(followed.metrics->retire(later));
   ASSERT_TRUE(
       followed.metrics->append({{{"eu-west-1", "n", "later", {}}, observe::sample_of(later, 99)}}));
-  ASSERT_TRUE(followed.metrics->retire(later));
   start();
   ASSERT_TRUE(receiver.wait_for(1));
   sender.reset();
@@ -215,6 +214,25 @@ TEST_F(SenderWorld, EndDoesNotWaitForARequestInProgress) {
   sender.reset();
   const MutexLock lock(receiver.mutex);
   EXPECT_EQ(receiver.requests, 1U) << "the thread has ended by itself";
+}
+
+TEST_F(SenderWorld, AfterTheEndPartsOfARejectedRequestAreNotSent) {
+  append(0, 10);
+  receiver.answer(std::deque<int>(100, 400));
+  receiver.hold(true);
+  start();
+  ASSERT_TRUE(receiver.wait_for_requests(1));
+  sender->end();
+  receiver.hold(false);
+  sender->wait();
+  {
+    const MutexLock lock(receiver.mutex);
+    EXPECT_EQ(receiver.requests, 1U);
+  }
+  EXPECT_EQ(sender->counts().left_out, 0U) << "counts are there until it is destroyed";
+  receiver.answer({});
+  start();
+  ASSERT_TRUE(receiver.wait_for(10)) << "the points are sent after the next start";
 }
 
 TEST_F(SenderWorld, ASenderEndsWhileItsReceiverFails) {

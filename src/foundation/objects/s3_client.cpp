@@ -145,9 +145,10 @@ class S3 final : public Objects {
     const XmlElement xml = TRY(client_.send_for_xml({.method = "GET"}));
     std::vector<BucketInfo> all;
     if (const XmlElement* const buckets = xml.child("Buckets"))
-      for (const auto& one : buckets->children)
-        all.push_back({one.text_of("Name"), one.text_of("BucketRegion"),
-                       TRY(instant_of(one.text_of("CreationDate")))});
+      for (const auto& one : buckets->children) {
+        const Instant created = TRY(instant_of(one.text_of("CreationDate")));
+        all.push_back({one.text_of("Name"), one.text_of("BucketRegion"), created});
+      }
     return all;
   }
 
@@ -225,10 +226,13 @@ class S3 final : public Objects {
     ListPage page;
     for (const auto& one : xml.children) {
       if (one.name == "Contents") {
-        page.objects.push_back({.key = TRY(percent_decode(one.text_of("Key"), true)),
-                                .bytes = TRY(length_of(one.text_of("Size"))),
+        auto key = TRY(percent_decode(one.text_of("Key"), true));
+        const uint64_t bytes = TRY(length_of(one.text_of("Size")));
+        const Instant modified = TRY(instant_of(one.text_of("LastModified")));
+        page.objects.push_back({.key = std::move(key),
+                                .bytes = bytes,
                                 .etag = without_quotes(one.text_of("ETag")),
-                                .modified = TRY(instant_of(one.text_of("LastModified")))});
+                                .modified = modified});
         const std::string storage_class = one.text_of("StorageClass");
         if (!storage_class.empty() && storage_class != "STANDARD")
           page.objects.back().headers[kStorageClassHeader] = storage_class;
@@ -355,9 +359,10 @@ class S3 final : public Objects {
            .query = {{"uploadId", upload_id}, {"part-number-marker", marker}}}));
       for (const auto& one : xml.children) {
         if (one.name != "Part") continue;
-        PartInfo part{TRY(part_number_of(one.text_of("PartNumber"))),
-                      without_quotes(one.text_of("ETag")), TRY(length_of(one.text_of("Size"))),
-                      TRY(instant_of(one.text_of("LastModified")))};
+        const auto number = TRY(part_number_of(one.text_of("PartNumber")));
+        const uint64_t bytes = TRY(length_of(one.text_of("Size")));
+        const Instant modified = TRY(instant_of(one.text_of("LastModified")));
+        PartInfo part{number, without_quotes(one.text_of("ETag")), bytes, modified};
         for (const char* algorithm : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}) {
           std::string base64 = one.text_of(element_of(algorithm));
           if (!base64.empty()) part.checksums[algorithm] = std::move(base64);
@@ -382,12 +387,13 @@ class S3 final : public Objects {
       const XmlElement xml = TRY(client_.send_for_xml(what));
       for (const auto& one : xml.children) {
         if (one.name != "Upload") continue;
-        uploads.push_back({TRY(percent_decode(one.text_of("Key"), true)), one.text_of("UploadId"),
-                           TRY(instant_of(one.text_of("Initiated")))});
+        auto key = TRY(percent_decode(one.text_of("Key"), true));
+        const Instant initiated = TRY(instant_of(one.text_of("Initiated")));
+        uploads.push_back({std::move(key), one.text_of("UploadId"), initiated});
       }
       if (xml.text_of("IsTruncated") != "true") return uploads;
-      marker = {{"key-marker", TRY(percent_decode(xml.text_of("NextKeyMarker"), true))},
-                {"upload-id-marker", xml.text_of("NextUploadIdMarker")}};
+      const auto next_key = TRY(percent_decode(xml.text_of("NextKeyMarker"), true));
+      marker = {{"key-marker", next_key}, {"upload-id-marker", xml.text_of("NextUploadIdMarker")}};
     }
     return corrupt("listing the uploads of " + bucket + ": stopped after too many pages");
   }

@@ -246,7 +246,8 @@ Result<std::unique_ptr<Connection>> Connection::open_at(const ConnectionSettings
                                                         const std::string& host,
                                                         const std::string& address,
                                                         const std::string& port) {
-  const Target target{host, address, port, TRY(target_of(settings.url)).database};
+  const std::string database = TRY(target_of(settings.url)).database;
+  const Target target{host, address, port, database};
   // The later ones take precedence over the URL, unless they are "".
   const std::pair<const char*, std::string> parameters[] = {
       {"dbname", settings.url},

@@ -240,10 +240,8 @@ uint64_t bytes_on_the_way(const LayoutPaths& to) {
 
 Result<DescribedImage> describe(const LayoutPaths& layout) {
   auto found = TRY(find_manifest(layout, kFetchedTag));
-  return DescribedImage{
-      found.digest,
-      TRY(read_image_config(TRY(read_blob(layout.blobs, found.document.next.digest)))),
-      std::move(found.document.layers)};
+  auto config = TRY(read_image_config(TRY(read_blob(layout.blobs, found.document.next.digest))));
+  return DescribedImage{found.digest, std::move(config), std::move(found.document.layers)};
 }
 
 Error explained(Error error, const std::string& source) {

@@ -98,8 +98,8 @@ Result<ImageDocument> read_manifest(std::string_view manifest, std::string_view 
   const Json json = TRY(parse_document(manifest, "the image's manifest"));
   const Json& manifests = member(json, "manifests");
   if (manifests.is_null()) {
-    ImageDocument document{false,
-                           TRY(read_reference(member(json, "config"), "the manifest's config"))};
+    auto config = TRY(read_reference(member(json, "config"), "the manifest's config"));
+    ImageDocument document{false, std::move(config)};
     const Json& layers = member(json, "layers");
     if (!layers.is_null() && (!layers.is_array() || layers.size() > kEntriesMax))
       return invalid("invalid image manifest: no list of layers");
@@ -113,8 +113,10 @@ Result<ImageDocument> read_manifest(std::string_view manifest, std::string_view 
     if (!each.is_object()) continue;
     const Json& platform = member(each, "platform");
     if (platform.is_object() && text_of(member(platform, "os")) == "linux" &&
-        text_of(member(platform, "architecture")) == architecture)
-      return ImageDocument{true, TRY(read_reference(each, "the index's entry"))};
+        text_of(member(platform, "architecture")) == architecture) {
+      auto entry = TRY(read_reference(each, "the index's entry"));
+      return ImageDocument{true, std::move(entry)};
+    }
   }
   return not_found("the image has no manifest for linux/" + std::string(architecture));
 }

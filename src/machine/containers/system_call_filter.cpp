@@ -151,7 +151,8 @@ Result<Json> make_system_call_filter(const Json& profile, std::string_view archi
       return denied_names().contains(name) || has_own_rules(name);
     });
     if (names.empty()) continue;
-    Json kept{{"names", names}, {"action", TRY(string_at(rule, "action"))}};
+    const std::string action = TRY(string_at(rule, "action"));
+    Json kept{{"names", names}, {"action", action}};
     if (const auto found = rule.find("args");
         found != rule.end() && found->is_array() && !found->empty())
       kept["args"] = *found;

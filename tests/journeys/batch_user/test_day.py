@@ -12,6 +12,7 @@ from tests import nodes
 from tests.command_line import CommandLine, let_go
 from tests.trainyard_server import Server, wait_for
 
+pytestmark = pytest.mark.in_order
 QUEUE = "nightly"
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests import trainyard_server
 from tests.journeys import shells
 
+pytestmark = pytest.mark.in_order
 PROGRAMS = os.path.dirname(trainyard_server.PROGRAM)
 JOB = """\
 image = "trainyard/host"

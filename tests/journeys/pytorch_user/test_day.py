@@ -13,6 +13,7 @@ import pytest
 from tests.command_line import CommandLine
 from tests.trainyard_server import Server, wait_for
 
+pytestmark = pytest.mark.in_order
 TRAIN = """
 import argparse, os, time
 import torch

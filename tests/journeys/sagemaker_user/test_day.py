@@ -10,6 +10,7 @@ import pytest
 from tests.journeys.sagemaker_user.person import Person
 from tests.trainyard_server import Server
 
+pytestmark = pytest.mark.in_order
 TRAIN = """
     import argparse, glob, json, os
     parser = argparse.ArgumentParser()

@@ -80,9 +80,8 @@ Result<Json> changed_queue(const std::string& option, const std::string& text) {
     return Json{{"Kind", "SetPolicy"}, {"Name", queue.name}, {"Policy", setting.value}};
   if (queue.value != "priority")
     return invalid(option + ": unknown setting '" + queue.value + "': use " + kForm);
-  return Json{{"Kind", "SetPriority"},
-              {"Name", queue.name},
-              {"Value", TRY(finite_number(option, setting.value))}};
+  const double priority = TRY(finite_number(option, setting.value));
+  return Json{{"Kind", "SetPriority"}, {"Name", queue.name}, {"Value", priority}};
 }
 
 Result<Json> changed_weight(const std::string& option, const std::string& text) {
@@ -91,10 +90,11 @@ Result<Json> changed_weight(const std::string& option, const std::string& text) 
   const size_t slash = weight.name.find('/');
   if (slash == std::string::npos || slash == 0 || slash + 1 == weight.name.size())
     return invalid(option + ": invalid '" + text + "': use " + kForm);
+  const double value = TRY(finite_number(option, weight.value));
   return Json{{"Kind", "SetWeight"},
               {"Name", weight.name.substr(0, slash)},
               {"Share", weight.name.substr(slash + 1)},
-              {"Value", TRY(finite_number(option, weight.value))}};
+              {"Value", value}};
 }
 
 Result<Json> change_of(const std::string& option, const std::string& value) {
@@ -103,12 +103,13 @@ Result<Json> change_of(const std::string& option, const std::string& value) {
   if (option == "--remove-machine") return Json{{"Kind", "RemoveMachine"}, {"Name", value}};
   if (option == "--queue") return changed_queue(option, value);
   if (option == "--weight") return changed_weight(option, value);
-  if (option == "--submit-rate")
-    return Json{{"Kind", "SetSubmitRate"}, {"Value", TRY(finite_number(option, value))}};
+  if (option == "--submit-rate") {
+    const double rate = TRY(finite_number(option, value));
+    return Json{{"Kind", "SetSubmitRate"}, {"Value", rate}};
+  }
   const NameAndValue limit = TRY(split_last(option, value, '=', "NAME=NUMBER"));
-  return Json{{"Kind", "SetLimit"},
-              {"Name", limit.name},
-              {"Value", TRY(finite_number(option, limit.value))}};
+  const double total = TRY(finite_number(option, limit.value));
+  return Json{{"Kind", "SetLimit"}, {"Name", limit.name}, {"Value", total}};
 }
 
 bool is_change(const std::string& option) {
@@ -133,9 +134,9 @@ Result<Json> request_of(const Arguments& arguments, Instant now) {
   const Instant end = TRY(parse_point("--until", arguments.value("--until", "0s"), now));
   const Instant begin = TRY(parse_point("--since", arguments.value("--since", "24h"), now));
   if (end <= begin) return invalid("--until is not later than --since");
-  Json request{{"PeriodStart", to_seconds(begin)},
-               {"PeriodEnd", to_seconds(end)},
-               {"Variants", TRY(variants_of(arguments))}};
+  const auto variants = TRY(variants_of(arguments));
+  Json request{
+      {"PeriodStart", to_seconds(begin)}, {"PeriodEnd", to_seconds(end)}, {"Variants", variants}};
   if (const auto jobs = TRY(arguments.number("--jobs"))) request["MostAffectedCount"] = *jobs;
   return request;
 }
@@ -154,7 +155,8 @@ Result<Json> replayed(World& world, Json request) {
       clear();
       return answer;
     }
-    request = {{"ReplayId", TRY(string_at(*answer, "ReplayId"))}};
+    const std::string id = TRY(string_at(*answer, "ReplayId"));
+    request = {{"ReplayId", id}};
     if (world.error_looks.live) {
       const double progress = answer->value("Progress", 0.0);
       drawn = "\r\033[Kreplaying " + bar(world.error_looks, progress, kReplayBarWidth) + " " +

@@ -24,7 +24,8 @@ Result<void> print_predictions(const std::string& model_folder,
   const auto classifier = TRY(load_classifier(model_folder + "/" + std::string(kClassifierFile)));
   for (const std::string& path : image_paths) {
     const std::string bytes = TRY(os::read_file(path, images::kImageBytesMax));
-    print(dump(Json{{"prediction", TRY(score_image(classifier, bytes).in(path))}}));
+    const auto prediction = TRY(score_image(classifier, bytes).in(path));
+    print(dump(Json{{"prediction", prediction}}));
   }
   return ok();
 }

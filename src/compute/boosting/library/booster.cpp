@@ -116,9 +116,9 @@ Result<std::vector<Evaluation>> parse_evaluations(std::string_view line) {
     const size_t dash = part.find('-'), colon = part.rfind(':');
     if (dash == std::string_view::npos || colon == std::string_view::npos || colon < dash)
       return corrupt("the library evaluated '" + std::string(part) + "'");
+    const double value = TRY(parse_double(trim(part.substr(colon + 1))));
     all.push_back({std::string(part.substr(0, dash)),
-                   std::string(part.substr(dash + 1, colon - dash - 1)),
-                   TRY(parse_double(trim(part.substr(colon + 1))))});
+                   std::string(part.substr(dash + 1, colon - dash - 1)), value});
   }
   return all;
 }

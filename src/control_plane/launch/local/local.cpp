@@ -443,10 +443,10 @@ class LocalLauncher final : public SteppedLauncher {
         command.push_back(with_shared_devices(known.record.gpus[i]));
       }
       // One that has ended already counts as started.
-      known.agents[i] = {true, false,
-                         TRY(parts_.processes.start({command, environment, directory + "/agent.log",
-                                                     parts_.system.in_rootless_sandbox(),
-                                                     known.held ? known.held->descriptor() : -1}))};
+      const auto started = TRY(parts_.processes.start(
+          {command, environment, directory + "/agent.log", parts_.system.in_rootless_sandbox(),
+           known.held ? known.held->descriptor() : -1}));
+      known.agents[i] = {true, false, started};
       TRY(write_agent(parts_, directory, known.agents[i].identity));
     }
     return ok();

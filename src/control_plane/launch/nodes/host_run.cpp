@@ -334,10 +334,12 @@ class HostOnNode {
                          networks::to_text(host.address),
                          "--host-table",
                          host_ + "/hosts"};
-    if (!order_.endpoints.empty())
-      command.arguments.insert(command.arguments.end(),
-                               {"--underlay", underlay_text(order_.record.network), "--endpoints",
-                                TRY(resolve_endpoints())});
+    if (!order_.endpoints.empty()) {
+      const auto endpoints = TRY(resolve_endpoints());
+      command.arguments.insert(
+          command.arguments.end(),
+          {"--underlay", underlay_text(order_.record.network), "--endpoints", endpoints});
+    }
     if (order_.gpus > 0) {
       std::string devices;
       for (const auto& device : TRY(gpu_device_files(node_.gpus)))

@@ -324,9 +324,9 @@ class SlurmLauncher final : public Launcher {
     if (!may_serve_others(settings_.jobs, gang)) return std::optional<uint64_t>();
     const auto idle = idle_allocations();
     if (idle.empty()) return std::optional<uint64_t>();
+    const auto kind = TRY(kind_of(settings_.jobs, gang, answer_->nodes));
     return choose_allocation(
-        idle, {gang.members.front().machine, TRY(kind_of(settings_.jobs, gang, answer_->nodes)),
-               time_needed(settings_.jobs, gang)});
+        idle, {gang.members.front().machine, kind, time_needed(settings_.jobs, gang)});
   }
 
   // False: no idle job fits.

@@ -22,7 +22,7 @@ struct NotifyWorld {
   observe::TemporaryDirectory directory;
   TestClock clock;
   SeededRandom random{1};
-  std::string files;           // of a FileWatch
+  FileFaults* faults = nullptr;
   std::vector<Outgoing> sent;  // all attempts
   std::function<void(const Outgoing&)> on_send = [](const Outgoing&) {};
   std::map<std::string, std::vector<Sent>> answers;  // by endpoint: taken one by one, then success
@@ -35,7 +35,7 @@ struct NotifyWorld {
   Result<void> open() {
     NotifySettings settings;
     settings.path = directory.path() + "/notifications.db";
-    settings.files = files;
+    settings.faults = faults;
     settings.urls.base = "https://yard:4566/_sns/";
     const Transport transport = [this](const Outgoing& out) {
       sent.push_back(out);

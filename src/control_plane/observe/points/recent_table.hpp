@@ -4,8 +4,10 @@
 // The table `seals` counts the seals, so that a reader knows whether points that it holds in memory
 // are in the blocks of its snapshot.
 //
+// A row that cannot be decoded is set aside, in the table `corrupt_recent`, and logged.
+//
 // Threads: as the connection. Functions that change rows run within Database::write. Errors: those
-// of sqlite/connection.hpp; corrupt.
+// of sqlite/connection.hpp; corrupt, for the table `seals`.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +21,15 @@ namespace trainyard::observe {
 
 inline constexpr const char* kRecentSchema = R"(
   CREATE TABLE IF NOT EXISTS recent (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+  CREATE TABLE IF NOT EXISTS corrupt_recent (id INTEGER NOT NULL, data BLOB NOT NULL);
   CREATE TABLE IF NOT EXISTS seals (
     id INTEGER PRIMARY KEY CHECK (id = 0), number INTEGER NOT NULL);
   INSERT OR IGNORE INTO seals VALUES (0, 0);)";
 
 // Adds a row: a batch of points (point_batch.hpp).
 Result<void> add_recent(Connection& connection, const std::string& batch);
-// Reads all rows in the order of the appends.
-Result<void> load_recent(Connection& connection, PointHead& head);
+// Reads all rows in the order of the appends, and returns the number of those that it set aside.
+Result<size_t> load_recent(Connection& connection, PointHead& head);
 Result<int64_t> number_of_seals(Connection& connection);
 // Moves all points into blocks, and returns the number of seals after that.
 Result<int64_t> seal_recent(Connection& connection);

@@ -113,14 +113,20 @@ Result<std::vector<MetricKey>> list_series(Connection& connection, const std::st
       "= x'' OR name_space = ?2) AND (?3 = x'' OR name = ?3) "
       "ORDER BY name_space, name, dimensions"));
   statement.bind_bytes(region).bind_bytes(name_space).bind_bytes(name);
-  while (TRY(statement.step()))
-    keys.push_back(
-        {region, statement.bytes(0), statement.bytes(1), TRY(to_dimensions(statement.bytes(2)))});
+  while (TRY(statement.step())) {
+    auto dimensions = TRY(to_dimensions(statement.bytes(2)));
+    keys.push_back({region, statement.bytes(0), statement.bytes(1), std::move(dimensions)});
+  }
   return keys;
 }
 
 Result<void> remove_series(Connection& connection, int64_t series, const MetricSettings& settings) {
   TRY(leave_group(connection, series, settings));
+  {
+    auto statement =
+        TRY(connection.prepare("UPDATE last_removed_series SET series = max(series, ?)"));
+    TRY(statement.bind(series).run());
+  }
   auto statement = TRY(connection.prepare("DELETE FROM series WHERE id = ?"));
   return statement.bind(series).run();
 }
@@ -140,7 +146,8 @@ Result<int64_t> SeriesIds::insert(Connection& connection, const MetricKey& key) 
       TRY(join_group(connection, group, settings_.group_series_max));
   const std::string dimensions = bytes_of_dimensions(key.dimensions);
   auto statement = TRY(connection.prepare(
-      "INSERT INTO series (region, name_space, name, dimensions) VALUES (?, ?, ?, ?)"));
+      "INSERT INTO series (id, region, name_space, name, dimensions) SELECT 1 + max(series, "
+      "(SELECT coalesce(max(id), 0) FROM series)), ?, ?, ?, ? FROM last_removed_series"));
   TRY(statement.bind_bytes(key.region)
           .bind_bytes(key.name_space)
           .bind_bytes(key.name)

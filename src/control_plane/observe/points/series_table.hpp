@@ -1,6 +1,9 @@
 // Stores the names of metrics in the table `series` of the metrics' database, and the number of
 // metrics of each group in `series_groups`.
 //
+// Ids are not used again, since the journal may still have points of a metric that was removed: the
+// table `last_removed_series` has the highest id that was removed.
+//
 // Threads: functions as the connection; a SeriesIds is confined to the works of Database::write.
 // Errors: those of sqlite/connection.hpp; corrupt.
 #pragma once
@@ -22,7 +25,10 @@ inline constexpr const char* kSeriesSchema = R"(
     dimensions BLOB NOT NULL, five_minutes_to INTEGER NOT NULL DEFAULT 0,
     hours_to INTEGER NOT NULL DEFAULT 0, UNIQUE (region, name_space, name, dimensions));
   CREATE TABLE IF NOT EXISTS series_groups (
-    name BLOB PRIMARY KEY, series INTEGER NOT NULL) WITHOUT ROWID;)";
+    name BLOB PRIMARY KEY, series INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS last_removed_series (
+    id INTEGER PRIMARY KEY CHECK (id = 0), series INTEGER NOT NULL);
+  INSERT OR IGNORE INTO last_removed_series VALUES (0, 0);)";
 
 // Returns 0 if the metric is unknown.
 Result<int64_t> find_series(Connection& connection, const MetricKey& key);

@@ -75,7 +75,8 @@ Result<std::vector<BucketTree::ToSync>> BucketTree::open_to_sync(const std::stri
     const std::string directory = parent_of(entry);
     const auto unsynced = unsynced_.find(entry);
     if (entry == path || unsynced != unsynced_.end()) {
-      all.push_back({directory, TRY(open_directory_file(directory)), {}});
+      auto file = TRY(open_directory_file(directory));
+      all.push_back({directory, std::move(file), {}});
       if (unsynced != unsynced_.end()) {
         all.back().made.push_back(entry);
         ++unsynced->second;

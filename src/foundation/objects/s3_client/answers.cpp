@@ -120,8 +120,9 @@ Result<Range> content_range_of(const HttpHead& head) {
   const size_t space = text.find(' '), dash = text.find('-'), slash = text.find('/');
   if (space == text.npos || dash == text.npos || slash == text.npos || dash < space || slash < dash)
     return corrupt("invalid range in the endpoint's answer: '" + shorten(to_utf8(text), 60) + "'");
-  return Range{TRY(length_of(text.substr(space + 1, dash - space - 1))),
-               TRY(length_of(text.substr(dash + 1, slash - dash - 1)))};
+  const uint64_t first = TRY(length_of(text.substr(space + 1, dash - space - 1)));
+  const uint64_t last = TRY(length_of(text.substr(dash + 1, slash - dash - 1)));
+  return Range{first, last};
 }
 
 Result<ObjectInfo> object_info_of(const HttpHead& head, const std::string& key) {

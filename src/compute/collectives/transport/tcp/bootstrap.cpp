@@ -62,7 +62,8 @@ Result<Bootstrap> bootstrap_at(const Endpoint& endpoint, int ranks, const TcpOpt
   bootstrap.listener = TRY(listen_at({host, 0}, ranks));
 
   std::string all(size_t(ranks) * kEndpointBytes, '\0');
-  std::string mine = encode_endpoint({host, TRY(port_of(bootstrap.listener))});
+  const uint16_t port = TRY(port_of(bootstrap.listener));
+  std::string mine = encode_endpoint({host, port});
   if (mine.size() >= kEndpointBytes)
     return invalid("the name '" + host + "' is too long for an address of the rendezvous");
   mine.resize(kEndpointBytes, '\0');
@@ -97,9 +98,10 @@ Result<Bootstrap> bootstrap_in(const std::string& folder, int ranks, const TcpOp
   bootstrap.listener = TRY(listen_at({name, 0}, ranks).in("listening at " + std::string(name)));
   const auto file_of = [&](int rank) { return folder + "/rank-" + std::to_string(rank); };
   const std::string draft = file_of(options.rank) + ".draft";
+  const uint16_t port = TRY(port_of(bootstrap.listener));
   {
     std::ofstream file(draft);
-    file << encode_endpoint({name, TRY(port_of(bootstrap.listener))}) << "\n";
+    file << encode_endpoint({name, port}) << "\n";
     if (!file.flush()) return unavailable("writing " + draft);
   }
   if (std::rename(draft.c_str(), file_of(options.rank).c_str()) != 0)

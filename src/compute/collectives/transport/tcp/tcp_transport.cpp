@@ -480,7 +480,8 @@ std::vector<int> TcpTransport::hosts() const {
 Result<std::string> TcpTransport::offer() {
   const Endpoint own{options_->endpoints[size_t(rank())].host, 0};
   offered_ = TRY(listen_at(own, size()).in("listening for a subgroup"));
-  return encode_endpoint({own.host, TRY(port_of(offered_))});
+  const uint16_t port = TRY(port_of(offered_));
+  return encode_endpoint({own.host, port});
 }
 
 Result<std::unique_ptr<Transport>> TcpTransport::meet(const std::vector<int>& members,
