@@ -63,7 +63,7 @@ std::vector<RankRecord> read_calls(std::string_view bytes) {
     RankRecord record{slot.rank_and_one - 1, {}};
     CallRecord& calls = record.calls;
     std::memcpy(&calls, bytes.data() + kActivityBytes + number * sizeof calls, sizeof calls);
-    if (calls.process == 0 || calls.ranks < 2 || calls.ranks > kActivityRankMax ||
+    if (calls.writer == 0 || calls.ranks < 2 || calls.ranks > kActivityRankMax ||
         calls.rank >= calls.ranks)
       return;
     calls.kind = std::min(calls.kind, kCallKindMax);

@@ -62,10 +62,10 @@ std::string_view to_string(CallKind kind);
 // The calls of one rank in a group. Its writer is one process; a reader may see fields of two
 // calls, and therefore trusts what does not change for a while.
 struct CallRecord {
-  uint64_t process = 0;  // id of the writer, in its container; 0: free
-  uint64_t group = 0;    // a number that all ranks of the group have, and hardly any other group
-  uint64_t ranks = 0;    // of the group; 0: it has ended
-  uint64_t rank = 0;     // in the group
+  uint64_t writer = 0;  // a number that its writer has chosen; 0: free
+  uint64_t group = 0;   // a number that all ranks of the group have, and hardly any other group
+  uint64_t ranks = 0;   // of the group; 0: it has ended
+  uint64_t rank = 0;    // in the group
   uint64_t completed = 0;
   uint64_t kind = 0;  // CallKind of the present call
   uint64_t bytes = 0;

@@ -45,7 +45,7 @@ std::string table_with(const ActivitySlot& slot, const CallRecord& calls) {
 
 CallRecord record_of_rank_1_of_4() {
   CallRecord calls;
-  calls.process = 7;
+  calls.writer = 7;
   calls.ranks = 4;
   calls.rank = 1;
   calls.completed = 812;
@@ -74,7 +74,7 @@ TEST(ActivityTable, HasNoRecordThatCannotBe) {
   calls.rank = 4;
   EXPECT_EQ(count(calls), 0u);
   calls = record_of_rank_1_of_4();
-  calls.process = 0;
+  calls.writer = 0;
   EXPECT_EQ(count(calls), 0u) << "free";
   EXPECT_TRUE(read_calls(table_with({0, 0, 0, 0}, record_of_rank_1_of_4())).empty());
   EXPECT_TRUE(read_calls(std::string(kActivityBytes, '\1')).empty()) << "of an earlier agent";
