@@ -40,10 +40,9 @@ void ActivityWatch::follow_calls(const std::vector<RankRecord>& records, Time no
     calls.completed = record.completed;
     calls.kind = record.kind;
     calls.beats = record.beats;
-    // Only the agent can tell for how long a rank inside a call gave no sign of life.
-    changed_ |= record.kind != 0 || calls.changed_at == now;
   }
-  changed_ |= all.size() != calls_.size();
+  // Only the agent can tell for how long a rank gave no sign of life, and a host was idle.
+  changed_ |= !all.empty();
   calls_ = std::move(all);
 }
 
@@ -51,10 +50,7 @@ void ActivityWatch::follow_processor(std::optional<std::chrono::nanoseconds> cpu
                                      Time now) {
   const auto elapsed = static_cast<double>((now - looked_at_).count());
   const double most = kIdleHostCores + kWaitingRankCores * static_cast<double>(ranks);
-  if (!cpu || static_cast<double>((*cpu - cpu_).count()) > elapsed * most) {
-    idle_since_ = now;
-    changed_ |= ranks > 0;
-  }
+  if (!cpu || static_cast<double>((*cpu - cpu_).count()) > elapsed * most) idle_since_ = now;
   if (cpu) cpu_ = *cpu;
   looked_at_ = now;
 }

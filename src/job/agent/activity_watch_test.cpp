@@ -76,7 +76,9 @@ TEST(ActivityWatch, ReportsForHowLongARankIsInItsCall) {
   ASSERT_EQ(report->calls[0].links.size(), 1u);
   EXPECT_EQ(report->calls[0].links[0].peer, 2u);
   EXPECT_EQ(report->calls[0].links[0].blocked_us, 7u);
-  EXPECT_FALSE(look(14s, record(5, CallKind::none, 0))) << "outside of calls nothing happens";
+  report = look(13s, record(5, CallKind::none, 0));
+  ASSERT_TRUE(report) << "also outside of calls";
+  EXPECT_EQ(report->calls[0].unchanged, Duration(3s));
 
   report = look(15s, record(5, CallKind::allreduce, 1));
   ASSERT_TRUE(report);
