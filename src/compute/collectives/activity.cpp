@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 namespace trainyard::collectives {
@@ -87,7 +88,9 @@ void ActivityCounter::take_record(CallRecord& record, const ActivityFile& file, 
   for (uint64_t* field : {&record.completed, &record.kind, &record.bytes, &record.label,
                           &record.beats, &record.inside_ns, &record.outside_ns, &record.loading_ns})
     store(*field, 0);
-  for (CallLink& link : record.links) store(link.peer_and_one, 0), store(link.blocked_ns, 0);
+  for (CallLink& link : record.links)
+    for (uint64_t* field : {&link.peer_and_one, &link.blocked_ns, &link.blocked_bytes})
+      store(*field, 0);
   store(record.group, file.group);
   store(record.rank, uint64_t(rank));
   store(record.ranks, uint64_t(ranks));
@@ -144,6 +147,16 @@ void ActivityCounter::exclude(Time began, Time ended) {
   if (inside_.load(std::memory_order_relaxed) || !describes()) return;
   add(record_->inside_ns, nanoseconds_between(began, ended));
   outside_since_ += ended - began;
+}
+
+void ActivityCounter::set_links(std::span<const SendDelay> delays) {
+  if (!describes()) return;
+  for (size_t i = 0; i < std::min(delays.size(), kCallLinks); ++i) {
+    CallLink& link = record_->links[i];
+    store(link.blocked_bytes, delays[i].bytes);
+    store(link.blocked_ns, uint64_t(delays[i].blocked.count()));
+    store(link.peer_and_one, uint64_t(delays[i].peer) + 1);
+  }
 }
 
 void ActivityCounter::add_loading(std::chrono::nanoseconds time) {

@@ -14,9 +14,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/activity_table.hpp"
+#include "collectives/transport.hpp"
 
 namespace trainyard::collectives {
 
@@ -52,6 +54,8 @@ class ActivityCounter {
   void beat();
   // Excludes a time between calls from the time outside: a message between two ranks.
   void exclude(Time began, Time ended);
+  // Stores the totals of the links with delays.
+  void set_links(std::span<const SendDelay> delays);
   // Adds time that the program spent waiting for its input. From any thread.
   void add_loading(std::chrono::nanoseconds time);
 

@@ -146,6 +146,18 @@ TEST_F(ActivityTest, AMessageBetweenTwoIsNotTimeOutside) {
   EXPECT_EQ(calls(0).inside_ns, 3'000'000'000u);
 }
 
+TEST_F(ActivityTest, StoresTheDelaysOfLinks) {
+  ActivityCounter counter({path_, 0}, 0, 9);
+  std::vector<SendDelay> delays;
+  for (int peer = 1; peer <= 6; ++peer)
+    delays.push_back({peer, std::chrono::nanoseconds(10 * peer), uint64_t(peer)});
+  counter.set_links(delays);
+  const CallRecord record = calls(0);
+  EXPECT_EQ(record.links[3].peer_and_one, 5u);
+  EXPECT_EQ(record.links[3].blocked_ns, 40u);
+  EXPECT_EQ(record.links[3].blocked_bytes, 4u);
+}
+
 TEST_F(ActivityTest, ACallWithInvalidArgumentsDoesNotBegin) {
   ActivityCounter counter({path_, 0}, 0, 2);
   const auto now = std::chrono::steady_clock::now();

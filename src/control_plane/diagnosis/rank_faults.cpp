@@ -173,34 +173,54 @@ double cycle_of(std::span<const RankRate> ranks) {
   return median_of(std::move(cycles));
 }
 
-double most_blocked(const RankRate& rank) {
-  double most = 0;
-  for (const RankRate::Link& link : rank.links) most = std::max(most, link.blocked);
-  return most;
-}
+// A link on which bytes waited, and how fast it took them.
+struct MeasuredLink {
+  const RankRate* from;
+  const RankRate* to;
+  double blocked, bytes_per_second;
+};
 
-void add_slow_links(std::span<const RankRate> ranks, double cycle, std::vector<RankFault>& faults) {
-  std::vector<double> blocked;
-  for (const RankRate& rank : ranks) blocked.push_back(most_blocked(rank));
-  const double usual = median_of(blocked);
+std::vector<MeasuredLink> measured_links(std::span<const RankRate> ranks) {
   std::map<uint32_t, const RankRate*> by_group_rank;
   for (const RankRate& rank : ranks) by_group_rank[rank.group_rank] = &rank;
+  std::vector<MeasuredLink> links;
   for (const RankRate& rank : ranks)
     for (const RankRate::Link& link : rank.links) {
       const auto peer = by_group_rank.find(link.peer);
-      if (link.blocked < kBlockedShare * cycle || link.blocked < kBlockedFactor * usual ||
-          peer == by_group_rank.end() || faults.size() >= kFaultsMax)
-        continue;
-      faults.push_back({.kind = FaultKind::slow_link,
-                        .host = rank.host,
-                        .rank = rank.rank,
-                        .peer = peer->second->rank,
-                        .text = "the link from " + rank_text(rank.rank, rank.host) + " to " +
-                                rank_text(peer->second->rank, peer->second->host) +
-                                " is slow: bytes wait for " + "it " +
-                                percent_text(link.blocked / cycle) + " of the time, and " +
-                                percent_text(usual / cycle) + " at other ranks"});
+      if (peer != by_group_rank.end() && link.blocked > 0 && link.bytes > 0)
+        links.push_back({&rank, peer->second, link.blocked, link.bytes / link.blocked});
     }
+  return links;
+}
+
+std::string rate_text(double bytes_per_second) {
+  return human_bytes(uint64_t(std::clamp(bytes_per_second, 0.0, 1e15))) + "/s";
+}
+
+void add_slow_links(std::span<const RankRate> ranks, double cycle, std::vector<RankFault>& faults) {
+  const auto links = measured_links(ranks);
+  if (links.size() < 2) return;
+  std::vector<double> rates;
+  for (const MeasuredLink& link : links) rates.push_back(link.bytes_per_second);
+  std::ranges::sort(rates);
+  const double usual = rates[rates.size() / 2];
+  std::vector<MeasuredLink> slow;
+  for (const MeasuredLink& link : links)
+    if (link.blocked >= kBlockedShare * cycle && link.bytes_per_second * kLinkFactor <= usual)
+      slow.push_back(link);
+  if (slow.size() > std::max<size_t>(1, links.size() / kLinksOfSlowOne)) return;
+  for (const MeasuredLink& link : slow) {
+    if (faults.size() >= kFaultsMax) return;
+    faults.push_back({.kind = FaultKind::slow_link,
+                      .host = link.from->host,
+                      .rank = link.from->rank,
+                      .peer = link.to->rank,
+                      .text = "the link from " + rank_text(link.from->rank, link.from->host) +
+                              " to " + rank_text(link.to->rank, link.to->host) +
+                              " is slow: it takes " + rate_text(link.bytes_per_second) +
+                              ", the median link " + rate_text(usual) + "; bytes wait for it " +
+                              percent_text(link.blocked / cycle) + " of the time"});
+  }
 }
 
 }  // namespace

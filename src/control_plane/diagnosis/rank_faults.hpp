@@ -37,7 +37,8 @@ inline constexpr Duration kPauseMax = 10min;  // that is learnt from pauses that
 inline constexpr double kSlowFactor = 1.3;      // times the median outside of calls
 inline constexpr double kSlowCycleShare = 0.1;  // of the time from call to call, in addition
 inline constexpr double kBlockedShare = 0.3;    // of that time: a link that may be slow
-inline constexpr double kBlockedFactor = 3;     // times the median of the ranks
+inline constexpr double kLinkFactor = 3;        // the median link takes bytes so much faster
+inline constexpr size_t kLinksOfSlowOne = 4;    // more slow ones are the network as it is
 inline constexpr double kLoadingShare = 0.5;    // of the excess: the loader is the cause
 inline constexpr size_t kFaultsMax = 8;         // of one kind, named at a time
 
@@ -85,6 +86,7 @@ struct RankRate {
   struct Link {
     uint32_t peer = 0;  // a rank of the group
     double blocked = 0;
+    double bytes = 0;  // for each call, sent in this time
   };
   std::vector<Link> links = {};
 };

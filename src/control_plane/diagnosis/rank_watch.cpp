@@ -25,11 +25,12 @@ RankRate rate_of(const wire::RankCalls& from, const RankState& rank) {
   rate.outside = seconds_for_each(from.outside_us, to.outside_us, calls);
   rate.loading = seconds_for_each(from.loading_us, to.loading_us, calls);
   for (const wire::LinkDelay& link : to.links) {
-    uint64_t before = 0;
+    wire::LinkDelay before;
     for (const wire::LinkDelay& old : from.links)
-      if (old.peer == link.peer) before = old.blocked_us;
-    if (link.blocked_us >= before)
-      rate.links.push_back({link.peer, seconds_for_each(before, link.blocked_us, calls)});
+      if (old.peer == link.peer) before = old;
+    if (link.blocked_us >= before.blocked_us && link.blocked_bytes >= before.blocked_bytes)
+      rate.links.push_back({link.peer, seconds_for_each(before.blocked_us, link.blocked_us, calls),
+                            double(link.blocked_bytes - before.blocked_bytes) / double(calls)});
   }
   return rate;
 }

@@ -11,7 +11,7 @@ namespace trainyard {
 
 static_assert(std::endian::native == std::endian::little);
 
-static_assert(sizeof(CallRecord) == (12 + 2 * kCallLinks) * sizeof(uint64_t));
+static_assert(sizeof(CallRecord) == (12 + 3 * kCallLinks) * sizeof(uint64_t));
 
 namespace {
 

@@ -83,8 +83,8 @@ TEST(ActivityTable, HasNoRecordThatCannotBe) {
 TEST(ActivityTable, LimitsWhatARecordSays) {
   CallRecord calls = record_of_rank_1_of_4();
   calls.kind = ~uint64_t{0};
-  calls.links[0] = {5, 9};
-  calls.links[1] = {4, 9};
+  calls.links[0] = {5, 9, 9};
+  calls.links[1] = {4, 9, 9};
   const auto records = read_calls(table_with({2, 0, 0, 0}, calls));
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(to_string(CallKind(records[0].calls.kind)), "collective");

@@ -157,9 +157,10 @@ void calls_of_rank(Side& side, Calls& calls) {
   side("calls.inside_us", calls.inside_us);
   side("calls.outside_us", calls.outside_us);
   side("calls.loading_us", calls.loading_us);
-  side.list("calls.links", calls.links, 12, [&](auto& link) {
+  side.list("calls.links", calls.links, 20, [&](auto& link) {
     side("calls.links.peer", link.peer);
     side("calls.links.blocked_us", link.blocked_us);
+    side("calls.links.blocked_bytes", link.blocked_bytes);
   });
 }
 

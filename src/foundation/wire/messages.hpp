@@ -184,6 +184,7 @@ struct RankActivity {
 struct LinkDelay {
   uint32_t peer = 0;  // a rank of the group
   uint64_t blocked_us = 0;
+  uint64_t blocked_bytes = 0;  // that were sent in this time
 };
 // The calls of a rank in its group (CallRecord of base/activity_table.hpp).
 struct RankCalls {

@@ -146,12 +146,12 @@ TEST(Codec, CallsFollowTheActivityOfRanks) {
                   .inside_us = 6,
                   .outside_us = 7,
                   .loading_us = 8};
-  calls.links = {{2, 10}};
+  calls.links = {{2, 10, 11}};
   activity.calls = {calls};
   activity.idle = 30s;
   const std::string bytes = encode(activity);
   EXPECT_TRUE(bytes.starts_with(without)) << "an earlier server reads the fields that it knows";
-  EXPECT_EQ(bytes.size(), without.size() + 4 + 89 + 12 + 8);
+  EXPECT_EQ(bytes.size(), without.size() + 4 + 89 + 20 + 8);
   const auto decoded = decode(bytes);
   ASSERT_TRUE(decoded);
   const auto* read = std::get_if<Activity>(&*decoded);
@@ -162,6 +162,7 @@ TEST(Codec, CallsFollowTheActivityOfRanks) {
   EXPECT_EQ(read->calls[0].loading_us, 8u);
   ASSERT_EQ(read->calls[0].links.size(), 1u);
   EXPECT_EQ(read->calls[0].links[0].blocked_us, 10u);
+  EXPECT_EQ(read->calls[0].links[0].blocked_bytes, 11u);
   EXPECT_EQ(read->idle, Duration(30s));
   EXPECT_FALSE(decode(bytes.substr(0, bytes.size() - 20))) << "cut short";
   const auto earlier = decode(without);

@@ -58,7 +58,7 @@ RankRecord record(uint64_t completed, CallKind kind, uint64_t beats) {
   record.calls.kind = uint64_t(kind);
   record.calls.beats = beats;
   record.calls.inside_ns = 5'000'000;
-  record.calls.links[0] = {3, 7'000};
+  record.calls.links[0] = {3, 7'000, 5};
   return record;
 }
 
@@ -76,6 +76,7 @@ TEST(ActivityWatch, ReportsForHowLongARankIsInItsCall) {
   ASSERT_EQ(report->calls[0].links.size(), 1u);
   EXPECT_EQ(report->calls[0].links[0].peer, 2u);
   EXPECT_EQ(report->calls[0].links[0].blocked_us, 7u);
+  EXPECT_EQ(report->calls[0].links[0].blocked_bytes, 5u);
   report = look(13s, record(5, CallKind::none, 0));
   ASSERT_TRUE(report) << "also outside of calls";
   EXPECT_EQ(report->calls[0].unchanged, Duration(3s));
