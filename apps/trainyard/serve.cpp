@@ -401,7 +401,7 @@ class Server {
     services_->file_systems = &*file_systems_;
     notifications_ =
         TRY(ServedNotifications::open({config_, *data_, own_endpoint, identity_.account, *access_,
-                                       *storage_.logs, *control_, clock_, random_}));
+                                       *storage_.logs, *control_, *agents_, clock_, random_}));
     notifications_->offer(*services_);
     log_services_.offer(*services_);
     alarms_.give_to(*services_);

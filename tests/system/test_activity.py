@@ -86,7 +86,11 @@ def test_a_rank_that_hangs_is_seen_by_its_last_output_and_collective(
 
     def activity() -> dict[Any, dict[str, int]]:
         shown = json.loads(cli("describe", "hangs", "--json")).get("Activity", [])
-        return {one.get("Rank", "all"): one for one in shown}
+        return {one.get("Rank", "all"): one for one in shown if "Fault" not in one}
+
+    def faults() -> list[str]:
+        shown = json.loads(cli("describe", "hangs", "--json")).get("Activity", [])
+        return [one["Message"] for one in shown if one.get("Fault") == "StuckRank"]
 
     def hang_is_seen() -> bool:
         now = activity()
@@ -102,8 +106,15 @@ def test_a_rank_that_hangs_is_seen_by_its_last_output_and_collective(
     trainyard_server.wait_for(
         hang_is_seen, "the ages of the hang", seconds_max=120, interval_seconds=0.5
     )
+    # Rank 1 sleeps, and rank 0 waits for it.
+    message = "rank 1 on algo-1 seems to be stuck: it has not begun collective 21 for "
+    trainyard_server.wait_for(
+        lambda: any(message in each for each in faults()), "the stuck rank", seconds_max=60
+    )
+    assert "trainyard: " + message in cli("logs", "hangs")
     page = cli("describe", "hangs")
-    lines = [line.split() for line in page[page.index("\nActivity\n") :].splitlines()[2:6]]
+    assert "seems to be stuck" in page
+    lines = [line.split() for line in table_lines(page)]
     assert [line[:2] for line in lines] == [
         ["host", "rank"],
         ["algo-1", "all"],
@@ -115,6 +126,13 @@ def test_a_rank_that_hangs_is_seen_by_its_last_output_and_collective(
     server.boto("sagemaker").stop_training_job(TrainingJobName="hangs")
 
 
+def table_lines(page: str) -> list[str]:
+    """The title and the rows of the table, which follows the faults of ranks."""
+    lines = page[page.index("\nActivity\n") :].splitlines()
+    title = next(i for i, line in enumerate(lines) if line.startswith("host"))
+    return lines[title : title + 4]
+
+
 def check_on_a_terminal(server: Server, columns: int) -> None:
     """The table of describe: aligned columns, and no line is too wide."""
     with terminals.Terminal(server, "describe", "hangs", columns=columns) as terminal:
@@ -122,7 +140,7 @@ def check_on_a_terminal(server: Server, columns: int) -> None:
     page = terminal.shown.replace("\r\n", "\n")
     plain = re.sub(r"\x1b\[[\d;]*m", "", page)
     assert all(len(line) <= columns for line in plain.splitlines()), plain
-    lines = plain[plain.index("\nActivity\n") :].splitlines()[2:6]
+    lines = table_lines(plain)
     assert re.fullmatch(r"host +rank +last output +last collective", lines[0]), plain
     age = r"(?:\d+s|\d+m\d\ds) ago"
     for line, pattern in zip(

@@ -94,9 +94,12 @@ std::vector<std::string> regions_of(const config::Config& config) {
 
 ServedNotifications::ServedNotifications(std::unique_ptr<notify::Notifications> notifications,
                                          const NotificationParts& parts)
-    : notifications_(std::move(notifications)),
+    : agents_(parts.agents),
+      notifications_(std::move(notifications)),
       bus_(*notifications_, parts.account, parts.clock),
       job_events_(bus_, parts.control, regions_of(parts.config), parts.clock) {}
+
+ServedNotifications::~ServedNotifications() { agents_.report_faults({}); }
 
 Result<std::unique_ptr<ServedNotifications>> ServedNotifications::open(
     const NotificationParts& parts) {
@@ -111,6 +114,10 @@ Result<std::unique_ptr<ServedNotifications>> ServedNotifications::open(
   TRY(made->job_events_.open().in("reading what was announced of jobs"));
   parts.control.watch(
       {[events = &made->job_events_](const auto& job) { events->changed(job); }, [] {}});
+  parts.agents.report_faults(
+      [events = &made->job_events_](const domain::JobKey& job, const diagnosis::FaultNews& news) {
+        events->found(job, news);
+      });
   return made;
 }
 

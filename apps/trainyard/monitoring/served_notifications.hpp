@@ -14,6 +14,7 @@
 #include "config/config.hpp"
 #include "control/control.hpp"
 #include "events/job_events.hpp"
+#include "gateway/agents.hpp"
 #include "net/http_server.hpp"
 #include "notify/event_bus.hpp"
 #include "notify/notifications.hpp"
@@ -31,6 +32,7 @@ struct NotificationParts {
   const api::DelegatedAccess& access;
   observe::Logs& logs;
   control::ControlPlane& control;
+  gateway::Agents& agents;
   Clock& clock;
   Random& random;
 };
@@ -38,6 +40,7 @@ struct NotificationParts {
 class ServedNotifications {
  public:
   static Result<std::unique_ptr<ServedNotifications>> open(const NotificationParts& parts);
+  ~ServedNotifications();
 
   void offer(api::Services& services);
   // Returns the pages of SNS in front of the next handler.
@@ -52,6 +55,7 @@ class ServedNotifications {
                       const NotificationParts& parts);
   Result<void> put_event(const alarms::PendingAction& action);
 
+  gateway::Agents& agents_;
   std::unique_ptr<notify::Notifications> notifications_;
   notify::EventBus bus_;
   api::events::JobEvents job_events_;

@@ -21,6 +21,7 @@ export interface Host {
   Gpus?: number;
   Utilization?: { MetricName: string; Values: number[] }[];
   SecondsSinceOutput?: number;
+  Faults?: { Fault: string; Rank: number; PeerRank?: number; Message: string }[];
 }
 
 export interface Progress {

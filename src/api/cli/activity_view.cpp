@@ -61,6 +61,11 @@ Json activity_json(const JobView& job) {
       if (rank.output_seconds) one["SecondsSinceOutput"] = *rank.output_seconds;
       if (rank.collective_seconds) one["SecondsSinceCollective"] = *rank.collective_seconds;
     }
+    for (const FaultView& fault : host.faults)
+      all.push_back({{"Host", host.name},
+                     {"Fault", fault.fault},
+                     {"Rank", fault.rank},
+                     {"Message", fault.message}});
   }
   return all;
 }

@@ -17,8 +17,9 @@ inline constexpr size_t kActivityRanksMax = 32;
 // Returns "" if nothing is known.
 std::string activity_table(const Looks& looks, const JobView& job);
 
-// Returns the same for programs: a list of {"Host", "SecondsSinceOutput"} and {"Host", "Rank",
-// "SecondsSinceOutput", "SecondsSinceCollective"}, without the members that are not known.
+// Returns the same for programs: a list of {"Host", "SecondsSinceOutput"}, {"Host", "Rank",
+// "SecondsSinceOutput", "SecondsSinceCollective"}, without the members that are not known, and
+// {"Host", "Fault", "Rank", "Message"}.
 Json activity_json(const JobView& job);
 
 }  // namespace trainyard::cli

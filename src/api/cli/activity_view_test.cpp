@@ -60,6 +60,14 @@ TEST(ActivityJson, LeavesOutWhatIsNotKnown) {
                         R"({"Host":"algo-1","Rank":0,"SecondsSinceCollective":71}])"));
 }
 
+TEST(ActivityJson, HasTheFaultsOfRanks) {
+  const Json fault{{"Fault", "StuckRank"}, {"Rank", 3}, {"Message", "rank 3 is stuck"}};
+  const Json host{{"Name", "algo-2"}, {"Faults", Json::array({fault})}};
+  const JobView job = job_of(Json::array({host}));
+  EXPECT_EQ(activity_json(job), Json::parse(R"([{"Host":"algo-2","Fault":"StuckRank","Rank":3,)"
+                                            R"("Message":"rank 3 is stuck"}])"));
+}
+
 TEST(ActivityTable, IsEmptyWhenNothingIsKnown) {
   EXPECT_EQ(activity_table(kPlain, job_of({{{"Name", "algo-1"}}})), "");
   EXPECT_EQ(activity_table(kPlain, job_of(Json::array())), "");

@@ -85,6 +85,9 @@ HostView host_view(const Json& json) {
   for (const Json& rank : list_of(json, "Ranks"))
     host.ranks.push_back({integer_of(rank, "Rank"), age(rank, "SecondsSinceOutput"),
                           age(rank, "SecondsSinceCollective")});
+  for (const Json& fault : list_of(json, "Faults"))
+    host.faults.push_back(
+        {text_of(fault, "Fault"), integer_of(fault, "Rank"), text_of(fault, "Message")});
   return host;
 }
 
@@ -556,6 +559,8 @@ std::string job_page(const Looks& looks, const JobView& job, const Json& describ
   add_hosts(page, looks, job, now);
   if (const std::string activity = activity_table(looks, job); !activity.empty()) {
     page.heading("Activity");
+    for (const HostView& host : job.hosts)
+      for (const FaultView& fault : host.faults) page.line("fault", fault.message, Paint::yellow);
     page.block(activity);
   }
   add_channels(page, looks, described);

@@ -43,6 +43,13 @@ struct RankView {
   std::optional<int64_t> output_seconds, collective_seconds;
 };
 
+// A rank for which others wait, or its loader or link.
+struct FaultView {
+  std::string fault;  // "StuckRank"
+  int64_t rank = 0;
+  std::string message;
+};
+
 struct HostView {
   std::string name, instance_type, machine, state, failure;
   std::optional<Instant> state_since;
@@ -52,6 +59,7 @@ struct HostView {
   std::vector<UsageView> usage;
   std::optional<int64_t> output_seconds;  // since its last output, while it runs
   std::vector<RankView> ranks;
+  std::vector<FaultView> faults;
 };
 
 // The progress of the children of an array job of AWS Batch.

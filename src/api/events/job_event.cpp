@@ -111,4 +111,17 @@ Result<std::vector<notify::Event>> due_events(const domain::Job& job, const Anno
   return events;
 }
 
+notify::Event fault_event(const domain::Job& job, const diagnosis::FaultNews& news, Instant now) {
+  const diagnosis::RankFault& fault = news.fault;
+  Json detail{{"JobName", job.key.name},
+              {"Fault", diagnosis::to_string(fault.kind)},
+              {"State", news.begins ? "Begun" : "Ended"},
+              {"Host", domain::host_name(fault.host)},
+              {"Rank", fault.rank},
+              {"Message", fault.text}};
+  if (fault.peer) detail["PeerRank"] = *fault.peer;
+  if (!news.begins) detail["Seconds"] = news.lasted.count() / 1000;
+  return event_of(job, "trainyard", "Training Job Rank Fault", now, std::move(detail));
+}
+
 }  // namespace trainyard::api::events

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "diagnosis/rank_watch.hpp"
 #include "domain/job.hpp"
 #include "notify/event.hpp"
 
@@ -29,5 +30,9 @@ Announced announced_of(const domain::Job& job, Instant now);
 // containers, which may have secrets, are left out.
 Result<std::vector<notify::Event>> due_events(const domain::Job& job, const Announced& before,
                                               Instant now);
+
+// The event "Training Job Rank Fault" of the source "trainyard": a rank, loader or link that slows
+// the job down was found, or does so no more.
+notify::Event fault_event(const domain::Job& job, const diagnosis::FaultNews& news, Instant now);
 
 }  // namespace trainyard::api::events

@@ -61,6 +61,17 @@ void JobEvents::changed(const std::shared_ptr<const domain::Job>& job) {
   changed_.notify_one();
 }
 
+void JobEvents::found(const domain::JobKey& job, const diagnosis::FaultNews& news) {
+  {
+    const MutexLock lock(mutex_);
+    if (faults_.size() >= kFaultsMax)
+      return log(Level::warning, "events", "a fault of a rank was not announced: too many wait",
+                 {{"fault", news.fault.text}});
+    faults_.emplace_back(job, news);
+  }
+  changed_.notify_one();
+}
+
 Result<void> JobEvents::open() {
   const auto documents = TRY(bus_.notifications().documents());
   for (const auto& each : documents) {
@@ -81,7 +92,7 @@ void JobEvents::start() {
 void JobEvents::run() {
   MutexLock lock(mutex_);
   while (!stopping_) {
-    if (changes_.empty() && !compare_ && unwritten_.empty()) {
+    if (changes_.empty() && faults_.empty() && !compare_ && unwritten_.empty()) {
       changed_.wait(lock);
       continue;
     }
@@ -93,7 +104,7 @@ void JobEvents::run() {
     lock.lock();
     if (!stopping_ && !stepped)
       changed_.wait_for(lock, kRetryPause);
-    else if (!stopping_ && changes_.empty() && !unwritten_.empty())
+    else if (!stopping_ && changes_.empty() && faults_.empty() && !unwritten_.empty())
       changed_.wait_for(lock, kQuietInterval);
   }
 }
@@ -104,7 +115,25 @@ std::deque<JobEvents::JobPointer> JobEvents::take(bool& compare) {
   return std::exchange(changes_, {});
 }
 
+// Faults are news of the moment: those that cannot be put are dropped.
+Result<void> JobEvents::announce_faults() {
+  std::deque<std::pair<domain::JobKey, diagnosis::FaultNews>> faults;
+  {
+    const MutexLock lock(mutex_);
+    faults.swap(faults_);
+  }
+  std::vector<notify::Event> events;
+  for (const auto& [key, news] : faults) {
+    const auto job = control_.find(key);
+    if (job && bus_.wanted((*job)->key.region))
+      events.push_back(fault_event(**job, news, clock_.now()));
+  }
+  if (!events.empty()) TRY(bus_.put(std::move(events)));
+  return {};
+}
+
 Result<void> JobEvents::step() {
+  TRY(announce_faults());
   bool compare = false;
   std::deque<JobPointer> jobs = take(compare);
   // After a fault the changes wait before those that came meanwhile.

@@ -6,8 +6,8 @@
 // changed several times before the kill, only the last change is announced; of a training job, each
 // phase. Changes of jobs that ended more than kOverKept before the kill count as announced.
 //
-// Threads:  changed() from any, and does not block; one thread of its own from start() on.
-// Errors:   a fault of the store is logged, and the changes are put again later.
+// Threads:  changed() and found() from any, and they do not block; one thread of its own from
+// start() on. Errors:   a fault of the store is logged, and the changes are put again later.
 // Lifetime: bus, control and clock outlive it.
 #pragma once
 
@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/thread_safety.hpp"
@@ -37,6 +38,11 @@ class JobEvents {
   ~JobEvents();  // ends the thread
   JobEvents(const JobEvents&) = delete;
 
+  // Faults that wait; further ones are dropped, with a line in the server's log.
+  static constexpr size_t kFaultsMax = 1'000;
+
+  // Takes a fault of a job's ranks. It is not stored: after a kill it is not announced.
+  void found(const domain::JobKey& job, const diagnosis::FaultNews& news);
   // Takes a job that has changed.
   void changed(const std::shared_ptr<const domain::Job>& job);
   // Reads what was announced. Call it before start() or step().
@@ -54,6 +60,7 @@ class JobEvents {
   Result<void> compare_all(std::deque<JobPointer>& jobs);
   Result<void> add_children(const domain::Job& array, std::deque<JobPointer>& jobs);
   Result<void> announce(std::deque<JobPointer>& jobs);
+  Result<void> announce_faults();
   void add_mark(domain::JobNumber job, const Announced& announced,
                 std::vector<notify::Document>& documents) const;
   void forget_old(std::vector<notify::Document>& documents);
@@ -73,6 +80,7 @@ class JobEvents {
   Mutex mutex_;
   ConditionVariable changed_;
   std::deque<JobPointer> changes_ GUARDED_BY(mutex_);
+  std::deque<std::pair<domain::JobKey, diagnosis::FaultNews>> faults_ GUARDED_BY(mutex_);
   bool compare_ GUARDED_BY(mutex_) = true;
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -161,5 +161,37 @@ TEST_F(JobEventsTest, ForgetJobsThatEndedLongAgo) {
   EXPECT_EQ(marks(), 1u);
 }
 
+TEST_F(JobEventsTest, AnnounceAFaultOfARank) {
+  const auto job = put(training_job({Phase::training}));
+  job_events->changed(job);
+  step();
+  diagnosis::FaultNews news{{.kind = diagnosis::FaultKind::stuck_rank,
+                             .host = 1,
+                             .rank = 3,
+                             .text = "rank 3 on algo-2 seems to be stuck"},
+                            true,
+                            {}};
+  job_events->found(job->key, news);
+  news.begins = false;
+  news.lasted = 30s;
+  job_events->found(job->key, news);
+  job_events->found({"eu-west-1", "unknown"}, news);  // a job that does not exist
+  const uint64_t before = bus->position();
+  (void)bus->follow(before, "eu-west-1", 1);  // a client wants events
+  step();
+  const auto events = bus->follow(before, "eu-west-1", 10).events;
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ((*events[0])["source"], "trainyard");
+  EXPECT_EQ((*events[0])["detail-type"], "Training Job Rank Fault");
+  EXPECT_EQ((*events[0])["detail"], Json({{"JobName", "mnist-1"},
+                                          {"Fault", "StuckRank"},
+                                          {"State", "Begun"},
+                                          {"Host", "algo-2"},
+                                          {"Rank", 3},
+                                          {"Message", "rank 3 on algo-2 seems to be stuck"}}));
+  EXPECT_EQ((*events[1])["detail"]["State"], "Ended");
+  EXPECT_EQ((*events[1])["detail"]["Seconds"], 30);
+}
+
 }  // namespace
 }  // namespace trainyard::api::events

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "batch/status.hpp"
+#include "diagnosis/rank_faults.hpp"
 #include "domain/array.hpp"
 #include "domain/price.hpp"
 #include "domain/stage.hpp"
@@ -344,7 +345,7 @@ int64_t seconds_in(Duration age) {
 // Adds how long ago the running hosts and their ranks were last active.
 void add_activity(const std::vector<gateway::HostActivity>& activities,
                   std::vector<own::Host>& hosts) {
-  for (const auto& [host, activity] : activities) {
+  for (const auto& [host, activity, faults] : activities) {
     if (host >= hosts.size() || hosts[host].state != domain::to_string(domain::HostState::running))
       continue;
     own::Host& out = hosts[host];
@@ -356,6 +357,14 @@ void add_activity(const std::vector<gateway::HostActivity>& activities,
       if (rank.output) shown.seconds_since_output = seconds_in(*rank.output);
       if (rank.collective) shown.seconds_since_collective = seconds_in(*rank.collective);
       shown.collectives = int64_t(std::min<uint64_t>(rank.collectives, INT64_MAX));
+    }
+    for (const diagnosis::RankFault& fault : faults) {
+      if (!out.faults) out.faults.emplace();
+      own::RankFault& shown = out.faults->emplace_back();
+      shown.fault = diagnosis::to_string(fault.kind);
+      shown.rank = fault.rank;
+      shown.peer_rank = fault.peer;
+      shown.message = fault.text;
     }
   }
 }

@@ -73,6 +73,30 @@ Type type_of_call(const Call& call) {
   return call.output.data ? call.output.type : call.input.type;
 }
 
+CallKind kind_of(Operation operation) {
+  switch (operation) {
+    case Operation::allreduce:
+      return CallKind::allreduce;
+    case Operation::reduce_scatter:
+      return CallKind::reduce_scatter;
+    case Operation::all_gather:
+      return CallKind::all_gather;
+    case Operation::broadcast:
+      return CallKind::broadcast;
+    case Operation::reduce:
+      return CallKind::reduce;
+    case Operation::gather:
+      return CallKind::gather;
+    case Operation::scatter:
+      return CallKind::scatter;
+    case Operation::all_to_all:
+      return CallKind::all_to_all;
+    case Operation::barrier:
+      return CallKind::barrier;
+  }
+  return CallKind::other;
+}
+
 PreparedCall prepare(const Call& call, const Choice& choice, Tag tag, size_t elements, int rank,
                      int ranks) {
   const Type type = type_of_call(call);
@@ -109,8 +133,9 @@ void copy_input(PreparedCall& work) {
 
 }  // namespace
 
-Executor::Executor(std::unique_ptr<Transport> transport, Table table)
+Executor::Executor(std::unique_ptr<Transport> transport, Table table, ActivityCounter& activity)
     : transport_(std::move(transport)),
+      activity_(activity),
       rank_(transport_->rank()),
       ranks_(transport_->size()),
       table_(std::move(table)),
@@ -232,7 +257,12 @@ Tag Executor::next_tag(const Call& call, const Choice& choice) {
 
 Result<void> Executor::run(const plan::Plan& plan, std::span<const int> team, Tag tag,
                            const Buffers& buffers) {
-  return Run(plan, team, tag, buffers, workspace_, *transport_).finish();
+  Run run(plan, team, tag, buffers, workspace_, *transport_);
+  while (!TRY(run.advance())) {
+    activity_.beat();
+    TRY(transport_->wait());
+  }
+  return ok();
 }
 
 std::string Executor::plan_of(const Call& call) const {
@@ -259,6 +289,7 @@ Result<void> Executor::execute(const Call& call) {
   const Choice& choice = table_.choose(call.operation, elements * bytes_of(type_of_call(call)));
   const Tag tag = next_tag(call, choice);
   if (ranks_ == 1) return alone(call);
+  activity_.enter(kind_of(call.operation), elements * bytes_of(type_of_call(call)), tag.label);
 
   PreparedCall work = prepare(call, choice, tag, elements, rank_, ranks_);
   switch (call.operation) {

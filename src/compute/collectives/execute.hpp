@@ -36,7 +36,8 @@ std::string name_of(const Call& call);
 
 class Executor {
  public:
-  Executor(std::unique_ptr<Transport> transport, Table table);
+  // `activity` describes the calls that its owner has announced.
+  Executor(std::unique_ptr<Transport> transport, Table table, ActivityCounter& activity);
 
   Result<void> execute(const Call& call);
   Result<void> send(int peer, ConstBufferView values);
@@ -68,6 +69,7 @@ class Executor {
   std::byte* work_copy(const Call& call);
 
   const std::unique_ptr<Transport> transport_;
+  ActivityCounter& activity_;
   const int rank_;
   const int ranks_;
   const Table table_;

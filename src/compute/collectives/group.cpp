@@ -75,6 +75,19 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
+// Equal on all ranks of a group, and different for groups at different ports (FNV-1a).
+uint64_t digest_of(const std::vector<Endpoint>& endpoints) {
+  uint64_t digest = 0xcbf29ce484222325;
+  const auto add = [&](uint8_t byte) { digest = (digest ^ byte) * 0x100000001b3; };
+  for (const Endpoint& each : endpoints) {
+    for (const char letter : each.host) add(uint8_t(letter));
+    add(0);
+    add(uint8_t(each.port >> 8));
+    add(uint8_t(each.port));
+  }
+  return digest;
+}
+
 Call call_of(Operation operation, ConstBufferView input, BufferView output) {
   return Call{operation, input, output, {}, 0, {}, {}};
 }
@@ -162,8 +175,8 @@ class Group::Impl {
  public:
   Impl(std::unique_ptr<Transport> transport, Table table, GroupOptions options)
       : options_(std::move(options)),
-        executor_(std::move(transport), std::move(table)),
-        activity_(options_.activity),
+        activity_(options_.activity, transport->rank(), transport->size()),
+        executor_(std::move(transport), std::move(table), activity_),
         began_(SteadyClock::now()) {}
 
   ~Impl() {
@@ -276,6 +289,9 @@ class Group::Impl {
     const auto began = SteadyClock::now();
     current_since_.store((began - began_).count(), std::memory_order_relaxed);
     current_.store(&activity, std::memory_order_release);
+    const bool counts = counts_.load(std::memory_order_relaxed);
+    const bool described = counts && activity_.describes();
+    if (described && activity.call) activity_.announce(began);
     auto result = work();
     {
       // under_way() must not read the activity while it is destroyed.
@@ -283,15 +299,26 @@ class Group::Impl {
       current_.store(nullptr, std::memory_order_relaxed);
     }
     operations_.fetch_add(1, std::memory_order_relaxed);
-    if (activity.call && result && counts_.load(std::memory_order_relaxed)) activity_.count();
+    if (activity.call && result && counts) activity_.count();
     bytes_.fetch_add(activity.bytes, std::memory_order_relaxed);
-    if (activity.bytes >= kTimedBytesMin || options_.timeline) {
+    if (activity.bytes >= kTimedBytesMin || options_.timeline || described) {
       const auto ended = SteadyClock::now();
+      if (described) describe_end(activity, began, ended, bool(result));
       nanoseconds_.fetch_add(uint64_t((ended - began).count()), std::memory_order_relaxed);
       if (options_.timeline) remember(activity, began, ended);
     }
     if (!result) return in_activity(std::move(result).error(), activity);
     return ok();
+  }
+
+  void describe_end(const Activity& activity, SteadyClock::time_point began,
+                    SteadyClock::time_point ended, bool completed) {
+    if (const auto delays = executor_.transport().send_delays(); !delays.empty())
+      activity_.set_links(delays);
+    if (activity.call)
+      activity_.leave(ended, completed);
+    else
+      activity_.exclude(began, ended);
   }
 
   void carry_out_backlog() {
@@ -325,8 +352,8 @@ class Group::Impl {
   }
 
   const GroupOptions options_;
-  Executor executor_;  // used by the thread that holds busy_
   ActivityCounter activity_;
+  Executor executor_;  // used by the thread that holds busy_
   std::atomic<bool> counts_ = true;
   const int executor_rank_ = executor_.transport().rank();
   const SteadyClock::time_point began_;
@@ -534,6 +561,7 @@ Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) {
 // for the peers that it reaches.
 Result<std::unique_ptr<Group>> join_bootstrapped(TcpOptions options, Socket listener) {
   GroupOptions group = options.group;
+  group.activity.group = digest_of(options.endpoints);
   const bool share_memory = options.share_memory;
   auto tcp = TRY(connect_tcp(std::move(options), std::move(listener)).in("joining the ranks"));
   std::unique_ptr<Transport> transport;

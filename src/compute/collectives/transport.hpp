@@ -10,6 +10,7 @@
 // the rank at fault.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,6 +32,13 @@ struct Tag {
 };
 
 class RegisteredMemory;
+
+// A link on which bytes had to wait, because the network did not take them at once.
+struct SendDelay {
+  int peer = 0;
+  std::chrono::nanoseconds blocked{};
+  uint64_t bytes = 0;  // that were sent in this time
+};
 
 class Transport {
  public:
@@ -81,6 +89,8 @@ class Transport {
   virtual std::vector<int> hosts() const = 0;
   // Returns how many ranks of this host share a core, rounded up; equal for all ranks of a host.
   virtual int ranks_per_core() const { return 1; }
+  // Returns the links with delays, a few at most.
+  virtual std::span<const SendDelay> send_delays() const { return {}; }
   // Returns the memory that local ranks read without a copy; null where memory is not shared.
   virtual RegisteredMemory* registered() { return nullptr; }
 

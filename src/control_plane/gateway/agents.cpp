@@ -6,14 +6,15 @@
 #include <set>
 #include <utility>
 
-#include "base/activity_table.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "contract/aws_texts.hpp"
 #include "gateway/agent_session.hpp"
+#include "gateway/fact_check.hpp"
 #include "gateway/hello_check.hpp"
 #include "gateway/host_log.hpp"
+#include "gateway/rank_watches.hpp"
 #include "gateway/shell_table.hpp"
 #include "reconcile/state.hpp"
 #include "wire/codec.hpp"
@@ -25,26 +26,12 @@ using domain::HostState;
 using domain::StopCause;
 using Session = AgentSession;
 
-// An agent's clock may be wrong; later timestamps are replaced by now, so that retention reaches
-// them.
+// An agent's clock may be wrong: later times are replaced by now, so that retention reaches them.
 constexpr Duration kAheadMax = 24h;
-constexpr size_t kMetricNameBytesMax = 255;  // as CloudWatch
-constexpr size_t kFactMessageBytesMax =
-    16'384;  // FailureReason has 1,024 characters, and a tail of the log before it
-constexpr size_t kFactUriBytesMax = 4'096;  // of S3: a bucket and a key
-constexpr size_t kAddressBytesMax = 45;     // of IPv6, with an IPv4 part
-constexpr size_t kProgressThingsMax = 64;   // of one host: its channels, its image, its model
-constexpr Duration kActivityAgeMax = 365 * 24h;
+constexpr size_t kMetricNameBytesMax = 255;     // as CloudWatch
+constexpr size_t kProgressThingsMax = 64;       // of one host: its channels, its image, its model
 constexpr Duration kAllocationMax = 366 * 24h;  // as the launcher's own limit
 constexpr size_t kProgressNameBytesMax = 300;   // "channel " and AWS's longest name
-
-// True for the digits and separators of an IPv4 or IPv6 address. It is shown, never used.
-bool looks_like_address(std::string_view text) {
-  return !text.empty() && text.size() <= kAddressBytesMax &&
-         text.find_first_not_of(text.find(':') == std::string_view::npos
-                                    ? "0123456789."
-                                    : "0123456789abcdefABCDEF:.") == std::string_view::npos;
-}
 
 class AgentServer final : public Agents, private Shells {
  public:
@@ -83,14 +70,17 @@ class AgentServer final : public Agents, private Shells {
       if (!session->activity || session->attempt.job != job) continue;
       const auto since = std::chrono::duration_cast<Duration>(now - session->activity_at);
       HostActivity& one = all.emplace_back(HostActivity{session->host, *session->activity});
-      if (one.activity.output) *one.activity.output += since;
-      for (wire::RankActivity& rank : one.activity.ranks) {
-        if (rank.output) *rank.output += since;
-        if (rank.collective) *rank.collective += since;
-      }
+      age(one.activity, since);
+      for (diagnosis::RankFault& fault : watches_.faults(job))
+        if (fault.host == session->host) one.faults.push_back(std::move(fault));
     }
     std::ranges::sort(all, {}, &HostActivity::host);
     return all;
+  }
+
+  void report_faults(ReportRankFault report) override {
+    const MutexLock lock(report_mutex_);
+    report_fault_ = std::move(report);
   }
 
   std::vector<HostProgress> progress(domain::JobNumber job) override {
@@ -122,7 +112,12 @@ class AgentServer final : public Agents, private Shells {
     if (found == numbers_.end()) return;
     const uint64_t number = found->second;
     numbers_.erase(found);
-    sessions_.extract(number).mapped()->open = false;
+    const auto session = sessions_.extract(number).mapped();
+    session->open = false;
+    if (std::ranges::none_of(sessions_, [&](const auto& each) {
+          return each.second->attempt.job == session->attempt.job;
+        }))
+      watches_.forget(session->attempt.job);
     lock.unlock();
     shell_table_.link_closed(number);
   }
@@ -189,16 +184,27 @@ class AgentServer final : public Agents, private Shells {
   }
 
   Result<void> note(Session& session, wire::Activity& activity) {
-    if (activity.ranks.size() > kActivitySlots)
-      return corrupt("invalid Activity.ranks: more than " + std::to_string(kActivitySlots));
-    const auto limit = [](std::optional<Duration>& age) {
-      if (age) *age = std::clamp<Duration>(*age, 0ms, kActivityAgeMax);
-    };
-    limit(activity.output);
-    for (wire::RankActivity& rank : activity.ranks) limit(rank.output), limit(rank.collective);
-    const MutexLock lock(mutex_);
-    session.activity = std::move(activity);
-    session.activity_at = clock_.monotonic();
+    TRY(check(activity));
+    std::vector<diagnosis::FaultNews> news;
+    std::map<domain::HostIndex, observe::StreamKey> streams;
+    {
+      const MutexLock lock(mutex_);
+      const auto now = session.activity_at = clock_.monotonic();
+      session.activity = std::move(activity);
+      std::vector<diagnosis::RankState> ranks;
+      for (const auto& [number, each] : sessions_)
+        if (each->greeted && each->attempt == session.attempt) {
+          add_ranks(*each, now, ranks);
+          streams[each->host] = each->stream;
+        }
+      news = watches_.look(session.attempt, ranks, now);
+    }
+    for (const auto& each : news) {
+      if (const auto stream = streams.find(each.fault.host); stream != streams.end())
+        static_cast<void>(logs_.append(stream->second, {own_line(line_of(each))}, 0));
+      const MutexLock lock(report_mutex_);
+      if (report_fault_) report_fault_(session.job, each);
+    }
     return {};
   }
 
@@ -341,14 +347,8 @@ class AgentServer final : public Agents, private Shells {
   // -- state track
 
   Result<void> apply_fact(const std::shared_ptr<Session>& session, const wire::StateFact& fact) {
-    for (const auto* uri : {&fact.staged_model, &fact.model_uri, &fact.output_uri})
-      if (uri->size() > kFactUriBytesMax)
-        return corrupt("a StateFact names an object that no key can have");
+    wire::StateFact accepted = TRY(accepted_fact(fact));
     const std::weak_ptr<bool> here = here_;
-    wire::StateFact accepted = fact;
-    if (accepted.message.size() > kFactMessageBytesMax)
-      accepted.message = shorten(accepted.message, kFactMessageBytesMax);
-    if (!looks_like_address(accepted.address)) accepted.address.clear();
     control_.report(
         session->attempt, session->host, std::move(accepted),
         [this, here, session](Result<control::FactApplied> applied) {
@@ -574,12 +574,15 @@ class AgentServer final : public Agents, private Shells {
   const std::shared_ptr<bool> here_ =
       std::make_shared<bool>(true);  // owned here alone; pending answers check if it still exists
 
+  Mutex report_mutex_;
+  ReportRankFault report_fault_ GUARDED_BY(report_mutex_);
   Mutex mutex_;
   uint64_t last_number_ GUARDED_BY(mutex_) = 0;
   // By number, so that orders are sent in the order of connection: the same in every run of one
   // seed. A session is shared with the answers to pending facts; the last of them ends it.
   std::map<uint64_t, std::shared_ptr<Session>> sessions_ GUARDED_BY(mutex_);
   std::map<const net::Link*, uint64_t> numbers_ GUARDED_BY(mutex_);
+  RankWatches watches_ GUARDED_BY(mutex_);
   ShellTable shell_table_{
       [this](uint64_t number, const wire::Message& message) { return send_to(number, message); },
       clock_};

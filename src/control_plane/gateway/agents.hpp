@@ -14,6 +14,7 @@
 
 #include "base/time.hpp"
 #include "control/control.hpp"
+#include "diagnosis/rank_watch.hpp"
 #include "gateway/progress.hpp"
 #include "gateway/shells.hpp"
 #include "net/link.hpp"
@@ -46,6 +47,10 @@ struct LinkedAllocation {
 // call Agents.
 using ReportAllocation = std::function<std::string(LinkedAllocation)>;
 
+// Called when a fault of a rank, loader or link begins or ends, on the thread of a link. Must not
+// block, or call Agents.
+using ReportRankFault = std::function<void(const domain::JobKey&, const diagnosis::FaultNews&)>;
+
 class Agents {
  public:
   // Requires: the listener and the loops have stopped.
@@ -58,6 +63,8 @@ class Agents {
   virtual Shells& shells() = 0;
   // The transfers of the job's hosts, by host: the last report of each.
   virtual std::vector<HostProgress> progress(domain::JobNumber job) = 0;
+  // Sets what is called from now on; the former one is not called any more once this returns.
+  virtual void report_faults(ReportRankFault report) = 0;
   // When the job's hosts were last active, by host.
   virtual std::vector<HostActivity> activity(domain::JobNumber job) = 0;
   // Sends an idle agent its next order. False: none in that allocation is linked for the attempt.

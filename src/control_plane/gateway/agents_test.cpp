@@ -405,6 +405,35 @@ TEST_F(AgentsTest, AnActivityAgesUntilTheNextAndEndsWithItsLink) {
   EXPECT_TRUE(link->closed);
 }
 
+TEST_F(AgentsTest, AStuckRankIsNamedInTheLogOfItsHostAndReported) {
+  const auto first = hello(0), second = hello(1);
+  std::vector<diagnosis::FaultNews> faults;
+  agents->report_faults([&](auto, const diagnosis::FaultNews& news) { faults.push_back(news); });
+  const auto send_calls = [&](const auto& link, uint32_t rank, uint8_t kind) {
+    wire::RankCalls calls{.rank = rank, .group = 9, .group_rank = rank, .group_ranks = 2};
+    calls.completed = 50;
+    calls.kind = kind;
+    calls.unchanged = 9s;
+    wire::Activity activity;
+    activity.calls = {calls};
+    activity.idle = 1h;
+    events.frame(link, wire::encode(activity));
+  };
+  send_calls(first, 0, 1);
+  EXPECT_TRUE(faults.empty()) << "of one host nothing is concluded";
+  send_calls(second, 1, 0);
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_TRUE(faults[0].begins);
+  ASSERT_EQ(lines().size(), 1u);
+  EXPECT_TRUE(lines()[0].starts_with("trainyard: rank 1 on algo-2 seems to be stuck"));
+  EXPECT_TRUE(agents->activity(1).at(0).faults.empty());
+  EXPECT_EQ(agents->activity(1).at(1).faults.size(), 1u);
+  send_calls(second, 1, 1);
+  ASSERT_EQ(faults.size(), 2u);
+  EXPECT_FALSE(faults[1].begins);
+  EXPECT_TRUE(agents->activity(1)[1].faults.empty());
+}
+
 TEST_F(AgentsTest, OrdersAreSentOncePerLink) {
   auto link = hello(0);
   control->stop_job({"us-east-1", "a"}, [](const auto&) {});

@@ -1,5 +1,5 @@
 // Describes the current transfers of a job's hosts (channels, images, models), and when the hosts
-// were last active. Transient: nothing of it is stored.
+// were last active and what slows them down. Transient: nothing of it is stored.
 //
 // Threads: plain values.
 #pragma once
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "diagnosis/rank_faults.hpp"
 #include "domain/job.hpp"
 #include "wire/messages.hpp"
 
@@ -29,6 +30,7 @@ using FindProgress = std::function<std::vector<HostProgress>(domain::JobNumber)>
 struct HostActivity {
   domain::HostIndex host = 0;
   wire::Activity activity;
+  std::vector<diagnosis::RankFault> faults = {};  // of its ranks, present now
 };
 
 // By host; those that have reported.

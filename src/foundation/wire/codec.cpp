@@ -142,6 +142,28 @@ void fields(Side&, Is<Goodbye> auto&) {}
 template <class Side>
 void fields(Side&, Is<MainRuns> auto&) {}
 
+template <class Side, class Calls>
+void calls_of_rank(Side& side, Calls& calls) {
+  side("calls.rank", calls.rank);
+  side("calls.group", calls.group);
+  side("calls.group_rank", calls.group_rank);
+  side("calls.group_ranks", calls.group_ranks);
+  side("calls.completed", calls.completed);
+  side("calls.kind", calls.kind);
+  side("calls.bytes", calls.bytes);
+  side("calls.label", calls.label);
+  side("calls.unchanged", calls.unchanged);
+  side("calls.beat", calls.beat);
+  side("calls.inside_us", calls.inside_us);
+  side("calls.outside_us", calls.outside_us);
+  side("calls.loading_us", calls.loading_us);
+  side.list("calls.links", calls.links, 20, [&](auto& link) {
+    side("calls.links.peer", link.peer);
+    side("calls.links.blocked_us", link.blocked_us);
+    side("calls.links.blocked_bytes", link.blocked_bytes);
+  });
+}
+
 template <class Side>
 void fields(Side& side, Is<Activity> auto& m) {
   const auto age = [&](const char* name, auto& value) {
@@ -154,6 +176,10 @@ void fields(Side& side, Is<Activity> auto& m) {
     age("ranks.collective", each.collective);
     side("ranks.collectives", each.collectives);
   });
+  const bool described = !m.calls.empty();
+  side.added_list(
+      "calls", m.calls, 89, [&](auto& each) { calls_of_rank(side, each); }, described);
+  side.added("idle", m.idle, described);
 }
 
 template <class Side>

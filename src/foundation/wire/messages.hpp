@@ -180,9 +180,32 @@ struct RankActivity {
   std::optional<Duration> collective;  // since it last completed one; unset: none yet
   uint64_t collectives = 0;            // that it has completed
 };
+// A link on which a rank had to wait with bytes to send.
+struct LinkDelay {
+  uint32_t peer = 0;  // a rank of the group
+  uint64_t blocked_us = 0;
+  uint64_t blocked_bytes = 0;  // that were sent in this time
+};
+// The calls of a rank in its group (CallRecord of base/activity_table.hpp).
+struct RankCalls {
+  uint32_t rank = 0;  // that its launcher gave to it
+  uint64_t group = 0;
+  uint32_t group_rank = 0;
+  uint32_t group_ranks = 0;
+  uint64_t completed = 0;
+  uint8_t kind = 0;  // CallKind; 0: outside of calls
+  uint64_t bytes = 0;
+  uint64_t label = 0;
+  Duration unchanged{};  // since it last entered or left a call
+  Duration beat{};       // inside a call: since it was last alive
+  uint64_t inside_us = 0, outside_us = 0, loading_us = 0;
+  std::vector<LinkDelay> links = {};
+};
 struct Activity {
   std::optional<Duration> output;   // of all processes of the host
   std::vector<RankActivity> ranks;  // that are known
+  std::vector<RankCalls> calls = {};
+  Duration idle{};  // the host has used hardly any processor for so long; sent with calls
 };
 
 // Up: the host's attempt ends with the next final fact, and its allocation can serve another one.

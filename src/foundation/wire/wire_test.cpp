@@ -130,6 +130,46 @@ TEST(Codec, GoldenBytes) {
   }
 }
 
+TEST(Codec, CallsFollowTheActivityOfRanks) {
+  Activity activity{1s, {{3, {}, 2s, 7}}};
+  const std::string without = encode(activity);
+  RankCalls calls{.rank = 3,
+                  .group = 9,
+                  .group_rank = 1,
+                  .group_ranks = 4,
+                  .completed = 812,
+                  .kind = 2,
+                  .bytes = 4096,
+                  .label = 5,
+                  .unchanged = 12s,
+                  .beat = 1s,
+                  .inside_us = 6,
+                  .outside_us = 7,
+                  .loading_us = 8};
+  calls.links = {{2, 10, 11}};
+  activity.calls = {calls};
+  activity.idle = 30s;
+  const std::string bytes = encode(activity);
+  EXPECT_TRUE(bytes.starts_with(without)) << "an earlier server reads the fields that it knows";
+  EXPECT_EQ(bytes.size(), without.size() + 4 + 89 + 20 + 8);
+  const auto decoded = decode(bytes);
+  ASSERT_TRUE(decoded);
+  const auto* read = std::get_if<Activity>(&*decoded);
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->calls.size(), 1u);
+  EXPECT_EQ(read->calls[0].completed, 812u);
+  EXPECT_EQ(read->calls[0].unchanged, Duration(12s));
+  EXPECT_EQ(read->calls[0].loading_us, 8u);
+  ASSERT_EQ(read->calls[0].links.size(), 1u);
+  EXPECT_EQ(read->calls[0].links[0].blocked_us, 10u);
+  EXPECT_EQ(read->calls[0].links[0].blocked_bytes, 11u);
+  EXPECT_EQ(read->idle, Duration(30s));
+  EXPECT_FALSE(decode(bytes.substr(0, bytes.size() - 20))) << "cut short";
+  const auto earlier = decode(without);
+  ASSERT_TRUE(earlier);
+  EXPECT_TRUE(std::get<Activity>(*earlier).calls.empty());
+}
+
 // The bytes of release 0.1.0; messages that are missing here are unchanged.
 const std::vector<Golden>& golden_of_first_version() {
   static const std::vector<Golden> all{

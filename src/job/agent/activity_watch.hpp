@@ -1,6 +1,6 @@
 // Follows when a host and its ranks were last active: when output last came, and when a rank last
-// completed a collective. The counters come from the pipe of the output and from the activity table
-// (base/activity_table.hpp); the times are the agent's.
+// completed a collective; and in which calls the ranks are. The counters come from the pipe of the
+// output and from the activity table (base/activity_table.hpp); the times are the agent's.
 //
 // Threads: confined to one. The caller passes the time.
 #pragma once
@@ -20,13 +20,20 @@ namespace trainyard::agent {
 // The shortest time between two reports. The server counts on from the last one, so that a host
 // that does nothing sends none.
 inline constexpr Duration kActivityInterval = 5s;
+// The same while ranks describe their calls: a rank that is stuck is to be named within 15 s.
+inline constexpr Duration kCallsInterval = 2s;
+// A host that uses less is idle: ranks that wait for others poll now and then.
+inline constexpr double kIdleHostCores = 0.1;
+inline constexpr double kWaitingRankCores = 0.05;  // for each rank, in addition
 
 class ActivityWatch {
  public:
-  // Takes the totals since the start. Returns a report if something has happened since the last
-  // one.
+  // Takes the totals since the start; `cpu`: of all processes, none if it is not known, which
+  // counts as busy. Returns a report if something has happened since the last one.
   std::optional<wire::Activity> look(uint64_t bytes_printed, const std::vector<ActivitySlot>& slots,
-                                     std::chrono::nanoseconds now);
+                                     std::chrono::nanoseconds now,
+                                     const std::vector<RankRecord>& records = {},
+                                     std::optional<std::chrono::nanoseconds> cpu = {});
   // Makes the next look() return a report: the server has forgotten the last one.
   void forget_report() { reported_at_.reset(), changed_ = true; }
 
@@ -39,11 +46,22 @@ class ActivityWatch {
   struct Rank {
     Counter output, collectives;
   };
+  struct Calls {
+    uint64_t group = 0, completed = 0, kind = 0, beats = 0;
+    Time changed_at{}, beat_at{};
+  };
   void follow(Counter& counter, uint64_t value, Time now);
+  void follow_ranks(const std::vector<ActivitySlot>& slots, Time now);
+  void follow_calls(const std::vector<RankRecord>& records, Time now);
+  void follow_processor(std::optional<std::chrono::nanoseconds> cpu, size_t ranks, Time now);
+  void add_calls(const std::vector<RankRecord>& records, Time now, wire::Activity& activity) const;
 
   Counter output_;
-  std::map<uint64_t, Rank> ranks_;  // at most kActivitySlots
-  bool changed_ = false;            // since the last report
+  std::map<uint64_t, Rank> ranks_;   // at most kActivitySlots
+  std::map<uint64_t, Calls> calls_;  // by rank, at most kActivitySlots
+  std::chrono::nanoseconds cpu_{};
+  Time looked_at_{}, idle_since_{};
+  bool changed_ = false;  // since the last report
   std::optional<Time> reported_at_;
 };
 

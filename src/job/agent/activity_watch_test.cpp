@@ -47,5 +47,83 @@ TEST(ActivityWatch, ForgetsRanksThatLeaveTheTable) {
   ASSERT_EQ(watch.look(1, {{2, 1, 0, 0}}, 10s)->ranks.size(), 1u);
 }
 
+RankRecord record(uint64_t completed, CallKind kind, uint64_t beats) {
+  RankRecord record;
+  record.rank = 3;
+  record.calls.writer = 1;
+  record.calls.group = 9;
+  record.calls.rank = 1;
+  record.calls.ranks = 4;
+  record.calls.completed = completed;
+  record.calls.kind = uint64_t(kind);
+  record.calls.beats = beats;
+  record.calls.inside_ns = 5'000'000;
+  record.calls.links[0] = {3, 7'000, 5};
+  return record;
+}
+
+TEST(ActivityWatch, ReportsForHowLongARankIsInItsCall) {
+  ActivityWatch watch;
+  const auto look = [&](std::chrono::nanoseconds now, const RankRecord& calls) {
+    return watch.look(0, {}, now, {calls}, std::chrono::nanoseconds(0));
+  };
+  auto report = look(10s, record(5, CallKind::none, 0));
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->calls.size(), 1u);
+  EXPECT_EQ(report->calls[0].rank, 3u);
+  EXPECT_EQ(report->calls[0].group_rank, 1u);
+  EXPECT_EQ(report->calls[0].inside_us, 5'000u);
+  ASSERT_EQ(report->calls[0].links.size(), 1u);
+  EXPECT_EQ(report->calls[0].links[0].peer, 2u);
+  EXPECT_EQ(report->calls[0].links[0].blocked_us, 7u);
+  EXPECT_EQ(report->calls[0].links[0].blocked_bytes, 5u);
+  report = look(13s, record(5, CallKind::none, 0));
+  ASSERT_TRUE(report) << "also outside of calls";
+  EXPECT_EQ(report->calls[0].unchanged, Duration(3s));
+
+  report = look(15s, record(5, CallKind::allreduce, 1));
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->calls[0].unchanged, Duration(0s));
+  EXPECT_FALSE(look(16s, record(5, CallKind::allreduce, 2))) << "too soon";
+  report = look(18s, record(5, CallKind::allreduce, 3));
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->calls[0].unchanged, Duration(3s));
+  EXPECT_EQ(report->calls[0].beat, Duration(0s)) << "it waits, and is alive";
+  report = look(25s, record(5, CallKind::allreduce, 3));
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->calls[0].unchanged, Duration(10s));
+  EXPECT_EQ(report->calls[0].beat, Duration(7s)) << "it was stopped";
+}
+
+TEST(ActivityWatch, ReportsForHowLongAHostIsIdle) {
+  ActivityWatch watch;
+  const auto idle_at = [&](std::chrono::nanoseconds now, std::chrono::nanoseconds cpu) {
+    const auto report = watch.look(0, {}, now, {record(5, CallKind::barrier, 0)}, cpu);
+    return report ? report->idle : Duration(-1ms);
+  };
+  EXPECT_EQ(idle_at(10s, 9s), Duration(0s));
+  EXPECT_EQ(idle_at(14s, 9s), Duration(4s));
+  EXPECT_EQ(idle_at(18s, 9'100ms), Duration(8s)) << "a rank that waits uses a little";
+  EXPECT_EQ(idle_at(22s, 11s), Duration(0s));
+}
+
+TEST(ActivityWatch, AHostOfUnknownUsageIsBusy) {
+  ActivityWatch watch;
+  (void)watch.look(0, {}, 1s, {record(5, CallKind::barrier, 0)});
+  const auto report = watch.look(0, {}, 60s, {record(5, CallKind::barrier, 0)});
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->idle, Duration(0s));
+}
+
+TEST(ActivityWatch, ARankInANewGroupBeginsAgain) {
+  ActivityWatch watch;
+  (void)watch.look(0, {}, 1s, {record(5, CallKind::barrier, 0)}, 0s);
+  RankRecord other = record(5, CallKind::barrier, 0);
+  other.calls.group = 10;
+  const auto report = watch.look(0, {}, 20s, {other}, 0s);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->calls[0].unchanged, Duration(0s));
+}
+
 }  // namespace
 }  // namespace trainyard::agent

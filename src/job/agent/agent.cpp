@@ -346,12 +346,17 @@ void Agent::note_largest_processes() {
 void Agent::tell_activity() {
   // Release 0.1.0 does not know the message.
   if (!world_.say_now || order_.wire_version < 2) return;
-  std::string table(kActivityBytes, '\0');
+  std::string table(kActivityTableBytes, '\0');
   const ssize_t got = ::pread(context_.activity_table.descriptor(), table.data(), table.size(), 0);
   table.resize(got > 0 ? size_t(got) : 0);
   if (activity_forgotten_.exchange(false)) activity_.forget_report();
+  const auto calls = read_calls(table);
+  std::optional<std::chrono::nanoseconds> cpu;
+  if (!calls.empty()) {
+    if (const auto usage = context_.container->usage()) cpu = usage->cpu;
+  }
   if (auto activity = activity_.look(context_.pump->bytes_read(), read_activity(table),
-                                     world_.clock.monotonic()))
+                                     world_.clock.monotonic(), calls, cpu))
     world_.say_now(*std::move(activity));
 }
 

@@ -101,7 +101,18 @@ Result<void> Carrier::run(Shared& shared, std::span<Part> parts, collectives::Ca
 Result<void> Carrier::carry_out(std::span<Part> parts) {
   TRY(execute(parts));
   activity_.count();
+  activity_.pass();
   return ok();
+}
+
+void Carrier::note_outstanding(bool outstanding) {
+  if (!activity_.describes()) return;
+  if (outstanding == outstanding_) return activity_.beat();
+  outstanding_ = outstanding;
+  const auto now = std::chrono::steady_clock::now();
+  if (!outstanding) return activity_.leave(now, false);
+  activity_.announce(now);
+  activity_.enter(CallKind::named_tensors, 0, 0);
 }
 
 Result<void> Carrier::execute(std::span<Part> parts) {

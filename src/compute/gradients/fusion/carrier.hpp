@@ -39,6 +39,8 @@ class Carrier {
   };
   // Every part with a request gets a result, unless the whole batch fails.
   Result<void> carry_out(std::span<Part> parts);
+  // Describes in the activity table that this rank has submitted tensors that are not done.
+  void note_outstanding(bool outstanding);
 
  private:
   // The group of a set, and the buffers that only its tensors use.
@@ -86,6 +88,7 @@ class Carrier {
   const int rank_;
   // The group also carries the negotiation, which continues while no tensor is reduced.
   collectives::ActivityCounter& activity_;
+  bool outstanding_ = false;  // as noted last
   // by set; the sets of which this rank is a member
   std::map<int, std::unique_ptr<Shared>> shared_;
   int next_set_ = 1;

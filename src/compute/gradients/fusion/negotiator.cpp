@@ -410,6 +410,7 @@ Result<void> Negotiator::Impl::carry_out(Plan& plan) {
 Result<void> Negotiator::Impl::cycle() {
   cycle_began_ = since_began();
   take_inbox();
+  carrier_.note_outstanding(!works_.empty() || !joins_.empty());
   const auto all = TRY(and_over_all(negotiation_.bits(now())));
   const auto needs_answer = negotiation_.apply_bits(all, now());
   if (!needs_answer) return ours_to_blame(needs_answer.error());
@@ -418,6 +419,7 @@ Result<void> Negotiator::Impl::cycle() {
   note(plan, *needs_answer);
   if (!plan.stalls.empty() && options_.on_stall) options_.on_stall(plan.stalls);
   TRY(carry_out(plan));
+  carrier_.note_outstanding(!works_.empty() || !joins_.empty());
   if (tuning_) tune(plan);
   if (options_.on_event && !plan.batches.empty())
     options_.on_event({Phase::cycle, Operation::barrier, "", cycle_began_, since_began()});

@@ -12,8 +12,8 @@
 // a kind byte: the index in the variant, from 1, so new messages are added at its end.
 //
 // If the two ends of a protocol may have different versions, use choice_or() instead of choice(),
-// added() for later fields, and skip_rest() after the last field. A reader then accepts messages of
-// later versions.
+// added() or added_list() for later fields, and skip_rest() after the last field. A reader then
+// accepts messages of later versions.
 //
 // Input is untrusted. Truncated or excess bytes, lengths and counts past the end, unknown kinds and
 // values are errors (corrupt) that name message and field. A count cannot claim more memory than
@@ -74,6 +74,11 @@ class FieldWriter {
   void added(const char* field, const T& value, bool written) {
     if (written) (*this)(field, value);
   }
+  template <class T, class Each>
+  void added_list(const char* field, const std::vector<T>& values, size_t element_bytes_min,
+                  Each each, bool written) {
+    if (written) list(field, values, element_bytes_min, each);
+  }
   void skip_rest() {}
   template <class T, class Each>
   void optional(const char*, const std::optional<T>& value, Each each) {
@@ -132,6 +137,11 @@ class FieldReader {
   template <class T>
   void added(const char* field, T& value, bool) {
     if (!rest_.empty()) (*this)(field, value);
+  }
+  template <class T, class Each>
+  void added_list(const char* field, std::vector<T>& values, size_t element_bytes_min, Each each,
+                  bool) {
+    if (!rest_.empty()) list(field, values, element_bytes_min, each);
   }
   // Skips the fields that a later version added after the last one.
   void skip_rest() { rest_ = {}; }

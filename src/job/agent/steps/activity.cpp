@@ -22,7 +22,7 @@ std::optional<Failure> open_activity(StepContext& context) {
   os::File table(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kTableMode));
   if (!table || ::fchmod(table.descriptor(), kTableMode) != 0 ||
       ::ftruncate(table.descriptor(), 0) != 0 ||
-      ::ftruncate(table.descriptor(), off_t(kActivityBytes)) != 0)
+      ::ftruncate(table.descriptor(), off_t(kActivityTableBytes)) != 0)
     return failure_of(from_errno("making " + path), "preparing the container");
   context.activity_table = std::move(table);
   containers::Mount mount;

@@ -54,6 +54,7 @@ class ShmTransport final : public Transport {
   Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
                                           const std::vector<std::string>& offers,
                                           uint64_t key) override;
+  std::span<const SendDelay> send_delays() const override { return tcp_->send_delays(); }
   RegisteredMemory* registered() override { return registered_.get(); }
 
  private:

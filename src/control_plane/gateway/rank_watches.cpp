@@ -1,0 +1,83 @@
+#include "gateway/rank_watches.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/activity_table.hpp"
+
+namespace trainyard::gateway {
+namespace {
+
+constexpr uint64_t kTimeMaxUs = uint64_t{365} * 24 * 3600 * 1'000'000;  // a year, for each counter
+
+void limit(Duration& age) { age = std::clamp<Duration>(age, 0ms, kActivityAgeMax); }
+void limit(std::optional<Duration>& age) {
+  if (age) limit(*age);
+}
+void limit(uint64_t& microseconds) { microseconds = std::min(microseconds, kTimeMaxUs); }
+
+}  // namespace
+
+Result<void> check(wire::Activity& activity) {
+  if (activity.ranks.size() > kActivitySlots || activity.calls.size() > kActivitySlots)
+    return corrupt("invalid Activity.ranks: more than " + std::to_string(kActivitySlots));
+  limit(activity.output);
+  limit(activity.idle);
+  for (wire::RankActivity& rank : activity.ranks) limit(rank.output), limit(rank.collective);
+  for (wire::RankCalls& calls : activity.calls) {
+    limit(calls.unchanged), limit(calls.beat);
+    limit(calls.inside_us), limit(calls.outside_us), limit(calls.loading_us);
+    if (calls.links.size() > kCallLinks) calls.links.resize(kCallLinks);
+    for (wire::LinkDelay& link : calls.links) limit(link.blocked_us);
+  }
+  std::erase_if(activity.calls, [](const wire::RankCalls& calls) {
+    return calls.group_ranks < 2 || calls.group_ranks > kActivityRankMax ||
+           calls.group_rank >= calls.group_ranks || calls.rank >= kActivityRankMax;
+  });
+  return {};
+}
+
+void age(wire::Activity& activity, Duration since) {
+  if (activity.output) *activity.output += since;
+  for (wire::RankActivity& rank : activity.ranks) {
+    if (rank.output) *rank.output += since;
+    if (rank.collective) *rank.collective += since;
+  }
+}
+
+std::string line_of(const diagnosis::FaultNews& news) {
+  if (news.begins) return news.fault.text;
+  return "over after " + std::to_string(news.lasted.count() / 1000) + " s: " + news.fault.text;
+}
+
+void add_ranks(const AgentSession& session, std::chrono::nanoseconds now,
+               std::vector<diagnosis::RankState>& ranks) {
+  if (!session.activity) return;
+  const auto since = std::chrono::duration_cast<Duration>(now - session.activity_at);
+  for (const wire::RankCalls& calls : session.activity->calls) {
+    ranks.push_back({session.host, calls, session.activity->idle});
+    // The agent alone knows the age of a beat, and for how long its host was idle.
+    ranks.back().calls.unchanged += since;
+  }
+}
+
+std::vector<diagnosis::FaultNews> RankWatches::look(const domain::AttemptId& attempt,
+                                                    const std::vector<diagnosis::RankState>& ranks,
+                                                    std::chrono::nanoseconds now) {
+  if (ranks.empty() && !watched_.contains(attempt.job)) return {};
+  Watched& watched = watched_[attempt.job];
+  if (watched.attempt != attempt.number) watched = {};
+  watched.attempt = attempt.number;
+  auto news = watched.watch.look(ranks, now);
+  news.resize(std::min(news.size(), kRankNewsMax - watched.news));
+  watched.news += news.size();
+  return news;
+}
+
+std::vector<diagnosis::RankFault> RankWatches::faults(domain::JobNumber job) const {
+  const auto found = watched_.find(job);
+  return found == watched_.end() ? std::vector<diagnosis::RankFault>{}
+                                 : found->second.watch.faults();
+}
+
+}  // namespace trainyard::gateway

@@ -1,0 +1,101 @@
+#include "gateway/rank_watches.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/activity_table.hpp"
+
+namespace trainyard::gateway {
+namespace {
+
+wire::RankCalls calls_of_rank(uint32_t rank, CallKind kind, Duration unchanged) {
+  wire::RankCalls calls{.rank = rank, .group = 9, .group_rank = rank, .group_ranks = 2};
+  calls.completed = 50;
+  calls.kind = uint8_t(kind);
+  calls.unchanged = unchanged;
+  return calls;
+}
+
+AgentSession session_of(domain::HostIndex host, const wire::RankCalls& calls) {
+  AgentSession session;
+  session.host = host;
+  session.activity = wire::Activity{{}, {}, {calls}, 1h};
+  session.activity_at = 100s;
+  return session;
+}
+
+TEST(RankWatches, NameTheRankThatOthersWaitFor) {
+  RankWatches watches;
+  const domain::AttemptId attempt{1, 1};
+  const auto waits = session_of(0, calls_of_rank(0, CallKind::barrier, 7s));
+  const auto stuck = session_of(1, calls_of_rank(1, CallKind::none, 7s));
+  const auto news_at = [&](std::chrono::nanoseconds now) {
+    std::vector<diagnosis::RankState> ranks;
+    add_ranks(waits, now, ranks);
+    add_ranks(stuck, now, ranks);
+    return watches.look(attempt, ranks, now);
+  };
+  EXPECT_TRUE(news_at(100s).empty());
+  const auto news = news_at(102s);
+  ASSERT_EQ(news.size(), 1u) << "the server adds the time since the reports";
+  EXPECT_EQ(news[0].fault.rank, 1u);
+  EXPECT_EQ(
+      line_of(news[0]),
+      "rank 1 on algo-2 seems to be stuck: it has not begun collective 51 for 9 s, and 1 rank "
+      "waits for it in barrier");
+  EXPECT_EQ(line_of({news[0].fault, false, 30s}).substr(0, 17), "over after 30 s: ");
+  EXPECT_EQ(watches.faults(1).size(), 1u);
+  EXPECT_TRUE(watches.faults(2).empty()) << "another job";
+  EXPECT_TRUE(news_at(104s).empty()) << "once";
+  watches.forget(1);
+  EXPECT_TRUE(watches.faults(1).empty());
+}
+
+TEST(RankWatches, AnotherAttemptBeginsAgain) {
+  RankWatches watches;
+  const std::vector<diagnosis::RankState> ranks{{0, calls_of_rank(0, CallKind::barrier, 9s), 1h},
+                                                {1, calls_of_rank(1, CallKind::none, 9s), 1h}};
+  EXPECT_EQ(watches.look({1, 1}, ranks, 1s).size(), 1u);
+  EXPECT_EQ(watches.look({1, 1}, ranks, 3s).size(), 0u);
+  EXPECT_EQ(watches.look({1, 2}, ranks, 5s).size(), 1u);
+}
+
+TEST(RankWatches, AnnounceAtMostSoMuchOfAnAttempt) {
+  RankWatches watches;
+  const std::vector<diagnosis::RankState> fault{{0, calls_of_rank(0, CallKind::barrier, 9s), 1h},
+                                                {1, calls_of_rank(1, CallKind::none, 9s), 1h}};
+  size_t news = 0;
+  for (int i = 0; i < 2'000; ++i)
+    news += watches
+                .look({1, 1}, i % 2 == 0 ? fault : std::vector<diagnosis::RankState>{},
+                      std::chrono::seconds(i))
+                .size();
+  EXPECT_EQ(news, kRankNewsMax);
+}
+
+TEST(CheckedActivity, HasOnlyNumbersThatCanBe) {
+  wire::RankCalls wild{.rank = 1, .group = 9, .group_rank = 1, .group_ranks = 2};
+  wild.unchanged = Duration::max();
+  wild.beat = Duration::min();
+  wild.outside_us = UINT64_MAX;
+  wild.links = std::vector<wire::LinkDelay>(100, {7, UINT64_MAX});
+  wire::RankCalls alone = wild, beyond = wild, many = wild;
+  alone.group_ranks = 1;
+  beyond.group_rank = 2;
+  many.group_ranks = UINT32_MAX;
+  wire::Activity activity{Duration::max(), {}, {wild, alone, beyond, many}, Duration::min()};
+  ASSERT_TRUE(check(activity));
+  EXPECT_EQ(activity.output, kActivityAgeMax);
+  EXPECT_EQ(activity.idle, Duration(0s));
+  ASSERT_EQ(activity.calls.size(), 1u);
+  EXPECT_EQ(activity.calls[0].unchanged, kActivityAgeMax);
+  EXPECT_EQ(activity.calls[0].beat, Duration(0s));
+  EXPECT_LT(activity.calls[0].outside_us, UINT64_MAX);
+  EXPECT_EQ(activity.calls[0].links.size(), kCallLinks);
+  EXPECT_LT(activity.calls[0].links[0].blocked_us, UINT64_MAX);
+
+  activity.calls.resize(kActivitySlots + 1);
+  EXPECT_FALSE(check(activity));
+}
+
+}  // namespace
+}  // namespace trainyard::gateway
