@@ -45,6 +45,7 @@ ROUTES = [
     ("POST", "/api/trainyard/DescribeJob?region=us-east-1"),
     ("POST", "/api/trainyard/ExplainJob?region=us-east-1"),
     ("POST", "/api/trainyard/DescribeJobTime?region=us-east-1"),
+    ("POST", "/api/trainyard/GetJobTimeline?region=us-east-1"),
     ("POST", "/api/sagemaker/DescribeTrainingJob?region=us-east-1"),
     ("POST", "/api/cloudwatch/GetMetricStatistics?region=us-east-1"),
     ("POST", "/api/logs/GetLogEvents?region=us-east-1"),

@@ -77,8 +77,8 @@ TEST(Control, HostsRememberWhenTheyReachedEachState) {
   cluster.walk("a", 0, HostState::finished);
   std::string steps;
   for (const domain::HostStep& step : cluster.find("a")->attempt()->hosts[0].steps)
-    steps += std::string(to_string(step.state)) + " " + std::to_string((step.at - placed) / 1s) +
-             "\n";
+    steps +=
+        std::string(to_string(step.state)) + " " + std::to_string((step.at - placed) / 1s) + "\n";
   EXPECT_EQ(steps,
             "placed 0\npreparing 0\ndownloading 0\nrunning 5\ndraining 65\nuploading 65\n"
             "finished 65\n");
