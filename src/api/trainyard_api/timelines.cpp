@@ -23,7 +23,7 @@ namespace own = shapes::trainyard;
 // Below the job's output: the agent copies /opt/ml/output/intermediate to it while the job runs.
 constexpr const char* kTraceFolder = "/output/intermediate/timelines/";
 constexpr size_t kTraceFilesMax = 64;
-// Of all files: four times what a trace may have, since members are left out.
+// The limit of all files together: four times what a trace may have, since members are left out.
 constexpr size_t kTraceFilesBytesMax = 4 * kTraceBytesMax;
 
 class Timelines {

@@ -55,7 +55,7 @@ struct TimelineWorld : OperationsWorld, ::testing::Test {
 
 constexpr const char* kStep = R"([{"name":"step","ph":"X","pid":0,"tid":0,"ts":7,"dur":2}])";
 
-TEST_F(TimelineWorld, OfARunningJobLastsUntilNow) {
+TEST_F(TimelineWorld, ARunningJobLastsUntilNow) {
   const auto response = timeline();
   EXPECT_EQ(response.job_name, "mnist-1");
   EXPECT_FALSE(response.notes);

@@ -94,7 +94,7 @@ TEST(FileEvents, ProcessesAreNamedAfterTheFile) {
             std::string::npos);
 }
 
-TEST(FileEvents, WhatCannotBeReadIsCounted) {
+TEST(FileEvents, UnreadableEventsAreCounted) {
   const Added added = added_of({{"a", R"([{"ph":"X"},{"ph":"Q","ts":1},{"ts":1},{"ph":5,"ts":1},{x},
                                      {"ph":"X","ts":1,"dur":-1},{"ph":"i","ts":1}])"},
                                 {"b", "no trace"},

@@ -22,8 +22,8 @@
 
 namespace trainyard::api::trainyard_api {
 
-// Of a trace's events: a browser shows it at once, and a response is small enough to be kept in
-// memory a few times.
+// The limit of a trace's events: a browser shows it at once, and a response is small enough to be
+// kept in memory a few times.
 inline constexpr size_t kTraceBytesMax = 8 << 20;
 inline constexpr size_t kTracedItemsMax = 1'000;  // uses of time, attempts, statuses: the last ones
 inline constexpr size_t kTracedHostsMax = 1'000;  // the first ones

@@ -59,7 +59,7 @@ Json events_of(const JobTrace& trace) {
   return json ? (*json)["traceEvents"] : Json::array();
 }
 
-TEST(JobTrace, OfACompletedJob) {
+TEST(JobTrace, DrawsACompletedJob) {
   const JobTrace trace = drawn(completed_job());
   EXPECT_EQ(trace.notes, std::vector<std::string>());
   EXPECT_EQ(
@@ -91,7 +91,7 @@ TEST(JobTrace, OfACompletedJob) {
 )");
 }
 
-TEST(JobTrace, OfAWaitingJobWithItsReason) {
+TEST(JobTrace, ShowsThePendingReasonOfAWaitingJob) {
   domain::Job job = completed_job();
   job.state = domain::JobState::waiting;
   job.wait_reason = "waits for 8 GPU";
@@ -137,7 +137,7 @@ TEST(JobTrace, HostsOfEarlierRecordsHaveTheirPresentState) {
   EXPECT_EQ(names, (std::vector<std::string>{"algo-1", "running"}));
 }
 
-TEST(JobTrace, OneJobCannotMakeItLarge) {
+TEST(JobTrace, StaysSmallForLargeJobs) {
   domain::Job job = completed_job();
   job.spec.groups[0].count = 10'000;
   domain::Host host = job.attempts[0].hosts[0];

@@ -16,9 +16,9 @@
 
 namespace trainyard::api::trainyard_api {
 
-// Of one event's text; Kineto's longest ones, with stacks, have a few KiB.
+// The limit of one event's text; Kineto's longest ones, with stacks, have a few KiB.
 inline constexpr size_t kTraceEventBytesMax = 64 << 10;
-// Of instants and lengths in files: the year 10000. Sums of several fit into 64 bits.
+// The limit of instants and lengths in files: the year 10000. Sums of several fit into 64 bits.
 inline constexpr double kTraceMicrosecondsMax = 253'402'300'800'000'000;
 
 class TraceFileReader {
