@@ -280,6 +280,21 @@ def test_a_job_shows_where_its_time_went(browser: Browser, server: Server) -> No
     page.context.close()
 
 
+def test_a_job_has_its_timeline_as_a_file(browser: Browser, server: Server) -> None:
+    page = signed_in(browser, server)
+    page.goto(console(server, "/jobs/failed-1"))
+    part = page.get_by_role("region", name="Timeline", exact=True)
+    with page.expect_download() as downloaded:
+        part.get_by_role("button", name="Download the trace").click()
+    assert downloaded.value.suggested_filename == "failed-1.trace.json"
+    with open(downloaded.value.path(), encoding="utf-8") as file:
+        trace = json.load(file)
+    assert trace["otherData"]["job"] == "failed-1"
+    names = {event["name"] for event in trace["traceEvents"]}
+    assert {"attempt 1", "Training", "algo-1", "running"} <= names, names
+    page.context.close()
+
+
 def test_filters_and_search_are_in_the_address(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     page.get_by_role("button", name="Failed", exact=True).click()
