@@ -129,7 +129,7 @@ def test_a_running_job_has_a_timeline_up_to_now(server: Server) -> None:
 
 def test_an_interrupted_job_shows_both_attempts(server: Server) -> None:
     sagemaker = server.boto("sagemaker")
-    spot = {
+    spot: dict[str, Any] = {
         "EnableManagedSpotTraining": True,
         "StoppingCondition": {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200},
     }
