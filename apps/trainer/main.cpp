@@ -77,7 +77,7 @@ Result<int> train_job(const CommandLine& line) {
   const std::string arn = variable("TRAINING_JOB_ARN");
   const train::JobOptions options{line.option("base", "/opt/ml"),
                                   arn.empty() ? variable("TRAINING_JOB_NAME") : arn,
-                                  variable(kActivityVariable)};
+                                  variable(kActivityVariable), variable(train::kTimelinesVariable)};
   TRY(train::run_job(options, clock, stop, [](std::string_view text) {
     std::printf("%.*s\n", int(text.size()), text.data());
   }));

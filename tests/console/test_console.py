@@ -45,6 +45,7 @@ ROUTES = [
     ("POST", "/api/trainyard/DescribeJob?region=us-east-1"),
     ("POST", "/api/trainyard/ExplainJob?region=us-east-1"),
     ("POST", "/api/trainyard/DescribeJobTime?region=us-east-1"),
+    ("POST", "/api/trainyard/GetJobTimeline?region=us-east-1"),
     ("POST", "/api/sagemaker/DescribeTrainingJob?region=us-east-1"),
     ("POST", "/api/cloudwatch/GetMetricStatistics?region=us-east-1"),
     ("POST", "/api/logs/GetLogEvents?region=us-east-1"),
@@ -276,6 +277,21 @@ def test_a_job_shows_where_its_time_went(browser: Browser, server: Server) -> No
     time = page.get_by_role("region", name="Where the time went")
     expect(time).to_contain_text(re.compile(r"Effective training time \d+\.\d %, goodput \d+"))
     expect(time.get_by_role("listitem").filter(has_text="Training")).to_have_count(1)
+    page.context.close()
+
+
+def test_a_job_has_its_timeline_as_a_file(browser: Browser, server: Server) -> None:
+    page = signed_in(browser, server)
+    page.goto(console(server, "/jobs/failed-1"))
+    part = page.get_by_role("region", name="Timeline", exact=True)
+    with page.expect_download() as downloaded:
+        part.get_by_role("button", name="Download the trace").click()
+    assert downloaded.value.suggested_filename == "failed-1.trace.json"
+    with open(downloaded.value.path(), encoding="utf-8") as file:
+        trace = json.load(file)
+    assert trace["otherData"]["job"] == "failed-1"
+    names = {event["name"] for event in trace["traceEvents"]}
+    assert {"attempt 1", "Training", "algo-1", "running"} <= names, names
     page.context.close()
 
 

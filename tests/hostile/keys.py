@@ -210,6 +210,13 @@ ATTACKS = (
         "victim",
     ),
     row(
+        "timeline-of-victim",
+        "read when another job ran, and what its ranks traced",
+        "my.target('trainyard', 'GetJobTimeline', JobName='victim')",
+        "GetJobTimeline",
+        "victim",
+    ),
+    row(
         "times",
         "read how everybody uses time",
         "my.target('trainyard', 'GetTimeReport', GroupBy='user')",

@@ -77,6 +77,17 @@ def test_a_timeline_shows_each_tensor(tmp_path: pathlib.Path) -> None:
     )
 
 
+def test_each_rank_writes_its_timeline_into_a_directory(tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "timelines"
+    run("again", 2, TRAINYARD_TIMELINES=str(folder))
+    assert {path.name for path in folder.iterdir()} == {
+        f"rank-{rank}{again}.json" for rank in range(2) for again in ("", "-2", "-3")
+    }
+    for path in folder.iterdir():
+        head = path.read_text(encoding="utf-8").splitlines()[1]
+        assert "start_time_since_epoch_in_micros" in head, head
+
+
 def test_ranks_meet_again_after_a_shutdown() -> None:
     assert run("again", 2) == [[2.0, 2.0, 2.0]] * 2
 

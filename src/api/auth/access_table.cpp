@@ -242,7 +242,7 @@ constexpr AccessRow kRows[] = {
     {"trainyard", "PreviewJob", "", kAll},
     {"trainyard", "PutJobTemplate DeleteJobTemplate", "",
      "arn:aws:trainyard:{region}:{account}:job-template/{TemplateName}"},
-    {"trainyard", "DescribeJob DescribeJobTime ExplainJob KillJob", "",
+    {"trainyard", "DescribeJob DescribeJobTime ExplainJob GetJobTimeline KillJob", "",
      "arn:aws:trainyard:{region}:{account}:job/{JobName}"},
     {"trainyard", "InterruptTrainingJob", "", kJob},
     {"trainyard", "DescribeCampaign StopCampaign", "",

@@ -86,6 +86,15 @@ const std::vector<Command>& commands_that_explain() {
         "goodput is the same part of the time in which it held machines.",
         {"trainyard time mnist-1", "trainyard time --by user --since 7d"}},
        time_command},
+      {{"timeline",
+        {"JOB"},
+        {{"--output", "-o", true, "write FILE (default: JOB.trace.json); - is standard output"}},
+        "Write a job's timeline to a file for Perfetto or chrome://tracing.",
+        "It has the phases and attempts of the job, the states of each host, and the trace files "
+        "that the job wrote to /opt/ml/output/intermediate/timelines, on one clock. Open the file "
+        "at ui.perfetto.dev, which keeps it in the browser, or in Chromium at chrome://tracing.",
+        {"trainyard timeline mnist-1", "trainyard timeline mnist-1 -o - | jq .otherData"}},
+       timeline_command},
       {{"replay",
         {},
         {{"--since", "", true, "TIME: 24h ago, a date, or a date with time (default: 24h)"},

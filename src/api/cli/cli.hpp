@@ -1,6 +1,6 @@
 // Runs the commands about jobs, users and the server: `trainyard jobs`, `describe`, `logs`, `top`,
-// `stop`, `interrupt`, `cost`, `submit`, `campaign`, `shell`, `user`, `status`, `console`,
-// `metrics-token`. The commands are ordinary clients: all their data comes from the API.
+// `timeline`, `stop`, `interrupt`, `cost`, `submit`, `campaign`, `shell`, `user`, `status`,
+// `console`, `metrics-token`. The commands are ordinary clients: all their data comes from the API.
 //
 // Threads: confined to the main thread. Lifetime: the dependencies outlive run().
 #pragma once

@@ -17,6 +17,7 @@ Result<int> tensorboard_command(World& world, const Arguments& arguments);
 Result<int> top_command(World& world, const Arguments& arguments);
 Result<int> events_command(World& world, const Arguments& arguments);
 Result<int> time_command(World& world, const Arguments& arguments);
+Result<int> timeline_command(World& world, const Arguments& arguments);
 Result<int> replay_command(World& world, const Arguments& arguments);
 Result<int> stop_command(World& world, const Arguments& arguments);
 Result<int> interrupt_command(World& world, const Arguments& arguments);

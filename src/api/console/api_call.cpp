@@ -19,6 +19,7 @@ constexpr std::pair<std::string_view, std::string_view> kPageOperations[] = {
     {"trainyard", "DescribeJob"},
     {"trainyard", "ExplainJob"},
     {"trainyard", "DescribeJobTime"},
+    {"trainyard", "GetJobTimeline"},
     {"sagemaker", "DescribeTrainingJob"},
     {"trainyard", "ListMachines"},
     {"trainyard", "DescribeRegion"},

@@ -291,6 +291,8 @@ TEST_F(JobKeysAreRefused, EverythingElse) {
          "arn:aws:trainyard:eu-west-1:123456789012:job/rival");
   expect(own("DescribeJobTime", R"({"JobName":"rival"})"), "trainyard:DescribeJobTime",
          "arn:aws:trainyard:eu-west-1:123456789012:job/rival");
+  expect(own("GetJobTimeline", R"({"JobName":"rival"})"), "trainyard:GetJobTimeline",
+         "arn:aws:trainyard:eu-west-1:123456789012:job/rival");
   expect(own("GetTimeReport", R"({"GroupBy":"user"})"), "trainyard:GetTimeReport", "*");
   expect(own("ReplayJobs", "{}"), "trainyard:ReplayJobs", "*");
   expect(own("ListJobs", "{}"), "trainyard:ListJobs", "*");

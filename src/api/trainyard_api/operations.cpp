@@ -6,6 +6,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
   add_job_reports(table, settings, services);
   add_explanations(table, settings, services);
   add_time_reports(table, settings, services);
+  add_timelines(table, settings, services);
   add_interruptions(table, settings, services);
   add_campaigns(table, settings, services);
   add_server(table, settings, services);

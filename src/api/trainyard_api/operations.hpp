@@ -29,6 +29,7 @@ void add_machines(OperationTable& table, const Settings& settings, const Service
 void add_previews(OperationTable& table, const Settings& settings, const Services& services);
 void add_replays(OperationTable& table, const Settings& settings, const Services& services);
 void add_time_reports(OperationTable& table, const Settings& settings, const Services& services);
+void add_timelines(OperationTable& table, const Settings& settings, const Services& services);
 void add_server(OperationTable& table, const Settings& settings, const Services& services);
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services);
 

@@ -277,7 +277,9 @@ trainyard_kind trainyard_negotiator_remove_set(trainyard_negotiator* negotiator,
 trainyard_kind trainyard_negotiator_start_timeline(trainyard_negotiator* negotiator,
                                                    const char* path, int mark_cycles,
                                                    char* message) {
-  return report(negotiator->timeline.start(text_from(path), mark_cycles != 0), message);
+  return report(negotiator->timeline.start(text_from(path), mark_cycles != 0,
+                                           negotiator->negotiator->began()),
+                message);
 }
 
 void trainyard_negotiator_stop_timeline(trainyard_negotiator* negotiator) {

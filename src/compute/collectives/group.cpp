@@ -261,14 +261,21 @@ class Group::Impl {
 
   std::string timeline() const {
     const MutexLock lock(spans_mutex_);
-    std::string text = "[";
     const int rank = executor_rank_;
+    // So that the timelines of ranks have one clock (SageMaker's name for it).
+    const auto began = std::chrono::system_clock::now() - (SteadyClock::now() - began_);
+    std::string text = "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":" + std::to_string(rank) +
+                       ",\"args\":{\"name\":\"rank " + std::to_string(rank) +
+                       "\",\"start_time_since_epoch_in_micros\":" +
+                       std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(
+                                          began.time_since_epoch())
+                                          .count()) +
+                       "}}";
     for (const Span& span : spans_) {
       const auto microseconds = [](std::chrono::nanoseconds time) {
         return std::to_string(double(time.count()) / 1000.0);
       };
-      if (text.size() > 1) text += ",\n";
-      text += "{\"name\":" + quoted(span.name) + ",\"cat\":" + quoted(span.plan) +
+      text += ",\n{\"name\":" + quoted(span.name) + ",\"cat\":" + quoted(span.plan) +
               ",\"ph\":\"X\",\"pid\":" + std::to_string(rank) +
               ",\"tid\":0,\"ts\":" + microseconds(span.begin) +
               ",\"dur\":" + microseconds(span.end - span.begin) +

@@ -114,6 +114,13 @@ Result<void> train(const JobOptions& options, const JobConfig& config, collectiv
   return ok();
 }
 
+Result<void> write_timeline(const JobOptions& options, const JobConfig& config,
+                            const collectives::Group& group) {
+  TRY(os::make_directories(options.timelines));
+  return os::write_file(options.timelines + "/" + config.resources.current_host + ".json",
+                        group.timeline());
+}
+
 Result<void> join_and_train(const JobOptions& options, Clock& clock, const std::atomic<bool>& stop,
                             const Print& print) {
   const JobConfig config = TRY(read_config(options.base));
@@ -122,6 +129,7 @@ Result<void> join_and_train(const JobOptions& options, Clock& clock, const std::
     tcp.endpoints.push_back({host, uint16_t(config.settings.port)});
   tcp.rank = config.rank_in_region;
   tcp.group.activity = {options.activity, config.rank};
+  tcp.group.timeline = !options.timelines.empty();
   tcp.shared_value = options.shared_value.substr(0, collectives::TcpOptions::kSharedValueBytesMax);
   collectives::StopLimit limit(stop, clock, kStopTimeout);
   tcp.cancelled = [&] { return limit.is_exceeded(); };
@@ -132,7 +140,11 @@ Result<void> join_and_train(const JobOptions& options, Clock& clock, const std::
     return ok();
   }
   if (!group) return std::move(group).error();
-  return train(options, config, **group, clock, stop, print);
+  auto done = train(options, config, **group, clock, stop, print);
+  if (!options.timelines.empty())
+    if (const auto written = write_timeline(options, config, **group); !written)
+      print("writing the timeline: " + written.error().message);
+  return done;
 }
 
 }  // namespace

@@ -65,6 +65,25 @@ TEST(Control, AJobOfTwoHostsGoesThroughItsPhases) {
   EXPECT_TRUE(cluster.launcher.agents.empty());
 }
 
+TEST(Control, HostsRememberWhenTheyReachedEachState) {
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(TestCluster::job("a")));
+  const Instant placed = cluster.clock.now();
+  cluster.walk("a", 0, HostState::downloading);
+  cluster.clock.advance(5s);
+  ASSERT_TRUE(cluster.report("a", 0, HostState::running));
+  ASSERT_TRUE(cluster.report("a", 0, HostState::running)) << "a message only";
+  cluster.clock.advance(60s);
+  cluster.walk("a", 0, HostState::finished);
+  std::string steps;
+  for (const domain::HostStep& step : cluster.find("a")->attempt()->hosts[0].steps)
+    steps +=
+        std::string(to_string(step.state)) + " " + std::to_string((step.at - placed) / 1s) + "\n";
+  EXPECT_EQ(steps,
+            "placed 0\npreparing 0\ndownloading 0\nrunning 5\ndraining 65\nuploading 65\n"
+            "finished 65\n");
+}
+
 TEST(Control, AFailedHostEndsTheGangWithItsReason) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 2)));

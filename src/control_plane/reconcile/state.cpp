@@ -215,7 +215,7 @@ class CommandApplier {
       Host host;
       host.machine = each.machine;
       host.share = each.share;
-      host.state_since = at_;
+      host.reach(HostState::placed, at_);
       attempt.hosts.push_back(std::move(host));
     }
     job_.attempts.push_back(std::move(attempt));
@@ -253,8 +253,7 @@ class CommandApplier {
     }
 
     const Instant happened = std::clamp(fact.at, std::min(host.state_since, at_), at_);
-    host.state = *state;
-    host.state_since = happened;
+    host.reach(*state, happened);
     if (!fact.address.empty()) host.address = fact.address;
     if (fact.exit_code) host.exit_code = fact.exit_code;
     if (fact.stopped != StopCause::none) host.stopped = fact.stopped;
@@ -286,8 +285,7 @@ class CommandApplier {
       Host& host = attempt.hosts[index];
       if (is_final(host.state)) continue;
       const bool ran = host.state >= HostState::running;
-      host.state = HostState::lost;
-      host.state_since = at_;
+      host.reach(HostState::lost, at_);
       host.failure = lose.reason;
       host.fault = lose.fault;
       any = true;
@@ -385,8 +383,7 @@ class CommandApplier {
     attempt.failure = shorten(reason, kFailureReasonBytesMax);
     for (Host& host : attempt.hosts) {
       if (is_final(host.state)) continue;
-      host.state = HostState::lost;
-      host.state_since = at_;
+      host.reach(HostState::lost, at_);
     }
   }
 

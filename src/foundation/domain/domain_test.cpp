@@ -143,6 +143,9 @@ Host a_host() {
   host.staged_model = "k";
   host.stopped = StopCause::interrupted;
   host.state_since = from_milliseconds(1700);
+  host.steps = {{HostState::placed, from_milliseconds(1100)},
+                {HostState::running, from_milliseconds(1200)},
+                {HostState::failed, from_milliseconds(1700)}};
   return host;
 }
 
@@ -199,6 +202,11 @@ TEST(Job, JsonRoundTrips) {
   EXPECT_EQ(again->attempts[0].notice, 5s);
   EXPECT_EQ(again->warm_pool->reused_by, "next");
   EXPECT_EQ(again->attempts[0].hosts[0].exit_code, 137);
+  ASSERT_EQ(again->attempts[0].hosts[0].steps.size(), 3u);
+  EXPECT_EQ(again->attempts[0].hosts[0].steps[1].state, HostState::running);
+  EXPECT_EQ(again->attempts[0].hosts[0].steps[1].at, from_milliseconds(1200));
+  EXPECT_EQ(dump(json["attempts"][0]["hosts"][0]["steps"]),
+            R"({"failed":1700,"placed":1100,"running":1200})");
   EXPECT_FALSE(again->training_end);
 }
 
@@ -240,6 +248,10 @@ TEST(Job, WrongMembersAreNamed) {
   json["attempts"][0]["hosts"][0]["state"] = "asleep";
   EXPECT_EQ(job_from_json(json).error().message,
             "job.attempts: attempt.hosts: host.state: unknown host state 'asleep'");
+  json = to_json(a_job());
+  json["attempts"][0]["hosts"][0]["steps"] = {{"placed", "soon"}};
+  EXPECT_EQ(job_from_json(json).error().message,
+            "job.attempts: attempt.hosts: host.steps: host.steps.placed must be a whole number");
   json = to_json(a_job());
   json["number"] = -1;
   EXPECT_EQ(job_from_json(json).error().message,

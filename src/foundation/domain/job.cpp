@@ -80,6 +80,30 @@ constexpr auto kGroup = json_record<InstanceGroup>("group", [](auto& side, auto&
   side.if_set("fittings", group.container_options, container_options_from_json);
 });
 
+// {"placed": 1763631900000, "running": 1763631901500}: short, since a gang may have thousands of
+// hosts and is written with each fact.
+struct HostStepsForm {
+  using Value = std::vector<HostStep>;
+  static Json write(const Value& steps) {
+    Json json = Json::object();
+    for (const HostStep& step : steps)
+      json[std::string(to_string(step.state))] = to_milliseconds(step.at);
+    return json;
+  }
+  static Result<void> read_into(const Json& json, Value& steps) {
+    if (!json.is_object()) return invalid("host.steps must be an object");
+    steps.clear();
+    for (const auto& [name, at] : json.items()) {
+      if (!at.is_number_integer())
+        return invalid("host.steps." + shorten(name, 60) + " must be a whole number");
+      steps.push_back({TRY(parse_host_state(name)), from_milliseconds(at.get<int64_t>())});
+    }
+    std::ranges::sort(steps, {}, &HostStep::state);  // the order of a host's life
+    return {};
+  }
+};
+constexpr HostStepsForm kHostSteps;
+
 constexpr auto kHost = json_record<Host>("host", [](auto& side, auto& host) {
   side("state", host.state, parse_host_state);
   side("machine", host.machine);
@@ -92,6 +116,7 @@ constexpr auto kHost = json_record<Host>("host", [](auto& side, auto& host) {
   side.if_set("address", host.address);
   side.if_set("stopped", host.stopped, parse_stop_cause);
   side("state_since", host.state_since);
+  side.if_set("steps", host.steps, kHostSteps);
 });
 
 constexpr auto kAttempt = json_record<Attempt>("attempt", [](auto& side, auto& attempt) {
@@ -225,6 +250,12 @@ Result<AttemptId> parse_attempt_id(std::string_view text) {
   const AttemptId id{JobNumber(*job), uint32_t(*number)};
   if (id.text() != text) return bad();  // rejects "j017a1": each attempt has one id
   return id;
+}
+
+void Host::reach(HostState next, Instant at) {
+  state = next;
+  state_since = at;
+  steps.push_back({next, at});
 }
 
 // Counts in an earlier version's ledger may exceed the limits, so the sum saturates.

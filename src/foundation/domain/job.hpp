@@ -181,6 +181,12 @@ struct JobSpec {
   bool decides(HostIndex host) const;
 };
 
+// A state that a host has reached, and when.
+struct HostStep {
+  HostState state = HostState::placed;
+  Instant at;
+};
+
 // The state of a host, as known to control.
 struct Host {
   HostState state = HostState::placed;
@@ -195,6 +201,12 @@ struct Host {
   std::string staged_model;  // uploading, hosts after the first: key of its model tar; "": no files
   std::string address;       // in its gang's network, as its agent reported it; "": unknown
   Instant state_since;
+  // The states that it has reached, in their order, each once; the last one is the present state.
+  // Empty in records of earlier versions.
+  std::vector<HostStep> steps = {};
+
+  // Changes the state, and remembers when.
+  void reach(HostState next, Instant at);
 };
 
 // Earlier attempts keep everything except their hosts.

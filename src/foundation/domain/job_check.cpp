@@ -67,7 +67,10 @@ Result<void> check_instants(const Attempt& attempt) {
   TRY(check_instant("attempt.interrupted", attempt.interrupted));
   TRY(check_instant("attempt.ended", attempt.ended));
   TRY(within("attempt.notice", attempt.notice.count(), 0, kSecondsMax * 1000));
-  for (const Host& host : attempt.hosts) TRY(check_instant("host.state_since", host.state_since));
+  for (const Host& host : attempt.hosts) {
+    TRY(check_instant("host.state_since", host.state_since));
+    for (const HostStep& step : host.steps) TRY(check_instant("host.steps.at", step.at));
+  }
   return {};
 }
 

@@ -70,6 +70,7 @@ class Negotiator::Impl {
   ~Impl() { stop(); }
 
   collectives::Group& group() { return *group_; }
+  std::chrono::steady_clock::time_point began() const { return began_; }
 
   std::vector<Handle> submit(std::vector<Request> requests) {
     std::vector<Handle> handles;
@@ -559,6 +560,7 @@ Result<void> Negotiator::remove_set(int set) {
 std::vector<int> Negotiator::members_of(int set) const { return impl_->members_of(set); }
 void Negotiator::stop() { impl_->stop(); }
 Counters Negotiator::counters() const { return impl_->counters(); }
+std::chrono::steady_clock::time_point Negotiator::began() const { return impl_->began(); }
 Settings Negotiator::settings() const { return impl_->settings(); }
 bool Negotiator::tuning() const { return impl_->tuning(); }
 std::vector<std::string> Negotiator::outstanding() const { return impl_->outstanding(); }

@@ -193,6 +193,8 @@ class Negotiator {
   void stop();
 
   Counters counters() const;
+  // Returns the instant to which the events are relative.
+  std::chrono::steady_clock::time_point began() const;
   Settings settings() const;
   bool tuning() const;  // on rank 0: whether the settings may still change
   // Returns the names that were submitted on this rank and are not done, in the order of

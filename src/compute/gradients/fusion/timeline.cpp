@@ -38,16 +38,25 @@ double in_microseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
+// Converts an instant of this process to microseconds since 1970.
+int64_t wall_microseconds(std::chrono::steady_clock::time_point at) {
+  const auto wall = std::chrono::system_clock::now() - (std::chrono::steady_clock::now() - at);
+  return std::chrono::duration_cast<std::chrono::microseconds>(wall.time_since_epoch()).count();
+}
+
 }  // namespace
 
-Result<void> Timeline::start(const std::string& path, bool mark_cycles) {
+Result<void> Timeline::start(const std::string& path, bool mark_cycles,
+                             std::chrono::steady_clock::time_point began) {
   const MutexLock lock(mutex_);
   if (file_.is_open())
     return conflict("a timeline is being written already: stop_timeline() ends it");
   file_.open(path, std::ios::trunc);
   if (!file_) return from_errno("writing the timeline " + path);
   file_.precision(3);
-  file_ << std::fixed << "[\n";
+  file_ << std::fixed << "[\n"
+        << R"({"name":"process_name","ph":"M","pid":0,"args":{"name":"trainyard",)"
+        << R"("start_time_since_epoch_in_micros":)" << wall_microseconds(began) << "}},\n";
   mark_cycles_ = mark_cycles;
   events_ = 0;
   rows_.clear();

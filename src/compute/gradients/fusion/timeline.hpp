@@ -1,5 +1,7 @@
 // A Timeline writes the events of a negotiator to a file that browsers show (chrome://tracing,
-// Perfetto): each tensor is a row, each phase a block.
+// Perfetto): each tensor is a row, each phase a block. The first event says when the negotiator
+// began, by the wall clock, with SageMaker's name for it: "start_time_since_epoch_in_micros". So
+// files of several ranks, and the timeline of the job, have one clock.
 //
 // Threads: call from anywhere.
 // Errors:  conflict, when a file is being written already; those of opening the file. A disk that
@@ -7,6 +9,7 @@
 // Limits:  kEventsMax in a file; further ones are left out, and the file says so.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <fstream>
 #include <map>
@@ -21,7 +24,9 @@ namespace trainyard::gradients {
 class Timeline {
  public:
   ~Timeline() { stop(); }
-  Result<void> start(const std::string& path, bool mark_cycles);
+  // `began`: of the negotiator.
+  Result<void> start(const std::string& path, bool mark_cycles,
+                     std::chrono::steady_clock::time_point began);
   void stop();
   void write(const Event& event);
 

@@ -184,9 +184,20 @@ def init(
         # "dynamic" is Horovod's word for what is always so here.
         for each in [] if process_sets is None or isinstance(process_sets, str) else process_sets:
             sets.add_process_set(each)
-        path = os.environ.get("HOROVOD_TIMELINE", "")
-        if path and path != "DYNAMIC" and rank() == 0:
-            start_timeline(path, _flag("HOROVOD_TIMELINE_MARK_CYCLES"))
+        _start_requested_timeline()
+
+
+def _start_requested_timeline() -> None:
+    """HOROVOD_TIMELINE: a file of rank 0. TRAINYARD_TIMELINES: a directory, a file of each rank."""
+    path, folder = os.environ.get("HOROVOD_TIMELINE", ""), os.environ.get("TRAINYARD_TIMELINES", "")
+    if folder and not path:
+        os.makedirs(folder, exist_ok=True)
+        again = f"-{_generation}" if _generation > 1 else ""
+        path = os.path.join(folder, f"rank-{rank()}{again}.json")
+    elif path == "DYNAMIC" or rank() != 0:
+        return
+    if path:
+        start_timeline(path, _flag("HOROVOD_TIMELINE_MARK_CYCLES"))
 
 
 def shutdown() -> None:

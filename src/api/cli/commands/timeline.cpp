@@ -1,0 +1,35 @@
+// `trainyard timeline`: writes the timeline of a job to a file for Perfetto.
+#include <algorithm>
+#include <string>
+
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::cli {
+
+Result<int> timeline_command(World& world, const Arguments& arguments) {
+  const JobView job = TRY(find_job(world, arguments.operands[0])).job;
+  const Json answer = TRY(call_about(world, job.name, client::Service::trainyard, "GetJobTimeline",
+                                     {{"JobName", job.name}}));
+  const std::string trace = TRY(string_at(answer, "Trace"));
+  if (const auto notes = answer.find("Notes"); notes != answer.end() && notes->is_array())
+    for (const Json& note : *notes)
+      if (note.is_string())
+        world.terminal.write_error("note: " + plain_text(note.get<std::string>()) + "\n");
+  std::string path = arguments.value("--output");
+  if (path == "-") {
+    TRY(world.terminal.write(trace));
+    return 0;
+  }
+  if (path.empty()) {
+    path = job.name + ".trace.json";
+    std::ranges::replace(path, '/', '_');
+  }
+  TRY(os::write_file(path, trace));
+  TRY(world.terminal.write("wrote " + plain_text(path) + " (" + human_bytes(trace.size()) +
+                           "): open it in ui.perfetto.dev or chrome://tracing\n"));
+  return 0;
+}
+
+}  // namespace trainyard::cli

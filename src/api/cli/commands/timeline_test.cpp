@@ -1,0 +1,74 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/testing/test_clock.hpp"
+#include "cli/commands.hpp"
+#include "cli/test_client.hpp"
+#include "os/files.hpp"
+#include "os/temporary_directory.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+class TimelineTerminal final : public os::Terminal {
+ public:
+  os::TerminalShape shape() override { return {false, true, true, 100, 30}; }
+  Result<void> write(std::string_view text) override {
+    written += text;
+    return {};
+  }
+  void write_error(std::string_view text) override { progress += text; }
+  void watch_interrupts() override {}
+  os::TerminalEvent wait(Duration, bool, int) override { return {}; }
+  Result<std::unique_ptr<os::RawTerminal>> raw() override { return invalid("no terminal"); }
+  void hide_cursor() override {}
+  void show_cursor() override {}
+
+  std::string written, progress;
+};
+
+// A server with the job mnist-1.
+struct TimelineCommands {
+  TestClock clock;
+  TimelineTerminal terminal;
+  ScriptedClient client{[](const std::string& operation, const Json& input) -> Result<Json> {
+    if (input.value("JobName", "") != "mnist-1") return not_found("Requested resource not found.");
+    if (operation == "DescribeJob") return Json{{"Name", "mnist-1"}, {"Status", "Completed"}};
+    return Json{{"JobName", "mnist-1"},
+                {"Trace", "{\"traceEvents\":[]}\n"},
+                {"Notes", {"rank-0.json\x1b[2J: the first events only"}}};
+  }};
+
+  Result<int> run_words(const std::vector<std::string>& words) {
+    World world{client, terminal, {}, {}, clock, {}, "xterm", {}};
+    return run(world, TRY(read_arguments(*find_form("timeline"), words)));
+  }
+};
+
+TEST(TimelineCommand, WritesTheTraceToAFile) {
+  TimelineCommands world;
+  const os::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/life.json";
+  const auto done = world.run_words({"mnist-1", "-o", path});
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(*done, 0);
+  EXPECT_EQ(*os::read_file(path), "{\"traceEvents\":[]}\n");
+  EXPECT_EQ(world.terminal.written,
+            "wrote " + path + " (19 B): open it in ui.perfetto.dev or chrome://tracing\n");
+  EXPECT_EQ(world.terminal.progress, "note: rank-0.json?[2J: the first events only\n");
+  EXPECT_EQ(world.client.calls, (std::vector<std::string>{"DescribeJob", "GetJobTimeline"}));
+}
+
+TEST(TimelineCommand, OrToStandardOutput) {
+  TimelineCommands world;
+  ASSERT_TRUE(world.run_words({"mnist-1", "--output=-"}));
+  EXPECT_EQ(world.terminal.written, "{\"traceEvents\":[]}\n");
+  EXPECT_FALSE(world.run_words({"mnist-1", "-o", "/nowhere/at/all"}));
+}
+
+}  // namespace
+}  // namespace trainyard::cli

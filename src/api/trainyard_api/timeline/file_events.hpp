@@ -1,0 +1,38 @@
+// Adds the events of trace files that a job wrote to its trace, on the clock of the job.
+//
+// Each process of a file becomes a process of the trace that is named after the file, and keeps its
+// threads. Members of an event that viewers know are copied, within limits; others are left out.
+// Instants are rounded down to microseconds, so nested spans stay nested.
+//
+// Threads: pure function. Errors: none; what is left out is in the notes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+#include "trainyard_api/timeline/trace_events.hpp"
+
+namespace trainyard::api::trainyard_api {
+
+struct TraceFile {
+  std::string name;   // for people
+  std::string bytes;  // its beginning, if it is not whole
+  bool whole = true;
+};
+
+// The life of a job, in its own time.
+struct TraceFrame {
+  Instant begin, end;
+  Instant trained;       // where files without a known clock begin
+  Duration own_ahead{};  // how far the job's own time is ahead of the wall clock
+};
+
+inline constexpr int64_t kFileProcessesBegin = 1'000'000;  // above those of hosts
+inline constexpr int64_t kFileProcessesMax = 100;          // of one file
+
+// `bytes_max`: of each file's events. Adds to `notes`.
+void add_file_events(const std::vector<TraceFile>& files, const TraceFrame& frame, size_t bytes_max,
+                     TraceEvents& events, std::vector<std::string>& notes);
+
+}  // namespace trainyard::api::trainyard_api
