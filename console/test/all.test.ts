@@ -7,6 +7,7 @@ import './job_time';
 import './log_window';
 import './machines';
 import './queues';
+import './users';
 import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
 import { test } from 'node:test';
