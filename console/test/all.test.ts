@@ -1,5 +1,6 @@
 // Tests the computations of pages. `npm test` builds it with Vite and runs it with Node's test runner.
 import './axis';
+import './campaigns';
 import './compare';
 import './data';
 import './job_form';
