@@ -1,5 +1,6 @@
 // Tests the computations of pages. `npm test` builds it with Vite and runs it with Node's test runner.
 import './axis';
+import './campaigns';
 import './compare';
 import './data';
 import './job_form';
@@ -8,6 +9,7 @@ import './log_window';
 import './machines';
 import './queues';
 import './timeline';
+import './users';
 import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
 import { test } from 'node:test';

@@ -34,6 +34,9 @@ VIEWS = [
     "/data?bucket=yard",
     "/new",
     "/new?from=running-1",
+    "/campaigns",
+    "/users",
+    "/users?user=poor",
     "/jobs/nothing-1",
 ]
 ROUTES = [
@@ -55,6 +58,12 @@ ROUTES = [
     ("POST", "/api/trainyard/PutJobTemplate?region=us-east-1"),
     ("POST", "/api/trainyard/DeleteJobTemplate?region=us-east-1"),
     ("POST", "/api/sagemaker/CreateTrainingJob?region=us-east-1"),
+    ("POST", "/rights?region=us-east-1"),
+    ("POST", "/api/trainyard/ListCampaigns?region=us-east-1"),
+    ("POST", "/api/trainyard/DescribeCampaign?region=us-east-1"),
+    ("POST", "/api/iam/ListUsers?region=us-east-1"),
+    ("POST", "/api/iam/CreateAccessKey?region=us-east-1"),
+    ("POST", "/api/iam/AttachUserPolicy?region=us-east-1"),
     ("POST", "/api/sagemaker/ListTags?region=us-east-1"),
     ("POST", "/api/batch/DescribeJobQueues?region=us-east-1"),
     ("POST", "/api/batch/GetJobQueueSnapshot?region=us-east-1"),

@@ -54,6 +54,20 @@ ATTACKS = (
         body=b'{"JobName": "victim"}',
     ),
     page_row("metric", "read metrics", "POST", "api/cloudwatch/GetMetricStatistics"),
+    page_row(
+        "key",
+        "create an access key",
+        "POST",
+        "api/iam/CreateAccessKey",
+        body=b'{"UserName": "victim"}',
+    ),
+    page_row(
+        "rights",
+        "query the rights of a session",
+        "POST",
+        "rights?region=us-east-1",
+        body=b'{"Calls": [{"Service": "iam", "Operation": "ListUsers"}]}',
+    ),
     page_row("kill", "end a job", "POST", "api/trainyard/KillJob", body=b'{"JobName": "victim"}'),
     page_row(
         "forged-session",

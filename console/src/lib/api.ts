@@ -76,12 +76,33 @@ export async function callOnce<Output>(
   }
 }
 
+export interface PageCall {
+  Service: string;
+  Operation: string;
+  Input: object;
+}
+
+const RIGHTS_CALLS_MAX = 256; // as the server
+
+// Returns whether the principal may make each call now. Without an answer it may make none.
+export async function mayMake(region: string, calls: readonly PageCall[]): Promise<boolean[]> {
+  const query = new URLSearchParams({ region });
+  const answer = await fetchAgain(`/console/rights?${query}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ Calls: calls.slice(0, RIGHTS_CALLS_MAX) }),
+  }).catch(() => undefined);
+  if (answer?.status === 401) signInAgain();
+  const { Allowed } = answer?.ok ? ((await answer.json()) as { Allowed: boolean[] }) : { Allowed: [] };
+  return calls.map((_, i) => Allowed[i] === true);
+}
+
 export interface Session {
   Principal: string;
   Region: string;
   Regions: string[];
-  // those of many things that the principal may see: "jobs", "queues", "machines", "data"; "new": the
-  // form for a new job
+  // those of many things that the principal may see: "jobs", "queues", "machines", "data",
+  // "campaigns", "alarms", "dashboards", "users"; "new": the form for a new job
   Views: string[];
   Expires: number;
 }

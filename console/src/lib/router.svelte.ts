@@ -2,12 +2,12 @@
 const ROOT = '/console';
 
 export interface Place {
-  page: 'jobs' | 'job' | 'compare' | 'queues' | 'machines' | 'data' | 'new' | 'unknown';
+  page: 'jobs' | 'job' | 'unknown' | (typeof PAGES)[number];
   job: string;
   tab: string;
 }
 
-const PAGES = ['compare', 'queues', 'machines', 'data', 'new'] as const;
+const PAGES = ['compare', 'queues', 'machines', 'data', 'new', 'campaigns', 'alarms', 'dashboards', 'users'] as const;
 
 function placeOf(parts: string[]): Place {
   const [page = 'jobs', job = '', tab = ''] = parts;
@@ -76,6 +76,23 @@ export function newJobPath(from = '', template = ''): string {
 
 export function dataPath(bucket = '', prefix = '', key = ''): string {
   return link(`${ROOT}/data`, { bucket, prefix, key });
+}
+
+// The list, or one of it.
+export function campaignsPath(campaign = ''): string {
+  return link(`${ROOT}/campaigns`, { campaign });
+}
+
+export function alarmsPath(alarm = ''): string {
+  return link(`${ROOT}/alarms`, { alarm });
+}
+
+export function dashboardsPath(dashboard = ''): string {
+  return link(`${ROOT}/dashboards`, { dashboard });
+}
+
+export function usersPath(user = ''): string {
+  return link(`${ROOT}/users`, { user });
 }
 
 // The region stays the same from view to view.

@@ -12,8 +12,8 @@
 namespace trainyard::api::console {
 namespace {
 
-// Operations that read, and those of the form for new jobs. A page of another origin cannot call
-// them (page_request.hpp).
+// Operations that read, those of the form for new jobs, and those that change the keys and attached
+// policies of users. A page of another origin cannot call them (page_request.hpp).
 constexpr std::pair<std::string_view, std::string_view> kPageOperations[] = {
     {"trainyard", "ListJobs"},
     {"trainyard", "DescribeJob"},
@@ -38,6 +38,34 @@ constexpr std::pair<std::string_view, std::string_view> kPageOperations[] = {
     {"trainyard", "ListJobTemplates"},
     {"trainyard", "PutJobTemplate"},
     {"trainyard", "DeleteJobTemplate"},
+    {"trainyard", "ListCampaigns"},
+    {"trainyard", "DescribeCampaign"},
+    {"cloudwatch", "DescribeAlarms"},
+    {"cloudwatch", "DescribeAlarmHistory"},
+    {"cloudwatch", "GetMetricData"},
+    {"cloudwatch", "ListDashboards"},
+    {"cloudwatch", "GetDashboard"},
+    {"iam", "ListUsers"},
+    {"iam", "GetUser"},
+    {"iam", "ListAccessKeys"},
+    {"iam", "GetAccessKeyLastUsed"},
+    {"iam", "ListGroupsForUser"},
+    {"iam", "ListUserPolicies"},
+    {"iam", "GetUserPolicy"},
+    {"iam", "ListAttachedUserPolicies"},
+    {"iam", "ListGroupPolicies"},
+    {"iam", "GetGroupPolicy"},
+    {"iam", "ListAttachedGroupPolicies"},
+    {"iam", "ListPolicies"},
+    {"iam", "GetPolicy"},
+    {"iam", "GetPolicyVersion"},
+    {"iam", "ListRoles"},
+    {"iam", "SimulatePrincipalPolicy"},
+    {"iam", "CreateAccessKey"},
+    {"iam", "UpdateAccessKey"},
+    {"iam", "DeleteAccessKey"},
+    {"iam", "AttachUserPolicy"},
+    {"iam", "DetachUserPolicy"},
 };
 constexpr Duration kKeysLifetime = 1min;  // the request is made at once
 constexpr size_t kRegionBytesMax = 64;
@@ -88,9 +116,9 @@ Result<net::Request> sign_call(PageCall call, const SignedIn& who, const net::Re
   if (by_path) {
     headers.emplace_back("Content-Type", "application/json");
   } else {
-    headers.emplace_back("Content-Type",
-                         "application/x-amz-json-" + std::string(service.json_version));
-    headers.emplace_back("X-Amz-Target", std::string(service.target_prefix) + "." +
+    const std::string_view version = service.json_version.empty() ? "1.1" : service.json_version;
+    headers.emplace_back("Content-Type", "application/x-amz-json-" + std::string(version));
+    headers.emplace_back("X-Amz-Target", std::string(target_prefix_of(service)) + "." +
                                              std::string(call.operation.name));
   }
   for (auto& field : signing::sign(out.method, out.target, headers, signing::sha256_hex(call.body),

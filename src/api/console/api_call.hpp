@@ -2,7 +2,8 @@
 //
 // The API's handler receives the request as from any client: it verifies the signature, finds the
 // principal as it is now, and checks its rights, limits and the input. Only operations that read,
-// and those with which the form starts a job and saves templates, are called.
+// those with which the form starts a job and saves templates, and those on keys and attached
+// policies of users, are called.
 //
 // Threads: pure functions; `random` is callable from anywhere. Errors: not_found (an operation that
 // pages do not call), exhausted (the principal's description is too long), invalid (the region).

@@ -16,8 +16,11 @@
 #include "console/data_stream.hpp"
 #include "console/event_stream.hpp"
 #include "console/page_request.hpp"
+#include "console/rights.hpp"
 #include "dispatch/call.hpp"
 #include "shapes/batch.hpp"
+#include "shapes/cloudwatch.hpp"
+#include "shapes/iam.hpp"
 #include "shapes/s3.hpp"
 #include "shapes/trainyard.hpp"
 
@@ -124,7 +127,7 @@ class ConsoleHandler final : public Console {
     Choice choice{.intake = net::Intake::streamed,
                   .body_bytes_max = kCallBytesMax,
                   .tenant = std::string(kTenant) + " " + who->delegation.name};
-    if (request.page == Page::call) {
+    if (request.page == Page::call || request.page == Page::rights) {
       admitted->operation = find_page_operation(request.service, request.operation);
       if (!is_same_origin(head))
         return {.refusal = refuse(head, 403, "Use the console's own pages.")};
@@ -145,6 +148,7 @@ class ConsoleHandler final : public Console {
     const auto admitted = admitted_of(request);
     if (!admitted) return api_.handle(std::move(request), std::move(responder));
     if (admitted->page == Page::session) return responder->reply(sign_in(request));
+    if (admitted->page == Page::rights) return responder->reply(rights(*admitted, request));
     call(*admitted, request, std::make_unique<PageResponder>(std::move(responder)));
   }
 
@@ -275,7 +279,29 @@ class ConsoleHandler final : public Console {
     add("data", shapes::s3::ListBuckets::shape(), &buckets);
     const own::PreviewJobRequest preview;
     add("new", own::PreviewJob::shape(), &preview);
+    const own::ListCampaignsRequest campaigns;
+    if (services_.campaigns) add("campaigns", own::ListCampaigns::shape(), &campaigns);
+    const shapes::cloudwatch::DescribeAlarmsInput alarms;
+    add("alarms", shapes::cloudwatch::DescribeAlarms::shape(), &alarms);
+    const shapes::cloudwatch::ListDashboardsInput dashboards;
+    add("dashboards", shapes::cloudwatch::ListDashboards::shape(), &dashboards);
+    const shapes::iam::ListUsersRequest users;
+    add("users", shapes::iam::ListUsers::shape(), &users);
     return views;
+  }
+
+  net::Response rights(const Admitted& admitted, const net::Request& request) const {
+    const std::string named = query_value(request, "region");
+    const std::string region = named.empty() ? admitted.who->region : named;
+    if (!is_region(region)) return refuse(request, 400, "invalid region: " + region);
+    const auto context = context_of(admitted.who, request, region);
+    if (!context) return refuse(request, 401, "Sign in.");
+    const auto allowed =
+        rights_of(request.body, [&](const shapes::OperationShape& operation, const void* input) {
+          return !authorizer_.check(*context, operation, input);
+        });
+    if (!allowed) return refuse(request, 400, allowed.error().message);
+    return json_reply(200, *allowed);
   }
 
   // A request that is signed with an access key, or a body with a token.

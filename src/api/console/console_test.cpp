@@ -100,7 +100,8 @@ TEST_F(ConsoleWorld, AnAccessKeySignsIn) {
   const Json session = from_page("GET", "session", cookie).json();
   EXPECT_EQ(session["Principal"], "arn:aws:sts::123456789012:assumed-role/TrainyardOwner/owner");
   EXPECT_EQ(session["Regions"], Json::array({"eu-west-1"}));
-  EXPECT_EQ(session["Views"], Json::array({"jobs", "queues", "machines", "data", "new"}));
+  EXPECT_EQ(session["Views"], Json::array({"jobs", "queues", "machines", "data", "new", "alarms",
+                                           "dashboards", "users"}));
 }
 
 TEST_F(ConsoleWorld, ASessionNamesTheViewsThatItsPrincipalMaySee) {
@@ -216,6 +217,7 @@ TEST_F(ConsoleWorld, WithoutASessionEveryOtherRequestGetsTheSameError) {
       from_page("GET", "session", ""),
       from_page("GET", "events?region=eu-west-1", ""),
       from_page("GET", "events?region=nowhere&job=mnist-1", ""),
+      from_page("POST", "rights?region=eu-west-1", "", R"({"Calls":[]})"),
       from_page("POST", "nothing", ""),
       call("trainyard/ListJobs", "trainyard_console=" + std::string(64, '0'))};
   for (const Reply& reply : refusals) {
@@ -280,7 +282,7 @@ TEST_F(ConsoleWorld, PagesCallNoOperationButThoseOfTheList) {
   const std::string cookie = signed_in(tenants.owner);
   for (const char* operation :
        {"trainyard/KillJob", "trainyard/CreateConsoleSession", "sagemaker/StopTrainingJob",
-        "sagemaker/AddTags", "iam/CreateAccessKey", "s3/DeleteBucket", "trainyard/listjobs",
+        "sagemaker/AddTags", "iam/CreateUser", "s3/DeleteBucket", "trainyard/listjobs",
         "trainyard/ListJobs/x", "/ListJobs"})
     EXPECT_EQ(call(operation, cookie).status, 404) << operation;
   EXPECT_TRUE(tenants.control.killed.empty());
@@ -293,6 +295,7 @@ TEST_F(ConsoleWorld, AnotherSitesPageMakesNoCall) {
                            {{"Cookie", cookie}}};
   for (const Fields& fields : others) {
     EXPECT_EQ(send("POST", "/console/api/trainyard/ListJobs", "{}", fields).status, 403);
+    EXPECT_EQ(send("POST", "/console/rights", R"({"Calls":[]})", fields).status, 403);
     EXPECT_EQ(send("DELETE", "/console/session", "", fields).status, 403);
     if (fields.size() > 1) {
       EXPECT_EQ(send("GET", "/console/events", "", fields).status, 403);

@@ -36,6 +36,7 @@ Page page_of(const net::RequestHead& head, std::string_view path) {
   const bool get = head.method == "GET" || head.method == "HEAD";
   if (path == "session")
     return get || head.method == "POST" || head.method == "DELETE" ? Page::session : Page::unknown;
+  if (path == "rights") return head.method == "POST" ? Page::rights : Page::unknown;
   if (path == "objects") return head.method == "GET" ? Page::data : Page::unknown;
   if (path == "events") return head.method == "GET" ? Page::events : Page::unknown;
   if (path.starts_with("api/")) return head.method == "POST" ? Page::call : Page::unknown;

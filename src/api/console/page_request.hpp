@@ -20,6 +20,7 @@ enum class Page {
   document,  // a page, or a file of one
   session,   // /console/session: GET describes it, POST opens it, DELETE closes it
   call,      // /console/api/SERVICE/OPERATION
+  rights,    // /console/rights: which calls the principal may make
   events,    // /console/events
   data,      // /console/objects: buckets and objects of S3
   unknown,   // below /console, but with another path or method

@@ -28,6 +28,8 @@ TEST(PageRequest, ClassifiesPaths) {
   EXPECT_EQ(page("GET", "/console/session"), Page::session);
   EXPECT_EQ(page("DELETE", "/console/session"), Page::session);
   EXPECT_EQ(page("GET", "/console/events?region=r"), Page::events);
+  EXPECT_EQ(page("POST", "/console/rights?region=r"), Page::rights);
+  EXPECT_EQ(page("GET", "/console/rights"), Page::unknown);
   const auto call = head("POST", "/console/api/trainyard/ListJobs?region=r");
   EXPECT_EQ(read_page_request(call).page, Page::call);
   EXPECT_EQ(read_page_request(call).service, "trainyard");

@@ -119,6 +119,22 @@ TEST(Requests, RequestsOfBotocoreAreReadAsTheyWereMeant) {
   }
 }
 
+TEST(Routes, ATargetNamesAServiceOfTheQueryProtocol) {
+  const auto target = [](const char* text) {
+    net::RequestHead head;
+    head.method = "POST";
+    head.target = "/";
+    head.headers.add("X-Amz-Target", text);
+    return route(all_services(), head);
+  };
+  const Route found = target("iam.ListUsers");
+  ASSERT_NE(found.operation, nullptr);
+  EXPECT_EQ(found.operation->name, "ListUsers");
+  EXPECT_EQ(found.protocol, Protocol::json);
+  for (const char* unknown : {"iam.Nothing", "IAM.ListUsers", "ec2.CreateVpc", "ListUsers", ".x"})
+    EXPECT_EQ(target(unknown).operation, nullptr) << unknown;
+}
+
 TEST(Routes, UnknownSubresourcesAreNotTakenForObjects) {
   const auto find = [](const std::string& method, const std::string& target,
                        const std::string& header = "") {

@@ -147,6 +147,11 @@ bool speaks_rest_json(const Service& service) {
   return service.target_prefix.empty() && !service.query && !service.json_version.empty();
 }
 
+std::string_view target_prefix_of(const Service& service) {
+  const bool query_alone = service.query && !service.ec2_query && service.target_prefix.empty();
+  return query_alone ? service.name : service.target_prefix;
+}
+
 Result<std::map<std::string, std::string>> read_labels(const OperationShape& operation,
                                                        const net::RequestHead& head) {
   std::map<std::string, std::string> labels;
@@ -168,8 +173,7 @@ Route route(std::span<const Service* const> services, const net::RequestHead& he
     out.operation_name =
         dot == std::string_view::npos ? std::string(target) : std::string(target.substr(dot + 1));
     for (const Service* service : services)
-      if (!service->target_prefix.empty() && service->target_prefix == prefix)
-        out.service = service;
+      if (!prefix.empty() && target_prefix_of(*service) == prefix) out.service = service;
     if (out.service) out.operation = find_operation(*out.service, out.operation_name);
     return out;
   }

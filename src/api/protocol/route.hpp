@@ -1,9 +1,10 @@
 // Finds the service and the operation of a request, from its head alone if possible.
 //
 // One port serves all services. Checked in this order: X-Amz-Target names the service and the
-// operation (JSON); the scope of the signature names the service; a form body is the query
-// protocol, with the operation in the body; in the rest-json protocol (Batch) method and path name
-// the operation; everything else is S3, with the operation in method, path and query.
+// operation (JSON, also of services whose clients use the query protocol alone); the scope of the
+// signature names the service; a form body is the query protocol, with the operation in the body;
+// in the rest-json protocol (Batch) method and path name the operation; everything else is S3, with
+// the operation in method, path and query.
 //
 // Threads: pure functions.
 #pragma once
@@ -40,6 +41,9 @@ const shapes::OperationShape* find_operation(const shapes::Service& service, std
 
 // Returns whether method and path name the service's operations, and bodies are JSON.
 bool speaks_rest_json(const shapes::Service& service);
+// Returns the prefix of X-Amz-Target for the service, "" if it has none. Services that have only
+// the query protocol on AWS are named as by botocore ("iam.ListUsers"): the console calls them.
+std::string_view target_prefix_of(const shapes::Service& service);
 // Reads the values of the labels in the operation's path ("/v1/tags/{resourceArn}"), decoded.
 // Errors: invalid (a path that cannot be decoded).
 Result<std::map<std::string, std::string>> read_labels(const shapes::OperationShape& operation,

@@ -1,0 +1,138 @@
+#include "console/rights.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "console/console.hpp"
+#include "dispatch/testing/tenants.hpp"
+#include "shapes/iam.hpp"
+
+namespace trainyard::api::console {
+namespace {
+
+using in_memory::Reply;
+
+Result<Json> answered(const std::string& request, bool allowed = true) {
+  return rights_of(request, [=](const auto&, const void*) { return allowed; });
+}
+
+Json one(const std::string& call) { return (*answered("{\"Calls\":[" + call + "]}"))["Allowed"]; }
+
+TEST(Rights, AreThoseOfEachCallInOrder) {
+  std::vector<std::string> users;
+  const auto found = rights_of(
+      R"({"Calls":[{"Service":"iam","Operation":"CreateAccessKey","Input":{"UserName":"ann"}},
+                   {"Service":"iam","Operation":"CreateAccessKey","Input":{"UserName":"bob"}},
+                   {"Service":"trainyard","Operation":"ListJobs"}]})",
+      [&](const shapes::OperationShape& operation, const void* input) {
+        if (operation.name != "CreateAccessKey") return true;
+        users.push_back(*static_cast<const shapes::iam::CreateAccessKeyRequest*>(input)->user_name);
+        return users.back() == "ann";
+      });
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(*found, (Json{{"Allowed", {true, false, true}}}));
+  EXPECT_EQ(users, (std::vector<std::string>{"ann", "bob"}));
+}
+
+TEST(Rights, AreFalseForCallsThatNoPageMakes) {
+  for (const char* call :
+       {R"({"Service":"iam","Operation":"CreateUser","Input":{"UserName":"ann"}})",
+        R"({"Service":"nothing","Operation":"Nothing"})", R"({"Service":"iam"})", "{}", "7", "null",
+        R"({"Service":7,"Operation":"ListUsers"})"})
+    EXPECT_EQ(one(call), Json::array({false})) << call;
+}
+
+TEST(Rights, AreFalseForInputsThatTheOperationWouldRefuse) {
+  for (const char* input :
+       {"{}", "7", "[]", R"({"UserName":7,"AccessKeyId":"AKIA"})", R"({"UserName":"ann"})"})
+    EXPECT_EQ(one(R"({"Service":"iam","Operation":"DeleteAccessKey","Input":)" +
+                  std::string(input) + "}"),
+              Json::array({false}))
+        << input;
+  EXPECT_EQ(one(R"({"Service":"iam","Operation":"DeleteAccessKey",
+                    "Input":{"UserName":"ann","AccessKeyId":"AKIAIOSFODNN7EXAMPLE"}})"),
+            Json::array({true}));
+}
+
+TEST(Rights, RefuseOtherRequests) {
+  for (const char* request : {"", "[]", "null", "{}", R"({"Calls":7})", "\xff"})
+    EXPECT_FALSE(answered(request)) << request;
+  std::string many = "{}";
+  for (size_t i = 1; i < kRightsCallsMax; ++i) many += ",{}";
+  EXPECT_TRUE(answered("{\"Calls\":[" + many + "]}"));
+  EXPECT_FALSE(answered("{\"Calls\":[" + many + ",{}]}"));
+}
+
+// A session of ann, who may list users.
+struct RightsOfAUser : ::testing::Test {
+  TestTenants tenants;
+  SessionTable sessions{tenants.random};
+  JobFeed feed;
+  std::unique_ptr<net::Handler> api;
+  std::unique_ptr<Console> console;
+  std::string cookie;
+
+  RightsOfAUser() {
+    tenants.services.issue_console_token = [this](const Context& context) {
+      return sessions.issue_token(signed_in_by(context), tenants.clock.now());
+    };
+    api = make_api(tenants.settings, tenants.services);
+    console = make_console({tenants.settings, tenants.services, sessions, feed, *api},
+                           Assets({{"index.html", {"application", "text/html"}},
+                                   {"sign-in.html", {"sign-in", "text/html"}}}));
+    const auto by =
+        tenants.user("ann", allow(R"("trainyard:CreateConsoleSession","iam:ListUsers")", R"("*")"));
+    tenants.user("bob", allow(R"("trainyard:ListJobs")", R"("*")"));
+    auto request = in_memory::signed_request("POST", "/console/session",
+                                             {{"Content-Type", "application/json"}}, "{}",
+                                             "trainyard", tenants.clock.now(), by);
+    request.headers.add("Sec-Fetch-Site", "same-origin");
+    request.peer = "192.0.2.7:5000";
+    const Reply reply = *in_memory::send(*console, std::move(request));
+    const std::string set(reply.headers.get("set-cookie"));
+    cookie = set.substr(0, set.find(';'));
+  }
+  Reply post(const std::string& path, const std::string& body) {
+    net::Request request;
+    request.method = "POST";
+    request.target = "/console/" + path;
+    request.body = body;
+    request.peer = "192.0.2.7:5000";
+    for (const auto& [name, value] : signing::HeaderList{
+             {"Host", "127.0.0.1:4566"}, {"Sec-Fetch-Site", "same-origin"}, {"Cookie", cookie}})
+      request.headers.add(name, value);
+    return *in_memory::send(*console, std::move(request));
+  }
+};
+
+TEST_F(RightsOfAUser, AreThoseThatACallHas) {
+  const Reply reply = post("rights?region=eu-west-1",
+                           R"({"Calls":[{"Service":"iam","Operation":"ListUsers"},
+                                        {"Service":"iam","Operation":"ListRoles"}]})");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(reply.json()["Allowed"], Json::array({true, false}));
+  EXPECT_EQ(post("api/iam/ListUsers", "{}").status, 200);
+  EXPECT_TRUE(is_denied(post("api/iam/ListRoles", "{}")));
+  EXPECT_EQ(post("rights?region=eu%2Fwest", R"({"Calls":[]})").status, 400);
+  EXPECT_EQ(post("rights", "{}").status, 400);
+}
+
+// IAM has only the query protocol on AWS; pages call it as they call every service.
+TEST_F(RightsOfAUser, IamAnswersPagesInJson) {
+  const Json users = post("api/iam/ListUsers", "{}").json();
+  ASSERT_TRUE(users["Users"].is_array()) << dump(users);
+  std::vector<std::string> names;
+  for (const Json& user : users["Users"]) {
+    names.push_back(user["UserName"]);
+    EXPECT_TRUE(user["CreateDate"].is_number());
+  }
+  EXPECT_NE(std::ranges::find(names, "ann"), names.end());
+  EXPECT_NE(std::ranges::find(names, "bob"), names.end());
+  const Reply refused = post("api/iam/CreateAccessKey", R"({"UserName":7})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_TRUE(refused.json()["message"].is_string()) << refused.body;
+}
+
+}  // namespace
+}  // namespace trainyard::api::console

@@ -1,0 +1,153 @@
+"""The view of campaigns: the map of regions with the bytes moved, rows, and rights."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.console import world
+from tests.console.world import console, fill_keys, open_context, signed_in
+from tests.trainyard_server import PROGRAM, Server
+
+PRICES = """
+[[prices.instance]]
+type = "ml.t3.medium"
+region = "us-east-1"
+on_demand = 0.02
+spot = 0.01
+"""
+BODY = b"x" * 3072
+
+
+def cluster(server: Server, *arguments: str) -> None:
+    done = subprocess.run(
+        [PROGRAM, *arguments],
+        env=server.environment(),
+        capture_output=True,
+        text=True,
+        timeout=world.SECONDS_MAX,
+    )
+    assert done.returncode in (0, 3), f"{arguments}: {done.stdout}\n{done.stderr}"  # 3: rows failed
+
+
+def run_campaign(server: Server, folder: pathlib.Path, name: str, query: str, script: str) -> None:
+    campaign = {
+        "name": name,
+        "query": query,
+        "placement": {
+            "rule": "cheapest",
+            "regions": ["us-east-1"],
+            "copy_to": "s3://copies-{job.region}/{name}/",
+        },
+        "training_job": {
+            "image": "trainyard/host",
+            "command": ["/bin/sh", "-c"],
+            "arguments": [script],
+            "instance_type": "ml.t3.medium",
+            "volume_gib": 1,
+            "max_runtime_seconds": 300,
+            "channels": {"train": "{job.data}"},
+        },
+    }
+    file = folder / f"{name}.json"
+    file.write_text(json.dumps(campaign), encoding="utf-8")
+    cluster(server, "campaign", "run", str(file))
+
+
+@pytest.fixture(scope="module")
+def toured(start: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
+    """Has the campaign `brought`: two rows, whose data lies in another region; one fails."""
+    server = start(world.CONFIG + PRICES)
+    there = server.boto("s3", region_name="eu-west-1")
+    there.create_bucket(
+        Bucket="drives-eu", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"}
+    )
+    there.put_object(Bucket="drives-eu", Key="good/part", Body=BODY)
+    there.put_object(Bucket="drives-eu", Key="bad/part", Body=BODY)
+    rows = " UNION ALL ".join(
+        f"SELECT '{name}' AS name, 'eu-west-1' AS region, 's3://drives-eu/{name}/' AS data,"
+        f" {len(BODY)} AS bytes, 1 AS hours"
+        for name in ("good", "bad")
+    )
+    folder = tmp_path_factory.mktemp("campaigns")
+    run_campaign(
+        server,
+        folder,
+        "brought",
+        rows,
+        "echo '{name}'; [ '{name}' = good ] || { sleep 1; exit 1; }",
+    )
+    return server
+
+
+@pytest.fixture
+def page(browser: Browser, toured: Server) -> Iterator[Page]:
+    one = signed_in(browser, toured)
+    yield one
+    one.context.close()
+
+
+def test_the_map_shows_regions_and_bytes_moved(page: Page, toured: Server) -> None:
+    page.keyboard.press("p")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="brought"))
+    expect(row).to_contain_text("1 of 2")
+    expect(row).to_contain_text("6.0 KiB")
+    picture = page.get_by_role("img", name=re.compile("eu-west-1 to us-east-1, 6.0 KiB"))
+    expect(picture).to_be_visible()
+    moved = page.get_by_role("region", name="Bytes moved").first.locator("tbody tr")
+    expect(moved).to_have_text(re.compile(r"eu-west-1\s*us-east-1\s*6.0 KiB\s*2"))
+    regions = page.get_by_role("region", name="Regions").first.locator("tbody tr")
+    expect(regions).to_have_count(1)
+    expect(regions).to_contain_text("us-east-1")
+
+
+def test_a_campaign_has_a_link_with_its_rows(page: Page, toured: Server) -> None:
+    page.goto(console(toured, "/campaigns"))
+    page.get_by_role("link", name="brought").click()
+    expect(page).to_have_url(console(toured, "/campaigns?campaign=brought"))
+    rows = page.get_by_role("region", name="Rows").first.locator("tbody tr")
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_contain_text("data from eu-west-1")
+    page.get_by_label("State of the rows").select_option("failed")
+    expect(rows).to_have_count(1)
+    expect(page).to_have_url(console(toured, "/campaigns?campaign=brought&state=failed"))
+    page.reload()
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("Failed")
+    rows.get_by_role("link", name="brought-2").click()
+    expect(page.get_by_role("heading", name="brought-2")).to_be_visible()
+
+
+def test_the_pages_of_campaigns_are_accessible(browser: Browser, toured: Server) -> None:
+    for theme in ("light", "dark"):
+        page = signed_in(browser, toured, color_scheme=theme, viewport=world.PHONE)
+        for path in ("/campaigns", "/campaigns?campaign=brought"):
+            page.goto(console(toured, path))
+            expect(page.get_by_role("img")).to_be_visible()
+            assert not (found := world.violations(page)), (path, theme, found)
+            assert page.evaluate("document.documentElement.scrollWidth") <= world.PHONE["width"]
+        page.context.close()
+
+
+def test_a_campaign_that_does_not_exist_is_said(page: Page, toured: Server) -> None:
+    page.goto(console(toured, "/campaigns?campaign=nothing"))
+    expect(page.get_by_role("region", name="The campaign could not be read")).to_be_visible()
+
+
+def test_what_may_not_be_described_is_not_drawn(browser: Browser, toured: Server) -> None:
+    keys = world.user(toured, "planner", "trainyard:ListCampaigns")
+    page = open_context(browser).new_page()
+    page.goto(console(toured, "/campaigns"))
+    fill_keys(page, keys)
+    expect(page.get_by_role("link", name="brought")).to_be_visible()
+    expect(page.get_by_role("region", name="Bytes moved")).to_have_count(0)
+    page.goto(console(toured, "/campaigns?campaign=brought"))
+    refused = page.get_by_role("region", name="The campaign could not be read")
+    expect(refused).to_contain_text("trainyard:DescribeCampaign")
+    page.context.close()
