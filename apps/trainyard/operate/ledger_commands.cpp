@@ -94,7 +94,7 @@ Result<std::string> copy_ledger(const StoredState& state, bool to_file, Clock& c
                                 Random& random) {
   const auto config = TRY(config_of(state));
   const auto database = TRY(database_of(config));
-  const DataDirectory data = TRY(take(state.data_directory));
+  const DataDirectory data = TRY(lock_data_directory(state.data_directory));
   const std::string file = data.file("ledger.db");
   if (!to_file) {
     const std::string kept = file + ".copied";
@@ -116,7 +116,7 @@ Result<std::string> copy_ledger(const StoredState& state, bool to_file, Clock& c
 Result<std::string> adopt_ledger(const StoredState& state, Random& random) {
   const auto config = TRY(config_of(state));
   const auto database = TRY(database_of(config));
-  const DataDirectory data = TRY(take(state.data_directory));
+  const DataDirectory data = TRY(lock_data_directory(state.data_directory));
   const auto owner = TRY(ledger_owner_of(data, account_of(data.path(), config), random));
   TRY(ledger::adopt_postgres(database, owner));
   return "the ledger now belongs to " + data.path() + " on " + owner.machine;
@@ -151,7 +151,7 @@ Result<std::string> restore(const StoredState& state, const std::string& from, C
   if (!os::exists(from + "/ledger.db"))
     return not_found(from + " is not a backup of Trainyard: it has no ledger.db");
   const auto config = TRY(config_of(state));
-  const DataDirectory data = TRY(take(state.data_directory));
+  const DataDirectory data = TRY(lock_data_directory(state.data_directory));
   for (const char* name : {"ledger.db", "identity.json"})
     if (os::exists(data.file(name)))
       return conflict("the data directory " + data.path() + " already has a " + name +
