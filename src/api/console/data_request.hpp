@@ -5,7 +5,7 @@
 //   GET /console/objects?what=buckets                  ListBuckets
 //   GET /console/objects?what=objects&bucket=B         ListObjectsV2: &prefix=P, &token=T; one level
 //   GET /console/objects?what=text&bucket=B&key=K      the first bytes of the object, as plain text
-//   GET /console/objects?what=image&bucket=B&key=K     the object, if its name has the suffix of a picture
+//   GET /console/objects?what=image&bucket=B&key=K     the object, if named as a picture
 //   GET /console/objects?what=download&bucket=B&key=K  the object, which the browser saves
 //
 // Lists and errors are S3's XML. Parameters with control characters, long ones and unknown `what`

@@ -4,7 +4,7 @@
 
 namespace trainyard::control {
 
-bool Resizing::said(const char* what, const std::string& which, const Result<void>& done) {
+bool Resizing::report(const char* what, const std::string& which, const Result<void>& done) {
   if (done)
     failed_.erase(which);
   else if (failed_.insert(which).second)
@@ -15,9 +15,9 @@ bool Resizing::said(const char* what, const std::string& which, const Result<voi
 bool Resizing::carry_out(const reconcile::Decision& decision) {
   bool all = true;
   for (const auto& [kind, machines] : decision.grow)
-    all &= said("machines are not available", kind, launcher_.grow(kind, machines));
+    all &= report("machines are not available", kind, launcher_.grow(kind, machines));
   for (const std::string& machine : decision.shrink)
-    all &= said("a machine could not be released", machine, launcher_.shrink(machine));
+    all &= report("a machine could not be released", machine, launcher_.shrink(machine));
   return all;
 }
 

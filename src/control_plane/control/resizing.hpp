@@ -15,11 +15,12 @@ namespace trainyard::control {
 class Resizing {
  public:
   explicit Resizing(launch::Launcher& launcher) : launcher_(launcher) {}
-  // False: something failed, and will be decided again.
+  // Returns false if a step failed; it will be decided again.
   bool carry_out(const reconcile::Decision& decision);
 
  private:
-  bool said(const char* what, const std::string& which, const Result<void>& done);
+  // Logs a new failure; returns true if `done` succeeded.
+  bool report(const char* what, const std::string& which, const Result<void>& done);
 
   launch::Launcher& launcher_;
   std::set<std::string> failed_;  // kinds and machines whose failure was logged

@@ -54,14 +54,14 @@ void InUse::add(const networks::PrivateNetwork& network, const networks::DirectF
 Result<std::vector<std::string>> remove_unused(const LocalParts& parts,
                                                const std::string& run_directory,
                                                const std::string& mark, const InUse& used) {
-  std::vector<std::string> said;
+  std::vector<std::string> removed;
   const std::string folder = run_directory + "/" + mark;
   if (const auto names = parts.files.list_directory(folder))
     for (const auto& name : *names) {
       const std::string path = folder + "/" + name;
       if (name == kOwnerFile || used.namespace_files.contains(path)) continue;
       TRY(parts.system.remove_namespace_file(path));
-      said.push_back("network namespace " + path);
+      removed.push_back("network namespace " + path);
     }
   std::vector<std::string> links;
   for (const auto prefix :
@@ -69,15 +69,15 @@ Result<std::vector<std::string>> remove_unused(const LocalParts& parts,
     for (const auto& name : parts.system.links_named(std::string(prefix) + mark))
       if (!used.links.contains(name)) links.push_back(name);
   TRY(parts.system.remove_links(links));
-  for (const auto& name : links) said.push_back("interface " + name);
-  if (!parts.system.has_firewall()) return said;
+  for (const auto& name : links) removed.push_back("interface " + name);
+  if (!parts.system.has_firewall()) return removed;
   std::vector<std::string> tables;
   for (const auto& name :
        TRY(parts.system.firewall_tables_named(std::string(networks::kTablePrefix) + mark + "_")))
     if (!used.tables.contains(name)) tables.push_back(name);
   TRY(parts.system.remove_firewall_tables(tables));
-  for (const auto& name : tables) said.push_back("firewall table " + name);
-  return said;
+  for (const auto& name : tables) removed.push_back("firewall table " + name);
+  return removed;
 }
 
 namespace {
@@ -126,7 +126,7 @@ Result<std::vector<std::string>> sweep_own(const LocalPaths& paths, const LocalP
 Result<std::vector<std::string>> sweep_over(const std::string& data_directory,
                                             const std::string& run_directory,
                                             const LocalParts& parts) {
-  std::vector<std::string> said;
+  std::vector<std::string> removed;
   std::string own_mark;
   // One server sweeps at a time, and no gang of another server is being made.
   std::shared_ptr<void> lock;
@@ -138,27 +138,28 @@ Result<std::vector<std::string>> sweep_over(const std::string& data_directory,
   if (!data_directory.empty() && parts.files.exists(data_directory)) {
     const LocalPaths paths = TRY(paths_of(data_directory, run_directory, parts));
     own_mark = paths.mark;
-    append(said, TRY(sweep_own(paths, parts)));
+    append(removed, TRY(sweep_own(paths, parts)));
   }
   // Agents whose directory is gone end first; then their containers have no parent.
   for (const auto& [identity, value] : parts.processes.find_marked(kAttemptVariable)) {
     if (parts.files.exists(value)) continue;
     TRY(parts.processes.kill_and_wait(identity, kKillMax));
-    said.push_back("process " + std::to_string(identity.process) + " of " + value);
+    removed.push_back("process " + std::to_string(identity.process) + " of " + value);
   }
-  for (const auto& name : TRY(parts.system.sweep_containers())) said.push_back("container " + name);
+  for (const auto& name : TRY(parts.system.sweep_containers()))
+    removed.push_back("container " + name);
   for (const auto& mark : TRY(marks_in_sight(parts, run_directory))) {
     if (mark == own_mark) continue;
     const auto owner = parts.files.read(run_directory + "/" + mark + "/" + kOwnerFile, 64 << 10);
     if (owner && parts.files.exists(*owner)) continue;
     if (!owner && owner.error().kind != Kind::not_found) continue;  // it may live
-    append(said, TRY(remove_unused(parts, run_directory, mark, InUse())));
+    append(removed, TRY(remove_unused(parts, run_directory, mark, InUse())));
     TRY(parts.files.remove_all(run_directory + "/" + mark));
   }
   // The next server that needs them adds them again.
   if (parts.system.has_firewall() && parts.system.links_named(networks::kBridgePrefix).empty())
     TRY(parts.system.stop_foreign_forwarding());
-  return said;
+  return removed;
 }
 
 }  // namespace trainyard::launch

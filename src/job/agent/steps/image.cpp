@@ -68,13 +68,13 @@ std::optional<Failure> ready_image(StepContext& context) {
   if (image.kind == domain::Image::Kind::machine) {
     context.image = {};
   } else {
-    std::string said;
-    auto next_word = context.world.clock.monotonic();
+    std::string last_message;
+    auto next_report = context.world.clock.monotonic();
     auto unpacked =
         context.world.unpack_image(image, context.path("image"), [&](const std::string& message) {
-          if (message != said && context.world.clock.monotonic() >= next_word) {
-            said = message;
-            next_word = context.world.clock.monotonic() + kPullReportInterval;
+          if (message != last_message && context.world.clock.monotonic() >= next_report) {
+            last_message = message;
+            next_report = context.world.clock.monotonic() + kPullReportInterval;
             wire::StateFact fact;
             fact.state = domain::HostState::downloading;
             fact.message = message;
