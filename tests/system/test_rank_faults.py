@@ -1,5 +1,5 @@
 """A rank that is stuck, stopped or slow is named, with its host: in describe, in the log of its
-host, and as an event. A job of two hosts plants the fault in rank 1."""
+host, and as an event. So is a slow loader. A job of two hosts plants the fault in rank 1."""
 
 import json
 import os
@@ -13,12 +13,13 @@ from tests import jobs, scripts, trainyard_server
 from tests.trainyard_server import ROOT, Server
 
 LIBRARY = pathlib.Path(ROOT, "build", "release", "lib", "libtrainyard_collectives.so.1")
-DECLARATIONS = pathlib.Path(ROOT, "sdk", "python", "trainyard", "_declarations.py")
+SDK = pathlib.Path(ROOT, "sdk", "python", "trainyard")
 EVENTS_GROUP = "/aws/events/faults"
 
 PROGRAM = """
 import argparse, ctypes, os, signal, time
 import _declarations as capi
+import loading
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--fault", required=True)
@@ -36,7 +37,13 @@ call = capi.Call(ctypes.sizeof(capi.Call), capi.TRAINYARD_ALLREDUCE, capi.TRAINY
                  ctypes.addressof(values), ctypes.addressof(values), 4, 4, capi.TRAINYARD_SUM,
                  0.0, 0, None, None, b"gradients")
 planted = False
-for step in range(1000000):
+
+def batches():
+    for step in range(1000000):
+        time.sleep(0.2 if planted and fault == "load" else 0)
+        yield step
+
+for step in loading.timed(batches()):
     time.sleep(0.2 if planted and fault == "slow" else 0.05)
     if step == 100 and int(os.environ["RANK"]) == 1:
         planted = True
@@ -52,7 +59,8 @@ for step in range(1000000):
 def start_job(server: Server, name: str, fault: str) -> None:
     files: dict[str, str | bytes] = {
         "train.py": PROGRAM,
-        "_declarations.py": DECLARATIONS.read_text(),
+        "_declarations.py": (SDK / "_declarations.py").read_text(),
+        "loading.py": (SDK / "loading.py").read_text(),
         LIBRARY.name: LIBRARY.read_bytes(),
     }
     server.boto("sagemaker").create_training_job(
@@ -108,6 +116,7 @@ def event_details(server: Server, job: str) -> list[dict[str, str | int]]:
         # It may be stopped inside or outside of a collective.
         ("stop", {"StuckRank", "StoppedRank"}),
         ("slow", {"SlowRank"}),
+        ("load", {"SlowLoader"}),
     ],
 )
 def test_the_rank_with_a_fault_is_named(
@@ -133,11 +142,11 @@ def test_the_rank_with_a_fault_is_named(
         interval_seconds=0.5,
     )
     text = str(shown[0]["Message"])
-    assert text.startswith("rank 1 on algo-2 "), text
+    assert "rank 1 on algo-2 " in text, text
 
     def is_in_the_log() -> bool:
         lines = jobs.log_lines(server.boto("logs"), job)
-        return any(line.startswith("trainyard: rank 1 on algo-2 ") for line in lines)
+        return any(line.startswith("trainyard: ") and "rank 1 on algo-2 " in line for line in lines)
 
     trainyard_server.wait_for(is_in_the_log, "the line of the log", seconds_max=60)
     begun = trainyard_server.wait_for(
