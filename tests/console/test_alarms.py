@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -15,62 +12,14 @@ from tests.console import world
 from tests.console.world import console, fill_keys, open_context, signed_in
 from tests.trainyard_server import Server
 
-METRIC = {"Namespace": "team", "MetricName": "loss"}
-
-
-def dashboard(*widgets: dict[str, Any]) -> str:
-    return json.dumps({"widgets": widgets})
-
 
 @pytest.fixture(scope="module")
 def watched(server: Server) -> Server:
-    """Has an alarm that rings, as it has no data, one that has too little, and dashboards."""
-    cloudwatch = server.boto("cloudwatch")
-    now = time.time()
-    cloudwatch.put_metric_data(
-        Namespace="team",
-        MetricData=[
-            {"MetricName": "loss", "Timestamp": now - 60 * minute, "Value": 5.0 - minute / 10}
-            for minute in range(30)
-        ],
-    )
-    condition = {
-        "Statistic": "Average",
-        "Period": 60,
-        "EvaluationPeriods": 1,
-        "Threshold": 2.5,
-        "ComparisonOperator": "GreaterThanThreshold",
-    }
-    cloudwatch.put_metric_alarm(
-        AlarmName="rings",
-        AlarmDescription=world.HOSTILE,
-        TreatMissingData="breaching",
-        **METRIC,
-        **condition,
-    )
+    """Has an alarm that rings, one with too little data, and a dashboard."""
+    arn = world.start_alarm(server, "rings")
     nothing = {"Namespace": "team", "MetricName": "nothing"}
-    cloudwatch.put_metric_alarm(AlarmName="quiet", **nothing, **condition)
-    arn = cloudwatch.describe_alarms(AlarmNames=["rings"])["MetricAlarms"][0]["AlarmArn"]
-    cloudwatch.put_dashboard(
-        DashboardName="team",
-        DashboardBody=dashboard(
-            {"type": "text", "properties": {"markdown": f"# Team\n{world.HOSTILE}"}},
-            {
-                "type": "metric",
-                "x": 6,
-                "width": 12,
-                "properties": {
-                    "title": "The loss",
-                    "region": "us-east-1",
-                    "period": 60,
-                    "metrics": [["team", "loss", {"label": world.HOSTILE}]],
-                    "annotations": {"horizontal": [{"value": 2.5, "label": "most"}]},
-                },
-            },
-            {"type": "alarm", "y": 6, "properties": {"title": "Alarms", "alarms": [arn]}},
-            {"type": "log", "y": 6, "x": 6, "properties": {"query": "fields @message"}},
-        ),
-    )
+    server.boto("cloudwatch").put_metric_alarm(AlarmName="quiet", **nothing, **world.CONDITION)
+    world.start_dashboard(server, "team", arn, f"# Team\n{world.HOSTILE}", world.HOSTILE)
     return server
 
 
@@ -85,7 +34,7 @@ def test_alarms_show_their_states_and_conditions(page: Page, watched: Server) ->
     page.keyboard.press("a")
     rings = page.get_by_role("row").filter(has=page.get_by_role("link", name="rings"))
     expect(rings).to_contain_text("In alarm")  # the page follows the state
-    expect(rings).to_contain_text("Average of loss > 2.5, in a period of 1 min 00 s")
+    expect(rings).to_contain_text("Average of loss > 1.5, in a period of 1 min 00 s")
     quiet = page.get_by_role("row").filter(has=page.get_by_role("link", name="quiet"))
     expect(quiet).to_contain_text("Insufficient data")
     page.get_by_label("State").select_option("ALARM")
@@ -104,7 +53,7 @@ def test_an_alarm_shows_its_plot_threshold_and_history(page: Page, watched: Serv
     values = plot.get_by_role("list", name="Last values").get_by_role("listitem")
     expect(values).to_have_count(2)
     expect(values.nth(0)).to_contain_text(re.compile(r"loss\s*\d"))
-    expect(values.nth(1)).to_contain_text(re.compile(r"Threshold\s*2.5"))
+    expect(values.nth(1)).to_contain_text(re.compile(r"Threshold\s*1.5"))
     history = page.get_by_role("region", name="History").first
     expect(history).to_contain_text('Alarm "rings" created')
     expect(history).to_contain_text("StateUpdate")
