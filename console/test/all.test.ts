@@ -1,7 +1,9 @@
 // Tests the computations of pages. `npm test` builds it with Vite and runs it with Node's test runner.
 import './axis';
 import './campaigns';
+import './cloudwatch';
 import './compare';
+import './dashboard';
 import './data';
 import './job_form';
 import './job_time';

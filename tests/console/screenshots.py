@@ -8,6 +8,7 @@ Documents show few, so that a clone stays small."""
 from __future__ import annotations
 
 import os
+import pathlib
 import re
 import shutil
 import sys
@@ -40,8 +41,15 @@ PAGES = {
     "waiting": "/jobs/bert-base-2",
     "configuration": "/jobs/resnet-cifar10-7/configuration",
     "new": "/new?from=resnet-cifar10-7",
+    "campaign": "/campaigns?campaign=streets",
+    "alarms": "/alarms",
+    "alarm": "/alarms?alarm=loss-is-high",
+    "dashboard": "/dashboards?dashboard=team",
+    "users": "/users",
+    "user": "/users?user=mia",
 }
-PLOTS = {"job": 2, "compare": 3}  # drawn on a page
+REGIONS = "[regions.'us-west-2']\n"
+PLOTS = {"job": 2, "compare": 3, "alarm": 1, "dashboard": 1}  # drawn on a page
 POINTS = re.compile(r"([4-9]\d|\d{3,}) points")  # of the metrics that a picture waits for
 # Loss and accuracy as a training prints them: falling and rising, with noise.
 TRAIN = (
@@ -103,12 +111,34 @@ def start_jobs(server: Server) -> None:
     world.start_queue(server)
 
 
+def start_others(server: Server, folder: str) -> None:
+    """A campaign that has copied data, an alarm, a dashboard and users."""
+    there = server.boto("s3", region_name="eu-west-1")
+    there.create_bucket(
+        Bucket="drives", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"}
+    )
+    rows = []
+    for name, region in (("dublin", "eu-west-1"), ("oregon", "us-west-2"), ("boston", "us-east-1")):
+        there.put_object(Bucket="drives", Key=f"{name}/part", Body=b"x" * (3 << 20))
+        rows.append(
+            f"SELECT '{name}' AS name, '{region}' AS region, 's3://drives/{name}/' AS data,"
+            f" {3 << 20} AS bytes, 1 AS hours"
+        )
+    world.run_campaign(server, pathlib.Path(folder), "streets", " UNION ALL ".join(rows), "true")
+    arn = world.start_alarm(server, "loss-is-high")
+    world.start_dashboard(server, "team", arn, "# Vision\nThe loss of all jobs, by minute.", "loss")
+    world.user(server, "mia", "s3:GetObject", "trainyard:ListJobs")
+    world.user(server, "leo", "trainyard:*")
+
+
 def take(page: Page, server: Server, name: str, path: str, file: str) -> None:
     page.goto(world.console(server, path))
     expect(page.get_by_role("heading").first).to_be_visible()
     expect(page.locator(".live.connected")).to_be_attached()
     if name in PLOTS:
         expect(page.locator("canvas")).to_have_count(PLOTS[name])
+    if name in ("campaign", "user", "dashboard"):
+        expect(page.get_by_role("region").first).to_be_visible()
     if name == "machines":
         expect(page.get_by_role("article").first).to_be_visible()
     if name == "queues":
@@ -125,9 +155,10 @@ def main(folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
     os.makedirs(DOCUMENTS, exist_ok=True)
     data = tempfile.mkdtemp(prefix="trainyard-screenshots-")
-    server = Server(os.path.join(data, "data"), world.CONFIG.replace("[regions.'eu-west-1']", ""))
+    server = Server(os.path.join(data, "data"), world.CONFIG + REGIONS + world.PRICES)
     server.start()
     try:
+        start_others(server, data)
         start_jobs(server)
         with sync_playwright() as playwright:
             browser = world.launch(playwright)

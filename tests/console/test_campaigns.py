@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import pathlib
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -13,57 +10,15 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.console import world
 from tests.console.world import console, fill_keys, open_context, signed_in
-from tests.trainyard_server import PROGRAM, Server
+from tests.trainyard_server import Server
 
-PRICES = """
-[[prices.instance]]
-type = "ml.t3.medium"
-region = "us-east-1"
-on_demand = 0.02
-spot = 0.01
-"""
 BODY = b"x" * 3072
-
-
-def cluster(server: Server, *arguments: str) -> None:
-    done = subprocess.run(
-        [PROGRAM, *arguments],
-        env=server.environment(),
-        capture_output=True,
-        text=True,
-        timeout=world.SECONDS_MAX,
-    )
-    assert done.returncode in (0, 3), f"{arguments}: {done.stdout}\n{done.stderr}"  # 3: rows failed
-
-
-def run_campaign(server: Server, folder: pathlib.Path, name: str, query: str, script: str) -> None:
-    campaign = {
-        "name": name,
-        "query": query,
-        "placement": {
-            "rule": "cheapest",
-            "regions": ["us-east-1"],
-            "copy_to": "s3://copies-{job.region}/{name}/",
-        },
-        "training_job": {
-            "image": "trainyard/host",
-            "command": ["/bin/sh", "-c"],
-            "arguments": [script],
-            "instance_type": "ml.t3.medium",
-            "volume_gib": 1,
-            "max_runtime_seconds": 300,
-            "channels": {"train": "{job.data}"},
-        },
-    }
-    file = folder / f"{name}.json"
-    file.write_text(json.dumps(campaign), encoding="utf-8")
-    cluster(server, "campaign", "run", str(file))
 
 
 @pytest.fixture(scope="module")
 def toured(start: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
     """Has the campaign `brought`: two rows, whose data lies in another region; one fails."""
-    server = start(world.CONFIG + PRICES)
+    server = start(world.CONFIG + world.PRICES)
     there = server.boto("s3", region_name="eu-west-1")
     there.create_bucket(
         Bucket="drives-eu", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"}
@@ -76,12 +31,12 @@ def toured(start: Callable[..., Server], tmp_path_factory: pytest.TempPathFactor
         for name in ("good", "bad")
     )
     folder = tmp_path_factory.mktemp("campaigns")
-    run_campaign(
+    world.run_campaign(
         server,
         folder,
         "brought",
         rows,
-        "echo '{name}'; [ '{name}' = good ] || { sleep 1; exit 1; }",
+        "[ '{name}' = good ]",
     )
     return server
 

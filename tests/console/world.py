@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import re
 import subprocess
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -51,9 +53,24 @@ cpus = 6.0
 memory_gib = 12.0
 [regions.'eu-west-1']
 """
+# Where a host costs something, the rule "cheapest" places jobs.
+PRICES = """
+[[prices.instance]]
+type = "ml.t3.medium"
+region = "us-east-1"
+on_demand = 0.02
+spot = 0.01
+"""
 OWNER = ("AKIAOWNER00000000000", "owner-secret")
 POOR = ("AKIAPOOR000000000000", "poor-secret")
 
+CONDITION = {
+    "Statistic": "Average",
+    "Period": 60,
+    "EvaluationPeriods": 1,
+    "Threshold": 1.5,
+    "ComparisonOperator": "GreaterThanThreshold",
+}
 METRICS = [
     {"Name": "train:loss", "Regex": r"loss=(\S+)"},
     {"Name": "train:epoch", "Regex": r"epoch=(\S+)"},
@@ -127,6 +144,88 @@ def start_queue(server: Server) -> None:
                 lambda: batch.list_jobs(jobQueue="nightly", jobStatus="RUNNING")["jobSummaryList"],
                 name,
             )
+
+
+def cluster(server: Server, *arguments: str) -> None:
+    done = subprocess.run(
+        [PROGRAM, *arguments],
+        env=server.environment(),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+    )
+    assert done.returncode in (0, 3), f"{arguments}: {done.stdout}\n{done.stderr}"  # 3: rows failed
+
+
+def run_campaign(server: Server, folder: pathlib.Path, name: str, query: str, script: str) -> None:
+    """Runs a campaign in us-east-1 to its end; its data is copied there."""
+    campaign = {
+        "name": name,
+        "query": query,
+        "placement": {
+            "rule": "cheapest",
+            "regions": ["us-east-1"],
+            "copy_to": "s3://copies-{job.region}/{name}/",
+        },
+        "training_job": {
+            "image": "trainyard/host",
+            "command": ["/bin/sh", "-c"],
+            "arguments": [script],
+            "instance_type": "ml.t3.medium",
+            "volume_gib": 1,
+            "max_runtime_seconds": 300,
+            "channels": {"train": "{job.data}"},
+        },
+    }
+    file = folder / f"{name}.json"
+    file.write_text(json.dumps(campaign), encoding="utf-8")
+    cluster(server, "campaign", "run", str(file))
+
+
+def start_alarm(server: Server, name: str) -> str:
+    """An alarm that rings, with values of its metric for half an hour. Returns its ARN."""
+    cloudwatch = server.boto("cloudwatch")
+    now = time.time()
+    cloudwatch.put_metric_data(
+        Namespace="team",
+        MetricData=[
+            {"MetricName": "loss", "Timestamp": now - 60 * minute, "Value": 2.0 + minute / 10}
+            for minute in range(30)
+        ],
+    )
+    cloudwatch.put_metric_alarm(
+        AlarmName=name,
+        AlarmDescription=HOSTILE,
+        TreatMissingData="breaching",
+        Namespace="team",
+        MetricName="loss",
+        **CONDITION,
+    )
+    return str(cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"][0]["AlarmArn"])
+
+
+def start_dashboard(server: Server, name: str, alarm: str, text: str, label: str) -> None:
+    """A dashboard with a widget of each type that is drawn, and one that is not."""
+    widgets = [
+        {"type": "text", "properties": {"markdown": text}},
+        {
+            "type": "metric",
+            "x": 6,
+            "width": 12,
+            "properties": {
+                "title": "The loss",
+                "region": "us-east-1",
+                "period": 60,
+                "metrics": [["team", "loss", {"label": label}]],
+                "annotations": {"horizontal": [{"value": 1.5, "label": "most"}]},
+            },
+        },
+        {"type": "alarm", "y": 6, "properties": {"title": "Alarms", "alarms": [alarm]}},
+        {"type": "log", "y": 6, "x": 6, "properties": {"query": "fields @message"}},
+    ]
+    server.boto("cloudwatch").put_dashboard(
+        DashboardName=name, DashboardBody=json.dumps({"widgets": widgets})
+    )
 
 
 def launch(playwright: Playwright) -> Browser:
