@@ -63,7 +63,7 @@ class Agents {
   virtual Shells& shells() = 0;
   // The transfers of the job's hosts, by host: the last report of each.
   virtual std::vector<HostProgress> progress(domain::JobNumber job) = 0;
-  // Sets what is called from now on; the former one is not called any more once this returns.
+  // Sets what is called from now on; the former one is no longer called once this returns.
   virtual void report_faults(ReportRankFault report) = 0;
   // When the job's hosts were last active, by host.
   virtual std::vector<HostActivity> activity(domain::JobNumber job) = 0;

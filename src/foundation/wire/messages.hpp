@@ -205,7 +205,7 @@ struct Activity {
   std::optional<Duration> output;   // of all processes of the host
   std::vector<RankActivity> ranks;  // that are known
   std::vector<RankCalls> calls = {};
-  Duration idle{};  // the host has used hardly any processor for so long; sent with calls
+  Duration idle{};  // since the host used more than hardly any processor; sent with calls
 };
 
 // Up: the host's attempt ends with the next final fact, and its allocation can serve another one.
