@@ -86,15 +86,6 @@ const std::vector<Command>& commands_that_explain() {
         "goodput is the same part of the time in which it held machines.",
         {"trainyard time mnist-1", "trainyard time --by user --since 7d"}},
        time_command},
-      {{"timeline",
-        {"JOB"},
-        {{"--output", "-o", true, "write FILE (default: JOB.trace.json); - is standard output"}},
-        "Write a job's timeline to a file for Perfetto or chrome://tracing.",
-        "It has the phases and attempts of the job, the states of each host, and the trace files "
-        "that the job wrote to /opt/ml/output/intermediate/timelines, on one clock. Open the file "
-        "at ui.perfetto.dev, which keeps it in the browser, or in Chromium at chrome://tracing.",
-        {"trainyard timeline mnist-1", "trainyard timeline mnist-1 -o - | jq .otherData"}},
-       timeline_command},
       {{"replay",
         {},
         {{"--since", "", true, "TIME: 24h ago, a date, or a date with time (default: 24h)"},
@@ -147,6 +138,16 @@ const std::vector<Command>& commands_that_search() {
          "trainyard query 'stats count(*) by @logStream' --since 1d",
          "trainyard query 'parse \"loss=*\" as loss | stats min(loss)' --job mnist-1"}},
        query_command},
+      {{"timeline",
+        {"JOB"},
+        {{"--output", "-o", true, "write FILE (default: JOB.trace.json); - is standard output"},
+         {"--otlp", "", false, "a request for an OpenTelemetry collector, in JSON"}},
+        "Write a job's timeline to a file for Perfetto or chrome://tracing.",
+        "It has the phases and attempts of the job, the states of each host, and the trace files "
+        "that the job wrote to /opt/ml/output/intermediate/timelines, on one clock. Open the file "
+        "at ui.perfetto.dev, which keeps it in the browser, or in Chromium at chrome://tracing.",
+        {"trainyard timeline mnist-1", "trainyard timeline mnist-1 -o - | jq .otherData"}},
+       timeline_command},
       {{"tensorboard",
         {"JOB", "[JOB..]"},
         {{"--logdir", "", true, "keep the event files in DIR/JOB (default: a temporary directory)"},

@@ -9,11 +9,13 @@
 
 #include "auth/authorizer.hpp"
 #include "base/plural.hpp"
+#include "domain/tracing/trace_context.hpp"
 #include "objects/objects.hpp"
 #include "shapes/s3.hpp"
 #include "shapes/trainyard.hpp"
 #include "trainyard_api/operations.hpp"
 #include "trainyard_api/timeline/job_trace.hpp"
+#include "trainyard_api/timeline/otlp_trace.hpp"
 
 namespace trainyard::api::trainyard_api {
 namespace {
@@ -22,6 +24,7 @@ namespace own = shapes::trainyard;
 
 // Below the job's output: the agent copies /opt/ml/output/intermediate to it while the job runs.
 constexpr const char* kTraceFolder = "/output/intermediate/timelines/";
+constexpr const char* kOtlpFormat = "otlp";
 constexpr size_t kTraceFilesMax = 64;
 // The limit of all files together: four times what a trace may have, since members are left out.
 constexpr size_t kTraceFilesBytesMax = 4 * kTraceBytesMax;
@@ -43,13 +46,18 @@ class Timelines {
       return validation_exception(
           "The job is an array, and its children have timelines: request that of one of them, like "
           "JOB:0.");
-    std::vector<std::string> notes;
-    const auto files = files_of(context, job, notes);
-    JobTrace trace = trace_of(job, files, context.own_time(job.clock_offset),
-                              job.clock_offset - context.clock_offset);
-    std::ranges::move(trace.notes, std::back_inserter(notes));
     own::GetJobTimelineResponse out;
     out.job_name = job.key.name;
+    out.trace_id = domain::trace_id_of(job);
+    const Instant now = context.own_time(job.clock_offset);
+    if (request.format == kOtlpFormat) {
+      out.trace = otlp_trace_of(job, now);
+      return out;
+    }
+    std::vector<std::string> notes;
+    const auto files = files_of(context, job, notes);
+    JobTrace trace = trace_of(job, files, now, job.clock_offset - context.clock_offset);
+    std::ranges::move(trace.notes, std::back_inserter(notes));
     out.trace = std::move(trace.text);
     if (!notes.empty()) out.notes = std::move(notes);
     return out;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "domain/tracing/trace_context.hpp"
 #include "operations/testing/operation_caller.hpp"
 #include "shapes/trainyard.hpp"
 #include "trainyard_api/operations.hpp"
@@ -102,6 +103,17 @@ TEST_F(TimelineWorld, ReadsTheBeginningOfLargeFilesAndNotTooMany) {
   EXPECT_EQ(notes[0], "the first 64 trace files only");
   EXPECT_EQ(notes[2], "100: the first events only");
   EXPECT_EQ(notes.size(), 66u) << "one for each clock, and these";
+}
+
+TEST_F(TimelineWorld, IsAvailableInTheFormatOfOpenTelemetry) {
+  own::GetJobTimelineRequest request;
+  request.job_name = "mnist-1";
+  request.format = "otlp";
+  const auto response = call<own::GetJobTimeline>(request);
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->trace_id, domain::trace_id_of(job));
+  const Json trace = *parse_json(*response->trace);
+  EXPECT_EQ(trace["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["traceId"], *response->trace_id);
 }
 
 TEST_F(TimelineWorld, JobsWithoutOutputHaveNoFiles) {

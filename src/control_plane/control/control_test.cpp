@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "control/test_cluster.hpp"
+#include "domain/tracing/trace_context.hpp"
 #include "reconcile/state.hpp"
 #include "wire/codec.hpp"
 
@@ -82,6 +83,21 @@ TEST(Control, HostsRememberWhenTheyReachedEachState) {
   EXPECT_EQ(steps,
             "placed 0\npreparing 0\ndownloading 0\nrunning 5\ndraining 65\nuploading 65\n"
             "finished 65\n");
+}
+
+TEST(Control, ProcessesOfAJobGetTheContextOfItsTrace) {
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(TestCluster::job("a", 2)));
+  CreateJob own = TestCluster::job("b");
+  own.spec.environment["TRACEPARENT"] = "00-own";
+  ASSERT_TRUE(cluster.create(own));
+  const auto order = [&](domain::JobNumber job, size_t host) {
+    return *wire::decode_order(cluster.launcher.gangs.at({job, 1}).members.at(host).order);
+  };
+  EXPECT_EQ(order(1, 1).variables.at("TRACEPARENT"),
+            domain::trace_parent_of(*cluster.find("a"), 1, 1));
+  EXPECT_NE(order(1, 0).variables, order(1, 1).variables);
+  EXPECT_FALSE(order(2, 0).variables.contains("TRACEPARENT")) << "the job has its own";
 }
 
 TEST(Control, AFailedHostEndsTheGangWithItsReason) {

@@ -6,6 +6,7 @@
 #include "batch/variables.hpp"
 #include "contract/aws_texts.hpp"
 #include "contract/plain_container.hpp"
+#include "domain/tracing/trace_context.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::control {
@@ -123,8 +124,12 @@ Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, co
   for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
     order.host = host;
     TRY(name_program(settings, images, job, host, order));
+    order.variables.clear();
     if (job.spec.contract == domain::Contract::plain)
       order.variables = batch::variables_of(job, attempt, host);
+    if (!order.spec.environment.contains(domain::kTraceParentVariable))
+      order.variables[domain::kTraceParentVariable] =
+          domain::trace_parent_of(job, attempt.number, host);
     order.share = attempt.hosts[host].share;
     order.log_stream = reconcile::log_stream_of(job, attempt, host);
     gang.members.push_back({{attempt.hosts[host].machine, order.share}, wire::encode_order(order)});

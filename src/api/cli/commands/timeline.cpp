@@ -10,8 +10,10 @@ namespace trainyard::cli {
 
 Result<int> timeline_command(World& world, const Arguments& arguments) {
   const JobView job = TRY(find_job(world, arguments.operands[0])).job;
-  const Json answer = TRY(call_about(world, job.name, client::Service::trainyard, "GetJobTimeline",
-                                     {{"JobName", job.name}}));
+  const bool otlp = arguments.has("--otlp");
+  const Json answer =
+      TRY(call_about(world, job.name, client::Service::trainyard, "GetJobTimeline",
+                     {{"JobName", job.name}, {"Format", otlp ? "otlp" : "trace-event"}}));
   const std::string trace = TRY(string_at(answer, "Trace"));
   if (const auto notes = answer.find("Notes"); notes != answer.end() && notes->is_array())
     for (const Json& note : *notes)
@@ -23,12 +25,14 @@ Result<int> timeline_command(World& world, const Arguments& arguments) {
     return 0;
   }
   if (path.empty()) {
-    path = job.name + ".trace.json";
+    path = job.name + (otlp ? ".otlp.json" : ".trace.json");
     std::ranges::replace(path, '/', '_');
   }
   TRY(os::write_file(path, trace));
-  TRY(world.terminal.write("wrote " + plain_text(path) + " (" + human_bytes(trace.size()) +
-                           "): open it in ui.perfetto.dev or chrome://tracing\n"));
+  TRY(world.terminal.write("wrote " + plain_text(path) + " (" + human_bytes(trace.size()) + "): " +
+                           (otlp ? "post it to /v1/traces of an OpenTelemetry collector"
+                                 : "open it in ui.perfetto.dev or chrome://tracing") +
+                           "\n"));
   return 0;
 }
 

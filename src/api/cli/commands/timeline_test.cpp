@@ -68,6 +68,8 @@ TEST(TimelineCommand, OrToStandardOutput) {
   ASSERT_TRUE(world.run_words({"mnist-1", "--output=-"}));
   EXPECT_EQ(world.terminal.written, "{\"traceEvents\":[]}\n");
   EXPECT_FALSE(world.run_words({"mnist-1", "-o", "/nowhere/at/all"}));
+  ASSERT_TRUE(world.run_words({"mnist-1", "--otlp", "-o", "-"}));
+  EXPECT_EQ(world.client.calls.back(), "GetJobTimeline");
 }
 
 }  // namespace
