@@ -9,7 +9,7 @@
 
 #include "auth/authorizer.hpp"
 #include "base/plural.hpp"
-#include "domain/trace_context.hpp"
+#include "domain/tracing/trace_context.hpp"
 #include "objects/objects.hpp"
 #include "shapes/s3.hpp"
 #include "shapes/trainyard.hpp"
@@ -114,9 +114,9 @@ class Timelines {
     std::string bytes(std::min<uint64_t>(object.bytes, bytes_max), '\0');
     size_t filled = 0;
     while (filled < bytes.size()) {
-      const auto read = (*reader)->read(std::span(bytes).subspan(filled));
-      if (!read || *read == 0) break;
-      filled += *read;
+      const auto count = (*reader)->read(std::span(bytes).subspan(filled));
+      if (!count || *count == 0) break;
+      filled += *count;
     }
     bytes.resize(filled);
     file.bytes = std::move(bytes);

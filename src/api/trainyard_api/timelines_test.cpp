@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "domain/trace_context.hpp"
+#include "domain/tracing/trace_context.hpp"
 #include "operations/testing/operation_caller.hpp"
 #include "shapes/trainyard.hpp"
 #include "trainyard_api/operations.hpp"

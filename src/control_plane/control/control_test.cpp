@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "control/test_cluster.hpp"
-#include "domain/trace_context.hpp"
+#include "domain/tracing/trace_context.hpp"
 #include "reconcile/state.hpp"
 #include "wire/codec.hpp"
 

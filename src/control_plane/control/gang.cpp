@@ -6,7 +6,7 @@
 #include "batch/variables.hpp"
 #include "contract/aws_texts.hpp"
 #include "contract/plain_container.hpp"
-#include "domain/trace_context.hpp"
+#include "domain/tracing/trace_context.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::control {
@@ -15,7 +15,7 @@ namespace {
 using domain::AttemptId;
 using domain::Job;
 
-// The run time of attempts before the current one, as far as it counts.
+// The run time of attempts before the present one, as far as it counts.
 Duration ran_before(const Job& job) {
   if (job.spec.queue) return {};
   return job.ran(job.attempt()->started) - job.attempt()->ran(job.attempt()->started);

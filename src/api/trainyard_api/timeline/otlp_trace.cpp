@@ -8,7 +8,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "domain/job_time.hpp"
-#include "domain/trace_context.hpp"
+#include "domain/tracing/trace_context.hpp"
 #include "trainyard_api/timeline/job_trace.hpp"
 
 namespace trainyard::api::trainyard_api {

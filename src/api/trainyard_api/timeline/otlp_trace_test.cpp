@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/json.hpp"
-#include "domain/trace_context.hpp"
+#include "domain/tracing/trace_context.hpp"
 
 namespace trainyard::api::trainyard_api {
 namespace {

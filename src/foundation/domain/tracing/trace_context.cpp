@@ -1,4 +1,4 @@
-#include "domain/trace_context.hpp"
+#include "domain/tracing/trace_context.hpp"
 
 #include "base/sha256.hpp"
 #include "base/text.hpp"
