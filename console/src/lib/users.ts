@@ -18,7 +18,7 @@ export interface Role {
 export interface AccessKey {
   AccessKeyId: string;
   Status: string; // "Active", "Inactive"
-  CreateDate: number;
+  CreateDate?: number; // not of keys in the configuration
   used?: { at: number; service: string }; // nothing: never, or not known
 }
 
