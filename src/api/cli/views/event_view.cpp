@@ -31,10 +31,11 @@ std::string event_line(const Looks& looks, const Json& event) {
   const Json none = Json::object();
   const auto found = event.is_object() ? event.find("detail") : event.end();
   const Json& detail = event.is_object() && found != event.end() ? *found : none;
-  const std::string name = text_in(detail, {"TrainingJobName", "jobName", "alarmName"});
+  const std::string name = text_in(detail, {"TrainingJobName", "jobName", "alarmName", "JobName"});
   const std::string id = text_in(detail, {"jobId"});
   const std::string status = text_in(detail, {"TrainingJobStatus", "status"});
   const std::string phase = text_in(detail, {"SecondaryStatus"});
+  const bool is_fault = text_in(event, {"source"}) == "trainyard";
   std::string when = text_in(event, {"time"});
   if (const auto at = parse_iso8601(when)) when = time_text(*at);
   std::string line = paint(looks, Paint::dim, plain_text(when)) + "  " +
@@ -43,6 +44,9 @@ std::string event_line(const Looks& looks, const Json& event) {
   if (!id.empty()) line += "  " + paint(looks, Paint::dim, plain_text(id));
   if (!status.empty()) line += "  " + paint(looks, paint_of(status), plain_text(status));
   if (!phase.empty() && phase != status) line += "  " + plain_text(phase);
+  if (is_fault)
+    line += "  " + plain_text(text_in(detail, {"State"})) + ": " +
+            plain_text(text_in(detail, {"Message"}));
   if (name.empty() && status.empty())
     line += "  " + plain_text(shorten(dump(detail), kDetailBytesMax));
   return line + "\n";
