@@ -109,7 +109,7 @@ TEST_F(TimelineWorld, IsAvailableInTheFormatOfOpenTelemetry) {
   own::GetJobTimelineRequest request;
   request.job_name = "mnist-1";
   request.format = "otlp";
-  const auto response = call<own::GetJobTimeline>(request);
+  auto response = call<own::GetJobTimeline>(request);
   ASSERT_TRUE(response);
   EXPECT_EQ(response->trace_id, domain::trace_id_of(job));
   const Json trace = *parse_json(*response->trace);
