@@ -19,7 +19,7 @@ Result<Json> answered(const std::string& request, bool allowed = true) {
 
 Json one(const std::string& call) { return (*answered("{\"Calls\":[" + call + "]}"))["Allowed"]; }
 
-TEST(Rights, AreThoseOfEachCallInOrder) {
+TEST(Rights, EachCallHasItsOwnInOrder) {
   std::vector<std::string> users;
   const auto found = rights_of(
       R"({"Calls":[{"Service":"iam","Operation":"CreateAccessKey","Input":{"UserName":"ann"}},
