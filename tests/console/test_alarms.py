@@ -89,7 +89,8 @@ def test_the_pages_are_accessible(browser: Browser, watched: Server) -> None:
             page.goto(console(watched, path))
             if path != "/alarms":
                 expect(page.locator("canvas")).to_be_visible()
-            expect(page.get_by_text("In alarm", exact=True).first).to_be_visible()
+            state = page.get_by_text("In alarm", exact=True).locator("visible=true")
+            expect(state.first).to_be_visible()
             assert not (found := world.violations(page)), (path, theme, found)
             assert page.evaluate("document.documentElement.scrollWidth") <= world.PHONE["width"]
         page.context.close()
