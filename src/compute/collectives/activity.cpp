@@ -159,10 +159,4 @@ void ActivityCounter::set_links(std::span<const SendDelay> delays) {
   }
 }
 
-void ActivityCounter::add_loading(std::chrono::nanoseconds time) {
-  if (time.count() > 0 && describes())
-    std::atomic_ref(record_->loading_ns)
-        .fetch_add(uint64_t(time.count()), std::memory_order_relaxed);
-}
-
 }  // namespace trainyard::collectives
