@@ -76,7 +76,7 @@ ActivityCounter::ActivityCounter(const ActivityFile& file, int rank, int ranks) 
   take_record(records[slot - slots], file, rank, ranks);
 }
 
-// The record of another process is that of a rank that has ended.
+// A record of another process belongs to a rank that has ended.
 void ActivityCounter::take_record(CallRecord& record, const ActivityFile& file, int rank,
                                   int ranks) {
   writer_ = next_writer();

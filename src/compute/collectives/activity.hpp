@@ -1,5 +1,5 @@
 // Counts the collectives of this process in the activity table of its host
-// (base/activity_table.hpp), and describes the present call there, so that a rank that is stuck or
+// (base/activity_table.hpp), and describes the current call there, so that a rank that is stuck or
 // slow is seen from outside.
 //
 // The record of a rank describes the calls of one group: of the groups of a process the largest,

@@ -1,4 +1,4 @@
-// Computes the orders that the present state of a job gives to one of its hosts. A host gets them
+// Computes the orders that the current state of a job gives to one of its hosts. A host gets them
 // again on each new link, so they depend on nothing else.
 //
 // Threads: pure functions. Requires: the attempt is the job's current one, and has the host.
