@@ -56,8 +56,6 @@ class ActivityCounter {
   void exclude(Time began, Time ended);
   // Stores the totals of the links with delays.
   void set_links(std::span<const SendDelay> delays);
-  // Adds time that the program spent waiting for its input. From any thread.
-  void add_loading(std::chrono::nanoseconds time);
 
  private:
   void take_record(CallRecord& record, const ActivityFile& file, int rank, int ranks);

@@ -11,7 +11,7 @@
 // The ids come from domain/tracing/trace_context.hpp, so spans of the job's own processes, which
 // get TRACEPARENT, are children of their host's span. A span that has not ended yet ends now.
 //
-// Threads: pure function. Errors: none. The limits of job_trace.hpp apply.
+// Threads: pure function. Errors: none. The limits come from job_trace.hpp.
 #pragma once
 
 #include <string>
