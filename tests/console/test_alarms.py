@@ -89,13 +89,14 @@ def test_the_pages_are_accessible(browser: Browser, watched: Server) -> None:
             page.goto(console(watched, path))
             if path != "/alarms":
                 expect(page.locator("canvas")).to_be_visible()
-            expect(page.get_by_text("In alarm", exact=True).first).to_be_visible()
+            state = page.get_by_text("In alarm", exact=True).locator("visible=true")
+            expect(state.first).to_be_visible()
             assert not (found := world.violations(page)), (path, theme, found)
             assert page.evaluate("document.documentElement.scrollWidth") <= world.PHONE["width"]
         page.context.close()
 
 
-def test_what_does_not_exist_is_said(page: Page, watched: Server) -> None:
+def test_the_page_names_a_missing_alarm_or_dashboard(page: Page, watched: Server) -> None:
     page.goto(console(watched, "/alarms?alarm=nothing"))
     expect(page.get_by_text("Alarm not found.")).to_be_visible()
     page.goto(console(watched, "/dashboards?dashboard=nothing"))
@@ -103,7 +104,7 @@ def test_what_does_not_exist_is_said(page: Page, watched: Server) -> None:
     expect(refused).to_contain_text("Dashboard nothing does not exist")
 
 
-def test_rights_on_alarms_are_those_of_the_principal(browser: Browser, watched: Server) -> None:
+def test_alarms_are_shown_by_the_rights_of_the_principal(browser: Browser, watched: Server) -> None:
     keys = world.user(watched, "ringer", "cloudwatch:DescribeAlarms")
     page = open_context(browser).new_page()
     page.goto(console(watched, "/alarms?alarm=rings"))

@@ -95,7 +95,7 @@ def test_a_campaign_that_does_not_exist_is_said(page: Page, toured: Server) -> N
     expect(page.get_by_role("region", name="The campaign could not be read")).to_be_visible()
 
 
-def test_what_may_not_be_described_is_not_drawn(browser: Browser, toured: Server) -> None:
+def test_a_campaign_without_rights_is_not_drawn(browser: Browser, toured: Server) -> None:
     keys = world.user(toured, "planner", "trainyard:ListCampaigns")
     page = open_context(browser).new_page()
     page.goto(console(toured, "/campaigns"))

@@ -174,8 +174,8 @@ def test_changes_that_a_principal_may_not_make_are_not_offered(
     for name in ("Create a key", "Deactivate", "Delete", "Detach", "Attach", "Check"):
         expect(page.get_by_role("button", name=name)).to_have_count(0)
     refused = page.evaluate(
-        "async () => (await fetch('/console/api/iam/CreateAccessKey?region=us-east-1', {method:"
-        " 'POST', body: '{\"UserName\": \"mia\"}'})).status"
+        "() => fetch('/console/api/iam/CreateAccessKey?region=us-east-1', {method:"
+        " 'POST', body: '{\"UserName\": \"mia\"}'}).then(response => response.status)"
     )
     assert refused == 403
     assert len(members.boto("iam").list_access_keys(UserName="mia")["AccessKeyMetadata"]) == 1

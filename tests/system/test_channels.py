@@ -331,8 +331,8 @@ def test_an_augmented_manifest(cluster: Server) -> None:
         "Failed",
     )
     assert (
-        "ClientError: Data download failed: channel train: the manifest's record 1: it has no"
-        " attribute label" in failed["FailureReason"]
+        "ClientError: Data download failed: channel train: the manifest's record 1: attribute"
+        " label not found" in failed["FailureReason"]
     )
 
 

@@ -179,7 +179,7 @@ def test_no_job_ends(server: JumpingServer, seconds: float) -> None:
     assert abs((instant(after["CreationTime"]) - server.now()).total_seconds()) < 300, (
         "its creation is told by the clock"
     )
-    wait_for(lambda: "the wall clock was set" in server.log_text(), "the server to notice")
+    wait_for(lambda: "the wall clock was changed" in server.log_text(), "the server to notice")
     with pytest.raises(botocore.exceptions.ClientError, match="RequestTimeTooSkewed"):
         server.boto("s3").list_buckets()
     assert server.describe("runs")["TrainingJobStatus"] == "InProgress"
@@ -225,7 +225,7 @@ def test_a_suspended_agent_is_not_given_up(server: JumpingServer) -> None:
         os.kill(pid, signal.SIGTERM)  # the process ends while no agent watches it
         wait_for(lambda: sleeper(naps) is None, "the process to end")
         server.jump(HOUR)
-        wait_for(lambda: "the wall clock was set" in server.log_text(), "the server to notice")
+        wait_for(lambda: "the wall clock was changed" in server.log_text(), "the server to notice")
         assert server.describe("runs")["TrainingJobStatus"] == "InProgress"
     finally:
         os.kill(agent, signal.SIGCONT)

@@ -141,7 +141,7 @@ def test_a_backup_of_a_running_server_is_restored(
         postgres.sql("CREATE DATABASE restored")
     trainyard(*restore)
     refused = trainyard(*restore, check=False)
-    assert refused.returncode == 1 and "already: restore to a new one" in refused.stderr
+    assert refused.returncode == 1 and "restore to a new directory" in refused.stderr
     again.start()
     try:
         check(again)

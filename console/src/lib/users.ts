@@ -109,7 +109,7 @@ export async function listPolicies(region: string, user: string, groups: readonl
   return lists.flat();
 }
 
-// Those that can be attached.
+// Reads the policies that can be attached.
 export function listManagedPolicies(region: string): Promise<{ PolicyName: string; Arn: string }[]> {
   return readAll(region, 'ListPolicies', 'Policies', {}, POLICIES_MAX);
 }

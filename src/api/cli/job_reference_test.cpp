@@ -138,8 +138,8 @@ TEST_F(FindJob, ACommandForUnfinishedJobsMeansTheOneThatHasNotEnded) {
 
 TEST_F(FindJob, JobsChildrenAndNodesThatDoNotExist) {
   EXPECT_EQ(found("nothing"),
-            "job 'nothing' not found in eu-west-1; `trainyard jobs` lists the jobs, those of Batch "
-            "with their id");
+            "job 'nothing' not found in eu-west-1; `trainyard jobs` lists the jobs, with the ids "
+            "of Batch jobs");
   EXPECT_EQ(found("digits:200"), "array '4b7d0001' has the children :0 to :199");
   EXPECT_EQ(found("letters:0"), "job '4b7d0002' is not an array: it has no child :0");
   EXPECT_EQ(found("gang#2"), "job '0ddd0008' has the nodes #0 to #1");

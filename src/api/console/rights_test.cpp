@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "console/console.hpp"
 #include "dispatch/testing/tenants.hpp"
+#include "operations/identity_store.hpp"
 #include "shapes/iam.hpp"
 
 namespace trainyard::api::console {
@@ -19,7 +21,7 @@ Result<Json> answered(const std::string& request, bool allowed = true) {
 
 Json one(const std::string& call) { return (*answered("{\"Calls\":[" + call + "]}"))["Allowed"]; }
 
-TEST(Rights, AreThoseOfEachCallInOrder) {
+TEST(Rights, EachCallHasItsOwnInOrder) {
   std::vector<std::string> users;
   const auto found = rights_of(
       R"({"Calls":[{"Service":"iam","Operation":"CreateAccessKey","Input":{"UserName":"ann"}},
@@ -69,11 +71,17 @@ struct RightsOfAUser : ::testing::Test {
   TestTenants tenants;
   SessionTable sessions{tenants.random};
   JobFeed feed;
+  std::optional<IdentityStore> store;  // made once its users exist
   std::unique_ptr<net::Handler> api;
   std::unique_ptr<Console> console;
   std::string cookie;
 
   RightsOfAUser() {
+    const auto by =
+        tenants.user("ann", allow(R"("trainyard:CreateConsoleSession","iam:ListUsers")", R"("*")"));
+    tenants.user("bob", allow(R"("trainyard:ListJobs")", R"("*")"));
+    store.emplace(tenants.control, std::string(32, 'k'), *tenants.identities, tenants.random);
+    tenants.services.identities = &*store;
     tenants.services.issue_console_token = [this](const Context& context) {
       return sessions.issue_token(signed_in_by(context), tenants.clock.now());
     };
@@ -81,9 +89,6 @@ struct RightsOfAUser : ::testing::Test {
     console = make_console({tenants.settings, tenants.services, sessions, feed, *api},
                            Assets({{"index.html", {"application", "text/html"}},
                                    {"sign-in.html", {"sign-in", "text/html"}}}));
-    const auto by =
-        tenants.user("ann", allow(R"("trainyard:CreateConsoleSession","iam:ListUsers")", R"("*")"));
-    tenants.user("bob", allow(R"("trainyard:ListJobs")", R"("*")"));
     auto request = in_memory::signed_request("POST", "/console/session",
                                              {{"Content-Type", "application/json"}}, "{}",
                                              "trainyard", tenants.clock.now(), by);

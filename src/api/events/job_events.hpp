@@ -6,8 +6,9 @@
 // changed several times before the kill, only the last change is announced; of a training job, each
 // phase. Changes of jobs that ended more than kOverKept before the kill count as announced.
 //
-// Threads:  changed() and found() from any, and they do not block; one thread of its own from
-// start() on. Errors:   a fault of the store is logged, and the changes are put again later.
+// Threads:  changed() and found() from any, without blocking; one of its own from start() on.
+// Errors:   a fault of the store is logged, and changes are put again later; faults of ranks are
+//           dropped.
 // Lifetime: bus, control and clock outlive it.
 #pragma once
 

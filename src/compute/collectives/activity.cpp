@@ -76,7 +76,7 @@ ActivityCounter::ActivityCounter(const ActivityFile& file, int rank, int ranks) 
   take_record(records[slot - slots], file, rank, ranks);
 }
 
-// The record of another process is that of a rank that has ended.
+// A record of another process belongs to a rank that has ended.
 void ActivityCounter::take_record(CallRecord& record, const ActivityFile& file, int rank,
                                   int ranks) {
   writer_ = next_writer();
@@ -157,12 +157,6 @@ void ActivityCounter::set_links(std::span<const SendDelay> delays) {
     store(link.blocked_ns, uint64_t(delays[i].blocked.count()));
     store(link.peer_and_one, uint64_t(delays[i].peer) + 1);
   }
-}
-
-void ActivityCounter::add_loading(std::chrono::nanoseconds time) {
-  if (time.count() > 0 && describes())
-    std::atomic_ref(record_->loading_ns)
-        .fetch_add(uint64_t(time.count()), std::memory_order_relaxed);
 }
 
 }  // namespace trainyard::collectives

@@ -1,5 +1,5 @@
 // Counts the collectives of this process in the activity table of its host
-// (base/activity_table.hpp), and describes the present call there, so that a rank that is stuck or
+// (base/activity_table.hpp), and describes the current call there, so that a rank that is stuck or
 // slow is seen from outside.
 //
 // The record of a rank describes the calls of one group: of the groups of a process the largest,
@@ -56,8 +56,6 @@ class ActivityCounter {
   void exclude(Time began, Time ended);
   // Stores the totals of the links with delays.
   void set_links(std::span<const SendDelay> delays);
-  // Adds time that the program spent waiting for its input. From any thread.
-  void add_loading(std::chrono::nanoseconds time);
 
  private:
   void take_record(CallRecord& record, const ActivityFile& file, int rank, int ranks);

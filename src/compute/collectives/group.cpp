@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/fnv.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "collectives/execute.hpp"
@@ -75,16 +76,11 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-// Equal on all ranks of a group, and different for groups at different ports (FNV-1a).
+// Equal on all ranks of a group, and different for groups at different ports.
 uint64_t digest_of(const std::vector<Endpoint>& endpoints) {
-  uint64_t digest = 0xcbf29ce484222325;
-  const auto add = [&](uint8_t byte) { digest = (digest ^ byte) * 0x100000001b3; };
-  for (const Endpoint& each : endpoints) {
-    for (const char letter : each.host) add(uint8_t(letter));
-    add(0);
-    add(uint8_t(each.port >> 8));
-    add(uint8_t(each.port));
-  }
+  uint64_t digest = kFnvBasis;
+  for (const Endpoint& each : endpoints)
+    digest = fnv1a_step(fnv1a_step(fnv1a(each.host, digest), 0), each.port);
   return digest;
 }
 

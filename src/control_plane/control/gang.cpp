@@ -15,7 +15,7 @@ namespace {
 using domain::AttemptId;
 using domain::Job;
 
-// The run time of attempts before the present one, as far as it counts.
+// The run time of attempts before the current one, as far as it counts.
 Duration ran_before(const Job& job) {
   if (job.spec.queue) return {};
   return job.ran(job.attempt()->started) - job.attempt()->ran(job.attempt()->started);

@@ -23,6 +23,12 @@ constexpr double kShownFactorMax = 1'000;  // above it a factor tells nothing mo
 
 bool is_inside(const RankState& rank) { return rank.calls.kind != 0; }
 
+// True for a rank that waits in a call without a sign of life: it was stopped, or its process was
+// killed and left its record behind.
+bool has_stopped(const RankState& rank) {
+  return is_inside(rank) && std::min(rank.calls.beat, rank.calls.unchanged) >= kStoppedAfter;
+}
+
 std::string rank_text(uint32_t rank, domain::HostIndex host) {
   return "rank " + std::to_string(rank) + " on " + domain::host_name(host);
 }
@@ -60,7 +66,8 @@ uint64_t fewest_completed(std::span<const RankState> ranks) {
       ->calls.completed;
 }
 
-// The ranks for which others wait, and the longest wait.
+// The ranks for which others wait, and the longest wait. A rank that has stopped does not wait: of
+// a group that was killed, ranks inside and outside of calls remain in the table.
 struct LateRanks {
   std::vector<const RankState*> late;
   size_t waiting = 0;
@@ -77,6 +84,7 @@ LateRanks find_late(std::span<const RankState> ranks) {
       if (rank.calls.completed == fewest) found.late.push_back(&rank);
       continue;
     }
+    if (has_stopped(rank)) continue;
     ++found.waiting;
     if (found.waiter && rank.calls.unchanged <= found.waited) continue;
     found.waited = rank.calls.unchanged;
@@ -118,9 +126,6 @@ void add_stuck(std::span<const RankState> ranks, Duration longest_pause,
 // A rank inside a call that gives no sign of life, while others of the group do.
 void add_stopped(std::span<const RankState> ranks, std::vector<RankFault>& faults) {
   const uint64_t fewest = fewest_completed(ranks);
-  const auto has_stopped = [](const RankState& rank) {
-    return is_inside(rank) && std::min(rank.calls.beat, rank.calls.unchanged) >= kStoppedAfter;
-  };
   const bool others_live = std::ranges::any_of(
       ranks, [&](const RankState& rank) { return is_inside(rank) && !has_stopped(rank); });
   if (!others_live) return;
@@ -146,7 +151,7 @@ void add_other_calls(std::span<const RankState> ranks, std::vector<RankFault>& f
         rank.calls.unchanged >= kOtherCallAfter)
       by_label[rank.calls.label].push_back(&rank);
   if (by_label.size() < 2) return;
-  // Of two equally frequent calls, that of the first rank counts.
+  // The first rank decides between two equally frequent calls.
   const auto& most = std::ranges::max_element(by_label, [](const auto& a, const auto& b) {
                        if (a.second.size() != b.second.size())
                          return a.second.size() < b.second.size();

@@ -118,6 +118,15 @@ TEST(WaitingFaults, NameARankThatStopsInsideACall) {
   EXPECT_EQ(found({other, stopped}), "") << "no rank is known to be alive";
 }
 
+TEST(WaitingFaults, RanksOfAGroupThatWasKilledWaitForNone) {
+  RankState killed = inside(0, 50, 1h);
+  killed.calls.beat = 1h;
+  EXPECT_EQ(found({killed, outside(1, 50, 1h)}), "");
+  EXPECT_EQ(present_pause(std::vector{killed, outside(1, 50, 1h)}), std::nullopt);
+  EXPECT_EQ(found({killed, outside(1, 50, 9s), inside(2, 50, 9s)}), "StoppedRank 0")
+      << "another one lives";
+}
+
 TEST(WaitingFaults, NameTheRankThatCallsInAnotherOrder) {
   const auto faults = waiting_faults(
       std::vector{inside(0, 50, 4s), inside(1, 50, 4s, CallKind::broadcast, 8), inside(2, 50, 4s)},

@@ -55,6 +55,7 @@ std::vector<FaultNews> RankWatch::look(const std::vector<RankState>& ranks, Time
     if (!groups_.contains(key) && groups_.size() >= kGroupsMax) continue;
     look_at(groups_[key], members, now, found);
   }
+  found.resize(std::min(found.size(), kPresentMax));
 
   std::vector<FaultNews> news;
   std::erase_if(present_, [&](const Present& each) {

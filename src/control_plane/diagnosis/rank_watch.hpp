@@ -24,6 +24,7 @@ inline constexpr uint64_t kWindowCalls = 4;  // fewer have no meaningful mean
 inline constexpr int kWindowsToChange = 2;
 inline constexpr Duration kPauseMin = 4s;  // shorter ones are not learnt
 inline constexpr size_t kGroupsMax = 64;   // of one job; a job may report any
+inline constexpr size_t kPresentMax = 64;  // faults of one job at a time
 
 struct FaultNews {
   RankFault fault;
@@ -70,7 +71,7 @@ class RankWatch {
   static void end_window(Group& group, const std::vector<RankFault>& faults);
 
   std::map<GroupKey, Group> groups_;  // at most kGroupsMax
-  std::vector<Present> present_;
+  std::vector<Present> present_;      // at most kPresentMax
 };
 
 }  // namespace trainyard::diagnosis

@@ -167,6 +167,21 @@ TEST_F(RankWatchTest, AHostThatIsNotConnectedChangesNothing) {
   EXPECT_EQ(take_news(), "");
 }
 
+TEST_F(RankWatchTest, AJobHasFewFaultsAtATime) {
+  std::vector<RankState> all;
+  for (uint64_t group = 0; group < kGroupsMax; ++group)
+    for (RankState each : ranks) {
+      each.calls.group = group;
+      each.calls.rank += uint32_t(group) * kRanks;
+      each.calls.unchanged = 1h;
+      each.calls.kind = each.calls.group_rank < 2 ? 0 : uint8_t(CallKind::allreduce);
+      all.push_back(each);
+    }
+  EXPECT_EQ(watch.look(all, 1s).size(), kPresentMax);
+  EXPECT_EQ(watch.faults().size(), kPresentMax);
+  EXPECT_TRUE(watch.look(all, 3s).empty()) << "they are the same";
+}
+
 TEST_F(RankWatchTest, NumbersThatCannotBeDoNoHarm) {
   work(20s, {50, 50, 50, 50});
   for (RankState& each : ranks) {

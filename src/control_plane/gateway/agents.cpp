@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "gateway/fact_check.hpp"
 #include "gateway/hello_check.hpp"
 #include "gateway/host_log.hpp"
+#include "gateway/orders.hpp"
 #include "gateway/rank_watches.hpp"
 #include "gateway/shell_table.hpp"
 #include "reconcile/state.hpp"
@@ -66,13 +68,14 @@ class AgentServer final : public Agents, private Shells {
     std::vector<HostActivity> all;
     const auto now = clock_.monotonic();
     const MutexLock lock(mutex_);
+    const std::vector<diagnosis::RankFault> faults = watches_.faults(job);
     for (const auto& [number, session] : sessions_) {
       if (!session->activity || session->attempt.job != job) continue;
       const auto since = std::chrono::duration_cast<Duration>(now - session->activity_at);
       HostActivity& one = all.emplace_back(HostActivity{session->host, *session->activity});
       age(one.activity, since);
-      for (diagnosis::RankFault& fault : watches_.faults(job))
-        if (fault.host == session->host) one.faults.push_back(std::move(fault));
+      std::ranges::copy_if(faults, std::back_inserter(one.faults),
+                           [&](const auto& fault) { return fault.host == session->host; });
     }
     std::ranges::sort(all, {}, &HostActivity::host);
     return all;
@@ -191,9 +194,11 @@ class AgentServer final : public Agents, private Shells {
       const MutexLock lock(mutex_);
       const auto now = session.activity_at = clock_.monotonic();
       session.activity = std::move(activity);
+      // The ranks of a host that has ended are gone, and no others wait for them.
+      if (session.dismissed || !watches_.due(session.attempt, now)) return {};
       std::vector<diagnosis::RankState> ranks;
       for (const auto& [number, each] : sessions_)
-        if (each->greeted && each->attempt == session.attempt) {
+        if (each->greeted && !each->dismissed && each->attempt == session.attempt) {
           add_ranks(*each, now, ranks);
           streams[each->host] = each->stream;
         }
@@ -501,42 +506,24 @@ class AgentServer final : public Agents, private Shells {
       session.say(wire::Refused{"the host was declared lost"});
       return;
     }
-    const domain::Host& host = attempt->hosts[session.host];
-    if (is_final(host.state)) return dismiss(session);
-    const auto main = job.spec.main_host();
-    const HostState of_main = main ? attempt->hosts[*main].state : HostState::placed;
-    const bool follows = main && session.host != *main;
-    const StopCause stop = !attempt->interruption.empty()              ? StopCause::interrupted
-                           : attempt->first_failed                     ? StopCause::host_failed
-                           : job.stop_cause != StopCause::none         ? job.stop_cause
-                           : follows && of_main >= HostState::draining ? StopCause::main_ended
-                                                                       : StopCause::none;
-    const Duration usual =
-        attempt->interrupted ? attempt->notice : reconcile::stop_grace_of(job, stop_grace_);
-    const Duration grace = std::min(usual, job.stop_grace.value_or(usual));
+    if (is_final(attempt->hosts[session.host].state)) return dismiss(session);
+    const wire::Stop stop = stop_order_of(job, *attempt, session.host, stop_grace_);
     // A shorter grace ends the first one.
-    if (stop != StopCause::none && (session.stop_sent != stop || grace < session.grace_sent)) {
-      session.say(wire::Stop{stop, grace});
-      session.stop_sent = stop;
-      session.grace_sent = grace;
+    if (stop.cause != StopCause::none &&
+        (session.stop_sent != stop.cause || stop.grace < session.grace_sent)) {
+      session.say(stop);
+      session.stop_sent = stop.cause;
+      session.grace_sent = stop.grace;
     }
-    if (follows && of_main == HostState::running && !session.main_runs_sent) {
+    if (!session.main_runs_sent && main_runs_for(job, *attempt, session.host)) {
       session.say(wire::MainRuns{});
       session.main_runs_sent = true;
     }
-    if (session.host == 0 && attempt->hosts.size() > 1 && !session.peers_sent &&
-        peers_drained(*attempt)) {
-      wire::PeersDrained peers;
-      for (size_t i = 1; i < attempt->hosts.size(); ++i)
-        peers.staged_models.push_back(attempt->hosts[i].staged_model);
-      session.say(peers);
+    if (session.peers_sent) return;
+    if (const auto peers = peers_order_of(*attempt, session.host)) {
+      session.say(*peers);
       session.peers_sent = true;
     }
-  }
-
-  static bool peers_drained(const domain::Attempt& attempt) {
-    return std::all_of(attempt.hosts.begin() + 1, attempt.hosts.end(),
-                       [](const domain::Host& host) { return host.state >= HostState::uploading; });
   }
 
   void give_credentials(Session& session, const domain::Job& job, Instant now) REQUIRES(mutex_) {

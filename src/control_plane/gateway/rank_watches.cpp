@@ -61,6 +61,13 @@ void add_ranks(const AgentSession& session, std::chrono::nanoseconds now,
   }
 }
 
+bool RankWatches::due(const domain::AttemptId& attempt, std::chrono::nanoseconds now) const {
+  const auto found = watched_.find(attempt.job);
+  if (found == watched_.end() || found->second.attempt < attempt.number) return true;
+  // An agent of an earlier attempt may still be linked.
+  return found->second.attempt == attempt.number && now >= found->second.next_look;
+}
+
 std::vector<diagnosis::FaultNews> RankWatches::look(const domain::AttemptId& attempt,
                                                     const std::vector<diagnosis::RankState>& ranks,
                                                     std::chrono::nanoseconds now) {
@@ -68,6 +75,7 @@ std::vector<diagnosis::FaultNews> RankWatches::look(const domain::AttemptId& att
   Watched& watched = watched_[attempt.job];
   if (watched.attempt != attempt.number) watched = {};
   watched.attempt = attempt.number;
+  watched.next_look = now + Duration(ranks.size() / kRanksInMillisecond);
   auto news = watched.watch.look(ranks, now);
   news.resize(std::min(news.size(), kRankNewsMax - watched.news));
   watched.news += news.size();

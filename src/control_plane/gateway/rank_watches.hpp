@@ -18,6 +18,9 @@ namespace trainyard::gateway {
 
 // A job can make faults come and go as it likes: further ones are shown, but not announced.
 inline constexpr size_t kRankNewsMax = 1'000;  // of one attempt
+// Each report leads to a look at all ranks of the job, so looks at many are less frequent: this
+// many ranks in a millisecond.
+inline constexpr size_t kRanksInMillisecond = 20;
 // The longest age that an agent may report.
 inline constexpr Duration kActivityAgeMax = 365 * 24h;
 
@@ -32,6 +35,8 @@ std::string line_of(const diagnosis::FaultNews& news);
 
 class RankWatches {
  public:
+  // False: the last look was not long ago, so a report of this attempt needs none.
+  bool due(const domain::AttemptId& attempt, std::chrono::nanoseconds now) const;
   // Takes the ranks of all linked hosts of an attempt.
   std::vector<diagnosis::FaultNews> look(const domain::AttemptId& attempt,
                                          const std::vector<diagnosis::RankState>& ranks,
@@ -43,6 +48,7 @@ class RankWatches {
   struct Watched {
     uint32_t attempt = 0;
     size_t news = 0;
+    std::chrono::nanoseconds next_look{};
     diagnosis::RankWatch watch;
   };
   std::map<domain::JobNumber, Watched> watched_;  // with linked agents

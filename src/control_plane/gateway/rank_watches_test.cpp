@@ -59,6 +59,22 @@ TEST(RankWatches, AnotherAttemptBeginsAgain) {
   EXPECT_EQ(watches.look({1, 2}, ranks, 5s).size(), 1u);
 }
 
+TEST(RankWatches, LookAtManyRanksLessOften) {
+  RankWatches watches;
+  const domain::AttemptId attempt{1, 2};
+  EXPECT_TRUE(watches.due(attempt, 1s));
+  std::vector<diagnosis::RankState> ranks(kRanksInMillisecond - 1);
+  (void)watches.look(attempt, ranks, 1s);
+  EXPECT_TRUE(watches.due(attempt, 1s)) << "of few ranks, each report counts at once";
+  ranks.resize(500 * kRanksInMillisecond);
+  (void)watches.look(attempt, ranks, 1s);
+  EXPECT_FALSE(watches.due(attempt, 1'499ms));
+  EXPECT_TRUE(watches.due(attempt, 1'500ms));
+  EXPECT_TRUE(watches.due({1, 3}, 1s)) << "the next attempt";
+  EXPECT_FALSE(watches.due({1, 1}, 1h)) << "an earlier one";
+  EXPECT_TRUE(watches.due({2, 1}, 1s)) << "another job";
+}
+
 TEST(RankWatches, AnnounceAtMostSoMuchOfAnAttempt) {
   RankWatches watches;
   const std::vector<diagnosis::RankState> fault{{0, calls_of_rank(0, CallKind::barrier, 9s), 1h},

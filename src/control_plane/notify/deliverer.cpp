@@ -164,7 +164,7 @@ void Deliverer::settle(Delivery delivery, const Sent& sent) {
     log(Level::error, "notify",
         parts_.store.failure().empty()
             ? "storing the result of a delivery failed; it is repeated"
-            : "storing the result of a delivery failed; it is repeated after the next start",
+            : "storing the result of a delivery failed; it may be sent again after the next start",
         {{"target", delivery.target}, {"why", stored.error().message}});
   {
     const MutexLock lock(mutex_);

@@ -74,7 +74,7 @@ TEST(NotificationsFaults, EndWithTheFirstFailedSyncAndLoseNothingAcknowledged) {
 
 TEST(NotificationsFaults, OutliveAFullDiskAndLoseNothingAcknowledged) { fail_each_publish(ENOSPC); }
 
-TEST(NotificationsFaults, ADeliveryWhoseResultCannotBeStoredIsSentOnceUntilTheNextStart) {
+TEST(NotificationsFaults, ADeliveryWithoutAStoredResultIsSentOnceUntilTheNextStart) {
   class EachSync final : public FileFaults {
    public:
     FileFault before(FileStep step, const std::string&, size_t) override {
@@ -96,8 +96,10 @@ TEST(NotificationsFaults, ADeliveryWhoseResultCannotBeStoredIsSentOnceUntilTheNe
   world.close();
   world.faults = nullptr;
   ASSERT_TRUE(world.open());
-  EXPECT_EQ(world.all->deliverer().attempt_due(), 1u) << "at least once";
+  // The write of the result may have outlived its failed sync.
+  EXPECT_LE(world.all->deliverer().attempt_due(), 1u);
   EXPECT_EQ(world.all->counts().pending, 0u);
+  EXPECT_TRUE(world.sent_bodies().contains("x"));
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ struct CallRecord {
   uint64_t ranks = 0;   // of the group; 0: it has ended
   uint64_t rank = 0;    // in the group
   uint64_t completed = 0;
-  uint64_t kind = 0;  // CallKind of the present call
+  uint64_t kind = 0;  // CallKind of the current call
   uint64_t bytes = 0;
   // A digest of the call, equal on all ranks that make the same call. 0: calls have no order.
   uint64_t label = 0;

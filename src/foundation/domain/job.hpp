@@ -201,7 +201,7 @@ struct Host {
   std::string staged_model;  // uploading, hosts after the first: key of its model tar; "": no files
   std::string address;       // in its gang's network, as its agent reported it; "": unknown
   Instant state_since;
-  // The states that it has reached, in their order, each once; the last one is the present state.
+  // The states that it has reached, in their order, each once; the last one is the current state.
   // Empty in records of earlier versions.
   std::vector<HostStep> steps = {};
 

@@ -48,9 +48,11 @@ void ActivityWatch::follow_calls(const std::vector<RankRecord>& records, Time no
 
 void ActivityWatch::follow_processor(std::optional<std::chrono::nanoseconds> cpu, size_t ranks,
                                      Time now) {
-  const auto elapsed = static_cast<double>((now - looked_at_).count());
+  // The time before the first look is unknown.
+  const auto elapsed = static_cast<double>((now - looked_at_.value_or(now)).count());
   const double most = kIdleHostCores + kWaitingRankCores * static_cast<double>(ranks);
-  if (!cpu || static_cast<double>((*cpu - cpu_).count()) > elapsed * most) idle_since_ = now;
+  if (!looked_at_ || !cpu || static_cast<double>((*cpu - cpu_).count()) > elapsed * most)
+    idle_since_ = now;
   if (cpu) cpu_ = *cpu;
   looked_at_ = now;
 }

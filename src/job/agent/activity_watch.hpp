@@ -60,7 +60,8 @@ class ActivityWatch {
   std::map<uint64_t, Rank> ranks_;   // at most kActivitySlots
   std::map<uint64_t, Calls> calls_;  // by rank, at most kActivitySlots
   std::chrono::nanoseconds cpu_{};
-  Time looked_at_{}, idle_since_{};
+  std::optional<Time> looked_at_;
+  Time idle_since_{};
   bool changed_ = false;  // since the last report
   std::optional<Time> reported_at_;
 };

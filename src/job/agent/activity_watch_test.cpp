@@ -107,6 +107,14 @@ TEST(ActivityWatch, ReportsForHowLongAHostIsIdle) {
   EXPECT_EQ(idle_at(22s, 11s), Duration(0s));
 }
 
+TEST(ActivityWatch, AHostIsNotIdleBeforeTheFirstLook) {
+  ActivityWatch watch;
+  // The clock may count since the machine was started, long ago.
+  const auto report = watch.look(0, {}, 1'000'000s, {record(5, CallKind::barrier, 0)}, 2s);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->idle, Duration(0s));
+}
+
 TEST(ActivityWatch, AHostOfUnknownUsageIsBusy) {
   ActivityWatch watch;
   (void)watch.look(0, {}, 1s, {record(5, CallKind::barrier, 0)});

@@ -27,8 +27,11 @@ Result<int> timeline_command(World& world, const Arguments& arguments) {
   if (path.empty()) {
     path = job.name + (otlp ? ".otlp.json" : ".trace.json");
     std::ranges::replace(path, '/', '_');
+    // The user chose no file, so a link with this name is replaced, not followed.
+    TRY(os::write_file_durably(path, trace));
+  } else {
+    TRY(os::write_file(path, trace));
   }
-  TRY(os::write_file(path, trace));
   TRY(world.terminal.write("wrote " + plain_text(path) + " (" + human_bytes(trace.size()) + "): " +
                            (otlp ? "post it to /v1/traces of an OpenTelemetry collector"
                                  : "open it in ui.perfetto.dev or chrome://tracing") +

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -61,6 +62,22 @@ TEST(TimelineCommand, WritesTheTraceToAFile) {
             "wrote " + path + " (19 B): open it in ui.perfetto.dev or chrome://tracing\n");
   EXPECT_EQ(world.terminal.progress, "note: rank-0.json?[2J: the first events only\n");
   EXPECT_EQ(world.client.calls, (std::vector<std::string>{"DescribeJob", "GetJobTimeline"}));
+}
+
+TEST(TimelineCommand, ReplacesALinkThatHasTheUsualName) {
+  TimelineCommands world;
+  const os::TemporaryDirectory directory;
+  const std::string other = directory.path() + "/other", name = "mnist-1.trace.json";
+  ASSERT_TRUE(os::write_file(other, "kept"));
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(directory.path());
+  std::filesystem::create_symlink(other, name);
+  const auto done = world.run_words({"mnist-1"});
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(*os::read_file(other), "kept");
+  EXPECT_FALSE(std::filesystem::is_symlink(directory.path() + "/" + name));
+  EXPECT_EQ(*os::read_file(directory.path() + "/" + name), "{\"traceEvents\":[]}\n");
 }
 
 TEST(TimelineCommand, OrToStandardOutput) {

@@ -57,8 +57,9 @@ TEST(FileEvents, WithoutAKnownClockTheyBeginWithTheTraining) {
   EXPECT_EQ(added.notes,
             Notes{"a.json: its clock is unknown, so it is placed where training starts"});
   for (const char* started : {"0", "939000000", "2061000000"}) {
-    added = added_of({{"a.json", R"([{"ph":"M","args":{"start_time_since_epoch_in_micros":)" +
-                                     std::string(started) + "}}," + event + "]"}});
+    added =
+        added_of({{"a.json", R"([{"ph":"M","pid":1,"args":{"start_time_since_epoch_in_micros":)" +
+                                 std::string(started) + "}}," + event + "]"}});
     EXPECT_EQ(added.text, expected);
     EXPECT_EQ(added.notes,
               Notes{"a.json: its clock differs, so it is placed where training starts"});

@@ -155,7 +155,7 @@ class JobDrawing {
     const std::string name = domain::host_name(index);
     events.name_process(agent.process, name);
     events.name_thread(agent, "agent");
-    // A record of an earlier version has the present state only.
+    // A record of an earlier version has the current state only.
     std::vector<domain::HostStep> steps = host.steps;
     if (steps.empty()) steps.push_back({host.state, host.state_since});
     const bool over = domain::is_final(steps.back().state);

@@ -8,10 +8,10 @@
 //       algo-1                the host, of the last attempt
 //         running, ..         its states
 //
-// The ids are those of domain/tracing/trace_context.hpp, so spans of the job's own processes, which
+// The ids come from domain/tracing/trace_context.hpp, so spans of the job's own processes, which
 // get TRACEPARENT, are children of their host's span. A span that has not ended yet ends now.
 //
-// Threads: pure function. Errors: none. The limits are those of job_trace.hpp.
+// Threads: pure function. Errors: none. The limits come from job_trace.hpp.
 #pragma once
 
 #include <string>

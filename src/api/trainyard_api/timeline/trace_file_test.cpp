@@ -35,7 +35,7 @@ TEST(TraceFile, AKilledWritersFileIsReadUpToItsEnd) {
   EXPECT_EQ(events_in("["), "");
 }
 
-TEST(TraceFile, OtherFilesAreNoTraces) {
+TEST(TraceFile, RejectsOtherFiles) {
   for (const char* text : {"", " ", "x", "{", "{}", "\"[\"", "{\"traceEvents\"",
                            "{\"traceEvents\":", "{\"traceEvents\": {}}", "\x1f\x8b\x08"})
     EXPECT_EQ(events_in(text), "not a trace") << text;
@@ -69,7 +69,7 @@ TEST(TraceFile, InstantsAreChecked) {
     EXPECT_EQ(time_text(event), "none") << event;
 }
 
-TEST(TraceFile, TheClockIsThatOfTheFile) {
+TEST(TraceFile, TakesTheClockFromTheFile) {
   TraceFileClock clock = clock_of_file(
       R"([{"ph":"X","ts":5,"dur":2},{"ph":"i","ts":3},{"ph":"M","ts":900,"args":{"name":"a"}}])");
   EXPECT_EQ(clock.events, 2u);

@@ -1,7 +1,7 @@
 // Names the trace of a job and the spans in it, in the form of OpenTelemetry and W3C Trace Context.
 //
 // The ids are computed from what identifies a job, so nothing stores them: the control plane, the
-// processes of the job and each reader of the ledger have the same. They are no secret.
+// processes of the job and each reader of the ledger have the same. They are not secret.
 //
 // Threads: pure functions.
 #pragma once
