@@ -154,7 +154,9 @@ def test_a_small_cache_keeps_what_running_jobs_read(small: Server) -> None:
     lines = run(small, "passes", HASHES, channel("s3://yard/other/"))
     assert len(json.loads(lines[-1])) == 3
     (line,) = [line for line in lines if "the machine's cache keeps" in line]
-    assert re.search("keeps 0 B of 24.0 MiB while this job runs.*other jobs have pinned 8.0 MiB", line), line
+    assert re.search(
+        "keeps 0 B of 24.0 MiB while this job runs.*other jobs have pinned 8.0 MiB", line
+    ), line
     refused = cache(small, "warm", "s3://yard/other/", code=1)
     assert "the cache is too small: pinning needs 24.0 MiB" in refused
     before = gets(small)
