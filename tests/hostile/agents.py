@@ -45,7 +45,7 @@ ATTACKS = (
     row(
         "agent-other-attempt",
         "greet as a later attempt of the job",
-        "an agent is refused.*attempt is over",
+        "an agent is refused.*attempt has ended",
         lambda job: hello(job, attempt=7),
     ),
     row(
