@@ -18,6 +18,7 @@
 #include "console/page_request.hpp"
 #include "console/rights.hpp"
 #include "dispatch/call.hpp"
+#include "operations/rate_limiter.hpp"
 #include "shapes/batch.hpp"
 #include "shapes/cloudwatch.hpp"
 #include "shapes/iam.hpp"
@@ -290,12 +291,18 @@ class ConsoleHandler final : public Console {
     return views;
   }
 
-  net::Response rights(const Admitted& admitted, const net::Request& request) const {
+  // Checks many permissions, so it has a rate as calls have.
+  net::Response rights(const Admitted& admitted, const net::Request& request) {
     const std::string named = query_value(request, "region");
     const std::string region = named.empty() ? admitted.who->region : named;
     if (!is_region(region)) return refuse(request, 400, "invalid region: " + region);
     const auto context = context_of(admitted.who, request, region);
     if (!context) return refuse(request, 401, "Sign in.");
+    if (!limiter_.admit(context->principal.name, OperationClass::reads, settings_.rate_limits(),
+                        services_.clock.monotonic())) {
+      if (services_.statistics) services_.statistics->add_throttled();
+      return refuse(request, 429, "Rate exceeded");
+    }
     const auto allowed =
         rights_of(request.body, [&](const shapes::OperationShape& operation, const void* input) {
           return !authorizer_.check(*context, operation, input);
@@ -402,6 +409,7 @@ class ConsoleHandler final : public Console {
   const Principals principals_;
   const Authorizer authorizer_;
   EventStreams events_;
+  RateLimiter limiter_;
 };
 
 }  // namespace

@@ -123,6 +123,18 @@ TEST_F(RightsOfAUser, AreThoseThatACallHas) {
   EXPECT_EQ(post("rights", "{}").status, 400);
 }
 
+TEST_F(RightsOfAUser, HaveTheRateOfReads) {
+  tenants.settings.rate_limits = [] {
+    policy::RateLimits limits;
+    limits.reads_per_second = 0.1;
+    return limits;
+  };
+  EXPECT_EQ(post("rights", R"({"Calls":[]})").status, 200);
+  const Reply refused = post("rights", R"({"Calls":[]})");
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.json()["message"], "Rate exceeded");
+}
+
 // IAM has only the query protocol on AWS; pages call it as they call every service.
 TEST_F(RightsOfAUser, IamAnswersPagesInJson) {
   const Json users = post("api/iam/ListUsers", "{}").json();

@@ -104,6 +104,31 @@ TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
   EXPECT_EQ(reply.message(), "'x-amz-target' must be a 'SignedHeader' in the AWS Authorization.");
 }
 
+// Presigned requests for GetCallerIdentity are passed on as a proof of identity: their holder must
+// not make another request of them.
+TEST(Authentication, APresignedQueryNamesNoOtherOperationInAHeader) {
+  OpenServer world;
+  const signing::Keys keys{"AKIAOWNER", "owner-secret", ""};
+  for (const auto& [scope, operation] :
+       {std::pair("sts", "sts.GetSessionToken"), std::pair("iam", "iam.CreateAccessKey"),
+        std::pair("sns", "sns.ListTopics")}) {
+    net::Request request;
+    request.method = "POST";
+    request.target = signing::presign("POST", "/", "127.0.0.1:4566", keys, {"eu-west-1", scope},
+                                      world.clock.now(), 60s);
+    request.headers.add("Host", "127.0.0.1:4566");
+    request.headers.add("X-Amz-Target", operation);
+    const auto reply = *world.send(std::move(request));
+    EXPECT_EQ(reply.status / 100, 4) << operation << ": " << reply.body;
+    EXPECT_NE(reply.body.find("x-amz-target"), std::string::npos) << reply.body;
+  }
+  // A signature for one service does not call another.
+  const auto other = *world.send(signed_request("POST", "/", {{"X-Amz-Target", "iam.ListUsers"}},
+                                                "{}", "sts", world.clock.now()));
+  EXPECT_EQ(other.status / 100, 4) << other.body;
+  EXPECT_NE(other.body.find("scoped to correct service: 'iam'"), std::string::npos) << other.body;
+}
+
 TEST(Authentication, AClientThatStatesNoHashSignsTheBodys) {
   // A request that botocore signed as for every service except S3 (signing/vectors.json).
   OpenServer world;

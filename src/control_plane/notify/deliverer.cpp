@@ -101,7 +101,12 @@ size_t Deliverer::attempt_due() {
 }
 
 std::optional<Delivery> Deliverer::take(std::optional<Instant>& next) {
-  if (!parts_.store.failure().empty()) return std::nullopt;
+  if (const std::string why = parts_.store.failure(); !why.empty()) {
+    if (!std::exchange(failure_logged_, true))
+      log(Level::error, "notify", "no notification is delivered until the next start",
+          {{"why", why}, {"pending", std::to_string(counts_.pending)}});
+    return std::nullopt;
+  }
   const Instant now = parts_.clock.now();
   std::vector<Lane> lanes;
   std::vector<LaneState*> states;

@@ -9,7 +9,7 @@
 //           callable from anywhere.
 // Errors:   of attempts: in the log. A fault of the store leaves the delivery pending; it is
 //           attempted again, unless the store takes no more changes (its failure()): then none
-//           is attempted, since no result could be stored.
+//           is attempted, since no result could be stored, and the log has one line about it.
 // Lifetime: store, clock, random and what the functions refer to outlive it.
 #pragma once
 
@@ -94,6 +94,7 @@ class Deliverer {
   std::map<std::string, LaneState> lanes_ GUARDED_BY(mutex_);
   Counts counts_ GUARDED_BY(mutex_);
   bool stopping_ GUARDED_BY(mutex_) = false;
+  bool failure_logged_ GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 
