@@ -1,9 +1,9 @@
 // Turns a page's request into a signed request of an operation, on behalf of a session's principal.
 //
 // The API's handler receives the request as from any client: it verifies the signature, finds the
-// principal as it is now, and checks its rights, limits and the input. Only operations that read,
-// those with which the form starts a job and saves templates, and those on keys and attached
-// policies of users, are called.
+// principal as it is now, and checks its rights, limits and the input. Pages can call only
+// operations that read, that start a job or save a template, and that change the keys or the
+// attached policies of a user.
 //
 // Threads: pure functions; `random` is callable from anywhere. Errors: not_found (an operation that
 // pages do not call), exhausted (the principal's description is too long), invalid (the region).

@@ -21,8 +21,8 @@ constexpr size_t kBodyBytesMax = 4 << 20;      // Prometheus sends some 100 KB
 constexpr size_t kMessageBytesMax = 16 << 20;  // decompressed
 constexpr std::string_view kMessage = "prometheus.WriteRequest";
 
-// Returns what a request is that this receiver does not take; "": it is one of remote write 1.0,
-// which a missing header means too, as to Prometheus.
+// Returns the part of a request that this receiver does not support; "": it is remote write 1.0.
+// A missing header also means version 1.0, as it does to Prometheus.
 std::string_view unsupported_part(std::string_view content_type,
                                   std::string_view content_encoding) {
   if (!content_encoding.empty() && !equals_ignoring_case(trim(content_encoding), "snappy"))

@@ -63,7 +63,7 @@ class ActivityCounter {
   void* table_ = nullptr;
   size_t table_bytes_ = 0;
   uint64_t* collectives_ = nullptr;  // of our slot; nullptr: not counted
-  CallRecord* record_ = nullptr;     // of our slot; nullptr: calls are not described
+  CallRecord* record_ = nullptr;     // in our slot; nullptr: calls are not described
   uint64_t writer_ = 0;              // marks the record as ours
   bool announced_ = false;
   std::atomic<bool> inside_ = false;

@@ -35,7 +35,7 @@ inline constexpr uint64_t kStartCalls = 10;
 inline constexpr Duration kPauseMax = 10min;  // that is learnt from pauses that ended by themselves
 
 inline constexpr double kSlowFactor = 1.3;      // times the median outside of calls
-inline constexpr double kSlowCycleShare = 0.1;  // of the time from call to call, in addition
+inline constexpr double kSlowCycleShare = 0.1;  // and at least this share of the whole cycle
 inline constexpr double kBlockedShare = 0.3;    // of that time: a link that may be slow
 inline constexpr double kLinkFactor = 3;        // the median link takes bytes so much faster
 inline constexpr size_t kLinksOfSlowOne = 4;    // more slow ones are the network as it is

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kNameBytesMax = 256, kCategoryBytesMax = 128, kIdBytesMax = 64;
 constexpr size_t kArgumentsBytesMax = 4 << 10;
-constexpr size_t kThreadsMax = 10'000;  // of one file, whose ids are not small numbers
+constexpr size_t kThreadsMax = 10'000;                 // in one file; small numbers do not count
 constexpr int64_t kNamedThreadsBegin = 1'000'000'000;  // the numbers of those
 // A clock that differs by more places its file outside of the job's life.
 constexpr Duration kClockDifferenceMax = 1min;

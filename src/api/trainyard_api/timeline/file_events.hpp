@@ -29,7 +29,7 @@ struct TraceFrame {
 };
 
 inline constexpr int64_t kFileProcessesBegin = 1'000'000;  // above those of hosts
-inline constexpr int64_t kFileProcessesMax = 100;          // of one file
+inline constexpr int64_t kFileProcessesMax = 100;          // in one file
 
 // `bytes_max`: of each file's events. Adds to `notes`.
 void add_file_events(const std::vector<TraceFile>& files, const TraceFrame& frame, size_t bytes_max,

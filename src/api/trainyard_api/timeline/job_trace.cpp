@@ -16,7 +16,7 @@ constexpr int64_t kControlProcess = 1, kHostProcesses = 2;
 constexpr TraceTrack kJobTrack{kControlProcess, 1}, kAttemptsTrack{kControlProcess, 2},
     kStatusTrack{kControlProcess, 3};
 constexpr int64_t kAgentThread = 1;
-constexpr size_t kMessageBytesMax = 1'000;  // of a message or a reason
+constexpr size_t kMessageBytesMax = 1'000;  // in a message or a reason
 
 // The last kTracedItemsMax of a list.
 template <class T>

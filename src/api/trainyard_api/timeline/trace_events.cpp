@@ -47,7 +47,7 @@ void TraceEvents::add_span(const TraceTrack& track, std::string_view name,
 void TraceEvents::add_instant(const TraceTrack& track, std::string_view name,
                               std::string_view category, Instant at, Json arguments) {
   Json event = event_at("i", track, name, category, at, std::move(arguments));
-  event["s"] = "t";  // of its thread
+  event["s"] = "t";  // an instant of its thread, not of the process
   add(event);
 }
 

@@ -55,7 +55,7 @@ std::optional<TraceEventTime> time_of_event(const Json& event);
 // How the instants of a file relate to the wall clock.
 struct TraceFileClock {
   size_t events = 0;              // with an instant
-  double first = 0, last = 0;     // of the events, in microseconds; their ends count
+  double first = 0, last = 0;     // first begin and last end, in microseconds
   std::optional<double> started;  // microseconds since 1970 at its instant 0; unset: unknown
 };
 // Its beginning is known from "start_time_since_epoch_in_micros" of a metadata event (SageMaker's
