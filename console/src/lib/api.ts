@@ -76,6 +76,27 @@ export async function callOnce<Output>(
   }
 }
 
+// Reads the pages of a list up to `max` elements, which answers have in `members`; `more`: there are others.
+// `token`: the member of requests and answers that says where the next page begins.
+export async function callPages<Item>(
+  region: string,
+  service: string,
+  operation: string,
+  input: object,
+  members: readonly string[],
+  max: number,
+  token = 'NextToken',
+): Promise<{ items: Item[]; more: boolean }> {
+  const items: Item[] = [];
+  let next: unknown;
+  do {
+    const page = await call<Record<string, unknown>>(region, service, operation, { ...input, ...(next ? { [token]: next } : {}) });
+    for (const member of members) items.push(...((page[member] as Item[] | undefined) ?? []));
+    next = page[token];
+  } while (next && items.length < max);
+  return { items: items.slice(0, max), more: !!next || items.length > max };
+}
+
 export interface PageCall {
   Service: string;
   Operation: string;

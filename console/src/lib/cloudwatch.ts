@@ -1,5 +1,5 @@
 // Alarms and values of metrics, as CloudWatch's operations return them.
-import { call } from './api';
+import { call, callPages } from './api';
 import { duration, number } from './format';
 import type { Tone } from './jobs';
 import { periodOf } from './series';
@@ -73,25 +73,8 @@ const HISTORY_MAX = 50;
 const POINTS_MAX = 1400; // of one curve
 const PAGES_MAX = 10;
 
-interface AlarmPage {
-  MetricAlarms?: Alarm[];
-  CompositeAlarms?: Alarm[];
-  NextToken?: string;
-}
-
 async function readAlarms(region: string, input: object): Promise<Alarm[]> {
-  const found: Alarm[] = [];
-  let token: string | undefined;
-  do {
-    const page: AlarmPage = await call(region, 'cloudwatch', 'DescribeAlarms', {
-      AlarmTypes: TYPES,
-      ...input,
-      ...(token && { NextToken: token }),
-    });
-    found.push(...(page.MetricAlarms ?? []), ...(page.CompositeAlarms ?? []));
-    token = page.NextToken;
-  } while (token && found.length < ALARMS_MAX);
-  return found;
+  return (await callPages<Alarm>(region, 'cloudwatch', 'DescribeAlarms', { AlarmTypes: TYPES, ...input }, ['MetricAlarms', 'CompositeAlarms'], ALARMS_MAX)).items;
 }
 
 // Alarms that ring come first.

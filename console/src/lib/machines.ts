@@ -1,5 +1,5 @@
 // Machines as ListMachines describes them, and what a map shows of them.
-import { call } from './api';
+import { callPages } from './api';
 
 export interface MachineHost {
   JobName?: string; // nothing: the principal may not see the job
@@ -35,17 +35,8 @@ const PAGE = 100;
 export const MACHINES_MAX = 2000; // read at once
 
 export async function listMachines(region: string): Promise<{ machines: Machine[]; more: boolean }> {
-  const machines: Machine[] = [];
-  let token: string | undefined;
-  do {
-    const answer: { Machines: Machine[]; NextToken?: string } = await call(region, 'trainyard', 'ListMachines', {
-      MaxResults: PAGE,
-      ...(token && { NextToken: token }),
-    });
-    machines.push(...answer.Machines);
-    token = answer.NextToken;
-  } while (token && machines.length < MACHINES_MAX);
-  return { machines, more: !!token };
+  const { items, more } = await callPages<Machine>(region, 'trainyard', 'ListMachines', { MaxResults: PAGE }, ['Machines'], MACHINES_MAX);
+  return { machines: items, more };
 }
 
 export interface Resource {

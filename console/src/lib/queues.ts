@@ -1,5 +1,5 @@
 // Job queues as Batch's operations describe them, with the jobs that wait in them.
-import { call } from './api';
+import { call, callPages } from './api';
 import { isWaiting, ofBatch, type Job } from './jobs';
 
 export interface Usage {
@@ -85,40 +85,15 @@ export interface Queue {
 }
 
 const PAGE = 100;
-const PAGES_MAX = 10;
+const ITEMS_MAX = 1000; // of a list
 export const QUEUES_MAX = 50; // whose jobs are read
 
-// The pages of a list.
-async function all<Item>(
-  region: string,
-  service: string,
-  operation: string,
-  input: object,
-  limit: string,
-  token: string,
-  itemsOf: (answer: Record<string, unknown>) => Item[] | undefined,
-): Promise<Item[]> {
-  const items: Item[] = [];
-  let next: unknown;
-  for (let page = 0; page < PAGES_MAX; page++) {
-    const answer = await call<Record<string, unknown>>(region, service, operation, {
-      ...input,
-      [limit]: PAGE,
-      ...(next ? { [token]: next } : {}),
-    });
-    items.push(...(itemsOf(answer) ?? []));
-    next = answer[token] ?? answer[token[0]!.toUpperCase() + token.slice(1)];
-    if (!next) break;
-  }
-  return items;
+export async function jobsInProgress(region: string): Promise<Job[]> {
+  return (await callPages<Job>(region, 'trainyard', 'ListJobs', { StatusEquals: 'InProgress', MaxResults: PAGE }, ['Jobs'], ITEMS_MAX)).items;
 }
 
-export function jobsInProgress(region: string): Promise<Job[]> {
-  return all(region, 'trainyard', 'ListJobs', { StatusEquals: 'InProgress' }, 'MaxResults', 'NextToken', (answer) => answer.Jobs as Job[]);
-}
-
-function batchList<Item>(region: string, operation: string, member: string): Promise<Item[]> {
-  return all(region, 'batch', operation, {}, 'maxResults', 'nextToken', (answer) => answer[member] as Item[]);
+async function batchList<Item>(region: string, operation: string, member: string, input: object = {}): Promise<Item[]> {
+  return (await callPages<Item>(region, 'batch', operation, { ...input, maxResults: PAGE }, [member], ITEMS_MAX, 'nextToken')).items;
 }
 
 export function nameInArn(arn: string): string {
@@ -234,7 +209,7 @@ async function sharesOf(region: string, queue: JobQueue, snapshot: Snapshot, pol
   if (fairshareUtilization)
     return fairShares(fairshareUtilization.topCapacityUtilization ?? [], policy?.fairsharePolicy?.shareDistribution ?? []);
   if (!quotaShareUtilization) return [];
-  const shares = await all<QuotaShare>(region, 'batch', 'ListQuotaShares', { jobQueue: queue.jobQueueName }, 'maxResults', 'nextToken', (answer) => answer.quotaShares as QuotaShare[]).catch(() => []);
+  const shares = await batchList<QuotaShare>(region, 'ListQuotaShares', 'quotaShares', { jobQueue: queue.jobQueueName }).catch(() => []);
   return quotaShares(quotaShareUtilization.topCapacityUtilization ?? [], shares);
 }
 
@@ -289,7 +264,8 @@ const OF_TRAINING = / for training job usage$/;
 
 // `user`: the caller's, as in jobs: "user/ann".
 export async function readQuotas(region: string, jobs: readonly Job[], user: string): Promise<InstanceQuota[]> {
-  const quotas = await all<ServiceQuota>(region, 'service-quotas', 'ListServiceQuotas', { ServiceCode: 'sagemaker' }, 'MaxResults', 'NextToken', (answer) => answer.Quotas as ServiceQuota[]);
+  const input = { ServiceCode: 'sagemaker', MaxResults: PAGE };
+  const quotas = (await callPages<ServiceQuota>(region, 'service-quotas', 'ListServiceQuotas', input, ['Quotas'], ITEMS_MAX)).items;
   return quotas
     .filter((quota) => OF_TRAINING.test(quota.QuotaName))
     .map((quota) => {

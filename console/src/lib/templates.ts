@@ -1,5 +1,5 @@
 // Templates of jobs, as the server keeps them for a region.
-import { call } from './api';
+import { callPages } from './api';
 
 export interface JobTemplate {
   TemplateName: string;
@@ -13,14 +13,5 @@ export interface JobTemplate {
 const TEMPLATES_MAX = 500; // as the server
 
 export async function listTemplates(region: string): Promise<JobTemplate[]> {
-  const found: JobTemplate[] = [];
-  let token: string | undefined;
-  do {
-    const page: { Templates: JobTemplate[]; NextToken?: string } = await call(region, 'trainyard', 'ListJobTemplates', {
-      ...(token && { NextToken: token }),
-    });
-    found.push(...page.Templates);
-    token = page.NextToken;
-  } while (token && found.length < TEMPLATES_MAX);
-  return found;
+  return (await callPages<JobTemplate>(region, 'trainyard', 'ListJobTemplates', {}, ['Templates'], TEMPLATES_MAX)).items;
 }

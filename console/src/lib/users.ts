@@ -1,5 +1,5 @@
 // Users of the account with their keys, groups and policies, as IAM's operations return them.
-import { call, type PageCall } from './api';
+import { call, callPages, type PageCall } from './api';
 import { plain } from './format';
 
 export interface User {
@@ -37,21 +37,8 @@ export interface UserPolicy {
 export const USERS_MAX = 1000;
 const POLICIES_MAX = 200; // offered for attachment
 
-interface Page {
-  IsTruncated?: boolean;
-  Marker?: string;
-}
-
-// Reads the pages of a list up to `max` elements.
 async function readAll<Item>(region: string, operation: string, member: string, input: object, max: number): Promise<Item[]> {
-  const found: Item[] = [];
-  let marker: string | undefined;
-  do {
-    const page: Page = await call(region, 'iam', operation, { ...input, ...(marker && { Marker: marker }) });
-    found.push(...((page as Record<string, Item[] | undefined>)[member] ?? []));
-    marker = page.IsTruncated ? page.Marker : undefined;
-  } while (marker && found.length < max);
-  return found.slice(0, max);
+  return (await callPages<Item>(region, 'iam', operation, input, [member], max, 'Marker')).items;
 }
 
 export function listUsers(region: string): Promise<User[]> {
