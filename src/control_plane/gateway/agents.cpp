@@ -75,7 +75,7 @@ class AgentServer final : public Agents, private Shells {
       HostActivity& one = all.emplace_back(HostActivity{session->host, *session->activity});
       age(one.activity, since);
       std::ranges::copy_if(faults, std::back_inserter(one.faults),
-                           [&](const auto& fault) { return fault.host == session->host; });
+                           [host = session->host](const auto& fault) { return fault.host == host; });
     }
     std::ranges::sort(all, {}, &HostActivity::host);
     return all;
