@@ -6,9 +6,13 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+import urllib.request
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import botocore.auth
+import botocore.awsrequest
+import botocore.credentials
 from botocore.client import BaseClient
 
 from bench.rows import BIN, ROOT
@@ -32,6 +36,9 @@ def values(side: Sequence[dict[str, Any]], name: str) -> list[float]:
     return [one[name] for one in side]
 
 
+TIMEOUT_SECONDS = 120
+
+
 def with_server(config: str = "", below: str = os.path.join(ROOT, "build")) -> Server:
     directory = tempfile.mkdtemp(prefix="trainyard-bench-", dir=below)
     return trainyard_server.Server(os.path.join(directory, "data"), config)
@@ -46,6 +53,26 @@ def keys(server: Server) -> list[str]:
         "--secret",
         server.env["AWS_SECRET_ACCESS_KEY"],
     ]
+
+
+def call_signed(
+    server: Server, service: str, target: str, request: Mapping[str, Any] | bytes
+) -> dict[str, Any]:
+    """Sends a signed request, or its JSON, and parses the answer. boto3 takes longer than many
+    operations: two seconds to make a datetime of each of 100,000 points."""
+    body = request if isinstance(request, bytes) else json.dumps(request).encode()
+    headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": target}
+    signed = botocore.awsrequest.AWSRequest("POST", f"http://{server.listen}/", headers, body)
+    keys = botocore.credentials.Credentials(
+        server.env["AWS_ACCESS_KEY_ID"], server.env["AWS_SECRET_ACCESS_KEY"]
+    )
+    botocore.auth.SigV4Auth(keys, service, "us-east-1").add_auth(signed)
+    with urllib.request.urlopen(
+        urllib.request.Request(signed.url, body, dict(signed.headers.items())),
+        timeout=TIMEOUT_SECONDS,
+    ) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found
 
 
 def create_queues(server: Server, **queues: dict[str, str]) -> BaseClient:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import urllib.request
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import botocore.auth
-import botocore.awsrequest
-import botocore.credentials
+from collections.abc import Sequence
 
 TIMEOUT_SECONDS = 120
 LITERAL_BYTES_MAX = 65536
@@ -63,28 +57,6 @@ def get(url: str, token: str = "") -> bytes:
     ) as answer:
         content: bytes = answer.read()
         return content
-
-
-def cloudwatch(
-    listen: str, environment: Mapping[str, str], operation: str, request: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Sends a signed request of CloudWatch's JSON protocol, and parses the answer."""
-    body = json.dumps(request).encode()
-    headers = {
-        "Content-Type": "application/x-amz-json-1.0",
-        "X-Amz-Target": f"GraniteServiceVersion20100801.{operation}",
-    }
-    signed = botocore.awsrequest.AWSRequest("POST", f"http://{listen}/", headers, body)
-    keys = botocore.credentials.Credentials(
-        environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"]
-    )
-    botocore.auth.SigV4Auth(keys, "monitoring", "us-east-1").add_auth(signed)
-    with urllib.request.urlopen(
-        urllib.request.Request(signed.url, body, dict(signed.headers.items())),
-        timeout=TIMEOUT_SECONDS,
-    ) as answer:
-        found: dict[str, Any] = json.load(answer)
-        return found
 
 
 def bytes_below(directory: str) -> int:

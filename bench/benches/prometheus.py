@@ -14,8 +14,8 @@ import urllib.request
 from collections.abc import Callable
 
 from bench import progress
-from bench.loads import with_server
-from bench.prometheus_loads import bytes_below, cloudwatch, get, post, write_request
+from bench.loads import call_signed, with_server
+from bench.prometheus_loads import bytes_below, get, post, write_request
 from bench.rows import Row, row
 from tests import jobs
 from tests.prometheus_server import Prometheus
@@ -150,10 +150,10 @@ def query_ours(server: Server, first: int, last: int) -> None:
             }
             for number in range(start, start + SERIES_IN_QUERY)
         ]
-        found = cloudwatch(
-            server.listen,
-            server.env,
-            "GetMetricData",
+        found = call_signed(
+            server,
+            "monitoring",
+            "GraniteServiceVersion20100801.GetMetricData",
             {
                 "StartTime": first,
                 "EndTime": last,

@@ -1,0 +1,92 @@
+"""The start of a job while many browsers show the console."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+from bench import progress
+from bench.loads import call_signed, with_server
+from bench.rows import ROOT, Row, row
+from tests import jobs, trainyard_server
+from tests.trainyard_server import Server
+
+BROWSERS = int(os.environ.get("TRAINYARD_BENCH_BROWSERS", "100"))
+ROUNDS = 15
+PROGRAM = os.path.join(ROOT, "bench", "programs", "browse_console.py")
+CONFIG = "[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n"
+
+
+@contextlib.contextmanager
+def browsing(server: Server) -> Iterator[None]:
+    """Follows the console from many clients, which have less of the processors than the server:
+    browsers are on other machines."""
+    host, _, port = server.listen.rpartition(":")
+    process = subprocess.Popen(
+        ["nice", "-n", "10", sys.executable, PROGRAM, host, port],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin and process.stdout
+    try:
+        for _ in range(BROWSERS):
+            answer = call_signed(server, "trainyard", "Trainyard.CreateConsoleSession", {})
+            process.stdin.write(answer["Token"] + "\n")
+        process.stdin.write("\n")
+        process.stdin.flush()
+        ready = process.stdout.readline().strip()
+        assert ready == "ready", "the browsers did not sign in"
+        yield
+        output, _ = process.communicate(timeout=60)
+        lists = int(output)
+        assert lists > BROWSERS, "the browsers did not follow the jobs"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def start_milliseconds(server: Server, name: str) -> float:
+    """From acceptance to the user's process, which prints its clock first of all."""
+    trainyard_server.wait_for(
+        lambda: not os.listdir(os.path.join(server.data, "attempts")), "the last job to be gone"
+    )
+    sagemaker = server.boto("sagemaker")
+    sagemaker.create_training_job(**jobs.request(name, "date +%s.%N"))
+    accepted = time.time()
+    jobs.wait_until(sagemaker, name)
+    lines = jobs.log_lines(server.boto("logs"), name)
+    (began,) = [float(line) for line in lines if re.fullmatch(r"\d+\.\d+", line)]
+    return (began - accepted) * 1000
+
+
+def browsers() -> list[Row]:
+    """Starts jobs with and without browsers that follow the list of jobs."""
+    times: dict[bool, list[float]] = {True: [], False: []}
+    server = with_server(CONFIG).start()
+    try:
+        server.boto("s3").create_bucket(Bucket="yard")
+        for number in progress.rounds(range(ROUNDS)):
+            for watched in (True, False):
+                with browsing(server) if watched else contextlib.nullcontext():
+                    name = f"start-{'watched' if watched else 'alone'}-{number}"
+                    times[watched].append(start_milliseconds(server, name))
+    finally:
+        server.clean()
+    return [
+        row(
+            "browsers",
+            f"accepted -> user process, {BROWSERS} browsers",
+            "ms",
+            times[True],
+            times[False],
+            "no browsers",
+            "ratio <= 1.1",
+            lambda ours, peer: ours <= 1.1 * peer,
+        )
+    ]
