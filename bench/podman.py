@@ -58,10 +58,10 @@ def make_image(environment: dict[str, str]) -> None:
 
 def podman_start_milliseconds(environment: dict[str, str]) -> float:
     """`podman run` -> the user's process."""
-    asked = uptime()
+    requested = uptime()
     began = float(
         podman(
             environment, "run", "--rm", "--network=bridge", IMAGE, "sh", "-c", "cat /proc/uptime"
         ).split()[0]
     )
-    return (began - asked) * 1000
+    return (began - requested) * 1000

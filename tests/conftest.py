@@ -62,11 +62,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = chosen
 
-    def turn(item: pytest.Item) -> int:
+    def position(item: pytest.Item) -> int:
         name = "/".join(item.path.parts[-2:])
         return LONG_FILES.index(name) if name in LONG_FILES else len(LONG_FILES)
 
-    items.sort(key=turn)
+    items.sort(key=position)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ class Outside:
     """Plays the proxy to the outside: records each request and rejects it."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         threading.Thread(target=self.listen, daemon=True).start()
@@ -34,14 +34,14 @@ class Outside:
             with connection:
                 connection.settimeout(5)
                 try:
-                    self.asked.append(
+                    self.requested.append(
                         connection.recv(200).decode(errors="replace").split("\r\n")[0]
                     )
                     connection.sendall(
                         b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
                     )
                 except OSError:
-                    self.asked.append("nothing")
+                    self.requested.append("nothing")
 
     def close(self) -> None:
         self.socket.close()
@@ -96,5 +96,5 @@ def run(
     return (
         json.loads(done.stdout.strip().splitlines()[-1]),
         done.stdout + done.stderr,
-        outside.asked,
+        outside.requested,
     )

@@ -26,7 +26,7 @@ UNSIGNED = {"x-amz-content-sha256": "UNSIGNED-PAYLOAD"}
 class SlowClients:
     """Sends `request` on a number of connections, and then a byte of its body on each, repeatedly.
     Connects again where the server closes a connection. Reads no response. `requests`: further
-    requests, which are sent in turn."""
+    requests, which are sent one after another."""
 
     def __init__(self, server: Server, count: int, *requests: bytes) -> None:
         host, port = server.listen.rsplit(":", 1)

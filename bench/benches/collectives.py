@@ -24,7 +24,7 @@ def below(bound: float) -> Callable[[float, float], bool]:
 
 
 def collectives() -> list[Row]:
-    """Measures allreduce in turn with Open MPI, MPICH and Gloo; float32 sums by default."""
+    """Measures allreduce, interleaved with Open MPI, MPICH and Gloo; float32 sums by default."""
     cases: list[Case] = [
         (
             "2 ranks, 1 KiB",

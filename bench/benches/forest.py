@@ -118,10 +118,10 @@ def forest() -> list[Row]:
             make_rows(dimensions, rows)
             speeds: dict[str, list[dict[str, float]]] = {"ours": [], "peer": []}
             scores: dict[str, list[array.array[float]]] = {"ours": [], "peer": []}
-            for turn in range(max(ROUNDS, SEEDS)):
+            for number in range(max(ROUNDS, SEEDS)):
                 for side, command in programs.items():
                     speed, values = measure(
-                        command, rows, dimensions, turn + 1, os.path.join(folder, side)
+                        command, rows, dimensions, number + 1, os.path.join(folder, side)
                     )
                     speeds[side].append(speed)
                     scores[side].append(values)

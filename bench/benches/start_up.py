@@ -67,7 +67,7 @@ def start_up() -> list[Row]:
             ours[case].append((began_at(logs, name) - accepted) * 1000)
 
         def podman_run(case: str, image: str, *more: str) -> None:
-            asked = uptime()
+            requested = uptime()
             began = float(
                 podman(
                     environment,
@@ -81,7 +81,7 @@ def start_up() -> list[Row]:
                     "cat /proc/uptime",
                 ).split()[0]
             )
-            peers[case].append((began - asked) * 1000)
+            peers[case].append((began - requested) * 1000)
 
         for number in progress.rounds(range(START_UP_ROUNDS)):
             image = f"{registry.host}/bench/start:cold{number}"

@@ -267,7 +267,7 @@ def test_a_queue_that_is_shared_by_weights(server: Server, batch: BaseClient) ->
     )["jobSummaryList"]
     assert [one["jobId"] for one in listed] == [other]
     batch.terminate_job(jobId=running, reason="enough")
-    wait_for(lambda: shown(other)["status"] == "RUNNING", "the other share's turn")
+    wait_for(lambda: shown(other)["status"] == "RUNNING", "the other share's job to run")
     batch.terminate_jobs(jobs=[same, urgent, other], reason="enough")
 
 

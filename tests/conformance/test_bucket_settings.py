@@ -311,10 +311,10 @@ def exchange(
 def preflight(
     url: str, origin: str, method: str, headers: str = ""
 ) -> tuple[int, dict[str, str], str]:
-    asked = {"Origin": origin, "Access-Control-Request-Method": method}
+    requested = {"Origin": origin, "Access-Control-Request-Method": method}
     if headers:
-        asked["Access-Control-Request-Headers"] = headers
-    return exchange(url, "OPTIONS", asked)
+        requested["Access-Control-Request-Headers"] = headers
+    return exchange(url, "OPTIONS", requested)
 
 
 def test_cors_of_preflights(s3: BaseClient, bucket: str, server: Server) -> None:

@@ -104,7 +104,7 @@ def ended(logs: BaseClient, query: str) -> dict[str, Any]:
     return wait_for(results, "the query to end")
 
 
-def ask(logs: BaseClient, group: str, text: str, **more: Any) -> list[dict[str, str]]:
+def run_query(logs: BaseClient, group: str, text: str, **more: Any) -> list[dict[str, str]]:
     query = logs.start_query(
         logGroupName=group,
         startTime=int(time.time()) - 3600,
@@ -125,22 +125,30 @@ def test_a_query_finds_and_counts(logs: BaseClient, group: str) -> None:
         "loss=0.5 of epoch 3",
         "\x1b[2J<script>alert(1)</script>",
     )
-    rows = ask(logs, group, "stats count(*) as n, min(loss) as least by host | sort host desc")
+    rows = run_query(
+        logs, group, "stats count(*) as n, min(loss) as least by host | sort host desc"
+    )
     assert rows == [
         {"host": "algo-1", "n": "5", "least": "0.1"},
         {"host": "algo-0", "n": "5", "least": "0.1111"},
         {"n": "2"},
     ]
-    rows = ask(logs, group, "fields step | filter loss < 0.2 and host = 'algo-1' | sort step desc")
+    rows = run_query(
+        logs, group, "fields step | filter loss < 0.2 and host = 'algo-1' | sort step desc"
+    )
     assert [row["step"] for row in rows] == ["9", "7", "5"]
-    rows = ask(logs, group, 'parse @message "loss=* of epoch *" as l, e | filter ispresent(e) '
-                            "| display l * 2 as twice, e")  # fmt: skip
+    rows = run_query(
+        logs,
+        group,
+        'parse @message "loss=* of epoch *" as l, e | filter ispresent(e)'
+        " | display l * 2 as twice, e",
+    )
     assert [(row["twice"], row["e"]) for row in rows] == [("1", "3")]
-    rows = ask(logs, group, "fields @message | filter @message like /(?i)<SCRIPT>/")
+    rows = run_query(logs, group, "fields @message | filter @message like /(?i)<SCRIPT>/")
     assert rows[0]["@message"] == "\x1b[2J<script>alert(1)</script>"
     record = logs.get_log_record(logRecordPointer=rows[0]["@ptr"])["logRecord"]
     assert record["@message"] == rows[0]["@message"] and record["@logStream"] == "s"
-    assert len(ask(logs, group, "fields @message", limit=4)) == 4
+    assert len(run_query(logs, group, "fields @message", limit=4)) == 4
     fields = logs.get_log_group_fields(logGroupName=group)["logGroupFields"]
     assert {"@message", "loss", "host"} <= {one["name"] for one in fields}
 
@@ -166,7 +174,7 @@ def test_statistics_states_and_limits_of_queries(logs: BaseClient, group: str) -
 
 def test_a_malformed_query_has_its_position(logs: BaseClient, group: str) -> None:
     with pytest.raises(logs.exceptions.MalformedQueryException) as caught:
-        ask(logs, group, "fields @message | filterr x")
+        run_query(logs, group, "fields @message | filterr x")
     assert caught.value.response["queryCompileError"]["location"] == {
         "startCharOffset": 18,
         "endCharOffset": 25,
@@ -271,7 +279,9 @@ def test_a_subscription_reaches_its_webhook(
     # A webhook that fails stops neither events nor other filters.
     webhook.status = 500
     put(logs, group, "ERROR again")
-    assert ask(logs, group, "filter @message = 'ERROR again' | stats count(*) as n") == [{"n": "1"}]
+    assert run_query(logs, group, "filter @message = 'ERROR again' | stats count(*) as n") == [
+        {"n": "1"}
+    ]
     webhook.status = 200
     logs.delete_subscription_filter(logGroupName=group, filterName="errors")
     assert logs.describe_subscription_filters(logGroupName=group)["subscriptionFilters"] == []
@@ -347,7 +357,7 @@ def test_a_user_without_rights_on_the_group_asks_nothing(
         aws_access_key_id=key["AccessKeyId"],
         aws_secret_access_key=key["SecretAccessKey"],
     )
-    pointer = ask(logs, group, "fields @message")[0]["@ptr"]
+    pointer = run_query(logs, group, "fields @message")[0]["@ptr"]
     for call, arguments in (
         (
             narrow.start_query,

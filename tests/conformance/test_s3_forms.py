@@ -114,7 +114,7 @@ def test_answers_as_the_form_requests(s3: BaseClient) -> None:
     def post(**fields: str) -> tuple[int, email.message.Message, str]:
         form = s3.generate_presigned_post(
             "forms",
-            "asked",
+            "chosen",
             Fields=fields,
             Conditions=[{name: value} for name, value in fields.items()],
         )
@@ -122,13 +122,13 @@ def test_answers_as_the_form_requests(s3: BaseClient) -> None:
 
     assert post(success_action_status="200")[0] == 200
     status, _, body = post(success_action_status="201")
-    assert status == 201 and "<Key>asked</Key>" in body and "<Bucket>forms</Bucket>" in body
+    assert status == 201 and "<Key>chosen</Key>" in body and "<Bucket>forms</Bucket>" in body
     status, headers, _ = post(success_action_redirect="http://example.org/done")
     there = urllib.parse.urlsplit(headers["Location"])
     assert (
         status == 303
         and there.netloc == "example.org"
-        and urllib.parse.parse_qs(there.query)["key"] == ["asked"]
+        and urllib.parse.parse_qs(there.query)["key"] == ["chosen"]
     )
     assert post(success_action_redirect="http://example.org/\r\nSet-Cookie: a=b")[0] == 204
 

@@ -17,7 +17,7 @@ from tests.trainyard_server import Server
 SECRET = "canary of the machine"
 METRIC = '{"MetricName": "stolen", "Value": 1}\n'
 LINK, KEPT, WORDS = "leads through a link", "is not kept", "my own words"
-WATCHED = "sleep 3"  # for the turns in which the agent looks at these directories
+WATCHED = "sleep 3"  # so that the agent looks several times at these directories
 
 
 def row(

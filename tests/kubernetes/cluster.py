@@ -185,9 +185,9 @@ class Cluster:
 
     def account_token(self) -> str:
         """Returns a token of the service account in rbac.yaml."""
-        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/trainyard/token"
-        return self.call("POST", path, asked)["status"]["token"]
+        return self.call("POST", path, request)["status"]["token"]
 
     # -- requests ---------------------------------------------------------------------------------
 

@@ -155,8 +155,8 @@ for n in range(10**9):
     with open('in-place', 'wb') as file: file.write(hashlib.sha256(body).digest() + body)
     for _ in range(200): os.path.exists('model.sagemaker-uploading') or time.sleep(0.01)
 """
-    for turn in range(3):
-        name = f"killed-{turn}"
+    for number in range(3):
+        name = f"killed-{number}"
         start(
             cluster, name, f'python3 -c "{writer}"', CheckpointConfig={"S3Uri": "s3://yard/killed"}
         )

@@ -108,8 +108,8 @@ def test_a_job_has_the_login_of_its_principal(
     assert run(server, "ann", "anns", image[0]) == ("Completed", "", [SHOWN.decode().strip()])
     assert run(server, "eve", "of-the-role", image[0], "TrainA")[0] == "Completed"
     # The registry knows both, and lets both read: the question is which login a job has.
-    asked = [line for line in registry.log().splitlines() if "auth.user.name=team-a" in line]
-    assert asked and not any(
+    requests = [line for line in registry.log().splitlines() if "auth.user.name=team-a" in line]
+    assert requests and not any(
         "auth.user.name=team-b" in line for line in registry.log().splitlines()
     )
     assert secrets_in(server) == []

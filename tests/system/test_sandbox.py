@@ -219,7 +219,7 @@ def test_private_networks_are_reached_by_rule_only(
         f" '{METADATA}']\n"
     )
     server.boto("s3").create_bucket(Bucket="yard")
-    ask = (
+    script = (
         f"for a in {THERE} {METADATA}; do curl -s -o /dev/null -m 3 http://$a:8000/ && echo reached"
         " $a; done; echo over"
     )
@@ -227,7 +227,9 @@ def test_private_networks_are_reached_by_rule_only(
         ("plain", "arn:aws:iam::123456789012:role/other", ["over"]),
         ("of-role", TRAINING, [f"reached {THERE}", "over"]),
     ):
-        server.boto("sagemaker").create_training_job(**jobs.request(name, ask) | {"RoleArn": role})
+        server.boto("sagemaker").create_training_job(
+            **jobs.request(name, script) | {"RoleArn": role}
+        )
         done = jobs.wait_until(server.boto("sagemaker"), name)
         assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
         assert jobs.log_lines(server.boto("logs"), name) == seen

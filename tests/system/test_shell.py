@@ -180,12 +180,12 @@ def test_rights_and_errors(server: Server) -> None:
         "over has ended" in shell(server, "over", "1", text=True, stdin=subprocess.DEVNULL).stderr
     )
     # A job's own keys open no shell, not even into itself.
-    ask = (
+    script = (
         "exec 3<>/dev/tcp/169.254.170.2/80; printf 'GET %s HTTP/1.1\\r\\nHost: x\\r\\nConnection:"
         ' close\\r\\n\\r\\n\' "$AWS_CONTAINER_CREDENTIALS_RELATIVE_URI" >&3; cat <&3'
     )
     keys = shell(
-        server, "runs", "1", "--", "/bin/bash", "-c", ask, text=True, stdin=subprocess.DEVNULL
+        server, "runs", "1", "--", "/bin/bash", "-c", script, text=True, stdin=subprocess.DEVNULL
     ).stdout
     found = dict(re.findall(r'"(AccessKeyId|SecretAccessKey|Token)"\s*:\s*"([^"]+)"', keys))
     assert "AccessKeyId" in found, keys.splitlines()[:1]

@@ -64,7 +64,7 @@ def probe(server: Server, path: str) -> tuple[int, str, http.client.HTTPMessage]
         connection.close()
 
 
-class Asking(threading.Thread):
+class Client(threading.Thread):
     """Sends requests until the server is ready, and records their errors."""
 
     def __init__(self, server: Server, service: str) -> None:
@@ -105,7 +105,7 @@ def test_requests_of_a_start_are_answered_so_that_clients_repeat_them(
 ) -> None:
     server = start(MACHINE)
     fill_ledger(server)
-    asking = [Asking(server, service) for service in SERVICES]
+    clients = [Client(server, service) for service in SERVICES]
     # As clients are by default: they repeat what is refused for a moment.
     patient = server.boto(
         "sagemaker", config=Config(retries={"mode": "standard", "max_attempts": 10})
@@ -116,7 +116,7 @@ def test_requests_of_a_start_are_answered_so_that_clients_repeat_them(
     )
 
     def watch() -> None:
-        while not any(thread.ending.is_set() for thread in asking):
+        while not any(thread.ending.is_set() for thread in clients):
             answer = probe(server, "/readyz")
             if answer:
                 probes.append(answer[:2])
@@ -124,29 +124,29 @@ def test_requests_of_a_start_are_answered_so_that_clients_repeat_them(
                     assert answer[2]["Retry-After"], "a supervisor is told when to retry"
 
     watcher = threading.Thread(target=watch)
-    for thread in (*asking, watcher):
+    for thread in (*clients, watcher):
         thread.start()
     starting = threading.Thread(target=server.start)
     starting.start()
     wait_for(
-        lambda: any(thread.errors for thread in asking),
+        lambda: any(thread.errors for thread in clients),
         "a request to be refused",
         START_SECONDS_MAX,
     )
     caller.start()
     starting.join()
     wait_for(
-        lambda: all(thread.done for thread in asking), "a request of each service to be served"
+        lambda: all(thread.done for thread in clients), "a request of each service to be served"
     )
-    for thread in asking:
+    for thread in clients:
         thread.ending.set()
-    for thread in (*asking, watcher, caller):
+    for thread in (*clients, watcher, caller):
         thread.join()
 
     assert [len(each["TrainingJobSummaries"]) for each in listed] == [1], (
         "the client retried by itself"
     )
-    for thread in asking:
+    for thread in clients:
         assert not thread.wrong, (thread.service, thread.wrong)
         assert thread.errors, thread.service
         for status, code, message in thread.errors:

@@ -192,7 +192,7 @@ class Process:
         for reader in self._readers:
             reader.join(1)
 
-    def ask(self) -> None:
+    def terminate(self) -> None:
         if self.poll() is None:
             if self.host is None:
                 self._signal(signal.SIGTERM)
@@ -207,7 +207,7 @@ class Process:
 def end_all(processes: Sequence[Process]) -> None:
     """Sends SIGTERM to all, waits, and ends those that remain."""
     for each in processes:
-        each.ask()
+        each.terminate()
     deadline = time.monotonic() + GRACE_SECONDS
     while any(each.poll() is None for each in processes) and time.monotonic() < deadline:
         time.sleep(0.05)
