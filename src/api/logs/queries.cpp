@@ -63,8 +63,7 @@ Outcome<std::vector<std::string>> groups_of(const Context& context,
     return invalid_parameter("A query reads between 1 and " + std::to_string(kGroupsMax) +
                              " log groups.");
   std::ranges::sort(groups);
-  const auto repeated = std::ranges::unique(groups);
-  groups.erase(repeated.begin(), repeated.end());
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
   return groups;
 }
 

@@ -61,7 +61,7 @@ Result<std::vector<Series>> series_of(const std::vector<Argument>& arguments, Va
   for (const Series& each : all)
     for (const Point& point : each.points) times.push_back(point.at);
   std::ranges::sort(times);
-  times.erase(std::ranges::unique(times).begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
   for (const Argument& each : arguments) {
     if (each.value.holds != Holds::number) continue;
     Series constant;
