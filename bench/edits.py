@@ -30,13 +30,13 @@ def remove_edit(path: str) -> bool:
 
 
 def remove_edits(paths: Iterable[str]) -> list[str]:
-    """The sources that an ended bench had left edited."""
+    """Removes the edits that ended benches left. Returns the paths of these sources."""
     return [path for path in paths if remove_edit(path)]
 
 
 @contextlib.contextmanager
 def edited(path: str) -> Iterator[None]:
-    """The source has one more line, which no compiler cache has seen."""
+    """Appends a line to the source that no compiler cache has seen, and removes it at the end."""
     try:
         with open(path, "a", encoding="utf-8") as file:
             file.write(f"namespace edited_{time.time_ns()} {{}}\n")

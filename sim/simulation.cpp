@@ -25,8 +25,8 @@ using domain::AttemptId;
 using domain::Job;
 using domain::JobKey;
 
-constexpr Duration kFaultsTime = 3min;  // then the world is calm
-constexpr Duration kAllTime = 48h;      // for everything to end
+constexpr Duration kFaultsTime = 3min;  // then no more faults are injected
+constexpr Duration kAllTime = 48h;      // the limit for all jobs to end
 constexpr Duration kReconcileInterval = 1s;
 constexpr Duration kReconcileIntervalCalm = 10s;
 constexpr Duration kUnwatchedTimeMax = 30s;
@@ -397,7 +397,7 @@ class Simulation {
             [this, key](const Result<Job>& answer) {
               World::check(answer || answer.error().kind == Kind::conflict ||
                                !checkers_.jobs().contains(key),
-                           "the hosts of " + key.name + " cannot get another keep-alive time");
+                           "the keep-alive time of the hosts of " + key.name + " cannot be set");
             });
   }
 
@@ -506,7 +506,7 @@ class Simulation {
       last_unfinished_ = "idle machines are not released";
     if (last_unfinished_.empty())
       if (const std::string left = launcher_->left(); !left.empty())
-        last_unfinished_ = left + " is left";
+        last_unfinished_ = left + " was not removed";
     if (last_unfinished_.empty()) {
       world_.trace("world", "is empty");
       over_ = true;

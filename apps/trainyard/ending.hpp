@@ -1,5 +1,5 @@
-// Ending ends the process for an internal reason: it keeps the first one, and wakes the main
-// thread, which waits for signals.
+// Ending shuts the process down for an internal reason: it stores the first reason, and sends
+// SIGTERM to the process, whose main thread waits for signals.
 //
 // Threads: callable from anywhere. Errors: none.
 #pragma once

@@ -23,8 +23,8 @@ RATE = "300mbit"  # eight of them leave two processors mostly idle
 ROUNDS = 3
 PLANS = ("ring", "direct", "halving_doubling")
 SIZES = (MIB, 8 * MIB)
-# Reducing and the sender's own time are small compared with these links, as the group itself
-# measures on machines like this.
+# Fixed parameters of the projection, as a group measures them on such machines. Reducing and the
+# sender's own time are short compared with the transfers over these links.
 REDUCE_BYTES_PER_SECOND, MESSAGE_MICROSECONDS, PROCESSORS, BURST_BYTES = 20e9, 10, 2, 128 << 10
 # (curve, workload, ranks, efficiency) as published.
 PUBLISHED = [
@@ -32,7 +32,7 @@ PUBLISHED = [
     ("Herring", "BERT-large", 2048, 0.85),
     ("Mask R-CNN", "Mask R-CNN", 32, 0.73),
 ]
-# Published, but not reached: shown, with the reason in docs/operating.
+# Published efficiencies that the projection does not reach: docs/operating explains why.
 SHOWN = [("Horovod", "VGG-16", 512, 0.68)]
 OURS = [(160, 0.95), (480, 0.93), (10000, None)]
 
@@ -107,8 +107,8 @@ def at_least(target: float | None) -> Callable[[float, float], bool]:
 
 
 def projection() -> list[Row]:
-    """Replays training steps: next to measurements on 3 to 8 hosts, next to published curves,
-    and for our plans with up to 10,000 ranks."""
+    """Projects training steps, compares them with measurements on 3 to 8 hosts and with published
+    curves, and projects our plans for up to 10,000 ranks."""
     rows = measured()
     published, ours = project("published"), project("ours")
     for line in published + ours:

@@ -1,5 +1,5 @@
-"""FSx file systems around training jobs: filled from S3, mounted, exported, removed; and servers
-that are killed meanwhile."""
+"""Tests FSx file systems of training jobs: filled from S3, mounted, exported and removed, also when
+the server is killed meanwhile."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from tests.trainyard_server import Server, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
 
-OBJECTS = 1_500  # take a server some seconds, in which it is killed
+OBJECTS = 1_500  # importing them takes some seconds, during which the server is killed
 KILLS = 4
 
 
@@ -38,7 +38,7 @@ def ended(server: Server, name: str) -> tuple[dict[str, Any], list[str]]:
 
 
 def test_a_file_system_around_a_training_run(server: Server) -> None:
-    """The tutorial: hydrated from S3, read and written by a job, exported, collapsed."""
+    """Follows the tutorial: a file system is filled from S3, used by a job, exported, deleted."""
     s3, fsx, sagemaker = server.boto("s3"), server.boto("fsx"), server.boto("sagemaker")
     s3.create_bucket(Bucket="imagenet")
     s3.create_bucket(Bucket="yard")

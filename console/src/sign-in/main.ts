@@ -24,7 +24,7 @@ async function open(body: string, headers: Record<string, string>): Promise<void
 
 // Loads the same URL again, which now is the requested page.
 function proceed(): void {
-  // A link to a filled form has it in the fragment; a token is not left there.
+  // The fragment is kept if it contains a prefilled form; a sign-in token is removed from the URL.
   if (location.hash.startsWith('#form=')) return location.reload();
   const path = location.pathname === '/console' ? '/console/' : location.pathname;
   location.replace(path + location.search);

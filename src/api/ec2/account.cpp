@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kOptIn = "opt-in-not-required";
 
-// Items that a request names but the list does not have: "Invalid region: [mars-1]".
+// Rejects a request that names items outside the list: "Invalid region: [mars-1]".
 Outcome<Done> check_named(const Ids& wanted, const Texts& known, std::string_view resource) {
   std::string unknown;
   for (const std::string& each : wanted.value_or(Texts()))
@@ -64,7 +64,7 @@ constexpr Attribute<aws::Region> kRegionAttributes[] = {
     {"opt-in-status", [](const aws::Region& region) { return texts(region.opt_in_status); }},
 };
 
-// The regions of this server and of those that it forwards to.
+// Returns the regions of this server and of the servers to which it forwards requests.
 Texts regions_of(const Settings& settings, const Context& context) {
   std::set<std::string> names(settings.regions.begin(), settings.regions.end());
   for (const auto& [name, remote] : settings.remote_regions) names.insert(name);

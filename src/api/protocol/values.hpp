@@ -1,5 +1,5 @@
-// Provides what the protocols share: limits, numbers and times as text, and errors for bodies that
-// do not match their shape.
+// Declares the helpers of all protocols: limits, numbers and times as text, and errors for bodies
+// that do not match their shape.
 //
 // Threads: pure functions.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace trainyard::api {
 
-// Levels of nesting in a request. The deepest shape of the models in use has nine.
+// Levels of nesting in a request. The deepest shape of the AWS service models in use has nine.
 inline constexpr int kDepthMax = 64;
 // Values in a request (list elements, members, parameters). A full PutLogEvents has 10,000 events
 // with two values each.

@@ -1,4 +1,5 @@
-// Serves and uses a parameter server: parameter_server/parameters.hpp in C.
+// Declares the C API of the parameter server (parameter_server/parameters.hpp), for servers and
+// workers.
 //
 //   trainyard_table tables[] = {{.size = sizeof(trainyard_table), .name = "embedding", .rows = 1000000, .width = 64,
 //                                .rule = TRAINYARD_ADAGRAD, .learning_rate = 0.05f}};
@@ -63,7 +64,7 @@ TRAINYARD_PUBLIC trainyard_kind trainyard_serve(trainyard_group* group,
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_join(trainyard_group* group,
                                                       const trainyard_service* service,
                                                       trainyard_worker** worker, char* message);
-// Free it before the group.
+// Frees a worker. Requires: its group is not freed yet.
 TRAINYARD_PUBLIC void trainyard_worker_free(trainyard_worker* worker);
 
 // Sets all rows of a table, row after row; `count` is the number of values.

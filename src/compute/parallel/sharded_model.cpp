@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kGather = 1, kReduce = 2;  // operations, for the digest
 
-// The tensors that share the storage then have these values. Null: none.
+// Makes all tensors that share the storage of `flat` use this memory; null: no memory.
 void exchange_memory(const at::Tensor& flat, void* values) {
   flat.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(
       c10::DataPtr(values, c10::Device(c10::DeviceType::CPU)));
@@ -74,7 +74,7 @@ Result<void> ShardedModel::add_unit(std::vector<NamedTensor> parameters) {
   }
   unit.flat = at::from_blob(nullptr, {int64_t(unit.plan.bytes / sizeof(float))}, at::kFloat);
   const size_t index = units_.size();
-  // While the parameters have their shapes, which libtorch remembers for their gradients.
+  // Before the parameters become empty, since libtorch remembers their shapes for the gradients.
   unit.hooks = std::make_unique<GradientHooks>(
       unit.parameters, [this, index](size_t) { gradient_begins(index); },
       [this, index](size_t) { gradient_is_ready(index); });
@@ -88,7 +88,7 @@ Result<void> ShardedModel::add_unit(std::vector<NamedTensor> parameters) {
   return ok();
 }
 
-// Makes what depends on all units.
+// Creates the optimizer and the buffers, whose sizes depend on all units.
 void ShardedModel::prepare() {
   if (optimizer_) return;
   std::vector<BucketShard> shards;
@@ -178,7 +178,7 @@ Result<at::Tensor> ShardedModel::run(size_t index, const at::Tensor& input,
 
 void ShardedModel::begin() {
   prepare();
-  CHECK(reducing_.empty(), "the former step has ended");
+  CHECK(reducing_.empty(), "begin() is called after the previous step has ended");
   passes_done_ = 0;
   begin_pass();
 }
@@ -196,7 +196,7 @@ void ShardedModel::before_backward(size_t unit) {
   if (unit > 0) prefetch(unit - 1);
 }
 
-// Gives memory to the unit whose first gradient is added to.
+// Allocates the unit's gradients before the first one is accumulated.
 void ShardedModel::gradient_begins(size_t index) {
   const at::NoGradGuard no_gradients;
   Unit& unit = units_[index];
@@ -228,7 +228,7 @@ void ShardedModel::start_full_units(bool all) {
 
 void ShardedModel::start_reduction(size_t index) {
   Unit& unit = units_[index];
-  if (!unit.gradients) gradient_begins(index);  // none came: all are 0
+  if (!unit.gradients) gradient_begins(index);  // none was computed: all are 0
   const at::Tensor values = first_of(unit.gradients->values(), unit.plan.bytes);
   if (passes_done_ > 0) {
     const int64_t count = unit.sums->values().numel();
@@ -273,7 +273,7 @@ Result<void> ShardedModel::compare_order() {
   for (size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank] != all[0]) {
       failure_ = conflict("rank " + std::to_string(rank) +
-                          " ran the units of the model in another order than rank 0");
+                          " ran the units of the model in a different order from rank 0");
       break;
     }
   return failure_;

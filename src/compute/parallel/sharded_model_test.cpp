@@ -355,7 +355,7 @@ TEST(ShardedModel, OtherUnitsOfEqualSizeAreAnErrorOnAllRanks) {
     const auto ended = model.end_pass();
     ASSERT_FALSE(ended);
     EXPECT_EQ(ended.error().message,
-              "rank 1 ran the units of the model in another order than rank 0");
+              "rank 1 ran the units of the model in a different order from rank 0");
   });
 }
 

@@ -130,7 +130,7 @@ void Zero::detach_gradients(size_t bucket) {
 
 void Zero::begin(int passes) {
   CHECK(passes >= 1, "a step has at least one backward pass");
-  CHECK(reducing_.empty(), "the former step has ended");
+  CHECK(reducing_.empty(), "begin() is called after the previous step has ended");
   const at::NoGradGuard no_gradients;
   passes_ = passes;
   passes_done_ = 0;

@@ -8,9 +8,9 @@
 namespace trainyard::insights {
 namespace {
 
-constexpr size_t kDistinctBytes = 40;  // of an entry of a hash table
+constexpr size_t kDistinctBytes = 40;  // memory of one entry of the hash set
 
-// Kahan's sum: the error does not grow with the count.
+// Adds by Kahan's compensated summation, whose error does not grow with the count.
 void add_exactly(double& sum, double& compensation, double number) {
   const double corrected = number - compensation;
   const double next = sum + corrected;
@@ -93,7 +93,7 @@ Value Accumulator::result(const Aggregate& aggregate) {
       return count_ ? Value::of_number(std::sqrt(squares_ / double(count_))) : Value();
     case AggregateKind::percentile: {
       if (numbers_.empty()) return {};
-      // Between the two nearest ranks.
+      // Interpolates linearly between the two nearest ranks.
       const double rank = aggregate.percentile / 100 * double(numbers_.size() - 1);
       const auto below = numbers_.begin() + ptrdiff_t(std::floor(rank));
       std::nth_element(numbers_.begin(), below, numbers_.end());

@@ -1,9 +1,9 @@
 // Launcher starts the agents of planned gangs on machines. One interface over this machine, Slurm
 // and Kubernetes (local/ is the first).
 //
-// Level-triggered: control calls ensure() and remove() as often as it likes; repeating a call is
-// harmless. A launcher knows an agent's command line and machine, nothing of what it does. list()
-// finds what a former server started.
+// Level-triggered: control may call ensure() and remove() any number of times; repeating a call is
+// harmless. A launcher knows an agent's command line and machine, but not its work. list() also
+// returns the agents that an earlier server process started.
 //
 // Threads: callable from one thread at a time (control's reconcile loop). Errors: ensure: exhausted
 // (a named resource ran out), unavailable (try again), denied or internal (this machine cannot do
@@ -59,7 +59,7 @@ struct Gang {
   std::string instance_type = {};  // of the first host
   std::string submitter = {};      // the name of the user or role that created the job; "": unknown
   Duration run_time_max = {};      // from the start to the end of its agents; 0: unknown
-  bool of_array = false;           // one of many alike
+  bool of_array = false;           // the job is a child of an array
 };
 
 // One agent that a launcher knows, of this or a former server.
@@ -71,10 +71,10 @@ struct Agent {
   // Human-readable text of the underlying system: why the agent ended, or why it has not started;
   // "": unknown, or it runs.
   std::string note = {};
-  // Its attempt has ended, as it says, and its machine is free for another one.
+  // The agent reports that its attempt has ended and that it can serve another one.
   bool idle = false;
-  // Not "": it is not known yet which attempt this agent serves. Each attempt that has a host on
-  // the machine, and is not listed, may be it. `attempt` is then {}.
+  // A machine, while it is unknown which attempt this agent serves: any attempt that has a host on
+  // that machine and is not listed. `attempt` is then {}.
   std::string unknown_on = {};
 };
 
@@ -86,8 +86,8 @@ class Launcher {
   // The kinds that it can add; none: the set of machines is fixed.
   virtual std::vector<MachineKind> kinds() { return {}; }
   // Requests a total number of machines of the kind: present ones, those that are being started,
-  // and as many more as needed. They come later, or never; then they are no longer coming. Errors:
-  // also not_found, for an unknown kind.
+  // and as many more as needed. These appear in machines() later. A machine that cannot be added is
+  // no longer counted in `coming`. Errors: also not_found, for an unknown kind.
   virtual Result<void> grow(const std::string& kind, uint32_t machines);
   // Releases a machine that grow() has added. Harmless when it is gone. Requires: nothing is on it.
   virtual Result<void> shrink(const std::string& machine);

@@ -7,12 +7,12 @@
 namespace trainyard::log_routing {
 namespace {
 
-constexpr EnumTable<DeliveryType> kTypes{"type of a delivery",
+constexpr EnumTable<DeliveryType> kTypes{"delivery type",
                                          {{DeliveryType::s3, "s3"},
                                           {DeliveryType::log_group, "log group"},
                                           {DeliveryType::webhook, "webhook"}}};
 
-constexpr EnumTable<DeliveryFormat> kFormats{"format of a delivery",
+constexpr EnumTable<DeliveryFormat> kFormats{"delivery format",
                                              {{DeliveryFormat::plain, "plain"},
                                               {DeliveryFormat::json, "json"},
                                               {DeliveryFormat::raw, "raw"}}};

@@ -1,7 +1,7 @@
 // Defines delivery sources, delivery destinations and deliveries, and how they are stored.
 //
-// A delivery sends the events of its source, which has a name, to its destination, which has one,
-// too. Sources and destinations belong to a region.
+// A delivery sends the events of a named source to a named destination. Sources and destinations
+// belong to a region.
 //
 // Threads: plain values. Errors: invalid.
 #pragma once
@@ -38,7 +38,7 @@ struct DeliveryDestination {
   DeliveryType type = DeliveryType::s3;
   std::string resource_arn;  // of a bucket with a prefix, a log group, or what a webhook stands for
   std::optional<DeliveryFormat> format;  // unset: plain
-  std::string policy;                    // kept without effect: it is for other accounts
+  std::string policy;                    // stored, but unused: it would grant other accounts access
   std::map<std::string, std::string> tags;
 
   std::string text() const;
@@ -47,7 +47,7 @@ struct DeliveryDestination {
 
 struct DeliveryOptions {
   std::vector<std::string> fields;  // of each event, in this order; empty: the event as it is
-  std::string delimiter;            // between fields in plain format; "": a tabulator
+  std::string delimiter;            // between fields in plain format; "": a tab
   std::string suffix;               // of S3 keys; "": the region and the day
   bool hive_path = false;
 };

@@ -1,8 +1,8 @@
 // EventFeed remembers the last events, for clients that follow them.
 //
-// It is one ring for all readers: each has a position in it, so a slow reader costs no memory. A
-// reader that falls behind by more than the ring holds learns that. Positions are of one process: a
-// reader that comes with one of a former process begins again.
+// All readers share one ring, and each has a position in it, so a slow reader costs no memory. A
+// reader that falls behind by more than the ring holds gets `missed`. Positions are valid within
+// one process: a position beyond the last event, from an earlier process, is set to the end.
 //
 // Threads: callable from anywhere; does not block. Errors: none.
 #pragma once

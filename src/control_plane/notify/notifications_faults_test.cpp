@@ -43,7 +43,7 @@ void fail_each_publish(int error_number) {
       const auto published = world.publish(body);
       if (published) acknowledged.insert(body);
       if (!sync_failed()) continue;
-      ASSERT_FALSE(published) << "it carried on after a failed sync";
+      ASSERT_FALSE(published) << "publish succeeded after a failed sync";
       EXPECT_EQ(published.error().kind, Kind::unavailable);
       EXPECT_NE(published.error().message.find("until the server is restarted"), std::string::npos)
           << published.error().message;

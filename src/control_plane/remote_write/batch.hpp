@@ -1,4 +1,5 @@
-// Makes requests of points, in the order that receivers accept, and decides by a receiver's answer.
+// Builds requests from metric points, in the order that receivers accept, and maps the status of a
+// response to the next action.
 //
 // A receiver rejects a whole request for one sample that is older than the last one of its series.
 // So the samples of a series are sorted, the last of several at one instant counts, and samples
@@ -54,9 +55,9 @@ class BatchMaker {
 enum class Outcome {
   accepted,
   retry,     // later, with the same points
-  rejected,  // some of its points: parts of it are tried alone
+  rejected,  // some of its points are invalid: its parts are sent separately
 };
-// `status`: of HTTP; 0: there was no answer.
+// `status`: the HTTP status; 0: no response.
 Outcome outcome_of(int status);
 
 // The wait before the next try, after `failures` in a row.

@@ -22,7 +22,7 @@ Result<void> check_tags(const std::map<std::string, std::string>& tags, size_t t
 // headers; tags within S3's limits.
 Result<void> check_options(const PutOptions& options);
 
-// Make errors with the text of `fault`.
+// Create errors, each with its Fault as the detail.
 Error no_bucket(std::string_view bucket);
 Error no_key(std::string_view bucket, std::string_view key);
 Error no_upload(std::string_view upload_id);

@@ -249,7 +249,7 @@ TEST_F(PartsTest, UpkeepMovesPartsAndRemovesUnusedOnes) {
   // As after a crash between an object's replacement and the removal of its parts.
   ASSERT_TRUE(os::write_file(file_of("big"), "not an object"));
   ASSERT_TRUE(objects_->keep_up(clock_.now(), 1h));
-  EXPECT_TRUE(os::exists(in_parts("00001"))) << "the object may still be mended";
+  EXPECT_TRUE(os::exists(in_parts("00001"))) << "the object may still be repaired";
   std::filesystem::remove(file_of("big"));
   ASSERT_TRUE(objects_->keep_up(clock_.now(), 1h));
   EXPECT_FALSE(os::exists(in_parts("00001")));

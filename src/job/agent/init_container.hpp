@@ -1,6 +1,6 @@
-// Starts containers whose program runs below an init: entry, as their first process, forwards
-// signals and reaps (entry/init.hpp). Without one a program that has no handler is not ended by a
-// stop signal, and its stop takes the whole grace period.
+// Starts containers with trainyard-entry as their init: it is PID 1, starts the program, forwards
+// signals and reaps orphans (entry/init.hpp). A program that is itself PID 1 and has no handler
+// ignores a stop signal, so that stopping it takes the whole grace period.
 //
 // Threads: callable from anywhere. Errors: those of containers::start_container.
 #pragma once

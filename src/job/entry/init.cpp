@@ -12,9 +12,9 @@
 namespace trainyard::entry {
 namespace {
 
-constexpr int kNotFound = 127, kNotRunnable = 126;  // shells' codes
+constexpr int kNotFound = 127, kNotRunnable = 126;  // exit codes of shells
 
-// Without an agent, as in tests, the error is printed.
+// Reports the error to the agent; prints it without an agent, as in tests.
 int report_failure(const Error& error, const os::PacketSocket& agent) {
   if (!agent.send(contract::encode(contract::InitReport(contract::NotStarted{error.message}))))
     write_all(STDERR_FILENO, "trainyard-entry: " + error.message + "\n");
@@ -44,7 +44,7 @@ int follow(InitChild child, const sigset_t& signals) {
 
 int run_init(const std::vector<std::string>& arguments, std::vector<std::string> environment,
              os::PacketSocket agent) {
-  // Orphans come to the first process in any case.
+  // As PID 1 this process inherits orphans anyway; elsewhere only as a subreaper.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // A parent that ignores SIGCHLD, also by inheritance, gets no notice of a child's end.
   ::signal(SIGCHLD, SIG_DFL);

@@ -85,7 +85,7 @@ std::string CompiledFilter::read() const {
 
 void CompiledFilter::keep_that_of(const std::string& container) const {
   if (const auto kept = keep(container, directory_, path_); !kept)
-    log(Level::warning, "host", "cannot cache a compiled filter of system calls",
+    log(Level::warning, "host", "cannot cache the compiled seccomp filter of a container",
         {{"why", kept.error().message}});
 }
 

@@ -25,7 +25,7 @@ TEST(Machine, IsExaminedAndLeftUnchanged) {
   for (const auto& finding : examine_machine(directory.path() + "/not/yet/there")) {
     std::printf("%-20s %d  %s%s%s\n", finding.name.c_str(), int(finding.state),
                 finding.text.c_str(), finding.remedy.empty() ? "" : " -> ", finding.remedy.c_str());
-    EXPECT_TRUE(names.insert(finding.name).second) << "twice: " << finding.name;
+    EXPECT_TRUE(names.insert(finding.name).second) << "duplicate finding: " << finding.name;
     EXPECT_FALSE(finding.text.empty()) << finding.name;
     const bool missing = finding.state == Examination::State::missing;
     EXPECT_TRUE(!missing || !finding.remedy.empty()) << finding.name;

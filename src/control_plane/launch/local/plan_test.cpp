@@ -136,7 +136,7 @@ TEST(Record, ReadsARecordOfTheFirstRelease) {
   EXPECT_EQ(to_json(*record), *json) << "and is written the same";
 }
 
-TEST(Record, OfAnEncryptedNetworkKeepsItsBytes) {
+TEST(Record, KeepsTheStoredFormOfAnEncryptedNetwork) {
   NetworkRequest request = a_request();
   request.encrypted = true;
   request.hosts = 2;
@@ -169,7 +169,7 @@ TEST(Record, RejectsRecordsOfLaterReleases) {
   EXPECT_EQ(of_version(INT64_MIN).kind, Kind::invalid);
 }
 
-TEST(Record, RefusesWhatIsIncomplete) {
+TEST(Record, RejectsIncompleteRecords) {
   const Record record{
       {17, 1}, "t", plan_network(a_request(), subnet("10.201.0.0/16"), subnet("10.201.1.16/28"))};
   const Json whole = to_json(record);
@@ -187,10 +187,10 @@ TEST(Record, RefusesWhatIsIncomplete) {
   }
   Json encrypted = whole;
   encrypted["encrypted"] = true;
-  EXPECT_FALSE(record_from_json(encrypted)) << "without the hosts' addresses below";
+  EXPECT_FALSE(record_from_json(encrypted)) << "without the hosts' underlay addresses";
 }
 
-TEST(WithoutGpus, LeavesOutWhatCouldNotBeCleared) {
+TEST(WithoutGpus, LeavesOutGpusThatCouldNotBeCleared) {
   const std::vector<std::string> cards = {"/dev/nvidia0", "/dev/nvidia1"};
   const std::vector<Machine> machines = {
       {"named", 4, 1, 2, {"/dev/nvidia4", "/dev/nvidia5"}}, {"whole", 4, 1, 2}, {"none", 4, 1, 0}};
@@ -204,7 +204,7 @@ TEST(WithoutGpus, LeavesOutWhatCouldNotBeCleared) {
   EXPECT_EQ(without_gpus(machines, cards, {})[0].gpus, 2);
 }
 
-TEST(ChooseGpus, GivesWholeOnesAndNoneTwice) {
+TEST(ChooseGpus, AssignsWholeGpusAndNoneTwice) {
   const std::vector<std::string> all = {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2",
                                         "/dev/nvidia3"};
   struct Case {
@@ -213,10 +213,10 @@ TEST(ChooseGpus, GivesWholeOnesAndNoneTwice) {
     std::set<std::string> taken;
     std::vector<std::vector<std::string>> expected;  // empty: exhausted
   } const cases[] = {
-      {"none asked", {{all, 0}}, {}, {{}}},
+      {"none requested", {{all, 0}}, {}, {{}}},
       {"one", {{all, 1}}, {}, {{"/dev/nvidia0"}}},
       {"a gang on one machine", {{all, 2}, {all, 2}}, {}, {{all[0], all[1]}, {all[2], all[3]}}},
-      {"beside another job", {{all, 2}}, {all[0], all[2]}, {{all[1], all[3]}}},
+      {"next to another job", {{all, 2}}, {all[0], all[2]}, {{all[1], all[3]}}},
       {"two machines", {{{"/dev/a"}, 1}, {{"/dev/b"}, 1}}, {}, {{"/dev/a"}, {"/dev/b"}}},
       {"a machine without device files", {{{}, 4}}, {}, {{}}},
       {"too many", {{all, 2}, {all, 3}}, {}, {}},
@@ -232,7 +232,7 @@ TEST(ChooseGpus, GivesWholeOnesAndNoneTwice) {
   }
 }
 
-TEST(Record, KeepsWhatLiesBelowAnEncryptedNetwork) {
+TEST(Record, KeepsTheUnderlayOfAnEncryptedNetwork) {
   NetworkRequest request = a_request();
   request.encrypted = true;
   const auto pool = subnet("10.201.0.0/16");

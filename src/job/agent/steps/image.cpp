@@ -1,5 +1,5 @@
-// Prepares the image: a runtime is this machine's own system and needs nothing; others are
-// unpacked.
+// Prepares the image of a host. A runtime is the machine's own system and needs no preparation;
+// other images are pulled and unpacked.
 #include "containers/image.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace trainyard::agent {
 namespace {
 
-// Each is a record in the server's ledger.
+// Progress is reported at most this often, since each report is a record in the server's ledger.
 constexpr Duration kPullReportInterval = 2s;
 
 // Programs that scripts and SageMaker's SDK call. Debian's python3 has no `python`. The torchrun of

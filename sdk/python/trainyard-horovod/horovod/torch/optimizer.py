@@ -28,7 +28,7 @@ from horovod.torch.mpi_ops import (
 
 # A number of groups, or their parameters.
 Groups = Optional[Union[int, list[list[torch.Tensor]]]]
-# (handle, what decompress must know, (group, place in it)); without a handle it is not due yet.
+# (handle, context for decompress, (group, position in it)); no handle: not started yet.
 Started = tuple[Optional[int], Any, Optional[tuple[int, int]]]
 
 
@@ -73,7 +73,7 @@ def _name_them(
 if TYPE_CHECKING:
     from torch.optim import Optimizer as _Optimizer
 else:
-    _Optimizer = object  # the class that the user chose comes with it: see _instead_of
+    _Optimizer = object  # _instead_of adds the class of the user's optimizer as a base
 
 
 class _Distributed(_Optimizer):
@@ -90,7 +90,7 @@ class _Distributed(_Optimizer):
         )
         self = made.__new__(made)
         self.__dict__.update(optimizer.__dict__)
-        self.__dict__.pop("step", None)  # a scheduler may have put the other one's there
+        self.__dict__.pop("step", None)  # a learning rate scheduler may have wrapped it
         self._parameter_names = names
         self._begin(**settings)
         return self
@@ -128,16 +128,16 @@ class _DistributedOptimizer(_Distributed):
         self._group_of: dict[torch.Tensor, tuple[int, list[torch.Tensor]]] = {}
         self._accumulators: list[Any] = []  # torch's nodes of a graph
         self._hooked: set[torch.Tensor] = set()
-        # Of the parameters for which some rank has had a gradient; 0 for dense ones. Equal on all
-        # ranks.
+        # The number of sparse dimensions (0: dense) of each parameter that has had a gradient on
+        # some rank. Equal on all ranks.
         self._sparse_dims: dict[torch.Tensor, int] = {}
         self._position: dict[torch.Tensor, int] = {}  # of a parameter among all
         self._sparse_dims_of = -1  # the generation of ranks that agreed on them
         for number, members in enumerate(self._grouped(groups)):
             for parameter in members:
                 self._group_of[parameter] = (number, members)
-        # group number -> parameters of this step: those whose gradients are there, and those whose
-        # sparse gradients go by themselves
+        # group number -> parameters of this step: those with a computed gradient, and those with a
+        # sparse gradient, which is reduced separately
         self._ready: dict[int, set[torch.Tensor]] = collections.defaultdict(set)
         self._separate: dict[int, set[torch.Tensor]] = collections.defaultdict(set)
         if process_set.included() and (size() > 1 or is_elastic()):
@@ -158,7 +158,7 @@ class _DistributedOptimizer(_Distributed):
                 if not isinstance(parameter, torch.Tensor):
                     raise ValueError("groups must be lists of lists of parameters")
                 if parameter in seen:
-                    raise ValueError("a parameter is in two groups")
+                    raise ValueError("a parameter may be in only one of the groups")
                 seen.add(parameter)
         return [[parameter for parameter in group if parameter in known] for group in groups]
 
@@ -166,8 +166,8 @@ class _DistributedOptimizer(_Distributed):
         for parameter in _all_parameters(self):
             if parameter.requires_grad and parameter not in self._hooked:
                 self._hooked.add(parameter)
-                # The node that adds into .grad: its hooks run when the gradient is whole. Kept,
-                # or it would be made again.
+                # The node that accumulates into .grad: its hooks run when the gradient is complete.
+                # The reference keeps it alive; torch would make another one without hooks.
                 accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
                 accumulator.register_hook(self._make_hook(parameter))
                 self._accumulators.append(accumulator)
@@ -323,7 +323,7 @@ class _DistributedOptimizer(_Distributed):
             return
         learning = [parameter for parameter in _all_parameters(self) if parameter.requires_grad]
         if any(parameter not in self._hooked for parameter in learning):
-            self._hook()  # a parameter that was added, or thawed, since
+            self._hook()  # some parameters were added or unfrozen since
         self._learn_sparse_dims(learning)
         for parameter in learning:
             # Other ranks may have a gradient that this one lacks: take part with zeros.
@@ -352,7 +352,7 @@ class _DistributedOptimizer(_Distributed):
             if output.is_sparse:
                 parameter.grad = output
             elif parameter.grad.is_sparse:
-                # It went as a dense one. Some optimizers take sparse ones alone.
+                # It was reduced as dense, but some optimizers accept only sparse gradients.
                 parameter.grad = output.to_sparse(parameter.grad.sparse_dim())
             elif output.data_ptr() != parameter.grad.data_ptr():
                 parameter.grad.copy_(output)
