@@ -14,7 +14,9 @@
 //   writer            process that wrote that ledger last, with its fencing number
 //   writer.lock       held while that changes
 //   notifications.db  topics, rules and pending deliveries; notify/ has the key that signs them
-//   ledger.db objects/ logs/ metrics/ images/ attempts/ agents.sock
+//   alarms/           alarms and dashboards
+//   campaigns.db      campaigns; catalogue.db is the embedded catalogue
+//   ledger.db objects/ logs/ metrics/ audit/ file_systems/ images/ attempts/ agents.sock
 //
 // Threads: confined to main. Errors: conflict (another server holds it; newer version), denied,
 // corrupt, exhausted.

@@ -62,7 +62,7 @@ std::vector<cli::Form> forms_of_state() {
        {kData,
         {"--config", "", true, "configuration FILE (default: the server's)"},
         {"--to", "", true, "new DIRECTORY for the backup"}},
-       "Write the ledger, keys and campaigns to a directory.",
+       "Write the ledger, keys, campaigns and alarms to a directory.",
        "The server may run. Objects, logs and metrics are not included: see docs/operating.",
        {"trainyard backup --to /backup/2026-11-24"}},
       {"restore",

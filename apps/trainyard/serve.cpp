@@ -149,7 +149,7 @@ void report_reload(const Result<config::Config>& fresh) {
     return log(Level::error, "serve", "the config was not reloaded",
                {{"why", fresh.error().message}});
   log(Level::info, "serve",
-      "reloaded the machines, quotas, rate limits, keys, users, roles and peers of the config",
+      "reloaded the machines, quotas, rate limits, keys, users, roles, peers and tokens",
       {{"machines", std::to_string(fresh->machines.size())},
        {"quotas", std::to_string(fresh->quotas.size())}});
 }

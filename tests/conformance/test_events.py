@@ -136,14 +136,16 @@ def test_put_events(events: BaseClient) -> None:
         Entries=[
             {"Source": "own", "DetailType": "t", "Detail": '{"a": 1}'},
             {"Source": "aws.sagemaker", "DetailType": "t", "Detail": "{}"},
+            {"Source": "trainyard", "DetailType": "t", "Detail": "{}"},
             {"Source": "own", "DetailType": "t", "Detail": "x"},
             {"Source": "own", "Detail": "{}"},
         ]
     )
-    assert answer["FailedEntryCount"] == 3
+    assert answer["FailedEntryCount"] == 4
     codes = [each.get("ErrorCode") for each in answer["Entries"]]
     assert codes == [
         None,
+        "NotAuthorizedForSourceException",
         "NotAuthorizedForSourceException",
         "MalformedDetail",
         "InvalidArgument",

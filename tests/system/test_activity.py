@@ -111,7 +111,9 @@ def test_a_rank_that_hangs_is_seen_by_its_last_output_and_collective(
     trainyard_server.wait_for(
         lambda: any(message in each for each in faults()), "the stuck rank", seconds_max=60
     )
-    assert "trainyard: " + message in cli("logs", "hangs")
+    trainyard_server.wait_for(
+        lambda: "trainyard: " + message in cli("logs", "hangs"), "its line of the log", 60
+    )
     page = cli("describe", "hangs")
     assert "seems to be stuck" in page
     lines = [line.split() for line in table_lines(page)]

@@ -47,6 +47,18 @@ def fill(server: Server) -> None:
         "--compute-resources",
         "type=EC2,maxvCpus=8",
     )
+    cloudwatch = server.boto("cloudwatch")
+    cloudwatch.put_metric_alarm(
+        AlarmName="late",
+        Namespace="team",
+        MetricName="loss",
+        Statistic="Average",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=1.0,
+        ComparisonOperator="GreaterThanThreshold",
+    )
+    cloudwatch.put_dashboard(DashboardName="team", DashboardBody='{"widgets": []}')
     s3 = server.boto("s3")
     s3.create_bucket(Bucket="kept")
     s3.put_object(Bucket="kept", Key="a", Body=b"bytes")
@@ -56,6 +68,11 @@ def check(server: Server) -> None:
     assert [user["UserName"] for user in server.aws("iam", "list-users")["Users"]] == ["ann"]
     environments = server.aws("batch", "describe-compute-environments")["computeEnvironments"]
     assert [each["computeEnvironmentName"] for each in environments] == ["here"]
+    cloudwatch = server.boto("cloudwatch")
+    alarms = cloudwatch.describe_alarms()["MetricAlarms"]
+    assert [each["AlarmName"] for each in alarms] == ["late"]
+    dashboards = cloudwatch.list_dashboards()["DashboardEntries"]
+    assert [each["DashboardName"] for each in dashboards] == ["team"]
 
 
 def check_objects(server: Server) -> None:

@@ -88,3 +88,8 @@ def test_the_rank_with_a_fault_is_named(
     )
     assert begun[0]["State"] == "Begun"
     server.boto("sagemaker").stop_training_job(TrainingJobName=job)
+
+    def has_ended() -> bool:
+        return any(each["State"] == "Ended" for each in of_rank_1(event_details(server, job)))
+
+    trainyard_server.wait_for(has_ended, "the event of its end", seconds_max=60)

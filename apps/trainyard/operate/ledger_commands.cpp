@@ -66,9 +66,15 @@ std::string describe(const ledger::Copied& copied) {
 }
 
 // A backup has these files in addition to the ledger. Each may be missing.
-constexpr const char* kFiles[] = {"VERSION", "sealing.key", "tls/ca.pem", "tls/ca-key.pem",
+constexpr const char* kFiles[] = {"VERSION",
+                                  "sealing.key",
+                                  "tls/ca.pem",
+                                  "tls/ca-key.pem",
+                                  "notify/signing-key.pem",
+                                  "notify/signing.pem",
                                   "identity.json"};
-constexpr const char* kDatabases[] = {"campaigns.db", "catalogue.db", "notifications.db"};
+constexpr const char* kDatabases[] = {"campaigns.db", "catalogue.db", "notifications.db",
+                                      "alarms/alarms.sqlite", "alarms/dashboards.sqlite"};
 constexpr size_t kFileBytesMax = 1 << 20;
 
 Result<void> copy_small_files(const std::string& from, const std::string& to) {
@@ -82,9 +88,12 @@ Result<void> copy_small_files(const std::string& from, const std::string& to) {
 }
 
 Result<void> copy_databases(const std::string& from, const std::string& to) {
-  for (const char* name : kDatabases)
-    if (os::exists(from + "/" + name))
-      TRY(ledger::copy_file(from + "/" + name, to + "/" + name).in("copying " + std::string(name)));
+  for (const char* name : kDatabases) {
+    const std::string source = from + "/" + name, target = to + "/" + name;
+    if (!os::exists(source)) continue;
+    TRY(os::make_directories(std::filesystem::path(target).parent_path().string(), 0700));
+    TRY(ledger::copy_file(source, target).in("copying " + std::string(name)));
+  }
   return {};
 }
 

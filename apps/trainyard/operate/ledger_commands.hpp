@@ -26,8 +26,9 @@ Result<std::string> copy_ledger(const StoredState& state, bool to_file, Clock& c
 // Makes the ledger in the config's database belong to this data directory and machine.
 Result<std::string> adopt_ledger(const StoredState& state, Random& random);
 
-// Writes the ledger, the keys, the certificate authority and the campaigns to a new directory,
-// while the server runs or without one. Objects, logs and metrics are not included.
+// Writes the ledger, the keys, the certificate authority, campaigns, alarms, dashboards and
+// notifications to a new directory, while the server runs or without one. Objects, logs and metrics
+// are not included.
 Result<std::string> backup(const StoredState& state, const std::string& to);
 
 // Fills a new data directory, and with [ledger] an empty database, from a backup.

@@ -256,8 +256,8 @@ const std::vector<Command>& commands_that_connect() {
         {"JOB", "[HOST]", "[COMMAND..]"},
         {{"--no-terminal", "", false, "no terminal: bytes unchanged, for pipes"}},
         "Open a shell in a running host, or run COMMAND there.",
-        "Exits with the code of the shell or of COMMAND, whose options follow `--`. Only the "
-        "account owner's keys may do this; the server's log records each shell.",
+        "Exits with the code of the shell or of COMMAND, whose options follow `--`. Users "
+        "other than the owner need trainyard:Shell; the server's log records each shell.",
         {"trainyard shell mnist-1 algo-2", "trainyard shell mnist-1 1 -- nvidia-smi -L",
          "trainyard shell mnist-1 1 --no-terminal cat /opt/ml/model/weights > weights"}},
        shell_command},

@@ -121,7 +121,7 @@ notify::Event fault_event(const domain::Job& job, const diagnosis::FaultNews& ne
               {"Message", fault.text}};
   if (fault.peer) detail["PeerRank"] = *fault.peer;
   if (!news.begins) detail["Seconds"] = news.lasted.count() / 1000;
-  return event_of(job, "trainyard", "Training Job Rank Fault", now, std::move(detail));
+  return event_of(job, kOwnSource, "Training Job Rank Fault", now, std::move(detail));
 }
 
 }  // namespace trainyard::api::events

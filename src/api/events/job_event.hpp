@@ -31,6 +31,9 @@ Announced announced_of(const domain::Job& job, Instant now);
 Result<std::vector<notify::Event>> due_events(const domain::Job& job, const Announced& before,
                                               Instant now);
 
+// The source of events that AWS does not have. Clients may not use it.
+inline constexpr const char* kOwnSource = "trainyard";
+
 // The event "Training Job Rank Fault" of the source "trainyard": a rank, loader or link that slows
 // the job down was found, or does so no more.
 notify::Event fault_event(const domain::Job& job, const diagnosis::FaultNews& news, Instant now);

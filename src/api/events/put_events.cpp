@@ -2,6 +2,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "events/common.hpp"
+#include "events/job_event.hpp"
 
 namespace trainyard::api::events {
 namespace {
@@ -31,10 +32,10 @@ Outcome<Event> event_of(const Context& context, const aws::PutEventsRequestEntry
   if (!entry.source || entry.source->empty()) return missing("Source");
   if (!entry.detail_type || entry.detail_type->empty()) return missing("DetailType");
   if (!entry.detail) return missing("Detail");
-  if (entry.source->starts_with("aws."))
+  if (entry.source->starts_with("aws.") || *entry.source == kOwnSource)
     return events_failure("NotAuthorizedForSourceException",
-                          "Not authorized for the source: sources that begin with aws. are the "
-                          "server's own.");
+                          "Not authorized for the source: trainyard, and sources that begin with "
+                          "aws., are the server's own.");
   auto detail = parse_json(*entry.detail);
   if (!detail || !detail->is_object())
     return events_failure("MalformedDetail", "Detail is malformed.");

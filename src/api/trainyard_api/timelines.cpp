@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <semaphore>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "base/plural.hpp"
 #include "domain/tracing/trace_context.hpp"
 #include "objects/objects.hpp"
+#include "protocol/errors.hpp"
 #include "shapes/s3.hpp"
 #include "shapes/trainyard.hpp"
 #include "trainyard_api/operations.hpp"
@@ -28,7 +30,7 @@ constexpr const char* kOtlpFormat = "otlp";
 constexpr size_t kTraceFilesMax = 64;
 // The limit of all files together: four times what a trace may have, since members are left out.
 constexpr size_t kTraceFilesBytesMax = 4 * kTraceBytesMax;
-
+constexpr int kTracesAtOnce = 4;  // of all callers: each needs some 60 MiB
 class Timelines {
  public:
   Timelines(const Settings& settings, const Services& services)
@@ -54,6 +56,11 @@ class Timelines {
       out.trace = otlp_trace_of(job, now);
       return out;
     }
+    if (!free_.try_acquire()) return throttled(own::kService);
+    const struct Release {
+      std::counting_semaphore<kTracesAtOnce>& free;
+      ~Release() { free.release(); }
+    } release{free_};
     std::vector<std::string> notes;
     const auto files = files_of(context, job, notes);
     JobTrace trace = trace_of(job, files, now, job.clock_offset - context.clock_offset);
@@ -87,6 +94,7 @@ class Timelines {
     size_t denied = 0;
     const size_t count = std::min(page->objects.size(), kTraceFilesMax);
     for (const objects::ObjectInfo& object : std::span(page->objects).first(count)) {
+      if (!object.key.starts_with(folder->key)) continue;  // another store than our own
       if (authorizer_.check(context, shapes::s3::kService, "s3:GetObject",
                             "arn:aws:s3:::" + folder->bucket + "/" + object.key)) {
         ++denied;
@@ -94,7 +102,10 @@ class Timelines {
       }
       auto file = read(folder->bucket, object, kTraceFilesBytesMax / count);
       file.name = object.key.substr(folder->key.size());
-      if (!file.bytes.empty()) files.push_back(std::move(file));
+      if (!file.bytes.empty())
+        files.push_back(std::move(file));
+      else if (object.bytes > 0)
+        notes.push_back(file.name + ": it could not be read");
     }
     if (denied > 0)
       notes.push_back(counted(denied, "trace file") +
@@ -115,6 +126,7 @@ class Timelines {
     size_t filled = 0;
     while (filled < bytes.size()) {
       const auto count = (*reader)->read(std::span(bytes).subspan(filled));
+      file.whole &= count && *count > 0;
       if (!count || *count == 0) break;
       filled += *count;
     }
@@ -125,6 +137,7 @@ class Timelines {
 
   const Services& services_;
   const Authorizer authorizer_;
+  mutable std::counting_semaphore<kTracesAtOnce> free_{kTracesAtOnce};
 };
 
 }  // namespace

@@ -72,6 +72,12 @@ std::vector<FaultNews> RankWatch::look(const std::vector<RankState>& ranks, Time
   return news;
 }
 
+std::vector<FaultNews> RankWatch::end(Time now) {
+  std::vector<FaultNews> news = look({}, now);
+  groups_.clear();
+  return news;
+}
+
 std::vector<RankFault> RankWatch::faults() const {
   std::vector<RankFault> faults;
   for (const Present& each : present_) faults.push_back(each.fault);

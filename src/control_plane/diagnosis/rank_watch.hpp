@@ -38,6 +38,8 @@ class RankWatch {
 
   // Takes where all known ranks are; the ranks of one group have its number and size.
   std::vector<FaultNews> look(const std::vector<RankState>& ranks, Time now);
+  // Ends all faults: the ranks are gone. Returns those that had begun.
+  std::vector<FaultNews> end(Time now);
   // The faults that have begun and not ended.
   std::vector<RankFault> faults() const;
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <iterator>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "base/log.hpp"
@@ -69,13 +68,14 @@ class AgentServer final : public Agents, private Shells {
     const auto now = clock_.monotonic();
     const MutexLock lock(mutex_);
     const std::vector<diagnosis::RankFault> faults = watches_.faults(job);
-    for (const auto& [number, session] : sessions_) {
-      if (!session->activity || session->attempt.job != job) continue;
+    for (const auto& [number, session] : sessions_of(job)) {
+      if (!session->activity) continue;
       const auto since = std::chrono::duration_cast<Duration>(now - session->activity_at);
       HostActivity& one = all.emplace_back(HostActivity{session->host, *session->activity});
       age(one.activity, since);
-      std::ranges::copy_if(faults, std::back_inserter(one.faults),
-                           [host = session->host](const auto& fault) { return fault.host == host; });
+      std::ranges::copy_if(
+          faults, std::back_inserter(one.faults),
+          [host = session->host](const auto& fault) { return fault.host == host; });
     }
     std::ranges::sort(all, {}, &HostActivity::host);
     return all;
@@ -89,11 +89,9 @@ class AgentServer final : public Agents, private Shells {
   std::vector<HostProgress> progress(domain::JobNumber job) override {
     std::vector<HostProgress> all;
     const MutexLock lock(mutex_);
-    for (const auto& [number, session] : sessions_) {
-      if (!session->greeted || session->attempt.job != job) continue;
+    for (const auto& [number, session] : sessions_of(job))
       for (const auto& one : session->progress)
         all.push_back({session->host, one.what, one.done_bytes, one.total_bytes, one.finished});
-    }
     std::stable_sort(all.begin(), all.end(),
                      [](const auto& a, const auto& b) { return a.host < b.host; });
     return all;
@@ -117,12 +115,24 @@ class AgentServer final : public Agents, private Shells {
     numbers_.erase(found);
     const auto session = sessions_.extract(number).mapped();
     session->open = false;
-    if (std::ranges::none_of(sessions_, [&](const auto& each) {
-          return each.second->attempt.job == session->attempt.job;
-        }))
-      watches_.forget(session->attempt.job);
+    std::vector<diagnosis::FaultNews> over;
+    if (const auto of_job = by_job_.find(session->attempt.job); of_job != by_job_.end()) {
+      of_job->second.erase(number);
+      if (of_job->second.empty()) {
+        by_job_.erase(of_job);
+        over = watches_.end(session->attempt.job, clock_.monotonic());
+        if (session->dismissed) watches_.forget(session->attempt.job);
+      }
+    }
     lock.unlock();
+    announce(session->job, over);
     shell_table_.link_closed(number);
+  }
+
+  void announce(const domain::JobKey& job, const std::vector<diagnosis::FaultNews>& news) {
+    const MutexLock lock(report_mutex_);
+    for (const auto& each : news)
+      if (report_fault_) report_fault_(job, each);
   }
 
   void received(const std::shared_ptr<net::Link>& link, std::string_view frame) {
@@ -156,19 +166,17 @@ class AgentServer final : public Agents, private Shells {
       return note(*session, *progress);
     if (auto* activity = std::get_if<wire::Activity>(&message)) return note(*session, *activity);
     if (const auto* idle = std::get_if<wire::Idle>(&message)) return note(*session, *idle);
-    if (const auto* unknown = std::get_if<wire::Unknown>(&message)) return skip(*session, *unknown);
+    if (const auto* unknown = std::get_if<wire::Unknown>(&message)) {
+      if (!std::exchange(session->skipped, true))
+        log(Level::info, "control", "skipped an unknown message of an agent of a later version",
+            {{"attempt", session->attempt.text()}, {"kind", std::to_string(unknown->kind)}});
+      return {};
+    }
     return invalid("unexpected message: only the server sends it");
   }
 
   static Instant sane(Instant at, Instant now) {
     return at < Instant{} || at > now + kAheadMax ? now : at;
-  }
-
-  static Result<void> skip(Session& session, const wire::Unknown& unknown) {
-    if (!std::exchange(session.skipped, true))
-      log(Level::info, "control", "skipped an unknown message of an agent of a later version",
-          {{"attempt", session.attempt.text()}, {"kind", std::to_string(unknown.kind)}});
-    return {};
   }
 
   // -- transient messages
@@ -197,19 +205,17 @@ class AgentServer final : public Agents, private Shells {
       // The ranks of a host that has ended are gone, and no others wait for them.
       if (session.dismissed || !watches_.due(session.attempt, now)) return {};
       std::vector<diagnosis::RankState> ranks;
-      for (const auto& [number, each] : sessions_)
-        if (each->greeted && !each->dismissed && each->attempt == session.attempt) {
+      for (const auto& [number, each] : sessions_of(session.attempt.job))
+        if (!each->dismissed && each->attempt == session.attempt) {
           add_ranks(*each, now, ranks);
           streams[each->host] = each->stream;
         }
       news = watches_.look(session.attempt, ranks, now);
     }
-    for (const auto& each : news) {
+    for (const auto& each : news)
       if (const auto stream = streams.find(each.fault.host); stream != streams.end())
-        static_cast<void>(logs_.append(stream->second, {own_line(line_of(each))}, 0));
-      const MutexLock lock(report_mutex_);
-      if (report_fault_) report_fault_(session.job, each);
-    }
+        append_own_line(logs_, stream->second, caps_.log_bytes_max, clock_.now(), line_of(each));
+    announce(session.job, news);
     return {};
   }
 
@@ -236,9 +242,8 @@ class AgentServer final : public Agents, private Shells {
     uint64_t number = 0;
     {
       const MutexLock lock(mutex_);
-      for (const auto& [each, session] : sessions_)
-        if (session->greeted && session->attempt.job == job->number && session->host == order.host)
-          number = each;
+      for (const auto& [each, session] : sessions_of(job->number))
+        if (session->host == order.host) number = each;
     }
     if (number == 0)
       return conflict("the agent of " + domain::host_name(order.host) + " is not connected");
@@ -278,11 +283,11 @@ class AgentServer final : public Agents, private Shells {
     if (const std::string why = report_allocation(*session, {}); !why.empty())
       return refuse(*session, hello, why);
     // The host listens on its newest link.
-    for (auto& [number, other] : sessions_)
-      if (other != session && other->greeted && other->attempt == hello.attempt &&
-          other->host == hello.host)
-        other->link->close();
+    for (auto& [number, other] : sessions_of(hello.attempt.job))
+      if (other->attempt == hello.attempt && other->host == hello.host) other->link->close();
     session->greeted = true;
+    if (sessions_.contains(session->number))  // the link has not closed meanwhile
+      by_job_[hello.attempt.job][session->number] = session;
     session->job = (*job)->key;
     session->stream = stream;
     session->writer = writer;
@@ -304,8 +309,8 @@ class AgentServer final : public Agents, private Shells {
 
   std::optional<LinkedAgent> linked_agent(const wire::Hello& hello) {
     const MutexLock lock(mutex_);
-    for (const auto& [number, other] : sessions_)
-      if (other->greeted && other->attempt == hello.attempt && other->host == hello.host)
+    for (const auto& [number, other] : sessions_of(hello.attempt.job))
+      if (other->attempt == hello.attempt && other->host == hello.host)
         return LinkedAgent{other->allocation.number};
     return {};
   }
@@ -339,9 +344,8 @@ class AgentServer final : public Agents, private Shells {
   bool send_order(uint64_t allocation, const domain::AttemptId& from,
                   const wire::NextOrder& order) override {
     const MutexLock lock(mutex_);
-    for (const auto& [number, session] : sessions_) {
-      if (!session->greeted || !session->open || session->allocation.number != allocation ||
-          session->attempt != from)
+    for (const auto& [number, session] : sessions_of(from.job)) {
+      if (!session->open || session->allocation.number != allocation || session->attempt != from)
         continue;
       session->say(order);
       return true;
@@ -426,16 +430,17 @@ class AgentServer final : public Agents, private Shells {
     if (TRY(stored_bytes_of(logs_, session.stream)) >= caps_.log_bytes_max) {
       events.clear();
       if (!std::exchange(session.log_full, true))
-        events.push_back(own_line("the log of this host has reached its limit of " +
-                                  human_bytes(caps_.log_bytes_max) +
-                                  "; further lines are dropped"));
+        events.push_back(own_line(clock_.now(), "the log of this host has reached its limit of " +
+                                                    human_bytes(caps_.log_bytes_max) +
+                                                    "; further lines are dropped"));
       return logs_.append(session.stream, events, number);
     }
     if (session.dropped_log_bytes > 0)
-      events.insert(events.begin(),
-                    own_line(std::to_string(session.dropped_log_bytes) +
-                             " bytes of log were dropped here because the server's disk "
-                             "was nearly full"));
+      events.insert(
+          events.begin(),
+          own_line(clock_.now(), std::to_string(session.dropped_log_bytes) +
+                                     " bytes of log were dropped here because the server's disk "
+                                     "was nearly full"));
     const auto kept = logs_.append(session.stream, events, number);
     if (kept) session.dropped_log_bytes = 0;
     if (kept || kept.error().kind != Kind::exhausted) return kept;
@@ -446,21 +451,14 @@ class AgentServer final : public Agents, private Shells {
     return logs_.append(session.stream, {}, number);
   }
 
-  observe::LogEvent own_line(const std::string& text) {
-    const Instant now = clock_.now();
-    return {now, now, "trainyard: " + text};
-  }
-
   // True if this host may use a series of that name.
   bool takes_series(Session& session, const std::string& name) {
     if (session.series.contains(name)) return true;
     if (session.series.size() < caps_.metric_series_max) return session.series.insert(name).second;
     if (!std::exchange(session.series_full, true))
-      static_cast<void>(logs_.append(
-          session.stream,
-          {own_line("this host has sent metrics of " + std::to_string(caps_.metric_series_max) +
-                    " names, which is the limit; points of further names are dropped")},
-          0));
+      append_own_line(logs_, session.stream, caps_.log_bytes_max, clock_.now(),
+                      "this host has sent metrics of " + std::to_string(caps_.metric_series_max) +
+                          " names, which is the limit; points of further names are dropped");
     return false;
   }
 
@@ -492,9 +490,22 @@ class AgentServer final : public Agents, private Shells {
   // yet
 
   void changed(const domain::Job& job) {
-    const MutexLock lock(mutex_);
-    for (auto& [number, session] : sessions_)
-      if (session->greeted && session->attempt.job == job.number) give_orders(*session, job);
+    MutexLock lock(mutex_);
+    for (auto& [number, session] : sessions_of(job.number)) give_orders(*session, job);
+    if (!job.finished()) return;
+    const auto over = watches_.end(job.number, clock_.monotonic());
+    watches_.forget(job.number);
+    lock.unlock();
+    announce(job.key, over);
+  }
+
+  using Sessions = std::map<uint64_t, std::shared_ptr<Session>>;
+
+  // The sessions of a job whose Hello was verified.
+  const Sessions& sessions_of(domain::JobNumber job) const REQUIRES(mutex_) {
+    static const Sessions none;
+    const auto found = by_job_.find(job);
+    return found == by_job_.end() ? none : found->second;
   }
 
   void give_orders(Session& session, const domain::Job& job) REQUIRES(mutex_) {
@@ -567,7 +578,8 @@ class AgentServer final : public Agents, private Shells {
   uint64_t last_number_ GUARDED_BY(mutex_) = 0;
   // By number, so that orders are sent in the order of connection: the same in every run of one
   // seed. A session is shared with the answers to pending facts; the last of them ends it.
-  std::map<uint64_t, std::shared_ptr<Session>> sessions_ GUARDED_BY(mutex_);
+  Sessions sessions_ GUARDED_BY(mutex_);
+  std::map<domain::JobNumber, Sessions> by_job_ GUARDED_BY(mutex_);  // those that were greeted
   std::map<const net::Link*, uint64_t> numbers_ GUARDED_BY(mutex_);
   RankWatches watches_ GUARDED_BY(mutex_);
   ShellTable shell_table_{

@@ -47,8 +47,8 @@ struct LinkedAllocation {
 // call Agents.
 using ReportAllocation = std::function<std::string(LinkedAllocation)>;
 
-// Called when a fault of a rank, loader or link begins or ends, on the thread of a link. Must not
-// block, or call Agents.
+// Called when a fault of a rank, loader or link begins or ends, on the thread of a link or of
+// control. Must not block, or call Agents.
 using ReportRankFault = std::function<void(const domain::JobKey&, const diagnosis::FaultNews&)>;
 
 class Agents {

@@ -1,9 +1,13 @@
-// Finds how much a host has written to its log stream, which a client may have removed.
+// Helpers for the log stream of a host, which a client may have removed: how much is in it, and
+// lines of the server itself.
 //
 // Threads: callable from anywhere. Errors: those of the logs.
 #pragma once
 
+#include <string>
+
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "observe/logs.hpp"
 
 namespace trainyard::gateway {
@@ -25,6 +29,19 @@ inline Result<uint64_t> last_batch_of(observe::Logs& logs, const observe::Stream
   TRY(logs.ensure_stream(stream));
   lost = true;
   return logs.last_batch(stream);
+}
+
+// The server's own lines begin with its name.
+inline observe::LogEvent own_line(Instant now, const std::string& text) {
+  return {now, now, "trainyard: " + text};
+}
+
+// Appends a line to a log that has not reached its limit. Without it the host runs on as well.
+inline void append_own_line(observe::Logs& logs, const observe::StreamKey& stream,
+                            uint64_t bytes_max, Instant now, const std::string& text) {
+  const auto stored = stored_bytes_of(logs, stream);
+  if (stored && *stored < bytes_max)
+    static_cast<void>(logs.append(stream, {own_line(now, text)}, 0));
 }
 
 }  // namespace trainyard::gateway

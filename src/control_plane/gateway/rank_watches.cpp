@@ -1,6 +1,7 @@
 #include "gateway/rank_watches.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "base/activity_table.hpp"
@@ -73,13 +74,30 @@ std::vector<diagnosis::FaultNews> RankWatches::look(const domain::AttemptId& att
                                                     std::chrono::nanoseconds now) {
   if (ranks.empty() && !watched_.contains(attempt.job)) return {};
   Watched& watched = watched_[attempt.job];
-  if (watched.attempt != attempt.number) watched = {};
-  watched.attempt = attempt.number;
+  std::vector<diagnosis::FaultNews> news;
+  if (watched.attempt != attempt.number) {
+    news = end(attempt.job, now);
+    watched = {.attempt = attempt.number};
+  }
   watched.next_look = now + Duration(ranks.size() / kRanksInMillisecond);
-  auto news = watched.watch.look(ranks, now);
+  auto found = watched.watch.look(ranks, now);
+  limit_news(watched, found);
+  std::ranges::move(found, std::back_inserter(news));
+  return news;
+}
+
+std::vector<diagnosis::FaultNews> RankWatches::end(domain::JobNumber job,
+                                                   std::chrono::nanoseconds now) {
+  const auto found = watched_.find(job);
+  if (found == watched_.end()) return {};
+  auto news = found->second.watch.end(now);
+  limit_news(found->second, news);
+  return news;
+}
+
+void RankWatches::limit_news(Watched& watched, std::vector<diagnosis::FaultNews>& news) {
   news.resize(std::min(news.size(), kRankNewsMax - watched.news));
   watched.news += news.size();
-  return news;
 }
 
 std::vector<diagnosis::RankFault> RankWatches::faults(domain::JobNumber job) const {

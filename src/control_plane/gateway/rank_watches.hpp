@@ -42,6 +42,9 @@ class RankWatches {
                                          const std::vector<diagnosis::RankState>& ranks,
                                          std::chrono::nanoseconds now);
   std::vector<diagnosis::RankFault> faults(domain::JobNumber job) const;
+  // Ends all faults of a job, as when its last agent is gone. What was announced still counts.
+  std::vector<diagnosis::FaultNews> end(domain::JobNumber job, std::chrono::nanoseconds now);
+  // For a job that has ended.
   void forget(domain::JobNumber job) { watched_.erase(job); }
 
  private:
@@ -51,7 +54,10 @@ class RankWatches {
     std::chrono::nanoseconds next_look{};
     diagnosis::RankWatch watch;
   };
-  std::map<domain::JobNumber, Watched> watched_;  // with linked agents
+  // Leaves out news beyond the limit.
+  static void limit_news(Watched& watched, std::vector<diagnosis::FaultNews>& news);
+
+  std::map<domain::JobNumber, Watched> watched_;  // that have not ended
 };
 
 // Adds the ranks of a host, with their ages as of now.

@@ -56,7 +56,25 @@ TEST(RankWatches, AnotherAttemptBeginsAgain) {
                                                 {1, calls_of_rank(1, CallKind::none, 9s), 1h}};
   EXPECT_EQ(watches.look({1, 1}, ranks, 1s).size(), 1u);
   EXPECT_EQ(watches.look({1, 1}, ranks, 3s).size(), 0u);
-  EXPECT_EQ(watches.look({1, 2}, ranks, 5s).size(), 1u);
+  const auto news = watches.look({1, 2}, ranks, 5s);
+  ASSERT_EQ(news.size(), 2u);
+  EXPECT_FALSE(news[0].begins) << "the fault of the earlier attempt is over";
+  EXPECT_EQ(news[0].lasted, 4s);
+  EXPECT_TRUE(news[1].begins);
+}
+
+TEST(RankWatches, EndTheFaultsOfAJobWhoseAgentsAreGone) {
+  RankWatches watches;
+  const std::vector<diagnosis::RankState> ranks{{0, calls_of_rank(0, CallKind::barrier, 9s), 1h},
+                                                {1, calls_of_rank(1, CallKind::none, 9s), 1h}};
+  EXPECT_TRUE(watches.end(1, 1s).empty()) << "an unknown job";
+  (void)watches.look({1, 1}, ranks, 1s);
+  const auto news = watches.end(1, 8s);
+  ASSERT_EQ(news.size(), 1u);
+  EXPECT_FALSE(news[0].begins);
+  EXPECT_EQ(news[0].lasted, 7s);
+  EXPECT_TRUE(watches.faults(1).empty());
+  EXPECT_TRUE(watches.end(1, 9s).empty()) << "once";
 }
 
 TEST(RankWatches, LookAtManyRanksLessOften) {
@@ -86,6 +104,9 @@ TEST(RankWatches, AnnounceAtMostSoMuchOfAnAttempt) {
                       std::chrono::seconds(i))
                 .size();
   EXPECT_EQ(news, kRankNewsMax);
+  EXPECT_TRUE(watches.end(1, 1h).empty());
+  EXPECT_TRUE(watches.look({1, 1}, fault, 2h).empty()) << "agents that link again count on";
+  EXPECT_EQ(watches.look({1, 2}, fault, 3h).size(), 1u) << "the next attempt has its own limit";
 }
 
 TEST(CheckedActivity, HasOnlyNumbersThatCanBe) {

@@ -169,7 +169,8 @@ void add_file_events(const std::vector<TraceFile>& files, const TraceFrame& fram
       translator.add(*event);
     }
     translator.finish();
-    if (event || !file.whole) notes.push_back(file.name + ": the first events only");
+    if (event || reader.cut_off() || !file.whole)
+      notes.push_back(file.name + ": the first events only");
     if (const size_t skipped = reader.skipped() + translator.skipped(); skipped > 0)
       notes.push_back(file.name + ": " + counted(skipped, "event") + " could not be read");
   }

@@ -88,6 +88,13 @@ std::optional<Json> TraceFileReader::next() {
   for (;;) {
     at_ = std::min(bytes_.find_first_not_of(" \t\r\n,", at_), bytes_.size());
     if (at_ == bytes_.size() || bytes_[at_] != '{') return std::nullopt;
+    if (read_ >= bytes_.size() / kTraceEventBytesMin + kTraceFewEvents ||
+        skipped_ >= kTraceSkippedMax) {
+      cut_off_ = true;
+      at_ = bytes_.size();
+      return std::nullopt;
+    }
+    ++read_;
     const size_t end = end_of_object();
     if (end == std::string_view::npos) {
       at_ = bytes_.size();

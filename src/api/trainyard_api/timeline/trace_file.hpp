@@ -18,6 +18,11 @@ namespace trainyard::api::trainyard_api {
 
 // The limit of one event's text; Kineto's longest ones, with stacks, have a few KiB.
 inline constexpr size_t kTraceEventBytesMax = 64 << 10;
+// Limits of the work for one file, which is parsed twice: of its objects, by its size, and of those
+// that are skipped. Further ones are not read.
+inline constexpr size_t kTraceEventBytesMin = 16;  // the mean of a file with more than a few events
+inline constexpr size_t kTraceFewEvents = 100;     // in a file of any size
+inline constexpr size_t kTraceSkippedMax = 1'000;
 // The limit of instants and lengths in files: the year 10000. Sums of several fit into 64 bits.
 inline constexpr double kTraceMicrosecondsMax = 253'402'300'800'000'000;
 
@@ -27,9 +32,11 @@ class TraceFileReader {
 
   // False: the file has no list of events.
   bool is_trace() const { return is_trace_; }
-  // Returns the next event, an object; nothing at the end.
+  // Returns the next event, an object; nothing at the end, and beyond the limits.
   std::optional<Json> next();
   size_t skipped() const { return skipped_; }
+  // True: events beyond the limits were not read.
+  bool cut_off() const { return cut_off_; }
   // Microseconds since 1970 to which its instants are relative, if it says so ahead of the list
   // ("baseTimeNanoseconds" of PyTorch's profiler).
   std::optional<double> base() const { return base_; }
@@ -40,7 +47,9 @@ class TraceFileReader {
   const std::string_view bytes_;
   size_t at_ = 0;
   bool is_trace_ = false;
+  size_t read_ = 0;  // objects
   size_t skipped_ = 0;
+  bool cut_off_ = false;
   std::optional<double> base_;
 };
 

@@ -53,6 +53,25 @@ TEST(TraceFile, InvalidEventsAreSkipped) {
   EXPECT_EQ(events_in("[" + long_event + ",{\"b\":1}]"), "{\"b\":1}\nskipped 1");
 }
 
+TEST(TraceFile, ReadsNoMoreObjectsThanItsSizeAllows) {
+  std::string bytes = "[";
+  for (size_t i = 0; i < 2'000; ++i) bytes += "{},";
+  TraceFileReader reader(bytes);
+  size_t events = 0;
+  while (reader.next()) ++events;
+  EXPECT_EQ(events, bytes.size() / kTraceEventBytesMin + kTraceFewEvents);
+  EXPECT_TRUE(reader.cut_off());
+}
+
+TEST(TraceFile, SkipsNoMoreObjectsThanItsLimit) {
+  std::string bytes = "[";
+  for (size_t i = 0; i < 2 * kTraceSkippedMax; ++i) bytes += "{a very wrong event},";
+  TraceFileReader reader(bytes);
+  EXPECT_FALSE(reader.next());
+  EXPECT_EQ(reader.skipped(), kTraceSkippedMax);
+  EXPECT_TRUE(reader.cut_off());
+}
+
 std::string time_text(const char* event) {
   const auto time = time_of_event(*parse_json(event));
   return time ? std::to_string(int64_t(time->begin)) + "+" + std::to_string(int64_t(time->length))
