@@ -1,4 +1,4 @@
-// Provides what the operations of Batch share: names of resources in requests, tags, pages of
+// Declares the helpers of Batch's operations: names of resources in requests, tags, pages of
 // lists, and changes, which are answered once they are durable.
 //
 // Threads: pure functions, except scan_jobs(), change_batch_resource() and remove_batch_resource(),

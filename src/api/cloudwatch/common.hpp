@@ -1,4 +1,4 @@
-// Provides what the operations of CloudWatch share: ARNs, dimensions, statistics and pages.
+// Declares the helpers of CloudWatch's operations: ARNs, dimensions, statistics and pages.
 //
 // Threads: pure functions.
 #pragma once

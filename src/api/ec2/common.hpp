@@ -1,5 +1,5 @@
-// Provides what EC2's operations share: reading and changing the networks of the request's region,
-// finding resources by id, and tags.
+// Declares the helpers of EC2's operations: reading and changing the networks of the request's
+// region, finding resources by id, and tags.
 //
 // Threads: pure functions; the registered operations run on stream threads.
 #pragma once

@@ -1,4 +1,4 @@
-// Provides what FSx's operations share: errors by AWS's names, request tokens, pages and tags.
+// Declares the helpers of FSx's operations: errors by AWS's names, request tokens, pages and tags.
 //
 // Threads: pure functions; the registered operations run on stream threads.
 #pragma once

@@ -1,5 +1,5 @@
-// Provides what IAM's operations share: reading the snapshot of identities, changing it, pages, and
-// IAM's error names.
+// Declares the helpers of IAM's operations: reading and changing the snapshot of identities, pages,
+// and IAM's error names.
 //
 // Threads: pure functions; the registered operations run on stream threads.
 #pragma once

@@ -1,5 +1,5 @@
-// Provides what the handlers of requests with bearer tokens share: admission, contexts and short
-// answers.
+// Declares the helpers of the handlers whose requests have bearer tokens: admission, contexts and
+// short answers.
 //
 // Threads: callable from any. Errors: none.
 #pragma once

@@ -1,5 +1,5 @@
-// Provides what S3's operations share: S3's errors for those of `objects`, conditions, ranges,
-// checksums, bodies.
+// Declares the helpers of S3's operations: conversion of the errors of `objects` to S3's,
+// conditions, ranges, checksums, bodies.
 //
 // Threads: pure functions, except those that take an exchange or a reader.
 #pragma once

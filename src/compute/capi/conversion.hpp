@@ -1,4 +1,4 @@
-// Declares what the files of the C interface share: the struct behind a trainyard_group, and the
+// Declares the helpers of the C API: the struct behind a trainyard_group, and the
 // conversion of errors, texts and options.
 //
 // Threads: plain functions. Errors: none.

@@ -1,5 +1,5 @@
-// Provides what the tests of deliveries share: logs, a bucket, a webhook that answers as a test
-// says, and Deliveries on them. Its directory may be that of an earlier world.
+// DeliveryWorld is the fixture of the delivery tests: logs, a bucket, a webhook whose answers a
+// test sets, and Deliveries on them. It may reopen the directory of an earlier fixture.
 //
 // Threads: confined to one, except for the webhook.
 #pragma once
