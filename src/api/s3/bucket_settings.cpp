@@ -56,7 +56,7 @@ size_t setting_bytes_max(Setting setting) {
 }
 
 std::string_view to_string(Setting setting) {
-  static constexpr EnumTable<Setting> kSettings{"setting of a bucket",
+  static constexpr EnumTable<Setting> kSettings{"bucket setting",
                                                 {{Setting::acceleration, "acceleration"},
                                                  {Setting::cors, "cors"},
                                                  {Setting::encryption, "encryption"},
@@ -80,7 +80,7 @@ bool BucketSettings::read(const domain::Record& record, const std::string& bucke
                           const shapes::Shape& shape, void* value) {
   const auto filled = read_json(shape, dump(record.document), value);
   if (!filled)
-    log(Level::error, "api", "a setting of a bucket cannot be read",
+    log(Level::error, "api", "a bucket setting cannot be read",
         {{"bucket", bucket},
          {"setting", std::string(to_string(setting))},
          {"why", filled.error().message}});

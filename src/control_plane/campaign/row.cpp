@@ -6,7 +6,7 @@
 namespace trainyard::campaign {
 namespace {
 
-constexpr EnumTable<RowState> kStates{"state of a row",
+constexpr EnumTable<RowState> kStates{"row state",
                                       {{RowState::waiting, "waiting"},
                                        {RowState::copying, "copying"},
                                        {RowState::ready, "ready"},

@@ -24,7 +24,7 @@
 namespace trainyard::exposition {
 
 enum class FamilyType { counter, gauge, histogram };
-inline constexpr EnumTable<FamilyType> kFamilyTypes{"type of a metric",
+inline constexpr EnumTable<FamilyType> kFamilyTypes{"metric type",
                                                     {{FamilyType::counter, "counter"},
                                                      {FamilyType::gauge, "gauge"},
                                                      {FamilyType::histogram, "histogram"}}};

@@ -101,7 +101,7 @@ inline constexpr EnumTable<TaskKind> kTaskKinds{
     "type of task", {{TaskKind::export_files, "export"}, {TaskKind::import_files, "import"}}};
 
 enum class TaskState { pending, executing, succeeded, failed, canceling, canceled };
-inline constexpr EnumTable<TaskState> kTaskStates{"state of a task",
+inline constexpr EnumTable<TaskState> kTaskStates{"task state",
                                                   {{TaskState::pending, "pending"},
                                                    {TaskState::executing, "executing"},
                                                    {TaskState::succeeded, "succeeded"},

@@ -114,7 +114,7 @@ constexpr auto kStopAwaiting =
       side("awaited", command.awaited);
     });
 
-constexpr EnumTable<ResourceChange> kChanges{"change of a resource",
+constexpr EnumTable<ResourceChange> kChanges{"resource change",
                                              {{ResourceChange::create, "create"},
                                               {ResourceChange::update, "update"},
                                               {ResourceChange::remove, "remove"}}};

@@ -67,7 +67,7 @@ constexpr EnumTable<Fault> kFaults{"fault",
                                     {Fault::client, "client"},
                                     {Fault::internal, "internal"},
                                     {Fault::lost, "lost"}}};
-constexpr EnumTable<WarmPoolState> kWarmPoolStates{"state of a warm pool",
+constexpr EnumTable<WarmPoolState> kWarmPoolStates{"warm pool state",
                                                    {{WarmPoolState::in_use, "InUse"},
                                                     {WarmPoolState::available, "Available"},
                                                     {WarmPoolState::reused, "Reused"},
