@@ -97,7 +97,7 @@ Result<bool> LedgerRole::become_writer(const std::string& name, const StandbyCal
   }
 }
 
-// Ends the former writer, and takes its place in the record. A server that has stalled since it
+// Ends the previous writer, and takes its place in the record. A server that has stalled since it
 // took the lease finds its successor in the record, which it must not end.
 Result<void> LedgerRole::end_predecessor() const {
   const std::string path = data_.file("writer");

@@ -1,7 +1,7 @@
 // LedgerRole makes this server the writer of its ledger: at once for a file, and for a PostgreSQL
 // database when no other server holds the lease. Until then the server is a standby.
 //
-// A server that takes the lease ends the process of the former writer, if it still runs on this
+// A server that takes the lease ends the process of the previous writer, if it still runs on this
 // machine: it may be stopped, or separated from PostgreSQL. It could commit nothing, but it holds
 // the port, and the links of agents.
 //

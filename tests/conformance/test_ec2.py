@@ -92,7 +92,7 @@ def test_a_set_up_script_runs(server: Server, ec2: BaseClient) -> None:
 
 
 def test_a_server_has_no_instances(ec2: BaseClient) -> None:
-    """Deployment tools list the instances of a former run, and wait until they have ended."""
+    """Deployment tools list the instances of an earlier run, and wait until they have ended."""
     assert ec2.describe_instances()["Reservations"] == []
     alive = [*filtered("instance-state-name", "pending", "running"), *filtered("tag:job", "*")]
     pages = ec2.get_paginator("describe_instances").paginate(Filters=alive)

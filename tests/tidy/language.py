@@ -67,7 +67,7 @@ RULES = (
     Rule(r"awaits?|awaited|awaiting", "depends on", ("prose", "messages")),
     Rule(r"ways? out|outwards?", "egress", NAMES),
     Rule(r"(?:its|a|each|one|per|whose) turns?", "iteration, tick; position in the queue"),
-    # adopt: a launcher adopts the processes of a former server, as Kubernetes adopts orphans;
+    # adopt: a launcher adopts the processes of an earlier server, as Kubernetes adopts orphans;
     # `trainyard ledger adopt` is a command of users.
     Rule(
         r"adopts?|adopted|adopting|adoption",

@@ -12,7 +12,7 @@
 namespace trainyard::api::batch_api {
 
 // Returns the interface of one host of an attempt; none while its address is unknown, and for a
-// former attempt, whose hosts are forgotten. Requires: a plain job.
+// earlier attempt, whose hosts are forgotten. Requires: a plain job.
 std::vector<shapes::batch::NetworkInterface> network_interfaces_of(const domain::Job& job,
                                                                    const domain::Attempt& attempt,
                                                                    domain::HostIndex host);

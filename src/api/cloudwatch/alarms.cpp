@@ -83,7 +83,7 @@ Change put_settings(const Alarms& present, const AlarmKey& key, alarms::AlarmSet
                              {.reason = kInitialReason, .updated = now, .transitioned = now}});
   } else {
     settings.tags = found->second->settings.tags;
-    // The times of two configurations differ, so that an evaluation of the former one is noticed.
+    // The times of two configurations differ, so that an evaluation of the previous one is noticed.
     change.stored.push_back({key, std::move(settings),
                              std::max(now, found->second->configured + 1ms), found->second->state});
   }

@@ -30,7 +30,7 @@ Answers page_of(std::vector<aws::MetricDataResult> all, size_t skip, size_t coun
     const size_t size = each.values->size();
     const size_t first = skip > before ? std::min(skip - before, size) : 0;
     before += size;
-    // A result that former pages have shown whole.
+    // A result that earlier pages have shown whole.
     if (skip > 0 && first == size && before <= skip) continue;
     const size_t taken = std::min(size - first, count_max - used);
     used += taken;

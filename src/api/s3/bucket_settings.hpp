@@ -69,7 +69,7 @@ class BucketSettings {
   // The buckets that have the setting, in order.
   std::vector<std::string> buckets_with(Setting setting) const;
 
-  // Stores `value`, a structure of `shape`, in place of the former one.
+  // Stores `value`, a structure of `shape`, in place of the previous one.
   Result<void> put(const Principal& principal, const std::string& bucket, Setting setting,
                    const shapes::Shape& shape, const void* value);
   Result<void> remove(const std::string& bucket, Setting setting);

@@ -52,7 +52,7 @@ class ShardedOptimizer {
 
   // Writes the weights and the state: one file "PREFIX-STEPS-RANK-of-RANKS.safetensors" for each
   // rank, and when all are there "PREFIX.safetensors", which names steps and ranks. A reader sees
-  // the former checkpoint or the new one. The files of former steps stay: the caller removes them.
+  // the old checkpoint or the new one. The files of earlier steps stay: the caller removes them.
   // All ranks call it, with one directory that all see.
   Result<void> save(const std::string& prefix) const;
   // Assigns weights and state of a checkpoint that any number of ranks wrote, with any buckets.

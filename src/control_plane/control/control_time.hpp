@@ -46,7 +46,7 @@ Result<ClockRecord> clock_record_from_json(const Json& json);
 
 struct ClockSettings {
   std::string boot;                   // "": unknown: each start counts as one after a reboot
-  std::optional<ClockRecord> record;  // of the former process; nothing: the first one
+  std::optional<ClockRecord> record;  // of the previous process; nothing: the first one
   // Keeps the record for the next process; called at the start and after each jump, possibly under
   // a lock: must not call back.
   std::function<void(const ClockRecord&)> keep = [](const ClockRecord&) {};

@@ -39,7 +39,7 @@ class Replayer {
         clock_(clock),
         random_(random) {}
 
-  // Begins a replay and works on it. A former replay of the same principal is dropped.
+  // Begins a replay and works on it. An earlier replay of the same principal is dropped.
   Result<ReplayReport> start(const ReplayCaller& caller, ReplayRequest request);
   // Works on the replay that start() returned.
   Result<ReplayReport> resume(const ReplayCaller& caller, const std::string& id);

@@ -1,5 +1,5 @@
 // Moves files between a file system and linked prefixes of S3: an import fetches objects, an export
-// puts files. Both skip what is up to date, so a repeated one continues where a former one ended.
+// puts files. Both skip what is up to date, so a repeated one continues where an earlier one ended.
 //
 // Threads: each call works on several threads of its own, and ends when all have ended.
 // Errors:  those that end the whole exchange: not_found (no bucket), denied, exhausted (capacity,

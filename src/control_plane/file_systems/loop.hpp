@@ -71,7 +71,7 @@ class FileSystemLoop {
   std::map<std::string, Retry> retries_ GUARDED_BY(mutex_);  // by file system
   struct Attempts {
     int idle = 0;            // in a row, that completed no further file
-    int64_t files_done = 0;  // the most of one attempt, with those of former ones
+    int64_t files_done = 0;  // the most of one attempt, with those of earlier ones
   };
   std::map<std::string, Attempts> attempts_ GUARDED_BY(mutex_);  // by file system
   // The failures of the last automatic import of each directory, so that the same are logged once.

@@ -115,7 +115,7 @@ class ShellTable::Open final : public Shell {
   wire::ShellDecoder decoder_;
 };
 
-// The first number is beyond those of a former server, whose shells may still be ending.
+// The first number is beyond those of an earlier server, whose shells may still be ending.
 ShellTable::ShellTable(Send send, Clock& clock)
     : send_(std::move(send)), clock_(clock), last_(uint64_t(to_milliseconds(clock.now())) << 16) {}
 ShellTable::~ShellTable() = default;

@@ -80,7 +80,7 @@ class AgentLinks {
       return job + " does not serve the attempts of " + report.submitter;
     if (report.served == 0 && open->second.first != report.attempt)
       return job + " was not made for " + report.attempt.text();
-    // A former server may have ordered the attempt in one allocation, and this one in another.
+    // An earlier server may have ordered the attempt in one allocation, and this one in another.
     for (const auto& [other, attempt] : serves_)
       if (attempt == report.attempt && other != report.allocation)
         return "Slurm job " + std::to_string(other) + " serves " + report.attempt.text();

@@ -62,7 +62,7 @@ struct Gang {
   bool of_array = false;           // the job is a child of an array
 };
 
-// One agent that a launcher knows, of this or a former server.
+// One agent that a launcher knows, of this or an earlier server.
 struct Agent {
   domain::AttemptId attempt;
   std::string token;

@@ -58,7 +58,7 @@ Result<std::optional<LeaseCandidate::Taken>> LeaseCandidate::take(
   const auto before = clock_.monotonic();
   TRY(connection.run({"BEGIN"}));
   TRY(connection.run({"SET LOCAL lock_timeout TO '300ms'"}));
-  // Waits for the transaction of the former holder, which locks the row too.
+  // Waits for the transaction of the previous holder, which locks the row too.
   const auto locked = connection.run({"SELECT fencing FROM lease WHERE id = 1 FOR UPDATE"});
   if (!locked && locked.error().is(postgres::Fault::lock)) {
     TRY(connection.run({"ROLLBACK"}));

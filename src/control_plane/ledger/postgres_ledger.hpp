@@ -35,7 +35,7 @@ struct LedgerOwner {
 // Creates the tables in an empty database. Errors: conflict, naming what differs.
 Result<void> prepare_postgres(const PostgresSettings& settings, const LedgerOwner& owner);
 
-// Gives the ledger to another data directory or machine. Requires: no process of the former owner
+// Gives the ledger to another data directory or machine. Requires: no process of the previous owner
 // runs, its agents included. Errors: conflict, for another account; not_found.
 Result<void> adopt_postgres(const PostgresSettings& settings, const LedgerOwner& owner);
 

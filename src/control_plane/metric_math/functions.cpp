@@ -196,7 +196,7 @@ Result<std::vector<Instant>> grid_of(const Series& series, const Scope& scope,
   return grid;
 }
 
-// Values between two points: those of the former one, or on the line between them.
+// Values between two points: those of the previous one, or on the line between them.
 double between(const Point& former, const Point& next, Instant at, bool linear) {
   if (!linear) return former.value;
   const double part = double((at - former.at).count()) / double((next.at - former.at).count());

@@ -133,7 +133,7 @@ TEST(EventFeed, TellsReadersThatFellBehind) {
     feed.add("r", std::make_shared<const Json>(4), 10);
   EXPECT_TRUE(feed.since(1, "r", 10).missed);
   EXPECT_FALSE(feed.since(feed.position(), "r", 10).missed);
-  // A position of a former process.
+  // A position of an earlier process.
   EXPECT_TRUE(feed.since(feed.position() + 5, "r", 10).events.empty());
 }
 

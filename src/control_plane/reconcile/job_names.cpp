@@ -57,7 +57,7 @@ std::string task_arn(const Job& job, const Attempt& attempt, HostIndex host) {
 }
 
 std::string container_instance_arn(const Job& job, const Attempt& attempt, HostIndex host) {
-  // A former attempt has only the machine of its last host.
+  // An earlier attempt has only the machine of its last host.
   const std::string& machine =
       host < attempt.hosts.size() ? attempt.hosts[host].machine : attempt.machine;
   return batch::ecs_arn(job.account, job.key.region, batch::kContainerInstanceArn,

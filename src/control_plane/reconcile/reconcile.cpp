@@ -515,7 +515,7 @@ class Reconciler {
 
   // Errors: invalid, with the reason why the job cannot be placed now. The size of its type may be
   // unknown (CreateTrainingJob rejects such types, but an earlier version may have known more);
-  // hosts of a former attempt may still be there; and attempts must not follow each other too fast.
+  // hosts of its last attempt may still be there; and attempts must not follow each other too fast.
   Result<void> stand_in_line(const Job& job, ScheduleView& view) const {
     if (holds(job)) return invalid("waits until the hosts of its previous attempt have ended");
     if (job.attempt() && job.own_time(now_) < *job.attempt()->ended + pause_after(job))

@@ -130,7 +130,7 @@ TEST(Decide, WaitsForWhatIsStillPendingBelowTheLauncher) {
   EXPECT_EQ(pending.decided(), "lose 0 1 (internal: stopped before it was started)");
 }
 
-// It may serve an attempt of a former server's, and no later one.
+// It may serve an attempt of an earlier server, and no later one.
 TEST(Decide, StartsALaterAttemptNextToAnAgentThatHasNotReported) {
   launch::Agent unknown{{}, "", 0, true};
   unknown.unknown_on = "box-1";

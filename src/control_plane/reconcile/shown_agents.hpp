@@ -2,7 +2,7 @@
 //
 // An agent of which the launcher does not know yet what it serves counts for each host on its
 // machine that is not listed: such a host is neither started again nor given up for lost. It can
-// only serve attempts that a former server has placed, so an agent that never reports does not keep
+// only serve attempts that an earlier server placed, so an agent that never reports does not keep
 // later ones from their machine.
 //
 // Threads: pure function.

@@ -197,7 +197,7 @@ std::string_view log_group_of(const domain::Job& job, domain::HostIndex host);
 std::string log_stream_of(const domain::Job& job, const domain::Attempt& attempt,
                           domain::HostIndex host);
 // The name that ECS would give to the running host: with the digits of its log stream, and with
-// some that identify the machine. Requires: a plain job; of a former attempt, its main host.
+// some that identify the machine. Requires: a plain job; of an earlier attempt, its main host.
 std::string task_arn(const domain::Job& job, const domain::Attempt& attempt,
                      domain::HostIndex host);
 std::string container_instance_arn(const domain::Job& job, const domain::Attempt& attempt,

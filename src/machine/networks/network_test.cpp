@@ -243,7 +243,7 @@ TEST_F(RealNetwork, HostsAreReplaced) {
     EXPECT_FALSE(pings(next.hosts[0], next.gateway)) << "the firewall stays";
     EXPECT_FALSE(os::exists(former.hosts[0].namespace_file));
     EXPECT_TRUE(remove_network(next));
-    EXPECT_TRUE(remove_network(former)) << "a record of the former may be left";
+    EXPECT_TRUE(remove_network(former)) << "a record of the previous one may be left";
     EXPECT_FALSE(replace_hosts(former, next)) << "it is not there";
     EXPECT_TRUE(remove_network(next));
     const auto names = os::list_directory(directory_.path());

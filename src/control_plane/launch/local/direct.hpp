@@ -21,7 +21,7 @@ class DirectGate {
   // Counts one more network, and makes the firewall with those rules if needed. False: it cannot be
   // made; nothing is counted.
   bool enter(const networks::Egress& egress);
-  // Counts networks of a former server.
+  // Counts networks of an earlier server.
   void found(size_t networks);
   // Counts removed networks; removes the firewall with the last.
   Result<void> leave(size_t networks);

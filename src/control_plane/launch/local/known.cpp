@@ -100,7 +100,7 @@ bool waits_for_orders(Files& files, const std::string& directory) {
   return version && *version >= kIdleVersionMin;
 }
 
-// Completes or undoes a host reuse in which a former server was killed. Order, record, agent: then
+// Completes or undoes a host reuse in which a server was killed. Order, record, agent: then
 // the record is put in its place. So the next record without the order, or next to `taken`, belongs
 // to an agent that was taken; the order without `taken` to one that was not. The agent removes the
 // order before `taken`, so `taken` is looked for first.

@@ -55,7 +55,7 @@ struct KnownAttempt {
   std::vector<KnownAgent> agents = {};
   // The namespace of a network without a bridge, which no file keeps: its agent has it too, and
   // alone after the server's end. Shared with the reaper that removes the network. Nothing: it was
-  // started by a former server, or has files.
+  // started by an earlier server, or has files.
   std::shared_ptr<os::File> held = {};
   // The number of looks at marked processes after which all agents were seen to have ended.
   std::optional<uint64_t> gone_since = {};
@@ -69,7 +69,7 @@ Result<void> write_record(const LocalParts& parts, const std::string& attempt_di
                           const Record& record);
 Result<void> write_agent(const LocalParts& parts, const std::string& host_directory,
                          const os::ProcessIdentity& identity);
-// Reads what a former server left: the record, and each host's agent. An agent that was started in
+// Reads what an earlier server left: the record, and each host's agent. An agent started in
 // the instant before that server died is not recorded; it is found by its mark. An unfinished host
 // reuse is completed where the agent was taken, and undone otherwise. Errors: not_found (no
 // record), invalid (a torn one), conflict (one of a later release), unavailable (what is there

@@ -51,7 +51,7 @@ class LocalLauncher final : public SteppedLauncher {
             clock, [this](const auto& networks) { return parts_.system.remove_networks(networks); },
             kDirectPace, parts.own_threads) {}
 
-  // Loads what a former server left.
+  // Loads what an earlier server left.
   Result<void> load() {
     TRY(parts_.files.make_directories(paths_.attempts(), 0700));
     // by directory; nothing: without a record
@@ -207,7 +207,7 @@ class LocalLauncher final : public SteppedLauncher {
     const auto attempt = known.record.attempt;
     attempts_.emplace(attempt, std::move(known));
   }
-  // Removes an attempt of a former server, of which nothing runs.
+  // Removes an attempt of an earlier server, of which nothing runs.
   Result<void> remove_ended(const std::string& directory, KnownAttempt* known) {
     TRY(remove_from_machine(parts_, directory, known));
     const bool others =

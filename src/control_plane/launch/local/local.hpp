@@ -84,7 +84,7 @@ struct LocalSettings {
       containers::run_directory();  // gone after a reboot, as everything that it refers to
 };
 
-// Errors: invalid (settings), and those of files. Loads what a former server left.
+// Errors: invalid (settings), and those of files. Loads what an earlier server left.
 Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Clock& clock);
 // The largest gang in this network pool. Errors: invalid, when it is not a network.
 Result<int64_t> gang_hosts_max(const std::string& network_pool, bool encrypted);

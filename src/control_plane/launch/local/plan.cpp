@@ -223,7 +223,7 @@ Result<Record> record_from_json(const Json& json) {
   else if (version < 1)
     return invalid("an attempt's record of version " + std::to_string(version));
   Json whole = json;
-  // Records of former versions lack these members.
+  // Records of earlier versions lack these members.
   whole.emplace("encrypted", false);
   whole.emplace("gpus", Json::array());
   Record record = TRY(kAttemptRecord.read(whole).in("an attempt's record"));

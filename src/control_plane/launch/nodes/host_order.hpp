@@ -47,7 +47,7 @@ struct HostOrder {
   std::vector<std::string> endpoints;
 };
 
-// True if the next host, alone on its node, can have the network of the former one, with a
+// True if the next host, alone on its node, can have the network of the previous one, with a
 // namespace of its own: they differ in nothing that bridge and firewall depend on.
 bool has_same_network(const HostOrder& former, const HostOrder& next);
 

@@ -50,7 +50,7 @@ Result<os::Command> prepare_host(const HostOrder& order, const NodeFacts& node,
                                  const LocalParts& parts);
 
 // Runs the host, and after it those that its allocation serves next: each with a network namespace,
-// an agent and files of its own, after the agent and container of the former one were removed. The
+// an agent and files of its own, after the previous one's agent and container were removed. The
 // bridge and the firewall stay where they would be made alike. Returns the last agent's exit code.
 Result<int> run_host(const HostOrder& first, const NodeFacts& node, const LocalParts& parts,
                      Clock& clock);

@@ -17,7 +17,7 @@
 
 namespace trainyard::launch {
 
-// Returns the jobs of the former list that had not ended and that the new one lacks. Pure.
+// Returns the jobs of the previous list that had not ended and that the new one lacks. Pure.
 std::vector<SlurmJob> forgotten_jobs(const std::vector<SlurmJob>& former,
                                      const std::vector<SlurmJob>& listed);
 

@@ -333,7 +333,7 @@ TEST(SlurmCommandLine, SubmitsForAnotherAccount) {
   EXPECT_EQ(refused.error().kind, Kind::denied);
 }
 
-// A former server may have submitted for accounts that the configuration no longer names.
+// An earlier server may have submitted for accounts that the configuration no longer names.
 TEST(SlurmCommandLine, FindsTheJobsOfAllUsersFirst) {
   std::vector<std::vector<std::string>> calls;
   os::Outcome outcome;

@@ -33,7 +33,7 @@ void ServedAttempts::take(const AllocationReport& report) {
   }
   const bool same = served.attempt == report.attempt;
   // The report came over a link that was replaced. (An attempt that has not begun may differ from
-  // the agent's without that: a former server may have given it another one.)
+  // the agent's without that: an earlier server may have given it another one.)
   if (report.served < served.served ||
       (report.served == served.served && served.reported && served.begun && !same))
     return log(Level::warning, "launch", "ignored an agent's outdated report",

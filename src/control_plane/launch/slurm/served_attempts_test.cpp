@@ -297,7 +297,7 @@ TEST_F(SharedJobs, AgentsSpeakOnlyOfTheirOwn) {
   EXPECT_EQ(alive(*launcher), "1 2");
 }
 
-// A former server has given the second attempt to the first job, whose agent took the order after
+// An earlier server has given the second attempt to the first job, whose agent took the order after
 // it had linked to this server, which gave the attempt to the second job.
 TEST_F(SharedJobs, AnAttemptBeginsInOneOfThem) {
   const auto launcher = server();

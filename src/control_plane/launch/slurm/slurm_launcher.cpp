@@ -19,7 +19,7 @@ namespace {
 // After this time without an answer of Slurm, the state of jobs is reported as unknown.
 constexpr Duration kUnknownAfter = 60s;
 
-// Agents of a former server's jobs connect within seconds after this one has started. A job whose
+// Agents of an earlier server's jobs connect within seconds after this one has started. A job whose
 // agent has not connected after this time may be cancelled, with the attempt that it serves.
 constexpr Duration kReportMax = 60s;
 // The maximum age of Slurm's answer while jobs serve one attempt after another: otherwise each
@@ -283,8 +283,8 @@ class SlurmLauncher final : public Launcher {
     const ServedAttempt* served = served_.find(own.job.id);
     return served && served->idle;
   }
-  // True if the job's agent has not reported: a former server may have given it another attempt
-  // than that in its comment.
+  // True if the job's agent has not reported: an earlier server may have given it a different
+  // attempt from the one in its comment.
   bool is_unreported(const OwnJob& own) const {
     return settings_.links && !own.comment.kind.empty() && may_run(own.job) &&
            own.job.state != "PENDING" && !is_removed(own) && !served_.find(own.job.id);
@@ -380,7 +380,7 @@ class SlurmLauncher final : public Launcher {
       if (served && served->reported) continue;
       const auto nodes = nodes_of_submitted_.find(own.job.id);
       if (nodes == nodes_of_submitted_.end())
-        pending_on.emplace_back("*");  // a former server's
+        pending_on.emplace_back("*");  // an earlier server's
       else
         pending_on.insert(pending_on.end(), nodes->second.begin(), nodes->second.end());
     }
