@@ -124,7 +124,7 @@ void Checkers::described(const Job& job) {
   const auto kept = durable_.find(job.number);
   World::check(kept != durable_.end(), title(job) + " is shown before it is durable");
   World::check(kept->second.state == job.state,
-               title(job) + " is shown in another state than the durable one");
+               title(job) + " is shown in a different state from the durable one");
   size_t& seen = seen_transitions_[job.number];
   World::check(job.transitions.size() >= seen, title(job) + ": its history became shorter");
   seen = job.transitions.size();

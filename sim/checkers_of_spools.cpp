@@ -83,7 +83,7 @@ void Checkers::check_fact(AttemptId attempt, HostIndex host, uint64_t number, co
                of + " was applied, but the agent never reported it");
   const wire::StateFact& reported = spool.reported[number - 1];
   World::check(*parse_host_state(*string_at(command, "state")) == reported.state,
-               of + " was applied with another state than the agent reported");
+               of + " was applied with a different state from the reported one");
 }
 
 }  // namespace trainyard::sim

@@ -71,7 +71,7 @@ class DataDirectory {
   // Reads the identity. The first start generates the account and key, unless the config has them.
   // The config's keys take precedence, and are not stored, so keys that are removed from it stop
   // working.
-  // Errors: also conflict, if the directory belongs to another account than the config's `account`.
+  // Errors: also conflict, if the directory's account differs from the config's `account`.
   Result<Identity> identity(const std::string& account,
                             const std::vector<policy::ConfiguredKey>& keys, Random& random) const;
 

@@ -50,7 +50,7 @@ def from_any() -> str:
         assert [work._source_rank() for work in works] == [1, WORLD - 1, 1]
         assert (named.item(), either.item()) == (51.0, 60.0 + WORLD - 1), (named, either)
         assert columns.tolist() == [[7.0, 7.0]] * 3
-        # of another size than the tensor: that receive alone fails, and names the sender
+        # of a different size from the tensor: that receive alone fails, and names the sender
         try:
             dist.recv(torch.zeros(5), tag=8)
             raise AssertionError("this must be refused")

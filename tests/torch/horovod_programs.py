@@ -781,7 +781,7 @@ def again() -> list[float]:
 
 
 def one_differs(variable: str, value: str) -> str:
-    """Rank 1 has another value of a variable than the other ranks."""
+    """Gives rank 1 a value of a variable that differs from the other ranks'."""
     if os.environ["RANK"] == "1":
         os.environ[variable] = value
     return refused(hvd.HorovodInternalError, hvd.init)

@@ -275,8 +275,8 @@ def sparse() -> dict[str, Any]:
 
 
 def messages() -> str:
-    """Messages of many tags, received in another order than they were sent in;
-    of one tag they stay in order."""
+    """Receives messages of many tags in a different order from the one in which they were sent;
+    messages of one tag stay in order."""
     init()
     tags = 2000
     if RANK == 0:

@@ -1,5 +1,5 @@
-// Reads the body of a dashboard. Any user who may put dashboards wrote it: what has another type than
-// expected is left out, and everything has a limit.
+// Reads the body of a dashboard. Any user who may put dashboards wrote it: what is not of the
+// expected type is left out, and everything has a limit.
 import type { Dimension, MetricQuery } from './cloudwatch';
 import { plain } from './format';
 

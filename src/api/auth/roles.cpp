@@ -43,7 +43,7 @@ Result<std::string> role_of_arn(std::string_view arn, std::string_view account) 
       name.find_first_not_of(kRoleNameCharacters) != std::string_view::npos)
     return invalid("'" + shorten(name, 100) + "' cannot be the name of a role");
   if (parts[4] != account)
-    return not_found("the role " + shorten(arn, 200) + " is of another account than " +
+    return not_found("the role " + shorten(arn, 200) + " does not belong to the account " +
                      std::string(account));
   return std::string(name);
 }

@@ -94,7 +94,7 @@ class Timelines {
     size_t denied = 0;
     const size_t count = std::min(page->objects.size(), kTraceFilesMax);
     for (const objects::ObjectInfo& object : std::span(page->objects).first(count)) {
-      if (!object.key.starts_with(folder->key)) continue;  // another store than our own
+      if (!object.key.starts_with(folder->key)) continue;  // a store other than our own
       if (authorizer_.check(context, shapes::s3::kService, "s3:GetObject",
                             "arn:aws:s3:::" + folder->bucket + "/" + object.key)) {
         ++denied;

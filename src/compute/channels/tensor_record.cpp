@@ -113,7 +113,7 @@ Result<Tensor> read_tensor(std::string_view message, NumberType type) {
     } else if (field.number == 1 && field.type == type_of(type)) {
       tensor.values.push_back(to_number(field, type));
     } else if (field.number == 1) {
-      return corrupt("values of a tensor have another type than the tensor");
+      return corrupt("the values of a tensor have a different type from the tensor");
     } else if (field.number == 2 || field.number == 3) {
       TRY(read_integers(field, field.number == 2 ? tensor.keys : tensor.shape));
     }
@@ -132,7 +132,7 @@ Result<Tensor> read_value(std::string_view message) {
   return found;
 }
 
-// An entry of map<string, Value>: nothing if its key is another one than `wanted`.
+// An entry of map<string, Value>: nothing if its key is not `wanted`.
 Result<std::optional<Tensor>> read_entry(std::string_view message, std::string_view wanted) {
   std::string_view key, value;
   for (WireReader reader(message); !reader.at_end();) {

@@ -264,7 +264,7 @@ Result<void> ShardedModel::end_pass() {
   return ok();
 }
 
-// Units of equal size that are reduced in another order would give wrong sums without an error.
+// Units of equal size that are reduced in different orders would give wrong sums without an error.
 Result<void> ShardedModel::compare_order() {
   std::vector<uint64_t> all(static_cast<size_t>(group_.size()));
   TRY(group_

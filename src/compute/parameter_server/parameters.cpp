@@ -213,7 +213,7 @@ Result<void> Worker::end_round() {
     const auto* proceed = std::get_if<Proceed>(&answer);
     if (!proceed || proceed->round != round_ + 1)
       return corrupt("rank " + std::to_string(servers_[server]) +
-                     " answered for another round than " + std::to_string(round_ + 1));
+                     " answered for a round other than " + std::to_string(round_ + 1));
   }
   ++round_;
   return ok();

@@ -142,7 +142,7 @@ void add_stopped(std::span<const RankState> ranks, std::vector<RankFault>& fault
   }
 }
 
-// Ranks that are in another call than most of those with as many completed ones.
+// Adds the ranks that are in a different call from most ranks with as many completed calls.
 void add_other_calls(std::span<const RankState> ranks, std::vector<RankFault>& faults) {
   const uint64_t fewest = fewest_completed(ranks);
   std::map<uint64_t, std::vector<const RankState*>> by_label;
@@ -165,7 +165,7 @@ void add_other_calls(std::span<const RankState> ranks, std::vector<RankFault>& f
           {.kind = FaultKind::other_call,
            .host = rank->host,
            .rank = rank->calls.rank,
-           .text = rank_text(*rank) + " calls collectives in another order: its " + "collective " +
+           .text = rank_text(*rank) + " calls collectives in a different order: its collective " +
                    std::to_string(fewest + 1) + " is " + call_text(rank->calls) + ", that of " +
                    counted(most.size(), "other rank") + " is " + call_text(most.front()->calls)});
     }

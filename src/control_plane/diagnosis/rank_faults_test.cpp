@@ -134,8 +134,8 @@ TEST(WaitingFaults, NameTheRankThatCallsInAnotherOrder) {
   ASSERT_EQ(faults.size(), 1u);
   EXPECT_EQ(faults[0].kind, FaultKind::other_call);
   EXPECT_EQ(faults[0].text,
-            "rank 1 on algo-1 calls collectives in another order: its collective 51 is broadcast "
-            "of 4.0 MiB, that of 2 other ranks is allreduce of 4.0 MiB");
+            "rank 1 on algo-1 calls collectives in a different order: its collective 51 is "
+            "broadcast of 4.0 MiB, that of 2 other ranks is allreduce of 4.0 MiB");
   EXPECT_EQ(found({inside(0, 50, 4s), inside(1, 50, 4s, CallKind::broadcast, 3)}), "OtherCall 1")
       << "of two, the later rank";
   EXPECT_EQ(found({inside(0, 50, 4s), inside(1, 51, 4s, CallKind::broadcast, 3)}), "")

@@ -137,7 +137,7 @@ Result<BucketPlace> bucket_place(std::string_view arn) {
   arn.remove_prefix(kStart.size());
   const size_t slash = std::min(arn.find('/'), arn.size());
   BucketPlace place{std::string(arn.substr(0, slash)), ""};
-  // Removing the slash would lead to another prefix than the one that was authorised.
+  // Removing the slash would lead to a prefix other than the authorised one.
   if (arn.substr(slash).starts_with("//"))
     return invalid("Invalid destinationResourceArn: the prefix of bucket " + place.bucket +
                    " begins with '/'.");

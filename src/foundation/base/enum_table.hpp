@@ -7,7 +7,7 @@
 //   kStates.text(State::active)   // "active"
 //   kStates.parse("lost")         // invalid: unknown state 'lost'
 //
-// A table that lacks an enumerator, or lists the enumerators in another order, does not compile.
+// A table that lacks an enumerator, or lists them in a different order, does not compile.
 // The compiler's names of values tell how many enumerators there are; their values are 0, 1, 2, ..
 //
 // Threads: constants. Errors: of parse(): invalid, with the text (shortened).

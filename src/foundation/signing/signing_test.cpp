@@ -245,7 +245,7 @@ TEST(ReadClaim, MalformedClaimsAreInvalidWithAnExplanation) {
     EXPECT_FALSE(claim.error().message.empty());
   }
   EXPECT_FALSE(read(good, "yesterday"));
-  EXPECT_FALSE(read(good, "20261121T000000Z"));  // another day than the scope's
+  EXPECT_FALSE(read(good, "20261121T000000Z"));  // not the day of the scope
   EXPECT_FALSE(read_claim("/", {{"Host", "h"}, {"Authorization", good}}));
   EXPECT_TRUE(read_claim(
       "/", {{"Host", "h"}, {"Date", "Fri, 20 Nov 2026 09:45:00 GMT"}, {"Authorization", good}}));

@@ -143,7 +143,7 @@ TEST_F(FeedTest, ShufflesEachEpochAgainAndSharesOneOrder) {
     const auto one = bytes(all, {}, {7, true, 0, 2}, epoch),
                two = bytes(all, {}, {7, true, 1, 2}, epoch);
     EXPECT_EQ(sorted(one + two), "abcdefghijkl");
-    EXPECT_NE(sorted(one), first_host) << "another half than in the epoch before";
+    EXPECT_NE(sorted(one), first_host) << "each epoch has a different half";
     first_host = sorted(one);
   }
   EXPECT_EQ(bytes(all, {}, {{}, true, 1, 2}, 3), "bdfhjl");

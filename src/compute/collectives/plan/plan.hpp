@@ -126,8 +126,8 @@ void add_round(const Plan& plan, size_t round, Steps& steps);
 
 // Returns a number that identifies a message among those of its operation between the same two
 // ranks: its elements, and whether they are reduced or copied. Both ends compute it from their own
-// step, so a plan that sends in another order than it receives fails at its first message, and
-// never gives a wrong sum. Requires: not the reducing step.
+// step, so a plan that sends in a different order from the one in which it receives fails at its
+// first message, and never gives a wrong sum. Requires: not the reducing step.
 uint64_t message_number(const Plan& plan, const Step& step);
 
 // Returns true when the algorithm implements the operation.

@@ -156,7 +156,7 @@ TEST(TensorRecord, WrongTensorsAreRejected) {
       {record_with(9, "abc"), "it has no tensor of numbers"},
       {record_with(2, field(1, "abc")), "a protobuf message ends within a number"},
       {record_with(2, std::string("\x08\x01", 2)),
-       "values of a tensor have another type than the tensor"},
+       "the values of a tensor have a different type from the tensor"},
       {std::string(11, '\xff'), "a number of a protobuf message is too long"},
       {std::string(1, '\x02'), "a protobuf field has the number 0"},
       {std::string(1, '\x0b'), "a protobuf field has an unknown type"},

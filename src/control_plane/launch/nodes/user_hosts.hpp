@@ -13,7 +13,7 @@
 // orders or images there. Each Slurm job has a sandbox of its own in it: Slurm ends the processes
 // of a job, the namespace holder among them, so no job may depend on another one's.
 //
-// Threads: one for each host. Errors: denied (it runs as another user than the orders name; the
+// Threads: one for each host. Errors: denied (it does not run as the user that the orders name; the
 // directory belongs to another user; this machine permits no user namespaces), invalid, those of
 // files.
 #pragma once

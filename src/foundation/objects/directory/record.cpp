@@ -46,7 +46,7 @@ Result<Record> parse(std::string_view text, uint64_t object_bytes) {
     return corrupt("invalid length " + std::to_string(record.info.bytes) + ": not within 0 to " +
                    std::to_string(kObjectBytesMax));
   if (record.parts < 1 || record.parts > kPartsMax || object_bytes != part_list_bytes(record.parts))
-    return corrupt("its list of parts has another length");
+    return corrupt("invalid length of its list of parts");
   if (!is_upload_id(record.upload_id)) return corrupt("its upload ID is invalid");
   return record;
 }
@@ -89,7 +89,7 @@ Result<std::optional<Record>> decode_record(std::string_view end, uint64_t file_
   const uint64_t record_bytes = little_endian(tail.substr(8, 4));
   if (record_bytes > kRecordBytesMax || object_bytes > file_bytes ||
       file_bytes - object_bytes != record_bytes + kTailBytes)
-    return corrupt("the file has another length than when it was written");
+    return corrupt("the length of the file has changed since it was written");
   if (end.size() < record_bytes + kTailBytes) return std::optional<Record>();
   const std::string_view text = end.substr(end.size() - kTailBytes - record_bytes, record_bytes);
   const std::string sum = checksum_of("crc32c", text);

@@ -230,7 +230,7 @@ class RankTransport final : public MemoryTransport {
     const Message& message = queue(expected.peer, rank_).front();
     if (message.tag == expected.tag && message.bytes.size() == expected.bytes.size()) return ok();
     return conflict("rank " + std::to_string(expected.peer) +
-                    " is in another operation than rank " + std::to_string(rank_) +
+                    " is in a different operation from rank " + std::to_string(rank_) +
                     ": all ranks must call the same operations in the same order");
   }
 
