@@ -198,7 +198,7 @@ def test_a_server_says_why_it_cannot_use_a_database(
         assert "invalid PostgreSQL URL" in start("wrong", of("postgresql://[x/y"))
         server.stop()
         postgres.sql("UPDATE trainyard_ledger.ledger SET version = 2", "first")
-        assert "of version 2, and this program knows up to 1" in start(
+        assert "has version 2, but this release reads versions up to 1" in start(
             "data", in_database(postgres, "first")
         )
     finally:

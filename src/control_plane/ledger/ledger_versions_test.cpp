@@ -28,7 +28,7 @@ TEST(LedgerFile, AForeignOrNewerDatabaseIsRefused) {
   const auto refused = open_sqlite(newer);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::conflict);
-  EXPECT_NE(refused.error().message.find("of version 6"), std::string::npos)
+  EXPECT_NE(refused.error().message.find("has version 6"), std::string::npos)
       << refused.error().message;
   EXPECT_EQ(open_sqlite(directory.path() + "/no/ledger.db").error().kind, Kind::not_found);
 }

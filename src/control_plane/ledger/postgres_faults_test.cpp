@@ -201,7 +201,7 @@ TEST(PostgresFault, ALedgerOfAnotherVersionOrOwnerIsRefused) {
   other.account = owner.account;
   for (const char* version : {"0", "2"}) {
     server.run(std::string("UPDATE trainyard_ledger.ledger SET version = ") + version, database);
-    EXPECT_NE(message(other).find(std::string("of version ") + version), std::string::npos);
+    EXPECT_NE(message(other).find(std::string("has version ") + version), std::string::npos);
   }
   const auto absent = prepare_postgres({server.url("absent")}, owner);
   ASSERT_FALSE(absent);

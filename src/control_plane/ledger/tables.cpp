@@ -122,10 +122,10 @@ std::string way_back(const std::string& path) {
 
 Error of_newer_version(const std::string& path, int64_t version, int64_t known) {
   return conflict(
-      "it is of version " + std::to_string(version) + ", and this program knows up to " +
+      "it has version " + std::to_string(version) + ", but this release reads versions up to " +
       std::to_string(known) +
-      ": run the newer program. To go back to this one, and lose what happened since the upgrade, "
-      "run with the newer program: " +
+      "; run the newer release. To go back to this one, and lose what happened since the upgrade, "
+      "run with the newer release: " +
       way_back(path));
 }
 

@@ -296,9 +296,9 @@ Result<Order> decode_order(std::string_view bytes) {
   const Json json = TRY(parse_json(bytes).in("reading the order"));
   // First of all: an order of another version cannot be interpreted.
   if (const auto version = int_at(json, "version"); version && *version != kOrderVersion)
-    return conflict("the order is of version " + std::to_string(*version) +
-                    ", and this agent reads version " + std::to_string(kOrderVersion) +
-                    ": start the server and its agents from one release");
+    return conflict("the order has version " + std::to_string(*version) +
+                    ", but this agent reads version " + std::to_string(kOrderVersion) +
+                    "; start the server and its agents from one release");
   Order order;
   order.version = 0;
   order.wire_version = kVersionOldest;

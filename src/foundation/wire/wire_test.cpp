@@ -409,8 +409,8 @@ TEST(OrderFile, RejectsOrdersOfOtherVersions) {
   for (const int version : {0, 2})
     EXPECT_EQ(
         refusal([&](Json& o) { o["version"] = version; }),
-        "the order is of version " + std::to_string(version) +
-            ", and this agent reads version 1: start the server and its agents from one release");
+        "the order has version " + std::to_string(version) +
+            ", but this agent reads version 1; start the server and its agents from one release");
   EXPECT_EQ(refusal([](Json& o) { o.erase("version"); }), "invalid order: the version is missing");
   EXPECT_NE(refusal([](Json& o) { o["version"] = "1"; }), "accepted");
   EXPECT_EQ(refusal([](Json& o) { o["host"] = 2; }), "the order is for host 2 of 2");

@@ -217,11 +217,11 @@ Json to_json(const Record& record) { return kAttemptRecord.write(record); }
 Result<Record> record_from_json(const Json& json) {
   // Members that are added do not make a new version.
   if (const int64_t version = TRY(int_at(json, "version")); version > kRecordVersion)
-    return conflict("the attempt was started by a later release: its record is of version " +
-                    std::to_string(version) + ", and this server reads up to " +
-                    std::to_string(kRecordVersion));
+    return conflict("the attempt was started by a later release: its record has version " +
+                    std::to_string(version) + ", but this server reads versions up to " +
+                    std::to_string(kRecordVersion) + "; run the newer release");
   else if (version < 1)
-    return invalid("an attempt's record of version " + std::to_string(version));
+    return invalid("unknown version " + std::to_string(version) + " of an attempt's record");
   Json whole = json;
   // Records of earlier versions lack these members.
   whole.emplace("encrypted", false);

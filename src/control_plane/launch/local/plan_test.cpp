@@ -163,8 +163,8 @@ TEST(Record, RejectsRecordsOfLaterReleases) {
   };
   EXPECT_EQ(of_version(2).kind, Kind::conflict);
   EXPECT_EQ(of_version(2).message,
-            "the attempt was started by a later release: its record is of version 2, and this "
-            "server reads up to 1");
+            "the attempt was started by a later release: its record has version 2, but this "
+            "server reads versions up to 1; run the newer release");
   EXPECT_EQ(of_version(0).kind, Kind::invalid);
   EXPECT_EQ(of_version(INT64_MIN).kind, Kind::invalid);
 }

@@ -139,9 +139,9 @@ Result<HostOrder> read_host_order(std::string_view text) {
     return invalid("the order has more than " + std::to_string(kHostOrderBytesMax) + " bytes");
   const Json json = TRY(parse_json(text));
   if (const int64_t version = TRY(int_at(json, "version")); version != kHostOrderVersion)
-    return invalid("the server sends orders of version " + std::to_string(version) +
-                   ", and this program reads version " + std::to_string(kHostOrderVersion) +
-                   ": install the same release on the node");
+    return invalid("the order has version " + std::to_string(version) +
+                   ", but this program reads version " + std::to_string(kHostOrderVersion) +
+                   "; install the same release on the node");
   HostOrder order = TRY(kHostOrder.read(json));
   TRY(kLater.read_into(json, order));
   return order;

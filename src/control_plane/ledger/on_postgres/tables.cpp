@@ -139,13 +139,13 @@ Result<bool> has_tables(Connection& connection) {
   if (found->count() == 0) return false;
   const int64_t version = found->integer(0, 0);
   if (version > kPostgresVersion)
-    return conflict("it is of version " + std::to_string(version) +
-                    ", and this program knows up to " + std::to_string(kPostgresVersion) +
-                    ": run the newer program");
+    return conflict("it has version " + std::to_string(version) +
+                    ", but this release reads versions up to " + std::to_string(kPostgresVersion) +
+                    "; run the newer release");
   if (version < kPostgresVersion)
-    return conflict("it is of version " + std::to_string(version) +
-                    ", which this program cannot migrate: run the program that wrote it, or copy "
-                    "it with that program's `trainyard ledger copy` to a file");
+    return conflict("it has version " + std::to_string(version) +
+                    ", which this release cannot migrate; run the release that wrote it, or copy "
+                    "it with that release's `trainyard ledger copy` to a file");
   return true;
 }
 
