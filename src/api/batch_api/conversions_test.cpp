@@ -73,7 +73,7 @@ std::string refusal(const Outcome<domain::JobSpec>& outcome) {
   return outcome ? "" : outcome.failure(shapes::batch::kService).message;
 }
 
-TEST(BatchSpec, AJobRequestsWhatItsContainerNeeds) {
+TEST(BatchSpec, HasTheArgumentsAndResourcesOfTheRequest) {
   auto request = job();
   request.parameters.emplace()["word"] = "hello";
   request.container_overrides.emplace();

@@ -30,7 +30,7 @@ TEST(ActivityTable, ShowsEachHostAndRank) {
             "algo-2  2                  1m11s ago\n");
 }
 
-TEST(ActivityTable, PaintsWhatIsQuietForAMinute) {
+TEST(ActivityTable, PaintsQuietTimesOfAMinuteOrMore) {
   Looks colours;
   colours.colours = true;
   const auto painted = [&](int seconds) {
@@ -52,7 +52,7 @@ TEST(ActivityTable, NamesTheRanksThatAreQuietLongest) {
   EXPECT_NE(table.find("and 8 other ranks\n"), std::string::npos) << table;
 }
 
-TEST(ActivityJson, LeavesOutWhatIsNotKnown) {
+TEST(ActivityJson, LeavesOutUnknownMembers) {
   const JobView job =
       job_of({{{"Name", "algo-1"}, {"SecondsSinceOutput", 3}, {"Ranks", {rank(0, -1, 71)}}}});
   EXPECT_EQ(activity_json(job),

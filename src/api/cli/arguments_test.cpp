@@ -25,7 +25,7 @@ TEST(ReadArguments, WordsOptionsAndValues) {
   EXPECT_TRUE(read_arguments(kForm, {"--help", "--nonsense"})->help);
 }
 
-TEST(ReadArguments, SaysWhatToTypeInstead) {
+TEST(ReadArguments, ErrorsIncludeUsageOrASuggestion) {
   struct Row {
     std::vector<std::string> words;
     const char* message;

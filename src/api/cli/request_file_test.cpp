@@ -160,7 +160,7 @@ TEST(ReadSubmission, AnArchiveInABucketIsUsedAsItIs) {
             "\"s3://b/src.tar.gz\"");
 }
 
-TEST(ReadSubmission, SaysWhatIsWrong) {
+TEST(ReadSubmission, RejectsInvalidFilesWithAnExplanation) {
   struct Row {
     const char* text;
     const char* part;

@@ -93,7 +93,7 @@ TEST(Table, NeverWiderThanTheTerminal) {
       EXPECT_LE(width_of(line), width) << line;
 }
 
-TEST(Wrap, AtBlanks) {
+TEST(Wrap, BreaksLinesAtBlanks) {
   const auto lines = wrap("waits for 8 GPUs that mnist holds", 12);
   EXPECT_EQ(lines, (std::vector<std::string>{"waits for 8", "GPUs that", "mnist holds"}));
   EXPECT_EQ(wrap("", 5), std::vector<std::string>{""});

@@ -306,7 +306,7 @@ TEST(TopPage, CountsRunningChildrenAndNoWaitingHosts) {
   EXPECT_NE(top_page(kColourless, {child}, kNow).find("no jobs are running"), std::string::npos);
 }
 
-TEST(CostTable, OfOneJob) {
+TEST(CostTable, ShowsTheCostOfOneJob) {
   JobView array = batch_view(
       {{"BillableTimeInSeconds", 90},
        {"Array", {{"Size", 3}, {"Succeeded", 3}}},
@@ -353,7 +353,7 @@ std::vector<std::string> texts(const std::vector<LogLine>& lines) {
   return out;
 }
 
-TEST(LogMerge, ByTimeAsFarAsIsKnown) {
+TEST(LogMerge, OrdersLinesByTimeAsFarAsKnown) {
   LogMerge merge;
   merge.wake("a");
   merge.wake("b");
@@ -455,7 +455,7 @@ TEST(StatusBlock, ATransferThatAllHostsHaveFinishedStays) {
   }
 }
 
-TEST(StatusBlock, InAFileAHeadlineIsALineAndBarsThatMoveAreNot) {
+TEST(StatusBlock, WritesHeadlinesButNoMovingBarsToAFile) {
   StatusBlock block(kColourless);
   const ProgressView half{"", "upload train", 1, 2, false};
   EXPECT_EQ(block.show("a", {half}), "a\n");

@@ -201,7 +201,7 @@ TEST_F(ConsoleWorld, ASessionOfALinkEndsWhenItsKeyIsDeactivated) {
 
 // -- without a session
 
-TEST_F(ConsoleWorld, WithoutASessionThereIsTheSignInPageOnly) {
+TEST_F(ConsoleWorld, ServesOnlyTheSignInPageWithoutASession) {
   for (const char* path : {"", "jobs/mnist-1", "assets/main.js", "index.html", "nothing"})
     EXPECT_EQ(from_page("GET", path, "").body, "the sign-in page") << path;
   EXPECT_EQ(from_page("GET", "sign-in/main.js", "").body, "sign-in code");
@@ -570,7 +570,7 @@ TEST_F(ConsoleWorld, APrincipalWithoutRightsGetsNoEvents) {
   EXPECT_EQ(from_page("GET", "events?region=eu-west-1&job=mnist-1", cookie).status, 403);
 }
 
-TEST_F(ConsoleWorld, AfterStopStreamsAreRefused) {
+TEST_F(ConsoleWorld, RejectsStreamsAfterStop) {
   const std::string cookie = signed_in(tenants.owner);
   console->stop();
   EXPECT_EQ(from_page("GET", "events?region=eu-west-1", cookie).status, 503);

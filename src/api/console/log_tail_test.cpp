@@ -106,7 +106,7 @@ TEST_F(Tail, LeavesOutStreamsThatTheReaderMayNotRead) {
   EXPECT_FALSE(tail.denied());
 }
 
-TEST_F(Tail, SaysWhichPartOfEachStreamItHasRead) {
+TEST_F(Tail, ReportsTheRangeReadOfEachStream) {
   print(0, std::vector<std::string>(LogTail::kFirstLines + 3, "x"));
   round();
   ASSERT_EQ(tail.ranges().size(), 1u);

@@ -41,7 +41,7 @@ std::string allow_if(const std::string& action, const std::string& condition) {
   return allow("\"" + action + "\"", "\"*\"", R"(,"Condition":)" + condition);
 }
 
-TEST(TagConditions, OnRequestsThatGiveTags) {
+TEST(TagConditions, ApplyToTheTagsOfRequests) {
   TestTenants world;
   const std::string team =
       R"({"StringEquals":{"aws:RequestTag/team":"a"},"ForAllValues:StringEquals":{"aws:TagKeys":["team"]}})";
@@ -93,7 +93,7 @@ Signing denied_if(TestTenants& world, const std::string& condition) {
   return {{"AKIAnot", "not-secret", ""}, "eu-west-1"};
 }
 
-TEST(TagConditions, OnWhatHasTags) {
+TEST(TagConditions, ApplyToTheTagsOfResources) {
   TestTenants world;
   const Signing admin = world.user("admin", kAllowEverything);
   std::string tagged = definition("/open");

@@ -106,7 +106,7 @@ TEST(CampaignRights, JobsCountForThePersonAndRolesMustBePassed) {
                        "iam:PassRole on resource: arn:aws:iam::123456789012:role/bobs");
 }
 
-TEST(CampaignRights, OfASessionEndWithIt) {
+TEST(CampaignRights, SessionRightsEndWithTheSession) {
   DelegatingTenants world;
   world.role("runner", allow(R"("s3:GetObject")", R"("arn:aws:s3:::*")"), R"({"AWS":"*"})");
   const auto limited = world.kept(world.session("runner", 15min, kReadTrain));
@@ -132,7 +132,7 @@ TEST(CampaignRights, OfASessionEndWithIt) {
   expect_access_denied(world.get("/bob/secret", second), "the role no longer exists");
 }
 
-TEST(CampaignRights, OfAJobsKeysEndWithItsAttemptAndReachNoMore) {
+TEST(CampaignRights, JobRightsEqualTheRolesAndEndWithTheAttempt) {
   DelegatingTenants world;
   const auto job = world.kept(world.keys_of("mnist-1"));
   EXPECT_EQ(world.get("/data/train/part-0", job), "200");
@@ -161,7 +161,7 @@ TEST(CampaignRights, OfAJobsKeysEndWithItsAttemptAndReachNoMore) {
   expect_access_denied(world.get("/data/train/part-0", job), "is over");
 }
 
-TEST(CampaignRights, OfTheOwnerOutliveTheKeyButNotTheOwner) {
+TEST(CampaignRights, OwnerRightsOutliveTheKeyButNotTheOwner) {
   DelegatingTenants world;
   const auto owner = world.kept(world.owner);
   const campaign::Principal before_records;

@@ -342,7 +342,7 @@ TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
             "The request was rejected because the training job is in status Failed.");
 }
 
-TEST(TrainingJobs, AStoppingOneSaysWhatItWaitsFor) {
+TEST(TrainingJobs, AStoppingJobNamesTheHostsItWaitsFor) {
   DispatchServer world;
   ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("job")).status, 200);
   const domain::JobKey key{"eu-west-1", "job"};

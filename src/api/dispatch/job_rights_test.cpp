@@ -411,7 +411,7 @@ TEST(Sessions, MayDoLessThanTheirRole) {
             std::string::npos);
 }
 
-TEST(Users, DoWhatTheirPoliciesSay) {
+TEST(Users, HaveTheRightsOfTheirPolicies) {
   TestTenants world;
   const Signing ana = world.user("ana", R"({"Version":"2012-10-17","Statement":[
                {"Effect":"Allow","Action":"sagemaker:*","Resource":"*"},
@@ -486,7 +486,7 @@ TEST(Users, PassOnlyTheRolesThatTheyMay) {
 }
 
 // Requests name roles and profiles without the path that policies name.
-TEST(Users, ChangeOnlyIdentitiesWhosePathTheyMay) {
+TEST(Users, ChangeOnlyIdentitiesWithAllowedPaths) {
   TestTenants world;
   const Signing eve = world.user("eve", R"({"Version":"2012-10-17","Statement":[
       {"Effect":"Allow","Action":"iam:*","Resource":"*"},
@@ -548,7 +548,7 @@ TEST(Presigned, UrlsHaveTheSignersRights) {
   EXPECT_EQ(get("/bob/secret").status, 403);
 }
 
-TEST(Regions, ThatTheConfigurationDoesNotHaveAreRefused) {
+TEST(Regions, UnknownRegionsAreRejectedExceptBySts) {
   TestTenants world;
   Signing elsewhere;
   elsewhere.region = "mars-1";

@@ -52,7 +52,7 @@ struct JobRole : testing::Test {
   }
 };
 
-TEST_F(JobRole, OfATrainingJobIsThisAccountsForAnyAccountInTheArn) {
+TEST_F(JobRole, ATrainingJobGetsThisAccountsRoleForAnyAccountInTheArn) {
   ASSERT_EQ(create("own", kLab).status, 200);
   const auto created = create("other", kLabOfAnother);
   ASSERT_EQ(created.status, 200) << created.body;
@@ -64,7 +64,7 @@ TEST_F(JobRole, OfATrainingJobIsThisAccountsForAnyAccountInTheArn) {
       << refused.body;
 }
 
-TEST_F(JobRole, OfABatchJobIsThisAccountsForAnyAccountInTheArn) {
+TEST_F(JobRole, ABatchJobGetsThisAccountsRoleForAnyAccountInTheArn) {
   EXPECT_EQ(register_definition("own", kLab).status, 200);
   EXPECT_EQ(register_definition("other", kLabOfAnother).status, 200);
   const auto refused = register_definition("neither", "arn:aws:iam::999999999999:role/labs");
@@ -79,7 +79,7 @@ TEST_F(JobRole, OfABatchJobIsThisAccountsForAnyAccountInTheArn) {
   EXPECT_EQ(one->second->spec.role_arn, kLab);
 }
 
-TEST_F(JobRole, ThatIsDefinedHasItsOwnPath) {
+TEST_F(JobRole, ADefinedRoleHasItsOwnPath) {
   policy::Role lab;
   lab.name = "lab", lab.path = "/team/", lab.id = "AROAlab";
   lab.trust =

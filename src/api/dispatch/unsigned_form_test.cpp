@@ -17,7 +17,7 @@ std::string answer(std::vector<std::string> pieces, bool whole = true) {
   return "more";
 }
 
-TEST(UnsignedForms, NameWhatIsNotOffered) {
+TEST(UnsignedForms, NameUnsupportedOperations) {
   const std::string expected =
       "400 UnknownOperationException: AssumeRoleWithSAML is not offered by this version; see "
       "docs/compatibility.md";
@@ -26,7 +26,7 @@ TEST(UnsignedForms, NameWhatIsNotOffered) {
   EXPECT_EQ(answer({"Action=AssumeRoleWithSAML&"}, false), expected) << "the rest is not needed";
 }
 
-TEST(UnsignedForms, OfOtherOperationsNeedASignature) {
+TEST(UnsignedForms, OtherOperationsNeedASignature) {
   for (const char* name : {"GetCallerIdentity", "CreateUser", "DescribeVpcs", "RunInstances"})
     EXPECT_NE(answer({std::string("Action=") + name}).find("Missing Authentication Token"),
               std::string::npos)

@@ -85,7 +85,7 @@ TEST(Instances, AreNone) {
             "parameter maxResults");
 }
 
-TEST(InstanceTypes, HaveWhatTheTableSays) {
+TEST(InstanceTypes, HaveTheProcessorsMemoryAndGpusOfTheTable) {
   AccountWorld world;
   const auto types =
       *world.made<aws::DescribeInstanceTypes>({.instance_types = Texts{"m5.large", "g4dn.xlarge"}})

@@ -80,7 +80,7 @@ TEST(NetworkRecords, HaveOneRecordForEachResource) {
             R"("gateway":"igw-11"}],"vpc":"vpc-1"})");
 }
 
-TEST(NetworkRecords, OfChangesAreThoseThatDiffer) {
+TEST(NetworkRecords, DifferenceHasOnlyChangedRecords) {
   const Networks before = full();
   Networks after = before;
   after.vpcs.begin()->second.tags.clear();
@@ -94,7 +94,7 @@ TEST(NetworkRecords, OfChangesAreThoseThatDiffer) {
   EXPECT_FALSE(writes[1].document);
 }
 
-TEST(NetworkRecords, OfOtherRegionsAndKindsAreIgnored) {
+TEST(NetworkRecords, RecordsOfOtherRegionsAndKindsAreIgnored) {
   Networks networks;
   const Json vpc = *difference(kRegion, {}, full())[0].document;
   EXPECT_TRUE(add_record(networks, kRegion, {"ec2_vpc", "eu-west-10/vpc-1"}, vpc));

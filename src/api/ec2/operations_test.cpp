@@ -250,7 +250,7 @@ TEST(Subnets, LieInTheirVpcApartFromOthers) {
       "eu-west-1c");
 }
 
-TEST(Subnets, OfOneVpcHaveALimit) {
+TEST(Subnets, SubnetsPerVpcAreLimited) {
   World world;
   const std::string vpc = world.vpc("10.0.0.0/16");
   for (int i = 0; i < 200; ++i) world.subnet(vpc, "10.0." + std::to_string(i) + ".0/24");
@@ -436,7 +436,7 @@ TEST(SecurityGroupRules, AreRevokedByValueOrId) {
   EXPECT_TRUE(world.shown().ip_permissions_egress->empty());
 }
 
-TEST(SecurityGroupRules, OfTheDefaultVpcAreReturnedWhenUnknown) {
+TEST(SecurityGroupRules, RevokeReturnsUnknownRulesOfTheDefaultVpc) {
   RulesWorld world;
   const std::string group = world.group(world.default_vpc(), "jobs");
   const auto out = world.made<aws::RevokeSecurityGroupIngress>(

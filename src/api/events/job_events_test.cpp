@@ -102,7 +102,7 @@ TEST_F(JobEventsTest, AnnounceEachPhaseOnce) {
   EXPECT_EQ(delivered(), Texts{});
 }
 
-TEST_F(JobEventsTest, AnnounceAfterAKillWhatWasMissed) {
+TEST_F(JobEventsTest, AnnounceMissedPhasesAfterAKill) {
   job_events->changed(put(training_job({Phase::starting})));
   step();
   EXPECT_EQ(delivered(), Texts{"InProgress Starting"});

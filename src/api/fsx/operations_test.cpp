@@ -88,7 +88,7 @@ TEST(FileSystems, WaitBeforeTheyAreRemovedAgain) {
   world.wait_for([&] { return world.made<aws::DescribeFileSystems>({}).file_systems->empty(); });
 }
 
-TEST(FileSystems, OfARepeatedRequestAreOne) {
+TEST(FileSystems, ARepeatedRequestCreatesOneFileSystem) {
   FsxWorld world;
   auto in = world.request();
   in.client_request_token = "token";
@@ -118,7 +118,7 @@ TEST(FileSystems, LeaveBadKeysOutAndSaySo) {
   EXPECT_EQ(world.file(id, "both"), "x");
 }
 
-TEST(FileSystems, ThatCannotReadAnObjectFailAndDelayNoOther) {
+TEST(FileSystems, AFailedImportFailsItsFileSystemAndDelaysNoOther) {
   FsxWorld world;
   world.put("bad/../x");
   world.put("bad/denied/1");
@@ -133,7 +133,7 @@ TEST(FileSystems, ThatCannotReadAnObjectFailAndDelayNoOther) {
   EXPECT_EQ(world.file(good, "file"), "fine");
 }
 
-TEST(FileSystems, ThatAreBeingFilledContinueAfterARestart) {
+TEST(FileSystems, ImportsContinueAfterARestart) {
   FsxWorld world;
   world.put("held/1", "first");
   world.put("a", "second");

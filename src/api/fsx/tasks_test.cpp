@@ -8,7 +8,7 @@
 namespace trainyard::api::fsx {
 namespace {
 
-TEST(Tasks, ExportWhatIsNewOrChanged) {
+TEST(Tasks, ExportNewAndChangedFiles) {
   FsxWorld world;
   world.put("in/same", "same");
   world.put("in/changed", "before");

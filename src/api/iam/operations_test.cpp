@@ -51,7 +51,7 @@ TEST(Roles, UndefinedRolesMayBeUsedByJobs) {
             "NoSuchEntity: The role with name Train cannot be found.");
 }
 
-TEST(Roles, OfTheExamplesAccountBelongToThisOne) {
+TEST(Roles, RoleArnsOfTheExampleAccountBelongToThisAccount) {
   OperationsWorld world{add_operations};
   const std::string trust = policy::built_in_trust("123456789012");
   ASSERT_TRUE(
@@ -72,7 +72,7 @@ TEST(Roles, OfTheExamplesAccountBelongToThisOne) {
             "account of this server is 123456789012.");
 }
 
-TEST(Roles, ThatAreDefinedMayDoWhatTheirPoliciesSay) {
+TEST(Roles, DefinedRolesHaveTheRightsOfTheirPolicies) {
   OperationsWorld world{add_operations};
   const std::string trust = policy::built_in_trust("123456789012");
   auto made =
@@ -174,7 +174,7 @@ TEST(InstanceProfiles, HaveTags) {
   EXPECT_EQ(tags->tags->at(0).key, "Other");
 }
 
-TEST(Simulations, RefuseWhatTheyCannotRead) {
+TEST(Simulations, RejectInvalidRequests) {
   OperationsWorld world{add_operations};
   const auto refusal = [&](const std::string& arn, Strings policies = {}) {
     return world.refusal<iam::SimulatePrincipalPolicy>({.policy_source_arn = arn,
@@ -194,7 +194,7 @@ TEST(Simulations, RefuseWhatTheyCannotRead) {
                   .starts_with("InvalidInput: One request"));
 }
 
-TEST(Simulations, OfGivenPoliciesAnswerTheSame) {
+TEST(Simulations, SimulateCustomPolicyEvaluatesTheGivenPolicies) {
   OperationsWorld world{add_operations};
   auto answer = world.call<iam::SimulateCustomPolicy>(
       {.policy_input_list = Strings{kReadOne},
@@ -207,7 +207,7 @@ TEST(Simulations, OfGivenPoliciesAnswerTheSame) {
   EXPECT_EQ(*result.resource_specific_results->at(1).eval_resource_decision, "implicitDeny");
 }
 
-TEST(Users, HaveTwoKeysWhoseSecretsAreSealed) {
+TEST(Users, HaveAtMostTwoKeysWithSealedSecrets) {
   OperationsWorld world{add_operations};
   ASSERT_TRUE(world.call<iam::CreateUser>({.user_name = "ann"}));
   auto first = world.call<iam::CreateAccessKey>({.user_name = "ann"});
@@ -250,7 +250,7 @@ TEST(Users, LastUsesOfTheirKeysAreKept) {
   EXPECT_EQ(later.last_use(id)->service, "s3");
 }
 
-TEST(Users, OfTheConfigAreReadOnlyAndGoWithIt) {
+TEST(Users, ConfiguredUsersAreReadOnlyAndEndWithTheConfig) {
   OperationsWorld world{add_operations};
   policy::IdentitySeed seed;
   seed.keys = {{"AKIAOWNER", "s", "owner"}, {"AKIAANN", "s", "ann"}};
@@ -311,7 +311,7 @@ TEST(Policies, HaveFiveVersions) {
                   .starts_with("UnmodifiableEntity: "));
 }
 
-TEST(Policies, ThatAreNotUnderstoodAreRefused) {
+TEST(Policies, InvalidAndTooLargeDocumentsAreRejected) {
   OperationsWorld world{add_operations};
   ASSERT_TRUE(world.call<iam::CreateUser>({.user_name = "ann"}));
   for (
@@ -353,7 +353,7 @@ TEST(Groups, GiveTheirPoliciesToTheirMembers) {
       world.refusal<iam::DeleteGroup>({.group_name = "crew"}).starts_with("DeleteConflict: "));
 }
 
-TEST(Boundaries, LimitWhatPoliciesAllow) {
+TEST(Boundaries, LimitTheRightsOfPolicies) {
   OperationsWorld world{add_operations};
   ASSERT_TRUE(world.call<iam::CreateUser>(
       {.user_name = "ann",
@@ -366,7 +366,7 @@ TEST(Boundaries, LimitWhatPoliciesAllow) {
   EXPECT_EQ(decision(world, ann, "s3:GetObject", "arn:aws:s3:::b/k"), "allowed");
 }
 
-TEST(Pages, OfUsersFollowTheirMarkers) {
+TEST(Pages, ListUsersContinuesAtTheMarker) {
   OperationsWorld world{add_operations};
   for (const char* name : {"c", "a", "b"})
     ASSERT_TRUE(world.call<iam::CreateUser>({.user_name = name}));

@@ -84,7 +84,7 @@ TEST(LogsOperations, AFollowerSeesTheSameTokenAtTheEnd) {
   EXPECT_EQ(messages(world.get({.log_stream_name = "s", .next_token = last})), Messages{"d"});
 }
 
-TEST(LogsOperations, WithoutAHeadTheLatestEventsComeAndTheBackwardTokenLeadsToTheFirst) {
+TEST(LogsOperations, GetReturnsTheLatestEventsAndPagesBackwardsByDefault) {
   World world;
   world.make("s");
   ASSERT_TRUE(world.put("s", {{world.now(), "a"}, {world.now() + 1, "b"}, {world.now() + 2, "c"}}));
@@ -275,7 +275,7 @@ TEST(LogsOperations, PutChecksOrderSizesAndSpan) {
   EXPECT_FALSE((*fine).rejected_log_events_info);
 }
 
-TEST(LogsOperations, PutLeavesOutWhatIsTooOldOrTooNew) {
+TEST(LogsOperations, PutRejectsEventsThatAreTooOldOrTooNew) {
   World world;
   world.make("s");
   constexpr int64_t kDay = 86'400'000, kHour = 3'600'000;

@@ -169,7 +169,7 @@ TEST_F(ScrapeWorld, ATokenEndsWithItsKey) {
   EXPECT_EQ(get_as(ann).status, 401);
 }
 
-TEST_F(ScrapeWorld, APrincipalSeesWhatItMayDescribe) {
+TEST_F(ScrapeWorld, APrincipalSeesOnlyJobsThatItMayDescribe) {
   const Reply none = get_as(tenants.user("outsider", allow(R"("sagemaker:*")", R"("*")")));
   EXPECT_EQ(none.status, 403);
   EXPECT_TRUE(has(none, "trainyard:GetMetrics")) << none.body;

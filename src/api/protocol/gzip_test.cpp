@@ -30,7 +30,7 @@ TEST(Gzip, UnpacksUpToItsLimit) {
   }
 }
 
-TEST(Gzip, RefusesWhatIsNotWholeGzip) {
+TEST(Gzip, RejectsIncompleteOrCorruptData) {
   const std::string packed = gzip("some text to pack");
   for (size_t length = 0; length < packed.size(); ++length)
     EXPECT_EQ(gunzip(packed.substr(0, length), 1000).error().kind, Kind::invalid) << length;

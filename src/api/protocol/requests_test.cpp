@@ -240,7 +240,7 @@ TEST(Constraints, EachKindHasTheTextOfAws) {
   EXPECT_LT(all.size(), 20'000u);
 }
 
-TEST(Json, WritesWhatClientsRead) {
+TEST(Json, WritesTimesTextsAndSpecialNumbers) {
   shapes::cloudwatch::GetMetricStatisticsOutput output;
   auto& points = output.datapoints.emplace();
   points.resize(2);
@@ -265,7 +265,7 @@ TEST(Json, WritesWhatClientsRead) {
   EXPECT_EQ(*(*again.datapoints)[0].timestamp, from_milliseconds(1795167900123));
 }
 
-TEST(Query, WritesWhatClientsRead) {
+TEST(Query, WritesResponsesWithTextsTimesAndMaps) {
   shapes::cloudwatch::GetMetricStatisticsOutput output;
   output.label = "a<b>&\x02";
   auto& points = output.datapoints.emplace();
@@ -285,7 +285,7 @@ TEST(Query, WritesWhatClientsRead) {
       "RequestId></ResponseMetadata>\n</GetMetricStatisticsResponse>\n");
 }
 
-TEST(RestXml, WritesWhatClientsRead) {
+TEST(RestXml, WritesBodiesAndHeaders) {
   shapes::s3::ListObjectsV2Output output;
   output.name = "b";
   output.key_count = 2;

@@ -109,7 +109,7 @@ struct BucketsWorld : OperationsWorld {
   RemoteStore remote{*objects};
 };
 
-TEST(Buckets, KeepWhatTheyHaveWhileTheStoreDoesNotAnswer) {
+TEST(Buckets, KeepPolicyAndSettingsWhileTheStoreIsUnavailable) {
   BucketsWorld world;
   world.remote.failure = unavailable("the endpoint does not answer");
   EXPECT_FALSE(world.call<s3::CreateBucket>({.bucket = "data"}));
@@ -121,7 +121,7 @@ TEST(Buckets, KeepWhatTheyHaveWhileTheStoreDoesNotAnswer) {
   EXPECT_TRUE(world.has_settings());
 }
 
-TEST(Buckets, OfTheSameNameBeginWithoutPolicyAndSettings) {
+TEST(Buckets, ARecreatedBucketHasNoPolicyOrSettings) {
   BucketsWorld world;
   ASSERT_TRUE(world.objects->delete_bucket("data"));  // not by this server
   EXPECT_TRUE(world.has_policy() && world.has_settings());

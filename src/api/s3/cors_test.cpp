@@ -71,7 +71,7 @@ TEST(CorsRules, AllowTheHeadersOfAPreflight) {
   EXPECT_FALSE(answer(cors, request).contains("Access-Control-Allow-Headers"));
 }
 
-TEST(CorsRules, WithManyWildcardsDoNotOverlap) {
+TEST(CorsRules, PrefixAndSuffixOfAWildcardDoNotOverlap) {
   CORSConfiguration cors;
   cors.cors_rules = {{rule({"ab*ba"}, {"GET"})}};
   EXPECT_TRUE(find_rule(cors, {"abba", "GET", ""}));

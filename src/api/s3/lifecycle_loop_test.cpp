@@ -58,7 +58,7 @@ TEST(LifecycleLoop, EndsItsPassWhenTheLeaseIsLost) {
   EXPECT_EQ(world.left(), 2u);
 }
 
-TEST(LifecycleLoop, RemovesWhatIsOldWithTheLease) {
+TEST(LifecycleLoop, RemovesExpiredObjectsWithTheLease) {
   ExpiredWorld world;
   run_loop(world, 4, 4);
   EXPECT_EQ(world.left(), 0u);

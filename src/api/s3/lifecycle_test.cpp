@@ -68,7 +68,7 @@ TEST(LifecycleRules, FilterByDateSizeAndTags) {
   EXPECT_FALSE(expires(parsed, object, then));
 }
 
-TEST(LifecycleRules, ThatAreDisabledOrRemoveNothingAreLeftOut) {
+TEST(LifecycleRules, DisabledRulesAndRulesThatRemoveNothingAreLeftOut) {
   s3::BucketLifecycleConfiguration lifecycle;
   EXPECT_TRUE(rules_in(lifecycle).empty());
   s3::LifecycleRule disabled = rule("", 1);
@@ -104,7 +104,7 @@ struct LifecycleWorld : OperationsWorld {
 
 using Texts = std::vector<std::string>;
 
-TEST(Lifecycle, RemovesWhatIsOld) {
+TEST(Lifecycle, RemovesExpiredObjects) {
   LifecycleWorld world;
   world.put("logs/old");
   world.put("data/old");
@@ -179,7 +179,7 @@ TEST(Lifecycle, EndsWhenItIsStoppedOrItsRulesChange) {
   EXPECT_EQ(world.apply().objects_removed, 0u);
 }
 
-TEST(Lifecycle, OfADeletedBucketIsForgotten) {
+TEST(Lifecycle, DeletingABucketRemovesItsRules) {
   LifecycleWorld world;
   world.set({rule("", 1)});
   ASSERT_TRUE(world.call<s3::DeleteBucket>({.bucket = "data"}));

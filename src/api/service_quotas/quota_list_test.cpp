@@ -23,7 +23,7 @@ TEST(ServiceQuotas, AreNamedOnceAndAlwaysAlike) {
   EXPECT_EQ(found->code(), (ServiceQuota{"batch", "Job queue limit", 1, ""}.code()));
 }
 
-TEST(ServiceQuotas, OfInstancesBelongToThePrincipal) {
+TEST(ServiceQuotas, InstanceQuotasBelongToThePrincipal) {
   const std::vector<domain::InstanceQuota> quotas{
       {"", "", "ml.m5.large", 1}, {"alice", "", "ml.m5.large", 3}, {"bob", "", "ml.c5.large", 5}};
   const auto all = service_quotas(quotas, "alice", "eu-west-1");

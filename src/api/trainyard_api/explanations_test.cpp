@@ -63,7 +63,7 @@ struct ExplainWorld : OperationsWorld, ::testing::Test {
   }
 };
 
-TEST_F(ExplainWorld, TellsWhatWouldMakeAJobStart) {
+TEST_F(ExplainWorld, ListsChangesThatWouldStartAJob) {
   const auto found = explained("waiting-1");
   EXPECT_EQ(found.waiting, true);
   EXPECT_EQ(found.complete, true);

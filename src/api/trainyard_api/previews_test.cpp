@@ -86,7 +86,7 @@ struct PreviewWorld : OperationsWorld, ::testing::Test {
   }
 };
 
-TEST_F(PreviewWorld, TellsThatAJobStartsNowAndWhatItCosts) {
+TEST_F(PreviewWorld, ReportsAnImmediateStartAndTheCost) {
   const auto found = previewed(request("next"));
   EXPECT_EQ(found.starts_now, true);
   EXPECT_EQ(found.start_time, clock.now());
@@ -121,7 +121,7 @@ TEST_F(PreviewWorld, ChargesSpotJobsTheSpotPrice) {
             std::stod(*found.cost_per_hour->on_demand_amount));
 }
 
-TEST_F(PreviewWorld, RejectsWhatCreatingRejectsWithTheSameText) {
+TEST_F(PreviewWorld, RejectsRequestsWithTheSameErrorsAsCreation) {
   Json no_image = request("next");
   no_image["AlgorithmSpecification"]["TrainingImage"] = "absent";
   Json two_tags = request("next");

@@ -75,7 +75,7 @@ TEST(Shards, MissingAndRepeatedElementsAreNamed) {
   EXPECT_EQ(message({0, 1, 1}), "tensor w: two files have element 4");
 }
 
-TEST(Shards, OfAnotherModelAreRejected) {
+TEST(Shards, ShardsOfAnotherModelAreRejected) {
   const std::vector<float> numbers = ascending(12);
   const auto files = files_of(1, numbers);
   std::vector<float> read(12);

@@ -104,7 +104,7 @@ TEST_F(ActivityTest, AGroupCountsItsCollectives) {
   EXPECT_EQ(counted(5), 6) << "the count of the caller, and the barrier of the other rank";
 }
 
-TEST_F(ActivityTest, DescribesTheCallInWhichARankIs) {
+TEST_F(ActivityTest, DescribesTheCurrentCallOfARank) {
   ActivityCounter counter({path_, 3, 77}, 1, 4);
   const auto now = std::chrono::steady_clock::now();
   EXPECT_TRUE(counter.describes());

@@ -170,7 +170,7 @@ Buffers whole(Bytes& buffer, Type type = Type::f32) {
   return {buffer.data(), 0, buffer.data(), 0, type, Reduction::sum, 0};
 }
 
-TEST(Death, BeforeAnyStepOfAnyPlanEndsAllOthersWithItsName) {
+TEST(Death, ARankThatDiesBeforeAnyStepOfAPlanFailsAllOthersByName) {
   size_t deaths = 0;
   for (const int ranks : {2, 3, 4, 5, 8}) {
     const size_t elements = size_t(ranks) * 2 + 3;
@@ -191,7 +191,7 @@ TEST(Death, BeforeAnyStepOfAnyPlanEndsAllOthersWithItsName) {
   EXPECT_GT(deaths, 10'000u) << "else this shows little";
 }
 
-TEST(Death, BeforeAnyStepOfAnExchangeOfBlocks) {
+TEST(Death, ARankThatDiesBeforeAnyStepOfABlockExchangeFailsAllOthers) {
   for (const int ranks : {2, 3, 5, 8}) {
     // The input is the first half of the buffer, the output the second half.
     std::vector<Range> blocks;
@@ -212,7 +212,7 @@ TEST(Death, BeforeAnyStepOfAnExchangeOfBlocks) {
   }
 }
 
-TEST(Death, BeforeAnyStepOfAHierarchicalPlan) {
+TEST(Death, ARankThatDiesBeforeAnyStepOfAHierarchicalPlanFailsAllOthers) {
   for (const std::vector<int>& hosts :
        {std::vector<int>{0, 0, 1, 1}, {0, 1, 0, 1, 0, 1}, {0, 0, 1}, {0, 0, 0, 1, 1, 2}}) {
     const int ranks = int(hosts.size());
@@ -331,7 +331,7 @@ bool kill_a_process(const Scene& scene, int failed_rank, size_t steps) {
   return died_early;
 }
 
-TEST(Death, OfAProcessBeforeAnyOfItsStepsEndsAllOthersWithItsName) {
+TEST(Death, AProcessKilledBeforeAnyStepFailsAllOthersByName) {
   for (const auto& [links, memory] : {std::pair{LinkKind::tcp, Memory::ordinary},
                                       {LinkKind::shared, Memory::ordinary},
                                       {LinkKind::shared, Memory::registered}}) {

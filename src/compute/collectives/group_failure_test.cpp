@@ -436,7 +436,7 @@ std::string text_of(const HeaderBytes& header) {
   return std::string(reinterpret_cast<const char*>(header.data()), header.size());
 }
 
-TEST(Garbage, FromAMemberEndsTheGroupWithItsName) {
+TEST(Garbage, AMemberThatSendsGarbageFailsTheGroupByName) {
   const struct {
     std::string bytes;
     Kind kind;

@@ -214,7 +214,7 @@ TEST(ReadLaunch, ConnectionsHaveTheSameVariablesWithEveryLauncher) {
       << "the former name";
 }
 
-TEST(ReadLaunch, ReadsWhatHorovodNeeds) {
+TEST(ReadLaunch, ReadsTheSettingsThatHorovodNeeds) {
   const std::map<std::string, std::string> open_mpi = {{"OMPI_COMM_WORLD_RANK", "3"},
                                                        {"OMPI_COMM_WORLD_SIZE", "4"},
                                                        {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
@@ -260,7 +260,7 @@ TEST(ReadLaunch, RanksThatShareAMachineNeedNoAddress) {
   EXPECT_EQ(launch->rendezvous->host, "127.0.0.1");
 }
 
-TEST(ReadLaunch, SaysWhichVariableIsWrong) {
+TEST(ReadLaunch, ErrorsNameTheInvalidVariable) {
   const struct {
     std::map<std::string, std::string> variables;
     const char* config;

@@ -219,7 +219,7 @@ TEST(Links, AddressesMayBeOfVersion6) {
       });
 }
 
-TEST(Links, OfSeveralAddressesTheFirstThatAnswersIsTaken) {
+TEST(Links, ConnectToTheFirstAddressThatAnswers) {
   // An address without a route, a name that cannot be resolved, and the right address.
   std::vector<Endpoint> all(3);
   std::vector<Socket> held;
@@ -330,7 +330,7 @@ TEST(Encryption, APeerBetweenTheRanksCannotRead) {
   }
 }
 
-TEST(Encryption, GroupsDoWhatTheyDoInTheClear) {
+TEST(Encryption, EncryptedGroupsWorkLikePlainGroups) {
   if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
   over_links(
       endpoints(6),

@@ -21,7 +21,7 @@ using namespace testing;
 
 // Rank 0 of two sends what its plan requires, but its first two messages of equal length are
 // exchanged.
-TEST(Messages, ThatChangePlacesFailLoudlyThoughTheyAreEquallyLong) {
+TEST(Messages, SwappedMessagesOfEqualLengthFail) {
   size_t changed = 0;
   for (const Case& one : all_cases()) {
     const size_t elements = 24;
@@ -75,7 +75,7 @@ class Listening final : public Around {
 
 // Otherwise all ranks would send to the first rank at once, and the last rank would receive
 // everything last.
-TEST(Messages, ToAllRanksBeginWithTheNextRank) {
+TEST(Messages, SendsToAllRanksBeginWithTheNextRank) {
   constexpr int ranks = 5;
   auto transports = connect_in_memory(ranks);
   std::vector<std::unique_ptr<Listening>> listening;

@@ -91,7 +91,7 @@ TEST(Override, ReplacesTheSizesThatItNames) {
   EXPECT_EQ(table.choose(Operation::allreduce, 200).algorithm, Algorithm::tree);
 }
 
-TEST(Override, APartOnOneHostLeavesOutWhatIsBetweenHosts) {
+TEST(Override, APartOnOneHostIgnoresPlansBetweenHosts) {
   Table table = Table::made_from({}, kOneHost);
   const auto before = table.choose(Operation::allreduce, 0).algorithm;
   ASSERT_TRUE(table.override_with("allreduce=hierarchical:0-64K,halving_doubling:64K-",
@@ -101,7 +101,7 @@ TEST(Override, APartOnOneHostLeavesOutWhatIsBetweenHosts) {
   EXPECT_FALSE(table.override_with("allreduce=rings:0-", PlanScope::of_the_whole));
 }
 
-TEST(Override, SaysWhatIsWrong) {
+TEST(Override, RejectsInvalidTextsWithAnExplanation) {
   const struct {
     const char* text;
     const char* why;

@@ -71,7 +71,7 @@ TEST(Sample, DoesNotDependOnTheHostsOfRows) {
   }
 }
 
-TEST(Sample, ThatNeedsMoreMemoryThanThereIsIsRejected) {
+TEST(Sample, ASampleLargerThanTheMemoryIsRejected) {
   Sampler sampler({.dimensions = 1000, .trees = 100, .samples_per_tree = 256}, 4 << 20);
   const std::vector<float> row(1000, 1);
   Result<void> offered = ok();

@@ -9,7 +9,7 @@
 namespace trainyard::local_sgd {
 namespace {
 
-TEST(OuterOptimiser, WithAFullStepAndNoMomentumGivesTheMeanOfTheRegions) {
+TEST(OuterOptimiser, GivesTheMeanOfTheRegionsWithAFullStepAndNoMomentum) {
   const std::vector<float> start = {1, 2};
   const std::vector<float> trained[] = {{2, 2}, {4, -2}};  // weights 3 and 1
   std::vector<Share> shares;
@@ -49,7 +49,7 @@ TEST(OuterOptimiser, StepsByNesterovsRule) {
   }
 }
 
-TEST(WeightedMean, OfZeroWeightsIsTheUnweightedMean) {
+TEST(WeightedMean, IsTheUnweightedMeanIfAllWeightsAreZero) {
   const std::vector<Share> shares = {{0, {1, 2}}, {0, {3, 6}}};
   EXPECT_EQ(weighted_mean(shares), (std::vector<float>{2, 4}));
 }

@@ -51,7 +51,7 @@ TEST(DeviceMesh, SplitsAGroup) {
   });
 }
 
-TEST(DeviceMesh, OfAnotherSizeIsRefused) {
+TEST(DeviceMesh, RejectsAGroupOfAnotherSize) {
   on_ranks(2, [](collectives::Group& group) {
     const auto mesh = DeviceMesh::make(group, {.data = 2, .tensor = 2});
     ASSERT_FALSE(mesh);
@@ -197,7 +197,7 @@ struct Block {
   at::Tensor weight_1, bias_1, weight_2, bias_2;
 };
 
-TEST(Mesh, OfThreeDimensionsIsOneProcess) {
+TEST(Mesh, ThreeDimensionsTrainLikeOneProcess) {
   constexpr int micro_batches = 3;
   const MeshShape shape{.data = 2, .pipeline = 2, .tensor = 2};
   const OptimizerSettings adam{.method = Method::adam};

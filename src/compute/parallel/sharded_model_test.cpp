@@ -255,7 +255,7 @@ void step_alone(const std::vector<NamedTensor>& layers, Optimizer& optimizer, in
   optimizer.step(0.01, 1);
 }
 
-TEST(ShardedModel, TrainsWhatDoesNotFitOneRank) {
+TEST(ShardedModel, TrainsAModelThatDoesNotFitOneRank) {
   const OptimizerSettings adam{.method = Method::adam};
   constexpr int ranks = 4;
   at::set_num_threads(1);

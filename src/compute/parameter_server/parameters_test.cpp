@@ -33,7 +33,7 @@ void over_all(int ranks, const std::function<void(collectives::Group&)>& run_ran
   over(LinkKind::shared, ranks, run_rank);
 }
 
-TEST(Parameters, SynchronousWorkersEndWithWhatAnAllreduceGivesBitForBit) {
+TEST(Parameters, SynchronousWorkersEqualAnAllreduceBitForBit) {
   // Three slices, over two servers.
   constexpr size_t numbers = 2 * kSliceNumbersMax + 5;
   const Options options{

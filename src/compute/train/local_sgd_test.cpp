@@ -221,7 +221,7 @@ TEST_F(DigitsInRegions, SendAHundredthOfAnAllreduceWithEqualAccuracy) {
   EXPECT_NEAR(regional_accuracy, joint_accuracy, 0.005);
 }
 
-TEST_F(DigitsInRegions, WithInt8SendA390thOfAnAllreduce) {
+TEST_F(DigitsInRegions, Int8CodingSendsA390thOfAnAllreduce) {
   settings_.regions.coding = local_sgd::Coding::int8;
   settings_.epochs = 100;
   const Learned regional = train_in_regions(shards_, settings_, 2, 1);

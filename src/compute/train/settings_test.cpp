@@ -41,7 +41,7 @@ TEST(Settings, ErrorsNameTheHyperparameter) {
   EXPECT_FALSE(parse_settings({{"shift", "1"}}));  // image_width is missing
 }
 
-TEST(Settings, OfRegionsSplitThisJobOrJoinOtherJobs) {
+TEST(Settings, RegionSettingsSplitThisJobOrJoinOtherJobs) {
   const auto split = parse_settings({{"regions", "2"},
                                      {"region_steps", "50"},
                                      {"region_coding", "f16"},

@@ -157,7 +157,7 @@ TEST(Catalog, QuotaSharesArePartsOfTheirQueue) {
   EXPECT_EQ(quota_share("q", "a").name(), "a");
 }
 
-TEST(ConsumableResource, UpdatesAreOnTopOfWhatThereIsAndDoneOnce) {
+TEST(ConsumableResource, UpdatesApplyToTheCurrentTotalOncePerToken) {
   struct Row {
     std::optional<int64_t> set;
     int64_t add;

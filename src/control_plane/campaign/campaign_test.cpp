@@ -59,7 +59,7 @@ std::string placed(const Definition& definition, const QueryResult& query_result
   return text;
 }
 
-TEST(Template, FillsInWhatItNames) {
+TEST(Template, FillsInNamedValues) {
   const Values values{
       {"a", 1.0}, {"b", "x"}, {"c", nullptr}, {"job.data", "s3://b/k"}, {"f", 0.25}};
   const std::pair<const char*, const char*> table[] = {{"{a}{b}", "1x"},
@@ -91,7 +91,7 @@ TEST(Template, NumbersStayNumbersWhereAwsHasNumbers) {
   EXPECT_FALSE(fill(document, {}));
 }
 
-TEST(Definition, RefusesWhatItDoesNotKnow) {
+TEST(Definition, RejectsUnknownKeysAndInvalidValues) {
   const auto with = [](const std::string& from, const std::string& to) {
     std::string text = kStreets;
     const auto at = text.find(from);
@@ -113,7 +113,7 @@ TEST(Definition, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(read_definition("[]").error().message, "a campaign must be an object");
 }
 
-TEST(Definition, OfBatchRunsWhereItsRowsSay) {
+TEST(Definition, BatchJobsAllowOnlyPlacementByData) {
   Definition definition = streets();
   definition.request_kind = RequestKind::batch_job;
   EXPECT_TRUE(check(definition));
@@ -215,7 +215,7 @@ TEST(Plan, FillsTheRequestAndComparesThem) {
             (std::vector<std::string>{"0.1", "0.2"}));
 }
 
-TEST(Plan, OfBatchCountsChildrenAndNodes) {
+TEST(Plan, HostsOfABatchRowAreItsChildrenOrNodes) {
   const std::pair<const char*, int64_t> cases[] = {{R"({})", 1},
                                                    {R"({"arrayProperties":{"size":7}})", 7},
                                                    {R"({"nodeOverrides":{"numNodes":20}})", 20}};
@@ -263,7 +263,7 @@ SeenJob seen(SeenJob::End end) {
   return job;
 }
 
-TEST(Decide, MovesARowByWhatItsRegionShows) {
+TEST(Decide, MovesARowByTheJobSeenInItsRegion) {
   using End = SeenJob::End;
   using Act = Move::Act;
   struct Case {

@@ -52,7 +52,7 @@ class Copies : public testing::Test {
   int64_t pieces_ = 0;
 };
 
-TEST_F(Copies, FetchWhatIsMissing) {
+TEST_F(Copies, FetchMissingAndChangedObjects) {
   put("7/a", "one");
   put("7/deep/b", "two");
   put("8/c", "another drive");
@@ -86,14 +86,14 @@ TEST_F(Copies, ContinueWhereTheyWereInterrupted) {
   EXPECT_TRUE(target_->list_uploads("copies", "")->empty());
 }
 
-TEST_F(Copies, ReportWhatIsMissing) {
+TEST_F(Copies, ReportMissingBucketsAndInvalidUrls) {
   EXPECT_EQ(copy().error().kind, Kind::not_found);
   EXPECT_EQ(
       copy_objects({*source_, "/data", "a"}, {*target_, "s3://x/", "b"}, limits_, {}).error().kind,
       Kind::invalid);
 }
 
-TEST(TargetKey, KeepsWhatLiesBelow) {
+TEST(TargetKey, KeepsThePathBelowTheSource) {
   EXPECT_EQ(target_key("drives/7/a/x", "drives/7/", "copies/7/"), "copies/7/a/x");
   EXPECT_EQ(target_key("drives/7.csv", "drives/7.csv", "c/"), "c/7.csv");
   EXPECT_EQ(target_key("drives/7.csv", "drives/7.csv", "c/seven.csv"), "c/seven.csv");

@@ -160,7 +160,7 @@ TEST_F(Followers, AJobOfAnotherIsNeitherReadNorStopped) {
   }
 }
 
-TEST_F(Followers, StoppedBeforeItIsSeenWhoseTheJobIs) {
+TEST_F(Followers, AStopBeforeTheFirstLookLeavesAForeignJobRunning) {
   region_.training = {{{"Name", "streets-1"}, {"Status", "InProgress"}}};
   run(kTraining, "mine");
   after_iterations(1);
@@ -235,7 +235,7 @@ TEST_F(Followers, ARowThatFailsIsNeverSeenWithoutTheStopOfItsCampaign) {
   EXPECT_EQ(table_->find("streets")->stop_reason, "AccessDenied: no");
 }
 
-TEST_F(Followers, ARightThatIsTakenAwayStopsWhatRuns) {
+TEST_F(Followers, ARevokedRightFailsTheRemainingRows) {
   run(kTraining, "mine", 2);
   EXPECT_EQ(after_iterations(2), "running");
   region_.training[0]["Status"] = "Completed";
@@ -245,7 +245,7 @@ TEST_F(Followers, ARightThatIsTakenAwayStopsWhatRuns) {
   EXPECT_TRUE(row_text(1).starts_with("failed: refused")) << row_text(1);
 }
 
-TEST_F(Followers, WithoutTheRightToLookOrStopTheJobsAreLeftAsTheyAre) {
+TEST_F(Followers, JobsAreLeftAsTheyAreWithoutTheRightToDescribeOrStop) {
   for (const char* operation : {"DescribeJob", "StopTrainingJob"}) {
     region_ = {};
     store_ = *CampaignStore::open(":memory:");

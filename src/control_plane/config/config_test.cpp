@@ -106,7 +106,7 @@ TEST(Config, SlurmRunsJobsForUnixAccounts) {
     EXPECT_FALSE(parse_config(wrong, "server.toml")) << wrong;
 }
 
-TEST(Config, SlurmRejectsWhatWouldBeAnotherOption) {
+TEST(Config, SlurmRejectsInvalidAndUnknownSettings) {
   for (const char* wrong :
        {"partition = 'a b'", "qos = '--uid=0'", "agents_listen = '10.0.0.1:0'",
         "agents_listen = '10.0.0.1'", "rest_url = 'slurm.lan'", "rest_url = 'http://slurm.lan'",
@@ -147,7 +147,7 @@ TEST(Config, KubernetesPlacesByQueueAndInstanceType) {
   EXPECT_EQ(kubernetes.time_margin, 5min);
 }
 
-TEST(Config, KubernetesRejectsWhatTheClusterWould) {
+TEST(Config, KubernetesRejectsInvalidAndMissingSettings) {
   const std::string least = "[kubernetes]\nimage = 'a'\nagents_listen = '10.0.0.1:4570'\n";
   ASSERT_TRUE(parse_config(least, "server.toml"));
   for (const char* wrong :

@@ -78,7 +78,7 @@ TEST(ConfigWarnings, MachinesThatTogetherAreLargerThanThisOne) {
             "share them, and run slower");
 }
 
-TEST(ConfigWarnings, UsersWhoDoNotExist) {
+TEST(ConfigWarnings, ReportUnknownUsers) {
   const auto found = warnings(R"(
       [[quota]]
       user = "bob"

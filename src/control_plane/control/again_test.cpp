@@ -302,7 +302,7 @@ TEST(Retry, EachAttemptHasItsOwnLogStreams) {
       << "within one second";
 }
 
-TEST(Times, MaxRuntimeCountsWhatRan) {
+TEST(Times, MaxRuntimeCountsOnlyRunningTime) {
   TestCluster cluster;
   CreateJob job = spot("a");
   job.spec.max_runtime_seconds = 100;

@@ -213,7 +213,7 @@ TEST(Arrays, AKillReachesTheChildrenThatRunAndThoseThatAreStopping) {
   }
 }
 
-TEST(Arrays, CancelLeavesWhatRunsAndTerminateMayFollow) {
+TEST(Arrays, CancelLeavesRunningChildrenAndTerminateMayFollow) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 6, 2)));
   ASSERT_TRUE(cluster.create(cluster.array_job("b", 6, 2)));
@@ -252,7 +252,7 @@ TEST(Arrays, AnArrayDependsOnWholeJobsAndIsDependedOnWhole) {
   EXPECT_EQ(cluster.status("last"), "STARTING");
 }
 
-TEST(Arrays, AnArrayWhoseDependencyFailsFailsWithAllItsChildren) {
+TEST(Arrays, AFailedDependencyFailsAnArrayWithAllItsChildren) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("first")));
   CreateJob array = cluster.array_job("a", 2);
@@ -280,7 +280,7 @@ TEST(Arrays, SequentialChildrenRunOneAfterAnother) {
   EXPECT_EQ(cluster.status("a"), "SUCCEEDED");
 }
 
-TEST(Arrays, OfASequenceTheRestFailsWithTheFirstThatDoes) {
+TEST(Arrays, AFailedChildOfASequentialArrayFailsTheRest) {
   ArrayCluster cluster;
   CreateJob array = cluster.array_job("a", 2'000);
   array.spec.array.sequential = true;

@@ -73,7 +73,7 @@ TEST(Batch, AJobWaitsForThoseThatItDependsOn) {
             "the job nobody that it depends on does not exist");
 }
 
-TEST(Batch, AJobWhoseDependencyFailsFailsToo) {
+TEST(Batch, AFailedDependencyFailsItsDependents) {
   BatchCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("first")));
   ASSERT_TRUE(cluster.create(cluster.batch_job("second", 1, "q", {"first"})));

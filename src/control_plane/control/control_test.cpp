@@ -264,7 +264,7 @@ TEST(Control, ALauncherThatFailsIsRetriedForSomeTime) {
   EXPECT_EQ(cluster.find("a")->state, JobState::failed);
 }
 
-TEST(Control, RefusesWhatCannotBe) {
+TEST(Control, RejectsDuplicateInvalidAndExcessJobs) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
   EXPECT_EQ(cluster.create(TestCluster::job("a")).error().kind, Kind::conflict);
@@ -462,7 +462,7 @@ TEST(Control, ReplayRebuildsTheTables) {
 }
 
 // A job that waits for a machine would otherwise wait for the removal, and for the rest as well.
-TEST(Control, StartsBeforeItRemovesAndRestsForWhatFails) {
+TEST(Control, StartsBeforeItRemovesAndPausesAfterAFailedStart) {
   TestCluster cluster;
   Lines calls;
   cluster.launcher.while_called = [&](const std::string& call) {

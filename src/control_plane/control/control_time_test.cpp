@@ -259,7 +259,7 @@ TEST_P(ClockJump, EndsNoJobThatWaits) {
   EXPECT_EQ(cluster.find("a")->stop_cause, domain::StopCause::max_pending);
 }
 
-TEST_P(ClockJump, BillsWhatPassed) {
+TEST_P(ClockJump, BillsElapsedTime) {
   JumpingCluster cluster;
   cluster.create(TestCluster::job("a"));
   cluster.walk("a", HostState::running);
@@ -311,7 +311,7 @@ TEST_P(ClockJump, ShowsTheNewTimeOfJobsThatAreCreatedAfterIt) {
   EXPECT_EQ(cluster.find("after")->created, kStart + by_);
 }
 
-TEST_P(ClockJump, WhileTheServerIsAwayChangesNothing) {
+TEST_P(ClockJump, KeepsTheMaxRuntimeAcrossARestart) {
   JumpingCluster cluster;
   cluster.create(limited("a"));
   cluster.walk("a", HostState::running);

@@ -46,7 +46,7 @@ TEST(CreatedFileSystems, ComeFromTheJobsRegion) {
   EXPECT_EQ(cluster.queried_region, "us-east-1");
 }
 
-TEST(CreatedFileSystems, ThatAreGoneFailTheJobWithAnExplanation) {
+TEST(CreatedFileSystems, AMissingFileSystemFailsTheJobWithAnExplanation) {
   FileSystemCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.job("n")));
   EXPECT_EQ(cluster.directories({"fs-2"}).error().message,

@@ -100,7 +100,7 @@ TEST(Preview, PredictsTheOutcomeAndChangesNothing) {
       << "it runs";
 }
 
-TEST(Preview, RejectsWhatCreatingRejects) {
+TEST(Preview, RejectsRequestsWithTheSameErrorsAsCreation) {
   TestCluster cluster;
   cluster.control->reconcile_step();
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));

@@ -116,7 +116,7 @@ reconcile::Snapshot two_waiting() {
   return snapshot;
 }
 
-TEST(JobBoundary, AJobOnWhichThePlannerFailsFailsAlone) {
+TEST(JobBoundary, APlannerFailureFailsOnlyItsJob) {
   const auto planner = [](const schedule::Snapshot& snapshot, const schedule::Policy& policy,
                           Instant now) {
     for (const auto& waiting : snapshot.waiting)

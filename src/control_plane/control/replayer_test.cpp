@@ -47,7 +47,7 @@ schedule::ReplayVariant machine_more() {
             .machine = {8, int64_t{32} << 30, 0}}}};
 }
 
-TEST(Replayer, ReplaysWhatHappenedAndWhatMightHave) {
+TEST(Replayer, ReplaysTheRecordAndItsVariants) {
   ReplayedCluster cluster;
   const auto report = cluster.control->start_replay(kOwner, cluster.request({machine_more()}));
   ASSERT_TRUE(report) << report.error().message;

@@ -14,7 +14,7 @@ batch::JobQueue queue_of(const std::string& name) {
   return queue;
 }
 
-TEST(ResourceRecords, ReadBackWhatTheyWrote) {
+TEST(ResourceRecords, ReadBackWrittenResources) {
   batch::JobDefinition definition;
   definition.key = {"us-east-1", "train"};
   definition.revision = 7;

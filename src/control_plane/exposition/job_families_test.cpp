@@ -69,13 +69,13 @@ TEST(JobFamilies, SeriesBeyondTheLimitAreCounted) {
   expect_lines(format_text(families, TextFormat::text), {"trainyard_job_series_left_out 5"});
 }
 
-TEST(JobFamilies, WithoutJobsThereIsOnlyTheCount) {
+TEST(JobFamilies, HaveOnlyTheCountWithoutJobs) {
   Families families;
   add_job_families({}, 10, families);
   EXPECT_EQ(families.samples(), 1U);
 }
 
-TEST(ClusterFamilies, CountJobsHostsAndWhatTheyHold) {
+TEST(ClusterFamilies, CountJobsHostsAndUsedCapacity) {
   auto waiting = running_job("w");
   waiting->state = domain::JobState::waiting;
   waiting->attempts.clear();

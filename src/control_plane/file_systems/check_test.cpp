@@ -102,7 +102,7 @@ TEST(Paths, AreOfOneBucket) {
   EXPECT_TRUE(check_paths(newest).error().is(Fault::incompatible_parameter));
 }
 
-TEST(Paths, OfARepositoryEndWithASlash) {
+TEST(Paths, RepositoryPathsEndWithASlash) {
   EXPECT_EQ(parse_repository("s3://bucket")->key, "");
   EXPECT_EQ(parse_repository("s3://bucket/")->key, "");
   EXPECT_EQ(parse_repository("s3://bucket/a/b")->key, "a/b/");
@@ -191,7 +191,7 @@ TEST(Tasks, RunOneAtATimeOnLinkedPaths) {
   }
 }
 
-TEST(Tasks, ThatAreOverAreDroppedOldestFirst) {
+TEST(Tasks, FinishedTasksAreDroppedOldestFirst) {
   SnapshotWorld world;
   for (size_t i = 0; i < kTasksKeptMax + 5; ++i) {
     auto& task = world.snapshot.tasks["r/task-" + std::to_string(i)];

@@ -115,7 +115,7 @@ TEST(Content, LeavesNothingOfAWriteThatFailed) {
   EXPECT_TRUE(os::list_directory(world.root + "/fs-1/work")->empty());
 }
 
-TEST(Content, OfAnUnfinishedImportIsTrustedUntilTheNextBoot) {
+TEST(Content, AnUnfinishedImportIsTrustedUntilTheNextBoot) {
   ContentWorld world;
   ASSERT_TRUE(world.write(world.open(), "a", "x"));
   ASSERT_TRUE(os::write_file(world.root + "/fs-1/work/7", "half"));
@@ -127,7 +127,7 @@ TEST(Content, OfAnUnfinishedImportIsTrustedUntilTheNextBoot) {
   EXPECT_EQ(world.list(world.open("", true)).size(), 0u);  // the kernel has no name
 }
 
-TEST(Content, ListsAndRemovesWhatIsNamed) {
+TEST(Content, ListsAndRemovesNamedPaths) {
   ContentWorld world;
   const Content content = world.open();
   for (const char* path : {"a/1", "a/2", "b/3", "c"}) ASSERT_TRUE(world.write(content, path, path));

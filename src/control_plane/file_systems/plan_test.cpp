@@ -70,7 +70,7 @@ TEST(Plan, ImportsChangesAtIntervals) {
   EXPECT_EQ(world.plan().size(), 1u);
 }
 
-TEST(Plan, CancelsWorkWhoseReasonIsGone) {
+TEST(Plan, CancelsWorkThatIsNoLongerNeeded) {
   PlanWorld world;
   const Work fill{WorkKind::fill, "r/fs-1"}, task{WorkKind::run_task, "r/fs-1", "r/task-1"},
       remove{WorkKind::remove, "r/fs-1"};

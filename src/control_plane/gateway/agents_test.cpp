@@ -585,7 +585,7 @@ TEST_F(AgentsTest, ReportsNoIdleAllocationOfALostHost) {
   EXPECT_EQ(allocations.size(), 1u);
 }
 
-TEST_F(AgentsTest, RefusesAnAgentWhoseAllocationMayNotServeIt) {
+TEST_F(AgentsTest, RejectsAnAgentThatItsAllocationMayNotServe) {
   allocation_refusal = "Slurm job 17 may not begin another attempt";
   auto link = open();
   wire::Hello hello{wire::kVersion, {1, 1}, 1, token};

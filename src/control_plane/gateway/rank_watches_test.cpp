@@ -63,7 +63,7 @@ TEST(RankWatches, AnotherAttemptBeginsAgain) {
   EXPECT_TRUE(news[1].begins);
 }
 
-TEST(RankWatches, EndTheFaultsOfAJobWhoseAgentsAreGone) {
+TEST(RankWatches, EndTheFaultsOfAJobWithoutAgents) {
   RankWatches watches;
   const std::vector<diagnosis::RankState> ranks{{0, calls_of_rank(0, CallKind::barrier, 9s), 1h},
                                                 {1, calls_of_rank(1, CallKind::none, 9s), 1h}};

@@ -170,7 +170,7 @@ TEST(InsightRules, FewReportsRunAtOnce) {
   ASSERT_OK(rules.report(rule, world.query()));
 }
 
-TEST(InsightRules, ThatArePutAgainKeepTheirTagsAndTime) {
+TEST(InsightRules, RepeatedPutsKeepTagsAndTime) {
   ReportWorld world;
   InsightRules rules(*world.logs);
   const std::string text = rule_text(R"("Keys": ["$.ip"])");

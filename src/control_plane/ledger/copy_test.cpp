@@ -134,7 +134,7 @@ TEST_F(LedgerCopy, ACopyNextToAWriterIsOneState) {
   writing.join();
 }
 
-TEST_F(LedgerCopy, AMovedFileHasWhatWasInItsLog) {
+TEST_F(LedgerCopy, AMovedFileIncludesItsWriteAheadLog) {
   {
     const auto ledger = *open_sqlite(file_);
     fill(*ledger);

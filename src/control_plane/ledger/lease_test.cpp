@@ -163,7 +163,7 @@ TEST_F(LeaseOnPostgres, AFencedWriterCannotCommit) {
   EXPECT_FALSE(open_postgres(postgres_, 1)) << "with an old number";
 }
 
-TEST_F(LeaseOnPostgres, AFencedWriterWhoseNumbersAreUsedHearsOfIt) {
+TEST_F(LeaseOnPostgres, AFencedWriterFailsIfItsNumbersAreInUse) {
   auto a = candidate("a"), b = candidate("b");
   auto first = *open_postgres(postgres_, (*a.try_take())->fencing);
   ASSERT_TRUE(first->commit({{a_command(1)}, {a_job(1, "a")}, {}}));

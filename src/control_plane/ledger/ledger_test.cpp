@@ -290,7 +290,7 @@ TEST(LedgerFile, ABrokenRecordIsNamed) {
   EXPECT_NE(ledger->records().error().message.find("user/ann"), std::string::npos);
 }
 
-TEST_P(LedgerTest, RemembersWhatSharesHaveUsed) {
+TEST_P(LedgerTest, KeepsTheUsageOfShares) {
   auto ledger = open();
   const domain::ShareKey red{{"eu-west-1", "q"}, "red"}, alice{{}, "alice"};
   const domain::Usage tenth{0.1, from_milliseconds(7)}, third{1.0 / 3, from_milliseconds(1), 0.7};

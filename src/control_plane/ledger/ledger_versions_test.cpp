@@ -137,7 +137,7 @@ TEST(LedgerFile, ACopyIsMadeBeforeAMigrationAndADowngradeSaysTheWayBack) {
       (*sqlite::Connection::open(path))->run("PRAGMA user_version = " + std::to_string(present)));
 }
 
-TEST(LedgerFile, TheCopyIsPutBackAndWhatWasThereIsKept) {
+TEST(LedgerFile, RestoresTheCopyAndKeepsTheReplacedFile) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "a")}, {}}));

@@ -129,7 +129,7 @@ TEST(PostgresFault, ALostCommitEndsNoSessionOfAnotherDatabase) {
 
 // The database is gone for a while: commits are refused, none is acknowledged, and none happens
 // later.
-TEST(PostgresFault, ARestartedServerHasWhatWasAcknowledged) {
+TEST(PostgresFault, ARestartedServerHasAllAcknowledgedCommits) {
   TestServer own;
   const PostgresSettings settings{own.url("postgres")};
   auto ledger = *open_test_postgres(settings);

@@ -153,7 +153,7 @@ TEST(Deliveries, AStreamThatIsMadeAgainBeginsAtItsBeginning) {
   EXPECT_EQ(world.messages("to"), (Messages{"one", "two", "three"}));
 }
 
-TEST(Deliveries, ThatAreRemovedLeaveNothing) {
+TEST(Deliveries, RemovedDeliveriesLeaveNothing) {
   const observe::TemporaryDirectory directory;
   DeliveryWorld world(directory.path());
   world.start();

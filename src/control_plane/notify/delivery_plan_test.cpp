@@ -19,7 +19,7 @@ Lane lane(const char* host, Duration due, bool suspect = false, size_t in_flight
 }
 using Starts = std::vector<size_t>;
 
-TEST(DeliveryPlan, StartsWhatIsDueTheOldestFirst) {
+TEST(DeliveryPlan, StartsDueLanesOldestFirst) {
   const Lane lanes[] = {lane("a", 0s), lane("b", -5s), lane("c", 1s), {"d"}};
   const DeliveryPlan plan = plan_deliveries(lanes, kSmall, kNow);
   EXPECT_EQ(plan.starts, (Starts{1, 0}));
@@ -103,7 +103,7 @@ TEST(Pauses, GrowUntilTheLastAttempt) {
   EXPECT_LT(all, 6h);
 }
 
-TEST(Pauses, OfALaneAreShort) {
+TEST(Pauses, LanePausesGrowToAMinute) {
   EXPECT_EQ(lane_pause(1), 0ms);
   EXPECT_EQ(lane_pause(2), 0ms);
   EXPECT_EQ(lane_pause(3), 1s);

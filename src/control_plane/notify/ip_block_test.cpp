@@ -32,7 +32,7 @@ TEST(IpBlock, RejectsOtherTexts) {
     EXPECT_FALSE(parse_ip_block(text)) << text;
 }
 
-TEST(MayConnect, RejectsWhatIsNotOnThePublicInternet) {
+TEST(MayConnect, RejectsAddressesOutsideThePublicInternet) {
   const struct {
     const char* address;
     bool allowed;

@@ -71,7 +71,7 @@ TEST_F(NotificationsTest, ConfirmsBeforeItSends) {
   EXPECT_EQ(deliver(), 0u);
 }
 
-TEST_F(NotificationsTest, ForgetsWhatWasNotConfirmedInTime) {
+TEST_F(NotificationsTest, ForgetsSubscriptionsNotConfirmedInTime) {
   Subscription wanted;
   wanted.topic = kTopic;
   wanted.endpoint = "http://u.example/";

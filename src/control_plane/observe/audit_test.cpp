@@ -112,7 +112,7 @@ TEST(Audit, RemovesTheOldestFilesBeyondItsSpaceAndAge) {
   EXPECT_EQ(verified->records, 1u);
 }
 
-TEST(Audit, FindsWhatWasTamperedWith) {
+TEST(Audit, DetectsTampering) {
   const auto lines_of = [](std::string bytes) {
     std::vector<std::string> lines;
     for (size_t end; (end = bytes.find('\n')) != std::string::npos; bytes.erase(0, end + 1))
@@ -151,7 +151,7 @@ TEST(Audit, FindsWhatWasTamperedWith) {
   }
 }
 
-TEST(Audit, SaysWhichFilesAreMissing) {
+TEST(Audit, ReportsMissingFiles) {
   TemporaryDirectory directory;
   for (int day = 0; day < 3; ++day) fill(directory.path(), day, 1, kNoon + day * kDay);
   const auto files = files_in(directory.path());

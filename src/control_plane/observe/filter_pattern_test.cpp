@@ -66,7 +66,7 @@ TEST(FilterPattern, Matches) {
   }
 }
 
-TEST(FilterPattern, RefusesWhatItCannotSay) {
+TEST(FilterPattern, RejectsInvalidPatterns) {
   const std::pair<std::string, const char*> kTable[] = {
       {R"("open)", "quotation mark"},
       {"[a b]", "a field is a name"},

@@ -112,7 +112,7 @@ TEST(StoredJournal, MetricsThatAreNotWantedStayOutside) {
   EXPECT_EQ(world.metrics->list("eu-west-1", "Received", "")->size(), 1U) << "they are stored";
 }
 
-TEST(StoredJournal, WithoutReadersThereIsNone) {
+TEST(StoredJournal, IsAbsentWithoutReaders) {
   JournalWorld world;
   world.append(0, 4);
   world.settings.journal.readers = {};

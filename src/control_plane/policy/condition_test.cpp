@@ -162,7 +162,7 @@ TEST(Condition, VariablesWithoutAValue) {
   EXPECT_TRUE(holds(differs, true)) << "in a Deny";
 }
 
-TEST(Condition, RefusesWhatAwsRefuses) {
+TEST(Condition, RejectsConditionsThatAwsRejects) {
   const struct {
     const char *name, *key, *wanted, *message;
   } kTable[] = {

@@ -109,7 +109,7 @@ TEST(IdentityRecords, KeepTheirBytes) {
     EXPECT_EQ(dump(*change.document), golden.at(change.name.first));
 }
 
-TEST(IdentityRecords, SayWhatWasRemoved) {
+TEST(IdentityRecords, IncludeRemovals) {
   const Identities before = with_all();
   Identities after = before;
   after.remove_user("ann");
@@ -119,7 +119,7 @@ TEST(IdentityRecords, SayWhatWasRemoved) {
   EXPECT_FALSE(changes.front().document);
 }
 
-TEST(IdentityRecords, ThatCannotBeReadAreRefusedAndAddNothing) {
+TEST(IdentityRecords, InvalidRecordsAreRejectedAndAddNothing) {
   Identities identities = *identities_of(kAccount, {});
   for (const Json& broken :
        {Json::object(), Json{{"path", 7}}, Json{{"path", "/"}, {"groups", 7}},
@@ -147,7 +147,7 @@ TEST(IdentityRecords, ThatCannotBeReadAreRefusedAndAddNothing) {
   EXPECT_TRUE(add_record(identities, {"another_kind", "x"}, Json::object(), opened));
 }
 
-TEST(IdentityRecords, OfDocumentsThatAreNotUnderstoodDenyEverything) {
+TEST(IdentityRecords, InvalidDocumentsDenyEverything) {
   Identities identities = *identities_of(kAccount, {});
   ASSERT_TRUE(add_record(
       identities, {"user", "ann"},

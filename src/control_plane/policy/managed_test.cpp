@@ -38,7 +38,7 @@ TEST(ManagedPolicies, AllParseAndAreFoundByTheirArn) {
   EXPECT_EQ(find_managed_policy("arn:aws:iam::123456789012:policy/AdministratorAccess"), nullptr);
 }
 
-TEST(ManagedPolicies, AllowWhatTheirNamesSay) {
+TEST(ManagedPolicies, AllowOnlyActionsThatTheirNamesImply) {
   const std::string object = "arn:aws:s3:::data/x", role = "arn:aws:iam::123456789012:role/r";
   EXPECT_TRUE(allows("AdministratorAccess", "iam:CreateUser", "*"));
   EXPECT_TRUE(allows("PowerUserAccess", "sagemaker:CreateTrainingJob", "*"));

@@ -129,7 +129,7 @@ const Refused kRefused[] = {
      "Missing required field Resource"},
 };
 
-TEST(Policy, RefusesWhatAwsRefuses) {
+TEST(Policy, RejectsPoliciesThatAwsRejects) {
   for (const auto& [kind, json, message] : kRefused) {
     const auto parsed = parse_policy(json, kind);
     ASSERT_FALSE(parsed) << json;

@@ -61,7 +61,7 @@ TEST(Simulate, NamesTheDenyingStatementsOfADenial) {
   EXPECT_TRUE(simulation.missing_keys.empty());
 }
 
-TEST(Simulate, ReportsWhatTheBoundaryAllows) {
+TEST(Simulate, ReportsTheDecisionOfTheBoundary) {
   const auto all = parse(R"({"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}})");
   const auto logs =
       parse(R"({"Statement": {"Effect": "Allow", "Action": "logs:*", "Resource": "*"}})");

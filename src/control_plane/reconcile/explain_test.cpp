@@ -65,7 +65,7 @@ const ExplanationAnswer* find(const Explanation& explanation, schedule::ChangeKi
   return found == explanation.answers.end() ? nullptr : &*found;
 }
 
-TEST(Explain, TellsTheReasonTheStartAndWhatHelps) {
+TEST(Explain, ReportsTheReasonTheStartAndHelpfulChanges) {
   World world;
   world.snapshot.clock_offset = 1h;
   const Explanation found = world.explained(kAll);
@@ -125,7 +125,7 @@ TEST(Explain, ShowsOnlyTheCallersOwnLimits) {
     EXPECT_EQ(answer.change.name.find("bob"), std::string::npos) << answer.change.name;
 }
 
-TEST(Explain, OfAnArrayItsFirstWaitingChild) {
+TEST(Explain, ExplainsTheFirstWaitingChildOfAnArray) {
   World world;
   auto array = made(2, "array", 1);
   array->spec.array.size = 2;
@@ -185,7 +185,7 @@ TEST(Preview, TellsThatAJobWouldStartNow) {
 }
 
 // The preview equals what decide() does with the job once it exists.
-TEST(Preview, SaysWhatTheSchedulerThenDoes) {
+TEST(Preview, MatchesTheLaterDecisionOfTheScheduler) {
   for (const uint32_t hosts : {1u, 2u})
     for (const bool others_wait : {false, true}) {
       World world;
@@ -246,7 +246,7 @@ TEST(Preview, IsBehindTheChildrenOfArrays) {
   EXPECT_FALSE(previewed(world, 1, kAll).reason.empty());
 }
 
-TEST(Preview, OfAJobThatFitsNowhereTellsWhy) {
+TEST(Preview, ExplainsAJobThatFitsNowhere) {
   World world;
   const Explanation found = previewed(world, 3, kAll);
   EXPECT_FALSE(found.reason.empty());

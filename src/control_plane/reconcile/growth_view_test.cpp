@@ -29,7 +29,7 @@ batch::Catalog catalog_of(double least, double desired, std::vector<std::string>
   return catalog;
 }
 
-TEST(GrowthView, KindsAreWhatTheLauncherHasAndEnvironmentsAllow) {
+TEST(GrowthView, KindsOfTheLauncherAreLimitedByEnvironments) {
   const std::vector<launch::Machine> machines{machine("a", "c5.4xlarge"), machine("b", ""),
                                               machine("c", "c5.4xlarge")};
   auto catalog = catalog_of(16, 32, {"p3", "c5"});

@@ -9,7 +9,7 @@ bool everything(domain::JobNumber) { return true; }
 bool nothing(domain::JobNumber) { return false; }
 bool odd(domain::JobNumber job) { return job % 2 == 1; }
 
-TEST(GuardedText, ShowsWhatTheCallerMaySee) {
+TEST(GuardedText, ShowsOnlyNamesThatTheCallerMaySee) {
   const std::string text = "held by " + guard(1, "training-job/a", "another job") + " (2), " +
                            guard(2, "training-job/b", "another job") + " (4)";
   EXPECT_EQ(reveal(text, everything), "held by training-job/a (2), training-job/b (4)");

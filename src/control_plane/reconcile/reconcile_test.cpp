@@ -82,9 +82,9 @@ struct Case {
   }
 };
 
-TEST(Decide, StartsWhatIsPlacedAndNotThere) { EXPECT_EQ(Case{}.decided(), "ensure j1a1"); }
+TEST(Decide, StartsPlacedAttempts) { EXPECT_EQ(Case{}.decided(), "ensure j1a1"); }
 
-TEST(Decide, LetsWhatRunsRun) {
+TEST(Decide, LeavesRunningAttemptsUnchanged) {
   EXPECT_EQ(
       (Case{a_job(HostState::running, HostState::placed), {agent(0), agent(1)}, {}}.decided()), "");
 }
@@ -108,14 +108,14 @@ TEST(Decide, NoticesTheDead) {
       << "it had finished";
 }
 
-TEST(Decide, TellsWhatTheLauncherKnowsOfADeadAgent) {
+TEST(Decide, ReportsTheLaunchersNoteOfADeadAgent) {
   Case lost{a_job(HostState::running, HostState::running), {agent(0), agent(1, false)}, {}};
   lost.agents[1].note = "Slurm job 7 is NODE_FAIL";
   EXPECT_EQ(lost.decided(),
             "lose 1 (lost: lost the host's agent on machine box-1: Slurm job 7 is NODE_FAIL)");
 }
 
-TEST(Decide, WaitsForWhatIsStillPendingBelowTheLauncher) {
+TEST(Decide, WaitsForAttemptsPendingBelowTheLauncher) {
   Case pending{a_job(HostState::placed, HostState::placed), {agent(0), agent(1)}, {}};
   for (auto& each : pending.agents) each.note = "Slurm job 7 is PENDING (Resources)";
   Snapshot snapshot;
@@ -146,7 +146,7 @@ TEST(Decide, StartsALaterAttemptNextToAnAgentThatHasNotReported) {
 }
 
 // An agent that runs has log lines to send; one that was not started would stay pending.
-TEST(Decide, RemovesWhatIsStillPendingBelowTheLauncherAtOnceWhenItsAttemptHasEnded) {
+TEST(Decide, RemovesEndedAttemptsPendingBelowTheLauncherAtOnce) {
   Case ended{a_job(HostState::lost, HostState::lost), {agent(0), agent(1)}, {}};
   domain::Attempt& attempt = ended.job.attempts.back();
   attempt.state = AttemptState::ended;
@@ -162,7 +162,7 @@ TEST(Decide, RemovesWhatIsStillPendingBelowTheLauncherAtOnceWhenItsAttemptHasEnd
   EXPECT_EQ(ended.decided(), "") << "its agent has run, whatever the launcher knows";
 }
 
-TEST(Decide, GivesUpWhatTheLauncherCannotStart) {
+TEST(Decide, GivesUpAttemptsThatTheLauncherCannotStart) {
   Case now;
   now.launch_failure = unavailable("busy");
   EXPECT_EQ(now.decided(), "ensure j1a1");
@@ -182,13 +182,13 @@ TEST(Decide, GivesUpWhatTheLauncherCannotStart) {
   EXPECT_EQ(first.decided(), "ensure j1a1") << "the server was away: it was not tried yet";
 }
 
-TEST(Decide, DoesNotStartWhatIsToStop) {
+TEST(Decide, DoesNotStartAStoppingJob) {
   Case stopped;
   stopped.job.state = JobState::stopping;
   EXPECT_EQ(stopped.decided(), "lose 0 1 (internal: stopped before it was started)");
 }
 
-TEST(Decide, RemovesWhatIsOver) {
+TEST(Decide, RemovesEndedAttempts) {
   Case over;
   over.job = a_job(HostState::finished, HostState::finished);
   over.job.state = JobState::completed;
@@ -212,7 +212,7 @@ TEST(Decide, RemovesOrphanAgents) {
   EXPECT_EQ(strange.decided(), "remove j7a1; remove j1a2");
 }
 
-TEST(Decide, EndsWhatDoesNotStop) {
+TEST(Decide, EndsHostsThatDoNotStop) {
   Case stuck;
   stuck.job = a_job(HostState::running, HostState::finished);
   stuck.agents = {agent(0), agent(1)};
@@ -236,7 +236,7 @@ TEST(Decide, ExpiresByTrainingTime) {
   EXPECT_EQ(late.decided(), "") << "it ends already";
 }
 
-TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
+TEST(Decide, PlacesWaitingJobsInFreeCapacity) {
   domain::Job waiting = a_job(HostState::placed, HostState::placed);
   waiting.number = 2;
   waiting.key.name = "b";

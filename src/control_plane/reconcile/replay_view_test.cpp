@@ -93,7 +93,7 @@ TEST(ReplayHistory, HasTheJobsOfThePeriodInTheirOrder) {
   EXPECT_EQ(waits.arrival.lasts, Duration(60s)) << "the median of the queue";
 }
 
-TEST(ReplayHistory, RepeatsWhatAPreemptionLostUnlessItHadCheckpoints) {
+TEST(ReplayHistory, RepeatsWorkLostToAPreemptionWithoutCheckpoints) {
   for (const bool checkpoints : {false, true}) {
     ReplayWorld world;
     auto builder = world.builder();

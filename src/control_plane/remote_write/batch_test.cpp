@@ -49,7 +49,7 @@ TEST(Batch, CountersAreSums) {
             (std::vector<TimeSeries>{series("c", {{15, 2}, {16, 3}})}));
 }
 
-TEST(Batch, AnswersDecideWhatFollows) {
+TEST(Batch, StatusCodesDecideTheOutcome) {
   for (const int status : {200, 202, 204}) EXPECT_EQ(outcome_of(status), Outcome::accepted);
   for (const int status : {0, 301, 401, 403, 404, 429, 500, 503})
     EXPECT_EQ(outcome_of(status), Outcome::retry) << status;

@@ -216,7 +216,7 @@ TEST_F(SenderWorld, EndDoesNotWaitForARequestInProgress) {
   EXPECT_EQ(receiver.requests, 1U) << "the thread has ended by itself";
 }
 
-TEST_F(SenderWorld, AfterTheEndPartsOfARejectedRequestAreNotSent) {
+TEST_F(SenderWorld, SendsNoPartsOfARejectedRequestAfterTheEnd) {
   append(0, 10);
   receiver.answer(std::deque<int>(100, 400));
   receiver.hold(true);

@@ -49,7 +49,7 @@ TEST(Backfill, JobsThatTakeSpareCapacityStartEarlier) {
   EXPECT_EQ(started(snapshot), Numbers{2}) << "box-2 is not what the first was promised; box-1 is";
 }
 
-TEST(Backfill, WithAnUnknownEndNoJobUsesMachinesOfTheFirst) {
+TEST(Backfill, NoJobUsesMachinesOfTheFirstIfAnEndIsUnknown) {
   Snapshot snapshot = a_head_that_waits();
   snapshot.running[0].ends_by.reset();
   snapshot.machines.push_back(machine("box-2", 2));
@@ -60,7 +60,7 @@ TEST(Backfill, WithAnUnknownEndNoJobUsesMachinesOfTheFirst) {
   EXPECT_FALSE(found.waits[0].starts_by);
 }
 
-TEST(Backfill, AGangGetsTheInstantAtWhichAllOfItFits) {
+TEST(Backfill, AGangGetsTheEarliestTimeThatFitsAllHosts) {
   Snapshot snapshot =
       cluster({machine("box-1", 4), machine("box-2", 4), machine("box-3", 4)}, {}, {job(1, 2, 4)});
   for (const int m : {1, 2, 3}) {

@@ -63,7 +63,7 @@ TEST(FreeCapacity, UnlikeHostsGoToOneRackAsWell) {
   EXPECT_EQ(cluster.place({{{share(4), 2}, {share(1), 2}}, 4, 10, ""}), (Machines{0, 1, 2, 3}));
 }
 
-TEST(FreeCapacity, KeepsCountOfWhatChanges) {
+TEST(FreeCapacity, MatchesAFreshInstanceAfterEachChange) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SeededRandom random(seed);
     Fixture cluster;

@@ -22,7 +22,7 @@ MachineKind kind(const std::string& name, double cpus, double cpus_max) {
   return {.name = name, .total = share(cpus, 4 * cpus), .cpus_max = cpus_max};
 }
 
-TEST(Growth, AsManyMachinesComeAsJobsWaitFor) {
+TEST(Growth, AddsAsManyMachinesAsJobsWaitFor) {
   const Snapshot snapshot =
       cluster({}, {}, {job(1, 1, 3), job(2, 1, 3), job(3, 1, 1), job(4, 1, 1)});
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}), "small x 2");

@@ -52,7 +52,7 @@ TEST(Preferences, AJobWithoutCapacityWaitsForItsFirst) {
   EXPECT_NE(why.find("training-job/x"), std::string::npos) << why;
 }
 
-TEST(Preferences, JobsShareWhatIsFree) {
+TEST(Preferences, JobsShareFreeCapacity) {
   // The first takes all of a; the second falls back to what is left of b.
   const auto snapshot =
       cluster({machine("a", 8), machine("b", 4)}, {},

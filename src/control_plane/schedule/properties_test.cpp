@@ -166,7 +166,7 @@ void obey(Snapshot& snapshot, const std::string& reason_text) {
                                           (*each)[4].matched ? std::stoi((*each)[4]) : 0));
 }
 
-TEST_F(Seeds, DoingWhatThePendingReasonSaysStartsTheJob) {
+TEST_F(Seeds, FollowingThePendingReasonStartsTheJob) {
   int obeyed = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     SeededRandom random(seed);

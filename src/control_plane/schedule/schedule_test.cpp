@@ -7,7 +7,7 @@ namespace {
 
 using namespace test;
 
-TEST(Plan, StartsWhatFitsInOrder) {
+TEST(Plan, StartsJobsThatFitInOrder) {
   const Snapshot snapshot =
       cluster({machine("box-1", 8, 32)}, {}, {job(1, 2, 2, 4), job(2, 1, 4, 4), job(3, 1, 1, 1)});
   EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
@@ -88,7 +88,7 @@ TEST(Plan, AJobThatNeverFitsDelaysNoOther) {
             "least 4 vCPU and 32 GiB of memory");
 }
 
-TEST(Plan, SaysWhatToAddForAGang) {
+TEST(Plan, NamesTheMachinesToAddForAGang) {
   EXPECT_EQ(
       reason(cluster({machine("box-1", 8, 16)}, {}, {job(1, 5, 4, 4)}), 1),
       "needs capacity for 5 hosts, and all machines together have capacity for 2 of them: add 3 "

@@ -84,7 +84,7 @@ TEST(WhatIf, AMachineMoreOrARunningJobLess) {
   EXPECT_EQ(answers(snapshot, {5}), (Texts{"end 11: now", "machines like box-1 0->1: now"}));
 }
 
-TEST(WhatIf, AsManyMachinesAsTheGangNeeds) {
+TEST(WhatIf, AddsAsManyMachinesAsTheGangNeeds) {
   const Snapshot snapshot =
       cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 8)}, {job(5, 3, 8)});
   EXPECT_EQ(answers(snapshot, {5}), (Texts{"machines like box-1 0->3: now"}));
@@ -191,7 +191,7 @@ TEST(WhatIf, RanksByTheStart) {
 }
 
 // The one that began last, which loses the least.
-TEST(WhatIf, OfEqualEndsTheOneThatLosesTheLeastComesFirst) {
+TEST(WhatIf, OrdersEqualEndsByLeastLostWork) {
   Snapshot snapshot = cluster({machine("box-1", 8)},
                               {ending(running("training-job/x", "box-1", 4), 11, 60s),
                                ending(running("training-job/y", "box-1", 4), 12, 60s)},

@@ -80,7 +80,7 @@ TEST(ActivityTable, HasNoRecordThatCannotBe) {
   EXPECT_TRUE(read_calls(std::string(kActivityBytes, '\1')).empty()) << "of an earlier agent";
 }
 
-TEST(ActivityTable, LimitsWhatARecordSays) {
+TEST(ActivityTable, ReplacesInvalidValuesOfARecord) {
   CallRecord calls = record_of_rank_1_of_4();
   calls.kind = ~uint64_t{0};
   calls.links[0] = {5, 9, 9};

@@ -40,7 +40,7 @@ TEST(Result, DetailsTellErrorsOfOneKindApart) {
   EXPECT_FALSE(not_found("file a not found").is(FileFault::missing)) << "no detail";
 }
 
-TEST(Result, ErrnoBecomesWhatTheCallerMayDo) {
+TEST(Result, ErrnoBecomesAKindAndAMessage) {
   EXPECT_EQ(from_errno("writing x", ENOSPC).kind, Kind::exhausted);
   EXPECT_EQ(from_errno("opening x", ENOENT).message, "opening x: No such file or directory");
 }

@@ -28,7 +28,7 @@ constexpr auto kSlot = complete(json_record<Slot>("seat", [](auto& side, auto& s
 constexpr auto kCoach =
     json_record<Coach>("coach", [](auto& side, auto& coach) { side("seats", coach.slots, kSlot); });
 
-TEST(CompleteRecord, ReadsWhatItWrote) {
+TEST(CompleteRecord, ReadsWrittenRecords) {
   const auto read = kSlot.read(kSlot.write({"ann", 3, "aisle"}));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->user, "ann");

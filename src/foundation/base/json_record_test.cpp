@@ -85,7 +85,7 @@ Shop full() {
   return shop;
 }
 
-TEST(JsonRecord, WritesWhatItReads) {
+TEST(JsonRecord, WritesAndReadsAllMembers) {
   const Json json = kShop.write(full());
   EXPECT_EQ(
       dump(json),
@@ -99,7 +99,7 @@ TEST(JsonRecord, WritesWhatItReads) {
   EXPECT_EQ(kShop.write(*again), json);
 }
 
-TEST(JsonRecord, OmitsWhatIsNotSet) {
+TEST(JsonRecord, OmitsUnsetMembers) {
   EXPECT_EQ(dump(kShop.write(Shop{})), R"({"closed":null,"name":"","opened":0})");
 }
 

@@ -96,7 +96,7 @@ TEST(Contract, WithoutHyperparametersTheFileIsAnEmptyObject) {
   EXPECT_EQ(input_files(host).at("input/config/inputdataconfig.json"), "{}");
 }
 
-TEST(Contract, ReadersReadWhatWritersWrote) {
+TEST(Contract, ReadersReadTheFilesOfWriters) {
   const auto files = input_files(two_hosts());
   const auto resources = read_resources(files.at("input/config/resourceconfig.json"));
   ASSERT_TRUE(resources);

@@ -55,7 +55,7 @@ TEST(Array, TheDependencyOfAChildIsArithmetic) {
   EXPECT_EQ(to_json(*read), to_json(array));
 }
 
-TEST(Array, OfOneThatMakesNoMoreTheRestFailsForItsReason) {
+TEST(Array, ChildrenOfATerminatedArrayFailForItsReason) {
   Job array = array_of(3);
   array.state = JobState::stopping;
   array.cancellation = Cancellation::terminated;

@@ -54,7 +54,7 @@ TEST(ImageSources, AreWrittenInTheirFormat) {
   EXPECT_EQ(dump(to_json(ImageSources{})), R"({"logins":[],"oci_directories":[]})");
 }
 
-TEST(ImageSources, OfALoginWithoutItsListsAreCorrupt) {
+TEST(ImageSources, ALoginWithoutItsListsIsCorrupt) {
   Json json = to_json(kSources);
   json["logins"][0].erase("users");
   const auto read = image_sources_from_json(json);

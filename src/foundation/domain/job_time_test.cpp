@@ -54,7 +54,7 @@ Job completed() {
   return job;
 }
 
-TEST(JobTime, OfACompletedJob) {
+TEST(JobTime, CountsEachPhaseOfACompletedJob) {
   const Job job = completed();
   EXPECT_EQ(text_of(job, at(1'000)),
             "Queued 10, Starting 2 (1), Downloading 3 (1), Training 60 (1), Uploading 5 (1)");
@@ -66,7 +66,7 @@ TEST(JobTime, OfACompletedJob) {
   EXPECT_TRUE(time.lost_is_known);
 }
 
-TEST(JobTime, OfAJobThatWaitsOrRuns) {
+TEST(JobTime, CountsPhasesOfWaitingAndRunningJobs) {
   Job job;
   job.created = kCreated;
   add_phases(job, {{Phase::starting, 0}});
@@ -111,7 +111,7 @@ TEST(JobTime, WorkBeforeAnInterruptionIsLostWithoutCheckpoints) {
   EXPECT_TRUE(time.lost_is_known);
 }
 
-TEST(JobTime, WithCheckpointsTheLostPartIsUnknown) {
+TEST(JobTime, LostTimeIsUnknownWithCheckpoints) {
   Job job = interrupted(true);
   job.spec.checkpoint = Checkpoint{"s3://b/c", "/opt/ml/checkpoints"};
   const JobTime time = time_of(job, at(0));
@@ -120,7 +120,7 @@ TEST(JobTime, WithCheckpointsTheLostPartIsUnknown) {
   EXPECT_FALSE(time.lost_is_known);
 }
 
-TEST(JobTime, OfAJobThatIsStopped) {
+TEST(JobTime, CountsPhasesOfAStoppedJob) {
   Job job;
   job.created = kCreated;
   job.state = JobState::stopped;

@@ -75,7 +75,7 @@ TEST(PriceTest, InstanceTypesWithoutAPriceAreNamedOnce) {
   EXPECT_EQ(cost.unpriced, std::vector<std::string>{"ml.x.y"});
 }
 
-TEST(PriceTest, SavingsAreAPartOfWhatOnDemandWouldCost) {
+TEST(PriceTest, SavingsAreAFractionOfTheOnDemandCost) {
   const Cost cost = cost_of(prices(), "us-east-1", {{"all", "ml.m5.large", 1}}, true, 3600, 3600);
   EXPECT_DOUBLE_EQ(cost.saved(), 0.7);
   EXPECT_EQ(Cost{}.saved(), 0);
@@ -90,7 +90,7 @@ TEST(PriceTest, MoneyShowsTwoDigitsWhereverTheyAre) {
   EXPECT_EQ(money_text(42), "0.000042");
 }
 
-TEST(PriceTest, TheListHasWhatPeopleTrainOn) {
+TEST(PriceTest, TheListHasCommonTrainingInstances) {
   const PriceTable table = list_prices_of_2023();
   EXPECT_EQ(table.currency, "USD");
   EXPECT_DOUBLE_EQ(table.find("ap-south-1", "ml.m5.xlarge")->on_demand, 0.23);

@@ -45,7 +45,7 @@ TEST(Role, IsNamedByNameAndByArn) {
     EXPECT_EQ(names_role(each.entry, each.role), each.named) << each.entry << " " << each.role;
 }
 
-TEST(Role, OfAnyAccountIsTheSameInEachList) {
+TEST(Role, EachListIgnoresTheAccountOfARole) {
   const Image image = *resolve_image({}, "registry.lan/train:1");
   for (const std::string& entry : kWritten) {
     FileSystem file_system;

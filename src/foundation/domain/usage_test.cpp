@@ -75,7 +75,7 @@ TEST(Usage, IsOfTheShareOrOfTheUser) {
   EXPECT_EQ(*share_of(job), (ShareKey{{}, "alice"}));
 }
 
-TEST(Usage, OfALittleIsNothing) {
+TEST(Usage, DecayedUsageCountsAsNothing) {
   EXPECT_FALSE(is_nothing({1, kStart}, 60s, kStart + 60s));
   EXPECT_TRUE(is_nothing({1, kStart}, 60s, kStart + 600s));
 }

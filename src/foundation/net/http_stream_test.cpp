@@ -217,7 +217,7 @@ TEST_F(HttpStreams, AClientNoticesABrokenStream) {
   EXPECT_EQ(other.exchange("GET /stream/chunked HTTP/1.1\r\n\r\n").status, 0);
 }
 
-TEST_F(HttpStreams, AStreamWhoseClientDiesEnds) {
+TEST_F(HttpStreams, AStreamEndsWhenItsClientDies) {
   std::promise<Kind> how;
   handler.on_stream = [&](Stream& stream) {
     stream.start(200, {}, kLarge).value();
@@ -233,7 +233,7 @@ TEST_F(HttpStreams, AStreamWhoseClientDiesEnds) {
   EXPECT_EQ(how.get_future().get(), Kind::unavailable);
 }
 
-TEST_F(HttpStreams, AStreamWhoseClientStallsIsCancelled) {
+TEST_F(HttpStreams, AStreamIsCancelledWhenItsClientStalls) {
   settings.idle_limit = 200ms;
   std::promise<Kind> reading, writing;
   handler.on_stream = [&](Stream& stream) {
@@ -257,7 +257,7 @@ TEST_F(HttpStreams, AStreamWhoseClientStallsIsCancelled) {
 }
 
 // Both directions are idle, so no deadline of ours would end it.
-TEST_F(HttpStreams, AnUpgradedConnectionWhoseClientVanishesEnds) {
+TEST_F(HttpStreams, AnUpgradedConnectionEndsWhenItsClientVanishes) {
   if (::geteuid() != 0) GTEST_SKIP() << "network namespaces are root's";
   settings.dead_peer = {.idle = 1s, .interval = 1s, .dead_after = 3s};
   std::promise<Kind> how;

@@ -190,7 +190,7 @@ TEST_F(Links, AnUnreachableAddressIsAnError) {
   EXPECT_EQ(listen_links("unix:", {}).error().kind, Kind::invalid);
 }
 
-TEST_F(Links, GarbageLengthsCloseTheLinkAfterWhatWasWhole) {
+TEST_F(Links, GarbageLengthsCloseTheLinkAfterCompleteFrames) {
   const auto listener = listen_links(address, server.events(), {.frame_bytes_max = 1000});
   ASSERT_TRUE(listener);
   RawPeer peer(address);

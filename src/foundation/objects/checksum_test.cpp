@@ -21,7 +21,7 @@ TEST(Checksum, IsTheSameHoweverTheBytesAreCut) {
   }
 }
 
-TEST(Checksum, OfPartsCombineToThatOfTheWhole) {
+TEST(Checksum, PartsCombineToTheChecksumOfTheWhole) {
   std::string bytes;
   for (int i = 0; i < 3000; ++i) bytes += char(i * i);
   for (const char* algorithm : {"crc32", "crc32c", "crc64nvme"})

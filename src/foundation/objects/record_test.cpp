@@ -42,7 +42,7 @@ TEST(ObjectRecord, NumbersBeyondTheirLimitsAreCorrupt) {
     EXPECT_FALSE(decode(parts, "1")) << parts;
 }
 
-TEST(ObjectRecord, PartsWhoseSumWouldWrapAreCorrupt) {
+TEST(ObjectRecord, PartsWithAnOverflowingSumAreCorrupt) {
   const auto parts = [](std::vector<uint64_t> lengths) {
     std::vector<PartEntry> entries;
     for (const uint64_t length : lengths)

@@ -176,7 +176,7 @@ TEST_F(S3ClientTest, ErrorsKeepTheirKinds) {
   }
 }
 
-TEST_F(S3ClientTest, AHeadWithoutABodyTellsWhatIsMissing) {
+TEST_F(S3ClientTest, HeadDistinguishesAMissingKeyFromAMissingBucket) {
   bool bucket_there = true;
   Endpoint endpoint([&](net::Stream& stream, const std::string&) {
     reply(stream, stream.head().target == "/bucket" && bucket_there ? 200 : 404);

@@ -14,7 +14,7 @@ TEST(Accounts, AreFoundByNameAndByNumber) {
   EXPECT_EQ(own_user_id(), ::geteuid());
 }
 
-TEST(Accounts, ThatDoNotExistAreNotFound) {
+TEST(Accounts, UnknownAccountsAreNotFound) {
   EXPECT_EQ(find_account("no-such-account").error().kind, Kind::not_found);
   EXPECT_EQ(find_account(4'000'000'000u).error().kind, Kind::not_found);
 }

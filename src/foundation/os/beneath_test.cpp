@@ -81,7 +81,7 @@ TEST_F(ConfinedDirectory, OpensNoDeviceFiles) {
   EXPECT_FALSE(bool(opened));
 }
 
-TEST_F(ConfinedDirectory, StaysWhatItWas) {
+TEST_F(ConfinedDirectory, IsASeparateMountOfTheSameDirectory) {
   ASSERT_TRUE(write_file(path_ + "/later", "by path"));
   const auto file = open_file_beneath(directory_, "later");
   ASSERT_TRUE(file) << file.error().message;

@@ -94,7 +94,7 @@ TEST_F(LogFiles, AFullDiskLosesWholeLinesAndTheirNumberIsWritten) {
   EXPECT_TRUE(text().ends_with("after\nlater\n"));
 }
 
-TEST_F(LogFiles, AfterEachFaultOfTheDiskLaterLinesAreWhole) {
+TEST_F(LogFiles, LaterLinesAreCompleteAfterEachDiskFault) {
   int struck = 0;
   for (uint64_t nth = 1; nth <= 40; ++nth) {
     for (int number = 0; number < 4; ++number)

@@ -66,7 +66,7 @@ class OverlayTest : public testing::Test {
                     target_ = place_.path() + "/target";
 };
 
-TEST_F(OverlayTest, KeepsWhatIsWrittenInItsLayer) {
+TEST_F(OverlayTest, KeepsWritesInItsUpperLayer) {
   mount();
   if (IsSkipped()) return;
   ASSERT_TRUE(write_file(target_ + "/a/file", "new"));

@@ -22,7 +22,7 @@ TEST(ProcessUsage, IsReadBehindANameWithBlanksAndParentheses) {
   EXPECT_EQ(parse_process_stat("17 (a) S 1", 0, 100, 4096).error().kind, Kind::corrupt);
 }
 
-TEST(ProcessUsage, OfThisProcessIsPlausible) {
+TEST(ProcessUsage, UsageOfThisProcessIsPlausible) {
   const auto usage = usage_of_this_process();
   ASSERT_TRUE(usage) << usage.error().message;
   EXPECT_GT(usage->resident_bytes, 100'000U);

@@ -69,7 +69,7 @@ TEST_F(PostgresConnection, ManyStatementsTogetherDoNotBlock) {
   EXPECT_EQ(answers->back().text(0, 0), std::string(200, 'x'));
 }
 
-TEST_F(PostgresConnection, ErrorsTellWhatTheCallerCanDo) {
+TEST_F(PostgresConnection, ErrorsHaveKindsFaultsAndMessages) {
   auto connection = open();
   const auto absent = connection->run({"SELECT * FROM absent"});
   EXPECT_EQ(absent.error().kind, Kind::not_found);

@@ -369,7 +369,7 @@ TEST(EcdsaChunks, OnlyTheLastMayBeSmall) {
   EXPECT_EQ(EcdsaBody({"a", "b"}).read().result.error().kind, Kind::exhausted);
 }
 
-TEST(UnsignedChunks, WithTrailers) {
+TEST(UnsignedChunks, BytesAndTrailersAreRead) {
   const Read got =
       read(ChunkSeal::none,
            "5\r\nhello\r\nA\r\n0123456789\r\n0\r\nX-Amz-Checksum-CRC32: abc=\r\n\r\n", 3);

@@ -31,7 +31,7 @@ TEST(ActivityWatch, ReportsTheAgesOfTheLastChanges) {
   EXPECT_EQ(report->ranks[0].collective, Duration(60s));
 }
 
-TEST(ActivityWatch, KnowsNoTimeOfWhatNeverHappened) {
+TEST(ActivityWatch, ReportsNoTimeOfEventsThatNeverHappened) {
   ActivityWatch watch;
   const auto report = watch.look(0, {{1, 0, 0, 0}}, 1s);
   ASSERT_TRUE(report) << "there is a rank";

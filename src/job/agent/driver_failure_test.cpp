@@ -71,7 +71,7 @@ TEST(ScriptFailure, IsNotALaunchersFailure) {
   EXPECT_EQ(found.find("ChildFailedError"), std::string::npos);
 }
 
-TEST(ScriptFailure, NamesWhatTheMpiDriverLacks) {
+TEST(ScriptFailure, NamesThePackageThatTheMpiDriverLacks) {
   const std::string found = script_failure(
       "Running MPI Driver\n"
       "Traceback (most recent call last):\n"
@@ -88,7 +88,7 @@ TEST(ScriptFailure, NamesWhatTheMpiDriverLacks) {
       << found;
 }
 
-TEST(ScriptFailure, OfMpiWithoutSshSaysWhatTheDriverNeeds) {
+TEST(ScriptFailure, NamesTheSshSetupThatTheMpiDriverNeeds) {
   const auto of_driver = [](const std::string& error) {
     return script_failure(
         "Traceback (most recent call last):\n"
@@ -109,7 +109,7 @@ TEST(ScriptFailure, OfMpiWithoutSshSaysWhatTheDriverNeeds) {
       << found;
 }
 
-TEST(ScriptFailure, OfAScriptHasNoHintOfTheDriver) {
+TEST(ScriptFailure, ErrorsOfTheScriptHaveNoHintOfTheDriver) {
   const std::string found = script_failure(
       after("Traceback (most recent call last):\nFile \"train.py\", line 1\nimport paramiko\n"
             "ModuleNotFoundError: No module named 'paramiko'\n"));
@@ -135,7 +135,7 @@ TEST(ScriptFailure, IsTheLastLineWithoutAnException) {
   EXPECT_TRUE(found.starts_with("E: xxx"));
 }
 
-TEST(ScriptFailure, IsNotWhatTorchrunReportsOfItsRanks) {
+TEST(ScriptFailure, SkipsTheReportOfTorchrunOnItsRanks) {
   for (const char* logger :
        {"ERROR:torch.distributed.elastic.multiprocessing.api:",
         "E1127 06:32:38 18 torch/distributed/elastic/multiprocessing/api.py] "})
@@ -154,7 +154,7 @@ TEST(ScriptFailure, IsNotWhatTorchrunReportsOfItsRanks) {
               "Executing command: /usr/bin/python3 train.py\nusage: train.py [-h]");
 }
 
-TEST(ScriptFailure, OfACommandHasNoTraceOfTheShell) {
+TEST(ScriptFailure, LeavesOutTheTraceOfTheShell) {
   EXPECT_EQ(script_failure("++ CMD='echo one; ls /nothing'\n"
                            "++ echo 'Executing command: echo one; ls /nothing'\n"
                            "Executing command: echo one; ls /nothing\n"

@@ -79,7 +79,7 @@ TEST_F(StartWithInit, ReportsAProgramThatIsMissing) {
   EXPECT_TRUE(ended_) << "the container ends with its start";
 }
 
-TEST_F(StartWithInit, RefusesWhatNoInitReports) {
+TEST_F(StartWithInit, RejectsInvalidReportsOfTheInit) {
   EXPECT_EQ(start(std::nullopt).error().kind, Kind::unavailable);
   EXPECT_EQ(start(report(contract::Ended{0})).error().kind, Kind::corrupt);
   EXPECT_EQ(start("not JSON").error().kind, Kind::invalid);

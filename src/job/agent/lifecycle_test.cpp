@@ -150,7 +150,7 @@ TEST(Lifecycle, AHostThatWaitsForTheMainHostStopsAtOnce) {
   EXPECT_EQ(story.on(MainRuns{}), "");
 }
 
-TEST(Lifecycle, TheOrderTellsWhichHostFollowsAndWhichMerges) {
+TEST(Lifecycle, TheOrderDecidesTheRoleOfTheHost) {
   wire::Order order;
   order.host = 1;
   order.spec.groups = {{"all", "ml.m5.large", 3}};

@@ -50,7 +50,7 @@ TEST_F(NextOrders, AnAgentThatStopsWaitingGetsNoOrder) {
   EXPECT_FALSE(take());
 }
 
-TEST_F(NextOrders, ThatCameBeforeTheWaitAreTaken) {
+TEST_F(NextOrders, OrdersOfferedBeforeTheWaitAreTaken) {
   next_.offer();
   ASSERT_TRUE(take());
   const auto order = next_.take(0ms);

@@ -153,7 +153,7 @@ TEST(Sources, NothingIsWrittenThroughALink) {
   EXPECT_FALSE(os::exists(directory.path() + "/code/real/x"));
 }
 
-TEST(Sources, OfTheImageAreKept) {
+TEST(Sources, CodeOfTheImageIsCopied) {
   os::TemporaryDirectory directory;
   const std::string root = directory.path() + "/root", code = directory.path() + "/code";
   ASSERT_TRUE(os::make_directories(root + "/opt/ml/code/deep"));

@@ -8,7 +8,7 @@
 namespace trainyard::data {
 namespace {
 
-TEST(Order, WithoutASeedNothingMoves) {
+TEST(Order, NothingMovesWithoutASeed) {
   EXPECT_EQ(order_of(4, {}, 0), (std::vector<uint32_t>{0, 1, 2, 3}));
   EXPECT_EQ(order_of(4, {}, 7), (std::vector<uint32_t>{0, 1, 2, 3}));
   EXPECT_TRUE(order_of(0, 1, 0).empty());

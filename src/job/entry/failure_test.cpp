@@ -64,7 +64,7 @@ TEST(Failure, IsDescribed) {
   EXPECT_EQ(words, "ExecuteUserScriptError: b (algo-1, exit code 3)\na\nb");
 }
 
-TEST(Failure, WithoutAnExceptionHasTheLastLines) {
+TEST(Failure, HasTheLastLinesWithoutAnException) {
   Printed printed{"", ""};
   for (int i = 0; i < 1000; ++i) printed.all += "epoch " + std::to_string(i) + "\n";
   const auto text =
@@ -84,7 +84,7 @@ TEST(Failure, WithoutAnExceptionHasTheLastLines) {
   EXPECT_NE(long_text.find("\n27x"), std::string::npos) << long_text;
 }
 
-TEST(Failure, OfALauncherIsItsFramedMessage) {
+TEST(Failure, ShowsTheFramedMessageOfALauncher) {
   const std::string dashes(74, '-');
   const auto text =
       describe_failure("ExecuteUserScriptError", {"algo-1", 0, 1, ""}, false,

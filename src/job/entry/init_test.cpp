@@ -151,7 +151,7 @@ TEST_F(InitSignals, EndAShellThatContinuesAfterItsScript) {
 }
 
 // A copy of the program serves it, so the program alone is meant. It leaves the copy behind.
-TEST_F(InitSignals, ReachWhatTheProgramLeaves) {
+TEST_F(InitSignals, ReachProcessesThatTheProgramLeaves) {
   const pid_t process = start({"sh", "-c", "(" + saving_script() + "); printf n > $TOLD"});
   ASSERT_EQ(written(1), "r");
   ::kill(process, SIGTERM);

@@ -63,7 +63,7 @@ TEST(Settings, FindTheSources) {
   EXPECT_EQ(read_settings(found)->module_dir, "/opt/program");
 }
 
-TEST(Settings, KnowWhichHostsADistributionHas) {
+TEST(Settings, KnowTheHostsOfADistribution) {
   const auto hosts = [](Json hyperparameters) {
     return read_settings(found_with(std::move(hyperparameters)))->distribution_hosts;
   };

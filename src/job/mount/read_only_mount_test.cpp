@@ -98,7 +98,7 @@ class MountTest : public testing::Test {
   std::unique_ptr<ReadOnlyMount> mount_;
 };
 
-TEST_F(MountTest, ShowsWhatWasListed) {
+TEST_F(MountTest, ShowsTheListedFilesReadOnly) {
   const auto large = random_bytes(2 * cache::kBlockBytes + 777, 1);
   put("a/small", "content");
   put("a/empty", "");

@@ -160,7 +160,7 @@ TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPartOfV1) {
   });
 }
 
-TEST(CgroupPlan, OfV2) {
+TEST(CgroupPlan, HasTheStepsOfV2) {
   const Tree tree(Files{{"cgroup.controllers", "cpuset cpu io memory pids\n"}});
   const auto layout = with_offered(parse_cgroup_layout(tree.mountinfo_of_v2()));
   const auto steps = plan_cgroup(layout, "j1a1-0.1f", kLimits, 8, {"c 195:0 rwm"});
@@ -186,7 +186,7 @@ TEST(CgroupPlan, OfV2) {
             std::vector<std::string>{tree.path() + "/trainyard/j1a1-0.1f/cgroup.procs"});
 }
 
-TEST(CgroupPlan, OfV2BelowADelegatedGroup) {
+TEST(CgroupPlan, HasTheStepsOfV2BelowADelegatedGroup) {
   const Tree tree({{"user/me/cgroup.controllers", "memory pids\n"},
                    {"cgroup.controllers", "cpu memory pids\n"}});
   const auto layout =
@@ -211,7 +211,7 @@ TEST(CgroupPlan, OfV2BelowADelegatedGroup) {
             "write /user/me/trainyard/x.1/pids.max = 100\n");
 }
 
-TEST(CgroupPlan, OfV1) {
+TEST(CgroupPlan, HasTheStepsOfV1) {
   const auto layout = parse_cgroup_layout(
       "35 31 0:31 / /c/memory rw,relatime - cgroup cgroup rw,memory\n"
       "36 31 0:32 / /c/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
@@ -310,7 +310,7 @@ TEST(CgroupUse, IsReadFromV1) {
   EXPECT_EQ(group.processes(), (std::vector<int>{5, 6}));
 }
 
-TEST(CgroupUse, OfNoGroupIsUnknown) {
+TEST(CgroupUse, IsUnknownWithoutAGroup) {
   const CgroupLayout none;
   const Cgroup group = Cgroup::named("x.1", none);
   EXPECT_FALSE(group.exists() || group.out_of_memory() || group.cpu_used() || group.memory_used());

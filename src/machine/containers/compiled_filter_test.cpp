@@ -73,7 +73,7 @@ TEST_F(CompiledFilters, AreWholeInstructions) {
   }
 }
 
-TEST_F(CompiledFilters, OfFormerRuntimesAreRemovedAtLast) {
+TEST_F(CompiledFilters, FiltersOfFormerRuntimesAreRemoved) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   ASSERT_TRUE(compile(kProgram));
   for (int number = 0; number < 40; ++number) {

@@ -126,7 +126,7 @@ TEST_F(RealContainer, CannotWriteToTheMachine) {
   EXPECT_NE(text_.find("Read-only file system"), std::string::npos) << text_;
 }
 
-TEST_F(RealContainer, MountsWhatItIsGiven) {
+TEST_F(RealContainer, MountsTheRequestedDirectoriesAndFiles) {
   ASSERT_TRUE(os::make_directories(directory_ + "/ml/input"));
   ASSERT_TRUE(os::write_file(directory_ + "/hosts", "10.0.0.2 algo-1\n"));
   spec_.mounts = {{directory_ + "/ml", "/opt/ml", false},
@@ -236,7 +236,7 @@ TEST_F(RealContainer, PutsAWritableLayerOverAnImage) {
   EXPECT_FALSE(os::exists(image + "/etc"));
 }
 
-TEST_F(RealContainer, LetsRootDoWhatPackagesExpect) {
+TEST_F(RealContainer, GivesRootTheRightsThatPackagesExpect) {
   ASSERT_TRUE(os::make_directories(directory_ + "/ml"));
   spec_.mounts = {{directory_ + "/ml", "/opt/ml", false}};
   EXPECT_EQ(

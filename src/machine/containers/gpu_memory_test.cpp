@@ -99,7 +99,7 @@ TEST_F(GpuMemory, IsOverwrittenAndReleased) {
   EXPECT_EQ(gpu_.contexts, 0);
 }
 
-TEST_F(GpuMemory, IsOverwrittenBetweenWhatIsInUse) {
+TEST_F(GpuMemory, IsOverwrittenBetweenAllocationsInUse) {
   // The driver's own: three pieces that leave holes of other sizes than a power of two.
   const std::map<size_t, size_t> in_use = {
       {5 << 20, 1 << 20}, {17 << 20, 3 << 20}, {40 << 20, 64 << 10}};
@@ -205,7 +205,7 @@ TEST_F(Marks, AreThereWhileAJobHasTheGpu) {
   EXPECT_TRUE(uncleared_gpus(at_).empty());
 }
 
-TEST_F(Marks, OfAnAgentThatDiedHaveTheNextOneClear) {
+TEST_F(Marks, TheNextAgentClearsGpusMarkedByADeadAgent) {
   ASSERT_TRUE(marks_.claim("/dev/nvidia0"));
   EXPECT_TRUE(uncleared_gpus(at_).empty());
   ASSERT_TRUE(marks_.claim("/dev/nvidia0"));

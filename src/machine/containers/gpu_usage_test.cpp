@@ -29,7 +29,7 @@ TEST(GpuUsage, AnythingElseIsCorrupt) {
   EXPECT_TRUE(parse_gpu_usage("")->empty());
 }
 
-TEST(GpuUsage, WithoutGpusRunsNoTool) {
+TEST(GpuUsage, RunsNoToolWithoutGpus) {
   EXPECT_TRUE(gpu_usage({"/dev/nvidiactl", "/dev/full"})->empty());
 }
 

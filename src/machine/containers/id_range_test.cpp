@@ -7,7 +7,7 @@
 namespace trainyard::containers {
 namespace {
 
-TEST(OwnIds, CountsWhatIsMappedFromRootOn) {
+TEST(OwnIds, CountsContiguousIdsFromRoot) {
   struct Case {
     const char* text;
     uint32_t count;
@@ -68,7 +68,7 @@ TEST_F(Claims, AreApartAndStay) {
                           std::to_string((first->first - kFirstRange) / kIdsOfRange)));
 }
 
-TEST_F(Claims, OfTheDeadAreTakenOver) {
+TEST_F(Claims, ClaimsOfDeadProcessesAreReused) {
   const auto first = claim_id_range(first_, everybody);
   ASSERT_TRUE(first);
   const std::string path =

@@ -98,7 +98,7 @@ TEST_F(Layers, AnImpliedDirectoryHasNoMode) {
             "mine d 755\ntmp d 1777\ntmp/x f 644\nx\n");
 }
 
-TEST_F(Layers, WhiteoutsRemoveWhatLiesBelow) {
+TEST_F(Layers, WhiteoutsRemoveEntriesOfLowerLayers) {
   const auto lower = layer(
       "mkdir -p a/b c d; echo 1 > a/b/one; echo 2 > a/two; echo 3 > c/three; echo 4 > d/four; ln "
       "-s / out");

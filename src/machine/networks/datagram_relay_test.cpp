@@ -64,7 +64,7 @@ TEST_F(DatagramRelayTest, CarriesTheDatagramsOfPeersBothWays) {
   EXPECT_EQ(tunnels_[0].receive(), "two");
 }
 
-TEST_F(DatagramRelayTest, DropsWhatOthersSend) {
+TEST_F(DatagramRelayTest, DropsDatagramsOfOtherSenders) {
   const auto first = relay(0), second = relay(1);
   UdpSocket other;
   other.send("of another process of the node", kHere, ports_[1]);
@@ -73,7 +73,7 @@ TEST_F(DatagramRelayTest, DropsWhatOthersSend) {
   EXPECT_EQ(tunnels_[1].receive(), "of the tunnel");
 }
 
-TEST_F(DatagramRelayTest, SaysWhichPortIsInUse) {
+TEST_F(DatagramRelayTest, ErrorsNameThePortInUse) {
   const auto first = relay(0);
   DatagramRelaySpec spec;
   spec.endpoints = {{kHere, ports_[0]}, {kHere, ports_[1]}};

@@ -118,7 +118,7 @@ TEST(ReplayCommand, ShowsABarOnATerminalOnly) {
   EXPECT_TRUE(world.terminal.progress.ends_with("\r\033[K"));
 }
 
-TEST(ReplayCommand, RefusesWhatItCannotRead) {
+TEST(ReplayCommand, RejectsInvalidArguments) {
   ReplayWorldOfCommands world;
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"--since", "yesterday"},

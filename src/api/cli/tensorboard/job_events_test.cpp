@@ -57,7 +57,7 @@ struct TensorboardWorld {
 
 Instant at(int64_t seconds) { return kCreated + seconds * 1s; }
 
-TEST(TensorboardJobEvents, EachCallReturnsWhatIsNew) {
+TEST(TensorboardJobEvents, EachCallReturnsNewRecordsOnly) {
   TensorboardWorld world;
   world.points = {{1, {0.5, 1}}, {3, {0.25, 4}}};
   EXPECT_EQ(world.next(7s), start_record(kCreated) +

@@ -89,7 +89,7 @@ TEST(PreviewPage, ShowsTheStartTheCostAndTheChanges) {
             "in 2m00s  2025-11-20 09:47:00Z  stop training-job/a, which runs\n");
 }
 
-TEST(PreviewPage, OfAJobThatStartsNowIsShort) {
+TEST(PreviewPage, IsShortForAJobThatStartsNow) {
   Json answer = preview_answer();
   answer["StartsNow"] = true;
   answer.erase("WaitReason");

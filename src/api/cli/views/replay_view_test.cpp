@@ -111,7 +111,7 @@ TEST(ReplayPage, ShowsHostileNamesAsText) {
   EXPECT_EQ(page.find('\x07'), std::string::npos);
 }
 
-TEST(ReplayPage, LacksWhatIsMissing) {
+TEST(ReplayPage, ReportsAMissingReplayAndAPeriodWithoutJobs) {
   EXPECT_EQ(replay_page({}, Json::object()), "no replay\n");
   Json none = replay_answer();
   none["Jobs"] = 0;

@@ -47,7 +47,7 @@ TEST(FileEvents, AreShiftedToTheClockOfTheJob) {
   EXPECT_EQ(added_of({{"rank-0.json", file}}).notes, Notes());
 }
 
-TEST(FileEvents, WithoutAKnownClockTheyBeginWithTheTraining) {
+TEST(FileEvents, BeginWithTheTrainingIfTheirClockIsUnknown) {
   const std::string event = R"({"name":"a","ph":"i","pid":1,"tid":1,"ts":40})";
   const std::string expected =
       R"({"name":"a","ph":"i","pid":1000000,"s":"t","tid":1,"ts":1100000000})"

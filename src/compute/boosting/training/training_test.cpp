@@ -130,7 +130,7 @@ TEST(OwnMetrics, SumsOfHostsAreAdded) {
     EXPECT_DOUBLE_EQ(first.value(metric), all.value(metric)) << metric;
 }
 
-TEST(Evaluations, OfTheLibraryAreParsedAndPrintedInSageMakersForm) {
+TEST(Evaluations, ReadTheLibrarysLinesAndPrintSageMakersFormat) {
   const auto all =
       parse_evaluations("[3]\ttrain-error@0.7:0.25\ttrain-aft-nloglik:1.5\tvalidation-auc:nan");
   ASSERT_TRUE(all) << all.error().message;

@@ -24,7 +24,7 @@ void on_devices(int ranks, const std::function<void(DeviceGroup&, Group&)>& play
   });
 }
 
-TEST(Nccl, ThatIsMissingOrLacksAFunctionIsReported) {
+TEST(Nccl, LoadReportsAMissingLibraryOrFunction) {
   const auto without = nccl::load("libno-such-nccl.so.2", NCCL_IN_MEMORY);
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().kind, Kind::unavailable);
@@ -56,7 +56,7 @@ TEST(DeviceGroup, ARankWithoutNcclIsNamedOnAllRanks) {
   });
 }
 
-TEST(DeviceGroup, EveryOperationDoesWhatTheGroupsOwnDoes) {
+TEST(DeviceGroup, EveryOperationGivesTheSameResultAsTheGroup) {
   on_devices(3, [](DeviceGroup& device, Group& group) {
     const int rank = group.rank();
     const auto values = [&](size_t count, int of) {

@@ -380,7 +380,7 @@ TEST(Barrier, NoRankIsDoneBeforeAllCame) {
 
 // -- messages
 
-TEST(Messages, OfOneOperationBetweenTwoRanksDifferAndArriveInTheOrderOfTheirSends) {
+TEST(Messages, HaveUniqueNumbersPerPairOfRanksAndArriveInOrder) {
   for (const Case& one : all_cases()) {
     for (int ranks = 2; ranks <= kRanksMax; ++ranks) {
       const size_t elements = size_t(ranks) * 3 + 5;
@@ -466,7 +466,7 @@ Counted count(const std::function<Plan(int rank)>& plan_of_rank, int ranks) {
   return counted;
 }
 
-TEST(Costs, StepsAndElementsAreWhatTheFormulasSay) {
+TEST(Costs, StepsAndElementsMatchTheFormulas) {
   for (const Case& one : all_cases()) {
     for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
       for (const size_t elements : {size_t(1), size_t(101), size_t(720 * ranks)}) {

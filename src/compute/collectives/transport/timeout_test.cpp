@@ -52,7 +52,7 @@ TEST(Timeout, AllOfAChainBlameItsEnd) {
   for (const auto& [rank, blame] : play(20, waits)) EXPECT_EQ(blame, (Blame{7, 1100ms})) << rank;
 }
 
-TEST(Timeout, OfSeveralTheOneThatDoesNotWaitIsBlamed) {
+TEST(Timeout, AllBlameTheRankThatDoesNotWait) {
   const std::map<int, std::vector<int>> waits = {
       {0, {1, 2, 3, 4}}, {1, {0, 2, 3, 4}}, {3, {4, 2}}, {4, {0, 1, 3}}};
   for (const auto& [rank, blame] : play(5, waits)) EXPECT_EQ(blame, (Blame{2, 1100ms})) << rank;

@@ -318,7 +318,7 @@ TEST(Negotiation, NewSettingsReachAllInOneCycle) {
   EXPECT_FALSE(ranks.cycle().settings);
 }
 
-TEST(Negotiation, AFullCacheForgetsWhatWasUsedLeastRecently) {
+TEST(Negotiation, AFullCacheEvictsTheLeastRecentlyUsedEntry) {
   Ranks ranks(2, {.cache_entries_max = 2});
   for (const char* name : {"a", "b"}) {
     submit_all(ranks, tensor(name));

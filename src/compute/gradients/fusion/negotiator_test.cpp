@@ -173,7 +173,7 @@ TEST(Negotiator, EveryOperation) {
   }
 }
 
-TEST(Negotiator, UnlikeRequestsOfOneNameFailWithWhatDiffers) {
+TEST(Negotiator, UnlikeRequestsOfOneNameFailWithTheDifference) {
   negotiating(3, [](Negotiator& negotiator) {
     std::vector<float> values(negotiator.rank() == 1 ? 7 : 6, 1.0f), fine(3, 1.0f);
     Handle wrong = negotiator.submit(summing("layer1.weight", values));

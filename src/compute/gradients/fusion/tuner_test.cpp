@@ -78,7 +78,7 @@ TEST(Tuner, WeighsLatencyAgainstWaiting) {
     EXPECT_GT(rate(tune(rate, seed)), 0.9 * best_of(rate));
 }
 
-TEST(Tuner, KeepsWhatItHasWhereNothingMattersAndIsTheSameForEqualSeeds) {
+TEST(Tuner, KeepsTheFirstSettingsIfRatesAreEqualAndIsDeterministic) {
   const Rate flat = [](const Settings&) { return 1e9; };
   const Settings first{uint64_t{64} << 20, 1000};
   int tries = 0;

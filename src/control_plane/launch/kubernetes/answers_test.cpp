@@ -85,7 +85,7 @@ TEST(KubernetesAnswers, ReadsNodesPageByPage) {
   EXPECT_EQ(nodes[0].allocatable.memory_bytes, int64_t{60} << 30);
 }
 
-TEST(KubernetesAnswers, SumsWhatOthersPodsRequest) {
+TEST(KubernetesAnswers, SumsTheRequestsOfPodsOfOthers) {
   std::map<std::string, KubernetesAmounts> used;
   size_t pods = 0;
   ASSERT_TRUE(read_use_page(recorded_answer("all_pods.json"), "3fa91c", used, pods));
@@ -109,7 +109,7 @@ TEST(KubernetesAnswers, TheLargestInitContainerCountsAndSidecarsAlways) {
   EXPECT_EQ(used["n1"].memory_bytes, 1024);
 }
 
-TEST(KubernetesAnswers, RejectsWhatIsNotAList) {
+TEST(KubernetesAnswers, RejectsAnswersWithoutAList) {
   std::vector<KubernetesJob> jobs;
   for (const char* wrong : {"", "[]", "{}", R"({"metadata":{},"items":{}})", R"({"items":[]})"})
     EXPECT_FALSE(read_job_page(wrong, "m", jobs)) << wrong;

@@ -50,7 +50,7 @@ HostOrder order_in(const Json& secret, const std::string& key) {
   return order ? *order : HostOrder{};
 }
 
-TEST(GangObjects, AreAJobOfWhichNoPodIsReplaced) {
+TEST(GangObjects, AreAJobThatReplacesNoPod) {
   const Json job = planned(pods_on({"n1", "n2"})).job;
   EXPECT_EQ(job["metadata"]["name"], "trainyard-3fa91c-j17a1");
   EXPECT_EQ(job["metadata"]["namespace"], "training");
@@ -81,7 +81,7 @@ TEST(GangObjects, PodsMayRunOnTheChosenNodesOnly) {
             2u);
 }
 
-TEST(GangObjects, EachPodRequestsWhatTheLargestHostNeeds) {
+TEST(GangObjects, EachPodRequestsTheResourcesOfTheLargestHost) {
   Gang gang = pods_on({"n1", "n2"});
   gang.members[1].share = {3, 200 << 20, 0};
   const Json container = planned(gang).job["spec"]["template"]["spec"]["containers"][0];

@@ -64,7 +64,7 @@ TEST(Kubeconfig, HasCertificatesAsDataOrFiles) {
   }
 }
 
-TEST(Kubeconfig, RejectsWhatIsNotSupportedAndSaysWhatToDo) {
+TEST(Kubeconfig, RejectsUnsupportedSettingsWithAnExplanation) {
   EXPECT_NE(message_of(read_kubeconfig("apiVersion: v1\n", "", "/", file_content))
                 .find("kubectl config view --raw --minify -o json"),
             std::string::npos);

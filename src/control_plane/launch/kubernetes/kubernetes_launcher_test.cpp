@@ -84,7 +84,7 @@ TEST_F(KubernetesLauncherTest, AHostWithoutAPodYetIsAlive) {
   EXPECT_EQ(note_of(*launcher, 0), "alive: Kubernetes Job trainyard-3fa91c-j1a1 has no pod for it");
 }
 
-TEST_F(KubernetesLauncherTest, AHostWhosePodIsGoneIsDeadWhenTheJobHasCountedIt) {
+TEST_F(KubernetesLauncherTest, AHostWithoutAPodIsDeadOnceTheJobHasCountedIt) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(2)));
   cluster_.pods.clear();
@@ -112,7 +112,7 @@ TEST_F(KubernetesLauncherTest, ADeletedPodRunsOnWhileItsNodeDoes) {
             "not ready (NodeStatusUnknown: Kubelet stopped posting node status.)");
 }
 
-TEST_F(KubernetesLauncherTest, OfTwoPodsOfAHostTheLaterOneCounts) {
+TEST_F(KubernetesLauncherTest, TheLaterOfTwoPodsOfAHostCounts) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(1)));
   KubernetesPod second = pod_of(0);
@@ -123,7 +123,7 @@ TEST_F(KubernetesLauncherTest, OfTwoPodsOfAHostTheLaterOneCounts) {
   EXPECT_EQ(note_of(*launcher, 0), "alive: ");
 }
 
-TEST_F(KubernetesLauncherTest, MachinesAreNodesLessWhatOthersHave) {
+TEST_F(KubernetesLauncherTest, MachinesAreUsableNodesLessTheUseOfOthers) {
   cluster_.used_by_others["n1"] = {1500, 1 << 20};
   const auto launcher = server();
   auto machines = launcher->machines();

@@ -90,7 +90,7 @@ TEST_F(KubernetesRestTest, CreatesAppliesResumesAndDeletes) {
   EXPECT_NE(requests_.back().body.find(R"("uid":"u1")"), std::string::npos);
 }
 
-TEST_F(KubernetesRestTest, DeletingWhatIsGoneIsHarmless) {
+TEST_F(KubernetesRestTest, DeletingAMissingJobSucceeds) {
   answers_ = {{404, "{}"}, {409, "{}"}, {403, R"({"message":"forbidden"})"}};
   const auto kubernetes = client();
   EXPECT_TRUE(kubernetes->delete_job("a", "u1"));

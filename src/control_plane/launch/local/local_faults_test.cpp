@@ -301,7 +301,7 @@ TEST_F(LocalFaults, RemainsOfACrashAreRemovedLaterIfThatFails) {
   EXPECT_EQ(machine_.tables().size(), 1u);
 }
 
-TEST_F(LocalFaults, ASweepLeavesAServerAloneWhoseOwnerFileCannotBeRead) {
+TEST_F(LocalFaults, ASweepKeepsAServerWithAnUnreadableOwnerFile) {
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 2)));
   files_.unreadable = "data-directory";

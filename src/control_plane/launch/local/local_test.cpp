@@ -213,7 +213,7 @@ TEST_F(LocalLauncher, GangsDoNotShareAddresses) {
   });
 }
 
-TEST_F(LocalLauncher, FindsWhatAFormerServerStarted) {
+TEST_F(LocalLauncher, FindsAttemptsOfAFormerServer) {
   in_a_machine([&] {
     ASSERT_TRUE(server()->ensure(gang(1, 2)));
     auto launcher = server();
@@ -436,7 +436,7 @@ TEST_F(LocalLauncher, LeavesNothingOnError) {
   });
 }
 
-TEST_F(LocalLauncher, SweepTakesWhatIsUnusedAndNothingElse) {
+TEST_F(LocalLauncher, SweepRemovesOnlyUnusedResources) {
   in_a_machine([&] {
     auto launcher = server();
     ASSERT_TRUE(launcher);
@@ -525,7 +525,7 @@ TEST_F(LocalLauncher, AssignsWholeGpusAndRemembersTheirHosts) {
   });
 }
 
-TEST_F(LocalLauncher, StartsAgainWhatItHasJustRemoved) {
+TEST_F(LocalLauncher, RestartsAnAttemptThatItHasJustRemoved) {
   in_a_machine([&] {
     auto launcher = server();
     ASSERT_TRUE(launcher);

@@ -99,7 +99,7 @@ TEST(Reaper, LetsManyGoTogetherWhereTheKernelWaitsOnce) {
   EXPECT_EQ(removals.sizes, (std::vector<size_t>{5}));
 }
 
-TEST(Reaper, KeepsWhatCouldNotBeRemoved) {
+TEST(Reaper, RetriesFailedRemovals) {
   Removals removals;
   removals.failures = 2;
   NetworkReaper reaper(clock, removals.function());
@@ -126,7 +126,7 @@ TEST(Reaper, KeepsTheAddressesUntilTheRestIsGoneToo) {
   EXPECT_EQ(removals.sizes, (std::vector<size_t>{1})) << "the network itself is removed once";
 }
 
-TEST(Reaper, RemovesWhatWaitsBeforeItEnds) {
+TEST(Reaper, RemovesPendingNetworksBeforeItEnds) {
   Removals removals;
   {
     NetworkReaper(clock, removals.function()).take(network(1), [&] { return removals.counted(); });

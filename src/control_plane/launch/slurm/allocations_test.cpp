@@ -14,7 +14,7 @@ SlurmJobRequest request() {
   return request;
 }
 
-TEST(AllocationKind, DiffersByWhatSlurmTreatsDifferently) {
+TEST(AllocationKind, DiffersOnlyBySettingsThatSlurmDistinguishes) {
   const std::string kind = allocation_kind(request(), "ana");
   EXPECT_EQ(kind.size(), 16u);
   EXPECT_EQ(kind, allocation_kind(request(), "ana"));

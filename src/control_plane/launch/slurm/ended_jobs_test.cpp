@@ -70,7 +70,7 @@ TEST_F(EndedJobsTest, AreListedAsBeforeUntilTheAccountingAnswers) {
   EXPECT_EQ(see({}).size(), 1u) << "only what is known to have ended";
 }
 
-TEST_F(EndedJobsTest, AreMissingWithoutAnAccountingStorageWhichIsQueriedOnce) {
+TEST_F(EndedJobsTest, AreMissingWithoutAccountingAndQueryItOnce) {
   see({job_in(1, "RUNNING"), job_in(2, "RUNNING")});
   slurm_.accounting_away = not_found("Slurm accounting storage is disabled");
   EXPECT_EQ(see({job_in(2, "RUNNING")}).size(), 1u);

@@ -37,7 +37,7 @@ TEST(SlurmJobComment, NamesItsSubmitterIfTheNameIsOneOfIam) {
   }
 }
 
-TEST(SlurmJobComment, SaysWhichHostsEndedAndWhy) {
+TEST(SlurmJobComment, ListsEndedHostsAndTheReason) {
   const auto comment = read_job_comment(to_text(some_comment()) +
                                         " ended=1:137,0:1 why=srun: error: n2: Killed seal=x");
   ASSERT_TRUE(comment) << comment.error().message;

@@ -99,7 +99,7 @@ TEST(SlurmJobPlan, GivesEachNodeAGatewayAndEachHostAnAddress) {
   EXPECT_EQ(orders[0].order, R"({"token":"secret's"})");
 }
 
-TEST(SlurmJobPlan, RequestsOnEachNodeWhatTheFullestOneNeeds) {
+TEST(SlurmJobPlan, RequestsTheResourcesOfTheFullestNodeOnEachNode) {
   Gang uneven = gang_on({"n1", "n3", "n3", "n3"});
   uneven.members[0].share = {4, 900 << 20, 4};
   const auto request = plan_job(job_settings(), uneven, three_nodes(), kSubnet, seal);
@@ -109,7 +109,7 @@ TEST(SlurmJobPlan, RequestsOnEachNodeWhatTheFullestOneNeeds) {
   EXPECT_EQ(request->tasks_per_node * request->cpus_per_task, 12);
 }
 
-TEST(SlurmJobPlan, SaysWhichNodeIsTooSmallForItsJob) {
+TEST(SlurmJobPlan, NamesTheNodeThatIsTooSmall) {
   const Gang uneven = gang_on({"n1", "n3", "n3"});
   struct Case {
     int64_t SlurmNode::*amount;
@@ -141,7 +141,7 @@ TEST(SlurmJobPlan, KeepsSecretsOutOfArguments) {
   EXPECT_NE(request->script.find("'/opt/trainyard'\\''s/trainyard-slurm-host'"), std::string::npos);
 }
 
-TEST(SlurmJobPlan, RejectsWhatNodesCannotDo) {
+TEST(SlurmJobPlan, RejectsGangsThatTheNodesCannotServe) {
   EXPECT_EQ(plan_job(job_settings(), gang_on({}), three_nodes(), kSubnet, seal).error().kind,
             Kind::invalid);
   EXPECT_EQ(plan_job(job_settings(), gang_on({"n9"}), three_nodes(), kSubnet, seal).error().kind,

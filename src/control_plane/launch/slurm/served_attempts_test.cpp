@@ -123,7 +123,7 @@ TEST_F(SharedJobs, AJobServesChildrenInSequence) {
   EXPECT_EQ(slurm_.running(), 0u);
 }
 
-TEST_F(SharedJobs, ServeOnlyWhatFits) {
+TEST_F(SharedJobs, ServeOnlyAttemptsThatFit) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(child(1)));
   idle(1, 1, 74min);
@@ -183,7 +183,7 @@ TEST_F(SharedJobs, AnIdleJobWithoutALinkIsNotWaitedFor) {
   EXPECT_EQ(slurm_.all.size(), 2u);
 }
 
-TEST_F(SharedJobs, ANewServerLearnsWhatTheyServe) {
+TEST_F(SharedJobs, ANewServerLearnsTheServedAttempts) {
   {
     const auto former = server();
     ASSERT_TRUE(former->ensure(child(1)));

@@ -225,7 +225,7 @@ TEST_F(SlurmLauncherTest, BelievesTheSecondAnswerWithoutTheJobOfASubmission) {
   EXPECT_EQ(slurm_.running(), 1u) << "no second submission";
 }
 
-TEST_F(SlurmLauncherTest, SubmitsAgainWhatSlurmDoesNotHave) {
+TEST_F(SlurmLauncherTest, ResubmitsAJobThatSlurmDoesNotHave) {
   const auto launcher = server();
   slurm_.after_submit = [&](const SlurmJobRequest&) -> Result<void> {
     return unavailable("sbatch did not end within 30 s");
@@ -269,7 +269,7 @@ TEST_F(SlurmLauncherTest, CancelsARemovedJobUntilItHasEnded) {
 }
 
 // A server was killed between the two steps.
-TEST_F(SlurmLauncherTest, StartsNoAttemptWhoseRemovedJobRuns) {
+TEST_F(SlurmLauncherTest, DoesNotStartAnAttemptWhileItsRemovedJobRuns) {
   ASSERT_TRUE(server()->ensure(numbered_gang(1, {"n1"})));
   slurm_.all.at(1).shown.name = "removed-trainyard-3fa91c-j1a1";
   const auto launcher = server();

@@ -16,7 +16,7 @@ SlurmNode node_in(std::vector<std::string> states) {
   return node;
 }
 
-TEST(SlurmStates, OfferUsableNodesLessWhatOthersHave) {
+TEST(SlurmStates, OfferUsableNodesLessTheUseOfOthers) {
   struct Case {
     std::vector<std::string> states;
     bool responds;

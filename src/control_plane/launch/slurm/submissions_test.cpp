@@ -166,7 +166,7 @@ TEST_F(SubmissionsTest, EndsWhileOneIsInProgress) {
   EXPECT_EQ(slurm_.names(), "1");
 }
 
-TEST_F(SubmissionsTest, WithoutAThreadItsUserWaits) {
+TEST_F(SubmissionsTest, SubmitsInTheCallerWithoutAThread) {
   const auto submissions = make(false);
   slurm_.let(1);
   submissions->add(named(1));

@@ -56,7 +56,7 @@ std::string error_of(const ReplayChange& change, const Snapshot& cluster) {
   return changed.error().message;
 }
 
-TEST(Replay, RepeatsWhatWasRecordedAndShowsWhatAMachineMoreDoes) {
+TEST(Replay, RepeatsTheRecordAndSimulatesAddedMachines) {
   const auto out = outcomes(a_queue(3), {variant("two machines", {more_machines(1)})});
   ASSERT_EQ(out.size(), 3u);
   EXPECT_EQ(out[0].name, kReplayRecorded);

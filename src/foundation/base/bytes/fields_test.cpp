@@ -59,7 +59,7 @@ TEST(Fields, ComeBackAsTheyWere) {
   EXPECT_EQ(encode_kind(*message, kDescribe), bytes);
 }
 
-TEST(Fields, ThatAreCutShortOrTooLongAreNamed) {
+TEST(Fields, ErrorsNameTruncatedAndTooLongMessages) {
   const std::string bytes = encode_kind(Message(kMixed), kDescribe);
   for (size_t size = 1; size < bytes.size(); ++size)
     EXPECT_TRUE(fault_of(bytes.substr(0, size)).ends_with(" is cut short")) << size;
@@ -67,7 +67,7 @@ TEST(Fields, ThatAreCutShortOrTooLongAreNamed) {
   EXPECT_EQ(fault_of(""), "a frame without a message kind");
 }
 
-TEST(Fields, ThatMakeNoSenseAreNamed) {
+TEST(Fields, ErrorsNameFieldsWithInvalidValues) {
   EXPECT_EQ(fault_of(std::string(1, '\0')), "unknown message kind 0");
   EXPECT_EQ(fault_of("\x03"), "unknown message kind 3");
   std::string bytes = encode_kind(Message(Mixed{}), kDescribe);

@@ -11,7 +11,7 @@ TEST(LittleEndian, WritesTheLowByteFirst) {
   EXPECT_EQ(bytes, std::string("x\x04\x03\x02\x01"));
 }
 
-TEST(LittleEndian, ReadsWhatItWrote) {
+TEST(LittleEndian, ReadsWrittenValues) {
   for (const uint64_t value : {uint64_t(0), uint64_t(255), uint64_t(1) << 31, ~uint64_t(0)}) {
     std::string bytes;
     append_little_endian(bytes, value, 8);

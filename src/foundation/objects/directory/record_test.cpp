@@ -63,7 +63,7 @@ TEST(ObjectRecord, IsReadAsItWasWritten) {
   }
 }
 
-TEST(ObjectRecord, OfPartsNeedsAnUploadIdAndAPossibleLength) {
+TEST(ObjectRecord, ARecordOfPartsNeedsAnUploadIdAndAValidLength) {
   Record nameless = of_parts(), huge = of_parts();
   nameless.upload_id = "../x";
   huge.info.bytes = kObjectBytesMax + 1;

@@ -7,7 +7,7 @@
 namespace trainyard::agent {
 namespace {
 
-TEST(ExitReason, OfASignalIsDescribed) {
+TEST(ExitReason, DescribesSignals) {
   EXPECT_EQ(exit_reason({.code = 139}),
             "killed by SIGSEGV (segmentation fault); the process left no failure file and printed "
             "nothing");

@@ -34,7 +34,7 @@ TEST(ProgressMeter, ReportsTheBeginningRegularProgressAndTheEnd) {
   EXPECT_EQ(reports.all[2].what, "channel train");
 }
 
-TEST(ProgressMeter, WithoutARecipientReportsNothing) {
+TEST(ProgressMeter, ReportsNothingWithoutARecipient) {
   TestClock clock(Instant{1h});
   ProgressMeter meter("image", nullptr, clock);
   meter.moved(1);

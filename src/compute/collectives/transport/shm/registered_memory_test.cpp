@@ -37,7 +37,7 @@ struct Buffer {
   std::span<std::byte> bytes;
 };
 
-TEST(InPlaceMemory, KeepsWhatIsInItAndIsSeenByOthersUntilItGoes) {
+TEST(InPlaceMemory, KeepsItsContentAndIsSharedUntilReleased) {
   const auto registered = std::make_shared<RegisteredMemory>();
   Buffer buffer(300'000);
   auto in_place = registered->register_in_place(buffer.bytes);
@@ -75,7 +75,7 @@ TEST(InPlaceMemory, IsGivenBackAsItWasTaken) {
   EXPECT_TRUE(registered->empty());
 }
 
-TEST(InPlaceMemory, OfAProcessIsNotItsChildrens) {
+TEST(InPlaceMemory, IsNotSharedWithForkedChildren) {
   const auto registered = std::make_shared<RegisteredMemory>();
   Buffer buffer(100'000);
   auto in_place = registered->register_in_place(buffer.bytes);

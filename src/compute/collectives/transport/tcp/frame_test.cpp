@@ -42,7 +42,7 @@ TEST(Frame, GoldenBytes) {
             "0000000000000000");
 }
 
-TEST(Frame, DecodesWhatItEncodes) {
+TEST(Frame, DecodesEncodedFrames) {
   const auto header =
       decode_header(encode(FrameHeader{FrameKind::data, {~uint64_t{0}, 1}, uint64_t{1} << 40}));
   ASSERT_TRUE(header);
@@ -76,7 +76,7 @@ TEST(Proof, FitsOneConnectionOneWayAndOneSecret) {
   EXPECT_FALSE(equal_in_constant_time(proof, prove("secret", a, Hello{1, 2, {3}})));
 }
 
-TEST(Frame, RefusesWhatMakesNoSense) {
+TEST(Frame, RejectsInvalidFrames) {
   const struct {
     const char* bytes;
     const char* why;
