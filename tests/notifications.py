@@ -91,7 +91,7 @@ class HttpReceiver:
         return [each for each in list(self.received) if each.path == path]
 
     def wait(self, path: str, count: int = 1) -> list[Received]:
-        """Waits until this number of requests has come to the path."""
+        """Waits until this number of requests has arrived at the path."""
         return wait_for(
             lambda: len(self.at(path)) >= count and self.at(path),
             f"{count} requests to {path}, there are {[each.path for each in self.received]}",

@@ -119,7 +119,7 @@ def test_two_hosts_see_each_other_and_their_shards(
     model = model_of(s3, done)
     assert sorted(model.getnames()) == ["algo-1.txt", "algo-2.txt", "same.txt", "same.txt.algo-2"]
     assert model.extractfile("same.txt").read() == b"algo-1\n"
-    assert any("same.txt.algo-2" in line for line in one), "the log says that a name came twice"
+    assert any("same.txt.algo-2" in line for line in one), "the log reports the repeated name"
 
 
 def test_the_first_failing_host_says_why(sagemaker: BaseClient, s3: BaseClient) -> None:

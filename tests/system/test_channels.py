@@ -82,7 +82,7 @@ def python(script: str) -> str:
 
 
 def submit(cluster: Server, name: str, script: str, channels: Any, **more: Any) -> None:
-    """Scripts are longer than a request's fields may be: they come as a channel."""
+    """Scripts are longer than a request's fields may be: they are sent as a channel."""
     cluster.boto("s3").put_object(Bucket="yard", Key=f"code/{name}/run", Body=script.encode())
     request = jobs.request(name, "/bin/sh /opt/ml/input/data/code/run", **more)
     request["InputDataConfig"] = [channel("code", f"s3://yard/code/{name}/", "File"), *channels]

@@ -81,7 +81,7 @@ echo late > last; ln -s step-2 latest; chmod 600 last""",
     assert [
         line for line in lines if "latest is not copied to s3://yard/keeps/: it is a link" in line
     ]
-    assert keys(cluster, "keeps/") == ["last", "step-2"], "with what came after the last look"
+    assert keys(cluster, "keeps/") == ["last", "step-2"], "also what was written since the scan"
     described = cluster.boto("sagemaker").describe_training_job(TrainingJobName="keeps")
     assert described["CheckpointConfig"] == {"S3Uri": "s3://yard/keeps"}
 

@@ -113,7 +113,7 @@ def test_nodes_meet_and_the_job_is_its_main_node(
     cluster: Server, batch: BaseClient, queue: str
 ) -> None:
     before = leftovers.picture(cluster.data)
-    # What a shell says comes at once; how soon an interpreter is there says nothing of who began
+    # A shell's output arrives at once; how soon an interpreter is there says nothing of who began
     # first.
     job = submit(batch, queue, of_nodes("echo began; exec python3 /fsx/meet.py", 3, 1, **FSX))
     done = wait_until(batch, job)

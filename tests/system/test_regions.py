@@ -192,7 +192,7 @@ def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path: pathl
             lambda line: round_of(line) >= round_of(survivor.leader.lines[alone]) + 5
         )
         assert any("lost region 0" in line for line in survivor.leader.lines)
-        # However slow this machine is, there is something left to come back to.
+        # However slow this machine is, the region has epochs left when it rejoins.
         survivor.leader.process.send_signal(signal.SIGSTOP)
         interrupted_job.start()
         interrupted_job.leader.wait_for(lambda line: line.startswith("host="))
@@ -232,7 +232,7 @@ def test_a_region_that_waits_for_others_can_be_stopped(tmp_path: pathlib.Path) -
     region.start()
     try:
         region.leader.wait_for(lambda line: line.startswith("host="))
-        # Told to stop while it waits, it goes without a failure.
+        # Stopped while it waits, it exits without a failure.
         for host in region.hosts:
             host.process.send_signal(signal.SIGTERM)
         assert region.leader.process.wait(SECONDS_MAX) == 0

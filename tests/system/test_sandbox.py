@@ -206,7 +206,7 @@ def outside() -> Iterator[None]:
         if server:
             server.kill()
             server.wait()
-        # at once: that of the namespace goes later
+        # at once: that of the namespace is removed later
         subprocess.run(["ip", "link", "del", "test-egress0"], check=False)
         ip("netns", "del", OUTSIDE)
 

@@ -38,7 +38,7 @@ def from_any() -> str:
             order.append(source)
         half = order[: len(order) // 2]
         assert min(half.count(rank) for rank in senders) >= each_sends // 2 - 1, order
-        # what came first under another tag was kept
+        # a message that arrived first, with another tag, was kept
         sources = sorted(dist.recv(torch.zeros(2, 2), tag=3) for _ in senders)
         assert sources == sorted(senders), sources
         # one that says its source, posted before and after one that does not
@@ -123,7 +123,7 @@ def sender_dies() -> str:
 
 
 def late_peer() -> str:
-    """A channel that waits for a rank that comes late keeps no other channel from the store: rank 1
+    """A channel that waits for a late rank keeps no other channel from the store: rank 1
     sends only once rank 2 has heard from rank 0, whose receive from rank 1 was posted before."""
     init()
     if RANK == 0:

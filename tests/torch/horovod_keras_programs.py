@@ -370,8 +370,8 @@ def absent_states() -> str:
 
 
 def compressed() -> list[float]:
-    """int8 and low_rank: what a step loses comes later, and a regression is learned by a tape and
-    by an optimizer -> which parts of their losses are left."""
+    """int8 and low_rank: what a step loses is added later, and a regression is learned by a tape
+    and by an optimizer -> which parts of their losses are left."""
     hvd.init()
     rank, left = hvd.rank(), []
     tensor = numpy.random.default_rng(rank).normal(size=(12, 8)).astype("float32")

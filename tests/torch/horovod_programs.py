@@ -437,7 +437,7 @@ def optimizers() -> dict[str, Any]:
 
 
 def compressed() -> dict[str, Any]:
-    """int8 and low_rank: what a step loses comes later, and a regression is learned,
+    """int8 and low_rank: what a step loses is added later, and a regression is learned,
     by weights that are equal on all ranks."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()

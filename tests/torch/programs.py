@@ -284,7 +284,7 @@ def messages() -> str:
         works += [dist.isend(torch.full((2, 2), float(each)), 1, tag=7) for each in range(5)]
         for work in works:
             work.wait()
-        # what is posted first may come last
+        # what is posted first may complete last
         dist.recv(torch.zeros(1), 1, tag=6)
         dist.send(torch.ones(1), 1, tag=5)
         dist.send(torch.ones(3), 1, tag=1)

@@ -1,4 +1,4 @@
-"""The backend in jobs: the wheels come with the script, as any package does,
+"""The backend in jobs: the wheels are sent with the script, as any package does,
 and the ranks are on two hosts."""
 
 import pytest

@@ -216,7 +216,7 @@ Result<std::optional<std::exception_ptr>> Channels::read_message(Channel& channe
   if (!receive && header.bytes > kBufferedBytesMax - channel.buffered_bytes)
     return exhausted(
         "more than " + std::to_string(kBufferedBytesMax) +
-        " bytes came under other tags than those that are received; the last was tag " +
+        " bytes have tags that no pending receive names; the last was tag " +
         std::to_string(header.tag));
   lock.unlock();
   if (receive && bytes_of(receive->destination.contiguous) == header.bytes) {

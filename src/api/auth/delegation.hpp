@@ -31,7 +31,7 @@ struct Delegation {
   RoleSession session = {};                       // only for kind session
   std::string invoked_by = {}, peer_key_id = {};  // as in Principal
   std::string source_ip = {};                     // of the original request
-  bool secure = false;                            // the original request came over TLS
+  bool secure = false;                            // the original request used TLS
 };
 
 Delegation delegation_of(const Context& context);

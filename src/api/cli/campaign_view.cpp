@@ -145,7 +145,7 @@ std::string copied_text(const Json& json) {
          human_bytes(uint64_t(total));
 }
 
-// A column of texts that go below their rows where the terminal is narrow.
+// A column of texts that are shown below their rows where the terminal is narrow.
 Column note_column(const std::string& title, int drop) {
   return {.title = title,
           .width_min = kNoteWidthMin,

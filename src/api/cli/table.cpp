@@ -12,7 +12,7 @@ constexpr int kBelowIndent = 2;  // of texts below their row
 // The layout of a table: a width of 0 is a column that is not shown.
 struct Shape {
   std::vector<int> widths;
-  std::vector<size_t> below;  // columns whose texts go below the rows
+  std::vector<size_t> below;  // columns whose texts are below the rows
 };
 
 int total_of(const std::vector<int>& widths) {
@@ -27,7 +27,7 @@ int floor_of(const Column& column, int width) {
 }
 
 // Leaves out columns until the others fit at their smallest widths. Of columns with equal
-// priorities the last one goes first.
+// priorities the last one is left out first.
 void drop_columns(const std::vector<Column>& columns, int width_max, Shape& shape) {
   for (;;) {
     std::vector<int> floors = shape.widths;

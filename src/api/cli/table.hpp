@@ -31,7 +31,7 @@ struct Column {
   int width_min = 0;   // 0: never narrower than its content; else it may become this narrow
   int drop = 0;        // 0: always shown; the column with the highest value is left out first
   Overflow overflow = Overflow::cut;
-  bool below = false;    // instead of being left out, its text goes below the row
+  bool below = false;    // instead of being left out, its text is shown below the row
   size_t lines_max = 0;  // of a wrapped text; 0: all
 };
 

@@ -90,8 +90,8 @@ Outcome<std::string> page_after(const std::optional<std::string>& token);
 std::string token_after(const std::string& key);
 
 // Sorts a list by `key`, a function that gives each item another text, and cuts a page out of it.
-// Items that come and go between two pages do not move others. `usual`: items of a page when the
-// request does not say how many.
+// Items that are added or removed between two pages do not move others. `usual`: items of a page if
+// the request has no limit.
 template <class In, class Item, class Key>
 Outcome<std::vector<Item>> page_of(const In& in, std::vector<Item> all, Key key,
                                    std::optional<std::string>& next_token,

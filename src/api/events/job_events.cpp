@@ -136,7 +136,7 @@ Result<void> JobEvents::step() {
   TRY(announce_faults());
   bool compare = false;
   std::deque<JobPointer> jobs = take(compare);
-  // After a fault the changes wait before those that came meanwhile.
+  // After a fault these changes are queued before newer ones.
   const auto put_back = [&](Error error) -> Result<void> {
     const MutexLock lock(mutex_);
     compare_ = compare_ || compare;

@@ -5,7 +5,7 @@
 // minimum are "and". The 8-bit floats are OCP's OFP8: e4m3 has no infinity, and values
 // that are too large become NaN; e5m2 has one. An average of integers is divided towards zero;
 // booleans have no average. Bitwise reductions exist for integers and booleans only. Minimum and
-// maximum keep the value that came first in the order of the reduction when two are equal or one is
+// maximum keep the value that is first in the order of the reduction when two are equal or one is
 // NaN.
 //
 // Threads: plain values.

@@ -17,7 +17,7 @@ struct ColourShift {
 // The documented ranges, in both directions.
 inline constexpr ColourShift kColourShiftMax = {36, 50, 50};
 
-// Lightness and saturation stop at their limits, and hue goes round. Grey images have lightness
+// Lightness and saturation stop at their limits, and hue wraps around. Grey images have lightness
 // only.
 void shift_colours(Image& image, const ColourShift& shift);
 

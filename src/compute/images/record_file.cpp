@@ -70,7 +70,7 @@ Result<void> RecordFile::index() {
   if (::fstat(file_.descriptor(), &found) != 0) return from_errno("reading its size");
   if (!S_ISREG(found.st_mode)) return invalid("it is not a regular file");
   const auto size = uint64_t(found.st_size);
-  std::optional<Span> split;  // a record whose last part has not come yet
+  std::optional<Span> split;  // a record whose last part has not been read yet
   for (uint64_t at = 0; at < size;) {
     const Head head = TRY(read_head(file_, at));
     const bool begins = head.flag == 0 || head.flag == 1;

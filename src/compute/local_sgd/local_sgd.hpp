@@ -14,7 +14,7 @@
 // (regions - 1) * 4 P bytes between regions; a round of H steps costs 2 (regions - 1) * 2 P with
 // two-byte codings: 1/(2 H) of it.
 //
-// A region may vanish at any time: the others continue without it. When it comes back (with equally
+// A region may vanish at any time: the others continue without it. When it rejoins (with equally
 // many parameters), it gets their parameters and continues with them; round() then returns their
 // round. region_group.hpp has the rules.
 //

@@ -79,7 +79,7 @@ TEST(Membership, WaitsForAStartedMemberUntilTheTimeout) {
   scenario.expect("a/0").expect("a/1").expect("b/0").comes("a/0").comes("a/1");
   EXPECT_EQ(scenario.after(59s).result, "");
   EXPECT_EQ(scenario.after(1s).result, "1: a/0=0of2 a/1=1of2");
-  EXPECT_EQ(scenario.comes("b/0").result, "added") << "it comes late and joins at the next change";
+  EXPECT_EQ(scenario.comes("b/0").result, "added") << "it is late and joins at the next change";
 }
 
 TEST(Membership, DoesNotWaitForAMemberThatDiedBeforeItCame) {

@@ -114,7 +114,7 @@ struct Message {
 };
 
 // Runs the sends and receives of pipeline.cpp with connections that hold nothing: a send ends only
-// when its receiver has come to the receive. Returns true when all stages end.
+// when its receiver has reached the receive. Returns true when all stages end.
 bool ends_without_buffers(PipelineSchedule schedule, int stages, int micro_batches) {
   std::vector<std::vector<PipelineOperation>> plans;
   for (int stage = 0; stage < stages; ++stage)

@@ -178,7 +178,7 @@ void Zero::start(size_t bucket) {
   const at::Tensor values =
       each.gradients->values().narrow(0, 0, int64_t(each.plan.bytes / sizeof(float)));
   const bool each_pass = settings_.stage == ZeroStage::gradients;
-  // The sums of earlier passes go through the reduction again, which needs no memory.
+  // The sums of earlier passes are reduced again, which needs no memory.
   if (each_pass && passes_done_ > 0) own_shard(values).add_(each.sums->values());
   collectives::ReduceOptions sum;
   sum.name = "gradients of bucket " + std::to_string(bucket);

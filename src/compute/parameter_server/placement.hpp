@@ -2,7 +2,7 @@
 //
 // A table is cut by rows into slices of about kSliceNumbersMax numbers. Every slice has a
 // preference among the servers, drawn from a hash of table, slice and server (the highest wins),
-// and goes to the first server that is not full. A server is full at a tenth more than an even
+// and is placed on the first server that is not full. A server is full at a tenth more than an even
 // share, so no server has much more to do than another. Preferences do not depend on the other
 // servers, so an additional server takes its share and leaves most other slices where they are.
 //

@@ -198,7 +198,7 @@ Result<bool> AlarmLoop::evaluate_composite(const Alarm& alarm, const Alarms& all
                texts_.composite_reason(alarm, next, last_changed(rule, alarm.key, all), now), now);
 }
 
-// Another change of the alarm since it was read goes first: the alarm is judged again later.
+// A change of the alarm since it was read takes precedence: the alarm is judged again later.
 Result<bool> AlarmLoop::enter(const Alarm& alarm, State next, const Texts& reason, Instant now) {
   bool entered = false;
   TRY(store_.change([&](const Alarms& present) -> Result<Change> {

@@ -6,7 +6,7 @@
 // has the rights of the principal that started it, as they are at each use; when one is denied, the
 // campaign is stopped with that as its reason. Its rows are followed by one thread per region, so
 // that a region that does not answer delays no other: its rows stay as they are, and continue when
-// it answers again. A copy has a thread for each region that data goes to.
+// it answers again. A copy has a thread for each target region.
 //
 // Threads: callable from anywhere; calls that query regions or the catalogue block for seconds at
 // most.

@@ -47,7 +47,7 @@ class Explainer {
 
  private:
   using Compute = std::function<Result<reconcile::Explanation>(const Read& last)>;
-  // Runs `compute` after those that came before.
+  // Runs `compute` after the earlier ones.
   Result<reconcile::Explanation> admit_and_compute(const Compute& compute);
   Result<reconcile::Explanation> compute_alone(const Compute& compute);
 

@@ -10,7 +10,7 @@ Loops::Loops(ControlPlane& control, Duration reconcile_interval, Clock* clock,
              LoopStatistics* statistics)
     : control_(control), clock_(clock), statistics_(clock ? statistics : nullptr) {
   control.on_due([this] { commit_due_.set(); }, [this] { reconcile_due_.set(); });
-  commit_due_.set();  // for commands that came before
+  commit_due_.set();  // for commands submitted before the start
   commit_thread_ = std::thread([this] {
     while (commit_due_.wait()) commit();
   });

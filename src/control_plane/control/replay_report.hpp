@@ -35,7 +35,7 @@ struct ReplayReport {
   double progress = 0;  // 0 to 1
   // The following are set when it is done.
   Instant begin = {}, end = {};
-  size_t jobs = 0, counted = 0;  // counted: they came within the period
+  size_t jobs = 0, counted = 0;  // counted: submitted within the period
   reconcile::ReplayCounts counts = {};
   std::vector<schedule::ReplayOutcome> outcomes = {};
   std::vector<AffectedJob> affected = {};

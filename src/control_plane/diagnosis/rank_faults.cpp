@@ -107,7 +107,7 @@ std::string stuck_text(const RankState& rank, const LateRanks& found, Duration l
 void add_stuck(std::span<const RankState> ranks, Duration longest_pause,
                std::vector<RankFault>& faults) {
   const LateRanks found = find_late(ranks);
-  // One that came early waits for all others: no rank is stuck.
+  // A rank that entered early waits for all others: none is stuck.
   const bool most = found.late.size() * 2 > ranks.size();
   for (const RankState* rank : found.late) {
     const bool quick =

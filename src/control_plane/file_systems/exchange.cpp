@@ -262,7 +262,7 @@ const Target* target_of(const std::vector<Target>& targets, const std::string& p
   return nullptr;
 }
 
-// Exports a file unless its place, or the place that it came from, has it. An object that replaced
+// Exports a file unless its target, or the link that imported it, has it. An object that replaced
 // the content of a file that has not changed since is kept: nothing here is newer.
 Result<void> export_one(const Exchange& exchange, const std::vector<Target>& targets,
                         const std::vector<Target>& origins, const std::string& path) {

@@ -45,7 +45,7 @@ struct Exchange {
 Result<ExchangeResult> import_objects(const Exchange& exchange, const Link& link,
                                       const std::vector<std::string>& paths, ImportMode mode);
 
-// Exports new and changed files. `imports`: where files came from; a file that is as it came is not
+// Exports new and changed files. `imports`: links that imported files; an unchanged import is not
 // exported to another place.
 Result<ExchangeResult> export_files(const Exchange& exchange, const std::vector<Link>& links,
                                     const std::vector<Link>& imports,

@@ -394,7 +394,7 @@ class AgentServer final : public Agents, private Shells {
       acknowledge_data(*session);
       return false;
     }
-    // The number of the last batch went with a stream that was removed.
+    // The number of the last batch was lost with a stream that was removed.
     if (number != session->data_applied + 1 && !std::exchange(session->stream_lost, false))
       return conflict("batch " + std::to_string(number) + " is out of order: expected " +
                       std::to_string(session->data_applied + 1));

@@ -293,7 +293,7 @@ Result<Copied> copy_to_postgres(const std::string& file, const PostgresSettings&
   const auto source = TRY(FileSource::open(file));
   const auto connection = TRY(on_postgres::connect(settings, "trainyard copy"));
   TRY(connection->run({"BEGIN"}));
-  // The transaction goes with the connection when it fails.
+  // When the connection fails, the transaction is rolled back.
   const Copied copied = TRY(write_postgres(*connection, *source, fencing));
   TRY(connection->run({"COMMIT"}));
   return copied;

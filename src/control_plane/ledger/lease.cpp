@@ -38,7 +38,7 @@ LeaseCandidate::~LeaseCandidate() = default;
 Result<std::optional<LeaseCandidate::Taken>> LeaseCandidate::try_take() {
   if (!connection_) connection_ = TRY(on_postgres::connect(postgres_, "trainyard standby"));
   auto taken = take(*connection_);
-  // A transaction that failed goes with its connection.
+  // A failed transaction is rolled back when its connection closes.
   if (!taken) connection_.reset();
   return taken;
 }

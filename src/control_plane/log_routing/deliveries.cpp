@@ -118,7 +118,7 @@ Result<void> Deliveries::reload() {
   return ok();
 }
 
-// The definition goes first, so that a run in progress cannot find the positions missing and start
+// The definition is removed first, so that a run in progress cannot find the positions missing and start
 // at the beginning again. What that run stores meanwhile, work() removes.
 Result<void> Deliveries::remove(const std::string& region, const std::string& id) {
   {

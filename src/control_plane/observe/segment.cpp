@@ -38,7 +38,7 @@ std::string encode_segment_header(const SegmentHeader& header) {
     put(bytes, uint32_t(name->size()));
   bytes += header.key.region + header.key.group + header.key.stream;
   put(bytes, Crc32::of(bytes));
-  CHECK(bytes.size() <= kSegmentHeaderBytesMax, "names are limited where they come in");
+  CHECK(bytes.size() <= kSegmentHeaderBytesMax, "names are limited when they are received");
   return bytes;
 }
 
@@ -58,7 +58,7 @@ Result<DecodedSegmentHeader> decode_segment_header(std::string_view bytes) {
        {&decoded.header.key.region, &decoded.header.key.group, &decoded.header.key.stream}) {
     const auto length = get<uint32_t>(bytes, 28 + 4 * size_t(name_index++));
     if (length > kSegmentHeaderBytesMax || at + length + 4 > bytes.size())
-      return corrupt("segment header: a name goes past its end");
+      return corrupt("segment header: a name ends beyond the header");
     name->assign(bytes.substr(at, length));
     at += length;
   }

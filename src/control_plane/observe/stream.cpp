@@ -102,7 +102,7 @@ Result<bool> Stream::load_segment(uint64_t number) {
   TRY(load_index(segment, file_bytes));
   const uint64_t at = TRY(scan_rest(file, segment, file_bytes));
   if (end() == segment.base) {
-    // A crash came while the first append of this segment was written.
+    // The server crashed while it wrote the first append of this segment.
     segments_.pop_back();
     if (open_in_catalogue_) TRY(remove_file(path(number)));
     return false;
@@ -127,7 +127,7 @@ Result<std::optional<Stream::Segment>> Stream::read_header(const Descriptor& fil
   const auto header_bytes = TRY(file.read(0, kSegmentHeaderBytesMax));
   auto header = decode_segment_header(header_bytes);
   if (!header) {
-    // A crash came while the segment was created, so nothing in it was acknowledged. It is renamed,
+    // The server crashed while creating the segment: nothing in it was acknowledged. It is renamed,
     // not removed: if the disk damaged it instead, an operator may need it.
     log(Level::warning, "observe", "setting aside a segment without a header",
         {{"file", path(number)}, {"why", header.error().message}});

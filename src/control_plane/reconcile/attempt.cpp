@@ -133,7 +133,7 @@ void enter_stopped(Job& job, Instant at) {
 
 namespace {
 
-// True for an interruption that came when every host had done its part. (A host that failed and is
+// True for an interruption after every host had done its part. (A host that failed and is
 // retried may have ended before its agent received the order.)
 bool done_all_the_same(const Job& job, const Attempt& attempt) {
   const auto done = [](const Host& host) {

@@ -373,7 +373,7 @@ class Reconciler {
   schedule::Snapshot cluster_of(ScheduleView& view) {
     for (const auto& job : snapshot_.jobs) guard(*job, [&] { show(*job, view); });
     for (const Job* job : kept_)
-      if (!holds(*job)) view.keep(*job);  // the remains of its attempt go first
+      if (!holds(*job)) view.keep(*job);  // after its attempt is removed
     schedule::Snapshot cluster = view.take();
     cluster.clock_offset = snapshot_.clock_offset;
     return cluster;

@@ -55,7 +55,7 @@ struct Snapshot {
 };
 
 // Per array. WaitingJob children are in memory and each iteration reads them: this many suffice for
-// the next iteration to fill the capacity that came free meanwhile.
+// the next iteration to fill the capacity that became free meanwhile.
 inline constexpr uint32_t kChildrenWaitingMax = 256;
 // Children that depend on others: more of them, since their dependencies may end in any order.
 inline constexpr uint32_t kChildrenAwaitingMax = 1'024;
@@ -102,7 +102,7 @@ Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const 
 struct PlannedCluster {
   schedule::Snapshot cluster;
   std::vector<schedule::Variant> variants;
-  // the reason why the job is not among the waiting jobs, whatever comes free; "": it is
+  // the reason why the job is not among the waiting jobs, whatever becomes free; "": it is
   std::string not_planned;
 };
 // Requires: the job waits in the snapshot.

@@ -44,7 +44,7 @@ class ReplayHistoryBuilder {
   ReplayHistoryBuilder(const Snapshot& settings, const schedule::Policy& policy,
                        const Timeout& timeout, ReplayPeriod period);
 
-  // In any order; a job that comes twice counts once. Jobs of other times are ignored, and arrays:
+  // In any order; a repeated job counts once. Jobs of other times are ignored, and arrays:
   // their children are jobs of their own.
   void add(domain::Job job);
   size_t jobs() const { return entries_.size(); }

@@ -59,7 +59,7 @@ TEST(ReplayHistory, HasTheJobsOfThePeriodInTheirOrder) {
   builder.add(recorded_job(4, 30s));                  // still waits
   builder.add(recorded_job(1, -5min, -1min, 2min));   // ran when the period began
   builder.add(recorded_job(5, -5min, -4min, -1min));  // was over
-  builder.add(recorded_job(6, 61min));                // came after it
+  builder.add(recorded_job(6, 61min));                // submitted after it
   builder.add(recorded_job(3, 20s, 30s, 90s));        // again
   Job cancelled = recorded_job(7, 40s);
   cancelled.state = JobState::stopped;

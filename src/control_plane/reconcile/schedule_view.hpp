@@ -63,7 +63,7 @@ class ScheduleView {
   // The job's hosts wait for the next job with the same request. Requires: it keeps hosts.
   void keep(const domain::Job& job);
   // `pools`: jobs whose hosts it may take over. Requires: called in the order of the jobs' numbers.
-  // Errors: invalid, with a text for its user: it cannot be placed, whatever comes free.
+  // Errors: invalid, with a text for its user: it cannot be placed, whatever becomes free.
   Result<void> wait(const domain::Job& job, std::vector<domain::JobNumber> pools);
   // The job with other requests: smaller gangs, smaller instance types, other queues; the nearest
   // first (job_variants.cpp). Those that cannot be placed are left out.

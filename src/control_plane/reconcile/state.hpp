@@ -132,7 +132,7 @@ struct Prioritise {
   int64_t priority = 0;
 };
 
-// The job cannot be planned or continued, whatever comes free: it fails alone, and its attempt with
+// No free capacity lets the job be planned or continued: it fails alone, and its attempt with
 // it.
 struct Fail {
   domain::JobNumber job = 0;
@@ -162,7 +162,7 @@ struct Subject {
   const domain::Records* records = nullptr;
 };
 
-// The changes of a command. Empty: it had been applied before, or came too late to matter.
+// The changes of a command. Empty: it had been applied before, or is too late to matter.
 struct Change {
   std::optional<domain::Job> job;
   std::optional<std::pair<std::string, std::vector<domain::Tag>>> tags;  // arn -> all of them

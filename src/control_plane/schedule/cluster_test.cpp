@@ -256,7 +256,7 @@ TEST(Cluster, NothingIsAllocatedTwice) {
   EXPECT_GT(preemptions, 50u);
 }
 
-// Lent capacity comes back as soon as the preempted jobs are gone.
+// Lent capacity is returned as soon as the preempted jobs are gone.
 TEST(Cluster, LentCapacityComesBack) {
   size_t preemption_reason = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {

@@ -2,7 +2,7 @@
 // weight. The usage of a share is its past usage plus what it holds now, multiplied by the average
 // duration of the queue's jobs, at most the window; starts of this plan count at once. (If it were
 // always the window, a few hosts would outweigh the share's past for minutes; if it were nothing,
-// one share would get everything that comes free at once.)
+// one share would get everything that becomes free at once.)
 //
 // Backfill alone would undo this order, since small jobs fit where large ones do not. So a job
 // whose share has used more than the share of the first waiting job starts before it only if it

@@ -402,7 +402,7 @@ class Planner {
   // not reserved after their end.
   std::vector<uint32_t> leaving_;
   std::vector<Share> then_;
-  bool none_waits_ = true;  // no job waits yet for anything that may come free
+  bool none_waits_ = true;  // no job waits yet for anything that may become free
   Plan plan_;
 };
 

@@ -23,7 +23,7 @@
 // with which it can (preferences.hpp). While none has capacity, it waits as requested.
 //
 // Warm pools. The hosts that a finished job keeps (a pool) are held like those of a running job,
-// until a job comes that may take them over: it starts on them at once, before all other jobs.
+// until a job arrives that may take them over: it starts on them at once, before all other jobs.
 //
 // Threads: stateless, call from anywhere.
 // Errors:  none. A job that fits nowhere is part of the answer (Wait, with its reason).

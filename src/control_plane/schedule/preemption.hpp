@@ -4,7 +4,7 @@
 //
 // It chooses the fewest, of the lowest priority, the youngest, and only if the job then has
 // everything that it needs: quota, limits and machines. Jobs that are ending already count as gone,
-// so that none is preempted for capacity that comes free in any case.
+// so that none is preempted for capacity that becomes free in any case.
 //
 // Threads: pure. Private to this module.
 #pragma once

@@ -51,7 +51,7 @@ class Projection {
                   [&](const WaitingJob& job) { return started.contains(job.job); });
   }
 
-  // An end that should have come already comes next.
+  // An overdue end is the next one.
   Instant at_the_earliest(Instant end) const { return std::max(end, now_ + 1ms); }
 
   // False: nothing ends at a known instant.

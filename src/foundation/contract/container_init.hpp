@@ -2,7 +2,7 @@
 // process, runs one child after another. Each packet is a JSON object; grammar:
 // docs/formats/container-init.md.
 //
-// Reports of the init come out of a container and are hostile until decoded.
+// Reports of the init are sent by a container and are hostile until decoded.
 //
 // Threads: pure functions. Errors: invalid, corrupt.
 #pragma once

@@ -487,7 +487,7 @@ asio::awaitable<void> Connection::end() {
   head_deadline_ = steady_now() + kLingerLimit.count();
   move_deadline();
   if (tls_ && !server_.stopping()) {
-    // Waits for the client's TLS closure, which usually comes later than its end of the connection.
+    // Waits for the client's TLS closure, which usually follows its end of the connection.
     co_await tls_->async_shutdown(asio::redirect_error(asio::use_awaitable, error));
   }
   if (!linger_) co_return;

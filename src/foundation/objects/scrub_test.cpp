@@ -107,7 +107,7 @@ TEST_F(ScrubTest, AnObjectThatIsReplacedMeanwhileIsNotBroken) {
   ASSERT_TRUE(write_all(*objects_, "first", "d", std::string(3 << 20, 'y')));
   ScrubSettings settings;
   settings.may_continue = [&](const ScrubProgress& progress) {
-    // In the middle of d: what was read of it so far is of a file that goes away.
+    // In the middle of d: what was read of it so far belongs to a file that is removed.
     if (progress.bytes > 12'000 && !replaced) {
       replaced = true;
       flip(file_of("d"), 2 << 20);

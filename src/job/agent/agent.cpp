@@ -243,7 +243,7 @@ void Agent::watch_process() {
         note_largest_processes();
         tell_activity();
         tell(metric_files_.look(*context_.ml_tree, world_.clock.now()));
-        // A program that waits for bytes that will not come would wait forever.
+        // A program that waits for bytes that will not arrive would wait forever.
         if (context_.input_failure.get()) context_.container->kill_all();
         continue;
       }

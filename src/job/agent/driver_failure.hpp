@@ -17,7 +17,7 @@ bool is_driver_failure(std::string_view failure);
 // output that is not a launcher's; without one, the last line of the script, "train.py: error: ..",
 // and then its command and the lines before it. "" if there are none. Lines of torchrun and of the
 // SDK's shell script are left out. The drivers strip the lines' indentation. An exception of the
-// MPI driver comes with what the driver needs.
+// MPI driver contains what the driver needs.
 std::string script_failure(std::string_view printed);
 
 }  // namespace trainyard::agent

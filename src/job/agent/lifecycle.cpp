@@ -70,7 +70,7 @@ class HostLifecycle {
 
   Result<Decision> on_event(const StepsDone& done) {
     if (!run_.begun) return cannot("steps done before begin");
-    // A stop that came while the host was still being prepared: the process never ran, so nothing
+    // A stop arrived while the host was still being prepared: the process never ran, so nothing
     // is drained or uploaded.
     if (run_.stage < Stage::run && run_.stop != StopCause::none) return finish(done);
     switch (run_.stage) {

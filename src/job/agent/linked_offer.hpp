@@ -40,7 +40,7 @@ class LinkedOffer {
   void deliver(const wire::Message& message);
   // Ends the wait: the agent is to end.
   void cancel();
-  // Waits for an order; nothing: none came in time, or the server releases the allocation.
+  // Waits for an order; nothing: none arrived in time, or the server releases the allocation.
   std::optional<wire::NextOrder> take();
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 using What = PlanStep::What;
 
-// True if mount `index` came with an earlier one, mounted somewhere below that one's source.
+// True if mount `index` was part of an earlier one, mounted somewhere below that one's source.
 bool came_along(const std::vector<Mount>& mounts, size_t index) {
   const Mount& each = mounts[index];
   for (size_t i = 0; i < index; i++) {

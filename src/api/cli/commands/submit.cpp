@@ -331,7 +331,7 @@ class Follower {
     if (has_begun_) show_transfers(job);
   }
 
-  // Lines come after the transfers, and not above a status of before they were written: both may be
+  // Lines are printed after the transfers and the status that precede them: both may be
   // missing in the job that was fetched before the log. The log can be ahead of the server's
   // status.
   Result<void> print(const std::vector<LogLine>& lines) {

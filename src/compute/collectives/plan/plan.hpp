@@ -94,7 +94,7 @@ struct Step {
       // reducing step: the number of received values; they are reduced in the order of their
       // receives,
       0;
-  int peer = kAllRanks;  // and the own value comes after the first `peer` of them
+  int peer = kAllRanks;  // and the own value follows the first `peer` of them
   Range range;
 };
 

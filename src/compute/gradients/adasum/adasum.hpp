@@ -17,7 +17,7 @@
 //     it computes a.b, a.a and b.b over its half, tensor by tensor
 //     the 2 d ranks of both blocks add these sums, in the order of the ranks
 //     it combines its half
-//   then all ranges go to all ranks
+//   then all ranges are sent to all ranks
 //
 // Of S bytes, a rank sends S (1 - 1/p) in the halving, and S/p to each other rank at the end. At
 // each distance it sends 24 bytes per tensor to each other rank. Ranks from p on send S in

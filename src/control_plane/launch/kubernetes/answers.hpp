@@ -1,6 +1,6 @@
 // Decodes the answers of an API server: lists of Jobs, pods and nodes, and its errors.
 //
-// Lists come in pages. An item without the labels of a gang of this server is left out; numbers are
+// Lists have pages. An item without the labels of a gang of this server is left out; numbers are
 // clamped, and texts shortened.
 //
 // Threads: pure. Errors: corrupt (not what Kubernetes answers), exhausted (too many items), and of

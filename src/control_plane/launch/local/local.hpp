@@ -19,7 +19,7 @@
 // ready for its relay to listen on.
 //
 // GPUs are handed out whole, by device file; the record says which host has which. What a gang
-// leaves goes at once, except for its network, which the reaper takes (reaper.hpp); record and
+// leaves is removed at once, except for its network (reaper.hpp removes it); record and
 // addresses stay until it is gone.
 //
 // A record that cannot be read when the server starts, on a failing disk, is read again at each

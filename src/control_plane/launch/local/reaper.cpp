@@ -50,7 +50,7 @@ NetworkReaper::Start::~Start() {
   {
     const MutexLock lock(reaper_.mutex_);
     reaper_.starts_--;
-    // Only networks that waited before the start: later ones come just before the next start.
+    // Only networks that waited before the start: others are removed just before the next start.
     reaper_.one_may_go_ = !reaper_.items_.empty();
     reaper_.last_start_ = reaper_.clock_.monotonic();
   }

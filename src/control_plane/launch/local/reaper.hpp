@@ -5,7 +5,7 @@
 // two hosts and as much again for the next one (eleven at once: 370 ms), and holds the lock that a
 // starting gang's interfaces need as well. So networks are removed one at a time, with starts in
 // between. They wait until starts have been quiet for a while; where one start follows another, one
-// network goes after each: until the next start, the job has to run.
+// network is removed after each: until the next start, the job has to run.
 //
 // Threads: callable from anywhere; works on a thread of its own, or in work(). Errors: a network
 // that cannot be removed is logged and retried.
@@ -34,7 +34,7 @@ struct ReaperPace {
   // addresses of the pool.
   size_t waiting_max = 64;
   // Removes one after the other. False where the kernel waits once for all: then a start does not
-  // let a single one go, so that many go together.
+  // remove a single one, so that many are removed together.
   bool one_by_one = true;
 };
 
@@ -79,7 +79,7 @@ class NetworkReaper {
     std::chrono::nanoseconds since;
   };
   void run();
-  // Removes what is to go now. Returns false if that failed. Requires: something waits.
+  // Removes what is due now. Returns false if that failed. Requires: something waits.
   bool round() REQUIRES(mutex_);
   // All are removed, regardless of starts.
   bool in_haste() const REQUIRES(mutex_) { return stopped_ || drains_ > 0; }

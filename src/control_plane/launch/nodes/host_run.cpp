@@ -292,7 +292,7 @@ class HostOnNode {
     return networks::make_overlay(overlay);
   }
 
-  // Nodes that come later have no addresses yet.
+  // Nodes that join later have no addresses yet.
   Result<networks::Address> look_up(const std::string& name) {
     for (;;) {
       auto address = networks::resolve_address(name);
@@ -423,7 +423,7 @@ Result<int> run_host(const HostOrder& first, const NodeFacts& node, const LocalP
     return invalid("SLURMD_NODENAME is '" + node.name + "': start this program in a step of Slurm");
   if (!first.user.empty() && !parts.system.in_rootless_sandbox())
     return denied("the host is to run as " + first.user +
-                  ", without root's rights: its order came to a program that is not in a sandbox");
+                  ", without root's rights: a program outside a sandbox received its order");
   const auto began = clock.monotonic();
   auto host = std::make_unique<HostOnNode>(first, node, parts);
   TRY(host->make());

@@ -1,7 +1,7 @@
 // Implements the interface Slurm with Slurm's programs: sbatch, squeue, scontrol, scancel and
 // sacct.
 //
-// The script goes to sbatch's standard input; arguments hold no secrets. Jobs of other accounts are
+// The script is sbatch's standard input; arguments hold no secrets. Jobs of other accounts are
 // submitted by `sbatch --uid`, which slurmctld accepts from root only.
 //
 // The first call of jobs() lists the jobs of all users, since an earlier server may have submitted

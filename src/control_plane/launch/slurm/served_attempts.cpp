@@ -32,7 +32,7 @@ void ServedAttempts::take(const AllocationReport& report) {
     return;
   }
   const bool same = served.attempt == report.attempt;
-  // The report came over a link that was replaced. (An attempt that has not begun may differ from
+  // The report was sent on a link that was replaced. (An attempt that has not begun may differ from
   // the agent's without that: an earlier server may have given it another one.)
   if (report.served < served.served ||
       (report.served == served.served && served.reported && served.begun && !same))

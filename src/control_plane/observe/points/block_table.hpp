@@ -34,11 +34,11 @@ struct BlockKey {
   int64_t number = 0;
 };
 
-// Adds samples after those of the same time. Requires: they come in the order of time.
+// Adds samples after those of the same time. Requires: they are sorted by time.
 Result<void> merge_points(Connection& connection, int64_t series, std::span<const Sample> samples);
 
 // Writes new blocks. `former`: the key of a removed block that began at the same time or later; it
-// is used again. Requires: samples come in the order of time, and no other block is within theirs.
+// is used again. Requires: samples are sorted by time, and no other block is within theirs.
 Result<void> write_points(Connection& connection, int64_t series, std::span<const Sample> samples,
                           const BlockKey& former = {});
 

@@ -81,7 +81,7 @@ Result<void> decode_runs(BatchReader& reader, const std::vector<std::string>& un
 }  // namespace
 
 void PointBatch::add(int64_t series, const Sample& sample) {
-  CHECK(sample.unit.size() <= kUnitBytesMax, "units are limited where they come in");
+  CHECK(sample.unit.size() <= kUnitBytesMax, "units are limited when they are received");
   const bool plain = is_plain(sample);
   const bool same_unit = run_unit_ < unit_names_.size() && unit_names_[run_unit_] == sample.unit;
   if (run_count_ == 0 || series != run_series_ || plain != run_plain_ || !same_unit) {

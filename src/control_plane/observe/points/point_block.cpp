@@ -270,7 +270,7 @@ EncodedPoints encode_point_block(std::span<const Sample> samples, size_t bytes_m
   samples = samples.first(std::min(samples.size(), kPointBlockPointsMax));
   uint8_t flags = 0;
   for (const Sample& sample : samples) {
-    CHECK(sample.unit.size() <= kUnitBytesMax, "units are limited where they come in");
+    CHECK(sample.unit.size() <= kUnitBytesMax, "units are limited when they are received");
     if (!is_plain(sample)) flags |= kAggregated;
     if (sample.unit != samples[0].unit) flags |= kSeveralUnits;
   }

@@ -49,7 +49,7 @@ struct RecordedJob {
   uint32_t preemptions = 0;
   Duration lost{};         // of its runs
   bool estimated = false;  // its duration is assumed
-  // False: it came before the period, and is there only because it held machines or waited.
+  // False: submitted before the period; it is there only because it held machines or waited.
   bool counts = true;
   std::optional<Running> running = {};  // it held these when the period began
 };

@@ -3,7 +3,7 @@
 //
 // Threads: pure.
 // Errors:  invalid, naming the change, the value and what is known; all numbers are checked here,
-//          since they come from outside.
+//          since users send them.
 #pragma once
 
 #include <map>

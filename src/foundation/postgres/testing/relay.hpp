@@ -1,5 +1,5 @@
 // Relay passes the connections of a test to a PostgreSQL server, and cuts one of them at a chosen
-// point: before or after a request reaches the server, or before its answer comes back.
+// point: before or after a request reaches the server, or before its answer returns.
 //
 //   Relay relay(server.socket());
 //   relay.cut_at(3, Cut::answer);  // the third request is carried out, and its answer is lost

@@ -45,13 +45,13 @@ TEST(PlanSync, Table) {
       {"a1", "a2", "a1", false, "~1", "it changes"},
       {"a2", "a2", "a1", false, "+a", "it changed and rests"},
       {"a1", "a2", "", true, "+a", "at the end everything goes"},
-      {"", "a1", "", true, "+a", "what came between the last two looks goes too"},
+      {"", "a1", "", true, "+a", "what was created between the last two scans is uploaded too"},
       {"a1 b1", "a1 b1", "", false, "+b +a", "in the order of their last change"},
       {"a1 b1", "b1", "a1 b1", false, "", "it may come back in a moment"},
       {"b1", "b1", "a1 b1", false, "-a", "deletions propagate"},
       {"a1 b1", "b1", "a1 b1", true, "-a", "at the end at once"},
       {"a1", "b1", "a1", false, "~1", "a rename"},
-      {"b1", "b1", "a1", false, "+b -a", "the new name comes before the old one goes"},
+      {"b1", "b1", "a1", false, "+b -a", "the new name is uploaded before the old one is removed"},
       {"a/b1", "a/b1", "a1", false, "!a +a/b", "a directory where a file was"},
       {"a1", "a1", "a/b1 a/c1 d1", false, "!a/b !a/c +a -d", "a file where a directory was"},
       {"ab1", "ab1", "a1", false, "+ab -a", "beginnings of names are not in the way"},
@@ -75,7 +75,7 @@ TEST(PlanSync, ARenamedFileIsComplete) {
   EXPECT_EQ(text_of(plan_sync(renamed, written, {}, true, false)), "~1");
 }
 
-// From any state, with writers that come to rest, the store ends up like the directory.
+// From any state, with writers that stop writing, the store ends up like the directory.
 TEST(PlanSync, EndsAtTheDirectory) {
   const char* histories[][4] = {
       {"", "a1", "a2", "a2 b1"}, {"a1 b1", "b1", "c1", ""}, {"a1", "a/b1", "a1", "a2"}};

@@ -1,4 +1,4 @@
-// Decides how the objects of a channel in File mode come to a host: copied before the script
+// Decides how the objects of a channel in File mode reach a host: copied before the script
 // starts, or mounted with a writable layer and fetched as they are read.
 //
 // File mode guarantees that bytes, once on the host, are there for the whole job. A channel is

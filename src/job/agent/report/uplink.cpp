@@ -9,7 +9,7 @@
 namespace trainyard::agent {
 
 std::string Presence::reason() {
-  return connected ? "because they came faster than the server accepted them"
+  return connected ? "because the job wrote them faster than the server accepted them"
                    : "because the server was unavailable";
 }
 

@@ -55,7 +55,7 @@ class _Distributed(_Optimizer):
 
     def _clip_gradients(self, grads: Sequence[Gradient | None]) -> list[Gradient | None]:
         # With several passes a step: Keras adds them up, averages them,
-        # and comes here when they are to be applied.
+        # and is called when they are to be applied.
         if self.gradient_accumulation_steps:
             factor = 1 if self._hvd_average_passes else self.gradient_accumulation_steps
             grads = [

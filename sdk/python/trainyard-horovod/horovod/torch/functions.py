@@ -133,7 +133,7 @@ def broadcast_optimizer_state(
     if not optimizer.state_dict()["state"]:
         _give_it_a_state(optimizer)
     state = optimizer.state_dict()
-    # The shape of the root's state may differ (it has trained, we have not): it comes whole,
+    # The shape of the root's state may differ (it has trained, we have not): it is sent whole,
     # tensors apart from the rest.
     tensors = collections.OrderedDict()
 
