@@ -214,10 +214,9 @@ Result<std::optional<std::exception_ptr>> Channels::read_message(Channel& channe
   MutexLock lock(mutex_);
   receive = take_for(channel.from, header.tag);
   if (!receive && header.bytes > kBufferedBytesMax - channel.buffered_bytes)
-    return exhausted(
-        "more than " + std::to_string(kBufferedBytesMax) +
-        " bytes have tags that no pending receive names; the last was tag " +
-        std::to_string(header.tag));
+    return exhausted("more than " + std::to_string(kBufferedBytesMax) +
+                     " bytes have tags that no pending receive names; the last was tag " +
+                     std::to_string(header.tag));
   lock.unlock();
   if (receive && bytes_of(receive->destination.contiguous) == header.bytes) {
     TRY(channel.group->receive(0, sdk::bytes(receive->destination.contiguous)));

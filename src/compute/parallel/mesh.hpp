@@ -42,8 +42,8 @@ class DeviceMesh {
   // The ranks whose positions differ from this one in one dimension only, ordered by it.
   collectives::Group& data() { return *data_; }
   collectives::Group& tensor() { return *tensor_; }
-  // Two groups of the same ranks: one sends activations to later stages, one gradients to earlier ones;
-  // neither waits for the other.
+  // Two groups of the same ranks: one sends activations to later stages, one gradients to earlier
+  // ones; neither waits for the other.
   collectives::Group& activations() { return *activations_; }
   collectives::Group& gradients() { return *gradients_; }
 

@@ -5,8 +5,8 @@
 //
 // Memory is bounded: a job has at most series_of_job_max series here, and all jobs together
 // series_max. Points of further series are left out and counted. Beyond series_max, values of that
-// job are dropped first whose last point arrived the longest time ago; the times of points do not count,
-// since jobs choose them.
+// job are dropped first whose last point arrived the longest time ago; the times of points do not
+// count, since jobs choose them.
 //
 // Threads: callable from anywhere. Errors: none.
 #pragma once

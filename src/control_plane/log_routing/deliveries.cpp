@@ -118,8 +118,8 @@ Result<void> Deliveries::reload() {
   return ok();
 }
 
-// The definition is removed first, so that a run in progress cannot find the positions missing and start
-// at the beginning again. What that run stores meanwhile, work() removes.
+// The definition is removed first, so that a run in progress cannot find the positions missing and
+// start at the beginning again. What that run stores meanwhile, work() removes.
 Result<void> Deliveries::remove(const std::string& region, const std::string& id) {
   {
     const MutexLock reloading(reloading_);

@@ -242,8 +242,8 @@ class LocalLauncher final : public SteppedLauncher {
   }
   // Has the network removed, and then the directory. The addresses stay taken until the record is
   // gone, which would otherwise make a later server remove the network that has them next. The
-  // namespace is removed with the others of its round: the kernel takes as long for all of them as for
-  // one.
+  // namespace is removed with the others of its round: the kernel takes as long for all of them as
+  // for one.
   void give_to_reaper(const KnownAttempt& known) {
     {
       const MutexLock lock(removing_mutex_);
