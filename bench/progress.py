@@ -20,7 +20,7 @@ def line(done: int, total: int, seconds: float) -> str:
 
 
 def rounds(numbers: Iterable[Number], out: TextIO = sys.stderr) -> Iterator[Number]:
-    """The numbers, one after the other."""
+    """Yields the numbers, and shows the progress on `out`."""
     everything, began = list(numbers), time.monotonic()
     begin, end = ("\r\033[K", "") if out.isatty() else ("", "\n")
     for done, number in enumerate(everything):

@@ -35,7 +35,7 @@ print(json.dumps(answer, default=lambda time: time.timestamp()))
 def call(
     server: trainyard_server.Server, service: str, method: str, **arguments: Any
 ) -> dict[str, Any]:
-    """The answer, times in it as seconds; a time among the arguments is {"time": seconds}.
+    """Calls it; returns the answer, times in it as seconds. A time argument: {"time": seconds}.
     An error is {"Error": ..}."""
     done = subprocess.run(
         [PYTHON, "-c", SCRIPT],

@@ -79,7 +79,7 @@ def module_of(path: str) -> str | None:
 
 
 def modules_of_lines(lines: Iterable[str]) -> Iterator[str]:
-    """The modules of lines of LISTS."""
+    """Yields the modules that these lines of the files LISTS name."""
     for line in lines:
         if found := re.match(r"(?:[a-z0-9_]+/)?([a-z0-9_]+):[^|]*\|", line):
             yield found[1]
@@ -88,7 +88,7 @@ def modules_of_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def modules_of_build(before: str, after: str) -> set[str] | None:
-    """The modules that two texts of MODULE_BUILD compile differently; None: all may be."""
+    """Returns the modules affected by a change of the file MODULE_BUILD; None: maybe all."""
     if COLD_MODULES.sub("", before) != COLD_MODULES.sub("", after):
         return None
     lists = [COLD_MODULES.search(text) for text in (before, after)]

@@ -25,7 +25,7 @@ OBJECT_BYTES = 4096
 
 
 def describes_per_second(server: Server) -> float:
-    """The median of the load program's rounds."""
+    """Returns the median rate of the load program's rounds."""
     keys = [
         "--server",
         server.listen,

@@ -35,7 +35,7 @@ CLOUDWATCH = "GraniteServiceVersion20100801."
 
 
 def put_events(server: Server, end: float) -> None:
-    """Each stream has events of the whole time, evenly."""
+    """Puts events into each stream, evenly spread over the whole time."""
     logs = server.boto("logs")
     logs.create_log_group(logGroupName=GROUP)
     for stream in range(STREAMS):
@@ -90,7 +90,7 @@ def newest_events(server: Server, chosen: random.Random, end: float) -> None:
 
 
 def filtered_events(server: Server, chosen: random.Random, end: float) -> None:
-    """A word of a stream's last hour, which one event or none has."""
+    """Searches the last hour of a stream for a word that at most one event has."""
     call_signed(
         server,
         "logs",

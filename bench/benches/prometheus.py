@@ -111,7 +111,7 @@ def scrapes(server: Server, place: pathlib.Path) -> Row:
 
 
 def requests(first_second: int) -> list[bytes]:
-    """The points of a day, slice after slice."""
+    """Returns write requests with the points of a day, one for each time slice."""
     made = []
     for first in range(0, POINTS, POINTS_IN_REQUEST):
         slice_of = range(first, min(first + POINTS_IN_REQUEST, POINTS))
@@ -176,7 +176,7 @@ def query_peer(prometheus: Prometheus, first: int, last: int) -> None:
 
 
 def snapshot_bytes(prometheus: Prometheus) -> int:
-    """The size of all points as a block, as Prometheus keeps them."""
+    """Returns the bytes of all points in a block on disk of Prometheus."""
     with urllib.request.urlopen(
         urllib.request.Request(
             f"http://{prometheus.address}/api/v1/admin/tsdb/snapshot", method="POST"

@@ -52,7 +52,7 @@ def lines_of(logs: BaseClient, job: str) -> Iterator[tuple[float, str]]:
 
 
 def process_of(job: str, host: int) -> int:
-    """The number of a process of a job's host (1, 2, ..)."""
+    """Returns the pid of a process on a host (1, 2, ..) of a job."""
     wanted = {f"TRAINING_JOB_NAME={job}".encode(), f"SM_CURRENT_HOST=algo-{host}".encode()}
     for number in filter(str.isdigit, os.listdir("/proc")):
         try:

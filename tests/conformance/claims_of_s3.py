@@ -83,7 +83,7 @@ def kept(setting: str, argument: str, value: Value, changed: Callable[[World], b
 
 
 def got(world: World, path: str, host: str, signed: bool = True) -> tuple[int, str]:
-    """The status and body of a GET that names a host of AWS's."""
+    """Sends a GET whose Host header is AWS's; returns its status and body."""
     env = world.server.env
     endpoint = urllib.parse.urlsplit(env["AWS_ENDPOINT_URL"])
     request = AWSRequest("GET", env["AWS_ENDPOINT_URL"] + path, headers={"Host": host})

@@ -545,7 +545,7 @@ def test_an_older_boto3(server: Server, batch: BaseClient, queue: str) -> None:
 
 
 def test_both_command_lines(server: Server, aws: Callable[..., Answer]) -> None:
-    """The whole way with nothing but `aws`, today's and Debian's."""
+    """Runs a job with the `aws` CLI alone, today's version and Debian's."""
     environment, queue, definition = fresh("environment"), fresh("queue"), fresh("definition")
     aws(
         "batch",

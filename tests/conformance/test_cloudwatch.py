@@ -22,7 +22,7 @@ def cloudwatch(server: Server) -> BaseClient:
 
 @pytest.fixture
 def start() -> datetime.datetime:
-    """A whole minute, ten minutes ago."""
+    """Returns the time ten minutes ago, at the start of a minute."""
     now = datetime.datetime.now(datetime.UTC)
     return now.replace(second=0, microsecond=0) - 10 * MINUTE
 

@@ -251,8 +251,8 @@ def test_associations(fsx: BaseClient, aws: Callable[..., Answer], bucket: str) 
 
 
 def test_a_user_needs_the_rights_of_what_the_server_does(server: Server, bucket: str) -> None:
-    """The server reads and writes S3 for a file system, so its creator must be able to; and a
-    policy may name tags."""
+    """The creator of a file system needs the rights to read and write its S3 data, since the server
+    does both for it; and a policy may name tags."""
     iam = server.boto("iam")
     name = fresh("ann")
     iam.create_user(UserName=name)

@@ -290,7 +290,7 @@ def test_deliveries_and_destinations_survive_a_kill(
 
 
 def test_deliveries_need_the_right_to_write(server: Server, logs: BaseClient, group: str) -> None:
-    """A destination needs the rights that it later uses, and a source those to read."""
+    """Creating a destination needs the right to write to it; a source needs the right to read."""
     iam, name = server.boto("iam"), fresh("narrow")
     iam.create_user(UserName=name)
     iam.put_user_policy(

@@ -15,7 +15,7 @@ TOP, BOTTOM = "0", "view.scrollHeight"
 
 
 def opened(browser: Browser, server: Server, name: str, script: str, hosts: int = 1) -> Page:
-    """The log of a job that is over."""
+    """Runs a job to its end, and opens its log."""
     sagemaker = server.boto("sagemaker")
     if hosts > 1:  # they need the machine
         sagemaker.stop_training_job(TrainingJobName="waiting-1")

@@ -183,7 +183,7 @@ def run_campaign(server: Server, folder: pathlib.Path, name: str, query: str, sc
 
 
 def start_alarm(server: Server, name: str) -> str:
-    """An alarm that rings, with values of its metric for half an hour. Returns its ARN."""
+    """Creates an alarm in state ALARM, with half an hour of values. Returns its ARN."""
     cloudwatch = server.boto("cloudwatch")
     now = time.time()
     cloudwatch.put_metric_data(
@@ -205,7 +205,7 @@ def start_alarm(server: Server, name: str) -> str:
 
 
 def start_dashboard(server: Server, name: str, alarm: str, text: str, label: str) -> None:
-    """A dashboard with a widget of each type that is drawn, and one that is not."""
+    """Creates a dashboard with a widget of each supported type, and an unsupported one."""
     widgets = [
         {"type": "text", "properties": {"markdown": text}},
         {
@@ -291,7 +291,7 @@ def violations(page: Page) -> list[str]:
 
 
 def user(server: Server, name: str, *actions: str) -> tuple[str, str]:
-    """The key of a new user who may do that, and open the console."""
+    """Creates a user who may call `actions` and open the console; returns the key."""
     iam = server.boto("iam")
     iam.create_user(UserName=name)
     statement = {

@@ -53,7 +53,7 @@ class ProgressPrinter(transformers.TrainerCallback):
 
 
 def last_checkpoint() -> str | None:
-    """The last one that is whole: the trainer's state is written last."""
+    """Returns the last complete checkpoint: the trainer's state is written last."""
     whole = [
         name
         for name in os.listdir(CHECKPOINTS)

@@ -301,7 +301,7 @@ def value_of(shape: Shape, name: str, names: Mapping[str, Any]) -> Value:
 
 
 def input_of(model: OperationModel, names: dict[str, Any]) -> dict[str, Any]:
-    """An operation's input: what is required, and what names a thing of the table."""
+    """Returns an input with the required members, and those that name a resource in `names`."""
     if model.input_shape is None:
         return {}
     own = {

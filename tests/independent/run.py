@@ -154,7 +154,7 @@ def passed_in(report: ElementTree.Element) -> set[str]:
 
 
 def run_service(service: str, update: bool) -> tuple[int, int]:
-    """The number of tests that passed, and of failures."""
+    """Runs a service's tests; returns the numbers of passed and failed ones."""
     subject = SUBJECTS[service]
     listed = os.path.join(HERE, f"passing_{service}.txt")
     with tempfile.TemporaryDirectory() as directory:

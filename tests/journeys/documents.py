@@ -38,7 +38,7 @@ class Block:
     text: str
 
     def file(self) -> str | None:
-        """The file that the block is, by its first line."""
+        """Returns the file name in the block's first line (`# job.toml`), if it has one."""
         found = re.match(r"# ([\w./-]+\.\w+)\n", self.text)
         return found[1] if found and self.language in ("toml", "python") else None
 

@@ -153,7 +153,7 @@ class Nodes:
         self.set_ready(name, "True", "KubeletReady", "kubelet is posting ready status")
 
     def pod_of(self, host: int) -> Pod:
-        """The running pod of that host, of the only gang there is."""
+        """Returns the running pod of that host. Requires: only one gang runs."""
         with self.lock:
             found = [
                 pod
@@ -302,7 +302,7 @@ class Nodes:
         ip(*inside, "route", "add", "default", "via", GATEWAY)
 
     def write_hosts(self, pod: Pod) -> None:
-        """Each pod of a service gets the others' names, as they come."""
+        """Writes the names of the service's pods into each one's hosts file when a pod starts."""
         with open(pod.at("hosts"), "w", encoding="utf-8") as file:
             file.write("127.0.0.1 localhost\n")
         if not pod.domain:

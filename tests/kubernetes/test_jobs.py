@@ -56,7 +56,7 @@ def test_a_host_is_a_pod_and_nothing_is_left_of_it(cluster: Cluster, server: Ser
 
 
 def test_the_hosts_of_a_gang_reach_each_other(cluster: Cluster, server: Server) -> None:
-    """Each host needs more than half of a node."""
+    """Each host needs more than half of a node, so the two run on different nodes."""
     name = create(server, f"python3 -c '{REACH_THE_FIRST}'", hosts=2, instance_type="ml.c5.4xlarge")
     job = finish(server, name)
     assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")

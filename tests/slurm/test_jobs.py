@@ -346,7 +346,7 @@ def test_a_job_that_slurm_has_not_started_can_be_stopped(
 
 
 def test_gpus_are_requested_as_gres(cluster: Cluster, server: Server) -> None:
-    """The cluster's GPUs are terminals, so the agent finds no device file for the one it gets."""
+    """Slurm's GPUs are terminals here, so the job fails without a /dev/nvidia file, and says so."""
     name = create(server, "echo hello", instance_type="ml.g4dn.xlarge")
     job = finish(server, name)
     assert slurm_job_of(cluster)[3] == "n3"
@@ -406,7 +406,7 @@ def test_agents_find_a_restarted_server_by_tcp(
 def test_an_instance_type_has_its_own_partition_and_time_limit(
     cluster: Cluster, start: Callable[..., Server]
 ) -> None:
-    """The partition short allows two minutes."""
+    """A job that exceeds the partition's limit of two minutes stays pending; others run."""
     server = start('[slurm.instance_types."ml.m5.large"]\npartition = "short"')
     server.boto("s3").create_bucket(Bucket="yard")
     long = create(server, "true", instance_type="ml.m5.large")

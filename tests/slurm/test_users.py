@@ -223,7 +223,7 @@ def test_children_of_an_array_share_slurm_jobs_of_their_creator(
 def test_other_users_see_no_secret_and_stop_nothing(
     cluster: Cluster, server: Server, accounts: dict[str, User]
 ) -> None:
-    """A job of ana's runs: bob looks for its token, and tries to end it."""
+    """While ana's job runs, bob can neither read its token nor end it."""
     bob = accounts["bob"]
     name = create(server, "ana", WAIT_FOR_STOP)
     wait_for_line(server, name, "ready")
@@ -339,7 +339,7 @@ def test_a_token_that_may_not_act_for_others_is_named_at_the_start(
 def test_the_accounting_tells_how_a_job_has_ended_that_slurm_has_forgotten(
     cluster: Cluster, start: Callable[..., Server]
 ) -> None:
-    """The server hears nothing until slurmctld has forgotten the job."""
+    """The server is stopped (SIGSTOP) until slurmctld has forgotten the job."""
     server = start()
     server.boto("s3").create_bucket(Bucket="yard")
     name = fresh("job")

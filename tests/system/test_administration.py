@@ -48,7 +48,7 @@ def command(server: Server) -> Cli:
 
 
 def doctor(server: Server, *more: str) -> str:
-    """The lines about the config; the machine may lack something, which is another test's."""
+    """Runs `trainyard doctor`; returns its lines about the config, not the machine."""
     done = subprocess.run(
         [trainyard_server.PROGRAM, "doctor", "--data", server.data, *more],
         capture_output=True,

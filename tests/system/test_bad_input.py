@@ -422,7 +422,7 @@ NUMBERS_OF_CONFIG = (
 def test_extreme_numbers_of_a_config_are_refused(
     tmp_path: pathlib.Path, before: str, key: str
 ) -> None:
-    """The server names the key and does not start; no number is converted to another one."""
+    """With a number out of range the server names the key and does not start."""
     file = tmp_path / "config.toml"
     for pill in (
         "-9223372036854775808",

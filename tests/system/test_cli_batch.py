@@ -56,7 +56,7 @@ def runs(batch: BaseClient, *jobs: str) -> None:
 
 
 def row(cli: CommandLine, *filters: str) -> str:
-    """The one line of `trainyard jobs` below its titles."""
+    """Returns the only row of `trainyard jobs`, below its titles."""
     lines = cli("jobs", *filters).stdout.splitlines()
     assert len(lines) == 2, lines
     return lines[1]

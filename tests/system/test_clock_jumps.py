@@ -25,8 +25,8 @@ HOUR = 3600
 
 
 class JumpingServer(Server):
-    """A server whose wall clock, with its agents', is jump()ed by the test;
-    their monotonic clocks are the machine's."""
+    """A server whose wall clock a test sets with jump(), also for its agents; their monotonic
+    clocks are the machine's."""
 
     def __init__(self, data: pathlib.Path) -> None:
         self.offset_file = str(data) + ".offset"
@@ -104,7 +104,7 @@ class JumpingServer(Server):
 
 
 def sleeper(seconds: str) -> int | None:
-    """The process of a job that sleeps for exactly so long; the job continues when it is killed."""
+    """Returns the pid of a job's `sleep SECONDS`; once it is killed, the job continues."""
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         try:
             with open(path, "rb") as file:

@@ -53,7 +53,7 @@ def test_names_of_stored_objects_lead_nowhere(
 def test_a_replaced_pipe_directory_is_not_written_to(
     cluster: Server, machine: pathlib.Path
 ) -> None:
-    """A channel in Pipe mode is the one thing that is written while the job runs."""
+    """Only Pipe channels are written while the job runs, which may put links in their place."""
     cluster.boto("s3").put_object(Bucket="yard", Key="pipe/a", Body=b"overwritten")
     request = jobs.request(
         "piped",

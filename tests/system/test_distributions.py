@@ -469,8 +469,8 @@ SAVING = WAIT_TO_STOP.replace(
 
 
 def test_torch_ranks_save_when_they_are_stopped(cluster: Server) -> None:
-    """Each rank gets SIGTERM once, also when those of the first host finish earlier: a second one
-    would interrupt the handler that saves."""
+    """Each rank gets SIGTERM once, also if the ranks of the first host finish earlier: a second
+    signal would interrupt the handler that saves."""
     sagemaker, logs = cluster.boto("sagemaker"), cluster.boto("logs")
     sagemaker.create_training_job(
         **scripts.request(

@@ -77,7 +77,7 @@ def cli(server: Server, *arguments: str, key: tuple[str, str] = OWNER, code: int
 
 
 def explained(server: Server, name: str, key: tuple[str, str] = OWNER) -> dict[str, Any]:
-    """The answer once the scheduler has planned with the job."""
+    """Returns the explanation once the scheduler has planned the job."""
 
     def planned() -> dict[str, Any] | None:
         answer: dict[str, Any] = json.loads(cli(server, "explain", name, "--json", key=key))

@@ -44,7 +44,7 @@ NUMBERS = range(60, 64)
 
 @pytest.fixture(scope="module")
 def gpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
-    """The memory of each GPU, and the driver that clears it."""
+    """A directory with a file for each GPU's memory, and a fake driver that clears it."""
     directory = tmp_path_factory.mktemp("gpus")
     subprocess.run(
         [

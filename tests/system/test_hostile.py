@@ -236,7 +236,7 @@ def test_a_jobs_keys_reach_what_is_its_own(tried_by_thief: dict[str, str]) -> No
 
 
 def recorded(server: Server, attack: Attack, request_id: str) -> str:
-    """The record of a refused request, where the row says that it is."""
+    """Returns the record of a refused request in the log that `attack.logged` names."""
     if attack.logged == SERVER_LOG:
         return table.find_line(server.log_text(), request_id, "error=")
     return table.find_record(table.audit_records(server), request_id, *attack.more)

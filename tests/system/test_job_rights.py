@@ -15,7 +15,7 @@ MACHINE = "[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 32.0\n"  # both j
 
 
 def tried(server: Server, name: str, attacks: Sequence[str]) -> dict[str, int]:
-    """The statuses of these requests of the table, sent by a job."""
+    """Sends these requests of the attack table from a job; returns their statuses."""
     s3 = server.boto("s3")
     with open(os.path.join(ROOT, "tests", "hostile", "signer.py"), encoding="utf-8") as file:
         contents = {

@@ -430,8 +430,8 @@ def test_a_restart_of_the_database_is_a_pause(tmp_path: pathlib.Path) -> None:
 def test_a_stalled_server_does_not_end_its_successor(
     tmp_path: pathlib.Path, postgres: Postgres
 ) -> None:
-    """A server that took the lease, and stalled before it looked at the record of the writer, finds
-    a process with a larger number there."""
+    """A server that stalled after it took the lease must not end its successor, whose fencing
+    number in the record of the writer is larger."""
     server = a_server(tmp_path, postgres, "stalled", lease_seconds=LONG_LEASE_SECONDS)
     record = pathlib.Path(server.data) / "writer"
     successor = subprocess.Popen(["sleep", "600"])

@@ -382,7 +382,7 @@ class Sender:
         return self.clients[service]
 
     def send(self, service: str, operation: str, body: dict[str, Any]) -> str | None:
-        """The error, None when it was accepted, "" when the client could not write it."""
+        """Returns the error; None: accepted; "": the client could not encode the request."""
         name = f"pill-{self.count}"
         self.count += 1
         if operation in NAMES:

@@ -419,7 +419,7 @@ def test_another_server_authorises_each_caller(home: Server, there: Server) -> N
 
 
 def test_no_other_principal_signs_for_others(home: Server, there: Server) -> None:
-    """A key that does not belong to a peer sends the header, signed."""
+    """The signed header is refused from keys that do not belong to a peer."""
     described_owner = base64.b64encode(
         json.dumps({"kind": "user", "name": "ann", "id": "x"}).encode()
     ).decode()

@@ -60,7 +60,7 @@ class Host:
             self.lines.append(line.rstrip())
 
     def wait_for(self, what: Callable[[str], bool], since: int = 0) -> int:
-        """The number of the first line that `what` says yes to."""
+        """Waits for a line for which `what` is true; returns its number."""
         end = time.monotonic() + SECONDS_MAX
         while time.monotonic() < end:
             for number, line in enumerate(self.lines[since:], since):

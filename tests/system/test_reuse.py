@@ -16,7 +16,7 @@ FINAL = ("SUCCEEDED", "FAILED")
 
 
 class Watched(Server):
-    """A server, with what was on the machine before its first job."""
+    """A server, and a record of what was on the machine before its first job."""
 
     before: dict[str, set[str]]
 

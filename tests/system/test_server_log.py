@@ -70,7 +70,7 @@ def logged_if_there(path: str) -> str:
 
 
 def test_a_full_disk_does_not_stop_the_server(tmp_path: pathlib.Path) -> None:
-    """The log has a file system of its own, which something else fills."""
+    """The log's file system is filled by other files."""
     logs = tmp_path / "logs"
     logs.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(logs)], check=True)

@@ -32,8 +32,8 @@ def batch(cluster: Server) -> BaseClient:
 
 
 def test_starts_follow_the_weights_also_over_a_crash(cluster: Server, batch: BaseClient) -> None:
-    """A share of weight 1 gets three times the time of one of weight 3,
-    while both have jobs that wait."""
+    """A share of weight factor 1 gets three times the time of a share of weight factor 3
+    while both have waiting jobs."""
     policy = batch.create_scheduling_policy(
         name=fresh("weights"),
         fairsharePolicy={

@@ -31,7 +31,7 @@ CODES = dict.fromkeys(SERVICES, ("ServiceUnavailable", "ServiceUnavailableExcept
 
 
 def fill_ledger(server: Server) -> None:
-    """A ledger that takes a while to read: one waiting job, many times."""
+    """Fills the ledger with copies of one waiting job, so that reading it takes a while."""
     server.boto("s3").create_bucket(Bucket="yard")
     # larger than the machine
     server.boto("sagemaker").create_training_job(

@@ -392,8 +392,8 @@ def residents(server: Server) -> dict[str, dict[str, Any]]:
 def calls_on(
     server: Server, residents: dict[str, dict[str, Any]], tenant: str
 ) -> list[tuple[str, list[Any]]]:
-    """Every operation on the things of that tenant, and copies of its objects to the other's
-    bucket."""
+    """Returns requests of every operation on that tenant's resources, and copies of its objects
+    to the other's bucket."""
     requests = calls.Requests(server.env["AWS_ENDPOINT_URL"])
     made = requests.all(calls.names_of(tenant, residents[tenant]))
     own = OTHER[tenant]

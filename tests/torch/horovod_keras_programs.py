@@ -425,8 +425,8 @@ def net(seed: int) -> keras.Model:
 
 
 def tape(named: str = "hvd") -> float:
-    """A loop of one's own with DistributedGradientTape -> how far from one process with the whole
-    batch."""
+    """Runs a custom training loop with DistributedGradientTape; returns the largest difference
+    from one process with the whole batch."""
     library: Any = {"hvd": hvd, "sdp": sdp}[named]
     library.init()
     rank, size = library.rank(), library.size()

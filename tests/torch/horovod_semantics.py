@@ -236,8 +236,8 @@ def absent() -> None:
 
 
 def groups() -> None:
-    """A group with an embedding: its sparse gradient goes by itself, or as a dense one with the
-    others, also on a rank that does not use it. As one process with the average of all."""
+    """In a group with an embedding, its sparse gradient is reduced alone, or as a dense one with
+    the others, also on a rank without it. The result is one process's with the average of all."""
     rank, size = hvd.rank(), hvd.size()
     rows = torch.tensor([1, 4, 4])
     for sparse_as_dense in (False, True):

@@ -320,8 +320,8 @@ def messages() -> str:
 
 
 def in_place() -> list[int]:
-    """Large tensors that are reduced again and again: their memory is shared, their views stay,
-    and it goes with them."""
+    """Reduces large tensors repeatedly: their memory becomes shared, their views stay valid, and
+    the memory is freed with them."""
     init()
 
     def mapped() -> int:
@@ -410,7 +410,7 @@ def ddp(hook: str = "") -> dict[str, Any]:
 
 
 def fsdp() -> dict[str, Any]:
-    """The same steps sharded; current torch only: 1.13 refuses to run it without CUDA."""
+    """Trains the same steps with FSDP. Needs a current torch: 1.13 refuses without CUDA."""
     init()
     from torch.distributed.fsdp import FullyShardedDataParallel
 

@@ -35,7 +35,7 @@ Objects = dict[str, tuple[bytes, str, dict[str, str]]]  # name -> content, type,
 
 
 def old_request(name: str, script: str = "true", **more: Any) -> dict[str, Any]:
-    """A request with the image name that the last release knows."""
+    """Returns a job request whose image name the last release also knows."""
     return jobs.request(name, script, image="trainyard/machine", **more)
 
 

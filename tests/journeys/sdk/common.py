@@ -130,7 +130,7 @@ def printed_by(call: Callable[[], object]) -> str:
 
 
 def check_spot(name: str) -> None:
-    """A job on spot capacity is paid for by the second, and says what it saved."""
+    """Checks that the job ran on spot capacity, billed for at most its training time."""
     job = finish(name)
     assert job["EnableManagedSpotTraining"] is True
     assert 0 < job["BillableTimeInSeconds"] <= job["TrainingTimeInSeconds"], job
@@ -148,7 +148,7 @@ def wait_for_pool(name: str, status: str) -> None:
 
 
 def final_metric(name: str) -> float:
-    """The last value of the only metric of a job that has ended, once it is described."""
+    """Waits for the final metric of an ended job, its only one, and returns the value."""
     end = time.monotonic() + JOB_SECONDS_MAX
     while True:
         job = client("sagemaker").describe_training_job(TrainingJobName=name)
