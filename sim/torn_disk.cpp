@@ -26,7 +26,7 @@ struct TornDisk::File {
 
   // Locks between connections: the level of each, 0 to SQLITE_LOCK_EXCLUSIVE.
   std::map<const void*, int> locks;
-  std::vector<std::unique_ptr<char[]>> regions;  // of shared memory
+  std::vector<std::unique_ptr<char[]>> regions;  // the regions of shared memory (xShmMap)
   std::map<const void*, std::array<int, SQLITE_SHM_NLOCK>>
       shared_locks;  // 0, SQLITE_SHM_SHARED or _EXCLUSIVE
 };

@@ -40,9 +40,9 @@ constexpr std::string_view kTenant = "console";  // its share of threads is apar
 // The result of choose() for a request of the console, which handle() and stream() read.
 struct Admitted {
   Page page;
-  std::string secret;  // of the session
+  std::string secret;  // the secret of the session
   std::optional<SignedIn> who;
-  const shapes::OperationShape* operation = nullptr;  // of a call
+  const shapes::OperationShape* operation = nullptr;  // set if the page is an API call
   DataRequest data_request;
   net::RequestHead data_head;  // the signed request of S3
 };

@@ -111,7 +111,7 @@ own::ListJobTemplatesResponse list_templates(const Services& services, const Con
       break;
     }
     const auto of = job_template_from_json(at->second->document);
-    if (!of) continue;  // of a later version
+    if (!of) continue;  // a later version wrote it
     own::JobTemplate line;
     line.template_name = at->first.second.substr(context.region.size() + 1);
     set_unless_empty(line.description, of->description);

@@ -18,8 +18,8 @@ enum class WireType : uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 
 struct Field {
   uint64_t number = 0;
   WireType type = WireType::varint;
-  uint64_t value = 0;     // of a number
-  std::string_view text;  // of bytes
+  uint64_t value = 0;     // set for number fields
+  std::string_view text;  // set for fields of bytes
 };
 
 class WireReader {

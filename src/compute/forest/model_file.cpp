@@ -90,7 +90,7 @@ struct Numbering {
 struct StoredNode {
   uint32_t dimension;  // or kLeafMark
   uint32_t value;      // the bits of the cut, or a point
-  uint32_t mass;       // of a leaf
+  uint32_t mass;       // the number of equal points in a leaf
 };
 
 // Joins nodes that are stored in preorder, from the last to the first.

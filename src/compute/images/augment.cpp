@@ -9,7 +9,7 @@
 namespace trainyard::images {
 namespace {
 
-constexpr double kFull = 255;       // of lightness and saturation
+constexpr double kFull = 255;       // the largest lightness and saturation
 constexpr double kHueCircle = 180;  // half degrees
 constexpr double kOutside = 255;    // the value of pixels outside of an image
 

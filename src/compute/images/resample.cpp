@@ -16,7 +16,7 @@ struct Taps {
 
 std::vector<Taps> taps_of(int source, int target) {
   const double scale = double(source) / target;
-  const double reach = std::max(1.0, scale);  // of the triangle, in source pixels
+  const double reach = std::max(1.0, scale);  // radius of the triangle filter, in source pixels
   std::vector<Taps> all(static_cast<size_t>(target));
   for (int i = 0; i < target; ++i) {
     const double centre = (i + 0.5) * scale - 0.5;

@@ -95,7 +95,7 @@ class Links {
     bool proved = false;
     std::string in;
     std::deque<std::string> out;  // bounded by the messages of a RegionGroup: a few for each round
-    size_t out_sent = 0;          // of the first of them
+    size_t out_sent = 0;          // bytes of out.front() sent so far
     Moment until;                 // deadline of the handshake
     bool broken = false;
     std::string why;

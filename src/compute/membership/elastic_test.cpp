@@ -26,7 +26,7 @@ Result<std::unique_ptr<Member>> member_of(const Service& service, const std::str
 
 // A training that counts the steps of all ranks, and returns to the last commit when a step fails.
 struct Trainer {
-  std::vector<int> sizes;           // of its generations
+  std::vector<int> sizes;           // the number of ranks in each generation
   std::vector<std::string> errors;  // why they ended
   float total = 0;                  // committed
 };

@@ -22,7 +22,7 @@ inline constexpr size_t kGradientAlignment = 64;
 
 struct Bucket {
   std::vector<size_t> gradients;  // indices, in the order of the backward pass
-  std::vector<size_t> begins;     // of each, in bytes
+  std::vector<size_t> begins;     // the offset of each gradient, in bytes
   size_t bytes = 0;               // with the gaps between gradients
 
   bool operator==(const Bucket&) const = default;

@@ -154,7 +154,7 @@ Result<void> Optimizer::step_by_norms(double rate, double scale, const SumOverRa
   const bool lamb = settings_.method == Method::lamb;
   ++steps_done_;
   std::vector<double> squares(2 * parameters_);
-  std::vector<at::Tensor> directions;  // of lamb
+  std::vector<at::Tensor> directions;  // the update directions, for LAMB only
   for (size_t i = 0; i < parts_.size(); ++i) {
     const OptimizedPart& part = parts_[i];
     squares[part.parameter] += sum_of_squares(part.weights);

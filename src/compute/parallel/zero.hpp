@@ -138,7 +138,7 @@ class Zero {
   std::optional<FlatPool> gradients_;  // stage 2: memory of the size of the largest bucket
   std::vector<Reduction> reducing_;    // the oldest first
   std::vector<int> passes_missing_;    // by parameter: until its gradient is complete
-  int passes_ = 0, passes_done_ = 0;   // of this step
+  int passes_ = 0, passes_done_ = 0;   // backward passes in this step
   size_t started_ = 0;
   Result<void> failure_ = ok();
 };

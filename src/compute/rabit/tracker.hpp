@@ -35,7 +35,7 @@ struct TrackerOptions {
   // The longest wait for the next number of a worker that is being connected, which may have to
   // connect to others first; the library tries for 10 s.
   Duration message_timeout = 1min;
-  std::function<void(std::string_view line)> print = {};  // of the workers' command print
+  std::function<void(std::string_view line)> print = {};  // for the workers' command print
 };
 
 class Tracker {

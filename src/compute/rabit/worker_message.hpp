@@ -30,7 +30,7 @@ struct WorkerMessage {
   int32_t world_size = -1;  // -1: that of the tracker
   std::string task_id;      // "NULL": none
   Command command = Command::start;
-  std::string text;  // of print
+  std::string text;  // set for the command print
 };
 
 // The bytes of an integer and of a text, as both sides send them.

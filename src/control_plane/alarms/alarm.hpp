@@ -57,7 +57,7 @@ inline constexpr EnumTable<AlarmKind> kAlarmKinds{
 struct WatchedMetric {
   std::string name_space, name;
   std::vector<std::pair<std::string, std::string>> dimensions;
-  std::string statistic;  // of metric_math/statistic.hpp
+  std::string statistic;  // a statistic of metric_math/statistic.hpp: "Average", "p99"
   Duration period = 60s;
   std::string unit;  // "": any
   bool operator==(const WatchedMetric&) const = default;

@@ -34,7 +34,7 @@ struct Judgement {
   Because because = Because::unknown;
   // The datapoints that were compared, the latest first: at most the evaluation periods.
   std::vector<Datapoint> compared;
-  int64_t breaching = 0;  // of those
+  int64_t breaching = 0;  // how many of `compared` breach the threshold
   int64_t filled = 0;     // missing ones that counted as the settings say
 };
 

@@ -76,7 +76,7 @@ class AlarmLoop {
   const Sink sink_;
   const std::function<std::string()> why_not_;
 
-  std::map<AlarmKey, Instant> evaluated_;  // of the judging thread
+  std::map<AlarmKey, Instant> evaluated_;  // read and written by the judging thread only
   Mutex mutex_;
   ConditionVariable changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;

@@ -20,7 +20,7 @@ namespace trainyard::campaign {
 struct SeenJob {
   enum class End { none, completed, failed, stopped };
   End end = End::none;
-  std::string id;      // of Batch
+  std::string id;      // the id of a Batch job
   std::string status;  // the region's own term
   std::string reason;  // why it failed
   std::optional<Instant> started, ended;

@@ -12,7 +12,7 @@
 namespace trainyard::campaign {
 namespace {
 
-constexpr size_t kValuesShownMax = 8;  // of what differs
+constexpr size_t kValuesShownMax = 8;  // values that differ, in one message
 constexpr size_t kValueBytesShownMax = 80;
 
 const Json* column(const Row& row, std::string_view name) {

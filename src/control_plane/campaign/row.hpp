@@ -51,7 +51,7 @@ struct Row {
 
   RowState state = RowState::ready;
   int64_t attempt = 0;  // the number of jobs that were started for it
-  std::string job_id;   // of Batch
+  std::string job_id;   // the id of a Batch job
   std::string status;   // the region's own term: "Downloading", "RUNNABLE"
   std::string reason;   // why it failed, or is retried
   std::optional<Instant> started, ended;

@@ -29,7 +29,7 @@ inline constexpr size_t kPresentMax = 64;  // faults of one job at a time
 struct FaultNews {
   RankFault fault;
   bool begins = false;  // else it has ended
-  Duration lasted{};    // of one that has ended
+  Duration lasted{};    // set when it has ended: how long it lasted
 };
 
 class RankWatch {

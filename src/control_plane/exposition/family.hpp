@@ -66,7 +66,7 @@ class Families {
 
   const std::deque<Family>& all() const { return families_; }
   const std::string& text() const { return text_; }
-  size_t samples() const;  // of all()
+  size_t samples() const;  // the number of samples in all()
 
  private:
   std::deque<Family> families_;

@@ -88,7 +88,7 @@ class LatestValues {
     std::map<SeriesName, Value> values;
     uint64_t points_left_out = 0;
     Instant last_point;
-    uint64_t arrival = 0;  // of its last point, in by_arrival_; 0: it has no values
+    uint64_t arrival = 0;  // key of its last point in by_arrival_; 0: it has no values
   };
   using Jobs = std::map<domain::JobKey, Job>;
   // Takes one point. `total`: what it adds to the metric's total.

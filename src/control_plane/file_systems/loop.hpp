@@ -62,7 +62,7 @@ class FileSystemLoop {
   mutable Mutex mutex_;
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::set<std::string> busy_ GUARDED_BY(mutex_);
-  size_t running_ GUARDED_BY(mutex_) = 0;  // of busy_, without removals
+  size_t running_ GUARDED_BY(mutex_) = 0;  // the work in busy_ except for removals
   std::map<std::string, Instant> imported_ GUARDED_BY(mutex_);
   struct Retry {
     WorkKind kind = WorkKind::fill;  // of the work that failed

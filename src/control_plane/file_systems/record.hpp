@@ -132,7 +132,7 @@ struct RepositoryTask {
 
 // All records of FSx, by "REGION/ID".
 struct Snapshot {
-  uint64_t version = 0;  // of domain::Records
+  uint64_t version = 0;  // the version of the domain::Records it was read from
   std::map<std::string, LustreFileSystem> file_systems;
   std::map<std::string, Association> associations;
   std::map<std::string, RepositoryTask> tasks;

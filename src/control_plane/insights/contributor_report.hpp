@@ -44,7 +44,7 @@ struct Contributor {
 // The sums of all contributors in one period.
 struct ContributorPeriod {
   size_t contributors = 0;
-  double greatest = 0;                       // of one contributor
+  double greatest = 0;                       // the largest value of one contributor
   double samples = 0;                        // events that count
   double sum = 0, minimum = 0, maximum = 0;  // of single events
 };

@@ -19,7 +19,7 @@ inline constexpr size_t kArgumentsMax = 64;
 // A CallContext is what a call reads besides its arguments.
 struct CallContext {
   Instant now;    // when the query was started
-  double at = 0;  // of the event, in milliseconds
+  double at = 0;  // the time of the event, in milliseconds
 };
 
 struct Function {

@@ -61,11 +61,11 @@ class Pipeline {
     const Command* command = nullptr;
     std::unordered_map<std::string, size_t> group_of;
     std::vector<Group> groups;
-    std::vector<HeldRow> rows;             // of sort
-    size_t rows_max = 0;                   // of sort; 0: all, within the memory
-    size_t rows_bytes = 0;                 // of sort: the memory that its rows use
-    uint64_t passed = 0;                   // of limit
-    std::unordered_set<std::string> seen;  // of dedup
+    std::vector<HeldRow> rows;             // for sort
+    size_t rows_max = 0;                   // for sort; 0: all, within the memory
+    size_t rows_bytes = 0;                 // for sort: the memory that its rows use
+    uint64_t passed = 0;                   // for limit: the rows passed on so far
+    std::unordered_set<std::string> seen;  // for dedup: the keys seen so far
   };
 
   Result<void> push(size_t stage, Row row);

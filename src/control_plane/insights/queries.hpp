@@ -69,7 +69,7 @@ struct QueryReport {
   Instant created;
   Duration took{};
   QueryStatistics statistics;
-  std::string why;                                     // of failed
+  std::string why;                                     // why the query failed
   std::shared_ptr<const std::vector<ResultRow>> rows;  // nullptr unless complete
 };
 

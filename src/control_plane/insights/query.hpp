@@ -51,7 +51,7 @@ struct Expression {
   Operator operation = Operator::equal;
   const Function* function = nullptr;  // of the table in functions.cpp
   std::vector<ExpressionPointer> parts = {};
-  std::shared_ptr<const Pattern> pattern = nullptr;  // of like
+  std::shared_ptr<const Pattern> pattern = nullptr;  // for the operator like
 };
 
 // An expression with the name of its column: that after `as`, or its text in the query.

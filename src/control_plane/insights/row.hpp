@@ -20,7 +20,7 @@ namespace trainyard::insights {
 
 // Limits of discovery, for one event.
 inline constexpr size_t kFieldsMax = 1'000;             // as AWS
-inline constexpr size_t kDiscoveredBytesMax = 1 << 20;  // of a message
+inline constexpr size_t kDiscoveredBytesMax = 1 << 20;  // a longer message has no discovered fields
 
 // One log event, with the positions and names of `observe`.
 struct Event {

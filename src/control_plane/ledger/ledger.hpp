@@ -44,7 +44,7 @@ struct CommandRecord {
 struct ResourceRecord {
   std::string kind;  // "job_queue"
   domain::JobKey key;
-  uint32_t revision = 0;  // of a definition, from 1; 0: of a kind without revisions
+  uint32_t revision = 0;  // 1, 2, .. for a definition; 0: its kind has no revisions
   bool active = true;
   Json body;
 };

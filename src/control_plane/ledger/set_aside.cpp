@@ -32,7 +32,7 @@ struct Unreadable {
   Table table = Table::jobs;
   SetAside record;
   int64_t row = 0;          // its rowid, or the revision of a resource
-  std::string region, key;  // of a record of a front end: only the key
+  std::string region, key;  // a record of a front end has only the key
 };
 
 // Describes what is wrong with a record; nothing when it is valid. Errors: of the disk, for

@@ -10,7 +10,7 @@
 
 namespace trainyard::ledger {
 
-inline constexpr int64_t kNoStage = -1;  // of jobs in no queue: the column batch_status
+inline constexpr int64_t kNoStage = -1;  // batch_status of jobs that are in no queue
 
 // Before a database of an earlier version is changed, a copy is made next to it (copy_path()).
 // `path` is the database file.

@@ -32,7 +32,7 @@ struct Expression::Node {
   enum class Kind { number, text, id, negation, operation, call };
   Kind kind = Kind::number;
   double number = 0;
-  std::string text;  // of a text; the id; the function's name in upper case
+  std::string text;  // a text, an id, or a function's name in upper case
   Operator operation = Operator::add;
   std::vector<std::shared_ptr<const Node>> parts;
 };

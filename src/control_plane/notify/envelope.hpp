@@ -17,9 +17,9 @@ namespace trainyard::notify {
 struct Outgoing {
   Protocol protocol = Protocol::http;
   std::string endpoint;
-  std::string subject;  // of a mail
+  std::string subject;  // for mails
   std::string body;
-  std::vector<std::pair<std::string, std::string>> headers = {};  // of HTTP
+  std::vector<std::pair<std::string, std::string>> headers = {};  // for HTTP requests
 };
 
 // The URLs of this server in notifications.

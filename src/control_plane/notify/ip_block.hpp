@@ -23,7 +23,7 @@ struct IpAddress {
 
 struct IpBlock {
   IpAddress address;
-  int prefix_bits = 128;  // of the 128 bits
+  int prefix_bits = 128;  // of the 128 bits of an address; IPv4 is mapped
   bool contains(const IpAddress& each) const;
 };
 

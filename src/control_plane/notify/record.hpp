@@ -52,7 +52,7 @@ struct Subscription {
 
 struct MessageAttribute {
   std::string type;   // "String", "Number", "String.Array", "Binary", with an optional suffix
-  std::string value;  // of a binary one: base64
+  std::string value;  // base64 if the type is Binary
 };
 
 // Decides how a message is sent.
@@ -91,7 +91,7 @@ struct Target {
   TargetKind kind = TargetKind::topic;
   std::string role_arn;
   std::string input, input_path;             // at most one of these and the template
-  std::map<std::string, std::string> paths;  // of InputTransformer
+  std::map<std::string, std::string> paths;  // InputPathsMap of an InputTransformer
   std::string input_template;
   Json batch = nullptr;    // BatchParameters, as requested
   Json creator = nullptr;  // the principal for which jobs are submitted (auth's record)

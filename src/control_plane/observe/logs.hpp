@@ -39,7 +39,7 @@ struct LogStreamInfo {
 // LogGroupSettings are what clients may choose for a group.
 struct LogGroupSettings {
   std::optional<int64_t> retention_days;  // unset: as LogSettings::retention
-  std::string log_class = "STANDARD";     // of AWS; all are stored alike
+  std::string log_class = "STANDARD";     // a log class of AWS, without effect
   std::string kms_key_id;                 // kept without effect
   std::map<std::string, std::string> tags;
 };

@@ -102,7 +102,7 @@ struct AccessKey {
   std::string secret;  // in memory only
   // encrypted, as the ledger keeps it; "" for keys of the configuration file
   std::string sealed_secret;
-  bool owner = false;  // of the server's owner: allowed everything, no user record needed
+  bool owner = false;  // the server's owner: may do everything, needs no user record
   bool active = true;
   Instant created;
   bool from_config = false;

@@ -34,7 +34,7 @@ struct RateLimits {
   double reads_per_second = 0;
   double changes_per_second = 0;
   double objects_per_second = 0;
-  double burst_seconds = 10;  // of the rate may be saved up
+  double burst_seconds = 10;  // bursts may use the unused rate of this many seconds
 
   double per_second(OperationClass operations) const;
 };

@@ -37,7 +37,7 @@ std::string_view log_group_of(const Job& job, HostIndex host) {
 
 namespace {
 
-constexpr size_t kIdDigits = 32;  // of ECS, as AWS
+constexpr size_t kIdDigits = 32;  // hex digits in the id of an ECS task, as on AWS
 
 std::string digits_of(const std::string& whole) {
   return to_hex(bytes_of(sha256(whole))).substr(0, kIdDigits);

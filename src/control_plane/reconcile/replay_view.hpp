@@ -79,7 +79,7 @@ class ReplayHistoryBuilder {
   ScheduleView view_;
   std::set<domain::JobNumber> seen_;
   std::vector<Entry> entries_;   // in the order in which the view has them waiting
-  std::vector<size_t> running_;  // of them, those that the view has running
+  std::vector<size_t> running_;  // indices in entries_ of the jobs that run in the view
   std::vector<domain::JobKey> keys_;
   ReplayCounts counts_;
 };

@@ -154,7 +154,7 @@ using Command = std::variant<CreateJob, StopJob, SetTags, StartAttempt, Fact, Lo
 // was not created yet is passed as its array would create it (domain::child_of).
 struct Subject {
   const domain::Job* job = nullptr;
-  const std::vector<domain::Tag>* tags = nullptr;  // of the arn that is named
+  const std::vector<domain::Tag>* tags = nullptr;  // of the resource that the ARN names
   const batch::Catalog* catalog = nullptr;
   const batch::JobDefinition* definition = nullptr;  // the last revision of the one that is named
   std::set<domain::JobNumber> made_before =

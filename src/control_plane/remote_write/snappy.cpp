@@ -92,7 +92,7 @@ std::optional<size_t> take_number(std::string_view& block, size_t count) {
 struct Element {
   Tag tag = kLiteral;
   size_t length = 0;
-  size_t offset = 0;  // of copies
+  size_t offset = 0;  // how far back a copy begins
 };
 
 // Reads the head of the next element: for a literal without its bytes.

@@ -67,7 +67,7 @@ class Finder {
  private:
   struct Found {
     Change change;
-    size_t nth = 0;  // of its kind
+    size_t nth = 0;  // its position among the changes of its kind
   };
 
   void add(Change change) {

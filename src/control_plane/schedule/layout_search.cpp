@@ -56,7 +56,7 @@ class Search {
   std::vector<Share> free_;    // free on each machine
   std::vector<Share> shares_;  // by host
   std::vector<uint32_t> order_;
-  Layout at_;  // of the hosts placed so far
+  Layout at_;  // the positions of the hosts placed so far
   size_t steps_ = 0;
 };
 

@@ -24,7 +24,7 @@ class Limits {
     enum class What { full, reserved, too_small } what = What::full;
     size_t limit = 0;
     double needs = 0;
-    double kept = 0;  // of it, for inactive shares of the queue
+    double kept = 0;  // the part kept for inactive shares of the queue
   };
   // The reservation of the first job that waits for a limit.
   struct Claim {

@@ -156,7 +156,7 @@ class Choices {
 // A number of equal hosts of a gang.
 struct HostRequest {
   std::string instance_type;
-  domain::Share share;  // of each
+  domain::Share share;  // the resources of each host
   uint32_t count = 1;
 };
 
@@ -234,7 +234,7 @@ struct Start {  // one placement per host of the gang: all or none
   // shown to the user; "" when the job gets what it requested
   std::string note = {};
   domain::JobNumber pool = 0;    // the job whose hosts it takes over; 0: none
-  std::string environment = {};  // of the choice
+  std::string environment = {};  // the compute environment of the chosen alternative
   // 0: as requested; n: its n-th alternative; unset: it has none
   std::optional<uint32_t> preference = {};
 };

@@ -170,7 +170,7 @@ class TestCluster : public Simulation {
     if (on_plan) on_plan(*this, plan);
   }
 
-  std::deque<Work> works_;  // of the records
+  std::deque<Work> works_;  // the Work of each record
   std::string fault_;
 };
 

@@ -17,7 +17,7 @@ class Topology {
  public:
   struct Domain {
     uint32_t parent = 0;  // the root is its own parent
-    uint32_t depth = 0;   // of the root: 0
+    uint32_t depth = 0;   // distance from the root
     uint32_t begin = 0, end = 0;
   };
   static constexpr uint32_t kRoot = 0;

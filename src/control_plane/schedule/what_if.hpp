@@ -41,7 +41,7 @@ struct Change {
   // as users see it: a kind of machine ("" if none is known), an instance type, a queue, a limit, a
   // quota share
   std::string name = {};
-  std::string unit = {};  // of the quota share
+  std::string unit = {};  // the capacity unit of the quota share
   size_t limit = 0;       // index in Snapshot::limits
   // hosts of the gang, machines, the amount of a limit or quota share, or the priority
   double from = 0, to = 0;

@@ -17,7 +17,7 @@ namespace {
 enum class Protocol { json, path, query };
 
 struct ServiceNames {
-  const char* scope;  // of the signature
+  const char* scope;  // the service name in the signature's scope
   Protocol protocol;
   const char* target = "";   // of json: before the operation's name
   const char* version = "";  // of query: of the API

@@ -48,7 +48,7 @@ std::vector<TimeInterval> time_intervals(const Job& job, Instant now);
 struct JobTime {
   std::array<Duration, kEnumerators<TimeUse>> of{};  // by use
   Duration wall{};
-  Duration held{};  // of it, the time in which attempts held machines
+  Duration held{};  // the part of `wall` in which attempts held machines
   // False: some of `training` may be lost, so that the ratios are upper bounds.
   bool lost_is_known = true;
 

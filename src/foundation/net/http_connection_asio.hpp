@@ -267,7 +267,7 @@ class Server final : public HttpServer {
   ConditionVariable changed_;
   size_t connections_ GUARDED_BY(mutex_) = 0;
   std::map<asio::ip::address, size_t> peers_ GUARDED_BY(mutex_);  // peers with connections
-  std::shared_ptr<asio::ssl::context> tls_ GUARDED_BY(mutex_);    // of new connections
+  std::shared_ptr<asio::ssl::context> tls_ GUARDED_BY(mutex_);    // the context for new connections
 };
 
 // Answers by posting to the loop of the connection, or directly when called on its thread.

@@ -68,7 +68,7 @@ struct RequestHead {
   bool tls = false;
   std::string peer;  // "127.0.0.1:51234"
   std::optional<uint64_t> content_length;
-  std::any finding = {};  // of the handler's own type, from choose()
+  std::any finding = {};  // what choose() found, in a type of the handler's own
 
   std::string_view path() const;   // undecoded, before '?'
   std::string_view query() const;  // undecoded, after '?'; "" when there is none

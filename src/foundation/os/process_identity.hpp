@@ -42,7 +42,7 @@ bool leads_session(const ProcessIdentity& identity);
 // Threads: confined to one.
 class ProcessWatch {
  public:
-  ProcessWatch() = default;  // of no process
+  ProcessWatch() = default;  // watches no process
   explicit ProcessWatch(const ProcessIdentity& identity);
   bool is_alive() const;
 

@@ -90,10 +90,10 @@ HostRun run_of(const wire::Order& order);
 
 struct Begin {};             // the program has started
 struct StepsDone {           // the ordered work is done; in run: the process has started
-  std::string staged_model;  // of drain: "" = had no files
-  std::string model_uri;     // of upload
-  std::string output_uri;    // of upload
-  std::string notice = {};   // of run: a notice for the job about how it runs
+  std::string staged_model;  // set by drain; "": there were no files
+  std::string model_uri;     // set by upload
+  std::string output_uri;    // set by upload
+  std::string notice = {};   // set by run: a notice for the job about how it runs
 };
 struct StepsFailed {  // in any stage with work
   Failure failure;

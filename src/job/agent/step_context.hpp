@@ -164,7 +164,7 @@ struct StepContext {
   std::vector<std::unique_ptr<ChannelPipe>> pipes = {};  // of channels in Pipe mode
   std::unique_ptr<ListingMarks> listing_marks = nullptr;
   std::unique_ptr<ChannelMounts> channel_mounts = nullptr;
-  uint64_t copied_input_bytes = 0;                    // of channels
+  uint64_t copied_input_bytes = 0;                    // bytes of all copied channels
   std::vector<std::string> claimed_gpus = {};         // that hold memory of this job
   std::vector<containers::Mount> mounts = {};         // added by the steps to the container's
   std::map<std::string, std::string> variables = {};  // likewise

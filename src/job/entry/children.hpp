@@ -37,7 +37,7 @@ class Children {
     int rank = 0;
     uint32_t number = 0;        // of a line that another host requested; 0 for others
     bool signal_group = false;  // a stop signal goes to the whole group instead of the process
-    bool whole_lines = false;   // of its output: other processes write to the same log
+    bool whole_lines = false;   // write whole lines only: other processes write to the same log
     std::function<void(size_t bytes)> on_output;  // what it has printed, to either stream
     // Changes each line of its output, with its newline, before it is forwarded.
     std::function<std::string(std::string_view)> change_line;

@@ -15,7 +15,7 @@
 namespace trainyard::entry {
 
 struct Gpu {
-  int device = 0;         // of /dev/nvidiaN
+  int device = 0;         // N of /dev/nvidiaN
   std::string bus;        // "0000:3b:00.0"; "" when the driver does not tell
   std::vector<int> cpus;  // of its NUMA node; empty: unknown, or all are equally near
 };

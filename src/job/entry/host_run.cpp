@@ -42,11 +42,11 @@ void tell_end(const os::File& base, int code, const std::string& failure) {
 struct Peer {
   explicit Peer(os::File socket) : link(std::move(socket)) {}
   Link link;
-  std::string nonce;  // of our challenge
+  std::string nonce;  // the nonce of our challenge to the peer
   std::string host;   // set after authentication
   bool helper = false, gone = false;
-  bool rank_process = false;  // of helpers: stays while its rank runs
-  uint32_t awaits = 0;        // of helpers: the number of the line whose end it waits for
+  bool rank_process = false;  // a helper that stays while its rank runs
+  uint32_t awaits = 0;        // for helpers: the line whose end it waits for
 };
 
 class HostRun {

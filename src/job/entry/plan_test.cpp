@@ -10,7 +10,7 @@ namespace {
 // A job of hosts algo-1 .. algo-n in one group, as algo-k sees it.
 struct Job {
   int hosts = 2, host = 1;
-  std::vector<std::vector<int>> gpus = {};  // of each: its processors
+  std::vector<std::vector<int>> gpus = {};  // the processors near each GPU
   Json hyperparameters = Json::object();
   Image image = {
       .python = "/usr/bin/python3", .mpirun = "/usr/bin/mpirun", .entry = "/opt/trainyard/entry"};

@@ -38,7 +38,7 @@ struct PlanStep {
   What what = What::private_mounts;
   std::string first;        // path
   std::string second;       // options, source, link's target
-  unsigned mode = 0;        // of what is made; for binds: their attributes (MOUNT_ATTR_..)
+  unsigned mode = 0;        // of the new file; for binds: the attributes (MOUNT_ATTR_..)
   bool of_image = false;    // the image's file system may be the cause of a failure
   int user_namespace = -1;  // for mapped binds: another namespace whose ids are used
 };

@@ -63,7 +63,7 @@ Result<Ends> make_pipes() {
 
 // Arguments of the child, made before the fork: it then makes system calls only.
 struct Child {
-  std::vector<std::string> entrances;  // of the container's cgroup
+  std::vector<std::string> entrances;  // files to write to, to enter the container's cgroup
   std::string unmount;                 // a hierarchy that the runtime does not accept
   // likewise, if it cannot be unmounted: hidden with its siblings
   std::string hide;

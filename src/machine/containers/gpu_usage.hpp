@@ -14,7 +14,7 @@
 namespace trainyard::containers {
 
 struct GpuUsage {
-  int64_t index = 0;          // of /dev/nvidiaN
+  int64_t index = 0;          // N of /dev/nvidiaN
   double busy = 0;            // 0 to 100
   double memory_percent = 0;  // 0 to 100
 };

@@ -28,7 +28,7 @@
 namespace trainyard::containers {
 namespace {
 
-constexpr uid_t kOrdinaryUser = 61'234;                // of no line in /etc/passwd
+constexpr uid_t kOrdinaryUser = 61'234;                // not in /etc/passwd
 constexpr auto kEndsWithin = std::chrono::minutes(2);  // the machine may be busy
 enum Outcome { kPassed, kFailed, kNotPermitted };
 

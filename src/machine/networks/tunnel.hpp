@@ -64,7 +64,7 @@ inline constexpr uint16_t kTunnelPort = 51820;
 // For tests. Keys are X25519's, 32 bytes each. Pure.
 struct TunnelKeys {
   std::string own;                   // private
-  std::vector<std::string> publics;  // of all members
+  std::vector<std::string> publics;  // the public keys of all members
 };
 Result<TunnelKeys> tunnel_keys(const std::string& secret, size_t members, size_t own);
 // Returns the configuration of the member and its peers, in WireGuard's configuration protocol.

@@ -17,8 +17,8 @@ struct TensorboardWorld {
            {"CreationTime", kCreatedSeconds},
            {"HyperParameters", {{"lr", "0.1"}}}};
   std::map<int64_t, std::pair<double, int64_t>> points;  // seconds after the creation
-  std::vector<Json> questions;                           // of statistics
-  std::optional<Error> fault;                            // of the next statistics
+  std::vector<Json> questions;                           // the requests for statistics
+  std::optional<Error> fault;                            // for the next of them
   ScriptedClient client{[this](const std::string& operation, const Json& input) -> Result<Json> {
     if (operation == "DescribeTrainingJob") return job;
     if (operation == "ListMetrics") return metrics();

@@ -12,7 +12,7 @@ namespace trainyard::algorithms {
 namespace {
 
 constexpr double kEpsilon = 1e-5;          // of normalisation
-constexpr double kStatisticsWeight = 0.1;  // of a step in the running statistics
+constexpr double kStatisticsWeight = 0.1;  // the weight of one step in the running statistics
 constexpr int kSmallSideMax = 32;          // of the CIFAR-sized networks
 constexpr int64_t kExpansion = 4;          // of a bottleneck's output
 

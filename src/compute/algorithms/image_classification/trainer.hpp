@@ -41,7 +41,7 @@ struct Channel {
 struct TrainerOptions {
   ClassifierSettings settings;
   uint64_t seed = 1;
-  int64_t parts = 1;  // of each rank
+  int64_t parts = 1;  // batches of each rank in one step
   std::function<void(std::string_view line)> print;
   // Called on rank 0, when the network is the best so far (epoch 0), and by checkpoint_frequency.
   std::function<Result<void>(const ResNet& network, int64_t checkpoint_epoch)> save;

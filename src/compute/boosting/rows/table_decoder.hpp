@@ -87,8 +87,8 @@ class TableDecoder {
   char delimiter_ = 0;
   uint64_t number_ = 0;  // of the line or record
   uint64_t rows_;
-  std::optional<uint64_t> group_;       // of the row before that this rank has
-  std::optional<uint64_t> group_seen_;  // of the row before
+  std::optional<uint64_t> group_;       // group of the last row that this rank has
+  std::optional<uint64_t> group_seen_;  // group of the last row read
   uint64_t groups_ = 0;                 // in the bytes so far
   std::vector<std::pair<uint32_t, float>> sparse_;
   std::vector<float> dense_;

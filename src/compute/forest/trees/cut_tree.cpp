@@ -87,7 +87,7 @@ CutTree::Cut CutTree::cut_outside(const float* low, const float* high, const flo
     if (offset < width) break;
     offset -= width;
   }
-  return last;  // of the last dimension, where rounding has left a rest of the offset
+  return last;  // reached only if rounding left a rest of the offset
 }
 
 void CutTree::split_off(Ref at, Ref added, const Cut& cut, const PointStore& points) {

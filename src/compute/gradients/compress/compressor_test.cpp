@@ -101,7 +101,7 @@ TEST(LowRank, ColumnsBecomeOrthonormalAndDependentOnesZero) {
 TEST(Compressor, AllRanksGetTheSameBitsNearTheSums) {
   struct Case {
     Compression compression;
-    double tolerance;  // of the largest sum; low_rank guarantees nothing for one step
+    double tolerance;  // as a share of the largest sum; low_rank guarantees nothing for one step
   };
   for (const Case& one :
        {Case{{CompressionKind::f16}, 0x1p-8}, Case{{CompressionKind::bf16}, 0x1p-5},

@@ -149,7 +149,7 @@ class Negotiator::Impl {
     Signature signature;
     std::shared_ptr<Handle::State> state;
     nanoseconds submitted{};
-    uint64_t number = 0;  // of the requests on this rank, in order; 0: refused
+    uint64_t number = 0;  // position among this rank's requests; 0: refused
   };
 
   nanoseconds since_began() const { return std::chrono::steady_clock::now() - began_; }

@@ -68,7 +68,7 @@ inline std::string key_of(const Signature& signature) {
 
 // The operation that all ranks carry out, or the reason why none does.
 struct Agreement {
-  Signature signature;  // of one of the requesting ranks
+  Signature signature;  // as one of the requesting ranks sent it
   std::vector<uint64_t>
       // all_gather: by member; all_to_all: rows from member 0 to each member, then from member 1 ..
       rows;

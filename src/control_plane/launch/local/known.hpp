@@ -30,7 +30,7 @@ inline constexpr Duration kKillMax = 10s;
 struct LocalPaths {
   std::string data;  // links resolved
   std::string mark;
-  std::string run_directory;  // of all servers
+  std::string run_directory;  // shared by all servers of this machine
   std::string attempts() const { return data + "/attempts"; }
   // The directory of a gang that is started for the attempt. Reused hosts keep their directory.
   std::string attempt(const domain::AttemptId& id) const { return attempts() + "/" + id.text(); }

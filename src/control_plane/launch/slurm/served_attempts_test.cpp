@@ -359,7 +359,7 @@ TEST_F(SharedJobs, OutdatedReportsAreIgnored) {
   ASSERT_TRUE(launcher->ensure(child(2)));
   hello(1, 2);
   EXPECT_EQ(alive(*launcher), "2");
-  idle(1, 1);  // of a link that was replaced
+  idle(1, 1);  // sent on a link that was replaced
   EXPECT_EQ(alive(*launcher), "2");
   ASSERT_TRUE(launcher->ensure(child(3)));
   EXPECT_EQ(slurm_.all.size(), 2u);

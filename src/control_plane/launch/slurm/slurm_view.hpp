@@ -68,7 +68,7 @@ class SlurmView {
 
   const std::unique_ptr<Slurm> slurm_;
   Clock& clock_;
-  EndedJobs ended_;  // of the thread that queries
+  EndedJobs ended_;  // used by the querying thread only
   mutable Mutex mutex_;
   ConditionVariable changed_;
   std::shared_ptr<const SlurmAnswer> answer_ GUARDED_BY(mutex_);

@@ -7,7 +7,7 @@
 namespace trainyard::launch {
 namespace {
 
-constexpr size_t kUnixNameBytesMax = 32;  // of useradd
+constexpr size_t kUnixNameBytesMax = 32;  // the limit of useradd
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 

@@ -40,8 +40,8 @@ class Simulation {
     std::optional<Instant> started = {};      // for the first time
     std::optional<Instant> ended = {};        // for good
     std::optional<Instant> reserved = {};     // the first reservation
-    Duration done{};  // of its duration, what a preempted job does not repeat
-    Duration lost{};  // what it repeats
+    Duration done{};  // the finished part of its duration, which is not repeated after preemption
+    Duration lost{};  // the part that is repeated
     uint32_t preemptions = 0;
     uint32_t ahead = 0;  // jobs that were waiting when it came
   };

@@ -116,7 +116,7 @@ class PartsReader final : public Reader {
   const Range range_;
   uint64_t at_;         // in the object
   size_t part_ = 0;     // in parts_
-  uint64_t begin_ = 0;  // of that part, in the object
+  uint64_t begin_ = 0;  // where that part begins in the object
   std::unique_ptr<Reader> reader_;
 };
 

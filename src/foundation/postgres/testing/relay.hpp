@@ -150,7 +150,7 @@ class Relay {
   Mutex mutex_;
   uint64_t left_ GUARDED_BY(mutex_) = 0;
   Cut cut_ GUARDED_BY(mutex_) = Cut::request;
-  std::vector<std::thread> passing_;  // of the accepting thread, until it has ended
+  std::vector<std::thread> passing_;  // used by the accepting thread until it has ended
   std::thread accepting_;
 };
 

@@ -95,7 +95,7 @@ class CheckpointSync {
   const JobKeys& keys_;
   Facts& facts_;
   Clock& clock_;
-  Interruption broken_off_;  // of the thread's work
+  Interruption broken_off_;  // interrupts the thread's work
 
   // Confined to the thread while there is one, then to finish().
   Look before_;

@@ -148,7 +148,7 @@ class FileSpool final : public Spool {
   static constexpr unsigned kMode = 0600;
   struct Segment {
     uint64_t bytes = 0;
-    size_t batches = 0;  // of batches_ in this segment
+    size_t batches = 0;  // the number of batches_ in this segment
   };
 
   std::string path_of(const std::string& name) const { return directory_ + "/" + name; }

@@ -57,7 +57,7 @@ class Server {
   uint64_t state_acknowledged = 0, data_acknowledged = 0;
   bool acknowledges_data = true, refuses = false;
   int hellos = 0;
-  std::vector<std::string> order;  // of Idle and facts
+  std::vector<std::string> order;  // the order in which Idle and facts were received
   uint32_t version = 1;
 
  private:

@@ -92,7 +92,7 @@ class ShmTransport final : public Transport {
     std::vector<int> kept_peers;  // the storage of `peers` once the message must wait
     Tag tag;
     std::span<const std::byte> bytes;
-    size_t put = 0;  // of bytes
+    size_t put = 0;  // bytes written so far
     Manner manner = Manner::read;
   };
   // A peer that reads a block of the outbox, or registered memory, until it has consumed the entry
