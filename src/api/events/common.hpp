@@ -20,8 +20,8 @@ namespace trainyard::api::events {
 
 namespace aws = shapes::events;
 
-inline constexpr size_t kListMax = 100;  // items of a page, as of AWS
-inline constexpr size_t kTagsMax = 50;   // of a rule, as of AWS
+inline constexpr size_t kListMax = 100;  // items of a page, as on AWS
+inline constexpr size_t kTagsMax = 50;   // of a rule, as on AWS
 
 void add_rules(OperationTable& table, const Services& services);
 void add_targets(OperationTable& table, const Services& services);

@@ -10,8 +10,8 @@ namespace {
 using notify::Event;
 using notify::EventBus;
 
-constexpr size_t kEntriesMax = 10;              // of a request, as of AWS
-constexpr size_t kEntriesBytesMax = 256 << 10;  // together, as of AWS
+constexpr size_t kEntriesMax = 10;              // of a request, as on AWS
+constexpr size_t kEntriesBytesMax = 256 << 10;  // together, as on AWS
 constexpr size_t kResourcesMax = 100;
 
 size_t bytes_of(const aws::PutEventsRequestEntry& entry) {

@@ -20,8 +20,8 @@ namespace trainyard::api::sns {
 
 namespace aws = shapes::sns;
 
-inline constexpr size_t kListMax = 100;  // items of a page, as of AWS
-inline constexpr size_t kTagsMax = 50;   // of a topic, as of AWS
+inline constexpr size_t kListMax = 100;  // items of a page, as on AWS
+inline constexpr size_t kTagsMax = 50;   // of a topic, as on AWS
 
 void add_topics(OperationTable& table, const Settings& settings, const Services& services);
 void add_subscriptions(OperationTable& table, const Settings& settings, const Services& services);

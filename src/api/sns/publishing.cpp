@@ -13,7 +13,7 @@ namespace {
 using notify::Message;
 using notify::Notifications;
 
-constexpr size_t kSubjectMax = 100;  // characters, as of AWS
+constexpr size_t kSubjectMax = 100;  // characters, as on AWS
 constexpr size_t kBatchEntriesMax = 10;
 constexpr size_t kAttributeNameMax = 256;
 constexpr size_t kEntryIdMax = 80;

@@ -17,8 +17,8 @@
 
 namespace trainyard::notify {
 
-inline constexpr size_t kFilterPolicyBytesMax = 256 << 10;  // as of AWS
-inline constexpr size_t kEventPatternBytesMax = 4096;       // as of AWS
+inline constexpr size_t kFilterPolicyBytesMax = 256 << 10;  // as on AWS
+inline constexpr size_t kEventPatternBytesMax = 4096;       // as on AWS
 
 struct KnownSubscription : Subscription {
   std::optional<Pattern> filter = {};

@@ -42,7 +42,7 @@ struct DeliveryPlan {
 DeliveryPlan plan_deliveries(std::span<const Lane> lanes, const DeliveryLimits& limits,
                              Instant now);
 
-// The number of attempts, as of AWS for endpoints of customers: two at once, ten 10 s apart, ten
+// The number of attempts, as on AWS for endpoints of customers: two at once, ten 10 s apart, ten
 // with growing pauses, and the rest 10 min apart, about five hours in all.
 inline constexpr uint32_t kAttemptsMax = 50;
 

@@ -22,8 +22,8 @@
 
 namespace trainyard::notify {
 
-inline constexpr size_t kRulesMax = 300;      // of a region, as of AWS
-inline constexpr size_t kRuleTargetsMax = 5;  // as of AWS
+inline constexpr size_t kRulesMax = 300;      // of a region, as on AWS
+inline constexpr size_t kRuleTargetsMax = 5;  // as on AWS
 
 class EventBus {
  public:

@@ -32,7 +32,7 @@ struct HttpSenderSettings {
   std::vector<IpBlock> allowed;  // blocks beyond the public internet
   std::string ca_bundle;         // PEM file, in addition to none: "" = the system's
   Duration connect_limit = 5s;
-  Duration answer_limit = 15s;  // as of AWS
+  Duration answer_limit = 15s;  // as on AWS
 };
 
 class HttpSender {

@@ -34,7 +34,7 @@ namespace trainyard::notify {
 inline constexpr size_t kTopicsMax = 10'000;
 inline constexpr size_t kSubscriptionsMax = 20'000;      // of all topics
 inline constexpr size_t kTopicSubscriptionsMax = 1'000;  // the most deliveries of a message
-inline constexpr size_t kMessageBytesMax = 256 << 10;    // as of AWS, with its attributes
+inline constexpr size_t kMessageBytesMax = 256 << 10;    // as on AWS, with its attributes
 inline constexpr Duration kConfirmationLifetime = 48h;   // of a token
 
 enum class NotifyFault {
