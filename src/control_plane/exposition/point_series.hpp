@@ -29,7 +29,7 @@ const HostMetric* find_host_metric(std::string_view metric);
 // Families of metrics with free names, which are the label `metric`.
 inline constexpr std::string_view kJobMetric = "trainyard_job_metric";
 inline constexpr std::string_view kHostMetric = "trainyard_job_host_metric";
-inline constexpr std::string_view kOtherMetric = "trainyard_metric";  // metrics that belong to no job
+inline constexpr std::string_view kOtherMetric = "trainyard_metric";  // for metrics without a job
 
 // The longest value of a label that a job chooses. Longer ones are cut, and end with "~" and 16 hex
 // digits of the SHA-256 of the whole value.
