@@ -23,7 +23,7 @@ ANSWER_SECONDS_MAX = 30
 
 
 class World:
-    """What attackers from outside know: names, endpoints and their own keys."""
+    """Holds what attackers from outside know: names, endpoints and their own keys."""
 
     def __init__(self, server: Server, poor: dict[str, str], job: dict[str, str]) -> None:
         self.server = server
