@@ -21,8 +21,8 @@ from tests.trainyard_server import Server
 
 ROUNDS = int(os.environ.get("TRAINYARD_BENCH_RANK_FAULTS_ROUNDS", "5"))
 HOSTS = 3
-VALUES = 1 << 18  # of a gradient: 1 MiB
-LINK_RATE = "100mbit"
+VALUES = 1 << 22  # of a gradient: 16 MiB
+LINK_RATE = "400mbit"
 TARGET_SECONDS = 15
 SECONDS_MAX = 60  # a fault that is not named then counts as named then
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
@@ -76,8 +76,9 @@ def shape_link(job: str, source: int, destination: int) -> float:
     )
     device = json.loads(route.stdout)[0]["dev"]
     for command in (
-        f"qdisc add dev {device} root handle 1: prio",
-        f"qdisc add dev {device} parent 1:3 handle 30: tbf rate {LINK_RATE} burst 64k latency 1s",
+        f"qdisc add dev {device} root handle 1: htb default 10",
+        f"class add dev {device} parent 1: classid 1:10 htb rate 40gbit quantum 60000",
+        f"class add dev {device} parent 1: classid 1:3 htb rate {LINK_RATE} burst 64k quantum 1514",
         f"filter add dev {device} protocol ip parent 1: prio 1 u32 match ip dst {found[1]}/32"
         " flowid 1:3",
     ):
