@@ -17,7 +17,9 @@ from tests import jobs, trainyard_server
 from tests.trainyard_server import Server
 
 BROWSERS = int(os.environ.get("TRAINYARD_BENCH_BROWSERS", "100"))
-ROUNDS = 15
+TABS = 2  # of each session: one user may have 64
+ROUNDS, JOBS = 4, 4  # jobs of each round, with and without browsers
+CLOSED_SECONDS = 16  # after which the server has noticed that the pages are closed
 PROGRAM = os.path.join(ROOT, "bench", "programs", "browse_console.py")
 CONFIG = "[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n"
 
@@ -28,14 +30,14 @@ def browsing(server: Server) -> Iterator[None]:
     browsers are on other machines."""
     host, _, port = server.listen.rpartition(":")
     process = subprocess.Popen(
-        ["nice", "-n", "10", sys.executable, PROGRAM, host, port],
+        ["nice", "-n", "10", sys.executable, PROGRAM, host, port, str(TABS)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
     assert process.stdin and process.stdout
     try:
-        for _ in range(BROWSERS):
+        for _ in range(BROWSERS // TABS):
             answer = call_signed(server, "trainyard", "Trainyard.CreateConsoleSession", {})
             process.stdin.write(answer["Token"] + "\n")
         process.stdin.write("\n")
@@ -74,8 +76,10 @@ def browsers() -> list[Row]:
         for number in progress.rounds(range(ROUNDS)):
             for watched in (True, False):
                 with browsing(server) if watched else contextlib.nullcontext():
-                    name = f"start-{'watched' if watched else 'alone'}-{number}"
-                    times[watched].append(start_milliseconds(server, name))
+                    for job in range(JOBS):
+                        name = f"start-{'watched' if watched else 'alone'}-{number}-{job}"
+                        times[watched].append(start_milliseconds(server, name))
+                time.sleep(CLOSED_SECONDS if watched else 0)
     finally:
         server.clean()
     return [

@@ -1,9 +1,10 @@
 """Does what many browsers do that show the list of jobs: each follows the event stream of its
 session and, when jobs change, reads the list again, at most once a second.
 
-  browse_console.py HOST PORT    reads one-time tokens from its standard input, a line for each
-                                 browser; prints "ready" once all of them have read the list, and
-                                 at the end of its input the number of lists that were read
+  browse_console.py HOST PORT TABS    reads one-time tokens from its standard input, a line for
+                                      each session with that many tabs; prints "ready" once all of
+                                      them have read the list, and at the end of its input the
+                                      number of lists that were read
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Connection:
         )
         status = await self.reader.readline()
         if b" 20" not in status:
-            raise RuntimeError(f"{method} {path}: {status.decode().strip()}")
+            rest = (await self.reader.read(2000)).decode(errors="replace")
+            raise RuntimeError(f"{method} {path}: {status.decode().strip()}: {rest}")
         headers = {}
         while line := (await self.reader.readline()).decode().strip():
             name, _, value = line.partition(":")
@@ -63,10 +65,9 @@ class Browser:
         self.calls, self.events = Connection(host, port), Connection(host, port)
         self.changed, self.lists = asyncio.Event(), 0
 
-    async def sign_in(self, token: str) -> None:
+    async def open(self, cookie: str) -> None:
+        self.calls.cookie = self.events.cookie = cookie
         await self.calls.open()
-        headers = await self.calls.fetch("POST", "session", json.dumps({"Token": token}))
-        self.calls.cookie = self.events.cookie = headers["set-cookie"].split(";")[0]
         await (await self.events.open()).send("GET", "events?region=us-east-1")
         await self.read_list()
 
@@ -87,13 +88,21 @@ class Browser:
             await asyncio.sleep(REFRESH_SECONDS)
 
 
-async def main(host: str, port: int) -> None:
-    tokens = []
+async def sign_in(host: str, port: int, token: str) -> str:
+    """Returns the cookie of the new session."""
+    connection = await Connection(host, port).open()
+    headers = await connection.fetch("POST", "session", json.dumps({"Token": token}))
+    connection.writer.close()
+    return headers["set-cookie"].split(";")[0]
+
+
+async def main(host: str, port: int, tabs: int) -> None:
+    browsers = []
     while token := sys.stdin.readline().strip():
-        tokens.append(token)
-    browsers = [Browser(host, port) for _ in tokens]
-    for browser, token in zip(browsers, tokens, strict=True):
-        await browser.sign_in(token)
+        cookie = await sign_in(host, port, token)
+        for _ in range(tabs):
+            browsers.append(Browser(host, port))
+            await browsers[-1].open(cookie)
     tasks = [
         asyncio.create_task(work)
         for browser in browsers
@@ -112,4 +121,4 @@ async def main(host: str, port: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
