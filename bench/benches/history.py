@@ -26,7 +26,7 @@ NEEDLE_EVERY = 10_000  # events
 SERIES = 1000
 POINTS_IN_REQUEST = 20  # of each series
 SERIES_IN_QUERY = 10
-HOUR = 3600
+HOUR, DAY = 3600, 86_400
 GROUP = "/bench/history"
 MILLISECONDS_MAX = 50
 RESTART_SECONDS_MAX = 2
@@ -42,15 +42,15 @@ def put_events(server: Server, end: float) -> None:
         logs.create_log_stream(logGroupName=GROUP, logStreamName=f"host-{stream}")
     of_stream = EVENTS // STREAMS
     step = SPAN_SECONDS * 1000 / of_stream
-    firsts = range(0, of_stream, EVENTS_IN_REQUEST)
-    for first in progress.rounds(firsts):
+    at_once = min(EVENTS_IN_REQUEST, int(DAY * 1000 / step))  # a request spans a day at most
+    for first in progress.rounds(range(0, of_stream, at_once)):
         events = [
             {
                 "timestamp": int(end * 1000 - (of_stream - i) * step),
                 "message": f"epoch {i // 1000} step {i} loss={1 / (i + 1):.5f}"
                 + (" needle" if i % NEEDLE_EVERY == 0 else ""),
             }
-            for i in range(first, min(first + EVENTS_IN_REQUEST, of_stream))
+            for i in range(first, min(first + at_once, of_stream))
         ]
         text = json.dumps(events, separators=(",", ":"))
         for stream in range(STREAMS):
