@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import struct
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 TIMEOUT_SECONDS = 120
 LITERAL_BYTES_MAX = 65536
@@ -57,6 +58,25 @@ def get(url: str, token: str = "") -> bytes:
     ) as answer:
         content: bytes = answer.read()
         return content
+
+
+def loss_queries(numbers: Iterable[int], period: int) -> list[dict[str, Any]]:
+    """Queries of GetMetricData for the series "loss" of these numbers."""
+    return [
+        {
+            "Id": f"q{number}",
+            "MetricStat": {
+                "Metric": {
+                    "Namespace": "Prometheus",
+                    "MetricName": "loss",
+                    "Dimensions": [{"Name": "series", "Value": str(number)}],
+                },
+                "Period": period,
+                "Stat": "Average",
+            },
+        }
+        for number in numbers
+    ]
 
 
 def bytes_below(directory: str) -> int:

@@ -21,7 +21,7 @@
 namespace trainyard::apps {
 
 inline constexpr size_t kErrorsKept = 20;        // what fits on a screen
-inline constexpr size_t kErrorBytesMax = 1'000;  // of one error; longer ones are shortened
+inline constexpr size_t kErrorBytesMax = 1'000;  // longer texts of errors are shortened
 
 class ServerLog {
  public:

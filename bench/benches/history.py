@@ -12,7 +12,7 @@ from collections.abc import Callable
 from bench import progress
 from bench.benches.prometheus import token_of
 from bench.loads import call_signed, with_server
-from bench.prometheus_loads import post, write_request
+from bench.prometheus_loads import loss_queries, post, write_request
 from bench.rows import Row, row
 from tests.trainyard_server import Server
 
@@ -133,21 +133,7 @@ def points(server: Server, chosen: random.Random, end: float) -> None:
         {
             "StartTime": int(end - HOUR),
             "EndTime": int(end),
-            "MetricDataQueries": [
-                {
-                    "Id": f"q{number}",
-                    "MetricStat": {
-                        "Metric": {
-                            "Namespace": "Prometheus",
-                            "MetricName": "loss",
-                            "Dimensions": [{"Name": "series", "Value": str(number)}],
-                        },
-                        "Period": 60,
-                        "Stat": "Average",
-                    },
-                }
-                for number in chosen.sample(range(SERIES), SERIES_IN_QUERY)
-            ],
+            "MetricDataQueries": loss_queries(chosen.sample(range(SERIES), SERIES_IN_QUERY), 60),
         },
     )
     assert all(each["Values"] for each in found["MetricDataResults"])

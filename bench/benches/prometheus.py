@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from bench import progress
 from bench.loads import call_signed, with_server
-from bench.prometheus_loads import bytes_below, get, post, write_request
+from bench.prometheus_loads import bytes_below, get, loss_queries, post, write_request
 from bench.rows import Row, row
 from tests import jobs
 from tests.prometheus_server import Prometheus
@@ -135,21 +135,7 @@ def requests(first_second: int) -> list[bytes]:
 def query_ours(server: Server, first: int, last: int) -> None:
     """Without boto3, whose client spends two seconds on making a datetime of each point."""
     for start in range(0, QUERIED_SERIES, SERIES_IN_QUERY):
-        queries = [
-            {
-                "Id": f"q{number}",
-                "MetricStat": {
-                    "Metric": {
-                        "Namespace": "Prometheus",
-                        "MetricName": "loss",
-                        "Dimensions": [{"Name": "series", "Value": str(number)}],
-                    },
-                    "Period": STEP_SECONDS,
-                    "Stat": "Average",
-                },
-            }
-            for number in range(start, start + SERIES_IN_QUERY)
-        ]
+        queries = loss_queries(range(start, start + SERIES_IN_QUERY), STEP_SECONDS)
         found = call_signed(
             server,
             "monitoring",

@@ -21,7 +21,7 @@ namespace trainyard::api::events {
 namespace aws = shapes::events;
 
 inline constexpr size_t kListMax = 100;  // items of a page, as on AWS
-inline constexpr size_t kTagsMax = 50;   // of a rule, as on AWS
+inline constexpr size_t kTagsMax = 50;   // AWS's limit for a rule
 
 void add_rules(OperationTable& table, const Services& services);
 void add_targets(OperationTable& table, const Services& services);

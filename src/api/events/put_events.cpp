@@ -10,7 +10,7 @@ namespace {
 using notify::Event;
 using notify::EventBus;
 
-constexpr size_t kEntriesMax = 10;              // of a request, as on AWS
+constexpr size_t kEntriesMax = 10;              // AWS's limit for a request
 constexpr size_t kEntriesBytesMax = 256 << 10;  // together, as on AWS
 constexpr size_t kResourcesMax = 100;
 

@@ -21,7 +21,7 @@ namespace trainyard::api::sns {
 namespace aws = shapes::sns;
 
 inline constexpr size_t kListMax = 100;  // items of a page, as on AWS
-inline constexpr size_t kTagsMax = 50;   // of a topic, as on AWS
+inline constexpr size_t kTagsMax = 50;   // AWS's limit for a topic
 
 void add_topics(OperationTable& table, const Settings& settings, const Services& services);
 void add_subscriptions(OperationTable& table, const Settings& settings, const Services& services);

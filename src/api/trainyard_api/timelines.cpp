@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <semaphore>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "trainyard_api/operations.hpp"
 #include "trainyard_api/timeline/job_trace.hpp"
 #include "trainyard_api/timeline/otlp_trace.hpp"
+#include "trainyard_api/timeline/trace_limit.hpp"
 
 namespace trainyard::api::trainyard_api {
 namespace {
@@ -30,7 +30,6 @@ constexpr const char* kOtlpFormat = "otlp";
 constexpr size_t kTraceFilesMax = 64;
 // The limit of all files together: four times what a trace may have, since members are left out.
 constexpr size_t kTraceFilesBytesMax = 4 * kTraceBytesMax;
-constexpr int kTracesAtOnce = 4;  // of all callers: each needs some 60 MiB
 class Timelines {
  public:
   Timelines(const Settings& settings, const Services& services)
@@ -56,11 +55,8 @@ class Timelines {
       out.trace = otlp_trace_of(job, now);
       return out;
     }
-    if (!free_.try_acquire()) return throttled(own::kService);
-    const struct Release {
-      std::counting_semaphore<kTracesAtOnce>& free;
-      ~Release() { free.release(); }
-    } release{free_};
+    const auto place = limit_.enter(context.principal.name);
+    if (!place) return throttled(own::kService);
     std::vector<std::string> notes;
     const auto files = files_of(context, job, notes);
     JobTrace trace = trace_of(job, files, now, job.clock_offset - context.clock_offset);
@@ -137,7 +133,7 @@ class Timelines {
 
   const Services& services_;
   const Authorizer authorizer_;
-  mutable std::counting_semaphore<kTracesAtOnce> free_{kTracesAtOnce};
+  mutable TraceLimit limit_;
 };
 
 }  // namespace

@@ -81,7 +81,7 @@ bool breaches(const AlarmSettings& settings, const Datapoint& datapoint) {
 Judgement judge(const AlarmSettings& settings, const std::vector<Datapoint>& range, State present) {
   Judgement out;
   const int64_t needed = settings.datapoints_to_alarm.value_or(settings.evaluation_periods);
-  int64_t oldest_age = 0;  // of the received datapoints, in periods; the latest period has age 1
+  int64_t oldest_age = 0;  // in periods, of all received datapoints; the latest period has age 1
   for (size_t i = range.size(); i-- > 0;) {
     if (!range[i].value) continue;
     if (int64_t(out.compared.size()) == settings.evaluation_periods) break;

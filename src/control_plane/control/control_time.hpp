@@ -45,8 +45,9 @@ Json to_json(const ClockRecord& record);
 Result<ClockRecord> clock_record_from_json(const Json& json);
 
 struct ClockSettings {
-  std::string boot;                   // "": unknown: each start counts as one after a reboot
-  std::optional<ClockRecord> record;  // of the previous process; nothing: the first one
+  std::string boot;  // "": unknown: each start counts as one after a reboot
+  std::optional<ClockRecord>
+      record;  // the previous process wrote it; nothing: this one is the first
   // Keeps the record for the next process; called at the start and after each jump, possibly under
   // a lock: must not call back.
   std::function<void(const ClockRecord&)> keep = [](const ClockRecord&) {};

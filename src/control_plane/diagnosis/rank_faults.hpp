@@ -36,11 +36,12 @@ inline constexpr Duration kPauseMax = 10min;  // that is learnt from pauses that
 
 inline constexpr double kSlowFactor = 1.3;      // times the median outside of calls
 inline constexpr double kSlowCycleShare = 0.1;  // and at least this share of the whole cycle
-inline constexpr double kBlockedShare = 0.3;    // of the cycle, blocked: a link that may be slow
-inline constexpr double kLinkFactor = 3;        // the median link takes bytes so much faster
-inline constexpr size_t kLinksOfSlowOne = 4;    // more slow ones are the network as it is
-inline constexpr double kLoadingShare = 0.5;    // loading is this share of the excess: the cause
-inline constexpr size_t kFaultsMax = 8;         // of one kind, named at a time
+inline constexpr double kBlockedShare =
+    0.3;  // a link that blocks for this share of the cycle may be slow
+inline constexpr double kLinkFactor = 3;      // the median link takes bytes so much faster
+inline constexpr size_t kLinksOfSlowOne = 4;  // more slow ones are the network as it is
+inline constexpr double kLoadingShare = 0.5;  // loading is this share of the excess: the cause
+inline constexpr size_t kFaultsMax = 8;       // of one kind, named at a time
 
 // Where a rank is; the ages of `calls` are as of now.
 struct RankState {

@@ -579,7 +579,7 @@ class AgentServer final : public Agents, private Shells {
   // By number, so that orders are sent in the order of connection: the same in every run of one
   // seed. A session is shared with the answers to pending facts; the last of them ends it.
   Sessions sessions_ GUARDED_BY(mutex_);
-  std::map<domain::JobNumber, Sessions> by_job_ GUARDED_BY(mutex_);  // those that were greeted
+  std::map<domain::JobNumber, Sessions> by_job_ GUARDED_BY(mutex_);  // their Hello was verified
   std::map<const net::Link*, uint64_t> numbers_ GUARDED_BY(mutex_);
   RankWatches watches_ GUARDED_BY(mutex_);
   ShellTable shell_table_{

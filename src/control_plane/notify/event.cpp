@@ -9,7 +9,7 @@
 namespace trainyard::notify {
 namespace {
 
-constexpr size_t kPathsMax = 100;             // of a template, as on AWS
+constexpr size_t kPathsMax = 100;             // AWS's limit for a template
 constexpr size_t kPathStepsMax = 100;         // of one path
 constexpr size_t kInputBytesMax = 256 << 10;  // of a template's result
 

@@ -22,7 +22,7 @@
 
 namespace trainyard::notify {
 
-inline constexpr size_t kRulesMax = 300;      // of a region, as on AWS
+inline constexpr size_t kRulesMax = 300;      // AWS's limit for a region
 inline constexpr size_t kRuleTargetsMax = 5;  // as on AWS
 
 class EventBus {
