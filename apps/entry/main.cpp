@@ -69,15 +69,15 @@ int run(const std::vector<std::string>& arguments) {
     std::fputs(kUsage, stderr);
     return 2;
   }
-  entry::Station station;
+  entry::HostSetup setup;
   const auto base = variables.find("SAGEMAKER_BASE_DIR");
-  station.base = base == variables.end() ? std::string(contract::kBase) : base->second;
-  station.program = contract::kEntryInside;
-  station.variables = std::move(variables);
-  station.entry_config = take_config();
+  setup.base = base == variables.end() ? std::string(contract::kBase) : base->second;
+  setup.program = contract::kEntryInside;
+  setup.variables = std::move(variables);
+  setup.entry_config = take_config();
   os::MachineClock clock;
   os::MachineRandom random;
-  return entry::run_host(station, clock, random);
+  return entry::run_host(setup, clock, random);
 }
 
 }  // namespace

@@ -51,10 +51,10 @@
 #include "trainyard/campaigns.hpp"
 #include "trainyard/client_files.hpp"
 #include "trainyard/data_directory.hpp"
-#include "trainyard/ending.hpp"
 #include "trainyard/fenced_launcher.hpp"
 #include "trainyard/identities.hpp"
 #include "trainyard/images.hpp"
+#include "trainyard/internal_shutdown.hpp"
 #include "trainyard/late_handler.hpp"
 #include "trainyard/ledger_role.hpp"
 #include "trainyard/monitoring/alarm_parts.hpp"
@@ -476,7 +476,7 @@ class Server {
     server_->stop(kStopGrace);
     remote_writers_.stop();
     if (role_->why_not().empty()) store_key_uses(*identity_store_);
-    if (const auto why = ending_.why()) return unavailable(*why);
+    if (const auto why = internal_shutdown_.why()) return unavailable(*why);
     return {};
   }
 
@@ -491,7 +491,7 @@ class Server {
 
   void end_because(const std::string& why) {
     late_handler_.fail(why);
-    ending_.because(why);
+    internal_shutdown_.because(why);
   }
 
   Result<std::unique_ptr<launch::Launcher>> make_launcher() {
@@ -542,7 +542,7 @@ class Server {
   std::optional<DiskReserve> reserve_;
   const CheckDiskSpace check_disk_space_ = [this] { return reserve_->check(); };
   std::optional<ReloadableSettings> reloadable_;
-  Ending ending_;
+  InternalShutdown internal_shutdown_;
   LateHandler late_handler_{random_};
   std::optional<LedgerRole> role_;  // renews the lease as long as the parts below exist
   ServedPrometheus prometheus_;

@@ -6,8 +6,8 @@ new MutationObserver(() => (shown = currentTheme())).observe(document.documentEl
   attributeFilter: ['data-theme'],
 });
 
-export const themeOf = {
-  get now(): Theme {
+export const theme = {
+  get current(): Theme {
     return shown;
   },
 };

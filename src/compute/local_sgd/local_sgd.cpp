@@ -182,9 +182,9 @@ class LocalSgd::Impl {
   Result<void> check_joining(SteadyClock::time_point now) {
     if (!joining_since_) joining_since_ = now;
     const auto waited = now - *joining_since_;
-    if (was_member_ && waited >= kRejoinTimeout) region_group_.found_with(1);
+    if (was_member_ && waited >= kRejoinTimeout) region_group_.form_with(1);
     if (waited < options_.join_deadline) return ok();
-    if (options_.regions_min > 0) region_group_.found_with(uint32_t(options_.regions_min));
+    if (options_.regions_min > 0) region_group_.form_with(uint32_t(options_.regions_min));
     // Another region may be the one to found, and its deadline may end a little later.
     if (region_group_.is_member() ||
         (options_.regions_min > 0 && waited < options_.join_deadline + kFoundingMax))

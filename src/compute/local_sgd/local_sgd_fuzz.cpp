@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   RegionGroup region_group(replica, 1, 3);
   region_group.linked(0);
   if (data[0] & 1) region_group.received(0, Join{0, replica.digest(), 2});
-  if (data[0] & 2) region_group.found_with(1);
+  if (data[0] & 2) region_group.form_with(1);
   if (region_group.is_member() && (data[0] & 4)) {
     const float trained[] = {3, 4};
     region_group.offer(*replica.offer(trained, 1));

@@ -72,7 +72,7 @@ void RegionGroup::received(uint32_t peer, Message message) {
   step();
 }
 
-void RegionGroup::found_with(uint32_t regions_min) {
+void RegionGroup::form_with(uint32_t regions_min) {
   regions_min_ = std::min(regions_min_, std::max(1u, regions_min));
   step();
 }

@@ -52,15 +52,15 @@ struct Outgoing {
 
 class RegionGroup {
  public:
-  // Founds a group when all `regions` are linked. Requires: region < regions <= kRegionsMax.
+  // Forms a group when all `regions` are linked. Requires: region < regions <= kRegionsMax.
   RegionGroup(Replica& replica, uint32_t region, uint32_t regions);
 
   // -- events
   void linked(uint32_t peer);
   void lost(uint32_t peer);
   void received(uint32_t peer, Message message);
-  // From now on `regions_min` regions, including this one, are enough to found a group.
-  void found_with(uint32_t regions_min);
+  // From now on `regions_min` regions, including this one, are enough to form a group.
+  void form_with(uint32_t regions_min);
   // Sends the state of this region again. The caller does so when no message has arrived for a
   // while: messages on links that broke and came back may have crossed with changes.
   void remind();

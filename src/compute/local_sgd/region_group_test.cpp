@@ -98,7 +98,7 @@ class SimulatedRegions {
     return all;
   }
   void remind(uint32_t region) {
-    group(region).found_with(1);
+    group(region).form_with(1);
     group(region).remind();
     send(region);
   }
@@ -226,7 +226,7 @@ TEST(RegionGroup, ARegionThatIsKilledAtAnyTimeDoesNotStopTheOthers) {
       if (!world.lives(region) || world.is_finished(region)) continue;
       // A region that only the killed one knew waits for a founder until its timeout.
       EXPECT_FALSE(world.group(region).is_member()) << "seed " << seed << world.text();
-      world.group(region).found_with(1);
+      world.group(region).form_with(1);
     }
     settle(world);
     expect_equal_replicas(world, 5, ", seed " + std::to_string(seed));
@@ -252,8 +252,7 @@ TEST(RegionGroup, ARegionThatComesBackContinuesWithTheOthers) {
       }
     });
     for (uint32_t region = 0; region < regions; ++region) {
-      if (world.lives(region) && !world.group(region).is_member())
-        world.group(region).found_with(1);
+      if (world.lives(region) && !world.group(region).is_member()) world.group(region).form_with(1);
     }
     settle(world);
     expect_equal_replicas(world, 12, ", seed " + std::to_string(seed));
@@ -277,7 +276,7 @@ TEST(RegionGroup, LinksThatBreakAndComeBackLeaveOneGroup) {
         // The join timeout of a region ends at a random time.
         for (uint32_t region = 0; region < regions; ++region) {
           if (world.replica(region).round() > 0 && random.chance(10))
-            world.group(region).found_with(1);
+            world.group(region).form_with(1);
         }
       }
     });

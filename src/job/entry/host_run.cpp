@@ -51,9 +51,9 @@ struct Peer {
 
 class HostRun {
  public:
-  HostRun(const Station& station, const os::File& base, Prepared prepared, Signals& signals,
+  HostRun(const HostSetup& setup, const os::File& base, Prepared prepared, Signals& signals,
           Clock& clock, Random& random)
-      : station_(station),
+      : setup_(setup),
         base_(base),
         settings_(std::move(prepared.settings)),
         variables_(std::move(prepared.variables)),
@@ -215,11 +215,10 @@ class HostRun {
         peer.host.empty() && coordinator_.knows(join.host) && host_named(join.host) == nullptr &&
         join.host != settings_.current_host && join.nonce.size() == kNonceBytes &&
         equal_in_constant_time(join.proof,
-                               proof_of_host(station_.entry_config.gang_secret, peer.nonce, join));
+                               proof_of_host(setup_.entry_config.gang_secret, peer.nonce, join));
     if (!right) return false;
     peer.host = join.host;
-    peer.link.seal_with(session_key(station_.entry_config.gang_secret, peer.nonce, join.nonce),
-                        true);
+    peer.link.seal_with(session_key(setup_.entry_config.gang_secret, peer.nonce, join.nonce), true);
     if (coordinator_.joined(peer.host)) go();
     return true;
   }
@@ -232,10 +231,10 @@ class HostRun {
       peer.nonce = challenge->nonce;
       Join join{std::string(kNonceBytes, '\0'), settings_.current_host, ""};
       random_.fill(std::as_writable_bytes(std::span(join.nonce)));
-      join.proof = proof_of_host(station_.entry_config.gang_secret, challenge->nonce, join);
+      join.proof = proof_of_host(setup_.entry_config.gang_secret, challenge->nonce, join);
       send(peer, join);
       peer.link.seal_with(
-          session_key(station_.entry_config.gang_secret, challenge->nonce, join.nonce), false);
+          session_key(setup_.entry_config.gang_secret, challenge->nonce, join.nonce), false);
     } else if (std::holds_alternative<Go>(message)) {
       go();
     } else if (const auto* end = std::get_if<End>(&message)) {
@@ -445,7 +444,7 @@ class HostRun {
     ::poll(waits.data(), waits.size(), time_.poll_timeout(due));
   }
 
-  const Station& station_;
+  const HostSetup& setup_;
   const os::File& base_;
   const Settings settings_;
   const Variables variables_;
@@ -470,20 +469,20 @@ class HostRun {
 
 }  // namespace
 
-int run_host(const Station& station, Clock& clock, Random& random) {
+int run_host(const HostSetup& setup, Clock& clock, Random& random) {
   // Becomes the subreaper of orphans, also when it is not the first process of the container.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Signals signals;
   // Opened before any process of the user runs.
-  const os::File base(::open(station.base.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  auto preparation = prepare(station, signals);
+  const os::File base(::open(setup.base.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  auto preparation = prepare(setup, signals);
   if (!preparation.prepared) {
     if (preparation.otherwise.stopped) return kTerminatedCode;
     write_all(STDERR_FILENO, preparation.otherwise.failure + "\n");
     tell_end(base, preparation.otherwise.code, preparation.otherwise.failure);
     return preparation.otherwise.code;
   }
-  return HostRun(station, base, std::move(*preparation.prepared), signals, clock, random).run();
+  return HostRun(setup, base, std::move(*preparation.prepared), signals, clock, random).run();
 }
 
 }  // namespace trainyard::entry

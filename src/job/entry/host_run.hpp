@@ -23,6 +23,6 @@ inline constexpr Duration kEndGrace = 5s;
 // On a host that did not fail itself: gives the host that did the time to report the failure first.
 inline constexpr Duration kFailedHostLead = 2s;
 
-int run_host(const Station& station, Clock& clock, Random& random);
+int run_host(const HostSetup& setup, Clock& clock, Random& random);
 
 }  // namespace trainyard::entry

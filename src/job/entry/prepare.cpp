@@ -50,17 +50,16 @@ Error not_found_in(const std::string& directory, const std::string& program) {
                  directory + (count == 0 ? " is empty" : " holds " + names));
 }
 
-Result<Found> look_around(const Station& station) {
+Result<Found> look_around(const HostSetup& setup) {
   Found found;
-  found.base = station.base;
-  const std::string config = station.base + "/input/config/";
+  found.base = setup.base;
+  const std::string config = setup.base + "/input/config/";
   found.hyperparameters = TRY(os::read_file(config + "hyperparameters.json"));
   found.resource_config = TRY(os::read_file(config + "resourceconfig.json"));
   found.input_data_config = TRY(os::read_file(config + "inputdataconfig.json"));
-  found.variables = station.variables;
-  found.cpus = station.entry_config.cpus > 0
-                   ? static_cast<int>(std::ceil(station.entry_config.cpus))
-                   : count_cpus();
+  found.variables = setup.variables;
+  found.cpus = setup.entry_config.cpus > 0 ? static_cast<int>(std::ceil(setup.entry_config.cpus))
+                                           : count_cpus();
   for (const auto& gpu : find_gpus()) found.gpus.push_back(gpu.cpus);
   return found;
 }
@@ -97,21 +96,21 @@ bool code_names(const std::string& directory, std::string_view word) {
 
 class Preparer {
  public:
-  Preparer(const Station& station, Signals& signals) : station_(station), signals_(signals) {}
+  Preparer(const HostSetup& setup, Signals& signals) : setup_(setup), signals_(signals) {}
 
   Result<Prepared> prepare() {
     Prepared prepared;
-    prepared.settings = TRY(read_settings(TRY(look_around(station_))));
+    prepared.settings = TRY(read_settings(TRY(look_around(setup_))));
     Settings& settings = prepared.settings;
     TRY(check_program(settings.program));
     TRY(bring_code(settings));
-    prepared.variables = station_.variables;
-    for (auto& [name, value] : script_variables(settings, station_.variables))
+    prepared.variables = setup_.variables;
+    for (auto& [name, value] : script_variables(settings, setup_.variables))
       prepared.variables[name] = std::move(value);
 
     const std::string code = settings.code_directory(), path = prepared.variables["PATH"];
     Image image;
-    image.entry = station_.program;
+    image.entry = setup_.program;
     image.has_setup = os::exists(code + "/setup.py");
     image.python = find_program("python3", path);
     if (image.python.empty()) image.python = find_program("python", path);
@@ -208,7 +207,7 @@ class Preparer {
     return invalid("installing packages");
   }
 
-  const Station& station_;
+  const HostSetup& setup_;
   Signals& signals_;
   NotPrepared why_;
 };
@@ -237,9 +236,9 @@ std::vector<std::string> install_arguments(const PythonSays& python, bool packag
   return arguments;
 }
 
-Preparation prepare(const Station& station, Signals& signals) {
+Preparation prepare(const HostSetup& setup, Signals& signals) {
   Preparation preparation;
-  Preparer preparer(station, signals);
+  Preparer preparer(setup, signals);
   auto prepared = preparer.prepare();
   if (prepared) {
     preparation.prepared = std::move(*prepared);

@@ -15,7 +15,7 @@
 namespace trainyard::entry {
 
 // The inputs of entry.
-struct Station {
+struct HostSetup {
   std::string base;     // "/opt/ml"
   std::string program;  // path of entry itself, for launchers
   Variables variables;
@@ -40,7 +40,7 @@ struct Preparation {
   NotPrepared otherwise;
 };
 
-Preparation prepare(const Station& station, Signals& signals);
+Preparation prepare(const HostSetup& setup, Signals& signals);
 
 // The properties of the image's Python, from its output. Pure. Errors: invalid.
 struct PythonSays {

@@ -83,7 +83,7 @@ std::string CompiledFilter::read() const {
   return program && is_program(*program) ? *program : "";
 }
 
-void CompiledFilter::keep_that_of(const std::string& container) const {
+void CompiledFilter::store(const std::string& container) const {
   if (const auto kept = keep(container, directory_, path_); !kept)
     log(Level::warning, "host", "cannot cache the compiled seccomp filter of a container",
         {{"why", kept.error().message}});

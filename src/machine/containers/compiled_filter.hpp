@@ -29,8 +29,8 @@ class CompiledFilter {
 
   // Returns the program; "" if none is kept.
   std::string read() const;
-  // Keeps the program of a container that runs and had to compile it.
-  void keep_that_of(const std::string& container) const;
+  // Stores the program of a container that runs and had to compile it.
+  void store(const std::string& container) const;
 
  private:
   std::string directory_, path_;

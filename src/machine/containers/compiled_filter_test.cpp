@@ -37,7 +37,7 @@ TEST_F(CompiledFilters, AreKeptForThatFilterOnly) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   EXPECT_EQ(of({{"a", 1}}).read(), "");
   ASSERT_TRUE(compile(kProgram));
-  of({{"a", 1}}).keep_that_of(container());
+  of({{"a", 1}}).store(container());
   EXPECT_EQ(of({{"a", 1}}).read(), kProgram);
   EXPECT_EQ(of({{"a", 2}}).read(), "");
 }
@@ -45,7 +45,7 @@ TEST_F(CompiledFilters, AreKeptForThatFilterOnly) {
 TEST_F(CompiledFilters, AreCompiledAgainByAnotherRuntime) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   ASSERT_TRUE(compile(kProgram));
-  of({}).keep_that_of(container());
+  of({}).store(container());
   EXPECT_EQ(of({}).read(), kProgram);
   ASSERT_TRUE(os::write_file(runtime_, "three"));
   EXPECT_EQ(of({}).read(), "");
@@ -54,7 +54,7 @@ TEST_F(CompiledFilters, AreCompiledAgainByAnotherRuntime) {
 TEST_F(CompiledFilters, AreNotReadWhereOthersCouldWrite) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   ASSERT_TRUE(compile(kProgram));
-  of({}).keep_that_of(container());
+  of({}).store(container());
   ASSERT_EQ(::chmod(programs().c_str(), 0770), 0);
   EXPECT_EQ(of({}).read(), "");
   ASSERT_EQ(::chmod(programs().c_str(), 0700), 0);
@@ -68,7 +68,7 @@ TEST_F(CompiledFilters, AreWholeInstructions) {
   for (const std::string& program :
        {std::string(), std::string(7, 'p'), std::string(8 * 4097, 'p')}) {
     ASSERT_TRUE(compile(program));
-    of({}).keep_that_of(container());
+    of({}).store(container());
     EXPECT_EQ(of({}).read(), "") << program.size();
   }
 }
@@ -77,7 +77,7 @@ TEST_F(CompiledFilters, FiltersOfFormerRuntimesAreRemoved) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   ASSERT_TRUE(compile(kProgram));
   for (int number = 0; number < 40; ++number) {
-    of({{"a", number}}).keep_that_of(container());
+    of({{"a", number}}).store(container());
     EXPECT_EQ(of({{"a", number}}).read(), kProgram);
   }
   const auto names = os::list_directory(programs());
@@ -86,7 +86,7 @@ TEST_F(CompiledFilters, FiltersOfFormerRuntimesAreRemoved) {
 }
 
 TEST_F(CompiledFilters, AreNotNeededWhereTheRuntimeLeavesNone) {
-  of({}).keep_that_of(container());
+  of({}).store(container());
   EXPECT_EQ(of({}).read(), "");
 }
 

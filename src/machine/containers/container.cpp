@@ -463,7 +463,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted,
     TRY(give_up_user_namespace(spec, lets.error().message, ids, *container));
   }
   output.close();
-  if (program.empty()) compiled.keep_that_of(name);
+  if (program.empty()) compiled.store(name);
   if (cgroup_layout().with("cpu")) TRY(container->cgroup().limit_cpus(spec.cpus));
   return std::unique_ptr<Container>(std::move(container));
 }

@@ -144,15 +144,15 @@ class _DistributedOptimizer(_Distributed):
             self._hook()
 
     def _grouped(self, groups: Groups) -> list[list[torch.Tensor]]:
-        learning = [parameter for parameter in _all_parameters(self) if parameter.requires_grad]
+        trainable = [parameter for parameter in _all_parameters(self) if parameter.requires_grad]
         if groups is None:
             return []
         if isinstance(groups, int):
             if groups <= 0:
                 return []
-            each = -(-len(learning) // groups)
-            return [learning[begin : begin + each] for begin in range(0, len(learning), each)]
-        known, seen = set(learning), set()
+            each = -(-len(trainable) // groups)
+            return [trainable[begin : begin + each] for begin in range(0, len(trainable), each)]
+        known, seen = set(trainable), set()
         for group in groups:
             for parameter in group:
                 if not isinstance(parameter, torch.Tensor):
@@ -276,7 +276,7 @@ class _DistributedOptimizer(_Distributed):
         self._synchronized = False
         self.set_backward_passes_per_step(self.backward_passes_per_step)
 
-    def _learn_sparse_dims(self, learning: Sequence[torch.Tensor]) -> None:
+    def _learn_sparse_dims(self, trainable: Sequence[torch.Tensor]) -> None:
         """Agrees in the first step which gradients are sparse. Sparse and dense gradients are
         reduced by different operations; a rank without a gradient learns here in which one to take
         part."""
@@ -284,7 +284,7 @@ class _DistributedOptimizer(_Distributed):
             return
         if self._sparse_dims_of != generation():
             self._sparse_dims_of, self._sparse_dims = generation(), {}
-        unknown = [parameter for parameter in learning if parameter not in self._sparse_dims]
+        unknown = [parameter for parameter in trainable if parameter not in self._sparse_dims]
         if not unknown:
             return
         counts = torch.zeros(
@@ -321,11 +321,11 @@ class _DistributedOptimizer(_Distributed):
         if not self._process_set.included() or size() == 1:
             self._synchronized = True
             return
-        learning = [parameter for parameter in _all_parameters(self) if parameter.requires_grad]
-        if any(parameter not in self._hooked for parameter in learning):
+        trainable = [parameter for parameter in _all_parameters(self) if parameter.requires_grad]
+        if any(parameter not in self._hooked for parameter in trainable):
             self._hook()  # some parameters were added or unfrozen since
-        self._learn_sparse_dims(learning)
-        for parameter in learning:
+        self._learn_sparse_dims(trainable)
+        for parameter in trainable:
             # Other ranks may have a gradient that this one lacks: take part with zeros.
             started = self._handles.get(parameter)
             if started is None or started[0] is None:

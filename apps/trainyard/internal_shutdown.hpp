@@ -1,5 +1,5 @@
-// Ending shuts the process down for an internal reason: it stores the first reason, and sends
-// SIGTERM to the process, whose main thread waits for signals.
+// InternalShutdown shuts the process down for an internal reason: it stores the first reason, and
+// sends SIGTERM to the process, whose main thread waits for signals.
 //
 // Threads: callable from anywhere. Errors: none.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace trainyard::apps {
 
-class Ending {
+class InternalShutdown {
  public:
   void because(const std::string& why) {
     const MutexLock lock(mutex_);
