@@ -89,8 +89,7 @@ void ActivityCounter::take_record(CallRecord& record, const ActivityFile& file, 
                           &record.beats, &record.inside_ns, &record.outside_ns, &record.loading_ns})
     store(*field, 0);
   for (CallLink& link : record.links)
-    for (uint64_t* field : {&link.peer_and_one, &link.blocked_ns, &link.blocked_bytes})
-      store(*field, 0);
+    for (uint64_t* field : {&link.peer_and_one, &link.busy_ns, &link.busy_bytes}) store(*field, 0);
   store(record.group, file.group);
   store(record.rank, uint64_t(rank));
   store(record.ranks, uint64_t(ranks));
@@ -149,13 +148,13 @@ void ActivityCounter::exclude(Time began, Time ended) {
   outside_since_ += ended - began;
 }
 
-void ActivityCounter::set_links(std::span<const SendDelay> delays) {
-  if (!describes()) return;
-  for (size_t i = 0; i < std::min(delays.size(), kCallLinks); ++i) {
+void ActivityCounter::set_links(std::span<const LinkLoad> loads) {
+  if (loads.empty() || !describes()) return;
+  for (size_t i = 0; i < std::min(loads.size(), kCallLinks); ++i) {
     CallLink& link = record_->links[i];
-    store(link.blocked_bytes, delays[i].bytes);
-    store(link.blocked_ns, uint64_t(delays[i].blocked.count()));
-    store(link.peer_and_one, uint64_t(delays[i].peer) + 1);
+    store(link.busy_bytes, loads[i].bytes);
+    store(link.busy_ns, uint64_t(loads[i].busy.count()));
+    store(link.peer_and_one, uint64_t(loads[i].peer) + 1);
   }
 }
 

@@ -54,8 +54,7 @@ class ActivityCounter {
   void beat();
   // Excludes a time between calls from the time outside: a message between two ranks.
   void exclude(Time began, Time ended);
-  // Stores the totals of the links with delays.
-  void set_links(std::span<const SendDelay> delays);
+  void set_links(std::span<const LinkLoad> loads);
 
  private:
   void take_record(CallRecord& record, const ActivityFile& file, int rank, int ranks);

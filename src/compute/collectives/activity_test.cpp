@@ -146,16 +146,16 @@ TEST_F(ActivityTest, AMessageBetweenTwoIsNotTimeOutside) {
   EXPECT_EQ(calls(0).inside_ns, 3'000'000'000u);
 }
 
-TEST_F(ActivityTest, StoresTheDelaysOfLinks) {
+TEST_F(ActivityTest, StoresTheLoadsOfLinks) {
   ActivityCounter counter({path_, 0}, 0, 9);
-  std::vector<SendDelay> delays;
+  std::vector<LinkLoad> loads;
   for (int peer = 1; peer <= 6; ++peer)
-    delays.push_back({peer, std::chrono::nanoseconds(10 * peer), uint64_t(peer)});
-  counter.set_links(delays);
+    loads.push_back({peer, std::chrono::nanoseconds(10 * peer), uint64_t(peer)});
+  counter.set_links(loads);
   const CallRecord record = calls(0);
   EXPECT_EQ(record.links[3].peer_and_one, 5u);
-  EXPECT_EQ(record.links[3].blocked_ns, 40u);
-  EXPECT_EQ(record.links[3].blocked_bytes, 4u);
+  EXPECT_EQ(record.links[3].busy_ns, 40u);
+  EXPECT_EQ(record.links[3].busy_bytes, 4u);
 }
 
 TEST_F(ActivityTest, ACallWithInvalidArgumentsDoesNotBegin) {

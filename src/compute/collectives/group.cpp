@@ -316,8 +316,7 @@ class Group::Impl {
 
   void describe_end(const Activity& activity, SteadyClock::time_point began,
                     SteadyClock::time_point ended, bool completed) {
-    if (const auto delays = executor_.transport().send_delays(); !delays.empty())
-      activity_.set_links(delays);
+    activity_.set_links(executor_.transport().link_loads(ended));
     if (activity.call)
       activity_.leave(ended, completed);
     else

@@ -159,6 +159,52 @@ TEST(Links, LargeMessagesTravelOnSeveralSockets) {
   }
 }
 
+// Completes what was posted to a transport.
+void finish(Transport& transport) {
+  while (!transport.all_sent() || !transport.all_received()) {
+    expect_ok(transport.advance());
+    if (!transport.all_sent() || !transport.all_received()) expect_ok(transport.wait());
+  }
+}
+
+TEST(Links, CountTheirBytesAndBusyTime) {
+  const auto all = endpoints(2);
+  constexpr size_t kBytes = 4 << 20;
+  std::thread receiver([&] {
+    const auto transport = connect_tcp(options(all, 1, LinkKind::tcp));
+    ASSERT_TRUE(transport) << transport.error().message;
+    std::vector<std::byte> bytes(kBytes);
+    for (uint64_t round = 1; round <= 2; ++round) {
+      (*transport)->receive_into(0, {round, 1}, bytes);
+      finish(**transport);
+      (*transport)->send(std::vector<int>{0}, {round, 2}, std::span(bytes).first(1));
+      finish(**transport);
+    }
+  });
+  const auto transport = connect_tcp(options(all, 0, LinkKind::tcp));
+  ASSERT_TRUE(transport) << transport.error().message;
+  const std::vector<std::byte> bytes(kBytes);
+  const auto now = std::chrono::steady_clock::now();
+  EXPECT_TRUE((*transport)->link_loads(now - std::chrono::hours(1)).empty()) << "nothing was sent";
+  std::vector<LinkLoad> loads;
+  for (uint64_t round = 1; round <= 2; ++round) {
+    std::byte reply;
+    (*transport)->send(std::vector<int>{1}, {round, 1}, bytes);
+    (*transport)->receive_into(1, {round, 2}, std::span(&reply, 1));
+    finish(**transport);
+    const auto measured = (*transport)->link_loads(now + round * std::chrono::hours(1));
+    ASSERT_EQ(measured.size(), 1u);
+    loads.push_back(measured[0]);
+  }
+  EXPECT_EQ(loads[0].peer, 1);
+  EXPECT_GE(loads[0].bytes, kBytes);
+  EXPECT_GE(loads[1].bytes, 2 * kBytes);
+  EXPECT_GE(loads[1].busy, loads[0].busy);
+  const auto again = (*transport)->link_loads(now);
+  EXPECT_EQ(again[0].bytes, loads[1].bytes) << "the last measurement is recent";
+  receiver.join();
+}
+
 TEST(Links, EveryPlanSumsOnSeveralSocketsAsOnOne) {
   for (const std::string& plan : allreduce_plans()) {
     over_links(

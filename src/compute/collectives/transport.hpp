@@ -33,11 +33,13 @@ struct Tag {
 
 class RegisteredMemory;
 
-// A link on which bytes had to wait, because the network did not take them at once.
-struct SendDelay {
+// How long the bytes for a peer were on their way, since the link was made.
+struct LinkLoad {
   int peer = 0;
-  std::chrono::nanoseconds blocked{};
-  uint64_t bytes = 0;  // that were sent in this time
+  // While bytes were sent or waited in the kernel, and the peer had not acknowledged them. Excludes
+  // the time in which the peer had no room for them.
+  std::chrono::nanoseconds busy{};
+  uint64_t bytes = 0;  // that the peer has acknowledged
 };
 
 class Transport {
@@ -89,8 +91,9 @@ class Transport {
   virtual std::vector<int> hosts() const = 0;
   // Returns how many ranks of this host share a core, rounded up; equal for all ranks of a host.
   virtual int ranks_per_core() const { return 1; }
-  // Returns the links with delays, a few at most.
-  virtual std::span<const SendDelay> send_delays() const { return {}; }
+  // Returns the loads of links that have sent much, a few at most. They are measured again when the
+  // last measurement is old.
+  virtual std::span<const LinkLoad> link_loads(std::chrono::steady_clock::time_point) { return {}; }
   // Returns the memory that local ranks read without a copy; null where memory is not shared.
   virtual RegisteredMemory* registered() { return nullptr; }
 

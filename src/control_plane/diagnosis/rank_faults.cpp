@@ -178,11 +178,10 @@ double cycle_of(std::span<const RankRate> ranks) {
   return median_of(std::move(cycles));
 }
 
-// A link on which bytes waited, and how fast it took them.
 struct MeasuredLink {
   const RankRate* from;
   const RankRate* to;
-  double blocked, bytes_per_second;
+  double busy, bytes_per_second;
 };
 
 std::vector<MeasuredLink> measured_links(std::span<const RankRate> ranks) {
@@ -192,8 +191,9 @@ std::vector<MeasuredLink> measured_links(std::span<const RankRate> ranks) {
   for (const RankRate& rank : ranks)
     for (const RankRate::Link& link : rank.links) {
       const auto peer = by_group_rank.find(link.peer);
-      if (peer != by_group_rank.end() && link.blocked > 0 && link.bytes > 0)
-        links.push_back({&rank, peer->second, link.blocked, link.bytes / link.blocked});
+      if (peer != by_group_rank.end() && link.bytes >= kLinkBytesMin)
+        links.push_back(
+            {&rank, peer->second, link.busy, link.bytes / std::max(link.busy, kLinkBusyMin)});
     }
   return links;
 }
@@ -211,7 +211,7 @@ void add_slow_links(std::span<const RankRate> ranks, double cycle, std::vector<R
   const double usual = rates[rates.size() / 2];
   std::vector<MeasuredLink> slow;
   for (const MeasuredLink& link : links)
-    if (link.blocked >= kBlockedShare * cycle && link.bytes_per_second * kLinkFactor <= usual)
+    if (link.busy >= kBusyShare * cycle && link.bytes_per_second * kLinkFactor <= usual)
       slow.push_back(link);
   if (slow.size() > std::max<size_t>(1, links.size() / kLinksOfSlowOne)) return;
   for (const MeasuredLink& link : slow) {
@@ -223,8 +223,8 @@ void add_slow_links(std::span<const RankRate> ranks, double cycle, std::vector<R
                       .text = "the link from " + rank_text(link.from->rank, link.from->host) +
                               " to " + rank_text(link.to->rank, link.to->host) +
                               " is slow: it takes " + rate_text(link.bytes_per_second) +
-                              ", the median link " + rate_text(usual) + "; bytes wait for it " +
-                              percent_text(link.blocked / cycle) + " of the time"});
+                              ", the median link " + rate_text(usual) + ", and it is busy " +
+                              percent_text(link.busy / cycle) + " of the time"});
   }
 }
 

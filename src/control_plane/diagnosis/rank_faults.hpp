@@ -36,8 +36,11 @@ inline constexpr Duration kPauseMax = 10min;  // that is learnt from pauses that
 
 inline constexpr double kSlowFactor = 1.3;      // times the median outside of calls
 inline constexpr double kSlowCycleShare = 0.1;  // and at least this share of the whole cycle
-inline constexpr double kBlockedShare =
-    0.3;  // a link that blocks for this share of the cycle may be slow
+inline constexpr double kBusyShare = 0.3;  // a link that is busy for less of the cycle is not slow
+// Fewer bytes of each call measure how late a link answers, and not how many bytes it takes.
+inline constexpr double kLinkBytesMin = 64 * 1024;
+// Seconds for each call. The kernel counts in milliseconds, so that less may be counted as nothing.
+inline constexpr double kLinkBusyMin = 1e-4;
 inline constexpr double kLinkFactor = 3;      // the median link takes bytes so much faster
 inline constexpr size_t kLinksOfSlowOne = 4;  // more slow ones are the network as it is
 inline constexpr double kLoadingShare = 0.5;  // loading is this share of the excess: the cause
@@ -86,8 +89,8 @@ struct RankRate {
   double inside = 0, outside = 0, loading = 0;
   struct Link {
     uint32_t peer = 0;  // a rank of the group
-    double blocked = 0;
-    double bytes = 0;  // for each call, sent in this time
+    double busy = 0;    // its bytes are on their way
+    double bytes = 0;   // of each call, that arrive in this time
   };
   std::vector<Link> links = {};
 };

@@ -216,24 +216,28 @@ TEST(SlowFaults, NameTheSlowLink) {
   EXPECT_EQ(slow(ranks), "SlowLink 1>2");
   EXPECT_EQ(slow_faults(ranks)[0].text,
             "the link from rank 1 on algo-1 to rank 2 on algo-2 is slow: it takes 11.1 MiB/s, the "
-            "median link 95.4 MiB/s; bytes wait for it 45% of the time");
+            "median link 95.4 MiB/s, and it is busy 45% of the time");
+  ranks[3].links[0].busy = 0;
+  EXPECT_EQ(slow(ranks), "SlowLink 1>2") << "the link of rank 3 is too fast for the kernel's clock";
   ranks[2].outside = 0.2;
-  EXPECT_EQ(slow(ranks), "SlowRank 2") << "which reads late, so the link to it is blocked";
+  EXPECT_EQ(slow(ranks), "SlowRank 2") << "which reads late, so the link to it is busy";
   auto two = ring(2);
-  two[0].links[0].blocked = 0.1;
+  two[0].links[0].busy = 0.1;
   EXPECT_EQ(slow(two), "SlowLink 0>1") << "compared with the other direction";
 }
 
 TEST(SlowFaults, LinksAreFineInThese) {
   auto ranks = ring(8);
-  for (RankRate& each : ranks) each.links[0].blocked = 0.1;
+  for (RankRate& each : ranks) each.links[0].busy = 0.1;
   EXPECT_EQ(slow(ranks), "") << "the network is slow everywhere";
   ranks = ring(8);
-  for (const size_t rank : {1, 4, 6}) ranks[rank].links[0].blocked = 0.1;
+  for (const size_t rank : {1, 4, 6}) ranks[rank].links[0].busy = 0.1;
   EXPECT_EQ(slow(ranks), "") << "links between machines are slower than those on one";
   ranks = ring(8);
-  ranks[1].links[0] = {2, 0.02, 1e3};
+  ranks[1].links[0] = {2, 0.02, 1e5};
   EXPECT_EQ(slow(ranks), "") << "of no consequence";
+  ranks[1].links[0] = {2, 0.15, 1e3};
+  EXPECT_EQ(slow(ranks), "") << "small messages measure how late a link answers";
   ranks = ring(4);
   for (RankRate& each : ranks) each.links.clear();
   ranks[0].links = {{1, 0.15, 1e6}};

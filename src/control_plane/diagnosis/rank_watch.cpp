@@ -24,13 +24,13 @@ RankRate rate_of(const wire::RankCalls& from, const RankState& rank) {
   rate.inside = seconds_for_each(from.inside_us, to.inside_us, calls);
   rate.outside = seconds_for_each(from.outside_us, to.outside_us, calls);
   rate.loading = seconds_for_each(from.loading_us, to.loading_us, calls);
-  for (const wire::LinkDelay& link : to.links) {
-    wire::LinkDelay before;
-    for (const wire::LinkDelay& old : from.links)
+  for (const wire::LinkLoad& link : to.links) {
+    wire::LinkLoad before;
+    for (const wire::LinkLoad& old : from.links)
       if (old.peer == link.peer) before = old;
-    if (link.blocked_us >= before.blocked_us && link.blocked_bytes >= before.blocked_bytes)
-      rate.links.push_back({link.peer, seconds_for_each(before.blocked_us, link.blocked_us, calls),
-                            double(link.blocked_bytes - before.blocked_bytes) / double(calls)});
+    if (link.busy_us >= before.busy_us && link.busy_bytes >= before.busy_bytes)
+      rate.links.push_back({link.peer, seconds_for_each(before.busy_us, link.busy_us, calls),
+                            double(link.busy_bytes - before.busy_bytes) / double(calls)});
   }
   return rate;
 }

@@ -29,7 +29,7 @@ Result<void> check(wire::Activity& activity) {
     limit(calls.unchanged), limit(calls.beat);
     limit(calls.inside_us), limit(calls.outside_us), limit(calls.loading_us);
     if (calls.links.size() > kCallLinks) calls.links.resize(kCallLinks);
-    for (wire::LinkDelay& link : calls.links) limit(link.blocked_us);
+    for (wire::LinkLoad& link : calls.links) limit(link.busy_us);
   }
   std::erase_if(activity.calls, [](const wire::RankCalls& calls) {
     return calls.group_ranks < 2 || calls.group_ranks > kActivityRankMax ||

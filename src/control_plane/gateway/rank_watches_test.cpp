@@ -114,7 +114,7 @@ TEST(CheckedActivity, HasOnlyNumbersThatCanBe) {
   wild.unchanged = Duration::max();
   wild.beat = Duration::min();
   wild.outside_us = UINT64_MAX;
-  wild.links = std::vector<wire::LinkDelay>(100, {7, UINT64_MAX});
+  wild.links = std::vector<wire::LinkLoad>(100, {7, UINT64_MAX});
   wire::RankCalls alone = wild, beyond = wild, many = wild;
   alone.group_ranks = 1;
   beyond.group_rank = 2;
@@ -128,7 +128,7 @@ TEST(CheckedActivity, HasOnlyNumbersThatCanBe) {
   EXPECT_EQ(activity.calls[0].beat, Duration(0s));
   EXPECT_LT(activity.calls[0].outside_us, UINT64_MAX);
   EXPECT_EQ(activity.calls[0].links.size(), kCallLinks);
-  EXPECT_LT(activity.calls[0].links[0].blocked_us, UINT64_MAX);
+  EXPECT_LT(activity.calls[0].links[0].busy_us, UINT64_MAX);
 
   activity.calls.resize(kActivitySlots + 1);
   EXPECT_FALSE(check(activity));

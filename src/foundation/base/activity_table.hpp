@@ -34,12 +34,12 @@ struct ActivitySlot {
 };
 inline constexpr size_t kActivityBytes = kActivitySlots * sizeof(ActivitySlot);  // of the slots
 
-// Links of one rank whose delays are counted: as many as a tree or a ring needs.
+// Links of one rank whose loads are measured: as many as a tree or a ring needs.
 inline constexpr size_t kCallLinks = 4;
 struct CallLink {
-  uint64_t peer_and_one = 0;   // a rank of the group; 0: free
-  uint64_t blocked_ns = 0;     // with bytes to send to it that the network did not take at once
-  uint64_t blocked_bytes = 0;  // that it took in this time
+  uint64_t peer_and_one = 0;  // a rank of the group; 0: free
+  uint64_t busy_ns = 0;       // while bytes for it were on their way, and it had room for them
+  uint64_t busy_bytes = 0;    // that it received in this time
 };
 
 // The kinds of calls, by their numbers in a record. 0: the rank is outside of calls.

@@ -159,8 +159,8 @@ void calls_of_rank(Side& side, Calls& calls) {
   side("calls.loading_us", calls.loading_us);
   side.list("calls.links", calls.links, 20, [&](auto& link) {
     side("calls.links.peer", link.peer);
-    side("calls.links.blocked_us", link.blocked_us);
-    side("calls.links.blocked_bytes", link.blocked_bytes);
+    side("calls.links.busy_us", link.busy_us);
+    side("calls.links.busy_bytes", link.busy_bytes);
   });
 }
 

@@ -180,11 +180,11 @@ struct RankActivity {
   std::optional<Duration> collective;  // since it last completed one; unset: none yet
   uint64_t collectives = 0;            // that it has completed
 };
-// A link on which a rank had to wait with bytes to send.
-struct LinkDelay {
+// How long the bytes of a rank for another one were on their way.
+struct LinkLoad {
   uint32_t peer = 0;  // a rank of the group
-  uint64_t blocked_us = 0;
-  uint64_t blocked_bytes = 0;  // that were sent in this time
+  uint64_t busy_us = 0;
+  uint64_t busy_bytes = 0;  // that arrived in this time
 };
 // The calls of a rank in its group (CallRecord of base/activity_table.hpp).
 struct RankCalls {
@@ -199,7 +199,7 @@ struct RankCalls {
   Duration unchanged{};  // since it last entered or left a call
   Duration beat{};       // inside a call: since it was last alive
   uint64_t inside_us = 0, outside_us = 0, loading_us = 0;
-  std::vector<LinkDelay> links = {};
+  std::vector<LinkLoad> links = {};
 };
 struct Activity {
   std::optional<Duration> output;   // of all processes of the host

@@ -161,8 +161,8 @@ TEST(Codec, CallsFollowTheActivityOfRanks) {
   EXPECT_EQ(read->calls[0].unchanged, Duration(12s));
   EXPECT_EQ(read->calls[0].loading_us, 8u);
   ASSERT_EQ(read->calls[0].links.size(), 1u);
-  EXPECT_EQ(read->calls[0].links[0].blocked_us, 10u);
-  EXPECT_EQ(read->calls[0].links[0].blocked_bytes, 11u);
+  EXPECT_EQ(read->calls[0].links[0].busy_us, 10u);
+  EXPECT_EQ(read->calls[0].links[0].busy_bytes, 11u);
   EXPECT_EQ(read->idle, Duration(30s));
   EXPECT_FALSE(decode(bytes.substr(0, bytes.size() - 20))) << "cut short";
   const auto earlier = decode(without);

@@ -79,7 +79,7 @@ void ActivityWatch::add_calls(const std::vector<RankRecord>& records, Time now,
     for (const CallLink& link : record.links)
       if (link.peer_and_one != 0)
         out.links.push_back(
-            {uint32_t(link.peer_and_one - 1), link.blocked_ns / 1000, link.blocked_bytes});
+            {uint32_t(link.peer_and_one - 1), link.busy_ns / 1000, link.busy_bytes});
   }
   activity.idle = since(idle_since_);
 }

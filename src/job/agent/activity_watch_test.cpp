@@ -75,8 +75,8 @@ TEST(ActivityWatch, ReportsForHowLongARankIsInItsCall) {
   EXPECT_EQ(report->calls[0].inside_us, 5'000u);
   ASSERT_EQ(report->calls[0].links.size(), 1u);
   EXPECT_EQ(report->calls[0].links[0].peer, 2u);
-  EXPECT_EQ(report->calls[0].links[0].blocked_us, 7u);
-  EXPECT_EQ(report->calls[0].links[0].blocked_bytes, 5u);
+  EXPECT_EQ(report->calls[0].links[0].busy_us, 7u);
+  EXPECT_EQ(report->calls[0].links[0].busy_bytes, 5u);
   report = look(13s, record(5, CallKind::none, 0));
   ASSERT_TRUE(report) << "also outside of calls";
   EXPECT_EQ(report->calls[0].unchanged, Duration(3s));

@@ -54,7 +54,9 @@ class ShmTransport final : public Transport {
   Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
                                           const std::vector<std::string>& offers,
                                           uint64_t key) override;
-  std::span<const SendDelay> send_delays() const override { return tcp_->send_delays(); }
+  std::span<const LinkLoad> link_loads(std::chrono::steady_clock::time_point now) override {
+    return tcp_->link_loads(now);
+  }
   RegisteredMemory* registered() override { return registered_.get(); }
 
  private:

@@ -393,10 +393,7 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) 
                       frame.payload.size() - payload_sent};
     const ssize_t sent = stream.wire.send(std::span(parts, size_t(count)));
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && would_block(errno)) {
-      begin_delay(stream);
-      break;
-    }
+    if (sent < 0 && would_block(errno)) break;
     if (sent < 0 && !stream.owes()) {
       stream.outgoing.clear();  // pull() reports the error, or finds a goodbye
       break;
@@ -407,11 +404,9 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) 
     idle_polls_ = 0;
     stream.used = true;
     frame.sent += size_t(sent);
-    stream.delayed_bytes += stream.delayed_since ? size_t(sent) : 0;
     if (frame.sent == kFrameHeaderBytes + frame.payload.size()) {
       stream.outgoing.pop_front();
       if (!is_report) --sends_open_;
-      end_delay(peer, stream);
     }
   }
   return std::nullopt;

@@ -49,7 +49,7 @@ class TcpTransport final : public Transport {
   void release(int peer) override;
   Result<bool> has_message(int peer) override;
   bool all_received() const override { return receives_open_ == 0; }
-  std::span<const SendDelay> send_delays() const override { return delays_; }
+  std::span<const LinkLoad> link_loads(std::chrono::steady_clock::time_point now) override;
   bool all_sent() const override { return sends_open_ == 0; }
   Result<void> advance() override;
   Result<void> wait() override;
@@ -123,9 +123,6 @@ class TcpTransport final : public Transport {
     bool used = false;                 // a byte was sent or received
     bool left = false;                 // the peer sent a goodbye
     bool closed = false;
-    // since the network did not take its bytes at once, and those that were sent meanwhile
-    std::optional<std::chrono::steady_clock::time_point> delayed_since;
-    uint64_t delayed_bytes = 0;
     // A report that this rank waits is queued only when nothing else is, so it can only be the
     // first.
     bool owes() const {
@@ -165,8 +162,6 @@ class TcpTransport final : public Transport {
   // Compares the header of a received data frame with the message that is expected.
   std::optional<Fault> compare(int peer, const Stream& stream) const;
   void finish_expected(Link& link, Stream& stream);
-  void begin_delay(Stream& stream);
-  void end_delay(int peer, Stream& stream);
   void probe(std::span<const int> waited_for);
   // Reports to all connected ranks that this rank waits.
   void report_waiting(int guilty);
@@ -185,7 +180,8 @@ class TcpTransport final : public Transport {
   std::vector<int> busy_;    // peers with something to send or to receive; may contain idle ones
   size_t receives_open_ = 0;
   size_t sends_open_ = 0;
-  std::vector<SendDelay> delays_;  // at most kCallLinks
+  std::vector<LinkLoad> loads_;  // at most kCallLinks
+  std::optional<std::chrono::steady_clock::time_point> loads_measured_;
   std::chrono::steady_clock::time_point yields_since_;
   int idle_polls_ = 0;  // calls of wait() since the last progress
   Socket offered_;      // listens for the members to which this rank made an offer
