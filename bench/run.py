@@ -19,7 +19,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import plot
+from bench import plot, readme_figures
 from bench.names import BENCHES, unknown_names
 from bench.rows import RESULTS, Row
 
@@ -93,6 +93,7 @@ def main(names: Sequence[str]) -> int:
             file.write("\n")
         if any(one["peer"] for one in rows):
             plot.write(rows, os.path.join(RESULTS, name + ".svg"))
+        readme_figures.write()
     return 1 if missed else 0
 
 

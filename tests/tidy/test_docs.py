@@ -4,6 +4,7 @@ import glob
 import os
 import re
 
+from bench import readme_figures
 from tests.tidy import sources
 
 
@@ -20,6 +21,12 @@ def test_links_resolve() -> None:
             if not os.path.exists(os.path.join(sources.ROOT, os.path.dirname(path), target)):
                 wrong.append(f"{path}: {target}")
     assert not wrong, "links that do not resolve:\n" + "\n".join(wrong)
+
+
+def test_the_figures_of_the_readme_are_those_of_the_bench() -> None:
+    found = readme_figures.TABLE.search(sources.read("README.md"))
+    assert found, "README.md has no table of figures"
+    assert found[0] == readme_figures.table(), "write it by: python -m bench.readme_figures"
 
 
 def test_commands_of_the_script_are_documented() -> None:
