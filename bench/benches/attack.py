@@ -57,7 +57,7 @@ def gets_per_second(server: Server, target: str) -> float:
             connection.request("GET", target)
             answer = connection.getresponse()
             if answer.status != 200 or len(answer.read()) != OBJECT_BYTES:
-                raise RuntimeError(f"the object was not answered: {answer.status}")
+                raise RuntimeError(f"S3 GET: status {answer.status}, or not {OBJECT_BYTES} bytes")
             count += 1
         connection.close()
         return count
@@ -67,7 +67,7 @@ def gets_per_second(server: Server, target: str) -> float:
 
 
 def attack() -> list[Row]:
-    """Describe and S3 while 64 slow connections without a key are open,
+    """Measures Describe and S3 GET while 64 slow, unauthenticated connections are open,
     next to the same server without them."""
     with tempfile.TemporaryDirectory(
         prefix="trainyard-bench-", dir=os.path.join(ROOT, "build")

@@ -1,4 +1,4 @@
-"""A flood of log lines."""
+"""Measures how fast the server ingests a flood of log lines."""
 
 from __future__ import annotations
 

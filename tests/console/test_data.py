@@ -32,11 +32,11 @@ OBJECTS = {
 @pytest.fixture(scope="module")
 def stored(server: Server) -> Server:
     s3 = server.boto("s3")
-    s3.create_bucket(Bucket="looked-at")
+    s3.create_bucket(Bucket="previewed")
     for key, body in OBJECTS.items():
-        s3.put_object(Bucket="looked-at", Key=key, Body=body, ContentType="text/html")
+        s3.put_object(Bucket="previewed", Key=key, Body=body, ContentType="text/html")
     for index in range(210):
-        s3.put_object(Bucket="looked-at", Key=f"many/{index:03}", Body=b"")
+        s3.put_object(Bucket="previewed", Key=f"many/{index:03}", Body=b"")
     return server
 
 
@@ -50,25 +50,25 @@ def page(browser: Browser, stored: Server) -> Iterator[Page]:
 
 def test_buckets_folders_and_objects_are_listed(page: Page, stored: Server) -> None:
     page.get_by_role("link", name="Data").click()
-    page.get_by_role("list", name="Buckets").get_by_role("link", name="looked-at").click()
-    objects = page.get_by_role("list", name="Objects of looked-at").get_by_role("listitem")
+    page.get_by_role("list", name="Buckets").get_by_role("link", name="previewed").click()
+    objects = page.get_by_role("list", name="Objects of previewed").get_by_role("listitem")
     expect(objects).to_have_text(["data/", "many/"])
     page.get_by_role("link", name="many/").click()
     expect(objects).to_have_count(200)
     page.get_by_role("button", name="Show more").click()
     expect(objects).to_have_count(210)
     expect(page.get_by_role("button", name="Show more")).to_be_hidden()
-    page.get_by_role("navigation", name="Place").get_by_role("link", name="looked-at").click()
+    page.get_by_role("navigation", name="Breadcrumb").get_by_role("link", name="previewed").click()
     expect(objects).to_have_count(2)
 
 
 def test_objects_are_shown_as_tables_pictures_and_text(page: Page, stored: Server) -> None:
-    page.goto(console(stored, "/data?bucket=looked-at&prefix=data/"))
+    page.goto(console(stored, "/data?bucket=previewed&prefix=data/"))
     page.get_by_role("link", name="train/").click()
     page.get_by_role("link", name="part-0.csv").click()
     cells = page.get_by_role("region", name="Rows").get_by_role("cell")
     expect(cells).to_have_text(["label", "text", "1", "a, b", "2", "<i>c</i>"])
-    page.goto(console(stored, "/data?bucket=looked-at&prefix=data/&key=data/picture.png"))
+    page.goto(console(stored, "/data?bucket=previewed&prefix=data/&key=data/picture.png"))
     picture = page.get_by_role("img", name="Contents of picture.png")
     expect(picture).to_be_visible()
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 1
@@ -80,8 +80,8 @@ def test_objects_are_shown_as_tables_pictures_and_text(page: Page, stored: Serve
     expect(page.get_by_text("The object is not text.")).to_be_visible()
 
 
-def test_nothing_of_an_object_runs(page: Page, stored: Server) -> None:
-    page.goto(console(stored, "/data?bucket=looked-at&prefix=data/"))
+def test_scripts_in_objects_do_not_run(page: Page, stored: Server) -> None:
+    page.goto(console(stored, "/data?bucket=previewed&prefix=data/"))
     text = page.get_by_role("region", name="Text")
     for name, contents in (("page.html", world.HOSTILE), ("drawing.svg", "<svg xmlns")):
         page.get_by_role("link", name=name).click()
@@ -91,18 +91,18 @@ def test_nothing_of_an_object_runs(page: Page, stored: Server) -> None:
     alone = page.context.new_page()
     for what in ("text", "image", "download"):
         for key in ("data/page.html", "data/drawing.svg"):
-            query = f"what={what}&bucket=looked-at&key={key}&region=us-east-1"
+            query = f"what={what}&bucket=previewed&key={key}&region=us-east-1"
             answer = page.request.get(console(stored, f"/objects?{query}"))
             assert "html" not in answer.headers["content-type"]
             assert "svg" not in answer.headers["content-type"]
             assert "sandbox" in answer.headers["content-security-policy"] or answer.status == 400
-    alone.goto(console(stored, "/objects?what=text&bucket=looked-at&key=data/page.html"))
+    alone.goto(console(stored, "/objects?what=text&bucket=previewed&key=data/page.html"))
     assert alone.evaluate("window.broken") is None
     expect(alone.locator("pre")).to_contain_text("<script>")
 
 
 def test_an_object_is_downloaded(page: Page, stored: Server) -> None:
-    page.goto(console(stored, "/data?bucket=looked-at&prefix=data/&key=data/model.bin"))
+    page.goto(console(stored, "/data?bucket=previewed&prefix=data/&key=data/model.bin"))
     with page.expect_download() as started:
         page.get_by_role("link", name="Download").click()
     assert started.value.suggested_filename == "model.bin"
@@ -113,7 +113,7 @@ def test_an_object_is_downloaded(page: Page, stored: Server) -> None:
 def test_rights_are_as_for_s3(browser: Browser, stored: Server) -> None:
     keys = world.user(stored, "lister", "s3:ListAllMyBuckets", "s3:ListBucket")
     page = open_context(browser).new_page()
-    page.goto(console(stored, "/data?bucket=looked-at&prefix=data/"))
+    page.goto(console(stored, "/data?bucket=previewed&prefix=data/"))
     fill_keys(page, keys)
     page.get_by_role("link", name="page.html").click()
     refused = page.get_by_role("region", name="The object could not be read")

@@ -38,13 +38,13 @@ def train(model: torch.nn.Module, part: slice) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--way", choices=["wrapper", "in-place"], required=True)
-    way = parser.parse_args().way
+    parser.add_argument("--api", choices=["wrapper", "in-place"], required=True)
+    api = parser.parse_args().api
     dist.init_process_group("trainyard")  # was: "nccl"
     rank, world = dist.get_rank(), dist.get_world_size()
     share = BATCH // world
     part = slice(rank * share, (rank + 1) * share)
-    if way == "wrapper":
+    if api == "wrapper":
         policy = functools.partial(size_based_auto_wrap_policy, min_num_params=5000)
         model = FullyShardedDataParallel(
             net(), auto_wrap_policy=policy, device_id=torch.device("cpu")
@@ -69,7 +69,7 @@ def main() -> None:
     )
     digest = hashlib.sha256(b"".join(one.numpy().tobytes() for one in weights)).hexdigest()
     print(
-        f"rank {rank} of {world}, {way}: equals one process: {apart < 1e-5}, weights {digest}",
+        f"rank {rank} of {world}, {api}: equals one process: {apart < 1e-5}, weights {digest}",
         flush=True,
     )
     dist.barrier()

@@ -1,4 +1,4 @@
-"""Tests FSDP over Trainyard's collectives on two hosts. PyTorch supports it on CPUs since 2.0."""
+"""Tests FSDP over Trainyard's collectives on two hosts. On CPUs it needs PyTorch 2.0 or later."""
 
 import os
 
@@ -9,9 +9,9 @@ from tests.frameworks import images
 from tests.trainyard_server import Server
 
 
-@pytest.mark.parametrize("way", ["wrapper", "in-place"])
+@pytest.mark.parametrize("api", ["wrapper", "in-place"])
 def test_a_fully_sharded_model_on_two_hosts_equals_that_of_one_process(
-    cluster: Server, way: str
+    cluster: Server, api: str
 ) -> None:
     with open(
         os.path.join(os.path.dirname(__file__), "fully_sharded.py"), encoding="utf-8"
@@ -19,7 +19,7 @@ def test_a_fully_sharded_model_on_two_hosts_equals_that_of_one_process(
         files = {"train.py": file.read()}
     _, lines = scripts.run(
         cluster,
-        f"fully-sharded-{way}",
+        f"fully-sharded-{api}",
         "train.py",
         files,
         hosts=2,
@@ -30,12 +30,12 @@ def test_a_fully_sharded_model_on_two_hosts_equals_that_of_one_process(
             "sagemaker_torch_distributed_enabled": True,
             "sagemaker_instance_type": "ml.m5.large",
             "sagemaker_mpi_num_of_processes_per_host": 2,
-            "way": way,
+            "api": api,
         },
     )
     output = sorted(line for line in lines if line.startswith("rank "))
     assert [line.split(", weights")[0] for line in output] == [
-        f"rank {rank} of 4, {way}: equals one process: True" for rank in range(4)
+        f"rank {rank} of 4, {api}: equals one process: True" for rank in range(4)
     ], lines[-40:]
     assert len({line.split(", weights")[1] for line in output}) == 1, (
         "all ranks have the same weights, bit for bit"

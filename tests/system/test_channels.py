@@ -368,7 +368,7 @@ def test_unreadable_objects_of_a_stream_fail_the_job(cluster: Server) -> None:
         "Failed",
     )
     assert (
-        "ClientError: Data download failed: channel train: s3://yard/not-gzip/a: it is not gzip"
+        "ClientError: Data download failed: channel train: s3://yard/not-gzip/a: invalid gzip data"
         in failed["FailureReason"]
     )
 

@@ -59,7 +59,7 @@ def module_of(path: str) -> str | None:
 
 @functools.cache
 def modules() -> dict[str, tuple[set[str], set[str], set[str]]]:
-    """module -> (modules, libraries, facilities) of modules.txt."""
+    """Maps each module to the (modules, libraries, facilities) that modules.txt allows it."""
     table: dict[str, tuple[set[str], set[str], set[str]]] = {}
     for line in read("modules.txt").splitlines():
         if found := re.match(r"(?:[a-z0-9_]+/)?([a-z0-9_]+):([^|]*)\|([^|]*)\|(.*)$", line):

@@ -41,7 +41,7 @@ class ProgressLine {
 Result<void> pull(const PullOptions& options) {
   config::Config config;
   if (!options.config_file.empty()) config = TRY(config::read_config(options.config_file));
-  if (const auto present = domain::present_image_name(options.image); present != options.image)
+  if (const auto present = domain::current_image_name(options.image); present != options.image)
     std::fprintf(stderr, "trainyard: the image name %s is deprecated: use %s\n",
                  options.image.c_str(), std::string(present).c_str());
   const auto image =

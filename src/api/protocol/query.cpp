@@ -82,7 +82,7 @@ Result<void> read_node(const Shape& shape, TimestampFormat format, const Node& n
         const auto key = entry->children.find(shape.key_name),
                    value = entry->children.find(shape.value_name);
         if (key == entry->children.end() || value == entry->children.end() || !key->second.value)
-          return invalid("a map's entry without key or value");
+          return invalid("an entry of a map has no key or no value");
         TRY(read_node(*shape.element, TimestampFormat::unset, value->second,
                       shape.insert(to, std::string(*key->second.value)), depth + 1));
       }
@@ -119,8 +119,8 @@ Result<void> read_query(const Shape& shape, const NameValues& parameters, void* 
 
 namespace {
 
-// EC2 has the members of the output and the request's id in one element, and "return" as the output
-// of operations that have none.
+// EC2 writes the request ID and the members of the output in one element, and <return>true</return>
+// for operations without output.
 std::string write_ec2_query(const shapes::OperationShape& operation, const void* output,
                             std::string_view request_id) {
   std::string out = "<" + std::string(operation.name) + "Response xmlns=\"";

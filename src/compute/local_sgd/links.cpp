@@ -151,7 +151,7 @@ Result<void> Links::sleep(Duration at_most) {
   if (listener_) waited.push_back({listener_.descriptor(), POLLIN, 0});
   for (const auto& each : connections_) {
     const bool writes = !each->connected ||
-                        (each->secured ? !each->out.empty() : each->wire.greeting_wants_to_write());
+                        (each->secured ? !each->out.empty() : each->wire.handshake_wants_write());
     waited.push_back({each->wire.descriptor(), short(POLLIN | (writes ? POLLOUT : 0)), 0});
   }
   if (::poll(waited.data(), waited.size(), int(at_most.count())) < 0 && errno != EINTR)
@@ -233,7 +233,7 @@ bool Links::finish_connecting(Connection& connection) {
 }
 
 bool Links::finish_handshake(Connection& connection) {
-  const auto secured = connection.wire.greet();
+  const auto secured = connection.wire.handshake();
   if (!secured) {
     break_off(connection, secured.error().message);
     return false;

@@ -76,7 +76,7 @@ Result<void> read_image(const std::string& name, Table table,
       if (table.has(key))
         return invalid(table.name(key) + " is for runtimes; an image brings its own files");
   }
-  const std::string present(domain::present_image_name(name));
+  const std::string present(domain::current_image_name(name));
   if (name != present)
     log(Level::warning, "config", "a deprecated image name", {{"image", name}, {"use", present}});
   if (!images.emplace(present, image).second)

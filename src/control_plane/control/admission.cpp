@@ -30,7 +30,7 @@ Result<void> Admission::check(const domain::JobSpec& spec) {
   for (const std::string_view name : domain::deprecated_images(spec))
     if (!deprecated_image_logged_.exchange(true))
       log(Level::warning, "control", "jobs use a deprecated image name",
-          {{"image", std::string(name)}, {"use", std::string(domain::present_image_name(name))}});
+          {{"image", std::string(name)}, {"use", std::string(domain::current_image_name(name))}});
   if (spec.encrypt_traffic && most_hosts(spec) > 1 && !settings_.no_encryption.empty())
     return invalid("EnableInterContainerTrafficEncryption is not available here: " +
                    settings_.no_encryption);

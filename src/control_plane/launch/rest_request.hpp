@@ -34,7 +34,7 @@ struct RestIdentity {
   std::string certificate, key;  // of this client; "": none
 };
 
-// Send by libcurl.
+// Return a SendRest that uses libcurl.
 SendRest send_by_curl(const std::string& ca_bundle);
 SendRest send_by_curl(const RestIdentity& identity);
 

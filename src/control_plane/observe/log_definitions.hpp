@@ -2,7 +2,7 @@
 // filters, subscription filters, saved queries. It does not know what they mean.
 //
 // Threads: callable from anywhere. Errors: not_found, exhausted (too many of a group or a region;
-// also a full disk), conflict (by `check`), corrupt.
+// also a full disk), corrupt.
 #pragma once
 
 #include <cstdint>
@@ -47,16 +47,16 @@ class LogDefinitions {
   // `count_max` of the kind may belong to the group, or to the region.
   virtual Result<void> put(const std::string& region, DefinitionKind kind,
                            const LogDefinition& definition, size_t count_max) = 0;
-  // Errors: not_found, naming the group or nothing.
+  // Errors: not_found, with the detail LogResource::group if the group does not exist.
   virtual Result<void> remove(const std::string& region, DefinitionKind kind,
                               const std::string& group, const std::string& name) = 0;
-  // Removes those of all groups whose names begin with `prefix`; harmless when there are none.
+  // Removes the definitions, in all groups, whose own names begin with `prefix`, if any.
   virtual Result<void> remove_all(const std::string& region, DefinitionKind kind,
                                   const std::string& prefix) = 0;
   virtual Result<std::optional<LogDefinition>> find(const std::string& region, DefinitionKind kind,
                                                     const std::string& group,
                                                     const std::string& name) = 0;
-  // By group and name. `group`: unset: of all groups.
+  // Ordered by group and name. Without `group`: those of all groups and of the region itself.
   virtual Result<std::vector<LogDefinition>> list(const std::string& region, DefinitionKind kind,
                                                   const std::optional<std::string>& group = {}) = 0;
   // Lists those of all regions, with the region of each.

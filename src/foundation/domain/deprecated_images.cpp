@@ -6,7 +6,7 @@
 
 namespace trainyard::domain {
 
-std::string_view present_image_name(std::string_view name) {
+std::string_view current_image_name(std::string_view name) {
   return name == kDeprecatedHostImage ? kHostImage : name;
 }
 

@@ -10,13 +10,13 @@ namespace trainyard::domain {
 
 struct JobSpec;
 
-// A runtime that is the machine's own system.
+// The image of jobs that run in the machine's own file system instead of a container image.
 inline constexpr std::string_view kHostImage = "trainyard/host";
-// Accepted until the next version.
+// Still accepted; the next release rejects it.
 inline constexpr std::string_view kDeprecatedHostImage = "trainyard/machine";
 
 // Returns "trainyard/host" for "trainyard/machine", and other names unchanged.
-std::string_view present_image_name(std::string_view name);
+std::string_view current_image_name(std::string_view name);
 
 // Returns the deprecated names among the images of a job: its own, and those of its groups'
 // programs.

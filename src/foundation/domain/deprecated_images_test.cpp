@@ -16,7 +16,7 @@ TEST(DeprecatedImages, TheFormerNameResolvesLikeThePresentOne) {
     ASSERT_TRUE(image) << name;
     EXPECT_EQ(image->note, "the host's own system") << name;
   }
-  EXPECT_EQ(present_image_name("trainyard/trainer"), "trainyard/trainer");
+  EXPECT_EQ(current_image_name("trainyard/trainer"), "trainyard/trainer");
 }
 
 TEST(DeprecatedImages, AJobsDeprecatedNamesAreFound) {

@@ -138,7 +138,7 @@ ImageName split_image_name(std::string_view name) {
 
 const std::string* find_image_key(const std::map<std::string, Image>& images,
                                   std::string_view name) {
-  name = present_image_name(name);
+  name = current_image_name(name);
   const ImageName parts = split_image_name(name);
   const auto rank = [&](const std::string& key, const Image& image) {
     const auto stars = static_cast<size_t>(std::count(key.begin(), key.end(), '*'));

@@ -86,7 +86,7 @@ class Memory final : public Objects {
 
   Result<void> create_bucket(const std::string& bucket, const std::string& region) override {
     TRY(check_bucket_name(bucket));
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     const bool made =
         buckets_.try_emplace(bucket, Bucket{{bucket, region, clock_.now()}, {}, {}}).second;
     if (!made) return bucket_exists(bucket);
@@ -94,27 +94,27 @@ class Memory final : public Objects {
   }
 
   Result<void> delete_bucket(const std::string& bucket) override {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     if (!TRY(find(bucket))->blobs.empty()) return bucket_not_empty(bucket);
     buckets_.erase(bucket);
     return ok();
   }
 
   Result<BucketInfo> head_bucket(const std::string& bucket) override {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     return TRY(find(bucket))->info;
   }
 
   Result<void> set_bucket_tags(const std::string& bucket,
                                const std::map<std::string, std::string>& tags) override {
     TRY(check_tags(tags, kBucketTagsMax));
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     TRY(find(bucket))->info.tags = tags;
     return ok();
   }
 
   Result<std::vector<BucketInfo>> list_buckets() override {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     std::vector<BucketInfo> all;
     for (const auto& [name, bucket] : buckets_) all.push_back(bucket.info);
     return all;
@@ -122,14 +122,14 @@ class Memory final : public Objects {
 
   Result<std::unique_ptr<Reader>> get(const std::string& bucket, const std::string& key,
                                       std::optional<Range> range) override {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     Blob blob = TRY(find(bucket, key));
     const Range resolved = TRY(resolve_range(range, blob->info.bytes, blob->parts));
     return std::unique_ptr<Reader>(new MemoryReader(std::move(blob), resolved));
   }
 
   Result<ObjectInfo> head(const std::string& bucket, const std::string& key) override {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     return TRY(find(bucket, key))->info;
   }
 
@@ -137,7 +137,7 @@ class Memory final : public Objects {
                                       const PutOptions& options) override {
     TRY(head_bucket(bucket));
     return make_writer(key, options, [this, bucket, key, options](Blob blob) -> Result<void> {
-      MutexLock lock(mu_);
+      MutexLock lock(mutex_);
       auto& blobs = TRY(find(bucket))->blobs;
       TRY(check_replaced(bucket, blobs, key, options.only_if_absent, options.only_if_etag));
       blobs[key] = std::move(blob);
@@ -148,7 +148,7 @@ class Memory final : public Objects {
   Result<void> set_tags(const std::string& bucket, const std::string& key,
                         const std::map<std::string, std::string>& tags) override {
     TRY(check_options(PutOptions{.tags = tags}));
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     auto tagged = std::make_shared<Stored>(*TRY(find(bucket, key)));
     tagged->info.tags = tags;
     TRY(find(bucket))->blobs[key] = std::move(tagged);
@@ -157,14 +157,14 @@ class Memory final : public Objects {
 
   Result<void> remove(const std::string& bucket, const std::string& key) override {
     TRY(check_key(key));
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     TRY(find(bucket))->blobs.erase(key);
     return ok();
   }
 
   Result<void> remove_unchanged(const std::string& bucket, const std::string& key,
                                 const ObjectInfo& seen) override {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     auto& blobs = TRY(find(bucket))->blobs;
     const auto found = blobs.find(key);
     if (found == blobs.end()) return ok();
@@ -174,7 +174,7 @@ class Memory final : public Objects {
   }
 
   Result<ListPage> list(const std::string& bucket, const ListQuery& query) override {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     MapCursor cursor(TRY(find(bucket))->blobs);
     return list_page(cursor, query);
   }
@@ -184,7 +184,7 @@ class Memory final : public Objects {
     TRY(check_key(key));
     TRY(check_options(options));
     TRY(ContentCheck::make(options));
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     Bucket* const found = TRY(find(bucket));
     const std::string id = random_.hex(16);
     found->uploads[id] = Upload{{key, id, clock_.now()}, options, {}};
@@ -197,14 +197,14 @@ class Memory final : public Objects {
     TRY(check_part_number(part));
     PutOptions of_part = options;
     {
-      MutexLock lock(mu_);
+      MutexLock lock(mutex_);
       const Upload* const upload = TRY(find_upload(bucket, key, upload_id));
       for (const auto& [algorithm, value] : upload->options.checksums)
         of_part.checksums.try_emplace(algorithm, "");
     }
     return make_writer(key, of_part,
                        [this, bucket, key, upload_id, part](Blob blob) -> Result<void> {
-                         MutexLock lock(mu_);
+                         MutexLock lock(mutex_);
                          TRY(find_upload(bucket, key, upload_id))->parts[part] = std::move(blob);
                          return ok();
                        });
@@ -214,7 +214,7 @@ class Memory final : public Objects {
                                      const std::string& upload_id,
                                      const std::vector<PartInfo>& parts,
                                      const CompleteOptions& declared) override {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     Bucket* const found = TRY(find(bucket));
     const auto done = found->blobs.find(key);
     if (done != found->blobs.end() && !upload_id.empty() && done->second->upload_id == upload_id)
@@ -249,7 +249,7 @@ class Memory final : public Objects {
 
   Result<void> abort_upload(const std::string& bucket, const std::string& key,
                             const std::string& upload_id) override {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     TRY(find_upload(bucket, key, upload_id));
     buckets_.at(bucket).uploads.erase(upload_id);
     return ok();
@@ -257,7 +257,7 @@ class Memory final : public Objects {
 
   Result<std::vector<PartInfo>> list_parts(const std::string& bucket, const std::string& key,
                                            const std::string& upload_id) override {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     std::vector<PartInfo> parts;
     const Upload* const upload = TRY(find_upload(bucket, key, upload_id));
     for (const auto& [number, blob] : upload->parts) parts.push_back(part_info(number, *blob));
@@ -266,7 +266,7 @@ class Memory final : public Objects {
 
   Result<std::vector<UploadInfo>> list_uploads(const std::string& bucket,
                                                const std::string& prefix) override {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     std::vector<UploadInfo> uploads;
     const Bucket* const found = TRY(find(bucket));
     for (const auto& [id, upload] : found->uploads)
@@ -344,12 +344,12 @@ class Memory final : public Objects {
     return check_etag(bucket, found->second->info, only_if_etag);
   }
 
-  Result<Bucket*> find(const std::string& bucket) REQUIRES(mu_) {
+  Result<Bucket*> find(const std::string& bucket) REQUIRES(mutex_) {
     const auto found = buckets_.find(bucket);
     if (found == buckets_.end()) return no_bucket(bucket);
     return &found->second;
   }
-  Result<Blob> find(const std::string& bucket, const std::string& key) REQUIRES(mu_) {
+  Result<Blob> find(const std::string& bucket, const std::string& key) REQUIRES(mutex_) {
     const auto& blobs = TRY(find(bucket))->blobs;
     TRY(check_key(key));
     const auto found = blobs.find(key);
@@ -357,7 +357,7 @@ class Memory final : public Objects {
     return found->second;
   }
   Result<Upload*> find_upload(const std::string& bucket, const std::string& key,
-                              const std::string& id) REQUIRES(mu_) {
+                              const std::string& id) REQUIRES(mutex_) {
     auto& uploads = TRY(find(bucket))->uploads;
     const auto found = uploads.find(id);
     if (found == uploads.end() || found->second.info.key != key) return no_upload(id);
@@ -366,8 +366,8 @@ class Memory final : public Objects {
 
   Clock& clock_;
   Random& random_;
-  Mutex mu_;
-  std::map<std::string, Bucket> buckets_ GUARDED_BY(mu_);
+  Mutex mutex_;
+  std::map<std::string, Bucket> buckets_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Encodes and decodes a pin: a list of blocks that the cache does not remove.
 //
-// A file is: magic (8 bytes), CRC-32C of all that follows (4), the bytes of the name (4), the name,
+// A file is: magic (8 bytes), CRC-32C of all that follows (4), length of the name (4), the name,
 // and for each block its hash (32) and the size of its file (4), ordered by hash. Numbers are
 // little-endian. docs/formats/cache.md has the grammar.
 //
@@ -17,7 +17,7 @@
 
 namespace trainyard::cache {
 
-// The limit of a pin's blocks, a file of 75 MB; further blocks are not pinned.
+// The maximum number of blocks in a pin (a file of 75 MB); callers leave out further blocks.
 inline constexpr size_t kPinBlocksMax = 2 << 20;
 inline constexpr size_t kPinNameBytesMax = 4 << 10;
 inline constexpr size_t kPinFileBytesMax = 16 + kPinNameBytesMax + kPinBlocksMax * 36;

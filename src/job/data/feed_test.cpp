@@ -95,10 +95,10 @@ TEST_F(FeedTest, GzipIsUnpackedWithAllItsMembers) {
   EXPECT_TRUE(bytes(contents({"a", "b"}), {true, false}) == "one\ntwo\n" + large);
   EXPECT_EQ(records(bytes(contents({"a", "b"}), {true, true})), "one\ntwo\n|2000000|");
   put("c", "plain");
-  EXPECT_NE(bytes(contents({"a", "c"}), {true, false}).find("s3://data/c: it is not gzip"),
+  EXPECT_NE(bytes(contents({"a", "c"}), {true, false}).find("s3://data/c: invalid gzip data"),
             std::string::npos);
   put("d", gzip(large).substr(0, 100));
-  EXPECT_EQ(bytes(contents({"d"}), {true, false}), "s3://data/d: its gzip ends early");
+  EXPECT_EQ(bytes(contents({"d"}), {true, false}), "s3://data/d: truncated gzip data");
 }
 
 TEST_F(FeedTest, AugmentedLinesBecomeRecordsInTheOrderOfTheirNames) {

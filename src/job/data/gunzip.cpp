@@ -35,7 +35,7 @@ class Gunzip final : public ByteStream {
         at_end_ = got == 0;
       }
       if (state_.avail_in == 0 && at_end_) {
-        if (within_member_) return invalid("its gzip ends early");
+        if (within_member_) return invalid("truncated gzip data");
         return size_t{0};
       }
       if (!within_member_) {
@@ -46,7 +46,7 @@ class Gunzip final : public ByteStream {
       if (done == Z_STREAM_END) {
         within_member_ = false;
       } else if (done != Z_OK && done != Z_BUF_ERROR) {
-        return invalid(std::string("it is not gzip: ") + (state_.msg ? state_.msg : "damaged"));
+        return invalid(std::string("invalid gzip data: ") + (state_.msg ? state_.msg : "damaged"));
       }
     }
     return wanted - state_.avail_out;

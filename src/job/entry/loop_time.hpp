@@ -1,10 +1,10 @@
-// Tells the time by which a host's loop keeps its deadlines: the time that passed while the loop
-// ran.
+// LoopTime is the clock for the deadlines of a host's loop. It counts only the time during which
+// the loop runs.
 //
 // CLOCK_MONOTONIC stops while a machine is suspended, but continues while a virtual machine is
 // paused or a container is frozen. Such a gap counts as kUnseenTimeMax at most (docs/decisions/32),
 // so a deadline is as far away afterwards as before. In return the loop must poll often: while
-// there is a deadline, poll_timeout() is at most kLookInterval.
+// there is a deadline, poll_timeout() is at most kPollTimeoutMax.
 //
 // Threads: confined to one. Errors: none. Lifetime: the clock outlives it.
 #pragma once
@@ -18,7 +18,7 @@ namespace trainyard::entry {
 
 inline constexpr Duration kUnseenTimeMax = 30s;
 // Well below kUnseenTimeMax: a busy machine wakes the loop late.
-inline constexpr Duration kLookInterval = 10s;
+inline constexpr Duration kPollTimeoutMax = 10s;
 
 class LoopTime {
  public:
@@ -27,11 +27,11 @@ class LoopTime {
   explicit LoopTime(Clock& clock) : time_(clock, kUnseenTimeMax) {}
 
   Time now() { return time_.now(); }
-  // For poll(): milliseconds until the loop must run again. -1: no deadline, an event is enough.
+  // Returns the timeout for poll() in milliseconds, or -1 (no timeout) if there is no deadline.
   int poll_timeout(std::optional<Time> due) {
     if (!due) return -1;
     const auto left = std::chrono::ceil<Duration>(*due - now());
-    return int(std::clamp(left, Duration{}, kLookInterval).count());
+    return int(std::clamp(left, Duration{}, kPollTimeoutMax).count());
   }
 
  private:

@@ -50,7 +50,7 @@ TEST(LoopTime, SleepsNoLongerThanTheInterval) {
   TestClock clock;
   LoopTime time(clock);
   EXPECT_EQ(time.poll_timeout({}), -1);
-  EXPECT_EQ(time.poll_timeout(time.now() + kJoinMax), Duration{kLookInterval}.count());
+  EXPECT_EQ(time.poll_timeout(time.now() + kJoinMax), Duration{kPollTimeoutMax}.count());
   EXPECT_EQ(time.poll_timeout(time.now() + std::chrono::microseconds(1500)), 2)
       << "not before it is due";
   EXPECT_EQ(time.poll_timeout(time.now()), 0);

@@ -193,7 +193,7 @@ class CrunContainer final : public Container {
   Result<ContainerUsage> usage() override {
     const auto cpu = cgroup_.cpu_used();
     const auto memory = cgroup_.memory_used();
-    if ((!cpu || !memory) && in_rootless_sandbox()) return usage_of_own_processes();
+    if ((!cpu || !memory) && in_rootless_sandbox()) return usage_of_other_processes();
     if (!cpu || !memory)
       return unavailable("reading a container's usage: this machine does not count it");
     return ContainerUsage{*cpu, *memory};

@@ -52,7 +52,7 @@ long page_bytes() {
 
 // The other processes of our PID namespace are the container, its runtime, and the few helper
 // programs that we start.
-Result<ContainerUsage> usage_of_own_processes() {
+Result<ContainerUsage> usage_of_other_processes() {
   static const long ticks = std::max(1l, ::sysconf(_SC_CLK_TCK));
   ContainerUsage usage;
   for (const auto& name : TRY(os::list_directory("/proc"))) {

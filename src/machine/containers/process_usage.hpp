@@ -11,7 +11,7 @@ namespace trainyard::containers {
 
 // Usage of all processes of this PID namespace but this one. A process that has ended counts as
 // long as its parent lives.
-Result<ContainerUsage> usage_of_own_processes();
+Result<ContainerUsage> usage_of_other_processes();
 
 // Returns those of the processes that use most memory, largest first. Processes that have ended are
 // left out.

@@ -20,7 +20,7 @@ reads them):
     TRAINYARD_ENCRYPT        1: TLS between hosts, with TRAINYARD_SECRET as its key
     TRAINYARD_IN_PLACE       0: large tensors that are reduced repeatedly are copied each time;
                              otherwise the ranks of one machine map their memory
-    TRAINYARD_SOCKETS        the number of sockets for large messages between two hosts (1);
+    TRAINYARD_SOCKETS        the number of sockets for large messages between two hosts (default 1);
                              use more if one flow is slower than the link
 
 A switch is off when it is 0, false, no, off or empty, in any case, and on with any other value.
@@ -68,7 +68,7 @@ except ImportError as failure:
 def _create(
     options: torch.distributed.DistributedBackendOptions, _: object = None
 ) -> torch.distributed.ProcessGroup:
-    """Called by init_process_group and new_group, on every rank of the group."""
+    """Creates a process group, for init_process_group and new_group, on each of its ranks."""
     world = (
         torch.distributed.get_world_size()
         if torch.distributed.is_initialized()
@@ -84,11 +84,11 @@ def _create(
 
 
 def register(name: str) -> None:
-    """Registers the backend under another name too, for scripts that name it."""
+    """Registers the backend as `name`: "trainyard", or a name that scripts expect, as "smddp"."""
     if not hasattr(torch.distributed.Backend, name.upper()):
         more = {"devices": ["cpu"]} if int(torch.__version__.split(".")[0]) >= 2 else {}
         torch.distributed.Backend.register_backend(name, _create, extended_api=True, **more)
 
 
 register(BACKEND)
-atexit.register(_backend.settle)
+atexit.register(_backend.settle)  # waits for running operations before Python exits

@@ -1,4 +1,4 @@
-// `trainyard metrics-token`: prints a token of the command's access key, for Prometheus.
+// `trainyard metrics-token`: prints a bearer token for Prometheus, made from the access key in use.
 #include "signing/metrics_token.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
@@ -12,12 +12,12 @@ Result<int> metrics_token_command(World& world, const Arguments& arguments) {
   const auto use = arguments.has("--write") ? signing::TokenUse::write : signing::TokenUse::scrape;
   const std::string token = signing::metrics_token(keys.access_key_id, keys.secret_access_key, use);
   const auto parsed = signing::parse_metrics_token(token);
-  const bool visible = token.find_first_not_of(
+  const bool allowed = token.find_first_not_of(
                            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx"
                            "yz0123456789-._") == token.npos;
-  if (!parsed || !visible)
+  if (!parsed || !allowed)
     return invalid("the access key id '" + shorten(keys.access_key_id, 100) +
-                   "' cannot be a part of a token: use a key with letters and digits");
+                   "' has characters that a token cannot contain: use an id of letters and digits");
   TRY(world.terminal.write(token + "\n"));
   return 0;
 }

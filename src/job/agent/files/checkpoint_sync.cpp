@@ -132,7 +132,7 @@ bool CheckpointSync::ending() const {
 }
 
 void CheckpointSync::run() {
-  Duration interval = kLookInterval;
+  Duration interval = kScanInterval;
   bool outage = false;
   while (!ending()) {
     const auto began = clock_.monotonic();
@@ -141,7 +141,7 @@ void CheckpointSync::run() {
     if (keys && keys->expires > clock_.now()) {
       const auto done = iterate(false, broken_off_);
       if (done || done.error().kind == Kind::cancelled) {
-        interval = kLookInterval;
+        interval = kScanInterval;
         outage = false;
       } else {
         if (!outage)

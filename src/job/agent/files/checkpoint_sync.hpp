@@ -2,7 +2,7 @@
 // /opt/ml/checkpoints and /opt/ml/output/intermediate. One direction only: changes that others make
 // in the store are not copied back.
 //
-//   restore() --> start() .. scans, uploads, deletes every kLookInterval .. finish()
+//   restore() --> start() .. scans, uploads, deletes every kScanInterval .. finish()
 //
 // checkpoint_sync_plan decides; this carries it out. An object is visible as a whole or not at all,
 // and a file that changed while it was read is not committed: after a kill at any moment, the store
@@ -36,7 +36,7 @@
 namespace trainyard::agent {
 
 // Between two scans; a file is in the store two scans and its transfer after its last write.
-inline constexpr Duration kLookInterval = 1s;
+inline constexpr Duration kScanInterval = 1s;
 // A long scan is followed by a pause of this many times its length.
 inline constexpr int kLookShare = 10;
 // After an outage: the interval doubles up to this.

@@ -94,7 +94,7 @@ std::string Contacts::last_failure(int peer) const {
 void Contacts::add_events(std::vector<pollfd>& events) const {
   for (const Contact& contact : contacts_) {
     const bool writes =
-        (contact.ours && !contact.connected) || contact.wire.greeting_wants_to_write();
+        (contact.ours && !contact.connected) || contact.wire.handshake_wants_write();
     events.push_back({contact.wire.descriptor(), short(writes ? POLLOUT : POLLIN), 0});
   }
   if (listener_ && unauthenticated() < kUnauthenticatedMax)
@@ -244,9 +244,9 @@ std::optional<Contacts::PeerError> Contacts::peer_error_of(const Attempt& attemp
 Result<bool> Contacts::read_frame(Contact& contact) {
   if (!contact.connected && !TRY(finish_connecting(contact))) return false;
   if (contact.probe) return true;
-  if (!contact.greeted) {
-    if (!TRY(contact.wire.greet())) return false;
-    contact.greeted = true;
+  if (!contact.secured) {
+    if (!TRY(contact.wire.handshake())) return false;
+    contact.secured = true;
     if (contact.ours) {
       contact.our_hello = fresh_hello(contact);
       if (!send_whole(contact.wire, encode(contact.our_hello)))

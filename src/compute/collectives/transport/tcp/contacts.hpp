@@ -88,7 +88,7 @@ class Contacts {
     bool ours = false;       // this rank connected
     bool probe = false;      // only checks whether the peer listens
     bool connected = false;  // TCP has connected
-    bool greeted = false;    // the TLS handshake is done, where the group is encrypted
+    bool secured = false;    // the TLS handshake is complete, or the group is not encrypted
     std::optional<Hello> hello;
     Hello our_hello;
     FrameReader reader;

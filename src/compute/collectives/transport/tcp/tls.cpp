@@ -292,7 +292,7 @@ TlsSession::~TlsSession() = default;
 
 bool TlsSession::wants_to_write() const { return impl_->wants_to_write; }
 
-Result<bool> TlsSession::greet() {
+Result<bool> TlsSession::handshake() {
   if (impl_->broken) return unavailable("it closed the connection");
   library->ERR_clear_error();
   impl_->wants_to_write = false;

@@ -31,7 +31,7 @@ class TlsSession {
   ~TlsSession();
 
   // Continues the handshake. Returns true when it is complete.
-  Result<bool> greet();
+  Result<bool> handshake();
   bool wants_to_write() const;
   // Like recv and send: return the number of bytes, 0 when the peer has closed, or -1 with errno.
   ssize_t receive(std::span<std::byte> into);

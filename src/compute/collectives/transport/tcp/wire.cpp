@@ -13,9 +13,9 @@ void Wire::encrypt(const TlsKey& key, TlsSide side) {
   session_ = key.session(socket_.descriptor(), side);
 }
 
-Result<bool> Wire::greet() {
+Result<bool> Wire::handshake() {
   if (!session_) return true;
-  return session_->greet();
+  return session_->handshake();
 }
 
 ssize_t Wire::receive(std::span<std::byte> into) {

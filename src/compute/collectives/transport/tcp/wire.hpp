@@ -41,9 +41,9 @@ class Wire {
   // Both sides call it before anything is sent. Requires: the socket is non-blocking.
   void encrypt(const TlsKey& key, TlsSide side);
   // Continues the TLS handshake. Returns true when frames can be sent. Errors: of
-  // TlsSession::greet.
-  Result<bool> greet();
-  bool greeting_wants_to_write() const { return session_ && session_->wants_to_write(); }
+  // TlsSession::handshake.
+  Result<bool> handshake();
+  bool handshake_wants_write() const { return session_ && session_->wants_to_write(); }
 
   // Like recv: > 0 bytes, 0 when the peer has closed, -1 with errno. Never blocks.
   ssize_t receive(std::span<std::byte> into);
