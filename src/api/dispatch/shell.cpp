@@ -12,7 +12,7 @@ constexpr size_t kCommandBytesMax = 32 << 10;  // of all its words; a head has a
 constexpr size_t kTerminalNameBytesMax = 64;
 constexpr int64_t kSideMax = 10'000;
 constexpr int64_t kHostsMax = 100'000;
-constexpr Duration kLookInterval = 1s;
+constexpr Duration kPollInterval = 1s;
 
 }  // namespace
 
@@ -78,7 +78,7 @@ Result<void> carry_shell(net::Stream& stream, gateway::Shell& shell) {
       if (!connection->write(bytes)) return {};
     }
     if (shell.over()) return {};
-    const auto bytes = connection->read(kLookInterval, shell.descriptor());
+    const auto bytes = connection->read(kPollInterval, shell.descriptor());
     if (!bytes) return {};  // the client has disconnected
     if (const auto taken = shell.take(*bytes); !taken) {
       log(Level::warning, "api", "a shell's connection is closed",

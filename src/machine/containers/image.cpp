@@ -29,7 +29,7 @@ namespace {
 // fetching and unpacking; beyond it a disk or registry hangs
 constexpr Duration kPullMax = 3h;
 // for polling a lock's holder and the progress of unpacking
-constexpr Duration kLookInterval = 200ms;
+constexpr Duration kPollInterval = 200ms;
 constexpr size_t kAccountsBytesMax = 4 << 20;  // of /etc/passwd, /etc/group
 constexpr unsigned kUnpackersMax = 4;          // layers at a time: more do not make a disk faster
 constexpr int kAssemblyTriesMax = 2;           // a second time, if layers were removed in between
@@ -251,7 +251,7 @@ class Pull {
     while (!unpacking.idle()) {
       if (!say(PullProgress::Doing::unpacking, unpacking.bytes_done(), bytes))
         return cancelled("pulling the image: stopped");
-      std::this_thread::sleep_for(kLookInterval);
+      std::this_thread::sleep_for(kPollInterval);
     }
     TRY(unpacking.finish());
     return assemble(image, work);
@@ -301,7 +301,7 @@ class Pull {
 Result<os::FileLock> take_image_lock(const std::string& path, const PullWatch& watch) {
   const auto deadline = std::chrono::steady_clock::now() + kPullMax;
   for (;;) {
-    auto lock = os::FileLock::take_within(path, kLookInterval);
+    auto lock = os::FileLock::take_within(path, kPollInterval);
     if (lock || lock.error().kind != Kind::conflict || std::chrono::steady_clock::now() >= deadline)
       return lock;
     if (watch && !watch({PullProgress::Doing::waiting, 0, 0}))

@@ -17,7 +17,7 @@ namespace {
 using client::Service;
 
 constexpr size_t kFileBytesMax = 1 << 20;
-constexpr Duration kLookInterval = 500ms;
+constexpr Duration kPollInterval = 500ms;
 
 Result<Json> call_own(World& world, const std::string& operation, const Json& question) {
   return world.client.call(Service::trainyard, operation, question);
@@ -86,7 +86,7 @@ Result<int> follow(World& world, const std::string& name) {
       }
     }
     if (over) return finish(world, name);
-    if (world.terminal.wait(kLookInterval, false, -1).interrupted) {
+    if (world.terminal.wait(kPollInterval, false, -1).interrupted) {
       world.terminal.write_error(
           "trainyard: " + name + " keeps running; `trainyard campaign follow " + name +
           "` follows it again, `trainyard campaign stop " + name + "` stops it\n");

@@ -18,7 +18,7 @@ namespace trainyard::launch {
 namespace {
 
 constexpr int kLooksMax = 600;
-constexpr Duration kLookInterval = 100ms;
+constexpr Duration kPollInterval = 100ms;
 
 // Forwards to Slurm; submissions fail, or end the server, as the suite says.
 class GatedSlurm final : public Slurm {
@@ -126,7 +126,7 @@ class RealSlurmWorld {
   static bool wait_until(const std::function<bool()>& condition) {
     for (int look = 0; look < kLooksMax; ++look) {
       if (condition()) return true;
-      std::this_thread::sleep_for(kLookInterval);
+      std::this_thread::sleep_for(kPollInterval);
     }
     return false;
   }
