@@ -65,7 +65,7 @@ def image() -> list[Row]:
             state = tempfile.mkdtemp(prefix="pod-")  # podman takes a short name only
             began = time.monotonic()
             subprocess.run(
-                [os.path.join(BIN, "trainyard"), "warm", name, "--data", data],
+                [os.path.join(BIN, "trainyard"), "pull", name, "--data", data],
                 check=True,
                 capture_output=True,
             )

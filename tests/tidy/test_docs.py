@@ -23,7 +23,7 @@ def test_links_resolve() -> None:
     assert not wrong, "links that do not resolve:\n" + "\n".join(wrong)
 
 
-def test_the_figures_of_the_readme_are_those_of_the_bench() -> None:
+def test_the_readme_has_the_figures_of_the_bench() -> None:
     found = readme_figures.TABLE.search(sources.read("README.md"))
     assert found, "README.md has no table of figures"
     assert found[0] == readme_figures.table(), "write it by: python -m bench.readme_figures"

@@ -90,7 +90,7 @@ def test_each_phase_has_a_line_without_a_terminal(checkout: pathlib.Path) -> Non
     assert phases[0].startswith("installing ") and " packages: " in phases[0]
     assert phases[1:] == [
         "configuring release",
-        "building release all",
+        "building release programs trainyard_collectives",
         "10 of 40 steps",
         "20 of 40 steps",
         "30 of 40 steps",

@@ -63,7 +63,8 @@ alarms::Sink make_alarm_sink(control::Control& control, std::string account,
       if (!notifications) return invalid("this server has no topics");
       return notifications(action);
     }
-    return invalid("unknown kind of action");
+    return invalid("unknown kind of action '" + shorten(action.target, 200) +
+                   "': use the ARN of a topic or of a training job");
   };
 }
 

@@ -57,7 +57,8 @@ Result<ledger::Copied> fill_database(const std::string& file,
   const ledger::WriterLease lease(database, settings, *taken, clock, [](const std::string&) {});
   const ledger::Copied copied = TRY(ledger::copy_to_postgres(file, database, lease.fencing()));
   if (TRY(ledger::checksum_of_file(file)) != TRY(ledger::checksum_of_postgres(database)))
-    return corrupt("the copy of the ledger differs from " + file);
+    return corrupt("the copy of the ledger differs from " + file +
+                   ": empty the database, and copy again; the file is unchanged");
   return copied;
 }
 
@@ -117,7 +118,8 @@ Result<std::string> copy_ledger(const StoredState& state, bool to_file, Clock& c
   }
   const auto copied = TRY(ledger::copy_to_file(database, file));
   if (TRY(ledger::checksum_of_file(file)) != TRY(ledger::checksum_of_postgres(database)))
-    return corrupt("the copy of the ledger differs from the database");
+    return corrupt("the copy of the ledger, " + file +
+                   ", differs from the database: remove the file, and copy again");
   return "copied " + describe(copied) + " to " + file +
          "\nremove [ledger] from the config, and start the server; the database is unchanged";
 }

@@ -81,7 +81,7 @@ Result<Arguments> read_arguments(const Form& form, const std::vector<std::string
     } else if (equals != std::string::npos) {
       arguments.ordered.emplace_back(option->name, word.substr(equals + 1));
     } else if (i + 1 == words.size()) {
-      return invalid(name + " needs a value");
+      return invalid(name + " needs a value. Usage: " + usage(form));
     } else {
       arguments.ordered.emplace_back(option->name, words[++i]);
     }

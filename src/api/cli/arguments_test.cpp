@@ -36,7 +36,7 @@ TEST(ReadArguments, ErrorsIncludeUsageOrASuggestion) {
       {{"a", "--folow"},
        "unknown option '--folow'; did you mean --follow? (`trainyard logs --help` lists the "
        "options)"},
-      {{"a", "--since"}, "--since needs a value"},
+      {{"a", "--since"}, "--since needs a value. Usage: trainyard logs JOB [HOST] [options]"},
       {{"a", "--follow=1"}, "--follow takes no value"},
   };
   for (const Row& row : rows) {

@@ -232,7 +232,7 @@ class Api final : public net::Handler {
     if (auto refused = authorizer_.check(call.context, service, "trainyard:Shell", arn))
       return reply(fail(call, *refused));
     if (!services_.shells)
-      return reply(fail(call, validation(service, "this server opens no shells")));
+      return reply(fail(call, validation(service, "shells are not available on this server")));
     order->job.region = call.context.region;
     order->principal = call.context.principal.arn;
     order->peer = call.head.peer;

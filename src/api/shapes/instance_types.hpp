@@ -1,4 +1,4 @@
-// AWS's names of EC2 instance types ("m5.large"), from the model of EC2. The shapes of EC2 do not
+// Lists AWS's names of EC2 instance types ("m5.large"), from EC2's model. The shapes of EC2 do not
 // constrain them, since this server offers only some (domain/instance_type.hpp).
 //
 // Threads: a constant.

@@ -1,4 +1,4 @@
-// The former name of trainyard_local_sgd.h, until the next version.
+// Keeps the previous name of trainyard_local_sgd.h working until the next version.
 #pragma once
 
 #include "capi/trainyard_local_sgd.h"

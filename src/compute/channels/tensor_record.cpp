@@ -98,7 +98,8 @@ Result<void> read_integers(const Field& field, std::vector<uint64_t>& all) {
     all.push_back(field.value);
     return ok();
   }
-  if (field.type != WireType::bytes) return corrupt("keys or shape of a tensor are no integers");
+  if (field.type != WireType::bytes)
+    return corrupt("the keys or the shape of a tensor are not integers");
   for (WireReader packed(field.text); !packed.at_end();) all.push_back(TRY(packed.varint()));
   return ok();
 }

@@ -168,7 +168,9 @@ Result<void> check_all_to_all(const Call& call, size_t rank, size_t ranks) {
     return invalid("all_to_all needs both counts and received_counts, or neither");
   if (call.counts.empty()) {
     if (call.input.count % ranks != 0)
-      return invalid("the input's elements do not divide by the ranks");
+      return invalid("the input's " + std::to_string(call.input.count) +
+                     " elements are not divisible by the " + std::to_string(ranks) +
+                     " ranks: pass counts and received_counts");
     return expect_elements("the output", call.output.count, call.input.count);
   }
   TRY(expect_elements("the input", call.input.count, sum_of(call.counts)));
@@ -238,7 +240,9 @@ Result<void> check(const Call& call, size_t rank, size_t ranks) {
                       call.operation == Operation::scatter;
   if (call.operation != Operation::broadcast && call.operation != Operation::barrier &&
       (!rooted || is_root) && call.input.type != call.output.type) {
-    return invalid("the input and the output have different types");
+    return invalid("the input and the output have different types: " +
+                   std::string(to_string(call.input.type)) + " and " +
+                   std::string(to_string(call.output.type)));
   }
   return check_elements(call, rank, ranks);
 }

@@ -31,7 +31,8 @@ bool is_on(const Variables& variables, std::string_view name, bool unless_set = 
 Result<Endpoint> endpoint_from(std::string_view text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos)
-    return invalid("'" + std::string(text) + "' is not HOST:PORT");
+    return invalid("invalid address '" + std::string(text) +
+                   "': use HOST:PORT of rank 0, or the absolute path of a folder");
   std::string_view host = text.substr(0, colon);
   // [::1]:7829
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);

@@ -37,7 +37,7 @@ class RegisteredMemory;
 struct LinkLoad {
   int peer = 0;
   // While bytes were sent or waited in the kernel, and the peer had not acknowledged them. Excludes
-  // the time in which the peer had no room for them.
+  // the time in which the window of the peer was full.
   std::chrono::nanoseconds busy{};
   uint64_t bytes = 0;  // that the peer has acknowledged
 };

@@ -77,7 +77,8 @@ class FollowedCampaigns final : public Campaigns {
   Result<Described> create(const Definition& definition, const Principal& by) override {
     auto planned = TRY(plan(definition, by));
     if (planned.rows.empty() && !definition.standing)
-      return invalid("the query has no rows: there is nothing to do");
+      return invalid(
+          "the query has no rows: correct it, or set standing = true to wait for its first row");
     Campaign campaign{definition, clock_.now(), {}, std::move(planned.rows), random_.hex(kIdBytes),
                       by};
     TRY(check_regions(campaign.rows));

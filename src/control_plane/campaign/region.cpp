@@ -95,7 +95,9 @@ Result<SeenJobs> look_at_training_jobs(client::Client& client, const Definition&
     if (token.empty()) return seen;
     question["NextToken"] = token;
   }
-  return exhausted("the region has more jobs of this name than can be looked through");
+  return exhausted("the region has more than " + std::to_string(kPagesMax * kPageJobs) +
+                   " jobs whose names contain '" + definition.name +
+                   "-': give the campaign a name of its own");
 }
 
 Result<Json> describe_batch_jobs(client::Client& client, const Json& ids) {

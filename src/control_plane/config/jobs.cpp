@@ -39,14 +39,17 @@ Result<void> read_defaults(Table table, Config& config) {
   TRY(table.read("gpu_memory", gpu_memory));
   if (gpu_memory != "clear" && gpu_memory != "keep")
     return invalid(table.name("gpu_memory") +
-                   " must be \"clear\" (overwritten before another job gets the GPU) or \"keep\"");
+                   " must be \"clear\" (overwritten before another job gets the GPU) or "
+                   "\"keep\", not \"" +
+                   gpu_memory + "\"");
   config.clear_gpus = gpu_memory == "clear";
   std::string file_mode = "mount";
   TRY(table.read("file_mode", file_mode));
   if (file_mode != "mount" && file_mode != "copy")
     return invalid(table.name("file_mode") +
                    " must be \"mount\" (channels are fetched as they are read) or \"copy\" (before "
-                   "the script starts)");
+                   "the script starts), not \"" +
+                   file_mode + "\"");
   config.copy_channels = file_mode == "copy";
   int64_t stop_grace_seconds = config.stop_grace / 1s;
   TRY(table.read("stop_grace_seconds", stop_grace_seconds));
@@ -56,7 +59,9 @@ Result<void> read_defaults(Table table, Config& config) {
   int64_t stalled_after_seconds = config.stalled_after / 1s;
   TRY(table.read("stalled_after_seconds", stalled_after_seconds));
   if (stalled_after_seconds < 0 || stalled_after_seconds > 86400 * 28)
-    return invalid(table.name("stalled_after_seconds") + " must be between 0 (never) and 28 days");
+    return invalid(table.name("stalled_after_seconds") +
+                   " must be between 0 (never) and 2419200 (28 days), not " +
+                   std::to_string(stalled_after_seconds));
   config.stalled_after = std::chrono::seconds(stalled_after_seconds);
   int64_t images_gib_max = int64_t(config.images_bytes_max >> 30);
   TRY(table.read("images_gib_max", images_gib_max));

@@ -61,7 +61,9 @@ Result<void> read_placement(Table& table, launch::KubernetesPlacement& placement
   TRY(table.read("node_selector", placement.node_selector));
   for (const auto& [name, value] : placement.node_selector)
     if (name.empty() || !is_plain(name, 2 * kNameBytesMax) || !is_plain(value, kNameBytesMax))
-      return invalid(table.name("node_selector") + " must have labels of nodes and their values");
+      return invalid(table.name("node_selector") +
+                     " must have labels of nodes and their values, without blanks, not '" +
+                     shorten(name, 80) + "' = '" + shorten(value, 80) + "'");
   std::vector<std::string> tolerations;
   TRY(table.read("tolerations", tolerations));
   if (tolerations.size() > kTolerationsMax)
@@ -86,8 +88,8 @@ Result<void> read_addresses(Table& table, Kubernetes& kubernetes) {
   TRY(read_plain(table, "agents_listen", kubernetes.agents_listen));
   if (kubernetes.agents_listen.rfind(':') == std::string::npos ||
       kubernetes.agents_listen.ends_with(":0"))
-    return invalid(table.name("agents_listen") +
-                   " must be HOST:PORT, with a fixed port: agents in pods find the server there");
+    return invalid(table.name("agents_listen") + " must be HOST:PORT, with a fixed port, not '" +
+                   kubernetes.agents_listen + "': agents in pods find the server there");
   return {};
 }
 

@@ -44,7 +44,8 @@ Result<void> read_region(const std::string& name, Table table, Config& config) {
     return {};
   }
   if (!remote.endpoint.starts_with("http://") && !remote.endpoint.starts_with("https://"))
-    return invalid(table.name("endpoint") + " must be a URL, http:// or https://");
+    return invalid(table.name("endpoint") + " must be a URL, http:// or https://, not \"" +
+                   remote.endpoint + "\"");
   if (remote.keys.access_key_id.empty() || remote.keys.secret_access_key.empty())
     return invalid(table.name("access_key_id") +
                    " and secret_access_key must be given: requests for " + name +

@@ -18,7 +18,8 @@ Result<void> read_value(Table& table, const char* key, std::string& into) {
     return invalid(table.name(key) +
                    " must be a value of sbatch's option, without blanks, of at "
                    "most " +
-                   std::to_string(kValueBytesMax) + " bytes");
+                   std::to_string(kValueBytesMax) + " bytes, which does not begin with '-', not '" +
+                   shorten(into, 80) + "'");
   return {};
 }
 
@@ -64,8 +65,9 @@ Result<void> read_ports(Table& table, Slurm& slurm) {
   const auto last = parse_int(std::string_view(text).substr(std::min(dash + 1, text.size())));
   constexpr int64_t kFirstMin = 1024;  // others need root
   if (!first || !last || *first < kFirstMin || *last < *first || *last > UINT16_MAX)
-    return invalid(table.name("user_ports") + " must be FIRST-LAST, ports from " +
-                   std::to_string(kFirstMin) + " to " + std::to_string(UINT16_MAX));
+    return invalid(table.name("user_ports") + " must be FIRST-LAST, like 20000-29999, ports from " +
+                   std::to_string(kFirstMin) + " to " + std::to_string(UINT16_MAX) + ", not '" +
+                   shorten(text, 40) + "'");
   slurm.first_port = uint16_t(*first);
   slurm.last_port = uint16_t(*last);
   return {};
@@ -147,11 +149,13 @@ Result<void> read_one(Table table, Config& config) {
   TRY(read_system_accounts(table, slurm));
   TRY(check_unix_users(table, slurm));
   TRY(table.nothing_else());
-  if (slurm.node_directory.empty()) return invalid(table.name("node_directory") + " is empty");
+  if (slurm.node_directory.empty())
+    return invalid(table.name("node_directory") +
+                   " must not be empty: give an absolute path on the nodes, or remove the line");
   if (!slurm.agents_listen.empty() &&
       (slurm.agents_listen.rfind(':') == std::string::npos || slurm.agents_listen.ends_with(":0")))
-    return invalid(table.name("agents_listen") +
-                   " must be HOST:PORT, with a fixed port: agents find the server there again");
+    return invalid(table.name("agents_listen") + " must be HOST:PORT, with a fixed port, not '" +
+                   slurm.agents_listen + "': agents find the server there again");
   return {};
 }
 

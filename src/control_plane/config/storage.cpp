@@ -50,7 +50,8 @@ Result<void> read_storage_quota(Table table, objects::StorageQuotas& quotas) {
   auto& named = bucket.empty() ? quotas.users : quotas.buckets;
   if (!named.emplace(bucket.empty() ? user : bucket, quota).second)
     return invalid(table.name(bucket.empty() ? "user" : "bucket") +
-                   ": duplicate quota for the same name");
+                   ": duplicate quota for the same name, \"" + (bucket.empty() ? user : bucket) +
+                   "\": keep one");
   return {};
 }
 
@@ -67,7 +68,9 @@ Result<void> read_file_system(const std::string& id, Table table,
     return invalid(table.name("directory") +
                    " must be an absolute path, and not /: what jobs see of this machine");
   if (!file_system.type.empty() && file_system.type != "EFS" && file_system.type != "FSxLustre")
-    return invalid(table.name("type") + " must be \"EFS\" or \"FSxLustre\", or be left out");
+    return invalid(table.name("type") +
+                   " must be \"EFS\" or \"FSxLustre\", or be left out, not \"" + file_system.type +
+                   "\"");
   file_systems[id] = file_system;
   return {};
 }
@@ -109,7 +112,7 @@ Result<void> read_disk(Table table, Config& config) {
   TRY(table.read("disk_reserve_mib", reserve_mib));
   if (reserve_mib < 0 || reserve_mib > kReserveMibMax)
     return invalid(table.name("disk_reserve_mib") + " must be between 0 (none) and " +
-                   std::to_string(kReserveMibMax));
+                   std::to_string(kReserveMibMax) + ", not " + std::to_string(reserve_mib));
   if (table.has("disk_reserve_mib")) config.disk_reserve_bytes = uint64_t(reserve_mib) << 20;
   int64_t upload_days = config.upload_lifetime / 24h;
   TRY(table.read("upload_expiry_days", upload_days));
@@ -146,7 +149,8 @@ Result<void> read_objects(Table table, std::optional<ExternalObjects>& external)
   TRY(table.read("ca_bundle", objects.ca_bundle));
   TRY(table.nothing_else());
   if (!objects.endpoint.starts_with("http://") && !objects.endpoint.starts_with("https://"))
-    return invalid(table.name("endpoint") + " must be a URL, http:// or https://");
+    return invalid(table.name("endpoint") + " must be a URL, http:// or https://, not \"" +
+                   objects.endpoint + "\"");
   external = objects;
   return {};
 }
@@ -229,7 +233,9 @@ Result<void> read_metrics(Table table, observe::MetricSettings& metrics) {
   TRY(table.nothing_else());
   if (fine < 1 || medium < fine || coarse < medium || coarse > kMetricDaysMax)
     return invalid(table.name("all_points_days") + ", five_minute_days and hour_days must be in " +
-                   "ascending order, between 1 and " + std::to_string(kMetricDaysMax));
+                   "ascending order, between 1 and " + std::to_string(kMetricDaysMax) + ", not " +
+                   std::to_string(fine) + ", " + std::to_string(medium) + " and " +
+                   std::to_string(coarse));
   if (metrics.group_series_max < 1 || metrics.group_series_max > kSeriesOfJobMax)
     return invalid(table.name("series_of_job_max") + " must be between 1 and " +
                    std::to_string(kSeriesOfJobMax));

@@ -39,7 +39,8 @@ class Table {
       into = toml::get<T>(found);
       return {};
     } catch (const std::exception&) {
-      return invalid(name(key) + " must be " + wanted(into));
+      return invalid(name(key) + " must be " + wanted(into) + " (line " +
+                     std::to_string(found.location().line()) + " of the file)");
     }
   }
 

@@ -44,7 +44,8 @@ Result<void> Admission::check_hosts(const domain::JobSpec& spec) const {
   if (hosts > most)
     return invalid("the job requests " + std::to_string(hosts) +
                    " hosts, and the network pool of this server holds gangs of at most " +
-                   std::to_string(most));
+                   std::to_string(most) +
+                   ": request fewer instances, or set a larger network.pool in its config");
   for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::host_request_of(group));
   for (const domain::InstanceGroup& group : spec.preferences) TRY(schedule::host_request_of(group));
   return {};

@@ -68,19 +68,22 @@ TEST(JobBoundary, ImpossibleNumbersAreNotCommitted) {
   EXPECT_EQ(cluster.ledger->last_job_number(), 0u);
 }
 
+std::string too_large(int hosts, int most) {
+  return "the job requests " + std::to_string(hosts) +
+         " hosts, and the network pool of this server holds gangs of at most " +
+         std::to_string(most) +
+         ": request fewer instances, or set a larger network.pool in its config";
+}
+
 TEST(JobBoundary, GangsBeyondTheNetworkPoolAreRefused) {
   TestCluster cluster;
   cluster.settings.gang_hosts_max = 13;
   cluster.settings.encrypted_gang_hosts_max = 5;
   cluster.restart();
-  EXPECT_EQ(
-      cluster.create(TestCluster::job("a", 14)).error().message,
-      "the job requests 14 hosts, and the network pool of this server holds gangs of at most 13");
+  EXPECT_EQ(cluster.create(TestCluster::job("a", 14)).error().message, too_large(14, 13));
   CreateJob encrypted = TestCluster::job("b", 6);
   encrypted.spec.encrypt_traffic = true;
-  EXPECT_EQ(
-      cluster.create(encrypted).error().message,
-      "the job requests 6 hosts, and the network pool of this server holds gangs of at most 5");
+  EXPECT_EQ(cluster.create(encrypted).error().message, too_large(6, 5));
   EXPECT_TRUE(cluster.create(TestCluster::job("c", 13)));
 }
 
@@ -91,9 +94,7 @@ TEST(JobBoundary, EachInstancePreferenceMustBePossible) {
   cluster.restart();
   CreateJob job = TestCluster::job("a", 1);
   job.spec.preferences = {job.spec.groups[0], {"homogeneousCluster", "ml.m5.xlarge", 14}};
-  EXPECT_EQ(
-      cluster.create(job).error().message,
-      "the job requests 14 hosts, and the network pool of this server holds gangs of at most 13");
+  EXPECT_EQ(cluster.create(job).error().message, too_large(14, 13));
   job.spec.preferences[1].count = 2;
   job.spec.encrypt_traffic = true;
   EXPECT_EQ(cluster.create(job).error().message,

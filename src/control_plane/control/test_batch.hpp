@@ -1,4 +1,4 @@
-// A cluster with a queue and a compute environment of 4 vCPU, for tests of Batch's jobs.
+// Makes a cluster with a queue and a compute environment of 4 vCPU, for tests of Batch's jobs.
 #pragma once
 
 #include "batch/catalog.hpp"

@@ -1,5 +1,5 @@
-// Helpers for the log stream of a host, which a client may have removed: how much is in it, and
-// lines of the server itself.
+// Measures the log stream of a host, which a client may have removed, and appends lines of the
+// server itself.
 //
 // Threads: callable from anywhere. Errors: those of the logs.
 #pragma once

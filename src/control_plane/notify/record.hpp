@@ -1,4 +1,4 @@
-// Records of notifications: topics, subscriptions, messages, rules and their targets.
+// Defines the records of notifications: topics, subscriptions, messages, rules and targets.
 //
 // Threads: plain values. Errors: reading JSON: invalid, naming the member.
 #pragma once

@@ -37,8 +37,9 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, int ve
     TRY(statement.step());
     const int64_t found = statement.integer(0);
     if (found > version)
-      return corrupt(path + ": written by a newer version (" + std::to_string(found) +
-                     ", known is " + std::to_string(version) + ")");
+      return corrupt(path + ": written by a newer trainyard (format " + std::to_string(found) +
+                     ", this program reads up to " + std::to_string(version) +
+                     "): use that version");
   }
   TRY(writer
           .run("BEGIN IMMEDIATE; " + schema + "; PRAGMA user_version=" + std::to_string(version) +

@@ -1,5 +1,5 @@
-// Users, groups, roles, instance profiles, managed policies and access keys of the account: an
-// immutable snapshot.
+// Holds the users, groups, roles, instance profiles, managed policies and access keys of the
+// account, in an immutable snapshot.
 //
 // A snapshot joins what the configuration file defines with what `aws iam` has made. Entities are
 // shared between snapshots, so a copy costs some pointers and may be edited (identity_changes.hpp)

@@ -1,5 +1,5 @@
-// Users, groups, roles, instance profiles, managed policies and access keys as JSON documents, one
-// a record, and back.
+// Converts users, groups, roles, instance profiles, managed policies and access keys to JSON
+// documents, one for each record, and back.
 //
 // Identities of the configuration file and AWS managed policies are not written: they come from the
 // file and from this program. A record that cannot be read is set aside and reported; the rest is

@@ -1,4 +1,4 @@
-// Users, groups, roles, managed policies and access keys as the configuration file defines them.
+// Makes the users, groups, roles, policies and access keys that the configuration file defines.
 //
 // Threads: plain values and a pure function.
 // Errors:  invalid, naming the entry ("user ann: ..") and what is wrong with it.

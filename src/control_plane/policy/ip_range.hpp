@@ -1,4 +1,4 @@
-// An IP address and a CIDR range, of version 4 or 6, as condition operators compare them.
+// Compares IP addresses with CIDR ranges, of version 4 or 6, as condition operators do.
 //
 // An IPv4 address mapped into IPv6 (::ffff:192.0.2.1) is the IPv4 address.
 //

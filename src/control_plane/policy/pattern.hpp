@@ -1,4 +1,4 @@
-// Text patterns of policies: wildcards and policy variables.
+// Matches text with the patterns of policies, which have wildcards and policy variables.
 //
 // '*' stands for any characters, ':' and '/' included, '?' for exactly one (a code point of UTF-8).
 // `${key}` stands for the value of a condition key, `${key, 'text'}` has a default; `${*}`, `${?}`

@@ -1,4 +1,4 @@
-// The parsed statements of a policy, in the form in which they are evaluated. For policy's own
+// Parses the statements of a policy into the form in which they are evaluated. For policy's own
 // sources and tests.
 //
 // Threads: immutable after parsing.

@@ -1,4 +1,4 @@
-// Short notation for policies and requests in the module's tests.
+// Provides a short notation for policies and requests to the module's tests.
 //
 // Threads: tests only.
 #pragma once

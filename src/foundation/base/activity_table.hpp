@@ -38,7 +38,7 @@ inline constexpr size_t kActivityBytes = kActivitySlots * sizeof(ActivitySlot); 
 inline constexpr size_t kCallLinks = 4;
 struct CallLink {
   uint64_t peer_and_one = 0;  // a rank of the group; 0: free
-  uint64_t busy_ns = 0;       // while bytes for it were on their way, and it had room for them
+  uint64_t busy_ns = 0;       // while bytes for it were on their way, and its window was open
   uint64_t busy_bytes = 0;    // that it received in this time
 };
 

@@ -1,4 +1,4 @@
-// Checked and saturating integer arithmetic, for numbers that come from outside.
+// Computes with integers that come from outside, and detects or saturates overflows.
 //
 //   const auto bytes = checked_mul<int64_t>(count, size);
 //   if (!bytes) return invalid("count x size is too large");

@@ -1,4 +1,4 @@
-// JSON as a value, with accessors that return Results instead of throwing exceptions.
+// Represents JSON as a value, with accessors that return Results and throw no exceptions.
 //
 // For our own records and small documents. The AWS protocols have a faster reader of their own.
 #pragma once

@@ -1,5 +1,5 @@
-// SHA-256 and HMAC-SHA256 (FIPS 180-4, RFC 2104), by which the hosts and ranks of a gang prove that
-// they know its secret.
+// Computes SHA-256 and HMAC-SHA256 (FIPS 180-4, RFC 2104), with which the hosts and ranks of a gang
+// prove that they know its secret.
 //
 // OpenSSL is not used here: entry is a small static program, and trainers run in containers that
 // may lack the library. Programs that link OpenSSL use its functions instead.

@@ -1,4 +1,4 @@
-// Instants, durations and clocks.
+// Defines instants, durations and clocks.
 //
 // An Instant is milliseconds since 1970 UTC. A class that needs the time takes a Clock in its
 // constructor; functions that decide take an Instant as an argument. os::MachineClock is the only

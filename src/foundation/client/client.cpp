@@ -89,7 +89,7 @@ class SignedClient final : public Client {
         return std::move(decoded).in("the answer to " + std::string(operation));
       }
       Error error = answer ? error_of(*answer, operation)
-                           : std::move(answer).error().in("asking " + settings_.endpoint);
+                           : std::move(answer).error().in("calling " + settings_.endpoint);
       if (error.kind != Kind::unavailable || !is_repeatable(operation) ||
           attempt >= settings_.attempts_max)
         return error;
@@ -160,7 +160,8 @@ class SignedClient final : public Client {
       if (upgrade) return *upgrade;
       if (!more) return std::move(more).error();
     }
-    return unavailable("waiting for the server's answer: timed out");
+    return unavailable("waiting for the answer of " + settings_.endpoint + ": timed out after " +
+                       std::to_string(settings_.answer_limit / 1s) + " s");
   }
 
   Settings settings_;

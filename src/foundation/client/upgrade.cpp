@@ -16,7 +16,8 @@ Result<std::optional<Upgrade>> read_upgrade(std::string_view bytes, bool ended) 
   const auto lines = split(head, '\n');
   const auto words = split(trim(lines[0]), ' ');
   if (words.size() < 2 || !words[0].starts_with("HTTP/1."))
-    return invalid("reading an answer: not HTTP");
+    return invalid("reading the server's answer: it is not HTTP, but '" +
+                   shorten(to_utf8(trim(lines[0])), 60) + "': check AWS_ENDPOINT_URL");
   Upgrade upgrade;
   upgrade.answer.status = int(TRY(parse_int(words[1]).in("the answer's status")));
   const std::string_view rest = bytes.substr(end + 4);

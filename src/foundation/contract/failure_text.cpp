@@ -77,4 +77,9 @@ std::string fit_lines(std::string_view text, size_t bytes_max, size_t lines_max)
   return rest.empty() ? fitted : fitted + "\n" + rest;
 }
 
+std::string no_objects_text(std::string_view s3_uri) {
+  return "No S3 objects found under S3 URL \"" + std::string(s3_uri) +
+         "\" given in input data source. Please ensure that objects exist under that S3 prefix.";
+}
+
 }  // namespace trainyard::contract

@@ -26,4 +26,7 @@ std::string last_lines(std::string_view text, size_t bytes_max, size_t lines_max
 // Returns the first line, which says what failed, and as many of the last lines as fit with it.
 std::string fit_lines(std::string_view text, size_t bytes_max, size_t lines_max = kLastLinesMax);
 
+// Returns SageMaker's text for a channel without objects.
+std::string no_objects_text(std::string_view s3_uri);
+
 }  // namespace trainyard::contract

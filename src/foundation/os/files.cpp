@@ -325,7 +325,8 @@ Result<FileLock> FileLock::take(const std::string& path) {
       const auto holder = read_file(path, 4096);
       const std::string_view process = holder ? trim(*holder) : std::string_view();
       return conflict(path + " is locked by " +
-                      (process.empty() ? "another process" : "process " + shorten(process, 32)));
+                      (process.empty() ? "another process" : "process " + shorten(process, 32)) +
+                      ": wait until it ends, or stop it");
     }
     // The file may have been removed between opening and locking; a lock on a removed file excludes
     // no process.

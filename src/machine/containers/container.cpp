@@ -411,7 +411,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted,
                                                    int output_descriptor) {
   os::File output(output_descriptor);
   if (::geteuid() != 0)
-    return denied("containers need root, of this machine or of namespaces of the user's own");
+    return denied("starting a container: only root of the machine or of a user namespace may");
   const std::string runtime = TRY(find_runtime());
   ContainerSpec spec = wanted;
   // In a rootless sandbox nothing is mapped, and mounts below others cannot be separated from them.

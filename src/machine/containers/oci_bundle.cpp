@@ -109,9 +109,11 @@ Result<void> check_process(const ContainerSpec& spec) {
   if (spec.arguments.empty() || spec.arguments[0].empty())
     return invalid("a container needs a program to run");
   if (!is_clean_absolute(spec.working_directory))
-    return invalid("a container's working directory must be absolute");
+    return invalid("invalid working directory '" + shorten(spec.working_directory, 200) +
+                   "' of the container: it must be an absolute path");
   if (spec.cpus != 0 && spec.cpus < kCpusLeast)
-    return invalid("a container needs at least 0.01 cpus");
+    return invalid("invalid cpus " + std::to_string(spec.cpus) +
+                   " of the container: it needs at least 0.01");
   if (spec.memory_bytes != 0 && spec.memory_bytes < kMemoryBytesLeast)
     return invalid("a container needs at least " + human_bytes(kMemoryBytesLeast) + " of memory");
   for (const auto& argument : spec.arguments)

@@ -118,7 +118,8 @@ Result<int> cost_of_job(World& world, const Arguments& arguments) {
 Result<int> jobs_command(World& world, const Arguments& arguments) {
   const int64_t jobs_max = TRY(arguments.number("--max")).value_or(kJobsDefault);
   if (jobs_max < 1 || jobs_max > kJobsMax)
-    return invalid("--max must be between 1 and " + std::to_string(kJobsMax));
+    return invalid("--max must be between 1 and " + std::to_string(kJobsMax) + ", not " +
+                   std::to_string(jobs_max));
   const auto page = [&]() -> Result<Frame> {
     const Json answer = TRY(fetch_jobs(world, TRY(question_of(world, arguments)), jobs_max));
     if (arguments.has("--json")) return Frame{dump(answer, 2) + "\n"};

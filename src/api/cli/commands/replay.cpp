@@ -133,7 +133,9 @@ Result<Json> variants_of(const Arguments& arguments) {
 Result<Json> request_of(const Arguments& arguments, Instant now) {
   const Instant end = TRY(parse_point("--until", arguments.value("--until", "0s"), now));
   const Instant begin = TRY(parse_point("--since", arguments.value("--since", "24h"), now));
-  if (end <= begin) return invalid("--until is not later than --since");
+  if (end <= begin)
+    return invalid("--until, " + to_iso8601(end, false) + ", must be later than --since, " +
+                   to_iso8601(begin, false));
   const auto variants = TRY(variants_of(arguments));
   Json request{
       {"PeriodStart", to_seconds(begin)}, {"PeriodEnd", to_seconds(end)}, {"Variants", variants}};

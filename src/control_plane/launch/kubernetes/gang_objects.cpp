@@ -40,9 +40,14 @@ Result<void> check_gang(const Gang& gang, const std::vector<KubernetesNode>& nod
                         const KubernetesAmounts& amounts) {
   if (gang.members.empty()) return invalid("a gang without members");
   if (gang.encrypt_traffic && gang.members.size() > 1)
-    return denied("traffic between hosts is not encrypted on Kubernetes");
+    return denied(
+        "traffic between hosts is not encrypted on Kubernetes: submit the job without encryption, "
+        "or for one host");
   for (const Member& member : gang.members)
-    if (member.share.gpus > 0) return denied("GPUs of Kubernetes' nodes are not supported yet");
+    if (member.share.gpus > 0)
+      return denied("the job requests " + std::to_string(member.share.gpus) +
+                    " GPUs of a host, but GPUs of Kubernetes' nodes are not supported yet: use an "
+                    "instance type without GPUs");
   for (const auto& [name, hosts] : hosts_by_machine(gang)) {
     const auto node = std::ranges::find(nodes, name, &KubernetesNode::name);
     if (node == nodes.end())

@@ -331,7 +331,9 @@ class LocalLauncher final : public SteppedLauncher {
           return member.share.gpus > 0;
         }))
       return unavailable(
-          "which GPUs are assigned is unknown until all records of attempts can be read");
+          "assigning GPUs: it is unknown which ones are in use, since the records of running "
+          "attempts cannot be read (" +
+          std::to_string(unreadable_.size()) + " of them); the server's log has the reason");
     std::vector<GpuRequest> requests;
     const auto offered = all_machines();
     for (const auto& member : gang.members) {
@@ -496,7 +498,9 @@ Result<std::unique_ptr<SteppedLauncher>> make_local_over(const LocalSettings& se
                                                          Clock& clock, const LocalParts& parts) {
   const networks::Subnet pool =
       TRY(networks::parse_subnet(settings.network_pool).in("network_pool"));
-  if (pool.prefix < 8) return invalid("network_pool " + pool.text() + " is larger than a /8");
+  if (pool.prefix < 8)
+    return invalid("network.pool " + pool.text() +
+                   " is larger than a /8: use a smaller one, like 10.201.0.0/16");
   TRY(parts.files.make_directories(settings.data_directory, 0700));
   auto launcher = std::make_unique<LocalLauncher>(
       settings, TRY(paths_of(settings.data_directory, settings.run_directory, parts)), pool, clock,

@@ -84,7 +84,8 @@ Result<networks::Subnet> choose_subnet(const networks::Subnet& pool, size_t host
                uint64_t(1) << (32 - kSmallestPrefix));
   if (size > pool.size())
     return exhausted("a gang of " + std::to_string(hosts) +
-                     " hosts does not fit into the network pool " + pool.text());
+                     " hosts does not fit into the network pool " + pool.text() +
+                     ": set a larger network.pool in the server's config");
   const uint64_t blocks = pool.size() / size;
   const uint64_t first = pool.contains(start) ? (start - pool.base + size - 1) / size : 0;
   const int prefix = 32 - std::countr_zero(size);
@@ -97,7 +98,9 @@ Result<networks::Subnet> choose_subnet(const networks::Subnet& pool, size_t host
     if (free) return candidate;
   }
   return exhausted("the network pool " + pool.text() + " has no free subnet for a gang of " +
-                   counted(hosts, "host") + ": " + counted(taken.size(), "network") + " in use");
+                   counted(hosts, "host") + ": " + counted(taken.size(), "network") +
+                   " in use; wait for jobs to end, or set a larger network.pool in the server's "
+                   "config");
 }
 
 int64_t gang_hosts_max(const networks::Subnet& pool, bool encrypted) {

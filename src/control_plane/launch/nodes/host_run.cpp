@@ -386,7 +386,9 @@ Result<void> check_owner(const std::string& directory) {
   struct stat status;
   if (::lstat(directory.c_str(), &status) != 0) return from_errno("looking at " + directory);
   if (S_ISDIR(status.st_mode) && status.st_uid == os::own_user_id()) return {};
-  return denied(directory + " does not belong to this user: nothing in it can be trusted");
+  return denied(directory + " is not a directory of user " + std::to_string(os::own_user_id()) +
+                ", which runs this program (it belongs to user " + std::to_string(status.st_uid) +
+                "): remove it, or set another node_directory in the server's config");
 }
 
 }  // namespace

@@ -147,8 +147,10 @@ Result<std::vector<std::string>> split_gpus(std::string_view indexes,
   size_t used = 0;
   for (const HostOrder& order : orders) {
     if (order.gpus > int64_t(all.size() - used))
-      return invalid("the hosts on this node have more GPUs than Slurm has given: '" +
-                     shorten(indexes, 80) + "'");
+      return invalid("a host needs " + std::to_string(order.gpus) + " GPUs, but only " +
+                     std::to_string(all.size() - used) +
+                     " are left of those that Slurm has given to the job on this node: '" +
+                     shorten(indexes, 80) + "'; check the node's Gres in slurm.conf");
     const auto first = all.begin() + std::ptrdiff_t(used);
     parts.push_back(join_names({first, first + std::ptrdiff_t(order.gpus)}));
     used += size_t(order.gpus);

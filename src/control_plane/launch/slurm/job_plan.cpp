@@ -324,7 +324,9 @@ Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& g
                                  const networks::Subnet& subnet, const SealToken& seal) {
   if (gang.members.empty()) return invalid("a gang without members");
   if (gang.encrypt_traffic && gang.members.size() > 1)
-    return denied("traffic between hosts is not encrypted on Slurm nodes");
+    return denied(
+        "traffic between hosts is not encrypted on Slurm's nodes: submit the job without "
+        "encryption, or for one host");
   const auto parts = TRY(parts_of(gang, nodes));
   SlurmJobRequest request;
   request.name = job_name(settings.mark, gang.attempt);

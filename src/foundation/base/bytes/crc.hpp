@@ -1,4 +1,4 @@
-// Cyclic redundancy checks, for records on disk and for S3's checksums CRC32, CRC32C and CRC64NVME.
+// Computes CRCs of records on disk, and S3's checksums CRC32, CRC32C and CRC64NVME.
 //
 // All are reflected; the register starts as all ones and is inverted at the end. Eight tables
 // process eight bytes per step ("slicing by 8", Kounavis and Berry 2005), at about 1.5 GB/s:

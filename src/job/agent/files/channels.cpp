@@ -6,6 +6,7 @@
 #include "base/arithmetic.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "contract/failure_text.hpp"
 #include "data/manifest.hpp"
 #include "data/order.hpp"
 
@@ -88,7 +89,7 @@ Result<ChannelObjects> objects_of_listing(const domain::Channel& channel,
     found.all.push_back(
         {prefix.bucket, object.key, std::move(path), object.bytes, object.etag, object.modified});
   }
-  if (found.all.empty()) return not_found("no objects under " + channel.s3_uri);
+  if (found.all.empty()) return not_found(contract::no_objects_text(channel.s3_uri));
   found.prefix_uri = "s3://" + prefix.bucket + "/" +
                      found.all.front().key.substr(0, common_bytes(prefix.key, found.all));
   return found;
@@ -98,7 +99,8 @@ Result<ChannelObjects> list_channel(objects::Objects& objects, const domain::Cha
                                     const ListingMarks* marks, const Interruption& interruption) {
   if (channel.s3_data_type == "ManifestFile") return objects_of_manifest(objects, channel);
   if (channel.s3_data_type != "S3Prefix" && !channel.s3_data_type.empty())
-    return invalid("S3DataType " + channel.s3_data_type + " is not supported in this input mode");
+    return invalid("S3DataType " + channel.s3_data_type +
+                   " is not supported in this input mode: use S3Prefix or ManifestFile");
   const auto prefix = TRY(objects::parse_s3_uri(channel.s3_uri));
   const auto known = marks == nullptr ? std::vector<std::string>() : marks->read(prefix);
   auto listed = list_all(objects, prefix, interruption, known);

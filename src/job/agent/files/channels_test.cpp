@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/random.hpp"
+#include "contract/failure_text.hpp"
 #include "objects/memory.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
@@ -58,8 +59,8 @@ TEST(PlanChannel, KeysThatCannotBeFilesAreRejectedWithAnExplanation) {
   EXPECT_NE(plan("d/", {std::string("d/a\0b", 5)}).find("NUL"), std::string::npos);
   EXPECT_NE(plan("d/a", {"d/a/a", "d/a"}).find("would be the same file"), std::string::npos);
   EXPECT_NE(plan("d/", {"d/x", "d/x/y"}).find("needs a directory"), std::string::npos);
-  EXPECT_EQ(plan("d/", {}), "no objects under s3://b/d/");
-  EXPECT_EQ(plan("d/", {"d/", "d/x/"}), "no objects under s3://b/d/");
+  EXPECT_EQ(plan("d/", {}), contract::no_objects_text("s3://b/d/"));
+  EXPECT_EQ(plan("d/", {"d/", "d/x/"}), contract::no_objects_text("s3://b/d/"));
 }
 
 TEST(PlanChannel, ShardsAreDistributedRoundRobinAndMayBeEmpty) {
@@ -138,8 +139,10 @@ TEST_F(DownloadTest, FetchesEveryObject) {
 TEST_F(DownloadTest, ReportsAMissingBucketAndAnEmptyPrefix) {
   EXPECT_EQ(download(channel_of("s3://nowhere/in")).error().message,
             "bucket nowhere not found (s3://nowhere/in)");
-  EXPECT_EQ(download(channel_of("s3://data/none")).error().message,
-            "no objects under s3://data/none");
+  EXPECT_EQ(
+      download(channel_of("s3://data/none")).error().message,
+      "No S3 objects found under S3 URL \"s3://data/none\" given in input data source. Please "
+      "ensure that objects exist under that S3 prefix.");
 }
 
 // The manifest next to the data: prefix and entry make the key, for any prefix.
@@ -217,8 +220,10 @@ TEST(CheckDiskSpace, AddsDeclaredLengths) {
   EXPECT_EQ(check({}, 0), "");
   EXPECT_EQ(check({0}, 0), "");
   EXPECT_EQ(check({two_gib, two_gib}, four_gib), "");
-  EXPECT_EQ(check({two_gib, two_gib, 1}, four_gib),
-            "the disk is too small: s3://b/ has 4.0 GiB, and 4.0 GiB are free");
+  EXPECT_EQ(
+      check({two_gib, two_gib, 1}, four_gib),
+      "the disk is too small: s3://b/ has 4.0 GiB, and 4.0 GiB are free; raise the size of the "
+      "job's volume, or free space on the machine");
   for (const uint64_t length : {objects::kObjectBytesMax + 1, uint64_t(INT64_MAX), UINT64_MAX})
     EXPECT_NE(check({1, length}, UINT64_MAX).find("key 'k' has a declared length of "),
               std::string::npos)

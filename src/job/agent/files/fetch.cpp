@@ -93,7 +93,8 @@ Result<void> check_disk_space(const std::vector<Download>& downloads, uint64_t f
   }
   if (bytes <= free_bytes) return {};
   return exhausted("the disk is too small: " + what + " has " + human_bytes(bytes) + ", and " +
-                   human_bytes(free_bytes) + " are free");
+                   human_bytes(free_bytes) +
+                   " are free; raise the size of the job's volume, or free space on the machine");
 }
 
 Result<void> fetch_all(objects::Objects& objects, const std::vector<Download>& downloads,

@@ -148,7 +148,8 @@ std::optional<Failure> start_process(StepContext& context) {
     return named(
         context, contract::kCannotStart,
         {domain::Fault::client,
-         "The container cannot be started: neither the job nor its image names a command"});
+         "The container cannot be started: neither the job nor its image names a command: give "
+         "the job one"});
   // The image's own user owns /opt/ml, as far as it is this host's own copy.
   if (context.order.spec.contract == domain::Contract::training &&
       (spec.user_id != 0 || spec.group_id != 0))

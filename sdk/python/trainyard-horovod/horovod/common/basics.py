@@ -167,7 +167,11 @@ def init(
                 launch.size = len(members)
                 launch.local_rank = None
         elif comm is not None and (comm.Get_rank(), comm.Get_size()) != (launch.rank, launch.size):
-            raise ValueError("init(comm=..) takes a communicator of all ranks, or a list of ranks")
+            raise ValueError(
+                f"init(comm=..) takes a communicator of all {launch.size} ranks, or a list of"
+                f" ranks: in this communicator, rank {launch.rank} is rank {comm.Get_rank()} of"
+                f" {comm.Get_size()}"
+            )
         _generation += 1
         if launch.rendezvous.startswith("/"):
             # what lies in the last one's is of no more use

@@ -14,7 +14,8 @@ class ProcessSet:
     def __init__(self, ranks_or_comm: Sequence[int]) -> None:
         if not isinstance(ranks_or_comm, (list, tuple, range)):
             raise ValueError(
-                "a ProcessSet takes a list of ranks: MPI communicators are not supported"
+                f"a ProcessSet takes a list of ranks, not {type(ranks_or_comm).__name__}: MPI"
+                " communicators are not supported"
             )
         self.ranks = sorted({int(rank) for rank in ranks_or_comm})
         self.process_set_id: int | None = None

@@ -80,7 +80,8 @@ def assign(hosts: Sequence[Host], count: int) -> list[Slot]:
     if count > there:
         raise Wrong(
             f"{count} ranks were requested, but the hosts have {there} slots:"
-            f" {', '.join(f'{host.name}:{host.slots}' for host in hosts)}"
+            f" {', '.join(f'{host.name}:{host.slots}' for host in hosts)}; use a smaller -np, or"
+            " add slots to -H or --hostfile"
         )
     used, left = [], count
     for host in hosts:

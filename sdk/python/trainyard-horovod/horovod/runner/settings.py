@@ -251,7 +251,10 @@ def parse(arguments: Sequence[str] | None) -> Settings:
             else settings.max_np or 1 << 20
         )
         if not 1 <= settings.min_np <= settings.max_np:
-            parser.error("--min-np must be at least 1 and at most --max-np")
+            parser.error(
+                f"--min-np must be at least 1 and at most --max-np, {settings.max_np}, not"
+                f" {settings.min_np}"
+            )
     if settings.np < 1:
         parser.error("-np must be at least 1")
     return settings

@@ -52,7 +52,9 @@ Value = Any  # whatever tf.convert_to_tensor takes
 def _buffer(array: Array) -> Buffer:
     kind = _TYPES.get(array.dtype.name)
     if kind is None:
-        raise ValueError(f"tensors of {array.dtype.name} are not supported")
+        raise ValueError(
+            f"tensors of {array.dtype.name} are not supported: cast to one of {', '.join(_TYPES)}"
+        )
     return Buffer(array.ctypes.data, array.shape, kind, array)
 
 
@@ -100,7 +102,9 @@ def _reduce(
 def _gather(arrays: Sequence[Array], names: Sequence[str], process_set: ProcessSet) -> list[Array]:
     given = [_ready(array) for array in arrays]
     if any(array.ndim == 0 for array in given):
-        raise ValueError("allgather of a scalar, which has no first dimension")
+        raise ValueError(
+            "allgather of a scalar, which has no first dimension: use tf.expand_dims(tensor, 0)"
+        )
     requests = [
         request(engines.ALL_GATHER, name, process_set, _buffer(array))
         for array, name in zip(given, names)
@@ -137,8 +141,7 @@ def _exchange(
     if len(rows_for) != ranks or sum(rows_for) != given.shape[0] or min(rows_for) < 0:
         raise ValueError(
             f"alltoall: splits must have {ranks} numbers of rows, one per rank, whose sum is the"
-            " number of rows"
-            " together"
+            f" number of rows, {given.shape[0]}, not {[int(each) for each in splits]}"
         )
 
     def finish(handles: Sequence[int]) -> list[Array]:

@@ -35,7 +35,7 @@ def _check_reduction(tensor: torch.Tensor, op: Reduction) -> None:
     if op == Average and tensor.dtype == torch.bool:
         raise ValueError("Average does not support booleans: use another op")
     if op == Adasum and not tensor.dtype.is_floating_point:
-        raise ValueError("Adasum requires floating point numbers")
+        raise ValueError(f"Adasum requires floating point numbers, not {tensor.dtype}")
 
 
 def _start_allreduce(

@@ -301,7 +301,9 @@ Result<void> Contacts::answer_hello(Contact& contact) {
     contact.peer = int(hello.rank);
   } else if (int(hello.ranks) != ranks || int(hello.rank) != contact.peer) {
     return conflict("it is rank " + std::to_string(hello.rank) + " of " +
-                    std::to_string(hello.ranks));
+                    std::to_string(hello.ranks) + ", but rank " + std::to_string(contact.peer) +
+                    " of " + std::to_string(ranks) +
+                    " was expected: start all ranks with the same addresses");
   }
   if (int(hello.sockets) != options_.sockets_per_peer)
     return conflict("it has " + std::to_string(hello.sockets) + " sockets for each peer, where " +

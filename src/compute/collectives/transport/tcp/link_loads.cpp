@@ -11,8 +11,8 @@
 namespace trainyard::collectives {
 namespace {
 
-// Of reports every two seconds each has a new measurement, and a call of microseconds costs no
-// more.
+// Each report of an agent, every two seconds, has a new measurement, and a call of microseconds
+// costs no more.
 constexpr auto kMeasureEvery = std::chrono::milliseconds(500);
 constexpr uint64_t kLoadBytesMin = 1 << 20;  // less tells nothing of the rate of a link
 
