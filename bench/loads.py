@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import tempfile
+import time
 import urllib.request
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +18,7 @@ import botocore.credentials
 from botocore.client import BaseClient
 
 from bench.rows import BIN, ROOT
-from tests import trainyard_server
+from tests import jobs, trainyard_server
 from tests.trainyard_server import Server
 
 
@@ -37,11 +39,40 @@ def values(side: Sequence[dict[str, Any]], name: str) -> list[float]:
 
 
 TIMEOUT_SECONDS = 120
+# Configs: a machine on which all jobs of a bench fit, and one on which ml.m5.24xlarge waits.
+LARGE_MACHINE = "[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n"
+SMALL_MACHINE = "[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n"
 
 
-def with_server(config: str = "", below: str = os.path.join(ROOT, "build")) -> Server:
+def with_server(
+    config: str = "", below: str = os.path.join(ROOT, "build"), programs: str = BIN
+) -> Server:
+    """Returns a server, not started, with a data directory of its own. `programs`: the folder of
+    the server and its agents."""
     directory = tempfile.mkdtemp(prefix="trainyard-bench-", dir=below)
-    return trainyard_server.Server(os.path.join(directory, "data"), config)
+    server = trainyard_server.Server(os.path.join(directory, "data"), config)
+    server.program = os.path.join(programs, "trainyard")
+    return server
+
+
+def wait_for_removal(server: Server) -> None:
+    """Waits until the last job has been removed completely."""
+    trainyard_server.wait_for(
+        lambda: not os.listdir(os.path.join(server.data, "attempts")), "the last job to be gone"
+    )
+
+
+def start_milliseconds(
+    sagemaker: BaseClient, logs: BaseClient, name: str, hosts: int, **more: Any
+) -> float:
+    """Runs a job, and returns the time from its acceptance to the user process of its last host.
+    The process prints its clock first of all."""
+    sagemaker.create_training_job(**jobs.request(name, "date +%s.%N", hosts=hosts, **more))
+    accepted = time.time()
+    jobs.wait_until(sagemaker, name)
+    began = [float(line) for line in jobs.log_lines(logs, name) if re.fullmatch(r"\d+\.\d+", line)]
+    assert len(began) == hosts, (name, began)
+    return (max(began) - accepted) * 1000
 
 
 def keys(server: Server) -> list[str]:

@@ -40,7 +40,15 @@ BENCHES = (
     "image",
     "edit",
     "clone",
+    "release",
 )
+# Measured only by name: `release` builds the last release first.
+ONLY_BY_NAME = ("release",)
+
+
+def chosen(names: Sequence[str]) -> Sequence[str]:
+    """Returns the named benches; without names, those of a plain `./yard bench`."""
+    return names or [name for name in BENCHES if name not in ONLY_BY_NAME]
 
 
 def unknown_names(names: Sequence[str]) -> str:
@@ -53,7 +61,8 @@ def main(arguments: Sequence[str]) -> int:
     if "--help" in arguments:
         print("usage: ./yard bench [NAME..]\n\nBuilds, measures next to peers, and writes")
         print("bench/results: all benches, or the named ones, in this order:\n")
-        print("\n".join(f"  {name}" for name in BENCHES))
+        for name in BENCHES:
+            print(f"  {name} (only by name)" if name in ONLY_BY_NAME else f"  {name}")
         return 0
     if wrong := unknown_names(arguments):
         print(f"yard: {wrong}", file=sys.stderr)

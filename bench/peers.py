@@ -27,9 +27,11 @@ def microseconds(*command: str, **environment: str) -> float:
     return float(json.loads(done.stdout.strip().splitlines()[-1])["microseconds"])
 
 
-def ours(ranks: int, size: int, kind: str = "f32", links: str = "ordinary") -> Callable[[], float]:
+def ours(
+    ranks: int, size: int, kind: str = "f32", links: str = "ordinary", programs: str = BIN
+) -> Callable[[], float]:
     return lambda: microseconds(
-        os.path.join(BIN, "reduce_with_ours"), str(ranks), str(size), kind, links
+        os.path.join(programs, "reduce_with_ours"), str(ranks), str(size), kind, links
     )
 
 

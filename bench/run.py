@@ -1,7 +1,7 @@
 """Measures next to peers, in one run, interleaved; prints a table and writes
 bench/results/NAME.json.
 
-  ./yard bench            all of them
+  ./yard bench            all of them, without those of names.ONLY_BY_NAME
   ./yard bench NAME       one of them (an unknown NAME lists them)
 
 rows.py says what a row is. Machines are shared and noisy: a ratio of one run says more than a time
@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from bench import plot, readme_figures
-from bench.names import BENCHES, unknown_names
+from bench.names import chosen, unknown_names
 from bench.rows import RESULTS, Row
 
 
@@ -78,7 +78,7 @@ def main(names: Sequence[str]) -> int:
         sys.exit(wrong)
     os.makedirs(RESULTS, exist_ok=True)
     missed = 0
-    for name in names or BENCHES:
+    for name in chosen(names):
         bench = bench_of(name)
         print(f"{paint('1', name)}: {first_sentence(bench)}", flush=True)
         rows = bench()

@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-import re
-import time
+from typing import Any
 
-from bench.loads import with_server
+from botocore.client import BaseClient
+
+from bench.loads import LARGE_MACHINE, start_milliseconds, with_server
 from bench.podman import (
     make_image,
     podman_environment,
     podman_start_milliseconds,
 )
 from bench.rows import Row, row
-from tests import jobs
 
 BACK_TO_BACK_BLOCKS, BACK_TO_BACK_JOBS = 4, 11
+
+
+def block_milliseconds(
+    sagemaker: BaseClient, logs: BaseClient, prefix: str, **more: Any
+) -> list[float]:
+    """Runs jobs of two hosts, each as soon as the previous one is Completed, and returns the time
+    to the start of each. The first does not count: it does not follow a job."""
+    return [
+        start_milliseconds(sagemaker, logs, f"{prefix}-{number}", 2, **more)
+        for number in range(BACK_TO_BACK_JOBS)
+    ][1:]
 
 
 def back_to_back() -> list[Row]:
     """Starts each job as soon as the previous one is Completed, while the remains of that one are
     removed. The peer is `podman run --rm` after `podman run --rm`."""
-    server = with_server("[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n").start()
-    ours, peers = [], []
+    server = with_server(LARGE_MACHINE).start()
+    ours: list[float] = []
+    peers: list[float] = []
     try:
         server.boto("s3").create_bucket(Bucket="yard")
         environment = podman_environment(server.data)
         make_image(environment)
         sagemaker, logs = server.boto("sagemaker"), server.boto("logs")
         for block in range(BACK_TO_BACK_BLOCKS):
-            for number in range(BACK_TO_BACK_JOBS):
-                name = f"next-{block}-{number}"
-                sagemaker.create_training_job(**jobs.request(name, "date +%s.%N", hosts=2))
-                accepted = time.time()
-                jobs.wait_until(sagemaker, name)
-                began = [
-                    float(line)
-                    for line in jobs.log_lines(logs, name)
-                    if re.fullmatch(r"\d+\.\d+", line)
-                ]
-                assert len(began) == 2, (name, began)
-                if number:  # the first follows podman
-                    ours.append((max(began) - accepted) * 1000)
+            ours += block_milliseconds(sagemaker, logs, f"next-{block}")
             for _ in range(BACK_TO_BACK_JOBS - 1):
                 peers.append(podman_start_milliseconds(environment))
     finally:

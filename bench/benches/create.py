@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
-from bench.loads import keys, rounds, values, with_server
+from bench.loads import SMALL_MACHINE, keys, rounds, values, with_server
 from bench.rows import Row, row
 from tests import jobs
+from tests.trainyard_server import Server
+
+
+def create_rounds(server: Server, *arguments: str, **more: Any) -> dict[str, list[dict[str, Any]]]:
+    """Creates waiting jobs under load; `arguments` are load_api's, `more` is of the jobs."""
+    request = os.path.join(server.data, "request.json")
+    with open(request, "w", encoding="utf-8") as file:
+        json.dump(jobs.request("x", instance_type="ml.m5.24xlarge", **more), file)
+    return rounds(
+        "load_api",
+        "create",
+        *keys(server),
+        "--request",
+        request,
+        "--prefix",
+        "made",
+        *arguments,
+    )
 
 
 def create() -> list[Row]:
     """CreateTrainingJob with durability on: clients that share commits, next to one client."""
-    server = with_server("[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
+    server = with_server(SMALL_MACHINE).start()
     try:
-        request = os.path.join(server.data, "request.json")
-        with open(request, "w", encoding="utf-8") as file:
-            json.dump(jobs.request("x", instance_type="ml.m5.24xlarge"), file)
-        sides = rounds(
-            "load_api", "create", *keys(server), "--request", request, "--prefix", "made"
-        )
+        sides = create_rounds(server)
     finally:
         server.clean()
     return [

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from bench.loads import keys, rounds, values, with_server
+from typing import Any
+
+from bench.loads import SMALL_MACHINE, keys, rounds, values, with_server
 from bench.rows import Row, row
 from tests import jobs
+from tests.trainyard_server import Server
+
+
+def describe_rounds(
+    server: Server, *arguments: str, **more: Any
+) -> dict[str, list[dict[str, Any]]]:
+    """Describes a waiting job under load; `arguments` are load_api's, `more` is of the job."""
+    server.boto("sagemaker").create_training_job(
+        **jobs.request("described", instance_type="ml.m5.24xlarge", **more)
+    )
+    return rounds("load_api", "describe", *keys(server), "--job", "described", *arguments)
 
 
 def describe() -> list[Row]:
     """DescribeTrainingJob next to a constant response with the same HTTP and SigV4."""
-    server = with_server("[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
+    server = with_server(SMALL_MACHINE).start()
     try:
-        server.boto("sagemaker").create_training_job(
-            **jobs.request("described", instance_type="ml.m5.24xlarge")
-        )
-        sides = rounds("load_api", "describe", *keys(server), "--job", "described")
+        sides = describe_rounds(server)
     finally:
         server.clean()
     return [

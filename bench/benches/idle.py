@@ -7,6 +7,18 @@ import time
 
 from bench.loads import with_server
 from bench.rows import Row, row
+from tests.trainyard_server import Server
+
+
+def resident_mebibytes(server: Server) -> float:
+    """Sends the first requests to a server, and returns its resident memory after them."""
+    server.boto("sts").get_caller_identity()
+    server.boto("sagemaker").list_training_jobs()
+    time.sleep(1)
+    with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as file:
+        found = re.search(r"VmRSS:\s+(\d+) kB", file.read())
+    assert found, "the server's status has no VmRSS"
+    return int(found[1]) / 1024
 
 
 def idle() -> list[Row]:
@@ -15,13 +27,7 @@ def idle() -> list[Row]:
     for _ in range(3):
         server = with_server().start()
         try:
-            server.boto("sts").get_caller_identity()
-            server.boto("sagemaker").list_training_jobs()
-            time.sleep(1)
-            with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as file:
-                found = re.search(r"VmRSS:\s+(\d+) kB", file.read())
-            assert found, "the server's status has no VmRSS"
-            samples.append(int(found[1]) / 1024)
+            samples.append(resident_mebibytes(server))
         finally:
             server.clean()
     return [

@@ -3,6 +3,7 @@
 //
 //   load_api describe --server HOST:PORT --id KEY --secret SECRET --job NAME [--rounds N]
 //   load_api create   --server HOST:PORT --id KEY --secret SECRET --request FILE --prefix NAME
+//                     [--rounds N]
 //   load_api submit   --server HOST:PORT --id KEY --secret SECRET --request FILE --rounds N
 //                     --requests N
 //
@@ -150,8 +151,9 @@ Result<void> submit(const Target& ours, const std::string& request, uint64_t rou
 
 // Compares many connections, whose creates share commits, with one connection, whose creates do
 // not.
-Result<void> create(const Target& ours, const Json& request, const std::string& prefix) {
-  for (int round = 0; round < kRounds; ++round) {
+Result<void> create(const Target& ours, const Json& request, const std::string& prefix,
+                    uint64_t rounds) {
+  for (uint64_t round = 0; round < rounds; ++round) {
     for (const size_t connections : {kManyConnections, size_t(1)}) {
       Load load;
       load.connections = connections;
@@ -164,7 +166,7 @@ Result<void> create(const Target& ours, const Json& request, const std::string& 
                                  std::to_string(connections) + "-" + std::to_string(number);
         return dump(one);
       };
-      print_round(connections == 1 ? "peer" : "ours", round, TRY(run(ours, load, body)));
+      print_round(connections == 1 ? "peer" : "ours", int(round), TRY(run(ours, load, body)));
     }
   }
   return {};
@@ -172,22 +174,21 @@ Result<void> create(const Target& ours, const Json& request, const std::string& 
 
 Result<void> main_of(const std::string& what, std::map<std::string, std::string> options) {
   Target ours{options["--server"], "", {options["--id"], options["--secret"], ""}};
+  const std::string& given = options["--rounds"];
+  const uint64_t rounds = given.empty() ? kRounds : uint64_t(TRY(parse_int(given)));
   if (what == "describe") {
     ours.amz_target = "SageMaker.DescribeTrainingJob";
-    const std::string& rounds = options["--rounds"];
-    return describe(ours, options["--job"],
-                    rounds.empty() ? kRounds : uint64_t(TRY(parse_int(rounds))));
+    return describe(ours, options["--job"], rounds);
   }
   if (what == "create") {
     ours.amz_target = "SageMaker.CreateTrainingJob";
     return create(ours, TRY(parse_json(TRY(os::read_file(options["--request"])))),
-                  options["--prefix"]);
+                  options["--prefix"], rounds);
   }
   if (what == "submit") {
     ours.path = "/v1/submitjob";
     ours.service = "batch";
-    return submit(ours, TRY(os::read_file(options["--request"])),
-                  uint64_t(TRY(parse_int(options["--rounds"]))),
+    return submit(ours, TRY(os::read_file(options["--request"])), rounds,
                   uint64_t(TRY(parse_int(options["--requests"]))));
   }
   return invalid("usage: load_api describe|create|submit --OPTION VALUE ..");

@@ -17,13 +17,12 @@ import boto3.s3.transfer
 import pytest
 
 from tests import jobs, nodes, trainyard_server
-from tests.trainyard_server import ROOT, Server, wait_for
+from tests.trainyard_server import Server, wait_for
+from tests.upgrade.last_release import HOST_IMAGE
+from tests.upgrade.last_release import PROGRAMS as RELEASE
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
-with open(os.path.join(ROOT, "packaging", "releases.txt"), encoding="utf-8") as file:
-    VERSION = [line.split()[0] for line in file if line.strip() and not line.startswith("#")][-1]
 TODAY = os.path.dirname(trainyard_server.PROGRAM)
-RELEASE = os.path.join(ROOT, "build", "releases", VERSION, "build", "release", "bin")
 AGENTS = ("trainyard-agent", "trainyard-entry", "trainyard-trainer")
 # A config that both read. Six processors: a gang of two and a Batch job of two fill them.
 CONFIG = (
@@ -36,7 +35,7 @@ Objects = dict[str, tuple[bytes, str, dict[str, str]]]  # name -> content, type,
 
 def old_request(name: str, script: str = "true", **more: Any) -> dict[str, Any]:
     """Returns a job request whose image name the last release also knows."""
-    return jobs.request(name, script, image="trainyard/machine", **more)
+    return jobs.request(name, script, image=HOST_IMAGE, **more)
 
 
 def waits(name: str) -> str:
@@ -109,7 +108,7 @@ def prepare_queue(server: Server) -> None:
         jobDefinitionName="two",
         type="container",
         containerProperties={
-            "image": "trainyard/machine",
+            "image": HOST_IMAGE,
             "command": ["true"],
             "resourceRequirements": [
                 {"type": "VCPU", "value": "2"},

@@ -1,0 +1,187 @@
+"""Today's programs next to those of the last release."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+from bench import progress
+from bench.benches.back_to_back import block_milliseconds
+from bench.benches.create import create_rounds
+from bench.benches.describe import describe_rounds
+from bench.benches.idle import resident_mebibytes
+from bench.benches.logs import flood_rate
+from bench.loads import (
+    LARGE_MACHINE,
+    SMALL_MACHINE,
+    start_milliseconds,
+    values,
+    wait_for_removal,
+    with_server,
+)
+from bench.peers import MIB, ours
+from bench.rows import BIN, ROOT, Row, row
+from tests.trainyard_server import Server
+from tests.upgrade import last_release
+
+ROUNDS = int(os.environ.get("TRAINYARD_BENCH_RELEASE_ROUNDS", "7"))
+STARTS, LOAD_ROUNDS = 3, 2  # in each round, on each side
+# Not worse than 5%.
+RATIO_MAX, RATE_RATIO_MIN = 1.05, 0.95
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    name: str
+    programs: str  # the folder
+    image: str  # the name of the host's own file system
+
+
+TODAY = Side("today", BIN, "trainyard/host")
+RELEASE = Side(last_release.VERSION, last_release.PROGRAMS, last_release.HOST_IMAGE)
+
+Found = dict[str, list[float]]  # case -> measurements
+
+ONE_HOST = "accepted -> user process, 1 host, runtime, no channel"
+TWO_HOSTS = "accepted -> user process, 2 hosts, runtime, no channel"
+NEXT_JOB = "accepted -> user process, 2 hosts, right after the last job"
+DESCRIBE = "DescribeTrainingJob, 16 connections"
+CREATE = "CreateTrainingJob, 64 connections, durable"
+LOGS = "log lines of 100 bytes from one process, 40 regexes"
+IDLE = "resident memory after first requests"
+ALLREDUCES = {
+    "allreduce, 2 ranks, 1 KiB": 1024,
+    "allreduce, 2 ranks, 1 MiB": MIB,
+    "allreduce, 2 ranks, 25 MiB": 25 * MIB,
+}
+UNITS = {
+    ONE_HOST: "ms",
+    TWO_HOSTS: "ms",
+    NEXT_JOB: "ms",
+    DESCRIBE: "requests/s",
+    CREATE: "jobs/s",
+    LOGS: "MB/s",
+    IDLE: "MiB",
+} | dict.fromkeys(ALLREDUCES, "us")
+
+
+def build_release() -> None:
+    """Builds the last release's programs of the upgrade tests, and its allreduce."""
+    print(f"  building {last_release.VERSION}, unless it is built", file=sys.stderr, flush=True)
+    subprocess.run([os.path.join(ROOT, "tests", "upgrade", "prepare")], check=True)
+    subprocess.run(
+        ["ninja", "-C", last_release.BUILD, "reduce_with_ours"], check=True, stdout=sys.stderr
+    )
+
+
+@contextlib.contextmanager
+def running(side: Side, config: str = "") -> Iterator[Server]:
+    """Runs a new server of one side, and removes its data afterwards."""
+    server = with_server(config, programs=side.programs).start()
+    try:
+        yield server
+    finally:
+        server.clean()
+    # After a failure the data stays, for its logs.
+    with open("/proc/self/mounts", encoding="utf-8") as file:
+        assert server.data not in file.read(), f"a mount is left below {server.data}"
+    shutil.rmtree(os.path.dirname(server.data))
+
+
+def measure_starts(side: Side) -> Found:
+    """Starts jobs after the previous one has been removed, then a block of jobs back to back. The
+    first job of a server does not count."""
+    starts: Found = {ONE_HOST: [], TWO_HOSTS: []}
+    with running(side, LARGE_MACHINE) as server:
+        server.boto("s3").create_bucket(Bucket="yard")
+        sagemaker, logs = server.boto("sagemaker"), server.boto("logs")
+
+        def start(name: str, hosts: int) -> float:
+            measured = start_milliseconds(sagemaker, logs, name, hosts, image=side.image)
+            wait_for_removal(server)
+            return measured
+
+        start("first", 2)
+        for number in range(STARTS):
+            starts[ONE_HOST].append(start(f"one-{number}", 1))
+            starts[TWO_HOSTS].append(start(f"two-{number}", 2))
+        following = block_milliseconds(sagemaker, logs, "next", image=side.image)
+        wait_for_removal(server)
+    return starts | {NEXT_JOB: following}
+
+
+# Today's load_api loads both sides, so that only the servers differ.
+
+
+def measure_describe(side: Side) -> Found:
+    with running(side, SMALL_MACHINE) as server:
+        loaded = describe_rounds(server, "--rounds", str(LOAD_ROUNDS), image=side.image)
+    return {DESCRIBE: values(loaded["ours"], "requests_per_second")}
+
+
+def measure_create(side: Side) -> Found:
+    with running(side, SMALL_MACHINE) as server:
+        loaded = create_rounds(server, "--rounds", str(LOAD_ROUNDS), image=side.image)
+    return {CREATE: values(loaded["ours"], "requests_per_second")}
+
+
+def measure_logs(side: Side) -> Found:
+    with running(side, LARGE_MACHINE) as server:
+        server.boto("s3").create_bucket(Bucket="yard")
+        rate, dropped = flood_rate(
+            server.boto("sagemaker"), server.boto("logs"), "flood", image=side.image
+        )
+    if dropped:
+        print(f"  {side.name} dropped log lines: its rate is too high", file=sys.stderr)
+    return {LOGS: [rate]}
+
+
+def measure_idle(side: Side) -> Found:
+    with running(side) as server:
+        return {IDLE: [resident_mebibytes(server)]}
+
+
+def measure_allreduce(case: str) -> Callable[[Side], Found]:
+    return lambda side: {case: [ours(2, ALLREDUCES[case], programs=side.programs)()]}
+
+
+MEASURES: Sequence[Callable[[Side], Found]] = (
+    measure_starts,
+    measure_describe,
+    measure_create,
+    measure_logs,
+    measure_idle,
+    *map(measure_allreduce, ALLREDUCES),
+)
+
+
+def row_of(case: str, today: Sequence[float], peer: Sequence[float]) -> Row:
+    is_rate = UNITS[case].endswith("/s")
+    return row(
+        "release",
+        case,
+        UNITS[case],
+        today,
+        peer,
+        last_release.VERSION,
+        f"ratio >= {RATE_RATIO_MIN}" if is_rate else f"ratio <= {RATIO_MAX}",
+        lambda our, their: our >= RATE_RATIO_MIN * their if is_rate else our <= RATIO_MAX * their,
+    )
+
+
+def release() -> list[Row]:
+    """Measures today's programs next to those of the last release. Each measurement alternates
+    between the two, and so does which of them is first."""
+    build_release()
+    found = {side: {case: list[float]() for case in UNITS} for side in (TODAY, RELEASE)}
+    for number in progress.rounds(range(ROUNDS)):
+        for measure in MEASURES:
+            for side in (RELEASE, TODAY) if number % 2 else (TODAY, RELEASE):
+                for case, measured in measure(side).items():
+                    found[side][case] += measured
+    return [row_of(case, found[TODAY][case], found[RELEASE][case]) for case in UNITS]
