@@ -389,7 +389,7 @@ def test_a_gigabyte_of_log_neither_blocks_nor_fills(cluster: AgentFixture) -> No
     "uri, words",
     [
         ("s3://nowhere/in", "bucket nowhere not found"),
-        ("s3://data/empty/", "No S3 objects found under S3 URL \"s3://data/empty/\""),
+        ("s3://data/empty/", 'No S3 objects found under S3 URL "s3://data/empty/"'),
     ],
 )
 def test_an_unreadable_channel_is_a_client_error(
