@@ -431,11 +431,11 @@ class Server {
                                config_.metrics_listen, record_.metrics_host_and_port));
     notifications_->start();
     auto& pages = notifications_->pages(console_.open(*api_settings_, *services_, *api_));
-    remote_writers_.start(config_.prometheus, storage_.metrics.journal, *control_, reachable_);
+    remote_writers_.start(config_.prometheus, storage_.metrics.journal, *control_, reachable_,
+                          clock_.now());
     late_handler_.open(
         prometheus_.pages(*api_settings_, *services_, *reloadable_, remote_writers_, pages),
         [this] { return role_->why_not(); });
-    // Only now: a process that waits for this file sends requests at once.
     TRY(write_server_record(data_->path(), record_));
     std::fputs(announcement(record_, listening_, data_->path(), config_).c_str(), stdout);
     std::fflush(stdout);

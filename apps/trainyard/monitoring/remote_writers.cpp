@@ -6,6 +6,7 @@
 #include "exposition/job_families.hpp"
 #include "exposition/point_series.hpp"
 #include "exposition/text_format.hpp"
+#include "remote_write/otlp_metrics.hpp"
 #include "remote_write/received.hpp"
 
 namespace trainyard::apps {
@@ -25,11 +26,13 @@ Result<int> post(const config::RemoteWriteTarget& target, const std::string& bod
   client::Curl curl({.ca_bundle = target.ca_bundle,
                      .connect_limit = kReceiverConnectLimit,
                      .answer_limit = kReceiverAnswerLimit});
-  std::vector<std::pair<std::string, std::string>> headers{
-      {"Content-Type", "application/x-protobuf"},
-      {"Content-Encoding", "snappy"},
-      {"X-Prometheus-Remote-Write-Version", "0.1.0"}};
-  if (!target.authorization.empty()) headers.emplace_back("Authorization", target.authorization);
+  auto headers = target.headers;
+  if (target.otlp)
+    headers.emplace_back("Content-Type", "application/json");
+  else
+    headers.insert(headers.end(), {{"Content-Type", "application/x-protobuf"},
+                                   {"Content-Encoding", "snappy"},
+                                   {"X-Prometheus-Remote-Write-Version", "0.1.0"}});
   return TRY(curl.post(target.url, headers, body)).status;
 }
 
@@ -73,17 +76,22 @@ observe::JournalSettings journal_of(const config::PrometheusSettings& settings) 
 
 void RemoteWriters::start(const config::PrometheusSettings& settings,
                           observe::PointJournal* journal, control::Control& control,
-                          const std::string& instance) {
+                          const std::string& instance, Instant started) {
   journal_ = journal;
   if (!journal) return;
-  for (const config::RemoteWriteTarget& target : settings.remote_write)
+  for (const config::RemoteWriteTarget& target : settings.remote_write) {
+    remote_write::SenderSettings sender{.name = std::string(kReaderPrefix) + target.name};
+    if (target.otlp)
+      sender.encode = [started](const std::vector<remote_write::TimeSeries>& series) {
+        return remote_write::otlp_metrics_of(series, started);
+      };
     senders_.push_back(std::make_unique<Sender>(
         *journal,
         [instance, &control](const observe::MetricKey& key) {
           return name_series(key, instance, control);
         },
-        [target](const std::string& body) { return post(target, body); },
-        remote_write::SenderSettings{.name = std::string(kReaderPrefix) + target.name}));
+        [target](const std::string& body) { return post(target, body); }, std::move(sender)));
+  }
 }
 
 void RemoteWriters::stop() {

@@ -1,5 +1,5 @@
-// Sends the points of metrics to the receivers of the configuration by Prometheus' remote write
-// protocol (remote_write/sender.hpp), with the names and labels that scrapes have.
+// Sends the points of metrics to the receivers of the configuration, by Prometheus' remote write
+// protocol or OTLP (remote_write/sender.hpp), with the names and labels that scrapes have.
 //
 // Threads: start() and stop() by one thread, once; add_to() from any, after start(). Errors: none.
 // Lifetime: journal and control outlive it.
@@ -25,9 +25,9 @@ observe::JournalSettings journal_of(const config::PrometheusSettings& settings);
 class RemoteWriters {
  public:
   // `journal` nullptr: no receiver is configured. `instance`: host and port of this server, the
-  // label of all series.
+  // label of all series. `started`: the beginning of counters.
   void start(const config::PrometheusSettings& settings, observe::PointJournal* journal,
-             control::Control& control, const std::string& instance);
+             control::Control& control, const std::string& instance, Instant started);
   // Waits for requests in progress: for one request's limit at most, however many receivers there
   // are.
   void stop();

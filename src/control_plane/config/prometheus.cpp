@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "config/password_file.hpp"
 #include "config/table.hpp"
 
@@ -39,12 +40,28 @@ Result<void> read_token(Table table, const std::string& directory, PrometheusSet
   return {};
 }
 
-Result<void> read_target(Table table, const std::string& directory, PrometheusSettings& settings) {
-  RemoteWriteTarget target;
-  std::string authorization_file;
+// Reads the headers of a file with a line "NAME: VALUE" for each.
+Result<void> read_headers(const Table& table, const std::string& text, RemoteWriteTarget& target) {
+  for (const std::string_view line : split(text, '\n')) {
+    if (trim(line).empty()) continue;
+    const size_t colon = line.find(':');
+    const std::string name(trim(line.substr(0, colon)));
+    if (colon == line.npos || name.empty() || !is_visible(name))
+      return invalid(table.name("headers_file") +
+                     ": each line of the file must be a header, like 'dd-api-key: KEY'");
+    target.headers.emplace_back(name, trim(line.substr(colon + 1)));
+  }
+  return {};
+}
+
+Result<void> read_target(Table table, bool otlp, const std::string& directory,
+                         PrometheusSettings& settings) {
+  RemoteWriteTarget target{.otlp = otlp};
+  std::string authorization_file, headers_file;
   TRY(table.read("name", target.name));
   TRY(table.read("url", target.url));
   TRY(table.read("authorization_file", authorization_file));
+  TRY(table.read("headers_file", headers_file));
   TRY(table.read("ca_bundle", target.ca_bundle));
   TRY(table.nothing_else());
   const bool plain = !target.name.empty() && target.name.size() <= kTargetNameMax &&
@@ -59,8 +76,12 @@ Result<void> read_target(Table table, const std::string& directory, PrometheusSe
   if (!target.url.starts_with("http://") && !target.url.starts_with("https://"))
     return invalid(table.name("url") + " must begin with http:// or https://");
   if (!authorization_file.empty())
-    target.authorization =
-        TRY(read_password_file(table, directory, authorization_file, "authorization_file"));
+    target.headers.emplace_back(
+        "Authorization",
+        TRY(read_password_file(table, directory, authorization_file, "authorization_file")));
+  if (!headers_file.empty())
+    TRY(read_headers(table, TRY(read_password_file(table, directory, headers_file, "headers_file")),
+                     target));
   if (!target.ca_bundle.empty() && !target.ca_bundle.starts_with('/'))
     target.ca_bundle.insert(0, directory);
   if (settings.remote_write.size() >= kTargetsMax)
@@ -74,7 +95,7 @@ Result<void> read_target(Table table, const std::string& directory, PrometheusSe
 
 Result<void> read_prometheus(Table& root, const std::string& directory,
                              PrometheusSettings& settings) {
-  return root.each("prometheus", [&](Table table) -> Result<void> {
+  TRY(root.each("prometheus", [&](Table table) -> Result<void> {
     for (const auto& [key, limit] : {std::pair{"series_of_job_max", &settings.series_of_job_max},
                                      std::pair{"series_max", &settings.series_max},
                                      std::pair{"scrape_series_max", &settings.scrape_series_max}}) {
@@ -86,9 +107,12 @@ Result<void> read_prometheus(Table& root, const std::string& directory,
     TRY(table.each("tokens",
                    [&](Table token) { return read_token(std::move(token), directory, settings); }));
     TRY(table.each("remote_write", [&](Table target) {
-      return read_target(std::move(target), directory, settings);
+      return read_target(std::move(target), false, directory, settings);
     }));
     return table.nothing_else();
+  }));
+  return root.each("otlp", [&](Table target) {
+    return read_target(std::move(target), true, directory, settings);
   });
 }
 

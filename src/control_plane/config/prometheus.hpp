@@ -1,10 +1,11 @@
-// Reads [prometheus], [[prometheus.tokens]] and [[prometheus.remote_write]].
+// Reads [prometheus], [[prometheus.tokens]], [[prometheus.remote_write]] and [[otlp]].
 //
 // Threads: pure, except for files with tokens. Errors: invalid, with key and expected value; those
 // of the files.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -20,20 +21,21 @@ struct MetricsToken {
   std::string user;  // whose rights it has; "": the owner's
 };
 
-// A receiver of Prometheus' remote write protocol.
+// A receiver of metrics, by Prometheus' remote write protocol or by OTLP/HTTP.
 struct RemoteWriteTarget {
   std::string name;
-  std::string url;            // "https://mimir.lan/api/v1/push"
-  std::string authorization;  // the value of that header; "": none
-  std::string ca_bundle;      // PEM file; "": the system's
+  std::string url;  // "https://mimir.lan/api/v1/push", "http://collector:4318/v1/metrics"
+  std::vector<std::pair<std::string, std::string>> headers;  // of each request
+  std::string ca_bundle;                                     // PEM file; "": the system's
+  bool otlp = false;
 };
 
 struct PrometheusSettings {
-  std::vector<MetricsToken> tokens;  // for scrapes
-  std::vector<RemoteWriteTarget> remote_write;
-  int64_t series_of_job_max = 1'000;   // metrics of one job that scrapes have
-  int64_t series_max = 100'000;        // metrics of all running jobs, in memory
-  int64_t scrape_series_max = 50'000;  // metrics of jobs in one scrape
+  std::vector<MetricsToken> tokens;             // for scrapes
+  std::vector<RemoteWriteTarget> remote_write;  // and those of OTLP
+  int64_t series_of_job_max = 1'000;            // metrics of one job that scrapes have
+  int64_t series_max = 100'000;                 // metrics of all running jobs, in memory
+  int64_t scrape_series_max = 50'000;           // metrics of jobs in one scrape
 };
 
 // `directory`: of relative paths.

@@ -9,6 +9,8 @@
 namespace trainyard::config {
 namespace {
 
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
 struct PrometheusConfig : testing::Test {
   const os::TemporaryDirectory directory;
 
@@ -46,11 +48,25 @@ TEST_F(PrometheusConfig, TokensAndReceiversAreRead) {
   EXPECT_EQ(settings.tokens[0].token, "a-token-of-17-byte");
   EXPECT_EQ(settings.tokens[0].user, "grafana");
   ASSERT_EQ(settings.remote_write.size(), 1U);
-  EXPECT_EQ(settings.remote_write[0].authorization, "Bearer secret");
+  EXPECT_EQ(settings.remote_write[0].headers, (Headers{{"Authorization", "Bearer secret"}}));
+  EXPECT_FALSE(settings.remote_write[0].otlp);
   EXPECT_EQ(settings.remote_write[0].ca_bundle, directory.path() + "/ca.pem");
 }
 
+TEST_F(PrometheusConfig, ReceiversOfOtlpHaveHeaders) {
+  write("datadog", "dd-api-key: secret\n\nx-scope-orgid:a: b\n");
+  const auto config = read(
+      "[[otlp]]\nname = 'datadog'\nurl = 'http://agent:4318/v1/metrics'\n"
+      "headers_file = 'datadog'");
+  ASSERT_TRUE(config) << config.error().message;
+  ASSERT_EQ(config->prometheus.remote_write.size(), 1U);
+  const RemoteWriteTarget& target = config->prometheus.remote_write[0];
+  EXPECT_TRUE(target.otlp);
+  EXPECT_EQ(target.headers, (Headers{{"dd-api-key", "secret"}, {"x-scope-orgid", "a: b"}}));
+}
+
 TEST_F(PrometheusConfig, WrongValuesAreNamed) {
+  write("no-header", "secret\n");
   write("short", "secret");
   write("blank", "a token with blanks in it");
   const std::string receiver = "[[prometheus.remote_write]]\nname = 'a'\nurl = 'http://a/'\n";
@@ -61,6 +77,8 @@ TEST_F(PrometheusConfig, WrongValuesAreNamed) {
       {"[[prometheus.tokens]]\ntoken_file = 'short'", "16 to 1024 visible characters"},
       {"[[prometheus.tokens]]\ntoken_file = 'blank'", "16 to 1024 visible characters"},
       {"[[prometheus.remote_write]]\nname = 'A b'", "lower-case letters"},
+      {receiver + "headers_file = 'no-header'", "each line of the file must be a header"},
+      {receiver + "[[otlp]]\nname = 'a'\nurl = 'http://b/'", "two receivers have the name 'a'"},
       {"[[prometheus.remote_write]]\nname = 'a'\nurl = 'a'", "must begin with http"},
       {receiver + receiver, "two receivers have the name 'a'"},
       {"[prometheus]\nother = 1", "other"}};

@@ -19,6 +19,10 @@ size_t samples_of(const std::vector<TimeSeries>& series) {
 
 }  // namespace
 
+std::string remote_write_body(const std::vector<TimeSeries>& series) {
+  return snappy_compress(encode(series));
+}
+
 Sender::Sender(observe::PointJournal& journal, NameSeries name_series, Post post,
                SenderSettings settings)
     : journal_(journal),
@@ -114,7 +118,7 @@ bool Sender::send_all(std::vector<TimeSeries> series) {
 }
 
 std::optional<Outcome> Sender::send(const std::vector<TimeSeries>& series) {
-  const std::string body = snappy_compress(encode(series));
+  const std::string body = settings_.encode(series);
   for (uint32_t failures = 0;;) {
     if (is_stopping()) return std::nullopt;
     const auto status = post_(body);

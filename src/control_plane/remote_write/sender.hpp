@@ -30,10 +30,14 @@ namespace trainyard::remote_write {
 // Sends a request's body, and returns the status of HTTP. Errors: there was no answer.
 using Post = std::function<Result<int>(const std::string& body)>;
 
+// Returns the body of a request of remote write.
+std::string remote_write_body(const std::vector<TimeSeries>& series);
+
 struct SenderSettings {
   std::string name;          // of the receiver: the reader of the journal
   size_t points_max = 2000;  // of one request, as Prometheus' default
   Duration interval = 1s;    // between two looks at an empty journal
+  std::function<std::string(const std::vector<TimeSeries>&)> encode = remote_write_body;
 };
 
 struct SenderCounts {
