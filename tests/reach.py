@@ -24,6 +24,7 @@ FOLDERS = {
     "bench": "bench",
     "sdk": SDK,
     "tests/torch": TORCH_TESTS,
+    "tests/large_buffers.py": TORCH_TESTS,
     "tests/frameworks": FRAMEWORK_TESTS,
     "packaging/python-torch-current-requirements.txt": FRAMEWORK_TESTS,
     "packaging/tensorflow-requirements.txt": FRAMEWORK_TESTS,

@@ -11,6 +11,8 @@ import pytest
 
 from tests.torch import ranks
 
+each_transport = pytest.mark.parametrize("transport", ranks.TRANSPORTS)
+
 
 def run(program: str, count: int, *arguments: str, **more: Any) -> list[Any]:
     return ranks.run(program, count, programs="horovod_programs.py", arguments=arguments, **more)
@@ -113,15 +115,24 @@ def test_a_stall_is_reported_with_rank_and_tensor_and_ends() -> None:
     assert "layer.weight" in reports, reports
 
 
-def test_encrypted_on_several_sockets() -> None:
+@each_transport
+def test_encrypted_on_several_sockets(transport: str) -> None:
     variables = {
         "TRAINYARD_ENCRYPT": "1",
         "TRAINYARD_SECRET": "between us",
         "TRAINYARD_SOCKETS": "2",
     }
-    assert run("operations", 3, **variables) == ["good"] * 3
+    assert run("operations", 3, transport=transport, **variables) == ["good"] * 3
     with pytest.raises(ranks.Ended, match="TRAINYARD_ENCRYPT needs TRAINYARD_SECRET"):
-        run("operations", 2, TRAINYARD_ENCRYPT="1")
+        run("operations", 2, transport=transport, TRAINYARD_ENCRYPT="1")
+
+
+@each_transport
+def test_messages_of_more_than_4_gib(transport: str) -> None:
+    before = ranks.loopback_bytes()
+    assert ranks.run("by_name", 2, programs="large.py", transport=transport) == ["good"] * 2
+    if transport == "tcp":
+        assert ranks.loopback_bytes() - before > 7 << 30, "the messages did not use TCP"
 
 
 def test_ranks_that_disagree_about_their_connections_do_not_meet() -> None:
