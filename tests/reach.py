@@ -18,6 +18,7 @@ BASELINE = "tests/thorough.txt"
 SDK, TORCH_TESTS, SLURM_TESTS = "sdk", "torch_tests", "slurm_tests"
 KUBERNETES_TESTS, ALGORITHM_TESTS = "kubernetes_tests", "algorithm_tests"
 XGBOOST_TESTS, FRAMEWORK_TESTS = "xgboost_tests", "framework_tests"
+UPGRADE_TESTS = "upgrade_tests"
 FOLDERS = {
     "apps": "apps",
     "sim": "sim",
@@ -36,6 +37,8 @@ FOLDERS = {
     "tests/algorithms": ALGORITHM_TESTS,
     "packaging/xgboost-requirements.txt": XGBOOST_TESTS,
     "packaging/xgboost-debian-packages.txt": XGBOOST_TESTS,
+    "tests/upgrade": UPGRADE_TESTS,
+    "packaging/releases.txt": UPGRADE_TESTS,
     "tests/slurm": SLURM_TESTS,
     "tests/kubernetes": KUBERNETES_TESTS,
     "packaging/kubernetes": KUBERNETES_TESTS,
