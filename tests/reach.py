@@ -18,12 +18,14 @@ BASELINE = "tests/thorough.txt"
 SDK, TORCH_TESTS, SLURM_TESTS = "sdk", "torch_tests", "slurm_tests"
 KUBERNETES_TESTS, ALGORITHM_TESTS = "kubernetes_tests", "algorithm_tests"
 XGBOOST_TESTS, FRAMEWORK_TESTS = "xgboost_tests", "framework_tests"
+UPGRADE_TESTS = "upgrade_tests"
 FOLDERS = {
     "apps": "apps",
     "sim": "sim",
     "bench": "bench",
     "sdk": SDK,
     "tests/torch": TORCH_TESTS,
+    "tests/large_buffers.py": TORCH_TESTS,
     "tests/frameworks": FRAMEWORK_TESTS,
     "packaging/python-torch-current-requirements.txt": FRAMEWORK_TESTS,
     "packaging/tensorflow-requirements.txt": FRAMEWORK_TESTS,
@@ -35,6 +37,8 @@ FOLDERS = {
     "tests/algorithms": ALGORITHM_TESTS,
     "packaging/xgboost-requirements.txt": XGBOOST_TESTS,
     "packaging/xgboost-debian-packages.txt": XGBOOST_TESTS,
+    "tests/upgrade": UPGRADE_TESTS,
+    "packaging/releases.txt": UPGRADE_TESTS,
     "tests/slurm": SLURM_TESTS,
     "tests/kubernetes": KUBERNETES_TESTS,
     "packaging/kubernetes": KUBERNETES_TESTS,

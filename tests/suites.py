@@ -269,6 +269,20 @@ CURRENT_FRAMEWORKS = [
 ]
 
 
+UPGRADE = Suite(
+    "upgrade",
+    "the last release's state, agents and server next to today's",
+    pytest("tests/upgrade"),
+    "pytest",
+    build=(
+        f"{configured('release')} && ninja -C build/release trainyard trainyard-agent"
+        " trainyard-entry trainyard-trainer && tests/upgrade/prepare"
+    ),
+    seconds_max=BUILD_SECONDS_MAX,
+    of=frozenset({reach.UPGRADE_TESTS}),
+)
+
+
 def thorough(modules: Set[str] | None = None) -> list[Suite]:
     """The suites beyond those of every change; with `modules`, what these reach."""
     every = frozenset(reach.uses_of(reach.read("modules.txt"))) | {
@@ -339,6 +353,7 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
         linted(modules),
         *sanitized(chosen),
         *threaded(chosen),
+        UPGRADE,
         *CURRENT_FRAMEWORKS,  # last: no suite begins late in a run of CI, and these download
     ]
     return [suite for suite in suites if modules is None or suite.of & modules]
@@ -377,19 +392,7 @@ OPT_IN = {
             build="tests/independent/prepare",
         ),
     ],
-    "--upgrade": [
-        Suite(
-            "upgrade",
-            "the last release's state, agents and server next to today's",
-            pytest("tests/upgrade"),
-            "pytest",
-            build=(
-                f"{configured('release')} && ninja -C build/release trainyard trainyard-agent"
-                " trainyard-entry trainyard-trainer && tests/upgrade/prepare"
-            ),
-            seconds_max=BUILD_SECONDS_MAX,
-        ),
-    ],
+    "--upgrade": [UPGRADE],
 }
 
 

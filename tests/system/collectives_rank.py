@@ -1,17 +1,21 @@
 """A rank that uses libtrainyard_collectives by ctypes, as a program in another language would.
 
 collectives_rank.py DOES LIBRARY RANK RANKS PORT SECRET DEADLINE_MS ENCRYPT     DOES is `sum`,
-`old`, `meet` or `forever`
+`old`, `meet`, `folder`, `large` or `forever`; `folder` reads the variable FOLDER
 """
 
 import ctypes
 import os
+import random
 import sys
 from typing import Any
 
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), "../..")))
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), "../../sdk/python")))
 
 from trainyard import _declarations as capi
+
+from tests.large_buffers import ABOVE_2_GIB, ABOVE_4_GIB, PIECE, mapped
 
 does, library_path, rank_text, ranks_text, port_text, secret, deadline_ms, encrypt = sys.argv[1:]
 rank, ranks, port = int(rank_text), int(ranks_text), int(port_text)
@@ -199,12 +203,10 @@ def old_program() -> None:
     library.trainyard_group_free(group)
 
 
-def sum_after_rendezvous() -> None:
-    """Knows where rank 0 listens, as the launcher does, and no list of addresses."""
+def sum_at(rendezvous: bytes) -> None:
+    """Sums after a rendezvous at this place, then after the rendezvous of the launcher."""
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks))
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port + ranks))
-    place = f"127.0.0.1:{port}".encode()
-    for given in ((place, 0, secret.encode()), (None, 1, None)):
+    for given in ((rendezvous, 0, secret.encode()), (None, 1, None)):
         group = join_at(*given)
         assert library.trainyard_group_rank(group) == rank
         values = (ctypes.c_float * 10)(*[1.0] * 10)
@@ -215,15 +217,66 @@ def sum_after_rendezvous() -> None:
         )
         assert list(values) == [float(ranks)] * 10
         library.trainyard_group_free(group)
-    wrong = capi.Join(size=ctypes.sizeof(capi.Join), rank=0, ranks=2, rendezvous=b"nowhere")
+
+
+def refused(given: capi.Join, *words: bytes) -> None:
     group = ctypes.c_void_p()
-    assert library.trainyard_group_join(ctypes.byref(wrong), ctypes.byref(group), message) == 1
-    assert b"trainyard_join.rendezvous" in message.value and b"HOST:PORT" in message.value, (
+    kind = library.trainyard_group_join(ctypes.byref(given), ctypes.byref(group), message)
+    assert kind == capi.TRAINYARD_INVALID and all(each in message.value for each in words), (
         message.value
     )
+
+
+def sum_after_rendezvous() -> None:
+    """Knows where rank 0 listens, as the launcher does, and no list of addresses."""
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port + ranks))
+    place = f"127.0.0.1:{port}".encode()
+    sum_at(place)
+    wrong = capi.Join(size=ctypes.sizeof(capi.Join), rank=0, ranks=2, rendezvous=b"nowhere")
+    refused(wrong, b"trainyard_join.rendezvous", b"HOST:PORT")
     wrong.rendezvous = None
-    assert library.trainyard_group_join(ctypes.byref(wrong), ctypes.byref(group), message) == 1
-    assert b"no hosts and no rendezvous" in message.value, message.value
+    refused(wrong, b"no hosts and no rendezvous")
+    # A list of addresses is not combined with anything else.
+    wrong.hosts = (ctypes.c_char_p * 2)(b"127.0.0.1", b"127.0.0.1")
+    wrong.ports = (ctypes.c_uint16 * 2)(port, port + 1)
+    for rendezvous, from_launcher in ((place, 0), (b"/tmp", 0), (None, 1)):
+        wrong.rendezvous, wrong.from_launcher = rendezvous, from_launcher
+        refused(wrong, b"trainyard_join has hosts", b"set one of them")
+
+
+def sum_after_rendezvous_in_a_folder() -> None:
+    """Knows a folder that all ranks see, as the launcher knows another one."""
+    given, of_launcher = (os.path.join(os.environ["FOLDER"], name) for name in ("one", "other"))
+    for folder in (given, of_launcher):
+        os.makedirs(folder, exist_ok=True)
+    os.environ.update(TRAINYARD_RENDEZVOUS=of_launcher)
+    sum_at(given.encode())
+    for folder in (given, of_launcher):
+        assert os.path.exists(os.path.join(folder, f"rank-{rank}")), "this rank's address"
+
+
+def exchange_gib() -> None:
+    """Two ranks reduce elements of 8 bytes, and send one message, of more than 4 GiB in all."""
+    group = join()
+    pattern = random.Random(1).randbytes(PIECE)
+    buffer = mapped(ABOVE_4_GIB)
+    if rank == 0:
+        ctypes.memmove(buffer, pattern, PIECE)
+    numbers = call(
+        capi.TRAINYARD_ALLREDUCE,
+        buffer,
+        ABOVE_2_GIB // 8,
+        capi.TRAINYARD_I64,
+        capi.TRAINYARD_BITS_OR,
+    )
+    good(library.trainyard_group_run(group, ctypes.byref(numbers), message))
+    assert ctypes.string_at(buffer, PIECE) == pattern
+    if rank == 1:
+        ctypes.memset(buffer, 0, PIECE)
+    transfer = (library.trainyard_group_send, library.trainyard_group_receive)[rank]
+    good(transfer(group, 1 - rank, buffer, ctypes.c_size_t(ABOVE_4_GIB), message))
+    assert ctypes.string_at(buffer, PIECE) == pattern
+    library.trainyard_group_free(group)
 
 
 def sum_forever() -> None:
@@ -254,4 +307,11 @@ def sum_forever() -> None:
     sys.stdin.read()
 
 
-{"sum": sum_once, "old": old_program, "meet": sum_after_rendezvous, "forever": sum_forever}[does]()
+{
+    "sum": sum_once,
+    "old": old_program,
+    "meet": sum_after_rendezvous,
+    "folder": sum_after_rendezvous_in_a_folder,
+    "large": exchange_gib,
+    "forever": sum_forever,
+}[does]()

@@ -285,6 +285,10 @@ def test_an_array_shows_the_state_and_the_cost_of_its_children(
     # A child counts from its start on, and has a host then.
     wait_for(lambda: cli("top", "--once").stdout.count("wide:") == 4, "their hosts", WAIT)
     assert f"{array}  InProgress (Running 4 of 7, 1 failed)" in cli("describe", "wide").stdout
+    running = json.loads(cli("jobs", "--name", "wide", "--json").stdout)["Jobs"][0]
+    assert running["BillableTimeInSeconds"] >= 5, "of the one that failed, and of four that run"
+    assert running["Cost"]["Amount"] == f"{running['BillableTimeInSeconds']}.000000"
+    assert re.search(r" [1-9]\d*\.00 EUR", row(cli, "--name", "wide"))
     page = cli("top", "--once").stdout
     assert page.startswith("trainyard top  1 job on 4 hosts, 1 job waiting  "), page
     assert "later" not in page

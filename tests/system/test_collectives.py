@@ -3,6 +3,7 @@ and what its ranks leave behind."""
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,7 +17,11 @@ SECONDS_MAX = 60
 
 
 def ranks(
-    count: int, secrets: Sequence[str], does: str = "sum", deadline_ms: int = 30000
+    count: int,
+    secrets: Sequence[str],
+    does: str = "sum",
+    deadline_ms: int = 30000,
+    **variables: str,
 ) -> list[subprocess.Popen]:
     port = 20000 + os.getpid() % 12000  # below those that the kernel gives to clients
     return [
@@ -33,6 +38,7 @@ def ranks(
                 str(deadline_ms),
                 "0",
             ],
+            env=os.environ | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -46,6 +52,18 @@ def test_ranks_join_and_sum_through_the_c_interface(does: str) -> None:
     processes = ranks(3, ["same"] * 3, does)
     said = [process.communicate(timeout=SECONDS_MAX)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0], said
+
+
+def test_ranks_join_in_a_folder_through_the_c_interface(tmp_path: pathlib.Path) -> None:
+    processes = ranks(3, ["same"] * 3, "folder", FOLDER=str(tmp_path))
+    said = [process.communicate(timeout=SECONDS_MAX)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], said
+
+
+def test_messages_of_more_than_4_gib_through_the_c_interface() -> None:
+    processes = ranks(2, ["same"] * 2, "large")
+    said = [process.communicate(timeout=3 * SECONDS_MAX)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], said
 
 
 def test_a_wrong_secret_is_refused_by_name() -> None:

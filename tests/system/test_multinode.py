@@ -80,9 +80,7 @@ def rendezvous_job(nodes: int = 2, main: int = 0, **more: Any) -> dict[str, Any]
     return of_nodes("exec python3 /fsx/meet.py", nodes, main, **(FSX | more))
 
 
-def test_nodes_and_containers_have_network_interfaces(
-    cluster: Server, batch: BaseClient, queue: str
-) -> None:
+def test_nodes_have_network_interfaces(cluster: Server, batch: BaseClient, queue: str) -> None:
     # The job ends with its main node, so that one waits for the other's line.
     script = (
         "python3 -c 'import socket; print(socket.gethostbyname(socket.gethostname()))'; "

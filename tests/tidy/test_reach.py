@@ -63,6 +63,20 @@ def test_current_frameworks_are_reached_by_the_sdk_and_their_tests() -> None:
         }
 
 
+def test_the_last_release_is_reached_by_the_formats_and_programs_that_meet_it() -> None:
+    assert suites.OPT_IN["--upgrade"] == [
+        suite for suite in suites.thorough() if suite.name == "upgrade"
+    ]
+    uses = reach.uses_of(reach.read("modules.txt"))
+    for path in ("src/foundation/wire/codec.cpp", "tests/upgrade/test_upgrade.py"):
+        module = reach.module_of(path)
+        assert module and suites.UPGRADE.of & reach.reached({module}, uses)
+    for module in ("ledger", "gateway", "agent"):
+        assert suites.UPGRADE.of & reach.reached({module}, uses)
+    for module in ("collectives", "console", reach.SDK):
+        assert not suites.UPGRADE.of & reach.reached({module}, uses)
+
+
 def test_lines_of_lists_name_modules() -> None:
     assert set(
         reach.modules_of_lines(

@@ -107,6 +107,7 @@ def sender_dies() -> str:
     if RANK == 1:
         dist.send(torch.ones(1), 0)
         os.kill(os.getpid(), 9)
+        os._exit(9)  # the first process of a PID namespace does not receive its own signal
     if RANK == 2:
         dist.recv(torch.zeros(1), 0)  # until rank 0 has heard of it
         dist.send(torch.ones(1), 0)

@@ -31,7 +31,7 @@ def operations() -> str:
     """Checks the operations eagerly and in a tf.function, with gradients."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
-    total = sum(range(1, size + 1))
+    total, last = sum(range(1, size + 1)), size - 1
     for traced in (False, True):
         wrap = tf.function if traced else lambda function: function
         for dtype in (tf.float32, tf.float64, tf.float16, tf.bfloat16, tf.int32, tf.int64):
@@ -48,7 +48,7 @@ def operations() -> str:
             wrap(lambda t: hvd.allgather(t))(tf.fill([rank + 1, 2], rank)),
             numpy.concatenate([numpy.full((each + 1, 2), each) for each in range(size)]),
         )
-        equal(wrap(lambda t: hvd.broadcast(t, 1))(tf.fill([3], rank)), numpy.full(3, 1))
+        equal(wrap(lambda t: hvd.broadcast(t, last))(tf.fill([3], rank)), numpy.full(3, last))
         came, rows = wrap(lambda t, s: hvd.alltoall(t, s))(
             tf.range(size * (rank + 1)), tf.fill([size], rank + 1)
         )
@@ -102,18 +102,15 @@ def operations() -> str:
     )
     equal(tf.convert_to_tensor(slices), numpy.ones((size, 2)))
     variables = [tf.Variable(tf.fill([2], float(rank))), tf.Variable(rank)]
-    hvd.broadcast_variables(variables, root_rank=1)
-    equal(variables[0], [1.0, 1.0])
-    equal(variables[1], 1)
-    assert hvd.broadcast_object({"rank": rank}, 1) == {"rank": 1} and hvd.allgather_object(
-        "x" * rank
-    ) == ["x" * each for each in range(size)]
-    try:
-        hvd.allreduce(tf.ones([2 + rank]), name="odd")
-    except hvd.HorovodInternalError as failure:
-        assert "odd" in str(failure) and "shape" in str(failure)
-    else:
-        raise AssertionError("this must be refused")
+    hvd.broadcast_variables(variables, root_rank=last)
+    equal(variables[0], [last, last])
+    equal(variables[1], last)
+    assert hvd.broadcast_object({"rank": rank}, last) == {"rank": last}
+    assert hvd.allgather_object("x" * rank) == ["x" * each for each in range(size)]
+    if size > 1:
+        odd = tf.ones([2 + rank])
+        failed = hvd.HorovodInternalError
+        refused(failed, lambda: hvd.allreduce(odd, name="odd"), "odd", "shape")
     hvd.join()
     return "good"
 
@@ -133,11 +130,11 @@ def scaled(tensor: tf.Tensor) -> tf.Tensor:
     return tf.cast(tf.cast(tensor, within) * tf.constant(FACTOR, within), tensor.dtype)
 
 
-def refused(kinds: type[BaseException], function: Callable[[], object], words: str) -> None:
+def refused(kinds: type[BaseException], function: Callable[[], object], *words: str) -> None:
     try:
         function()
     except kinds as failure:
-        assert words in str(failure), failure
+        assert all(each in str(failure) for each in words), failure
         return
     raise AssertionError("this must be refused")
 
@@ -174,14 +171,19 @@ def semantics() -> str:
     for op in (hvd.Adasum, hvd.Min):
         refused(RuntimeError, lambda: hvd.reducescatter(tf.ones([size]), op=op), op.name)
         refused(RuntimeError, lambda: hk.reducescatter(tf.ones([size]), op=op), op.name)
+    for splits in (tf.ones([size]), [1.0] * size, numpy.ones(size)):
+        refused(ValueError, lambda: hvd.alltoall(tf.ones([size]), splits), "integers")
     # What moves rows fails while a rank has joined, on all others, and nothing ends by that.
     for first in range(size) if size > 1 else []:
         root = (first + 1) % size
         operations: list[Callable[[], object]] = [
             lambda: hvd.allgather(tf.ones([2]), name="joining"),
+            lambda: hvd.grouped_allgather([tf.ones([2])] * 2, name="joining"),
             lambda: hvd.broadcast(tf.ones([2]), root, name="joining"),
+            lambda: hvd.broadcast(tf.ones([2]), first, name="joining.root"),
             lambda: hvd.alltoall(tf.ones([size]), name="joining"),
             lambda: hvd.reducescatter(tf.ones([size]), name="joining"),
+            lambda: hvd.grouped_reducescatter([tf.ones([size])] * 2, name="joining"),
             lambda: hk.allgather(numpy.ones(2), name="joining.too"),
             lambda: hk.broadcast(numpy.ones(2), root, name="joining.too"),
         ]
@@ -191,6 +193,9 @@ def semantics() -> str:
             for operation in operations:
                 refused(hvd.HorovodInternalError, operation, f"rank {first} has joined")
             equal(hvd.allreduce(tf.ones([4]), op=hvd.Sum, name="sum"), numpy.full(4, size - 1))
+            # Averages of integers are cut, also those below zero.
+            cut = -(7 * (size - 1) // size)
+            equal(hvd.allreduce(tf.fill([4], -7), name="odd"), numpy.full(4, cut))
         last = hvd.join()
         assert last != first and hvd.allgather_object(last) == [last] * size
     assert size > 1 or hvd.join() == 0
@@ -473,7 +478,7 @@ def data_parallel() -> str:
         (sdp.ReduceOp.MAX, size - 1),
     ):
         equal(sdp.oob_allreduce(tf.constant(float(rank)), op=op), expected)
-    equal(sdp.broadcast(tf.constant([float(rank)]), 1), [1])
+    equal(sdp.broadcast(tf.constant([float(rank)]), size - 1), [size - 1])
     try:
         sdp.allreduce(tf.ones(1), 4, 4)
     except ValueError as error:

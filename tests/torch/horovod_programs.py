@@ -205,7 +205,7 @@ def gradients() -> str:
         torch.full((rank + 1, 2), float(rank)),
     )
     assert torch.equal(
-        gradient(lambda t: hvd.broadcast(t, 1), ones), ones * (1.0 if rank == 1 else 0.0)
+        gradient(lambda t: hvd.broadcast(t, size - 1), ones), ones * float(rank == size - 1)
     )
     splits = torch.tensor([rank + 1] * size)
     assert torch.equal(

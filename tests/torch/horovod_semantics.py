@@ -3,12 +3,16 @@ horovod_semantics.py NAME."""
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import faulthandler
 import json
 import os
 import sys
 import tempfile
+import time
 import unittest.mock
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -78,19 +82,63 @@ def scales() -> None:
         equal([before, after], [scaled(tensor) * size, scaled(tensor * size)], dtype)
 
 
+def asynchronous() -> None:
+    """Requests of all types and dimensions are outstanding at the same time: poll() is false until
+    the other ranks have submitted theirs, and synchronize() returns the result once."""
+    rank, size = hvd.rank(), hvd.size()
+    total = size * (size + 1) // 2
+
+    def submit() -> list[tuple[int, torch.Tensor]]:
+        """Returns handles, with the results that are expected of them."""
+        started = []
+        for dtype in [torch.float64, torch.float32, *HALVES, *INTEGERS]:
+            for dims in (1, 2, 3):
+                tensor = torch.full([size] * dims, rank + 1).to(dtype)
+                name = f"{dtype}.{dims}"
+                summed = torch.full_like(tensor, total)
+                blocks = [torch.full_like(tensor, each + 1) for each in range(size)]
+                rows = torch.cat([block[:1] for block in blocks])
+                in_place = tensor.clone()
+                started += [
+                    (hvd.allreduce_async(tensor, name=name, op=hvd.Sum), summed),
+                    (hvd.allreduce_async_(in_place, name=f"{name}.too", op=hvd.Sum), summed),
+                    (hvd.allgather_async(tensor, name=name), torch.cat(blocks)),
+                    (hvd.broadcast_async(tensor, size - 1, name=name), blocks[-1]),
+                    (hvd.alltoall_async(tensor, name=name), rows),
+                    (hvd.reducescatter_async(tensor, name=name, op=hvd.Sum), summed[:1]),
+                ]
+        return started
+
+    started = submit() if rank == 0 else []
+    if size > 1:
+        assert not any(hvd.poll(handle) for handle, _ in started)
+    hvd.barrier()  # until here the others have not submitted theirs
+    if rank != 0:
+        started = submit()
+    for handle, expected in started:
+        while not hvd.poll(handle):
+            time.sleep(0.001)
+        equal([hvd.synchronize(handle)], [expected])
+        assert hvd.poll(handle) and hvd.synchronize(handle) is None
+
+
 def duplicates() -> None:
     """A second request with an outstanding name raises at once, without side effects."""
     rank, size = hvd.rank(), hvd.size()
     if size == 1:
         return  # the first may be done before
     tensor = torch.ones(size, 3)
+    sparse = tensor.to_sparse()
     operations: list[Callable[[], int]] = [
         lambda: hvd.allreduce_async(tensor, name="twice"),
         lambda: hvd.allreduce_async_(tensor.clone(), name="twice"),
         lambda: hvd.grouped_allreduce_async([tensor, tensor], name="twice"),
+        lambda: hvd.grouped_allreduce_async_([tensor.clone(), tensor.clone()], name="twice"),
+        lambda: hvd.sparse_allreduce_async(sparse, "twice", hvd.Sum),
         lambda: hvd.allgather_async(tensor, name="twice"),
         lambda: hvd.grouped_allgather_async([tensor, tensor], name="twice"),
         lambda: hvd.broadcast_async(tensor, 0, name="twice"),
+        lambda: hvd.broadcast_async_(tensor.clone(), 0, name="twice"),
         lambda: hvd.alltoall_async(tensor, name="twice"),
         lambda: hvd.reducescatter_async(tensor, name="twice"),
         lambda: hvd.grouped_reducescatter_async([tensor, tensor], name="twice"),
@@ -120,9 +168,12 @@ def joins() -> None:
         root = (first + 1) % size
         operations: list[Callable[[], object]] = [
             lambda: hvd.allgather(tensor, name="joining"),
+            lambda: hvd.grouped_allgather([tensor, tensor], name="joining"),
             lambda: hvd.broadcast(tensor, root, name="joining"),
+            lambda: hvd.broadcast(tensor, first, name="joining.root"),
             lambda: hvd.alltoall(tensor, name="joining"),
             lambda: hvd.reducescatter(tensor, name="joining"),
+            lambda: hvd.grouped_reducescatter([tensor, tensor], name="joining"),
             lambda: hvd.allgather_object({}, name="joining"),
         ]
         for operation in operations if first > 0 else []:
@@ -134,6 +185,13 @@ def joins() -> None:
             assert hvd.allreduce(ones, name="sum", op=hvd.Sum).tolist() == [size - 1.0] * 4
             tens = torch.full((4,), 10 * size, dtype=torch.int32)
             assert hvd.allreduce(tens, name="average").tolist() == [10 * (size - 1)] * 4
+            # Averages of integers are cut, also those below zero.
+            odd = torch.full((4,), -7, dtype=torch.int32)
+            cut = -(7 * (size - 1) // size)
+            assert hvd.allreduce(odd, name="odd").tolist() == [cut] * 4
+            sums = hvd.grouped_allreduce([ones, tens], name="sums", op=hvd.Sum)
+            assert sums[0].tolist() == [size - 1.0] * 4
+            assert sums[1].tolist() == [10 * size * (size - 1)] * 4
         last = hvd.join(hvd.local_rank())
         assert last != first and hvd.allgather_object(last) == [last] * size
 
@@ -276,6 +334,60 @@ def groups() -> None:
                     assert torch.allclose(ours, expected, atol=1e-5), (sparse_as_dense, step)
 
 
+def unfrozen() -> None:
+    """Layers are frozen and unfrozen between steps, also one that was frozen when the optimizer was
+    made: as one process with the average of all."""
+    rank, size = hvd.rank(), hvd.size()
+    for groups in (None, 1):
+        for frozen_first in (False, True):
+            torch.manual_seed(4)
+            net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+            hvd.broadcast_parameters(net.state_dict(), root_rank=0)
+            alone = copy.deepcopy(net)
+            net[1].requires_grad_(not frozen_first)
+            optimizer = hvd.DistributedOptimizer(
+                torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters(), groups=groups
+            )
+            reference = torch.optim.SGD(alone.parameters(), lr=0.1)
+            for step in range(6):
+                generator = torch.Generator().manual_seed(step)
+                inputs = torch.randn(size, 4, 3, generator=generator)
+                for model, by in ((net, optimizer), (alone, reference)):
+                    for place, layer in enumerate(model):
+                        layer.requires_grad_(step % 3 in (place, 2))  # one, the other, then both
+                    by.zero_grad()
+                (net(inputs[rank]) ** 2).mean().backward()
+                (alone(inputs.flatten(0, 1)) ** 2).mean().backward()
+                optimizer.step()
+                reference.step()
+                for ours, expected in zip(net.parameters(), alone.parameters()):
+                    assert torch.allclose(ours, expected, atol=1e-5), (groups, frozen_first, step)
+
+
+def warned() -> None:
+    """step() after synchronize() warns, unless it skips the synchronization."""
+    net = torch.nn.Linear(3, 1)
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters()
+    )
+
+    def warnings_of_step(synchronizes: bool, skips: bool) -> int:
+        optimizer.zero_grad()
+        net(torch.ones(2, 3)).sum().backward()
+        if synchronizes:
+            optimizer.synchronize()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with optimizer.skip_synchronize() if skips else contextlib.nullcontext():
+                optimizer.step()
+        return sum("without optimizer.skip_synchronize()" in str(each.message) for each in caught)
+
+    assert warnings_of_step(synchronizes=False, skips=False) == 0
+    assert warnings_of_step(synchronizes=True, skips=False) == 1
+    assert warnings_of_step(synchronizes=True, skips=True) == 0
+    assert warnings_of_step(synchronizes=False, skips=False) == 0
+
+
 def priorities() -> None:
     """Tensors that all ranks have submitted are sent in the order of their priority, largest
     first."""
@@ -323,9 +435,18 @@ def priorities() -> None:
             for place, each in enumerate(values)
         ]
 
+    names_of_groups = [f"grouped_allreduce.urgent.{place}.0" for place in range(tensors)]
+
+    def submit_groups() -> list[int]:
+        return [
+            hvd.grouped_allreduce_async_([each], name=f"urgent.{place}", priority=place)
+            for place, each in enumerate(values)
+        ]
+
     # The largest is submitted last. Each cycle that ends amid the submissions begins another run;
     # in the order of submission each tensor would.
     assert min(ascents(order(submit, names)) for _ in range(3)) <= tensors // 4
+    assert min(ascents(order(submit_groups, names_of_groups)) for _ in range(3)) <= tensors // 4
 
     for first_layers_first in (False, True):
         net = torch.nn.Sequential(*[torch.nn.Linear(3, 3) for _ in range(4)])
@@ -344,16 +465,26 @@ def priorities() -> None:
 
 
 def refusals() -> None:
-    """reducescatter has no other reduction than a sum and an average."""
+    """reducescatter has no other reduction than a sum and an average; the splits of alltoall are
+    integers."""
     for op in (hvd.Adasum, hvd.Min, hvd.Max, hvd.Product):
         for dtype in (torch.float32, torch.float16, torch.int32):
             tensor = torch.ones(4 * hvd.size(), 2).to(dtype)
             refused(RuntimeError, lambda: hvd.reducescatter(tensor, op=op), op.name)
             refused(RuntimeError, lambda: hvd.grouped_reducescatter([tensor], op=op), op.name)
+    tensor = torch.ones(hvd.size())
+    for dtype in (torch.float32, torch.float64, torch.float16):
+        splits = torch.ones(hvd.size(), dtype=dtype)
+        refused(ValueError, lambda: hvd.alltoall(tensor, splits), "integers")
+        refused(ValueError, lambda: hvd.alltoall_async(tensor, splits.tolist()), "integers")
+    for dtype in INTEGERS:
+        received, rows = hvd.alltoall(tensor, torch.ones(hvd.size(), dtype=dtype))
+        equal([received, rows], [tensor, torch.ones(hvd.size(), dtype=torch.int32)])
 
 
 PROGRAMS = (
     scales,
+    asynchronous,
     duplicates,
     joins,
     states,
@@ -361,6 +492,8 @@ PROGRAMS = (
     embeddings,
     absent,
     groups,
+    unfrozen,
+    warned,
     priorities,
     refusals,
 )

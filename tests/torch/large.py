@@ -1,61 +1,36 @@
-"""Messages of more than 2 and 4 GiB. Run as: large.py everything; the last line printed is the
-result.
+"""Messages of more than 2 and 4 GiB, in buffers that take little memory (tests/large_buffers.py).
+Run as: large.py NAME; the last line printed is the result."""
 
-Each buffer maps one piece of memory of about 8 MiB repeatedly, so a message takes little memory.
-The piece's length is not a power of two, so an offset that is truncated to 32 bits leads to other
-bytes.
-"""
-
-import ctypes
 import faulthandler
 import json
-import mmap
-import os
 import sys
 
 import torch
 import torch.distributed as dist
 
+from tests.large_buffers import ABOVE_2_GIB, ABOVE_4_GIB, PIECE, mapped
 from tests.torch.programs import RANK, init
 
-PIECE = mmap.PAGESIZE * 2049
-ABOVE_2_GIB = 256 * PIECE  # 2.001 GiB
-ABOVE_4_GIB = 512 * PIECE
-MAP_FIXED, PROT_NONE = 0x10, 0
-libc = ctypes.CDLL(None, use_errno=True)
-libc.mmap.restype = ctypes.c_void_p
-libc.mmap.argtypes = [
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_int,
-    ctypes.c_int,
-    ctypes.c_int,
-    ctypes.c_int64,
-]
+
+def buffer_of(*sizes: int) -> torch.Tensor:
+    return torch.frombuffer(mapped(*sizes), dtype=torch.uint8)
 
 
-def mapped(size: int) -> torch.Tensor:
-    descriptor = os.memfd_create("piece")
-    os.ftruncate(descriptor, PIECE)
-    nowhere = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    begin = libc.mmap(None, size, PROT_NONE, nowhere, -1, 0)
-    for place in range(begin, begin + size, PIECE):
-        access = mmap.PROT_READ | mmap.PROT_WRITE
-        found = libc.mmap(place, PIECE, access, mmap.MAP_SHARED | MAP_FIXED, descriptor, 0)
-        assert found == place, os.strerror(ctypes.get_errno())
-    os.close(descriptor)
-    return torch.frombuffer((ctypes.c_uint8 * size).from_address(begin), dtype=torch.uint8)
+def piece_of(rank: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(rank)
+    return torch.randint(0, 256, (PIECE,), dtype=torch.uint8, generator=generator)
+
+
+def wide(tensor: torch.Tensor) -> torch.Tensor:
+    """The same bytes as elements of 8 bytes."""
+    return tensor.view(torch.int64)
 
 
 def everything() -> str:
     init()
-    ours = torch.randint(0, 255, (PIECE,), dtype=torch.uint8)
-    theirs = torch.empty_like(ours)
-    works = [dist.isend(ours, 1 - RANK), dist.irecv(theirs, 1 - RANK)]
-    for work in works:
-        work.wait()
-    first = ours if RANK == 0 else theirs
-    buffer = mapped(ABOVE_4_GIB)
+    ours, theirs = piece_of(RANK), piece_of(1 - RANK)
+    first = piece_of(0)
+    buffer = buffer_of(ABOVE_4_GIB)
 
     def begin() -> torch.Tensor:
         buffer[:PIECE].copy_(ours)
@@ -70,9 +45,8 @@ def everything() -> str:
     (dist.send if RANK == 0 else dist.recv)(buffer, 1 - RANK)
     assert torch.equal(buffer[:PIECE], first), "send and recv"
     # The blocks of both ranks lie in the same memory: each is as long as the other and equal.
-    dist.broadcast(begin()[:PIECE], 0)
     gather = getattr(dist, "all_gather_into_tensor", None) or dist._all_gather_base
-    source = mapped(ABOVE_2_GIB)
+    source = buffer_of(ABOVE_2_GIB)
     source[:PIECE].copy_(first)
     buffer[:PIECE].zero_()
     gather(buffer, source)
@@ -81,6 +55,45 @@ def everything() -> str:
     return "good"
 
 
+def wide_blocks() -> str:
+    """Operations with a block for each rank, of elements of 8 bytes. The blocks of a buffer differ:
+    each has memory of its own."""
+    init()
+    blocks = [[piece_of(2 * rank + block) for block in range(2)] for rank in range(2)]
+    whole = buffer_of(ABOVE_2_GIB, ABOVE_2_GIB)
+    for place, block in zip((0, ABOVE_2_GIB), blocks[RANK]):
+        whole[place : place + PIECE].copy_(block)
+    scatter = getattr(dist, "reduce_scatter_tensor", None) or dist._reduce_scatter_base
+    part = buffer_of(ABOVE_2_GIB)
+    scatter(wide(part), wide(whole), op=dist.ReduceOp.MAX)
+    expected = torch.maximum(*[wide(each[RANK]) for each in blocks])
+    assert torch.equal(wide(part[:PIECE]), expected), "reduce_scatter"
+    received = buffer_of(ABOVE_2_GIB, ABOVE_2_GIB)
+    dist.all_to_all_single(wide(received), wide(whole))
+    for place, each in zip((0, ABOVE_2_GIB), blocks):
+        assert torch.equal(received[place : place + PIECE], each[RANK]), "all_to_all"
+    dist.barrier()
+    return "good"
+
+
+def by_name() -> str:
+    """Tensors of horovod.torch, which have names, in place."""
+    import horovod.torch as hvd
+
+    hvd.init()
+    ours, theirs = piece_of(RANK), piece_of(1 - RANK)
+    buffer = buffer_of(ABOVE_4_GIB)
+    buffer[:PIECE].copy_(ours)
+    hvd.allreduce_(wide(buffer[:ABOVE_2_GIB]), op=hvd.Max, name="large")
+    assert torch.equal(wide(buffer[:PIECE]), torch.maximum(wide(ours), wide(theirs))), "allreduce"
+    hvd.barrier()
+    buffer[:PIECE].copy_(ours)
+    hvd.broadcast_(buffer, 0, name="large")
+    assert torch.equal(buffer[:PIECE], piece_of(0)), "broadcast"
+    hvd.barrier()
+    return "good"
+
+
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(110, exit=True)  # a rank that hangs says where
+    faulthandler.dump_traceback_later(240, exit=True)  # a rank that hangs says where
     print(json.dumps(globals()[sys.argv[1]]()))

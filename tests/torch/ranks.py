@@ -13,6 +13,16 @@ from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS_MAX = 600  # messages of 4 GiB, next to other work, take minutes
+# Ranks in PID namespaces of their own cannot share memory, as ranks on two hosts: they use TCP.
+APART = ["unshare", "--pid", "--fork", "--kill-child"]
+TRANSPORTS = {"shared memory": [], "tcp": APART}  # prefixes of the ranks' commands
+
+
+def loopback_bytes() -> int:
+    """The bytes that the loopback interface has received."""
+    with open("/proc/net/dev", encoding="utf-8") as file:
+        (line,) = (line for line in file if line.strip().startswith("lo:"))
+    return int(line.split()[1])
 
 
 class Rank(subprocess.Popen[bytes]):
@@ -34,11 +44,12 @@ def start(
     only: Iterable[int] | None = None,
     programs: str = "programs.py",
     within: Callable[[int], list[str]] = lambda rank: [],
+    transport: str = "shared memory",
     python: str = sys.executable,
     **variables: str,
 ) -> list[Rank]:
     """Starts the processes of all ranks, or of some; each prints its result as JSON in the last
-    line. `within`: prefixes of the ranks' commands."""
+    line. `within` and `transport`: prefixes of the ranks' commands."""
     folder = tempfile.mkdtemp(prefix="ranks-")
     processes = []
     for rank in only or range(ranks):
@@ -61,7 +72,14 @@ def start(
             open(os.path.join(folder, f"err-{rank}"), "wb") as err,
         ):
             process = Rank(
-                [*within(rank), python, os.path.join(HERE, programs), program, *arguments],
+                [
+                    *within(rank),
+                    *TRANSPORTS[transport],
+                    python,
+                    os.path.join(HERE, programs),
+                    program,
+                    *arguments,
+                ],
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=out,

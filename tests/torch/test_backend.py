@@ -1,6 +1,7 @@
 """The c10d backend: every collective next to gloo's results, DDP, parts of all ranks,
 and what happens when a rank dies."""
 
+import datetime
 import socket
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from tests.torch import ranks
 
 CURRENT = int(torch.__version__.split(".")[0]) >= 2
+each_transport = pytest.mark.parametrize("transport", ranks.TRANSPORTS)
 
 
 @pytest.mark.parametrize("count", [3])
@@ -30,50 +32,45 @@ def test_messages_of_many_tags_in_any_order() -> None:
     assert ranks.run("messages", 2) == ["good"] * 2
 
 
+@each_transport
 @pytest.mark.parametrize("count", [2, 3])
-def test_messages_from_any_rank(count: int) -> None:
-    assert ranks.run("from_any", programs="any_source.py", ranks=count) == ["good"] * count
+def test_messages_from_any_rank(count: int, transport: str) -> None:
+    output = ranks.run("from_any", count, programs="any_source.py", transport=transport)
+    assert output == ["good"] * count
 
 
-def test_a_receive_from_any_rank_ends_with_the_timeout() -> None:
-    output, _ = ranks.run("no_rank_sends", programs="any_source.py", ranks=2)
+@each_transport
+def test_a_receive_from_any_rank_ends_with_the_timeout(transport: str) -> None:
+    output, _ = ranks.run("no_rank_sends", 2, programs="any_source.py", transport=transport)
     assert "from any rank to rank 0, tag 4: no message within 3000 ms" in output, output
 
 
-def test_a_sender_that_dies_is_named_by_a_receive_from_any_rank() -> None:
-    processes = ranks.start("sender_dies", programs="any_source.py", ranks=3)
-    assert processes[1].wait(ranks.SECONDS_MAX) == -9
+@each_transport
+def test_a_sender_that_dies_is_named_by_a_receive_from_any_rank(transport: str) -> None:
+    processes = ranks.start("sender_dies", 3, programs="any_source.py", transport=transport)
+    assert processes[1].wait(ranks.SECONDS_MAX) == (9 if transport == "tcp" else -9)
     output, good = ranks.finish([processes[0], processes[2]])
     assert "from rank 1 to rank 0" in output and good == "good", output
 
 
-def test_a_peer_that_comes_late_keeps_no_other_from_the_store() -> None:
+@each_transport
+def test_a_peer_that_comes_late_keeps_no_other_from_the_store(transport: str) -> None:
     port = socket.create_server(("127.0.0.1", 0))
     meet_at = f"tcp://127.0.0.1:{port.getsockname()[1]}"
     port.close()
-    assert (
-        ranks.run("late_peer", programs="any_source.py", ranks=3, MEET_AT=meet_at) == ["good"] * 3
+    output = ranks.run(
+        "late_peer", 3, programs="any_source.py", transport=transport, MEET_AT=meet_at
     )
+    assert output == ["good"] * 3
 
 
-# Ranks in PID namespaces of their own cannot share memory, as ranks on two hosts: they use TCP.
-APART = ["unshare", "--pid", "--fork", "--kill-child"]
-
-
-def loopback_bytes() -> int:
-    """The bytes that the loopback interface has received."""
-    with open("/proc/net/dev", encoding="utf-8") as file:
-        (line,) = (line for line in file if line.strip().startswith("lo:"))
-    return int(line.split()[1])
-
-
-@pytest.mark.parametrize("prefix", [[], APART], ids=["shared memory", "tcp"])
-def test_messages_of_more_than_4_gib(prefix: list[str]) -> None:
-    before = loopback_bytes()
-    output = ranks.run("everything", programs="large.py", ranks=2, within=lambda rank: prefix)
-    assert output == ["good"] * 2
-    if prefix:
-        assert loopback_bytes() - before > 8 << 30, "the messages did not use TCP"
+@each_transport
+@pytest.mark.parametrize("program", ["everything", "wide_blocks"])
+def test_messages_of_more_than_4_gib(program: str, transport: str) -> None:
+    before = ranks.loopback_bytes()
+    assert ranks.run(program, 2, programs="large.py", transport=transport) == ["good"] * 2
+    if transport == "tcp":
+        assert ranks.loopback_bytes() - before > 7 << 30, "the messages did not use TCP"
 
 
 def close(one: list[float], other: list[float], tolerance: float) -> bool:
@@ -117,15 +114,33 @@ def test_a_hook_that_starts_more_while_one_ends() -> None:
     assert results[0]["digest"] == results[1]["digest"]
 
 
-def test_encrypted_on_several_sockets() -> None:
+@each_transport
+def test_encrypted_on_several_sockets(transport: str) -> None:
     variables = {
         "TRAINYARD_ENCRYPT": "1",
         "TRAINYARD_SECRET": "between us",
         "TRAINYARD_SOCKETS": "2",
     }
-    assert ranks.run("beyond_gloo", 3, **variables) == ["good"] * 3
+    assert ranks.run("beyond_gloo", 3, transport=transport, **variables) == ["good"] * 3
     with pytest.raises(ranks.Ended, match="TRAINYARD_SECRET"):
-        ranks.run("beyond_gloo", 2, TRAINYARD_ENCRYPT="1")
+        ranks.run("beyond_gloo", 2, transport=transport, TRAINYARD_ENCRYPT="1")
+
+
+@pytest.mark.parametrize("value", ["", "0", "false", "False", "NO", "off", "1", "yes", "ture"])
+def test_a_switch_is_read_as_in_horovod(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    from trainyard.torch import _backend
+
+    def create() -> None:
+        store = torch.distributed.HashStore()
+        _backend.create(store, 0, 1, datetime.timedelta(seconds=10), [])
+
+    monkeypatch.setenv("TRAINYARD_ENCRYPT", value)
+    monkeypatch.delenv("TRAINYARD_SECRET", raising=False)
+    if value in ("1", "yes", "ture"):  # what is not understood leaves no run open
+        with pytest.raises(RuntimeError, match="TRAINYARD_ENCRYPT needs TRAINYARD_SECRET"):
+            create()
+        monkeypatch.setenv("TRAINYARD_SECRET", "between us")
+    create()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import itertools
 import json
 import pathlib
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from tests.torch import ranks
+
+each_transport = pytest.mark.parametrize("transport", ranks.TRANSPORTS)
 
 
 def run(program: str, count: int, *arguments: str, **more: Any) -> list[Any]:
@@ -18,14 +21,9 @@ def run(program: str, count: int, *arguments: str, **more: Any) -> list[Any]:
 @pytest.mark.parametrize(
     "program, count",
     [
-        ("operations", 3),
-        ("operations", 1),
-        ("gradients", 3),
-        ("refusals", 2),
+        *itertools.product(["operations", "gradients", "adasum", "states"], [1, 2, 3]),
+        *itertools.product(["refusals", "guards"], [2, 3]),
         ("sets", 4),
-        ("guards", 2),
-        ("adasum", 3),
-        ("states", 2),
     ],
 )
 def test_programs_of_scripts_run(program: str, count: int) -> None:
@@ -37,18 +35,21 @@ def test_semantics_equal_those_of_horovods_tests(count: int) -> None:
     assert ranks.run("everything", count, programs="horovod_semantics.py") == ["good"] * count
 
 
-def test_ranks_with_fewer_batches_join() -> None:
-    assert run("uneven", 3) == [[2, 2]] * 3
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_ranks_with_fewer_batches_join(count: int) -> None:
+    assert run("uneven", count) == [[count - 1, count - 1]] * count
 
 
-def test_the_optimizer_trains_as_one_process_with_the_whole_batch() -> None:
-    for output in run("optimizers", 3):
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_optimizer_trains_as_one_process_with_the_whole_batch(count: int) -> None:
+    for output in run("optimizers", count):
         for how, apart in output.items():
             assert apart < (1e-2 if how == "fp16" else 1e-5), f"{how}: {apart}"
 
 
-def test_compression_errors_are_sent_later() -> None:
-    for output in run("compressed", 3):
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_compression_errors_are_sent_later(count: int) -> None:
+    for output in run("compressed", count):
         assert all(0 < share < 1e-2 for share in output.values()), output
 
 
@@ -59,8 +60,9 @@ def test_autotuning_tries_settings(tmp_path: pathlib.Path) -> None:
         assert cycle_ms > 0 and fusion_bytes >= 1 << 16 and bytes_per_second > 0
 
 
-def test_batches_are_normalised_over_all_ranks() -> None:
-    assert max(run("batch_norm", 3)) < 1e-4
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_batches_are_normalised_over_all_ranks(count: int) -> None:
+    assert max(run("batch_norm", count)) < 1e-4
 
 
 def test_a_timeline_shows_each_tensor(tmp_path: pathlib.Path) -> None:
@@ -113,15 +115,24 @@ def test_a_stall_is_reported_with_rank_and_tensor_and_ends() -> None:
     assert "layer.weight" in reports, reports
 
 
-def test_encrypted_on_several_sockets() -> None:
+@each_transport
+def test_encrypted_on_several_sockets(transport: str) -> None:
     variables = {
         "TRAINYARD_ENCRYPT": "1",
         "TRAINYARD_SECRET": "between us",
         "TRAINYARD_SOCKETS": "2",
     }
-    assert run("operations", 3, **variables) == ["good"] * 3
+    assert run("operations", 3, transport=transport, **variables) == ["good"] * 3
     with pytest.raises(ranks.Ended, match="TRAINYARD_ENCRYPT needs TRAINYARD_SECRET"):
-        run("operations", 2, TRAINYARD_ENCRYPT="1")
+        run("operations", 2, transport=transport, TRAINYARD_ENCRYPT="1")
+
+
+@each_transport
+def test_messages_of_more_than_4_gib(transport: str) -> None:
+    before = ranks.loopback_bytes()
+    assert ranks.run("by_name", 2, programs="large.py", transport=transport) == ["good"] * 2
+    if transport == "tcp":
+        assert ranks.loopback_bytes() - before > 7 << 30, "the messages did not use TCP"
 
 
 def test_ranks_that_disagree_about_their_connections_do_not_meet() -> None:

@@ -18,8 +18,9 @@ def run(program: str, count: int, *arguments: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("program", ["operations", "states", "data_parallel"])
-def test_programs_of_scripts_run(program: str) -> None:
-    assert run(program, 2) == ["good"] * 2
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_programs_of_scripts_run(count: int, program: str) -> None:
+    assert run(program, count) == ["good"] * count
 
 
 @pytest.mark.parametrize(
@@ -30,20 +31,24 @@ def test_semantics_equal_those_of_horovods_tests(count: int, program: str) -> No
     assert run(program, count) == ["good"] * count
 
 
-def test_compression_errors_are_sent_later() -> None:
-    for left in run("compressed", 2):
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_compression_errors_are_sent_later(count: int) -> None:
+    for left in run("compressed", count):
         assert len(left) == 4 and all(0 < part < 1e-2 for part in left), left
 
 
 @pytest.mark.parametrize("library", ["hvd", "sdp"])
-def test_a_tape_trains_as_one_process_with_the_whole_batch(library: str) -> None:
-    assert max(run("tape", 2, library)) < 1e-5
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_tape_trains_as_one_process_with_the_whole_batch(count: int, library: str) -> None:
+    assert max(run("tape", count, library)) < 1e-5
 
 
 @pytest.mark.parametrize("passes", ["1", "2"])
-def test_fit_trains_as_one_process_with_the_whole_batch(passes: str) -> None:
-    one, other = run("fit", 2, passes)
-    assert one["digest"] == other["digest"] and one["loss"] == other["loss"], (
-        "bit for bit, and averaged"
-    )
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_fit_trains_as_one_process_with_the_whole_batch(count: int, passes: str) -> None:
+    one, *others = run("fit", count, passes)
+    for other in others:
+        assert one["digest"] == other["digest"] and one["loss"] == other["loss"], (
+            "bit for bit, and averaged"
+        )
     assert one["rate"] == pytest.approx(0.05, rel=1e-6) and one["apart"] < 1e-5

@@ -6,9 +6,10 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import itertools
+import operator
 import typing
-from collections.abc import Iterator, Sequence
-from typing import Callable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Callable, SupportsIndex
 
 from horovod.common import basics, engine
 from horovod.common.compression import AnyCompressor, Remembering
@@ -108,6 +109,16 @@ def name_for(
             " pass a name"
         )
     return f"{what}.{name}" if name else _names.next(what, process_set.process_set_id)
+
+
+def rows_of(splits: Iterable[SupportsIndex]) -> list[int]:
+    """Returns the splits of an alltoall as numbers of rows. Others than integers are invalid."""
+    try:
+        return [operator.index(each) for each in splits]
+    except TypeError:
+        raise ValueError(
+            f"invalid splits {splits}: they must be integers, the number of rows for each rank"
+        ) from None
 
 
 def _sizes(values: Sequence[int]) -> ctypes.Array[ctypes.c_uint64]:

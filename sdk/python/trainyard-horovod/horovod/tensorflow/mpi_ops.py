@@ -442,7 +442,13 @@ def alltoall(
     """Returns the received rows; with `splits` also the number of rows from each rank."""
     (tensor,) = _tensors([tensor])
     names = _names_of([tensor], name, "alltoall", process_set)
-    rows_for = tf.cast(splits, tf.int32) if splits is not None else tf.zeros([0], tf.int32)
+    rows_for = tf.convert_to_tensor(splits) if splits is not None else tf.zeros([0], tf.int32)
+    if not rows_for.dtype.is_integer:
+        raise ValueError(
+            f"invalid splits of type {rows_for.dtype.name}: they must be integers, the number of"
+            " rows for each rank"
+        )
+    rows_for = tf.cast(rows_for, tf.int32)
 
     @tf.custom_gradient
     def exchange(

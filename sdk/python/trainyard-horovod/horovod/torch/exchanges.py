@@ -241,9 +241,9 @@ def _start_alltoall(
             )
         rows_for = [given.shape[0] // process_set.size()] * process_set.size()
     else:
-        rows_for = [
-            int(each) for each in (splits.tolist() if isinstance(splits, torch.Tensor) else splits)
-        ]
+        rows_for = operations.rows_of(
+            splits.tolist() if isinstance(splits, torch.Tensor) else splits
+        )
         if (
             len(rows_for) != process_set.size()
             or sum(rows_for) != given.shape[0]

@@ -202,7 +202,12 @@ class _DistributedOptimizer(_Distributed):
         else:
             self._ready[number].add(parameter)
             self._handles.setdefault(parameter, (None, None, None))
-        together = [member for member in members if member not in self._separate[number]]
+        # Some members may have been frozen since the optimizer was made.
+        together = [
+            member
+            for member in members
+            if member.requires_grad and member not in self._separate[number]
+        ]
         if together and len(self._ready[number]) == len(together):
             self._reduce_group(number, together)
 
