@@ -23,8 +23,8 @@ std::optional<JobArn> job_in(std::string_view arn) {
   // arn:aws:sagemaker:REGION:ACCOUNT:training-job/NAME
   constexpr std::string_view kResource = "training-job/";
   const auto parts = split(arn, ':');
-  if (parts.size() != 6 || parts[0] != "arn" || !parts[1].starts_with("aws") ||
-      parts[2] != "sagemaker" || !parts[5].starts_with(kResource))
+  if (parts.size() != 6 || parts[0] != "arn" || parts[1] != "aws" || parts[2] != "sagemaker" ||
+      !parts[5].starts_with(kResource))
     return {};
   return JobArn{{std::string(parts[3]), std::string(parts[5].substr(kResource.size()))},
                 std::string(parts[4])};

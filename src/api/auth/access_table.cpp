@@ -4,6 +4,7 @@
 
 #include "auth/cloudwatch_accesses.hpp"
 #include "auth/fsx_accesses.hpp"
+#include "auth/iam_accesses.hpp"
 #include "auth/job_policy.hpp"
 #include "auth/logs_accesses.hpp"
 #include "auth/logs_rows.hpp"
@@ -121,6 +122,12 @@ constexpr AccessRow kRows[] = {
      "{computeEnvironment=compute-environment}"},
     {"batch", "CreateJobQueue", "", "{jobQueueName=job-queue}"},
     {"batch", "UpdateJobQueue DeleteJobQueue GetJobQueueSnapshot", "", "{jobQueue=job-queue}"},
+    // As on AWS: a queue uses the capacity of its environments.
+    {"batch", "CreateJobQueue UpdateJobQueue", "",
+     "{computeEnvironmentOrder[].computeEnvironment=compute-environment}"},
+    {"batch", "CreateJobQueue UpdateJobQueue", "",
+     "{serviceEnvironmentOrder[].serviceEnvironment=service-environment}"},
+    {"batch", "CreateJobQueue UpdateJobQueue", "", "{schedulingPolicyArn=scheduling-policy}"},
     {"batch", "RegisterJobDefinition", "", "{jobDefinitionName=job-definition}"},
     {"batch", "DeregisterJobDefinition", "", "{jobDefinition=job-definition}"},
     // Authorised by definition, since definitions contain environments and commands.
@@ -346,26 +353,6 @@ std::string campaign_arn(const Context& context, const Shape& shape, const void*
          (name ? *name : "*");
 }
 
-// The resource of an IAM request: a policy's ARN if the request has one, otherwise the first entity
-// that it names.
-std::string iam_resource(const Context& context, const Shape* shape, const void* input) {
-  if (!shape) return std::string(kAll);
-  for (const char* name : {"PolicyArn", "PolicySourceArn"})
-    if (std::string arn = member_text(*shape, input, name); !arn.empty()) return arn;
-  for (const auto& [name, kind] : {std::pair{"InstanceProfileName", "instance-profile"},
-                                   {"RoleName", "role"},
-                                   {"UserName", "user"},
-                                   {"GroupName", "group"},
-                                   {"PolicyName", "policy"}}) {
-    const std::string text = member_text(*shape, input, name);
-    if (text.empty()) continue;
-    std::string path = member_text(*shape, input, "Path");
-    if (path.empty()) path = "/";
-    return "arn:aws:iam::" + context.principal.account + ":" + kind + path + text;
-  }
-  return std::string(kAll);
-}
-
 void pass_role(std::string arn, std::string_view service, Accesses& out) {
   if (arn.empty()) return;
   out.all.push_back({"iam:PassRole", arn});
@@ -429,6 +416,29 @@ void add_training_job(const Json& job, Accesses& out) {
     writes(uri);
 }
 
+// Adds the log groups that the containers of a definition name, since the server writes the logs of
+// jobs with its own rights.
+void add_log_groups(const Context& context, const Json& at, Accesses& out) {
+  if (at.is_array())
+    for (const Json& each : at) add_log_groups(context, each, out);
+  if (!at.is_object()) return;
+  for (const auto& [name, value] : at.items()) {
+    if (name != "logConfiguration" || !value.is_object()) {
+      add_log_groups(context, value, out);
+      continue;
+    }
+    const auto options = value.find("options");
+    if (options == value.end() || !options->is_object()) continue;
+    const std::string group = options->value("awslogs-group", "");
+    if (group.empty() || group == trainyard::batch::kLogGroup) continue;
+    for (const char* action : {"logs:CreateLogStream", "logs:PutLogEvents"})
+      out.all.push_back({action, "arn:aws:logs:" + context.region + ":" +
+                                     context.principal.account + ":log-group:" + group +
+                                     ":log-stream:" + options->value("awslogs-stream-prefix", "") +
+                                     "/*"});
+  }
+}
+
 // The members of Batch's requests that name roles of containers.
 constexpr const char* kBatchRoles[] = {
     "containerProperties.jobRoleArn",
@@ -477,6 +487,11 @@ void add_special(const Context& context, const shapes::OperationShape& operation
     set(out.values, "batch:ShareIdentifier", texts("shareIdentifier"));
     add_tag_map(shape, input, out);
     if (name == "UntagResource") set(out.values, "aws:TagKeys", texts("tagKeys[]"));
+    if (name == "RegisterJobDefinition") {
+      std::string request;
+      write_json(shape, input, request);
+      if (const auto json = parse_json(request)) add_log_groups(context, *json, out);
+    }
     if (name == "SubmitServiceJob") {
       const auto payload = parse_json(member_text(shape, input, "serviceRequestPayload"));
       if (payload) add_training_job(*payload, out);
@@ -529,12 +544,7 @@ Accesses AccessTable::find(const Context& context, const shapes::OperationShape&
                           : std::string(action);
   };
   if (service == "iam") {
-    out.all.push_back({action_of(""), iam_resource(context, operation.input, input)});
-    // As on AWS: principals that use a profile get the rights of its role.
-    if (operation.name == "AddRoleToInstanceProfile")
-      pass_role("arn:aws:iam::" + context.principal.account + ":role/" +
-                    member_text(*operation.input, input, "RoleName"),
-                "ec2.amazonaws.com", out);
+    add_iam_accesses(context, operation, input, out);
     return out;
   }
   const auto [begin, end] =

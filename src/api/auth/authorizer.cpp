@@ -192,7 +192,7 @@ std::string Authorizer::tagged_arn(const std::string& resource) const {
   const std::string region(parts[3]);
   const std::string_view rest =
       std::string_view(resource).substr(size_t(parts[5].data() - resource.data()));
-  for (const std::string_view kind : {"training-job/", "job/"}) {
+  for (const std::string_view kind : {"training-job/", "service-job/", "job/"}) {
     if (!rest.starts_with(kind)) continue;
     const std::string_view name = rest.substr(kind.size());
     const auto job =

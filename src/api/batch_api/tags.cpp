@@ -43,9 +43,11 @@ Outcome<Done> check_resource(const Services& services, const Context& context,
     query.revision = which.revision.value_or(0);
     there = !TRY(services.control.definitions(query)).empty();
   } else if (there && is(catalog::kServiceJobArn)) {
-    there = bool(services.control.find(named_as(catalog::kServiceJobArn)));
+    const auto job = services.control.find(named_as(catalog::kServiceJobArn));
+    there = job && (*job)->spec.queue && (*job)->spec.contract == domain::Contract::training;
   } else if (there && is(catalog::kJobArn)) {
-    there = bool(services.control.find(named_as(catalog::kJobArn)));
+    const auto job = services.control.find(named_as(catalog::kJobArn));
+    there = job && (*job)->spec.contract == domain::Contract::plain;
   } else {
     there = false;
   }

@@ -13,7 +13,8 @@ void add_metric_data_operations(OperationTable& table, const Services& services)
 void add_alarm_operations(OperationTable& table, const Settings& settings,
                           const Services& services);
 void add_dashboard_operations(OperationTable& table, const Services& services);
-void add_insight_rule_operations(OperationTable& table, const Services& services);
+void add_insight_rule_operations(OperationTable& table, const Settings& settings,
+                                 const Services& services);
 void add_tag_operations(OperationTable& table, const Services& services);
 
 }  // namespace trainyard::api::cloudwatch

@@ -2,7 +2,9 @@
 #include "shapes/cloudwatch.hpp"
 
 #include <algorithm>
+#include <memory>
 
+#include "auth/authorizer.hpp"
 #include "base/text.hpp"
 #include "cloudwatch/common.hpp"
 #include "cloudwatch/families.hpp"
@@ -10,6 +12,7 @@
 #include "insights/contributor_rule.hpp"
 #include "insights/insight_rules.hpp"
 #include "insights/queries.hpp"
+#include "shapes/logs.hpp"
 
 namespace trainyard::api::cloudwatch {
 namespace {
@@ -161,7 +164,8 @@ std::optional<Failure> fault_of(const aws::GetInsightRuleReportInput& in, int64_
   return {};
 }
 
-Outcome<aws::GetInsightRuleReportOutput> report_of_rule(InsightRules& rules, const Services&,
+Outcome<aws::GetInsightRuleReportOutput> report_of_rule(InsightRules& rules,
+                                                        const Authorizer& authorizer,
                                                         const Context& context,
                                                         const aws::GetInsightRuleReportInput& in) {
   const int64_t contributors = in.max_contributor_count.value_or(kContributorsDefault);
@@ -178,6 +182,11 @@ Outcome<aws::GetInsightRuleReportOutput> report_of_rule(InsightRules& rules, con
                                    .period = *in.period * 1s,
                                    .contributors_max = size_t(contributors),
                                    .by_maximum = in.order_by.value_or("Sum") == "Maximum"};
+  query.may_read = [&](const std::string& group) {
+    return !authorizer.check(context, shapes::logs::kService, "logs:StartQuery",
+                             "arn:aws:logs:" + context.region + ":" + context.principal.account +
+                                 ":log-group:" + group + ":log-stream:");
+  };
   if (stored->disabled) query.to = std::max(query.from, std::min(query.to, *stored->disabled));
   auto counted = rules.report(rule, query);
   if (!counted && counted.error().is(insights::InsightFault::busy))
@@ -207,7 +216,8 @@ Outcome<aws::GetInsightRuleReportOutput> report_of_rule(InsightRules& rules, con
 
 }  // namespace
 
-void add_insight_rule_operations(OperationTable& table, const Services& services) {
+void add_insight_rule_operations(OperationTable& table, const Settings& settings,
+                                 const Services& services) {
   const auto with = [&services](auto function) {
     return [&services, function](const Context& context,
                                  const auto& in) -> decltype(function(services.queries->rules(),
@@ -221,7 +231,12 @@ void add_insight_rule_operations(OperationTable& table, const Services& services
   table.add<aws::DeleteInsightRules>(with(remove_rules));
   table.add<aws::EnableInsightRules>(with(enable_rules));
   table.add<aws::DisableInsightRules>(with(disable_rules));
-  table.add<aws::GetInsightRuleReport>(with(report_of_rule));
+  const auto authorizer = std::make_shared<const Authorizer>(settings, services);
+  table.add<aws::GetInsightRuleReport>(
+      with([authorizer](InsightRules& rules, const Services&, const Context& context,
+                        const aws::GetInsightRuleReportInput& in) {
+        return report_of_rule(rules, *authorizer, context, in);
+      }));
 }
 
 }  // namespace trainyard::api::cloudwatch

@@ -9,7 +9,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
   add_metric_data_operations(table, services);
   add_alarm_operations(table, settings, services);
   add_dashboard_operations(table, services);
-  add_insight_rule_operations(table, services);
+  add_insight_rule_operations(table, settings, services);
   add_tag_operations(table, services);
 }
 

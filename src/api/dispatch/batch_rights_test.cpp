@@ -146,5 +146,60 @@ TEST(TagConditions, ApplyToTheTagsOfResources) {
   }
 }
 
+TEST(BatchRights, TagsOfTrainingJobsAreNotThoseOfServiceJobs) {
+  TestTenants world;
+  const Signing bob = world.user("bob", allow(R"("batch:*")", R"("*")"));
+  const std::string path =
+      "tags/" + percent_encode("arn:aws:batch:eu-west-1:123456789012:service-job/mnist-1");
+  const auto tagged = world.batch(path, R"({"tags":{"team":"b"}})", bob);
+  EXPECT_EQ(tagged.status, 400) << tagged.body;
+  EXPECT_NE(tagged.body.find("Resource not found"), std::string::npos) << tagged.body;
+  EXPECT_TRUE(world.control.tags_of.empty());
+}
+
+TEST(BatchRights, LogGroupsOfDefinitionsNeedTheRightToWriteThem) {
+  TestTenants world;
+  world.settings.volumes["/open"] = {.directory = "/srv/open"};
+  world.open();
+  const auto with_group = [](const std::string& group) {
+    return definition("/open",
+                      R"(,"logConfiguration":{"logDriver":"awslogs","options":{"awslogs-group":")" +
+                          group + R"(","awslogs-stream-prefix":"mnist-1"}})");
+  };
+  const Signing bob = world.user("bob", allow(R"("batch:*")", R"("*")"));
+  const Signing writer = world.user(
+      "writer", allow(R"("batch:*","logs:CreateLogStream","logs:PutLogEvents")", R"("*")"));
+  const auto refused =
+      world.batch("registerjobdefinition", with_group("/aws/sagemaker/TrainingJobs"), bob);
+  expect_access_denied(refused.body, "logs:CreateLogStream");
+  EXPECT_TRUE(is_denied(world.batch("registerjobdefinition", with_group("payments"), bob)));
+  EXPECT_EQ(world.batch("registerjobdefinition", with_group("/aws/batch/job"), bob).status, 200);
+  EXPECT_EQ(world.batch("registerjobdefinition", with_group("payments"), writer).status, 200);
+}
+
+TEST(BatchRights, QueuesNeedTheRightsOnTheirEnvironments) {
+  TestTenants world;
+  const Signing ann = world.user("ann", allow(R"("batch:*")", R"("arn:aws:batch:*:*:*/ann-*")"));
+  const auto create = [&](const std::string& environment) {
+    return world.batch("createjobqueue",
+                       R"({"jobQueueName":"ann-q","priority":1,"computeEnvironmentOrder":[)"
+                       R"({"order":1,"computeEnvironment":")" +
+                           environment + R"("}]})",
+                       ann);
+  };
+  expect_access_denied(create("bob-gpus").body, "compute-environment/bob-gpus");
+  expect_access_denied(
+      create("arn:aws:batch:eu-west-1:123456789012:compute-environment/bob-gpus").body,
+      "compute-environment/bob-gpus");
+  EXPECT_FALSE(is_denied(create("ann-cpus")));
+  expect_access_denied(world
+                           .batch("updatejobqueue",
+                                  R"({"jobQueue":"ann-q","computeEnvironmentOrder":[)"
+                                  R"({"order":1,"computeEnvironment":"bob-gpus"}]})",
+                                  ann)
+                           .body,
+                       "compute-environment/bob-gpus");
+}
+
 }  // namespace
 }  // namespace trainyard::api

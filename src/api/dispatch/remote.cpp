@@ -6,6 +6,7 @@
 
 #include "auth/delegation.hpp"
 #include "base/text.hpp"
+#include "dispatch/s3_exchange.hpp"
 #include "signing/signing.hpp"
 
 namespace trainyard::api {
@@ -187,7 +188,9 @@ Result<void> Remotes::pass_s3(net::Stream& stream, const S3Address& address, Bod
         if (const auto number = parse_int(value); number && *number >= 0)
           length = uint64_t(*number);
     if (!length && (status == 204 || status == 304)) length = 0;
-    return stream.start(status, to_headers(fields), length);
+    net::Headers headers = to_headers(fields);
+    sandbox_document(headers);
+    return stream.start(status, headers, length);
   };
   receiver.write = [&](std::span<const char> bytes) { return stream.write(bytes); };
   return forwarder_.pass(regions_.at(region), request, receiver)

@@ -13,6 +13,11 @@ constexpr std::string_view kDeclaration = "<?xml version=\"1.0\" encoding=\"UTF-
 
 }  // namespace
 
+void sandbox_document(net::Headers& headers) {
+  headers.set("Content-Security-Policy", "sandbox");
+  headers.set("X-Content-Type-Options", "nosniff");
+}
+
 Result<void> S3Exchange::start_erased(const void* output, std::optional<uint64_t> content_length,
                                       int status) {
   CHECK(!started(), "a reply starts once");
@@ -22,6 +27,7 @@ Result<void> S3Exchange::start_erased(const void* output, std::optional<uint64_t
 }
 
 net::Headers S3Exchange::with_headers(net::Headers headers) const {
+  sandbox_document(headers);
   for (const auto& [name, value] : headers_) headers.add(name, value);
   return headers;
 }

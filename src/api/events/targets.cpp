@@ -38,7 +38,7 @@ Outcome<Done> check_offered(const aws::Target& given) {
 
 Outcome<TargetKind> kind_of(const Context& context, const std::string& arn) {
   const auto parts = split(arn, ':');
-  if (parts.size() < 6 || parts[0] != "arn")
+  if (parts.size() < 6 || parts[0] != "arn" || parts[1] != "aws")
     return wrong("Provided Arn is not in correct format: " + shorten(arn, 200));
   if (parts[3] != context.region || parts[4] != context.principal.account)
     return wrong("The target " + shorten(arn, 200) + " is not of this account and region.");

@@ -15,13 +15,14 @@ Instant period_of(Instant at, Duration period) {
 
 // The groups that the rule names, of those that exist.
 Result<std::set<std::string>> groups_of(observe::Logs& logs, const ContributorRule& rule,
-                                        const std::string& region) {
+                                        const ContributorQuery& query) {
   std::set<std::string> out;
   for (const std::string& name : rule.groups()) {
     const bool prefix = name.ends_with('*');
     const std::string start = prefix ? name.substr(0, name.size() - 1) : name;
-    for (const auto& group : TRY(logs.groups(region, start)))
-      if (prefix || group.name == name) out.insert(group.name);
+    for (const auto& group : TRY(logs.groups(query.region, start)))
+      if (prefix ? query.may_read && query.may_read(group.name) : group.name == name)
+        out.insert(group.name);
   }
   return out;
 }

@@ -6,6 +6,7 @@
 // count, with a message for the client; those of observe.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,6 +34,9 @@ struct ContributorQuery {
   Duration period = 60s;
   size_t contributors_max = 10;
   bool by_maximum = false;  // orders by the greatest value of a period, not by the sum
+  // Whether the client may read a group that a prefix of the rule means; null: none. The groups
+  // that the rule names were authorised when it was made.
+  std::function<bool(const std::string& group)> may_read = nullptr;
 };
 
 struct Contributor {

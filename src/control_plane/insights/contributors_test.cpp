@@ -99,7 +99,10 @@ struct ReportWorld {
     ASSERT_OK(logs->append({kRegion, group, "s"}, {{clock.now(), {}, message}}));
   }
   ContributorQuery query() {
-    return {.region = kRegion, .from = clock.now() - 1h, .to = clock.now() + 1h};
+    return {.region = kRegion,
+            .from = clock.now() - 1h,
+            .to = clock.now() + 1h,
+            .may_read = [](const std::string& group) { return group != "g-secret"; }};
   }
 };
 
@@ -110,6 +113,7 @@ TEST(ContributorReport, CountsTheTopContributors) {
   world.clock.advance(60s);
   for (int i = 0; i < 3; ++i) world.append("g2", R"({"ip": "b"})");
   world.append("other", R"({"ip": "z"})");
+  world.append("g-secret", R"({"ip": "z"})");  // that the client may not read
   const auto rule = parse(rule_text(R"("Keys": ["$.ip"])"));
   auto query = world.query();
   query.contributors_max = 2;

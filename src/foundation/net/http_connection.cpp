@@ -23,6 +23,7 @@ constexpr uint64_t kBodyBytesPerSecondMin = 16 << 10;
 // Bodies up to this size are never refused because of others' large ones: all connections together
 // hold 256 MiB of them.
 constexpr size_t kSmallBodyBytes = 64 << 10;
+constexpr size_t kUnprovenShare = 4;  // unauthenticated bodies have this part of the limit
 constexpr uint64_t kLingerBytesMax = 16 << 20;
 
 constexpr std::string_view kOnlyTls =
@@ -242,7 +243,7 @@ asio::awaitable<bool> Connection::one_request() {
     head_.finding = std::move(choice.finding);
     keep_open = co_await prefaced_request(choice.body_bytes_max);
   } else {
-    accepted_ = true;
+    accepted_ = accepted_ || choice.authenticated;
     head_.finding = std::move(choice.finding);
     if (choice.intake == Intake::streamed) {
       keep_open = co_await streamed_request(std::move(choice.tenant));
@@ -319,7 +320,9 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
     co_return co_await refuse(
         413, "The request's body is larger than " + human_bytes(body_bytes_max) + ".\n");
   const int64_t begun = steady_now();
-  Charge charge(server_.buffered_bytes());
+  Charge charge(choice.authenticated ? server_.buffered_bytes() : server_.unproven_bytes());
+  const size_t charge_max =
+      server_.settings().buffered_bytes_max / (choice.authenticated ? 1 : kUnprovenShare);
   while (in_.body_left()) {
     // The buffer grows with the arrived bytes, not with the declared length.
     const size_t length = request.body.size();
@@ -335,8 +338,7 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
       if (overdue_) co_return co_await refuse(408, "The request's body did not arrive in time.\n");
       co_return false;
     }
-    if (request.body.size() > kSmallBodyBytes &&
-        charge.add(got) > server_.settings().buffered_bytes_max) {
+    if (request.body.size() > kSmallBodyBytes && charge.add(got) > charge_max) {
       request.body = std::string();
       charge.give_back();  // as below: a refused client may free memory and retry at once
       co_return co_await refuse(503, "Too many large requests are under way.\n");
@@ -360,6 +362,7 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
   state_ = State::busy;
   const Response response = std::move(*response_);
   response_.reset();
+  accepted_ = accepted_ || response.status < 400;
 
   if (equals_ignoring_case(response.headers.get("Connection"), "close") || server_.stopping())
     keep_alive_ = false;

@@ -240,6 +240,8 @@ class Server final : public HttpServer {
   void connection_ended(const asio::ip::address& peer);
   void tick(Loop& loop);
   std::atomic<size_t>& buffered_bytes() { return buffered_bytes_; }
+  // Of bodies whose clients have not proved yet who they are.
+  std::atomic<size_t>& unproven_bytes() { return unproven_bytes_; }
 
  private:
   Result<void> listen();
@@ -259,7 +261,7 @@ class Server final : public HttpServer {
   std::optional<TenantPool> pool_;
   std::optional<tcp::acceptor> acceptor_;  // confined to the first loop
   uint16_t port_ = 0;
-  std::atomic<size_t> buffered_bytes_ = 0;
+  std::atomic<size_t> buffered_bytes_ = 0, unproven_bytes_ = 0;
   std::atomic<bool> stopping_ = false;
   bool stopped_ = false;
 

@@ -142,6 +142,9 @@ class Handler {
     // counted against the tenant's share of threads
     std::string tenant = "";
     std::any finding = {};  // added to the head, for preface(), handle() and stream()
+    // False: the client proves who it is with the body. Until handle() has answered without an
+    // error, its connection is one that may be closed for another client.
+    bool authenticated = true;
   };
   // Called on an I/O thread: must not block.
   virtual Choice choose(const RequestHead& head) = 0;
@@ -174,7 +177,9 @@ struct HttpSettings {
   // Per address (IPv6: per /64 network). All jobs and clients of this machine are one peer.
   size_t connections_per_peer_max = 2048;
   size_t head_bytes_max = 64 << 10;
-  size_t buffered_bytes_max = 256 << 20;  // bodies of all buffered requests together; beyond, 503
+  // Bodies of all buffered requests together; beyond, 503. Requests that are not authenticated by
+  // their heads have a quarter of it, beside it.
+  size_t buffered_bytes_max = 256 << 20;
   // A connection ends without a byte within this time, or if its head is incomplete by then
   // (checked four times in that time, or every second).
   Duration idle_limit = 60s;

@@ -368,6 +368,50 @@ TEST_F(Http, AFullPeerLosesItsOldestConnectionWithoutAnAcceptedRequest) {
       << "a connection with an accepted request stays";
 }
 
+TEST_F(Http, AFullPeerLosesConnectionsThatAreNotAuthenticatedYet) {
+  settings.connections_per_peer_max = 3;
+  settings.io_threads = 1;
+  handler.on_choose = [](const RequestHead&) {
+    Handler::Choice choice;
+    choice.authenticated = false;
+    return choice;
+  };
+  serve();
+  RawClient proven = client();
+  EXPECT_EQ(proven.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
+  RawClient unproven[] = {client(), client()};
+  for (RawClient& each : unproven)
+    ASSERT_TRUE(each.say("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n"));
+  int status = 0;
+  // Until the server has read both heads, and has counted the end of a connection.
+  for (int i = 0; i < 1000 && status != 200; i++) {
+    RawClient next = client();
+    status = next.exchange("GET / HTTP/1.1\r\n\r\n").status;
+  }
+  EXPECT_EQ(status, 200);
+  EXPECT_EQ(proven.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
+}
+
+TEST_F(Http, UnauthenticatedBodiesHaveAShareOfTheirOwn) {
+  settings.buffered_bytes_max = 400'000;
+  handler.on_choose = [](const RequestHead& head) {
+    Handler::Choice choice;
+    choice.authenticated = head.path() != "/unproven";
+    return choice;
+  };
+  serve();
+  const std::string body(200'000, 'x');
+  const auto post = [&](const std::string& path) {
+    RawClient one = client();
+    return one
+        .exchange("POST " + path + " HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) +
+                  "\r\n\r\n" + body)
+        .status;
+  };
+  EXPECT_EQ(post("/unproven"), 503);
+  EXPECT_EQ(post("/"), 200);
+}
+
 // -- answers --------------------------------------------------------------------------------------
 
 TEST_F(Http, ValuesCannotEndTheirLine) {

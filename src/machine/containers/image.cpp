@@ -243,6 +243,7 @@ class Pull {
       return say(PullProgress::Doing::downloading, landed + bytes_on_the_way(layout), bytes_total_);
     }));
     const auto image = TRY(describe(layout));
+    TRY(check_fetched(source_, digest_, image));
     uint64_t bytes = 0;
     for (const auto& layer : image.layers) {
       bytes += file_bytes(paths_.blob(layer.digest));
@@ -372,7 +373,7 @@ Result<UnpackedImage> unpack(const ImageSource& source, const ImagePaths& image_
     const auto lock = take_image_lock(image_paths.lock(*digest), watch);
     if (!lock) return lock.error();
     if (auto there = TRY(use_if_there(image_paths, *digest))) return *std::move(there);
-    auto done = Pull(source, image_paths, *digest, watch).run();
+    auto done = Pull(pinned_to(source, *digest), image_paths, *digest, watch).run();
     if (done) {
       if (auto there = TRY(use_if_there(image_paths, *digest))) return *std::move(there);
       continue;

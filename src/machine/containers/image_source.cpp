@@ -106,19 +106,28 @@ struct FoundManifest {
   ImageDocument document;
 };
 
+// Follows (index ->) manifest. Each document has the digest by which it is named.
+Result<FoundManifest> follow(const std::string& blobs, ImageReference at) {
+  for (int depth = 0; depth < kIndexDepthMax; depth++) {
+    auto document = TRY(read_manifest(TRY(read_blob(blobs, at.digest)), image_architecture()));
+    if (!document.is_index) return FoundManifest{at.digest, std::move(document)};
+    at = document.next;
+  }
+  return invalid("reading the image: indexes nested too deeply");
+}
+
 // Follows tag -> (index ->) manifest.
 Result<FoundManifest> find_manifest(const LayoutPaths& layout, std::string_view tag) {
   const std::string index =
       TRY(os::read_file(layout.directory + "/index.json", kImageDocumentBytesMax)
               .in("reading the OCI layout " + layout.directory));
-  ImageReference at = TRY(find_in_index(index, tag).in("the OCI layout " + layout.directory));
-  for (int depth = 0; depth < kIndexDepthMax; depth++) {
-    auto document =
-        TRY(read_manifest(TRY(read_blob(layout.blobs, at.digest)), image_architecture()));
-    if (!document.is_index) return FoundManifest{at.digest, std::move(document)};
-    at = document.next;
-  }
-  return invalid("reading the image: indexes nested too deeply");
+  return follow(layout.blobs,
+                TRY(find_in_index(index, tag).in("the OCI layout " + layout.directory)));
+}
+
+Result<DescribedImage> described(const std::string& blobs, FoundManifest found) {
+  auto config = TRY(read_image_config(TRY(read_blob(blobs, found.document.next.digest))));
+  return DescribedImage{std::move(config), std::move(found.document.layers)};
 }
 
 }  // namespace
@@ -239,9 +248,27 @@ uint64_t bytes_on_the_way(const LayoutPaths& to) {
 }
 
 Result<DescribedImage> describe(const LayoutPaths& layout) {
-  auto found = TRY(find_manifest(layout, kFetchedTag));
-  auto config = TRY(read_image_config(TRY(read_blob(layout.blobs, found.document.next.digest))));
-  return DescribedImage{found.digest, std::move(config), std::move(found.document.layers)};
+  return described(layout.blobs, TRY(find_manifest(layout, kFetchedTag)));
+}
+
+ImageSource pinned_to(ImageSource source, const std::string& digest) {
+  if (!source.name.starts_with(kRegistry) || !pinned_digest(source.name).empty()) return source;
+  const size_t colon = source.name.find(':', source.name.rfind('/'));
+  source.name = source.name.substr(0, colon) + "@" + digest;
+  return source;
+}
+
+Result<void> check_fetched(const ImageSource& from, const std::string& digest,
+                           const DescribedImage& image) {
+  if (!from.name.starts_with(kOci)) return ok();
+  const std::string blobs =
+      split_oci(std::string_view(from.name).substr(kOci.size())).layout + "/blobs";
+  const auto wanted = TRY(described(blobs, TRY(follow(blobs, {.digest = digest}))));
+  if (wanted.config == image.config &&
+      std::ranges::equal(wanted.layers, image.layers, {}, &ImageReference::digest,
+                         &ImageReference::digest))
+    return ok();
+  return corrupt("the image changed while it was read: its digest is not " + digest);
 }
 
 Error explained(Error error, const std::string& source) {

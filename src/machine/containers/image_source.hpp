@@ -77,13 +77,20 @@ Result<void> fetch(const ImageSource& source, const LayoutPaths& to,
 // Bytes that fetch() has written so far to incomplete blobs.
 uint64_t bytes_on_the_way(const LayoutPaths& to);
 
+// Returns the same image by its digest, so that what is fetched is what has that digest, however
+// often the registry's tag moves. Other sources than registries are returned as they are.
+ImageSource pinned_to(ImageSource source, const std::string& digest);
+
 // The documents of the fetched image.
 struct DescribedImage {
-  std::string digest;  // of its manifest
   ImageConfig config;
   std::vector<ImageReference> layers;
 };
 Result<DescribedImage> describe(const LayoutPaths& layout);
+// Checks that an image was fetched whose digest is `digest`: a layout may change meanwhile. For
+// registries, pinned_to() does. Errors: corrupt.
+Result<void> check_fetched(const ImageSource& source, const std::string& digest,
+                           const DescribedImage& image);
 
 // Returns the error with its proper kind, and with the image in its message.
 Error explained(Error error, const std::string& source);

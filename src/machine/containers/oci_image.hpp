@@ -25,6 +25,7 @@ struct ImageConfig {
   std::map<std::string, std::string> environment;
   std::string working_directory = "/";
   std::string user;  // "", "1000", "1000:1000", "name", "name:group"
+  bool operator==(const ImageConfig&) const = default;
 };
 
 // Returns the command line by the training contract, which is `docker run IMAGE train`: the

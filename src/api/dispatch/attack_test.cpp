@@ -1,0 +1,71 @@
+// Tests requests that try to get around a permission or the console's protection.
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "dispatch/testing/tenants.hpp"
+
+namespace trainyard::api {
+namespace {
+
+using in_memory::is_denied;
+using in_memory::Signing;
+
+TEST(Objects, BrowsersShowThemWithoutScriptsAndInAnOriginOfTheirOwn) {
+  TestTenants world;
+  const std::string page = "<script>alert(1)</script>";
+  ASSERT_EQ(world.s3("PUT", "/models/a.html", page, {}, {{"Content-Type", "text/html"}}).status,
+            200);
+  for (const char* target :
+       {"/models/a.html", "/models/a.html?response-content-type=text%2Fhtml", "/models/none"}) {
+    const auto reply = world.s3("GET", target);
+    EXPECT_EQ(reply.headers.get("content-security-policy"), "sandbox") << target;
+    EXPECT_EQ(reply.headers.get("x-content-type-options"), "nosniff") << target;
+  }
+}
+
+TEST(IamRights, ADenyOfAnEntityHoldsForItsPoliciesAndMembers) {
+  TestTenants world;
+  policy::User made;
+  made.name = "lead", made.id = "AIDAlead";
+  made.inline_policies["own"] = document(
+      R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"iam:*","Resource":"*"},)"
+      R"({"Effect":"Deny","Action":"iam:*","Resource":["arn:aws:iam::*:role/prod-*",)"
+      R"("arn:aws:iam::*:group/admins","arn:aws:iam::*:user/lead"]},)"
+      R"({"Effect":"Deny","Action":"iam:Attach*","Resource":"*","Condition":{"ArnEquals":)"
+      R"({"iam:PolicyARN":"arn:aws:iam::aws:policy/AdministratorAccess"}}}]})");
+  world.identities->put(made);
+  world.identities->put(
+      policy::AccessKey{.id = "AKIAlead", .user = "lead", .secret = "lead-secret"});
+  const Signing lead{{"AKIAlead", "lead-secret", ""}, "eu-west-1"};
+  const auto denied = [&](const std::string& request) {
+    return is_denied(world.form("Version=2010-05-08&Action=" + request, "iam", lead));
+  };
+  const std::string any = "&PolicyArn=" + percent_encode("arn:aws:iam::aws:policy/PowerUserAccess");
+  const std::string administrator =
+      "&PolicyArn=" + percent_encode("arn:aws:iam::aws:policy/AdministratorAccess");
+  EXPECT_TRUE(denied("AttachRolePolicy&RoleName=prod-train" + any));
+  EXPECT_TRUE(denied("DetachUserPolicy&UserName=lead" + any));
+  EXPECT_TRUE(denied("AddUserToGroup&GroupName=admins&UserName=friend"));
+  EXPECT_TRUE(denied("UpdateGroup&GroupName=team&NewGroupName=admins"));
+  EXPECT_TRUE(denied("AttachUserPolicy&UserName=friend" + administrator));
+  EXPECT_FALSE(denied("AttachUserPolicy&UserName=friend" + any));
+  EXPECT_FALSE(denied("AddUserToGroup&GroupName=team&UserName=friend"));
+}
+
+TEST(EventRights, TargetsOfOtherPartitionsAreRefused) {
+  TestTenants world;
+  const Signing mallory = world.user("mallory", allow(R"("events:*")", R"("*")"));
+  const auto events = [&](const std::string& operation, const std::string& body) {
+    return world.json("AWSEvents." + operation, body, "events", mallory);
+  };
+  const auto target = [](const std::string& partition) {
+    return R"({"Rule":"r","Targets":[{"Id":"1","Arn":"arn:)" + partition +
+           R"(:logs:eu-west-1:123456789012:log-group:/aws/events/audit"}]})";
+  };
+  EXPECT_TRUE(is_denied(events("PutTargets", target("aws"))));
+  for (const char* partition : {"x", "aws-cn", ""})
+    EXPECT_NE(events("PutTargets", target(partition)).status, 200) << partition;
+}
+
+}  // namespace
+}  // namespace trainyard::api
