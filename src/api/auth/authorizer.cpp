@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "auth/job_policy.hpp"
+#include "auth/member_texts.hpp"
 #include "auth/notify_accesses.hpp"
 #include "auth/roles.hpp"
 #include "auth/temporary_keys.hpp"

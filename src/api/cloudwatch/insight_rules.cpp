@@ -22,6 +22,7 @@ using insights::InsightRule;
 using insights::InsightRules;
 
 constexpr const char* kSchema = R"({"Name" : "CloudWatchLogRule", "Version" : 1})";
+constexpr const char* kNoRules = "insight rules are not available on this server";
 constexpr const char* kEnabled = "ENABLED";
 constexpr const char* kDisabled = "DISABLED";
 constexpr int64_t kRulesDefault = 500;  // of a page, as AWS
@@ -222,7 +223,7 @@ void add_insight_rule_operations(OperationTable& table, const Settings& settings
     return [&services, function](const Context& context,
                                  const auto& in) -> decltype(function(services.queries->rules(),
                                                                       services, context, in)) {
-      if (!services.queries) return unavailable("insight rules are not available on this server");
+      if (!services.queries) return unavailable(kNoRules);
       return function(services.queries->rules(), services, context, in);
     };
   };
@@ -233,10 +234,12 @@ void add_insight_rule_operations(OperationTable& table, const Settings& settings
   table.add<aws::DisableInsightRules>(with(disable_rules));
   const auto authorizer = std::make_shared<const Authorizer>(settings, services);
   table.add<aws::GetInsightRuleReport>(
-      with([authorizer](InsightRules& rules, const Services&, const Context& context,
-                        const aws::GetInsightRuleReportInput& in) {
-        return report_of_rule(rules, *authorizer, context, in);
-      }));
+      [&services, authorizer](
+          const Context& context,
+          const aws::GetInsightRuleReportInput& in) -> Outcome<aws::GetInsightRuleReportOutput> {
+        if (!services.queries) return unavailable(kNoRules);
+        return report_of_rule(services.queries->rules(), *authorizer, context, in);
+      });
 }
 
 }  // namespace trainyard::api::cloudwatch

@@ -103,7 +103,7 @@ Result<ContributorReport> report_contributors(observe::Logs& logs, const Contrib
     return exhausted("The time range has more than " + std::to_string(limits.periods_max) +
                      " periods. Choose a longer period.");
   Tally tally(rule, query, limits);
-  for (const std::string& group : TRY(groups_of(logs, rule, query.region))) {
+  for (const std::string& group : TRY(groups_of(logs, rule, query))) {
     observe::FilterQuery filter{.from = query.from, .to = query.to};
     do {
       const auto page = TRY(logs.filter(query.region, group, filter));
