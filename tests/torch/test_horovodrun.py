@@ -3,6 +3,8 @@ ranks that are killed, added, or too few."""
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import pathlib
 import re
@@ -14,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from horovod.runner import watcher
+from horovod.runner import processes, watcher
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOROVODRUN = os.path.join(os.path.dirname(sys.executable), "horovodrun")
@@ -469,3 +471,42 @@ def test_fewer_than_the_minimum_wait_until_a_host_comes(
 def test_a_script_that_never_holds_is_given_up(start: Callable[..., Run]) -> None:
     code, said = start("-np", "1", "--min-np", "1", "sh", "-c", "exit 5").finish()
     assert code == 1 and "host localhost is given up" in said and "exit code 5" in said, said
+
+
+class FullDisk(io.StringIO):
+    """A file whose disk is full."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("fails", ["stdout", "directory", "catch"])
+def test_output_that_cannot_be_forwarded_does_not_block_its_rank(
+    fails: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def catch(line: bytes) -> bool:
+        raise ValueError("unreadable line")
+
+    (tmp_path / "file").touch()
+    messages = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", messages)
+    monkeypatch.setattr(sys, "stdout", FullDisk() if fails == "stdout" else io.StringIO())
+    guard = processes.Watcher()
+    process = processes.Process(
+        guard,
+        "rank 0",
+        python("for _ in range(10_000): print('x' * 100)"),
+        {},
+        label="[0]",
+        outputs=str(tmp_path / "file" / "below") if fails == "directory" else None,
+        catch=catch if fails == "catch" else None,
+    )
+    deadline = time.monotonic() + SECONDS_MAX
+    try:
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert process.poll() == 0, "the rank waits for its output to be read"
+    finally:
+        processes.end_all([process])
+        guard.stop()
+    assert "the stdout of [0] is no longer forwarded" in messages.getvalue()

@@ -1,13 +1,19 @@
 // Runs members that join and leave, over real connections.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <future>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
 
+#include "collectives/transport/tcp/frame.hpp"
 #include "membership/member.hpp"
 #include "membership/service.hpp"
+#include "membership/wire.hpp"
 
 namespace trainyard::membership {
 namespace {
@@ -183,6 +189,89 @@ TEST(Elastic, ADismissedMemberGetsAnError) {
   const auto refused = (*b)->next({}, 1min);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::denied);
+}
+
+// -- connections that end within a frame
+
+std::string frame_of(const Message& message) {
+  const std::string payload = encode(message);
+  const collectives::HeaderBytes header = collectives::encode(
+      collectives::FrameHeader{collectives::FrameKind::data, {}, payload.size()});
+  return std::string(reinterpret_cast<const char*>(header.data()), header.size()) + payload;
+}
+
+Message came() { return messages::Came{Applicant{.name = "a", .host = "here"}}; }
+
+void send_bytes(int descriptor, std::string_view bytes) {
+  ASSERT_EQ(::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t(bytes.size()));
+}
+
+// Both ends of a connection.
+struct Wires {
+  Wires() {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    service.emplace(collectives::Socket(ends[0]), "open sesame", Wire::Side::service);
+    member.emplace(collectives::Socket(ends[1]), "open sesame", Wire::Side::member);
+  }
+  void prove() {
+    for (int exchanges = 0; exchanges < 3; ++exchanges) {
+      EXPECT_TRUE(member->exchange());
+      EXPECT_TRUE(service->exchange());
+    }
+    ASSERT_TRUE(member->proved() && service->proved());
+  }
+  std::optional<Wire> service, member;
+};
+
+TEST(MembershipWire, APeerThatClosesWithinItsHelloHasEnded) {
+  Wires wires;
+  send_bytes(wires.member->descriptor(), "ten bytes.");
+  wires.member.reset();
+  const auto received = wires.service->exchange();
+  ASSERT_FALSE(received);
+  EXPECT_EQ(received.error().kind, Kind::unavailable);
+}
+
+TEST(MembershipWire, CompleteMessagesAreReturnedBeforeTheEnd) {
+  Wires wires;
+  wires.prove();
+  const std::string frame = frame_of(came());
+  send_bytes(wires.member->descriptor(), frame + frame.substr(0, frame.size() / 2));
+  wires.member.reset();
+  const auto received = wires.service->exchange();
+  ASSERT_TRUE(received);
+  ASSERT_EQ(received->size(), 1u);
+  EXPECT_TRUE(received->front() == came());
+  const auto after = wires.service->exchange();
+  ASSERT_FALSE(after);
+  EXPECT_EQ(after.error().kind, Kind::unavailable);
+}
+
+TEST(Elastic, AMemberThatClosesWithinAFrameIsLost) {
+  const auto service = serve({.ranks_min = 2, .ranks_max = 2});
+  collectives::Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(service->port());
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(
+      ::connect(socket.descriptor(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+      0);
+  std::optional<Wire> member;
+  member.emplace(std::move(socket), "open sesame", Wire::Side::member);
+  while (!member->proved()) ASSERT_TRUE(member->exchange());
+  member->send(came());
+  while (member->wants_to_write()) ASSERT_TRUE(member->exchange());
+  const auto first = service->next(1min);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->kind, News::Kind::came);
+  send_bytes(member->descriptor(), frame_of(came()).substr(0, 40));
+  member.reset();
+  const auto second = service->next(1min);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->kind, News::Kind::lost);
+  EXPECT_EQ(second->name, "a");
 }
 
 }  // namespace

@@ -50,6 +50,8 @@ Result<std::vector<Message>> Wire::exchange() {
     if (!message) break;
     messages.push_back(std::move(*message));
   }
+  // Complete messages are handled first. The rest of `incoming_` can no longer be completed.
+  if (ended_ && messages.empty()) return unavailable("connection closed by peer");
   TRY(write());
   return messages;
 }
@@ -62,8 +64,8 @@ Result<void> Wire::read() {
     if (got < 0 && collectives::would_block(errno)) return ok();
     if (got < 0) return from_errno("using the connection");
     if (got == 0) {
-      if (incoming_.empty()) return unavailable("connection closed by peer");
-      return ok();  // handles complete messages first; the next call finds the end
+      ended_ = true;
+      return ok();
     }
     incoming_.append(buffer, size_t(got));
   }

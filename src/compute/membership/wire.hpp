@@ -45,6 +45,7 @@ class Wire {
   collectives::Hello own_hello_;
   std::optional<collectives::Hello> peer_hello_;
   bool proved_ = false;
+  bool ended_ = false;  // the peer sends nothing more
   std::string incoming_;
   std::string outgoing_;
 };

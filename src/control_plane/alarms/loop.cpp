@@ -4,7 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include "alarms/rule.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "metric_math/query.hpp"
@@ -130,6 +129,7 @@ void AlarmLoop::evaluate(Instant now) {
   const auto all = store_.snapshot();
   std::erase_if(evaluated_, [&](const auto& each) { return !all->contains(each.first); });
   for (const auto& [key, alarm] : *all) {
+    if (stopping()) return;
     if (alarm->settings.kind != AlarmKind::metric) continue;
     Instant& evaluated = evaluated_[key];
     const Instant since = std::max(evaluated, alarm->state.updated);
@@ -146,8 +146,7 @@ void AlarmLoop::evaluate(Instant now) {
       log(Level::warning, "alarms", "an alarm was not evaluated",
           {{"alarm", key.name}, {"region", key.region}, {"why", done.error().message}});
   }
-  // Composite alarms may depend on others; there are no cycles.
-  for (size_t passes = 0; passes <= all->size() && evaluate_composites(now); ++passes) continue;
+  evaluate_composites(now);
 }
 
 Result<void> AlarmLoop::evaluate_metric(const Alarm& alarm, Instant now) {
@@ -170,24 +169,71 @@ Result<void> AlarmLoop::evaluate_metric(const Alarm& alarm, Instant now) {
   return ok();
 }
 
-bool AlarmLoop::evaluate_composites(Instant now) {
-  const auto all = store_.snapshot();
-  bool changed = false;
-  for (const auto& [key, alarm] : *all) {
-    if (alarm->settings.kind != AlarmKind::composite) continue;
-    const auto done = evaluate_composite(*alarm, *all, now);
-    if (done) {
-      changed = changed || *done;
-    } else {
-      log(Level::warning, "alarms", "a composite alarm was not evaluated",
-          {{"alarm", key.name}, {"region", key.region}, {"why", done.error().message}});
-    }
-  }
-  return changed;
+bool AlarmLoop::stopping() {
+  const MutexLock lock(mutex_);
+  return stopping_;
 }
 
-Result<bool> AlarmLoop::evaluate_composite(const Alarm& alarm, const Alarms& all, Instant now) {
-  const Rule rule = TRY(Rule::parse(alarm.settings.rule));
+const Rule* AlarmLoop::rule_of(const Alarm& alarm) {
+  const auto known = rules_.find(alarm.key);
+  if (known != rules_.end() && known->second.text == alarm.settings.rule)
+    return &known->second.rule;
+  auto rule = Rule::parse(alarm.settings.rule);
+  if (!rule) {
+    log(Level::warning, "alarms", "a composite alarm was not evaluated",
+        {{"alarm", alarm.key.name}, {"region", alarm.key.region}, {"why", rule.error().message}});
+    return nullptr;
+  }
+  ParsedRule parsed{alarm.settings.rule, *std::move(rule)};
+  return &rules_.insert_or_assign(alarm.key, std::move(parsed)).first->second.rule;
+}
+
+// Visits the alarms depth first: rules have no cycles. A stack instead of recursion, since a chain
+// may be as long as there are alarms.
+void AlarmLoop::evaluate_composites(Instant now) {
+  const auto all = store_.snapshot();
+  if (all == settled_) return;
+  std::erase_if(rules_, [&](const auto& each) { return !all->contains(each.first); });
+  struct Visit {
+    const Alarm* alarm;
+    bool children_done;
+  };
+  std::vector<Visit> visits;
+  std::set<const Alarm*> seen;
+  bool settled = true;
+  for (const auto& [key, alarm] : *all) {
+    if (alarm->settings.kind == AlarmKind::composite) visits.push_back({alarm.get(), false});
+    while (!visits.empty()) {
+      if (stopping()) return;
+      const Visit visit = visits.back();
+      visits.pop_back();
+      if (!visit.children_done && !seen.insert(visit.alarm).second) continue;
+      const Rule* rule = rule_of(*visit.alarm);
+      if (!rule) continue;
+      if (!visit.children_done) {
+        visits.push_back({visit.alarm, true});
+        for (const std::string& name : rule->alarms()) {
+          const auto child = all->find({visit.alarm->key.region, name});
+          if (child != all->end() && child->second->settings.kind == AlarmKind::composite)
+            visits.push_back({child->second.get(), false});
+        }
+        continue;
+      }
+      const auto present = store_.snapshot();  // with the states that its children just entered
+      const auto changed = evaluate_composite(*visit.alarm, *rule, *present, now);
+      settled = settled && changed && !*changed && present == all;
+      if (!changed)
+        log(Level::warning, "alarms", "a composite alarm was not evaluated",
+            {{"alarm", visit.alarm->key.name},
+             {"region", visit.alarm->key.region},
+             {"why", changed.error().message}});
+    }
+  }
+  if (settled) settled_ = all;
+}
+
+Result<bool> AlarmLoop::evaluate_composite(const Alarm& alarm, const Rule& rule, const Alarms& all,
+                                           Instant now) {
   const bool holds = rule.holds([&](const std::string& name) {
     const auto found = all.find({alarm.key.region, name});
     return found == all.end() ? State::insufficient_data : found->second->state.value;

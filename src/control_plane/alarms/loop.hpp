@@ -14,12 +14,14 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "alarms/rule.hpp"
 #include "alarms/store.hpp"
 #include "alarms/transition.hpp"
 #include "base/thread_safety.hpp"
@@ -61,9 +63,14 @@ class AlarmLoop {
  private:
   void run();
   Result<void> evaluate_metric(const Alarm& alarm, Instant now);
-  // Returns whether a state changed.
-  bool evaluate_composites(Instant now);
-  Result<bool> evaluate_composite(const Alarm& alarm, const Alarms& all, Instant now);
+  bool stopping();
+  // Evaluates each composite alarm once, after those in its rule.
+  void evaluate_composites(Instant now);
+  // Returns nullptr, and logs it, if the rule cannot be read.
+  const Rule* rule_of(const Alarm& alarm);
+  // Returns whether the state changed.
+  Result<bool> evaluate_composite(const Alarm& alarm, const Rule& rule, const Alarms& all,
+                                  Instant now);
   Result<bool> enter(const Alarm& alarm, State next, const Texts& reason, Instant now);
   void carry_out(const PendingAction& action);
   std::optional<HistoryItem> item_of(const PendingAction& action, const Result<void>& done,
@@ -76,7 +83,15 @@ class AlarmLoop {
   const Sink sink_;
   const std::function<std::string()> why_not_;
 
-  std::map<AlarmKey, Instant> evaluated_;  // read and written by the judging thread only
+  struct ParsedRule {
+    std::string text;
+    Rule rule;
+  };
+  // These are read and written by the judging thread only.
+  std::map<AlarmKey, Instant> evaluated_;
+  std::map<AlarmKey, ParsedRule> rules_;
+  std::shared_ptr<const Alarms> settled_;  // all composite alarms agree with these states
+
   Mutex mutex_;
   ConditionVariable changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;

@@ -159,6 +159,71 @@ TEST(AlarmLoop, CompositesFollowTheirAlarms) {
   EXPECT_EQ(world.pending(), 3u) << "of two alarms, and events";
 }
 
+// Adds composite alarms, each of which has the state of the previous one: the first that of `base`.
+void add_chain(LoopWorld& world, const std::string& base, const std::vector<std::string>& names) {
+  Change change;
+  std::string child = base;
+  for (const std::string& name : names) {
+    AlarmSettings settings{.kind = AlarmKind::composite, .rule = "ALARM(" + child + ")"};
+    Alarm alarm{{"r", name}, std::move(settings), world.clock.now(), {}};
+    alarm.state.updated = alarm.state.transitioned = world.clock.now();
+    change.stored.push_back(std::move(alarm));
+    child = name;
+  }
+  ASSERT_OK(world.store->change([&](const Alarms&) -> Result<Change> { return change; }));
+}
+
+// Without recursion, and with one evaluation of each alarm: the history shows each change once.
+TEST(AlarmLoop, AChangePassesAChainOfCompositesInOneEvaluation) {
+  constexpr int kAlarms = 100;
+  LoopWorld world;
+  world.add("hot", LoopWorld::settings_of("temperature"));
+  std::vector<std::string> up, down;
+  for (int i = 0; i < kAlarms; ++i) {
+    up.push_back("up-" + std::to_string(1000 + i));
+    down.push_back("down-" + std::to_string(2000 - i));
+  }
+  add_chain(world, "hot", up);
+  add_chain(world, "hot", down);
+  world.loop.evaluate(world.clock.now());
+  EXPECT_EQ(world.state(up.back()), State::ok);
+  EXPECT_EQ(world.state(down.back()), State::ok);
+  world.put("temperature", 9);
+  world.pass_minute();
+  for (const auto* names : {&up, &down})
+    for (const std::string& name : *names) ASSERT_EQ(world.state(name), State::alarm) << name;
+  EXPECT_EQ(world.store->history({.region = "r", .alarm = up.back()})->items.size(), 2u);
+}
+
+TEST(AlarmLoop, AChangedRuleIsEvaluatedAtTheSameTime) {
+  LoopWorld world;
+  world.add("hot", LoopWorld::settings_of("temperature"));
+  world.add("both", {.kind = AlarmKind::composite, .rule = "ALARM(hot)"});
+  world.loop.evaluate(world.clock.now());
+  EXPECT_EQ(world.state("both"), State::ok);
+  world.add("both", {.kind = AlarmKind::composite, .rule = "NOT ALARM(hot)"});
+  world.loop.evaluate(world.clock.now());
+  EXPECT_EQ(world.state("both"), State::alarm);
+}
+
+TEST(AlarmLoop, AStopEndsAnEvaluation) {
+  LoopWorld world;
+  world.add("hot", LoopWorld::settings_of("temperature"));
+  std::vector<std::string> names;
+  for (int i = 0; i < 5000; ++i) names.push_back("alarm-" + std::to_string(i));
+  add_chain(world, "hot", names);
+  {
+    AlarmLoop loop(*world.store, *world.metrics, world.clock, world.texts,
+                   [](const PendingAction&) { return ok(); });
+    loop.start();
+    const auto end = std::chrono::steady_clock::now() + kDeadline;
+    while (world.state("alarm-0") != State::ok && std::chrono::steady_clock::now() < end)
+      std::this_thread::yield();
+    ASSERT_EQ(world.state("alarm-0"), State::ok) << "the evaluation has begun";
+  }
+  EXPECT_EQ(world.state("alarm-4999"), State::insufficient_data) << "and did not end";
+}
+
 TEST(AlarmLoop, ABadAlarmStopsNoOther) {
   LoopWorld world;
   auto bad = LoopWorld::settings_of("temperature");

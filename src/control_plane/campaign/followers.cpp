@@ -15,6 +15,14 @@ constexpr size_t kKnownObjectsMax =
 
 std::string reason_of(const Error& denial) { return "AccessDenied: " + denial.message; }
 
+// Puts the campaigns behind the one that failed first, so that it delays no other.
+std::vector<Work> beginning_behind(const std::string& failed, std::vector<Work> all) {
+  const auto first = std::find_if(all.begin(), all.end(),
+                                  [&](const Work& work) { return work.definition.name > failed; });
+  std::rotate(all.begin(), first, all.end());
+  return all;
+}
+
 }  // namespace
 
 // -- a region
@@ -23,7 +31,9 @@ Duration RegionFollower::iterate() {
   std::erase_if(clients_, [&](const auto& one) {
     return clock_.monotonic() - one.second.at >= settings_.client_lifetime;
   });
-  for (const Work& work : table_.work_of(region_)) {
+  bool answers = false;
+  std::optional<Error> failure;
+  for (const Work& work : beginning_behind(failed_, table_.work_of(region_))) {
     auto followed = follow(work);
     if (!followed && followed.error().kind == Kind::denied) {
       log(Level::warning, "campaign", "a campaign's principal was denied a request",
@@ -33,17 +43,25 @@ Duration RegionFollower::iterate() {
       followed = end_denied(work, followed.error());
     }
     if (followed) {
-      table_.note_region(region_, {}, clock_.now());
+      answers = true;
       continue;
     }
     log(Level::warning, "campaign", "cannot follow a region; retrying later",
         {{"region", region_},
          {"campaign", work.definition.name},
          {"why", followed.error().message}});
-    table_.note_region(region_, followed.error(), clock_.now());
-    return settings_.lost_interval;
+    failed_ = work.definition.name;
+    failure = followed.error();
+    // Each request to a region that does not answer takes seconds.
+    answers = answers && failure->kind != Kind::unavailable;
+    if (failure->kind == Kind::unavailable) break;
   }
-  return settings_.iteration_interval;
+  if (answers) {
+    table_.note_region(region_, {}, clock_.now());
+  } else if (failure) {
+    table_.note_region(region_, failure, clock_.now());
+  }
+  return failure ? settings_.lost_interval : settings_.iteration_interval;
 }
 
 Result<client::Client*> RegionFollower::client_of(const Principal& principal) {
@@ -161,8 +179,11 @@ Result<void> RegionFollower::act(const Work& work, client::Client& client, const
   const std::string& name = work.definition.name;
   if (move.act == Move::Act::none) return {};
   if (move.act == Move::Act::stop) return stop(client, work.definition, move.row);
-  TRY(ensure_output(work, move.row));
-  const auto id = submit(client, work.definition, work.id, move.row);
+  const auto output = ensure_output(work, move.row);
+  // An invalid bucket is rejected like the rest of an invalid request.
+  if (!output && output.error().kind != Kind::invalid) return output;
+  const auto id = output ? submit(client, work.definition, work.id, move.row)
+                         : Result<std::string>(output.error());
   if (id) {
     return id->empty()
                ? ok()
@@ -184,6 +205,7 @@ Result<void> RegionFollower::act(const Work& work, client::Client& client, const
 // -- copies
 
 Duration CopyFollower::iterate() {
+  bool interrupted = false;
   for (const Work& work : table_.work_of(region_)) {
     if (work.stopping) continue;
     for (const Row& row : work.rows) {
@@ -210,10 +232,12 @@ Duration CopyFollower::iterate() {
         break;
       }
       (void)table_.change(work.definition.name, row.number, true, fail);
-      if (!hopeless) return settings_.lost_interval;
+      if (hopeless) continue;
+      interrupted = true;  // the other rows of this campaign wait, those of others do not
+      break;
     }
   }
-  return settings_.iteration_interval;
+  return interrupted ? settings_.lost_interval : settings_.iteration_interval;
 }
 
 Result<void> CopyFollower::copy(const Work& work, const Row& row) {

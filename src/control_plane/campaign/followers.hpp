@@ -44,6 +44,7 @@ class RegionFollower {
   };
   std::map<std::string, Opened> clients_;  // by the record of the principal
   std::set<std::string> buckets_;          // that exist
+  std::string failed_;  // the campaign that could not be followed last; "": none yet
   std::map<std::string, std::chrono::nanoseconds> reports_queried_;  // job -> when; of active jobs
 };
 

@@ -12,6 +12,7 @@
 #include "base/random.hpp"
 #include "base/testing/test_clock.hpp"
 #include "campaign/region.hpp"
+#include "objects/memory.hpp"
 
 namespace trainyard::campaign {
 namespace {
@@ -21,6 +22,8 @@ struct Region {
   std::deque<Json> training, batch;
   bool loses_answers = false;  // what is submitted arrives, and its answer does not
   std::set<std::string, std::less<>> denied_operations;
+  std::string broken_job;  // a training job that cannot be described
+  Kind broken_kind = Kind::invalid;
 
   Json* find(std::deque<Json>& jobs, const char* member, const Json& value) {
     for (Json& job : jobs)
@@ -30,6 +33,8 @@ struct Region {
   Result<Json> call(std::string_view operation, const Json& input) {
     if (denied_operations.contains(operation))
       return denied("User: ann is not authorized to perform: " + std::string(operation));
+    if (operation == "DescribeJob" && !broken_job.empty() && input["JobName"] == broken_job)
+      return Error{broken_kind, "the job is broken", {}};
     if (operation == "DescribeJob") {
       if (const Json* job = find(training, "Name", input["JobName"])) return *job;
       return not_found("no such job");
@@ -90,16 +95,22 @@ class Followers : public testing::Test {
       opened_.push_back(by.record);
       return std::unique_ptr<client::Client>(new RegionClient(region_));
     };
+    settings_.open_objects = [this](const std::string&,
+                                    const Principal&) -> Result<std::unique_ptr<objects::Objects>> {
+      return objects::make_memory(clock_, random_);
+    };
     restart();
   }
-  // A campaign of one row, whose name is "streets-1".
-  void run(const std::string& job, const std::string& id, int rows = 1) {
-    Campaign campaign{*read_definition(R"({"name":"streets","query":"SELECT 1",")" + job + "}"),
-                      {},
-                      {},
-                      {},
-                      id,
-                      ann_};
+  // A campaign of one row, whose job is "NAME-1".
+  void run(const std::string& job, const std::string& id, int rows = 1,
+           const std::string& name = "streets") {
+    Campaign campaign{
+        *read_definition(R"({"name":")" + name + R"(","query":"SELECT 1",")" + job + "}"),
+        {},
+        {},
+        {},
+        id,
+        ann_};
     campaign.definition.at_once = 1;
     for (int number = 1; number <= rows; ++number) {
       Row row;
@@ -108,7 +119,7 @@ class Followers : public testing::Test {
       row.request = campaign.definition.request;
       campaign.rows.push_back(row);
     }
-    ASSERT_TRUE(table_->add(std::move(campaign), 1));
+    ASSERT_TRUE(table_->add(std::move(campaign), kCampaignsMax));
   }
   // Drops the state in memory; the stored state comes back.
   void restart() {
@@ -121,16 +132,18 @@ class Followers : public testing::Test {
     for (int i = 0; i < iterations; ++i) follower_->iterate();
     return row_text(0);
   }
-  std::string row_text(size_t index) {
-    const Row row = table_->find("streets")->rows[index];
+  std::string row_text(size_t index, const std::string& name = "streets") {
+    const Row row = table_->find(name)->rows[index];
     return std::string(to_string(row.state)) + (row.reason.empty() ? "" : ": " + row.reason);
   }
 
+  static constexpr size_t kCampaignsMax = 2;
   static constexpr const char* kTraining = R"(training_job":{})";
   static constexpr const char* kBatch = R"(batch_job":{"jobQueue":"q","tags":{"x":"y"}})";
   const Principal ann_{"arn:aws:iam::123456789012:user/ann", "record of ann"};
   std::vector<std::string> opened_;  // clients, by the record of their principal
   TestClock clock_;
+  SeededRandom random_{5};
   Region region_;
   Settings settings_;
   std::unique_ptr<CampaignStore> store_ = *CampaignStore::open(":memory:");
@@ -280,6 +293,74 @@ TEST_F(Followers, ACampaignWithoutAnIdKnowsItsJobsByName) {
   run(kTraining, "");
   restart();
   EXPECT_EQ(after_iterations(2), "running");
+}
+
+TEST_F(Followers, AnInvalidOutputBucketFailsItsRowOnly) {
+  run(R"(training_job":{"OutputDataConfig":{"S3OutputPath":"s3://BAD_NAME/x"}})", "one", 1, "a");
+  run(kTraining, "two", 1, "b");
+  follower_->iterate();
+  EXPECT_TRUE(row_text(0, "a").starts_with("failed: refused: ")) << row_text(0, "a");
+  ASSERT_EQ(region_.training.size(), 1u);
+  EXPECT_EQ(region_.training[0]["Name"], "b-1");
+}
+
+TEST_F(Followers, ACampaignThatCannotBeFollowedDelaysNoOther) {
+  for (const Kind kind : {Kind::invalid, Kind::exhausted, Kind::unavailable}) {
+    region_ = {};
+    region_.broken_job = "a-1";
+    region_.broken_kind = kind;
+    store_ = *CampaignStore::open(":memory:");
+    restart();
+    run(kTraining, "one", 1, "a");
+    run(kTraining, "two", 1, "b");
+    // Jobs of both exist after the first iteration. An iteration ends at the first campaign to
+    // which its region does not answer; the next one begins behind it.
+    for (int iteration = 0; iteration < 3; ++iteration)
+      EXPECT_EQ(follower_->iterate() == settings_.lost_interval, iteration > 0);
+    EXPECT_EQ(row_text(0, "a"), "submitting");
+    EXPECT_EQ(row_text(0, "b"), "running");
+    EXPECT_EQ(table_->regions().at("a").answers, kind != Kind::unavailable);
+    ASSERT_TRUE(table_->stop("b", clock_.now(), ""));
+    for (int iteration = 0; iteration < 4; ++iteration) follower_->iterate();
+    EXPECT_TRUE(row_text(0, "b").starts_with("stopped")) << row_text(0, "b");
+    EXPECT_TRUE(table_->find("b")->over());
+  }
+}
+
+TEST_F(Followers, ACopyThatIsInterruptedDelaysNoOtherCampaign) {
+  const auto source_of =
+      [this](const std::string& region) -> Result<std::unique_ptr<objects::Objects>> {
+    if (region == "away") return unavailable("the region is away");
+    auto store = objects::make_memory(clock_, random_);
+    TRY(store->create_bucket("drives", region));
+    TRY(objects::write_all(*store, "drives", "7/x", "content"));
+    return store;
+  };
+  settings_.open_objects = [&](const std::string& region, const Principal&) {
+    return source_of(region);
+  };
+  for (const char* name : {"a", "b"}) {
+    Campaign campaign{*read_definition(R"({"name":")" + std::string(name) +
+                                       R"(","query":"SELECT 1",")" + kTraining + "}"),
+                      {},
+                      {},
+                      {},
+                      name,
+                      ann_};
+    Row row;
+    row.number = 1;
+    row.state = RowState::waiting;
+    row.region = "here";
+    row.data = "s3://drives/7/";
+    row.data_region = name == std::string("a") ? "away" : "there";
+    row.copy_to = "s3://drives/copies/";
+    campaign.rows.push_back(row);
+    ASSERT_TRUE(table_->add(std::move(campaign), kCampaignsMax));
+  }
+  CopyFollower copies("here", settings_, *table_, clock_);
+  EXPECT_EQ(copies.iterate(), settings_.lost_interval);
+  EXPECT_EQ(row_text(0, "a"), "copying: the region is away");
+  EXPECT_EQ(row_text(0, "b"), "ready");
 }
 
 }  // namespace

@@ -134,9 +134,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void close_if_idle();
   void cut_off();
   // True if it may be ended in favour of a new connection: it is of that peer, and has no accepted
-  // request.
-  bool may_be_shed(const std::optional<asio::ip::address>& peer) const {
-    return !accepted_ && !cut_off_ && (!peer || *peer == peer_group_);
+  // request. `idle`: or waits for its next request.
+  bool may_be_shed(const std::optional<asio::ip::address>& peer, bool idle) const {
+    return (!accepted_ || (idle && state_ == State::idle)) && !cut_off_ &&
+           (!peer || *peer == peer_group_);
   }
   void finish_stream();
 

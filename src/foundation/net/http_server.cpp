@@ -163,16 +163,18 @@ bool Server::count(const asio::ip::address& peer, bool& peer_is_full) {
   return true;
 }
 
-// Ends the oldest connection (one per loop) without an accepted request, so that a refused client
-// succeeds when it retries. `peer`: only connections of that peer.
+// Ends the oldest connection (one per loop) without an accepted request, or else the oldest idle
+// one, which its client opens again: so a refused client succeeds when it retries. `peer`: only
+// connections of that peer.
 void Server::shed(const std::optional<asio::ip::address>& peer) {
   for (const auto& loop : loops_)
     asio::post(loop->context, [&loop = *loop, peer] {
-      for (Connection* connection : loop.connections) {
-        if (!connection->may_be_shed(peer)) continue;
-        connection->cut_off();
-        return;
-      }
+      for (const bool idle : {false, true})
+        for (Connection* connection : loop.connections) {
+          if (!connection->may_be_shed(peer, idle)) continue;
+          connection->cut_off();
+          return;
+        }
     });
 }
 

@@ -18,7 +18,7 @@
 // Slow peers: a refused request, and a buffered body of any speed, occupy no thread. Streams must
 // move bytes_per_second_min in both directions (rate_floor.hpp). Tenants share the threads of the
 // pool, and peers the connections. When connections are used up, each new one ends the oldest one
-// without an accepted request.
+// without an accepted request, or else the oldest one that waits for its next request.
 //
 // Threads: the handler is called from many threads at once. Lifetime: the handler must outlive the
 // server; stop() stops accepting, lets current requests finish until the deadline, and joins all

@@ -19,6 +19,7 @@ from horovod.runner import watcher
 from horovod.runner.watcher import GRACE_SECONDS
 
 _print_lock = threading.Lock()
+_DROPPED_BYTES = 1 << 16  # read at once of output that cannot be forwarded
 Catch = Callable[[bytes], bool]  # receives a line; returns True if it is not to be printed
 
 # The script that a remote shell reads from ssh's input, so that variables, such as the secret, are
@@ -147,27 +148,40 @@ class Process:
             self._readers.append(reader)
 
     def _pass_on(self, name: str, stream: IO[bytes], ours: TextIO, outputs: str | None) -> None:
-        file = None
-        if outputs:
-            os.makedirs(outputs, exist_ok=True)
-            # closed when the stream ends
-            file = open(os.path.join(outputs, name), "wb")  # noqa: SIM115
-        for line in stream:
-            if self._catch and name == "stdout" and self._catch(line):
-                continue
-            if file:
-                file.write(line)
-                file.flush()
-                continue
-            text = line.decode(errors="replace")
-            stamp = time.strftime("%a %b %d %H:%M:%S %Y") if self._timestamps else ""
-            with _print_lock:
-                ours.write(f"{stamp}{self.label}<{name}>:{text}" if self.label else text)
-                if not text.endswith("\n"):
-                    ours.write("\n")
-                ours.flush()
-        if file:
-            file.close()
+        """Forwards the output. After an error it drops the rest: a pipe that is not read blocks the
+        rank, and with it all others."""
+        try:
+            self._forward(name, stream, ours, outputs)
+        except Exception as fault:  # whatever failed, the pipe must be read
+            with contextlib.suppress(Exception), _print_lock:
+                sys.stderr.write(
+                    f"horovodrun: the {name} of {self.label or f'process {self.pid}'} is no longer"
+                    f" forwarded: {fault}\n"
+                )
+                sys.stderr.flush()
+            while stream.read(_DROPPED_BYTES):
+                pass
+
+    def _forward(self, name: str, stream: IO[bytes], ours: TextIO, outputs: str | None) -> None:
+        with contextlib.ExitStack() as closing:
+            file = None
+            if outputs:
+                os.makedirs(outputs, exist_ok=True)
+                file = closing.enter_context(open(os.path.join(outputs, name), "wb"))
+            for line in stream:
+                if self._catch and name == "stdout" and self._catch(line):
+                    continue
+                if file:
+                    file.write(line)
+                    file.flush()
+                    continue
+                text = line.decode(errors="replace")
+                stamp = time.strftime("%a %b %d %H:%M:%S %Y") if self._timestamps else ""
+                with _print_lock:
+                    ours.write(f"{stamp}{self.label}<{name}>:{text}" if self.label else text)
+                    if not text.endswith("\n"):
+                        ours.write("\n")
+                    ours.flush()
 
     @property
     def pid(self) -> int:
