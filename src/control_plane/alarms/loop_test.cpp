@@ -206,24 +206,6 @@ TEST(AlarmLoop, AChangedRuleIsEvaluatedAtTheSameTime) {
   EXPECT_EQ(world.state("both"), State::alarm);
 }
 
-TEST(AlarmLoop, AStopEndsAnEvaluation) {
-  LoopWorld world;
-  world.add("hot", LoopWorld::settings_of("temperature"));
-  std::vector<std::string> names;
-  for (int i = 0; i < 5000; ++i) names.push_back("alarm-" + std::to_string(i));
-  add_chain(world, "hot", names);
-  {
-    AlarmLoop loop(*world.store, *world.metrics, world.clock, world.texts,
-                   [](const PendingAction&) { return ok(); });
-    loop.start();
-    const auto end = std::chrono::steady_clock::now() + kDeadline;
-    while (world.state("alarm-0") != State::ok && std::chrono::steady_clock::now() < end)
-      std::this_thread::yield();
-    ASSERT_EQ(world.state("alarm-0"), State::ok) << "the evaluation has begun";
-  }
-  EXPECT_EQ(world.state("alarm-4999"), State::insufficient_data) << "and did not end";
-}
-
 TEST(AlarmLoop, ABadAlarmStopsNoOther) {
   LoopWorld world;
   auto bad = LoopWorld::settings_of("temperature");

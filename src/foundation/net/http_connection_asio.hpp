@@ -133,11 +133,15 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void check_deadline(int64_t now);
   void close_if_idle();
   void cut_off();
-  // True if it may be ended in favour of a new connection: it is of that peer, and has no accepted
-  // request. `idle`: or waits for its next request.
+  // True if it may be ended in favour of a new connection: it is of that peer, has no accepted
+  // request, and none that the handler is about to judge. `idle`: or waits for its next request.
   bool may_be_shed(const std::optional<asio::ip::address>& peer, bool idle) const {
-    return (!accepted_ || (idle && state_ == State::idle)) && !cut_off_ &&
-           (!peer || *peer == peer_group_);
+    return ((!accepted_ && state_ != State::waiting) || (idle && state_ == State::idle)) &&
+           !cut_off_ && (!peer || *peer == peer_group_);
+  }
+  // True while it ends in favour of a new connection of that peer.
+  bool is_shed(const std::optional<asio::ip::address>& peer) const {
+    return cut_off_ && (!peer || *peer == peer_group_);
   }
   void finish_stream();
 

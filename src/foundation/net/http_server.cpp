@@ -169,6 +169,9 @@ bool Server::count(const asio::ip::address& peer, bool& peer_is_full) {
 void Server::shed(const std::optional<asio::ip::address>& peer) {
   for (const auto& loop : loops_)
     asio::post(loop->context, [&loop = *loop, peer] {
+      // While one ends, further clients wait for it.
+      for (const Connection* connection : loop.connections)
+        if (connection->is_shed(peer)) return;
       for (const bool idle : {false, true})
         for (Connection* connection : loop.connections) {
           if (!connection->may_be_shed(peer, idle)) continue;
