@@ -34,10 +34,16 @@ std::optional<Failure> add_actions(const Input& in, AlarmSettings& settings) {
     if (given->size() > kActionsMax)
       return validation_error("An alarm has at most " + std::to_string(kActionsMax) +
                               " actions for each state.");
-    for (const std::string& each : *given)
+    to.clear();
+    for (const std::string& each : *given) {
       if (!each.starts_with("arn:"))
         return validation_error("Invalid arn syntax: " + shorten(each, 200));
-    to = *given;
+      // One job has one ARN: that for which StopTrainingJob is authorized.
+      if (each.find(":sagemaker:") != std::string::npos && !each.starts_with("arn:aws:sagemaker:"))
+        return validation_error("Unsupported action: " + shorten(each, 200) +
+                                ": the ARN of a training job begins with arn:aws:sagemaker:");
+      if (std::ranges::find(to, each) == to.end()) to.push_back(each);
+    }
     return {};
   };
   if (auto failure = add(in.ok_actions, settings.actions.ok)) return failure;

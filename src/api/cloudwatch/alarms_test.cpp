@@ -170,10 +170,23 @@ TEST(AlarmOperations, InvalidAlarmsAreRejectedWithAwsTexts) {
             "(EvaluationPeriods * Period must be <= 604800).");
   EXPECT_EQ(refuse([](auto& in) { in.alarm_actions = {{"page me"}}; }),
             "ValidationError: Invalid arn syntax: page me");
+  const std::string of_job = "arn:aws-x:sagemaker:eu-west-1:123456789012:training-job/j";
+  EXPECT_EQ(refuse([&](auto& in) { in.ok_actions = std::vector<std::string>{of_job}; }),
+            "ValidationError: Unsupported action: " + of_job +
+                ": the ARN of a training job begins with arn:aws:sagemaker:");
   EXPECT_EQ(refuse([](auto& in) { in.threshold.reset(); }).substr(0, 16), "ValidationError:");
   EXPECT_EQ(refuse([](auto& in) { in.threshold_metric_id = "band"; }).substr(0, 16),
             "ValidationError:");
   EXPECT_EQ(world.names({}), "");
+}
+
+TEST(AlarmOperations, AnActionThatIsNamedTwiceIsKeptOnce) {
+  AlarmWorld world;
+  auto in = AlarmWorld::metric_alarm("hot");
+  const std::string one = "arn:aws:sns:eu-west-1:123456789012:one", two = one + "-more";
+  in.alarm_actions = std::vector<std::string>{two, one, two, one, one};
+  world.put(in);
+  EXPECT_EQ(*world.only().alarm_actions, (std::vector<std::string>{two, one}));
 }
 
 TEST(AlarmOperations, CompositesDependOnAlarmsThatExistWithoutCycles) {

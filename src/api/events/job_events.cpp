@@ -74,14 +74,19 @@ void JobEvents::found(const domain::JobKey& job, const diagnosis::FaultNews& new
 
 Result<void> JobEvents::open() {
   const auto documents = TRY(bus_.notifications().documents());
-  for (const auto& each : documents) {
-    if (!each.body) continue;
-    if (each.kind == kPositionKind && each.id == kPositionId)
-      position_ = from_milliseconds(TRY(int_at(*each.body, "modified")));
-    if (each.kind != kMarkKind) continue;
-    const auto number = TRY(parse_int(each.id));
-    announced_[domain::JobNumber(number)] = TRY(announced_from(*each.body));
-  }
+  for (const auto& each : documents)
+    if (const auto done = read_document(each); !done)
+      notify::log_set_aside(each.kind, each.id, done.error());
+  return {};
+}
+
+Result<void> JobEvents::read_document(const notify::Document& each) {
+  if (!each.body) return {};
+  if (each.kind == kPositionKind && each.id == kPositionId)
+    position_ = from_milliseconds(TRY(int_at(*each.body, "modified")));
+  if (each.kind != kMarkKind) return {};
+  const auto number = TRY(parse_int(each.id));
+  announced_[domain::JobNumber(number)] = TRY(announced_from(*each.body));
   return {};
 }
 

@@ -46,7 +46,8 @@ class JobEvents {
   void found(const domain::JobKey& job, const diagnosis::FaultNews& news);
   // Takes a job that has changed.
   void changed(const std::shared_ptr<const domain::Job>& job);
-  // Reads what was announced. Call it before start() or step().
+  // Reads what was announced. Call it before start() or step(). A record that cannot be read is
+  // logged and left out.
   Result<void> open();
   void start();
 
@@ -57,6 +58,7 @@ class JobEvents {
  private:
   using JobPointer = std::shared_ptr<const domain::Job>;
   void run();
+  Result<void> read_document(const notify::Document& each);
   std::deque<JobPointer> take(bool& compare);
   Result<void> compare_all(std::deque<JobPointer>& jobs);
   Result<void> add_children(const domain::Job& array, std::deque<JobPointer>& jobs);

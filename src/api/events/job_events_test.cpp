@@ -89,6 +89,16 @@ struct JobEventsTest : ::testing::Test, notify::NotifyWorld {
 };
 using Texts = std::vector<std::string>;
 
+TEST_F(JobEventsTest, SetsAsideRecordsThatCannotBeRead) {
+  notify::StoreChange change;
+  change.documents.push_back({"job", "not a number", Json::object()});
+  change.documents.push_back({"job", "7", Json::object()});
+  change.documents.push_back({"position", "jobs", Json::object()});
+  ASSERT_TRUE(all->store(change));
+  kill();
+  step();
+}
+
 TEST_F(JobEventsTest, AnnounceEachPhaseOnce) {
   job_events->changed(put(training_job({Phase::starting})));
   step();

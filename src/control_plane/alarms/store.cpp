@@ -27,7 +27,8 @@ constexpr const char* kAlarmsSchema = R"(
     number INTEGER PRIMARY KEY AUTOINCREMENT, region BLOB NOT NULL, alarm BLOB NOT NULL,
     alarm_kind BLOB NOT NULL, target BLOB NOT NULL, message BLOB NOT NULL, created INTEGER NOT NULL,
     attempts INTEGER NOT NULL, due INTEGER NOT NULL);
-  CREATE INDEX IF NOT EXISTS actions_by_due ON actions (due))";
+  CREATE INDEX IF NOT EXISTS actions_by_due ON actions (due);
+  CREATE INDEX IF NOT EXISTS actions_by_alarm ON actions (region, alarm))";
 
 Result<void> write_alarm(Connection& connection, const Alarm& alarm) {
   auto statement =
@@ -76,12 +77,16 @@ Result<void> write_item(Connection& connection, const HistoryItem& item) {
       .run();
 }
 
+// Returns whether the alarm has kPendingOfAlarmMax pending actions.
+Result<bool> has_many_pending(Connection& connection, const AlarmKey& alarm) {
+  auto statement = TRY(connection.prepare(
+      "SELECT count(*) FROM (SELECT 1 FROM actions WHERE region = ? AND alarm = ? LIMIT ?)"));
+  statement.bind_bytes(alarm.region).bind_bytes(alarm.name).bind(kPendingOfAlarmMax);
+  TRY(statement.step());
+  return statement.integer(0) >= kPendingOfAlarmMax;
+}
+
 Result<void> write_action(Connection& connection, const PendingAction& action) {
-  if (TRY(connection.integer("SELECT count(*) FROM actions")) >= kPendingActionsMax) {
-    log(Level::error, "alarms", "an action was dropped: too many are pending",
-        {{"alarm", action.alarm.name}, {"target", action.target}});
-    return ok();
-  }
   auto statement = TRY(connection.prepare(
       "INSERT INTO actions (region, alarm, alarm_kind, target, message, created, attempts, due) "
       "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
@@ -120,12 +125,13 @@ Result<HistoryItem> item_in(const observe::Statement& row) {
 
 }  // namespace
 
-Result<std::unique_ptr<AlarmStore>> AlarmStore::open(const std::string& directory) {
+Result<std::unique_ptr<AlarmStore>> AlarmStore::open(const std::string& directory,
+                                                     int64_t pending_actions_max) {
   TRY(os::make_directories(directory));
   auto database =
       TRY(observe::Database::open(directory + "/alarms.sqlite", kAlarmsVersion, kAlarmsSchema));
   TRY(os::sync_directory(directory));
-  std::unique_ptr<AlarmStore> store(new AlarmStore(std::move(database)));
+  std::unique_ptr<AlarmStore> store(new AlarmStore(std::move(database), pending_actions_max));
   TRY(store->load());
   return store;
 }
@@ -157,11 +163,23 @@ std::shared_ptr<const Alarms> AlarmStore::snapshot() const {
   return alarms_;
 }
 
-Result<void> AlarmStore::write(Connection& connection, const Change& change) {
+Result<void> AlarmStore::write(Connection& connection, const Change& change) const {
   for (const Alarm& each : change.stored) TRY(write_alarm(connection, each));
   for (const AlarmKey& each : change.removed) TRY(remove_alarm(connection, each));
   for (const HistoryItem& each : change.history) TRY(write_item(connection, each));
-  for (const PendingAction& each : change.actions) TRY(write_action(connection, each));
+  std::optional<int64_t> pending;  // counted at most once
+  for (const PendingAction& each : change.actions) {
+    if (TRY(has_many_pending(connection, each.alarm))) {
+      if (!pending) pending = TRY(connection.integer("SELECT count(*) FROM actions"));
+      if (*pending >= pending_actions_max_) {
+        log(Level::error, "alarms", "an action was dropped: too many are pending",
+            {{"alarm", each.alarm.name}, {"target", each.target}});
+        continue;
+      }
+    }
+    TRY(write_action(connection, each));
+    if (pending) ++*pending;
+  }
   return ok();
 }
 
@@ -174,7 +192,7 @@ Result<void> AlarmStore::change(const std::function<Result<Change>(const Alarms&
   for (const AlarmKey& each : change.removed) next.erase(each);
   if (next.size() > kAlarmsMax && next.size() > present->size())
     return exhausted("the limit of " + std::to_string(kAlarmsMax) + " alarms is reached");
-  TRY(database_->write([&change](Connection& connection) { return write(connection, change); }));
+  TRY(database_->write([&](Connection& connection) { return write(connection, change); }));
   const MutexLock lock(mutex_);
   alarms_ = std::make_shared<const Alarms>(std::move(next));
   return ok();

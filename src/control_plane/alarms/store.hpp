@@ -20,10 +20,13 @@
 
 namespace trainyard::alarms {
 
-inline constexpr size_t kAlarmsMax = 10'000;            // of all regions
-inline constexpr Duration kHistoryTime = 30 * 24h;      // as on AWS
-inline constexpr int64_t kHistoryItemsMax = 1000;       // of one alarm
-inline constexpr int64_t kPendingActionsMax = 100'000;  // of all alarms; further ones are dropped
+inline constexpr size_t kAlarmsMax = 10'000;        // of all regions
+inline constexpr Duration kHistoryTime = 30 * 24h;  // as on AWS
+inline constexpr int64_t kHistoryItemsMax = 1000;   // of one alarm
+// Pending actions of all alarms. With more, those of alarms that have kPendingOfAlarmMax themselves
+// are dropped, so that an alarm whose state changes all the time drops no action of another.
+inline constexpr int64_t kPendingActionsMax = 100'000;
+inline constexpr int64_t kPendingOfAlarmMax = 12;  // two changes of the state
 
 using Alarms = std::map<AlarmKey, std::shared_ptr<const Alarm>>;
 
@@ -51,8 +54,9 @@ struct HistoryPage {
 
 class AlarmStore {
  public:
-  // One file below `directory`.
-  static Result<std::unique_ptr<AlarmStore>> open(const std::string& directory);
+  // One file below `directory`. `pending_actions_max`: another one in tests.
+  static Result<std::unique_ptr<AlarmStore>> open(const std::string& directory,
+                                                  int64_t pending_actions_max = kPendingActionsMax);
 
   // Never nullptr.
   std::shared_ptr<const Alarms> snapshot() const;
@@ -71,12 +75,13 @@ class AlarmStore {
   Result<void> retire(Instant now);
 
  private:
-  explicit AlarmStore(std::unique_ptr<observe::Database> database)
-      : database_(std::move(database)) {}
+  AlarmStore(std::unique_ptr<observe::Database> database, int64_t pending_actions_max)
+      : database_(std::move(database)), pending_actions_max_(pending_actions_max) {}
   Result<void> load();
-  static Result<void> write(observe::Connection& connection, const Change& change);
+  Result<void> write(observe::Connection& connection, const Change& change) const;
 
   const std::unique_ptr<observe::Database> database_;
+  const int64_t pending_actions_max_;
   Mutex changing_;  // held by one change() at a time
   mutable Mutex mutex_;
   std::shared_ptr<const Alarms> alarms_ GUARDED_BY(mutex_) = std::make_shared<const Alarms>();

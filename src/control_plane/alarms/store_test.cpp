@@ -139,6 +139,32 @@ TEST(AlarmStore, ActionsWaitUntilTheyEnd) {
   EXPECT_EQ(world.store->history({.region = "r"})->items[0].summary, "done");
 }
 
+TEST(AlarmStore, ManyActionsOfOneAlarmDropNoneOfAnother) {
+  observe::TemporaryDirectory directory;
+  const auto store = std::move(*AlarmStore::open(directory.path(), 100));
+  int targets = 0;
+  const auto add = [&](const std::string& alarm, int count) {
+    Change change;
+    for (int i = 0; i < count; ++i)
+      change.actions.push_back({.alarm = {"r", alarm},
+                                .target = std::to_string(++targets),
+                                .message = "{}",
+                                .created = kStoredAt,
+                                .due = kStoredAt});
+    ASSERT_OK(store->change([&](const Alarms&) -> Result<Change> { return change; }));
+  };
+  const auto pending = [&] { return store->due_actions(kStoredAt, 1'000)->size(); };
+  add("a", 90);
+  add("a", 20);
+  EXPECT_EQ(pending(), 100u);
+  add("a", 1);
+  EXPECT_EQ(pending(), 100u);
+  add("b", 6);
+  EXPECT_EQ(pending(), 106u) << "another alarm has few";
+  add("b", int(kPendingOfAlarmMax));
+  EXPECT_EQ(pending(), 100u + size_t(kPendingOfAlarmMax));
+}
+
 TEST(Transition, StartsActionsOnlyIfTheValueChanges) {
   Alarm alarm = alarm_named("a");
   alarm.settings.actions = {{"ok"}, {"alarm1", "alarm2"}, {}};

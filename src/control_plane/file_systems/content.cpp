@@ -27,6 +27,8 @@ constexpr size_t kPieceBytes = 1 << 20;
 constexpr size_t kBootBytesMax = 256;
 // openat2 takes paths of less than 4096 bytes
 constexpr size_t kPathBytesMax = 4'000;
+constexpr size_t kEntryBytes = 128;              // of an entry in memory, on top of its path
+constexpr size_t kEntriesBetweenChecks = 1'024;  // of whether a walk is cancelled
 constexpr const char* kAttribute = "user.trainyard.exchanged";  // the extended attribute
 constexpr size_t kAttributeBytes = 32;
 
@@ -100,8 +102,41 @@ struct Entries {
   std::vector<std::string> others;
 };
 
-Result<Entries> read_directory(os::File opened, const std::string& path) {
-  Entries entries;
+std::string joined(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "/" + name;
+}
+
+// Bounds a walk: counts what it keeps in memory, and checks at times whether it is cancelled.
+class Walk {
+ public:
+  explicit Walk(const WalkLimits& limits) : limits_(limits), left_(limits.bytes_max) {}
+
+  // Errors: exhausted.
+  Result<void> take(const std::string& path, const std::string& name) {
+    const size_t bytes = path.size() + name.size() + kEntryBytes;
+    if (bytes > left_)
+      return exhausted("there are more files than can be listed: their paths have more than " +
+                       human_bytes(limits_.bytes_max));
+    left_ -= bytes;
+    return {};
+  }
+  // Errors: cancelled.
+  Result<void> check() {
+    if (entries_++ % kEntriesBetweenChecks == 0 && limits_.cancelled())
+      return cancelled("listing files was cancelled");
+    return {};
+  }
+
+ private:
+  const WalkLimits& limits_;
+  size_t left_;
+  size_t entries_ = 0;
+};
+
+// Calls `visit` with the descriptor of a directory, and the name and status of each entry.
+using Visit = std::function<Result<void>(int, const std::string&, const struct stat&)>;
+Result<void> visit_directory(os::File opened, const std::string& path, Walk& walk,
+                             const Visit& visit) {
   const int descriptor = opened.release();
   const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(descriptor));
   if (!stream) {
@@ -109,32 +144,41 @@ Result<Entries> read_directory(os::File opened, const std::string& path) {
     ::close(descriptor);
     return error;
   }
+  TRY(walk.check());
   errno = 0;
   while (const dirent* entry = ::readdir(stream.get())) {
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
+    TRY(walk.check());
     struct stat status = {};
-    if (::fstatat(descriptor, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) continue;  // removed meanwhile
+    if (::fstatat(descriptor, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+      TRY(visit(descriptor, name, status));
+    else if (errno != ENOENT)  // removed meanwhile
       return from_errno(path + "/" + name);
-    }
-    if (S_ISDIR(status.st_mode))
-      entries.directories.push_back(name);
-    else if (S_ISREG(status.st_mode))
-      entries.files.push_back({name, {uint64_t(status.st_size), time_of(status)}});
-    else
-      entries.others.push_back(name);
     errno = 0;
   }
   if (errno != 0) return from_errno(path);
+  return {};
+}
+
+Result<Entries> read_directory(os::File opened, const std::string& path, Walk& walk) {
+  Entries entries;
+  TRY(visit_directory(
+      std::move(opened), path, walk,
+      [&](int, const std::string& name, const struct stat& status) -> Result<void> {
+        TRY(walk.take(path, name));
+        if (S_ISDIR(status.st_mode))
+          entries.directories.push_back(name);
+        else if (S_ISREG(status.st_mode))
+          entries.files.push_back({name, {uint64_t(status.st_size), time_of(status)}});
+        else
+          entries.others.push_back(name);
+        return {};
+      }));
   return entries;
 }
 
-std::string joined(const std::string& path, const std::string& name) {
-  return path.empty() ? name : path + "/" + name;
-}
-
-Result<void> list_below(const os::File& root, const std::string& start, Files& files,
+Result<void> list_below(const os::File& root, const std::string& start, Files& files, Walk& walk,
                         const std::function<void(FileFailure)>& skipped) {
   std::vector<std::string> pending{start};
   while (!pending.empty()) {
@@ -146,7 +190,7 @@ Result<void> list_below(const os::File& root, const std::string& start, Files& f
       skipped({path, "InternalError", opened.error().message});
       continue;
     }
-    const Entries entries = TRY(read_directory(*std::move(opened), path));
+    const Entries entries = TRY(read_directory(*std::move(opened), path, walk));
     for (const auto& name : entries.others)
       skipped({joined(path, name), "S3ObjectPathNotPosixCompliant",
                "'" + shorten(to_utf8(joined(path, name)), 120) +
@@ -158,6 +202,29 @@ Result<void> list_below(const os::File& root, const std::string& start, Files& f
       else
         skipped({joined(path, name), "PathSizeTooLong", "a directory's path is too long"});
     }
+  }
+  return {};
+}
+
+// Removes files while it reads their directory, so that there is no list of them.
+Result<void> remove_files_below(const os::File& root, const std::string& start, Walk& walk) {
+  std::vector<std::string> pending{start};
+  while (!pending.empty()) {
+    const std::string path = std::move(pending.back());
+    pending.pop_back();
+    auto opened = os::open_directory_beneath(root, path);
+    if (!opened) continue;  // removed or replaced meanwhile
+    TRY(visit_directory(
+        *std::move(opened), path, walk,
+        [&](int directory, const std::string& name, const struct stat& status) -> Result<void> {
+          if (S_ISREG(status.st_mode) && ::unlinkat(directory, name.c_str(), 0) != 0 &&
+              errno != ENOENT)
+            return from_errno(joined(path, name));
+          if (!S_ISDIR(status.st_mode) || path.size() + name.size() >= kPathBytesMax) return {};
+          TRY(walk.take(path, name));
+          pending.push_back(joined(path, name));
+          return {};
+        }));
   }
   return {};
 }
@@ -201,8 +268,10 @@ Result<Content> Content::open(const std::string& root, const std::string& id,
 }
 
 Result<Files> Content::list(const std::vector<std::string>& paths,
-                            const std::function<void(FileFailure)>& skipped) const {
+                            const std::function<void(FileFailure)>& skipped,
+                            const WalkLimits& limits) const {
   Files files;
+  Walk walk(limits);
   const std::vector<std::string> all{""};
   for (const auto& path : paths.empty() ? all : paths) {
     const auto opened = path.empty() ? Result<OpenFile>(invalid("")) : read(path);
@@ -215,7 +284,7 @@ Result<Files> Content::list(const std::vector<std::string>& paths,
       skipped({path, "InternalError", directory.error().message});
       continue;
     }
-    TRY(list_below(files_, path, files, skipped));
+    TRY(list_below(files_, path, files, walk, skipped));
   }
   return files;
 }
@@ -289,6 +358,12 @@ Result<void> Content::remove(const std::string& path) const {
   if (::unlinkat(directory.descriptor(), name.c_str(), 0) != 0 && errno != ENOENT)
     return from_errno(path);
   return {};
+}
+
+Result<void> Content::remove_below(const std::string& path, const WalkLimits& limits) const {
+  if (!path.empty() && read(path)) return remove(path);
+  Walk walk(limits);
+  return remove_files_below(files_, path, walk);
 }
 
 Result<void> Content::sync() const {

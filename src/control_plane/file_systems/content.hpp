@@ -37,6 +37,16 @@ struct OpenFile {
   LastExchange unchanged_since = LastExchange::unknown;
 };
 
+// The names and paths of one list, in memory: of some six million files with ordinary paths. Jobs
+// choose both, and files without content need no space on the disk.
+inline constexpr size_t kListedBytesMax = size_t{1} << 30;
+
+// Bounds a walk through the files of jobs.
+struct WalkLimits {
+  size_t bytes_max = kListedBytesMax;  // of names and paths, and some more for each entry
+  std::function<bool()> cancelled = [] { return false; };
+};
+
 // Reads at most piece.size() bytes; 0 at the end.
 Result<size_t> read_piece(const OpenFile& open, std::span<char> piece);
 
@@ -51,9 +61,11 @@ class Content {
                               const std::string& boot, bool unfinished, domain::PosixUser owner);
 
   // The regular files below the directories and files `paths`, or all. Links, devices and paths
-  // that are too long are reported to `skipped`.
+  // that are too long are reported to `skipped`. Errors also: cancelled; exhausted: there are more
+  // than the limit.
   Result<Files> list(const std::vector<std::string>& paths,
-                     const std::function<void(FileFailure)>& skipped) const;
+                     const std::function<void(FileFailure)>& skipped,
+                     const WalkLimits& limits = {}) const;
 
   // Writes a file from the pieces that `next` returns, until one is empty, and gives it the time.
   // `number` differs from that of each other running call. Returns its size.
@@ -66,6 +78,9 @@ class Content {
   void mark_exported(const std::string& path, const OpenFile& read) const;
   // Removes a file, if it is one.
   Result<void> remove(const std::string& path) const;
+  // Removes the regular files below a directory, or the file `path`. Only the names of directories
+  // count for the limit. Errors also: those of list().
+  Result<void> remove_below(const std::string& path, const WalkLimits& limits = {}) const;
   // Makes all that was written durable.
   Result<void> sync() const;
 

@@ -144,5 +144,47 @@ TEST(Content, ListsAndRemovesNamedPaths) {
   EXPECT_FALSE(os::exists(world.root + "/fs-1"));
 }
 
+TEST(Content, EndsAListThatIsLongerThanItsLimit) {
+  ContentWorld world;
+  const Content content = world.open();
+  const std::string directory(200, 'd');
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(world.write(content, directory + "/" + std::to_string(i), ""));
+  const auto ignore = [](const FileFailure&) {};
+  const auto list = [&](const std::vector<std::string>& paths, size_t bytes_max) {
+    return content.list(paths, ignore, {.bytes_max = bytes_max});
+  };
+  EXPECT_EQ(content.list({}, ignore)->size(), 100u);
+  EXPECT_EQ(list({}, 100 * 400)->size(), 100u);
+  EXPECT_EQ(list({}, 100 * 200).error().kind, Kind::exhausted);
+  EXPECT_EQ(list({directory, directory}, 100 * 400).error().kind, Kind::exhausted)
+      << "the limit is of all paths together";
+}
+
+TEST(Content, EndsACancelledWalk) {
+  ContentWorld world;
+  const Content content = world.open();
+  ASSERT_TRUE(world.write(content, "a/1", "x"));
+  const WalkLimits cancelled{.cancelled = [] { return true; }};
+  const auto ignore = [](const FileFailure&) {};
+  EXPECT_EQ(content.list({}, ignore, cancelled).error().kind, Kind::cancelled);
+  EXPECT_EQ(content.remove_below("a", cancelled).error().kind, Kind::cancelled);
+  EXPECT_EQ(world.list(content).size(), 1u);
+}
+
+TEST(Content, RemovesTheFilesBelowADirectoryWithoutAListOfThem) {
+  ContentWorld world;
+  const Content content = world.open();
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(world.write(content, "a/b/" + std::to_string(i), "x"));
+  ASSERT_TRUE(world.write(content, "a/file", "x"));
+  ASSERT_TRUE(world.write(content, "kept", "x"));
+  ASSERT_EQ(::symlink("../kept", (world.files + "/a/link").c_str()), 0);
+  ASSERT_TRUE(content.remove_below("a", {.bytes_max = 400}));
+  EXPECT_EQ(world.list(content), (Files{{"kept", {1, kTime}}}));
+  EXPECT_TRUE(content.remove_below("none"));
+  EXPECT_TRUE(content.remove_below("kept"));
+  EXPECT_TRUE(world.list(content).empty());
+}
+
 }  // namespace
 }  // namespace trainyard::file_systems

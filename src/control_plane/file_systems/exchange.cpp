@@ -283,15 +283,22 @@ Result<void> export_one(const Exchange& exchange, const std::vector<Target>& tar
   return put_file(exchange, path, target->link->repository.bucket, key);
 }
 
+// The lists of objects and files end with it: an exchange may take hours.
+Result<ImportPlan> plan_of(const Exchange& exchange, const Link& link,
+                           const std::vector<std::string>& paths, ImportMode mode) {
+  const auto listed = TRY(list_all(exchange, link.repository));
+  const Files present =
+      TRY(exchange.content.list(link.path.empty() ? paths : std::vector{link.path},
+                                [](const FileFailure&) {}, {.cancelled = exchange.cancelled}));
+  return plan_import(listed, link.repository.key, link.path, paths, present, mode);
+}
+
 }  // namespace
 
 Result<ExchangeResult> import_objects(const Exchange& exchange, const Link& link,
                                       const std::vector<std::string>& paths, ImportMode mode) {
   Tally tally(exchange.progress);
-  const auto listed = TRY(list_all(exchange, link.repository));
-  const Files present = TRY(exchange.content.list(
-      link.path.empty() ? paths : std::vector{link.path}, [](const FileFailure&) {}));
-  const ImportPlan plan = plan_import(listed, link.repository.key, link.path, paths, present, mode);
+  const ImportPlan plan = TRY(plan_of(exchange, link, paths, mode));
   if (plan.bytes > exchange.capacity_bytes)
     return exhausted("s3://" + link.repository.bucket + "/" + link.repository.key + " has " +
                      human_bytes(plan.bytes) + ", more than the file system's capacity of " +
@@ -317,27 +324,21 @@ Result<ExchangeResult> export_files(const Exchange& exchange, const std::vector<
   Tally tally(exchange.progress);
   const auto targets = TRY(list_targets(exchange, links, paths));
   const auto origins = TRY(list_targets(exchange, imports, paths));
-  const Files files = TRY(
-      exchange.content.list(paths, [&](FileFailure failure) { tally.fail(std::move(failure)); }));
-  std::vector<std::string> wanted;
+  const Files files =
+      TRY(exchange.content.list(paths, [&](FileFailure failure) { tally.fail(std::move(failure)); },
+                                {.cancelled = exchange.cancelled}));
+  std::vector<const std::string*> wanted;  // in `files`
   std::string key;
   for (const auto& [path, facts] : files) {
     if (!target_of(targets, path, key)) continue;
-    wanted.push_back(path);
+    wanted.push_back(&path);
     exchange.progress.bytes += facts.bytes;
   }
   exchange.progress.files += int64_t(wanted.size());
   TRY(for_each_file(
-      exchange, tally, wanted.size(), [&](size_t i) { return wanted[i]; },
-      [&](size_t i) { return export_one(exchange, targets, origins, wanted[i]); }));
+      exchange, tally, wanted.size(), [&](size_t i) { return *wanted[i]; },
+      [&](size_t i) { return export_one(exchange, targets, origins, *wanted[i]); }));
   return tally.take();
-}
-
-Result<void> remove_files(const Content& content, const std::string& directory) {
-  const std::vector<std::string> all{directory};
-  for (const auto& [path, facts] : TRY(content.list(all, [](const FileFailure&) {})))
-    TRY(content.remove(path));
-  return {};
 }
 
 Result<std::string> write_report(objects::Objects& objects, const RepositoryTask& task,

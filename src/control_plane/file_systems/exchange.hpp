@@ -51,9 +51,6 @@ Result<ExchangeResult> export_files(const Exchange& exchange, const std::vector<
                                     const std::vector<Link>& imports,
                                     const std::vector<std::string>& paths);
 
-// Removes the files that lie where a link's objects belong.
-Result<void> remove_files(const Content& content, const std::string& directory);
-
 // Writes a task's report, and returns its URI.
 Result<std::string> write_report(objects::Objects& objects, const RepositoryTask& task,
                                  const ExchangeResult& result);

@@ -268,7 +268,8 @@ Result<void> FileSystemLoop::unlink(const Work& work, const LustreFileSystem& of
   if (found == present->associations.end()) return {};
   if (found->second.delete_files) {
     const Content content = TRY(open_content(of, false));
-    TRY(remove_files(content, found->second.path));
+    TRY(content.remove_below(found->second.path,
+                             {.cancelled = [this, work] { return ends(work); }}));
   }
   return all_.change([&](Snapshot& next) -> Result<void> {
     next.associations.erase(work.subject);

@@ -210,7 +210,8 @@ Result<LogRouter::Subscription> LogRouter::subscription_of(const Definitions& de
 
 void LogRouter::publish(std::vector<observe::MetricRecord>& records) {
   if (records.empty()) return;
-  if (const auto kept = metrics_.append(records); !kept)
+  // Samples of a namespace that is full are left out; those of others are stored.
+  if (const auto kept = metrics_.append_allowed(records); !kept)
     log(Level::error, "log_routing", "samples of metric filters were not stored",
         {{"samples", std::to_string(records.size())}, {"why", kept.error().message}});
   records.clear();

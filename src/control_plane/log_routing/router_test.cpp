@@ -133,6 +133,30 @@ TEST(LogRouter, PublishesMetricsOfStoredEvents) {
   EXPECT_EQ(world.sum(), 2);
 }
 
+TEST(LogRouter, AFilterOfAFullNamespaceLosesNoSamplesOfOthers) {
+  World world;
+  observe::MetricSettings limits;
+  limits.group_of = [](const observe::MetricKey& key) {
+    return key.name_space == "full" ? key.name_space : std::string();
+  };
+  limits.group_series_max = 1;
+  world.metrics.reset();
+  world.metrics = *observe::open_metrics(world.directory.path() + "/metrics", limits);
+  const observe::MetricRecord first{{kRegion, "full", "first", {}},
+                                    observe::sample_of(world.clock.now(), 1)};
+  ASSERT_TRUE(world.metrics->append({first}));
+  world.start();
+  world.put(
+      observe::DefinitionKind::metric_filter, "a",
+      MetricFilter{
+          .pattern = "ERROR", .metric_namespace = "full", .metric_name = "second", .value = "1"}
+          .text());
+  world.count_errors();
+  world.append({"ERROR"});
+  EXPECT_EQ(world.sum(), 1);
+  EXPECT_EQ(world.metrics->list(kRegion, "full", "")->size(), 1u);
+}
+
 TEST(LogRouter, ARepeatedBatchCountsOnce) {
   World world;
   world.start();

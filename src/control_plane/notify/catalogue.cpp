@@ -28,6 +28,17 @@ Json filtered_attributes(const Message& message) {
   return out;
 }
 
+Result<void> add(Catalogue& all, const Document& each) {
+  if (!each.body) return {};
+  if (each.kind == "topic")
+    all.put(TRY(topic_from_json(*each.body)));
+  else if (each.kind == "subscription")
+    TRY(all.put(TRY(subscription_from_json(*each.body))));
+  else if (each.kind == "rule")
+    TRY(all.put(TRY(rule_from_json(*each.body))));
+  return {};
+}
+
 }  // namespace
 
 const Topic* Catalogue::topic(const std::string& arn) const { return found_in(topics, arn); }
@@ -80,18 +91,10 @@ Document Catalogue::remove(const std::string& kind, const std::string& arn) {
   return {kind, arn, std::nullopt};
 }
 
-Result<Catalogue> catalogue_of(const std::vector<Document>& documents) {
+Catalogue catalogue_of(const std::vector<Document>& documents) {
   Catalogue all;
-  for (const Document& each : documents) {
-    if (!each.body) continue;
-    const std::string place = "the " + each.kind + " " + each.id;
-    if (each.kind == "topic")
-      all.put(TRY(topic_from_json(*each.body).in(place)));
-    else if (each.kind == "subscription")
-      TRY(all.put(TRY(subscription_from_json(*each.body).in(place))).in(place));
-    else if (each.kind == "rule")
-      TRY(all.put(TRY(rule_from_json(*each.body).in(place))).in(place));
-  }
+  for (const Document& each : documents)
+    if (const auto added = add(all, each); !added) log_set_aside(each.kind, each.id, added.error());
   return all;
 }
 

@@ -46,7 +46,8 @@ struct Catalogue {
   Document remove(const std::string& kind, const std::string& arn);
 };
 
-Result<Catalogue> catalogue_of(const std::vector<Document>& documents);
+// A document that cannot be read is logged and left out: the others keep working.
+Catalogue catalogue_of(const std::vector<Document>& documents);
 
 // A message as filters see it: what they need of it is made once, however many there are.
 // Threads: confined to one. Lifetime: the message outlives it.

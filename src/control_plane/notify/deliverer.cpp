@@ -57,13 +57,12 @@ void Deliverer::add(std::vector<Delivery> deliveries) {
   changed_.notify_all();
 }
 
-Result<bool> Deliverer::can_take(const std::string& target) const {
+bool Deliverer::can_take(const std::string& target) const {
   const MutexLock lock(mutex_);
-  if (counts_.pending >= kPendingMax)
-    return exhausted(std::to_string(counts_.pending) +
-                     " notifications are waiting for their delivery: try again");
   const auto lane = lanes_.find(target);
-  return lane == lanes_.end() || lane->second.waiting.size() < kPerTargetMax;
+  const size_t waiting = lane == lanes_.end() ? 0 : lane->second.waiting.size();
+  return waiting <
+         (counts_.pending < parts_.limits.pending ? kPerTargetMax : kPerTargetWhenFullMax);
 }
 
 Deliverer::Counts Deliverer::counts() const {

@@ -47,10 +47,12 @@ struct DelivererParts {
 
 class Deliverer {
  public:
-  // Pending deliveries of one target, and of all: with more, the newest are dropped, or publishing
-  // is refused. Each uses some 200 bytes of memory; its message stays on disk.
+  // Pending deliveries of one target: with more, the newest are dropped. Each uses some 200 bytes
+  // of memory; its message stays on disk.
   static constexpr size_t kPerTargetMax = 10'000;
-  static constexpr size_t kPendingMax = 200'000;
+  // The same while limits.pending deliveries are pending: targets that fail do not prevent the
+  // deliveries to others.
+  static constexpr size_t kPerTargetWhenFullMax = 20;
 
   explicit Deliverer(DelivererParts parts);
   ~Deliverer();  // ends the threads after their current attempts
@@ -59,9 +61,8 @@ class Deliverer {
   void start();
   // Adds deliveries that are stored.
   void add(std::vector<Delivery> deliveries);
-  // Returns whether another delivery for the target may be stored. Errors: exhausted, when too many
-  // are pending for all targets together.
-  Result<bool> can_take(const std::string& target) const;
+  // Returns whether another delivery for the target may be stored.
+  bool can_take(const std::string& target) const;
 
   // Attempts the deliveries that are due, one after the other; for tests without start(). Returns
   // the number of attempts.

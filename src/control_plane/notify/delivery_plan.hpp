@@ -31,6 +31,8 @@ struct DeliveryLimits {
   size_t suspects = 8;  // half: the others stay for targets that answer
   size_t per_host = 4;
   size_t per_target = 2;  // one slow answer does not stop the next message
+  // Pending deliveries of all targets: with more, a target keeps only a few (deliverer.hpp).
+  size_t pending = 200'000;
 };
 
 struct DeliveryPlan {

@@ -1,5 +1,7 @@
 #include "notify/delivery_store.hpp"
 
+#include "base/log.hpp"
+
 namespace trainyard::notify {
 namespace {
 
@@ -45,6 +47,11 @@ Result<void> add_message(Connection& connection, const NewMessage& each, Instant
 
 }  // namespace
 
+void log_set_aside(const std::string& kind, const std::string& id, const Error& error) {
+  log(Level::error, "notify", "a record was set aside: it is invalid",
+      {{"kind", kind}, {"id", id}, {"why", error.message}});
+}
+
 Result<std::unique_ptr<DeliveryStore>> DeliveryStore::open(const std::string& path,
                                                            FileFaults* faults) {
   std::unique_ptr<DeliveryStore> store(new DeliveryStore(faults));
@@ -88,8 +95,11 @@ Result<std::vector<Document>> DeliveryStore::documents() {
   TRY(database_->read([&](Connection& connection) -> Result<void> {
     auto rows = TRY(connection.prepare("SELECT kind, id, body FROM documents"));
     while (TRY(rows.step())) {
-      Json body = TRY(parse_json(rows.text(2)).in("the " + rows.text(0) + " " + rows.text(1)));
-      found.push_back({rows.text(0), rows.text(1), std::move(body)});
+      auto body = parse_json(rows.text(2));
+      if (body)
+        found.push_back({rows.text(0), rows.text(1), *std::move(body)});
+      else
+        log_set_aside(rows.text(0), rows.text(1), body.error());
     }
     return {};
   }));

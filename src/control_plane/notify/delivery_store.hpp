@@ -53,6 +53,9 @@ struct StoreChange {
   std::vector<NewMessage> messages = {};
 };
 
+// Logs that a document is left as it is, and not used: one bad record must not prevent the start.
+void log_set_aside(const std::string& kind, const std::string& id, const Error& error);
+
 class DeliveryStore {
  public:
   // Lifetime: `faults` outlives the store; nullptr: no step fails on purpose.
@@ -62,6 +65,7 @@ class DeliveryStore {
 
   // Returns the new deliveries, due at `now`.
   Result<std::vector<Delivery>> write(const StoreChange& change, Instant now);
+  // Without those that are not JSON, which are logged.
   Result<std::vector<Document>> documents();
   // All pending ones, in the order of their creation.
   Result<std::vector<Delivery>> deliveries();

@@ -102,7 +102,7 @@ Result<void> EventBus::add_targets(const KnownRule& rule, const Json& event, Ins
     message.kind = MessageKind::event;
     message.topic = rule.arn;
     const std::string to = event_target(rule.arn, target.id);
-    if (TRY(notifications_.deliverer().can_take(to)))
+    if (notifications_.deliverer().can_take(to))
       change.messages.push_back({std::move(message), {to}});
     else
       log(Level::warning, "notify", "too many events wait for a target: one is dropped",

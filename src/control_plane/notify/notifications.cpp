@@ -23,6 +23,29 @@ void remove_expired(Catalogue& all, const std::string& topic, Instant now, Store
       change.documents.push_back(all.remove("subscription", each->arn));
 }
 
+size_t policy_bytes(const Subscription& each) {
+  return each.filter_policy.size() + each.delivery_policy.size();
+}
+
+// Errors: exhausted, if the policies of a new or changed subscription do not fit in addition to
+// those of others. Smaller ones than before always fit.
+Result<void> check_policies(const Catalogue& all, const Subscription& wanted) {
+  const KnownSubscription* present = all.subscription(wanted.arn);
+  const size_t bytes = policy_bytes(wanted);
+  if (bytes <= (present ? policy_bytes(*present) : 0)) return {};
+  size_t of_all = bytes, of_creator = bytes;
+  for (const auto& [arn, each] : all.subscriptions) {
+    if (arn == wanted.arn) continue;
+    of_all += policy_bytes(*each);
+    if (each->creator == wanted.creator) of_creator += policy_bytes(*each);
+  }
+  if (of_all <= kPoliciesBytesMax && of_creator <= kPoliciesOfCreatorBytesMax) return {};
+  return exhausted("Subscription limit exceeded: filter and delivery policies have at most " +
+                       std::to_string(kPoliciesOfCreatorBytesMax >> 20) + " MiB of a principal, " +
+                       std::to_string(kPoliciesBytesMax >> 20) + " MiB in all",
+                   NotifyFault::subscription_limit);
+}
+
 }  // namespace
 
 std::string event_target(const std::string& rule_arn, const std::string& target_id) {
@@ -33,7 +56,7 @@ Result<std::unique_ptr<Notifications>> Notifications::open(NotifySettings settin
                                                            std::unique_ptr<MessageSigner> signer,
                                                            Clock& clock, Random& random) {
   auto store = TRY(DeliveryStore::open(settings.path, settings.faults));
-  Catalogue catalogue = TRY(catalogue_of(TRY(store->documents())).in(settings.path));
+  Catalogue catalogue = catalogue_of(TRY(store->documents().in(settings.path)));
   auto pending = TRY(store->deliveries());
   std::unique_ptr<Notifications> made(new Notifications(std::move(settings), std::move(signer),
                                                         std::move(store), std::move(catalogue),
@@ -149,6 +172,16 @@ Message Notifications::confirmation_of(const Subscription& subscription) {
           .at = clock_.now()};
 }
 
+// Returns whether a confirmation may be sent now, and notes it. Each is a mail or a request to an
+// address that need not belong to the caller.
+bool Notifications::begin_confirmation(const std::string& arn) {
+  const auto now = clock_.monotonic();
+  const MutexLock lock(mutex_);
+  std::erase_if(confirmations_,
+                [&](const auto& each) { return now - each.second >= kConfirmationInterval; });
+  return confirmations_.emplace(arn, now).second;
+}
+
 Result<Subscription> Notifications::subscribe(Subscription wanted) {
   TRY(settings_.check_endpoint(wanted));
   Subscription found;
@@ -174,9 +207,10 @@ Result<Subscription> Notifications::subscribe(Subscription wanted) {
       found.created = now;
       // The config has named the command, which confirms it.
       found.confirmed = wanted.protocol == Protocol::command;
+      TRY(check_policies(next, found));
     }
     change.documents.push_back(TRY(next.put(found)));
-    if (!found.confirmed && can_take(found.arn))
+    if (!found.confirmed && can_take(found.arn) && begin_confirmation(found.arn))
       change.messages.push_back({confirmation_of(found), {found.arn}});
     return change;
   }));
@@ -224,6 +258,7 @@ Result<void> Notifications::change_subscription(
     if (!present) return not_found("Subscription does not exist", NotifyFault::no_subscription);
     Subscription changed = *present;
     TRY(edit(changed));
+    TRY(check_policies(next, changed));
     return StoreChange{{TRY(next.put(std::move(changed)))}};
   });
 }
@@ -231,8 +266,7 @@ Result<void> Notifications::change_subscription(
 // -- messages
 
 bool Notifications::can_take(const std::string& target) const {
-  const auto free = deliverer_.can_take(target);
-  return free && *free;
+  return deliverer_.can_take(target);
 }
 
 Result<void> Notifications::add_to(const std::string& topic, Message message,
@@ -247,7 +281,7 @@ Result<void> Notifications::add_to(const std::string& topic, Message message,
       log(Level::warning, "notify", "a filter policy was not evaluated: the message is not sent",
           {{"subscription", each->arn}, {"why", wanted.error().message}});
     if (!wanted || !*wanted) continue;
-    if (TRY(deliverer_.can_take(each->arn)))
+    if (can_take(each->arn))
       made.targets.push_back(each->arn);
     else
       log(Level::warning, "notify", "too many messages wait for the subscription: one is dropped",

@@ -13,6 +13,7 @@
 // Lifetime: what the settings refer to outlives it.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -36,6 +37,11 @@ inline constexpr size_t kSubscriptionsMax = 20'000;      // of all topics
 inline constexpr size_t kTopicSubscriptionsMax = 1'000;  // the most deliveries of a message
 inline constexpr size_t kMessageBytesMax = 256 << 10;    // as on AWS, with its attributes
 inline constexpr Duration kConfirmationLifetime = 48h;   // of a token
+inline constexpr Duration kConfirmationInterval = 60s;   // between confirmations of a subscription
+// The texts of the filter and delivery policies of all subscriptions. All are in memory, and filter
+// policies twice.
+inline constexpr size_t kPoliciesBytesMax = 64 << 20;
+inline constexpr size_t kPoliciesOfCreatorBytesMax = 16 << 20;  // of one principal
 
 enum class NotifyFault {
   no_topic,
@@ -87,7 +93,8 @@ class Notifications {
   Result<void> change_topic(const std::string& arn, const std::function<void(Topic&)>& change);
 
   // Adds a subscription, whose ARN and tokens are made here. One of the same protocol and endpoint
-  // is returned, and its confirmation is sent again if it was not confirmed.
+  // is returned, and its confirmation is sent again if it was not confirmed, unless that was done
+  // within kConfirmationInterval.
   Result<Subscription> subscribe(Subscription wanted);
   Result<Subscription> confirm(const std::string& topic, const std::string& token,
                                bool authenticate_on_unsubscribe);
@@ -126,6 +133,7 @@ class Notifications {
   TargetFacts facts_of(const std::string& target) const;
   Sent send(const std::string& target, const Message& message) const;
   Message confirmation_of(const Subscription& subscription);
+  bool begin_confirmation(const std::string& arn);
 
   const NotifySettings settings_;
   const std::unique_ptr<MessageSigner> signer_;
@@ -136,6 +144,8 @@ class Notifications {
   Mutex changing_;  // held by one change() at a time
   mutable Mutex mutex_;
   std::shared_ptr<const Catalogue> catalogue_ GUARDED_BY(mutex_);
+  // When confirmations were sent last, by subscription: those within kConfirmationInterval.
+  std::map<std::string, std::chrono::nanoseconds> confirmations_ GUARDED_BY(mutex_);
   Deliverer deliverer_;
 };
 

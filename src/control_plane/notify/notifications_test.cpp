@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "notify/testing/notify_world.hpp"
+#include "sqlite/connection.hpp"
 
 namespace trainyard::notify {
 namespace {
@@ -119,6 +120,99 @@ TEST_F(NotificationsTest, LimitsTheSubscriptionsOfATopic) {
   ASSERT_FALSE(above);
   EXPECT_TRUE(above.error().is(NotifyFault::subscription_limit));
   EXPECT_TRUE(subscribe_to(0)) << "one that is there";
+}
+
+TEST_F(NotificationsTest, LimitsTheBytesOfPolicies) {
+  const std::string policy = R"({"a":[")" + std::string((255 << 10) - 10, 'x') + R"("]})";
+  ASSERT_EQ(policy.size(), size_t{255 << 10});
+  size_t number = 0;
+  const auto subscribe_as = [&](const std::string& creator, const std::string& filter) {
+    Subscription wanted;
+    wanted.topic = kTopic;
+    wanted.endpoint = "https://a.example/" + std::to_string(++number);
+    wanted.creator = creator;
+    wanted.filter_policy = filter;
+    return all->subscribe(wanted);
+  };
+  const auto is_full = [](const Result<Subscription>& made) {
+    return !made && made.error().is(NotifyFault::subscription_limit);
+  };
+  const auto first = subscribe_as("a", policy);
+  ASSERT_TRUE(first);
+  for (const char* creator : {"a", "b", "c", "d"}) {
+    for (size_t i = creator[0] == 'a'; i < 64; ++i) ASSERT_TRUE(subscribe_as(creator, policy)) << i;
+    EXPECT_TRUE(is_full(subscribe_as(creator, policy))) << creator;
+  }
+  EXPECT_TRUE(subscribe_as("e", policy));
+  EXPECT_TRUE(is_full(subscribe_as("e", policy))) << "64 MiB in all";
+  EXPECT_TRUE(subscribe_as("e", ""));
+  const auto change = [&](const std::string& to) {
+    return all->change_subscription(first->arn, [&](Subscription& each) -> Result<void> {
+      each.delivery_policy = to;
+      return {};
+    });
+  };
+  EXPECT_TRUE(change(""));
+  EXPECT_FALSE(change(std::string(100 << 10, ' '))) << "a delivery policy counts, too";
+  ASSERT_TRUE(all->unsubscribe(first->arn));
+  EXPECT_TRUE(subscribe_as("a", policy));
+  EXPECT_TRUE(reopen());
+}
+
+TEST_F(NotificationsTest, ConfirmsARepeatedSubscribeOnceAMinute) {
+  Subscription wanted;
+  wanted.topic = kTopic;
+  wanted.protocol = Protocol::email;
+  wanted.endpoint = "a@u.example";
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(all->subscribe(wanted));
+  EXPECT_EQ(deliver(), 1u);
+  clock.advance(59s);
+  ASSERT_TRUE(all->subscribe(wanted));
+  EXPECT_EQ(deliver(), 0u);
+  clock.advance(1s);
+  ASSERT_TRUE(all->subscribe(wanted));
+  EXPECT_EQ(deliver(), 1u);
+}
+
+TEST_F(NotificationsTest, SetsAsideRecordsThatCannotBeRead) {
+  subscribe("https://u.example/");
+  close();
+  {
+    const auto connection = *sqlite::Connection::open(directory.path() + "/notifications.db");
+    ASSERT_TRUE(
+        connection->run("INSERT INTO documents(kind, id, body) VALUES('topic', 'bad', '{'),"
+                        "('rule', 'bad', '{}'), ('subscription', 'bad', '[]')"));
+  }
+  ASSERT_TRUE(open());
+  EXPECT_EQ(all->catalogue()->topics.size(), 1u);
+  EXPECT_EQ(all->catalogue()->subscriptions.size(), 1u);
+  EXPECT_TRUE(all->catalogue()->rules.empty());
+  ASSERT_TRUE(publish("x"));
+  EXPECT_EQ(deliver(), 1u);
+}
+
+TEST_F(NotificationsTest, TargetsThatFailDoNotKeepOthersFromTheirMessages) {
+  close();
+  limits.pending = 50;
+  ASSERT_TRUE(open());
+  subscribe("https://fails.example/");
+  const std::string other = std::string(kTopic) + "2";
+  ASSERT_TRUE(all->create_topic({.arn = other}));
+  Subscription page;
+  page.topic = other;
+  page.protocol = Protocol::command;
+  page.endpoint = "page";
+  ASSERT_TRUE(all->subscribe(page));
+  for (int i = 0; i < 60; ++i) ASSERT_TRUE(publish("x"));
+  EXPECT_EQ(all->counts().pending, 50u) << "further ones are dropped";
+  for (int i = 0; i < 30; ++i) ASSERT_TRUE(all->publish_to_topic(other, "", "y"));
+  EXPECT_EQ(all->counts().pending, 50u + Deliverer::kPerTargetWhenFullMax);
+  deliver();
+  size_t pages = 0;
+  for (const Outgoing& each : sent) pages += each.endpoint == "page";
+  EXPECT_EQ(pages, Deliverer::kPerTargetWhenFullMax);
+  ASSERT_TRUE(publish("x"));
+  EXPECT_EQ(all->counts().pending, 1u);
 }
 
 TEST_F(NotificationsTest, SendsHeadersAndRawBodies) {

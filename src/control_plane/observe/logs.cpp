@@ -222,8 +222,13 @@ class LogDirectory final : public Logs {
  private:
   using FindBefore = std::function<std::optional<Instant>(const StreamKey&)>;
 
-  // `latest`: no result of `before_of` is later.
+  // `latest`: no result of `before_of` is later. A fault of one stream, such as a damaged file,
+  // does not end the retention of others; the first one is returned.
   Result<void> retire_streams(Instant latest, const FindBefore& before_of) {
+    Result<void> first = ok();
+    const auto note = [&first](const StreamRow& row, const Result<void>& done) {
+      if (!done && first) first = Result<void>(done.error()).in("log stream " + row.key.stream);
+    };
     for (const auto& row : TRY(catalogue_->ended_before(latest))) {
       const auto before = before_of(row.key);
       if (!before || row.summary.last_event.value_or(row.created) >= *before) continue;
@@ -232,16 +237,16 @@ class LogDirectory final : public Logs {
         if (open_.contains(row.key)) continue;  // in use: removed next time
         TRY(catalogue_->remove({row.id}));
       }
-      TRY(Stream(segments_, row, settings_, *catalogue_).remove_files());
+      note(row, Stream(segments_, row, settings_, *catalogue_).remove_files());
     }
     for (const auto& row : TRY(catalogue_->started_before(latest))) {
       const auto before = before_of(row.key);
       if (!before || (row.open && !find_open(row.key))) continue;
-      auto found = stream(row.key);
+      const auto found = stream(row.key);
       if (!found && found.error().kind == Kind::not_found) continue;
-      TRY(TRY(std::move(found))->retire(*before));
+      note(row, found ? (*found)->retire(*before) : Result<void>(found.error()));
     }
-    return ok();
+    return first;
   }
 
   // Removes what is left of a stream that the catalogue has no longer. Calls in progress on it

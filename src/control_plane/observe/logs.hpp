@@ -138,7 +138,7 @@ class Logs {
   virtual Result<std::vector<LogGroupInfo>> groups(const std::string& region,
                                                    const std::string& prefix) = 0;
   // Removes events older than the retention of their group or, if it has none, of the settings.
-  // Called periodically.
+  // Called periodically. Errors: the first one; other streams are retired all the same.
   virtual Result<void> retire(Instant now) = 0;
 };
 

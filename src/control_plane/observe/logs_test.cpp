@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "base/random.hpp"
@@ -403,6 +404,41 @@ TEST(Logs, RetentionRemovesOldSegmentsAndEndedStreams) {
   for (const auto& entry : fs::recursive_directory_iterator(world.directory.path()))
     files += entry.path().extension() == ".log";
   EXPECT_LT(files, 10u);
+}
+
+TEST(Logs, RetentionContinuesAfterADamagedStream) {
+  World world;
+  world.settings.retention = 24h;
+  world.settings.segment_bytes = 500;
+  world.settings.block_bytes = 100;
+  world.restart();
+  const StreamKey first{"r", "g", "1"}, damaged{"r", "g", "2"}, last{"r", "g", "3"};
+  const int64_t start = to_milliseconds(world.clock.now());
+  for (int hour = 0; hour < 48; ++hour) {
+    for (const auto& key : {first, damaged, last}) {
+      if (hour == 0) ASSERT_OK(world.logs->ensure_stream(key));
+      ASSERT_OK(world.logs->append(key, {line(start + hour * 3'600'000, std::string(80, 'x'))}));
+    }
+    world.clock.advance(1h);
+  }
+  world.logs.reset();
+  std::map<std::string, std::set<fs::path>> files;  // by the number of the stream
+  for (const auto& entry : fs::recursive_directory_iterator(world.directory.path())) {
+    const std::string name = entry.path().filename();
+    if (entry.path().extension() == ".log")
+      files[name.substr(0, name.find('-'))].insert(entry.path());
+  }
+  ASSERT_EQ(files.size(), 3u);
+  const fs::path of_another = *files.begin()->second.begin();
+  fs::copy_file(of_another, *std::next(files.begin())->second.begin(),
+                fs::copy_options::overwrite_existing);
+  world.logs = world.open();
+  const auto retired = world.logs->retire(world.clock.now());
+  ASSERT_FALSE(retired);
+  EXPECT_EQ(retired.error().kind, Kind::corrupt);
+  EXPECT_NE(retired.error().message.find("log stream 2"), std::string::npos);
+  EXPECT_LT(world.logs->read(first, {})->events.size(), 32u);
+  EXPECT_LT(world.logs->read(last, {})->events.size(), 32u);
 }
 
 // Simulates a power failure: copies a directory in use, and cuts its segment at every byte.

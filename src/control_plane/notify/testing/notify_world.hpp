@@ -23,6 +23,7 @@ struct NotifyWorld {
   TestClock clock;
   SeededRandom random{1};
   FileFaults* faults = nullptr;
+  DeliveryLimits limits;
   std::vector<Outgoing> sent;  // all attempts
   std::function<void(const Outgoing&)> on_send = [](const Outgoing&) {};
   std::map<std::string, std::vector<Sent>> answers;  // by endpoint: taken one by one, then success
@@ -36,6 +37,7 @@ struct NotifyWorld {
     NotifySettings settings;
     settings.path = directory.path() + "/notifications.db";
     settings.faults = faults;
+    settings.limits = limits;
     settings.urls.base = "https://yard:4566/_sns/";
     const Transport transport = [this](const Outgoing& out) {
       sent.push_back(out);
