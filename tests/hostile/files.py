@@ -199,6 +199,15 @@ ATTACKS = (
         logged=NOWHERE,
     ),
     row(
+        "metrics-flood",
+        "write more metrics than a message of the agent holds, all at once",
+        """mkdir -p /opt/ml/output/metrics/sagemaker; cd /opt/ml/output/metrics/sagemaker; yes"""
+        """ '{"MetricName":"a","Value":1}' | head -n 36000 > ../flood;"""
+        f" for i in $(seq 15); do ln ../flood $i.json; done; {WATCHED}",
+        "Completed",
+        logged=NOWHERE,
+    ),
+    row(
         "fifos",
         "put FIFOs into all directories that are read",
         "for d in output/intermediate checkpoints model output/data; do mkfifo /opt/ml/$d/fifo;"
