@@ -223,6 +223,14 @@ ATTACKS = (
         "mknod: .*Operation not permitted",
     ),
     row(
+        "disk",
+        "have more of the server's disk than the volume",
+        "for f in /etc/hosts /etc/resolv.conf /opt/trainyard/activity; do if fallocate -l 2G $f;"
+        " then echo REACHED; fi; : > $f; done",
+        "Completed",
+        "fallocate: .*No space left on device",
+    ),
+    row(
         "hard-link",
         "link files of the machine into the model",
         "cd /opt/ml/model; for f in /etc/passwd /etc/hosts /usr/bin/env /etc/resolv.conf; do if ln"
