@@ -61,7 +61,9 @@ std::string read_inside(const std::string& root, const char* path) {
   const os::File folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return "";
   open_how how = {};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  // Looked at before it is opened: an image may have a device there, and opening one may have any
+  // effect on this machine.
+  how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const os::File file(int(::syscall(SYS_openat2, folder.descriptor(), path, &how, sizeof how)));
   struct stat status;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <thread>
@@ -115,6 +116,26 @@ TEST(ImageDocuments, UsersAreLookedUpInTheImage) {
   EXPECT_EQ(ids("ann:nobodies"), "invalid");
   EXPECT_EQ(ids("-1"), "invalid");
   EXPECT_EQ(ids("99999999999"), "invalid");
+}
+
+TEST(UserOf, ReadsRegularFilesOfTheImageOnly) {
+  const os::TemporaryDirectory root;
+  const std::string accounts = root.path() + "/etc/passwd";
+  ASSERT_TRUE(os::make_directories(root.path() + "/etc"));
+  ASSERT_TRUE(os::write_file(root.path() + "/accounts", "ann:x:1000:100::/:\n"));
+  // Links end in the image, as they would in a container.
+  ASSERT_EQ(::symlink("/accounts", accounts.c_str()), 0);
+  const auto linked = user_of(root.path(), "ann");
+  ASSERT_TRUE(linked) << linked.error().message;
+  EXPECT_EQ(linked->user, 1000u);
+  ASSERT_TRUE(os::remove_all(accounts));
+  ASSERT_EQ(::mkfifo(accounts.c_str(), 0666), 0);
+  EXPECT_EQ(user_of(root.path(), "ann").error().kind, Kind::invalid) << "a FIFO";
+  EXPECT_TRUE(user_of(root.path(), "7"));
+  ASSERT_TRUE(os::remove_all(accounts));
+  if (::mknod(accounts.c_str(), S_IFCHR | 0666, makedev(1, 5)) != 0) return;  // needs root
+  EXPECT_EQ(user_of(root.path(), "ann").error().kind, Kind::invalid) << "a device";
+  EXPECT_TRUE(user_of(root.path(), "7"));
 }
 
 class RealImage : public testing::Test {
