@@ -240,6 +240,24 @@ TEST_F(RealImage, ReportsMissingImages) {
   EXPECT_EQ(unpack_image("docker://127.0.0.1:1/x", images_).error().kind, Kind::unavailable);
 }
 
+TEST_F(RealImage, AllItsLayersTogetherHaveALimit) {
+  const auto names = [&](const std::string& directory) {
+    auto found = os::list_directory(images_ + "/" + directory);
+    return found ? *std::move(found) : std::vector<std::string>();
+  };
+  ASSERT_TRUE(unpack_image("oci:" + layout_ + ":v1", images_));
+  for (const auto& name : names(""))
+    if (name.starts_with("sha256-") && name.find('.') == std::string::npos)
+      ASSERT_TRUE(os::remove_all(images_ + "/" + name));
+  for (const auto& name : names("layers"))
+    if (name.find('.') == std::string::npos)
+      ASSERT_TRUE(os::write_file(images_ + "/layers/" + name + "/bytes",
+                                 std::to_string(uint64_t{256} << 30)));
+  const auto again = unpack_image("oci:" + layout_ + ":v1", images_);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().kind, Kind::exhausted) << again.error().message;
+}
+
 TEST_F(RealImage, ADamagedImageLeavesNothing) {
   const auto blobs = os::list_directory(layout_ + "/blobs/sha256");
   ASSERT_TRUE(blobs);
