@@ -484,6 +484,7 @@ Result<void> run(const Options& options, Clock& clock) {
     const std::string id = kept.spec()->id;
     kept.end();
     TRY(containers::remove_container(id, options.layout.directory + "/bundle"));
+    TRY(os::unmount(options.layout.directory + "/" + agent::kActivity));
   }
   if (tools.kept_volume.valid()) {
     (void)tools.kept_volume.get();

@@ -199,6 +199,15 @@ ATTACKS = (
         logged=NOWHERE,
     ),
     row(
+        "metrics-flood",
+        "write more metrics than a message of the agent holds, all at once",
+        """mkdir -p /opt/ml/output/metrics/sagemaker; cd /opt/ml/output/metrics/sagemaker; yes"""
+        """ '{"MetricName":"a","Value":1}' | head -n 36000 > ../flood;"""
+        f" for i in $(seq 15); do ln ../flood $i.json; done; {WATCHED}",
+        "Completed",
+        logged=NOWHERE,
+    ),
+    row(
         "fifos",
         "put FIFOs into all directories that are read",
         "for d in output/intermediate checkpoints model output/data; do mkfifo /opt/ml/$d/fifo;"
@@ -212,6 +221,14 @@ ATTACKS = (
         "cd /opt/ml/model; if mknod zero c 1 5 || mknod disk b 254 0; then echo REACHED; fi",
         "Completed",
         "mknod: .*Operation not permitted",
+    ),
+    row(
+        "disk",
+        "have more of the server's disk than the volume",
+        "for f in /etc/hosts /etc/resolv.conf /opt/trainyard/activity; do if fallocate -l 2G $f;"
+        " then echo REACHED; fi; : > $f; done",
+        "Completed",
+        "fallocate: .*No space left on device",
     ),
     row(
         "hard-link",

@@ -416,6 +416,13 @@ void add_training_job(const Json& job, Accesses& out) {
     writes(uri);
 }
 
+Json json_of(const Shape& shape, const void* input) {
+  std::string text;
+  write_json(shape, input, text);
+  auto json = parse_json(text);
+  return json ? *std::move(json) : Json();
+}
+
 // Adds the log groups that the containers of a definition name, since the server writes the logs of
 // jobs with its own rights.
 void add_log_groups(const Context& context, const Json& at, Accesses& out) {
@@ -467,9 +474,7 @@ void add_special(const Context& context, const shapes::OperationShape& operation
                                                     "/" + member_text(shape, input, "Key")});
   } else if (service == "sagemaker") {
     if (name == "CreateTrainingJob") {
-      std::string request;
-      write_json(shape, input, request);
-      if (const auto json = parse_json(request)) add_training_job(*json, out);
+      add_training_job(json_of(shape, input), out);
       // As on AWS, creating a job with tags needs the permission to add tags.
       if (!texts("Tags[].Key").empty())
         out.all.push_back({"sagemaker:AddTags", out.all.front().resource});
@@ -487,11 +492,7 @@ void add_special(const Context& context, const shapes::OperationShape& operation
     set(out.values, "batch:ShareIdentifier", texts("shareIdentifier"));
     add_tag_map(shape, input, out);
     if (name == "UntagResource") set(out.values, "aws:TagKeys", texts("tagKeys[]"));
-    if (name == "RegisterJobDefinition") {
-      std::string request;
-      write_json(shape, input, request);
-      if (const auto json = parse_json(request)) add_log_groups(context, *json, out);
-    }
+    if (name == "RegisterJobDefinition") add_log_groups(context, json_of(shape, input), out);
     if (name == "SubmitServiceJob") {
       const auto payload = parse_json(member_text(shape, input, "serviceRequestPayload"));
       if (payload) add_training_job(*payload, out);

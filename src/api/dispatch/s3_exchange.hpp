@@ -21,8 +21,8 @@
 
 namespace trainyard::api {
 
-// Makes browsers show a response of S3 without scripts and in an origin of its own. Its own origin
-// is that of the console, so a script in an object would act with the session of its reader.
+// Makes browsers show a response of S3 without scripts and in an opaque origin. It comes from the
+// console's origin, so a script in an object would act with the session of its reader.
 void sandbox_document(net::Headers& headers);
 
 class S3Exchange final : public ExchangeEnds {

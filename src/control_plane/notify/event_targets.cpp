@@ -20,7 +20,8 @@ Sent sent_of(const Result<void>& result) {
 Result<void> append_to_log(observe::Logs& logs, Clock& clock, const KnownRule& rule,
                            const Target& target, const Message& message) {
   const std::string group = log_group_of_arn(target.arn);
-  if (group.empty() || !target.arn.starts_with("arn:aws:logs:"))
+  const auto parts = split(target.arn, ':');
+  if (group.empty() || parts[1] != "aws" || parts[2] != "logs")
     return invalid("not the ARN of a log group: " + target.arn);
   const observe::StreamKey key{region_of_arn(target.arn), group, name_of_arn(rule.arn)};
   TRY(logs.ensure_stream(key));

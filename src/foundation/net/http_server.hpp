@@ -178,7 +178,7 @@ struct HttpSettings {
   size_t connections_per_peer_max = 2048;
   size_t head_bytes_max = 64 << 10;
   // Bodies of all buffered requests together; beyond, 503. Requests that are not authenticated by
-  // their heads have a quarter of it, beside it.
+  // their heads have a quarter of it, in addition.
   size_t buffered_bytes_max = 256 << 20;
   // A connection ends without a byte within this time, or if its head is incomplete by then
   // (checked four times in that time, or every second).

@@ -101,12 +101,24 @@ Result<void> mount_overlay(const std::string& lower, const std::string& layer,
   return ok();
 }
 
+Result<void> mount_memory(const std::string& directory, uint64_t bytes, uint64_t files) {
+  const std::string options =
+      "mode=0700,size=" + std::to_string(bytes) + ",nr_inodes=" + std::to_string(files);
+  if (::mount("tmpfs", directory.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, options.c_str()) != 0)
+    return from_errno("mounting a tmpfs at " + directory);
+  return ok();
+}
+
+Result<void> unmount(const std::string& directory) {
+  if (::umount2(directory.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno != EINVAL &&
+      errno != ENOENT)
+    return from_errno("unmounting " + directory);
+  return ok();
+}
+
 Result<void> unmount_below(const std::string& directory) {
   const std::string mountinfo = TRY(read_file("/proc/self/mountinfo", kMountinfoBytesMax));
-  for (const auto& path : mounts_below(mountinfo, directory))
-    if (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno != EINVAL &&
-        errno != ENOENT)
-      return from_errno("unmounting " + path);
+  for (const auto& path : mounts_below(mountinfo, directory)) TRY(unmount(path));
   return ok();
 }
 

@@ -3,6 +3,7 @@
 // Threads: callable from anywhere. Errors: by errno.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,11 @@ Result<void> bind_beneath(const std::string& root, const std::string& path,
 // user namespace only, directories of `lower` cannot be renamed (EXDEV).
 Result<void> mount_overlay(const std::string& lower, const std::string& layer,
                            const std::string& target, bool in_user_namespace);
+// Mounts a file system in memory at `directory`, which exists: of so many bytes and files at most,
+// itself included. Set-user-id bits and device files have no effect there.
+Result<void> mount_memory(const std::string& directory, uint64_t bytes, uint64_t files);
+// Detaches the mount at `directory`. Harmless when there is none.
+Result<void> unmount(const std::string& directory);
 // Detaches all mounts at or below it. Harmless when there are none.
 Result<void> unmount_below(const std::string& directory);
 // From now on mounts of this process are visible to it and its children only, and end with the last

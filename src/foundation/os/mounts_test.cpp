@@ -46,6 +46,18 @@ TEST(BindBeneath, NeverLeavesTheRoot) {
   EXPECT_EQ(bind_beneath(root + "/none", "", target).error().kind, Kind::not_found);
 }
 
+TEST(MountMemory, IsFullAtItsSize) {
+  if (::geteuid() != 0) GTEST_SKIP() << "mounting needs root";
+  const TemporaryDirectory place;
+  const auto mounted = mount_memory(place.path(), 64 << 10, 4);
+  ASSERT_TRUE(mounted) << mounted.error().message;
+  EXPECT_TRUE(write_file(place.path() + "/file", std::string(64 << 10, 'x')));
+  EXPECT_FALSE(write_file(place.path() + "/file", std::string(65 << 10, 'x')));
+  EXPECT_TRUE(unmount(place.path()));
+  EXPECT_FALSE(exists(place.path() + "/file"));
+  EXPECT_TRUE(unmount(place.path())) << "nothing is mounted";
+}
+
 class OverlayTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -2,11 +2,13 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <thread>
+#include <utility>
 
 #include "base/text.hpp"
 #include "os/files.hpp"
@@ -17,6 +19,7 @@ namespace {
 // execve accepts at most 6 MiB of arguments and environment; usual environments are far smaller.
 constexpr size_t kEnvironmentBytesMax = 8 << 20;
 constexpr size_t kStatusBytesMax = 4096;
+constexpr size_t kCgroupsBytesMax = 64 << 10;
 // Retries for a process that shows no environment, and the pause between them.
 constexpr int kExecTriesMax = 5;
 constexpr Duration kExecPause = 2ms;
@@ -27,6 +30,19 @@ struct Status {
   ProcessIdentity identity;
   int64_t session = -1;
 };
+
+// Returns nothing if it cannot be read.
+std::optional<std::pair<dev_t, ino_t>> user_namespace_of(const std::string& process) {
+  struct stat status;
+  if (::stat(("/proc/" + process + "/ns/user").c_str(), &status) != 0) return {};
+  return std::pair(status.st_dev, status.st_ino);
+}
+
+// True for processes of containers (containers/cgroup.hpp), also of those without a user namespace.
+bool is_in_container(pid_t process) {
+  const auto groups = read_file("/proc/" + std::to_string(process) + "/cgroup", kCgroupsBytesMax);
+  return groups && groups->find("/trainyard/") != std::string::npos;
+}
 
 // Returns nothing when there is no such process, or only its exit status is left.
 std::optional<Status> status_of(pid_t process) {
@@ -100,6 +116,10 @@ Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most) {
 
 std::vector<MarkedProcess> find_marked(const std::string& variable) {
   const std::string start = variable + "=";
+  // Jobs choose the environment of their processes, which have another user namespace, or at least
+  // a container's cgroup; unless this process is in a container itself.
+  const auto ours = user_namespace_of("self");
+  const bool contained = is_in_container(::getpid());
   std::vector<MarkedProcess> found;
   std::vector<ProcessIdentity> to_query;
   if (const auto names = list_directory("/proc"))
@@ -107,6 +127,7 @@ std::vector<MarkedProcess> find_marked(const std::string& variable) {
       if (name.find_first_not_of("0123456789") != std::string::npos) continue;
       const auto process = parse_int(name);
       if (!process || *process == ::getpid()) continue;
+      if (ours && user_namespace_of(name) != ours) continue;
       if (const auto identity = identify(pid_t(*process))) to_query.push_back(*identity);
     }
   for (int tries = 0; !to_query.empty() && tries < kExecTriesMax; tries++) {
@@ -121,6 +142,7 @@ std::vector<MarkedProcess> find_marked(const std::string& variable) {
       if (environment->empty() && exists(folder + "/exe")) in_exec.push_back(identity);
       for (const auto line : split(*environment, '\0')) {
         if (!line.starts_with(start)) continue;
+        if (!contained && is_in_container(identity.process)) break;
         found.push_back({identity, std::string(line.substr(start.size()))});
         break;
       }

@@ -59,7 +59,8 @@ struct MarkedProcess {
   std::string value;
 };
 // Returns all processes (but this one) whose environment at their start had a variable of that
-// name.
+// name. Processes of jobs are left out, whatever their environment: those of other user namespaces,
+// and those of containers.
 std::vector<MarkedProcess> find_marked(const std::string& name);
 
 }  // namespace trainyard::os

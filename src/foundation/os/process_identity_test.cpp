@@ -65,6 +65,23 @@ TEST(ProcessIdentity, ADetachedProcessLeadsASessionAndItsChildrenDoNot) {
   EXPECT_FALSE(leads_session(*identity)) << "it has ended";
 }
 
+TEST(ProcessIdentity, AMarkInAnotherUserNamespaceDoesNotCount) {
+  TemporaryDirectory directory;
+  const std::string ready = directory.path() + "/ready";
+  const auto started = start_detached(
+      {"unshare", "--user", "--map-root-user", "sh", "-c", ": > \"$0\"; exec sleep 1000", ready},
+      {{"PROCESS_NAMESPACE_TEST", directory.path()}}, directory.path() + "/log");
+  ASSERT_TRUE(started);
+  const auto identity = identify(*started);
+  ASSERT_TRUE(identity);
+  for (int i = 0; i < 2000 && !exists(ready) && is_alive(*identity); ++i)
+    std::this_thread::sleep_for(5ms);
+  if (!exists(ready)) GTEST_SKIP() << "this machine permits no user namespaces";
+  for (const auto& marked : find_marked("PROCESS_NAMESPACE_TEST"))
+    EXPECT_NE(marked.value, directory.path());
+  EXPECT_TRUE(kill_and_wait(*identity, 10s));
+}
+
 TEST(ProcessIdentity, KillsNoOtherProcess) {
   auto ours = *identify(::getpid());
   ours.started += 1;

@@ -250,7 +250,11 @@ void Agent::watch_process() {
       process_runs_ = false;
       // A short job's only point. The API of jobs in queues shows none.
       if (!meter_.measured() && !order_.spec.queue) measure();
-      tell(metric_files_.look_last(*context_.ml_tree, world_.clock.now()));
+      metric_files_.look_last(*context_.ml_tree, world_.clock.now(),
+                              [this](std::vector<wire::MetricPoint> points) {
+                                tell(std::move(points));
+                                return !interruption_.ordered();
+                              });
       if (exited) {
         post(explain_exit(**exited));
       } else {

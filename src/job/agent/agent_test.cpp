@@ -178,6 +178,7 @@ class AgentTest : public testing::Test {
           return std::unique_ptr<Endpoints>(std::make_unique<NoEndpoints>());
         },
         said_, clock_, random_});
+    world_->await_volume = volume_;
     agent_.emplace(order_, place_, *world_, keys_, false);
     thread_ = std::thread([this] { agent_->run(); });
     agent_->deliver(wire::Welcome{});
@@ -205,6 +206,7 @@ class AgentTest : public testing::Test {
   wire::Order order_;
   HostLayout place_;
   Played::Play play_;
+  std::function<Result<void>()> volume_;
   containers::ContainerSpec spec_;
   std::optional<Dependencies> world_;
   std::optional<Agent> agent_;
@@ -520,6 +522,34 @@ TEST_F(AgentTest, TheFailureFileIsNotReadThroughALink) {
   const auto last = finish();
   EXPECT_EQ(last.message, "last words");
   EXPECT_EQ(last.fault, domain::Fault::algorithm);
+}
+
+// The machine's own disk has no limit for one job.
+TEST_F(AgentTest, AllThatAJobMayWriteLiesOnItsVolume) {
+  volume_ = [] { return ok(); };
+  order_.spec.checkpoint = {"s3://out/ckpt", "/ckpt"};
+  start([](Played::Controls&) { return 0; });
+  finish();
+  std::string writable;
+  for (const auto& mount : spec_.mounts) {
+    if (mount.read_only || mount.destination == "/opt/ml") continue;
+    writable += mount.destination + " ";
+    EXPECT_TRUE(mount.source.starts_with(directory_.path() + "/disk/")) << mount.source;
+  }
+  EXPECT_EQ(writable, "/ckpt /opt/trainyard/activity /etc/hosts /etc/resolv.conf ");
+}
+
+TEST_F(AgentTest, AJobWithoutAVolumeWritesToMemoryOnly) {
+  if (::geteuid() != 0) GTEST_SKIP() << "mounting needs root";
+  order_.spec.contract = domain::Contract::plain;
+  order_.spec.arguments = {"true"};
+  start([this](Played::Controls&) {
+    for (const auto& mount : spec_.mounts)
+      EXPECT_TRUE(mount.read_only || !os::write_file(mount.source, std::string(1 << 20, 'x')));
+    return 0;
+  });
+  finish();
+  EXPECT_TRUE(os::list_directory(directory_.path())->empty());
 }
 
 TEST_F(AgentTest, UndoMayRunTwiceAndWithoutItsStep) {

@@ -68,7 +68,8 @@ inline constexpr const char* kMountedObjects = "objects";
 
 // The endpoints.json of the job's AWS clients.
 inline constexpr const char* kEndpointsFile = "etc/endpoints.json";
-inline constexpr const char* kActivityTable = "activity";
+// The directory of the activity table.
+inline constexpr const char* kActivity = "activity";
 inline constexpr const char* kPrograms = "programs";  // of a runtime
 
 // An image made ready to run.
@@ -178,6 +179,16 @@ struct StepContext {
   std::optional<Failure> sync_failure = std::nullopt;
 
   std::string path(const std::string& name) const { return place.directory + "/" + name; }
+  // Returns the path of a file or directory that the job may write: on its volume, if that is
+  // limited, so that nothing of the machine's own disk is in its reach.
+  std::string writable_path(const std::string& name) const {
+    return path(volume_limited ? std::string(kDisk) + "/" + name : name);
+  }
+  // True for a job that has no volume because it writes to memory only. What it is given of the
+  // machine's disk is read-only.
+  bool writes_to_memory_only() const {
+    return !world.await_volume && order.spec.contract == domain::Contract::plain;
+  }
   std::string ml(const std::string& name = "") const {
     return path("ml") + (name.empty() ? "" : "/" + name);
   }

@@ -32,7 +32,9 @@ constexpr Duration kPullMax = 3h;
 constexpr Duration kPollInterval = 200ms;
 constexpr size_t kAccountsBytesMax = 4 << 20;  // of /etc/passwd, /etc/group
 constexpr unsigned kUnpackersMax = 4;          // layers at a time: more do not make a disk faster
-constexpr int kAssemblyTriesMax = 2;           // a second time, if layers were removed in between
+// Of all layers of an image: ten times the largest frameworks. 16 million files have it, too.
+constexpr uint64_t kImageBytesMax = uint64_t{256} << 30;
+constexpr int kAssemblyTriesMax = 2;  // a second time, if layers were removed in between
 
 // The paths below an images directory.
 struct ImagePaths {
@@ -61,7 +63,9 @@ std::string read_inside(const std::string& root, const char* path) {
   const os::File folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return "";
   open_how how = {};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  // Looked at before it is opened: an image may have a device there, and opening one may have any
+  // effect on this machine.
+  how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const os::File file(int(::syscall(SYS_openat2, folder.descriptor(), path, &how, sizeof how)));
   struct stat status;
@@ -190,17 +194,28 @@ class LayerUnpacking {
     const std::string directory = paths_.layer(digest);
     const auto lock = TRY(os::FileLock::take_within(directory + ".lock", kPullMax));
     if (!os::exists(directory)) {
+      LayerLimits limits;
+      limits.bytes_max = std::min(limits.bytes_max, left());
       TRY(os::remove_all(directory + ".unpacking"));
-      TRY(unpack_layer(paths_.blob(digest), directory + ".unpacking"));
+      TRY(unpack_layer(paths_.blob(digest), directory + ".unpacking", limits));
       TRY(rename_durably(directory + ".unpacking", directory, paths_.layers()));
     }
+    unpacked_bytes_ += layer_bytes(directory);
+    if (left() == 0)
+      return exhausted("unpacking the image: its layers have more than " +
+                       human_bytes(kImageBytesMax));
     bytes_done_ += file_bytes(paths_.blob(digest));
     return ok();
+  }
+  // Bytes that further layers may have. Layers under way do not count yet, so a few may be beyond.
+  uint64_t left() const {
+    return kImageBytesMax - std::min<uint64_t>(unpacked_bytes_, kImageBytesMax);
   }
 
   const ImagePaths& paths_;
   std::vector<std::thread> threads_;
   std::atomic<uint64_t> bytes_done_{0};
+  std::atomic<uint64_t> unpacked_bytes_{0};
   Mutex mutex_;
   ConditionVariable changed_;
   std::set<std::string> ordered_ GUARDED_BY(mutex_);

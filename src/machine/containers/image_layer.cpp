@@ -130,7 +130,9 @@ Result<void> extract(const std::string& archive, const std::string& directory,
   // "BYTES<tab>PATH".
   const std::string size =
       TRY(os::run_or_fail({{"du", "-s", "-B1", tree_of(directory)}, {}, "", "", kUnpackMax}));
-  TRY(os::write_file(size_of(directory), size.substr(0, size.find('\t')), 0600));
+  const int64_t used = TRY(parse_int(size.substr(0, size.find('\t'))).in("reading a layer's size"));
+  const uint64_t bytes = std::max(uint64_t(used), entries.now() * kBytesPerInode);
+  TRY(os::write_file(size_of(directory), std::to_string(bytes), 0600));
   return os::remove_all(names);
 }
 

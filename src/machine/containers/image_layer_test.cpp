@@ -157,5 +157,9 @@ TEST_F(Layers, ReportTheirSize) {
   EXPECT_EQ(layer_bytes(directory_.path() + "/nothing"), 0u);
 }
 
+TEST_F(Layers, OfEmptyFilesHaveTheSizeOfTheirInodes) {
+  EXPECT_GE(layer_bytes(layer("seq 500 | xargs touch")), 500 * kBytesPerInode);
+}
+
 }  // namespace
 }  // namespace trainyard::containers

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <thread>
@@ -117,6 +118,26 @@ TEST(ImageDocuments, UsersAreLookedUpInTheImage) {
   EXPECT_EQ(ids("99999999999"), "invalid");
 }
 
+TEST(UserOf, ReadsRegularFilesOfTheImageOnly) {
+  const os::TemporaryDirectory root;
+  const std::string accounts = root.path() + "/etc/passwd";
+  ASSERT_TRUE(os::make_directories(root.path() + "/etc"));
+  ASSERT_TRUE(os::write_file(root.path() + "/accounts", "ann:x:1000:100::/:\n"));
+  // Links end in the image, as they would in a container.
+  ASSERT_EQ(::symlink("/accounts", accounts.c_str()), 0);
+  const auto linked = user_of(root.path(), "ann");
+  ASSERT_TRUE(linked) << linked.error().message;
+  EXPECT_EQ(linked->user, 1000u);
+  ASSERT_TRUE(os::remove_all(accounts));
+  ASSERT_EQ(::mkfifo(accounts.c_str(), 0666), 0);
+  EXPECT_EQ(user_of(root.path(), "ann").error().kind, Kind::invalid) << "a FIFO";
+  EXPECT_TRUE(user_of(root.path(), "7"));
+  ASSERT_TRUE(os::remove_all(accounts));
+  if (::mknod(accounts.c_str(), S_IFCHR | 0666, makedev(1, 5)) != 0) return;  // needs root
+  EXPECT_EQ(user_of(root.path(), "ann").error().kind, Kind::invalid) << "a device";
+  EXPECT_TRUE(user_of(root.path(), "7"));
+}
+
 class RealImage : public testing::Test {
  protected:
   void SetUp() override {
@@ -217,6 +238,24 @@ TEST_F(RealImage, ReportsMissingImages) {
             Kind::not_found);
   EXPECT_EQ(unpack_image("ftp://example/x", images_).error().kind, Kind::invalid);
   EXPECT_EQ(unpack_image("docker://127.0.0.1:1/x", images_).error().kind, Kind::unavailable);
+}
+
+TEST_F(RealImage, AllItsLayersTogetherHaveALimit) {
+  const auto names = [&](const std::string& directory) {
+    auto found = os::list_directory(images_ + "/" + directory);
+    return found ? *std::move(found) : std::vector<std::string>();
+  };
+  ASSERT_TRUE(unpack_image("oci:" + layout_ + ":v1", images_));
+  for (const auto& name : names(""))
+    if (name.starts_with("sha256-") && name.find('.') == std::string::npos)
+      ASSERT_TRUE(os::remove_all(images_ + "/" + name));
+  for (const auto& name : names("layers"))
+    if (name.find('.') == std::string::npos)
+      ASSERT_TRUE(os::write_file(images_ + "/layers/" + name + "/bytes",
+                                 std::to_string(uint64_t{256} << 30)));
+  const auto again = unpack_image("oci:" + layout_ + ":v1", images_);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().kind, Kind::exhausted) << again.error().message;
 }
 
 TEST_F(RealImage, ADamagedImageLeavesNothing) {

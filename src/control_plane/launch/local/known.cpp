@@ -77,6 +77,14 @@ Result<void> kill_marked(os::Processes& processes, const std::string& attempt_di
                      " start others faster than they are killed");
 }
 
+Result<void> remove_containers(const LocalParts& parts, const std::string& attempt_directory) {
+  if (const auto names = parts.files.list_directory(attempt_directory))
+    for (const auto& name : *names)
+      if (name != kRecordFile)
+        TRY(parts.system.remove_containers_in(attempt_directory + "/" + name));
+  return ok();
+}
+
 // True if all its agents have ended after they had undone everything: then nothing runs, and
 // nothing is mounted.
 bool left_in_order(const LocalParts& parts, const KnownAttempt& known) {
@@ -242,12 +250,13 @@ Result<void> remove_from_machine(const LocalParts& parts, const std::string& att
       if (agent.started && agent.identity.process > 0)
         TRY(parts.processes.kill_and_wait(agent.identity, kKillMax));
   const auto gone_since = known && marked ? known->gone_since.value_or(marked->looks()) : 0;
-  if (!marked || marked->may_run(attempt_directory, gone_since))
+  if (!marked || marked->may_run(attempt_directory, gone_since)) {
+    // Containers end first, so that no process of the job can keep them running.
+    TRY(remove_containers(parts, attempt_directory));
     TRY(kill_marked(parts.processes, attempt_directory));
-  if (const auto names = parts.files.list_directory(attempt_directory))
-    for (const auto& name : *names)
-      if (name != kRecordFile)
-        TRY(parts.system.remove_containers_in(attempt_directory + "/" + name));
+  }
+  // Again: a process of the agent may have started one until it was killed.
+  TRY(remove_containers(parts, attempt_directory));
   return parts.system.unmount_below(attempt_directory);
 }
 

@@ -309,6 +309,25 @@ TEST_F(LocalFaults, ASweepKeepsAServerWithAnUnreadableOwnerFile) {
   EXPECT_EQ(machine_.links().size(), 3u);
 }
 
+// A container without a user namespace shows its processes' marks, and they may start each other
+// faster than they are killed.
+TEST_F(LocalFaults, AnAttemptIsRemovedHoweverFastItsContainerForks) {
+  bool runs = true;
+  auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang(1, 1)));
+  os::DetachedProgram forked;
+  forked.environment[kAttemptVariable] = attempt_path(1);
+  machine_.killed = [&](const MemoryMachine::Process& process) {
+    if (runs && process.program.arguments.empty())
+      machine_.add(process.program, [&runs] { return runs; });
+  };
+  machine_.containers_removed = [&](const std::string&) { runs = false; };
+  machine_.add(forked, [&runs] { return runs; });
+  const auto removed = launcher->remove({1, 1});
+  EXPECT_TRUE(removed) << removed.error().message;
+  EXPECT_FALSE(files_.exists(attempt_path(1) + "/0"));
+}
+
 TEST_F(LocalFaults, AnUnreadableAgentFileLeavesTheAgentAlone) {
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 2)));

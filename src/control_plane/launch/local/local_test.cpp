@@ -226,6 +226,29 @@ TEST_F(LocalLauncher, FindsAttemptsOfAFormerServer) {
   });
 }
 
+// A job's processes have a user namespace of their own, and any environment.
+TEST_F(LocalLauncher, AForgedMarkNeitherKeepsAnAttemptNorEndsAProcess) {
+  in_a_machine([&] {
+    auto launcher = server();
+    ASSERT_TRUE(launcher);
+    ASSERT_TRUE(launcher->ensure(gang(1, 1)));
+    const std::string ready = directory_.path() + "/ready";
+    const auto forged =
+        os::start_detached({"unshare", "--user", "--map-root-user", "sh", "-c",
+                            "echo ready > \"$0\"; exec sleep 1000", ready},
+                           {{kAttemptVariable, attempt_path(1)}}, directory_.path() + "/log");
+    ASSERT_TRUE(forged);
+    const auto identity = os::identify(*forged);
+    ASSERT_TRUE(identity);
+    ASSERT_NE(await_file(ready), "") << "this machine permits no user namespaces";
+    const auto removed = launcher->remove({1, 1});
+    EXPECT_TRUE(removed) << removed.error().message;
+    EXPECT_TRUE(os::is_alive(*identity));
+    EXPECT_TRUE(os::kill_and_wait(*identity, 10s));
+    expect_nothing_left();
+  });
+}
+
 TEST_F(LocalLauncher, ReusesAnAgentForTheNextAttempt) {
   in_a_machine([&] {
     auto launcher = server();

@@ -50,6 +50,9 @@ class MemoryMachine final : public LocalSystem, public os::Processes {
   std::function<void(const std::string& name, const std::string& comment)> removed =
       [](const std::string&, const std::string&) {};
 
+  // The containers of a host are removed.
+  std::function<void(const std::string& directory)> containers_removed = [](const std::string&) {};
+
   // -- what there is
   const std::map<std::string, std::string>& links() const { return links_; }  // names to comments
   const std::map<std::string, std::string>& tables() const { return tables_; }
@@ -143,7 +146,10 @@ class MemoryMachine final : public LocalSystem, public os::Processes {
   Result<void> stop_foreign_forwarding() override { return ok(); }
   std::vector<networks::EgressService> name_servers() override { return {}; }
   bool in_rootless_sandbox() override { return false; }
-  Result<void> remove_containers_in(const std::string&) override { return ok(); }
+  Result<void> remove_containers_in(const std::string& directory) override {
+    containers_removed(directory);
+    return ok();
+  }
   Result<std::vector<std::string>> sweep_containers() override {
     return std::vector<std::string>();
   }

@@ -228,6 +228,7 @@ Look CheckpointSync::look(const Tree& tree) {
     }
     return {};
   });
+  if (!walked) report_once("", walked.error().message);
   now.whole = now.whole && walked;
   return now;
 }

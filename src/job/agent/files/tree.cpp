@@ -21,7 +21,8 @@ std::string read_link(int directory, const std::string& name) {
   return target;
 }
 
-Result<std::vector<std::string>> names_in(const os::File& directory) {
+// `left`: names that may still be read; it is reduced by those that are.
+Result<std::vector<std::string>> names_in(const os::File& directory, size_t& left) {
   const int copy = ::fcntl(directory.descriptor(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return from_errno("listing a directory");
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(copy), ::closedir);
@@ -33,16 +34,19 @@ Result<std::vector<std::string>> names_in(const os::File& directory) {
   std::vector<std::string> names;
   ::rewinddir(listing.get());
   while (const dirent* entry = ::readdir(listing.get())) {
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (left == 0) return exhausted("too many files and directories");
+    --left;
+    names.emplace_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
 Result<void> walk_below(const os::File& directory, const std::string& prefix, int depth,
-                        const Tree::Visitor& visitor) {
-  for (const auto& name : TRY(names_in(directory))) {
+                        size_t& left, const Tree::Visitor& visitor) {
+  for (const auto& name : TRY(names_in(directory, left))) {
     Tree::Entry entry;
     entry.path = prefix + name;
     if (::fstatat(directory.descriptor(), name.c_str(), &entry.status, AT_SYMLINK_NOFOLLOW) != 0)
@@ -54,7 +58,7 @@ Result<void> walk_below(const os::File& directory, const std::string& prefix, in
     if (!is_directory || entry.too_deep) continue;
     auto below = os::open_directory_beneath(directory, name);
     if (!below) continue;  // it was deleted, changed its type, or is a mount point
-    TRY(walk_below(*below, entry.path + "/", depth + 1, visitor));
+    TRY(walk_below(*below, entry.path + "/", depth + 1, left, visitor));
   }
   return {};
 }
@@ -65,10 +69,12 @@ Result<Tree> Tree::open(const std::string& directory) {
   return Tree(TRY(os::open_confined_directory(directory)));
 }
 
-Result<void> Tree::walk(const std::string& directory, const Visitor& visitor) const {
+Result<void> Tree::walk(const std::string& directory, const Visitor& visitor,
+                        size_t names_max) const {
   const auto start = os::open_directory_beneath(root_, directory);
   if (!start) return {};
-  return walk_below(*start, "", 1, visitor);
+  size_t left = names_max;
+  return walk_below(*start, "", 1, left, visitor);
 }
 
 bool Tree::has_files(const std::string& directory) const {

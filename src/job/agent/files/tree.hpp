@@ -9,6 +9,7 @@
 
 #include <sys/stat.h>
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@ namespace trainyard::agent {
 
 // Deeper trees are cut here: no real model is deeper, and every level holds a descriptor.
 inline constexpr int kTreeDepthMax = 128;
+
+// Names that one walk reads, which it sorts in memory: five times as many as are synced
+// (checkpoint_sync.hpp). Names cost a job next to nothing.
+inline constexpr size_t kWalkedNamesMax = 1'000'000;
 
 class Tree {
  public:
@@ -42,9 +47,11 @@ class Tree {
   };
   // Visits all below `directory` ("" = the root itself), parents before children, names in order. A
   // directory that is absent, not a directory, or a mount point counts as empty. Stops at its first
-  // error.
+  // error. Errors also: exhausted: there are more than `names_max` names.
   using Visitor = std::function<Result<void>(const Entry& entry)>;
-  Result<void> walk(const std::string& directory, const Visitor& visitor) const;
+  Result<void> walk(const std::string& directory, const Visitor& visitor,
+                    size_t names_max = kWalkedNamesMax) const;
+  // True also if there are too many names for a walk.
   bool has_files(const std::string& directory) const;
 
   // Opens a regular file, for reading.

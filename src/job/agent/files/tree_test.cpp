@@ -150,6 +150,20 @@ TEST_F(TreeTest, TheRootStaysWhenItsNameOrParentIsReplaced) {
   expect_confined("after both moved");
 }
 
+// Names are read into memory, and hard links cost a job next to nothing.
+TEST_F(TreeTest, AWalkReadsALimitedNumberOfNames) {
+  ASSERT_TRUE(os::write_file(path("job/d/deep/x"), "x"));
+  std::string seen;
+  const auto visitor = [&](const Tree::Entry& entry) -> Result<void> {
+    seen += entry.path + " ";
+    return {};
+  };
+  EXPECT_TRUE(tree_->walk("", visitor, 4));
+  EXPECT_EQ(seen, "d d/deep d/deep/x d/file ");
+  for (const size_t names_max : {size_t(0), size_t(1), size_t(2), size_t(3)})
+    EXPECT_EQ(tree_->walk("", visitor, names_max).error().kind, Kind::exhausted) << names_max;
+}
+
 // A job that removes its directory and makes it again continues with the new one.
 TEST_F(TreeTest, ADirectoryThatWasMadeAgainIsOpened) {
   remove("job/d");

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 namespace trainyard::agent {
 namespace {
 
@@ -22,12 +24,13 @@ std::vector<wire::MetricPoint> MetricFiles::look(const Tree& base, Instant now) 
   return points;
 }
 
-std::vector<wire::MetricPoint> MetricFiles::look_last(const Tree& base, Instant now) {
-  std::vector<wire::MetricPoint> points;
-  for (int looks = 0; looks < kMetricLastLooksMax && look_at_all(base, now, true, points);
-       ++looks) {
+void MetricFiles::look_last(const Tree& base, Instant now, const Tell& tell) {
+  bool more = true;
+  for (int looks = 0; looks < kMetricLastLooksMax && more; ++looks) {
+    std::vector<wire::MetricPoint> points;
+    more = look_at_all(base, now, true, points);
+    more = tell(std::move(points)) && more;
   }
-  return points;
 }
 
 bool MetricFiles::look_at_all(const Tree& base, Instant now, bool last,
@@ -46,19 +49,28 @@ bool MetricFiles::look_at_all(const Tree& base, Instant now, bool last,
     const auto size = static_cast<uint64_t>(entry.status.st_size);
     if (size < at) at = 0;  // written again
     if (size == at) return ok();
+    if (points.size() >= kMetricPointsOfLookMax) {
+      more = true;
+      return ok();
+    }
     const auto file = base.open_file(std::string(kMetricFilesDirectory) + "/" + entry.path);
     if (!file) return ok();
     const std::string bytes = read_from(*file, at);
     size_t begin = 0;
-    for (size_t end; (end = bytes.find('\n', begin)) != std::string::npos; begin = end + 1)
+    for (size_t end; points.size() < kMetricPointsOfLookMax &&
+                     (end = bytes.find('\n', begin)) != std::string::npos;
+         begin = end + 1)
       if (auto point = parse_metric_line(std::string_view(bytes).substr(begin, end - begin), now))
         points.push_back(std::move(*point));
-    const bool to_the_end = bytes.size() < kMetricBytesOfLookMax;
-    // The rest is an incomplete line; or the last one; or one that is too long.
+    // The rest is an incomplete line; or the last one; or one that is too long; or left for the
+    // next pass.
+    const bool full = points.size() >= kMetricPointsOfLookMax;
+    const bool to_the_end = !full && bytes.size() < kMetricBytesOfLookMax;
     if (last && to_the_end)
       if (auto point = parse_metric_line(std::string_view(bytes).substr(begin), now))
         points.push_back(std::move(*point));
-    if ((last && to_the_end) || bytes.size() - begin > kMetricLineBytesMax) begin = bytes.size();
+    if (!full && ((last && to_the_end) || bytes.size() - begin > kMetricLineBytesMax))
+      begin = bytes.size();
     at += begin;
     more |= begin > 0 && !to_the_end;
     return ok();

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -34,6 +35,9 @@ inline constexpr size_t kMetricLineBytesMax = 4096, kMetricNameBytesMax = 255;
 // The limit for one file in one pass: a program that writes more than a megabyte a second is read
 // with a delay, up to its end.
 inline constexpr size_t kMetricBytesOfLookMax = 1 << 20;
+// Points of one pass over all files, which are one batch: as many as of a log (log_pump.hpp). With
+// the longest names they take a third of a frame. The rest is read in the next pass.
+inline constexpr size_t kMetricPointsOfLookMax = 10'000;
 // The limit of passes over all files at the end: a sparse file may have any size, and costs its
 // program nothing.
 inline constexpr int kMetricLastLooksMax = 1024;
@@ -44,11 +48,15 @@ std::optional<wire::MetricPoint> parse_metric_line(std::string_view line, Instan
 
 class MetricFiles {
  public:
-  // Returns the points of the lines completed since the last call. `base` is the job's /opt/ml.
+  // Accepts the points of one pass, at most kMetricPointsOfLookMax; false from it ends the passes.
+  using Tell = std::function<bool(std::vector<wire::MetricPoint> points)>;
+
+  // Returns the points of the lines completed since the last call, at most kMetricPointsOfLookMax.
+  // `base` is the job's /opt/ml.
   std::vector<wire::MetricPoint> look(const Tree& base, Instant now);
   // Does the same once the program has ended: to the end of every file, incomplete last lines
-  // included, or up to kMetricLastLooksMax passes.
-  std::vector<wire::MetricPoint> look_last(const Tree& base, Instant now);
+  // included, or up to kMetricLastLooksMax passes. Keeps the points of one pass only in memory.
+  void look_last(const Tree& base, Instant now, const Tell& tell);
 
  private:
   // Returns whether there may be more to read.

@@ -9,6 +9,7 @@
 
 #include "os/files.hpp"
 #include "os/temporary_directory.hpp"
+#include "wire/codec.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -70,6 +71,15 @@ class MetricFilesTest : public testing::Test {
     for (const auto& point : points) values.push_back(point.value);
     return values;
   }
+  std::vector<wire::MetricPoint> look_last() {
+    std::vector<wire::MetricPoint> all;
+    files_.look_last(base_, kNow, [&](std::vector<wire::MetricPoint> points) {
+      EXPECT_LE(points.size(), kMetricPointsOfLookMax);
+      all.insert(all.end(), points.begin(), points.end());
+      return true;
+    });
+    return all;
+  }
   os::TemporaryDirectory directory_;
   const Tree base_ = *Tree::open(directory_.path());
   MetricFiles files_;
@@ -86,8 +96,8 @@ TEST_F(MetricFilesTest, AreReadLineByLineAsTheyGrow) {
   write("7.json", text);
   write("8.json", line("other", 9) + "\n");
   EXPECT_EQ(values(files_.look(base_, kNow)), (Values{2, 9}));
-  EXPECT_EQ(values(files_.look_last(base_, kNow)), Values{3}) << "the last line needs no end";
-  EXPECT_TRUE(files_.look_last(base_, kNow).empty());
+  EXPECT_EQ(values(look_last()), Values{3}) << "the last line needs no end";
+  EXPECT_TRUE(look_last().empty());
   write("8.json", "");
   EXPECT_TRUE(files_.look(base_, kNow).empty());
   write("8.json", line("other", 4) + "\n" + line("other", 5) + "\n");
@@ -103,7 +113,7 @@ TEST_F(MetricFilesTest, OtherFilesAreIgnored) {
   ASSERT_EQ(::symlink("../../../secret", (place() + "/link.json").c_str()), 0);
   EXPECT_TRUE(files_.look(base_, kNow).empty());
   ASSERT_TRUE(os::remove_all(place()));
-  EXPECT_TRUE(files_.look_last(base_, kNow).empty());
+  EXPECT_TRUE(look_last().empty());
 }
 
 TEST_F(MetricFilesTest, AreNotReadThroughLinksFifosOrDevices) {
@@ -111,16 +121,16 @@ TEST_F(MetricFilesTest, AreNotReadThroughLinksFifosOrDevices) {
   ASSERT_TRUE(os::write_file(directory_.path() + "/machine/1.json", line("secret", 1) + "\n"));
   ASSERT_EQ(::mkfifo((place() + "/fifo.json").c_str(), 0666), 0);
   ASSERT_EQ(::mknod((place() + "/zero.json").c_str(), S_IFCHR | 0666, makedev(1, 5)), 0);
-  EXPECT_TRUE(files_.look_last(base_, kNow).empty());
+  EXPECT_TRUE(look_last().empty());
   ASSERT_TRUE(os::remove_all(place()));
   ASSERT_EQ(::symlink("../../machine", place().c_str()), 0);
-  EXPECT_TRUE(files_.look_last(base_, kNow).empty()) << "the directory is a link";
+  EXPECT_TRUE(look_last().empty()) << "the directory is a link";
   ASSERT_TRUE(os::remove_all(directory_.path() + "/output"));
   ASSERT_TRUE(os::make_directories(directory_.path() + "/elsewhere/metrics/sagemaker"));
   ASSERT_TRUE(os::write_file(directory_.path() + "/elsewhere/metrics/sagemaker/1.json",
                              line("secret", 1) + "\n"));
   ASSERT_EQ(::symlink("elsewhere", (directory_.path() + "/output").c_str()), 0);
-  EXPECT_TRUE(files_.look_last(base_, kNow).empty()) << "a directory above it is a link";
+  EXPECT_TRUE(look_last().empty()) << "a directory above it is a link";
 }
 
 TEST_F(MetricFilesTest, AreReadToTheEndHoweverLong) {
@@ -130,7 +140,7 @@ TEST_F(MetricFilesTest, AreReadToTheEndHoweverLong) {
   text += std::string(2 * kMetricBytesOfLookMax, 'x') + "\n" + line("loss", 2);
   write("1.json", text);
   EXPECT_LT(files_.look(base_, kNow).size(), lines);
-  const auto rest = files_.look_last(base_, kNow);
+  const auto rest = look_last();
   ASSERT_FALSE(rest.empty());
   EXPECT_EQ(rest.back().value, 2) << "what is too long to be a line is passed over";
 }
@@ -138,7 +148,48 @@ TEST_F(MetricFilesTest, AreReadToTheEndHoweverLong) {
 TEST_F(MetricFilesTest, AFileOfAnySizeHasAnEnd) {
   write("1.json", line("loss", 1) + "\n");
   ASSERT_EQ(::truncate((place() + "/1.json").c_str(), off_t{1} << 43), 0) << "8 TiB of nothing";
-  EXPECT_EQ(values(files_.look_last(base_, kNow)), Values{1});
+  EXPECT_EQ(values(look_last()), Values{1});
+}
+
+// Points of one pass are one batch: an unlimited one would not fit a frame, or the memory.
+TEST_F(MetricFilesTest, OnePassHasALimitOfPoints) {
+  constexpr size_t kFiles = 5, kLines = 4'500;
+  const std::string name(kMetricNameBytesMax, 'n');
+  std::string text;
+  for (size_t i = 0; i < kLines; ++i) text += line(name, 1) + "\n";
+  for (size_t i = 0; i < kFiles; ++i) write(std::to_string(i) + ".json", text);
+  size_t found = 0, looks = 0;
+  for (; found < kFiles * kLines && looks < 10; ++looks) {
+    auto points = files_.look(base_, kNow);
+    ASSERT_LE(points.size(), kMetricPointsOfLookMax);
+    found += points.size();
+    EXPECT_LE(wire::encode(wire::MetricBatch{0, std::move(points)}).size(), wire::kFrameBytesMax);
+  }
+  EXPECT_EQ(found, kFiles * kLines) << "the rest is read in the next passes";
+  EXPECT_TRUE(files_.look(base_, kNow).empty());
+}
+
+TEST_F(MetricFilesTest, AllNamesOfOneFileAreReadPassByPass) {
+  constexpr size_t kNames = 20, kLines = 2'000;
+  std::string text;
+  for (size_t i = 0; i < kLines; ++i) text += line("loss", 1) + "\n";
+  write("0.json", text);
+  for (size_t i = 1; i < kNames; ++i)
+    ASSERT_EQ(::link((place() + "/0.json").c_str(),
+                     (place() + "/" + std::to_string(i) + ".json").c_str()),
+              0);
+  EXPECT_EQ(look_last().size(), kNames * kLines);
+}
+
+TEST_F(MetricFilesTest, TheLastLookEndsWhenItsCallerSaysSo) {
+  std::string text;
+  for (size_t i = 0; i < 3 * kMetricPointsOfLookMax; ++i)
+    text += "{\"MetricName\":\"a\",\"Value\":1}\n";
+  write("1.json", text);
+  int passes = 0;
+  files_.look_last(base_, kNow,
+                   [&](const std::vector<wire::MetricPoint>&) { return ++passes < 2; });
+  EXPECT_EQ(passes, 2);
 }
 
 }  // namespace

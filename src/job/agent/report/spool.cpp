@@ -232,7 +232,11 @@ class FileSpool final : public Spool {
 
   void add_data(const std::string& payload, Dropped content) {
     const MutexLock lock(mutex_);
-    const auto written = write_data(payload);
+    // What a job writes decides the size, so it is checked here, and not asserted below.
+    const auto written = payload.size() <= wire::kFrameBytesMax
+                             ? write_data(payload)
+                             : Result<Batch>(exhausted("a batch of " + human_bytes(payload.size()) +
+                                                       " does not fit a frame"));
     if (!written) {
       log(Level::warning, "agent", "cannot spool a batch of data",
           {{"error", written.error().message}});

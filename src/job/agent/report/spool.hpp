@@ -17,7 +17,8 @@
 // there, a torn end is not.
 //
 // Threads: callable from anywhere (one mutex). Errors: those of files. A data batch that cannot be
-// written (full disk) is counted as dropped, not an error: the job continues.
+// written (full disk, or larger than a frame) is counted as dropped, not an error: the job
+// continues.
 #pragma once
 
 #include <cstdint>

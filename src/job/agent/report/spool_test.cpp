@@ -181,6 +181,18 @@ TEST_F(SpoolTest, DropsTheOldestUnsentDataAtTheLimitAndReportsIt) {
   EXPECT_TRUE(lines.back().ends_with("x199"));
 }
 
+TEST_F(SpoolTest, ABatchLargerThanAFrameIsReportedAsDropped) {
+  auto spool = open();
+  add_line(*spool, "before");
+  const wire::MetricPoint point{std::string(1000, 'n'), from_milliseconds(5), 1, false};
+  spool->add_metrics(std::vector<wire::MetricPoint>(wire::kFrameBytesMax / 1000 + 1, point));
+  add_line(*spool, "after");
+  EXPECT_EQ(take(*spool), "1:before");
+  const std::string notice = take(*spool);
+  EXPECT_NE(notice.find("metric points were dropped here"), std::string::npos) << notice;
+  EXPECT_EQ(take(*spool), "3:after");
+}
+
 TEST_F(SpoolTest, AcknowledgedSegmentsLeaveTheDisk) {
   SpoolLimits limits;
   limits.segment_bytes = 100;

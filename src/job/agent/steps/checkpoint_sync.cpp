@@ -35,10 +35,11 @@ Result<std::unique_ptr<CheckpointSync>> make_checkpoint_sync(StepContext& contex
     settings.directory = path_inside.substr(base.size());
     return make_sync(context, std::move(settings), TRY(context.ml_tree->below("")));
   }
-  TRY(os::make_directories(context.path(kDirectory)));
-  auto tree = TRY(Tree::open(context.path(kDirectory)));
+  const std::string source = context.writable_path(kDirectory);
+  TRY(os::make_directories(source));
+  auto tree = TRY(Tree::open(source));
   containers::Mount mount;
-  mount.source = context.path(kDirectory);
+  mount.source = source;
   mount.destination = path_inside;
   mount.read_only = false;
   context.mounts.push_back(std::move(mount));

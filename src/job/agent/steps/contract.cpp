@@ -26,7 +26,8 @@ Result<void> write_all_files(StepContext& context) {
   if (context.order.spec.contract == domain::Contract::training) TRY(write_training_files(context));
   const std::string table =
       context.place.host_table.empty() ? "" : TRY(os::read_file(context.place.host_table));
-  TRY(os::write_file(context.path("etc/hosts"), hosts_file(table)));
+  TRY(os::make_directories(context.writable_path("etc")));
+  TRY(os::write_file(context.writable_path("etc/hosts"), hosts_file(table)));
   if (const auto main = context.order.spec.main_host(); main && *main != context.order.host)
     context.variables[std::string(contract::kMainAddressVariable)] =
         address_in(table, domain::host_name(*main));
@@ -36,7 +37,7 @@ Result<void> write_all_files(StepContext& context) {
           ? ""
           : resolver_file(context.order.egress_settings, of_machine ? *of_machine : "",
                           context.world.egress.name_server);
-  return os::write_file(context.path("etc/resolv.conf"), resolver);
+  return os::write_file(context.writable_path("etc/resolv.conf"), resolver);
 }
 
 }  // namespace

@@ -66,8 +66,10 @@ containers::ContainerSpec container_spec(StepContext& context) {
   if (order.spec.contract == domain::Contract::training)
     spec.mounts.push_back(bound(context.ml(), std::string(contract::kBase), false));
   spec.mounts.insert(spec.mounts.end(), context.mounts.begin(), context.mounts.end());
-  spec.mounts.push_back(bound(context.path("etc/hosts"), "/etc/hosts", false));
-  spec.mounts.push_back(bound(context.path("etc/resolv.conf"), "/etc/resolv.conf", false));
+  // Writable, since some MPI images add hosts; but not where they lie on the machine's own disk.
+  for (const std::string name : {"etc/hosts", "etc/resolv.conf"})
+    spec.mounts.push_back(
+        bound(context.writable_path(name), "/" + name, context.writes_to_memory_only()));
   // The file, not its directory: a reused container keeps it when the host's files are removed.
   spec.mounts.push_back(
       bound(context.path(kEndpointsFile), std::string(contract::kEndpointsInside), true));
@@ -86,7 +88,8 @@ containers::ContainerSpec container_spec(StepContext& context) {
                                               {std::string(contract::kEntryInside)});
     spec.mounts.push_back(
         bound(context.world.entry_program, std::string(contract::kEntryInside), true));
-    spec.mounts.push_back(bound(context.path("entry"), std::string(contract::kEntryFolder), false));
+    spec.mounts.push_back(
+        bound(context.writable_path("entry"), std::string(contract::kEntryFolder), false));
   }
   spec.environment =
       container_environment(order, endpoint, context.image.environment, context.variables);

@@ -39,7 +39,7 @@ Result<void> fetch(StepContext& context, const std::string& archive) {
 
 // A folder of its own, which the container's first process may read and empty as any user.
 Result<void> write_entry_file(StepContext& context) {
-  const std::string folder = context.path("entry"), file = folder + "/host.json";
+  const std::string folder = context.writable_path("entry"), file = folder + "/host.json";
   TRY(os::make_directories(folder, 0700));
   contract::EntryConfig entry_config;
   entry_config.gang_secret = gang_secret(context.order.attempt, context.order.token);

@@ -25,7 +25,13 @@ void remove_directories(StepContext& context, std::initializer_list<const char*>
   }
   remove_each(context, names);
   // A reused container has these mounted.
-  if (!context.order.reuse_host) remove_each(context, {kActivityTable, kPrograms});
+  if (context.order.reuse_host) return;
+  if (context.writes_to_memory_only())
+    if (auto unmounted = os::unmount(context.path(kActivity)); !unmounted) {
+      log(Level::warning, "agent", "cannot unmount the activity table",
+          {{"error", unmounted.error().message}});
+    }
+  remove_each(context, {kActivity, kPrograms});
 }
 
 }  // namespace
@@ -80,9 +86,9 @@ void remove_workspace(StepContext& context) {
           {{"error", unmounted.error().message}});
     }
   if (!context.world.await_volume || context.world.keeps_volume)
-    return remove_directories(
-        context, {"ml", "etc", "image", "checkpoints", "entry", kFileSystems, kMountedObjects,
-                  kUnlimitedChannelLayers, kUnlimitedChannelBlocks});
+    return remove_directories(context, {"ml", "etc", "image", "checkpoints", "entry", kFileSystems,
+                                        kMountedObjects, kUnlimitedChannelLayers,
+                                        kUnlimitedChannelBlocks, "disk/checkpoints", "disk/entry"});
   if (auto removed = os::remove_volume(context.path(kDisk), context.path(kVolumeFile)); !removed) {
     log(Level::warning, "agent", "cannot remove the volume", {{"error", removed.error().message}});
   }
