@@ -27,7 +27,6 @@ ALLOWED = {
     # of users
     "src/api/prometheus/write.cpp": "of a request: the parameter of its content type",
     "src/control_plane/observe/field_pattern.cpp": "of users: log events",
-    "src/control_plane/observe/filter_pattern.cpp": "of users: log events",
     # texts that the ledger stores, in the form that AWS defines
     "src/api/operations/listed_failure.cpp": "of AWS's form: a FailureReason as lists shorten it",
     "src/control_plane/batch/status.cpp": "of AWS's form: OutOfMemoryError begins a container's"

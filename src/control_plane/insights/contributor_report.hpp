@@ -34,7 +34,7 @@ struct ContributorQuery {
   Duration period = 60s;
   size_t contributors_max = 10;
   bool by_maximum = false;  // orders by the greatest value of a period, not by the sum
-  // Whether the client may read a group that a prefix of the rule means; null: none. The groups
+  // Tells whether the client may read a group that a prefix means; null: none. The groups
   // that the rule names were authorised when it was made.
   std::function<bool(const std::string& group)> may_read = nullptr;
 };

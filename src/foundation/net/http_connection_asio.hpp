@@ -245,7 +245,7 @@ class Server final : public HttpServer {
   void connection_ended(const asio::ip::address& peer);
   void tick(Loop& loop);
   std::atomic<size_t>& buffered_bytes() { return buffered_bytes_; }
-  // Of bodies whose clients have not proved yet who they are.
+  // Counts bodies whose clients have not proved yet who they are.
   std::atomic<size_t>& unproven_bytes() { return unproven_bytes_; }
 
  private:
