@@ -152,7 +152,7 @@ TEST_F(MetricFilesTest, AFileOfAnySizeHasAnEnd) {
 }
 
 // Points of one pass are one batch: an unlimited one would not fit a frame, or the memory.
-TEST_F(MetricFilesTest, OnePassHasALimitOfPoints) {
+TEST_F(MetricFilesTest, APassHasALimitOfPoints) {
   constexpr size_t kFiles = 5, kLines = 4'500;
   const std::string name(kMetricNameBytesMax, 'n');
   std::string text;

@@ -232,7 +232,7 @@ class FileSpool final : public Spool {
 
   void add_data(const std::string& payload, Dropped content) {
     const MutexLock lock(mutex_);
-    // What a job writes decides the size, so it is checked here, and not asserted below.
+    // The job decides the size by its output, so it is checked here, and not asserted below.
     const auto written = payload.size() <= wire::kFrameBytesMax
                              ? write_data(payload)
                              : Result<Batch>(exhausted("a batch of " + human_bytes(payload.size()) +
