@@ -29,8 +29,8 @@ Result<void> bind_beneath(const std::string& root, const std::string& path,
 // user namespace only, directories of `lower` cannot be renamed (EXDEV).
 Result<void> mount_overlay(const std::string& lower, const std::string& layer,
                            const std::string& target, bool in_user_namespace);
-// Mounts a file system in memory at `directory`, which exists: of so many bytes and files at most,
-// itself included. Set-user-id bits and device files have no effect there.
+// Mounts a file system in memory at `directory`, which exists: of at most `bytes` bytes and `files`
+// files, itself included. Set-user-id bits and device files have no effect there.
 Result<void> mount_memory(const std::string& directory, uint64_t bytes, uint64_t files);
 // Detaches the mount at `directory`. Harmless when there is none.
 Result<void> unmount(const std::string& directory);

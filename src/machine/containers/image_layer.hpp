@@ -27,8 +27,8 @@ struct LayerLimits {
       uint64_t{128} << 30;
   uint64_t entries_max = 2'000'000;  // files and directories, each an inode: likewise
 };
-// The share of a disk that is gone with each inode, however small its file is: ext4 makes one for
-// so many bytes.
+// The share of a disk that each inode takes, however small its file is: ext4 makes one for this
+// number of bytes.
 inline constexpr uint64_t kBytesPerInode = 16 << 10;
 
 // Makes `directory`, which must not exist, from an archive: plain, or compressed by gzip or zstd.
