@@ -32,7 +32,7 @@ constexpr Duration kPullMax = 3h;
 constexpr Duration kPollInterval = 200ms;
 constexpr size_t kAccountsBytesMax = 4 << 20;  // of /etc/passwd, /etc/group
 constexpr unsigned kUnpackersMax = 4;          // layers at a time: more do not make a disk faster
-// Of all layers of an image: ten times the largest frameworks. 16 million files have it, too.
+// The limit of all layers of an image, ten times the largest frameworks: or 16 million files.
 constexpr uint64_t kImageBytesMax = uint64_t{256} << 30;
 constexpr int kAssemblyTriesMax = 2;  // a second time, if layers were removed in between
 
