@@ -247,12 +247,14 @@ TEST_F(RealImage, AllItsLayersTogetherHaveALimit) {
   };
   ASSERT_TRUE(unpack_image("oci:" + layout_ + ":v1", images_));
   for (const auto& name : names(""))
-    if (name.starts_with("sha256-") && name.find('.') == std::string::npos)
+    if (name.starts_with("sha256-") && name.find('.') == std::string::npos) {
       ASSERT_TRUE(os::remove_all(images_ + "/" + name));
+    }
   for (const auto& name : names("layers"))
-    if (name.find('.') == std::string::npos)
+    if (name.find('.') == std::string::npos) {
       ASSERT_TRUE(os::write_file(images_ + "/layers/" + name + "/bytes",
                                  std::to_string(uint64_t{256} << 30)));
+    }
   const auto again = unpack_image("oci:" + layout_ + ":v1", images_);
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().kind, Kind::exhausted) << again.error().message;
