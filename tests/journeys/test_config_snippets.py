@@ -24,6 +24,8 @@ FILES = {
     "mail.password": "secret",
     "scrape.token": "a-token-of-a-secret-store",
     "mimir.authorization": "Bearer secret",
+    "mimir.headers": "X-Scope-OrgID: team",
+    "collector.headers": "dd-api-key: secret",
 }
 # Keys by which other files are known: jobs and campaigns.
 OTHERS = ("image = ", "training_job", "[watch]", "[[watch]]")
