@@ -433,7 +433,7 @@ TEST(Group, ArgumentsThatCannotBeRightAreRefusedBeforeAnythingIsSent) {
     refused(calls::reduce_scatter(in, out, {}, {1, 1}), "3 elements where 2");
     refused(calls::reduce_scatter(in, out, {}, {3}), "one is needed for each rank");
     refused(calls::all_gather(in, out), "2 elements where 6");
-    refused(calls::all_to_all(in, numbers(std::span(three))), "divide");
+    refused(calls::all_to_all(in, numbers(std::span(three))), "divisible");
     bool truth[2] = {true, false};
     refused(
         calls::allreduce(BufferView{truth, 2, Type::boolean}, {.reduction = Reduction::average}),
