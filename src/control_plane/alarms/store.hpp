@@ -20,9 +20,9 @@
 
 namespace trainyard::alarms {
 
-inline constexpr size_t kAlarmsMax = 10'000;        // of all regions
+inline constexpr size_t kAlarmsMax = 10'000;        // in all regions together
 inline constexpr Duration kHistoryTime = 30 * 24h;  // as on AWS
-inline constexpr int64_t kHistoryItemsMax = 1000;   // of one alarm
+inline constexpr int64_t kHistoryItemsMax = 1000;   // for each alarm
 // Pending actions of all alarms. With more, those of alarms that have kPendingOfAlarmMax themselves
 // are dropped, so that an alarm whose state changes all the time drops no action of another.
 inline constexpr int64_t kPendingActionsMax = 100'000;

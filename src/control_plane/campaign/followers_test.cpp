@@ -314,7 +314,7 @@ TEST_F(Followers, ACampaignThatCannotBeFollowedDelaysNoOther) {
     run(kTraining, "one", 1, "a");
     run(kTraining, "two", 1, "b");
     // Jobs of both exist after the first iteration. An iteration ends at the first campaign to
-    // which its region does not answer; the next one begins behind it.
+    // which its region does not answer; the next one begins after it.
     for (int iteration = 0; iteration < 3; ++iteration)
       EXPECT_EQ(follower_->iterate() == settings_.lost_interval, iteration > 0);
     EXPECT_EQ(row_text(0, "a"), "submitting");

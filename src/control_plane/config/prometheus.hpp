@@ -25,7 +25,7 @@ struct MetricsToken {
 struct RemoteWriteTarget {
   std::string name;
   std::string url;  // "https://mimir.lan/api/v1/push", "http://collector:4318/v1/metrics"
-  std::vector<std::pair<std::string, std::string>> headers;  // of each request
+  std::vector<std::pair<std::string, std::string>> headers;  // sent with each request
   std::string ca_bundle;                                     // PEM file; "": the system's
   bool otlp = false;
 };

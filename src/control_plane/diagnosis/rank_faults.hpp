@@ -44,7 +44,7 @@ inline constexpr double kLinkBusyMin = 1e-4;
 inline constexpr double kLinkFactor = 3;      // the median link takes bytes so much faster
 inline constexpr size_t kLinksOfSlowOne = 4;  // more slow ones are the network as it is
 inline constexpr double kLoadingShare = 0.5;  // loading is this share of the excess: the cause
-inline constexpr size_t kFaultsMax = 8;       // of one kind, named at a time
+inline constexpr size_t kFaultsMax = 8;       // named at a time, for each kind
 
 // Where a rank is; the ages of `calls` are as of now.
 struct RankState {
@@ -89,8 +89,8 @@ struct RankRate {
   double inside = 0, outside = 0, loading = 0;
   struct Link {
     uint32_t peer = 0;  // a rank of the group
-    double busy = 0;    // its bytes are on their way
-    double bytes = 0;   // of each call, that arrive in this time
+    double busy = 0;    // seconds of each call with bytes under way
+    double bytes = 0;   // that arrive in this time, for each call
   };
   std::vector<Link> links = {};
 };

@@ -27,8 +27,8 @@ constexpr size_t kPieceBytes = 1 << 20;
 constexpr size_t kBootBytesMax = 256;
 // openat2 takes paths of less than 4096 bytes
 constexpr size_t kPathBytesMax = 4'000;
-constexpr size_t kEntryBytes = 128;              // of an entry in memory, on top of its path
-constexpr size_t kEntriesBetweenChecks = 1'024;  // of whether a walk is cancelled
+constexpr size_t kEntryBytes = 128;              // an entry takes in memory, on top of its path
+constexpr size_t kEntriesBetweenChecks = 1'024;  // entries between two checks for cancellation
 constexpr const char* kAttribute = "user.trainyard.exchanged";  // the extended attribute
 constexpr size_t kAttributeBytes = 32;
 

@@ -43,7 +43,7 @@ inline constexpr size_t kListedBytesMax = size_t{1} << 30;
 
 // Bounds a walk through the files of jobs.
 struct WalkLimits {
-  size_t bytes_max = kListedBytesMax;  // of names and paths, and some more for each entry
+  size_t bytes_max = kListedBytesMax;  // names and paths, and some more for each entry
   std::function<bool()> cancelled = [] { return false; };
 };
 

@@ -41,7 +41,7 @@ inline constexpr Duration kConfirmationInterval = 60s;   // between confirmation
 // The texts of the filter and delivery policies of all subscriptions. All are in memory, and filter
 // policies twice.
 inline constexpr size_t kPoliciesBytesMax = 64 << 20;
-inline constexpr size_t kPoliciesOfCreatorBytesMax = 16 << 20;  // of one principal
+inline constexpr size_t kPoliciesOfCreatorBytesMax = 16 << 20;  // for each principal
 
 enum class NotifyFault {
   no_topic,

@@ -74,7 +74,7 @@ TEST(ProcessIdentity, AMarkInAnotherUserNamespaceDoesNotCount) {
   ASSERT_TRUE(started);
   const auto identity = identify(*started);
   ASSERT_TRUE(identity);
-  for (int i = 0; i < 2000 && !exists(ready) && is_alive(*identity); ++i)
+  for (int i = 0; i < 12'000 && !exists(ready) && is_alive(*identity); ++i)
     std::this_thread::sleep_for(5ms);
   if (!exists(ready)) GTEST_SKIP() << "this machine permits no user namespaces";
   for (const auto& marked : find_marked("PROCESS_NAMESPACE_TEST"))
