@@ -81,7 +81,7 @@ function(module name)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${name} warnings GTest::gtest GTest::gtest_main)
     target_compile_options(${name}_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Og>)  # compiled as fast as with -O0, run in a third of its time
-    if(FUZZ)  # nobody reads the coverage of tests: without it and the optimiser they are compiled in a third of the time
+    if(FUZZ)  # the coverage of tests is not read: without it and the optimiser they are compiled in a third of the time
       target_compile_options(${name}_test PRIVATE -O0 -fno-sanitize=fuzzer-no-link -fno-profile-instr-generate -fno-coverage-mapping)
     endif()
     add_dependencies(module_tests ${name}_test)

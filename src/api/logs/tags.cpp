@@ -44,7 +44,8 @@ Outcome<Tagged> tagged_by(const Context& context, const std::string& arn) {
 
 Outcome<aws::Nothing> change_tags(const Services& services, const Context& context,
                                   const Tagged& tagged, const ChangeTags& change) {
-  const auto& [kind, name] = tagged;
+  const auto& kind = tagged.kind;
+  const auto& name = tagged.name;
   bool too_many = false;
   const auto limited = [&](Tags& tags) -> Result<void> {
     TRY(change(tags));
@@ -73,7 +74,8 @@ Outcome<aws::Nothing> change_tags(const Services& services, const Context& conte
 }
 
 Outcome<Tags> tags_of(const Services& services, const Context& context, const Tagged& tagged) {
-  const auto& [kind, name] = tagged;
+  const auto& kind = tagged.kind;
+  const auto& name = tagged.name;
   if (!kind) return TRY_LOGS(services.logs.group(context.region, name)).settings.tags;
   const auto found = [&]() -> Result<Tags> {
     if (*kind == DefinitionKind::destination && services.log_router)
