@@ -1,8 +1,8 @@
-"""Mounts a disk for a bench, which both sides use: ext4 with a journal, in a file.
+"""Mounts an image file with ext4 and a journal, which both sides of a bench use as their disk.
 
-Machines that are rented by the hour often have ext4 without a journal. There the creation of a file
-scans all inodes of its group that were freed within the last minutes, which takes longer than all
-else in a short job, on either side.
+Machines that are rented by the hour often have ext4 without a journal. There, creating a file scans
+all inodes of its block group that were freed within the last minutes. In a short job this takes
+longer than everything else, on either side.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import subprocess
 
 from bench.rows import ROOT
 
-BYTES = 8 << 30  # of a sparse file
+BYTES = 8 << 30  # of the image, which is sparse
 
 
 class Disk:
-    """A context manager that mounts the disk and returns its path. Requires root."""
+    """Mounts the disk while the context is open; `with` returns its path. Requires root."""
 
     def __init__(self) -> None:
         self.image = os.path.join(ROOT, "build", f"bench-disk-{os.getpid()}.img")

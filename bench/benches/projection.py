@@ -1,8 +1,9 @@
-"""Compares the projection of training steps (collectives/projection) with measurements and with
-published curves, and draws it.
+"""Compares projected times of training steps (src/compute/collectives/projection) with measurements
+and with published curves, and draws the curves.
 
-Measurements need hosts with links of a known rate, which are network namespaces. The cost of a link
-is fitted on two hosts; the projection for three to eight hosts is then compared with measurements.
+Measurements need hosts with links of a known rate: network namespaces take their place. The cost of
+a link is fitted on two hosts; the projection for three to eight hosts is then compared with
+measurements.
 """
 
 from __future__ import annotations
@@ -19,27 +20,30 @@ from bench.network import Network
 from bench.peers import MIB
 from bench.rows import BIN, RESULTS, Row, row
 
-RATE = "300mbit"  # eight of them leave two processors mostly idle
+RATE = "300mbit"  # of a host's link: eight such hosts leave two processors mostly idle
 ROUNDS = 3
 PLANS = ("ring", "direct", "halving_doubling")
 SIZES = (MIB, 8 * MIB)
-# Fixed parameters of the projection, as a group measures them on such machines. Reducing and the
-# sender's own time are short compared with the transfers over these links.
+# Fixed parameters of the projection, with the values that a group of ranks measures on such
+# machines. They hardly matter: over these links, transfers take far longer than reducing and
+# sending.
 REDUCE_BYTES_PER_SECOND, MESSAGE_MICROSECONDS, PROCESSORS, BURST_BYTES = 20e9, 10, 2, 128 << 10
-# (curve, workload, ranks, efficiency) as published.
+# (curve, workload, ranks, published efficiency): the projection must be within 10%.
 PUBLISHED = [
     ("Horovod", "ResNet-101", 512, 0.90),
     ("Herring", "BERT-large", 2048, 0.85),
     ("Mask R-CNN", "Mask R-CNN", 32, 0.73),
 ]
-# Published efficiencies that the projection does not reach: docs/operating explains why.
+# Published efficiencies that the projection misses (bench/README.md): shown without a target.
 SHOWN = [("Horovod", "VGG-16", 512, 0.68)]
+# (ranks, least efficiency) of our plans; None: shown without a target.
 OURS = [(160, 0.95), (480, 0.93), (10000, None)]
 
 
-def project(*words: object) -> list[dict[str, Any]]:
+def project(*arguments: object) -> list[dict[str, Any]]:
+    """Runs bench/programs/project.cpp and returns the JSON objects that it prints."""
     done = subprocess.run(
-        [os.path.join(BIN, "project"), *(str(word) for word in words)],
+        [os.path.join(BIN, "project"), *(str(argument) for argument in arguments)],
         check=True,
         capture_output=True,
         text=True,
@@ -61,13 +65,14 @@ def fitted(network: Network) -> tuple[float, float]:
 
 
 def measured() -> list[Row]:
+    """Compares projected times of an allreduce with measurements on three to eight hosts."""
     with Network(2, RATE) as network:
         latency, bytes_per_second = fitted(network)
     rows = []
     for hosts in progress.rounds(range(3, 9)):
         with Network(hosts, RATE) as network:
             for plan, size in ((plan, size) for plan in PLANS for size in SIZES):
-                took = [
+                milliseconds = [
                     network.allreduce_seconds(size, f"allreduce={plan}:0-") * 1e3
                     for _ in range(ROUNDS)
                 ]
@@ -89,7 +94,7 @@ def measured() -> list[Row]:
                         f"{hosts} hosts, {plan}, {size // MIB} MiB, fitted on 2",
                         "ms",
                         [projected[0]["seconds"] * 1e3],
-                        took,
+                        milliseconds,
                         "measured",
                         "ratio 0.85 to 1.15",
                         lambda ours, real: 0.85 * real <= ours <= 1.15 * real,
@@ -98,7 +103,7 @@ def measured() -> list[Row]:
     return rows
 
 
-def at_target(projected: float, published: float) -> bool:
+def near_published(projected: float, published: float) -> bool:
     return 0.9 * published <= projected <= 1.1 * published
 
 
@@ -135,7 +140,7 @@ def projection() -> list[Row]:
                 [real],
                 "published",
                 "shown" if shown else "ratio 0.9 to 1.1",
-                at_target if not shown else lambda a, b: True,
+                near_published if not shown else lambda a, b: True,
             )
         )
     for workload in ("ResNet-50", "Mask R-CNN"):

@@ -1,5 +1,4 @@
-"""The command line against a live server: what people type, what they see,
-what their scripts get."""
+"""Runs the command line against a live server, and checks what it prints and how it exits."""
 
 import json
 import os
@@ -86,7 +85,7 @@ def test_a_job_is_listed_described_and_charged(server: Server, cli: Callable[...
     described = json.loads(cli("describe", "first", "--json"))
     assert described["TrainingJobStatus"] == "Completed"
 
-    # An instance second costs a euro: what is billed is what is charged, for each host.
+    # An instance costs 1 EUR a second, so the cost is the billable seconds of both hosts.
     listed = {job["Name"]: job for job in json.loads(cli("jobs", "--json"))["Jobs"]}["first"]
     assert listed["Cost"] == {
         "Currency": "EUR",
@@ -141,7 +140,7 @@ def test_logs_of_many_hosts_are_followed_to_the_end(
         assert [line.split("| ")[1] for line in lines] == [
             f"line {i} of algo-{host}" for i in (1, 2, 3)
         ] + ["?[2Jevil"], out
-    assert cli("logs", "talks") == out, "later as then"
+    assert cli("logs", "talks") == out, "the same once the job has ended"
     only = cli("logs", "talks", "--host", "2", "--times")
     assert "algo-2" in only and "algo-1" not in only and re.match(r"\d{4}-\d\d-\d\dT", only)
     assert cli("logs", "talks", "--since", "0s") == ""
@@ -150,7 +149,7 @@ def test_logs_of_many_hosts_are_followed_to_the_end(
 @pytest.mark.parametrize(
     "script, status, code", [("true", "Completed", 0), ("echo no >&2; exit 7", "Failed", 3)]
 )
-def test_the_exit_code_is_the_results(
+def test_logs_exits_with_the_result_of_the_job(
     server: Server, cli: Callable[..., str], script: str, status: str, code: int
 ) -> None:
     name = f"ends-{code}"
@@ -166,8 +165,8 @@ def test_the_exit_code_is_the_results(
     assert f"{name} {status}" in out.stderr
 
 
-def test_more_than_fifty_streams_are_followed(server: Server, cli: Callable[..., str]) -> None:
-    """More streams than a page of the API holds are followed: a job has sixty hosts."""
+def test_logs_reads_more_than_a_page_of_streams(server: Server, cli: Callable[..., str]) -> None:
+    """A page of the API holds fifty streams; this job has the streams of sixty hosts."""
     logs = server.boto("logs")
     submit(server, "wide", "true")
     jobs.wait_until(server.boto("sagemaker"), "wide")
@@ -181,10 +180,10 @@ def test_more_than_fifty_streams_are_followed(server: Server, cli: Callable[...,
             logEvents=[{"timestamp": now - host, "message": f"I am {host}"}],
         )
     lines = [line.split("| ")[1] for line in cli("logs", "wide").splitlines()]
-    assert lines == [f"I am {host}" for host in range(60, 1, -1)], "all of them, by time"
+    assert lines == [f"I am {host}" for host in range(60, 1, -1)], "every stream, by time"
 
 
-def test_a_file_is_submitted_with_its_data_and_followed(
+def test_submit_uploads_the_data_of_a_job_file_and_follows_it(
     server: Server, cli: Callable[..., str], tmp_path: pathlib.Path
 ) -> None:
     (tmp_path / "data" / "deep").mkdir(parents=True)
@@ -271,11 +270,11 @@ def test_settings_without_effect_are_in_the_log_and_in_describe(
     for member in ("VpcConfig", "ExperimentConfig"):
         assert f"{member} has no effect here: " in page
         printed = [line for line in lines if f"{member} has no effect here: " in line]
-        assert len(printed) == 1, "in the log of the first host"
+        assert len(printed) == 1, "only in the log of the first host"
     assert sorted(line for line in lines if line == "ran") == ["ran", "ran"]
 
 
-def test_ctrl_c_leaves_the_job_alone(server: Server, cli: Callable[..., str]) -> None:
+def test_ctrl_c_leaves_the_job_running(server: Server, cli: Callable[..., str]) -> None:
     submit(server, "stays", "echo begun; sleep 60")
     follower = subprocess.Popen(
         [trainyard_server.PROGRAM, "logs", "-f", "stays"],
@@ -298,7 +297,7 @@ def test_ctrl_c_leaves_the_job_alone(server: Server, cli: Callable[..., str]) ->
             timeout=WAIT,
         ).returncode
         == 4
-    )
+    ), "4 stands for Stopped"
 
 
 def test_the_local_server_is_found_without_any_setting(server: Server) -> None:

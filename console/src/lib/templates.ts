@@ -1,4 +1,4 @@
-// Templates of jobs, as the server keeps them for a region.
+// Reads the job templates that the server stores for a region.
 import { callPages } from './api';
 
 export interface JobTemplate {
@@ -10,7 +10,7 @@ export interface JobTemplate {
   SaveTime: number;
 }
 
-const TEMPLATES_MAX = 500; // as the server
+const TEMPLATES_MAX = 500; // the server's limit for a region
 
 export async function listTemplates(region: string): Promise<JobTemplate[]> {
   return (await callPages<JobTemplate>(region, 'trainyard', 'ListJobTemplates', {}, ['Templates'], TEMPLATES_MAX)).items;

@@ -15,13 +15,16 @@ namespace {
 
 using in_memory::Reply;
 
-Result<Json> answered(const std::string& request, bool allowed = true) {
-  return rights_of(request, [=](const auto&, const void*) { return allowed; });
+// Returns the rights of a principal that may make every call.
+Result<Json> rights_of_owner(const std::string& request) {
+  return rights_of(request, [](const auto&, const void*) { return true; });
 }
 
-Json one(const std::string& call) { return (*answered("{\"Calls\":[" + call + "]}"))["Allowed"]; }
+Json allowed(const std::string& call) {
+  return (*rights_of_owner("{\"Calls\":[" + call + "]}"))["Allowed"];
+}
 
-TEST(Rights, EachCallHasItsOwnInOrder) {
+TEST(Rights, AreReturnedForEachCallInOrder) {
   std::vector<std::string> users;
   const auto found = rights_of(
       R"({"Calls":[{"Service":"iam","Operation":"CreateAccessKey","Input":{"UserName":"ann"}},
@@ -42,31 +45,31 @@ TEST(Rights, AreFalseForCallsThatNoPageMakes) {
        {R"({"Service":"iam","Operation":"CreateUser","Input":{"UserName":"ann"}})",
         R"({"Service":"nothing","Operation":"Nothing"})", R"({"Service":"iam"})", "{}", "7", "null",
         R"({"Service":7,"Operation":"ListUsers"})"})
-    EXPECT_EQ(one(call), Json::array({false})) << call;
+    EXPECT_EQ(allowed(call), Json::array({false})) << call;
 }
 
 TEST(Rights, AreFalseForInputsThatTheOperationWouldRefuse) {
   for (const char* input :
        {"{}", "7", "[]", R"({"UserName":7,"AccessKeyId":"AKIA"})", R"({"UserName":"ann"})"})
-    EXPECT_EQ(one(R"({"Service":"iam","Operation":"DeleteAccessKey","Input":)" +
-                  std::string(input) + "}"),
+    EXPECT_EQ(allowed(R"({"Service":"iam","Operation":"DeleteAccessKey","Input":)" +
+                      std::string(input) + "}"),
               Json::array({false}))
         << input;
-  EXPECT_EQ(one(R"({"Service":"iam","Operation":"DeleteAccessKey",
+  EXPECT_EQ(allowed(R"({"Service":"iam","Operation":"DeleteAccessKey",
                     "Input":{"UserName":"ann","AccessKeyId":"AKIAIOSFODNN7EXAMPLE"}})"),
             Json::array({true}));
 }
 
-TEST(Rights, RefuseOtherRequests) {
+TEST(Rights, RejectMalformedRequestsAndTooManyCalls) {
   for (const char* request : {"", "[]", "null", "{}", R"({"Calls":7})", "\xff"})
-    EXPECT_FALSE(answered(request)) << request;
+    EXPECT_FALSE(rights_of_owner(request)) << request;
   std::string many = "{}";
   for (size_t i = 1; i < kRightsCallsMax; ++i) many += ",{}";
-  EXPECT_TRUE(answered("{\"Calls\":[" + many + "]}"));
-  EXPECT_FALSE(answered("{\"Calls\":[" + many + ",{}]}"));
+  EXPECT_TRUE(rights_of_owner("{\"Calls\":[" + many + "]}"));
+  EXPECT_FALSE(rights_of_owner("{\"Calls\":[" + many + ",{}]}"));
 }
 
-// A session of ann, who may list users.
+// Has a console session of ann, whose policy allows ListUsers and not ListRoles.
 struct RightsOfAUser : ::testing::Test {
   TestTenants tenants;
   SessionTable sessions{tenants.random};
@@ -111,7 +114,7 @@ struct RightsOfAUser : ::testing::Test {
   }
 };
 
-TEST_F(RightsOfAUser, AreThoseThatACallHas) {
+TEST_F(RightsOfAUser, AgreeWithTheAnswersToCalls) {
   const Reply reply = post("rights?region=eu-west-1",
                            R"({"Calls":[{"Service":"iam","Operation":"ListUsers"},
                                         {"Service":"iam","Operation":"ListRoles"}]})");
@@ -123,7 +126,7 @@ TEST_F(RightsOfAUser, AreThoseThatACallHas) {
   EXPECT_EQ(post("rights", "{}").status, 400);
 }
 
-TEST_F(RightsOfAUser, HaveTheRateOfReads) {
+TEST_F(RightsOfAUser, CountAsReadsForTheRateLimit) {
   tenants.settings.rate_limits = [] {
     policy::RateLimits limits;
     limits.reads_per_second = 0.1;
@@ -135,7 +138,7 @@ TEST_F(RightsOfAUser, HaveTheRateOfReads) {
   EXPECT_EQ(refused.json()["message"], "Rate exceeded");
 }
 
-// IAM has only the query protocol on AWS; pages call it as they call every service.
+// On AWS, IAM has only the query protocol. Pages call it with JSON, as they call every service.
 TEST_F(RightsOfAUser, IamAnswersPagesInJson) {
   const Json users = post("api/iam/ListUsers", "{}").json();
   ASSERT_TRUE(users["Users"].is_array()) << dump(users);

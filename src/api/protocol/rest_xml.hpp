@@ -1,5 +1,5 @@
-// Reads and writes REST with XML bodies, as in S3. Members of a shape are in the path, the query,
-// the headers or the body.
+// Reads requests and writes replies of the protocol of S3: REST with XML bodies. Members of a shape
+// are in the path, the query, the headers or the body.
 //
 // Threads: pure functions. Errors: invalid, with a text for the client.
 #pragma once
@@ -25,11 +25,11 @@ struct RestRequest {
   NameValues query;
   const NameValues& headers;
   std::string_view body;
-  // An XML body with elements that its shape does not have is refused (check_document).
+  // True: rejects an XML body with elements that its shape does not have (check_document).
   bool known_elements_only = false;
 };
 
-// Fills `structure` from the parts, except for a streaming payload.
+// Fills `structure`, whose type `shape` describes, except for the member of a streaming payload.
 Result<void> read_rest(const shapes::Shape& shape, const RestRequest& request, void* structure);
 
 struct RestReply {

@@ -17,9 +17,9 @@ using capi::report;
 
 namespace {
 
-// The struct that the caller sees, and the texts that it points to.
+// Holds the struct that the caller sees, and the texts that it points to.
 struct OwnedLaunch {
-  trainyard_launch seen{};
+  trainyard_launch seen{};  // first, for trainyard_launch_free()
   collectives::Launch launch;
   std::string rendezvous;
 };
@@ -44,9 +44,9 @@ collectives::Variables variables_of(const char* const* variables) {
 Result<std::optional<collectives::Hosts>> hosts_of(const char* resourceconfig) {
   std::string text = capi::text_from(resourceconfig);
   if (!resourceconfig) {
-    std::ostringstream read;
-    if (std::ifstream file(collectives::kResourceconfigPath); file) read << file.rdbuf();
-    text = read.str();
+    std::ostringstream content;
+    if (std::ifstream file(collectives::kResourceconfigPath); file) content << file.rdbuf();
+    text = content.str();
   }
   if (text.empty()) return std::optional<collectives::Hosts>();
   return std::optional(TRY(collectives::read_hosts(text)));
@@ -76,7 +76,7 @@ extern "C" {
 
 trainyard_kind trainyard_launch_read(const trainyard_launch_source* source,
                                      trainyard_launch** launch, char* message) {
-  if (!launch) return report(invalid("launch must not be null"), message);
+  if (!launch) return report(invalid("trainyard_launch_read: launch must not be null"), message);
   if (source) {
     if (const auto checked = capi::check_size(source, "trainyard_launch_source"); !checked)
       return report(checked, message);
@@ -110,7 +110,7 @@ trainyard_kind trainyard_launch_read(const trainyard_launch_source* source,
 }
 
 void trainyard_launch_free(trainyard_launch* launch) {
-  delete reinterpret_cast<OwnedLaunch*>(launch);  // its first member
+  delete reinterpret_cast<OwnedLaunch*>(launch);  // `launch` is its first member, `seen`
 }
 
 }  // extern "C"

@@ -11,10 +11,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard::local_sgd;
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  if (bytes.size() > message_bytes_max(2)) return 0;  // a link of this group takes no longer one
+  if (bytes.size() > message_bytes_max(2)) return 0;  // links reject longer messages
   const auto message = decode_message(bytes);
   if (!message) return 0;
-  CHECK(encode(*message) == bytes, "the codec has one form a message");
+  CHECK(encode(*message) == bytes, "a message has exactly one encoding");
   // The first byte selects the state of the group that receives the message.
   Replica replica({1, 2}, "", {}, Coding::bf16);
   RegionGroup region_group(replica, 1, 3);

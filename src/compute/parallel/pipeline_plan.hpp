@@ -6,18 +6,18 @@
 //
 //   gpipe            all forward passes, then all backward passes. A stage holds the activations of
 //                    M micro-batches.
-//   one_forward_one_backward ("1f1b")   a stage begins with S - stage - 1 forward passes (or M),
+//   one_forward_one_backward ("1f1b")   a stage begins with min(M, S - stage - 1) forward passes,
 //                    then alternates one forward and one backward pass, and ends with the backward
-//                    passes that are left. It holds the activations of at most min(M, S - stage).
+//                    passes that are left. It holds activations of min(M, S - stage) micro-batches.
 //
 // In both schedules a stage computes the backward passes in the order of the micro-batches, so the
 // sums of gradients equal those of one process that computes one micro-batch after another.
 //
-// Bubble: in both schedules a step takes (M + S - 1) (f + b) for a forward time f and a backward
-// time b of a stage. A stage computes for M (f + b), and is idle for the rest, which is
-// (S - 1) / (M + S - 1) of the time.
+// Bubble: if a stage takes the times f and b for the forward and the backward pass of a
+// micro-batch, a step takes (M + S - 1) (f + b) in both schedules. A stage computes for M (f + b),
+// and is idle for the rest, which is (S - 1) / (M + S - 1) of the time.
 //
-// Threads: pure functions. Errors: none.
+// Threads: pure functions. Errors: of parse_pipeline_schedule(), invalid.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct PipelineOperation {
   bool operator==(const PipelineOperation&) const = default;
 };
 
-// Requires: 0 <= stage < stages, micro_batches >= 1.
+// Returns a stage's passes, in order. Requires: 0 <= stage < stages, micro_batches >= 1.
 std::vector<PipelineOperation> plan_pipeline(PipelineSchedule schedule, int stages, int stage,
                                              int micro_batches);
 

@@ -21,7 +21,9 @@ void limit(uint64_t& microseconds) { microseconds = std::min(microseconds, kTime
 
 Result<void> check(wire::Activity& activity) {
   if (activity.ranks.size() > kActivitySlots || activity.calls.size() > kActivitySlots)
-    return corrupt("invalid Activity.ranks: more than " + std::to_string(kActivitySlots));
+    return corrupt("invalid Activity message: " + std::to_string(activity.ranks.size()) +
+                   " ranks and " + std::to_string(activity.calls.size()) + " calls, and at most " +
+                   std::to_string(kActivitySlots) + " of each are allowed");
   limit(activity.output);
   limit(activity.idle);
   for (wire::RankActivity& rank : activity.ranks) limit(rank.output), limit(rank.collective);
@@ -48,7 +50,7 @@ void age(wire::Activity& activity, Duration since) {
 
 std::string line_of(const diagnosis::FaultNews& news) {
   if (news.begins) return news.fault.text;
-  return "over after " + std::to_string(news.lasted.count() / 1000) + " s: " + news.fault.text;
+  return "ended after " + std::to_string(news.lasted.count() / 1000) + " s: " + news.fault.text;
 }
 
 void add_ranks(const AgentSession& session, std::chrono::nanoseconds now,
@@ -57,7 +59,7 @@ void add_ranks(const AgentSession& session, std::chrono::nanoseconds now,
   const auto since = std::chrono::duration_cast<Duration>(now - session.activity_at);
   for (const wire::RankCalls& calls : session.activity->calls) {
     ranks.push_back({session.host, calls, session.activity->idle});
-    // The agent alone knows the age of a beat, and for how long its host was idle.
+    // `beat` and the host's `idle` stay as reported: only the agent knows if they still grow.
     ranks.back().calls.unchanged += since;
   }
 }

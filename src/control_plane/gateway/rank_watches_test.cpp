@@ -42,7 +42,7 @@ TEST(RankWatches, NameTheRankThatOthersWaitFor) {
       line_of(news[0]),
       "rank 1 on algo-2 seems to be stuck: it has not begun collective 51 for 9 s, and 1 rank "
       "waits for it in barrier");
-  EXPECT_EQ(line_of({news[0].fault, false, 30s}).substr(0, 17), "over after 30 s: ");
+  EXPECT_EQ(line_of({news[0].fault, false, 30s}).substr(0, 18), "ended after 30 s: ");
   EXPECT_EQ(watches.faults(1).size(), 1u);
   EXPECT_TRUE(watches.faults(2).empty()) << "another job";
   EXPECT_TRUE(news_at(104s).empty()) << "once";

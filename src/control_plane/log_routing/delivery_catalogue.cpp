@@ -11,36 +11,36 @@ namespace {
 
 using observe::DefinitionKind;
 
-constexpr const char* kGroupLogType = "APPLICATION_LOGS";  // of log groups and training jobs
-constexpr size_t kPrefixBytesMax = 512;  // of a bucket, so that keys fit into 1024
-constexpr size_t kTagsMax = 50;
+constexpr const char* kGroupLogType = "APPLICATION_LOGS";  // the type of groups and training jobs
+constexpr size_t kPrefixBytesMax = 512;  // with the path below it, a key fits into 1,024 bytes
+constexpr size_t kTagsMax = 50;          // of a resource, as on AWS
 constexpr size_t kIdBytes = 8;
 
-// Where records of a type are stored, and the texts of their errors.
+// RecordTraits tells how records of a type are stored, and which error an unknown name gets.
 template <class Record>
-struct Stored;
+struct RecordTraits;
 template <>
-struct Stored<DeliverySource> {
+struct RecordTraits<DeliverySource> {
   static constexpr auto kKind = DefinitionKind::delivery_source;
   static constexpr size_t kCountMax = kDeliverySourcesMax;
   static constexpr const char* kUnknown =
       "Requested Delivery Source does not exist in this account.";
 };
 template <>
-struct Stored<DeliveryDestination> {
+struct RecordTraits<DeliveryDestination> {
   static constexpr auto kKind = DefinitionKind::delivery_destination;
   static constexpr size_t kCountMax = kDeliveryDestinationsMax;
   static constexpr const char* kUnknown =
       "Requested Delivery Destination does not exist in this account.";
 };
 template <>
-struct Stored<LogDelivery> {
+struct RecordTraits<LogDelivery> {
   static constexpr auto kKind = DefinitionKind::delivery;
   static constexpr size_t kCountMax = kDeliveriesMax;
   static constexpr const char* kUnknown = "Requested Delivery does not exist in this account.";
 };
 
-// The part of an ARN with this number: arn:aws:SERVICE:REGION:ACCOUNT:RESOURCE.
+// Returns part `number`, from 0, of an ARN: arn:aws:SERVICE:REGION:ACCOUNT:RESOURCE.
 std::string_view arn_part(std::string_view arn, int number) {
   for (int i = 0; i < number; ++i) {
     const size_t colon = arn.find(':');
@@ -50,18 +50,18 @@ std::string_view arn_part(std::string_view arn, int number) {
   return number == 5 ? arn : arn.substr(0, arn.find(':'));
 }
 
-// Follows edges from `at`; true if they lead to `wanted`.
-bool leads_to(const std::vector<std::pair<GroupName, GroupName>>& edges, const GroupName& at,
-              const GroupName& wanted) {
+// Returns true if a path of edges leads from `start` to `end`.
+bool leads_to(const std::vector<std::pair<GroupName, GroupName>>& edges, const GroupName& start,
+              const GroupName& end) {
   std::set<GroupName> seen;
-  std::vector<GroupName> open{at};
-  while (!open.empty()) {
-    const GroupName here = std::move(open.back());
-    open.pop_back();
-    if (here == wanted) return true;
-    if (!seen.insert(here).second) continue;
+  std::vector<GroupName> to_visit{start};
+  while (!to_visit.empty()) {
+    const GroupName group = std::move(to_visit.back());
+    to_visit.pop_back();
+    if (group == end) return true;
+    if (!seen.insert(group).second) continue;
     for (const auto& [from, to] : edges)
-      if (from == here) open.push_back(to);
+      if (from == group) to_visit.push_back(to);
   }
   return false;
 }
@@ -79,15 +79,15 @@ DeliveryCatalogue::DeliveryCatalogue(observe::Logs& logs, objects::Objects& obje
 
 template <class Record>
 Result<Record> DeliveryCatalogue::find(const std::string& region, const std::string& name) {
-  const auto found = TRY(logs_.definitions().find(region, Stored<Record>::kKind, "", name));
-  if (!found) return not_found(Stored<Record>::kUnknown);
+  const auto found = TRY(logs_.definitions().find(region, RecordTraits<Record>::kKind, "", name));
+  if (!found) return not_found(RecordTraits<Record>::kUnknown);
   return Record::from(found->body);
 }
 
 template <class Record>
 Result<NamedRecords<Record>> DeliveryCatalogue::list(const std::string& region) {
   NamedRecords<Record> out;
-  for (const auto& each : TRY(logs_.definitions().list(region, Stored<Record>::kKind, "")))
+  for (const auto& each : TRY(logs_.definitions().list(region, RecordTraits<Record>::kKind, "")))
     out.emplace_back(each.name, TRY(Record::from(each.body)));
   return out;
 }
@@ -95,8 +95,8 @@ Result<NamedRecords<Record>> DeliveryCatalogue::list(const std::string& region) 
 template <class Record>
 Result<void> DeliveryCatalogue::put(const std::string& region, const std::string& name,
                                     const Record& record) {
-  return logs_.definitions().put(region, Stored<Record>::kKind, {"", name, record.text()},
-                                 Stored<Record>::kCountMax);
+  return logs_.definitions().put(region, RecordTraits<Record>::kKind, {"", name, record.text()},
+                                 RecordTraits<Record>::kCountMax);
 }
 
 // -- sources
@@ -181,8 +181,8 @@ Result<void> DeliveryCatalogue::remove_source(const std::string& region, const s
 Result<DeliveryType> DeliveryCatalogue::type_of(const std::string& resource_arn) const {
   if (resource_arn.starts_with(contract::kBucketArnStart)) {
     if (TRY(bucket_place(resource_arn)).prefix.size() > kPrefixBytesMax)
-      return invalid("The prefix of the bucket has more than " + std::to_string(kPrefixBytesMax) +
-                     " bytes.");
+      return invalid("Invalid destinationResourceArn: the prefix after the bucket has more than " +
+                     std::to_string(kPrefixBytesMax) + " bytes.");
     return DeliveryType::s3;
   }
   const auto target = targets_.find(resource_arn);
@@ -208,8 +208,9 @@ Result<std::vector<std::pair<GroupName, GroupName>>> DeliveryCatalogue::edges() 
 
 Result<void> DeliveryCatalogue::check_no_circle(const GroupName& from, const GroupName& to) {
   if (leads_to(TRY(edges()), to, from))
-    return invalid("Deliveries would send the events of log group " + from.group +
-                   " in a circle: " + to.group + " leads back to it.");
+    return invalid("A delivery from log group " + from.group + " to log group " + to.group +
+                   " would send events in a circle: other deliveries lead back from " + to.group +
+                   " to " + from.group + ". Choose another destination.");
   return ok();
 }
 
@@ -226,7 +227,9 @@ Result<DeliveryDestination> DeliveryCatalogue::put_destination(const std::string
           "Update to existing Delivery Destination with new Output Format is not allowed. Please "
           "create a new Delivery Destination instead.");
     if (destination.type != before->type)
-      return invalid("Update to existing Delivery Destination with another type is not allowed.");
+      return invalid(
+          "Update to existing Delivery Destination with another type of resource is not allowed. "
+          "Please create a new Delivery Destination instead.");
     destination.format = before->format;
     destination.policy = before->policy;
     if (destination.tags.empty()) destination.tags = before->tags;
@@ -331,7 +334,8 @@ Result<void> DeliveryCatalogue::change_tags_of(const std::string& region, const 
                                                const ChangeTags& change) {
   auto record = TRY(find<Record>(region, name));
   TRY(change(record.tags));
-  if (record.tags.size() > kTagsMax) return exhausted("too many tags");
+  if (record.tags.size() > kTagsMax)
+    return exhausted("A resource can have at most " + std::to_string(kTagsMax) + " tags.");
   return put(region, name, record);
 }
 

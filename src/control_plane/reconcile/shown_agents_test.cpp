@@ -12,7 +12,8 @@ domain::Attempt attempt_on(const std::vector<std::string>& machines) {
   return attempt;
 }
 
-launch::Agent unknown_on(const std::string& machine) {
+// Returns an agent of which only the machine is known, not the attempt that it serves.
+launch::Agent unknown_agent(const std::string& machine) {
   launch::Agent agent;
   agent.alive = true;
   agent.note = "has not reported";
@@ -20,7 +21,7 @@ launch::Agent unknown_on(const std::string& machine) {
   return agent;
 }
 
-TEST(ShownAgents, ListsThoseOfTheAttemptUnderItsToken) {
+TEST(ShownAgents, ListsAgentsOfTheAttemptUnderItsToken) {
   const auto attempt = attempt_on({"n1", "n2"});
   const Shown shown =
       shown_of(attempt, {7, 1}, {{{7, 1}, "token", 1, true}, {{8, 1}, "token", 0, true}});
@@ -30,26 +31,26 @@ TEST(ShownAgents, ListsThoseOfTheAttemptUnderItsToken) {
   EXPECT_TRUE(shown_of(attempt, {7, 1}, {{{7, 1}, "another", 0, true}}).foreign);
 }
 
-TEST(ShownAgents, CountsAnAgentThatMayServeTheHost) {
+TEST(ShownAgents, CountsAnUnknownAgentForTheUnlistedHostOnItsMachine) {
   const auto attempt = attempt_on({"n1", "n2"});
   const Shown shown =
-      shown_of(attempt, {7, 1}, {unknown_on("n2"), {{7, 1}, "token", 0, false, "dead"}});
+      shown_of(attempt, {7, 1}, {unknown_agent("n2"), {{7, 1}, "token", 0, false, "dead"}});
   EXPECT_EQ(shown.listed, (std::vector<bool>{true, true}));
   EXPECT_EQ(shown.alive, (std::vector<bool>{false, true}));
   EXPECT_EQ(shown.notes, (std::vector<std::string>{"dead", "has not reported"}));
-  EXPECT_FALSE(shown_of(attempt, {7, 1}, {unknown_on("n3")}).any);
+  EXPECT_FALSE(shown_of(attempt, {7, 1}, {unknown_agent("n3")}).any);
 }
 
-TEST(ShownAgents, CountsNoneForAnAttemptOfThisServer) {
+TEST(ShownAgents, CountsNoUnknownAgentsForAnAttemptOfThisServer) {
   const auto attempt = attempt_on({"n1"});
-  EXPECT_TRUE(shown_of(attempt, {7, 1}, {unknown_on("n1")}, true).any);
-  EXPECT_FALSE(shown_of(attempt, {7, 1}, {unknown_on("n1")}, false).any);
+  EXPECT_TRUE(shown_of(attempt, {7, 1}, {unknown_agent("n1")}, true).any);
+  EXPECT_FALSE(shown_of(attempt, {7, 1}, {unknown_agent("n1")}, false).any);
 }
 
-TEST(ShownAgents, CountsNoneForAnAttemptThatHasEnded) {
+TEST(ShownAgents, CountsNoUnknownAgentsForAnAttemptThatHasEnded) {
   auto attempt = attempt_on({"n1"});
   attempt.state = domain::AttemptState::ended;
-  EXPECT_FALSE(shown_of(attempt, {7, 1}, {unknown_on("n1")}).any);
+  EXPECT_FALSE(shown_of(attempt, {7, 1}, {unknown_agent("n1")}).any);
 }
 
 }  // namespace

@@ -18,14 +18,14 @@
 
 namespace trainyard::contract {
 
-// Returns the text between quotes, shortened, as errors show a value.
+// Puts the text into single quotes, shortened, as errors show a value.
 std::string in_quotes(std::string_view text);
-// "\"100\"" -> 100; a text that is not a JSON string stays unchanged. SDKs send both forms.
+// Decodes a JSON string ("\"100\"" -> "100"); other texts stay unchanged. SDKs send both forms.
 std::string without_quotes(const std::string& text);
-// True for names that SDKs and tuning jobs add for themselves.
+// Returns true for names that SDKs and tuning jobs add for themselves.
 bool belongs_to_the_sdk(std::string_view name);
 
-// Errors: invalid, with the text of JSON schema validation.
+// Parses an integer from `least` to `most`. Errors: invalid, with JSON schema validation's text.
 Result<int64_t> parse_integer(const std::string& text, int64_t least, int64_t most);
 
 template <class Settings>
@@ -35,7 +35,7 @@ struct Hyperparameter {
   bool required = false;
 };
 
-// Reads all values of `given` into `settings`, which has the defaults.
+// Reads all values of `given` into `settings`, which holds the defaults.
 template <class Settings>
 Result<void> read_by_table(const std::vector<Hyperparameter<Settings>>& table,
                            const std::map<std::string, std::string>& given, Settings& settings) {

@@ -20,22 +20,23 @@ domain::JobSpec script_spec() {
   return spec;
 }
 
-TEST(Sources, AreRunByEntryWhereTheImageCannot) {
+TEST(Sources, AreRunByEntryWhereTheImageCannotRunThem) {
   domain::Image machine, oci;
   oci.kind = domain::Image::Kind::oci;
   const ReadyImage plain;
   EXPECT_TRUE(runs_script(script_spec(), machine, plain, false));
   EXPECT_TRUE(runs_script(script_spec(), oci, plain, false));
-  EXPECT_FALSE(runs_script(script_spec(), oci, plain, true)) << "its own toolkit";
+  EXPECT_FALSE(runs_script(script_spec(), oci, plain, true)) << "the image has a toolkit";
   EXPECT_FALSE(runs_script({}, machine, plain, false)) << "no program is named";
 
   ReadyImage own = plain;
   own.entrypoint = {"/bin/trainer"};
   EXPECT_FALSE(runs_script(script_spec(), machine, own, false));
-  EXPECT_TRUE(runs_script(script_spec(), oci, own, false)) << "it runs what it is given";
-  ReadyImage naming = plain;
-  naming.environment["SAGEMAKER_PROGRAM"] = "train.py";
-  EXPECT_TRUE(runs_script({}, oci, naming, false));
+  EXPECT_TRUE(runs_script(script_spec(), oci, own, false))
+      << "its entrypoint runs the command that it gets";
+  ReadyImage names_program = plain;
+  names_program.environment["SAGEMAKER_PROGRAM"] = "train.py";
+  EXPECT_TRUE(runs_script({}, oci, names_program, false));
 
   auto command = script_spec();
   command.entrypoint = {"/bin/sh"};
@@ -48,7 +49,7 @@ TEST(Sources, AreRunByEntryWhereTheImageCannot) {
   EXPECT_TRUE(runs_script(variable, machine, plain, false));
 }
 
-TEST(Sources, LieWhereTheJobSays) {
+TEST(Sources, AreInTheArchiveThatTheJobNames) {
   auto spec = script_spec();
   EXPECT_EQ(source_archive(spec), "s3://bucket/job/sourcedir.tar.gz");
   spec.hyperparameters["sagemaker_submit_directory"] = "s3://bucket/plain";
@@ -63,25 +64,25 @@ TEST(Sources, LieWhereTheJobSays) {
   EXPECT_EQ(source_archive(spec), "s3://bucket/variable");
 }
 
-TEST(Sources, SeeProgramsAsTheImageDoes) {
+TEST(ImageHasProgram, FollowsLinksWithinTheImage) {
   os::TemporaryDirectory directory;
   const std::string root = directory.path() + "/root";
   ASSERT_TRUE(os::make_directories(root + "/usr/bin"));
   ASSERT_TRUE(os::write_file(root + "/usr/bin/train", "#!/bin/sh\n", 0755));
   ASSERT_TRUE(os::write_file(root + "/usr/bin/plain", "", 0644));
-  // absolute: inside, of the image
+  // An absolute link, which stays within the root of the image.
   std::filesystem::create_directory_symlink("/usr/bin", root + "/bin");
   std::filesystem::create_symlink("/bin/sh", root + "/usr/bin/outside");
   EXPECT_TRUE(image_has_program(root, "/nowhere:/bin", "train"));
   EXPECT_TRUE(image_has_program(root, "", "train"));
   EXPECT_FALSE(image_has_program(root, "/nowhere", "train"));
-  EXPECT_FALSE(image_has_program(root, "/bin", "plain")) << "it cannot be run";
+  EXPECT_FALSE(image_has_program(root, "/bin", "plain")) << "it is not executable";
   EXPECT_FALSE(image_has_program(root, "/bin", "outside"))
       << "this machine's shell is not the image's";
   EXPECT_FALSE(image_has_program(root + "/none", "/bin", "train"));
 }
 
-// A tar of these, gzipped.
+// Returns a gzipped tar of the entries.
 std::string archive_of(const std::vector<std::pair<TarEntry, std::string>>& entries) {
   std::string bytes;
   auto tar = write_tar(Compression::gzip, [&](std::span<const char> part) -> Result<void> {
@@ -139,7 +140,7 @@ TEST(Sources, AreUnpacked) {
       unpack("this is not an archive, but it is long enough to be read as one", directory.path()));
 }
 
-TEST(Sources, NothingIsWrittenThroughALink) {
+TEST(Sources, AreNotUnpackedThroughALink) {
   os::TemporaryDirectory directory;
   ASSERT_TRUE(os::make_directories(directory.path() + "/code/real"));
   TarEntry link;
@@ -165,10 +166,10 @@ TEST(Sources, CodeOfTheImageIsCopied) {
   EXPECT_EQ(*os::read_file(code + "/train.py"), "print(1)");
   EXPECT_EQ(*os::read_file(code + "/deep/data"), "2");
   EXPECT_TRUE(copy_image_code(directory.path() + "/code", *Tree::open(code), interruption))
-      << "no /opt/ml/code in it";
+      << "an image without /opt/ml/code";
 }
 
-TEST(Sources, TheSecretIsOfOneAttempt) {
+TEST(GangSecret, DiffersByAttemptAndToken) {
   const auto secret = gang_secret({7, 1}, "token");
   EXPECT_EQ(secret.size(), 64u);
   EXPECT_EQ(secret, gang_secret({7, 1}, "token"));
@@ -177,7 +178,7 @@ TEST(Sources, TheSecretIsOfOneAttempt) {
 }
 
 // Returns a tar whose only header declares `bytes` bytes of content; none follows.
-std::string tar_that_says(int64_t bytes) {
+std::string tar_that_declares(int64_t bytes) {
   std::string header(512, '\0');
   header.replace(0, 4, "file");
   header.replace(100, 7, "0000644");
@@ -201,10 +202,10 @@ std::string tar_that_says(int64_t bytes) {
   return header;
 }
 
-TEST(Sources, ChecksDeclaredLengthsOfAnArchive) {
+TEST(Sources, AreRejectedIfTheArchiveDeclaresTooManyBytes) {
   os::TemporaryDirectory directory;
-  const auto length = [](int64_t bytes) -> Result<uint64_t> {
-    const std::string tar = tar_that_says(bytes);
+  const auto length_read = [](int64_t bytes) -> Result<uint64_t> {
+    const std::string tar = tar_that_declares(bytes);
     size_t at = 0;
     const auto reader = TRY(read_tar([&](std::span<char> buffer) -> Result<size_t> {
       const size_t taken = std::min(buffer.size(), tar.size() - at);
@@ -217,17 +218,17 @@ TEST(Sources, ChecksDeclaredLengthsOfAnArchive) {
   };
   for (const int64_t bytes :
        {int64_t(0), int64_t(1) << 31, int64_t(1) << 32, int64_t(kTarFileBytesMax)}) {
-    const auto read = length(bytes);
+    const auto read = length_read(bytes);
     ASSERT_TRUE(read) << bytes << ": " << read.error().message;
     EXPECT_EQ(*read, uint64_t(bytes));
   }
   for (const int64_t bytes :
        {int64_t(-1), INT64_MIN, int64_t(kTarFileBytesMax) + 1, INT64_MAX - 1, INT64_MAX}) {
-    const auto read = length(bytes);
+    const auto read = length_read(bytes);
     ASSERT_FALSE(read) << bytes << ": " << *read;
     EXPECT_EQ(read.error().kind, Kind::corrupt) << bytes;
   }
-  const auto unpacked = unpack(tar_that_says(int64_t(kSourceBytesMax) + 1), directory.path());
+  const auto unpacked = unpack(tar_that_declares(int64_t(kSourceBytesMax) + 1), directory.path());
   ASSERT_FALSE(unpacked);
   EXPECT_EQ(unpacked.error().kind, Kind::exhausted);
 }

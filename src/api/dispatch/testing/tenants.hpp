@@ -1,5 +1,5 @@
-// Sets up the API with an owner, users, roles and the jobs of two tenants, for tests of what
-// principals may do.
+// Sets up the API with an owner, buckets and jobs, to which a test adds users and roles, for tests
+// of what principals may do.
 //
 // Threads: confined to the test's thread.
 #pragma once
@@ -20,7 +20,7 @@ inline policy::Document document(const std::string& text,
 }
 
 inline std::string allow(const std::string& actions, const std::string& resources,
-                         const std::string& more = "") {
+                         const std::string& more = "") {  // more: ,"Condition":{..}
   return R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":[)" + actions +
          R"(],"Resource":[)" + resources + "]" + more + "}]}";
 }
@@ -39,8 +39,8 @@ inline void expect_access_denied(const std::string& answer, const std::string& t
   EXPECT_NE(answer.find(text), std::string::npos) << answer;
 }
 
-// Has the buckets `data`, `models` and `bob`, and the jobs `mnist-1` (of ana, with the channel
-// data/train/) and `rival`.
+// Holds the buckets `data`, `models` and `bob`, and two running jobs, `mnist-1` and `rival`. Both
+// have the principal ana and the channel s3://data/train/.
 struct TestTenants : TestServer {
   std::shared_ptr<policy::Identities> identities = std::make_shared<policy::Identities>(kAccount);
   in_memory::Signing owner;
@@ -88,7 +88,7 @@ struct TestTenants : TestServer {
     out.attempts.push_back({.number = 1, .state = domain::AttemptState::running});
     return out;
   }
-  void keep(domain::Job job) {
+  void keep(domain::Job job) {  // adds it, or replaces the job of its name
     const domain::JobKey key = job.key;
     control.jobs[key] = std::make_shared<const domain::Job>(std::move(job));
   }
@@ -99,7 +99,7 @@ struct TestTenants : TestServer {
         issue_keys(settings.temporary_key_secret, session, clock.now(), lifetime, random);
     return {{made.access_key_id, made.secret_access_key, made.session_token}, "eu-west-1"};
   }
-  in_memory::Signing keys_of(const std::string& name) {
+  in_memory::Signing keys_of(const std::string& name) {  // keys of the job's first attempt
     const auto& found = *control.jobs.at({"eu-west-1", name});
     return keys({.role_arn = found.spec.role_arn,
                  .session_name = "SageMaker-j" + std::to_string(found.number) + "a1",
@@ -109,7 +109,7 @@ struct TestTenants : TestServer {
                  .attempt = 1,
                  .person = found.spec.principal});
   }
-  in_memory::Signing user(const std::string& name, const std::string& policy) {
+  in_memory::Signing user(const std::string& name, const std::string& policy) {  // adds it
     policy::User made;
     made.name = name;
     made.id = "AIDA" + name;

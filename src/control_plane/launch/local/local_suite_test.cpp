@@ -1,4 +1,4 @@
-// The tests of every launcher, on a machine in memory.
+// Runs LauncherSuite, the tests of every launcher, on the local launcher and a machine in memory.
 #include <algorithm>
 #include <optional>
 
@@ -37,7 +37,7 @@ class LocalWorld {
     killed_ = false;
     auto made = make_local_over(settings_, clock_, {files_, machine_, machine_, false});
     EXPECT_TRUE(made) << made.error().message;
-    present_ = made->get();
+    current_ = made->get();
     return std::move(*made);
   }
   void end_agent(const Launcher&, domain::AttemptId attempt, domain::HostIndex host) {
@@ -53,7 +53,7 @@ class LocalWorld {
   void settle(Launcher&) {
     for (int i = 0; i < 10; ++i) {
       clock_.advance(2s);
-      present_->work();
+      current_->work();
     }
   }
   std::string left() {
@@ -73,9 +73,9 @@ class LocalWorld {
   MemoryMachine machine_{files_};
   TestClock clock_;
   LocalSettings settings_;
-  SteppedLauncher* present_ = nullptr;  // made by the last server()
+  SteppedLauncher* current_ = nullptr;  // made by the last server()
   std::optional<size_t> fail_after_, end_after_;
-  size_t started_ = 0;  // since the last of the two was set
+  size_t started_ = 0;  // agents, since one of the two was last set
   bool killed_ = false;
 };
 

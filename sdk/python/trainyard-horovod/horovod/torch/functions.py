@@ -13,8 +13,8 @@ from horovod.common import basics, objects
 from horovod.common.process_sets import ProcessSet, global_process_set
 from horovod.torch.mpi_ops import allgather_async, broadcast_, broadcast_async_, synchronize
 
-Object = Any  # whatever can be pickled
-Nested = Any  # dictionaries, lists and tuples of anything
+Object = Any  # any object that can be pickled
+Nested = Any  # nested dictionaries, lists and tuples, and their leaves
 
 
 def broadcast_parameters(
@@ -22,8 +22,8 @@ def broadcast_parameters(
     root_rank: int,
     process_set: ProcessSet = global_process_set,
 ) -> None:
-    """Overwrites the parameters with the root's. `params`: a state_dict, pairs of name and tensor,
-    or tensors."""
+    """Overwrites the parameters with those of the root rank. `params` is a state_dict, or lists
+    pairs of name and tensor, or tensors."""
     if isinstance(params, dict):
         pairs = sorted(params.items())
     else:
@@ -38,7 +38,10 @@ def broadcast_parameters(
         if not isinstance(value, torch.Tensor) and value is not None
     }
     if others:
-        raise ValueError(f"broadcast_parameters: not tensors: {', '.join(map(str, others))}")
+        raise ValueError(
+            "broadcast_parameters: params has values that are not tensors: "
+            f"{', '.join(map(str, others))}; use broadcast_object for these"
+        )
     handles = [
         broadcast_async_(tensor, root_rank, f"broadcast_parameters.{name}", process_set)
         for name, tensor in tensors
@@ -53,18 +56,18 @@ def broadcast_object(
     name: str | None = None,
     process_set: ProcessSet = global_process_set,
 ) -> Object:
-    """Returns the root's object, which may be any object that can be pickled."""
+    """Returns the root rank's `obj` on all ranks; other ranks may pass any object."""
     name = name or "broadcast_object"
-    mine = basics.rank() == root_rank
-    pickled = bytearray(objects.dumps(obj)) if mine else bytearray()
+    is_root = basics.rank() == root_rank
+    pickled = bytearray(objects.dumps(obj)) if is_root else bytearray()
     length = torch.tensor([len(pickled)], dtype=torch.int64)
     broadcast_(length, root_rank, name + ".length", process_set)
-    if mine:
+    if is_root:
         data = torch.frombuffer(pickled, dtype=torch.uint8)
     else:
         data = torch.empty(int(length), dtype=torch.uint8)
     broadcast_(data, root_rank, name + ".data", process_set)
-    return obj if mine else objects.loads(data.numpy().tobytes())
+    return obj if is_root else objects.loads(data.numpy().tobytes())
 
 
 def broadcast_object_fn(
@@ -73,13 +76,14 @@ def broadcast_object_fn(
     name: str | None = None,
     process_set: ProcessSet = global_process_set,
 ) -> Callable[[Object], Object]:
+    """Returns broadcast_object() as a function of the object alone. `session` is ignored."""
     return lambda obj: broadcast_object(obj, root_rank, name, process_set)
 
 
 def allgather_object(
     obj: Object, name: str | None = None, process_set: ProcessSet = global_process_set
 ) -> list[Object]:
-    """Returns the objects of all ranks, by rank."""
+    """Returns a list with the object of each rank, in the order of ranks."""
     name = name or "allgather_object"
     data = torch.frombuffer(bytearray(objects.dumps(obj)), dtype=torch.uint8)
     lengths = synchronize(
@@ -93,22 +97,21 @@ def allgather_object(
     return [objects.loads(everything.read(length)) for length in lengths]
 
 
-def _give_it_a_state(optimizer: torch.optim.Optimizer) -> None:
-    """Initialises an optimizer's state by a step with gradients of zero, and restores the values
-    that the step changes. A parameter without a gradient keeps the zeros, as scripts of Horovod
+def _initialise_state(optimizer: torch.optim.Optimizer) -> None:
+    """Initialises an optimizer's state by a step with gradients of zero, then restores parameters
+    and gradients. A parameter that had no gradient keeps that of zeros, as scripts of Horovod
     expect."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     before = [(parameter.detach().clone(), parameter.grad) for parameter in parameters]
-    sparse = isinstance(
-        optimizer, torch.optim.SparseAdam
-    )  # takes no dense ones, and none without rows
+    # SparseAdam rejects dense gradients, and sparse ones without any row: it gets the first row.
+    sparse = isinstance(optimizer, torch.optim.SparseAdam)
     for parameter in parameters:
         if parameter.requires_grad:
             parameter.grad = torch.zeros_like(parameter)
             if sparse:
-                first = torch.zeros(1, 1, dtype=torch.int64, device=parameter.device)
-                parameter.grad = torch.sparse_coo_tensor(first, parameter.grad[:1], parameter.shape)
-    # Of the class that the user chose: ours would average the zeros.
+                row = torch.zeros(1, 1, dtype=torch.int64, device=parameter.device)
+                parameter.grad = torch.sparse_coo_tensor(row, parameter.grad[:1], parameter.shape)
+    # The step of the user's own optimizer class: DistributedOptimizer's would average the zeros.
     step = getattr(optimizer, "_step_alone", None) or optimizer.step
     step()
     with torch.no_grad():
@@ -128,13 +131,14 @@ def broadcast_optimizer_state(
     `model` is accepted as in Horovod and ignored."""
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ValueError(
-            "the state of LBFGS cannot be broadcast: it holds closures and vectors of the past"
+            "broadcast_optimizer_state: the state of torch.optim.LBFGS cannot be broadcast; use "
+            "another optimizer"
         )
     if not optimizer.state_dict()["state"]:
-        _give_it_a_state(optimizer)
+        _initialise_state(optimizer)
     state = optimizer.state_dict()
-    # The shape of the root's state may differ (it has trained, we have not): it is sent whole,
-    # tensors apart from the rest.
+    # The root's state may have another structure (it has trained, this rank has not). The root
+    # sends the structure first, with a placeholder for each tensor, then the tensors.
     tensors = collections.OrderedDict()
 
     def without_tensors(value: Nested, path: str) -> Nested:
@@ -149,10 +153,10 @@ def broadcast_optimizer_state(
             )
         return value
 
-    skeleton = broadcast_object(
+    structure = broadcast_object(
         without_tensors(state, "optimizer"), root_rank, "broadcast_optimizer_state", process_set
     )
-    mine = basics.rank() == root_rank
+    is_root = basics.rank() == root_rank
     handles = []
 
     def with_tensors(value: Nested) -> Nested:
@@ -160,7 +164,7 @@ def broadcast_optimizer_state(
             tensor = tensors.get(value.path)
             if tensor is None or tuple(tensor.shape) != value.shape or tensor.dtype != value.dtype:
                 tensor = torch.empty(value.shape, dtype=value.dtype)
-            elif not mine:
+            elif not is_root:
                 tensor = tensor.clone()
             handles.append(
                 broadcast_async_(
@@ -174,15 +178,15 @@ def broadcast_optimizer_state(
             return type(value)(with_tensors(each) for each in value)
         return value
 
-    whole = with_tensors(skeleton)
+    received = with_tensors(structure)
     for handle in handles:
         synchronize(handle)
-    if not mine:
-        optimizer.load_state_dict(whole)
+    if not is_root:
+        optimizer.load_state_dict(received)
 
 
 class _Tensor:
-    """A placeholder of a tensor in a pickled object."""
+    """Stands for a tensor in a pickled object."""
 
     def __init__(self, path: str, shape: tuple[int, ...], dtype: torch.dtype) -> None:
         self.path, self.shape, self.dtype = path, shape, dtype
