@@ -36,8 +36,8 @@ class RegisteredMemory;
 // How long the bytes for a peer were on their way, since the link was made.
 struct LinkLoad {
   int peer = 0;
-  // While bytes were sent or waited in the kernel, and the peer had not acknowledged them. Excludes
-  // the time in which the window of the peer was full.
+  // While bytes were sent or waited in the kernel, and the peer had not acknowledged them, but no
+  // longer than they take at the rate of the link (transport/tcp/link_meter.hpp).
   std::chrono::nanoseconds busy{};
   uint64_t bytes = 0;  // that the peer has acknowledged
 };

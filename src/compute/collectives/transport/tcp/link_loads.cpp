@@ -11,21 +11,22 @@
 namespace trainyard::collectives {
 namespace {
 
-// Each report of an agent, every two seconds, has a new measurement, and a call of microseconds
-// costs no more.
-constexpr auto kMeasureEvery = std::chrono::milliseconds(500);
+// Often enough to see the highest rate of a link that is used in bursts. A call takes about a
+// microsecond.
+constexpr auto kMeasureEvery = std::chrono::milliseconds(100);
 constexpr uint64_t kLoadBytesMin = 1 << 20;  // less tells nothing of the rate of a link
 
 // Returns what the kernel has counted for a connection. Kernels before 4.10, and sandboxes, count
 // no busy time.
-std::optional<LinkLoad> load_of(int descriptor, int peer) {
+std::optional<LinkCounters> counters_of(int descriptor) {
   tcp_info info{};
   socklen_t size = sizeof info;
   if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
       size < offsetof(tcp_info, tcpi_sndbuf_limited))
     return std::nullopt;
   const uint64_t us = info.tcpi_busy_time - std::min(info.tcpi_rwnd_limited, info.tcpi_busy_time);
-  return LinkLoad{peer, std::chrono::microseconds(us), info.tcpi_bytes_acked};
+  return LinkCounters{std::chrono::microseconds(us), info.tcpi_bytes_acked,
+                      info.tcpi_delivery_rate};
 }
 
 }  // namespace
@@ -35,15 +36,16 @@ std::span<const LinkLoad> TcpTransport::link_loads(std::chrono::steady_clock::ti
   if (loads_measured_ && now - *loads_measured_ < kMeasureEvery) return loads_;
   loads_measured_ = now;
   for (int peer = 0; peer < size(); ++peer) {
-    const auto known = std::ranges::find(loads_, peer, &LinkLoad::peer);
-    if (!is_linked(peer) || (known == loads_.end() && loads_.size() >= kCallLinks)) continue;
-    const auto load = load_of(socket_to(peer).descriptor(), peer);
-    if (!load || load->bytes < kLoadBytesMin) continue;
-    if (known == loads_.end())
-      loads_.push_back(*load);
-    else
-      *known = *load;
+    auto meter =
+        std::ranges::find(meters_, peer, [](const LinkMeter& one) { return one.load().peer; });
+    if (!is_linked(peer) || (meter == meters_.end() && meters_.size() >= kCallLinks)) continue;
+    const auto counters = counters_of(socket_to(peer).descriptor());
+    if (!counters || counters->bytes < kLoadBytesMin) continue;
+    if (meter == meters_.end()) meter = meters_.insert(meter, LinkMeter(peer));
+    meter->add(*counters, now);
   }
+  loads_.clear();
+  for (const LinkMeter& meter : meters_) loads_.push_back(meter.load());
   return loads_;
 }
 

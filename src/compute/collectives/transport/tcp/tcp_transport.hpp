@@ -27,6 +27,7 @@
 #include "collectives/transport.hpp"
 #include "collectives/transport/tcp/contacts.hpp"
 #include "collectives/transport/tcp/frame.hpp"
+#include "collectives/transport/tcp/link_meter.hpp"
 #include "collectives/transport/tcp/wire.hpp"
 #include "collectives/transport/timeout.hpp"
 
@@ -180,7 +181,8 @@ class TcpTransport final : public Transport {
   std::vector<int> busy_;    // peers with something to send or to receive; may contain idle ones
   size_t receives_open_ = 0;
   size_t sends_open_ = 0;
-  std::vector<LinkLoad> loads_;  // at most kCallLinks
+  std::vector<LinkMeter> meters_;  // at most kCallLinks
+  std::vector<LinkLoad> loads_;    // of meters_
   std::optional<std::chrono::steady_clock::time_point> loads_measured_;
   std::chrono::steady_clock::time_point yields_since_;
   int idle_polls_ = 0;  // calls of wait() since the last progress
