@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string known = wire::encode(*message);
     CHECK(known.size() <= bytes.size() + sizeof(uint32_t), "nothing but a version is added");
     const auto again = wire::decode(known);
-    CHECK(again && wire::encode(*again) == known, "the codec has one form a message");
+    CHECK(again && wire::encode(*again) == known, "a message has exactly one encoding");
     if (const auto* hello = std::get_if<wire::Hello>(&*message)) {
       (void)wire::versions_text(*hello);
       const auto common = wire::common_version(*hello);
