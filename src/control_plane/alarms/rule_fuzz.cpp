@@ -1,6 +1,9 @@
 // decoder: src/control_plane/alarms/rule.cpp
 //
-// Reads any rule and evaluates it. Input: the text.
+// Reads any rule, evaluates it, and searches its alarms for cycles. Input: the text.
+#include <map>
+#include <set>
+
 #include "alarms/rule.hpp"
 #include "base/check.hpp"
 
@@ -17,5 +20,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CHECK(rule->alarms().contains(name), "the rule tells its alarms");
     return name.size() % 2 ? State::alarm : State::ok;
   });
+  // Each alarm of the rule is composite, too, with the alarms of shorter names as its children.
+  std::map<std::string, std::set<std::string>> children_of;
+  for (const std::string& name : rule->alarms())
+    for (const std::string& other : rule->alarms())
+      if (other.size() <= name.size()) children_of[name].insert(other);
+  for (const std::string& name : rule->alarms())
+    CHECK(!find_cycle(name, children_of[name], children_of).empty(), "each alarm is its own child");
+  CHECK(find_cycle("", rule->alarms(), children_of).empty() || rule->alarms().contains(""),
+        "no alarm leads to one that it does not have");
   return 0;
 }

@@ -1,6 +1,7 @@
 // decoder: src/control_plane/observe/filter_pattern.cpp
 //
-// Matches any pattern with any message. Input: PATTERN newline MESSAGE.
+// Matches any pattern with any message, and finds any value in it. Input: PATTERN newline MESSAGE,
+// in which the pattern is the selector of the value as well.
 #include "base/check.hpp"
 #include "observe/filter_pattern.hpp"
 
@@ -9,14 +10,16 @@ using namespace trainyard::observe;
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const size_t newline = bytes.find('\n');
+  const std::string_view message =
+      newline == std::string_view::npos ? std::string_view() : bytes.substr(newline + 1);
+  if (const auto selector = FilterSelector::parse(bytes.substr(0, newline)))
+    (void)selector->find(FilterMessage(message), {});
   const auto pattern = FilterPattern::parse(bytes.substr(0, newline));
   if (!pattern) {
     CHECK(pattern.error().message.starts_with("Invalid filter pattern: "),
           "people are told what is wrong");
     return 0;
   }
-  const std::string_view message =
-      newline == std::string_view::npos ? std::string_view() : bytes.substr(newline + 1);
   CHECK(pattern->matches(message) == pattern->extract(message).has_value(),
         "a message with values matches");
   return 0;

@@ -1,5 +1,5 @@
 // Decodes any bytes as csv, libsvm and records, in pieces of any size, to the same table.
-// decoder: src/compute/boosting/rows/table_decoder.cpp src/compute/channels/tensor_record.cpp
+// decoder: src/compute/boosting/rows/table_decoder.cpp
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +12,11 @@ namespace {
 
 using namespace trainyard;
 using namespace trainyard::boosting;
+
+// One of each rule for labels.
+constexpr std::string_view kObjectives[] = {
+    "count:poisson", "reg:squarederror", "multi:softmax",      "binary:logistic",
+    "reg:tweedie",   "reg:gamma",        "reg:squaredlogerror"};
 
 void check(const Table& table) {
   if (table.is_sparse) {
@@ -59,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       options.has_labels = !plain;
       options.ranks = plain ? 2 : 1;
       options.memory = uint64_t{1} << 30;
-      options.labels = label_rule(plain ? "count:poisson" : "reg:squarederror", 0);
+      options.labels = label_rule(kObjectives[size % std::size(kObjectives)], 2);
       if (decoded(bytes, options, 5) != decoded(bytes, options, size + 1)) __builtin_trap();
     }
   }
