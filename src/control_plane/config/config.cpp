@@ -44,7 +44,7 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
                              std::all_of(config.account_id.begin(), config.account_id.end(),
                                          [](char c) { return c >= '0' && c <= '9'; });
   if (!config.account_id.empty() && !twelve_digits)
-    return invalid("account_id must be twelve digits, not '" + config.account_id + "'");
+    return root.refused("account_id", "twelve digits");
   return config;
 }
 

@@ -38,8 +38,8 @@ Result<void> add_python(domain::Image& runtime, const std::string& environment) 
   const std::filesystem::path path(environment);
   if (!path.is_absolute() || !os::exists(environment + "/bin/python3"))
     return invalid(
-        "'" + environment +
-        "' is not a Python environment: it has no bin/python3, or its path is not absolute");
+        format_text(environment) +
+        " must be the absolute path of a Python environment, a directory with bin/python3");
   runtime.mounts[environment] = environment;
   if (const std::string base = base_system(path); !base.empty()) runtime.mounts[base] = base;
   const auto [at, made] = runtime.environment.try_emplace("PATH", kUsualPath);
@@ -57,16 +57,14 @@ Result<void> read_image(const std::string& name, Table table,
   TRY(table.read("python", python));
   TRY(table.read("mounts", image.mounts));
   TRY(table.read("entrypoint", image.entrypoint));
-  TRY(table.read("environment", image.environment));
+  TRY(table.read_secret("environment", image.environment));
   TRY(table.nothing_else());
   if (runtime.empty() == source.empty())
-    return invalid("images.\"" + name +
-                   "\" needs either runtime = \"machine\" or image = \"oci:PATH:TAG\", "
-                   "\"containers-storage:NAME\" or "
-                   "\"HOST/NAME:TAG\"");
+    return invalid("images." + format_text(name) +
+                   " needs either runtime = \"machine\" or image = \"oci:PATH:TAG\", "
+                   "\"containers-storage:NAME\" or \"HOST/NAME:TAG\", and not both");
   if (!runtime.empty()) {
-    if (runtime != "machine")
-      return invalid(table.name("runtime") + " must be \"machine\", not \"" + runtime + "\"");
+    if (runtime != "machine") return table.refused("runtime", "\"machine\"");
     if (!python.empty()) TRY(add_python(image, python).in(table.name("python")));
   } else {
     const auto named = TRY(domain::resolve_image({}, source).in(table.name("image")));
@@ -74,14 +72,15 @@ Result<void> read_image(const std::string& name, Table table,
     image.source = named.source;
     for (const char* key : {"mounts", "python"})
       if (table.has(key))
-        return invalid(table.name(key) + " is for runtimes; an image brings its own files");
+        return invalid(table.name(key) +
+                       " is for runtimes: remove it, since an image brings its own files");
   }
   const std::string present(domain::current_image_name(name));
   if (name != present)
     log(Level::warning, "config", "a deprecated image name", {{"image", name}, {"use", present}});
   if (!images.emplace(present, image).second)
-    return invalid("images.\"" + name + "\" is given twice, also by its current name \"" + present +
-                   "\"");
+    return invalid("images." + format_text(name) + " is given twice, also by its current name " +
+                   format_text(present) + ": keep one");
   return {};
 }
 
@@ -92,8 +91,7 @@ Result<void> read_image_policy(Table table, domain::ImagePolicy& policy) {
     for (const auto& directory : directories)
       if (!directory.starts_with('/') || directory == "/" ||
           directory.find("/..") != std::string::npos)
-        return invalid(table.name("oci_directories") + ": \"" + directory +
-                       "\" must be an absolute path, and not /");
+        return table.refused_element("oci_directories", directory, "an absolute path, and not /");
   }
   TRY(table.each("allow", [&](Table one) -> Result<void> {
     domain::ImageRule rule;
@@ -101,8 +99,7 @@ Result<void> read_image_policy(Table table, domain::ImagePolicy& policy) {
     TRY(one.read("roles", rule.roles));
     TRY(one.nothing_else());
     if (rule.pattern.empty())
-      return invalid(one.name("pattern") +
-                     " is missing: an image's name, in which * stands for any text");
+      return one.refused("pattern", "an image's name, in which * stands for any text");
     if (!policy.allow) policy.allow.emplace();
     policy.allow->push_back(std::move(rule));
     return {};
@@ -116,16 +113,15 @@ Result<void> read_registry(Table table, const std::string& directory,
   std::string password_file;
   TRY(table.read("host", login.host));
   TRY(table.read("username", login.username));
-  TRY(table.read("password", login.password));
+  TRY(table.read_secret("password", login.password));
   TRY(table.read("password_file", password_file));
   TRY(table.read("users", login.users));
   TRY(table.read("roles", login.roles));
   TRY(table.nothing_else());
   if (login.host.empty() || login.host.find('/') != std::string::npos)
-    return invalid(table.name("host") +
-                   " must be a registry's name, as images name it: \"registry.lan:5000\"");
+    return table.refused("host", "a registry's name, as images name it: \"registry.lan:5000\"");
   if (login.username.empty() || login.username.find(':') != std::string::npos)
-    return invalid(table.name("username") + " must be given, without a ':'");
+    return table.refused("username", "a name without a ':'");
   if (login.password.empty() == password_file.empty())
     return invalid(table.name("password") + " or password_file must be given, and not both");
   if (!password_file.empty())

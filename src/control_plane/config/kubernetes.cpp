@@ -27,16 +27,15 @@ Result<void> read_name(Table& table, const char* key, std::string& into) {
                      });
   // Names like ".." would be another path.
   if (!valid || (!into.empty() && !(alphanumeric(into.front()) && alphanumeric(into.back()))))
-    return invalid(table.name(key) + " is '" + shorten(into, 80) +
-                   "': it must be the name of an object of Kubernetes: a-z, 0-9, - and .");
+    return table.refused(key, "the name of an object of Kubernetes: a-z, 0-9, - and .");
   return {};
 }
 
 Result<void> read_plain(Table& table, const char* key, std::string& into) {
   TRY(table.read(key, into));
   if (!is_plain(into, kImageBytesMax))
-    return invalid(table.name(key) + " must be a text without blanks, of at most " +
-                   std::to_string(kImageBytesMax) + " bytes");
+    return table.refused(
+        key, "a text without blanks, of at most " + std::to_string(kImageBytesMax) + " bytes");
   return {};
 }
 
@@ -52,8 +51,7 @@ Result<launch::KubernetesToleration> parse_toleration(std::string_view text) {
   if (equals != std::string_view::npos) toleration.value = rest.substr(equals + 1);
   if (toleration.key.empty() || !is_plain(text, 2 * kNameBytesMax) ||
       std::ranges::find(kEffects, toleration.effect) == kEffects.end())
-    return invalid("'" + shorten(text, 80) +
-                   "' is not a toleration, like dedicated=training:NoSchedule");
+    return invalid(format_text(text) + " must be a toleration, like dedicated=training:NoSchedule");
   return toleration;
 }
 
@@ -61,14 +59,13 @@ Result<void> read_placement(Table& table, launch::KubernetesPlacement& placement
   TRY(table.read("node_selector", placement.node_selector));
   for (const auto& [name, value] : placement.node_selector)
     if (name.empty() || !is_plain(name, 2 * kNameBytesMax) || !is_plain(value, kNameBytesMax))
-      return invalid(table.name("node_selector") +
-                     " must have labels of nodes and their values, without blanks, not '" +
-                     shorten(name, 80) + "' = '" + shorten(value, 80) + "'");
+      return table.refused("node_selector",
+                           "a table of labels of nodes and their values, without blanks");
   std::vector<std::string> tolerations;
   TRY(table.read("tolerations", tolerations));
   if (tolerations.size() > kTolerationsMax)
-    return invalid(table.name("tolerations") + " must have at most " +
-                   std::to_string(kTolerationsMax) + " entries");
+    return table.refused("tolerations",
+                         "a list of at most " + std::to_string(kTolerationsMax) + " tolerations");
   for (const auto& text : tolerations)
     placement.tolerations.push_back(TRY(parse_toleration(text).in(table.name("tolerations"))));
   TRY(read_name(table, "priority_class", placement.priority_class));
@@ -79,7 +76,7 @@ Result<void> read_placement(Table& table, launch::KubernetesPlacement& placement
 Result<void> read_directory(Table& table, const char* key, std::string& into) {
   TRY(table.read(key, into));
   if (!into.starts_with('/') || into.size() == 1)
-    return invalid(table.name(key) + " must be an absolute path in the pods");
+    return table.refused(key, "an absolute path in the pods, and not /");
   return {};
 }
 
@@ -88,8 +85,8 @@ Result<void> read_addresses(Table& table, Kubernetes& kubernetes) {
   TRY(read_plain(table, "agents_listen", kubernetes.agents_listen));
   if (kubernetes.agents_listen.rfind(':') == std::string::npos ||
       kubernetes.agents_listen.ends_with(":0"))
-    return invalid(table.name("agents_listen") + " must be HOST:PORT, with a fixed port, not '" +
-                   kubernetes.agents_listen + "': agents in pods find the server there");
+    return table.refused("agents_listen",
+                         "HOST:PORT, with a fixed port, where agents in pods find the server");
   return {};
 }
 
@@ -100,18 +97,13 @@ Result<void> read_one(Table table, Config& config) {
   TRY(read_name(table, "namespace", kubernetes.name_space));
   TRY(read_plain(table, "image", kubernetes.image));
   if (kubernetes.image.empty())
-    return invalid(table.name("image") +
-                   " is missing: the image with Trainyard's programs, as nodes pull it");
+    return table.refused("image", "the image with Trainyard's programs, as nodes pull it");
   TRY(read_placement(table, kubernetes.placement));
   TRY(read_addresses(table, kubernetes));
   TRY(read_directory(table, "node_directory", kubernetes.node_directory));
   TRY(read_directory(table, "program_directory", kubernetes.program_directory));
-  int64_t margin = kubernetes.time_margin / Duration(60s);
-  TRY(table.read("time_margin_minutes", margin));
-  if (margin < 0 || margin > kMarginMinutesMax)
-    return invalid(table.name("time_margin_minutes") + " must be between 0 and " +
-                   std::to_string(kMarginMinutesMax));
-  kubernetes.time_margin = margin * Duration(60s);
+  TRY(table.read_duration("time_margin_minutes", kubernetes.time_margin, 1min,
+                          {0, kMarginMinutesMax}));
   for (auto [key, placements] : {std::pair("queues", &kubernetes.of_queues),
                                  std::pair("instance_types", &kubernetes.of_instance_types)})
     TRY(table.each_named(
@@ -127,13 +119,17 @@ Result<void> read_one(Table table, Config& config) {
 Result<void> read_kubernetes(Table& root, Config& config) {
   size_t tables = 0;
   TRY(root.each("kubernetes", [&](Table table) -> Result<void> {
-    if (++tables > 1) return invalid("kubernetes must be one table: a server uses one cluster");
+    if (++tables > 1)
+      return invalid("kubernetes must be one table, not several: a server uses one cluster");
     return read_one(std::move(table), config);
   }));
   if (!config.kubernetes) return {};
   if (!config.machines.empty())
-    return invalid("machine: the machines of a server with [kubernetes] are Kubernetes' nodes");
-  if (config.slurm) return invalid("kubernetes: a server uses one cluster, and there is [slurm]");
+    return invalid(
+        "machine: the machines of a server with [kubernetes] are Kubernetes' nodes: remove "
+        "[[machine]]");
+  if (config.slurm)
+    return invalid("kubernetes: a server uses one cluster: remove [kubernetes] or [slurm]");
   return {};
 }
 

@@ -31,12 +31,12 @@ Result<void> read_region(const std::string& name, Table table, Config& config) {
   const bool of_region = std::ranges::all_of(
       name, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
   if (name.empty() || name.size() > kNameBytesMax || !of_region)
-    return invalid("regions.\"" + shorten(name, kNameBytesMax) +
-                   "\" must be named by small letters, digits and -, like eu-west-1");
+    return invalid("regions." + format_text(name) +
+                   " must be named by small letters, digits and -, like eu-west-1");
   client::Remote remote;
   TRY(table.read("endpoint", remote.endpoint));
   TRY(table.read("access_key_id", remote.keys.access_key_id));
-  TRY(table.read("secret_access_key", remote.keys.secret_access_key));
+  TRY(table.read_secret("secret_access_key", remote.keys.secret_access_key));
   TRY(table.read("ca_bundle", remote.ca_bundle));
   TRY(table.nothing_else());
   if (remote.endpoint.empty()) {
@@ -44,8 +44,7 @@ Result<void> read_region(const std::string& name, Table table, Config& config) {
     return {};
   }
   if (!remote.endpoint.starts_with("http://") && !remote.endpoint.starts_with("https://"))
-    return invalid(table.name("endpoint") + " must be a URL, http:// or https://, not \"" +
-                   remote.endpoint + "\"");
+    return table.refused("endpoint", "a URL, http:// or https://");
   if (remote.keys.access_key_id.empty() || remote.keys.secret_access_key.empty())
     return invalid(table.name("access_key_id") +
                    " and secret_access_key must be given: requests for " + name +
@@ -58,14 +57,8 @@ Result<void> read_region(const std::string& name, Table table, Config& config) {
 Result<void> read_log(Table& table, const std::string& directory, os::LogFileSettings& log) {
   int64_t bytes_max = int64_t(log.bytes_max);
   TRY(table.read("log_file", log.path));
-  TRY(table.read("log_bytes_max", bytes_max));
-  TRY(table.read("log_files", log.files_max));
-  if (bytes_max < kLogBytesMin || bytes_max > kLogBytesMax)
-    return invalid(table.name("log_bytes_max") + " must be between " +
-                   std::to_string(kLogBytesMin) + " and " + std::to_string(kLogBytesMax));
-  if (log.files_max < 1 || log.files_max > kLogFilesMax)
-    return invalid(table.name("log_files") + " must be between 1 and " +
-                   std::to_string(kLogFilesMax));
+  TRY(table.read("log_bytes_max", bytes_max, {kLogBytesMin, kLogBytesMax}));
+  TRY(table.read("log_files", log.files_max, {1, kLogFilesMax}));
   log.bytes_max = uint64_t(bytes_max);
   if (!log.path.empty() && !log.path.starts_with('/')) log.path.insert(0, directory);
   return {};
@@ -87,17 +80,14 @@ Result<void> read_server(Table table, const std::string& directory, Config& conf
 Result<void> read_jobs_network(Table table, Config& config) {
   TRY(table.read("pool", config.network_pool));
   TRY(table.read("name_servers", config.egress_settings.name_servers));
-  TRY(table.read("http_proxy", config.egress_settings.http_proxy));
-  TRY(table.read("https_proxy", config.egress_settings.https_proxy));
+  TRY(table.read_secret("http_proxy", config.egress_settings.http_proxy));
+  TRY(table.read_secret("https_proxy", config.egress_settings.https_proxy));
   TRY(table.read("no_proxy", config.egress_settings.no_proxy));
   TRY(table.read("ca_bundle", config.egress_settings.ca_bundle));
-  TRY(table.read("package_index", config.egress_settings.package_index));
+  TRY(table.read_secret("package_index", config.egress_settings.package_index));
   TRY(read_egress(table, config.egress.rules));
   int64_t connections_max = config.egress.connections_max;
-  TRY(table.read("connections_per_job_max", connections_max));
-  if (connections_max < 1 || connections_max > kConnectionsPerJobMax)
-    return invalid(table.name("connections_per_job_max") + " must be between 1 and " +
-                   std::to_string(kConnectionsPerJobMax));
+  TRY(table.read("connections_per_job_max", connections_max, {1, kConnectionsPerJobMax}));
   config.egress.connections_max = uint32_t(connections_max);
   TRY(table.each_named("roles", [&](const std::string& role, Table of_role) -> Result<void> {
     TRY(read_egress(of_role, config.egress_of_roles[role]));

@@ -23,10 +23,10 @@ Result<void> read_mail(Table table, const std::string& directory, MailServer& ma
   TRY(table.read("require_tls", mail.require_tls));
   TRY(table.nothing_else());
   if (!mail.url.starts_with("smtp://") && !mail.url.starts_with("smtps://"))
-    return invalid(table.name("url") + " must be smtp://HOST:PORT or smtps://HOST:PORT");
+    return table.refused("url", "smtp://HOST:PORT or smtps://HOST:PORT");
   if (mail.from.find('@') == mail.from.npos ||
       mail.from.find_first_of(" \t\r\n<>") != mail.from.npos)
-    return invalid(table.name("from") + " must be a mail address");
+    return table.refused("from", "a mail address, like trainyard@example.org");
   if (mail.user.empty() != password_file.empty())
     return invalid(table.name("user") + " and password_file must be given together");
   if (!mail.user.empty() && !mail.require_tls && !mail.url.starts_with("smtps://"))
@@ -39,24 +39,18 @@ Result<void> read_mail(Table table, const std::string& directory, MailServer& ma
 }
 
 Result<void> read_command(const std::string& name, Table table, NotificationCommand& command) {
-  int64_t seconds = command.at_most / 1s;
   TRY(table.read("command", command.arguments));
   TRY(table.read("topics", command.topics));
-  TRY(table.read("timeout_seconds", seconds));
+  TRY(table.read_duration("timeout_seconds", command.at_most, 1s, {1, kCommandSecondsMax}));
   TRY(table.nothing_else());
   if (name.empty() || name.size() > kCommandNameMax)
     return invalid(table.name("command") + ": its name must have 1 to " +
                    std::to_string(kCommandNameMax) + " bytes");
   if (command.arguments.empty() || !command.arguments.front().starts_with('/'))
-    return invalid(table.name("command") +
-                   " must be a list of the absolute path of a program and its arguments");
+    return table.refused("command", "a list of the absolute path of a program and its arguments");
   if (command.topics.empty())
-    return invalid(table.name("topics") +
-                   " must list the names of topics that may start it, or \"*\" for all");
-  if (seconds < 1 || seconds > kCommandSecondsMax)
-    return invalid(table.name("timeout_seconds") + " must be between 1 and " +
-                   std::to_string(kCommandSecondsMax));
-  command.at_most = std::chrono::seconds(seconds);
+    return table.refused("topics",
+                         "a list of the names of topics that may start it, or of \"*\" for all");
   return {};
 }
 

@@ -14,7 +14,9 @@ Result<std::string> read_password_file(const Table& table, const std::string& di
                                        const std::string& file, const char* key) {
   const std::string path = file.starts_with('/') ? file : directory + file;
   std::string password(trim(TRY(os::read_file(path, kPasswordBytesMax).in(table.name(key)))));
-  if (password.empty()) return invalid(table.name(key) + ": " + path + " is empty");
+  if (password.empty())
+    return invalid(table.name(key) + ": the file " + format_text(path) +
+                   " is empty: it must have one line, the secret");
   return password;
 }
 

@@ -14,30 +14,24 @@ Result<void> read_posix_users(const std::map<std::string, std::string>& texts,
                               domain::PosixUsers& users) {
   for (const auto& [name, text] : texts) {
     if (name != "*" && !is_user(name))
-      return invalid("posix_users.\"" + name +
-                     "\" must be named as a user, or \"*\" for all others");
-    users[name] = TRY(domain::parse_posix_user(text).in("posix_users.\"" + name + "\""));
+      return invalid("posix_users." + format_text(name) +
+                     " must be named as a user, or \"*\" for all others");
+    users[name] = TRY(domain::parse_posix_user(text).in("posix_users." + format_text(name)));
   }
   return {};
 }
 
 // Reads the limits for each principal: a user or a role.
 Result<void> read_rate_limits(Table table, policy::RateLimits& limits) {
-  TRY(table.read("reads_per_second", limits.reads_per_second));
-  TRY(table.read("changes_per_second", limits.changes_per_second));
-  TRY(table.read("objects_per_second", limits.objects_per_second));
+  const Range<double> range{0, kRatePerSecondMax, "no limit"};
+  TRY(table.read("reads_per_second", limits.reads_per_second, range));
+  TRY(table.read("changes_per_second", limits.changes_per_second, range));
+  TRY(table.read("objects_per_second", limits.objects_per_second, range));
   TRY(table.read("burst_seconds", limits.burst_seconds));
   TRY(table.nothing_else());
-  for (const double rate :
-       {limits.reads_per_second, limits.changes_per_second, limits.objects_per_second})
-    if (!(rate >= 0 && rate <= kRatePerSecondMax))
-      return invalid(
-          table.name("reads_per_second") +
-          ", changes_per_second and objects_per_second must be between 0 (no limit) and " +
-          std::to_string(int64_t(kRatePerSecondMax)));
   if (!(limits.burst_seconds > 0 && limits.burst_seconds <= kBurstSecondsMax))
-    return invalid(table.name("burst_seconds") + " must be greater than 0, and at most " +
-                   std::to_string(int64_t(kBurstSecondsMax)));
+    return table.refused("burst_seconds",
+                         "greater than 0, and at most " + format_number(kBurstSecondsMax));
   return {};
 }
 
@@ -50,7 +44,7 @@ Result<std::string> read_document(Table& table, const std::string& key,
   TRY(table.read(key.c_str(), text));
   TRY(table.read(file_key.c_str(), file));
   if (!text.empty() && !file.empty())
-    return invalid(table.name(key) + " and " + file_key + " exclude each other");
+    return invalid(table.name(key) + " and " + file_key + " exclude each other: give one of them");
   if (file.empty()) return text;
   if (!file.starts_with('/')) file.insert(0, directory);
   return os::read_file(file, policy::kDocumentBytesMax).in("reading " + table.name(file_key));
@@ -63,8 +57,7 @@ Result<policy::SeedEntity> read_entity(Table& table, const std::string& director
   TRY(table.read("policies", entity.policies));
   std::string document = TRY(read_document(table, "policy", directory));
   if (!document.empty()) entity.inline_.emplace_back("config", std::move(document));
-  if (!is_user(entity.name))
-    return invalid(table.name("name") + " must be 1 to 64 letters, digits or any of +=,.@_-");
+  if (!is_user(entity.name)) return table.refused("name", kUserAccepted);
   return entity;
 }
 
@@ -84,7 +77,8 @@ Result<void> read_identities(Table& root, const std::string& directory,
   TRY(root.each("role", [&](Table table) -> Result<void> {
     policy::SeedEntity role = TRY(read_entity(table, directory));
     TRY(table.read("description", role.description));
-    TRY(table.read("max_session_seconds", role.max_session_seconds));
+    TRY(table.read("max_session_seconds", role.max_session_seconds,
+                   {policy::kSessionSecondsMin, policy::kSessionSecondsMax}));
     TRY(table.read("boundary", role.boundary));
     role.trust = TRY(read_document(table, "trust", directory));
     seed.roles.push_back(std::move(role));
@@ -109,9 +103,8 @@ Result<void> read_peers(Table& root, std::vector<policy::Peer>& peers) {
     TRY(table.read("roles", peer.roles));
     TRY(table.nothing_else());
     if (peer.access_key_id.empty())
-      return invalid(
-          table.name("access_key_id") +
-          " is missing: the access key of a user of this server, with which the peer signs");
+      return table.refused("access_key_id",
+                           "the access key of a user of this server, with which the peer signs");
     peers.push_back(std::move(peer));
     return {};
   });
@@ -120,11 +113,10 @@ Result<void> read_peers(Table& root, std::vector<policy::Peer>& peers) {
 Result<void> read_access_key(Table table, std::vector<policy::ConfiguredKey>& keys) {
   policy::ConfiguredKey key;
   TRY(table.read("id", key.id));
-  TRY(table.read("secret", key.secret));
+  TRY(table.read_secret("secret", key.secret));
   TRY(table.read("user", key.user));
   TRY(table.nothing_else());
-  if (!is_user(key.user))
-    return invalid(table.name("user") + " must be 1 to 64 letters, digits or any of +=,.@_-");
+  if (!is_user(key.user)) return table.refused("user", kUserAccepted);
   if (key.id.empty() || key.secret.empty())
     return invalid(table.name("id") + " and secret must both be given");
   keys.push_back(key);
@@ -144,10 +136,9 @@ Result<void> read_sharing(Table& table, domain::FileSystem& file_system) {
   TRY(table.read("users", file_system.users));
   TRY(table.read("roles", file_system.roles));
   for (const auto& user : file_system.users)
-    if (!is_user(user))
-      return invalid(table.name("users") + ": \"" + user + "\" cannot be a user's name");
+    if (!is_user(user)) return table.refused_element("users", user, kUserAccepted);
   for (const auto& role : file_system.roles)
-    if (role.empty()) return invalid(table.name("roles") + " must be names or ARNs of roles");
+    if (role.empty()) return table.refused_element("roles", role, "the name or ARN of a role");
   return {};
 }
 
@@ -155,10 +146,9 @@ Result<void> read_principals(Table& root, const std::string& directory, Config& 
   std::string roles = "closed";
   TRY(root.read("roles", roles));
   if (roles != "open" && roles != "closed")
-    return invalid(
-        root.name("roles") +
-        " must be \"closed\" (a role that is not defined may do what its job needs) or \"open\" "
-        "(everything)");
+    return root.refused("roles",
+                        "\"closed\" (a role that is not defined may do what its job needs) or "
+                        "\"open\" (everything)");
   config.open_roles = roles == "open";
   std::map<std::string, std::string> posix_users;
   TRY(root.read("posix_users", posix_users));

@@ -12,6 +12,11 @@
 
 namespace trainyard::config {
 
+// Texts of errors for names that is_user rejects.
+inline constexpr std::string_view kUserAccepted = "1 to 64 letters, digits or any of +=,.@_-";
+inline constexpr std::string_view kPrincipalAccepted =
+    "the name of a user or a role: 1 to 64 letters, digits or any of +=,.@_-";
+
 // True for a name of 1 to 64 characters that IAM allows.
 bool is_user(const std::string& name);
 // Reads the keys `users` and `roles` of a table: the principals that may use a shared directory.

@@ -26,16 +26,17 @@ Result<void> read_token(Table table, const std::string& directory, PrometheusSet
   TRY(table.read("token_file", file));
   TRY(table.read("user", token.user));
   TRY(table.nothing_else());
-  if (file.empty()) return invalid(table.name("token_file") + " must name a file with the token");
+  if (file.empty()) return table.refused("token_file", "the name of a file with the token");
   token.token = TRY(read_password_file(table, directory, file, "token_file"));
   if (token.token.size() < kTokenBytesMin || token.token.size() > kTokenBytesMax ||
       !is_visible(token.token))
-    return invalid(table.name("token_file") + ": the token must have " +
-                   std::to_string(kTokenBytesMin) + " to " + std::to_string(kTokenBytesMax) +
-                   " visible characters");
+    return table.refused_element("token_file", file,
+                                 "a file with a token of " + std::to_string(kTokenBytesMin) +
+                                     " to " + std::to_string(kTokenBytesMax) +
+                                     " visible characters");
   if (settings.tokens.size() >= kTokensMax)
     return invalid(table.name("token_file") + ": at most " + std::to_string(kTokensMax) +
-                   " tokens are allowed");
+                   " tokens are allowed: remove some");
   settings.tokens.push_back(std::move(token));
   return {};
 }
@@ -69,12 +70,13 @@ Result<void> read_target(Table table, bool otlp, const std::string& directory,
                        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
                      });
   if (!plain)
-    return invalid(table.name("name") + " must have 1 to " + std::to_string(kTargetNameMax) +
-                   " lower-case letters, digits and '-'");
+    return table.refused(
+        "name", "1 to " + std::to_string(kTargetNameMax) + " lower-case letters, digits and '-'");
   if (std::ranges::count(settings.remote_write, target.name, &RemoteWriteTarget::name) > 0)
-    return invalid(table.name("name") + ": two receivers have the name '" + target.name + "'");
+    return invalid(table.name("name") + ": two receivers have the name '" + target.name +
+                   "': give each a name of its own");
   if (!target.url.starts_with("http://") && !target.url.starts_with("https://"))
-    return invalid(table.name("url") + " must begin with http:// or https://");
+    return table.refused("url", "a URL, http:// or https://");
   if (!authorization_file.empty())
     target.headers.emplace_back(
         "Authorization",
@@ -86,7 +88,7 @@ Result<void> read_target(Table table, bool otlp, const std::string& directory,
     target.ca_bundle.insert(0, directory);
   if (settings.remote_write.size() >= kTargetsMax)
     return invalid(table.name("name") + ": at most " + std::to_string(kTargetsMax) +
-                   " receivers are allowed");
+                   " receivers are allowed: remove some");
   settings.remote_write.push_back(std::move(target));
   return {};
 }
@@ -99,10 +101,7 @@ Result<void> read_prometheus(Table& root, const std::string& directory,
     for (const auto& [key, limit] : {std::pair{"series_of_job_max", &settings.series_of_job_max},
                                      std::pair{"series_max", &settings.series_max},
                                      std::pair{"scrape_series_max", &settings.scrape_series_max}}) {
-      TRY(table.read(key, *limit));
-      if (*limit < 1 || *limit > kSeriesLimitMax)
-        return invalid(table.name(key) + " must be between 1 and " +
-                       std::to_string(kSeriesLimitMax));
+      TRY(table.read(key, *limit, {1, kSeriesLimitMax}));
     }
     TRY(table.each("tokens",
                    [&](Table token) { return read_token(std::move(token), directory, settings); }));

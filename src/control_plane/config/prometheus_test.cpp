@@ -72,14 +72,14 @@ TEST_F(PrometheusConfig, WrongValuesAreNamed) {
   const std::string receiver = "[[prometheus.remote_write]]\nname = 'a'\nurl = 'http://a/'\n";
   const std::pair<std::string, std::string> cases[] = {
       {"[prometheus]\nseries_max = 0", "prometheus.series_max must be between 1 and 1000000"},
-      {"[[prometheus.tokens]]\nuser = 'a'", "token_file must name a file"},
+      {"[[prometheus.tokens]]\nuser = 'a'", "token_file is missing: it must be the name of a file"},
       {"[[prometheus.tokens]]\ntoken_file = 'missing'", "token_file"},
       {"[[prometheus.tokens]]\ntoken_file = 'short'", "16 to 1024 visible characters"},
       {"[[prometheus.tokens]]\ntoken_file = 'blank'", "16 to 1024 visible characters"},
       {"[[prometheus.remote_write]]\nname = 'A b'", "lower-case letters"},
       {receiver + "headers_file = 'no-header'", "each line of the file must be a header"},
       {receiver + "[[otlp]]\nname = 'a'\nurl = 'http://b/'", "two receivers have the name 'a'"},
-      {"[[prometheus.remote_write]]\nname = 'a'\nurl = 'a'", "must begin with http"},
+      {"[[prometheus.remote_write]]\nname = 'a'\nurl = 'a'", "must be a URL, http:// or https://"},
       {receiver + receiver, "two receivers have the name 'a'"},
       {"[prometheus]\nother = 1", "other"}};
   for (const auto& [text, error] : cases)

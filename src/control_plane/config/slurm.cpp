@@ -15,11 +15,9 @@ Result<void> read_value(Table& table, const char* key, std::string& into) {
   TRY(table.read(key, into));
   const bool plain = std::ranges::all_of(into, [](char c) { return c > ' ' && c != 127; });
   if (!plain || into.size() > kValueBytesMax || into.starts_with('-'))
-    return invalid(table.name(key) +
-                   " must be a value of sbatch's option, without blanks, of at "
-                   "most " +
-                   std::to_string(kValueBytesMax) + " bytes, which does not begin with '-', not '" +
-                   shorten(into, 80) + "'");
+    return table.refused(key, "a value of sbatch's option, without blanks, of at most " +
+                                  std::to_string(kValueBytesMax) +
+                                  " bytes, which does not begin with '-'");
   return {};
 }
 
@@ -37,7 +35,7 @@ Result<void> read_placement(Table& table, launch::SlurmPlacement& placement) {
 Result<void> read_directory(Table& table, const char* key, std::string& into) {
   TRY(table.read(key, into));
   if (!into.empty() && !into.starts_with('/'))
-    return invalid(table.name(key) + " must be an absolute path on the nodes");
+    return table.refused(key, "an absolute path on the nodes");
   return {};
 }
 
@@ -49,10 +47,9 @@ Result<void> read_rest(Table& table, Slurm& slurm) {
   TRY(table.read("rest_ca_bundle", slurm.rest_ca_bundle));
   if (slurm.rest_url.empty()) return {};
   if (!slurm.rest_url.starts_with("http://") && !slurm.rest_url.starts_with("https://"))
-    return invalid(table.name("rest_url") + " must be a URL, http:// or https://");
+    return table.refused("rest_url", "a URL, http:// or https://");
   if (slurm.rest_token_file.empty())
-    return invalid(table.name("rest_token_file") +
-                   " is missing: the file with the JWT for slurmrestd");
+    return table.refused("rest_token_file", "the file with the JWT for slurmrestd");
   return {};
 }
 
@@ -65,9 +62,9 @@ Result<void> read_ports(Table& table, Slurm& slurm) {
   const auto last = parse_int(std::string_view(text).substr(std::min(dash + 1, text.size())));
   constexpr int64_t kFirstMin = 1024;  // others need root
   if (!first || !last || *first < kFirstMin || *last < *first || *last > UINT16_MAX)
-    return invalid(table.name("user_ports") + " must be FIRST-LAST, like 20000-29999, ports from " +
-                   std::to_string(kFirstMin) + " to " + std::to_string(UINT16_MAX) + ", not '" +
-                   shorten(text, 40) + "'");
+    return table.refused("user_ports", "FIRST-LAST, like 20000-29999, ports from " +
+                                           std::to_string(kFirstMin) + " to " +
+                                           std::to_string(UINT16_MAX));
   slurm.first_port = uint16_t(*first);
   slurm.last_port = uint16_t(*last);
   return {};
@@ -78,8 +75,7 @@ Result<void> read_system_accounts(Table& table, Slurm& slurm) {
   TRY(table.read("system_accounts", names));
   for (auto& name : names) {
     if (!launch::is_unix_name(name))
-      return invalid(table.name("system_accounts") + ": '" + name +
-                     "' is not the name of a Unix account");
+      return table.refused_element("system_accounts", name, "the name of a Unix account");
     slurm.unix_users.system_accounts.insert(std::move(name));
   }
   return {};
@@ -91,8 +87,8 @@ Result<void> check_unix_users(const Table& table, const Slurm& slurm) {
   if (slurm.unix_users.names.empty()) return {};
   for (const auto& [name, placement] : slurm.of_users)
     if (!slurm.unix_users.names.contains(name))
-      return invalid(table.name("users") + ".\"" + name +
-                     "\" has no unix_user, but others have: jobs run for the Unix accounts of all "
+      return invalid(table.name("users") + "." + format_text(name) +
+                     " has no unix_user, but others have: jobs run for the Unix accounts of all "
                      "users or of none");
   if (slurm.agents_listen.empty())
     return invalid(
@@ -114,18 +110,8 @@ Result<void> read_one(Table table, Config& config) {
   TRY(read_directory(table, "node_directory", slurm.node_directory));
   TRY(read_directory(table, "program_directory", slurm.program_directory));
   TRY(read_rest(table, slurm));
-  int64_t margin = slurm.time_margin / Duration(60s);
-  TRY(table.read("time_margin_minutes", margin));
-  if (margin < 0 || margin > kMarginMinutesMax)
-    return invalid(table.name("time_margin_minutes") + " must be between 0 and " +
-                   std::to_string(kMarginMinutesMax));
-  slurm.time_margin = margin * Duration(60s);
-  int64_t idle = slurm.idle_max / Duration(1s);
-  TRY(table.read("idle_seconds", idle));
-  if (idle < 0 || idle > kIdleSecondsMax)
-    return invalid(table.name("idle_seconds") + " must be between 0 and " +
-                   std::to_string(kIdleSecondsMax));
-  slurm.idle_max = std::chrono::seconds(idle);
+  TRY(table.read_duration("time_margin_minutes", slurm.time_margin, 1min, {0, kMarginMinutesMax}));
+  TRY(table.read_duration("idle_seconds", slurm.idle_max, 1s, {0, kIdleSecondsMax}));
   for (auto [key, placements] : {std::pair("queues", &slurm.of_queues),
                                  std::pair("instance_types", &slurm.of_instance_types)})
     TRY(table.each_named(
@@ -150,12 +136,11 @@ Result<void> read_one(Table table, Config& config) {
   TRY(check_unix_users(table, slurm));
   TRY(table.nothing_else());
   if (slurm.node_directory.empty())
-    return invalid(table.name("node_directory") +
-                   " must not be empty: give an absolute path on the nodes, or remove the line");
+    return table.refused("node_directory", "an absolute path on the nodes, or left out");
   if (!slurm.agents_listen.empty() &&
       (slurm.agents_listen.rfind(':') == std::string::npos || slurm.agents_listen.ends_with(":0")))
-    return invalid(table.name("agents_listen") + " must be HOST:PORT, with a fixed port, not '" +
-                   slurm.agents_listen + "': agents find the server there again");
+    return table.refused("agents_listen",
+                         "HOST:PORT, with a fixed port, where agents find the server again");
   return {};
 }
 
@@ -164,11 +149,13 @@ Result<void> read_one(Table table, Config& config) {
 Result<void> read_slurm(Table& root, Config& config) {
   size_t tables = 0;
   TRY(root.each("slurm", [&](Table table) -> Result<void> {
-    if (++tables > 1) return invalid("slurm must be one table: a server uses one cluster");
+    if (++tables > 1)
+      return invalid("slurm must be one table, not several: a server uses one cluster");
     return read_one(std::move(table), config);
   }));
   if (config.slurm && !config.machines.empty())
-    return invalid("machine: the machines of a server with [slurm] are Slurm's nodes");
+    return invalid(
+        "machine: the machines of a server with [slurm] are Slurm's nodes: remove [[machine]]");
   return {};
 }
 

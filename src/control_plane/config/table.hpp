@@ -1,29 +1,53 @@
 // Table reads one table of the configuration file, and records which keys are known, so that others
 // can be rejected.
 //
-// Threads: confined to one. Errors: invalid, with the key and the expected type.
+// Threads: confined to one.
+// Errors: invalid, with the full name of the key, its value (except secrets), what is accepted, and
+//   the line of the file: `server.log_files must be between 1 and 1000, not 0 (line 3 of the file)`
 // Lifetime: the value outlives the table.
 #pragma once
 
+#include <concepts>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <toml.hpp>
 #include <type_traits>
 #include <vector>
 
-#include "base/log.hpp"
-#include "base/nearest.hpp"
 #include "base/result.hpp"
+#include "base/time.hpp"
+#include "config/shown_value.hpp"
 
 namespace trainyard::config {
+
+// The accepted values of a number, with its ends.
+template <class T>
+struct Range {
+  T least, most;
+  std::string_view zero = "";  // what 0 stands for: "forever"
+  std::string_view note = "";  // what the number is, for errors: ": of one instance and hour"
+
+  // NaN is in no range.
+  bool contains(T number) const { return number >= least && number <= most; }
+  std::string text() const {
+    std::string least_text = number_text(least);
+    if (!zero.empty()) least_text.append(" (").append(zero).append(")");
+    return "between " + least_text + " and " + number_text(most) + std::string(note);
+  }
+
+ private:
+  static std::string number_text(double number) { return format_number(number); }
+  static std::string number_text(int64_t number) { return std::to_string(number); }
+};
 
 class Table {
  public:
   Table(const toml::value& value, std::string location)
       : value_(value), location_(std::move(location)) {}
 
-  // A whole number is also accepted where any number is.
+  // Leaves `into` as it is without the key. A whole number is also accepted where any number is.
   template <class T>
   Result<void> read(const char* key, T& into) {
     known_.insert(key);
@@ -39,22 +63,44 @@ class Table {
       into = toml::get<T>(found);
       return {};
     } catch (const std::exception&) {
-      return invalid(name(key) + " must be " + wanted(into) + " (line " +
-                     std::to_string(found.location().line()) + " of the file)");
+      return refused(key, wanted(into));
     }
+  }
+
+  // Also rejects a number outside of the range, and a missing one if `into` is outside of it.
+  template <class T>
+  Result<void> read(const char* key, T& into, const std::type_identity_t<Range<T>>& range) {
+    TRY(read(key, into));
+    return range.contains(into) ? ok() : refused(key, range.text());
+  }
+
+  // Reads a whole number of units.
+  Result<void> read_duration(const char* key, Duration& into, Duration unit,
+                             const Range<int64_t>& range) {
+    int64_t count = into / unit;
+    TRY(read(key, count, range));
+    into = count * unit;
+    return {};
+  }
+
+  // Errors have the type of the value instead of the value.
+  template <class T>
+  Result<void> read_secret(const char* key, T& into) {
+    secrets_.insert(key);
+    return read(key, into);
   }
 
   // Also accepts the former name of the key, until the next version.
   template <class T>
   Result<void> read_renamed(const char* key, const char* deprecated, T& into) {
     if (value_.contains(key) || !value_.contains(deprecated)) return read(key, into);
-    log(Level::warning, "config", "a deprecated key", {{"key", name(deprecated)}, {"use", key}});
+    use_former_name(key, deprecated);
     return read(deprecated, into);
   }
 
   // Reads each element of an array of tables, or the one table of that name.
   template <class F>
-  Result<void> each(const char* key, F read_one) {
+  Result<void> each(const std::string& key, F read_one) {
     known_.insert(key);
     if (!value_.contains(key)) return {};
     const auto& found = value_.at(key);
@@ -62,12 +108,10 @@ class Table {
       TRY(read_one(Table(found, name(key))));
       return {};
     }
-    if (!found.is_array())
-      return invalid(name(key) + " must be a table, [" + key + "] or [[" + key + "]]");
+    if (!found.is_array()) return refused(key, "a table, [" + key + "] or [[" + key + "]]");
     size_t index = 0;
     for (const auto& element : found.as_array()) {
-      if (!element.is_table())
-        return invalid(name(key) + " must be written as tables, [[" + key + "]]");
+      if (!element.is_table()) return refused(key, "written as tables, [[" + key + "]]");
       TRY(read_one(Table(element, name(key) + "[" + std::to_string(index++) + "]")));
     }
     return {};
@@ -75,32 +119,28 @@ class Table {
 
   // Reads each member of a table of tables, with its name.
   template <class F>
-  Result<void> each_named(const char* key, F read_one) {
+  Result<void> each_named(const std::string& key, F read_one) {
     known_.insert(key);
     if (!value_.contains(key)) return {};
-    if (!value_.at(key).is_table())
-      return invalid(name(key) + " must be tables, [" + key + ".\"NAME\"]");
+    if (!value_.at(key).is_table()) return refused(key, "tables, [" + key + ".\"NAME\"]");
     for (const auto& [member, element] : value_.at(key).as_table()) {
-      if (!element.is_table()) return invalid(name(key) + "." + member + " must be a table");
-      TRY(read_one(member, Table(element, name(key) + ".\"" + member + "\"")));
+      const std::string location = name(key) + "." + format_text(member);
+      if (!element.is_table())
+        return invalid(location + " must be a table, not " + format_value(element) +
+                       line_of(element));
+      TRY(read_one(member, Table(element, location)));
     }
     return {};
   }
 
+  // Rejects the value of a key, or its absence. `accepted` stands behind "must be".
+  Error refused(const std::string& key, std::string_view accepted) const;
+  // Rejects an element of a list, or a part of a value.
+  Error refused_element(const std::string& key, std::string_view element,
+                        std::string_view accepted) const;
+
   // Rejects unknown keys. Requires: every known key was read.
-  Result<void> nothing_else() const {
-    for (const auto& [key, value] : value_.as_table()) {
-      if (known_.count(key)) continue;
-      std::string names;
-      for (const auto& one : known_) names += (names.empty() ? "" : ", ") + one;
-      const std::vector<std::string> all(known_.begin(), known_.end());
-      const std::string near = nearest(key, all);
-      return invalid("unknown key '" + key + "'" + (location_.empty() ? "" : " in " + location_) +
-                     (near.empty() ? "" : "; did you mean " + near + "?") +
-                     "; known keys: " + names);
-    }
-    return {};
-  }
+  Result<void> nothing_else() const;
 
   bool has(const char* key) const { return value_.contains(key); }
   std::string name(const std::string& key) const {
@@ -108,18 +148,22 @@ class Table {
   }
 
  private:
-  static std::string wanted(const std::string&) { return "a string"; }
-  static std::string wanted(bool) { return "true or false"; }
-  static std::string wanted(double) { return "a number"; }
-  static std::string wanted(int64_t) { return "a whole number"; }
-  static std::string wanted(const std::vector<std::string>&) { return "a list of strings"; }
-  static std::string wanted(const std::map<std::string, std::string>&) {
+  void use_former_name(const char* key, const char* deprecated) const;
+  static std::string line_of(const toml::value& value);
+
+  static std::string_view wanted(const std::string&) { return "a string"; }
+  static std::string_view wanted(bool) { return "true or false"; }
+  static std::string_view wanted(double) { return "a number"; }
+  static std::string_view wanted(int64_t) { return "a whole number"; }
+  static std::string_view wanted(const std::vector<std::string>&) { return "a list of strings"; }
+  static std::string_view wanted(const std::map<std::string, std::string>&) {
     return "a table of strings";
   }
 
   const toml::value& value_;
   std::string location_;
   std::set<std::string> known_;
+  std::set<std::string> secrets_;
 };
 
 }  // namespace trainyard::config

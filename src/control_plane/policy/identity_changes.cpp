@@ -408,8 +408,7 @@ Result<void> add_managed_policy(Identities& identities, VersionedPolicy policy) 
 }
 
 Result<const PolicyVersion*> version_of(const VersionedPolicy& policy, std::string_view version) {
-  const auto number =
-      version.starts_with("v") ? parse_int(version.substr(1)) : invalid("no version");
+  const auto number = version.starts_with("v") ? parse_int(version.substr(1)) : invalid("");
   const PolicyVersion* found = nullptr;
   if (number && *number > 0 && *number <= policy.last_version) found = policy.version(int(*number));
   if (!found)

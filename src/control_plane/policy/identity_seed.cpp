@@ -16,9 +16,6 @@ namespace {
 constexpr std::string_view kAwsPolicies = "arn:aws:iam::aws:policy/";
 constexpr size_t kNameBytesMax = 64;       // IAM's, of users and roles
 constexpr size_t kLongNameBytesMax = 128;  // of groups and policies
-// shorter than IAM's hour, so that a session may be short here
-constexpr int64_t kSessionSecondsMin = 900;
-constexpr int64_t kSessionSecondsMax = 43'200;
 
 bool is_name(std::string_view name, size_t bytes_max) {
   return !name.empty() && name.size() <= bytes_max &&
@@ -110,8 +107,9 @@ Result<void> add_seed_role(Identities& identities, const SeedEntity& seed) {
   role.max_session_seconds = seed.max_session_seconds;
   if (role.max_session_seconds < kSessionSecondsMin ||
       role.max_session_seconds > kSessionSecondsMax)
-    return invalid("invalid max_session_seconds: between " + std::to_string(kSessionSecondsMin) +
-                   " and " + std::to_string(kSessionSecondsMax));
+    return invalid("invalid max_session_seconds " + std::to_string(role.max_session_seconds) +
+                   ": must be between " + std::to_string(kSessionSecondsMin) + " and " +
+                   std::to_string(kSessionSecondsMax));
   const std::string trust = seed.trust.empty() ? built_in_trust(identities.account()) : seed.trust;
   role.trust = TRY(document_of(trust, PolicyKind::trust).in("trust"));
   return add_role(identities, std::move(role));

@@ -4,6 +4,7 @@
 // Errors:  invalid, naming the entry ("user ann: ..") and what is wrong with it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,11 @@
 #include "policy/identities.hpp"
 
 namespace trainyard::policy {
+
+// Limits of a role's longest session. The lower one is below IAM's hour, so that a session may be
+// short here.
+inline constexpr int64_t kSessionSecondsMin = 900;
+inline constexpr int64_t kSessionSecondsMax = 43'200;
 
 struct SeedEntity {
   std::string name;
