@@ -198,6 +198,8 @@ EXEMPTIONS = (
     Exemption("tests/tidy/test_commits.py", "mend", "in subjects that are refused"),
     Exemption("tests/tidy/test_commits.py", "yard", "in a subject: the module"),
     Exemption("bench/names.py", "yard", "the program, ./yard"),
+    Exemption("tests/tidy/test_yard.py", "yard", "the program, ./yard"),
+    Exemption("yard", "yard", "the name of the program"),
     Exemption("tests/console/test_console.py", "await", "of JavaScript"),
     Exemption("tests/system/test_agent.py", "fold", "the program that wraps lines"),
     Exemption("tests/system/test_interruptions.py", "victim", "a name in the stored results"),

@@ -49,6 +49,20 @@ def test_named_paths_exist() -> None:
     assert not wrong, "paths not found:\n" + "\n".join(wrong)
 
 
+# {"server", "log_files", kWhole, ..: the config's tests check that these are all keys.
+CONFIG_KEY = re.compile(r'^    \{"(?:[^"\\]|\\.)*", "(\w+)", k\w+', re.M)
+
+
+def test_every_key_of_the_config_is_documented() -> None:
+    keys = set(CONFIG_KEY.findall(sources.read("src/control_plane/config/refusals_test.cpp")))
+    assert {"account_id", "log_files", "node_selector"} <= keys
+    pages = "\n".join(
+        sources.read(path) for path in documents() if path.startswith("docs/operating/")
+    )
+    missing = sorted(key for key in keys if not re.search(rf"\b{key}\b", pages))
+    assert not missing, f"docs/operating does not describe {missing}"
+
+
 def test_every_format_is_listed() -> None:
     pages = {path for path in documents() if path.startswith("docs/formats/")} - {
         "docs/formats/README.md"

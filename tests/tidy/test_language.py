@@ -12,6 +12,8 @@ with the contexts in which each is banned:
   cpp_names the same for C++ only: terms that Python's packages need for interfaces of others
   types     the names of classes, structs, enums and aliases of C++, as a whole
 
+The words of names of files and folders follow the rules for names.
+
 A rule with `within` holds for the paths below: elsewhere the word is a standard term.
 
 `python -m tests.tidy.test_language comments MODULE` lists the banned words of one module.
@@ -286,13 +288,20 @@ def is_test(path: str) -> bool:
 def paths_of(module: str, context: str) -> list[str]:
     return [
         path
-        for path in sources.cpp()
+        for path in sources.cpp(".cpp", ".hpp", ".h")
         if sources.module_of(path) == module and not (context == "messages" and is_test(path))
     ]
 
 
 def modules() -> list[str]:
     return sorted({sources.module_of(path) for path in sources.cpp()} - {None})
+
+
+def banned_in_path(path: str) -> Iterator[tuple[str, str]]:
+    """(word in lower case, term to use) of each banned word in the names of a file and its
+    folders."""
+    for part in path.split("/"):
+        yield from banned_in(words_of(part), "names", path)
 
 
 def test_documents_use_the_terms_of_the_glossary() -> None:
@@ -363,6 +372,30 @@ def test_names_use_the_terms_of_the_glossary() -> None:
     assert not wrong, "banned words in names (docs/glossary.md):\n" + "\n".join(wrong)
 
 
+def test_files_and_folders_use_the_terms_of_the_glossary() -> None:
+    exempt = {(each.path, each.word) for each in EXEMPTIONS}
+    wrong = [
+        f"{path}: '{word}' (use: {use})"
+        for path in sources.tracked()
+        for word, use in banned_in_path(path)
+        if (path, word) not in exempt
+    ]
+    assert not wrong, "banned words in names of files (docs/glossary.md):\n" + "\n".join(wrong)
+    for name, word in (
+        ("src/launch/strays.cpp", "strays"),
+        ("tests/corpus/link_fuzz/silence", "silence"),
+        ("src/rooms/of_plans.hpp", "rooms"),
+        ("console/MeetingView.svelte", "meeting"),
+    ):
+        assert [found for found, _ in banned_in_path(name)] == [word], name
+
+
+def test_headers_of_c_are_read() -> None:
+    header = "src/compute/capi/trainyard_local_sgd.h"
+    assert header in paths_of("capi", "comments") and header in paths_of("capi", "messages")
+    assert any("the own parameters were not used" in text for _, text in comments(header))
+
+
 def test_texts_are_not_named_words() -> None:
     """Only the arguments of a command are named words: not a message or a text."""
     text = re.compile(r"\b(?:std::string(?:_view)?|const char ?\*)[ &]*\bwords\b")
@@ -403,7 +436,7 @@ def test_exemptions_are_needed() -> None:
         assert each.reason, f"the exemption for '{each.word}' in {each.path} has no reason"
         found = {
             word for context in contexts_of(each.path) for _, word, _ in banned(each.path, context)
-        }
+        } | {word for word, _ in banned_in_path(each.path)}
         assert each.word in found, f"{each.path} does not need the exemption for '{each.word}'"
 
 

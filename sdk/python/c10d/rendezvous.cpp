@@ -67,7 +67,7 @@ Result<int> listen_at(const std::string& host, uint16_t& port) {
   TRY(look_up(host, 0, list));
   const int descriptor =
       ::socket(list.first->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (descriptor < 0) return from_errno("socket");
+  if (descriptor < 0) return from_errno("opening a socket for " + host);
   const int off = 0;
   if (host == "::")
     (void)::setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);  // both versions
@@ -94,7 +94,8 @@ Result<int> listen_everywhere(uint16_t& port) {
 
 Result<std::string> fresh_secret() {
   unsigned char bytes[kSecretBytes];
-  if (::getrandom(bytes, sizeof bytes, 0) != ssize_t(sizeof bytes)) return from_errno("getrandom");
+  if (::getrandom(bytes, sizeof bytes, 0) != ssize_t(sizeof bytes))
+    return from_errno("reading random bytes for the secret");
   std::string text;
   for (const unsigned char byte : bytes) {
     text += "0123456789abcdef"[byte >> 4];

@@ -181,7 +181,7 @@ Outcome<Done> read_retries(const batch::RetryStrategy& strategy, domain::RetryOp
   retry.attempts_max = uint32_t(attempts.value_or(1));
   if (!strategy.evaluate_on_exit || strategy.evaluate_on_exit->empty()) return Done{};
   if (!attempts)
-    return client_exception("retryStrategy.evaluateOnExit needs retryStrategy.attempts");
+    return client_exception("retryStrategy.evaluateOnExit needs retryStrategy.attempts next to it");
   if (strategy.evaluate_on_exit->size() > catalog::kRetryRulesMax)
     return client_exception("retryStrategy.evaluateOnExit has at most " +
                             std::to_string(catalog::kRetryRulesMax) + " rules");

@@ -87,7 +87,7 @@ Outcome<Done> edit_rule(insights::InsightRules& rules, const Context& context,
       rules.change(context.region, name, [&](insights::InsightRule& rule) -> Result<void> {
         edit(rule.tags);
         too_many = rule.tags.size() > kTagsMax;
-        return too_many ? Result<void>(exhausted("too many tags")) : ok();
+        return too_many ? Result<void>(exhausted("a resource has at most 50 tags")) : ok();
       });
   if (too_many) return invalid_parameter_value("A resource has at most 50 tags.");
   if (!done && done.error().kind == Kind::not_found) return unknown_resource();

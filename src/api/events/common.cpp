@@ -42,7 +42,9 @@ Outcome<PageOf> page_of(const std::vector<std::string>& names,
   PageOf page;
   if (token) {
     const auto last = from_base64(*token);
-    if (!last) return events_failure("ValidationException", "Invalid NextToken");
+    if (!last)
+      return events_failure("ValidationException",
+                            "Invalid NextToken: it is not one that this list gave");
     page.first = size_t(std::ranges::upper_bound(names, *last) - names.begin());
   }
   const size_t items = limit ? std::min(size_t(*limit), kListMax) : kListMax;

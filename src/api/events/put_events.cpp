@@ -40,7 +40,10 @@ Outcome<Event> event_of(const Context& context, const aws::PutEventsRequestEntry
   if (!detail || !detail->is_object())
     return events_failure("MalformedDetail", "Detail is malformed.");
   if (entry.resources && entry.resources->size() > kResourcesMax)
-    return events_failure("InvalidArgument", "Too many resources.");
+    return events_failure("InvalidArgument", "Resources has " +
+                                                 std::to_string(entry.resources->size()) +
+                                                 " entries: at most " +
+                                                 std::to_string(kResourcesMax) + " are allowed.");
   if (const auto bus = check_bus(context, entry.event_bus_name); !bus)
     return bus.failure(shapes::events::kService);
   Event event;

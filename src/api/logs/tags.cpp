@@ -50,7 +50,7 @@ Outcome<aws::Nothing> change_tags(const Services& services, const Context& conte
   const auto limited = [&](Tags& tags) -> Result<void> {
     TRY(change(tags));
     too_many = tags.size() > kTagsMax;
-    return too_many ? Result<void>(exhausted("too many tags")) : ok();
+    return too_many ? Result<void>(exhausted("a resource has at most 50 tags")) : ok();
   };
   const auto changed = [&]() -> Result<void> {
     if (!kind)
@@ -63,7 +63,7 @@ Outcome<aws::Nothing> change_tags(const Services& services, const Context& conte
           [&](log_routing::LogDestination& each) { return limited(each.tags); });
     if (*kind != DefinitionKind::destination && deliveries_of(services))
       return deliveries_of(services)->catalogue().change_tags(context.region, *kind, name, limited);
-    return not_found("unknown resource");
+    return not_found("unknown resource '" + name + "'");
   }();
   if (too_many)
     return Failure{400, "TooManyTagsException",
@@ -82,7 +82,7 @@ Outcome<Tags> tags_of(const Services& services, const Context& context, const Ta
       return TRY(services.log_router->destinations().find(context.region, name)).tags;
     if (*kind != DefinitionKind::destination && deliveries_of(services))
       return deliveries_of(services)->catalogue().tags(context.region, *kind, name);
-    return not_found("unknown resource");
+    return not_found("unknown resource '" + name + "'");
   }();
   if (!found && found.error().kind == Kind::not_found) return no_resource();
   return TRY_LOGS(found);

@@ -71,7 +71,7 @@ Outcome<std::vector<T>> page_of(std::vector<T> all, const std::optional<int64_t>
   size_t first = 0;
   if (token) {
     const auto text = from_base64(*token);
-    const auto at = text ? parse_int(*text) : Result<int64_t>(invalid("no base64"));
+    const auto at = text ? parse_int(*text) : Result<int64_t>(invalid(""));
     if (!at || *at < 0 || size_t(*at) > all.size())
       return invalid_pagination_token("NextToken is not one that this list gave");
     first = size_t(*at);

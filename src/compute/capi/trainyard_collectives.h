@@ -101,9 +101,9 @@ typedef struct {
   // all ranks see and no other run uses. The host of each rank is found out. Null with `hosts`, or
   // for one rank alone.
   const char* rendezvous;
-  // 1: rank, ranks and rendezvous are those of the launcher (torchrun, mpirun, SageMaker,
-  // TRAINYARD_RANK ..), and so are these members when they are null or 0: secret, encrypt,
-  // sockets_per_peer, plans, deterministic. collectives/launch.hpp lists the environment variables.
+  // 1: the launcher (torchrun, mpirun, SageMaker, TRAINYARD_RANK ..) gives rank, ranks and
+  // rendezvous, and these members when they are null or 0: secret, encrypt, sockets_per_peer,
+  // plans, deterministic. collectives/launch.hpp lists the environment variables.
   int from_launcher;
 } trainyard_join;
 

@@ -82,7 +82,7 @@ typedef struct {
 } trainyard_request;
 
 // Starts a negotiator over the group; all ranks call it. Takes over the group, also when it fails:
-// the caller must not use or free it any more.
+// the caller must no longer use or free it.
 TRAINYARD_PUBLIC trainyard_kind
 trainyard_negotiator_start(trainyard_group* group, const trainyard_negotiator_options* options,
                            trainyard_negotiator** negotiator, char* message);

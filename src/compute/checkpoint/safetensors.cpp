@@ -165,7 +165,8 @@ std::string encode(const Contents& contents) {
 }
 
 Result<Contents> decode(std::string_view bytes) {
-  if (bytes.size() < kLengthBytes) return corrupt("truncated header");
+  if (bytes.size() < kLengthBytes)
+    return corrupt("truncated header: the file has " + std::to_string(bytes.size()) + " bytes");
   const uint64_t header_bytes = little_endian(bytes.substr(0, kLengthBytes));
   bytes.remove_prefix(kLengthBytes);
   if (header_bytes > kHeaderBytesMax || header_bytes > bytes.size())

@@ -53,7 +53,8 @@ class Reader {
   }
 
   Result<void> skip_value(int depth = 0) {
-    if (depth > kNestingMax) return invalid("nested too deeply");
+    if (depth > kNestingMax)
+      return invalid("nested deeper than " + std::to_string(kNestingMax) + " levels");
     skip_space();
     if (rest_.starts_with('"')) return skip_string();
     const bool object = take('{');

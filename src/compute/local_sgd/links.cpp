@@ -38,7 +38,7 @@ Result<collectives::Socket> begin_connecting(const collectives::Endpoint& endpoi
   const collectives::Address& first = addresses.front();
   collectives::Socket socket(
       ::socket(first.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return from_errno("socket");
+  if (!socket) return from_errno("opening a socket");
   collectives::set_link_options(socket.descriptor());
   if (::connect(socket.descriptor(), first.get(), first.length) != 0 && errno != EINPROGRESS)
     return unavailable(std::strerror(errno));
@@ -155,7 +155,7 @@ Result<void> Links::sleep(Duration at_most) {
     waited.push_back({each->wire.descriptor(), short(POLLIN | (writes ? POLLOUT : 0)), 0});
   }
   if (::poll(waited.data(), waited.size(), int(at_most.count())) < 0 && errno != EINTR)
-    return from_errno("poll");
+    return from_errno("waiting for the regions");
   return ok();
 }
 
@@ -299,7 +299,9 @@ bool Links::next_frame(Connection& connection, collectives::FrameKind& kind, std
   if (header->length > options_.message_bytes_max ||
       (header->kind == collectives::FrameKind::data) != connection.proved) {
     if (header->kind != collectives::FrameKind::goodbye || !connection.proved) {
-      break_off(connection, "unexpected frame");
+      break_off(connection, "a frame of kind " + std::to_string(int(header->kind)) + " and " +
+                                std::to_string(header->length) +
+                                " bytes is too long or out of order");
       return false;
     }
   }
@@ -320,7 +322,7 @@ void Links::handle(Connection& connection, collectives::FrameKind kind, std::str
   } else if (kind == collectives::FrameKind::proof && connection.hello) {
     handle_proof(connection, payload);
   } else {
-    break_off(connection, "unexpected frame");
+    break_off(connection, "a frame of kind " + std::to_string(int(kind)) + " is out of order");
   }
 }
 

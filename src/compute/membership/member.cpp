@@ -43,14 +43,15 @@ Result<collectives::Socket> connect_once(const collectives::Endpoint& endpoint, 
                  errno == EINPROGRESS);
   const int error_number = errno;
   ::freeaddrinfo(found);
-  if (!begun) return from_errno("connecting", error_number);
+  if (!begun) return from_errno("connecting to the service", error_number);
   pollfd writable{socket.descriptor(), POLLOUT, 0};
   if (::poll(&writable, 1, int(at_most.count())) <= 0)
-    return unavailable("connecting: timed out after " + std::to_string(at_most.count()) + " ms");
+    return unavailable("connecting to the service: timed out after " +
+                       std::to_string(at_most.count()) + " ms");
   int failure = 0;
   socklen_t length = sizeof failure;
   ::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &failure, &length);
-  if (failure != 0) return from_errno("connecting", failure);
+  if (failure != 0) return from_errno("connecting to the service", failure);
   return socket;
 }
 

@@ -16,6 +16,11 @@ namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
 
+Error out_of_order(const collectives::FrameHeader& header, const std::string& expected) {
+  return corrupt("a frame of kind " + std::to_string(int(header.kind)) +
+                 " is out of order: expected " + expected);
+}
+
 }  // namespace
 
 Wire::Wire(collectives::Socket socket, std::string secret, Side side)
@@ -99,20 +104,20 @@ Result<std::optional<Message>> Wire::next() {
         incoming_.substr(collectives::kFrameHeaderBytes, size_t(header.length));
     incoming_.erase(0, collectives::kFrameHeaderBytes + size_t(header.length));
     if (!peer_hello_) {
-      if (header.kind != collectives::FrameKind::hello) return corrupt("unexpected frame");
+      if (header.kind != collectives::FrameKind::hello) return out_of_order(header, "a hello");
       peer_hello_ = TRY(collectives::decode_hello(payload));
       if (peer_hello_->ranks != 2 || peer_hello_->rank != (side_ == Side::service ? 1u : 0u))
         return corrupt("unexpected hello: the peer is on the same side");
       if (side_ == Side::service) send_hello();
       outgoing_ += collectives::encode_proof(collectives::prove(secret_, own_hello_, *peer_hello_));
     } else if (!proved_) {
-      if (header.kind != collectives::FrameKind::proof) return corrupt("unexpected frame");
+      if (header.kind != collectives::FrameKind::proof) return out_of_order(header, "a proof");
       const Digest proof = TRY(collectives::decode_proof(payload));
       if (!equal_in_constant_time(proof, collectives::prove(secret_, *peer_hello_, own_hello_)))
-        return conflict("wrong secret: the peer belongs to another training");
+        return conflict("the peer has another secret: it belongs to another training");
       proved_ = true;
     } else {
-      if (header.kind != collectives::FrameKind::data) return corrupt("unexpected frame");
+      if (header.kind != collectives::FrameKind::data) return out_of_order(header, "data");
       return std::optional(TRY(decode_message(payload)));
     }
   }
@@ -123,7 +128,7 @@ Result<std::string> own_address_of(int descriptor) {
   socklen_t length = sizeof address;
   char text[NI_MAXHOST];
   if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length) != 0)
-    return from_errno("getsockname");
+    return from_errno("reading the own address");
   if (::getnameinfo(reinterpret_cast<sockaddr*>(&address), length, text, sizeof text, nullptr, 0,
                     NI_NUMERICHOST) != 0)
     return unavailable("formatting the local address failed");

@@ -174,13 +174,13 @@ class Tracker::Impl {
     char bytes[4096];
     const ssize_t got = ::recv(connection.file.descriptor(), bytes, sizeof bytes, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::optional<WorkerMessage>();
-    if (got <= 0) return unavailable("closed its connection");
+    if (got <= 0) return unavailable("closed its connection to the tracker");
     auto message = TRY(connection.decoder.push({bytes, size_t(got)}));
     if (connection.decoder.has_magic() && !connection.has_answer) {
       const std::string answer = encode_integer(kMagic);
       if (::send(connection.file.descriptor(), answer.data(), answer.size(), MSG_NOSIGNAL) !=
           ssize_t(answer.size()))
-        return unavailable("closed its connection");
+        return unavailable("closed its connection to the tracker");
       connection.has_answer = true;
     }
     return message;

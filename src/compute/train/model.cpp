@@ -47,7 +47,8 @@ Result<size_t> dimension(std::string_view name, int64_t value) {
 
 Result<std::vector<float>> decode_weights(const Shape& shape, std::string_view bytes) {
   uint64_t header_bytes = 0;
-  if (bytes.size() < sizeof header_bytes) return corrupt("truncated header");
+  if (bytes.size() < sizeof header_bytes)
+    return corrupt("truncated header: the file has " + std::to_string(bytes.size()) + " bytes");
   std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
   bytes.remove_prefix(sizeof header_bytes);
   if (header_bytes > kHeaderBytesMax || header_bytes > bytes.size())

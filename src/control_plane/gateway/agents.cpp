@@ -253,7 +253,7 @@ class AgentServer final : public Agents, private Shells {
   // -- Hello
 
   Result<void> greet(const std::shared_ptr<Session>& session, const wire::Hello& hello) {
-    if (session->greeted) return invalid("a second Hello");
+    if (session->greeted) return invalid("a second Hello on one connection");
     const auto job = control_.find(hello.attempt.job);
     if (!job && job.error().kind != Kind::not_found) return job.error();
     const std::string refusal = job ? refusal_of(**job, hello, linked_agent(hello)) : "unknown job";
@@ -327,7 +327,7 @@ class AgentServer final : public Agents, private Shells {
 
   Result<void> note(Session& session, const wire::Idle& idle) {
     if (idle.time_left < Duration{} || idle.time_left > kAllocationMax)
-      return corrupt("invalid Idle.time_left");
+      return corrupt("invalid Idle.time_left " + std::to_string(idle.time_left.count()) + " ms");
     const MutexLock lock(mutex_);
     session.idle = idle;
     if (session.over) report_idle(session);

@@ -316,7 +316,7 @@ Result<std::vector<ResultRow>> Queries::execute(Run& run) {
   for (const std::string& group : request.groups) readers.emplace_back(logs_, request, group);
   const auto deadline = run.began + settings_.run_time_max;
   for (bool more = true; more;) {
-    if (run.stop) return invalid("stopped");
+    if (run.stop) return invalid("the query was stopped");
     if (clock_.monotonic() > deadline)
       return cancelled("the query ran for longer than the limit of " +
                        std::to_string(settings_.run_time_max / 1min) + " minutes");

@@ -115,7 +115,7 @@ Result<bool> Exports::cancel(const std::string& region, const std::string& id) {
   const auto found = std::ranges::find_if(tasks_, [&](const auto& task) {
     return task->report.id == id && task->report.request.region == region;
   });
-  if (found == tasks_.end()) return not_found("unknown export task");
+  if (found == tasks_.end()) return not_found("unknown export task '" + id + "'");
   ExportReport& report = (*found)->report;
   if (!is_active(report.state)) return false;
   (*found)->stop = true;

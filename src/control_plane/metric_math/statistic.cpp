@@ -47,9 +47,10 @@ Result<Statistic> parse_bounds(StatisticKind kind, std::string_view bounds) {
   Statistic out{.kind = kind};
   out.lower = TRY(parse_bound(bounds.substr(0, colon), percent));
   out.upper = TRY(parse_bound(bounds.substr(colon + 1), percent));
-  if (!percent) return invalid("no bound");
+  if (!percent) return invalid("bounds with neither end");
   out.in_percent = *percent;
-  if (out.lower && out.upper && *out.lower >= *out.upper) return invalid("bounds in disorder");
+  if (out.lower && out.upper && *out.lower >= *out.upper)
+    return invalid("bounds whose lower end is not below the upper one");
   if (kind == StatisticKind::percentile_rank && out.in_percent)
     return invalid("a percentile rank has values as bounds");
   return out;

@@ -63,7 +63,7 @@ Result<DecodedSegmentHeader> decode_segment_header(std::string_view bytes) {
     at += length;
   }
   if (get<uint32_t>(bytes, at) != Crc32::of(bytes.substr(0, at)))
-    return corrupt("segment header: wrong checksum");
+    return corrupt("segment header: it does not match its checksum");
   decoded.bytes = at + 4;
   return decoded;
 }
@@ -102,7 +102,7 @@ Result<std::optional<RecordReader::Record>> RecordReader::next() {
   if (left.size() < kRecordHeaderBytes + length) return corrupt("a record is cut off");
   const std::string_view body = left.substr(kRecordHeaderBytes, length);
   if (get<uint32_t>(left, 4) != (Crc32::of(body) ^ Crc32::of(left.substr(0, 4))))
-    return corrupt("a record has a wrong checksum");
+    return corrupt("a record does not match its checksum");
 
   Record record{.begin = at_, .end = at_ + kRecordHeaderBytes + length};
   if (body[0] == kEvent && length >= kEventFixedBytes) {
@@ -130,7 +130,7 @@ void encode_index_entry(std::string& bytes, const Block& block) {
 Result<Block> decode_index_entry(std::string_view bytes) {
   CHECK(bytes.size() >= kIndexEntryBytes, "required of the caller");
   if (get<uint64_t>(bytes, 48) != Crc32::of(bytes.substr(0, 48)))
-    return corrupt("an index entry has a wrong checksum");
+    return corrupt("an index entry does not match its checksum");
   const Block block{.begin = get<uint64_t>(bytes, 0),
                     .end = get<uint64_t>(bytes, 8),
                     .first = get<int64_t>(bytes, 16),

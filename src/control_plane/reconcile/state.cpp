@@ -151,7 +151,7 @@ class CommandApplier {
   }
 
   Result<Change> on(const Prioritise& command) {
-    if (job_.finished()) return conflict("it has ended");
+    if (job_.finished()) return conflict("it has ended, and its priority has no effect");
     if (job_.priority() == command.priority) return Change{};
     job_.new_priority = command.priority;
     return changed();
@@ -467,7 +467,7 @@ Result<Change> apply(const Subject& subject, const Command& command, Instant at)
                          std::holds_alternative<SetTags>(command) ||
                          std::holds_alternative<ChangeResource>(command) ||
                          std::holds_alternative<ChangeRecords>(command);
-  if (!subject.job && !of_no_job) return not_found("job not found");
+  if (!subject.job && !of_no_job) return not_found("the command's job was not found");
   CommandApplier applier(subject, at);
   return std::visit([&](const auto& each) { return applier.on(each); }, command);
 }

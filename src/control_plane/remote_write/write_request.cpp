@@ -27,7 +27,9 @@ void append_double(std::string& out, unsigned field, double value) {
   for (unsigned shift = 0; shift < 64; shift += 8) out += char(bits >> shift & 0xff);
 }
 
-Error malformed() { return invalid("malformed WriteRequest"); }
+Error malformed() {
+  return invalid("malformed WriteRequest: a field is cut off or of an unknown type");
+}
 
 // A field of a message: a number or bytes.
 struct Field {

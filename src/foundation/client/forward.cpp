@@ -128,7 +128,7 @@ Result<void> Forwarder::pass(const Remote& remote, const Passed& request,
     headers.push_back(std::move(header));
 
   CURL* handle = handles_->take();
-  if (handle == nullptr) return exhausted("libcurl cannot start");
+  if (handle == nullptr) return exhausted("forwarding a request: libcurl cannot start");
   curl().curl_easy_reset(handle);  // its connections stay
   char explanation[CURL_ERROR_SIZE] = "";
   std::string url = remote.endpoint;

@@ -237,7 +237,7 @@ class SocketLink final : public Link {
   bool readable(std::vector<char>& buffer, std::vector<std::string>& frames) {
     const ssize_t got = ::recv(descriptor_, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
-    if (got < 0) return note(from_errno("reading")), false;
+    if (got < 0) return note(from_errno("reading from the link")), false;
     if (got == 0) {
       const bool within = decoder_.within_frame();
       return note(unavailable(within ? "the peer closed within a frame" : "closed by the peer")),
@@ -302,7 +302,7 @@ class SocketLink final : public Link {
       const ssize_t sent = ::sendmsg(socket_.descriptor(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
       if (sent < 0 && errno == EINTR) continue;
       if (sent < 0 && errno == EAGAIN) return want_writing(true);
-      if (sent < 0) return sending_failed(from_errno("sending"));
+      if (sent < 0) return sending_failed(from_errno("sending to the link"));
       sent_of_first_ += size_t(sent);
       while (!queue_.empty() && sent_of_first_ >= kLengthBytes + queue_.front().frame.size()) {
         sent_of_first_ -= kLengthBytes + queue_.front().frame.size();

@@ -89,7 +89,8 @@ Result<void> read_credential(std::string_view credential, Claim& claim) {
 
 Result<void> take_region_set(std::string_view set, Claim& claim) {
   if (claim.algorithm == Algorithm::hmac) return ok();
-  if (set.empty()) return invalid("AWS4-ECDSA-P256-SHA256 requires 'X-Amz-Region-Set'.");
+  if (set.empty())
+    return invalid("AWS4-ECDSA-P256-SHA256 requires the parameter 'X-Amz-Region-Set'.");
   if (set.size() > kRegionSetBytesMax) return invalid("X-Amz-Region-Set is too long.");
   claim.region_set = set;
   return ok();

@@ -8,6 +8,7 @@ namespace trainyard::cache {
 namespace {
 
 constexpr std::string_view kMagic = "TYBLOCK1";
+constexpr const char* kNotABlock = "not a cached block: it does not begin with TYBLOCK1";
 constexpr size_t kSumAt = 8, kIdentitySizeAt = 12, kIdentityAt = 16;
 
 }  // namespace
@@ -60,8 +61,7 @@ std::string encode_block(const BlockId& id, std::string_view content) {
 }
 
 Result<std::string_view> decode_block(const BlockId& id, std::string_view file) {
-  if (!file.starts_with(kMagic) || file.size() < kIdentityAt)
-    return corrupt("not a cached block: wrong magic");
+  if (!file.starts_with(kMagic) || file.size() < kIdentityAt) return corrupt(kNotABlock);
   if (Crc32c::of(file.substr(kIdentitySizeAt)) != little_endian_u32(file.substr(kSumAt)))
     return corrupt("a cached block does not match its checksum");
   const uint32_t identity_bytes = little_endian_u32(file.substr(kIdentitySizeAt));
@@ -73,7 +73,7 @@ Result<std::string_view> decode_block(const BlockId& id, std::string_view file) 
 
 Result<BlockId> declared_id(std::string_view start_of_file) {
   if (!start_of_file.starts_with(kMagic) || start_of_file.size() < kIdentityAt)
-    return corrupt("not a cached block: wrong magic");
+    return corrupt(kNotABlock);
   const uint32_t bytes = little_endian_u32(start_of_file.substr(kIdentitySizeAt));
   const std::string_view rest = start_of_file.substr(kIdentityAt);
   if (bytes > rest.size()) return corrupt("a cached block is truncated");

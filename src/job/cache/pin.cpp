@@ -33,7 +33,7 @@ std::string encode_pin(const Pin& pin) {
 
 Result<Pin> decode_pin(std::string_view file) {
   if (!file.starts_with(kPinMagic) || file.size() < kPinNameAt)
-    return corrupt("not a pin: wrong magic");
+    return corrupt("not a pin: it does not begin with TYPINS01");
   if (Crc32c::of(file.substr(kPinNameSizeAt)) != little_endian_u32(file.substr(kPinSumAt)))
     return corrupt("the pin does not match its checksum");
   const uint32_t name_bytes = little_endian_u32(file.substr(kPinNameSizeAt));

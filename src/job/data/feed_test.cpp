@@ -98,7 +98,8 @@ TEST_F(FeedTest, GzipIsUnpackedWithAllItsMembers) {
   EXPECT_NE(bytes(contents({"a", "c"}), {true, false}).find("s3://data/c: invalid gzip data"),
             std::string::npos);
   put("d", gzip(large).substr(0, 100));
-  EXPECT_EQ(bytes(contents({"d"}), {true, false}), "s3://data/d: truncated gzip data");
+  EXPECT_EQ(bytes(contents({"d"}), {true, false}),
+            "s3://data/d: truncated gzip data: its last block is incomplete");
 }
 
 TEST_F(FeedTest, AugmentedLinesBecomeRecordsInTheOrderOfTheirNames) {

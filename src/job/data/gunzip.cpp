@@ -35,7 +35,7 @@ class Gunzip final : public ByteStream {
         at_end_ = got == 0;
       }
       if (state_.avail_in == 0 && at_end_) {
-        if (within_member_) return invalid("truncated gzip data");
+        if (within_member_) return invalid("truncated gzip data: its last block is incomplete");
         return size_t{0};
       }
       if (!within_member_) {

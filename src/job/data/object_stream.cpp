@@ -21,7 +21,9 @@ Result<size_t> ObjectStream::read(std::span<char> buffer) {
     if (!reader_) opened = open_at(at_);
     if (opened) {
       const auto got = reader_->read(buffer);
-      if (got && *got == 0) return corrupt("it ended early");
+      if (got && *got == 0)
+        return corrupt("it ended after " + std::to_string(at_) + " of " + std::to_string(bytes_) +
+                       " bytes");
       if (got) {
         away_since_.reset();
         at_ += *got;

@@ -204,7 +204,7 @@ class Preparer {
     why_.failure = describe_failure(
         package ? contract::kInstallModuleError : contract::kInstallRequirementsError, failure,
         false, exit.printed, exit.command);
-    return invalid("installing packages");
+    return invalid("installing packages failed: exit code " + std::to_string(exit.code));
   }
 
   const HostSetup& setup_;

@@ -366,7 +366,8 @@ std::string to_text(Address address) {
 Result<Address> parse_address(std::string_view text) {
   in_addr address;
   if (::inet_pton(AF_INET, std::string(text).c_str(), &address) != 1)
-    return invalid("invalid IPv4 address '" + shorten(text, 64) + "'");
+    return invalid("invalid IPv4 address '" + shorten(text, 64) +
+                   "': expected one like 10.201.0.1");
   return ntohl(address.s_addr);
 }
 
@@ -380,7 +381,8 @@ Result<Subnet> parse_subnet(std::string_view text) {
   const int64_t prefix = TRY(parse_int(text.substr(slash + 1)));
   if (prefix < 1 || prefix > 32 || (uint64_t(base) & ((uint64_t(1) << (32 - prefix)) - 1)) != 0)
     return invalid("invalid network '" + shorten(text, 64) +
-                   "': its address has bits beyond its prefix");
+                   "': expected a prefix from 1 to 32, and an address without bits beyond it, like "
+                   "10.201.0.0/16");
   return Subnet{base, int(prefix)};
 }
 

@@ -10,9 +10,9 @@
 #include "containers/gpu_memory.hpp"
 #include "launch/local/direct.hpp"
 #include "launch/local/known.hpp"
+#include "launch/local/orphans.hpp"
 #include "launch/local/reaper.hpp"
 #include "launch/local/stepped_launcher.hpp"
-#include "launch/local/strays.hpp"
 #include "preflight/preflight.hpp"
 
 namespace trainyard::launch {

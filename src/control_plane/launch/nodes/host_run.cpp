@@ -13,7 +13,7 @@
 #include "containers/rootless_sandbox.hpp"
 #include "launch/local/known.hpp"
 #include "launch/local/local.hpp"
-#include "launch/local/strays.hpp"
+#include "launch/local/orphans.hpp"
 #include "launch/slurm/answers.hpp"
 #include "networks/overlay.hpp"
 #include "os/accounts.hpp"

@@ -135,7 +135,7 @@ Result<void> decode_point_batch(std::string_view bytes, const TakePoint& take) {
     return corrupt("batch of points: it ends after " + std::to_string(bytes.size()) + " bytes");
   const std::string_view body = bytes.substr(0, bytes.size() - kPointBatchChecksumBytes);
   if (get<uint32_t>(bytes, body.size()) != Crc32::of(body))
-    return corrupt("batch of points: wrong checksum");
+    return corrupt("batch of points: it does not match its checksum");
   if (const auto version = get<uint8_t>(body, 0); version != kPointBatchVersion)
     return corrupt("batch of points: version " + std::to_string(version) + ", known is " +
                    std::to_string(kPointBatchVersion));

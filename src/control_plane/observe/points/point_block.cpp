@@ -283,7 +283,7 @@ Result<std::vector<Sample>> decode_point_block(std::string_view bytes) {
     return corrupt("block of points: it ends after " + std::to_string(bytes.size()) + " bytes");
   const std::string_view body = bytes.substr(0, bytes.size() - kPointBlockChecksumBytes);
   if (get<uint32_t>(bytes, body.size()) != Crc32::of(body))
-    return corrupt("block of points: wrong checksum");
+    return corrupt("block of points: it does not match its checksum");
   const auto flags = get<uint8_t>(body, 1);
   if (const auto version = get<uint8_t>(body, 0); version != kPointBlockVersion || flags > kFlags)
     return corrupt("block of points: version " + std::to_string(version) + " with flags " +

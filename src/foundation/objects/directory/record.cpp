@@ -57,8 +57,8 @@ Result<std::string> read_end(int descriptor, uint64_t file_bytes, size_t bytes) 
     const ssize_t read = pread(descriptor, end.data() + done, end.size() - done,
                                off_t(file_bytes - end.size() + done));
     if (read < 0 && errno == EINTR) continue;
-    if (read < 0) return from_errno("reading");
-    if (read == 0) return corrupt("it ended early");
+    if (read < 0) return from_errno("reading its record");
+    if (read == 0) return corrupt("it ended before its record");
     done += size_t(read);
   }
   return end;

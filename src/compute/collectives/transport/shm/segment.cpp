@@ -32,7 +32,7 @@ Result<Mapping> map(int descriptor, size_t bytes) {
 
 Result<int> make_memfd(const char* name, size_t bytes) {
   const int descriptor = ::memfd_create(name, MFD_CLOEXEC);
-  if (descriptor < 0) return from_errno("memfd_create");
+  if (descriptor < 0) return from_errno("creating a memfd");
   if (::ftruncate(descriptor, off_t(bytes)) == 0) return descriptor;
   auto error = from_errno("creating a memfd of the requested size");
   ::close(descriptor);

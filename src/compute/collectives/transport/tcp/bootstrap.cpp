@@ -30,7 +30,7 @@ Result<std::string> own_address(const Socket& socket) {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
   if (::getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
-    return from_errno("getsockname");
+    return from_errno("reading the own address");
   char text[NI_MAXHOST];
   if (::getnameinfo(reinterpret_cast<sockaddr*>(&address), length, text, sizeof text, nullptr, 0,
                     NI_NUMERICHOST) != 0)
@@ -93,7 +93,8 @@ Result<Bootstrap> bootstrap_at(const Endpoint& endpoint, int ranks, const TcpOpt
 
 Result<Bootstrap> bootstrap_in(const std::string& folder, int ranks, const TcpOptions& options) {
   char name[256] = {};
-  if (::gethostname(name, sizeof name - 1) != 0) return from_errno("gethostname");
+  if (::gethostname(name, sizeof name - 1) != 0)
+    return from_errno("reading the name of this machine");
   Bootstrap bootstrap;
   bootstrap.listener = TRY(listen_at({name, 0}, ranks).in("listening at " + std::string(name)));
   const auto file_of = [&](int rank) { return folder + "/rank-" + std::to_string(rank); };

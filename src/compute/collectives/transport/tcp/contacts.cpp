@@ -55,7 +55,10 @@ Result<std::optional<std::string>> Contacts::FrameReader::read(Wire& wire, Frame
       HeaderBytes header_bytes;
       std::memcpy(header_bytes.data(), bytes_.data(), header_bytes.size());
       const FrameHeader header = TRY(decode_header(header_bytes));
-      if (header.kind != kind || header.length == 0) return corrupt("an unexpected frame");
+      if (header.kind != kind || header.length == 0)
+        return corrupt("a frame of kind " + std::to_string(int(header.kind)) + " and " +
+                       std::to_string(header.length) + " bytes is out of order: expected kind " +
+                       std::to_string(int(kind)));
       length_ = size_t(header.length);
     } else if (bytes_.size() == kFrameHeaderBytes + length_) {
       std::string payload = bytes_.substr(kFrameHeaderBytes);

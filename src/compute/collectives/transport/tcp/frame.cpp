@@ -53,7 +53,9 @@ HeaderBytes encode(const FrameHeader& header) {
 }
 
 Result<FrameHeader> decode_header(std::span<const std::byte, kFrameHeaderBytes> bytes) {
-  if (get<uint32_t>(&bytes[0]) != kMagic) return corrupt("unknown frame: wrong magic");
+  if (const auto magic = get<uint32_t>(&bytes[0]); magic != kMagic)
+    return corrupt("unknown frame: it begins with " + std::to_string(magic) + " instead of " +
+                   std::to_string(kMagic));
   const auto kind = uint8_t(bytes[4]);
   if (kind < uint8_t(FrameKind::hello) || kind > uint8_t(FrameKind::waiting)) {
     return corrupt("unknown kind of frame: " + std::to_string(kind));
@@ -123,7 +125,9 @@ Digest prove(std::string_view secret, const Hello& prover, const Hello& verifier
 }
 
 Result<Failed> decode_failed(std::string_view payload) {
-  if (payload.size() < sizeof(uint32_t)) return corrupt("truncated failed frame");
+  if (payload.size() < sizeof(uint32_t))
+    return corrupt("truncated FAILED frame: its payload has " + std::to_string(payload.size()) +
+                   " bytes, at least 4 are needed");
   return Failed{number_at(payload, 0), to_utf8(payload.substr(4))};
 }
 

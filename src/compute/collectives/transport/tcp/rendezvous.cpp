@@ -113,7 +113,7 @@ class Rendezvous {
       const int ready =
           ::poll(events.data(), events.size(),
                  int(std::min(left, Duration(TcpOptions::kCancelCheckInterval)).count()));
-      if (ready < 0 && errno != EINTR) return from_errno("poll");
+      if (ready < 0 && errno != EINTR) return from_errno("waiting for connections");
       if (ready > 0) return ok();
     }
   }
@@ -154,7 +154,7 @@ bool are_neighbours(int a, int b, int ranks) {
 Result<Socket> listen_at(const Endpoint& endpoint, int backlog) {
   const Address address = TRY(listen_address(endpoint));
   Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return from_errno("socket");
+  if (!socket) return from_errno("opening a socket");
   const int on = 1;
   const int off = 0;
   if (address.family() == AF_INET6 && hosts_of(endpoint).size() > 1)
@@ -164,9 +164,10 @@ Result<Socket> listen_at(const Endpoint& endpoint, int backlog) {
   if (::bind(socket.descriptor(), address.get(), address.length) != 0) {
     if (errno == EADDRNOTAVAIL)
       return unavailable("the address does not belong to this host (yet)");
-    return from_errno("bind");
+    return from_errno("binding a socket");
   }
-  if (::listen(socket.descriptor(), std::max(backlog, 16)) != 0) return from_errno("listen");
+  if (::listen(socket.descriptor(), std::max(backlog, 16)) != 0)
+    return from_errno("listening for connections");
   return socket;
 }
 
@@ -174,7 +175,7 @@ Result<uint16_t> port_of(const Socket& listener) {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
   if (::getsockname(listener.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
-    return from_errno("getsockname");
+    return from_errno("reading the port");
   // The port has the same offset for both address families.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }

@@ -551,7 +551,7 @@ Result<void> TcpTransport::poll_sockets(Duration at_most) {
   }
   contacts_->add_events(waited);
   const int ready = ::poll(waited.data(), waited.size(), int(at_most.count()));
-  if (ready < 0 && errno != EINTR) return fail(from_errno("poll"), rank());
+  if (ready < 0 && errno != EINTR) return fail(from_errno("waiting for the links"), rank());
   for (size_t i = 0; i < waited.size() && ready > 0; ++i) {
     if (waited[i].revents == 0) continue;
     idle_polls_ = 0;

@@ -1,4 +1,4 @@
-#include "launch/local/strays.hpp"
+#include "launch/local/orphans.hpp"
 
 #include <algorithm>
 #include <iterator>
