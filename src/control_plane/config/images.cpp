@@ -85,13 +85,14 @@ Result<void> read_image(const std::string& name, Table table,
 }
 
 Result<void> read_image_policy(Table table, domain::ImagePolicy& policy) {
+  std::vector<std::string> directories;
+  TRY(table.read("oci_directories", directories));
   if (table.has("oci_directories")) {
-    auto& directories = policy.oci_directories.emplace();
-    TRY(table.read("oci_directories", directories));
     for (const auto& directory : directories)
       if (!directory.starts_with('/') || directory == "/" ||
           directory.find("/..") != std::string::npos)
         return table.refused_element("oci_directories", directory, "an absolute path, and not /");
+    policy.oci_directories = std::move(directories);
   }
   TRY(table.each("allow", [&](Table one) -> Result<void> {
     domain::ImageRule rule;

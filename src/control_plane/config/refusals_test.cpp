@@ -417,7 +417,7 @@ TEST(ConfigRefusals, EachKeyNamesItsTypeAndTheRejectedValue) {
         expect_parts(error,
                      {"reading the config server.toml: " + name + " must be " + row->type,
                       std::string(", not ") + (secret ? "a date or a time" : kDate), " (line "});
-        if (secret) EXPECT_EQ(error.find(kDate), error.npos) << error;
+        EXPECT_EQ(error.find(kDate) == error.npos, secret) << error;
       }
     }
   }
@@ -454,13 +454,13 @@ TEST(ConfigRefusals, RowsAreOfKnownKeys) {
 TEST(ConfigRefusals, LongValuesAreShortened) {
   const std::string error = error_of({""}, "account_id", "'" + std::string(1000, '7') + "'");
   expect_parts(error,
-               {"account_id must be twelve digits, not \"777", "...\" (line 1 of the file)"});
+               {"account_id must be twelve digits, not \"777", "...\" (line 2 of the file)"});
   EXPECT_LT(error.size(), 250u);
   std::string list = "[1";
   for (int number = 2; number < 1000; ++number) list += ", " + std::to_string(number);
   expect_parts(
       error_of({"jobs"}, "devices", list + "]"),
-      {"jobs.devices must be a list of strings, not [1, 2, 3", "... (line 2 of the file)"});
+      {"jobs.devices must be a list of strings, not [1, 2, 3", "... (line 3 of the file)"});
 }
 
 TEST(ConfigRefusals, ValuesOfEachTypeAreShownAsTheFileHasThem) {
@@ -474,7 +474,7 @@ TEST(ConfigRefusals, ValuesOfEachTypeAreShownAsTheFileHasThem) {
            {"['x', {y = \"z\\\"\\\\\\t\"}]", "[\"x\", {y = \"z\\\"\\\\\\t\"}]"}})
     expect_parts(error_of({""}, "account_id", value), {"account_id must be a string, not ", shown});
   expect_parts(error_of({"server"}, "log_files", "'seven'"),
-               {"server.log_files must be a whole number, not \"seven\" (line 2 of the file)"});
+               {"server.log_files must be a whole number, not \"seven\" (line 3 of the file)"});
   expect_parts(error_of({""}, "posix_users", "'ana'"),
                {"posix_users must be a table of strings, not \"ana\""});
 }

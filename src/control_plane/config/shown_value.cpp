@@ -1,6 +1,7 @@
 #include "config/shown_value.hpp"
 
 #include <charconv>
+#include <cmath>
 #include <sstream>
 
 #include "base/text.hpp"
@@ -89,9 +90,13 @@ std::string_view describe_type(const toml::value& value) {
 }
 
 std::string format_number(double number) {
+  // Whole numbers below this read as people write them: 1000000 rather than 1e+06.
+  constexpr double kFixedMax = 1e15;
+  const bool whole = std::abs(number) < kFixedMax && number == std::trunc(number);
   char text[32];
   const auto [end, error] =
-      std::to_chars(text, text + sizeof text, number, std::chars_format::general);
+      std::to_chars(text, text + sizeof text, number,
+                    whole ? std::chars_format::fixed : std::chars_format::general);
   return std::string(text, end);
 }
 
