@@ -130,12 +130,6 @@ TRAINING_JOB: list[Claim] = [
     rejects(
         "sagemaker",
         CREATE,
-        "TensorBoardOutputConfig",
-        job(TensorBoardOutputConfig={"S3OutputPath": "s3://yard/tensorboard"}),
-    ),
-    rejects(
-        "sagemaker",
-        CREATE,
         "RemoteDebugConfig",
         job(RemoteDebugConfig={"EnableRemoteDebug": True}),
     ),

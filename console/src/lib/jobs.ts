@@ -82,6 +82,7 @@ export interface TrainingJob {
   OutputDataConfig?: { S3OutputPath?: string };
   ModelArtifacts?: { S3ModelArtifacts?: string };
   CheckpointConfig?: { S3Uri?: string };
+  TensorBoardOutputConfig?: { S3OutputPath?: string };
   StoppingCondition?: { MaxRuntimeInSeconds?: number };
 }
 

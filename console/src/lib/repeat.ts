@@ -19,6 +19,7 @@ const MEMBERS = [
   'EnableInterContainerTrafficEncryption',
   'EnableManagedSpotTraining',
   'CheckpointConfig',
+  'TensorBoardOutputConfig',
   'Environment',
   'RetryStrategy',
 ] as const;

@@ -15,6 +15,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "batch/arn.hpp"
+#include "domain/job.hpp"
 #include "objects/objects.hpp"
 #include "protocol/json.hpp"
 
@@ -414,6 +415,9 @@ void add_training_job(const Json& job, Accesses& out) {
                     text(job, "TrainingJobName")));
   if (const std::string uri = text(part(job, "CheckpointConfig"), "S3Uri"); !uri.empty())
     writes(uri);
+  if (const std::string uri = text(part(job, "TensorBoardOutputConfig"), "S3OutputPath");
+      !uri.empty())
+    writes(domain::tensorboard_uri(uri, text(job, "TrainingJobName")));
 }
 
 Json json_of(const Shape& shape, const void* input) {

@@ -132,7 +132,8 @@ std::vector<std::shared_ptr<const policy::Policy>> job_policies(const domain::Jo
     documents.add(Json::array({allow(Json{"s3:GetObject"}, object_arn(*archive))}));
   if (job.spec.contract == domain::Contract::training && !job.spec.output_uri.empty())
     add_directory(own_output(job.spec.output_uri, job.key.name), documents);
-  if (job.spec.checkpoint) add_directory(job.spec.checkpoint->uri, documents);
+  for (const auto* directory : {&job.spec.checkpoint, &job.spec.tensorboard})
+    if (*directory) add_directory((*directory)->uri, documents);
   add_logs(job, documents);
   const std::string arn = policy_literal(control::job_arn(job));
   if (job.spec.contract == domain::Contract::plain) {

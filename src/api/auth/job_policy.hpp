@@ -1,9 +1,10 @@
 // Makes the policies of a job's own keys when the job's role is not defined.
 //
 // They allow what the job contract needs: reading the channels and the source archive; reading and
-// writing below the output path (in the job's own directory: own_output()) and the checkpoint path;
-// the job's own log streams and metrics; describing the job itself. A manifest may name any object
-// of its bucket, so a channel with a manifest may read the whole bucket.
+// writing below the output path (in the job's own directory: own_output()), the checkpoint path and
+// the job's own directory of TensorBoard; the job's own log streams and metrics; describing the job
+// itself. A manifest may name any object of its bucket, so a channel with a manifest may read the
+// whole bucket.
 //
 // Threads: pure functions. Errors: none.
 #pragma once

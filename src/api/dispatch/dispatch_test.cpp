@@ -172,6 +172,16 @@ TEST(TrainingJobs, UnsupportedRequestsAreRefusedWithAnExplanation) {
   // counts.
   const std::pair<std::string, std::string> table[] = {
       {R"(,"CheckpointConfig":{"S3Uri":"b/c"})", "checkpointConfig.s3Uri"},
+      {R"(,"TensorBoardOutputConfig":{"S3OutputPath":"b/c"})",
+       "tensorBoardOutputConfig.s3OutputPath"},
+      {R"(,"TensorBoardOutputConfig":{"S3OutputPath":"s3://b","LocalPath":"/opt/ml/input/t"})",
+       "TensorBoardOutputConfig.LocalPath '/opt/ml/input/t' cannot be used: the job's own files"},
+      {R"(,"TensorBoardOutputConfig":{"S3OutputPath":"s3://b","LocalPath":"/a/../b"})",
+       "it must be a plain path"},
+      {R"(,"TensorBoardOutputConfig":{"S3OutputPath":"s3://b","LocalPath":"/c/d/"},"CheckpointConfig":{"S3Uri":"s3://b","LocalPath":"/c"})",
+       "TensorBoardOutputConfig.LocalPath '/c/d/' cannot be used: it overlaps with Checkpoint"},
+      {R"(,"TensorBoardOutputConfig":{"S3OutputPath":"s3://b","LocalPath":"/c"},"CheckpointConfig":{"S3Uri":"s3://b","LocalPath":"/c/d"})",
+       "it overlaps with CheckpointConfig.LocalPath"},
       {R"(,"EnableManagedSpotTraining":true)", "Invalid MaxWaitTimeInSeconds. It must be present"},
       {R"(,"StoppingCondition":{"MaxWaitTimeInSeconds":5})",
        "Invalid MaxWaitTimeInSeconds. It is supported only when"},
@@ -240,6 +250,27 @@ TEST(TrainingJobs, HarmlessMembersAreStoredAndReturned) {
   const Json shown =
       world.json("Trainyard.DescribeJob", R"({"JobName":"job"})", "trainyard").json();
   EXPECT_EQ(shown["Notes"], Json(spec.notes));
+}
+
+TEST(TrainingJobs, TensorboardFilesHaveAPlaceInS3) {
+  DispatchServer world;
+  const auto create = [&](const std::string& name, const std::string& more) {
+    return world.json("SageMaker.CreateTrainingJob",
+                      create_body(name, R"(,"TensorBoardOutputConfig":)" + more));
+  };
+  ASSERT_EQ(create("one", R"({"S3OutputPath":"s3://b/board/"})").status, 200);
+  ASSERT_EQ(create("two", R"({"S3OutputPath":"s3://b","LocalPath":"/runs/"},)"
+                          R"("CheckpointConfig":{"S3Uri":"s3://b","LocalPath":"/runs-2"})")
+                .status,
+            200)
+      << "a name that begins alike is another directory";
+  const auto one = world.control.jobs[{"eu-west-1", "one"}]->spec.tensorboard;
+  EXPECT_EQ(one->uri, "s3://b/board/one/tensorboard-output");
+  EXPECT_EQ(one->path, "/opt/ml/output/tensorboard");
+  EXPECT_EQ((world.control.jobs[{"eu-west-1", "two"}]->spec.tensorboard->path), "/runs");
+  const Json described =
+      world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"one"})").json();
+  EXPECT_EQ(dump(described["TensorBoardOutputConfig"]), R"({"S3OutputPath":"s3://b/board/"})");
 }
 
 TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreRequested) {

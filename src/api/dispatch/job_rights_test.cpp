@@ -67,6 +67,9 @@ TEST(JobKeys, ReachTheJobsOwnChannelsOutputsLogsAndMetrics) {
   EXPECT_EQ(world.s3("GET", "/models/checkpoints/mnist-1/step-1", "", job).body, "step");
   EXPECT_EQ(world.s3("GET", "/models?list-type=2&prefix=checkpoints/mnist-1/", "", job).status,
             200);
+  EXPECT_EQ(world.s3("PUT", "/models/board/mnist-1/tensorboard-output/e", "e", job).status, 200);
+  EXPECT_EQ(world.s3("PUT", "/models/board/mnist-1/other", "e", job).status, 403);
+  EXPECT_EQ(world.s3("PUT", "/models/board/other/tensorboard-output/e", "e", job).status, 403);
   EXPECT_EQ(world.s3("POST", "/models/mnist-1/output/big?uploads", "", job).status, 200);
   EXPECT_EQ(world
                 .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})",
@@ -432,6 +435,13 @@ TEST(Users, HaveTheRightsOfTheirPolicies) {
   world.role("reader", allow(R"("s3:GetObject")", R"("arn:aws:s3:::bob/*")"),
              R"({"Service":"sagemaker.amazonaws.com"})");
   EXPECT_EQ(create("reader").status, 200) << "a role that is defined has its own rights";
+  std::string board = training_job("board");
+  board.insert(board.size() - 1, R"(,"InputDataConfig":[],)"
+                                 R"("TensorBoardOutputConfig":{"S3OutputPath":"s3://bob/t/"})");
+  EXPECT_NE(world.json("SageMaker.CreateTrainingJob", board, "sagemaker", ana)
+                .message()
+                .find("s3:PutObject on resource: arn:aws:s3:::bob/t/board/tensorboard-output/*"),
+            std::string::npos);
   EXPECT_EQ(world.control.jobs.at({"eu-west-1", "by-ana"})->spec.principal, "ana");
   const Signing key_off = ana;
   auto key = *world.identities->find_key("AKIAana");

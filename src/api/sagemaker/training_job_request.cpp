@@ -44,8 +44,6 @@ Outcome<std::string> s3_uri(const std::string& uri, const std::string& where) {
 Outcome<Done> refuse_what_is_not_here(const sagemaker::CreateTrainingJobRequest& request) {
   if (request.debug_rule_configurations && !request.debug_rule_configurations->empty())
     return not_yet("DebugRuleConfigurations", "leave the rules out");
-  if (request.tensor_board_output_config)
-    return not_yet("TensorBoardOutputConfig", "write the summaries below /opt/ml/output/data");
   if (request.remote_debug_config &&
       request.remote_debug_config->enable_remote_debug.value_or(false))
     return not_yet("RemoteDebugConfig", "leave it out");
@@ -353,11 +351,12 @@ Outcome<Done> read_output(const sagemaker::CreateTrainingJobRequest& request,
   return Done{};
 }
 
-// Checks the path of checkpoints in the container. It must not hide files of the platform.
-Outcome<std::string> checkpoint_path(const std::string& given_path) {
+// Checks the path of a synchronised directory in the container. It must not hide files of the
+// platform.
+Outcome<std::string> local_path(const std::string& given_path, const std::string& member) {
   const std::string path = without_last_slashes(given_path);
   const auto refused = [&](const std::string& why) {
-    return validation_exception("CheckpointConfig.LocalPath '" + shorten(given_path, 200) +
+    return validation_exception(member + " '" + shorten(given_path, 200) +
                                 "' cannot be used: " + why);
   };
   if (!path.starts_with('/')) return refused("it must be an absolute path");
@@ -377,12 +376,36 @@ Outcome<std::string> checkpoint_path(const std::string& given_path) {
 Outcome<Done> read_checkpoint(const sagemaker::CreateTrainingJobRequest& request,
                               domain::JobSpec& spec) {
   if (!request.checkpoint_config) return Done{};
-  domain::Checkpoint checkpoint;
+  domain::SyncedDirectory checkpoint;
   checkpoint.uri = without_last_slashes(
       TRY(s3_uri(request.checkpoint_config->s3_uri.value_or(""), "CheckpointConfig.S3Uri")));
   checkpoint.path =
-      TRY(checkpoint_path(request.checkpoint_config->local_path.value_or("/opt/ml/checkpoints")));
+      TRY(local_path(request.checkpoint_config->local_path.value_or("/opt/ml/checkpoints"),
+                     "CheckpointConfig.LocalPath"));
   spec.checkpoint = std::move(checkpoint);
+  return Done{};
+}
+
+bool overlap(const std::string& a, const std::string& b) {
+  return (a + "/").starts_with(b + "/") || (b + "/").starts_with(a + "/");
+}
+
+// Requires: the checkpoint was read.
+Outcome<Done> read_tensorboard(const sagemaker::CreateTrainingJobRequest& request,
+                               domain::JobSpec& spec) {
+  if (!request.tensor_board_output_config) return Done{};
+  const auto& given_config = *request.tensor_board_output_config;
+  const std::string output =
+      TRY(s3_uri(given_config.s3_output_path.value_or(""), "TensorBoardOutputConfig.S3OutputPath"));
+  const std::string given_path = given_config.local_path.value_or("/opt/ml/output/tensorboard");
+  const std::string member = "TensorBoardOutputConfig.LocalPath";
+  const std::string path = TRY(local_path(given_path, member));
+  if (spec.checkpoint && overlap(path, spec.checkpoint->path))
+    return validation_exception(
+        member + " '" + shorten(given_path, 200) +
+        "' cannot be used: it overlaps with CheckpointConfig.LocalPath, whose files are uploaded "
+        "to another place");
+  spec.tensorboard = {domain::tensorboard_uri(output, *request.training_job_name), path};
   return Done{};
 }
 
@@ -427,6 +450,7 @@ Outcome<domain::JobSpec> job_spec_of(const sagemaker::CreateTrainingJobRequest& 
   TRY(read_channels(request, file_systems, spec));
   TRY(read_output(request, spec));
   TRY(read_checkpoint(request, spec));
+  TRY(read_tensorboard(request, spec));
   TRY(read_times(request, spec));
   spec.role_arn = *request.role_arn;
   spec.hyperparameters = request.hyper_parameters.value_or(std::map<std::string, std::string>());

@@ -128,6 +128,7 @@ Result<sagemaker::DescribeTrainingJobResponse> echo_of(const domain::Job& job) {
   set_default(set(out.resource_config).volume_size_in_gb, kVolumeGibDefault);
   out.vpc_config = std::move(request.vpc_config);
   out.checkpoint_config = std::move(request.checkpoint_config);
+  out.tensor_board_output_config = std::move(request.tensor_board_output_config);
   out.stopping_condition = request.stopping_condition;
   set_default(set(out.stopping_condition).max_runtime_in_seconds, kMaxRuntimeSecondsDefault);
   out.enable_network_isolation = request.enable_network_isolation.value_or(false);

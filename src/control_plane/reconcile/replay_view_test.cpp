@@ -98,7 +98,7 @@ TEST(ReplayHistory, RepeatsWorkLostToAPreemptionWithoutCheckpoints) {
     ReplayWorld world;
     auto builder = world.builder();
     Job job = recorded_job(1, 0s, 0s, 100s);
-    if (checkpoints) job.spec.checkpoint = Checkpoint{"s3://bucket/checkpoints", "/opt"};
+    if (checkpoints) job.spec.checkpoint = SyncedDirectory{"s3://bucket/checkpoints", "/opt"};
     Attempt second = job.attempts[0];
     job.attempts[0].hosts.clear();
     job.attempts[0].preempted = true;

@@ -103,6 +103,9 @@ std::map<std::string, std::string> input_files(const HostConfig& host) {
       {"input/config/upstreamoutputdataconfig.json", "[]"}};
   if (!host.checkpoint_path.empty())
     files["input/config/checkpointconfig.json"] = dump(Json{{"LocalPath", host.checkpoint_path}});
+  if (!host.tensorboard_path.empty())
+    files["input/config/tensorboardoutputconfig.json"] =
+        dump(Json{{"LocalPath", host.tensorboard_path}});
   return files;
 }
 

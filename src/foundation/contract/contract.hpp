@@ -59,7 +59,8 @@ struct HostConfig {
   std::map<std::string, std::string> hyperparameters;
   std::map<std::string, std::string> environment;  // of the request
   std::vector<ChannelConfig> channels;
-  std::string checkpoint_path;  // in the container; "" when the job has no checkpoints
+  std::string checkpoint_path;   // in the container; "" when the job has no checkpoints
+  std::string tensorboard_path;  // likewise; "" when TensorBoard's files are not kept
   Json metric_definitions = Json::array();
   Json request = Json::object();  // the Create request, verbatim
 };

@@ -29,6 +29,7 @@ HostConfig two_hosts() {
        "s3://data/digits/train"},
       {"val", "", "File", "FullyReplicated", "None", "None", "S3Prefix", "s3://data/digits/val"}};
   host.checkpoint_path = "/opt/ml/checkpoints";
+  host.tensorboard_path = "/opt/ml/output/tensorboard";
   host.metric_definitions = Json::array({{{"Name", "loss"}, {"Regex", "loss=([0-9.]+)"}}});
   host.request = {{"TrainingJobName", "digits-1"}};
   return host;
@@ -42,7 +43,7 @@ std::string golden(const std::string& name) {
 // The golden files have line breaks for readability; they are compared as documents.
 TEST(Contract, InputFilesMatchTheGoldenOnes) {
   const auto files = input_files(two_hosts());
-  ASSERT_EQ(files.size(), 8u);
+  ASSERT_EQ(files.size(), 9u);
   for (const auto& [path, content] : files) {
     const auto name = path.substr(path.rfind('/') + 1);
     const auto expected = parse_json(golden(name));

@@ -123,7 +123,8 @@ JobSpec a_spec() {
   spec.max_wait_seconds = 3600;
   spec.max_pending_seconds = 7200;
   spec.retries_max = 3;
-  spec.checkpoint = Checkpoint{"s3://b/checkpoints", "/opt/ml/checkpoints"};
+  spec.checkpoint = SyncedDirectory{"s3://b/checkpoints", "/opt/ml/checkpoints"};
+  spec.tensorboard = SyncedDirectory{"s3://b/board/digits/tensorboard-output", "/board"};
   spec.keep_alive_seconds = 600;
   spec.network_isolation = true;
   spec.encrypt_traffic = true;
@@ -197,6 +198,8 @@ TEST(Job, JsonRoundTrips) {
   EXPECT_EQ(again->spec.channels[0].shuffle_seed, 7);
   EXPECT_TRUE(again->spec.channels[1].file_system->writable);
   EXPECT_EQ(again->spec.checkpoint->path, "/opt/ml/checkpoints");
+  EXPECT_EQ(again->spec.tensorboard->uri, "s3://b/board/digits/tensorboard-output");
+  EXPECT_EQ(again->spec.tensorboard->path, "/board");
   EXPECT_EQ(again->spec.max_wait_seconds, 3600);
   EXPECT_EQ(again->attempts[0].interruption, "its machine was taken away");
   EXPECT_EQ(again->attempts[0].notice, 5s);
@@ -294,6 +297,11 @@ TEST(JobSpec, MatchesTheJobsThatMayReuseItsHosts) {
   EXPECT_FALSE(other([](JobSpec& next) {
     next.request["ResourceConfig"] = {{"VolumeKmsKeyId", "k"}};
   }));
+}
+
+TEST(JobSpec, TensorboardFilesLieBelowTheJobsName) {
+  EXPECT_EQ(tensorboard_uri("s3://b/board", "mnist"), "s3://b/board/mnist/tensorboard-output");
+  EXPECT_EQ(tensorboard_uri("s3://b/", "mnist"), "s3://b/mnist/tensorboard-output");
 }
 
 TEST(JobSpec, HostsOverGroups) {

@@ -45,10 +45,10 @@ constexpr auto kFileSystem =
       side("writable", source.writable);
     });
 
-constexpr auto kCheckpoint =
-    json_record<Checkpoint>("checkpoint", [](auto& side, auto& checkpoint) {
-      side("uri", checkpoint.uri);
-      side("path", checkpoint.path);
+constexpr auto kSyncedDirectory =
+    json_record<SyncedDirectory>("synced_directory", [](auto& side, auto& directory) {
+      side("uri", directory.uri);
+      side("path", directory.path);
     });
 
 constexpr auto kChannel = json_record<Channel>("channel", [](auto& side, auto& channel) {
@@ -187,7 +187,8 @@ constexpr auto kSpec = json_record<JobSpec>(
       side.if_set("max_wait_seconds", spec.max_wait_seconds);
       side.if_set("max_pending_seconds", spec.max_pending_seconds);
       side("retries_max", spec.retries_max);
-      side.if_set("checkpoint", spec.checkpoint, kCheckpoint);
+      side.if_set("checkpoint", spec.checkpoint, kSyncedDirectory);
+      side.if_set("tensorboard", spec.tensorboard, kSyncedDirectory);
       side("keep_alive_seconds", spec.keep_alive_seconds);
       side("network_isolation", spec.network_isolation);
       side("encrypt_traffic", spec.encrypt_traffic);
@@ -275,6 +276,11 @@ const InstanceGroup& JobSpec::group(HostIndex host) const {
 }
 
 std::optional<HostIndex> JobSpec::main_host() const { return main_node; }
+
+std::string tensorboard_uri(std::string output_path, std::string_view job_name) {
+  while (output_path.ends_with('/')) output_path.pop_back();
+  return output_path.append("/").append(job_name).append("/tensorboard-output");
+}
 
 std::string JobSpec::listed_queue() const {
   if (!queue) return "";

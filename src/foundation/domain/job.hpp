@@ -82,11 +82,15 @@ struct Channel {
   bool is_of(const std::string& group) const;
 };
 
-// A directory that is synchronised to S3 while the job runs, and restored when it starts again.
-struct Checkpoint {
+// A directory that is synchronised to S3 while the job runs.
+struct SyncedDirectory {
   std::string uri;   // s3://bucket/prefix, without a slash at its end
   std::string path;  // in the container
 };
+
+// Returns the directory of S3 in which a training job's TensorBoardOutputConfig keeps its files:
+// OUTPUT_PATH/JOB/tensorboard-output, where SageMaker's SDKs expect them.
+std::string tensorboard_uri(std::string output_path, std::string_view job_name);
 
 struct MetricDefinition {
   std::string name;
@@ -148,7 +152,9 @@ struct JobSpec {
   std::optional<int64_t> max_wait_seconds;     // spot: from creation to the end, waiting included
   std::optional<int64_t> max_pending_seconds;  // from creation to the first start
   uint32_t retries_max = 0;                    // of attempts that failed for an internal reason
-  std::optional<Checkpoint> checkpoint;
+  std::optional<SyncedDirectory> checkpoint;   // restored when the job starts again
+  // event files and images; its uri is the job's own: tensorboard_uri()
+  std::optional<SyncedDirectory> tensorboard;
   // time for which its hosts stay for a next job that matches (warm pool)
   int64_t keep_alive_seconds = 0;
   bool network_isolation = false;

@@ -113,7 +113,7 @@ TEST(JobTime, WorkBeforeAnInterruptionIsLostWithoutCheckpoints) {
 
 TEST(JobTime, LostTimeIsUnknownWithCheckpoints) {
   Job job = interrupted(true);
-  job.spec.checkpoint = Checkpoint{"s3://b/c", "/opt/ml/checkpoints"};
+  job.spec.checkpoint = SyncedDirectory{"s3://b/c", "/opt/ml/checkpoints"};
   const JobTime time = time_of(job, at(0));
   EXPECT_EQ(time.in(TimeUse::lost), 0s);
   EXPECT_EQ(time.in(TimeUse::training), 70s);
@@ -146,7 +146,7 @@ TEST(JobTime, TheSumIsTheWallTime) {
     Job job;
     job.created = kCreated;
     job.state = JobState(random.below(kEnumerators<JobState>));
-    if (random.chance(3)) job.spec.checkpoint = Checkpoint{"s3://b/c", "/c"};
+    if (random.chance(3)) job.spec.checkpoint = SyncedDirectory{"s3://b/c", "/c"};
     for (uint64_t i = random.below(4); i > 0; --i) {
       Attempt made;
       made.number = uint32_t(job.attempts.size() + 1);

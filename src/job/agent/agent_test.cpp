@@ -528,6 +528,7 @@ TEST_F(AgentTest, TheFailureFileIsNotReadThroughALink) {
 TEST_F(AgentTest, AllThatAJobMayWriteLiesOnItsVolume) {
   volume_ = [] { return ok(); };
   order_.spec.checkpoint = {"s3://out/ckpt", "/ckpt"};
+  order_.spec.tensorboard = {"s3://out/board", "/board"};
   start([](Played::Controls&) { return 0; });
   finish();
   std::string writable;
@@ -536,7 +537,7 @@ TEST_F(AgentTest, AllThatAJobMayWriteLiesOnItsVolume) {
     writable += mount.destination + " ";
     EXPECT_TRUE(mount.source.starts_with(directory_.path() + "/disk/")) << mount.source;
   }
-  EXPECT_EQ(writable, "/ckpt /opt/trainyard/activity /etc/hosts /etc/resolv.conf ");
+  EXPECT_EQ(writable, "/ckpt /board /opt/trainyard/activity /etc/hosts /etc/resolv.conf ");
 }
 
 TEST_F(AgentTest, AJobWithoutAVolumeWritesToMemoryOnly) {

@@ -56,6 +56,7 @@ contract::HostConfig host_config(const wire::Order& order) {
     config.channels.push_back(std::move(entry));
   }
   if (spec.checkpoint) config.checkpoint_path = spec.checkpoint->path;
+  if (spec.tensorboard) config.tensorboard_path = spec.tensorboard->path;
   for (const auto& metric : spec.metrics) {
     config.metric_definitions.push_back({{"Name", metric.name}, {"Regex", metric.regex}});
   }

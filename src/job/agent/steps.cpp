@@ -16,6 +16,7 @@ std::span<const Step> steps() {
       Step{Stage::pull, "channels", bring_channels, end_channels},
       Step{Stage::pull, "job's volumes", bring_volumes, nullptr},
       Step{Stage::pull, "checkpoints", restore_checkpoints, nullptr},
+      Step{Stage::pull, "TensorBoard output", make_tensorboard_directory, nullptr},
       Step{Stage::pull, "image", ready_image, nullptr},
       Step{Stage::pull, "sources", fetch_sources, nullptr},
       Step{Stage::mount, "contract", write_contract, nullptr},

@@ -37,6 +37,7 @@ std::optional<Failure> bring_channels(StepContext& context);
 void end_channels(StepContext& context);
 std::optional<Failure> bring_volumes(StepContext& context);
 std::optional<Failure> restore_checkpoints(StepContext& context);
+std::optional<Failure> make_tensorboard_directory(StepContext& context);
 std::optional<Failure> ready_image(StepContext& context);
 std::optional<Failure> fetch_sources(StepContext& context);
 std::optional<Failure> write_contract(StepContext& context);

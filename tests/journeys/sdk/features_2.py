@@ -304,6 +304,19 @@ def _() -> None:
     assert "7" in run("cat /opt/ml/checkpoints/epoch", checkpoint_s3_uri=place)
 
 
+@feature("TensorBoard output")
+def _() -> None:
+    job = estimator(
+        "echo 7 > /opt/ml/output/tensorboard/events.out.tfevents.1",
+        tensorboard_output_config=TensorBoardOutputConfig(s3_output_path=f"s3://{BUCKET}/board"),
+        # latest_job_tensorboard_artifacts_path() answers only with one
+        debugger_hook_config=DebuggerHookConfig(s3_output_path=f"s3://{BUCKET}/debug"),
+    )
+    finish(start(job))
+    place = job.latest_job_tensorboard_artifacts_path() + "/events.out.tfevents.1"
+    assert S3Downloader.read_file(place, sagemaker_session=session()) == "7\n"
+
+
 @feature("metric definitions")
 def _() -> None:
     definitions = [{"Name": "loss", "Regex": "loss=([0-9.]+)"}]
@@ -500,12 +513,6 @@ def _() -> Outcome:
 def _() -> Outcome:
     rules = [Rule.sagemaker(rule_configs.loss_not_decreasing())]
     return refused(lambda: start(estimator(rules=rules)))
-
-
-@feature("TensorBoard output")
-def _() -> Outcome:
-    board = TensorBoardOutputConfig(s3_output_path=f"s3://{BUCKET}/board")
-    return refused(lambda: start(estimator(tensorboard_output_config=board)))
 
 
 @feature("remote debugging")

@@ -313,6 +313,15 @@ def _() -> None:
     assert "7" in run("cat /opt/ml/checkpoints/epoch", checkpoint_config=place)
 
 
+@feature("TensorBoard output")
+def _() -> None:
+    job = trainer("echo 7 > /opt/ml/output/tensorboard/events.out.tfevents.1")
+    described = finish(start(job.with_tensorboard_output_config()))
+    place = described["TensorBoardOutputConfig"]["S3OutputPath"].removeprefix(f"s3://{BUCKET}/")
+    key = f"{place}/{described['TrainingJobName']}/tensorboard-output/events.out.tfevents.1"
+    assert client("s3").get_object(Bucket=BUCKET, Key=key)["Body"].read() == b"7\n"
+
+
 @feature("metric definitions")
 def _() -> None:
     job = trainer("echo loss=0.25").with_metric_definitions(
@@ -491,11 +500,6 @@ def _() -> Outcome:
 @feature("KMS keys of volumes")
 def _() -> Outcome:
     return refused(lambda: start(trainer(compute={"volume_kms_key_id": "alias/mine"})))
-
-
-@feature("TensorBoard output")
-def _() -> Outcome:
-    return refused(lambda: start(trainer().with_tensorboard_output_config()))
 
 
 @feature("remote debugging")

@@ -78,7 +78,9 @@ struct TestTenants : TestServer {
     out.spec.request = Json::object();
     out.spec.output_uri = "s3://models";
     out.spec.checkpoint =
-        domain::Checkpoint{"s3://models/checkpoints/" + name, "/opt/ml/checkpoints"};
+        domain::SyncedDirectory{"s3://models/checkpoints/" + name, "/opt/ml/checkpoints"};
+    out.spec.tensorboard = domain::SyncedDirectory{
+        domain::tensorboard_uri("s3://models/board", name), "/opt/ml/output/tensorboard"};
     domain::Channel channel;
     channel.name = "train";
     channel.s3_data_type = "S3Prefix";

@@ -35,11 +35,14 @@ Result<Stamp> stamp_of(const os::File& file, const std::string& path) {
 }
 
 // Returns whether all bytes read since `before` was taken are one content. A file that was replaced
-// or deleted meanwhile has lost its name, which changes its stamp too, but not its bytes.
-Result<bool> is_the_same(const os::File& file, const Stamp& before, const std::string& path) {
+// or deleted meanwhile has lost its name, which changes its stamp too, but not its bytes. If the
+// file `grows`, they are its first bytes, which more may follow.
+Result<bool> is_the_same(const os::File& file, const Stamp& before, bool grows,
+                         const std::string& path) {
   struct stat status {};
   if (::fstat(file.descriptor(), &status) != 0) return from_errno(path);
   Stamp now = stamp_of(status);
+  if (grows) return now.inode == before.inode && now.bytes >= before.bytes;
   if (status.st_nlink == 0) now.changed = before.changed;
   return now == before;
 }
@@ -78,13 +81,28 @@ CheckpointSync::~CheckpointSync() {
   if (thread_.joinable()) thread_.join();
 }
 
+Error CheckpointSync::error_of_listing(Error error) const {
+  if (error.kind == Kind::not_found)
+    return not_found("bucket " + settings_.to.bucket + " not found (" + uri() + ")");
+  return std::move(error).in("listing " + uri());
+}
+
+Result<void> CheckpointSync::make_directory() {
+  const auto tree = TRY(base_.make(settings_.directory));
+  TRY(tree.set_mode("", 0777));
+  objects::ListQuery query;
+  query.prefix = settings_.to.key;
+  query.keys_max = 1;
+  auto listed = objects_.list(settings_.to.bucket, query);
+  if (!listed) return error_of_listing(std::move(listed).error());
+  return {};
+}
+
 Result<void> CheckpointSync::restore(const Interruption& interruption) {
   const auto tree = TRY(base_.make(settings_.directory));
   TRY(tree.set_mode("", 0777));
   auto listed = list_all(objects_, settings_.to, interruption);
-  if (!listed && listed.error().kind == Kind::not_found)
-    return not_found("bucket " + settings_.to.bucket + " not found (" + uri() + ")");
-  if (!listed) return std::move(listed).error().in("listing " + uri());
+  if (!listed) return error_of_listing(std::move(listed).error());
 
   std::vector<Download> downloads;
   std::map<std::string, Instant> modified;
@@ -132,7 +150,7 @@ bool CheckpointSync::ending() const {
 }
 
 void CheckpointSync::run() {
-  Duration interval = kScanInterval;
+  Duration interval = settings_.interval;
   bool outage = false;
   while (!ending()) {
     const auto began = clock_.monotonic();
@@ -141,7 +159,7 @@ void CheckpointSync::run() {
     if (keys && keys->expires > clock_.now()) {
       const auto done = iterate(false, broken_off_);
       if (done || done.error().kind == Kind::cancelled) {
-        interval = kScanInterval;
+        interval = settings_.interval;
         outage = false;
       } else {
         if (!outage)
@@ -176,7 +194,7 @@ Result<bool> CheckpointSync::iterate(bool last, const Interruption& interruption
   const auto tree = base_.below(settings_.directory);
   if (!tree) return tree.error();
   auto now = look(*tree);
-  const auto plan = plan_sync(before_, now, stored_, settings_.deletions, last);
+  const auto plan = plan_sync(before_, now, stored_, settings_.rules, last);
   before_ = std::move(now);
   // Removes markers of files that were deleted before they could be copied.
   std::erase_if(marked_, [&](const std::string& path) {
@@ -253,23 +271,26 @@ Result<CheckpointSync::Outcome> CheckpointSync::put(const Tree& tree, const std:
     return Outcome::changed;
   if (!opened) return opened.error();
   const os::File& file = *opened;
-  if (!TRY(is_the_same(file, stamp, path))) return Outcome::changed;
+  const bool grows = settings_.rules.event_files && is_event_file(path);
+  if (!TRY(is_the_same(file, stamp, grows, path))) return Outcome::changed;
   objects::PutOptions options;
   options.bytes = stamp.bytes;
   const auto writer = TRY(objects_.put(settings_.to.bucket, settings_.to.key + path, options));
   std::vector<char> buffer(std::min<uint64_t>(kSyncBufferBytes, stamp.bytes + 1));
   for (uint64_t at = 0;;) {
     TRY(interruption.check());
-    const ssize_t got =
-        ::pread(file.descriptor(), buffer.data(), buffer.size(), static_cast<off_t>(at));
+    const uint64_t wanted =
+        grows ? std::min<uint64_t>(buffer.size(), stamp.bytes - at) : buffer.size();
+    const ssize_t got = ::pread(file.descriptor(), buffer.data(), wanted, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return from_errno(path);
+    if (got == 0 && at < stamp.bytes) return Outcome::changed;
     if (got == 0) break;
     at += static_cast<uint64_t>(got);
     if (at > stamp.bytes) return Outcome::changed;
     TRY(writer->write(std::span<const char>(buffer).first(static_cast<size_t>(got))));
   }
-  if (!TRY(is_the_same(file, stamp, path))) return Outcome::changed;
+  if (!TRY(is_the_same(file, stamp, grows, path))) return Outcome::changed;
   TRY(writer->commit());
   return Outcome::stored;
 }

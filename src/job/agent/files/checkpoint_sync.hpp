@@ -1,13 +1,13 @@
 // Copies a directory that the job writes to the object store while the job runs:
-// /opt/ml/checkpoints and /opt/ml/output/intermediate. One direction only: changes that others make
-// in the store are not copied back.
+// /opt/ml/checkpoints, /opt/ml/output/tensorboard and /opt/ml/output/intermediate. One direction
+// only: changes that others make in the store are not copied back.
 //
-//   restore() --> start() .. scans, uploads, deletes every kScanInterval .. finish()
+//   make_directory() or restore() --> start() .. scans, uploads, deletes .. finish()
 //
 // checkpoint_sync_plan decides; this carries it out. An object is visible as a whole or not at all,
 // and a file that changed while it was read is not committed: after a kill at any moment, the store
-// holds only contents that a file really had. Scanning needs no watches and loses no events, and
-// costs at most a tenth of a processor (kLookShare).
+// holds only contents that a file really had (of an event file that grows, its beginning). Scanning
+// needs no watches and loses no events, and costs at most a tenth of a processor (kLookShare).
 //
 // The directory is opened again at each scan, beneath a tree that is held since before the job ran:
 // a job may remove it and make it again, but a link or a mount in its place is an error and is not
@@ -35,7 +35,8 @@
 
 namespace trainyard::agent {
 
-// Between two scans; a file is in the store two scans and its transfer after its last write.
+// Between two scans by default; a file is in the store two scans and its transfer after its last
+// write.
 inline constexpr Duration kScanInterval = 1s;
 // A long scan is followed by a pause of this many times its length.
 inline constexpr int kLookShare = 10;
@@ -50,8 +51,9 @@ struct SyncSettings {
   std::string directory;  // below the tree of the constructor; "" = the tree itself
   std::string place;      // the path in the container: "/opt/ml/checkpoints"
   objects::Location to;   // its key ends in '/' or is empty
-  bool deletions = true;  // files deleted here are deleted there
-  bool marks = true;      // tell the job by marker files what was copied (checkpoint_sync_plan.hpp)
+  SyncRules rules = {};
+  bool marks = true;  // tell the job by marker files what was copied (checkpoint_sync_plan.hpp)
+  Duration interval = kScanInterval;
 };
 
 class CheckpointSync {
@@ -60,9 +62,12 @@ class CheckpointSync {
                  Facts& facts, Clock& clock);
   ~CheckpointSync();  // cancels running transfers
 
-  // Downloads the store's content into the directory, which is made, writable for any user. Keys
-  // without a valid file name are left out, which the log reports. Requires: before start(); the
-  // directory is unused. Errors also: not_found: no such bucket; exhausted: the disk is too small.
+  // Makes the directory, writable for any user, and checks that the bucket can be used. Requires:
+  // before start(). Errors also: not_found: no such bucket.
+  Result<void> make_directory();
+  // Makes the directory likewise, and downloads the store's content into it. Keys without a valid
+  // file name are left out, which the log reports. Requires: before start(); the directory is
+  // unused. Errors also: not_found: no such bucket; exhausted: the disk is too small.
   Result<void> restore(const Interruption& interruption);
   void start();
   // Ends the thread, then copies the remaining differences. Requires: no process writes to the
@@ -78,6 +83,7 @@ class CheckpointSync {
   void run();
   // Makes one scan and carries out its plan; returns whether nothing is left to be done.
   Result<bool> iterate(bool last, const Interruption& interruption);
+  Error error_of_listing(Error error) const;
   Look look(const Tree& tree);
   Result<void> upload(const Tree& tree, const std::string& path, const Stamp& stamp,
                       const Interruption& interruption);

@@ -26,8 +26,12 @@ bool is_left_out(std::string_view path) {
   return false;
 }
 
+bool is_event_file(std::string_view path) {
+  return path.substr(path.rfind('/') + 1).find("tfevents") != std::string_view::npos;
+}
+
 SyncPlan plan_sync(const Look& before, const Look& now, const std::map<std::string, Stamp>& stored,
-                   bool deletions, bool last) {
+                   const SyncRules& rules, bool last) {
   SyncPlan plan;
   for (const auto& [path, stamp] : now.files) {
     const auto there = stored.find(path);
@@ -35,7 +39,8 @@ SyncPlan plan_sync(const Look& before, const Look& now, const std::map<std::stri
     const auto earlier = before.files.find(path);
     const bool put_in_place = stamp.changed > stamp.modified;
     const bool unchanged = earlier != before.files.end() && earlier->second == stamp;
-    if (last || put_in_place || unchanged) {
+    const bool grows = rules.event_files && is_event_file(path);
+    if (last || put_in_place || unchanged || grows) {
       plan.upload.push_back(path);
     } else {
       ++plan.waiting;
@@ -45,7 +50,7 @@ SyncPlan plan_sync(const Look& before, const Look& now, const std::map<std::stri
       plan.upload.begin(), plan.upload.end(), [&](const std::string& a, const std::string& b) {
         return std::tuple(now.files.at(a).changed, a) < std::tuple(now.files.at(b).changed, b);
       });
-  if (!deletions || !now.whole) return plan;
+  if (!rules.deletions || !now.whole) return plan;
   const std::set<std::string> uploads(plan.upload.begin(), plan.upload.end());
   std::set<std::string> directories;
   for (const auto& path : uploads)

@@ -6,6 +6,8 @@
 //     change is newer than its last write, as after a rename. A file that is being written waits,
 //     so half a checkpoint does not replace a whole one. At the last scan all writers have ended,
 //     and every difference is copied.
+//   - An event file of TensorBoard does not wait, if the rules say so: it is only appended to, and
+//     its readers expect that its last record is incomplete.
 //   - Files are copied in the order of their last change: if a program writes the parts first and
 //     the file that names them last, then after any crash the store has only names of parts that
 //     are there.
@@ -51,6 +53,15 @@ struct Look {
   bool whole = true;                   // false: the scan was incomplete; missing files may exist
 };
 
+// Which differences are copied.
+struct SyncRules {
+  bool deletions = true;     // files deleted here are deleted there
+  bool event_files = false;  // those that grow are copied as they are
+};
+
+// True for the names by which TensorBoard finds its event files.
+bool is_event_file(std::string_view path);
+
 struct SyncPlan {
   std::vector<std::string> remove_first;  // in the store
   std::vector<std::string> upload;
@@ -61,6 +72,6 @@ struct SyncPlan {
 
 // `stored`: path -> the stamp of the file when it was copied. `last`: all writers have ended.
 SyncPlan plan_sync(const Look& before, const Look& now, const std::map<std::string, Stamp>& stored,
-                   bool deletions, bool last);
+                   const SyncRules& rules, bool last);
 
 }  // namespace trainyard::agent

@@ -58,21 +58,31 @@ TEST(PlanSync, Table) {
   };
   for (const auto& each : cases) {
     const auto plan = plan_sync({files(each.before), true}, {files(each.now), true},
-                                files(each.stored), true, each.last);
+                                files(each.stored), {}, each.last);
     EXPECT_EQ(text_of(plan), each.plan) << each.why;
   }
 }
 
 TEST(PlanSync, DeletionsNeedACompleteScan) {
-  EXPECT_EQ(text_of(plan_sync({}, {{}, false}, files("a1"), true, true)), "");
-  EXPECT_EQ(text_of(plan_sync({}, {{}, true}, files("a1"), false, true)), "");
+  EXPECT_EQ(text_of(plan_sync({}, {{}, false}, files("a1"), {}, true)), "");
+  EXPECT_EQ(text_of(plan_sync({}, {{}, true}, files("a1"), {.deletions = false}, true)), "");
 }
 
 // A checkpoint that is replaced more often than we scan is not delayed forever.
 TEST(PlanSync, ARenamedFileIsComplete) {
   const Look written{{{"a", {1, 1, 500, 500}}}, true}, renamed{{{"a", {2, 1, 500, 501}}}, true};
-  EXPECT_EQ(text_of(plan_sync(written, renamed, {}, true, false)), "+a");
-  EXPECT_EQ(text_of(plan_sync(renamed, written, {}, true, false)), "~1");
+  EXPECT_EQ(text_of(plan_sync(written, renamed, {}, {}, false)), "+a");
+  EXPECT_EQ(text_of(plan_sync(renamed, written, {}, {}, false)), "~1");
+}
+
+TEST(PlanSync, EventFilesDoNotWaitForTheirEnd) {
+  const std::string event = "run/events.out.tfevents.1.algo-1.2.0";
+  const Look shorter{{{event, {1, 10, 500, 500}}, {"tfevents/a", {2, 10, 500, 500}}}, true};
+  const Look longer{{{event, {1, 20, 600, 600}}, {"tfevents/a", {2, 20, 600, 600}}}, true};
+  const SyncRules rules{.deletions = false, .event_files = true};
+  EXPECT_EQ(text_of(plan_sync(shorter, longer, shorter.files, rules, false)), "+" + event + " ~1");
+  EXPECT_EQ(text_of(plan_sync(shorter, longer, shorter.files, {}, false)), "~2");
+  EXPECT_EQ(text_of(plan_sync(longer, longer, longer.files, rules, false)), "");
 }
 
 // From any state, with writers that stop writing, the store ends up like the directory.
@@ -84,7 +94,7 @@ TEST(PlanSync, EndsAtTheDirectory) {
     Look before;
     const auto iterate = [&](const char* now, bool last) {
       const Look look{files(now), true};
-      const auto plan = plan_sync(before, look, stored, true, last);
+      const auto plan = plan_sync(before, look, stored, {}, last);
       for (const auto& path : plan.remove_first) stored.erase(path);
       for (const auto& path : plan.upload) stored[path] = look.files.at(path);
       for (const auto& path : plan.remove) stored.erase(path);

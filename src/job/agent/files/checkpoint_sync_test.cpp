@@ -1,5 +1,6 @@
 #include "agent/files/checkpoint_sync.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -50,7 +51,7 @@ class CheckpointSyncTest : public testing::Test {
     settings.directory = "here";
     settings.place = "/opt/ml/checkpoints";
     settings.to = {"yard", "ckpt/"};
-    settings.deletions = deletions;
+    settings.rules.deletions = deletions;
     settings.marks = marks;
     return std::make_unique<CheckpointSync>(settings, *Tree::open(directory_.path()), *objects_,
                                             keys_, heard_, clock_);
@@ -265,6 +266,43 @@ TEST_F(CheckpointSyncTest, IntermediateOutputStaysInTheStore) {
   EXPECT_EQ(os::list_directory(path(""))->size(), 0u);
 }
 
+TEST_F(CheckpointSyncTest, AnEventFileIsCopiedWhileItGrows) {
+  SyncSettings settings;
+  settings.directory = "here";
+  settings.place = "/opt/ml/output/tensorboard";
+  settings.to = {"yard", "board/"};
+  settings.rules = {.deletions = false, .event_files = true};
+  settings.marks = false;
+  settings.interval = 10ms;
+  CheckpointSync one(settings, *Tree::open(directory_.path()), *objects_, keys_, heard_, clock_);
+  ASSERT_TRUE(one.make_directory());
+  struct stat status {};
+  ASSERT_EQ(::stat(path("").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0777u);
+  one.start();
+  const std::string key = "board/run/events.out.tfevents.1";
+  ASSERT_TRUE(os::make_directories(path("run")));
+  const os::File file(::open(path("run/events.out.tfevents.1").c_str(), O_CREAT | O_WRONLY, 0644));
+  std::string written;
+  // Never at rest: a record follows as soon as a part of those before it is in the store.
+  for (size_t copied = 0; copied < 2000;) {
+    ASSERT_TRUE(os::write_whole(file, "record-", "events"));
+    written += "record-";
+    const std::string content = get(key);
+    if (content == "(none)") continue;
+    ASSERT_TRUE(written.starts_with(content)) << content;
+    EXPECT_GE(content.size(), copied);
+    copied = content.size();
+  }
+  ASSERT_TRUE(one.finish(interruption_));
+  EXPECT_EQ(get(key), written);
+  ASSERT_EQ(::unlink(path("run/events.out.tfevents.1").c_str()), 0);
+  ASSERT_TRUE(one.finish(interruption_));
+  EXPECT_EQ(keys(), key + " ") << "output stays, and has no marks";
+  EXPECT_TRUE(os::list_directory(path("run"))->empty());
+  EXPECT_EQ(heard_.said(), "");
+}
+
 TEST_F(CheckpointSyncTest, ReportsAMissingBucket) {
   SyncSettings settings;
   settings.directory = "here/x";
@@ -273,6 +311,7 @@ TEST_F(CheckpointSyncTest, ReportsAMissingBucket) {
   CheckpointSync one(settings, *Tree::open(directory_.path()), *objects_, keys_, heard_, clock_);
   EXPECT_EQ(one.restore(interruption_).error().message,
             "bucket nowhere not found (s3://nowhere/ckpt/)");
+  EXPECT_EQ(one.make_directory().error().message, "bucket nowhere not found (s3://nowhere/ckpt/)");
   one.start();
   ASSERT_TRUE(os::write_file(path("x/a"), "1"));
   EXPECT_TRUE(soon([&] { return heard_.said().find("cannot be copied to") != std::string::npos; }));

@@ -1,5 +1,5 @@
 // Syncs directories to the object store while the job runs: checkpoints, which are restored when
-// the job is started again, and intermediate output.
+// the job is started again, files for TensorBoard, and intermediate output.
 #include "agent/files/checkpoint_sync.hpp"
 
 #include "agent/steps.hpp"
@@ -14,7 +14,11 @@ namespace {
 constexpr const char* kIntermediate = "output/intermediate";
 
 // those outside of /opt/ml: mounted at the requested path
-constexpr const char* kDirectory = "checkpoints";
+constexpr const char* kCheckpoints = "checkpoints";
+constexpr const char* kTensorboard = "tensorboard";
+
+// Event files may change at any time, and no reader looks more often.
+constexpr Duration kTensorboardInterval = 5s;
 
 std::unique_ptr<CheckpointSync> make_sync(StepContext& context, SyncSettings settings, Tree base) {
   return std::make_unique<CheckpointSync>(std::move(settings), std::move(base),
@@ -22,20 +26,20 @@ std::unique_ptr<CheckpointSync> make_sync(StepContext& context, SyncSettings set
                                           context.world.clock);
 }
 
-// Makes the directory of checkpoints at `path_inside` of the container, and its mount if it needs
-// one.
-Result<std::unique_ptr<CheckpointSync>> make_checkpoint_sync(StepContext& context,
-                                                             const std::string& path_inside,
-                                                             const objects::Location& to) {
-  SyncSettings settings;
+// Adds the mount of a directory that is not below /opt/ml, `name` in the workspace.
+Result<std::unique_ptr<CheckpointSync>> make_sync_of(StepContext& context,
+                                                     const domain::SyncedDirectory& directory,
+                                                     const char* name, SyncSettings settings) {
+  const std::string& path_inside = directory.path;
   settings.place = path_inside;
-  settings.to = to;
+  settings.to = TRY(objects::parse_s3_uri(directory.uri));
+  if (!settings.to.key.empty() && !settings.to.key.ends_with('/')) settings.to.key += '/';
   const std::string base = std::string(contract::kBase) + "/";
   if (path_inside.starts_with(base)) {
     settings.directory = path_inside.substr(base.size());
     return make_sync(context, std::move(settings), TRY(context.ml_tree->below("")));
   }
-  const std::string source = context.writable_path(kDirectory);
+  const std::string source = context.writable_path(name);
   TRY(os::make_directories(source));
   auto tree = TRY(Tree::open(source));
   containers::Mount mount;
@@ -68,16 +72,32 @@ std::optional<Failure> restore_checkpoints(StepContext& context) {
   const auto& checkpoint = context.order.spec.checkpoint;
   if (!checkpoint) return {};
   const std::string doing = "Checkpoint download failed: " + checkpoint->uri;
-  auto to = objects::parse_s3_uri(checkpoint->uri);
-  if (!to) return failure_of(to.error(), doing);
-  if (!to->key.empty() && !to->key.ends_with('/')) to->key += '/';
-  auto made = make_checkpoint_sync(context, checkpoint->path, *to);
+  auto made = make_sync_of(context, *checkpoint, kCheckpoints, {});
   if (!made) return failure_of(made.error(), doing);
   auto sync = *std::move(made);
   auto restored = with_store(context, "checkpoints",
                              [&]() -> Result<void> { return sync->restore(context.interruption); });
   if (!restored) return failure_of(restored.error(), doing);
-  remove_unfinished_uploads(context, *to);
+  remove_unfinished_uploads(context, sync->settings().to);
+  context.syncs.push_back(std::move(sync));
+  return {};
+}
+
+// What earlier attempts wrote stays in the store, and is not brought back.
+std::optional<Failure> make_tensorboard_directory(StepContext& context) {
+  const auto& tensorboard = context.order.spec.tensorboard;
+  if (!tensorboard) return {};
+  const std::string doing = "TensorBoard output cannot be uploaded to " + tensorboard->uri;
+  SyncSettings settings;
+  settings.rules = {.deletions = false, .event_files = true};
+  settings.marks = false;  // TensorBoard would take them for event files
+  settings.interval = kTensorboardInterval;
+  auto made = make_sync_of(context, *tensorboard, kTensorboard, std::move(settings));
+  if (!made) return failure_of(made.error(), doing);
+  auto sync = *std::move(made);
+  auto ready = with_store(context, "TensorBoard output", [&] { return sync->make_directory(); });
+  if (!ready) return failure_of(ready.error(), doing);
+  remove_unfinished_uploads(context, sync->settings().to);
   context.syncs.push_back(std::move(sync));
   return {};
 }
@@ -89,7 +109,7 @@ std::optional<Failure> start_syncs(StepContext& context) {
     settings.directory = kIntermediate;
     settings.place = std::string(contract::kBase) + "/" + kIntermediate;
     settings.to = {to->bucket, to->key + context.order.job.name + "/output/intermediate/"};
-    settings.deletions = false;  // as with SageMaker's own toolkit
+    settings.rules.deletions = false;  // as with SageMaker's own toolkit
     settings.marks = false;
     auto base = context.ml_tree->below("");
     if (!base) return failure_of(base.error(), "opening the host's directories");

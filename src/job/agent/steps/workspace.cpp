@@ -39,9 +39,10 @@ void remove_directories(StepContext& context, std::initializer_list<const char*>
 std::optional<Failure> make_workspace(StepContext& context) {
   // "ml" is being mounted over, if volumes have a size. A new directory has nothing to remove.
   if (context.died_before || os::exists(context.path("etc")))
-    remove_directories(context, {"etc", "image", "checkpoints", "entry", kUnlimitedVolumes,
-                                 kUnlimitedChannelLayers, kUnlimitedChannelBlocks, kMountedObjects,
-                                 context.world.await_volume ? "etc" : "ml"});
+    remove_directories(context,
+                       {"etc", "image", "checkpoints", "tensorboard", "entry", kUnlimitedVolumes,
+                        kUnlimitedChannelLayers, kUnlimitedChannelBlocks, kMountedObjects,
+                        context.world.await_volume ? "etc" : "ml"});
   if (context.died_before) {
     return Failure{domain::Fault::lost, "the agent of this host died while it ran the job"};
   }
@@ -86,15 +87,16 @@ void remove_workspace(StepContext& context) {
           {{"error", unmounted.error().message}});
     }
   if (!context.world.await_volume || context.world.keeps_volume)
-    return remove_directories(context, {"ml", "etc", "image", "checkpoints", "entry", kFileSystems,
-                                        kMountedObjects, kUnlimitedChannelLayers,
-                                        kUnlimitedChannelBlocks, "disk/checkpoints", "disk/entry"});
+    return remove_directories(
+        context, {"ml", "etc", "image", "checkpoints", "tensorboard", "entry", kFileSystems,
+                  kMountedObjects, kUnlimitedChannelLayers, kUnlimitedChannelBlocks,
+                  "disk/checkpoints", "disk/tensorboard", "disk/entry"});
   if (auto removed = os::remove_volume(context.path(kDisk), context.path(kVolumeFile)); !removed) {
     log(Level::warning, "agent", "cannot remove the volume", {{"error", removed.error().message}});
   }
-  remove_directories(
-      context, {"ml", kDisk, "etc", "image", "checkpoints", "entry", kUnlimitedVolumes,
-                kFileSystems, kMountedObjects, kUnlimitedChannelLayers, kUnlimitedChannelBlocks});
+  remove_directories(context, {"ml", kDisk, "etc", "image", "checkpoints", "tensorboard", "entry",
+                               kUnlimitedVolumes, kFileSystems, kMountedObjects,
+                               kUnlimitedChannelLayers, kUnlimitedChannelBlocks});
 }
 
 }  // namespace trainyard::agent
