@@ -1,5 +1,7 @@
-"""`trainyard tensorboard`: metrics of jobs in the real TensorBoard, also while a job runs."""
+"""`trainyard tensorboard`: metrics of jobs, and the files that they write themselves, in the real
+TensorBoard, also while a job runs."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -9,7 +11,7 @@ import re
 import signal
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -87,6 +89,27 @@ def hyperparameters(port: int) -> dict[str, dict[str, Any]]:
     return {group["name"]: group["hparams"] for group in groups}
 
 
+@contextlib.contextmanager
+def shown(server: Server, *jobs_shown: str) -> Iterator[tuple[int, list[str]]]:
+    """The port of TensorBoard, which `trainyard tensorboard` runs meanwhile; then what it wrote."""
+    port, errors = free_port(), list[str]()
+    environment = os.environ | {"PATH": f"{TENSORBOARD}:{os.environ['PATH']}"}
+    with subprocess.Popen(
+        command(server, *jobs_shown, "--port", str(port)),
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        try:
+            yield port, errors
+        finally:
+            running.send_signal(signal.SIGINT)
+            errors += running.communicate(timeout=trainyard_server.WAIT_SECONDS_MAX)[1].splitlines()
+        assert running.returncode == 130, errors
+    assert f"TensorBoard: http://127.0.0.1:{port}/ (Ctrl-C ends it)" in errors
+
+
 def check_pages(server: Server, port: int) -> None:
     wait_for(lambda: values(port, "done-1") == [0.5, 0.25], "the points of the ended job")
     wait_for(lambda: values(port, "live-1") == [4.0], "the first point of the running job")
@@ -107,24 +130,162 @@ def test_tensorboard_shows_jobs_also_while_they_run(server: Server) -> None:
     jobs.wait_until(server.boto("sagemaker"), "done-1")
     submit(server, "live-1", "echo loss=4; while [ ! -e /tmp/go ]; do sleep 0.1; done; echo loss=2")
     jobs.wait_until(server.boto("sagemaker"), "live-1", ["Training"])
-    port = free_port()
-    environment = os.environ | {"PATH": f"{TENSORBOARD}:{os.environ['PATH']}"}
-    with subprocess.Popen(
-        command(server, "done-1", "live-1", "--port", str(port)),
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as shown:
-        try:
-            check_pages(server, port)
-        finally:
-            shown.send_signal(signal.SIGINT)
-        _, errors = shown.communicate(timeout=trainyard_server.WAIT_SECONDS_MAX)
-        assert shown.returncode == 130
-    assert f"TensorBoard: http://127.0.0.1:{port}/ (Ctrl-C ends it)" in errors
-    directory = re.search(r"2 jobs in (\S+)", errors)
+    with shown(server, "done-1", "live-1") as (port, errors):
+        check_pages(server, port)
+    directory = re.search(r"2 jobs in (\S+)", "\n".join(errors))
     assert directory and not os.path.exists(directory[1]), "temporary files are removed"
+
+
+# -- the files that a job writes itself
+
+# An event file with an image in each of two steps. Prints a place within the record of the second.
+WRITE_EVENTS = """
+import io, sys
+from PIL import Image
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+with open(sys.argv[1], "wb") as file:
+    writer = RecordWriter(file)
+    writer.write(Event(wall_time=1, file_version="brain.Event:2").SerializeToString())
+    for step, colour in ((1, (255, 0, 0)), (2, (0, 0, 255))):
+        if step == 2:
+            print(file.tell() + 20)
+        png = io.BytesIO()
+        Image.new("RGB", (3, 2), colour).save(png, "png")
+        image = Summary.Image(
+            height=2, width=3, colorspace=3, encoded_image_string=png.getvalue()
+        )
+        summary = Summary(value=[Summary.Value(tag="digit", image=image)])
+        writer.write(Event(wall_time=step, step=step, summary=summary).SerializeToString())
+"""
+EVENTS = "train/events.out.tfevents.1700000000.algo-1.7.0"
+UNTIL_GO = "while [ ! -e /tmp/go ]; do sleep 0.1; done"
+
+
+def event_file(directory: pathlib.Path) -> tuple[bytes, bytes]:
+    """An event file in two parts: the first ends within a record."""
+    path = directory / "events"
+    middle = subprocess.run(
+        [TENSORBOARD / "python", "-c", WRITE_EVENTS, path],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    content = path.read_bytes()
+    return content[: int(middle)], content[int(middle) :]
+
+
+def submit_writer(server: Server, name: str, script: str, **config: str) -> None:
+    request = jobs.request(name, script, channels={"in": ("s3://yard/in/", "FullyReplicated")})
+    request["TensorBoardOutputConfig"] = {"S3OutputPath": "s3://yard/board", **config}
+    server.boto("sagemaker").create_training_job(**request)
+
+
+def uploaded(server: Server, job: str) -> dict[str, bytes]:
+    """Name -> content of the files that a job has uploaded for TensorBoard."""
+    s3, prefix = server.boto("s3"), f"board/{job}/tensorboard-output/"
+    listed = s3.list_objects_v2(Bucket="yard", Prefix=prefix).get("Contents", [])
+    return {
+        each["Key"].removeprefix(prefix): s3.get_object(Bucket="yard", Key=each["Key"])[
+            "Body"
+        ].read()
+        for each in listed
+    }
+
+
+def put_parts(server: Server, directory: pathlib.Path) -> tuple[bytes, bytes]:
+    parts = event_file(directory)
+    for number, part in enumerate(parts):
+        server.boto("s3").put_object(Bucket="yard", Key=f"in/{number}", Body=part)
+    return parts
+
+
+def images(port: int, run: str) -> list[int]:
+    """The steps of the images that TensorBoard shows, each of which is a PNG."""
+    found = fetched(port, f"images/images?run={run}&tag=digit&sample=0")
+    return [each["step"] for each in found or []]
+
+
+def test_the_jobs_own_files_are_in_s3_while_it_runs(server: Server, tmp_path: pathlib.Path) -> None:
+    first, rest = put_parts(server, tmp_path)
+    submit_writer(
+        server,
+        "board-1",
+        "cat /opt/ml/input/config/tensorboardoutputconfig.json; echo; mkdir /runs/train;"
+        f" f=/runs/{EVENTS} d=/opt/ml/input/data/in; cat $d/0 > $f; {UNTIL_GO}; cat $d/1 >> $f;"
+        " echo text > /runs/notes; ln -s /etc/passwd /runs/link",
+        LocalPath="/runs/",
+    )
+    wait_for(lambda: uploaded(server, "board-1") == {EVENTS: first}, "the first records")
+    described = server.boto("sagemaker").describe_training_job(TrainingJobName="board-1")
+    assert described["TrainingJobStatus"] == "InProgress"
+    assert described["TensorBoardOutputConfig"] == {
+        "S3OutputPath": "s3://yard/board",
+        "LocalPath": "/runs/",
+    }
+    let_go(CommandLine(server), "board-1")
+    done = jobs.wait_until(server.boto("sagemaker"), "board-1")
+    assert done["TrainingJobStatus"] == "Completed", done
+    assert uploaded(server, "board-1") == {EVENTS: first + rest, "notes": b"text\n"}
+    lines = jobs.log_lines(server.boto("logs"), "board-1")
+    assert lines[0] == '{"LocalPath":"/runs"}'
+    assert any("/runs/link is not copied" in line and "it is a link" in line for line in lines)
+
+
+def test_tensorboard_shows_images_while_the_job_runs(
+    server: Server, tmp_path: pathlib.Path
+) -> None:
+    put_parts(server, tmp_path)
+    submit_writer(
+        server,
+        "board-2",
+        f"cd /opt/ml/output/tensorboard; mkdir train; f={EVENTS} d=/opt/ml/input/data/in;"
+        f" cat $d/0 > $f; {UNTIL_GO}; cat $d/1 >> $f",
+    )
+    jobs.wait_until(server.boto("sagemaker"), "board-2", ["Training"])
+    run = "board-2/tensorboard-output/train"
+    with shown(server, "board-2") as (port, errors):
+        wait_for(lambda: images(port, run) == [1], "the image of the first step")
+        let_go(CommandLine(server), "board-2")
+        wait_for(lambda: images(port, run) == [1, 2], "the image of the second step")
+    assert not [line for line in errors if line.startswith("trainyard: ")]
+
+
+def test_files_that_cannot_be_read_do_not_hide_the_metrics(
+    server: Server, tmp_path: pathlib.Path
+) -> None:
+    submit_writer(server, "board-3", "echo 1 > /opt/ml/output/tensorboard/a..b; true")
+    jobs.wait_until(server.boto("sagemaker"), "board-3")
+    server.boto("s3").put_object(
+        Bucket="yard", Key="board/board-3/tensorboard-output/../../evil", Body=b"evil"
+    )
+    done = subprocess.run(
+        command(server, "board-3", "--no-server", "--logdir", str(tmp_path / "runs")),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "evil is left out: a part of its name is empty, '.' or '..'" in done.stderr
+    found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
+    assert found == [
+        "runs",
+        "runs/board-3",
+        "runs/board-3/events.out.tfevents.trainyard",
+        "runs/board-3/tensorboard-output",
+        "runs/board-3/tensorboard-output/a..b",
+    ]
+
+
+def test_an_unusable_place_is_reported_before_the_job_runs(server: Server) -> None:
+    submit_writer(server, "board-4", "true", S3OutputPath="s3://absent/board")
+    done = jobs.wait_until(server.boto("sagemaker"), "board-4")
+    assert done["FailureReason"] == (
+        "ClientError: TensorBoard output cannot be uploaded to"
+        " s3://absent/board/board-4/tensorboard-output: bucket absent not found"
+        " (s3://absent/board/board-4/tensorboard-output/) (algo-1)"
+    )
 
 
 def test_files_without_a_server(server: Server, tmp_path: pathlib.Path) -> None:

@@ -155,7 +155,8 @@ const std::vector<Command>& commands_that_search() {
          {"--no-server", "", false, "start no TensorBoard; end when the jobs have ended"}},
         "Show the metrics of training jobs in TensorBoard, also while they run.",
         "The program `tensorboard` must be on the PATH (pip install tensorboard). It reads event "
-        "files that this command writes from the jobs' metrics and hyperparameters, until Ctrl-C.",
+        "files that this command writes from the jobs' metrics and hyperparameters, and those that "
+        "the jobs' TensorBoardOutputConfig keeps in S3, until Ctrl-C.",
         {"trainyard tensorboard mnist-1 mnist-2",
          "trainyard tensorboard mnist-1 --no-server --logdir runs"}},
        tensorboard_command}};
@@ -176,7 +177,7 @@ constexpr const char* kSubmitDetails =
     "  [hyperparameters]\n"
     "  epochs = 3\n"
     "Also: name, role, max_runtime_seconds, spot, max_wait_seconds, checkpoints, "
-    "[environment], [tags]. Keys of the API's own request may be added, and "
+    "tensorboard, [environment], [tags]. Keys of the API's own request may be added, and "
     "take precedence. Progress goes to standard error: J=$(trainyard submit job.toml) has the "
     "name.";
 

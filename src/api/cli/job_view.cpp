@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cli/activity_view.hpp"
 #include "cli/batch_log.hpp"
+#include "domain/job.hpp"
 #include "domain/price.hpp"
 #include "domain/status_message.hpp"
 
@@ -283,6 +284,8 @@ void add_links(Page& page, const JobView& job, const Json& described) {
     page.line("output", text_of(*output, "S3OutputPath"));
   if (const Json* checkpoint = member(described, "CheckpointConfig"))
     page.line("checkpoints", text_of(*checkpoint, "S3Uri"));
+  if (const Json* board = member(described, "TensorBoardOutputConfig"))
+    page.line("tensorboard", domain::tensorboard_uri(text_of(*board, "S3OutputPath"), job.name));
   if (!job.of_batch())
     page.line("log",
               "/aws/sagemaker/TrainingJobs " + job.name + "/  (trainyard logs " + job.name + ")");

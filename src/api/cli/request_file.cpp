@@ -30,6 +30,7 @@ constexpr const char* kShortKeys[] = {"name",
                                       "spot",
                                       "output",
                                       "checkpoints",
+                                      "tensorboard",
                                       "channels",
                                       "code",
                                       "input_mode",
@@ -309,6 +310,7 @@ Result<void> add_short_form(const Json& file, const FileFacts& facts, Json& requ
   copy("max_wait_seconds", "StoppingCondition", "MaxWaitTimeInSeconds");
   copy("spot", "", "EnableManagedSpotTraining");
   copy("checkpoints", "CheckpointConfig", "S3Uri");
+  copy("tensorboard", "TensorBoardOutputConfig", "S3OutputPath");
   if (file.contains("hyperparameters")) {
     Json texts = TRY(texts_of(file, "hyperparameters"));
     if (!has_entry(file)) set(request, "", "HyperParameters", std::move(texts));

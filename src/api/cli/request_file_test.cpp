@@ -22,6 +22,8 @@ volume_gib = 5
 output = "s3://yard/models/"
 spot = true
 max_wait_seconds = 90000
+checkpoints = "s3://yard/checkpoints"
+tensorboard = "s3://yard/board"
 role = "arn:aws:iam::123456789012:role/trainer"
 [hyperparameters]
 epochs = 10
@@ -44,6 +46,8 @@ test = {from = "s3://yard/test", sharded = true, content_type = "text/csv"}
       "ContainerEntrypoint": ["python3", "train.py"], "MetricDefinitions": [{"Name": "loss", "Regex": "loss=([0-9.]+)"}]},
     "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 2, "VolumeSizeInGB": 5},
     "OutputDataConfig": {"S3OutputPath": "s3://yard/models/"}, "EnableManagedSpotTraining": true,
+    "CheckpointConfig": {"S3Uri": "s3://yard/checkpoints"},
+    "TensorBoardOutputConfig": {"S3OutputPath": "s3://yard/board"},
     "StoppingCondition": {"MaxRuntimeInSeconds": 86400, "MaxWaitTimeInSeconds": 90000},
     "HyperParameters": {"epochs": "10", "rate": "0.5", "name": "x"}, "Environment": {"DEBUG": "true"},
     "Tags": [{"Key": "project", "Value": "digits"}],

@@ -165,6 +165,7 @@ TEST(JobView, ThePageHasTimelineHostsChannelsAndLinks) {
   json["Metrics"] = {{{"Name", "loss"}, {"Value", 0.25}, {"At", 1'763'631'890.0}}};
   const Json described{
       {"AlgorithmSpecification", {{"TrainingImage", "trainyard/trainer"}}},
+      {"TensorBoardOutputConfig", {{"S3OutputPath", "s3://b/board"}}},
       {"HyperParameters", {{"epochs", "3"}}},
       {"InputDataConfig",
        {{{"ChannelName", "train"}, {"DataSource", {{"S3DataSource", {{"S3Uri", "s3://b/t"}}}}}}}},
@@ -206,6 +207,7 @@ loss    0.25  2025-11-20 09:44:50Z
 
 Links
 model         s3://b/m/model.tar.gz
+tensorboard   s3://b/board/mnist/tensorboard-output
 log           /aws/sagemaker/TrainingJobs mnist/  (trainyard logs mnist)
 arn           arn:aws:sagemaker:us-east-1:123456789012:training-job/mnist
 )");

@@ -1,4 +1,5 @@
-// `trainyard tensorboard`: writes the metrics of jobs as event files, and starts TensorBoard.
+// `trainyard tensorboard`: writes the metrics of jobs as event files, downloads the files that the
+// jobs write themselves, and starts TensorBoard.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "base/plural.hpp"
 #include "cli/commands.hpp"
 #include "cli/tensorboard/job_events.hpp"
+#include "cli/tensorboard/own_files.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
 #include "os/temporary_directory.hpp"
@@ -21,91 +23,137 @@ constexpr const char* kServer = "tensorboard";
 constexpr const char* kReloadSeconds = "5";
 constexpr size_t kShownJobsMax = 100;
 constexpr int64_t kPortDefault = 6006;  // TensorBoard's own
+// Below a job's directory, as in S3: a run of its own, since the job may use names of its metrics.
+constexpr const char* kOwnFiles = "/tensorboard-output";
 
-// The event file of one job.
-class EventFile {
+// The files of one job.
+class JobFiles {
  public:
   // A file of an earlier run is replaced.
-  static Result<EventFile> open(client::Client& client, const std::string& job,
-                                const std::string& directory) {
+  static Result<JobFiles> open(client::Client& client, const std::string& job,
+                               const std::string& directory) {
     TRY(os::make_directories(directory + "/" + job));
-    EventFile made(client, job);
-    made.path_ = directory + "/" + job + "/events.out.tfevents.trainyard";
+    JobFiles made(client, job, directory + "/" + job);
+    made.path_ = made.directory_ + "/events.out.tfevents.trainyard";
     made.file_ =
         os::File(::open(made.path_.c_str(),
                         O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!made.file_) return from_errno("writing " + made.path_);
     return made;
   }
-  Result<void> write(Instant now) {
+  // Writes new records of the metrics.
+  Result<void> write_metrics(Instant now) {
+    if (events_.ended()) return {};
     const std::string records = TRY(events_.next(now));
     return os::write_whole(file_, records, path_);
   }
-  bool ended() const { return events_.ended(); }
+  bool has_own() const { return events_.own_files() && !own_ended_; }
+  // Downloads new files of the job itself; returns what to tell the user about them.
+  Result<std::vector<std::string>> fetch_own(objects::Objects& store,
+                                             const std::function<bool()>& go_on) {
+    const bool is_last = events_.ended();  // all was uploaded before the job ended
+    if (!own_)
+      own_ = TRY(tensorboard::OwnFiles::open(*events_.own_files(), directory_ + kOwnFiles));
+    auto told = TRY(own_->fetch(store, go_on));
+    own_ended_ = is_last;
+    return told;
+  }
+  void give_up_own() { own_ended_ = true; }
+  bool ended() const { return events_.ended() && !has_own(); }
+  const std::string& name() const { return name_; }
 
  private:
-  EventFile(client::Client& client, const std::string& job) : events_(client, job) {}
+  JobFiles(client::Client& client, std::string job, std::string directory)
+      : name_(job), directory_(std::move(directory)), events_(client, std::move(job)) {}
 
+  std::string name_, directory_;
   tensorboard::JobEvents events_;
   std::string path_;
   os::File file_;
+  std::optional<tensorboard::OwnFiles> own_;
+  bool own_ended_ = false;
 };
 
-// The event files of all jobs; a job whose metrics cannot be read delays no other.
+// The files of all jobs; a job whose metrics cannot be read delays no other.
 class EventFiles {
  public:
-  EventFiles(World& world, std::vector<EventFile> files)
-      : world_(world), files_(std::move(files)) {}
+  EventFiles(World& world, std::vector<JobFiles> files) : world_(world), files_(std::move(files)) {}
 
-  // Writes what is new, if it is time. Errors: those of the first read; later ones are shown.
+  // Writes what is new, if it is time. Errors: those of the first read of metrics; later ones are
+  // shown, as are those of the jobs' own files.
   Result<void> write() {
     const Instant now = world_.clock.now();
     const bool first = !written_;
     if (!first && now < *written_ + kReadInterval && now >= *written_) return {};
     written_ = now;
-    for (EventFile& each : files_) {
+    for (JobFiles& each : files_) {
       if (each.ended()) continue;
-      const auto done = each.write(now);
-      if (done) continue;
-      if (first) return done;
-      world_.terminal.write_error("trainyard: " + done.error().message + "; trying again\n");
+      const auto done = each.write_metrics(now);
+      if (!done && first) return done;
+      if (!done) say(done.error().message + "; trying again");
+      if (each.has_own()) write_own(each);
     }
     return {};
   }
   bool all_ended() const {
-    return std::ranges::all_of(files_, [](const EventFile& each) { return each.ended(); });
+    return std::ranges::all_of(files_, [](const JobFiles& each) { return each.ended(); });
+  }
+  // Returns whether the user has ended the command; waits for it, or until the time is over.
+  bool interrupted(Duration within = Duration(0)) {
+    interrupted_ = interrupted_ || world_.terminal.wait(within, false, -1).interrupted;
+    return interrupted_;
   }
 
  private:
+  void say(const std::string& text) { world_.terminal.write_error("trainyard: " + text + "\n"); }
+  Result<std::vector<std::string>> fetch_own(JobFiles& job) {
+    if (!store_) store_ = TRY(world_.open_objects());
+    return job.fetch_own(*store_, [this] { return !interrupted(); });
+  }
+  void write_own(JobFiles& job) {
+    const auto told = fetch_own(job);
+    if (told) {
+      for (const std::string& each : *told) say(each);
+      return;
+    }
+    const Kind kind = told.error().kind;
+    if (kind == Kind::cancelled) return;
+    const bool for_good = kind == Kind::denied || kind == Kind::not_found || kind == Kind::invalid;
+    say("the files that " + job.name() + " writes for TensorBoard cannot be read: " +
+        told.error().message + (for_good ? "; only its metrics are shown" : "; trying again"));
+    if (for_good) job.give_up_own();
+  }
+
   World& world_;
-  std::vector<EventFile> files_;
+  std::vector<JobFiles> files_;
+  std::unique_ptr<objects::Objects> store_;
   std::optional<Instant> written_;
+  bool interrupted_ = false;
 };
 
-Result<int> follow(World& world, EventFiles& files) {
+Result<int> follow(EventFiles& files) {
   while (!files.all_ended()) {
-    if (world.terminal.wait(kReadInterval, false, -1).interrupted) return kExitInterrupted;
+    if (files.interrupted(kReadInterval)) return kExitInterrupted;
     TRY(files.write());
   }
   return 0;
 }
 
 Result<int> serve(World& world, EventFiles& files, const std::string& directory, int64_t port) {
-  bool interrupted = false;
   os::Command server;
-  server.arguments = {kServer,     "--logdir",           directory,
-                      "--port",    std::to_string(port), "--host",
-                      "127.0.0.1", "--reload_interval",  kReloadSeconds};
+  server.arguments = {
+      kServer,  "--logdir",  directory,           "--port",       std::to_string(port),
+      "--host", "127.0.0.1", "--reload_interval", kReloadSeconds, "--reload_multifile",
+      "true"};
   server.at_most = kServerTimeMax;
   server.watch = [&] {
-    interrupted = world.terminal.wait(Duration(0), false, -1).interrupted;
     static_cast<void>(files.write());  // only the first one fails
-    return !interrupted;
+    return !files.interrupted();
   };
   world.terminal.write_error("TensorBoard: http://127.0.0.1:" + std::to_string(port) +
                              "/ (Ctrl-C ends it)\n");
   const auto ended = os::run(server);
-  if (interrupted) return kExitInterrupted;
+  if (files.interrupted()) return kExitInterrupted;
   if (!ended && ended.error().kind == Kind::not_found)
     return not_found(
         "the program `tensorboard` is not on the PATH: install it with `pip install tensorboard`, "
@@ -136,14 +184,14 @@ Result<int> tensorboard_command(World& world, const Arguments& arguments) {
   }
   std::optional<os::TemporaryDirectory> temporary;
   if (directory.empty()) directory = temporary.emplace().path();
-  std::vector<EventFile> opened;
+  std::vector<JobFiles> opened;
   for (const std::string& job : jobs)
-    opened.push_back(TRY(EventFile::open(world.client, job, directory)));
+    opened.push_back(TRY(JobFiles::open(world.client, job, directory)));
   EventFiles files(world, std::move(opened));
   world.terminal.watch_interrupts();
   TRY(files.write());
   world.terminal.write_error(counted(jobs.size(), "job") + " in " + directory + "\n");
-  return arguments.has("--no-server") ? follow(world, files) : serve(world, files, directory, port);
+  return arguments.has("--no-server") ? follow(files) : serve(world, files, directory, port);
 }
 
 }  // namespace trainyard::cli

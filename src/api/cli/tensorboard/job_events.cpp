@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/tensorboard/event_file.hpp"
+#include "domain/job.hpp"
 
 namespace trainyard::cli::tensorboard {
 namespace {
@@ -52,6 +53,10 @@ Result<void> JobEvents::start(const Json& job, Instant until) {
   for (const auto& [name, value] : given.items())
     if (value.is_string()) hyperparameters[name] = value;
   first_ = before(created, period_);
+  const std::string output =
+      job.value("TensorBoardOutputConfig", Json::object()).value("S3OutputPath", "");
+  if (!output.empty())
+    own_files_ = TRY(objects::parse_s3_uri(domain::tensorboard_uri(output, job_)));
   records_ = start_record(created) + hyperparameters_record(created, job_, hyperparameters);
   return {};
 }

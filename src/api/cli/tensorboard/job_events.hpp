@@ -17,6 +17,7 @@
 #include "base/json.hpp"
 #include "base/time.hpp"
 #include "client/client.hpp"
+#include "objects/objects.hpp"
 
 namespace trainyard::cli::tensorboard {
 
@@ -32,6 +33,9 @@ class JobEvents {
   Result<std::string> next(Instant now);
   // Returns whether the job has ended, and all of its records were returned.
   bool ended() const { return ended_; }
+  // Returns where the job's own files for TensorBoard are; unset before the first next(), and when
+  // the job has no TensorBoardOutputConfig.
+  const std::optional<objects::Location>& own_files() const { return own_files_; }
 
  private:
   struct Progress {
@@ -49,6 +53,7 @@ class JobEvents {
   std::map<std::string, Progress> progress_;
   std::string records_;  // that next() has not returned yet
   bool ended_ = false;
+  std::optional<objects::Location> own_files_;
 };
 
 }  // namespace trainyard::cli::tensorboard

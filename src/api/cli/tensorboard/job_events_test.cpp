@@ -75,6 +75,19 @@ TEST(TensorboardJobEvents, EachCallReturnsNewRecordsOnly) {
   EXPECT_EQ(world.next(50s), "");
 }
 
+TEST(TensorboardJobEvents, TheJobsOwnFilesAreBelowItsName) {
+  TensorboardWorld world;
+  EXPECT_FALSE(world.events.own_files());
+  world.next(1s);
+  EXPECT_FALSE(world.events.own_files()) << "it uploads none";
+  TensorboardWorld other;
+  other.job["TensorBoardOutputConfig"] = {{"S3OutputPath", "s3://yard/board/"}};
+  other.next(1s);
+  ASSERT_TRUE(other.events.own_files());
+  EXPECT_EQ(other.events.own_files()->bucket, "yard");
+  EXPECT_EQ(other.events.own_files()->key, "board/mnist/tensorboard-output");
+}
+
 TEST(TensorboardJobEvents, NothingIsLostByAFault) {
   TensorboardWorld world;
   world.points = {{1, {0.5, 1}}, {2000, {0.25, 1}}};

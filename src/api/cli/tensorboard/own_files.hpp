@@ -1,0 +1,67 @@
+// OwnFiles downloads the files that a job has written for TensorBoard, from the place in S3 to
+// which its TensorBoardOutputConfig uploads them while it runs.
+//
+// An event file that has grown gets its new bytes at its end, since TensorBoard continues to read
+// where it was; any other file is written again when it has changed. Files that disappear in S3
+// stay. The job chooses the names: they never lead out of the directory, and files whose names
+// cannot be used are left out and named once.
+//
+// Threads: confined to one. Errors: those of the store and of files; cancelled: `go_on` returned
+// false. Nothing is lost, and fetch() may be called again.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "objects/objects.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::cli::tensorboard {
+
+// of one job; more than TensorBoard shows in a usable way. Further ones are left out.
+inline constexpr size_t kOwnFilesMax = 10'000;
+// of one job, so that it cannot fill the disk of this machine
+inline constexpr uint64_t kOwnBytesMax = uint64_t(16) << 30;
+inline constexpr size_t kLeftOutNamesMax = 20;  // that are named
+
+class OwnFiles {
+ public:
+  // `directory` is made when it does not exist; files in it are replaced.
+  static Result<OwnFiles> open(const objects::Location& from, const std::string& directory);
+
+  // Downloads what is new. Returns what to tell the user: which files were left out, and why.
+  Result<std::vector<std::string>> fetch(objects::Objects& store,
+                                         const std::function<bool()>& go_on);
+
+ private:
+  // A file as it is here.
+  struct Copy {
+    std::string etag;  // of the object that it equals; "": none
+    uint64_t bytes = 0;
+  };
+  OwnFiles(objects::Location from, os::File directory)
+      : from_(std::move(from)), directory_(std::move(directory)) {}
+  Result<void> bring(objects::Objects& store, const objects::ObjectInfo& object,
+                     const std::string& path, const std::function<bool()>& go_on);
+  Result<void> append(objects::Reader& from, const os::File& to, const std::string& path,
+                      Copy& copy, const std::function<bool()>& go_on);
+  bool has_space_for(const objects::ObjectInfo& object, const std::string& path) const;
+  void leave_out(const std::string& key, const std::string& why);
+
+  objects::Location from_;
+  os::File directory_;
+  std::map<std::string, Copy> copies_;  // by path
+  uint64_t bytes_ = 0;                  // of all copies
+  std::set<std::string> left_out_;
+  std::vector<std::string> told_;  // that fetch() has not returned yet
+};
+
+// Returns the path of a file for the rest of a key behind the prefix. Errors: invalid: it cannot be
+// one below a directory.
+Result<std::string> path_of_own_file(const std::string& rest);
+
+}  // namespace trainyard::cli::tensorboard
