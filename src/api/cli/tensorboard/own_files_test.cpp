@@ -131,8 +131,8 @@ TEST_F(TensorboardOwnFiles, AMissingBucketIsAnError) {
 
 TEST(TensorboardOwnFilesNames, OnlyPlainPathsAreFiles) {
   EXPECT_EQ(*path_of_own_file("a/b..c/.d"), "a/b..c/.d");
-  for (const std::string rest : {std::string("a/.."), std::string("a\0b", 3), std::string(300, 'a'),
-                                 std::string(4000, '/'), std::string()})
+  for (const std::string& rest : {std::string("a/.."), std::string("a\0b", 3),
+                                  std::string(300, 'a'), std::string(4000, '/'), std::string()})
     EXPECT_FALSE(path_of_own_file(rest)) << rest;
 }
 
