@@ -284,7 +284,7 @@ def test_an_unusable_place_is_reported_before_the_job_runs(server: Server) -> No
     assert done["FailureReason"] == (
         "ClientError: TensorBoard output cannot be uploaded to"
         " s3://absent/board/board-4/tensorboard-output: bucket absent not found"
-        " (s3://absent/board/board-4/tensorboard-output/) (algo-1)"
+        " (s3://absent/board/board-4/tensorboard-output/)"
     )
 
 

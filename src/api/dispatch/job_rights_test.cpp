@@ -436,8 +436,8 @@ TEST(Users, HaveTheRightsOfTheirPolicies) {
              R"({"Service":"sagemaker.amazonaws.com"})");
   EXPECT_EQ(create("reader").status, 200) << "a role that is defined has its own rights";
   std::string board = training_job("board");
-  board.insert(board.size() - 1, R"(,"InputDataConfig":[],)"
-                                 R"("TensorBoardOutputConfig":{"S3OutputPath":"s3://bob/t/"})");
+  board.replace(board.find("s3://bob/"), 9, "s3://models/");
+  board.insert(board.size() - 1, R"(,"TensorBoardOutputConfig":{"S3OutputPath":"s3://bob/t/"})");
   EXPECT_NE(world.json("SageMaker.CreateTrainingJob", board, "sagemaker", ana)
                 .message()
                 .find("s3:PutObject on resource: arn:aws:s3:::bob/t/board/tensorboard-output/*"),
