@@ -96,6 +96,10 @@ class MemoryLogs final : public observe::Logs {
                                      const observe::FilterQuery&) override {
     return observe::FilterPage{};
   }
+  Result<std::unique_ptr<observe::LogScan>> scan(const std::string&, const std::string&,
+                                                 const observe::ScanQuery&) override {
+    return invalid("unused");
+  }
   Result<std::vector<observe::LogStreamInfo>> streams(const std::string& region,
                                                       const std::string& group,
                                                       const std::string& prefix) override {

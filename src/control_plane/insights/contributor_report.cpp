@@ -104,12 +104,12 @@ Result<ContributorReport> report_contributors(observe::Logs& logs, const Contrib
                      " periods. Choose a longer period.");
   Tally tally(rule, query, limits);
   for (const std::string& group : TRY(groups_of(logs, rule, query))) {
-    observe::FilterQuery filter{.from = query.from, .to = query.to};
-    do {
-      const auto page = TRY(logs.filter(query.region, group, filter));
+    const auto scan = TRY(logs.scan(query.region, group, {.from = query.from, .to = query.to}));
+    for (bool ended = false; !ended;) {
+      const auto page = TRY(scan->next());
       for (const auto& found : page.events) TRY(tally.add(found.event));
-      filter.token = page.next_token;
-    } while (!filter.token.empty());
+      ended = page.ended;
+    }
   }
   return tally.finish();
 }

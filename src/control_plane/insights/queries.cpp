@@ -8,12 +8,12 @@
 #include "base/json.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "insights/message_filter.hpp"
 
 namespace trainyard::insights {
 namespace {
 
 constexpr uint64_t kEventOverheadBytes = 26;  // as AWS counts
-constexpr size_t kPageEvents = 10'000;
 
 std::string new_id(Random& random) {
   const std::string hex = random.hex(16);
@@ -25,35 +25,39 @@ bool has_ended(QueryState state) {
   return state != QueryState::scheduled && state != QueryState::running;
 }
 
-// The events of one group in order of time, a page at a time.
+// The events of one group in order of time, a page at a time: those that the query may use.
 class GroupReader {
  public:
   GroupReader(observe::Logs& logs, const QueryRequest& request, const std::string& group)
-      : logs_(logs), request_(request), group_(group) {
-    query_.from = request.from;
-    query_.to = request.to + 1ms;
-    query_.events_max = kPageEvents;
-  }
+      : logs_(logs), request_(request), group_(group), log_(request.account + ":" + group) {}
 
   // Loads the next page if the current one is used up. Returns false at the end.
   Result<bool> fill() {
-    while (at_ == page_.events.size()) {
-      if (begun_ && page_.next_token.empty()) return false;
-      query_.token = page_.next_token;
-      page_ = TRY(logs_.filter(request_.region, group_, query_));
-      begun_ = true;
-      at_ = 0;
-      if (page_.events.empty() && !page_.next_token.empty())
-        return true;  // the caller looks whether to continue
-    }
-    return true;
+    if (has_event()) return true;
+    if (page_.ended) return false;
+    if (!scan_)
+      scan_ = TRY(logs_.scan(request_.region, group_,
+                             {.from = request_.from,
+                              .to = request_.to + 1ms,
+                              .wanted = message_filter(request_.query)}));
+    page_ = TRY(scan_->next());
+    at_ = 0;
+    // A page without events is not the last one: the caller looks whether to continue.
+    return has_event() || !page_.ended;
   }
   bool has_event() const { return at_ < page_.events.size(); }
   Instant at() const { return page_.events[at_].event.at; }
+  // Later events are not earlier than this.
+  Instant reached() const { return has_event() ? at() : page_.reached; }
+  // Events read so far, and their bytes.
+  uint64_t scanned() const { return page_.scanned; }
+  uint64_t scanned_bytes() const {
+    return page_.scanned_bytes + page_.scanned * kEventOverheadBytes;
+  }
   std::shared_ptr<const Event> take() {
     auto& found = page_.events[at_++];
     return std::make_shared<const Event>(Event{.group = group_,
-                                               .log = request_.account + ":" + group_,
+                                               .log = log_,
                                                .stream = std::move(found.stream),
                                                .position = found.position,
                                                .at = to_milliseconds(found.event.at),
@@ -64,11 +68,10 @@ class GroupReader {
  private:
   observe::Logs& logs_;
   const QueryRequest& request_;
-  const std::string group_;
-  observe::FilterQuery query_;
-  observe::FilterPage page_;
+  const std::string group_, log_;
+  std::unique_ptr<observe::LogScan> scan_;  // nullptr: before the first page
+  observe::ScanPage page_;
   size_t at_ = 0;
-  bool begun_ = false;
 };
 
 }  // namespace
@@ -321,24 +324,22 @@ Result<std::vector<ResultRow>> Queries::execute(Run& run) {
       return cancelled("the query ran for longer than the limit of " +
                        std::to_string(settings_.run_time_max / 1min) + " minutes");
     GroupReader* first = nullptr;
-    bool waits = false;  // for a page that is not loaded
+    uint64_t scanned = 0, scanned_bytes = 0;
     for (GroupReader& reader : readers) {
-      if (!TRY(reader.fill())) continue;
-      if (!reader.has_event())
-        waits = true;
-      else if (!first || reader.at() < first->at())
-        first = &reader;
+      const bool goes_on = TRY(reader.fill());
+      scanned += reader.scanned();
+      scanned_bytes += reader.scanned_bytes();
+      if (goes_on && (!first || reader.reached() < first->reached())) first = &reader;
     }
-    if (waits) continue;
-    if (!first) break;
-    auto event = first->take();
-    ++run.scanned;
-    run.reached = event->at;
-    run.scanned_bytes += event->message.size() + kEventOverheadBytes;
-    if (run.scanned_bytes > settings_.scanned_bytes_max)
+    run.scanned = scanned;
+    run.scanned_bytes = scanned_bytes;
+    if (scanned_bytes > settings_.scanned_bytes_max)
       return exhausted("the query reads more than the limit of " +
                        human_bytes(settings_.scanned_bytes_max) + "; choose a shorter time");
-    more = TRY(pipeline.take(std::move(event)));
+    if (!first) break;
+    run.reached = to_milliseconds(first->reached());
+    if (!first->has_event()) continue;  // its next page is not loaded
+    more = TRY(pipeline.take(first->take()));
     run.matched = pipeline.matched();
     run.skipped = pipeline.skipped();
   }

@@ -26,22 +26,30 @@ class GatedLogs final : public observe::Logs {
     return changed_.wait_for(lock, kDeadline,
                              [&]() REQUIRES(mutex_) { return waiting_ >= waiting; });
   }
-  Result<observe::FilterPage> filter(const std::string&, const std::string& group,
-                                     const observe::FilterQuery&) override {
+  class OnePage final : public observe::LogScan {
+    Result<observe::ScanPage> next() override {
+      observe::ScanPage page{.ended = true};
+      page.events.push_back({"s", {from_milliseconds(kStart), {}, "m"}, "", 0});
+      return page;
+    }
+  };
+  Result<std::unique_ptr<observe::LogScan>> scan(const std::string&, const std::string& group,
+                                                 const observe::ScanQuery&) override {
     MutexLock lock(mutex_);
     if (group == "held") {
       ++waiting_;
       changed_.notify_all();
       changed_.wait_for(lock, kDeadline, [&]() REQUIRES(mutex_) { return open_; });
     }
-    observe::FilterPage page;
-    page.events.push_back({"s", {from_milliseconds(kStart), {}, "m"}, "1", 0});
-    return page;
+    return std::unique_ptr<observe::LogScan>(std::make_unique<OnePage>());
   }
 
   // The rest is not used.
   using Key = observe::StreamKey;
   using Text = const std::string&;
+  Result<observe::FilterPage> filter(Text, Text, const observe::FilterQuery&) override {
+    return invalid("unused");
+  }
   Result<void> create_group(Text, Text, const observe::LogGroupSettings&) override { return ok(); }
   Result<observe::LogGroupInfo> group(Text, Text) override { return invalid("unused"); }
   Result<void> change_group(Text, Text, const ChangeGroup&) override { return ok(); }
@@ -124,6 +132,20 @@ TEST(Queries, ReadStreamsAndGroupsInOrderOfTime) {
   EXPECT_EQ(report.statistics.scanned, 6u);
   EXPECT_EQ(report.statistics.matched, 6u);
   EXPECT_EQ(report.statistics.scanned_bytes, 6u * 27);
+}
+
+TEST(Queries, CountTheEventsThatTheirFilterLeavesOut) {
+  World world;
+  world.put("g", "a", {{0, "needle"}, {2, "hay"}});
+  world.put("h", "b", {{1, "hay"}, {4, "a needle"}, {3601, "a late needle"}});
+  Queries queries(*world.logs, world.clock, world.random);
+  const auto report =
+      ended(queries, *queries.start(world.request("filter @message like /needle/", {"g", "h"})));
+  ASSERT_TRUE(report.rows);
+  EXPECT_EQ(report.rows->size(), 2u);
+  EXPECT_EQ(report.statistics.scanned, 4u);
+  EXPECT_EQ(report.statistics.matched, 2u);
+  EXPECT_EQ(report.statistics.scanned_bytes, 6u + 3 + 3 + 8 + 4 * 26);
 }
 
 TEST(Queries, APointerFindsItsEvent) {

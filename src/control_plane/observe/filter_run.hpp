@@ -1,29 +1,24 @@
-// Implements Logs::filter: searches streams and merges matching events by time.
+// Implements Logs::filter and Logs::scan over the streams of a group, which an EventMerge merges.
 //
-// Threads: callable from anywhere. Errors: invalid (pattern, token) and those of Stream.
+// Threads: run_filter() is callable from anywhere; a scan is confined to one thread at a time.
+// Errors: invalid (pattern, token) and those of Stream.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
+#include "observe/event_merge.hpp"
 #include "observe/logs.hpp"
-#include "observe/stream.hpp"
 
 namespace trainyard::observe {
 
-struct FilterSource {
-  uint64_t id = 0;
-  std::string name;
-  std::optional<Instant> first_event;
-  std::optional<Instant> last_event;
-  // called when the merge reaches its first event
-  std::function<Result<std::shared_ptr<Stream>>()> open;
-};
-
+// When the page is full, the key of the merge is the token. The next page reads one block per
+// stream again. Memory: settings.scan_held_bytes_max as well.
 Result<FilterPage> run_filter(std::vector<FilterSource> sources, const FilterQuery& query,
-                              uint64_t scan_bytes_max);
+                              const LogSettings& settings);
+
+// Lifetime: what FilterSource::open uses outlives the scan.
+std::unique_ptr<LogScan> make_scan(std::vector<FilterSource> sources, const ScanQuery& query,
+                                   const LogSettings& settings);
 
 }  // namespace trainyard::observe

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "base/log.hpp"
@@ -141,27 +142,21 @@ class LogDirectory final : public Logs {
 
   Result<FilterPage> filter(const std::string& region, const std::string& group,
                             const FilterQuery& query) override {
-    auto rows = TRY(catalogue_->streams(region, group, query.stream_prefix));
-    if (!query.streams.empty()) {
-      std::erase_if(rows, [&](const StreamRow& row) {
-        return std::ranges::find(query.streams, row.key.stream) == query.streams.end();
-      });
-      for (const auto& name : query.streams)
-        if (std::ranges::none_of(rows,
-                                 [&](const StreamRow& row) { return row.key.stream == name; }))
-          return not_found("log stream '" + name + "' does not exist", LogResource::stream);
+    std::vector<StreamRow> rows;
+    if (query.streams.empty()) {
+      rows = TRY(catalogue_->streams(region, group, query.stream_prefix));
+    } else {
+      // Found by name: a group may have many more streams.
+      for (const auto& name : std::set(query.streams.begin(), query.streams.end()))
+        rows.push_back(TRY(catalogue_->find({region, group, name})));
     }
-    std::vector<FilterSource> sources;
-    for (auto& row : rows) {
-      const auto summary = TRY(summary_of(row));
-      FilterSource source{.id = row.id,
-                          .name = row.key.stream,
-                          .first_event = summary.first_event,
-                          .last_event = summary.last_event};
-      source.open = [this, key = row.key] { return stream(key); };
-      sources.push_back(std::move(source));
-    }
-    return run_filter(std::move(sources), query, settings_.filter_scan_bytes_max);
+    return run_filter(TRY(sources_of(rows)), query, settings_);
+  }
+
+  Result<std::unique_ptr<LogScan>> scan(const std::string& region, const std::string& group,
+                                        const ScanQuery& query) override {
+    auto sources = TRY(sources_of(TRY(catalogue_->streams(region, group, ""))));
+    return make_scan(std::move(sources), query, settings_);
   }
 
   Result<std::vector<LogStreamInfo>> streams(const std::string& region, const std::string& group,
@@ -275,6 +270,26 @@ class LogDirectory final : public Logs {
     MutexLock lock(mutex_);
     const auto found = open_.find(key);
     return found == open_.end() ? nullptr : found->second.stream;
+  }
+
+  Result<std::vector<FilterSource>> sources_of(const std::vector<StreamRow>& rows) {
+    std::vector<FilterSource> sources;
+    for (const StreamRow& row : rows) {
+      const auto summary = TRY(summary_of(row));
+      FilterSource source{.id = row.id,
+                          .name = row.key.stream,
+                          .first_event = summary.first_event,
+                          .last_event = summary.last_event};
+      source.open = [this, key = row.key, id = row.id]() -> Result<std::shared_ptr<Stream>> {
+        auto opened = TRY(stream(key));
+        // Another stream may have been created under the name of a deleted one.
+        if (opened->id() != id)
+          return not_found("log stream '" + key.stream + "' was deleted", LogResource::stream);
+        return opened;
+      };
+      sources.push_back(std::move(source));
+    }
+    return sources;
   }
 
   // Returns the current summary; `row` may be out of date.

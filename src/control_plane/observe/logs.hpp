@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/disk_reserve.hpp"
@@ -88,6 +89,36 @@ struct FilterPage {
   std::string next_token;             // "": the last page
 };
 
+// Chooses events by their message.
+using ChooseMessage = std::function<bool(std::string_view)>;
+
+struct ScanQuery {
+  std::optional<Instant> from, to;  // as in ReadQuery
+  // Called by the thread that scans, for each event of the time; unset: all are wanted.
+  ChooseMessage wanted = nullptr;
+};
+
+struct ScanPage {
+  std::vector<FilteredEvent> events;  // the wanted ones of all streams, ordered by time; without id
+  bool ended = false;                 // no page follows
+  Instant reached;                    // the events to come are not earlier
+  // Of all pages so far: events of the time, wanted or not, the bytes of their messages, and the
+  // bytes that were read for them.
+  uint64_t scanned = 0, scanned_bytes = 0, read_bytes = 0;
+};
+
+// A LogScan reads the events of a group page by page. Unlike filter(), it keeps what it has read
+// between pages, within LogSettings::scan_held_bytes_max.
+//
+// Threads: confined to one at a time. Lifetime: the logs outlive it.
+class LogScan {
+ public:
+  virtual ~LogScan() = default;
+  // Returns after filter_scan_bytes_max at the latest: a page may be empty and not the last one.
+  // Requires: the page before did not end the scan.
+  virtual Result<ScanPage> next() = 0;
+};
+
 // Identifies a stream.
 struct StreamKey {
   std::string region;
@@ -132,6 +163,9 @@ class Logs {
   virtual Result<LogPage> read(const StreamKey& key, const ReadQuery& query) = 0;
   virtual Result<FilterPage> filter(const std::string& region, const std::string& group,
                                     const FilterQuery& query) = 0;
+  // Errors: not_found (the group).
+  virtual Result<std::unique_ptr<LogScan>> scan(const std::string& region, const std::string& group,
+                                                const ScanQuery& query) = 0;
   virtual Result<std::vector<LogStreamInfo>> streams(const std::string& region,
                                                      const std::string& group,
                                                      const std::string& prefix) = 0;  // by name
@@ -159,15 +193,20 @@ struct LogSettings {
   // Size of a segment, which is one file: small enough to remove old events in steps, large enough
   // that a gigabyte has only 16 files.
   uint64_t segment_bytes = 64 << 20;
-  // Bytes per entry of the sparse index. A read may scan as many before its first event.
+  // Bytes per entry of the sparse index, within appends as well. A read may scan as many before its
+  // first event.
   uint64_t block_bytes = 64 << 10;
   // Time after which an unused stream is dropped from memory.
   Duration idle_time = 10min;
-  // Streams in memory at once (a few hundred bytes each, and 40 bytes per block).
+  // Streams in memory at once (a few hundred bytes each, and 48 bytes per block).
   size_t streams_open_max = 4096;
   // Bytes that one call of filter() scans before it returns a token: limits its time to some tens
   // of milliseconds.
   uint64_t filter_scan_bytes_max = 32 << 20;
+  // Bytes of events that one scan() or filter() keeps in memory, besides those of one block: a
+  // block of each of some 500 streams that are written at the same time. With more streams, blocks
+  // are read several times.
+  uint64_t scan_held_bytes_max = 32 << 20;
 };
 
 // Opens the logs below `directory`, and creates it if it is missing. Format: docs/formats/logs.md.

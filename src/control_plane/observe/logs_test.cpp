@@ -322,6 +322,7 @@ TEST(Logs, FilterAgreesWithASortedVector) {
     world.settings.segment_bytes = 1000 + random.below(3000);
     world.settings.block_bytes = 100 + random.below(500);
     world.settings.filter_scan_bytes_max = 1 + random.below(2000);
+    world.settings.scan_held_bytes_max = random.below(3000);
     world.restart();
     const std::vector<Expected> all = append_randomly(world, random);
     if (random.chance(2)) world.restart();

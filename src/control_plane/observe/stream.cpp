@@ -21,6 +21,9 @@ constexpr size_t kGroupBytesMax = 8 << 20;
 constexpr size_t kAppendBytesMax = 32 << 20;
 // Bytes per read while searching for the end of a segment: several records of the greatest length.
 constexpr uint64_t kScanBytes = 2 << 20;
+// Pieces of an append in a block: a block exceeds its size by one piece and one record at most.
+constexpr uint64_t kPiecesPerBlock = 4;
+
 constexpr Block empty_block(uint64_t position, uint64_t last_batch) {
   return {.begin = position,
           .end = position,
@@ -30,10 +33,12 @@ constexpr Block empty_block(uint64_t position, uint64_t last_batch) {
           .last_batch = last_batch};
 }
 
-void widen(Block& block, int64_t first, int64_t last, int64_t ingested) {
-  block.first = std::min(block.first, first);
-  block.last = std::max(block.last, last);
-  block.ingested = std::max(block.ingested, ingested);
+// Adds the times of `part` to those of `whole`, each of which is a block, a segment or a piece.
+template <class Whole, class Part>
+void widen(Whole& whole, const Part& part) {
+  whole.first = std::min(whole.first, part.first);
+  whole.last = std::max(whole.last, part.last);
+  whole.ingested = std::max(whole.ingested, part.ingested);
 }
 
 // Returns the length of a message's next piece. UTF-8 text is never cut before a continuation byte.
@@ -45,6 +50,13 @@ size_t piece_bytes(std::string_view message) {
 }
 
 }  // namespace
+
+TimeRange time_range(std::optional<Instant> from, std::optional<Instant> to) {
+  TimeRange range;
+  if (from) range.from = to_milliseconds(*from);
+  if (to) range.to = to_milliseconds(*to);
+  return range;
+}
 
 Stream::Stream(std::string directory, const StreamRow& row, const LogSettings& settings,
                Catalogue& catalogue)
@@ -78,8 +90,17 @@ Result<void> Stream::load_locked() {
   open_ = empty_block(0, 0);
   last_batch_ = 0;
   for (uint64_t number = first_segment_; TRY(load_segment(number)); ++number) continue;
+  TRY(sync_found());
   loaded_ = true;
   return ok();
+}
+
+// A segment is followed by another one only after its last append was synced.
+Result<void> Stream::sync_found() {
+  if (!open_in_catalogue_ || segments_.empty()) return ok();
+  const Descriptor last = TRY(Descriptor::open(path(segments_.back().number), O_RDWR));
+  TRY(last.sync());
+  return os::sync_directory(directory_);
 }
 
 Result<bool> Stream::load_segment(uint64_t number) {
@@ -100,7 +121,11 @@ Result<bool> Stream::load_segment(uint64_t number) {
   indexed_to_ = segment.base;
 
   TRY(load_index(segment, file_bytes));
-  const uint64_t at = TRY(scan_rest(file, segment, file_bytes));
+  uint64_t at = TRY(scan_rest(file, segment, file_bytes));
+  if (TRY(index_is_torn(file, segment))) {
+    TRY(forget_index(segment));
+    at = TRY(scan_rest(file, segment, file_bytes));
+  }
   if (end() == segment.base) {
     // The server crashed while it wrote the first append of this segment.
     segments_.pop_back();
@@ -112,11 +137,6 @@ Result<bool> Stream::load_segment(uint64_t number) {
     log(Level::info, "observe", "truncating a file after a crash",
         {{"file", path(number)}, {"bytes", std::to_string(file_bytes - at)}});
     TRY(file.truncate(at));
-  }
-  if (open_in_catalogue_) {
-    // The appends found may not have been synced. They count from now on, so they are synced here.
-    TRY(file.sync());
-    TRY(os::sync_directory(directory_));
   }
   write_index();
   return true;
@@ -153,8 +173,7 @@ Result<void> Stream::load_index(const Segment& segment, uint64_t file_bytes) {
     if (!block || block->begin != end() ||
         block->end - segment.base + segment.header_bytes > file_bytes)
       break;
-    blocks_.push_back(*block);
-    open_ = empty_block(block->end, block->last_batch);
+    add_block(*block);
     indexed_to_ = block->end;
   }
   return ok();
@@ -174,29 +193,70 @@ Result<uint64_t> Stream::scan_rest(const Descriptor& file, const Segment& segmen
   return at;
 }
 
+// The index is written after its appends are synced, so this is for disks that lose synced data: an
+// append is whole or absent even then.
+Result<bool> Stream::index_is_torn(const Descriptor& file, const Segment& segment) const {
+  if (open_.begin != open_.end || end() == segment.base) return false;
+  const uint64_t offset = segment.header_bytes + (end() - segment.base);
+  const auto tail = TRY(file.read(offset - commit_record_bytes(), commit_record_bytes()));
+  const auto record = RecordReader(tail).next();
+  return !record || !*record || !(*record)->last_batch;
+}
+
+Result<void> Stream::forget_index(const Segment& segment) {
+  while (!blocks_.empty() && blocks_.back().begin >= segment.base) blocks_.pop_back();
+  segments_.back() = segment;
+  open_ = empty_block(segment.base, last_batch_);
+  indexed_to_ = segment.base;
+  return remove_file(index_path(segment.number));
+}
+
 void Stream::scan(const std::string& bytes) {
   RecordReader reader(bytes);
   const uint64_t base = end();
-  Block append = empty_block(base, 0);
+  std::vector<Piece> pieces;
   for (;;) {
     const auto record = reader.next();
     if (!record || !*record) return;
     if (const auto& event = (*record)->event) {
-      widen(append, event->at, event->at, event->ingested);
+      add_event(pieces, (*record)->end - (*record)->begin, event->at, event->ingested);
     } else {
-      widen(open_, append.first, append.last, append.ingested);
-      open_.end = base + (*record)->end;
-      open_.last_batch = *(*record)->last_batch;
-      append = empty_block(open_.end, 0);
-      if (open_.end - open_.begin >= settings_.block_bytes) close_block();
+      add_append(pieces, base + (*record)->end, *(*record)->last_batch);
+      pieces.clear();
     }
   }
 }
 
+void Stream::add_event(std::vector<Piece>& pieces, uint64_t bytes, int64_t at,
+                       int64_t ingested) const {
+  if (pieces.empty() || pieces.back().bytes >= settings_.block_bytes / kPiecesPerBlock)
+    pieces.emplace_back();
+  Piece& piece = pieces.back();
+  piece.bytes += bytes;
+  widen(piece, Piece{.first = at, .last = at, .ingested = ingested});
+}
+
+// A block that ends within the append has the batch before it. So a long append does not make its
+// readers load all of it.
+void Stream::add_append(const std::vector<Piece>& pieces, uint64_t end, uint64_t last_batch) {
+  for (const Piece& piece : pieces) {
+    open_.end += piece.bytes;
+    widen(open_, piece);
+    if (open_.end - open_.begin >= settings_.block_bytes) close_block();
+  }
+  open_.end = end;
+  open_.last_batch = last_batch;
+  if (open_.end - open_.begin >= settings_.block_bytes) close_block();
+}
+
+void Stream::add_block(const Block& block) {
+  blocks_.push_back(block);
+  widen(segments_.back(), block);
+  open_ = empty_block(block.end, block.last_batch);
+}
+
 void Stream::close_block() {
-  if (open_.begin == open_.end) return;
-  blocks_.push_back(open_);
-  open_ = empty_block(open_.end, open_.last_batch);
+  if (open_.begin != open_.end) add_block(Block(open_));
 }
 
 void Stream::write_index() {
@@ -235,11 +295,9 @@ Result<void> Stream::append(const std::vector<LogEvent>& events, uint64_t batch,
     do {
       const size_t length = piece_bytes(message);
       encode_event(mine.records, {at, ingested, message.substr(0, length)});
+      add_event(mine.pieces, event_record_bytes(length), at, ingested);
       message.remove_prefix(length);
     } while (!message.empty());
-    mine.first = std::min(mine.first, at);
-    mine.last = std::max(mine.last, at);
-    mine.ingested = std::max(mine.ingested, ingested);
   }
   if (mine.records.empty() && batch == 0) return ok();
   if (mine.records.size() > kAppendBytesMax)
@@ -323,12 +381,8 @@ Result<void> Stream::write_group(const GroupWrite& group) {
     segments_.push_back(segment);
     indexed_to_ = segment.base;
   }
-  for (const auto& each : group.appends) {
-    widen(open_, each.pending->first, each.pending->last, each.pending->ingested);
-    open_.end = each.end;
-    open_.last_batch = each.last_batch;
-    if (open_.end - open_.begin >= settings_.block_bytes) close_block();
-  }
+  for (const auto& each : group.appends)
+    add_append(each.pending->pieces, each.end, each.last_batch);
   last_batch_ = group.last_batch;
   write_index();
   return ok();
@@ -385,7 +439,7 @@ Result<StreamSummary> Stream::summary() {
   MutexLock lock(mutex_);
   TRY(load_locked());
   Block all = open_;
-  for (const auto& block : blocks_) widen(all, block.first, block.last, block.ingested);
+  for (const Segment& segment : segments_) widen(all, segment);
   StreamSummary summary{.bytes = end() - begin()};
   if (all.first <= all.last) {
     summary.first_event = from_milliseconds(all.first);
@@ -403,16 +457,7 @@ Result<void> Stream::retire(Instant before) {
   changed_.wait(lock, [&]() REQUIRES(mutex_) { return !leading_; });
   const uint64_t old_first = first_segment_;
   uint64_t keep = 0;  // the number of segments to remove
-  while (keep + 1 < segments_.size()) {
-    const uint64_t segment_end = segments_[keep + 1].base;
-    const bool old =
-        std::all_of(blocks_.begin(),
-                    std::lower_bound(blocks_.begin(), blocks_.end(), segment_end,
-                                     [](const Block& b, uint64_t p) { return b.begin < p; }),
-                    [&](const Block& block) { return block.last < to_milliseconds(before); });
-    if (!old) break;
-    ++keep;
-  }
+  while (keep + 1 < segments_.size() && segments_[keep].last < to_milliseconds(before)) ++keep;
   if (keep > 0) {
     const uint64_t first = segments_[keep].number;
     TRY(catalogue_.retire_segments(id_, first));

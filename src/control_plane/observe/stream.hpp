@@ -1,5 +1,8 @@
 // A Stream is one log stream on disk: its segments, their sparse index, and its state in memory
-// while it is in use.
+// while it is in use: 48 bytes per block.
+//
+// A search for blocks by time passes over whole segments, and then over the blocks of those that
+// overlap the time.
 //
 // An append writes its events and a commit record to the end of the last segment and syncs it.
 // Appends that arrive in the meantime share the next sync. No file stays open between calls.
@@ -26,6 +29,19 @@ inline constexpr size_t kEventOverheadBytes = 26;
 
 class Descriptor;
 
+// An interval of event times, in milliseconds.
+struct TimeRange {
+  int64_t from = INT64_MIN;  // inclusive
+  int64_t to = INT64_MAX;    // exclusive, INT64_MAX: without end
+
+  bool has(int64_t at) const { return at >= from && (at < to || to == INT64_MAX); }
+  // True if it overlaps [first, last], which is empty if first > last.
+  bool meets(int64_t first, int64_t last) const {
+    return first <= last && last >= from && (first < to || to == INT64_MAX);
+  }
+};
+TimeRange time_range(std::optional<Instant> from, std::optional<Instant> to);
+
 class Stream {
  public:
   // `directory` holds the segments of all streams. The first use reads them.
@@ -43,10 +59,26 @@ class Stream {
     std::string path;
     uint64_t file_offset = 0;  // of block.begin
   };
-  // Returns the block that holds `position`, or the next one after it; nullopt at the end.
-  Result<std::optional<Span>> span_at(uint64_t position);
-  // Returns the last block that begins before `position`; nullopt if there is none.
-  Result<std::optional<Span>> span_before(uint64_t position);
+  // Returns the first block that ends after `position` and meets the times; nullopt if there is
+  // none.
+  Result<std::optional<Span>> span_at(uint64_t position, const TimeRange& times);
+  // Returns the last block that begins before `position` and meets the times; nullopt if there is
+  // none.
+  Result<std::optional<Span>> span_before(uint64_t position, const TimeRange& times);
+  // Events from one position to another, none of them before the time `first`.
+  struct Part {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    int64_t first = 0;
+  };
+  // Returns the segments that meet the times.
+  Result<std::vector<Part>> segments(const TimeRange& times);
+  // Returns the blocks of a segment that meet the times, without what was appended since
+  // segments() returned it. None, if retention has removed it.
+  Result<std::vector<Part>> blocks(const Part& segment, const TimeRange& times);
+  // Reads the bytes of a block that blocks() returned. Errors also: not_found, if retention has
+  // removed it.
+  Result<std::string> load(const Part& block);
   // Reads the bytes of the span from `position`. Errors also: not_found, if retention has removed
   // it.
   static Result<std::string> load(const Span& span, uint64_t position);
@@ -67,12 +99,21 @@ class Stream {
     uint64_t number = 0;
     uint64_t base = 0;
     size_t header_bytes = 0;
-  };
-  struct Pending {
-    std::string records;
+    // Of the events in its blocks, without open_.
     int64_t first = INT64_MAX;
     int64_t last = INT64_MIN;
     int64_t ingested = INT64_MIN;
+  };
+  // A run of events within an append.
+  struct Piece {
+    uint64_t bytes = 0;
+    int64_t first = INT64_MAX;
+    int64_t last = INT64_MIN;
+    int64_t ingested = INT64_MIN;
+  };
+  struct Pending {
+    std::string records;
+    std::vector<Piece> pieces;  // of the records
     uint64_t batch = 0;
     std::optional<Result<void>> result;
   };
@@ -94,6 +135,8 @@ class Stream {
   std::string index_path(uint64_t segment) const;
 
   Result<void> load_locked() REQUIRES(mutex_);
+  // Syncs the last segment: the appends found may not have been synced, and count from now on.
+  Result<void> sync_found() REQUIRES(mutex_);
   // Returns false if there is no such segment.
   Result<bool> load_segment(uint64_t number) REQUIRES(mutex_);
   // Unset: it has no whole header, and was put aside.
@@ -103,11 +146,23 @@ class Stream {
   // Scans the segment from end(). Returns the offset of the first byte that is in no whole append.
   Result<uint64_t> scan_rest(const Descriptor& file, const Segment& segment, uint64_t file_bytes)
       REQUIRES(mutex_);
+  // Returns true if the index ends within an append whose rest is missing.
+  Result<bool> index_is_torn(const Descriptor& file, const Segment& segment) const REQUIRES(mutex_);
+  // Removes the index and the blocks of the last segment, for a scan of all of it.
+  Result<void> forget_index(const Segment& segment) REQUIRES(mutex_);
   // Adds the whole appends in `bytes`, which begin at end(), to the blocks.
   void scan(const std::string& bytes) REQUIRES(mutex_);
+  // Adds an event to the pieces of an append.
+  void add_event(std::vector<Piece>& pieces, uint64_t bytes, int64_t at, int64_t ingested) const;
+  // Adds a whole append to the blocks: its pieces, and its commit record, which ends at `end`.
+  void add_append(const std::vector<Piece>& pieces, uint64_t end, uint64_t last_batch)
+      REQUIRES(mutex_);
+  void add_block(const Block& block) REQUIRES(mutex_);
   void close_block() REQUIRES(mutex_);
   void write_index() REQUIRES(mutex_);
   Span span_of(const Block& block) const REQUIRES(mutex_);
+  // Returns the position after the segment of that index.
+  uint64_t segment_end(size_t index) const REQUIRES(mutex_);
   uint64_t begin() const REQUIRES(mutex_) { return segments_.empty() ? 0 : segments_.front().base; }
   uint64_t end() const REQUIRES(mutex_) { return open_.end; }
 
@@ -135,8 +190,8 @@ class Stream {
   bool open_in_catalogue_ GUARDED_BY(mutex_);
   uint64_t first_segment_ GUARDED_BY(mutex_);
   std::deque<Segment> segments_ GUARDED_BY(mutex_);
-  std::deque<Block> blocks_ GUARDED_BY(mutex_);  // whole appends, without gaps
-  Block open_ GUARDED_BY(mutex_);                // the appends after them, shorter than a block
+  std::deque<Block> blocks_ GUARDED_BY(mutex_);  // without gaps
+  Block open_ GUARDED_BY(mutex_);                // what is after them, shorter than a block
   // the index files hold the blocks before this position
   uint64_t indexed_to_ GUARDED_BY(mutex_) = 0;
   uint64_t last_batch_ GUARDED_BY(mutex_) = 0;

@@ -13,19 +13,6 @@
 namespace trainyard::observe {
 namespace {
 
-struct Interval {
-  int64_t from = INT64_MIN;  // inclusive
-  int64_t to = INT64_MAX;    // exclusive, INT64_MAX: without end
-  explicit Interval(const ReadQuery& query) {
-    if (query.from) from = to_milliseconds(*query.from);
-    if (query.to) to = to_milliseconds(*query.to);
-  }
-  bool has(int64_t at) const { return at >= from && (at < to || to == INT64_MAX); }
-  bool meets(const Block& block) const {
-    return block.first <= block.last && block.last >= from && (block.first < to || to == INT64_MAX);
-  }
-};
-
 LogEvent to_event(const EventRecord& record) {
   return {from_milliseconds(record.at), from_milliseconds(record.ingested),
           std::string(record.message)};
@@ -51,7 +38,7 @@ Error bad_position(uint64_t position) {
 }
 
 // Adds the events of a block to the page, from `position`. Returns true if the page is full.
-Result<bool> take_from(const Stream::Span& span, uint64_t position, const Interval& interval,
+Result<bool> take_from(const Stream::Span& span, uint64_t position, const TimeRange& interval,
                        Budget& budget, LogPage& page) {
   const auto bytes = TRY(Stream::load(span, position));
   RecordReader reader(bytes);
@@ -78,7 +65,7 @@ struct Tail {
   std::optional<uint64_t> begin;  // of the first of these events
   bool full = false;              // the page has no space for earlier events
 };
-Result<Tail> tail_before(const Stream::Span& span, uint64_t position, const Interval& interval,
+Result<Tail> tail_before(const Stream::Span& span, uint64_t position, const TimeRange& interval,
                          Budget& budget) {
   const auto bytes = TRY(Stream::load(span, span.block.begin));
   const std::string_view part = std::string_view(bytes).substr(
@@ -115,26 +102,87 @@ Stream::Span Stream::span_of(const Block& block) const {
   return {block, path(segment->number), segment->header_bytes + (block.begin - segment->base)};
 }
 
-Result<std::optional<Stream::Span>> Stream::span_at(uint64_t position) {
+uint64_t Stream::segment_end(size_t index) const {
+  return index + 1 < segments_.size() ? segments_[index + 1].base : end();
+}
+
+Result<std::optional<Stream::Span>> Stream::span_at(uint64_t position, const TimeRange& times) {
   MutexLock lock(mutex_);
   TRY(load_locked());
   if (position > end()) return bad_position(position);
-  const auto block = std::upper_bound(blocks_.begin(), blocks_.end(), position,
-                                      [](uint64_t p, const Block& b) { return p < b.end; });
-  if (block != blocks_.end()) return std::optional<Span>(span_of(*block));
-  if (position < open_.end) return std::optional<Span>(span_of(open_));
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    const Segment& segment = segments_[i];
+    if (segment_end(i) <= position || !times.meets(segment.first, segment.last)) continue;
+    for (auto block =
+             std::upper_bound(blocks_.begin(), blocks_.end(), std::max(position, segment.base),
+                              [](uint64_t p, const Block&b) { return p < b.end; });
+         block != blocks_.end() && block->begin < segment_end(i); ++block)
+      if (times.meets(block->first, block->last)) return std::optional<Span>(span_of(*block));
+  }
+  if (position < open_.end && times.meets(open_.first, open_.last))
+    return std::optional<Span>(span_of(open_));
   return std::optional<Span>();
 }
 
-Result<std::optional<Stream::Span>> Stream::span_before(uint64_t position) {
+Result<std::optional<Stream::Span>> Stream::span_before(uint64_t position, const TimeRange& times) {
   MutexLock lock(mutex_);
   TRY(load_locked());
   if (position > end()) return bad_position(position);
-  if (open_.begin < open_.end && open_.begin < position) return std::optional<Span>(span_of(open_));
-  auto block = std::lower_bound(blocks_.begin(), blocks_.end(), position,
-                                [](const Block& b, uint64_t p) { return b.begin < p; });
-  if (block == blocks_.begin()) return std::optional<Span>();
-  return std::optional<Span>(span_of(*--block));
+  if (open_.begin < position && times.meets(open_.first, open_.last))
+    return std::optional<Span>(span_of(open_));
+  for (size_t i = segments_.size(); i-- > 0;) {
+    const Segment& segment = segments_[i];
+    if (segment.base >= position || !times.meets(segment.first, segment.last)) continue;
+    auto block =
+        std::lower_bound(blocks_.begin(), blocks_.end(), std::min(position, segment_end(i)),
+                         [](const Block& b, uint64_t p) { return b.begin < p; });
+    while (block != blocks_.begin() && (--block)->begin >= segment.base)
+      if (times.meets(block->first, block->last)) return std::optional<Span>(span_of(*block));
+  }
+  return std::optional<Span>();
+}
+
+Result<std::vector<Stream::Part>> Stream::segments(const TimeRange& times) {
+  MutexLock lock(mutex_);
+  TRY(load_locked());
+  std::vector<Part> found;
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    int64_t first = segments_[i].first, last = segments_[i].last;
+    if (i + 1 == segments_.size()) {
+      first = std::min(first, open_.first);
+      last = std::max(last, open_.last);
+    }
+    if (times.meets(first, last)) found.push_back({segments_[i].base, segment_end(i), first});
+  }
+  return found;
+}
+
+Result<std::vector<Stream::Part>> Stream::blocks(const Part& segment, const TimeRange& times) {
+  MutexLock lock(mutex_);
+  TRY(load_locked());
+  std::vector<Part> found;
+  const auto add = [&](const Block& block) {
+    if (block.begin < segment.end && times.meets(block.first, block.last))
+      found.push_back({block.begin, std::min(block.end, segment.end), block.first});
+  };
+  for (auto block = std::lower_bound(blocks_.begin(), blocks_.end(), segment.begin,
+                                     [](const Block&b, uint64_t p) { return b.begin < p; });
+       block != blocks_.end() && block->begin < segment.end; ++block)
+    add(*block);
+  if (open_.begin >= segment.begin) add(open_);
+  return found;
+}
+
+Result<std::string> Stream::load(const Part& block) {
+  Span span;
+  {
+    MutexLock lock(mutex_);
+    TRY(load_locked());
+    if (segments_.empty() || block.begin < begin())
+      return not_found("the events were removed", LogResource::stream);
+    span = span_of({.begin = block.begin, .end = block.end});
+  }
+  return load(span, block.begin);
 }
 
 Result<std::string> Stream::load(const Span& span, uint64_t position) {
@@ -164,18 +212,17 @@ Result<LogPage> Stream::read(const ReadQuery& query) {
 
 Result<LogPage> Stream::read_forward(const ReadQuery& query, uint64_t position,
                                      uint64_t stream_end) {
-  const Interval interval(query);
+  const TimeRange interval = time_range(query.from, query.to);
   Budget budget{query.events_max, query.bytes_max};
   LogPage page;
   page.begin = page.end = position;
   while (position < stream_end) {
-    const auto span = TRY(span_at(position));
-    if (!span) break;
-    if (!interval.meets(span->block)) {
-      page.end = position = span->block.end;
-      continue;
+    const auto span = TRY(span_at(position, interval));
+    if (!span) {
+      page.end = stream_end;
+      break;
     }
-    position = std::max(position, span->block.begin);
+    page.end = position = std::max(position, span->block.begin);
     if (TRY(take_from(*span, position, interval, budget, page))) break;
     position = page.end;
   }
@@ -184,17 +231,16 @@ Result<LogPage> Stream::read_forward(const ReadQuery& query, uint64_t position,
 
 Result<LogPage> Stream::read_backward(const ReadQuery& query, uint64_t position,
                                       uint64_t stream_begin) {
-  const Interval interval(query);
+  const TimeRange interval = time_range(query.from, query.to);
   Budget budget{query.events_max, query.bytes_max};
   LogPage page;
   page.begin = page.end = position;
   std::vector<std::vector<LogEvent>> parts;  // latest block first
   while (position > stream_begin) {
-    const auto span = TRY(span_before(position));
-    if (!span) break;
-    if (!interval.meets(span->block)) {
-      page.begin = position = span->block.begin;
-      continue;
+    const auto span = TRY(span_before(position, interval));
+    if (!span) {
+      page.begin = stream_begin;
+      break;
     }
     Tail tail = TRY(tail_before(*span, position, interval, budget));
     parts.push_back(std::move(tail.events));
