@@ -326,10 +326,10 @@ Result<std::vector<ResultRow>> Queries::execute(Run& run) {
     GroupReader* first = nullptr;
     uint64_t scanned = 0, scanned_bytes = 0;
     for (GroupReader& reader : readers) {
-      const bool goes_on = TRY(reader.fill());
+      const bool continues = TRY(reader.fill());
       scanned += reader.scanned();
       scanned_bytes += reader.scanned_bytes();
-      if (goes_on && (!first || reader.reached() < first->reached())) first = &reader;
+      if (continues && (!first || reader.reached() < first->reached())) first = &reader;
     }
     run.scanned = scanned;
     run.scanned_bytes = scanned_bytes;

@@ -70,7 +70,7 @@ class EventMerge {
   Result<std::optional<FilteredEvent>> step();
 
   uint64_t bytes_read() const { return bytes_read_; }
-  // Of the events of the time that were compared with `wanted`, each once.
+  // Returns how many events of the time were compared with `wanted`, each once.
   uint64_t events_seen() const { return events_seen_; }
   uint64_t message_bytes_seen() const { return message_bytes_seen_; }
   uint64_t held_bytes() const { return held_bytes_; }

@@ -102,8 +102,8 @@ struct ScanPage {
   std::vector<FilteredEvent> events;  // the wanted ones of all streams, ordered by time; without id
   bool ended = false;                 // no page follows
   Instant reached;                    // the events to come are not earlier
-  // Of all pages so far: events of the time, wanted or not, the bytes of their messages, and the
-  // bytes that were read for them.
+  // These sums over all pages so far count the events of the time, wanted or not, the bytes of
+  // their messages, and the bytes that were read for them.
   uint64_t scanned = 0, scanned_bytes = 0, read_bytes = 0;
 };
 

@@ -99,7 +99,7 @@ class Stream {
     uint64_t number = 0;
     uint64_t base = 0;
     size_t header_bytes = 0;
-    // Of the events in its blocks, without open_.
+    // The lowest and highest times of the events in its blocks, without those of open_.
     int64_t first = INT64_MAX;
     int64_t last = INT64_MIN;
     int64_t ingested = INT64_MIN;

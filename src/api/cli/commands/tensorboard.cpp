@@ -50,13 +50,13 @@ class JobFiles {
   bool has_own() const { return events_.own_files() && !own_ended_; }
   // Downloads new files of the job itself; returns what to tell the user about them.
   Result<std::vector<std::string>> fetch_own(objects::Objects& store,
-                                             const std::function<bool()>& go_on) {
+                                             const std::function<bool()>& may_continue) {
     const bool is_last = events_.ended();  // all was uploaded before the job ended
     if (!own_)
       own_ = TRY(tensorboard::OwnFiles::open(*events_.own_files(), directory_ + kOwnFiles));
-    auto told = TRY(own_->fetch(store, go_on));
+    auto reported = TRY(own_->fetch(store, may_continue));
     own_ended_ = is_last;
-    return told;
+    return reported;
   }
   void give_up_own() { own_ended_ = true; }
   bool ended() const { return events_.ended() && !has_own(); }
@@ -79,8 +79,8 @@ class EventFiles {
  public:
   EventFiles(World& world, std::vector<JobFiles> files) : world_(world), files_(std::move(files)) {}
 
-  // Writes what is new, if it is time. Errors: those of the first read of metrics; later ones are
-  // shown, as are those of the jobs' own files.
+  // Writes what is new, if it is time. Errors: those of the first read of metrics. Later errors
+  // are shown, as are errors of the jobs' own files.
   Result<void> write() {
     const Instant now = world_.clock.now();
     const bool first = !written_;
@@ -111,16 +111,16 @@ class EventFiles {
     return job.fetch_own(*store_, [this] { return !interrupted(); });
   }
   void write_own(JobFiles& job) {
-    const auto told = fetch_own(job);
-    if (told) {
-      for (const std::string& each : *told) say(each);
+    const auto reported = fetch_own(job);
+    if (reported) {
+      for (const std::string& each : *reported) say(each);
       return;
     }
-    const Kind kind = told.error().kind;
+    const Kind kind = reported.error().kind;
     if (kind == Kind::cancelled) return;
     const bool for_good = kind == Kind::denied || kind == Kind::not_found || kind == Kind::invalid;
     say("the files that " + job.name() + " writes for TensorBoard cannot be read: " +
-        told.error().message + (for_good ? "; only its metrics are shown" : "; trying again"));
+        reported.error().message + (for_good ? "; only its metrics are shown" : "; trying again"));
     if (for_good) job.give_up_own();
   }
 

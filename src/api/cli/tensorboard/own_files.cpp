@@ -59,7 +59,7 @@ Result<OwnFiles> OwnFiles::open(const objects::Location& from, const std::string
 }
 
 Result<std::vector<std::string>> OwnFiles::fetch(objects::Objects& store,
-                                                 const std::function<bool()>& go_on) {
+                                                 const std::function<bool()>& may_continue) {
   objects::ListQuery query;
   query.prefix = from_.key;
   do {
@@ -73,16 +73,16 @@ Result<std::vector<std::string>> OwnFiles::fetch(objects::Objects& store,
         leave_out(object.key, "the job has more than " + std::to_string(kOwnFilesMax) +
                                   " files or " + human_bytes(kOwnBytesMax));
       } else {
-        TRY(bring(store, object, *path, go_on));
+        TRY(bring(store, object, *path, may_continue));
       }
     }
     query.start_after = page.next;
   } while (!query.start_after.empty());
-  return std::exchange(told_, {});
+  return std::exchange(reports_, {});
 }
 
 Result<void> OwnFiles::bring(objects::Objects& store, const objects::ObjectInfo& object,
-                             const std::string& path, const std::function<bool()>& go_on) {
+                             const std::string& path, const std::function<bool()>& may_continue) {
   const auto known = copies_.find(path);
   const Copy before = known == copies_.end() ? Copy() : known->second;
   if (before.etag == object.etag && before.bytes == object.bytes && known != copies_.end())
@@ -102,17 +102,17 @@ Result<void> OwnFiles::bring(objects::Objects& store, const objects::ObjectInfo&
     const auto reader = store.get(from_.bucket, object.key, objects::Range{from, object.bytes - 1});
     if (!reader && reader.error().kind == Kind::not_found) return {};  // removed since the listing
     if (!reader) return reader.error();
-    TRY(append(**reader, *file, path, copy, go_on));
+    TRY(append(**reader, *file, path, copy, may_continue));
   }
   copy.etag = object.etag;
   return {};
 }
 
 Result<void> OwnFiles::append(objects::Reader& from, const os::File& to, const std::string& path,
-                              Copy& copy, const std::function<bool()>& go_on) {
+                              Copy& copy, const std::function<bool()>& may_continue) {
   std::vector<char> buffer(kBufferBytes);
   for (;;) {
-    if (!go_on()) return cancelled("interrupted");
+    if (!may_continue()) return cancelled("interrupted");
     const size_t got = TRY(from.read(buffer));
     if (got == 0) return {};
     TRY(os::write_whole(to, {buffer.data(), got}, path));
@@ -130,7 +130,7 @@ bool OwnFiles::has_space_for(const objects::ObjectInfo& object, const std::strin
 
 void OwnFiles::leave_out(const std::string& key, const std::string& why) {
   if (left_out_.size() >= kLeftOutNamesMax || !left_out_.insert(key).second) return;
-  told_.push_back(plain_text("s3://" + from_.bucket + "/" + key + " is left out: " + why));
+  reports_.push_back(plain_text("s3://" + from_.bucket + "/" + key + " is left out: " + why));
 }
 
 }  // namespace trainyard::cli::tensorboard

@@ -6,8 +6,8 @@
 // stay. The job chooses the names: they never lead out of the directory, and files whose names
 // cannot be used are left out and named once.
 //
-// Threads: confined to one. Errors: those of the store and of files; cancelled: `go_on` returned
-// false. Nothing is lost, and fetch() may be called again.
+// Threads: confined to one. Errors: those of the store and of files; cancelled: `may_continue`
+// returned false. Nothing is lost, and fetch() may be called again.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,7 @@ class OwnFiles {
 
   // Downloads what is new. Returns what to tell the user: which files were left out, and why.
   Result<std::vector<std::string>> fetch(objects::Objects& store,
-                                         const std::function<bool()>& go_on);
+                                         const std::function<bool()>& may_continue);
 
  private:
   // A file as it is here.
@@ -46,9 +46,9 @@ class OwnFiles {
   OwnFiles(objects::Location from, os::File directory)
       : from_(std::move(from)), directory_(std::move(directory)) {}
   Result<void> bring(objects::Objects& store, const objects::ObjectInfo& object,
-                     const std::string& path, const std::function<bool()>& go_on);
+                     const std::string& path, const std::function<bool()>& may_continue);
   Result<void> append(objects::Reader& from, const os::File& to, const std::string& path,
-                      Copy& copy, const std::function<bool()>& go_on);
+                      Copy& copy, const std::function<bool()>& may_continue);
   bool has_space_for(const objects::ObjectInfo& object, const std::string& path) const;
   void leave_out(const std::string& key, const std::string& why);
 
@@ -57,7 +57,7 @@ class OwnFiles {
   std::map<std::string, Copy> copies_;  // by path
   uint64_t bytes_ = 0;                  // of all copies
   std::set<std::string> left_out_;
-  std::vector<std::string> told_;  // that fetch() has not returned yet
+  std::vector<std::string> reports_;  // that fetch() has not returned yet
 };
 
 // Returns the path of a file for the rest of a key behind the prefix. Errors: invalid: it cannot be

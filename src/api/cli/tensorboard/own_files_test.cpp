@@ -23,9 +23,9 @@ class TensorboardOwnFiles : public testing::Test {
     ASSERT_TRUE(objects::write_all(*store_, "yard", "board/mnist/" + rest, content));
   }
   std::vector<std::string> fetch() {
-    const auto told = files_.fetch(*store_, [] { return true; });
-    EXPECT_TRUE(told) << told.error().message;
-    return told ? *told : std::vector<std::string>();
+    const auto left_out = files_.fetch(*store_, [] { return true; });
+    EXPECT_TRUE(left_out) << left_out.error().message;
+    return left_out ? *left_out : std::vector<std::string>();
   }
   std::string path(const std::string& name) const { return directory_.path() + "/own/" + name; }
   std::string content(const std::string& name) const {
@@ -98,9 +98,9 @@ TEST_F(TensorboardOwnFiles, NamesNeverLeadOutOfTheDirectory) {
   put("x", "file");
   put("x/y", "below a file");
   put("\x1b[2J/../z", "evil");
-  const auto told = fetch();
-  EXPECT_EQ(told.size(), 9u);
-  for (const auto& each : told) {
+  const auto left_out = fetch();
+  EXPECT_EQ(left_out.size(), 9u);
+  for (const auto& each : left_out) {
     EXPECT_NE(each.find(" is left out: "), std::string::npos) << each;
     EXPECT_EQ(each.find('\x1b'), std::string::npos) << each;
   }
@@ -124,9 +124,9 @@ TEST_F(TensorboardOwnFiles, AnInterruptedDownloadContinues) {
 
 TEST_F(TensorboardOwnFiles, AMissingBucketIsAnError) {
   OwnFiles files = *OwnFiles::open({"absent", "x"}, directory_.path() + "/absent");
-  const auto told = files.fetch(*store_, [] { return true; });
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().kind, Kind::not_found);
+  const auto left_out = files.fetch(*store_, [] { return true; });
+  ASSERT_FALSE(left_out);
+  EXPECT_EQ(left_out.error().kind, Kind::not_found);
 }
 
 TEST(TensorboardOwnFilesNames, OnlyPlainPathsAreFiles) {

@@ -53,7 +53,7 @@ struct Look {
   bool whole = true;                   // false: the scan was incomplete; missing files may exist
 };
 
-// Which differences are copied.
+// SyncRules say which differences are copied.
 struct SyncRules {
   bool deletions = true;     // files deleted here are deleted there
   bool event_files = false;  // those that grow are copied as they are

@@ -83,7 +83,7 @@ std::optional<Failure> restore_checkpoints(StepContext& context) {
   return {};
 }
 
-// What earlier attempts wrote stays in the store, and is not brought back.
+// The files of earlier attempts stay in the store, and are not brought back.
 std::optional<Failure> make_tensorboard_directory(StepContext& context) {
   const auto& tensorboard = context.order.spec.tensorboard;
   if (!tensorboard) return {};
