@@ -111,7 +111,7 @@ def test_a_network_that_changes_is_not_noticed(page: Page, compared: Server) -> 
     failures: list[str] = []
 
     def fail_once(route: Route) -> None:
-        if len(failures) < 2 and "GetMetricStatistics" in route.request.url:
+        if len(failures) < 2 and "GetMetricData" in route.request.url:
             failures.append(route.request.url)
             route.abort("connectionreset")
         else:
