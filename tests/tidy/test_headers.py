@@ -15,6 +15,10 @@ GROUPS = sorted(
 )
 OUT = os.path.join(sources.ROOT, "build", "test", "headers")
 # Paths count from this tree, so that clones share what was compiled.
+# libpq's headers are not in a directory that compilers search.
+PQ_HEADERS = subprocess.run(
+    ["pg_config", "--includedir"], check=True, capture_output=True, text=True
+).stdout.strip()
 ENVIRONMENT = os.environ | {"CCACHE_BASEDIR": sources.ROOT, "CCACHE_NOHASHDIR": "1"}
 
 
@@ -41,6 +45,7 @@ def complaint(path: str) -> str | None:
         "-Ibench",
         "-I.",
         "-Ibuild/release/generated",
+        f"-isystem{PQ_HEADERS}",
         "-c",
         "-o",
         alone + ".o",
