@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inFrame } from '../src/lib/frame_queue';
 
-// Runs the body with frames that begin when it asks for one.
+// Runs the body with frames that begin when it calls the function it is given.
 function withFrames(body: (frame: () => void) => void): void {
   const requested: (() => void)[] = [];
   const scope = globalThis as { requestAnimationFrame?: (work: () => void) => number };
@@ -32,15 +32,15 @@ test('later work with the same key replaces the earlier one', () => {
   withFrames((frame) => {
     const done: string[] = [];
     const key = {};
-    const withdraw = inFrame(key, () => done.push('old'));
+    const cancel = inFrame(key, () => done.push('old'));
     inFrame(key, () => done.push('new'));
-    withdraw();
+    cancel();
     frame();
     assert.deepEqual(done, ['new']);
   });
 });
 
-test('withdrawn work does not run', () => {
+test('cancelled work does not run', () => {
   withFrames((frame) => {
     const done: string[] = [];
     inFrame({}, () => done.push('a'))();

@@ -13,7 +13,7 @@ function run(): void {
   if (scheduled) requestAnimationFrame(run);
 }
 
-// Returns a function that withdraws the work, unless later work has replaced it.
+// Returns a function that cancels the work, unless later work has replaced it.
 export function inFrame(key: object, work: () => void): () => void {
   waiting.set(key, work);
   if (!scheduled) {
