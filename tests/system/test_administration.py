@@ -99,8 +99,8 @@ def test_doctor_checks_a_config_before_it_is_used(tmp_path: pathlib.Path) -> Non
     # The trust of such a role names the account, which only the first start makes.
     config.write_text("[[role]]\nname = 'Train'\n", encoding="utf-8")
     assert re.search(f"^ok +config +{config}$", doctor(server, "--config", str(config)))
-    config.write_text(TEAM + "[[quota]]\nuser = 'a b'\n", encoding="utf-8")
-    assert 'quota[0].user: "a b" cannot be' in doctor(server, "--config", str(config))
+    config.write_text(TEAM + "[[quota]]\nuser = 'a b'\ncount = 1\n", encoding="utf-8")
+    assert 'quota[0].user: "a b" must be' in doctor(server, "--config", str(config))
 
 
 def test_a_data_directory_keeps_its_account(start: Callable[..., Server]) -> None:
@@ -123,7 +123,7 @@ def test_a_data_directory_keeps_its_account(start: Callable[..., Server]) -> Non
     ("change", "reason"),
     [
         (lambda config: config.replace("1111", "2222"), "belongs to the account 111111111111"),
-        (lambda config: config + "[[quota]]\nuser = 'a b'\n", "cannot be the name of a user"),
+        (lambda config: config + "[[quota]]\nuser = 'a b'\ncount = 1\n", "must be the name of a user"),
         (lambda config: config.replace("PowerUserAccess", "NoSuchPolicy"), "NoSuchPolicy"),
         (lambda config: config.replace("[[group]]", "[[grupo]]"), "unknown key 'grupo'"),
     ],
