@@ -19,11 +19,11 @@ command = ["python3", "train.py"]
 instance_type = "ml.m5.large"
 instance_count = 2
 volume_gib = 5
-output = "s3://yard/models/"
+output = "s3://data/models/"
 spot = true
 max_wait_seconds = 90000
-checkpoints = "s3://yard/checkpoints"
-tensorboard = "s3://yard/board"
+checkpoints = "s3://data/checkpoints"
+tensorboard = "s3://data/board"
 role = "arn:aws:iam::123456789012:role/trainer"
 [hyperparameters]
 epochs = 10
@@ -36,8 +36,8 @@ project = "digits"
 [metrics]
 loss = "loss=([0-9.]+)"
 [channels]
-train = "s3://yard/digits"
-test = {from = "s3://yard/test", sharded = true, content_type = "text/csv"}
+train = "s3://data/digits"
+test = {from = "s3://data/test", sharded = true, content_type = "text/csv"}
 )T");
   ASSERT_TRUE(submission) << submission.error().message;
   EXPECT_EQ(submission->request, *parse_json(R"T({
@@ -45,17 +45,17 @@ test = {from = "s3://yard/test", sharded = true, content_type = "text/csv"}
     "AlgorithmSpecification": {"TrainingImage": "trainyard/host", "TrainingInputMode": "File",
       "ContainerEntrypoint": ["python3", "train.py"], "MetricDefinitions": [{"Name": "loss", "Regex": "loss=([0-9.]+)"}]},
     "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 2, "VolumeSizeInGB": 5},
-    "OutputDataConfig": {"S3OutputPath": "s3://yard/models/"}, "EnableManagedSpotTraining": true,
-    "CheckpointConfig": {"S3Uri": "s3://yard/checkpoints"},
-    "TensorBoardOutputConfig": {"S3OutputPath": "s3://yard/board"},
+    "OutputDataConfig": {"S3OutputPath": "s3://data/models/"}, "EnableManagedSpotTraining": true,
+    "CheckpointConfig": {"S3Uri": "s3://data/checkpoints"},
+    "TensorBoardOutputConfig": {"S3OutputPath": "s3://data/board"},
     "StoppingCondition": {"MaxRuntimeInSeconds": 86400, "MaxWaitTimeInSeconds": 90000},
     "HyperParameters": {"epochs": "10", "rate": "0.5", "name": "x"}, "Environment": {"DEBUG": "true"},
     "Tags": [{"Key": "project", "Value": "digits"}],
     "InputDataConfig": [
       {"ChannelName": "test", "ContentType": "text/csv", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix",
-        "S3Uri": "s3://yard/test", "S3DataDistributionType": "ShardedByS3Key"}}},
+        "S3Uri": "s3://data/test", "S3DataDistributionType": "ShardedByS3Key"}}},
       {"ChannelName": "train", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix",
-        "S3Uri": "s3://yard/digits", "S3DataDistributionType": "FullyReplicated"}}}]})T"));
+        "S3Uri": "s3://data/digits", "S3DataDistributionType": "FullyReplicated"}}}]})T"));
   EXPECT_TRUE(submission->uploads.empty());
 }
 
@@ -94,7 +94,7 @@ TEST(ReadSubmission, MissingFieldsHaveDefaults) {
 TEST(ReadSubmission, LocalDirectoriesBecomeUploads) {
   const auto submission = read(R"T(
 name = "mnist"
-output = "s3://yard/models/"
+output = "s3://data/models/"
 [channels]
 train = "./data"
 test = "file:///srv/test"
@@ -105,20 +105,20 @@ directory = "../src"
   ASSERT_EQ(submission->uploads.size(), 3u);
   const Upload& test = submission->uploads[0];
   EXPECT_EQ(test.path, "/srv/test");
-  EXPECT_EQ(test.bucket, "yard");
+  EXPECT_EQ(test.bucket, "data");
   EXPECT_EQ(test.prefix, "models/mnist/input/test/");
   EXPECT_EQ(submission->uploads[1].path, "./data");
   EXPECT_EQ(submission->uploads[2].channel, "code");
   const Json& request = submission->request;
   EXPECT_EQ(request["InputDataConfig"][2]["DataSource"]["S3DataSource"]["S3Uri"],
-            "s3://yard/models/mnist/input/code/");
+            "s3://data/models/mnist/input/code/");
   EXPECT_EQ(submission->uploads[2].entry, "");
 }
 
 TEST(ReadSubmission, AnEntryRunsInScriptMode) {
   const auto submission = read(R"T(
 name = "mnist"
-output = "s3://yard/models/"
+output = "s3://data/models/"
 code = {directory = "./src", entry = "./bin/train.py"}
 [hyperparameters]
 epochs = 3
@@ -132,12 +132,12 @@ name = "a b"
   EXPECT_EQ(sources.path, "./src");
   EXPECT_EQ(sources.entry, "bin/train.py");
   EXPECT_EQ("s3://" + sources.bucket + "/" + sources.prefix + kSourceArchive,
-            "s3://yard/models/mnist/source/sourcedir.tar.gz");
+            "s3://data/models/mnist/source/sourcedir.tar.gz");
   const Json& request = submission->request;
   EXPECT_EQ(
       request["HyperParameters"],
       (Json{{"sagemaker_program", "\"bin/train.py\""},
-            {"sagemaker_submit_directory", "\"s3://yard/models/mnist/source/sourcedir.tar.gz\""},
+            {"sagemaker_submit_directory", "\"s3://data/models/mnist/source/sourcedir.tar.gz\""},
             {"sagemaker_container_log_level", "20"},
             {"sagemaker_region", "\"eu-west-1\""},
             {"epochs", "3"},

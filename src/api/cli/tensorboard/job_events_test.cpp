@@ -81,10 +81,10 @@ TEST(TensorboardJobEvents, TheJobsOwnFilesAreBelowItsName) {
   world.next(1s);
   EXPECT_FALSE(world.events.own_files()) << "it uploads none";
   TensorboardWorld other;
-  other.job["TensorBoardOutputConfig"] = {{"S3OutputPath", "s3://yard/board/"}};
+  other.job["TensorBoardOutputConfig"] = {{"S3OutputPath", "s3://data/board/"}};
   other.next(1s);
   ASSERT_TRUE(other.events.own_files());
-  EXPECT_EQ(other.events.own_files()->bucket, "yard");
+  EXPECT_EQ(other.events.own_files()->bucket, "data");
   EXPECT_EQ(other.events.own_files()->key, "board/mnist/tensorboard-output");
 }
 

@@ -1,5 +1,5 @@
-// OwnFiles downloads the files that a job has written for TensorBoard, from the place in S3 to
-// which its TensorBoardOutputConfig uploads them while it runs.
+// OwnFiles downloads the files that a job has written for TensorBoard from the S3 location of its
+// TensorBoardOutputConfig, where they are uploaded while it runs.
 //
 // An event file that has grown gets its new bytes at its end, since TensorBoard continues to read
 // where it was; any other file is written again when it has changed. Files that disappear in S3
@@ -22,9 +22,9 @@
 
 namespace trainyard::cli::tensorboard {
 
-// of one job; more than TensorBoard shows in a usable way. Further ones are left out.
+// Files of one job: TensorBoard is not usable with more. Further files are left out.
 inline constexpr size_t kOwnFilesMax = 10'000;
-// of one job, so that it cannot fill the disk of this machine
+// Bytes of the files of one job, so that it cannot fill the disk of this machine.
 inline constexpr uint64_t kOwnBytesMax = uint64_t(16) << 30;
 inline constexpr size_t kLeftOutNamesMax = 20;  // that are named
 
@@ -40,7 +40,7 @@ class OwnFiles {
  private:
   // A file as it is here.
   struct Copy {
-    std::string etag;  // of the object that it equals; "": none
+    std::string etag;  // the ETag of the object that it equals; "": none
     uint64_t bytes = 0;
   };
   OwnFiles(objects::Location from, os::File directory)
@@ -55,7 +55,7 @@ class OwnFiles {
   objects::Location from_;
   os::File directory_;
   std::map<std::string, Copy> copies_;  // by path
-  uint64_t bytes_ = 0;                  // of all copies
+  uint64_t bytes_ = 0;                  // the sum over all copies
   std::set<std::string> left_out_;
   std::vector<std::string> reports_;  // that fetch() has not returned yet
 };

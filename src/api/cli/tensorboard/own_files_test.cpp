@@ -18,9 +18,9 @@ const std::string kEvents = "train/events.out.tfevents.1.algo-1.7.0";
 
 class TensorboardOwnFiles : public testing::Test {
  protected:
-  TensorboardOwnFiles() { EXPECT_TRUE(store_->create_bucket("yard", "eu-west-1")); }
+  TensorboardOwnFiles() { EXPECT_TRUE(store_->create_bucket("data", "eu-west-1")); }
   void put(const std::string& rest, const std::string& content) {
-    ASSERT_TRUE(objects::write_all(*store_, "yard", "board/mnist/" + rest, content));
+    ASSERT_TRUE(objects::write_all(*store_, "data", "board/mnist/" + rest, content));
   }
   std::vector<std::string> fetch() {
     const auto left_out = files_.fetch(*store_, [] { return true; });
@@ -37,7 +37,7 @@ class TensorboardOwnFiles : public testing::Test {
   SeededRandom random_{1};
   const os::TemporaryDirectory directory_;
   std::unique_ptr<objects::Objects> store_ = objects::make_memory(clock_, random_);
-  OwnFiles files_ = *OwnFiles::open({"yard", "board/mnist"}, directory_.path() + "/own");
+  OwnFiles files_ = *OwnFiles::open({"data", "board/mnist"}, directory_.path() + "/own");
 };
 
 TEST_F(TensorboardOwnFiles, AreDownloadedInTheirDirectories) {
@@ -45,7 +45,7 @@ TEST_F(TensorboardOwnFiles, AreDownloadedInTheirDirectories) {
   put("plugins/profile/1/host.trace", "trace");
   put("empty", "");
   put("folder/", "");
-  ASSERT_TRUE(objects::write_all(*store_, "yard", "board/mnist-2/other", "no"));
+  ASSERT_TRUE(objects::write_all(*store_, "data", "board/mnist-2/other", "no"));
   EXPECT_TRUE(fetch().empty());
   EXPECT_EQ(content(kEvents), "events");
   EXPECT_EQ(content("plugins/profile/1/host.trace"), "trace");
