@@ -123,7 +123,10 @@ def test_a_data_directory_keeps_its_account(start: Callable[..., Server]) -> Non
     ("change", "reason"),
     [
         (lambda config: config.replace("1111", "2222"), "belongs to the account 111111111111"),
-        (lambda config: config + "[[quota]]\nuser = 'a b'\ncount = 1\n", "must be the name of a user"),
+        (
+            lambda config: config + "[[quota]]\nuser = 'a b'\ncount = 1\n",
+            "must be the name of a user",
+        ),
         (lambda config: config.replace("PowerUserAccess", "NoSuchPolicy"), "NoSuchPolicy"),
         (lambda config: config.replace("[[group]]", "[[grupo]]"), "unknown key 'grupo'"),
     ],
