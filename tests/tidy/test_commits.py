@@ -1,9 +1,12 @@
 """The commit-msg hook accepts the form of subject that the project uses and refuses others, and the
-commits since the hook have that form."""
+commits since the hook have that form. The pre-commit hook refuses sources with another layout."""
 
 import importlib.machinery
 import importlib.util
 import os
+import pathlib
+import shutil
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -103,3 +106,32 @@ def test_commits_have_no_banned_words() -> None:
         if (output := hook.complaint_of_words(message))
     ]
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "name, formatted, unformatted",
+    [
+        ("a.cpp", "int f() { return 1; }\n", "int f( ) {return 1;}\n"),
+        ("a.py", "x = [1, 2]\n", "x=[1,2]\n"),
+    ],
+)
+def test_refuses_sources_with_another_layout(
+    tmp_path: pathlib.Path, name: str, formatted: str, unformatted: str
+) -> None:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+
+    def run(*command: str) -> int:
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL
+        ).returncode
+
+    run("git", "init", "-q", ".")
+    for path in (".clang-format", "ruff.toml"):
+        shutil.copy(os.path.join(sources.ROOT, path), tmp_path)
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "venv").symlink_to(os.path.join(sources.ROOT, "build", "venv"))
+    hook_path = os.path.join(os.path.dirname(PATH), "pre-commit")
+    for text, refused in ((formatted, 0), (unformatted, 1)):
+        (tmp_path / name).write_text(text)
+        run("git", "add", name)
+        assert run(hook_path) == refused
