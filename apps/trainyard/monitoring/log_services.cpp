@@ -41,11 +41,11 @@ Result<void> LogServices::start(observe::Logs& logs, observe::Metrics& metrics,
         {each.name, each.url, each.authorization, each.ca_bundle, each.stands_for});
   router_ = TRY(log_routing::LogRouter::start(logs, metrics, clock, post, std::move(settings))
                     .in("reading the filters of log groups"));
-  std::vector<log_routing::OutsideSource> outside;
+  std::vector<log_routing::ExternalSource> external;
   for (const config::LogSource& each : config.log_sources)
-    outside.push_back({each.arn, each.log_type, each.log_group});
+    external.push_back({each.arn, each.log_type, each.log_group});
   deliveries_ = TRY(log_routing::Deliveries::start(
-                        logs, objects, router_->targets(), std::move(outside), post, clock, random,
+                        logs, objects, router_->targets(), std::move(external), post, clock, random,
                         {.object_interval = config.log_delivery_interval})
                         .in("reading the deliveries of logs"));
   queries_.emplace(logs, clock, random);

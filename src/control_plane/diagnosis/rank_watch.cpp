@@ -42,7 +42,7 @@ auto find_same(Faults& faults, const RankFault& fault) {
 
 }  // namespace
 
-std::vector<FaultNews> RankWatch::look(const std::vector<RankState>& ranks, Time now) {
+std::vector<FaultNews> RankWatch::update(const std::vector<RankState>& ranks, Time now) {
   std::map<GroupKey, std::vector<RankState>> by_group;
   for (const RankState& rank : ranks)
     by_group[{rank.calls.group, rank.calls.group_ranks}].push_back(rank);
@@ -53,7 +53,7 @@ std::vector<FaultNews> RankWatch::look(const std::vector<RankState>& ranks, Time
     // The rest of a group that has ended, or of which little is known.
     if (members.size() < 2 || members.size() * 2 < key.second) continue;
     if (!groups_.contains(key) && groups_.size() >= kGroupsMax) continue;
-    look_at(groups_[key], members, now, found);
+    update_group(groups_[key], members, now, found);
   }
   found.resize(std::min(found.size(), kPresentMax));
 
@@ -73,7 +73,7 @@ std::vector<FaultNews> RankWatch::look(const std::vector<RankState>& ranks, Time
 }
 
 std::vector<FaultNews> RankWatch::end(Time now) {
-  std::vector<FaultNews> news = look({}, now);
+  std::vector<FaultNews> news = update({}, now);
   groups_.clear();
   return news;
 }
@@ -84,8 +84,8 @@ std::vector<RankFault> RankWatch::faults() const {
   return faults;
 }
 
-void RankWatch::look_at(Group& group, const std::vector<RankState>& ranks, Time now,
-                        std::vector<RankFault>& found) {
+void RankWatch::update_group(Group& group, const std::vector<RankState>& ranks, Time now,
+                             std::vector<RankFault>& found) {
   learn_pause(group, ranks);
   std::ranges::move(waiting_faults(ranks, group.longest_pause), std::back_inserter(found));
   follow_window(group, ranks, now);

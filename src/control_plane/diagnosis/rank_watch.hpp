@@ -1,4 +1,4 @@
-// A RankWatch follows the ranks of one job, and tells when a fault of a rank begins and ends.
+// RankWatch follows the ranks of one job, and reports when a fault of a rank begins and ends.
 //
 // A fault of waiting ranks begins and ends as soon as it is seen. A slow rank, loader or link
 // begins after two windows of time in a row in which it was slow, and ends after two in which it
@@ -36,8 +36,9 @@ class RankWatch {
  public:
   using Time = std::chrono::nanoseconds;
 
-  // Takes where all known ranks are; the ranks of one group have its number and size.
-  std::vector<FaultNews> look(const std::vector<RankState>& ranks, Time now);
+  // Examines the present state of all known ranks; ranks of one group have the same group number
+  // and size. Returns the faults that have begun or ended since the last call.
+  std::vector<FaultNews> update(const std::vector<RankState>& ranks, Time now);
   // Ends all faults: the ranks are gone. Returns those that had begun.
   std::vector<FaultNews> end(Time now);
   // The faults that have begun and not ended.
@@ -65,8 +66,8 @@ class RankWatch {
     Time began{};
   };
 
-  static void look_at(Group& group, const std::vector<RankState>& ranks, Time now,
-                      std::vector<RankFault>& found);
+  static void update_group(Group& group, const std::vector<RankState>& ranks, Time now,
+                           std::vector<RankFault>& found);
   static void learn_pause(Group& group, const std::vector<RankState>& ranks);
   static void follow_window(Group& group, const std::vector<RankState>& ranks, Time now);
   static void begin_window(Group& group, const std::vector<RankState>& ranks, Time now);

@@ -54,7 +54,7 @@ class RankWatchTest : public testing::Test {
   }
 
   void look() {
-    for (const FaultNews& each : watch.look(ranks, now))
+    for (const FaultNews& each : watch.update(ranks, now))
       news += (news.empty() ? "" : ", ") + std::string(each.begins ? "" : "end of ") +
               std::string(to_string(each.fault.kind)) + " " + std::to_string(each.fault.rank);
   }
@@ -177,9 +177,9 @@ TEST_F(RankWatchTest, AJobHasFewFaultsAtATime) {
       each.calls.kind = each.calls.group_rank < 2 ? 0 : uint8_t(CallKind::allreduce);
       all.push_back(each);
     }
-  EXPECT_EQ(watch.look(all, 1s).size(), kPresentMax);
+  EXPECT_EQ(watch.update(all, 1s).size(), kPresentMax);
   EXPECT_EQ(watch.faults().size(), kPresentMax);
-  EXPECT_TRUE(watch.look(all, 3s).empty()) << "they are the same";
+  EXPECT_TRUE(watch.update(all, 3s).empty()) << "they are the same";
 }
 
 TEST_F(RankWatchTest, NumbersThatCannotBeDoNoHarm) {

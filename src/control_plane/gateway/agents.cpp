@@ -72,7 +72,7 @@ class AgentServer final : public Agents, private Shells {
       if (!session->activity) continue;
       const auto since = std::chrono::duration_cast<Duration>(now - session->activity_at);
       HostActivity& one = all.emplace_back(HostActivity{session->host, *session->activity});
-      age(one.activity, since);
+      add_elapsed(one.activity, since);
       std::ranges::copy_if(
           faults, std::back_inserter(one.faults),
           [host = session->host](const auto& fault) { return fault.host == host; });
@@ -195,7 +195,7 @@ class AgentServer final : public Agents, private Shells {
   }
 
   Result<void> note(Session& session, wire::Activity& activity) {
-    TRY(check(activity));
+    TRY(check_activity(activity));
     std::vector<diagnosis::FaultNews> news;
     std::map<domain::HostIndex, observe::StreamKey> streams;
     {
@@ -203,14 +203,14 @@ class AgentServer final : public Agents, private Shells {
       const auto now = session.activity_at = clock_.monotonic();
       session.activity = std::move(activity);
       // The ranks of a host that has ended are gone, and no others wait for them.
-      if (session.dismissed || !watches_.due(session.attempt, now)) return {};
+      if (session.dismissed || !watches_.is_due(session.attempt, now)) return {};
       std::vector<diagnosis::RankState> ranks;
       for (const auto& [number, each] : sessions_of(session.attempt.job))
         if (!each->dismissed && each->attempt == session.attempt) {
           add_ranks(*each, now, ranks);
           streams[each->host] = each->stream;
         }
-      news = watches_.look(session.attempt, ranks, now);
+      news = watches_.update(session.attempt, ranks, now);
     }
     for (const auto& each : news)
       if (const auto stream = streams.find(each.fault.host); stream != streams.end())

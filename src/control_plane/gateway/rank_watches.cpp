@@ -19,7 +19,7 @@ void limit(uint64_t& microseconds) { microseconds = std::min(microseconds, kTime
 
 }  // namespace
 
-Result<void> check(wire::Activity& activity) {
+Result<void> check_activity(wire::Activity& activity) {
   if (activity.ranks.size() > kActivitySlots || activity.calls.size() > kActivitySlots)
     return corrupt("invalid Activity message: " + std::to_string(activity.ranks.size()) +
                    " ranks and " + std::to_string(activity.calls.size()) + " calls, and at most " +
@@ -40,7 +40,7 @@ Result<void> check(wire::Activity& activity) {
   return {};
 }
 
-void age(wire::Activity& activity, Duration since) {
+void add_elapsed(wire::Activity& activity, Duration since) {
   if (activity.output) *activity.output += since;
   for (wire::RankActivity& rank : activity.ranks) {
     if (rank.output) *rank.output += since;
@@ -64,16 +64,16 @@ void add_ranks(const AgentSession& session, std::chrono::nanoseconds now,
   }
 }
 
-bool RankWatches::due(const domain::AttemptId& attempt, std::chrono::nanoseconds now) const {
+bool RankWatches::is_due(const domain::AttemptId& attempt, std::chrono::nanoseconds now) const {
   const auto found = watched_.find(attempt.job);
   if (found == watched_.end() || found->second.attempt < attempt.number) return true;
   // An agent of an earlier attempt may still be linked.
-  return found->second.attempt == attempt.number && now >= found->second.next_look;
+  return found->second.attempt == attempt.number && now >= found->second.next_update;
 }
 
-std::vector<diagnosis::FaultNews> RankWatches::look(const domain::AttemptId& attempt,
-                                                    const std::vector<diagnosis::RankState>& ranks,
-                                                    std::chrono::nanoseconds now) {
+std::vector<diagnosis::FaultNews> RankWatches::update(
+    const domain::AttemptId& attempt, const std::vector<diagnosis::RankState>& ranks,
+    std::chrono::nanoseconds now) {
   if (ranks.empty() && !watched_.contains(attempt.job)) return {};
   Watched& watched = watched_[attempt.job];
   std::vector<diagnosis::FaultNews> news;
@@ -81,8 +81,8 @@ std::vector<diagnosis::FaultNews> RankWatches::look(const domain::AttemptId& att
     news = end(attempt.job, now);
     watched = {.attempt = attempt.number};
   }
-  watched.next_look = now + Duration(ranks.size() / kRanksInMillisecond);
-  auto found = watched.watch.look(ranks, now);
+  watched.next_update = now + Duration(ranks.size() / kRanksInMillisecond);
+  auto found = watched.watch.update(ranks, now);
   limit_news(watched, found);
   std::ranges::move(found, std::back_inserter(news));
   return news;
@@ -98,8 +98,16 @@ std::vector<diagnosis::FaultNews> RankWatches::end(domain::JobNumber job,
 }
 
 void RankWatches::limit_news(Watched& watched, std::vector<diagnosis::FaultNews>& news) {
-  news.resize(std::min(news.size(), kRankNewsMax - watched.news));
-  watched.news += news.size();
+  std::erase_if(news, [&](const diagnosis::FaultNews& each) {
+    if (each.begins) {
+      if (watched.announced_count == kAnnouncedFaultsMax) return true;
+      ++watched.announced_count;
+      watched.announced.push_back(each.fault);
+      return false;
+    }
+    const auto same = [&](const diagnosis::RankFault& fault) { return fault.same_as(each.fault); };
+    return std::erase_if(watched.announced, same) == 0;
+  });
 }
 
 std::vector<diagnosis::RankFault> RankWatches::faults(domain::JobNumber job) const {

@@ -32,7 +32,7 @@ TEST(RankWatches, NameTheRankThatOthersWaitFor) {
     std::vector<diagnosis::RankState> ranks;
     add_ranks(waits, now, ranks);
     add_ranks(stuck, now, ranks);
-    return watches.look(attempt, ranks, now);
+    return watches.update(attempt, ranks, now);
   };
   EXPECT_TRUE(news_at(100s).empty());
   const auto news = news_at(102s);
@@ -54,9 +54,9 @@ TEST(RankWatches, AnotherAttemptBeginsAgain) {
   RankWatches watches;
   const std::vector<diagnosis::RankState> ranks{{0, calls_of_rank(0, CallKind::barrier, 9s), 1h},
                                                 {1, calls_of_rank(1, CallKind::none, 9s), 1h}};
-  EXPECT_EQ(watches.look({1, 1}, ranks, 1s).size(), 1u);
-  EXPECT_EQ(watches.look({1, 1}, ranks, 3s).size(), 0u);
-  const auto news = watches.look({1, 2}, ranks, 5s);
+  EXPECT_EQ(watches.update({1, 1}, ranks, 1s).size(), 1u);
+  EXPECT_EQ(watches.update({1, 1}, ranks, 3s).size(), 0u);
+  const auto news = watches.update({1, 2}, ranks, 5s);
   ASSERT_EQ(news.size(), 2u);
   EXPECT_FALSE(news[0].begins) << "the fault of the earlier attempt is over";
   EXPECT_EQ(news[0].lasted, 4s);
@@ -68,7 +68,7 @@ TEST(RankWatches, EndTheFaultsOfAJobWithoutAgents) {
   const std::vector<diagnosis::RankState> ranks{{0, calls_of_rank(0, CallKind::barrier, 9s), 1h},
                                                 {1, calls_of_rank(1, CallKind::none, 9s), 1h}};
   EXPECT_TRUE(watches.end(1, 1s).empty()) << "an unknown job";
-  (void)watches.look({1, 1}, ranks, 1s);
+  (void)watches.update({1, 1}, ranks, 1s);
   const auto news = watches.end(1, 8s);
   ASSERT_EQ(news.size(), 1u);
   EXPECT_FALSE(news[0].begins);
@@ -77,36 +77,38 @@ TEST(RankWatches, EndTheFaultsOfAJobWithoutAgents) {
   EXPECT_TRUE(watches.end(1, 9s).empty()) << "once";
 }
 
-TEST(RankWatches, LookAtManyRanksLessOften) {
+TEST(RankWatches, ExamineManyRanksLessOften) {
   RankWatches watches;
   const domain::AttemptId attempt{1, 2};
-  EXPECT_TRUE(watches.due(attempt, 1s));
+  EXPECT_TRUE(watches.is_due(attempt, 1s));
   std::vector<diagnosis::RankState> ranks(kRanksInMillisecond - 1);
-  (void)watches.look(attempt, ranks, 1s);
-  EXPECT_TRUE(watches.due(attempt, 1s)) << "of few ranks, each report counts at once";
+  (void)watches.update(attempt, ranks, 1s);
+  EXPECT_TRUE(watches.is_due(attempt, 1s)) << "of few ranks, each report counts at once";
   ranks.resize(500 * kRanksInMillisecond);
-  (void)watches.look(attempt, ranks, 1s);
-  EXPECT_FALSE(watches.due(attempt, 1'499ms));
-  EXPECT_TRUE(watches.due(attempt, 1'500ms));
-  EXPECT_TRUE(watches.due({1, 3}, 1s)) << "the next attempt";
-  EXPECT_FALSE(watches.due({1, 1}, 1h)) << "an earlier one";
-  EXPECT_TRUE(watches.due({2, 1}, 1s)) << "another job";
+  (void)watches.update(attempt, ranks, 1s);
+  EXPECT_FALSE(watches.is_due(attempt, 1'499ms));
+  EXPECT_TRUE(watches.is_due(attempt, 1'500ms));
+  EXPECT_TRUE(watches.is_due({1, 3}, 1s)) << "the next attempt";
+  EXPECT_FALSE(watches.is_due({1, 1}, 1h)) << "an earlier one";
+  EXPECT_TRUE(watches.is_due({2, 1}, 1s)) << "another job";
 }
 
-TEST(RankWatches, AnnounceAtMostSoMuchOfAnAttempt) {
+TEST(RankWatches, AnnounceALimitedNumberOfFaultsWithTheirEnds) {
   RankWatches watches;
   const std::vector<diagnosis::RankState> fault{{0, calls_of_rank(0, CallKind::barrier, 9s), 1h},
                                                 {1, calls_of_rank(1, CallKind::none, 9s), 1h}};
-  size_t news = 0;
-  for (int i = 0; i < 2'000; ++i)
-    news += watches
-                .look({1, 1}, i % 2 == 0 ? fault : std::vector<diagnosis::RankState>{},
-                      std::chrono::seconds(i))
-                .size();
-  EXPECT_EQ(news, kRankNewsMax);
+  size_t begun = 0, ended = 0;
+  for (int i = 0; i < 4'000; ++i)
+    for (const auto& news :
+         watches.update({1, 1}, i % 2 == 0 ? fault : std::vector<diagnosis::RankState>{},
+                        std::chrono::seconds(i)))
+      ++(news.begins ? begun : ended);
+  EXPECT_EQ(begun, kAnnouncedFaultsMax);
+  EXPECT_EQ(ended, kAnnouncedFaultsMax) << "each announced fault also ends";
   EXPECT_TRUE(watches.end(1, 1h).empty());
-  EXPECT_TRUE(watches.look({1, 1}, fault, 2h).empty()) << "agents that link again count on";
-  EXPECT_EQ(watches.look({1, 2}, fault, 3h).size(), 1u) << "the next attempt has its own limit";
+  EXPECT_TRUE(watches.update({1, 1}, fault, 2h).empty())
+      << "agents that reconnect get no new limit";
+  EXPECT_EQ(watches.update({1, 2}, fault, 3h).size(), 1u) << "the next attempt has its own limit";
 }
 
 TEST(CheckedActivity, HasOnlyNumbersThatCanBe) {
@@ -120,7 +122,7 @@ TEST(CheckedActivity, HasOnlyNumbersThatCanBe) {
   beyond.group_rank = 2;
   many.group_ranks = UINT32_MAX;
   wire::Activity activity{Duration::max(), {}, {wild, alone, beyond, many}, Duration::min()};
-  ASSERT_TRUE(check(activity));
+  ASSERT_TRUE(check_activity(activity));
   EXPECT_EQ(activity.output, kActivityAgeMax);
   EXPECT_EQ(activity.idle, Duration(0s));
   ASSERT_EQ(activity.calls.size(), 1u);
@@ -131,7 +133,7 @@ TEST(CheckedActivity, HasOnlyNumbersThatCanBe) {
   EXPECT_LT(activity.calls[0].links[0].busy_us, UINT64_MAX);
 
   activity.calls.resize(kActivitySlots + 1);
-  EXPECT_FALSE(check(activity));
+  EXPECT_FALSE(check_activity(activity));
 }
 
 }  // namespace

@@ -43,23 +43,23 @@ bool Deliveries::Job::same_work(const Job& other) const {
 }
 
 Deliveries::Deliveries(observe::Logs& logs, objects::Objects& objects, const LogTargets& targets,
-                       std::vector<OutsideSource> outside, Post post, Clock& clock, Random& random,
-                       DeliveriesSettings settings)
+                       std::vector<ExternalSource> external, Post post, Clock& clock,
+                       Random& random, DeliveriesSettings settings)
     : logs_(logs),
       objects_(objects),
       targets_(targets),
       post_(std::move(post)),
       clock_(clock),
       settings_(settings),
-      catalogue_(logs, objects, targets, std::move(outside), random) {}
+      catalogue_(logs, objects, targets, std::move(external), random) {}
 
 Result<std::unique_ptr<Deliveries>> Deliveries::start(observe::Logs& logs,
                                                       objects::Objects& objects,
                                                       const LogTargets& targets,
-                                                      std::vector<OutsideSource> outside, Post post,
-                                                      Clock& clock, Random& random,
+                                                      std::vector<ExternalSource> external,
+                                                      Post post, Clock& clock, Random& random,
                                                       DeliveriesSettings settings) {
-  std::unique_ptr<Deliveries> made(new Deliveries(logs, objects, targets, std::move(outside),
+  std::unique_ptr<Deliveries> made(new Deliveries(logs, objects, targets, std::move(external),
                                                   std::move(post), clock, random, settings));
   TRY(made->reload());
   TRY(made->forget_removed_deliveries());

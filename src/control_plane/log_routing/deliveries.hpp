@@ -52,7 +52,7 @@ class Deliveries {
   // Reads the deliveries. Errors: of reading them.
   static Result<std::unique_ptr<Deliveries>> start(observe::Logs& logs, objects::Objects& objects,
                                                    const LogTargets& targets,
-                                                   std::vector<OutsideSource> outside, Post post,
+                                                   std::vector<ExternalSource> external, Post post,
                                                    Clock& clock, Random& random,
                                                    DeliveriesSettings settings = {});
   ~Deliveries();
@@ -103,7 +103,7 @@ class Deliveries {
   };
 
   Deliveries(observe::Logs& logs, objects::Objects& objects, const LogTargets& targets,
-             std::vector<OutsideSource> outside, Post post, Clock& clock, Random& random,
+             std::vector<ExternalSource> external, Post post, Clock& clock, Random& random,
              DeliveriesSettings settings);
   // nullptr: the delivery has no source or no destination any longer.
   Result<std::shared_ptr<const Job>> job_of(const std::string& region,

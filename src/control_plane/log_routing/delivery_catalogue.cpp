@@ -69,12 +69,12 @@ bool leads_to(const std::vector<std::pair<GroupName, GroupName>>& edges, const G
 }  // namespace
 
 DeliveryCatalogue::DeliveryCatalogue(observe::Logs& logs, objects::Objects& objects,
-                                     const LogTargets& targets, std::vector<OutsideSource> outside,
-                                     Random& random)
+                                     const LogTargets& targets,
+                                     std::vector<ExternalSource> external, Random& random)
     : logs_(logs),
       objects_(objects),
       targets_(targets),
-      outside_(std::move(outside)),
+      external_(std::move(external)),
       random_(random) {}
 
 template <class Record>
@@ -108,7 +108,7 @@ std::string DeliveryCatalogue::service_of(const DeliverySource& source) {
 std::optional<SourceStreams> DeliveryCatalogue::streams_of(const std::string& region,
                                                            const DeliverySource& source) const {
   const std::string& arn = source.resource_arn;
-  for (const OutsideSource& each : outside_)
+  for (const ExternalSource& each : external_)
     if (each.arn == arn) return SourceStreams{each.group, ""};
   if (const auto group = targets_.group_of(arn); group && group->region == region)
     return SourceStreams{group->group, ""};
@@ -126,12 +126,12 @@ Result<void> DeliveryCatalogue::check_source(const std::string& region,
         "Resource " + source.resource_arn +
         " does not exist. (A delivery source is a log group or a training job of this server, or a "
         "resource in [log_sources] of its configuration.)");
-  const auto outside = std::ranges::find(outside_, source.resource_arn, &OutsideSource::arn);
-  const std::string log_type = outside == outside_.end() ? kGroupLogType : outside->log_type;
+  const auto external = std::ranges::find(external_, source.resource_arn, &ExternalSource::arn);
+  const std::string log_type = external == external_.end() ? kGroupLogType : external->log_type;
   if (source.log_type != log_type)
     return invalid("Log type " + source.log_type + " is not supported for " + source.resource_arn +
                    ". Supported: " + log_type + ".");
-  if (outside != outside_.end()) return ok();  // clients may create its group later
+  if (external != external_.end()) return ok();  // clients may create its group later
   if (streams->stream_prefix.empty()) {
     TRY(logs_.group(region, streams->group));
     return ok();
@@ -206,7 +206,7 @@ Result<std::vector<std::pair<GroupName, GroupName>>> DeliveryCatalogue::edges() 
   return out;
 }
 
-Result<void> DeliveryCatalogue::check_no_circle(const GroupName& from, const GroupName& to) {
+Result<void> DeliveryCatalogue::check_no_cycle(const GroupName& from, const GroupName& to) {
   if (leads_to(TRY(edges()), to, from))
     return invalid("A delivery from log group " + from.group + " to log group " + to.group +
                    " would send events in a circle: other deliveries lead back from " + to.group +
@@ -237,7 +237,7 @@ Result<DeliveryDestination> DeliveryCatalogue::put_destination(const std::string
       for (const auto& [id, each] : TRY(list<LogDelivery>(region))) {
         if (each.destination != name) continue;
         const auto from = streams_of(region, TRY(find<DeliverySource>(region, each.source)));
-        if (from) TRY(check_no_circle({region, from->group}, *to));
+        if (from) TRY(check_no_cycle({region, from->group}, *to));
       }
   }
   TRY(put(region, name, destination));
@@ -297,7 +297,7 @@ Result<std::string> DeliveryCatalogue::create(const std::string& region, LogDeli
   }
   if (const auto to = targets_.group_of(destination.resource_arn)) {
     TRY(logs_.group(to->region, to->group));
-    TRY(check_no_circle({region, streams_of(region, source)->group}, *to));
+    TRY(check_no_cycle({region, streams_of(region, source)->group}, *to));
   }
   const std::string id = random_.hex(kIdBytes);
   TRY(put(region, id, delivery));

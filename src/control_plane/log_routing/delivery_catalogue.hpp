@@ -1,13 +1,14 @@
 // DeliveryCatalogue stores delivery sources, delivery destinations and deliveries, and decides
-// which may exist: each source has logs on this server, each destination can be written, and no
-// events can travel in a circle.
+// which are valid: each source has logs on this server, each destination can be written, and
+// deliveries between log groups form no cycle.
 //
-// The source of a delivery is a log group, a training job, or a resource outside this server whose
-// logs clients put into a group that the configuration names.
+// The source of a delivery is a log group, a training job, or an external resource: the
+// configuration names the group into which clients put its logs.
 //
-// Threads: callable from anywhere; changes are made one after another. A change is durable when it
-// returns. Errors: not_found, conflict, invalid and exhausted (a limit, or a full disk), with
-// messages for the client; those of observe. Lifetime: logs, objects and targets outlive it.
+// Threads: callable from anywhere; changes are made one after another. A change is durable when the
+// function returns. Errors: not_found, conflict, invalid and exhausted (a limit, or a full disk),
+// with messages for the client, and the errors of observe. Lifetime: logs, objects and targets
+// outlive the catalogue.
 #pragma once
 
 #include <functional>
@@ -28,10 +29,10 @@
 
 namespace trainyard::log_routing {
 
-// A resource outside this server, as the configuration describes it.
-struct OutsideSource {
+// A resource that this server does not manage, as the configuration describes it.
+struct ExternalSource {
   std::string arn, log_type;
-  std::string group;  // into which clients put its logs
+  std::string group;  // clients put its logs here
 };
 
 // The streams with the logs of a delivery source.
@@ -40,12 +41,12 @@ struct SourceStreams {
 };
 
 template <class Record>
-using NamedRecords = std::vector<std::pair<std::string, Record>>;  // by name
+using NamedRecords = std::vector<std::pair<std::string, Record>>;  // sorted by name
 
 class DeliveryCatalogue {
  public:
   DeliveryCatalogue(observe::Logs& logs, objects::Objects& objects, const LogTargets& targets,
-                    std::vector<OutsideSource> outside, Random& random);
+                    std::vector<ExternalSource> external, Random& random);
 
   Result<void> put_source(const std::string& region, const std::string& name,
                           DeliverySource source);
@@ -53,24 +54,24 @@ class DeliveryCatalogue {
   Result<NamedRecords<DeliverySource>> sources(const std::string& region);
   Result<void> remove_source(const std::string& region, const std::string& name);
 
-  // The type follows from the resource. Tags and the policy of an earlier one stay, unless new tags
-  // are given.
+  // Creates or replaces a destination; its resource determines its type. A replaced destination
+  // keeps its policy, and its tags unless new ones are given.
   Result<DeliveryDestination> put_destination(const std::string& region, const std::string& name,
                                               DeliveryDestination destination);
   Result<DeliveryDestination> destination(const std::string& region, const std::string& name);
   Result<NamedRecords<DeliveryDestination>> destinations(const std::string& region);
-  // "": without a policy.
+  // Sets the destination's policy; "" removes it.
   Result<void> set_policy(const std::string& region, const std::string& name,
                           const std::string& policy);
   Result<void> remove_destination(const std::string& region, const std::string& name);
 
-  // Returns the delivery's id.
+  // Creates a delivery. Returns its id.
   Result<std::string> create(const std::string& region, LogDelivery delivery);
   Result<LogDelivery> delivery(const std::string& region, const std::string& id);
   Result<NamedRecords<LogDelivery>> deliveries(const std::string& region);
   Result<void> update(const std::string& region, const std::string& id,
                       const std::function<void(DeliveryOptions&)>& change);
-  // Its positions stay: Deliveries::remove() removes both.
+  // Removes the delivery, but not its positions in streams: Deliveries::remove() removes both.
   Result<void> remove(const std::string& region, const std::string& id);
 
   // Changes the tags of a source, destination or delivery; an error of `change` changes nothing.
@@ -81,12 +82,13 @@ class DeliveryCatalogue {
                                                   observe::DefinitionKind kind,
                                                   const std::string& name);
 
-  // The service in the ARN of a source's resource: "sagemaker".
+  // Returns the service in the ARN of the source's resource: "sagemaker".
   static std::string service_of(const DeliverySource& source);
-  // Unset: the resource is not one of this server, or of its configuration.
+  // Returns where the source's logs are. Unset: neither this server nor its configuration has the
+  // resource.
   std::optional<SourceStreams> streams_of(const std::string& region,
                                           const DeliverySource& source) const;
-  // The type of a destination. Errors: invalid.
+  // Returns the type of a destination with this resource. Errors: invalid.
   Result<DeliveryType> type_of(const std::string& resource_arn) const;
 
  private:
@@ -101,13 +103,13 @@ class DeliveryCatalogue {
   Result<void> change_tags_of(const std::string& region, const std::string& name,
                               const ChangeTags& change) REQUIRES(changing_);
   Result<void> check_source(const std::string& region, const DeliverySource& source);
-  Result<void> check_no_circle(const GroupName& from, const GroupName& to) REQUIRES(changing_);
+  Result<void> check_no_cycle(const GroupName& from, const GroupName& to) REQUIRES(changing_);
   Result<std::vector<std::pair<GroupName, GroupName>>> edges() REQUIRES(changing_);
 
   observe::Logs& logs_;
   objects::Objects& objects_;
   const LogTargets& targets_;
-  const std::vector<OutsideSource> outside_;
+  const std::vector<ExternalSource> external_;
   Random& random_;
   Mutex changing_;  // held from the checks of a change to its end
 };

@@ -26,8 +26,8 @@ TEST(DeliveryCatalogue, SourcesHaveLogsHere) {
   EXPECT_EQ(all.put_source(kGroupArns + "g", "ACCESS_LOGS", "b").error().kind, Kind::invalid);
   EXPECT_EQ(all.put_source("arn:aws:s3:::bucket", "APPLICATION_LOGS", "b").error().kind,
             Kind::not_found);
-  EXPECT_EQ(all.put_source(kOutsideArn, "EVENT_LOGS", "b").error().kind, Kind::invalid);
-  ASSERT_OK(all.put_source(kOutsideArn, "ACCESS_LOGS", "b"));
+  EXPECT_EQ(all.put_source(kExternalArn, "EVENT_LOGS", "b").error().kind, Kind::invalid);
+  ASSERT_OK(all.put_source(kExternalArn, "ACCESS_LOGS", "b"));
   const std::string job = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/";
   EXPECT_EQ(all.put_source(job + "none", "APPLICATION_LOGS", "c").error().kind, Kind::not_found);
   ASSERT_OK(all.world.logs->ensure_stream(

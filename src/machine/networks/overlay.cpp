@@ -23,8 +23,8 @@ Result<void> ip(std::vector<std::string> arguments, const std::string& input = "
 std::string overlay_text(const Overlay& overlay) {
   const std::string mtu = " mtu " + std::to_string(kMtu);
   std::string text = "link add " + overlay.name + mtu + " type vxlan id " +
-                     std::to_string(overlay.id) + " local " + to_text(overlay.own) + " dstport " +
-                     std::to_string(kPort) + "\n";
+                     std::to_string(overlay.id) + " local " + to_text(overlay.own_address) +
+                     " dstport " + std::to_string(kPort) + "\n";
   for (const auto& link : overlay.links) text += "link set " + link + mtu + "\n";
   return text + "link set " + overlay.name + " master " + overlay.bridge + " up\n";
 }

@@ -23,10 +23,10 @@ namespace trainyard::networks {
 inline constexpr std::string_view kOverlayPrefix = "tx";
 
 struct Overlay {
-  std::string name;    // of the VXLAN interface: at most 15 characters
-  std::string bridge;  // an existing one, to which the interface is attached
-  uint32_t id = 0;     // the VXLAN network identifier, equal on all machines: below 2^24
-  Address own = 0;     // the address of this machine that the others know
+  std::string name;         // of the VXLAN interface: at most 15 characters
+  std::string bridge;       // an existing one, to which the interface is attached
+  uint32_t id = 0;          // the VXLAN network identifier, equal on all machines: below 2^24
+  Address own_address = 0;  // this machine's, as the others reach it
   std::vector<Address> peers;
   std::vector<std::string> links;            // the bridge's interfaces to this machine's hosts
   std::vector<std::string> namespace_files;  // of the same hosts

@@ -10,7 +10,7 @@ TEST(Overlay, FitsIntoAnEthernetPacketWithItsHeaders) {
   overlay.name = "tx3fa91c0010";
   overlay.bridge = "ty3fa91c0010";
   overlay.id = 17;
-  overlay.own = *parse_address("10.0.0.1");
+  overlay.own_address = *parse_address("10.0.0.1");
   overlay.links = {"tv3fa91c0012"};
   EXPECT_EQ(overlay_text(overlay),
             "link add tx3fa91c0010 mtu 1450 type vxlan id 17 local 10.0.0.1 dstport 4789\n"

@@ -283,7 +283,7 @@ class HostOnNode {
     const auto job = parse_int(node_.job_number);
     if (!job || *job <= 0) return invalid("the number of the job is '" + node_.job_number + "'");
     overlay.id = uint32_t(*job) & kOverlayIdMax;
-    overlay.own = TRY(look_up(order_.own_address));
+    overlay.own_address = TRY(look_up(order_.own_address));
     for (const std::string& peer : order_.peers) overlay.peers.push_back(TRY(look_up(peer)));
     for (const auto& host : network.hosts) {
       overlay.links.push_back(host.link);

@@ -34,7 +34,7 @@ inline const std::string kDeliveryAccount = "123456789012";
 inline const std::string kGroupArns =
     "arn:aws:logs:" + kDeliveryRegion + ":" + kDeliveryAccount + ":log-group:";
 inline const std::string kStreamArn = "arn:aws:firehose:eu-west-1:123456789012:deliverystream/d";
-inline const std::string kOutsideArn = "arn:aws:cloudfront::123456789012:distribution/E1";
+inline const std::string kExternalArn = "arn:aws:cloudfront::123456789012:distribution/E1";
 
 // Unpacks gzip.
 inline std::string unpack(const std::string& bytes) {
@@ -57,7 +57,7 @@ struct DeliveryWorld {
   SeededRandom random;
   FileFaults* object_faults = nullptr;
   std::string log_files;  // of a FileWatch
-  std::vector<OutsideSource> outside{{kOutsideArn, "ACCESS_LOGS", "cdn"}};
+  std::vector<ExternalSource> external{{kExternalArn, "ACCESS_LOGS", "cdn"}};
   std::unique_ptr<objects::Objects> objects;
   std::unique_ptr<observe::Logs> logs;
   LogTargets targets{kDeliveryAccount, {{"hook", "http://127.0.0.1:1/", "", "", {kStreamArn}}}};
@@ -82,7 +82,7 @@ struct DeliveryWorld {
     };
     logs = TRY(observe::open_watched_logs(path + "/logs", clock, settings, log_files));
     all = TRY(Deliveries::start(
-        *logs, *objects, targets, outside,
+        *logs, *objects, targets, external,
         [this](const Webhook&, const std::string& body) -> Result<int> {
           const int answer = status;
           if (answer != 200) return answer;
