@@ -297,7 +297,13 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
             "pytest",
             of=every,
         ),
-        Suite("bugs", "planted bugs are found by the simulator", "sim/find_bugs", of=SIMULATED),
+        Suite(
+            "bugs",
+            "planted bugs are found by the simulator",
+            "sim/find_bugs",
+            build=f"{configured('release')} && ninja -C build/release sim",
+            of=SIMULATED,
+        ),
         Suite(
             "torch",
             "PyTorch over our collectives: next to gloo, DDP, dead ranks, jobs",
