@@ -30,6 +30,7 @@ BENCHES = (
     "start",
     "start_up",
     "browsers",
+    "frames",
     "rank_faults",
     "first_batch",
     "back_to_back",

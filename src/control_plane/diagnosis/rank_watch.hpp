@@ -36,7 +36,7 @@ class RankWatch {
  public:
   using Time = std::chrono::nanoseconds;
 
-  // Examines the present state of all known ranks; ranks of one group have the same group number
+  // Examines the current state of all known ranks; ranks of one group have the same group number
   // and size. Returns the faults that have begun or ended since the last call.
   std::vector<FaultNews> update(const std::vector<RankState>& ranks, Time now);
   // Ends all faults: the ranks are gone. Returns those that had begun.
