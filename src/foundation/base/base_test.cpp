@@ -56,6 +56,18 @@ TEST(Time, FormsRoundTrip) {
   EXPECT_EQ(*parse_http_date("Fri, 20 Nov 2026 09:45:00 GMT"), instant - 123ms);
 }
 
+TEST(Time, RandomInstantsRoundTrip) {
+  SeededRandom random(1);
+  for (int i = 0; i < 1000; ++i) {
+    const Instant instant = from_milliseconds(int64_t(random.below(253'402'300'800'000)));
+    const std::string text = to_iso8601(instant);
+    EXPECT_EQ(*parse_iso8601(text), instant) << text;
+    EXPECT_EQ(to_iso8601(instant, false), text.substr(0, 19) + "Z");
+  }
+  EXPECT_EQ(to_iso8601(from_milliseconds(253'402'300'800'000)), "10000-01-01T00:00:00.000Z");
+  EXPECT_EQ(to_iso8601(from_milliseconds(-62'198'755'200'000)), "-001-01-01T00:00:00.000Z");
+}
+
 TEST(Time, RefusesInvalidDates) {
   for (const char* text :
        {"", "20261320T094500Z", "2026-11-20", "20261120T096500Z", "2026112OT094500Z"})
